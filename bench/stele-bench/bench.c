@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 enum { SUM_ROWS_MAX = 1000000 }; /* results up to here are compared row by row */
-static const double statement_limit_s = 120; /* most that one run may take; with a budget, a few shares of it, but not less than: */
-static const double statement_least_s = 8;   /* a first run compiles */
-static const double long_run_ms = 100;       /* a run on the virtual machine that takes longer is its own warm-up */
+static const double statement_limit_s =
+    120; /* most that one run may take; with a budget, a few shares of it, but not less than: */
+static const double statement_least_s = 8; /* a first run compiles */
+static const double long_run_ms = 100;     /* a run on the virtual machine that takes longer is its own warm-up */
 
 double now_s(void) {
     struct timespec t;
@@ -21,7 +22,9 @@ double now_s(void) {
 
 bool over_budget(const Bench *b) { return b->budget_s > 0 && now_s() - b->started_s > b->budget_s; }
 
-void out_of_time(const Bench *b, char why[WHY_MAX]) { snprintf(why, WHY_MAX, "left out: no time left for it in the budget of %.0f s", b->budget_s); }
+void out_of_time(const Bench *b, char why[WHY_MAX]) {
+    snprintf(why, WHY_MAX, "left out: no time left for it in the budget of %.0f s", b->budget_s);
+}
 
 /* Seconds for the measurement that begins: its share of the time left. */
 static double share_s(Bench *b) {
@@ -50,7 +53,9 @@ static bool explain_error(Bench *b, char why[WHY_MAX]) {
     return false;
 }
 
-bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]) { return stele_exec(b->conn, sql, NULL, NULL) == STELE_OK || explain_error(b, why); }
+bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]) {
+    return stele_exec(b->conn, sql, NULL, NULL) == STELE_OK || explain_error(b, why);
+}
 
 bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]) {
     char text[512], sql[640], *save = NULL;
@@ -75,7 +80,10 @@ bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]) {
 /* ---- EXPLAIN ANALYZE ------------------------------------------------------------------------------- */
 /* Number and unit (ms; bytes) at the start of an item. */
 static bool figure_value(const char *p, const char *end, double *out) {
-    static const struct { const char *unit; double f; } units[] = {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"B", 1}, {"kB", 1024}, {"MB", 1048576}, {"GB", 1073741824}};
+    static const struct {
+        const char *unit;
+        double f;
+    } units[] = {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"B", 1}, {"kB", 1024}, {"MB", 1048576}, {"GB", 1073741824}};
     char *unit;
     double x = strtod(p, &unit);
     if (unit == p || unit > end) return false;
@@ -114,7 +122,8 @@ static void explain_residence(Explain *x, const char *line) {
     static const char *const modes[] = {"cached", "serial", "streamed", "mapped"};
     while (*line == ' ') line++;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (strncmp(line, modes[i], strlen(modes[i])) == 0 && line[strlen(modes[i])] == ',') add_word(x->residence, sizeof x->residence, modes[i]);
+        if (strncmp(line, modes[i], strlen(modes[i])) == 0 && line[strlen(modes[i])] == ',')
+            add_word(x->residence, sizeof x->residence, modes[i]);
 }
 
 /* A pipeline's line: how it ran, model NUMBER ms, measured NUMBER ms, ... */
@@ -222,7 +231,8 @@ static bool sum_rows(stele_stmt *st, Measure *m) {
 static double run_once(Bench *b, const char *sql, Measure *m, bool sum) {
     stele_stmt *st = NULL;
     double t0 = now_s(), ms = -1;
-    if (stele_prepare(b->conn, sql, -1, &st, NULL) != STELE_OK || stele_run(st) == STELE_ERROR) explain_error(b, m->why);
+    if (stele_prepare(b->conn, sql, -1, &st, NULL) != STELE_OK || stele_run(st) == STELE_ERROR)
+        explain_error(b, m->why);
     else {
         ms = (now_s() - t0) * 1e3;
         m->rows = stele_row_count(st);
@@ -255,7 +265,8 @@ void measure(Bench *b, const Variant *v, const char *sql, const char *missing, M
     }
     const char *asked = strstr(v->settings, "device_residence=");
     size_t asked_len = asked ? strcspn(asked += sizeof "device_residence=" - 1, " ") : 0;
-    if (asked && *m->where.residence && (strlen(m->where.residence) != asked_len || strncmp(m->where.residence, asked, asked_len) != 0)) {
+    if (asked && *m->where.residence &&
+        (strlen(m->where.residence) != asked_len || strncmp(m->where.residence, asked, asked_len) != 0)) {
         snprintf(m->why, WHY_MAX, "columns were %s", m->where.residence);
         return;
     }
@@ -268,7 +279,8 @@ void measure(Bench *b, const Variant *v, const char *sql, const char *missing, M
         times[m->runs++] = m->first_ms;
         spent = m->first_ms / 1e3;
     }
-    while (m->runs < b->runs && m->runs < 64 && (m->runs < 3 || spent < b->query_s) && (m->runs < 1 || (spent < 4 * b->query_s && now_s() < until))) {
+    while (m->runs < b->runs && m->runs < 64 && (m->runs < 3 || spent < b->query_s) &&
+           (m->runs < 1 || (spent < 4 * b->query_s && now_s() < until))) {
         if ((times[m->runs] = run_once(b, sql, m, false)) < 0) return;
         spent += times[m->runs++] / 1e3;
     }
@@ -277,7 +289,8 @@ void measure(Bench *b, const Variant *v, const char *sql, const char *missing, M
     m->max_ms = times[m->runs - 1];
     m->median_ms = m->runs % 2 ? times[m->runs / 2] : (times[m->runs / 2 - 1] + times[m->runs / 2]) / 2;
     m->ok = true;
-    if (b->verbose) fprintf(stderr, "  %-24s %10.3f ms  %lld rows  %.60s\n", v->label, m->median_ms, (long long)m->rows, sql);
+    if (b->verbose)
+        fprintf(stderr, "  %-24s %10.3f ms  %lld rows  %.60s\n", v->label, m->median_ms, (long long)m->rows, sql);
 }
 
 /* Sets m->wrong unless m has the rows of `reference`. Both must be ok. */
@@ -285,8 +298,8 @@ static void measure_compare(Bench *b, const Measure *reference, Measure *m) {
     bool same = m->rows == reference->rows && (!m->summed || !reference->summed || m->sum == reference->sum);
     if (same) return;
     m->wrong = b->failed = true;
-    snprintf(m->why, WHY_MAX, "WRONG ROWS: %lld, sum %016llx instead of %lld, sum %016llx", (long long)m->rows, (unsigned long long)m->sum,
-             (long long)reference->rows, (unsigned long long)reference->sum);
+    snprintf(m->why, WHY_MAX, "WRONG ROWS: %lld, sum %016llx instead of %lld, sum %016llx", (long long)m->rows,
+             (unsigned long long)m->sum, (long long)reference->rows, (unsigned long long)reference->sum);
 }
 
 static void measure_free(Measure *m) {
@@ -494,16 +507,20 @@ void json_open(Bench *b, int argc, char **argv, const char *commit) {
     }
     fputs("],\n \"hardware\": {\"cpu\": ", f);
     put_string(f, cpu);
-    fprintf(f, ", \"processors\": %ld, \"memory_bytes\": %.0f},\n \"threads\": %d,\n \"device\": ", sysconf(_SC_NPROCESSORS_ONLN), memory_total(), b->threads);
+    fprintf(f, ", \"processors\": %ld, \"memory_bytes\": %.0f},\n \"threads\": %d,\n \"device\": ",
+            sysconf(_SC_NPROCESSORS_ONLN), memory_total(), b->threads);
     put_string(f, b->device ? b->device : "none");
     fputs(",\n \"devices\": [", f);
     DeviceRows d = {f, 0};
     if (stele_exec(b->conn, "show devices", device_row, &d) != STELE_OK) d.n = 0;
-    fprintf(f, "],\n \"limits\": {\"cpu_read_gbps_thread\": %.3f, \"cpu_read_gbps_all\": %.3f", b->profile.cpu.read_gbps_thread, b->profile.cpu.read_gbps_all);
+    fprintf(f, "],\n \"limits\": {\"cpu_read_gbps_thread\": %.3f, \"cpu_read_gbps_all\": %.3f",
+            b->profile.cpu.read_gbps_thread, b->profile.cpu.read_gbps_all);
     const DeviceProfile *p = b->device ? profile_device(&b->profile, b->device, NULL) : NULL;
     if (p) {
-        fprintf(f, ", \"read_gbps\": %.3f, \"to_device_gbps\": %.3f, \"to_host_gbps\": %.3f, \"mapped_gbps\": %.3f, \"name\": ", p->read_gbps, p->to_device_gbps,
-                p->to_host_gbps, p->mapped_gbps);
+        fprintf(f,
+                ", \"read_gbps\": %.3f, \"to_device_gbps\": %.3f, \"to_host_gbps\": %.3f, \"mapped_gbps\": %.3f, "
+                "\"name\": ",
+                p->read_gbps, p->to_device_gbps, p->to_host_gbps, p->mapped_gbps);
         put_string(f, p->name);
         fputs(", \"driver\": ", f);
         put_string(f, p->driver);
@@ -605,6 +622,7 @@ Limit variant_limit(const Bench *b, const Variant *v) {
         return (Limit){"memory", strstr(v->settings, "threads=1 ") ? cpu->read_gbps_thread : cpu->read_gbps_all};
     const DeviceProfile *p = b->device ? profile_device(&b->profile, b->device, NULL) : NULL;
     if (strstr(v->settings, "=mapped")) return (Limit){"bus", p ? p->mapped_gbps : 0};
-    if (strstr(v->settings, "=serial") || strstr(v->settings, "=streamed")) return (Limit){"bus", p ? p->to_device_gbps : 0};
+    if (strstr(v->settings, "=serial") || strstr(v->settings, "=streamed"))
+        return (Limit){"bus", p ? p->to_device_gbps : 0};
     return (Limit){"memory", p ? p->read_gbps : 0};
 }

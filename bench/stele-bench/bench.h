@@ -1,11 +1,12 @@
 /* bench.h - what the benchmarks of stele-bench share: running SQL under a variant of settings, timing, tables, JSON.
  *
- * A benchmark is a grid: rows are what is asked (a query, a pair of table sizes), columns are variants (an executor, a device, a way of moving
- * data). Every cell is a Measure. Cells that cannot be had (a setting or executor that this build or machine lacks, a query that fails, a
- * budget that ran out) say why; a number is printed only when EXPLAIN ANALYZE confirms that the executor and the way of moving data that were
- * asked for did the work.
+ * A benchmark is a grid: rows are what is asked (a query, a pair of table sizes), columns are variants (an executor, a
+ * device, a way of moving data). Every cell is a Measure. Cells that cannot be had (a setting or executor that this
+ * build or machine lacks, a query that fails, a budget that ran out) say why; a number is printed only when EXPLAIN
+ * ANALYZE confirms that the executor and the way of moving data that were asked for did the work.
  *
- * Uses the public interface of the library; of its inside only the machine profile (cost/profile.h), to relate rates to limits. One thread.
+ * Uses the public interface of the library; of its inside only the machine profile (cost/profile.h), to relate rates to
+ * limits. One thread.
  */
 #ifndef STELE_BENCH_H
 #define STELE_BENCH_H
@@ -19,33 +20,35 @@
 
 enum { WHY_MAX = 400, GRID_ROWS_MAX = 64, GRID_COLS_MAX = 24, VARIANTS_MAX = GRID_COLS_MAX };
 
-/* Settings as "name=value name=value"; $DEVICE and $THREADS stand for the command line's. `expect` is the executor that must have run, NULL: any. */
+/* Settings as "name=value name=value"; $DEVICE and $THREADS stand for the command line's. `expect` is the executor that
+ * must have run, NULL: any. */
 typedef struct Variant {
     const char *label, *settings, *expect;
 } Variant;
 
 /* Where a query ran, from EXPLAIN ANALYZE's lines. Figures it does not print are 0 and `has_` is false. */
 typedef struct Explain {
-    int segments, matched;  /* all; those on the executor expected */
-    char ran[64];           /* executors seen, "vm, compiled" */
+    int segments, matched; /* all; those on the executor expected */
+    char ran[64];          /* executors seen, "vm, compiled" */
     bool has_kernel, has_read, has_moved, has_materialized, has_model;
     double kernel_ms, read_bytes, in_bytes, out_bytes, materialized_bytes;
     double model_ms, measured_ms; /* of the segments that the model estimated */
-    char choice[160];       /* how the pipeline that took longest ran */
+    char choice[160];             /* how the pipeline that took longest ran */
     double choice_ms;
-    char residence[48];     /* ways at columns seen, "cached" */
-    char reason[160];       /* why not on the device, the first */
-    char *text;             /* the segments' lines; the grid's */
+    char residence[48]; /* ways at columns seen, "cached" */
+    char reason[160];   /* why not on the device, the first */
+    char *text;         /* the segments' lines; the grid's */
 } Explain;
 
 typedef struct Measure {
-    bool done, ok, wrong;   /* wrong: ran, but its rows differ from the first variant's */
-    bool timed_out;         /* a run took more than its share of the budget allows */
-    char why[WHY_MAX];      /* when !ok */
+    bool done, ok, wrong; /* wrong: ran, but its rows differ from the first variant's */
+    bool timed_out;       /* a run took more than its share of the budget allows */
+    char why[WHY_MAX];    /* when !ok */
     int runs;
-    double first_ms, median_ms, min_ms, max_ms; /* parse to result on the host; first_ms: the first run, with everything that is done once */
+    double first_ms, median_ms, min_ms,
+        max_ms; /* parse to result on the host; first_ms: the first run, with everything that is done once */
     int64_t rows;
-    uint64_t sum;           /* of the rows' text, whatever their order; valid when summed */
+    uint64_t sum; /* of the rows' text, whatever their order; valid when summed */
     bool summed;
     Explain where;
 } Measure;
@@ -54,23 +57,24 @@ typedef struct Bench {
     const char *name;
     stele_db *db;
     stele_conn *conn;
-    const char *device;     /* NULL: none given */
+    const char *device; /* NULL: none given */
     int threads, runs;
-    double budget_s, started_s, query_s; /* of the whole benchmark, 0 = none; when it began; most to spend on the repetitions of one query */
-    int left;               /* measurements to come: what shares the budget */
+    double budget_s, started_s,
+        query_s; /* of the whole benchmark, 0 = none; when it began; most to spend on the repetitions of one query */
+    int left;    /* measurements to come: what shares the budget */
     bool verbose;
     Profile profile;
     bool has_profile;
     const char *json_path;
     char *json_head;
-    FILE *records;          /* what json_flush writes; a memory stream */
+    FILE *records; /* what json_flush writes; a memory stream */
     char *records_text;
     size_t records_len;
     int n_records;
-    bool failed;            /* wrong rows somewhere: exit status 1 */
-    const char *database;   /* latency: a database that is there; NULL: in memory */
+    bool failed;             /* wrong rows somewhere: exit status 1 */
+    const char *database;    /* latency: a database that is there; NULL: in memory */
     const char *tpch, *data; /* gpl, latency: folder of schema and queries; of .tbl files */
-    const Variant *extra;   /* --variant: more columns */
+    const Variant *extra;    /* --variant: more columns */
     int n_extra;
 } Bench;
 
@@ -86,7 +90,8 @@ bool run_sql(Bench *b, const char *sql, char why[WHY_MAX]);
 /* Resets all settings and applies the variant's. False: why names the setting. */
 bool apply_variant(Bench *b, const Variant *v, char why[WHY_MAX]);
 /* Times `sql` under settings already applied (device_wait: the first run compiles, the timed ones do not). Fills m.
- * `missing` (NULL: nothing) is why it cannot be measured. A slow query gives way when it has used its share of the budget. */
+ * `missing` (NULL: nothing) is why it cannot be measured. A slow query gives way when it has used its share of the
+ * budget. */
 void measure(Bench *b, const Variant *v, const char *sql, const char *missing, Measure *m);
 /* Runs `sql` once more and tells where it ran; x->text is the caller's to free. */
 bool explain_analyze(Bench *b, const Variant *v, const char *sql, Explain *x, char why[WHY_MAX]);
@@ -111,14 +116,15 @@ void grid_check(Bench *b, Grid *g, int row, int col);
 typedef double (*CellFn)(const Grid *g, int row, int col, void *ctx);
 /* Whether a column (-1: any) has a number or wrong rows. */
 bool grid_any(const Grid *g, int col, CellFn f, void *ctx);
-/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. Columns without any are left out; of a table of none only
- * the title is printed, or nothing when it starts with a space (a further table of the same cells). */
+/* Prints f(cell) for all good cells, "-" for others; NAN is "-" too. Columns without any are left out; of a table of
+ * none only the title is printed, or nothing when it starts with a space (a further table of the same cells). */
 void grid_print(const Grid *g, const char *title, int decimals, CellFn f, void *ctx);
 double cell_ms(const Grid *g, int row, int col, void *ctx);
 /* One line per reason why cells are missing. */
 void grid_notes(const Grid *g);
 
-/* ---- JSON: a header and a list of flat records, rewritten after every few so that a killed run keeps what it had ----- */
+/* ---- JSON: a header and a list of flat records, rewritten after every few so that a killed run keeps what it had
+ * ----- */
 void json_open(Bench *b, int argc, char **argv, const char *commit);
 void json_begin(Bench *b); /* a record */
 void json_text(Bench *b, const char *key, const char *value);

@@ -1,8 +1,10 @@
-/* gpl.c - TPC-H Q5, Q7, Q8, Q9, Q14 on the executors that GPL compares [GPL §5]: kernel at a time, pipelined with its kernels one after
- * the other, pipelined, and fused (`compiled`). Times, bytes materialised between operators, time over tile size and over work-groups with
- * the choice of the model marked, and how far the model's estimate is off, of queries and of single pipelines.
+/* gpl.c - TPC-H Q5, Q7, Q8, Q9, Q14 on the executors that GPL compares [GPL §5]: kernel at a time, pipelined with its
+ * kernels one after the other, pipelined, and fused (`compiled`). Times, bytes materialised between operators, time
+ * over tile size and over work-groups with the choice of the model marked, and how far the model's estimate is off, of
+ * queries and of single pipelines.
  *
- * Columns are (label, settings): more with --variant. What the model chose and what it expected is read from EXPLAIN ANALYZE.
+ * Columns are (label, settings): more with --variant. What the model chose and what it expected is read from EXPLAIN
+ * ANALYZE.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,14 +27,21 @@ static const Variant variants[N_VARIANTS] = {
 
 /* The last column of a sweep is the model's choice. */
 static const Variant tiles[] = {
-#define TILE(label, rows) {label, "executor=pipelined pipelined_tile_rows=" rows DEVICE, "pipelined"}
-    TILE("256k rows", "262144"), TILE("1M", "1048576"), TILE("4M", "4194304"), TILE("16M", "16777216"), TILE("64M", "67108864"),
-    {"model", "executor=pipelined" DEVICE, "pipelined"},
+#define TILE(label, rows) \
+    { label, "executor=pipelined pipelined_tile_rows=" rows DEVICE, "pipelined" }
+    TILE("256k rows", "262144"), TILE("1M", "1048576"),   TILE("4M", "4194304"),
+    TILE("16M", "16777216"),     TILE("64M", "67108864"), {"model", "executor=pipelined" DEVICE, "pipelined"},
 };
 static const double tile_rows[] = {262144, 1048576, 4194304, 16777216, 67108864};
 static const Variant groups[] = {
-#define GROUPS(n) {n, "executor=pipelined pipelined_groups=" n DEVICE, "pipelined"}
-    GROUPS("8"), GROUPS("16"), GROUPS("32"), GROUPS("64"), GROUPS("128"), GROUPS("256"),
+#define GROUPS(n) \
+    { n, "executor=pipelined pipelined_groups=" n DEVICE, "pipelined" }
+    GROUPS("8"),
+    GROUPS("16"),
+    GROUPS("32"),
+    GROUPS("64"),
+    GROUPS("128"),
+    GROUPS("256"),
     {"model", "executor=pipelined" DEVICE, "pipelined"},
 };
 static const double group_counts[] = {8, 16, 32, 64, 128, 256};
@@ -50,7 +59,8 @@ char *read_text(const char *path, char why[WHY_MAX]) {
     FILE *f = fopen(path, "rb");
     char *text = NULL;
     long size = -1;
-    if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0) text = malloc((size_t)size + 1);
+    if (f && fseek(f, 0, SEEK_END) == 0 && (size = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0)
+        text = malloc((size_t)size + 1);
     if (text && fread(text, 1, (size_t)size, f) == (size_t)size) text[size] = 0;
     else {
         snprintf(why, WHY_MAX, "%s: %s", path, strerror(errno));
@@ -62,7 +72,8 @@ char *read_text(const char *path, char why[WHY_MAX]) {
 }
 
 bool load_tpch(Bench *b, char why[WHY_MAX]) {
-    static const char *const tables[] = {"region", "nation", "part", "supplier", "partsupp", "customer", "orders", "lineitem"};
+    static const char *const tables[] = {"region",   "nation",   "part",   "supplier",
+                                         "partsupp", "customer", "orders", "lineitem"};
     char path[4096], sql[4352];
     snprintf(path, sizeof path, "%s/schema.sql", b->tpch);
     char *schema = read_text(path, why);
@@ -102,7 +113,9 @@ static double model_error(const Grid *g, int r, int c, void *ctx) {
 /* Single pipelines: errors of the model, as EXPLAIN ANALYZE tells them. */
 static int pipeline_errors(const Measure *m, double *out, int max) {
     int n = 0;
-    for (const char *p = m->ok && m->where.text ? m->where.text : NULL; p && (p = strstr(p, ", error ")) && n < max; p++) out[n++] = strtod(p + 8, NULL);
+    for (const char *p = m->ok && m->where.text ? m->where.text : NULL; p && (p = strstr(p, ", error ")) && n < max;
+         p++)
+        out[n++] = strtod(p + 8, NULL);
     return n;
 }
 
@@ -118,7 +131,8 @@ static void print_pipelines(const Grid *g, int col) {
     if (n == 0) return;
     qsort(e, (size_t)n, sizeof *e, by_size);
     for (int i = 0; i < n; i++) within += fabs(e[i]) <= 30;
-    printf("  %s: %d of %d pipelines within 30 %%; median error %+.0f %%, largest %+.0f %%\n", g->col[col], within, n, e[n / 2], e[n - 1]);
+    printf("  %s: %d of %d pipelines within 30 %%; median error %+.0f %%, largest %+.0f %%\n", g->col[col], within, n,
+           e[n / 2], e[n - 1]);
 }
 
 /* Every query on every variant: measured, checked, recorded. */
@@ -152,7 +166,8 @@ static bool run_executors(Bench *b, char *const sql[N_QUERIES]) {
     Grid *g = run_grid(b, "executors", all, n, sql);
     if (!g) return false;
     grid_print(g, "gpl: time, ms (median)", 3, cell_ms, NULL);
-    if (grid_any(g, -1, materialized, NULL)) grid_print(g, "  materialised between segments, MB", 3, materialized, NULL);
+    if (grid_any(g, -1, materialized, NULL))
+        grid_print(g, "  materialised between segments, MB", 3, materialized, NULL);
     else printf("  bytes materialised: not told by EXPLAIN ANALYZE\n");
     if (grid_any(g, -1, model_error, NULL)) grid_print(g, "  the model's relative error, %", 1, model_error, NULL);
     else printf("  the model's relative error: not told by EXPLAIN ANALYZE\n");
@@ -213,7 +228,8 @@ static void verdict(const Grid *g) {
             if (g->cell[r][c].ok && (best < 0 || g->cell[r][c].median_ms < g->cell[r][best].median_ms)) best = c;
         const Measure *model = &g->cell[r][last];
         if (best >= 0 && model->ok)
-            printf("    %-4s fastest: %s; the model's choice (%s) takes %.2f of its time\n", g->row[r], g->col[best], *model->where.choice ? model->where.choice : "not told",
+            printf("    %-4s fastest: %s; the model's choice (%s) takes %.2f of its time\n", g->row[r], g->col[best],
+                   *model->where.choice ? model->where.choice : "not told",
                    model->median_ms / g->cell[r][best].median_ms);
     }
 }
@@ -230,7 +246,8 @@ static bool run_sweep(Bench *b, const Sweep *w, char *const sql[N_QUERIES]) {
 
 int bench_gpl(Bench *b) {
     static const Sweep over_tiles = {"tile", "gpl: time over tile size, ms", tiles, N_TILES, tile_rows, chosen_tile};
-    static const Sweep over_groups = {"groups", "gpl: time over work-groups of each kernel, ms", groups, N_GROUPS, group_counts, chosen_groups};
+    static const Sweep over_groups = {
+        "groups", "gpl: time over work-groups of each kernel, ms", groups, N_GROUPS, group_counts, chosen_groups};
     char why[WHY_MAX] = "", *sql[N_QUERIES] = {0};
     if (!b->device) b->device = "cpu";
     b->left = (N_VARIANTS + b->n_extra + N_TILES + N_GROUPS) * N_QUERIES;

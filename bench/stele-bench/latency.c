@@ -1,8 +1,9 @@
-/* latency.c - what a repeated query costs beside its kernels: the 22 TPC-H queries on a device, columns cached, kernels compiled.
+/* latency.c - what a repeated query costs beside its kernels: the 22 TPC-H queries on a device, columns cached, kernels
+ * compiled.
  *
- * Per query, medians in microseconds: prepare (text to statement), run (to the result on the host), both together, the device's time between the first
- * and the last kernel of each segment (EXPLAIN ANALYZE), what remains, and reading all rows as text, which is the client's. Device `null` runs nothing:
- * everything that is left is the host's.
+ * Per query, medians in microseconds: prepare (text to statement), run (to the result on the host), both together, the
+ * device's time between the first and the last kernel of each segment (EXPLAIN ANALYZE), what remains, and reading all
+ * rows as text, which is the client's. Device `null` runs nothing: everything that is left is the host's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@
 enum { QUERIES = 22, RUNS_MAX = 64, EXPLAINS = 3 };
 #define DEVICE " device=$DEVICE device_strict=on device_wait=on device_residence=cached"
 
-typedef struct Latency { double prepare, run, wall, kernels, read, first; int64_t rows; } Latency;
+typedef struct Latency {
+    double prepare, run, wall, kernels, read, first;
+    int64_t rows;
+} Latency;
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -31,7 +35,8 @@ static bool failed(Bench *b, char why[WHY_MAX]) {
     return false;
 }
 
-static bool once(Bench *b, const char *sql, double *prepare, double *run, double *read, int64_t *rows, char why[WHY_MAX]) {
+static bool once(Bench *b, const char *sql, double *prepare, double *run, double *read, int64_t *rows,
+                 char why[WHY_MAX]) {
     stele_stmt *st = NULL;
     double t0 = now_s();
     bool ok = stele_prepare(b->conn, sql, -1, &st, NULL) == STELE_OK;
@@ -67,16 +72,18 @@ static bool measure_query(Bench *b, const Variant *v, const char *sql, Latency *
         if (!x.segments || x.matched < x.segments) return snprintf(why, WHY_MAX, "ran on %s", x.ran), false;
         kernels[i] = x.kernel_ms * 1e3;
     }
-    *l = (Latency){median(prepare, n), median(run, n), median(wall, n), median(kernels, EXPLAINS), median(read, n), l->first, l->rows};
+    *l = (Latency){median(prepare, n), median(run, n), median(wall, n), median(kernels, EXPLAINS),
+                   median(read, n),    l->first,       l->rows};
     return true;
 }
 
 int bench_latency(Bench *b) {
     const Variant v = {"compiled", "executor=compiled" DEVICE, "compiled"};
     char why[WHY_MAX];
-    if ((b->data && !load_tpch(b, why)) || !apply_variant(b, &v, why)) return fprintf(stderr, "stele-bench latency: %s\n", why), 1;
-    printf("microseconds, median of %d; host = prepare + run - kernels\n%-5s %9s %9s %9s %9s %9s %9s %9s\n", b->runs, "query", "wall", "kernels", "host", "prepare", "read", "rows",
-           "first ms");
+    if ((b->data && !load_tpch(b, why)) || !apply_variant(b, &v, why))
+        return fprintf(stderr, "stele-bench latency: %s\n", why), 1;
+    printf("microseconds, median of %d; host = prepare + run - kernels\n%-5s %9s %9s %9s %9s %9s %9s %9s\n", b->runs,
+           "query", "wall", "kernels", "host", "prepare", "read", "rows", "first ms");
     double worst = 0, sum = 0, all = 0;
     int done = 0;
     for (int q = 1; q <= QUERIES; q++) {
@@ -90,7 +97,8 @@ int bench_latency(Bench *b) {
         json_int(b, "query", q);
         if (ok) {
             double host = l.wall - l.kernels;
-            printf("Q%-4d %9.1f %9.1f %9.1f %9.1f %9.1f %9lld %9.2f\n", q, l.wall, l.kernels, host, l.prepare, l.read, (long long)l.rows, l.first / 1e3);
+            printf("Q%-4d %9.1f %9.1f %9.1f %9.1f %9.1f %9lld %9.2f\n", q, l.wall, l.kernels, host, l.prepare, l.read,
+                   (long long)l.rows, l.first / 1e3);
             if (host > worst) worst = host;
             sum += host;
             all += l.wall;

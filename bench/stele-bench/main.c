@@ -1,4 +1,5 @@
-/* main.c - stele-bench: options, then one of the benchmarks. Exit status: 0 measured and all rows agree, 1 not, 2 bad usage. */
+/* main.c - stele-bench: options, then one of the benchmarks. Exit status: 0 measured and all rows agree, 1 not, 2 bad
+ * usage. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,16 +15,22 @@ static const char usage[] =
     "       stele-bench join [--sizes N,N,...] [--max-rows N] [options]     equal and unequal tables (1M .. 1G rows)\n"
     "       stele-bench gpl --data DIR | --database DIR [--tpch DIR] [options]     TPC-H Q5, Q7, Q8, Q9, Q14\n"
     "       stele-bench latency --data DIR | --database DIR [--tpch DIR] [options]     TPC-H: time beside the kernels\n"
-    "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
+    "       stele-bench tpcb|tpcc|tm1|smallbank|ycsb|gputx [--scale N] [--bulk N,N,...] [--strategies "
+    "kset,tpl,part,serial,auto] [options]     transactions in bulk\n"
     "  --seconds S        of each line of a transaction benchmark (2)\n"
     "  --skew T           smallbank, ycsb: 0 (all keys alike) to 0.99\n"
     "  --workload W       ycsb: A (default) to F\n"
-    "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast as they are done); MS: a list\n"
-    "  --pool N           calls are submitted to the pool of calls, N to a ticket, and --bulk tickets are on their way; --arrival: they come evenly\n"
-    "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one row (8, 16, 1M, 0)\n"
+    "  --arrival R, --interval MS    calls come at R a second, and a bulk is cut every MS ms at the earliest (as fast "
+    "as they are done); MS: a list\n"
+    "  --pool N           calls are submitted to the pool of calls, N to a ticket, and --bulk tickets are on their "
+    "way; --arrival: they come evenly\n"
+    "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one "
+    "row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
-    "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S mix=A/B/..;SQL\"    transaction benchmarks: one line of its own after SQL; mix: shares of the\n"
-    "                     transactions in the order of the benchmark's definition; what is left out is as above, or as the benchmark has it; repeatable\n"
+    "  --point \"label=L types=N work=N alpha=A bulk=N strategy=S seconds=S mix=A/B/..;SQL\"    transaction "
+    "benchmarks: one line of its own after SQL; mix: shares of the\n"
+    "                     transactions in the order of the benchmark's definition; what is left out is as above, or as "
+    "the benchmark has it; repeatable\n"
     "  --oltp DIR         folder of NAME.sql (bench/oltp)\n"
     "  --device ID        cuda:0, opencl:0, cpu: the device that is measured beside the CPU\n"
     "  --threads N        worker threads (all processors)\n"
@@ -35,7 +42,8 @@ static const char usage[] =
     "  --data DIR         .tbl files (region.tbl .. lineitem.tbl)\n"
     "  --database DIR     gpl, latency: a database with TPC-H's tables\n"
     "  --tpch DIR         folder of schema.sql and queries/ (bench/tpch)\n"
-    "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); transactions: lines with label L after SQL S; repeatable\n"
+    "  --variant L=S      gpl: one more column with label L and settings S (name=value name=value ...); transactions: "
+    "lines with label L after SQL S; repeatable\n"
     "  --commit ID        recorded in the JSON\n"
     "  --verbose          every measurement on standard error\n"
     "Numbers take k, M and G (of 1000; join: of 1024).\n";
@@ -137,11 +145,18 @@ int main(int argc, char **argv) {
     static Variant extra[VARIANTS_MAX];
     int64_t sizes[16], max_rows = INT64_MAX;
     int n = 0;
-    static OltpOptions oltp = {.folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16, .workload = 'A'};
+    static OltpOptions oltp = {
+        .folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16, .workload = 'A'};
     const char *commit = STELE_COMMIT, *profile = NULL;
     stele_set_logger(say, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
-    b = (Bench){.name = argv[1], .threads = (int)sysconf(_SC_NPROCESSORS_ONLN), .runs = 5, .query_s = 2, .tpch = "bench/tpch", .extra = extra};
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
+    b = (Bench){.name = argv[1],
+                .threads = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                .runs = 5,
+                .query_s = 2,
+                .tpch = "bench/tpch",
+                .extra = extra};
     bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
     const bool gpl = strcmp(b.name, "gpl") == 0, latency = strcmp(b.name, "latency") == 0;
     const bool transactions = is_oltp(b.name);
@@ -176,7 +191,8 @@ int main(int argc, char **argv) {
             int64_t x = number(v, 1000, &end);
             if (x < 1 || x > (a[2] == 't' ? 16 : 1000000) || *end) return bad("out of range", v);
             *(a[2] == 't' ? &oltp.types : &oltp.work) = (int)x;
-        } else if (transactions && (strcmp(a, "--skew") == 0 || strcmp(a, "--alpha") == 0 || strcmp(a, "--seconds") == 0)) {
+        } else if (transactions &&
+                   (strcmp(a, "--skew") == 0 || strcmp(a, "--alpha") == 0 || strcmp(a, "--seconds") == 0)) {
             double x = strtod(v, &end);
             if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
             *(a[3] == 'k' ? &oltp.skew : a[3] == 'l' ? &oltp.alpha : &oltp.seconds) = x;
@@ -204,7 +220,8 @@ int main(int argc, char **argv) {
             if (!strategies(v, &oltp)) return bad("not a list of strategies", v);
         } else if (transactions && strcmp(a, "--point") == 0) {
             char *copy = strdup(v); /* lives as long as the program */
-            if (!copy || oltp.n_points == POINTS_MAX || !point(copy, &oltp, &oltp.points[oltp.n_points++])) return bad("not a point, or too many", v);
+            if (!copy || oltp.n_points == POINTS_MAX || !point(copy, &oltp, &oltp.points[oltp.n_points++]))
+                return bad("not a point, or too many", v);
         } else if (transactions && strcmp(a, "--set") == 0) oltp.settings = v;
         else if (transactions && strcmp(a, "--oltp") == 0) oltp.folder = v;
         else if (strcmp(a, "--variant") == 0) {
@@ -229,12 +246,16 @@ int main(int argc, char **argv) {
     if (latency && !b.device) return bad("--device is needed", NULL);
 
     Err e = {0};
-    if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK) fprintf(stderr, "stele-bench: %s\n", e.message);
+    if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK)
+        fprintf(stderr, "stele-bench: %s\n", e.message);
     stele_error_info why;
-    if (stele_open(b.database ? b.database : ":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) != STELE_OK) return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
+    if (stele_open(b.database ? b.database : ":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) !=
+        STELE_OK)
+        return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
     if (stele_connect(b.db, &b.conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
     b.started_s = now_s();
-    printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads, b.device ? b.device : "none given");
+    printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads,
+           b.device ? b.device : "none given");
     if (!b.has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
     fflush(stdout);
     json_open(&b, argc, argv, commit);

@@ -1,9 +1,11 @@
-/* oltp.c - transactions in bulk: TPC-B, TPC-C, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in SQL and PL/pgSQL (bench/oltp/NAME.sql).
+/* oltp.c - transactions in bulk: TPC-B, TPC-C, TM-1, SmallBank, YCSB and the micro benchmark of GPUTx [§6], written in
+ * SQL and PL/pgSQL (bench/oltp/NAME.sql).
  *
- * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule, execution, results. Latency is from a call's arrival
- * to its result, on a clock that stands still while calls are made: with --arrival calls come evenly at that rate and a bulk of all that wait is cut every --interval
- * (or when the one before has ended); without, calls come as fast as they are done: those of a bulk have come evenly while the bulk before it ran. With --pool calls go to the pool of
- * calls one by one, and times are what the clock says. After the run
+ * Calls are made in memory beforehand, not timed. A bulk's time is all of session_bulk_run: footprints, schedule,
+ * execution, results. Latency is from a call's arrival to its result, on a clock that stands still while calls are
+ * made: with --arrival calls come evenly at that rate and a bulk of all that wait is cut every --interval (or when the
+ * one before has ended); without, calls come as fast as they are done: those of a bulk have come evenly while the bulk
+ * before it ran. With --pool calls go to the pool of calls one by one, and times are what the clock says. After the run
  * the benchmark's invariants are checked, against what was there before and what the calls that succeeded gave.
  */
 #include <math.h>
@@ -16,7 +18,9 @@
 #include "session/callpool.h"
 #include "types/array.h"
 
-typedef struct Rng { uint64_t s; } Rng;
+typedef struct Rng {
+    uint64_t s;
+} Rng;
 static uint64_t rng_next(Rng *r) {
     uint64_t x = r->s += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -26,8 +30,12 @@ static uint64_t rng_next(Rng *r) {
 static int64_t rng_to(Rng *r, int64_t n) { return n > 0 ? (int64_t)(rng_next(r) % (uint64_t)n) : 0; } /* 0 .. n - 1 */
 static double rng_unit(Rng *r) { return (double)(rng_next(r) >> 11) * 0x1p-53; }
 
-/* Ranks with probabilities 1 / rank^theta, after Gray et al., "Quickly generating billion-record synthetic databases". */
-typedef struct Zipf { int64_t n; double theta, alpha, zetan, eta; } Zipf;
+/* Ranks with probabilities 1 / rank^theta, after Gray et al., "Quickly generating billion-record synthetic databases".
+ */
+typedef struct Zipf {
+    int64_t n;
+    double theta, alpha, zetan, eta;
+} Zipf;
 static void zipf_init(Zipf *z, int64_t n, double theta) {
     *z = (Zipf){.n = n, .theta = theta, .alpha = 1 / (1 - theta)};
     for (int64_t i = 1; i <= n; i++) z->zetan += pow(1.0 / (double)i, theta);
@@ -46,25 +54,34 @@ typedef struct Maker {
     Rng rng;
     Zipf zipf;
     const OltpOptions *o;
-    int64_t n_total;     /* calls made so far */
-    uint64_t scattered;  /* YCSB: ranks are spread over the keys */
-    int64_t fresh;       /* YCSB: keys given to inserts, of all lines */
+    int64_t n_total;    /* calls made so far */
+    uint64_t scattered; /* YCSB: ranks are spread over the keys */
+    int64_t fresh;      /* YCSB: keys given to inserts, of all lines */
 } Maker;
 
 /* One cell: integers (numerics: hundredths) in `v`, texts in `text`, arrays as n integers. */
-typedef struct Cell { int64_t v; int len; char text[TEXT_CELL]; int n; int32_t items[LINES_MAX]; } Cell;
+typedef struct Cell {
+    int64_t v;
+    int len;
+    char text[TEXT_CELL];
+    int n;
+    int32_t items[LINES_MAX];
+} Cell;
 typedef struct Workload {
     const char *name, *what;
     int n_types;
     const char *procs[TYPES_MAX];
-    int weights[TYPES_MAX];      /* per cent */
+    int weights[TYPES_MAX]; /* per cent */
     void (*make)(Maker *m, int type, Cell *cells);
-    const char *before;          /* a query for one number, before the calls; NULL: none */
-    /* Queries that must give one row "t" afterwards. {before}: that number; {calls P}: calls of procedure P that succeeded; {sum X}: of what those, of any procedure, gave as OUT value X, an integer. */
+    const char *before; /* a query for one number, before the calls; NULL: none */
+    /* Queries that must give one row "t" afterwards. {before}: that number; {calls P}: calls of procedure P that
+     * succeeded; {sum X}: of what those, of any procedure, gave as OUT value X, an integer. */
     const char *checks[CHECKS_MAX + 1];
 } Workload;
 
-static void put_text(Cell *c, const char *fmt, int64_t v) { c->len = snprintf(c->text, sizeof c->text, fmt, (long long)v); }
+static void put_text(Cell *c, const char *fmt, int64_t v) {
+    c->len = snprintf(c->text, sizeof c->text, fmt, (long long)v);
+}
 
 static void make_tpcb(Maker *m, int type, Cell *c) {
     (void)type;
@@ -98,12 +115,16 @@ static void make_tm1(Maker *m, int type, Cell *c) {
     case 2: c[1].v = 1 + rng_to(&m->rng, 4); break;
     case 3: c[1].v = rng_to(&m->rng, 2), c[2].v = 1 + rng_to(&m->rng, 4), c[3].v = rng_to(&m->rng, 256); break;
     case 4: c[1].v = rng_to(&m->rng, 1 << 30); break;
-    case 5: c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start, c[3].v = start + 1 + rng_to(&m->rng, 8), put_text(&c[4], "%015lld", rng_to(&m->rng, 1000000)); break;
+    case 5:
+        c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start, c[3].v = start + 1 + rng_to(&m->rng, 8),
+        put_text(&c[4], "%015lld", rng_to(&m->rng, 1000000));
+        break;
     default: c[1].v = 1 + rng_to(&m->rng, 4), c[2].v = start;
     }
 }
 enum { YCSB_READ, YCSB_UPDATE, YCSB_MODIFY, YCSB_INSERT, YCSB_SCAN, YCSB_TYPES };
-static const int ycsb_mixes[][YCSB_TYPES] = {{50, 50, 0, 0, 0}, {95, 5, 0, 0, 0}, {100, 0, 0, 0, 0}, {95, 0, 0, 5, 0}, {0, 0, 0, 5, 95}, {50, 0, 50, 0, 0}}; /* workloads A to F */
+static const int ycsb_mixes[][YCSB_TYPES] = {{50, 50, 0, 0, 0}, {95, 5, 0, 0, 0}, {100, 0, 0, 0, 0}, {95, 0, 0, 5, 0},
+                                             {0, 0, 0, 5, 95},  {50, 0, 50, 0, 0}}; /* workloads A to F */
 static void make_ycsb(Maker *m, int type, Cell *c) {
     if (type == YCSB_INSERT) {
         c[0].v = m->zipf.n + m->fresh++;
@@ -124,13 +145,16 @@ static void make_gputx(Maker *m, int type, Cell *c) {
 }
 
 /* TPC-C: clause 2.1.6, with constants of ours. */
-static int64_t nurand(Maker *m, int64_t a, int64_t x, int64_t y, int64_t c) { return (((rng_to(&m->rng, a + 1) | (x + rng_to(&m->rng, y - x + 1))) + c) % (y - x + 1)) + x; }
+static int64_t nurand(Maker *m, int64_t a, int64_t x, int64_t y, int64_t c) {
+    return (((rng_to(&m->rng, a + 1) | (x + rng_to(&m->rng, y - x + 1))) + c) % (y - x + 1)) + x;
+}
 static void put_last_name(Cell *c, int64_t n) {
     static const char *const parts[] = {"BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"};
     c->len = snprintf(c->text, sizeof c->text, "%s%s%s", parts[n / 100 % 10], parts[n / 10 % 10], parts[n % 10]);
 }
 static void make_tpcc(Maker *m, int type, Cell *c) {
-    int64_t scale = m->o->scale, w = 1 + rng_to(&m->rng, scale), d = 1 + rng_to(&m->rng, 10), cust = nurand(m, 1023, 1, 3000, 259);
+    int64_t scale = m->o->scale, w = 1 + rng_to(&m->rng, scale), d = 1 + rng_to(&m->rng, 10),
+            cust = nurand(m, 1023, 1, 3000, 259);
     int64_t now = INT64_C(820454400000000) + m->n_total; /* one microsecond after the other */
     c[0].v = w;
     c[1].v = d;
@@ -143,7 +167,8 @@ static void make_tpcc(Maker *m, int type, Cell *c) {
             for (int k = 0; k < i; k++) /* an item once in an order */
                 if (c[3].items[k] == item) item = item % 100000 + 1, k = -1;
             c[3].items[i] = item;
-            c[4].items[i] = (int32_t)(scale > 1 && rng_to(&m->rng, 100) == 0 ? (w + rng_to(&m->rng, scale - 1)) % scale + 1 : w);
+            c[4].items[i] =
+                (int32_t)(scale > 1 && rng_to(&m->rng, 100) == 0 ? (w + rng_to(&m->rng, scale - 1)) % scale + 1 : w);
             c[5].items[i] = 1 + (int32_t)rng_to(&m->rng, 10);
         }
         if (rng_to(&m->rng, 100) == 0) c[3].items[lines - 1] = 100001; /* there is no such item: 1 % roll back */
@@ -174,49 +199,106 @@ static void make_tpcc(Maker *m, int type, Cell *c) {
 }
 
 static const Workload workloads[] = {
-    {"tpcb", "TPC-B", 1, {"tpcb"}, {100}, make_tpcb, NULL,
+    {"tpcb",
+     "TPC-B",
+     1,
+     {"tpcb"},
+     {100},
+     make_tpcb,
+     NULL,
      {"select (select count(*) from history) = {calls tpcb}",
-      "select (select sum(abalance) from accounts) = (select sum(delta) from history) and (select sum(tbalance) from tellers) = (select sum(delta) from history)"
+      "select (select sum(abalance) from accounts) = (select sum(delta) from history) and (select sum(tbalance) from "
+      "tellers) = (select sum(delta) from history)"
       " and (select sum(bbalance) from branches) = (select sum(delta) from history)"}},
-    {"tpcc", "TPC-C", 5, {"new_order", "payment", "order_status", "delivery", "stock_level"}, {45, 43, 4, 4, 4}, make_tpcc, NULL,
+    {"tpcc",
+     "TPC-C",
+     5,
+     {"new_order", "payment", "order_status", "delivery", "stock_level"},
+     {45, 43, 4, 4, 4},
+     make_tpcc,
+     NULL,
      {/* clause 3.3.2, conditions 1 to 12 */
-      "select not exists (select 1 from warehouse where w_ytd <> (select sum(d_ytd) from district where d_w_id = w_id))",
-      "select not exists (select 1 from district, (select o_w_id w, o_d_id d, max(o_id) m from orders group by 1, 2) o, (select no_w_id w, no_d_id d, max(no_o_id) m from new_order group by 1, 2) n"
+      "select not exists (select 1 from warehouse where w_ytd <> (select sum(d_ytd) from district where d_w_id = "
+      "w_id))",
+      "select not exists (select 1 from district, (select o_w_id w, o_d_id d, max(o_id) m from orders group by 1, 2) "
+      "o, (select no_w_id w, no_d_id d, max(no_o_id) m from new_order group by 1, 2) n"
       " where o.w = d_w_id and o.d = d_id and n.w = d_w_id and n.d = d_id and (d_next_o_id - 1 <> o.m or o.m <> n.m))",
-      "select not exists (select 1 from new_order group by no_w_id, no_d_id having max(no_o_id) - min(no_o_id) + 1 <> count(*))",
-      "select not exists (select 1 from (select o_w_id w, o_d_id d, sum(o_ol_cnt) n from orders group by 1, 2) o, (select ol_w_id w, ol_d_id d, count(*) n from order_line group by 1, 2) l"
+      "select not exists (select 1 from new_order group by no_w_id, no_d_id having max(no_o_id) - min(no_o_id) + 1 <> "
+      "count(*))",
+      "select not exists (select 1 from (select o_w_id w, o_d_id d, sum(o_ol_cnt) n from orders group by 1, 2) o, "
+      "(select ol_w_id w, ol_d_id d, count(*) n from order_line group by 1, 2) l"
       " where o.w = l.w and o.d = l.d and o.n <> l.n)",
-      "select not exists (select 1 from orders left join new_order on no_w_id = o_w_id and no_d_id = o_d_id and no_o_id = o_id where (o_carrier_id is null) <> (no_o_id is not null))",
-      "select not exists (select 1 from orders left join (select ol_w_id w, ol_d_id d, ol_o_id o, count(*) n from order_line group by 1, 2, 3) l on l.w = o_w_id and l.d = o_d_id and l.o = o_id"
+      "select not exists (select 1 from orders left join new_order on no_w_id = o_w_id and no_d_id = o_d_id and "
+      "no_o_id = o_id where (o_carrier_id is null) <> (no_o_id is not null))",
+      "select not exists (select 1 from orders left join (select ol_w_id w, ol_d_id d, ol_o_id o, count(*) n from "
+      "order_line group by 1, 2, 3) l on l.w = o_w_id and l.d = o_d_id and l.o = o_id"
       " where o_ol_cnt <> coalesce(l.n, 0))",
-      "select not exists (select 1 from order_line, orders where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id and (ol_delivery_d is null) <> (o_carrier_id is null))",
-      "select not exists (select 1 from warehouse where w_ytd <> (select sum(h_amount) from history where h_w_id = w_id))",
-      "select not exists (select 1 from district, (select h_w_id w, h_d_id d, sum(h_amount) s from history group by 1, 2) h where h.w = d_w_id and h.d = d_id and d_ytd <> h.s)",
-      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
-      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id left join (select h_c_w_id w, h_c_d_id d, h_c_id c, sum(h_amount) s from history group by 1, 2, 3) h"
+      "select not exists (select 1 from order_line, orders where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = "
+      "o_id and (ol_delivery_d is null) <> (o_carrier_id is null))",
+      "select not exists (select 1 from warehouse where w_ytd <> (select sum(h_amount) from history where h_w_id = "
+      "w_id))",
+      "select not exists (select 1 from district, (select h_w_id w, h_d_id d, sum(h_amount) s from history group by 1, "
+      "2) h where h.w = d_w_id and h.d = d_id and d_ytd <> h.s)",
+      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from "
+      "orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
+      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id left join "
+      "(select h_c_w_id w, h_c_d_id d, h_c_id c, sum(h_amount) s from history group by 1, 2, 3) h"
       " on h.w = c_w_id and h.d = c_d_id and h.c = c_id where c_balance <> coalesce(l.s, 0) - coalesce(h.s, 0))",
-      "select not exists (select 1 from (select o_w_id w, o_d_id d, count(*) n from orders group by 1, 2) o, (select no_w_id w, no_d_id d, count(*) n from new_order group by 1, 2) k"
+      "select not exists (select 1 from (select o_w_id w, o_d_id d, count(*) n from orders group by 1, 2) o, (select "
+      "no_w_id w, no_d_id d, count(*) n from new_order group by 1, 2) k"
       " where o.w = k.w and o.d = k.d and o.n - k.n < 2100)",
-      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
-      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id where c_balance + c_ytd_payment <> coalesce(l.s, 0))",
+      "select not exists (select 1 from customer left join (select o_w_id w, o_d_id d, o_c_id c, sum(ol_amount) s from "
+      "orders, order_line where ol_w_id = o_w_id and ol_d_id = o_d_id and ol_o_id = o_id"
+      " and ol_delivery_d is not null group by 1, 2, 3) l on l.w = c_w_id and l.d = c_d_id and l.c = c_id where "
+      "c_balance + c_ytd_payment <> coalesce(l.s, 0))",
       /* beyond the specification, whose conditions leave stock out */
-      "select not exists (select 1 from stock left join (select ol_supply_w_id w, ol_i_id i, count(*) n, sum(ol_quantity) q from order_line where ol_o_id > 3000 group by 1, 2) l"
+      "select not exists (select 1 from stock left join (select ol_supply_w_id w, ol_i_id i, count(*) n, "
+      "sum(ol_quantity) q from order_line where ol_o_id > 3000 group by 1, 2) l"
       " on l.w = s_w_id and l.i = s_i_id where s_order_cnt <> coalesce(l.n, 0) or s_ytd <> coalesce(l.q, 0))",
       /* nor do they miss a call that left nothing at all */
-      "select (select count(*) from orders) = w * 30000 + {calls new_order} and (select count(*) from history) = w * 30000 + {calls payment}"
-      " and (select count(*) from new_order) = w * 9000 + {calls new_order} - {sum delivered} from (select count(*) from warehouse) x(w)"}},
-    {"smallbank", "SmallBank", 5, {"balance", "deposit_checking", "transact_saving", "amalgamate", "write_check"}, {15, 25, 15, 15, 30}, make_smallbank, "select (select sum(bal) from savings) + (select sum(bal) from checking)",
+      "select (select count(*) from orders) = w * 30000 + {calls new_order} and (select count(*) from history) = w * "
+      "30000 + {calls payment}"
+      " and (select count(*) from new_order) = w * 9000 + {calls new_order} - {sum delivered} from (select count(*) "
+      "from warehouse) x(w)"}},
+    {"smallbank",
+     "SmallBank",
+     5,
+     {"balance", "deposit_checking", "transact_saving", "amalgamate", "write_check"},
+     {15, 25, 15, 15, 30},
+     make_smallbank,
+     "select (select sum(bal) from savings) + (select sum(bal) from checking)",
      {"select (select min(bal) from savings) >= 0",
       "select (select sum(bal) from savings) + (select sum(bal) from checking) = {before} + {sum entered}"}},
-    {"tm1", "TM-1", 7,
-     {"get_subscriber_data", "get_new_destination", "get_access_data", "update_subscriber_data", "update_location", "insert_call_forwarding", "delete_call_forwarding"},
-     {35, 10, 35, 2, 14, 2, 2}, make_tm1, "select count(*) from call_forwarding",
-     {"select (select count(*) from call_forwarding) = {before} + {calls insert_call_forwarding} - {calls delete_call_forwarding}",
-      "select not exists (select 1 from call_forwarding c where not exists (select 1 from special_facility f where f.s_id = c.s_id and f.sf_type = c.sf_type))"}},
-    {"ycsb", "YCSB", YCSB_TYPES, {"ycsb_read", "ycsb_update", "ycsb_modify", "ycsb_insert", "ycsb_scan"}, {0}, make_ycsb, "select count(*) from usertable",
+    {"tm1",
+     "TM-1",
+     7,
+     {"get_subscriber_data", "get_new_destination", "get_access_data", "update_subscriber_data", "update_location",
+      "insert_call_forwarding", "delete_call_forwarding"},
+     {35, 10, 35, 2, 14, 2, 2},
+     make_tm1,
+     "select count(*) from call_forwarding",
+     {"select (select count(*) from call_forwarding) = {before} + {calls insert_call_forwarding} - {calls "
+      "delete_call_forwarding}",
+      "select not exists (select 1 from call_forwarding c where not exists (select 1 from special_facility f where "
+      "f.s_id = c.s_id and f.sf_type = c.sf_type))"}},
+    {"ycsb",
+     "YCSB",
+     YCSB_TYPES,
+     {"ycsb_read", "ycsb_update", "ycsb_modify", "ycsb_insert", "ycsb_scan"},
+     {0},
+     make_ycsb,
+     "select count(*) from usertable",
      {"select count(*) = {before} + {calls ycsb_insert} from usertable",
-      "select not exists (select 1 from usertable where k < {before} and (f1 <> k or f9 <> k) or k >= {before} and (f1 <> -k or f9 <> -k))"}},
-    {"gputx", "GPUTx micro benchmark", 0, {0}, {0}, make_gputx, "select count(*) from tuples", {"select count(*) = {before} and max(id) = {before} - 1 from tuples"}},
+      "select not exists (select 1 from usertable where k < {before} and (f1 <> k or f9 <> k) or k >= {before} and (f1 "
+      "<> -k or f9 <> -k))"}},
+    {"gputx",
+     "GPUTx micro benchmark",
+     0,
+     {0},
+     {0},
+     make_gputx,
+     "select count(*) from tuples",
+     {"select count(*) = {before} and max(id) = {before} - 1 from tuples"}},
 };
 
 /* ---- a bulk of calls in memory --------------------------------------------------------------------------- */
@@ -227,7 +309,7 @@ typedef struct Calls { /* of one procedure */
     char *texts[COLS_MAX];
     uint32_t *numbers;
     int64_t n;
-    int n_outs;          /* and of those that ran: OUT values, integers only */
+    int n_outs; /* and of those that ran: OUT values, integers only */
     const char *outs[OUTS_MAX];
     bool summed[OUTS_MAX];
     int128_t sums[OUTS_MAX];
@@ -277,11 +359,16 @@ static void calls_add(Calls *c, uint32_t number, const Cell *cells) {
         case PH_I32: ((int32_t *)d)[i] = (int32_t)cells[k].v; break;
         case PH_I64: ((int64_t *)d)[i] = cells[k].v; break;
         case PH_F64: ((double *)d)[i] = (double)cells[k].v; break;
-        case PH_I128: ((int128_t *)d)[i] = cells[k].v * pow10_i128[c->cols[k].type.scale - 2]; break; /* numeric without a scale */
+        case PH_I128:
+            ((int128_t *)d)[i] = cells[k].v * pow10_i128[c->cols[k].type.scale - 2];
+            break; /* numeric without a scale */
         default: {
             char *t = c->texts[k] + i * TEXT_CELL;
             if (c->cols[k].type.id == T_ARRAY) {
-                ArrayHead head = {.n = cells[k].n, .phys = PH_I32, .data = sizeof head, .bytes = (uint32_t)sizeof head + 4 * (uint32_t)cells[k].n};
+                ArrayHead head = {.n = cells[k].n,
+                                  .phys = PH_I32,
+                                  .data = sizeof head,
+                                  .bytes = (uint32_t)sizeof head + 4 * (uint32_t)cells[k].n};
                 memcpy(t, &head, sizeof head);
                 memcpy(t + sizeof head, cells[k].items, 4 * (size_t)cells[k].n);
                 ((Str *)d)[i] = str_make(t, head.bytes);
@@ -300,7 +387,8 @@ static void calls_count(Calls *c, const BulkResult *r, int p) {
     for (int k = 0; k < c->n_outs; k++) {
         const Vec *v = &r->outs[p][k];
         for (int64_t i = 0; i < c->n && c->summed[k]; i++)
-            if (!r->errors[p][i] && (!v->valid || v->valid[i])) c->sums[k] += v->phys == PH_I32 ? ((const int32_t *)v->data)[i] : ((const int64_t *)v->data)[i];
+            if (!r->errors[p][i] && (!v->valid || v->valid[i]))
+                c->sums[k] += v->phys == PH_I32 ? ((const int32_t *)v->data)[i] : ((const int64_t *)v->data)[i];
     }
 }
 
@@ -327,7 +415,8 @@ static const void *one_cell(Session *s, const char *sql, Statement **st, char wh
     bool null = true;
     int64_t used = 0;
     *st = NULL;
-    bool ok = statement_prepare(s, slice_of(sql), st, &used) == ST_OK && statement_run(*st) == ST_OK && ((*st)->n_rows != 1 || rows_cell((*st)->rows, 0, (*st)->first_col, &cell, &null, &s->err) == ST_OK);
+    bool ok = statement_prepare(s, slice_of(sql), st, &used) == ST_OK && statement_run(*st) == ST_OK &&
+              ((*st)->n_rows != 1 || rows_cell((*st)->rows, 0, (*st)->first_col, &cell, &null, &s->err) == ST_OK);
     if (!ok) snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message);
     else if (null) snprintf(why, WHY_MAX, "gives no value: %.380s", sql);
     return ok && !null ? cell : NULL;
@@ -370,11 +459,13 @@ static char *check_text(const char *check, const Calls *calls, int n, int64_t be
             found = 1;
         } else if (sscanf(at, "{calls %63[a-z_]}%n", name, &used) == 1 && used) {
             for (int i = 0; i < n; i++)
-                if (strcmp(calls[i].r->name, name) == 0) value = calls[i].succeeded + calls[TYPES_MAX + i].succeeded, found++;
+                if (strcmp(calls[i].r->name, name) == 0)
+                    value = calls[i].succeeded + calls[TYPES_MAX + i].succeeded, found++;
         } else if (sscanf(at, "{sum %63[a-z_]}%n", name, &used) == 1 && used) {
             for (int i = 0; i < n; i++)
                 for (int k = 0; k < calls[i].n_outs; k++)
-                    if (calls[i].summed[k] && strcmp(calls[i].outs[k], name) == 0) value += calls[i].sums[k] + calls[TYPES_MAX + i].sums[k], found++;
+                    if (calls[i].summed[k] && strcmp(calls[i].outs[k], name) == 0)
+                        value += calls[i].sums[k] + calls[TYPES_MAX + i].sums[k], found++;
         }
         ok = found > 0 && value >= INT64_MIN && value <= INT64_MAX;
         if (!ok) snprintf(why, WHY_MAX, "nothing to put in, or too large: %.300s", at);
@@ -390,7 +481,8 @@ static char *check_text(const char *check, const Calls *calls, int n, int64_t be
 static bool check_all(Session *s, const Workload *w, const Calls *calls, int n, int64_t before) {
     int held = 0, broken = 0;
     char unset[WHY_MAX] = "";
-    if (!exec_sql(s, "set executor = 'vm'; set device_strict = off", unset)) fprintf(stderr, "stele-bench %s: %s\n", w->name, unset);
+    if (!exec_sql(s, "set executor = 'vm'; set device_strict = off", unset))
+        fprintf(stderr, "stele-bench %s: %s\n", w->name, unset);
     for (int i = 0; w->checks[i]; i++) {
         char why[WHY_MAX] = "";
         char *sql = check_text(w->checks[i], calls, n, before, why);
@@ -411,12 +503,17 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
     if (strcmp(w->name, "gputx") == 0) { /* T procedures of the same kind */
         FILE *f = open_memstream(&out, &len);
         if (!f) return NULL;
-        fprintf(f, "CREATE TABLE tuples (id int PRIMARY KEY, v double precision NOT NULL); INSERT INTO tuples SELECT i, i FROM generate_series(0, %lld) AS g(i);", (long long)o->tuples - 1);
+        fprintf(f,
+                "CREATE TABLE tuples (id int PRIMARY KEY, v double precision NOT NULL); INSERT INTO tuples SELECT i, i "
+                "FROM generate_series(0, %lld) AS g(i);",
+                (long long)o->tuples - 1);
         for (int t = 0; t < o->types; t++)
-            fprintf(f,
-                    "CREATE PROCEDURE micro_%d(key int, x int) LANGUAGE plpgsql AS $$ DECLARE y double precision; BEGIN SELECT v INTO y FROM tuples WHERE id = key; "
-                    "FOR i IN 1 .. x LOOP y := y * 0.999 + %d; END LOOP; UPDATE tuples SET v = y WHERE id = key; END $$;",
-                    t, t + 1);
+            fprintf(
+                f,
+                "CREATE PROCEDURE micro_%d(key int, x int) LANGUAGE plpgsql AS $$ DECLARE y double precision; BEGIN "
+                "SELECT v INTO y FROM tuples WHERE id = key; "
+                "FOR i IN 1 .. x LOOP y := y * 0.999 + %d; END LOOP; UPDATE tuples SET v = y WHERE id = key; END $$;",
+                t, t + 1);
         fclose(f);
         return out;
     }
@@ -436,9 +533,24 @@ static char *setup_text(const Workload *w, const OltpOptions *o, char why[WHY_MA
 }
 
 /* Latencies of a run: samples that stand for so many calls each. */
-typedef struct Sample { double latency, calls; } Sample;
-enum { SAMPLES = 16 /* of each bulk */, BULKS_MAX = 1 << 16, WARM_UP_MAX = 60 /* seconds, for kernels to be compiled */ };
-typedef struct Total { double seconds, warm_up, latency_sum, p50, p99, max; double busy, cpu; int64_t image_ns, calls, failed, bulks; BulkStats sum; BulkStats last; int64_t n_samples; Sample *samples; char reason[160]; } Total;
+typedef struct Sample {
+    double latency, calls;
+} Sample;
+enum {
+    SAMPLES = 16 /* of each bulk */,
+    BULKS_MAX = 1 << 16,
+    WARM_UP_MAX = 60 /* seconds, for kernels to be compiled */
+};
+typedef struct Total {
+    double seconds, warm_up, latency_sum, p50, p99, max;
+    double busy, cpu;
+    int64_t image_ns, calls, failed, bulks;
+    BulkStats sum;
+    BulkStats last;
+    int64_t n_samples;
+    Sample *samples;
+    char reason[160];
+} Total;
 
 static int by_latency(const void *a, const void *b) {
     double x = ((const Sample *)a)->latency, y = ((const Sample *)b)->latency;
@@ -472,7 +584,15 @@ static double cpu_s(void) {
 }
 
 /* Calls of a bulk, and what the one before it is told of it. */
-typedef struct Turn { Calls *calls; int64_t n; int n_parts; int types[TYPES_MAX]; BulkCalls parts[TYPES_MAX]; uint64_t ticket; double asked; /* 0: not */ } Turn;
+typedef struct Turn {
+    Calls *calls;
+    int64_t n;
+    int n_parts;
+    int types[TYPES_MAX];
+    BulkCalls parts[TYPES_MAX];
+    uint64_t ticket;
+    double asked; /* 0: not */
+} Turn;
 static bool next_turn(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     Turn *t = ctx;
     t->asked = now_s();
@@ -505,21 +625,24 @@ static void make_calls(Turn *t, int n, int64_t size, Maker *m, const Workload *w
     }
 }
 
-/* Without an arrival rate there are always enough calls: those of the next bulk are there when this one's calls run, and have come since those of this one were cut off. */
-static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval, Total *t, char why[WHY_MAX]) {
+/* Without an arrival rate there are always enough calls: those of the next bulk are there when this one's calls run,
+ * and have come since those of this one were cut off. */
+static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, double interval,
+                      Total *t, char why[WHY_MAX]) {
     const double rate = m->o->arrival;
     const int *mix = m->o->mix ? m->o->mix : w->weights;
     int64_t shares = 0;
     for (int k = 0; k < n; k++) shares += mix[k];
     shares = MAX_OF(shares, 1);
-    double cut = 0; /* when the last bulk was cut */
+    double cut = 0;                     /* when the last bulk was cut */
     double clock = 0, cuts[2] = {0, 0}; /* without a rate: the time, and when this bulk and the next one were cut */
     *t = (Total){.samples = calloc(BULKS_MAX * SAMPLES, sizeof(Sample))};
     Turn turns[2] = {{.calls = calls}, {.calls = calls + TYPES_MAX}}, *now = &turns[0], *then = &turns[1];
     if (!t->samples) return snprintf(why, WHY_MAX, "out of memory"), false;
     bool warm = true, figures = false;
     for (;;) {
-        if (t->seconds >= m->o->seconds || t->bulks >= BULKS_MAX) { /* one more bulk where a device does not say how deep bulks are by itself */
+        if (t->seconds >= m->o->seconds ||
+            t->bulks >= BULKS_MAX) { /* one more bulk where a device does not say how deep bulks are by itself */
             if (t->sum.depth > 0) break;
             if (!exec_sql(s, "set bulk_figures = on", why)) return false;
             figures = true;
@@ -527,7 +650,8 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         int64_t calls_now = size;
         if (rate > 0 && !warm) {
             cut = fmax(cut + interval, t->seconds);
-            calls_now = MIN_OF((int64_t)(rate * cut) - t->calls, size); /* calls that came while the program warmed up do not count */
+            calls_now = MIN_OF((int64_t)(rate * cut) - t->calls,
+                               size); /* calls that came while the program warmed up do not count */
             if (calls_now <= 0) continue;
         }
         const bool backlog = rate == 0 && !figures;
@@ -543,7 +667,8 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         double took = now_s() - began;
         cpu = cpu_s() - cpu;
         if (st != ST_OK) return snprintf(why, WHY_MAX, "%s: %.380s", s->err.sqlstate, s->err.message), false;
-        if (r->stats.strategy == STRATEGY_SERIAL && r->stats.reason && strcmp(r->stats.executor, "one at a time") == 0) {
+        if (r->stats.strategy == STRATEGY_SERIAL && r->stats.reason &&
+            strcmp(r->stats.executor, "one at a time") == 0) {
             snprintf(why, WHY_MAX, "not in bulk: %s", r->stats.reason);
             bulk_result_free(r);
             return false;
@@ -603,7 +728,12 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
 
 /* ---- through the pool of calls (callpool.h) ---- */
 /* An entry and its arguments. */
-typedef struct Ticket { CallEntry entry; int type; double due; Calls calls[TYPES_MAX]; } Ticket;
+typedef struct Ticket {
+    CallEntry entry;
+    int type;
+    double due;
+    Calls calls[TYPES_MAX];
+} Ticket;
 static void make_ticket(Ticket *x, int n, Maker *m, const Workload *w, const int *mix, int64_t shares) {
     int64_t pick = rng_to(&m->rng, shares);
     x->type = 0;
@@ -638,19 +768,24 @@ static void count_entry(Calls *c, const CallEntry *x, Total *t) {
         c->succeeded += !failed;
         t->failed += failed;
         for (int k = 0; k < c->n_outs && !failed; k++)
-            if (c->summed[k] && (!outs[k].valid || outs[k].valid[first + i])) c->sums[k] += outs[k].phys == PH_I32 ? ((const int32_t *)outs[k].data)[first + i] : ((const int64_t *)outs[k].data)[first + i];
+            if (c->summed[k] && (!outs[k].valid || outs[k].valid[first + i]))
+                c->sums[k] += outs[k].phys == PH_I32 ? ((const int32_t *)outs[k].data)[first + i]
+                                                     : ((const int64_t *)outs[k].data)[first + i];
     }
     const double share = (double)x->n / (double)st->n_calls;
 #define SHARE(F) t->sum.F += (int64_t)((double)st->F * share * 1024)
-    SHARE(footprint_ns), SHARE(schedule_ns), SHARE(reserve_ns), SHARE(run_ns), SHARE(total_ns), SHARE(depth), SHARE(width0), SHARE(crossing);
+    SHARE(footprint_ns), SHARE(schedule_ns), SHARE(reserve_ns), SHARE(run_ns), SHARE(total_ns), SHARE(depth),
+        SHARE(width0), SHARE(crossing);
     for (int k = 0; k < BULK_PHASES; k++) SHARE(phase_ns[k]);
 #undef SHARE
     t->last = *st;
     t->last.reason = NULL;
     if (st->reason) snprintf(t->reason, sizeof t->reason, "%s", st->reason), t->last.reason = t->reason;
 }
-/* `size` tickets of --pool calls each are on their way: with a rate they come evenly, without each one follows on one that is done. Nobody waits for them: the pool's thread runs them. */
-static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, Total *t, char why[WHY_MAX]) {
+/* `size` tickets of --pool calls each are on their way: with a rate they come evenly, without each one follows on one
+ * that is done. Nobody waits for them: the pool's thread runs them. */
+static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *w, int64_t size, Total *t,
+                     char why[WHY_MAX]) {
     const int *mix = m->o->mix ? m->o->mix : w->weights;
     const double rate = m->o->arrival / m->o->pool;
     int64_t shares = 0;
@@ -671,7 +806,8 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
     bool warm = true, pending = true;
     while (ok) {
         double now = now_s();
-        const bool over = warm && now - began > m->o->seconds / 4 && (!pending || now - began > WARM_UP_MAX); /* it ends when nothing is on its way */
+        const bool over = warm && now - began > m->o->seconds / 4 &&
+                          (!pending || now - began > WARM_UP_MAX); /* it ends when nothing is on its way */
         if (over && busy == 0) {
             warm = false;
             call_pool_stats(s, true, &pool);
@@ -696,7 +832,8 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
             const Err *fault = call_entry_fault(&x->entry);
             if (fault) snprintf(why, WHY_MAX, "%.390s", fault->message);
             else count_entry(&calls[x->type], &x->entry, warm ? &warming : t);
-            if (!fault && !warm) add_latency(t, &m->rng, began + (double)(x->entry.done_ns - began_ns) * 1e-9 - x->due, x->entry.n);
+            if (!fault && !warm)
+                add_latency(t, &m->rng, began + (double)(x->entry.done_ns - began_ns) * 1e-9 - x->due, x->entry.n);
             if (warm) pending = warming.last.reason && strstr(warming.last.reason, "is being compiled");
             ok = !fault;
             call_release(s, &x->entry);
@@ -712,12 +849,15 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
     for (int64_t i = 0; all && i < size; i++) {
         bool done;
         Total late = {0};
-        if (atomic_load(&all[i].entry.state) != CALL_NEW && call_wait(s, &all[i].entry, -1, &done) == ST_OK && !call_entry_fault(&all[i].entry)) count_entry(&calls[all[i].type], &all[i].entry, &late);
+        if (atomic_load(&all[i].entry.state) != CALL_NEW && call_wait(s, &all[i].entry, -1, &done) == ST_OK &&
+            !call_entry_fault(&all[i].entry))
+            count_entry(&calls[all[i].type], &all[i].entry, &late);
         call_release(s, &all[i].entry);
         for (int k = 0; k < n; k++) calls_free(&all[i].calls[k]);
     }
     t->busy = (double)t->sum.total_ns / 1024e9;
-    int64_t *sums[] = {&t->sum.footprint_ns, &t->sum.schedule_ns, &t->sum.reserve_ns, &t->sum.run_ns, &t->sum.depth, &t->sum.width0, &t->sum.crossing};
+    int64_t *sums[] = {&t->sum.footprint_ns, &t->sum.schedule_ns, &t->sum.reserve_ns, &t->sum.run_ns,
+                       &t->sum.depth,        &t->sum.width0,      &t->sum.crossing};
     for (int k = 0; k < (int)ARRAY_LEN(sums); k++) *sums[k] /= 1024;
     for (int k = 0; k < BULK_PHASES; k++) t->sum.phase_ns[k] /= 1024;
     free(all);
@@ -725,10 +865,17 @@ static bool run_pool(Session *s, Calls *calls, int n, Maker *m, const Workload *
     return ok;
 }
 
-typedef struct Line { const char *label; int64_t size; double interval; Strategy strategy; } Line;
+typedef struct Line {
+    const char *label;
+    int64_t size;
+    double interval;
+    Strategy strategy;
+} Line;
 
 /* Forming: calls numbered by procedure, their code found, footprints made. */
-static int64_t formed_ns(const BulkStats *sum) { return sum->phase_ns[BP_NUMBER] + sum->phase_ns[BP_PREPARE] + sum->footprint_ns; }
+static int64_t formed_ns(const BulkStats *sum) {
+    return sum->phase_ns[BP_NUMBER] + sum->phase_ns[BP_PREPARE] + sum->footprint_ns;
+}
 
 static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line *l, Total *t) {
     rank_latencies(t);
@@ -737,13 +884,17 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     const char *executor = t->last.executor ? t->last.executor : "vm";
     char depth[32] = "-";
     if (sum->depth > 0) snprintf(depth, sizeof depth, "%.1f", (double)sum->depth / bulks);
-    printf("  %-10lld %-8s %12.0f %8.2f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n", (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
-           t->cpu * 1e6 / (double)t->calls, t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)formed_ns(sum) / ns, 100 * (double)sum->schedule_ns / ns, 100 * (double)sum->send_ns / ns, 100 * (double)sum->run_ns / ns, depth,
-           (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls, l->label, *l->label ? ": " : "", executor,
-           t->last.reason ? ", because " : "", t->last.reason ? t->last.reason : "");
+    printf("  %-10lld %-8s %12.0f %8.2f %8.3f %8.3f %8.3f %8.1f %8.1f %8.1f %8.1f %8s %8.0f %7.0f %8.2f  %s%s%s%s%s\n",
+           (long long)l->size, strategy_name(t->last.strategy), (double)t->calls / t->seconds,
+           t->cpu * 1e6 / (double)t->calls, t->p50 * 1e3, t->p99 * 1e3, t->max * 1e3, 100 * (double)formed_ns(sum) / ns,
+           100 * (double)sum->schedule_ns / ns, 100 * (double)sum->send_ns / ns, 100 * (double)sum->run_ns / ns, depth,
+           (double)sum->width0 / bulks, (double)sum->crossing / bulks, 100 * (double)t->failed / (double)t->calls,
+           l->label, *l->label ? ": " : "", executor, t->last.reason ? ", because " : "",
+           t->last.reason ? t->last.reason : "");
     printf("    us of a bulk:");
     for (int k = 0; k < BULK_PHASES; k++)
-        if (sum->phase_ns[k] > 0) printf(" %s %.0f", bulk_phase_name((BulkPhase)k), (double)sum->phase_ns[k] / bulks / 1e3);
+        if (sum->phase_ns[k] > 0)
+            printf(" %s %.0f", bulk_phase_name((BulkPhase)k), (double)sum->phase_ns[k] / bulks / 1e3);
     printf("\n");
     fflush(stdout);
     json_begin(b);
@@ -762,7 +913,9 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
         json_int(b, key, o->mix[k]);
     }
     json_num(b, "skew", o->skew);
-    if (w->n_types == 0) json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples), json_num(b, "alpha", o->alpha);
+    if (w->n_types == 0)
+        json_int(b, "types", o->types), json_int(b, "work", o->work), json_int(b, "tuples", o->tuples),
+            json_num(b, "alpha", o->alpha);
     if (o->arrival > 0) json_num(b, "arrival_per_second", o->arrival), json_num(b, "interval_ms", l->interval * 1e3);
     json_num(b, "calls_per_second", (double)t->calls / t->seconds);
     json_int(b, "calls", t->calls);
@@ -794,14 +947,16 @@ static void report(Bench *b, const Workload *w, const OltpOptions *o, const Line
     json_end(b);
 }
 
-static bool run_line(Bench *b, Session *s, Maker *m, Calls *calls, int n, const Workload *w, const OltpOptions *o, const Line *l, char why[WHY_MAX]) {
+static bool run_line(Bench *b, Session *s, Maker *m, Calls *calls, int n, const Workload *w, const OltpOptions *o,
+                     const Line *l, char why[WHY_MAX]) {
     char set[64];
     snprintf(set, sizeof set, "set bulk_strategy = '%s'", strategy_name(l->strategy));
     if (!exec_sql(s, set, why)) return false;
     *m = (Maker){.rng = {12345}, .o = o, .scattered = 2654435761u, .fresh = m->fresh};
     zipf_init(&m->zipf, w->n_types ? o->scale * 1000 : o->tuples, o->skew);
     Total t;
-    bool ok = o->pool > 0 ? run_pool(s, calls, n, m, w, l->size, &t, why) : run_bulks(s, calls, n, m, w, l->size, l->interval, &t, why);
+    bool ok = o->pool > 0 ? run_pool(s, calls, n, m, w, l->size, &t, why)
+                          : run_bulks(s, calls, n, m, w, l->size, l->interval, &t, why);
     if (ok && t.bulks > 0) report(b, w, o, l, &t);
     free(t.samples);
     return ok;
@@ -821,7 +976,9 @@ static bool run_points(Bench *b, Session *s, Maker *m, Calls *calls, int n, cons
         for (int k = 0; k < TYPES_MAX; k++)
             if (p->mix[k] > 0) mine.mix = p->mix;
         Line line = {p->label, p->size, 0, p->strategy};
-        if ((!p->settings || exec_sql(s, p->settings, why)) && run_line(b, s, m, calls, w->n_types ? n : p->types, w, &mine, &line, why)) continue;
+        if ((!p->settings || exec_sql(s, p->settings, why)) &&
+            run_line(b, s, m, calls, w->n_types ? n : p->types, w, &mine, &line, why))
+            continue;
         fprintf(stderr, "stele-bench %s: %s: %s\n", w->name, p->label, why);
         all = false;
     }
@@ -845,7 +1002,8 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     Database *db = NULL;
     Session *s = NULL;
     Err e = {0};
-    if (database_open(NULL, vfs_posix(), b->threads, 0, &db, &e) != ST_OK || !(db->txn_lock = txn_lock_new(&e)) || session_new(db, &s, &e) != ST_OK) {
+    if (database_open(NULL, vfs_posix(), b->threads, 0, &db, &e) != ST_OK || !(db->txn_lock = txn_lock_new(&e)) ||
+        session_new(db, &s, &e) != ST_OK) {
         fprintf(stderr, "stele-bench: %s\n", e.message);
         return 1;
     }
@@ -867,12 +1025,15 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
         char proc[64];
         const Routine *r;
         snprintf(proc, sizeof proc, "micro_%d", k);
-        ok = session_bulk_routine(s, slice_of(w->n_types ? w->procs[k] : proc), &r) == ST_OK && calls_new(&calls[k], w, r, biggest) && calls_new(&calls[TYPES_MAX + k], w, r, biggest);
+        ok = session_bulk_routine(s, slice_of(w->n_types ? w->procs[k] : proc), &r) == ST_OK &&
+             calls_new(&calls[k], w, r, biggest) && calls_new(&calls[TYPES_MAX + k], w, r, biggest);
         if (!ok) snprintf(why, sizeof why, "%.390s", err_is_set(&s->err) ? s->err.message : "out of memory");
     }
     if (ok) {
         printf("%s, scale %lld: tables made in %.1f s\n", w->what, (long long)o.scale, now_s() - began);
-        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s", "CPU us", "p50 ms", "p99 ms", "max ms", "form %", "rank %", "send %", "run %", "d", "w0", "c", "aborts %", "executor");
+        printf("  %-10s %-8s %12s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %7s %8s  %s\n", "bulk", "strategy", "calls/s",
+               "CPU us", "p50 ms", "p99 ms", "max ms", "form %", "rank %", "send %", "run %", "d", "w0", "c",
+               "aborts %", "executor");
     }
     const Variant plain = {.label = ""};
     bool measured = ok && run_points(b, s, &maker, calls, n, w, &o);

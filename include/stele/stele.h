@@ -18,12 +18,12 @@
  *   - Every handle has one destructor, named in its comment; destructors accept NULL.
  *   - The library never prints, exits, changes signal handlers or the locale.
  *
- * Thread rules: a stele_db may be shared by threads. A stele_conn and its statements belong to one thread at a time, except
- * stele_interrupt(), which may be called from any thread while the connection exists.
+ * Thread rules: a stele_db may be shared by threads. A stele_conn and its statements belong to one thread at a time,
+ * except stele_interrupt(), which may be called from any thread while the connection exists.
  *
- * Stacks: a statement that is nested more deeply than the calling thread's stack allows fails with 54001; nothing else happens to it. Threads want
- * 256 KiB or more; with less than 128 KiB every statement fails so. On a stack that is not the thread's own, a coroutine's for instance, at most
- * 192 KiB below the call are used: it must have that much.
+ * Stacks: a statement that is nested more deeply than the calling thread's stack allows fails with 54001; nothing else
+ * happens to it. Threads want 256 KiB or more; with less than 128 KiB every statement fails so. On a stack that is not
+ * the thread's own, a coroutine's for instance, at most 192 KiB below the call are used: it must have that much.
  */
 #ifndef STELE_STELE_H
 #define STELE_STELE_H
@@ -63,8 +63,9 @@ typedef struct stele_error_info {
     const char *detail;
     const char *hint;
     const char *context;
-    int64_t position;    /* 1-based character position in the statement text, 0 = unknown */
-    /* What the error is about: of NOT NULL the column, of other constraints their name, and the table (of a foreign key the one that refers); or what RAISE says. */
+    int64_t position; /* 1-based character position in the statement text, 0 = unknown */
+    /* What the error is about: of NOT NULL the column, of other constraints their name, and the table (of a foreign key
+     * the one that refers); or what RAISE says. */
     const char *schema_name, *table_name, *column_name, *datatype_name, *constraint_name;
 } stele_error_info;
 
@@ -72,15 +73,16 @@ typedef struct stele_error_info {
 
 /* Replaces malloc and free. `bytes` given to free is the size asked for. Blocks of 1 MiB and more are mapped
  * from the system and do not pass here. NULL functions restore the default. */
-STELE_API void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes), void (*free_fn)(void *ctx, void *p, size_t bytes), void *ctx);
+STELE_API void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes),
+                                   void (*free_fn)(void *ctx, void *p, size_t bytes), void *ctx);
 /* Receives diagnostics; level 0 debug .. 3 error. NULL silences (the default). May be called from any thread. */
 STELE_API void stele_set_logger(void (*log)(void *ctx, int level, const char *message), void *ctx);
 
 /* ---- databases and connections --------------------------------------------------------------- */
 
 typedef struct stele_options {
-    int32_t threads;      /* worker threads, 0 = all processors */
-    int64_t memory_limit; /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
+    int32_t threads;            /* worker threads, 0 = all processors */
+    int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
     const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
 } stele_options;
 
@@ -88,11 +90,14 @@ typedef struct stele_options {
  * does not exist. One process at a time may have a directory open (55006). options may be NULL. On failure *db is NULL
  * and, when `error` is given, it is filled; its strings stay valid until the next call of stele_open on this thread.
  * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory. */
-STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error);
-/* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone (STELE_ERROR,
- * nothing done, otherwise). When saving fails the database stays open and *error says why: make room and close again, or stele_discard(). */
+STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db,
+                                  stele_error_info *error);
+/* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone
+ * (STELE_ERROR, nothing done, otherwise). When saving fails the database stays open and *error says why: make room and
+ * close again, or stele_discard(). */
 STELE_API stele_status stele_close(stele_db *db, stele_error_info *error);
-/* Closes a database without saving: its directory keeps what was saved last. All connections must be gone (STELE_ERROR, nothing done, otherwise). */
+/* Closes a database without saving: its directory keeps what was saved last. All connections must be gone (STELE_ERROR,
+ * nothing done, otherwise). */
 STELE_API stele_status stele_discard(stele_db *db);
 
 STELE_API stele_status stele_connect(stele_db *db, stele_conn **conn);
@@ -101,18 +106,23 @@ STELE_API void stele_disconnect(stele_conn *conn);
 
 /* The last failed call on this connection; valid until its next call. */
 STELE_API void stele_error(stele_conn *conn, stele_error_info *out);
-/* Cancels the statement now running on the connection (57014). From any thread; no effect when idle. Async-signal-safe. */
+/* Cancels the statement now running on the connection (57014). From any thread; no effect when idle. Async-signal-safe.
+ */
 STELE_API void stele_interrupt(stele_conn *conn);
-/* Measures the rates of this machine's CPU and usable devices (device NULL), or of one of them ("cpu", "cuda:0", as SHOW devices lists them), and writes
- * them to the machine's profile ($STELE_PROFILE, else ~/.config/stele/profile), from which placement and EXPLAIN take them. Seconds per device; `quick` a
- * fraction of one, with rough results. Nothing else should run meanwhile. 42704 when there is no such device, else the device's error. */
+/* Measures the rates of this machine's CPU and usable devices (device NULL), or of one of them ("cpu", "cuda:0", as
+ * SHOW devices lists them), and writes them to the machine's profile ($STELE_PROFILE, else ~/.config/stele/profile),
+ * from which placement and EXPLAIN take them. Seconds per device; `quick` a fraction of one, with rough results.
+ * Nothing else should run meanwhile. 42704 when there is no such device, else the device's error. */
 STELE_API stele_status stele_calibrate(stele_conn *conn, const char *device, bool quick);
-/* Called now and then on long statements, on the connection's thread: fraction 0..1. Return true to cancel. NULL removes it. */
+/* Called now and then on long statements, on the connection's thread: fraction 0..1. Return true to cancel. NULL
+ * removes it. */
 STELE_API void stele_set_progress(stele_conn *conn, bool (*progress)(void *ctx, double fraction), void *ctx);
-/* COPY ... FROM STDIN reads through `read` (returns bytes, 0 at the end, -1 error); COPY ... TO STDOUT writes through `write`
- * (returns false on error). Without them such statements fail (0A000). */
-STELE_API void stele_set_copy_streams(stele_conn *conn, int64_t (*read)(void *ctx, char *buf, int64_t size), bool (*write)(void *ctx, const char *data, int64_t size), void *ctx);
-/* A message that is no error: RAISE NOTICE, DROP ... IF EXISTS of what is not there. Strings are never NULL and valid during the call. */
+/* COPY ... FROM STDIN reads through `read` (returns bytes, 0 at the end, -1 error); COPY ... TO STDOUT writes through
+ * `write` (returns false on error). Without them such statements fail (0A000). */
+STELE_API void stele_set_copy_streams(stele_conn *conn, int64_t (*read)(void *ctx, char *buf, int64_t size),
+                                      bool (*write)(void *ctx, const char *data, int64_t size), void *ctx);
+/* A message that is no error: RAISE NOTICE, DROP ... IF EXISTS of what is not there. Strings are never NULL and valid
+ * during the call. */
 typedef struct stele_notice {
     const char *severity; /* "INFO", "NOTICE", "WARNING" */
     const char *sqlstate; /* "00000" when none was given */
@@ -121,21 +131,25 @@ typedef struct stele_notice {
     const char *hint;
     const char *context;
 } stele_notice;
-/* Receives them while a statement runs, on the connection's thread; it must not use the connection. NULL drops them (the default). */
+/* Receives them while a statement runs, on the connection's thread; it must not use the connection. NULL drops them
+ * (the default). */
 STELE_API void stele_set_notice(stele_conn *conn, void (*notice)(void *ctx, const stele_notice *n), void *ctx);
 /* 'I' idle, 'T' in a transaction, 'E' in a failed transaction. */
 STELE_API char stele_transaction_state(const stele_conn *conn);
 
 /* ---- statements ------------------------------------------------------------------------------- */
 
-/* Prepares the first statement of `sql`. *tail (may be NULL) points behind it. *stmt is NULL (and STELE_OK) when there is only
- * white space or comments. Parameters are written $1, $2 ... Errors carry SQLSTATE and position; syntax, names and types are checked here. */
-STELE_API stele_status stele_prepare(stele_conn *conn, const char *sql, int64_t len, stele_stmt **stmt, const char **tail);
+/* Prepares the first statement of `sql`. *tail (may be NULL) points behind it. *stmt is NULL (and STELE_OK) when there
+ * is only white space or comments. Parameters are written $1, $2 ... Errors carry SQLSTATE and position; syntax, names
+ * and types are checked here. */
+STELE_API stele_status stele_prepare(stele_conn *conn, const char *sql, int64_t len, stele_stmt **stmt,
+                                     const char **tail);
 STELE_API void stele_finalize(stele_stmt *stmt);
 /* Makes the statement ready to run again; bindings stay. */
 STELE_API void stele_reset(stele_stmt *stmt);
 
-/* Parameters are numbered from 1. Bound values are copied. STELE_ERROR when there is no such parameter (42P02). Unbound parameters are NULL. */
+/* Parameters are numbered from 1. Bound values are copied. STELE_ERROR when there is no such parameter (42P02). Unbound
+ * parameters are NULL. */
 STELE_API int64_t stele_param_count(const stele_stmt *stmt);
 STELE_API stele_status stele_bind_null(stele_stmt *stmt, int64_t index);
 STELE_API stele_status stele_bind_bool(stele_stmt *stmt, int64_t index, bool value);
@@ -144,7 +158,8 @@ STELE_API stele_status stele_bind_double(stele_stmt *stmt, int64_t index, double
 /* Any type in its text form; converted to the parameter's type when the statement runs. len -1: NUL-terminated. */
 STELE_API stele_status stele_bind_text(stele_stmt *stmt, int64_t index, const char *value, int64_t len);
 
-/* Runs on the first call, then moves from row to row: STELE_ROW, STELE_DONE or STELE_ERROR (the statement had no effect). */
+/* Runs on the first call, then moves from row to row: STELE_ROW, STELE_DONE or STELE_ERROR (the statement had no
+ * effect). */
 STELE_API stele_status stele_step(stele_stmt *stmt);
 /* Runs to completion without fetching: STELE_DONE or STELE_ERROR; rows can still be stepped through. */
 STELE_API stele_status stele_run(stele_stmt *stmt);
@@ -161,21 +176,26 @@ STELE_API const char *stele_command_tag(const stele_stmt *stmt);
 /* Rows returned or changed. */
 STELE_API int64_t stele_row_count(const stele_stmt *stmt);
 
-/* Values of the current row; pointers stay valid until the next step, reset or finalize. Conversions follow CAST; where none
- * is possible the result is 0. */
+/* Values of the current row; pointers stay valid until the next step, reset or finalize. Conversions follow CAST; where
+ * none is possible the result is 0. */
 STELE_API bool stele_column_is_null(stele_stmt *stmt, int64_t column);
 STELE_API bool stele_column_bool(stele_stmt *stmt, int64_t column);
 STELE_API int64_t stele_column_int64(stele_stmt *stmt, int64_t column);
 STELE_API double stele_column_double(stele_stmt *stmt, int64_t column);
-/* Text form of any type, NUL-terminated, NULL for NULL (and, with stele_error set, when memory runs out); *len may be NULL. */
+/* Text form of any type, NUL-terminated, NULL for NULL (and, with stele_error set, when memory runs out); *len may be
+ * NULL. */
 STELE_API const char *stele_column_text(stele_stmt *stmt, int64_t column, int64_t *len);
 
-/* Runs all statements of `sql`; `row` (may be NULL) gets every row as text (NULL pointers for NULL) and stops the run by returning
- * true. Stops at the first error. */
-STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx);
+/* Runs all statements of `sql`; `row` (may be NULL) gets every row as text (NULL pointers for NULL) and stops the run
+ * by returning true. Stops at the first error. */
+STELE_API stele_status stele_exec(stele_conn *conn, const char *sql,
+                                  bool (*row)(void *ctx, int64_t n, const char *const *values,
+                                              const char *const *names),
+                                  void *ctx);
 
 /* ---- bulks: many calls of one procedure as one statement ---------------------------------------
- * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does not touch the others.
+ * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does
+ * not touch the others.
  *
  *     stele_bulk *b;
  *     stele_bulk_new(conn, "transfer", &b);
@@ -184,11 +204,13 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql, bool (*row)
  *     for (int64_t i = 0; i < stele_bulk_count(b); i++) if (stele_bulk_status(b, i, &error) != STELE_OK) ...
  *     stele_bulk_free(b);
  *
- * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min, bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit,
- * bulk_replay, bulk_replay_memory, executor, device. */
+ * A bulk belongs to its connection's thread and is freed before the connection. Settings: bulk_strategy, bulk_set_min,
+ * bulk_group_bits, bulk_figures, bulk_order, bulk_release, bulk_lanes, bulk_step_limit, bulk_replay,
+ * bulk_replay_memory, executor, device. */
 typedef struct stele_bulk stele_bulk; /* stele_bulk_free() */
-/* A bulk of calls of a procedure or function, named as in SQL ("Pay" is pay, "\"Pay\"" is Pay), with the types of its parameters when several have the name: "pay(int, bigint)". 42883,
- * 42725 when the name is not unique, 42809 when it returns a set. */
+/* A bulk of calls of a procedure or function, named as in SQL ("Pay" is pay, "\"Pay\"" is Pay), with the types of its
+ * parameters when several have the name: "pay(int, bigint)". 42883, 42725 when the name is not unique, 42809 when it
+ * returns a set. */
 STELE_API stele_status stele_bulk_new(stele_conn *conn, const char *routine, stele_bulk **bulk);
 STELE_API void stele_bulk_free(stele_bulk *bulk);
 /* IN and INOUT parameters, and OUT values, in order. */
@@ -196,11 +218,14 @@ STELE_API int64_t stele_bulk_param_count(const stele_bulk *bulk);
 STELE_API const char *stele_bulk_param_type(const stele_bulk *bulk, int64_t param);
 STELE_API int64_t stele_bulk_out_count(const stele_bulk *bulk);
 STELE_API const char *stele_bulk_out_name(const stele_bulk *bulk, int64_t out);
-/* One more call: a text for each parameter, NULL for NULL. A text that is no value of its type: its SQLSTATE, and the call is not added. */
+/* One more call: a text for each parameter, NULL for NULL. A text that is no value of its type: its SQLSTATE, and the
+ * call is not added. */
 STELE_API stele_status stele_bulk_add(stele_bulk *bulk, const char *const *values);
-/* n more calls from columns of cells: smallint int16_t, integer and date int32_t, bigint and timestamps int64_t, real float, double precision double, boolean one byte; other
- * types 0A000. valid[i] may be NULL; else a byte per call, 0 = NULL. */
-STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const void *const *columns, const unsigned char *const *valid);
+/* n more calls from columns of cells: smallint int16_t, integer and date int32_t, bigint and timestamps int64_t, real
+ * float, double precision double, boolean one byte; other types 0A000. valid[i] may be NULL; else a byte per call, 0 =
+ * NULL. */
+STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const void *const *columns,
+                                              const unsigned char *const *valid);
 /* Arrow's C data interface: the structs that all users of it share. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -224,93 +249,125 @@ struct ArrowArray {
     void *private_data;
 };
 #endif
-/* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any width for smallint, integer, bigint and numeric;
- * decimal128 for numeric; float and double; boolean; utf8 and large_utf8 for char, varchar and text; binary and large_binary for bytea; date32, time64[us];
- * timestamp[s, ms, us] without a zone for timestamp and with one for timestamptz; fixed_size_binary[16] for uuid; lists of these for arrays; null for any. Values are copied, the
- * batch stays the caller's, to release. Everything is checked except that buffers are as long as the lengths say. On an error no call of it was added: 22023 the batch
- * is malformed, 42804 a column's type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8, 0A000 a dictionary. */
-STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema, const struct ArrowArray *batch);
+/* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any
+ * width for smallint, integer, bigint and numeric; decimal128 for numeric; float and double; boolean; utf8 and
+ * large_utf8 for char, varchar and text; binary and large_binary for bytea; date32, time64[us]; timestamp[s, ms, us]
+ * without a zone for timestamp and with one for timestamptz; fixed_size_binary[16] for uuid; lists of these for arrays;
+ * null for any. Values are copied, the batch stays the caller's, to release. Everything is checked except that buffers
+ * are as long as the lengths say. On an error no call of it was added: 22023 the batch is malformed, 42804 a column's
+ * type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8, 0A000 a dictionary. */
+STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema,
+                                            const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
-/* Runs all calls; an error here means that nothing has changed. Once per bulk. stele_interrupt and statement_timeout while calls run are no error here: calls that have not begun, and those in loops, fail with
- * 57014, each alone, and what the others did stays. */
+/* Runs all calls; an error here means that nothing has changed. Once per bulk. stele_interrupt and statement_timeout
+ * while calls run are no error here: calls that have not begun, and those in loops, fail with 57014, each alone, and
+ * what the others did stays. */
 STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
-/* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error; the context says where in the routine: "PL/pgSQL function p(integer) line 4 at RAISE". Texts live as long
- * as the bulk, the context until the next call of this function. error may be NULL. */
+/* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error; the context says where in the routine: "PL/pgSQL
+ * function p(integer) line 4 at RAISE". Texts live as long as the bulk, the context until the next call of this
+ * function. error may be NULL. */
 STELE_API stele_status stele_bulk_status(const stele_bulk *bulk, int64_t call, stele_error_info *error);
 /* An OUT value as text, NULL for NULL and for calls that failed; valid until the next call of this function. */
 STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t out, int64_t *len);
-/* All results as a record batch, a row per call: sqlstate and message (NULL: it succeeded), then the OUT values, NULL where a call failed. Types as in
- * stele_bulk_add_arrow (large_utf8, large_binary, decimal128, timestamp[us]); intervals and arrays as text. The caller releases both, at any time, also after the
- * bulk and the connection are gone. On an error both are released: 55000 when the calls have not run. */
+/* All results as a record batch, a row per call: sqlstate and message (NULL: it succeeded), then the OUT values, NULL
+ * where a call failed. Types as in stele_bulk_add_arrow (large_utf8, large_binary, decimal128, timestamp[us]);
+ * intervals and arrays as text. The caller releases both, at any time, also after the bulk and the connection are gone.
+ * On an error both are released: 55000 when the calls have not run. */
 STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {
     int64_t calls, failed;
-    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait for more than one thing. depth 0: not known, a device ranked the calls (SET bulk_figures = on) */
-    const char *strategy, *executor, *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
+    int64_t depth, width0,
+        crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait
+                     for more than one thing. depth 0: not known, a device ranked the calls (SET bulk_figures = on) */
+    const char *strategy, *executor,
+        *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;
-    int64_t waited_ns, latency_ns; /* of submitted calls: until their bulk began, and until their results were there; else 0 */
+    int64_t waited_ns,
+        latency_ns;  /* of submitted calls: until their bulk began, and until their results were there; else 0 */
     const char *why; /* this strategy; NULL: there was no choice */
 } stele_bulk_info;
 /* How it ran. Of submitted calls: the bulk that they were part of, with the calls of others. */
 STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info);
 
 /* ---- the pool: calls of many connections run as one bulk ---------------------------------------
- * Instead of running a bulk at once, a connection may submit it to the database's pool: the calls that many connections submit are collected and run together. The
- * result is that of running them one by one in the order of submission. stele_bulk is the ticket:
+ * Instead of running a bulk at once, a connection may submit it to the database's pool: the calls that many connections
+ * submit are collected and run together. The result is that of running them one by one in the order of submission.
+ * stele_bulk is the ticket:
  *
- *     stele_bulk_submit(b);                       // returns at once; other work; other bulks of this connection may be submitted too
- *     stele_bulk_wait(b, -1, NULL);               // the calls have run
- *     stele_bulk_status(b, 0, &error), stele_bulk_value(b, 0, 0, NULL)
- *     stele_bulk_reset(b);                        // ready for the next calls
+ *     stele_bulk_submit(b);                       // returns at once; other work; other bulks of this connection may be
+ * submitted too stele_bulk_wait(b, -1, NULL);               // the calls have run stele_bulk_status(b, 0, &error),
+ * stele_bulk_value(b, 0, 0, NULL) stele_bulk_reset(b);                        // ready for the next calls
  *
- * A bulk is cut when it has bulk_size calls, when its first call has waited for bulk_interval (SET; 0: as soon as the one before has ended), or when all who
- * waited for calls lately wait again. bulk_order and the other settings are those of the connection at the time of submission; calls whose settings differ do
- * not share a bulk. With bulk_interval > 0 a plain CALL outside a transaction block, of a procedure that can be compiled, joins the pool too, and so does
- * a statement with parameters that inserts, changes or deletes one row by a key.
+ * A bulk is cut when it has bulk_size calls, when its first call has waited for bulk_interval (SET; 0: as soon as the
+ * one before has ended), or when all who waited for calls lately wait again. bulk_order and the other settings are
+ * those of the connection at the time of submission; calls whose settings differ do not share a bulk. With
+ * bulk_interval > 0 a plain CALL outside a transaction block, of a procedure that can be compiled, joins the pool too,
+ * and so does a statement with parameters that inserts, changes or deletes one row by a key.
  *
- * SET bulk_cut = 'zero_set': of the calls that are there a bulk takes those that wait for no earlier one, and the others stay for the next bulk, so that calls overtake earlier ones that they do not conflict
- * with. The result is the same. Good for long loops without kernels where few calls conflict; else 'arrival' is faster.
+ * SET bulk_cut = 'zero_set': of the calls that are there a bulk takes those that wait for no earlier one, and the
+ * others stay for the next bulk, so that calls overtake earlier ones that they do not conflict with. The result is the
+ * same. Good for long loops without kernels where few calls conflict; else 'arrival' is faster.
  *
- * Submitted calls are transactions of their own: 25001 in a transaction block, for waiting too. Definitions change between bulks only. */
-/* Submits the bulk's calls, which stay together and in order. Until the wait has succeeded nothing may be added, and only submit's counterparts below, status and
- * value may be called. On an error nothing was submitted. */
+ * Submitted calls are transactions of their own: 25001 in a transaction block, for waiting too. Definitions change
+ * between bulks only. */
+/* Submits the bulk's calls, which stay together and in order. Until the wait has succeeded nothing may be added, and
+ * only submit's counterparts below, status and value may be called. On an error nothing was submitted. */
 STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
-/* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says whether they have. STELE_ERROR: with *done, an error of
- * the whole bulk (memory; lock_timeout while nobody waited for it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted again: 57014 by
- * stele_interrupt or statement_timeout, 55P03 by lock_timeout. When calls run already, those two end the ones that are in loops, which fail with 57014 each (stele_bulk_status); the rest run to their end. Of a
- * routine that cannot be compiled they end the call in hand, and all of the bulk's are undone: 57014 of the whole bulk. */
+/* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says
+ * whether they have. STELE_ERROR: with *done, an error of the whole bulk (memory; lock_timeout while nobody waited for
+ * it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted
+ * again: 57014 by stele_interrupt or statement_timeout, 55P03 by lock_timeout. When calls run already, those two end
+ * the ones that are in loops, which fail with 57014 each (stele_bulk_status); the rest run to their end. Of a routine
+ * that cannot be compiled they end the call in hand, and all of the bulk's are undone: 57014 of the whole bulk. */
 STELE_API stele_status stele_bulk_wait(stele_bulk *bulk, int64_t timeout_us, bool *done);
-/* Forgets calls and results. Calls that pend are withdrawn; of those under way, the ones in loops are ended, as above, and the others waited for. stele_bulk_free does the same. */
+/* Forgets calls and results. Calls that pend are withdrawn; of those under way, the ones in loops are ended, as above,
+ * and the others waited for. stele_bulk_free does the same. */
 STELE_API void stele_bulk_reset(stele_bulk *bulk);
 /* What the pool has done since the database was opened, or since the last reset. */
 typedef struct stele_pool_info {
     int64_t bulks, calls, largest;    /* calls / bulks is how many shared one */
     int64_t by_size, by_time, by_all; /* why bulks were cut */
-    int64_t sent_ahead;               /* whose arguments went to the device while the bulk before ran: with a device that has memory of its own, where a full bulk was waiting, */
-    int64_t footprints_ahead;         /* and whose footprints were made there right behind it */
-    int64_t waiting;                  /* calls in the queue now */
-    int64_t p50_ns, p99_ns, max_ns;   /* latency from submission to result, to an eighth */
-    int64_t by_turn;                  /* bulks cut because their first call's turn had come (SET bulk_cut = 'zero_set') */
+    int64_t sent_ahead; /* whose arguments went to the device while the bulk before ran: with a device that has memory
+                           of its own, where a full bulk was waiting, */
+    int64_t footprints_ahead;       /* and whose footprints were made there right behind it */
+    int64_t waiting;                /* calls in the queue now */
+    int64_t p50_ns, p99_ns, max_ns; /* latency from submission to result, to an eighth */
+    int64_t by_turn;                /* bulks cut because their first call's turn had come (SET bulk_cut = 'zero_set') */
 } stele_pool_info;
 STELE_API void stele_pool_get_info(stele_conn *conn, bool reset, stele_pool_info *info);
 
 /* ---- catalog, for shells and tools -------------------------------------------------------------- */
 /* Calls `each` for every table and view (kind "table" or "view"); stops when it returns true. */
-STELE_API stele_status stele_list_tables(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx);
+STELE_API stele_status stele_list_tables(stele_conn *conn,
+                                         bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
+                                         void *ctx);
 /* Columns of a table or view. default_sql is "" when absent; key: "", "primary key" or "unique". 42P01 when unknown. */
-STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx);
-/* What is set of a table's WITH (...): a name and its value ("expected_rows", "1000000"). Nothing for views. 42P01 when unknown. */
-STELE_API stele_status stele_list_options(stele_conn *conn, const char *table, bool (*each)(void *ctx, const char *name, const char *value), void *ctx);
-/* Functions and procedures of the database: kind "function" or "procedure", arguments and result as PostgreSQL's \df shows them. */
-STELE_API stele_status stele_list_routines(stele_conn *conn, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx);
+STELE_API stele_status stele_list_columns(stele_conn *conn, const char *table,
+                                          bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
+                                                       const char *default_sql, const char *key),
+                                          void *ctx);
+/* What is set of a table's WITH (...): a name and its value ("expected_rows", "1000000"). Nothing for views. 42P01 when
+ * unknown. */
+STELE_API stele_status stele_list_options(stele_conn *conn, const char *table,
+                                          bool (*each)(void *ctx, const char *name, const char *value), void *ctx);
+/* Functions and procedures of the database: kind "function" or "procedure", arguments and result as PostgreSQL's \df
+ * shows them. */
+STELE_API stele_status stele_list_routines(stele_conn *conn,
+                                           bool (*each)(void *ctx, const char *name, const char *kind, const char *args,
+                                                        const char *result, const char *language),
+                                           void *ctx);
 /* Functions and operators: name, argument types, result type, one line of documentation. */
-STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx);
+STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result,
+                                                 const char *doc),
+                                    void *ctx);
 
-/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the database's lock shared while they run, those that
- * change it alone: others wait (SET lock_timeout). Transactions of several connections run at the same time, each with the snapshot that its first statement took, and are
- * serialisable: of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is over then), and should be tried again; one that has
- * changed nothing is not refused. 72000: what others have changed since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or
- * loads keeps the lock until it ends. */
+/* Caveats: a result keeps its rows in memory until the statement is reset or finalized. Statements that read hold the
+ * database's lock shared while they run, those that change it alone: others wait (SET lock_timeout). Transactions of
+ * several connections run at the same time, each with the snapshot that its first statement took, and are serialisable:
+ * of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is
+ * over then), and should be tried again; one that has changed nothing is not refused. 72000: what others have changed
+ * since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or loads
+ * keeps the lock until it ends. */
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,8 @@ const char *stele_version(void) { return "0.1.0"; }
 static void (*log_hook)(void *ctx, int level, const char *message);
 static void log_bridge(void *ctx, LogLevel level, const char *message) { log_hook(ctx, (int)level, message); }
 
-void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes), void (*free_fn)(void *ctx, void *p, size_t bytes), void *ctx) {
+void stele_set_allocator(void *(*alloc)(void *ctx, size_t bytes), void (*free_fn)(void *ctx, void *p, size_t bytes),
+                         void *ctx) {
     MemHooks h = {alloc, free_fn, ctx};
     mem_set_hooks(alloc && free_fn ? &h : NULL);
 }
@@ -64,14 +65,17 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
-    if (options && options->temp_directory && strlen(options->temp_directory) >= sizeof((Settings *)NULL)->temp_directory) {
+    if (options && options->temp_directory &&
+        strlen(options->temp_directory) >= sizeof((Settings *)NULL)->temp_directory) {
         err_set(&open_error, ERR_INVALID_PARAMETER, "the path of temp_directory is too long");
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
     int threads = options && options->threads > 0 ? options->threads : cpu_count();
-    int64_t limit = options && options->memory_limit > 0 ? options->memory_limit : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
+    int64_t limit = options && options->memory_limit > 0
+                        ? options->memory_limit
+                        : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
     if (database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
@@ -104,7 +108,9 @@ static void release_db(stele_db *d) {
 stele_status stele_close(stele_db *d, stele_error_info *error) {
     if (!d) return STELE_OK;
     err_clear(&open_error);
-    if (atomic_load(&d->connections) > 0) err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections", (long long)atomic_load(&d->connections));
+    if (atomic_load(&d->connections) > 0)
+        err_set(&open_error, ERR_OBJECT_IN_USE, "the database still has %lld connections",
+                (long long)atomic_load(&d->connections));
     else transactions_settle(d->db);
     if (!err_is_set(&open_error) && d->db->path && d->db->dirty) (void)database_save(d->db, &open_error);
     if (err_is_set(&open_error)) {
@@ -159,7 +165,8 @@ void stele_set_progress(stele_conn *c, bool (*progress)(void *ctx, double fracti
     c->s->progress = progress;
     c->s->progress_ctx = ctx;
 }
-void stele_set_copy_streams(stele_conn *c, int64_t (*read)(void *ctx, char *buf, int64_t size), bool (*write)(void *ctx, const char *data, int64_t size), void *ctx) {
+void stele_set_copy_streams(stele_conn *c, int64_t (*read)(void *ctx, char *buf, int64_t size),
+                            bool (*write)(void *ctx, const char *data, int64_t size), void *ctx) {
     c->s->copy_read = read;
     c->s->copy_write = write;
     c->s->copy_ctx = ctx;
@@ -240,7 +247,8 @@ stele_status stele_bind_text(stele_stmt *s, int64_t i, const char *value, int64_
     Err *e = &st_of(s)->session->err;
     if (utf8_check(value, len) >= 0) {
         err_clear(e);
-        err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\" in parameter $%lld", (long long)i);
+        err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\" in parameter $%lld",
+                (long long)i);
         return STELE_ERROR;
     }
     err_clear(e);
@@ -278,12 +286,16 @@ stele_status stele_step(stele_stmt *s) {
 }
 
 int64_t stele_column_count(const stele_stmt *s) { return st_ofc(s)->n_cols; }
-const char *stele_column_name(const stele_stmt *s, int64_t i) { return i >= 0 && i < st_ofc(s)->n_cols ? st_ofc(s)->names[i] : ""; }
+const char *stele_column_name(const stele_stmt *s, int64_t i) {
+    return i >= 0 && i < st_ofc(s)->n_cols ? st_ofc(s)->names[i] : "";
+}
 const char *stele_column_type(const stele_stmt *s, int64_t i) {
     static _Thread_local char buf[64];
     return i >= 0 && i < st_ofc(s)->n_cols ? type_name(st_ofc(s)->types[i], buf, sizeof buf) : "";
 }
-bool stele_column_is_number(const stele_stmt *s, int64_t i) { return i >= 0 && i < st_ofc(s)->n_cols && type_is_number(st_ofc(s)->types[i]); }
+bool stele_column_is_number(const stele_stmt *s, int64_t i) {
+    return i >= 0 && i < st_ofc(s)->n_cols && type_is_number(st_ofc(s)->types[i]);
+}
 const char *stele_command_tag(const stele_stmt *s) { return st_ofc(s)->tag; }
 int64_t stele_row_count(const stele_stmt *s) { return st_ofc(s)->affected; }
 
@@ -364,7 +376,9 @@ const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
 }
 
 /* Hands a finished statement's rows out as texts. A text that cannot be made is an error and never a NULL. */
-static stele_status exec_rows(stele_conn *c, stele_stmt *s, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx, bool *stop) {
+static stele_status exec_rows(stele_conn *c, stele_stmt *s,
+                              bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
+                              void *ctx, bool *stop) {
     Err *e = &c->s->err;
     int64_t n = stele_column_count(s);
     err_clear(e);
@@ -380,7 +394,9 @@ static stele_status exec_rows(stele_conn *c, stele_stmt *s, bool (*row)(void *ct
     return err_is_set(e) ? STELE_ERROR : STELE_DONE;
 }
 
-stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names), void *ctx) {
+stele_status stele_exec(stele_conn *c, const char *sql,
+                        bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
+                        void *ctx) {
     const char *end = sql + strlen(sql), *whole = sql;
     while (sql < end) {
         stele_stmt *s;
@@ -406,20 +422,25 @@ stele_status stele_exec(stele_conn *c, const char *sql, bool (*row)(void *ctx, i
 
 /* ---- catalog --------------------------------------------------------------------------------------- */
 
-stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows), void *ctx) {
+stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
+                               void *ctx) {
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
     if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
     const Catalog *k = &s->db->catalog;
     bool stop = false;
-    for (int64_t i = 0; i < k->n_tables && !stop; i++) stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
+    for (int64_t i = 0; i < k->n_tables && !stop; i++)
+        stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
     for (int64_t i = 0; i < k->n_views && !stop; i++) stop = each(ctx, k->views[i]->name, "view", -1);
     (void)session_end_statement(s, ST_OK);
     return STELE_OK;
 }
 
-stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key), void *ctx) {
+stele_status stele_list_columns(stele_conn *c, const char *table,
+                                bool (*each)(void *ctx, const char *name, const char *type, bool not_null,
+                                             const char *default_sql, const char *key),
+                                void *ctx) {
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
@@ -433,8 +454,11 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
             const char *key = "";
             for (int k = 0; k < t->n_keys; k++)
                 for (int j = 0; j < t->keys[k].n_cols; j++)
-                    if (t->keys[k].cols[j] == i && (!*key || t->keys[k].primary)) key = t->keys[k].primary ? "primary key" : "unique";
-            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, buf, sizeof buf), t->cols[i].not_null, t->cols[i].default_sql ? t->cols[i].default_sql : "", key)) break;
+                    if (t->keys[k].cols[j] == i && (!*key || t->keys[k].primary))
+                        key = t->keys[k].primary ? "primary key" : "unique";
+            if (each(ctx, t->cols[i].name, type_name(t->cols[i].type, buf, sizeof buf), t->cols[i].not_null,
+                     t->cols[i].default_sql ? t->cols[i].default_sql : "", key))
+                break;
         }
     } else if (v) {
         Arena *a = arena_new(&s->account, &s->err);
@@ -455,7 +479,8 @@ stele_status stele_list_columns(stele_conn *c, const char *table, bool (*each)(v
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
-stele_status stele_list_options(stele_conn *c, const char *table, bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
+stele_status stele_list_options(stele_conn *c, const char *table,
+                                bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
@@ -463,7 +488,8 @@ stele_status stele_list_options(stele_conn *c, const char *table, bool (*each)(v
     const Table *t = catalog_table(&s->db->catalog, slice_of(table));
     Status r = ST_OK;
     char value[24];
-    if (!t && !catalog_view(&s->db->catalog, slice_of(table))) r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
+    if (!t && !catalog_view(&s->db->catalog, slice_of(table)))
+        r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     if (t && t->expected_rows > 0) {
         snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
         (void)each(ctx, "expected_rows", value);
@@ -473,7 +499,10 @@ stele_status stele_list_options(stele_conn *c, const char *table, bool (*each)(v
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
-stele_status stele_list_routines(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language), void *ctx) {
+stele_status stele_list_routines(stele_conn *c,
+                                 bool (*each)(void *ctx, const char *name, const char *kind, const char *args,
+                                              const char *result, const char *language),
+                                 void *ctx) {
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
@@ -493,14 +522,18 @@ stele_status stele_list_routines(stele_conn *c, bool (*each)(void *ctx, const ch
     return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
 }
 
-void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result, const char *doc), void *ctx) {
+void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result,
+                                       const char *doc),
+                          void *ctx) {
     int64_t n;
     const FuncDef *f = func_table(&n);
     for (int64_t i = 0; i < n; i++) {
         char args[256];
         size_t at = 0;
         args[0] = 0;
-        for (int k = 0; k < f[i].nargs && k < 6; k++) at += (size_t)snprintf(args + at, sizeof args - at, "%s%s", k ? ", " : "", type_base_name((TypeId)f[i].args[k]));
+        for (int k = 0; k < f[i].nargs && k < 6; k++)
+            at += (size_t)snprintf(args + at, sizeof args - at, "%s%s", k ? ", " : "",
+                                   type_base_name((TypeId)f[i].args[k]));
         if (f[i].flags & FN_VARIADIC) snprintf(args + at, sizeof args - at, ", ...");
         if (each(ctx, f[i].name, args, type_base_name((TypeId)f[i].ret), f[i].doc ? f[i].doc : "")) return;
     }

@@ -1,5 +1,5 @@
-/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h at once or by session/callpool.h with those of others, read one by
- * one. */
+/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h at once or by
+ * session/callpool.h with those of others, read one by one. */
 #include "api/bulk_int.h"
 
 #include <stdio.h>
@@ -30,7 +30,8 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
         b->cell = arena_new(&s->account, &s->err);
         b->texts = arena_new(&s->account, &s->err);
         b->signature = pl_signature_text(a, r);
-        bool ok = b->signature && b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell && b->texts;
+        bool ok = b->signature && b->params && b->vecs && b->out_types && b->out_names && b->type_names && b->cell &&
+                  b->texts;
         for (int i = 0; ok && i < r->n_params; i++) {
             Type t = r->param_types[i];
             if (r->param_modes[i] == 'i' || r->param_modes[i] == 'b') {
@@ -86,25 +87,32 @@ void stele_bulk_free(stele_bulk *b) {
 }
 
 int64_t stele_bulk_param_count(const stele_bulk *b) { return b->n_params; }
-const char *stele_bulk_param_type(const stele_bulk *b, int64_t i) { return i >= 0 && i < b->n_params ? b->type_names[i] : ""; }
+const char *stele_bulk_param_type(const stele_bulk *b, int64_t i) {
+    return i >= 0 && i < b->n_params ? b->type_names[i] : "";
+}
 int64_t stele_bulk_out_count(const stele_bulk *b) { return b->n_outs; }
-const char *stele_bulk_out_name(const stele_bulk *b, int64_t i) { return i >= 0 && i < b->n_outs ? b->out_names[i] : ""; }
+const char *stele_bulk_out_name(const stele_bulk *b, int64_t i) {
+    return i >= 0 && i < b->n_outs ? b->out_names[i] : "";
+}
 int64_t stele_bulk_count(const stele_bulk *b) { return b->n; }
 
 Status api_bulk_reserve(stele_bulk *b, int64_t more) {
     Session *s = b->conn->s;
-    if (b->result || atomic_load(&b->entry.state) != CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already or was submitted");
+    if (b->result || atomic_load(&b->entry.state) != CALL_NEW)
+        return err_set(&s->err, ERR_NOT_IN_STATE, "the bulk has run already or was submitted");
     if (b->n + more <= b->cap) return ST_OK;
     int64_t cap = MAX_OF(b->cap * 2, MAX_OF(b->n + more, INT64_C(1024)));
     for (int i = 0; i < b->n_params; i++) { /* all or none grow: cells first into fresh memory */
         BulkParam *c = &b->params[i];
         int64_t size = phys_size(c->phys);
-        uint8_t *cells = mem_alloc(&s->account, cap * size, &s->err), *valid = cells ? mem_alloc(&s->account, cap, &s->err) : NULL;
+        uint8_t *cells = mem_alloc(&s->account, cap * size, &s->err),
+                *valid = cells ? mem_alloc(&s->account, cap, &s->err) : NULL;
         if (!valid) {
             mem_free(&s->account, cells, cap * size);
             for (int k = 0; k < i; k++) { /* those that have grown give back what they need not have */
                 BulkParam *g = &b->params[k];
-                g->cells = mem_realloc(&s->account, g->cells, cap * phys_size(g->phys), MAX_OF(b->cap, INT64_C(1)) * phys_size(g->phys), &s->err);
+                g->cells = mem_realloc(&s->account, g->cells, cap * phys_size(g->phys),
+                                       MAX_OF(b->cap, INT64_C(1)) * phys_size(g->phys), &s->err);
                 g->valid = mem_realloc(&s->account, g->valid, cap, MAX_OF(b->cap, INT64_C(1)), &s->err);
             }
             return ST_ERROR;
@@ -147,13 +155,16 @@ stele_status stele_bulk_add(stele_bulk *b, const char *const *values) {
     return STELE_OK;
 }
 
-stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const *columns, const unsigned char *const *valid) {
+stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const *columns,
+                                    const unsigned char *const *valid) {
     Session *s = b->conn->s;
     err_clear(&s->err);
     for (int i = 0; i < b->n_params; i++) {
         Type t = b->params[i].type;
         if (t.id == T_NUMERIC || b->params[i].phys == PH_I128 || b->params[i].phys >= PH_STR)
-            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "parameter %d of type %s cannot be given as a column of cells", i + 1, b->type_names[i]), STELE_ERROR;
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "parameter %d of type %s cannot be given as a column of cells", i + 1, b->type_names[i]),
+                   STELE_ERROR;
     }
     if (n < 0 || api_bulk_reserve(b, n) != ST_OK) return STELE_ERROR;
     for (int i = 0; i < b->n_params; i++) {
@@ -169,13 +180,19 @@ stele_status stele_bulk_add_columns(stele_bulk *b, int64_t n, const void *const 
 
 static void make_vecs(stele_bulk *b) {
     for (int i = 0; i < b->n_params; i++)
-        b->vecs[i] = (Vec){.data = b->params[i].cells, .valid = b->params[i].valid, .phys = (uint8_t)b->params[i].phys, .type = b->params[i].type};
+        b->vecs[i] = (Vec){.data = b->params[i].cells,
+                           .valid = b->params[i].valid,
+                           .phys = (uint8_t)b->params[i].phys,
+                           .type = b->params[i].type};
 }
 
 static stele_status run(stele_bulk *b) {
     Session *s = b->conn->s;
     if (api_bulk_reserve(b, 0) != ST_OK) return STELE_ERROR;
-    if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block"), STELE_ERROR;
+    if (s->state == 'E')
+        return err_set(&s->err, ERR_FAILED_TRANSACTION,
+                       "current transaction is aborted, commands ignored until end of transaction block"),
+               STELE_ERROR;
     make_vecs(b);
     Status st = session_begin_bulk(s);
     const Routine *r = st == ST_OK ? catalog_routine_by_id(&s->db->catalog, b->routine) : NULL;
@@ -227,7 +244,8 @@ stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
     Session *s = b->conn->s;
     bool over = false;
     StackWatch before = session_call_begin(s);
-    Status st = b->result ? err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted") : call_wait(s, &b->entry, timeout_us, &over);
+    Status st = b->result ? err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted")
+                          : call_wait(s, &b->entry, timeout_us, &over);
     stack_watch_end(before);
     s->deadline_ns = 0;
     if (done) *done = over;
@@ -243,8 +261,19 @@ stele_status stele_bulk_wait(stele_bulk *b, int64_t timeout_us, bool *done) {
 void stele_pool_get_info(stele_conn *c, bool reset, stele_pool_info *out) {
     CallPoolStats t;
     call_pool_stats(c->s, reset, &t);
-    *out = (stele_pool_info){.bulks = t.bulks, .calls = t.calls, .largest = t.largest, .by_size = t.by_size, .by_time = t.by_time, .by_all = t.by_all, .by_turn = t.by_turn, .sent_ahead = t.sent_ahead, .footprints_ahead = t.footprints_ahead,
-                             .waiting = t.waiting, .p50_ns = t.p50_ns, .p99_ns = t.p99_ns, .max_ns = t.max_ns};
+    *out = (stele_pool_info){.bulks = t.bulks,
+                             .calls = t.calls,
+                             .largest = t.largest,
+                             .by_size = t.by_size,
+                             .by_time = t.by_time,
+                             .by_all = t.by_all,
+                             .by_turn = t.by_turn,
+                             .sent_ahead = t.sent_ahead,
+                             .footprints_ahead = t.footprints_ahead,
+                             .waiting = t.waiting,
+                             .p50_ns = t.p50_ns,
+                             .p99_ns = t.p99_ns,
+                             .max_ns = t.max_ns};
 }
 
 /* ---- results ------------------------------------------------------------------------------------ */
@@ -273,8 +302,10 @@ stele_status stele_bulk_status(const stele_bulk *b, int64_t call, stele_error_in
         error->position = 0;
         api_error_names(fault ? err_names_of(fault) : e && e->names ? *e->names : (ErrNames){0}, error);
         if (!fault && e && e->line > 0 && e->place) {
-            char *to = ((stele_bulk *)(uintptr_t)b)->context; /* the text that stele_bulk_status gives is the handle's */
-            snprintf(to, sizeof b->context, "%s%sPL/pgSQL function %s line %d at %s", e->context ? e->context : "", e->context ? "\n" : "", b->signature, (int)e->line, e->place);
+            char *to =
+                ((stele_bulk *)(uintptr_t)b)->context; /* the text that stele_bulk_status gives is the handle's */
+            snprintf(to, sizeof b->context, "%s%sPL/pgSQL function %s line %d at %s", e->context ? e->context : "",
+                     e->context ? "\n" : "", b->signature, (int)e->line, e->place);
             error->context = to;
         }
     }
@@ -289,7 +320,8 @@ const char *stele_bulk_value(stele_bulk *b, int64_t call, int64_t out, int64_t *
     const Vec *c = &outs[out];
     if (c->valid && !c->valid[first + call]) return NULL;
     Value v = {.type = b->out_types[out]};
-    memcpy(value_cell(&v), (const char *)c->data + (first + call) * phys_size((Phys)c->phys), (size_t)phys_size((Phys)c->phys));
+    memcpy(value_cell(&v), (const char *)c->data + (first + call) * phys_size((Phys)c->phys),
+           (size_t)phys_size((Phys)c->phys));
     arena_reset(b->cell);
     return value_to_text(b->cell, &v, len);
 }
@@ -298,8 +330,19 @@ void stele_bulk_get_info(const stele_bulk *b, stele_bulk_info *info) {
     *info = (stele_bulk_info){.strategy = "", .executor = ""};
     const BulkStats *t = b->result ? &b->result->stats : over(b) ? call_entry_stats(&b->entry) : NULL;
     if (!t) return;
-    *info = (stele_bulk_info){.calls = t->n_calls, .failed = t->n_failed, .depth = t->depth, .width0 = t->width0, .crossing = t->crossing, .strategy = strategy_name(t->strategy),
-                              .executor = t->executor ? t->executor : "vm", .reason = t->reason, .why = t->why, .footprint_ns = t->footprint_ns, .schedule_ns = t->schedule_ns, .run_ns = t->run_ns, .total_ns = t->total_ns};
+    *info = (stele_bulk_info){.calls = t->n_calls,
+                              .failed = t->n_failed,
+                              .depth = t->depth,
+                              .width0 = t->width0,
+                              .crossing = t->crossing,
+                              .strategy = strategy_name(t->strategy),
+                              .executor = t->executor ? t->executor : "vm",
+                              .reason = t->reason,
+                              .why = t->why,
+                              .footprint_ns = t->footprint_ns,
+                              .schedule_ns = t->schedule_ns,
+                              .run_ns = t->run_ns,
+                              .total_ns = t->total_ns};
     if (!over(b)) return;
     info->waited_ns = b->entry.begun_ns - b->entry.arrived_ns;
     info->latency_ns = b->entry.done_ns - b->entry.arrived_ns;

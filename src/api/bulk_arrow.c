@@ -1,8 +1,9 @@
-/* bulk_arrow.c - bulks and Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): a record batch becomes calls, results become a record
- * batch.
+/* bulk_arrow.c - bulks and Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html): a
+ * record batch becomes calls, results become a record batch.
  *
- * Batches come from other programs: everything that can be checked is checked before anything is read (release callbacks, formats, numbers of children and buffers,
- * lengths, offsets), and values as any input is. What cannot be checked is that buffers are as long as the lengths say. Values are copied: a batch stays its maker's.
+ * Batches come from other programs: everything that can be checked is checked before anything is read (release
+ * callbacks, formats, numbers of children and buffers, lengths, offsets), and values as any input is. What cannot be
+ * checked is that buffers are as long as the lengths say. Values are copied: a batch stays its maker's.
  */
 #include "api/bulk_int.h"
 
@@ -20,13 +21,15 @@ typedef struct ArrowColumn {
     const struct ArrowSchema *schema;
     const struct ArrowArray *array;
     int64_t first, n;
-    Type type;       /* of the parameter, or of its elements */
+    Type type;        /* of the parameter, or of its elements */
     const char *what; /* type's name, for messages */
-    int param;       /* from 1 */
+    int param;        /* from 1 */
 } ArrowColumn;
 
 /* Position of the first row; -1 when it cannot be. */
-static int64_t start_of(int64_t at, const struct ArrowArray *a) { return !a || at > OFFSET_MAX || a->offset < 0 || a->offset > OFFSET_MAX ? -1 : at + a->offset; }
+static int64_t start_of(int64_t at, const struct ArrowArray *a) {
+    return !a || at > OFFSET_MAX || a->offset < 0 || a->offset > OFFSET_MAX ? -1 : at + a->offset;
+}
 static bool bit(const void *bits, int64_t i) { return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1; }
 static bool is_valid(const ArrowColumn *c, int64_t i) {
     const void *bits = c->array->n_buffers > 0 ? c->array->buffers[0] : NULL;
@@ -37,7 +40,8 @@ static Status malformed(const ArrowColumn *c, const char *what, Err *e) {
     return err_set(e, ERR_INVALID_PARAMETER, "the Arrow column of parameter %d is malformed: %s", c->param, what);
 }
 static Status mismatch(const ArrowColumn *c, Err *e) {
-    err_set(e, ERR_DATATYPE_MISMATCH, "parameter %d is of type %s, but its Arrow column has format \"%.60s\"", c->param, c->what, c->schema->format);
+    err_set(e, ERR_DATATYPE_MISMATCH, "parameter %d is of type %s, but its Arrow column has format \"%.60s\"", c->param,
+            c->what, c->schema->format);
     return ST_ERROR;
 }
 static Status out_of_range(const ArrowColumn *c, int64_t i, Err *e) {
@@ -60,14 +64,19 @@ static Status check_column(const ArrowColumn *c, Err *e) {
     const struct ArrowSchema *s = c->schema;
     const struct ArrowArray *a = c->array;
     if (!s || !a || !s->release || !a->release || !s->format) return malformed(c, "it has been released", e);
-    if (s->dictionary || a->dictionary) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the Arrow column of parameter %d is dictionary-encoded, which is not supported", c->param);
+    if (s->dictionary || a->dictionary)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                       "the Arrow column of parameter %d is dictionary-encoded, which is not supported", c->param);
     int n = buffers_of(s->format);
     if (n < 0) return mismatch(c, e);
     bool list = s->format[0] == '+';
-    if (a->length < 0 || a->offset < 0 || a->null_count < -1 || a->null_count > a->length) return malformed(c, "its length, offset or null count", e);
-    if (c->first < a->offset || c->first - a->offset > a->length || c->n > a->length - (c->first - a->offset)) return malformed(c, "it is shorter than the batch", e);
+    if (a->length < 0 || a->offset < 0 || a->null_count < -1 || a->null_count > a->length)
+        return malformed(c, "its length, offset or null count", e);
+    if (c->first < a->offset || c->first - a->offset > a->length || c->n > a->length - (c->first - a->offset))
+        return malformed(c, "it is shorter than the batch", e);
     if (a->n_buffers != n || (n > 0 && !a->buffers)) return malformed(c, "the number of its buffers", e);
-    if (s->n_children != (list ? 1 : 0) || a->n_children != s->n_children || (list && (!s->children || !a->children))) return malformed(c, "the number of its children", e);
+    if (s->n_children != (list ? 1 : 0) || a->n_children != s->n_children || (list && (!s->children || !a->children)))
+        return malformed(c, "the number of its children", e);
     if (n > 0 && a->null_count > 0 && !a->buffers[0]) return malformed(c, "it has NULLs but no validity", e);
     for (int i = 1; i < n && c->n > 0; i++)
         if (!a->buffers[i] && i == 1) return malformed(c, "a buffer is missing", e);
@@ -103,12 +112,15 @@ static bool int_at(char format, const void *d, int64_t at, int64_t *v) {
 static bool is_int_format(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
 
 static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
-    static const int64_t lo[] = {[T_INT2] = INT16_MIN, [T_INT4] = INT32_MIN, [T_INT8] = INT64_MIN}, hi[] = {[T_INT2] = INT16_MAX, [T_INT4] = INT32_MAX, [T_INT8] = INT64_MAX};
+    static const int64_t lo[] = {[T_INT2] = INT16_MIN, [T_INT4] = INT32_MIN, [T_INT8] = INT64_MIN},
+                         hi[] = {[T_INT2] = INT16_MAX, [T_INT4] = INT32_MAX, [T_INT8] = INT64_MAX};
     int64_t size = phys_size(type_phys(c->type)), v;
     if (!is_int_format(c->schema->format)) return mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] || v > hi[c->type.id]) return out_of_range(c, i, e);
+        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] ||
+            v > hi[c->type.id])
+            return out_of_range(c, i, e);
         memcpy(cells + i * size, &v, (size_t)size); /* little-endian */
     }
     return ST_OK;
@@ -118,7 +130,9 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
     const char *f = c->schema->format;
     int precision = 0, scale = 0, bits = 128;
     bool whole = is_int_format(f);
-    if (!whole && (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 || precision > 38 || scale < 0 || scale > 38)) return mismatch(c, e);
+    if (!whole && (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 ||
+                   precision > 38 || scale < 0 || scale > 38))
+        return mismatch(c, e);
     int64_t size = phys_size(type_phys(c->type));
     for (int64_t i = 0; i < c->n; i++) {
         int128_t v, scaled;
@@ -131,7 +145,8 @@ static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, 
             memcpy(&v, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
             if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
         }
-        if (numeric_rescale(v, scale, c->type.scale, &scaled) || numeric_exceeds(scaled, c->type.precision)) return out_of_range(c, i, e);
+        if (numeric_rescale(v, scale, c->type.scale, &scaled) || numeric_exceeds(scaled, c->type.precision))
+            return out_of_range(c, i, e);
         memcpy(cells + i * size, &scaled, (size_t)size);
     }
     return ST_OK;
@@ -143,7 +158,8 @@ static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Er
     if (!single && strcmp(f, "g") != 0) return mismatch(c, e);
     for (int64_t i = 0; i < c->n; i++) {
         if (!valid[i]) continue;
-        double v = single ? (double)((const float *)c->array->buffers[1])[c->first + i] : ((const double *)c->array->buffers[1])[c->first + i];
+        double v = single ? (double)((const float *)c->array->buffers[1])[c->first + i]
+                          : ((const double *)c->array->buffers[1])[c->first + i];
         float r = (float)v;
         if (c->type.id == T_FLOAT8) memcpy(cells + i * 8, &v, 8);
         else memcpy(cells + i * 4, &r, 4);
@@ -159,7 +175,8 @@ static Status times(const ArrowColumn *c, char *cells, const uint8_t *valid, Err
     if (c->type.id == T_DATE && strcmp(f, "tdD") != 0) return mismatch(c, e);
     if (c->type.id == T_TIME && strcmp(f, "ttu") != 0) return mismatch(c, e);
     if (c->type.id == T_TIMESTAMP || zoned) {
-        if (strncmp(f, "ts", 2) != 0 || !strchr("smu", f[2]) || !f[2] || f[3] != ':' || (f[4] != 0) != zoned) return mismatch(c, e); /* a zone says that values are in UTC */
+        if (strncmp(f, "ts", 2) != 0 || !strchr("smu", f[2]) || !f[2] || f[3] != ':' || (f[4] != 0) != zoned)
+            return mismatch(c, e); /* a zone says that values are in UTC */
         unit = f[2] == 's' ? 1000000 : f[2] == 'm' ? 1000 : 1;
     }
     for (int64_t i = 0; i < c->n; i++) {
@@ -173,7 +190,9 @@ static Status times(const ArrowColumn *c, char *cells, const uint8_t *valid, Err
             continue;
         }
         v = ((const int64_t *)c->array->buffers[1])[c->first + i];
-        if (c->type.id == T_TIME ? v < 0 || v > INT64_C(86400000000) : __builtin_mul_overflow(v, unit, &v) || __builtin_sub_overflow(v, EPOCH_MICROS, &v) || v == INT64_MIN || v == INT64_MAX)
+        if (c->type.id == T_TIME ? v < 0 || v > INT64_C(86400000000)
+                                 : __builtin_mul_overflow(v, unit, &v) || __builtin_sub_overflow(v, EPOCH_MICROS, &v) ||
+                                       v == INT64_MIN || v == INT64_MAX)
             return out_of_range(c, i, e);
         memcpy(cells + i * 8, &v, 8);
     }
@@ -197,7 +216,8 @@ static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
             continue;
         }
         Value v;
-        if (utf8_check(copy, to - from) >= 0) err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
+        if (utf8_check(copy, to - from) >= 0)
+            err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
         if (err_is_set(e) || value_from_text(c->type, (Slice){copy, to - from}, NULL, a, &v, e) != ST_OK) {
             err_context(e, "row %lld of the Arrow column of parameter %d", (long long)i + 1, c->param);
             return ST_ERROR;
@@ -215,7 +235,11 @@ static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *v
     if (f[0] != '+' || (f[1] != 'l' && f[1] != 'L')) return mismatch(c, e);
     Type type = type_element(c->type);
     Phys phys = type_phys(type);
-    ArrowColumn item = {.schema = c->schema->children[0], .array = c->array->children[0], .type = type, .what = type_name(type, what, sizeof what), .param = c->param};
+    ArrowColumn item = {.schema = c->schema->children[0],
+                        .array = c->array->children[0],
+                        .type = type,
+                        .what = type_name(type, what, sizeof what),
+                        .param = c->param};
     for (int64_t i = 0; i < c->n; i++) {
         int64_t from, to;
         if (!valid[i]) continue;
@@ -245,11 +269,20 @@ static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *vali
         if (strcmp(c->schema->format, "b") != 0) return mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++) ((uint8_t *)cells)[i] = valid[i] && bit(c->array->buffers[1], c->first + i);
         return ST_OK;
-    case T_INT2: case T_INT4: case T_INT8: return ints(c, cells, valid, e);
+    case T_INT2:
+    case T_INT4:
+    case T_INT8: return ints(c, cells, valid, e);
     case T_NUMERIC: return numerics(c, cells, valid, e);
-    case T_FLOAT4: case T_FLOAT8: return floats(c, cells, valid, e);
-    case T_DATE: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return times(c, cells, valid, e);
-    case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: return texts(c, a, cells, valid, e);
+    case T_FLOAT4:
+    case T_FLOAT8: return floats(c, cells, valid, e);
+    case T_DATE:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return times(c, cells, valid, e);
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT:
+    case T_BYTEA: return texts(c, a, cells, valid, e);
     case T_UUID:
         if (strcmp(c->schema->format, "w:16") != 0) return mismatch(c, e);
         for (int64_t i = 0; i < c->n; i++)
@@ -264,19 +297,34 @@ stele_status stele_bulk_add_arrow(stele_bulk *b, const struct ArrowSchema *schem
     Session *s = b->conn->s;
     Err *e = &s->err;
     err_clear(e);
-    if (!schema || !batch || !schema->release || !batch->release) return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch has been released"), STELE_ERROR;
-    if (!schema->format || strcmp(schema->format, "+s") != 0) return err_set(e, ERR_INVALID_PARAMETER, "an Arrow batch is a struct, format \"+s\""), STELE_ERROR;
-    if (schema->n_children != b->n_params || batch->n_children != b->n_params || (b->n_params > 0 && (!schema->children || !batch->children)))
-        return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch has %lld columns, but the routine takes %d parameters", (long long)schema->n_children, b->n_params), STELE_ERROR;
-    if (batch->length < 0 || batch->offset < 0 || batch->n_buffers != 1) return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch is malformed"), STELE_ERROR;
+    if (!schema || !batch || !schema->release || !batch->release)
+        return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch has been released"), STELE_ERROR;
+    if (!schema->format || strcmp(schema->format, "+s") != 0)
+        return err_set(e, ERR_INVALID_PARAMETER, "an Arrow batch is a struct, format \"+s\""), STELE_ERROR;
+    if (schema->n_children != b->n_params || batch->n_children != b->n_params ||
+        (b->n_params > 0 && (!schema->children || !batch->children)))
+        return err_set(e, ERR_INVALID_PARAMETER,
+                       "the Arrow batch has %lld columns, but the routine takes %d parameters",
+                       (long long)schema->n_children, b->n_params),
+               STELE_ERROR;
+    if (batch->length < 0 || batch->offset < 0 || batch->n_buffers != 1)
+        return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch is malformed"), STELE_ERROR;
     if (batch->null_count != 0 && batch->buffers && batch->buffers[0])
         for (int64_t i = 0; i < batch->length; i++)
-            if (!bit(batch->buffers[0], batch->offset + i)) return err_set(e, ERR_INVALID_PARAMETER, "row %lld of the Arrow batch is NULL as a whole", (long long)i + 1), STELE_ERROR;
+            if (!bit(batch->buffers[0], batch->offset + i))
+                return err_set(e, ERR_INVALID_PARAMETER, "row %lld of the Arrow batch is NULL as a whole",
+                               (long long)i + 1),
+                       STELE_ERROR;
     int64_t n = batch->length;
     if (api_bulk_reserve(b, n) != ST_OK) return STELE_ERROR;
     for (int i = 0; i < b->n_params; i++) { /* calls are there once all columns are */
         BulkParam *p = &b->params[i];
-        ArrowColumn c = {.schema = schema->children[i], .array = batch->children[i], .n = n, .type = p->type, .what = b->type_names[i], .param = i + 1};
+        ArrowColumn c = {.schema = schema->children[i],
+                         .array = batch->children[i],
+                         .n = n,
+                         .type = p->type,
+                         .what = b->type_names[i],
+                         .param = i + 1};
         c.first = start_of(batch->offset, c.array);
         if (check_column(&c, e) != ST_OK) return STELE_ERROR;
         if (n == 0) continue;
@@ -337,7 +385,8 @@ typedef struct Out {
 } Out;
 
 /* Texts of the column's rows: from text_of. */
-static bool put_texts(Out *o, struct ArrowArray *x, bool (*text_of)(Out *o, int64_t call, int column, Slice *out), int column) {
+static bool put_texts(Out *o, struct ArrowArray *x, bool (*text_of)(Out *o, int64_t call, int column, Slice *out),
+                      int column) {
     int64_t *offsets = arena_alloc(o->a, (o->n + 1) * 8), at = 0;
     Slice *s = arena_array(o->a, Slice, o->n + 1);
     if (!offsets || !s) return false;
@@ -361,13 +410,16 @@ static bool error_text(Out *o, int64_t call, int column, Slice *out) {
     if (e) *out = slice_of(column == 0 ? e->sqlstate : e->message ? e->message : "");
     return true;
 }
-static bool is_there(const Out *o, const Vec *v, int64_t first, int64_t call) { return !api_bulk_error(o->b, call) && (!v->valid || v->valid[first + call]); }
+static bool is_there(const Out *o, const Vec *v, int64_t first, int64_t call) {
+    return !api_bulk_error(o->b, call) && (!v->valid || v->valid[first + call]);
+}
 static bool value_text(Out *o, int64_t call, int column, Slice *out) {
     int64_t first;
     const Vec *v = &api_bulk_outs(o->b, &first)[column];
     if (!is_there(o, v, first, call)) return true;
     Value x = {.type = o->b->out_types[column]};
-    memcpy(value_cell(&x), (const char *)v->data + (first + call) * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
+    memcpy(value_cell(&x), (const char *)v->data + (first + call) * phys_size((Phys)v->phys),
+           (size_t)phys_size((Phys)v->phys));
     if (x.type.id == T_BYTEA) {
         *out = (Slice){x.u.str.ptr, x.u.str.len};
         return true;
@@ -417,9 +469,17 @@ static bool put_cells(Out *o, struct ArrowArray *x, int column) {
 static bool put_column(Out *o, int k, struct ArrowSchema *s, struct ArrowArray *x) {
     bool is_error = k < 2;
     Type t = is_error ? type_make(T_TEXT) : o->b->out_types[k - 2];
-    *s = (struct ArrowSchema){.format = format_of(o->a, t), .name = k == 0 ? "sqlstate" : k == 1 ? "message" : arena_strdup(o->a, o->b->out_names[k - 2]), .flags = ARROW_FLAG_NULLABLE,
-                              .release = release_schema, .private_data = o->shared};
-    *x = (struct ArrowArray){.length = o->n, .buffers = arena_array(o->a, const void *, 4), .release = release_array, .private_data = o->shared};
+    *s = (struct ArrowSchema){.format = format_of(o->a, t),
+                              .name = k == 0   ? "sqlstate"
+                                      : k == 1 ? "message"
+                                               : arena_strdup(o->a, o->b->out_names[k - 2]),
+                              .flags = ARROW_FLAG_NULLABLE,
+                              .release = release_schema,
+                              .private_data = o->shared};
+    *x = (struct ArrowArray){.length = o->n,
+                             .buffers = arena_array(o->a, const void *, 4),
+                             .release = release_array,
+                             .private_data = o->shared};
     uint8_t *bits = arena_calloc(o->a, o->n / 8 + 8);
     if (!s->format || !s->name || !x->buffers || !bits) return false;
     bool text = s->format[0] == 'U' || s->format[0] == 'Z';
@@ -467,7 +527,18 @@ stele_status stele_bulk_get_arrow(stele_bulk *b, struct ArrowSchema *schema, str
         return STELE_ERROR;
     }
     arena_set_err(a, NULL);
-    *schema = (struct ArrowSchema){.format = "+s", .name = "", .n_children = n, .children = schema_of, .release = release_schema, .private_data = shared};
-    *batch = (struct ArrowArray){.length = b->n, .n_buffers = 1, .buffers = buffers, .n_children = n, .children = array_of, .release = release_array, .private_data = shared};
+    *schema = (struct ArrowSchema){.format = "+s",
+                                   .name = "",
+                                   .n_children = n,
+                                   .children = schema_of,
+                                   .release = release_schema,
+                                   .private_data = shared};
+    *batch = (struct ArrowArray){.length = b->n,
+                                 .n_buffers = 1,
+                                 .buffers = buffers,
+                                 .n_children = n,
+                                 .children = array_of,
+                                 .release = release_array,
+                                 .private_data = shared};
     return STELE_OK;
 }

@@ -28,14 +28,15 @@ struct stele_bulk {
     BulkResult *result; /* of stele_bulk_run */
     BulkCalls part;
     Vec *vecs;
-    CallEntry entry;    /* of stele_bulk_submit */
-    bool looked;        /* entry.serial is known */
-    bool told;          /* its notices have been delivered */
+    CallEntry entry; /* of stele_bulk_submit */
+    bool looked;     /* entry.serial is known */
+    bool told;       /* its notices have been delivered */
 };
 
 /* Room for `more` calls behind the n that are there. 55000 when the bulk has run or was submitted. */
 Status api_bulk_reserve(stele_bulk *b, int64_t more);
-/* Of a bulk that has run: a call's error (NULL: it succeeded), OUT columns with the row of call 0; NULL: it has not run, or failed as a whole. */
+/* Of a bulk that has run: a call's error (NULL: it succeeded), OUT columns with the row of call 0; NULL: it has not
+ * run, or failed as a whole. */
 const CallError *api_bulk_error(const stele_bulk *b, int64_t call);
 const Vec *api_bulk_outs(const stele_bulk *b, int64_t *first);
 bool api_bulk_ran(const stele_bulk *b);

@@ -46,8 +46,8 @@ __extension__ typedef unsigned __int128 uint128_t;
 typedef enum Status { ST_OK = 0, ST_ERROR = 1 } Status;
 
 /* Return from a Status function as soon as a callee fails. */
-#define TRY(expr)                              \
-    do {                                       \
+#define TRY(expr)                                       \
+    do {                                                \
         if (UNLIKELY((expr) != ST_OK)) return ST_ERROR; \
     } while (0)
 
@@ -57,9 +57,7 @@ typedef struct Slice {
     int64_t len;
 } Slice;
 
-static inline Slice slice_of(const char *s) {
-    return (Slice){s, s ? (int64_t)strlen(s) : 0};
-}
+static inline Slice slice_of(const char *s) { return (Slice){s, s ? (int64_t)strlen(s) : 0}; }
 static inline bool slice_eq(Slice a, Slice b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, (size_t)a.len) == 0);
 }

@@ -29,7 +29,8 @@ static void format_into(char *buf, size_t size, const char *fmt, va_list ap) {
     }
 }
 
-/* Adds a line to the context. When it is full, lines in the middle go: what stays are the first ones, where it happened, and the last, where that came from. */
+/* Adds a line to the context. When it is full, lines in the middle go: what stays are the first ones, where it
+ * happened, and the last, where that came from. */
 static void append_context(Err *e, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 static void append_context(Err *e, const char *fmt, va_list ap) {
     static const char gap[] = "\n...\n";
@@ -131,8 +132,12 @@ void err_names(Err *e, const ErrNames *n) {
     }
 }
 
-void err_of_column(Err *e, const char *table, const char *column) { err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_COLUMN] = column}}); }
-void err_of_constraint(Err *e, const char *table, const char *constraint) { err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_CONSTRAINT] = constraint}}); }
+void err_of_column(Err *e, const char *table, const char *column) {
+    err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_COLUMN] = column}});
+}
+void err_of_constraint(Err *e, const char *table, const char *constraint) {
+    err_names(e, &(ErrNames){.of = {[EF_SCHEMA] = "public", [EF_TABLE] = table, [EF_CONSTRAINT] = constraint}});
+}
 
 ErrNames err_names_of(const Err *e) {
     ErrNames n = {0};
@@ -148,13 +153,19 @@ Status err_oom(Err *e) {
 
 static const char *errno_sqlstate(int errnum) {
     switch (errnum) {
-    case ENOENT: case ENOTDIR: return ERR_UNDEFINED_FILE;
+    case ENOENT:
+    case ENOTDIR: return ERR_UNDEFINED_FILE;
     case EEXIST: return ERR_DUPLICATE_FILE;
-    case ENOSPC: case EDQUOT: case EFBIG: return ERR_DISK_FULL;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return ERR_DISK_FULL;
     case ENOMEM: return ERR_OUT_OF_MEMORY;
-    case EMFILE: case ENFILE: return ERR_INSUFFICIENT_RESOURCES;
+    case EMFILE:
+    case ENFILE: return ERR_INSUFFICIENT_RESOURCES;
     case EIO: return ERR_IO;
-    case EACCES: case EPERM: case EROFS: return ERR_IO;
+    case EACCES:
+    case EPERM:
+    case EROFS: return ERR_IO;
     default: return ERR_IO;
     }
 }

@@ -22,11 +22,13 @@
 
 /* What an error is about, as PostgreSQL tells it beside the message. */
 typedef enum ErrField { EF_SCHEMA, EF_TABLE, EF_COLUMN, EF_DATATYPE, EF_CONSTRAINT, ERR_FIELDS } ErrField;
-typedef struct ErrNames { const char *of[ERR_FIELDS]; } ErrNames; /* NULL = none */
+typedef struct ErrNames {
+    const char *of[ERR_FIELDS];
+} ErrNames; /* NULL = none */
 
 typedef struct Err {
-    char sqlstate[6];   /* "" = no error */
-    int64_t position;   /* 1-based byte offset in the statement text, 0 = none */
+    char sqlstate[6]; /* "" = no error */
+    int64_t position; /* 1-based byte offset in the statement text, 0 = none */
     char message[1024];
     char detail[1024];
     char hint[512];

@@ -20,9 +20,11 @@ static inline uint64_t hash_u64(uint64_t x) {
     x ^= x >> 32;
     return x;
 }
-static inline uint64_t hash_combine(uint64_t h, uint64_t k) { return hash_u64(h ^ (k + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2))); }
-/* The next column of a key that is made of several: `h` is a mix already, so one multiplication does. Its low bits know nothing of its operand's high ones, so these
- * are brought there first. */
+static inline uint64_t hash_combine(uint64_t h, uint64_t k) {
+    return hash_u64(h ^ (k + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2)));
+}
+/* The next column of a key that is made of several: `h` is a mix already, so one multiplication does. Its low bits know
+ * nothing of its operand's high ones, so these are brought there first. */
 static inline uint64_t hash_key(uint64_t h, uint64_t k) {
     h = (h ^ k ^ k >> 32) * 0xd6e8feb86659fd93ULL;
     return h ^ h >> 32;

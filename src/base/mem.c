@@ -7,10 +7,11 @@
  * way to release a block and keeps blocks free of headers.
  *
  * Freed mappings. Touching a fresh page costs several times what clearing a used one does (0.1 to 0.2 us against
- * 0.05 for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH bytes stay, KEPT_ALL in
- * all, and serve allocations of their size, of which there are few: an eighth of a power of two apart. Who frees last is served first; what has
- * not been wanted for longest goes first. What is kept is charged to nobody, and goes when the system has no more memory. With AddressSanitizer
- * nothing is kept: who uses what was freed is found.
+ * 0.05 for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH
+ * bytes stay, KEPT_ALL in all, and serve allocations of their size, of which there are few: an eighth of a power of two
+ * apart. Who frees last is served first; what has not been wanted for longest goes first. What is kept is charged to
+ * nobody, and goes when the system has no more memory. With AddressSanitizer nothing is kept: who uses what was freed
+ * is found.
  *
  * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (the larger ones
  * are such mappings, and kept). Requests that would waste much of a block get one of their
@@ -71,8 +72,7 @@ static MemAccount *charge_chain(MemAccount *a, int64_t bytes) {
         }
         int64_t peak = atomic_load_explicit(&m->peak, memory_order_relaxed);
         while (used > peak && !atomic_compare_exchange_weak_explicit(&m->peak, &peak, used, memory_order_relaxed,
-                                                                     memory_order_relaxed)) {
-        }
+                                                                     memory_order_relaxed)) {}
     }
     return NULL;
 }
@@ -165,7 +165,10 @@ static struct {
     pthread_mutex_t lock;
     int n;
     int64_t bytes;
-    struct KeptBlock { void *p; int64_t size; } block[KEPT_BLOCKS]; /* in the order in which they were freed */
+    struct KeptBlock {
+        void *p;
+        int64_t size;
+    } block[KEPT_BLOCKS]; /* in the order in which they were freed */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What a block of so many bytes is mapped with. */
@@ -208,7 +211,8 @@ static bool drop_kept(int64_t size) {
 }
 static void unmap_block(void *p, int64_t bytes) {
     int64_t size = map_size(bytes);
-    bool keeps = size <= MIN_OF(KEPT_EACH, KEPT_ALL) && (size < HUGE_ALIGN_MIN || ((uintptr_t)p & (HUGE_PAGE - 1)) == 0); /* it may have grown where it was */
+    bool keeps = size <= MIN_OF(KEPT_EACH, KEPT_ALL) &&
+                 (size < HUGE_ALIGN_MIN || ((uintptr_t)p & (HUGE_PAGE - 1)) == 0); /* it may have grown where it was */
     if (keeps) {
         drop_kept(size);
         pthread_mutex_lock(&kept.lock);
@@ -349,7 +353,8 @@ void mem_touch(void *p, int64_t bytes) {
     int64_t page = page_round(1), ahead = (int64_t)((uintptr_t)p & (uintptr_t)(page - 1));
     char *first = (char *)p - ahead, *end = (char *)p + bytes;
     if (madvise(first, (size_t)page_round(end - first), MADV_POPULATE_WRITE) == 0 || errno != EINVAL) return;
-    for (char *at = p; at < end; at = first += page) __atomic_fetch_or(at, 0, __ATOMIC_RELAXED); /* older systems: a write that changes nothing */
+    for (char *at = p; at < end; at = first += page)
+        __atomic_fetch_or(at, 0, __ATOMIC_RELAXED); /* older systems: a write that changes nothing */
 }
 
 /* ---- spans: pages that nobody may touch, made usable from the front ---------------- */
@@ -420,7 +425,7 @@ struct Arena {
     MemAccount *acct;
     Err *err;
     int64_t next_size;
-    int64_t bytes;    /* of all blocks */
+    int64_t bytes; /* of all blocks */
 };
 
 static const int64_t arena_header = (int64_t)((sizeof(Block) + sizeof(Arena) + 15) / 16 * 16);

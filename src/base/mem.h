@@ -6,8 +6,9 @@
  * the limit and the setting behind it (53200 for the machine, 53400 for
  * memory_limit).
  *
- * A reserve. What gives memory back takes some before it does, a few kilobytes of text and tree at least: at the limit nothing could be dropped, reset or
- * saved. An account may therefore have a reserve: charges to it and to accounts below it may go so far beyond the limits of the accounts above it.
+ * A reserve. What gives memory back takes some before it does, a few kilobytes of text and tree at least: at the limit
+ * nothing could be dropped, reset or saved. An account may therefore have a reserve: charges to it and to accounts
+ * below it may go so far beyond the limits of the accounts above it.
  *
  * An Arena allocates freely and is freed as a whole; callbacks registered with
  * it (files, pins, locks) run in reverse order. On failure an arena sets the Err
@@ -28,10 +29,10 @@ typedef struct MemAccount {
     struct MemAccount *parent;
     _Atomic int64_t used;
     _Atomic int64_t peak;
-    _Atomic int64_t limit;      /* 0 = none */
-    _Atomic int64_t reserve;    /* beyond limits, its own included: set for the time of what gives memory back */
-    const char *name;    /* "query", "database": named in messages */
-    const char *setting; /* "memory_limit" or NULL */
+    _Atomic int64_t limit;   /* 0 = none */
+    _Atomic int64_t reserve; /* beyond limits, its own included: set for the time of what gives memory back */
+    const char *name;        /* "query", "database": named in messages */
+    const char *setting;     /* "memory_limit" or NULL */
 } MemAccount;
 
 void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64_t limit, const char *setting);
@@ -44,7 +45,8 @@ void mem_discharge(MemAccount *a, int64_t bytes);
 int64_t mem_headroom(const MemAccount *a);
 
 /* Blocks charged to an account. 64-byte aligned. Blocks of 1 MiB and more are
- * mapped (2 MiB huge pages advised) and come zeroed; when freed they go back to the system, but for 128 MiB that serve later allocations. */
+ * mapped (2 MiB huge pages advised) and come zeroed; when freed they go back to the system, but for 128 MiB that serve
+ * later allocations. */
 void *mem_alloc(MemAccount *a, int64_t bytes, Err *e);
 /* The same, uninitialised whatever its size: for what is written before it is read. */
 void *mem_alloc_raw(MemAccount *a, int64_t bytes, Err *e);
@@ -52,12 +54,14 @@ void *mem_calloc(MemAccount *a, int64_t bytes, Err *e);
 /* Grows keeping contents; on failure the old block stays valid. */
 void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e);
 void mem_free(MemAccount *a, void *p, int64_t bytes);
-/* Has the system back these bytes now, so that who writes them later does not wait for pages. What is in them stays; nobody else may use them meanwhile, but any number of threads may touch
- * parts of one block. Advice: nothing else changes when there are no pages to be had. */
+/* Has the system back these bytes now, so that who writes them later does not wait for pages. What is in them stays;
+ * nobody else may use them meanwhile, but any number of threads may touch parts of one block. Advice: nothing else
+ * changes when there are no pages to be had. */
 void mem_touch(void *p, int64_t bytes);
 
-/* A block that grows where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the system does not give so many); memory is charged for, and
- * can be touched in, the first `bytes`. Page-aligned, zeroed, huge pages advised. */
+/* A block that grows where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the system does
+ * not give so many); memory is charged for, and can be touched in, the first `bytes`. Page-aligned, zeroed, huge pages
+ * advised. */
 void *mem_span_new(MemAccount *a, int64_t bytes, int64_t *most, Err *e);
 /* From `had` to `bytes`, between that and `most`; on failure it is as it was. */
 Status mem_span_grow(MemAccount *a, void *p, int64_t had, int64_t bytes, Err *e);
@@ -70,19 +74,19 @@ typedef struct MemHooks {
     void *ctx;
 } MemHooks;
 void mem_set_hooks(const MemHooks *hooks); /* NULL = malloc; before first use */
-/* Tests: the n-th allocation from now fails (n >= 1); 0 switches off. Returns what was left of the last countdown: > 0 when the
- * failure has not happened yet. */
+/* Tests: the n-th allocation from now fails (n >= 1); 0 switches off. Returns what was left of the last countdown: > 0
+ * when the failure has not happened yet. */
 int64_t mem_fail_at(int64_t n);
 
 typedef struct Arena Arena;
 /* `err` may be NULL when the caller checks for NULL itself; it must outlive the arena or be replaced. */
 Arena *arena_new(MemAccount *acct, Err *err);
-void arena_free(Arena *a); /* NULL is fine */
+void arena_free(Arena *a);  /* NULL is fine */
 void arena_reset(Arena *a); /* runs callbacks, frees all but the first block and one more of up to 256 KiB */
 void arena_set_err(Arena *a, Err *err);
 Err *arena_err(Arena *a);
 MemAccount *arena_account(Arena *a);
-int64_t arena_bytes(const Arena *a); /* that it has from its account */
+int64_t arena_bytes(const Arena *a);        /* that it has from its account */
 void *arena_alloc(Arena *a, int64_t bytes); /* 16-byte aligned, uninitialised */
 void *arena_calloc(Arena *a, int64_t bytes);
 char *arena_strdup(Arena *a, const char *s);
@@ -100,10 +104,10 @@ Status arena_on_release(Arena *a, void (*fn)(void *), void *arg);
         int64_t cap; \
     }
 bool vec_grow_(Arena *a, void **items, int64_t len, int64_t *cap, int64_t item_size);
-#define vec_push(arena, v, item)                                                                            \
-    (((v)->len < (v)->cap ||                                                                                \
-      vec_grow_((arena), (void **)&(v)->items, (v)->len, &(v)->cap, (int64_t)sizeof((v)->items[0])))       \
-         ? ((v)->items[(v)->len++] = (item), true)                                                          \
+#define vec_push(arena, v, item)                                                                     \
+    (((v)->len < (v)->cap ||                                                                         \
+      vec_grow_((arena), (void **)&(v)->items, (v)->len, &(v)->cap, (int64_t)sizeof((v)->items[0]))) \
+         ? ((v)->items[(v)->len++] = (item), true)                                                   \
          : false)
 
 #endif

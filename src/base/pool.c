@@ -7,9 +7,10 @@
  * condition until the joined workers have left. Because the caller always works itself, a
  * pool_run() from inside a worker cannot deadlock.
  *
- * Jobs often follow each other closely, and waking a thread takes longer than many of them. So a worker that has just run looks
- * for the next job for SPIN_NS before it sleeps, the caller for as long whether its workers are done, and whoever is awake takes the lock, which is
- * held for moments only, by trying. With more threads than processors nobody spins.
+ * Jobs often follow each other closely, and waking a thread takes longer than many of them. So a worker that has just
+ * run looks for the next job for SPIN_NS before it sleeps, the caller for as long whether its workers are done, and
+ * whoever is awake takes the lock, which is held for moments only, by trying. With more threads than processors nobody
+ * spins.
  */
 #include "base/pool.h"
 
@@ -31,8 +32,8 @@ typedef struct Job {
     struct Job *next;
     PoolFn fn;
     void *ctx;
-    int wanted;  /* workers in all */
-    int joined;  /* worker numbers given out, the caller's 0 included */
+    int wanted;          /* workers in all */
+    int joined;          /* worker numbers given out, the caller's 0 included */
     _Atomic int running; /* pool threads inside fn; changes under the lock */
     bool queued;
     pthread_cond_t done;

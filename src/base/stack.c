@@ -65,7 +65,8 @@ bool stack_stop(void) {
 
 static Status too_deep(Err *e, int64_t position) {
     err_at(e, position, ERR_STATEMENT_TOO_COMPLEX, "stack depth limit exceeded");
-    err_hint(e, "Run the statement in a thread with a larger stack; for a program's main thread, ensure that the platform's stack depth limit is adequate.");
+    err_hint(e, "Run the statement in a thread with a larger stack; for a program's main thread, ensure that the "
+                "platform's stack depth limit is adequate.");
     return ST_ERROR;
 }
 Status stack_check_at(Err *e, int64_t position) {

@@ -82,7 +82,8 @@ static Status posix_read_at(VfsFile *f, void *buf, int64_t len, int64_t offset, 
 static Status posix_write_at(VfsFile *f, const void *buf, int64_t len, int64_t offset, Err *e) {
     int64_t done = 0;
     while (done < len) {
-        ssize_t n = pwrite(f->fd, (const char *)buf + done, (size_t)MIN_OF(len - done, max_transfer), (off_t)(offset + done));
+        ssize_t n =
+            pwrite(f->fd, (const char *)buf + done, (size_t)MIN_OF(len - done, max_transfer), (off_t)(offset + done));
         if (n < 0) {
             if (errno == EINTR) continue;
             return err_errno(e, errno, "write to", f->path);
@@ -230,7 +231,8 @@ Status vfs_open_temp(Vfs *v, const char *dir, VfsFile **out, Err *e) {
         clock_gettime(CLOCK_REALTIME, &t);
         int n = snprintf(path, sizeof path, "%s/stele-%ld-%llu-%09ld.tmp", dir, (long)getpid(),
                          (unsigned long long)atomic_fetch_add(&serial, 1), (long)t.tv_nsec);
-        if (n < 0 || n >= (int)sizeof path) return err_set(e, ERR_INVALID_PARAMETER, "path of temporary directory is too long");
+        if (n < 0 || n >= (int)sizeof path)
+            return err_set(e, ERR_INVALID_PARAMETER, "path of temporary directory is too long");
         Err open_err;
         open_err.sqlstate[0] = 0;
         if (v->open(v, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_EXCLUSIVE, out, &open_err) == ST_OK) break;

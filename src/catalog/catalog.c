@@ -159,7 +159,8 @@ void catalog_remove_foreign(Catalog *c, const ForeignKey *f) {
 
 /* One block, as a view. */
 static int64_t foreign_bytes(const ForeignKey *f) {
-    int64_t n = (int64_t)sizeof *f + 2 * f->n_cols * (int64_t)sizeof(char *) + (int64_t)(strlen(f->name) + strlen(f->table) + strlen(f->ref_table)) + 3;
+    int64_t n = (int64_t)sizeof *f + 2 * f->n_cols * (int64_t)sizeof(char *) +
+                (int64_t)(strlen(f->name) + strlen(f->table) + strlen(f->ref_table)) + 3;
     for (int i = 0; i < f->n_cols; i++) n += (int64_t)(strlen(f->cols[i]) + strlen(f->ref_cols[i])) + 2;
     return n;
 }
@@ -207,7 +208,8 @@ Routine *catalog_routine_by_id(const Catalog *c, int64_t id) {
 
 /* One block, as a view. */
 static int64_t routine_bytes(const Routine *r) {
-    int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + 1) + (int64_t)(strlen(r->name) + strlen(r->language) + strlen(r->sql)) + 3;
+    int64_t n = (int64_t)sizeof *r + r->n_params * (int64_t)(sizeof(char *) + sizeof(Type) + 1) +
+                (int64_t)(strlen(r->name) + strlen(r->language) + strlen(r->sql)) + 3;
     for (int i = 0; i < r->n_params; i++) n += r->param_names[i] ? (int64_t)strlen(r->param_names[i]) + 1 : 0;
     return n;
 }
@@ -225,7 +227,8 @@ Routine *routine_new(const Routine *like, Err *e) {
     r->name = put_text(&at, like->name);
     r->language = put_text(&at, like->language);
     r->sql = put_text(&at, like->sql);
-    for (size_t i = 0; i < n; i++) r->param_names[i] = like->param_names[i] ? put_text(&at, like->param_names[i]) : NULL;
+    for (size_t i = 0; i < n; i++)
+        r->param_names[i] = like->param_names[i] ? put_text(&at, like->param_names[i]) : NULL;
     return r;
 }
 void routine_free(Routine *r) {

@@ -40,26 +40,28 @@ typedef struct ForeignKey {
     char *table, *ref_table;
     int n_cols;
     char **cols, **ref_cols;
-    char on_delete, on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
+    char on_delete,
+        on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
 } ForeignKey;
 
 /* A function or procedure. Its body is text: what is made of it (sql/pl) belongs to whoever made it, by `id`. */
 typedef struct Routine {
-    int64_t id;           /* never used again */
+    int64_t id; /* never used again */
     char *name;
     bool is_procedure;
     bool returns_set, returns_void, returns_record, strict;
-    bool may_write;       /* its body changes data, or calls something that may */
-    char volatility;      /* 'i', 's', 'v' */
-    int n_params;         /* all: IN, OUT, INOUT, TABLE, result columns */
-    char **param_names;   /* NULL: none */
-    char *param_modes;    /* PostgreSQL's codes: i in, o out, b inout, t table; c: a column of the result without a variable (RETURNS tablename) */
+    bool may_write;     /* its body changes data, or calls something that may */
+    char volatility;    /* 'i', 's', 'v' */
+    int n_params;       /* all: IN, OUT, INOUT, TABLE, result columns */
+    char **param_names; /* NULL: none */
+    char *param_modes;  /* PostgreSQL's codes: i in, o out, b inout, t table; c: a column of the result without a
+                           variable (RETURNS tablename) */
     Type *param_types;
-    int n_args;           /* that callers of a function give: IN and INOUT; of a procedure: all of them */
-    int n_defaults;       /* the last n of them */
-    Type ret;             /* T_VOID for procedures and void functions */
+    int n_args;     /* that callers of a function give: IN and INOUT; of a procedure: all of them */
+    int n_defaults; /* the last n of them */
+    Type ret;       /* T_VOID for procedures and void functions */
     char *language;
-    char *sql;            /* the CREATE statement */
+    char *sql; /* the CREATE statement */
 } Routine;
 
 typedef struct Catalog {
@@ -80,8 +82,8 @@ typedef struct Database {
     char *path; /* NULL for :memory: */
     Vfs *vfs;
     VfsFile *lock_file;
-    MemAccount account; /* memory of this database; limit = memory_limit */
-    int64_t memory_limit; /* that it was opened with, 0 = none: what RESET gives */
+    MemAccount account;         /* memory of this database; limit = memory_limit */
+    int64_t memory_limit;       /* that it was opened with, 0 = none: what RESET gives */
     const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
     Catalog catalog;
     Pool *pool;
@@ -91,7 +93,8 @@ typedef struct Database {
     bool dirty;
     void *device_hub; /* the session layer's (devices.c); freed first */
     void (*device_hub_free)(void *hub);
-    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are brought up to date */
+    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are
+                               brought up to date */
     void (*bulk_hub_free)(void *hub);
     Status (*bulk_hub_save)(void *hub, Err *e);
 } Database;
@@ -114,12 +117,14 @@ void foreign_free(ForeignKey *f);
 
 /* Overloads are not checked here (session/routine.c). The first time the routine gets its id. */
 Status catalog_add_routine(Catalog *c, Routine *r, Err *e);
-void catalog_remove_routine(Catalog *c, const Routine *r); /* without freeing it */
+void catalog_remove_routine(Catalog *c, const Routine *r);    /* without freeing it */
 Routine *catalog_routine_by_id(const Catalog *c, int64_t id); /* NULL: gone */
-Routine *routine_new(const Routine *like, Err *e);         /* a copy */
+Routine *routine_new(const Routine *like, Err *e);            /* a copy */
 void routine_free(Routine *r);
 /* True when parameter i is one that callers give a value for (and by which overloads are told apart). */
-static inline bool routine_is_arg(const Routine *r, int i) { return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o'); }
+static inline bool routine_is_arg(const Routine *r, int i) {
+    return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');
+}
 
 /* ---- the database's files: a directory --------------------------------------------
  *   LOCK            advisory lock: one process at a time (55006)
@@ -127,9 +132,10 @@ static inline bool routine_is_arg(const Routine *r, int i) { return r->param_mod
  *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
  *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum
  * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then
- * removes the old one: a crash at any point leaves one complete generation. Corruption: XX001 naming the file and offset. */
+ * removes the old one: a crash at any point leaves one complete generation. Corruption: XX001 naming the file and
+ * offset. */
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
-Status database_save(Database *db, Err *e);  /* no-op when not dirty or :memory: */
-void database_close(Database *db);           /* does not save */
+Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
+void database_close(Database *db);          /* does not save */
 
 #endif

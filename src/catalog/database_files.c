@@ -180,7 +180,8 @@ typedef struct TableWriter {
     uint32_t n;
     Err *e;
 } TableWriter;
-static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size, uint64_t checksum) {
+static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size,
+                            uint64_t checksum) {
     Section s = {(uint32_t)kind, (uint32_t)index, (uint64_t)w->at, (uint64_t)size, checksum};
     put(&w->directory, &s, (int64_t)sizeof s);
     if (w->directory.failed) return ST_ERROR;
@@ -262,7 +263,10 @@ static Status save_table(Database *db, const Table *t, const char *path, Err *e)
     Status st = write_sections(&w, t, a);
     if (st == ST_OK) st = db->vfs->write_at(w.file, w.directory.p, w.directory.len, w.at, e);
     if (st == ST_OK) {
-        TableFileHeader h = {.format = FILE_FORMAT, .n_sections = w.n, .table_id = (uint64_t)t->id, .directory_offset = (uint64_t)w.at,
+        TableFileHeader h = {.format = FILE_FORMAT,
+                             .n_sections = w.n,
+                             .table_id = (uint64_t)t->id,
+                             .directory_offset = (uint64_t)w.at,
                              .file_bytes = (uint64_t)(w.at + w.directory.len),
                              .directory_checksum = checksum64(w.directory.p, w.directory.len)};
         memcpy(h.magic, TABLE_MAGIC, sizeof h.magic);
@@ -298,16 +302,20 @@ static Status read_header(TableReader *r, int64_t id) {
     if (size < (int64_t)sizeof r->h) return corrupt(r->e, r->path, size, "file is too short");
     TRY(read_exact(r, &r->h, (int64_t)sizeof r->h, 0));
     if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0) return corrupt(r->e, r->path, 0, "not a table file");
-    if (!checksum_matches(&r->h, offsetof(TableFileHeader, checksum), r->h.checksum)) return corrupt(r->e, r->path, 0, "header checksum does not match");
+    if (!checksum_matches(&r->h, offsetof(TableFileHeader, checksum), r->h.checksum))
+        return corrupt(r->e, r->path, 0, "header checksum does not match");
     if (r->h.format != FILE_FORMAT) return corrupt(r->e, r->path, 8, "unknown format");
     if (r->h.table_id != (uint64_t)id) return corrupt(r->e, r->path, 16, "file belongs to another table");
     int64_t dir = (int64_t)r->h.n_sections * (int64_t)sizeof(Section), at = (int64_t)r->h.directory_offset;
-    if (r->h.file_bytes != (uint64_t)size) return corrupt(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
-    if (at < (int64_t)sizeof r->h || at > size || dir != size - at) return corrupt(r->e, r->path, 24, "directory is misplaced");
+    if (r->h.file_bytes != (uint64_t)size)
+        return corrupt(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
+    if (at < (int64_t)sizeof r->h || at > size || dir != size - at)
+        return corrupt(r->e, r->path, 24, "directory is misplaced");
     r->dir = arena_alloc(r->arena, dir > 0 ? dir : 1);
     if (!r->dir) return ST_ERROR;
     TRY(read_exact(r, r->dir, dir, at));
-    if (!checksum_matches(r->dir, dir, r->h.directory_checksum)) return corrupt(r->e, r->path, at, "directory checksum does not match");
+    if (!checksum_matches(r->dir, dir, r->h.directory_checksum))
+        return corrupt(r->e, r->path, at, "directory checksum does not match");
     uint64_t next = sizeof r->h;
     for (uint32_t i = 0; i < r->h.n_sections; i++) {
         const Section *s = &r->dir[i];
@@ -322,7 +330,8 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
     void *p = mem_alloc(a, (int64_t)s->bytes, r->e);
     if (!p) return ST_ERROR;
     Status st = read_exact(r, p, (int64_t)s->bytes, (int64_t)s->offset);
-    if (st == ST_OK && check && !checksum_matches(p, (int64_t)s->bytes, s->checksum)) st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
+    if (st == ST_OK && check && !checksum_matches(p, (int64_t)s->bytes, s->checksum))
+        st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
     if (st != ST_OK) {
         mem_free(a, p, (int64_t)s->bytes);
         return st;
@@ -453,7 +462,8 @@ static Status load_tablet(TableReader *r, Table *t, const Section *s) {
     }
     const TabletHeader *h = p;
     Status st = ST_OK;
-    if (h->checksum != s->checksum) st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
+    if (h->checksum != s->checksum)
+        st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
     else if (!tablet_matches(t, tab)) st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet does not fit the table");
     else st = table_add_tablet(t, tab, r->e);
     if (st != ST_OK) {
@@ -474,7 +484,8 @@ static Status load_deleted(TableReader *r, Table *t, const Section *s) {
         memcpy(tab->block->deleted, p, (size_t)s->bytes);
         for (int64_t i = 0; i < (int64_t)s->bytes / 8; i++) tab->n_deleted += __builtin_popcountll(tab->deleted[i]);
         for (int64_t i = tab->rows; i < (int64_t)s->bytes * 8 && st == ST_OK; i++)
-            if (tablet_row_deleted(tab, i)) st = corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
+            if (tablet_row_deleted(tab, i))
+                st = corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
         t->live_rows -= tab->n_deleted;
     }
     mem_free(&r->db->account, p, (int64_t)s->bytes);
@@ -485,26 +496,30 @@ static Status load_sections(TableReader *r, Table *t) {
     bool *has_dict = arena_array(r->arena, bool, MAX_OF(t->n_cols, 1));
     int64_t n_tablets = 0, live = 0;
     if (!has_dict) return ST_ERROR;
-    if (r->h.n_sections == 0 || r->dir[0].kind != SECTION_META) return corrupt(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
+    if (r->h.n_sections == 0 || r->dir[0].kind != SECTION_META)
+        return corrupt(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
     TRY(load_meta(r, t, &r->dir[0], &n_tablets, &live, has_dict));
     for (uint32_t i = 1; i < r->h.n_sections; i++) {
         const Section *s = &r->dir[i];
         bool ok = false;
-        if (s->kind == SECTION_DICT) ok = s->index < (uint32_t)t->n_cols && has_dict[s->index] && !t->cols[s->index].dict && t->n_tablets == 0;
+        if (s->kind == SECTION_DICT)
+            ok = s->index < (uint32_t)t->n_cols && has_dict[s->index] && !t->cols[s->index].dict && t->n_tablets == 0;
         else if (s->kind == SECTION_TABLET) ok = (int64_t)s->index == t->n_tablets;
         else if (s->kind == SECTION_DELETED) ok = (int64_t)s->index < t->n_tablets;
         if (!ok) return corrupt(r->e, r->path, (int64_t)s->offset, "unexpected section");
         if (s->kind == SECTION_DICT) TRY(load_dict(r, t, s));
         else if (s->kind == SECTION_TABLET) {
             for (int c = 0; c < t->n_cols; c++)
-                if (has_dict[c] && !t->cols[c].dict) return corrupt(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
+                if (has_dict[c] && !t->cols[c].dict)
+                    return corrupt(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
             TRY(load_tablet(r, t, s));
         } else TRY(load_deleted(r, t, s));
     }
     if (t->n_tablets != n_tablets || t->live_rows != live)
         return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "tablets are missing");
     for (int c = 0; c < t->n_cols; c++)
-        if (has_dict[c] && !t->cols[c].dict) return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
+        if (has_dict[c] && !t->cols[c].dict)
+            return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
     for (int k = 0; k < t->n_keys; k++) {
         if (keyindex_add_tablets(t, k, 0, r->e) == ST_OK) continue;
         if (strcmp(r->e->sqlstate, ERR_UNIQUE_VIOLATION) != 0) return ST_ERROR;
@@ -674,8 +689,8 @@ static Status read_file(Database *db, Arena *a, const char *path, char **out, in
 
 static bool type_ok(Type t) {
     if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
-    return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION && t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 &&
-           (t.id != T_NUMERIC || t.precision >= 1);
+    return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION &&
+           t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 && (t.id != T_NUMERIC || t.precision >= 1);
 }
 static Status load_one_table(Database *db, In *in, const char *path, Err *e) {
     Arena *a = in->arena;
@@ -771,12 +786,16 @@ static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
     f.cols = arena_array(in->arena, char *, f.n_cols + 1);
     f.ref_cols = arena_array(in->arena, char *, f.n_cols + 1);
     if (!f.cols || !f.ref_cols) return ST_ERROR;
-    const Table *t = catalog_table(&db->catalog, slice_of(f.table)), *p = catalog_table(&db->catalog, slice_of(f.ref_table));
-    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arnd", f.on_update) || !f.on_delete || !f.on_update) in->failed = true;
+    const Table *t = catalog_table(&db->catalog, slice_of(f.table)),
+                *p = catalog_table(&db->catalog, slice_of(f.ref_table));
+    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arnd", f.on_update) || !f.on_delete ||
+        !f.on_update)
+        in->failed = true;
     for (int i = 0; i < f.n_cols && !in->failed; i++) {
         f.cols[i] = get_text(in, false);
         f.ref_cols[i] = get_text(in, false);
-        if (table_find_column(t, slice_of(f.cols[i])) < 0 || table_find_column(p, slice_of(f.ref_cols[i])) < 0) in->failed = true;
+        if (table_find_column(t, slice_of(f.cols[i])) < 0 || table_find_column(p, slice_of(f.ref_cols[i])) < 0)
+            in->failed = true;
     }
     if (in->failed) return corrupt(e, path, in->at, "foreign key is invalid");
     ForeignKey *copy = foreign_new(&f, e);
@@ -814,7 +833,8 @@ static Status load_one_routine(Database *db, In *in, const char *path, Err *e) {
     get(in, &r.ret, (int64_t)sizeof(Type));
     r.language = get_text(in, false);
     r.sql = get_text(in, false);
-    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility || !strchr("isv", r.volatility))
+    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility ||
+        !strchr("isv", r.volatility))
         return corrupt(e, path, in->at, "routine is invalid");
     Routine *copy = routine_new(&r, e);
     if (!copy) return ST_ERROR;
@@ -844,7 +864,8 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(db, &in, path, e));
     n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
-    for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++) db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
+    for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++)
+        db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
     for (int64_t i = 0; i < db->catalog.n_views && format >= CATALOG_SOURCES; i++)
         TRY(load_view_sources(&in, path, &db->catalog.views[i], e));
     if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
@@ -878,7 +899,8 @@ static Status read_current(Database *db, Arena *a, bool *there, Err *e) {
     int64_t at = (int64_t)strlen("stele 1\ngeneration ");
     if (len > at) {
         generation = 0;
-        for (int64_t i = at; i < len && p[i] >= '0' && p[i] <= '9' && generation < INT64_MAX / 20; i++) generation = generation * 10 + (p[i] - '0');
+        for (int64_t i = at; i < len && p[i] >= '0' && p[i] <= '9' && generation < INT64_MAX / 20; i++)
+            generation = generation * 10 + (p[i] - '0');
     }
     if (generation < 0 || current_text(generation, want) != len || memcmp(want, p, (size_t)len) != 0)
         return corrupt(e, path, 0, "not a valid generation");
@@ -963,7 +985,8 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
         if (db->vfs->open(db->vfs, lock, VFS_READ | VFS_WRITE | VFS_CREATE, &db->lock_file, e) != ST_OK) goto fail;
         Err lock_err = {0};
         if (db->vfs->lock(db->lock_file, &lock_err) != ST_OK) {
-            if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0) err_set(e, ERR_OBJECT_IN_USE, "database \"%s\" is in use by another process", path);
+            if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0)
+                err_set(e, ERR_OBJECT_IN_USE, "database \"%s\" is in use by another process", path);
             else err_copy(e, &lock_err);
             goto fail;
         }
@@ -1017,7 +1040,9 @@ static Status save(Database *db, Err *e) {
 
 Status database_save(Database *db, Err *e) {
     if (!db->path || !db->dirty) return ST_OK;
-    int64_t reserve = atomic_exchange(&db->account.reserve, INT64_MAX); /* losing what is in memory is worse than going beyond memory_limit for a while */
+    int64_t reserve =
+        atomic_exchange(&db->account.reserve,
+                        INT64_MAX); /* losing what is in memory is worse than going beyond memory_limit for a while */
     Status st = save(db, e);
     atomic_store(&db->account.reserve, reserve);
     return st;

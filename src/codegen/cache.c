@@ -7,19 +7,21 @@
  *                 v  |
  *                QUEUED              in `queue`, oldest first
  *
- * BUSY belongs to exactly one thread, which reads the file or compiles without the lock; everybody else waits on `changed` or goes away with
- * CODE_PENDING. A QUEUED entry has been looked for on disk and waits for the cache's thread; a caller that cannot wait for its turn takes it out of
- * the queue and compiles it itself. Entries leave `ready` and `failed` from the far end when there are too many, unless somebody holds them.
+ * BUSY belongs to exactly one thread, which reads the file or compiles without the lock; everybody else waits on
+ * `changed` or goes away with CODE_PENDING. A QUEUED entry has been looked for on disk and waits for the cache's
+ * thread; a caller that cannot wait for its turn takes it out of the queue and compiles it itself. Entries leave
+ * `ready` and `failed` from the far end when there are too many, unless somebody holds them.
  *
- * The same code for two devices of one kind is compiled once: the second finds the first one's file (without a directory: twice).
+ * The same code for two devices of one kind is compiled once: the second finds the first one's file (without a
+ * directory: twice).
  *
- * Files. <key in hex>.bin: CodeFile header, then the device's code. No syncs: a file that a crash has left torn fails its checksum. All access is
- * relative to one open directory, whose owner and mode were checked, and only regular files of this user that nobody else may write are read:
- * what is loaded here runs with all our rights. This goes past base/vfs.h on purpose: that table has no owners, modes and times, and nothing is lost
- * with a file of this directory.
+ * Files. <key in hex>.bin: CodeFile header, then the device's code. No syncs: a file that a crash has left torn fails
+ * its checksum. All access is relative to one open directory, whose owner and mode were checked, and only regular files
+ * of this user that nobody else may write are read: what is loaded here runs with all our rights. This goes past
+ * base/vfs.h on purpose: that table has no owners, modes and times, and nothing is lost with a file of this directory.
  *
- * Locks: `lock` guards everything but the file system; `sweep` keeps two threads of this process from deleting files at the same time. Neither
- * is held while the other is taken, nor while a device or the log is called.
+ * Locks: `lock` guards everything but the file system; `sweep` keeps two threads of this process from deleting files at
+ * the same time. Neither is held while the other is taken, nor while a device or the log is called.
  */
 #include "codegen/cache.h"
 #include "codegen/prelude.h"
@@ -41,9 +43,9 @@
 #include "base/log.h"
 
 enum {
-    MODULES_MAX = 1024,  /* loaded; more only while they are held */
-    FAILURES_MAX = 256,  /* an Err each */
-    QUEUE_MAX = 256,     /* a copy of the source each */
+    MODULES_MAX = 1024, /* loaded; more only while they are held */
+    FAILURES_MAX = 256, /* an Err each */
+    QUEUE_MAX = 256,    /* a copy of the source each */
     BUCKETS = 2048,
     FILE_VERSION = 1,
     NAME_SIZE = 64,      /* longest name we make, with its NUL */
@@ -52,7 +54,9 @@ enum {
 static const int64_t touch_every_ns = INT64_C(60) * 1000000000;
 static const int64_t code_max = INT64_C(1) << 30;
 
-typedef struct Key { uint8_t bytes[16]; } Key;
+typedef struct Key {
+    uint8_t bytes[16];
+} Key;
 
 typedef struct CodeFile {
     char magic[8]; /* "STLCODE\0" */
@@ -78,12 +82,15 @@ typedef struct CodeEntry {
     int64_t holders; /* CodeRefs and waiting callers */
     int64_t compile_ns, touched_ns;
     DevModule *module;
-    Err *err;             /* FAILED */
+    Err *err;               /* FAILED */
     char *source, *options; /* QUEUED */
     int64_t source_bytes, options_bytes;
 } CodeEntry;
 
-typedef struct List { CodeEntry *first, *last; int64_t n; } List;
+typedef struct List {
+    CodeEntry *first, *last;
+    int64_t n;
+} List;
 
 struct CodeCache {
     int dir; /* -1: memory only */
@@ -107,11 +114,15 @@ struct CodeCache {
 static XXH128_hash_t prelude_hash;
 static void hash_prelude(void) { prelude_hash = XXH3_128bits(kernel_prelude_text, strlen(kernel_prelude_text)); }
 
-/* Parts are hashed one by one first, so that text cannot move from one to the next. The prelude counts although the source only includes it. */
+/* Parts are hashed one by one first, so that text cannot move from one to the next. The prelude counts although the
+ * source only includes it. */
 static Key key_of(const Device *d, const char *source, const char *options) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, hash_prelude);
-    const struct { const void *p; size_t n; } parts[] = {
+    const struct {
+        const void *p;
+        size_t n;
+    } parts[] = {
         {source, strlen(source)},
         {options, strlen(options)},
         {d->info.arch, strnlen(d->info.arch, sizeof d->info.arch)},
@@ -120,7 +131,8 @@ static Key key_of(const Device *d, const char *source, const char *options) {
         {&prelude_hash, sizeof prelude_hash},
     };
     XXH128_canonical_t sums[ARRAY_LEN(parts)], sum;
-    for (int64_t i = 0; i < ARRAY_LEN(parts); i++) XXH128_canonicalFromHash(&sums[i], XXH3_128bits(parts[i].p, parts[i].n));
+    for (int64_t i = 0; i < ARRAY_LEN(parts); i++)
+        XXH128_canonicalFromHash(&sums[i], XXH3_128bits(parts[i].p, parts[i].n));
     XXH128_canonicalFromHash(&sum, XXH3_128bits(sums, sizeof sums));
     Key k;
     static_assert(sizeof k == sizeof sum, "128 bits");
@@ -128,7 +140,9 @@ static Key key_of(const Device *d, const char *source, const char *options) {
     return k;
 }
 
-static CodeEntry **bucket_of(CodeCache *c, const Key *k) { return &c->buckets[(k->bytes[0] | (unsigned)k->bytes[1] << 8) % BUCKETS]; }
+static CodeEntry **bucket_of(CodeCache *c, const Key *k) {
+    return &c->buckets[(k->bytes[0] | (unsigned)k->bytes[1] << 8) % BUCKETS];
+}
 
 static CodeEntry *find(CodeCache *c, const Device *d, const Key *k) {
     CodeEntry *n = *bucket_of(c, k);
@@ -139,14 +153,18 @@ static CodeEntry *find(CodeCache *c, const Device *d, const Key *k) {
 static void list_add(List *l, CodeEntry *n, bool last) {
     n->prev = last ? l->last : NULL;
     n->next = last ? NULL : l->first;
-    if (n->prev) n->prev->next = n; else l->first = n;
-    if (n->next) n->next->prev = n; else l->last = n;
+    if (n->prev) n->prev->next = n;
+    else l->first = n;
+    if (n->next) n->next->prev = n;
+    else l->last = n;
     l->n++;
 }
 
 static void list_remove(List *l, CodeEntry *n) {
-    if (n->prev) n->prev->next = n->next; else l->first = n->next;
-    if (n->next) n->next->prev = n->prev; else l->last = n->prev;
+    if (n->prev) n->prev->next = n->next;
+    else l->first = n->next;
+    if (n->next) n->next->prev = n->prev;
+    else l->last = n->prev;
     n->prev = n->next = NULL;
     l->n--;
 }
@@ -214,9 +232,13 @@ static void file_name(const Key *k, char out[NAME_SIZE]) {
     snprintf(out + 32, NAME_SIZE - 32, ".bin");
 }
 
-static bool is_code_name(const char *s) { return strlen(s) == 36 && strspn(s, "0123456789abcdef") == 32 && strcmp(s + 32, ".bin") == 0; }
+static bool is_code_name(const char *s) {
+    return strlen(s) == 36 && strspn(s, "0123456789abcdef") == 32 && strcmp(s + 32, ".bin") == 0;
+}
 
-static bool is_temp_name(const char *s) { return strncmp(s, "tmp-", 4) == 0 && strspn(s + 4, "0123456789-") == strlen(s + 4); }
+static bool is_temp_name(const char *s) {
+    return strncmp(s, "tmp-", 4) == 0 && strspn(s + 4, "0123456789-") == strlen(s + 4);
+}
 
 static uint64_t file_checksum(const CodeFile *h, const void *code) {
     return XXH3_64bits_withSeed(code, (size_t)h->n, checksum64(h, (int64_t)offsetof(CodeFile, checksum)));
@@ -260,8 +282,10 @@ static void *file_read(CodeCache *c, const Key *k, int64_t *n_out) {
     CodeFile h;
     struct stat s;
     void *code = NULL;
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH)) != 0) goto out;
-    if (!read_all(fd, &h, (int64_t)sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.version != FILE_VERSION) goto out;
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        goto out;
+    if (!read_all(fd, &h, (int64_t)sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.version != FILE_VERSION)
+        goto out;
     if (h.header_bytes != sizeof h || memcmp(&h.key, k, sizeof *k) != 0) goto out;
     if (h.n <= 0 || h.n > code_max || (int64_t)s.st_size != (int64_t)sizeof h + h.n) goto out;
     code = mem_alloc(NULL, h.n, NULL);
@@ -327,7 +351,8 @@ static bool list_files(CodeCache *c, DirFile **out, int64_t *n_out, int64_t *cap
     return ok;
 }
 
-/* Deletes the files longest unused until the rest fits; `keep` (may be NULL) was just written. A file that has gone is gone. */
+/* Deletes the files longest unused until the rest fits; `keep` (may be NULL) was just written. A file that has gone is
+ * gone. */
 static void sweep_files(CodeCache *c, const char *keep) {
     if (c->dir < 0) return;
     DirFile *files = NULL;
@@ -349,16 +374,18 @@ static void sweep_files(CodeCache *c, const char *keep) {
 
 /* Writes under another name, then renames. False (said once in the log) leaves nothing behind. */
 static bool file_write(CodeCache *c, const Key *k, const void *code, int64_t n) {
-    if (c->dir < 0 || n <= 0 || n > code_max || n + (int64_t)sizeof(CodeFile) > atomic_load(&c->max_bytes)) return false;
+    if (c->dir < 0 || n <= 0 || n > code_max || n + (int64_t)sizeof(CodeFile) > atomic_load(&c->max_bytes))
+        return false;
     CodeFile h = {.version = FILE_VERSION, .header_bytes = sizeof h, .key = *k, .n = n};
     memcpy(h.magic, magic, sizeof magic);
     h.checksum = file_checksum(&h, code);
     char name[NAME_SIZE], temp[NAME_SIZE];
     file_name(k, name);
     int fd = -1, err = 0;
-    for (int attempt = 0; fd < 0 && attempt < 16; attempt++) { /* processes in different containers may share a process id */
-        snprintf(temp, sizeof temp, "tmp-%ld-%llu-%lld", (long)getpid(), (unsigned long long)atomic_fetch_add(&c->serial, 1),
-                 (long long)clock_ns());
+    for (int attempt = 0; fd < 0 && attempt < 16;
+         attempt++) { /* processes in different containers may share a process id */
+        snprintf(temp, sizeof temp, "tmp-%ld-%llu-%lld", (long)getpid(),
+                 (unsigned long long)atomic_fetch_add(&c->serial, 1), (long long)clock_ns());
         fd = openat(c->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0 && errno != EEXIST) break;
     }
@@ -416,7 +443,8 @@ static bool make_from_disk(CodeCache *c, CodeEntry *n, Made *made, Err *err) {
     return done;
 }
 
-static void make_by_compiling(CodeCache *c, CodeEntry *n, const char *source, const char *options, Made *made, Err *err) {
+static void make_by_compiling(CodeCache *c, CodeEntry *n, const char *source, const char *options, Made *made,
+                              Err *err) {
     Device *d = n->device;
     DevCode code = {0};
     int64_t start = clock_ns();
@@ -502,7 +530,11 @@ static void take(CodeCache *c, CodeEntry *n, bool from_memory, CodeRef *out) {
         list_remove(&c->ready, n);
         list_add(&c->ready, n, false);
     }
-    *out = (CodeRef){.module = n->module, .from_memory = from_memory, .from_disk = !from_memory && n->from_disk, .compile_ns = n->compile_ns, .entry = n};
+    *out = (CodeRef){.module = n->module,
+                     .from_memory = from_memory,
+                     .from_disk = !from_memory && n->from_disk,
+                     .compile_ns = n->compile_ns,
+                     .entry = n};
 }
 
 static void report(CodeCache *c, CodeEntry *n, CodeEntry **dead, Err *e) {
@@ -613,7 +645,8 @@ CodeState code_get(CodeCache *c, Device *d, const char *source, const char *opti
             }
             if (enqueue(c, n, source, options)) goto out;
             pthread_mutex_unlock(&c->lock);
-            log_write(LOG_WARNING, "code cache: no memory or no thread to compile beside execution, compiling in the foreground");
+            log_write(LOG_WARNING,
+                      "code cache: no memory or no thread to compile beside execution, compiling in the foreground");
         }
         if (!done) make_by_compiling(c, n, source, options, &made, &err);
         settle(c, n, &made, &err, &dead);

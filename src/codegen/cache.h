@@ -1,23 +1,27 @@
 /* cache.h - compiled kernels, in memory and on disk.
  *
- * Key: hash (xxh3-128) of source, prelude, options, device arch and compiler version. A line KERNEL_PRELUDE_INCLUDE in the source is replaced by the
- * prelude when it is compiled. A kernel is looked up in memory, then in the directory
- * (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele), then compiled. The directory is made when missing, readable for its owner only.
- * When there is none ("" or nothing set), when it cannot be written, belongs to another user, or can be written by everybody, kernels are kept in memory
- * only, said once in the log. Files are written to a temporary name and renamed; each has a header with magic, version, the full key and a
- * checksum, so that a torn, foreign or damaged file is a miss and never loaded; so is one that the device refuses to load. Several processes share the
- * directory without locks: the worst case is compiling twice. When the directory exceeds its limit (settings: code_cache_size, default 256 MiB),
- * least recently used files go (mtime is touched on use, at most once a minute).
+ * Key: hash (xxh3-128) of source, prelude, options, device arch and compiler version. A line KERNEL_PRELUDE_INCLUDE in
+ * the source is replaced by the prelude when it is compiled. A kernel is looked up in memory, then in the directory
+ * (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele), then compiled. The directory is made when
+ * missing, readable for its owner only. When there is none ("" or nothing set), when it cannot be written, belongs to
+ * another user, or can be written by everybody, kernels are kept in memory only, said once in the log. Files are
+ * written to a temporary name and renamed; each has a header with magic, version, the full key and a checksum, so that
+ * a torn, foreign or damaged file is a miss and never loaded; so is one that the device refuses to load. Several
+ * processes share the directory without locks: the worst case is compiling twice. When the directory exceeds its limit
+ * (settings: code_cache_size, default 256 MiB), least recently used files go (mtime is touched on use, at most once a
+ * minute).
  *
- * Compiling beside execution: code_get with wait = false looks in memory and in the directory, starts a compilation on the cache's own thread and
- * returns CODE_PENDING; a later call finds the module. A failed compilation is remembered (with its error) until the process ends, so that it is
- * not tried over and over; only failures for want of memory or of the device itself are told once and then tried again. Identical requests while one
- * is under way share it: those that wait get the same module; one that waits for a compilation not yet begun does it itself, out of turn.
+ * Compiling beside execution: code_get with wait = false looks in memory and in the directory, starts a compilation on
+ * the cache's own thread and returns CODE_PENDING; a later call finds the module. A failed compilation is remembered
+ * (with its error) until the process ends, so that it is not tried over and over; only failures for want of memory or
+ * of the device itself are told once and then tried again. Identical requests while one is under way share it: those
+ * that wait get the same module; one that waits for a compilation not yet begun does it itself, out of turn.
  *
- * Bounds: 1024 loaded modules (least recently used ones nobody holds are unloaded beyond that), 256 remembered failures, 256 compilations
- * in the queue: a request beyond those is not queued, CODE_PENDING then means "ask again".
+ * Bounds: 1024 loaded modules (least recently used ones nobody holds are unloaded beyond that), 256 remembered
+ * failures, 256 compilations in the queue: a request beyond those is not queued, CODE_PENDING then means "ask again".
  *
- * Looking up costs a hash over the source (some 10 us for 100 KB). A caller that runs the same code again and again should keep its CodeRef.
+ * Looking up costs a hash over the source (some 10 us for 100 KB). A caller that runs the same code again and again
+ * should keep its CodeRef.
  *
  * Thread rules: every function from any thread, code_cache_free after all others.
  */
@@ -36,8 +40,8 @@ typedef struct CodeStats { /* since code_cache_new */
     int64_t disk_bytes; /* of the directory, as last seen: other processes change it too */
 } CodeStats;
 
-/* dir NULL: from the environment as above; "": memory only. max_bytes of the directory's files: 0 keeps none, negative is no limit. Fails only
- * for want of memory. */
+/* dir NULL: from the environment as above; "": memory only. max_bytes of the directory's files: 0 keeps none, negative
+ * is no limit. Fails only for want of memory. */
 Status code_cache_new(const char *dir, int64_t max_bytes, CodeCache **out, Err *e);
 /* Waits for a running compilation. All modules must have been released; the devices must still be open. */
 void code_cache_free(CodeCache *c);
@@ -49,13 +53,15 @@ typedef struct CodeRef { /* a loaded module, held until code_release */
     int64_t compile_ns;          /* what compiling it took, when it happened in this process; else 0 */
     struct CodeEntry *entry;
 } CodeRef;
-/* `source` is copied when needed; `options` NULL is "". READY: *out is filled. PENDING only when !wait. FAILED: *e has the compiler's error (every time). */
+/* `source` is copied when needed; `options` NULL is "". READY: *out is filled. PENDING only when !wait. FAILED: *e has
+ * the compiler's error (every time). */
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e);
 void code_release(CodeCache *c, CodeRef *ref);
-/* Says that a reference that was kept is used again: files that nobody uses go first. Takes some 0.1 us, and more once a minute. */
+/* Says that a reference that was kept is used again: files that nobody uses go first. Takes some 0.1 us, and more once
+ * a minute. */
 void code_used(CodeCache *c, const CodeRef *ref);
-/* Forgets the modules of a device that is about to be closed, after its running compilation. No code_get for it may be under way; a module still
- * held is unloaded by its code_release, which must come before the device closes. */
+/* Forgets the modules of a device that is about to be closed, after its running compilation. No code_get for it may be
+ * under way; a module still held is unloaded by its code_release, which must come before the device closes. */
 void code_cache_drop_device(CodeCache *c, Device *d);
 /* Waits until nothing is pending (tests, benchmarks). */
 void code_cache_drain(CodeCache *c);

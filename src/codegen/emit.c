@@ -1,11 +1,13 @@
 /* emit.c - the emitter's plan: forms of registers and operator states, and what cannot run on a device.
  *
- * Segments are walked in execution order, so that everything a segment reads has been decided when it is reached. For each
- * register the walk finds out whether it can really be NULL (tablets without NULLs, inner joins: usually not) and whether a string can
- * stay a dictionary code. Row stores, build sides, group keys and sort columns take the form that all segments feeding them share.
+ * Segments are walked in execution order, so that everything a segment reads has been decided when it is reached. For
+ * each register the walk finds out whether it can really be NULL (tablets without NULLs, inner joins: usually not) and
+ * whether a string can stay a dictionary code. Row stores, build sides, group keys and sort columns take the form that
+ * all segments feeding them share.
  *
- * A state is on one side: if one of the segments that feed it stays on the CPU, all of them do, and a segment that reads a join,
- * an aggregation or a sort of the CPU stays there as well (row stores can be copied, see dev_query_rows_to_device).
+ * A state is on one side: if one of the segments that feed it stays on the CPU, all of them do, and a segment that
+ * reads a join, an aggregation or a sort of the CPU stays there as well (row stores can be copied, see
+ * dev_query_rows_to_device).
  */
 #include <math.h>
 
@@ -100,7 +102,8 @@ static void form_instr(Planner *pl, const Program *p, int32_t pc, RegForm *r) {
     const Instr *in = &p->instrs[pc];
     if (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) {
         const ProbeSite *s = in->aux;
-        if (in->dst && s->kind == PK_MARK && in->op == OP_PROBE) r[in->dst].nullable = pl->plan->joins[s->join].has_null_mark;
+        if (in->dst && s->kind == PK_MARK && in->op == OP_PROBE)
+            r[in->dst].nullable = pl->plan->joins[s->join].has_null_mark;
         else if (in->dst) r[in->dst].outer = s->kind == PK_LEFT || s->kind == PK_SINGLE;
         return;
     }
@@ -130,7 +133,9 @@ static void form_instr(Planner *pl, const Program *p, int32_t pc, RegForm *r) {
         d->dict = d->phys == PH_STR ? a->dict : NULL;
         return;
     case OP_IN_SET: d->nullable = a->nullable || ((const InSet *)in->aux)->has_null; return;
-    case OP_CODE_MAP: d->nullable = a->nullable || ((const CodeMap *)in->aux)->valid || ((const CodeMap *)in->aux)->n == 0; return;
+    case OP_CODE_MAP:
+        d->nullable = a->nullable || ((const CodeMap *)in->aux)->valid || ((const CodeMap *)in->aux)->n == 0;
+        return;
     case OP_DECODE:
         d->dict = ((const Dict *)in->aux)->n > 0 ? in->aux : NULL;
         d->nullable = a->nullable || !d->dict;
@@ -172,9 +177,12 @@ static void feed(DevCol *c, bool first, const RegForm *r) {
 }
 static void spec_cols(DevCol *c, const CellSpec *s, int32_t n, bool natural) {
     for (int32_t i = 0; i < n; i++)
-        c[i] = (DevCol){.phys = s[i].phys, .type = s[i].type, .dict = s[i].phys == PH_I32 ? s[i].dict : NULL, .nullable = natural};
+        c[i] = (DevCol){
+            .phys = s[i].phys, .type = s[i].type, .dict = s[i].phys == PH_I32 ? s[i].dict : NULL, .nullable = natural};
 }
-static void spec_key(DevCol *c, const KeySpec *k) { *c = (DevCol){.phys = k->phys, .type = k->type, .dict = k->phys == PH_I32 ? k->dict : NULL}; }
+static void spec_key(DevCol *c, const KeySpec *k) {
+    *c = (DevCol){.phys = k->phys, .type = k->type, .dict = k->phys == PH_I32 ? k->dict : NULL};
+}
 
 static void feed_sink(Planner *pl, const Program *p, const RegForm *r) {
     const Sink *s = &p->sink;
@@ -249,7 +257,8 @@ static Status make_states(Planner *pl) {
     f->join_fed = arena_array(a, bool, plan->n_joins + 1);
     f->rows_fed = arena_array(a, bool, plan->n_rows + 1);
     f->sort_fed = arena_array(a, bool, plan->n_sorts + 1);
-    if (!ep->joins || !ep->aggs || !ep->rows || !ep->sorts || !ep->reasons || !f->segs || !f->aggs || !f->join_fed || !f->rows_fed || !f->sort_fed)
+    if (!ep->joins || !ep->aggs || !ep->rows || !ep->sorts || !ep->reasons || !f->segs || !f->aggs || !f->join_fed ||
+        !f->rows_fed || !f->sort_fed)
         return ST_ERROR;
     for (int32_t i = 0; i < plan->n_joins; i++) {
         const JoinSpec *s = &plan->joins[i];
@@ -272,9 +281,11 @@ static Status make_states(Planner *pl) {
         d->key_extent = arena_array(a, int64_t, s->n_keys + 1);
         d->cell_off = arena_array(a, int32_t, s->n_aggs + 1);
         g->cells = arena_array(a, CellForm, s->n_aggs + 1);
-        if (!d->cols || !d->key_off || !d->key_valid_off || !d->key_min || !d->key_extent || !d->cell_off || !g->cells) return ST_ERROR;
+        if (!d->cols || !d->key_off || !d->key_valid_off || !d->key_min || !d->key_extent || !d->cell_off || !g->cells)
+            return ST_ERROR;
         for (int32_t k = 0; k < s->n_keys; k++) spec_key(&d->cols[k], &s->keys[k]);
-        for (int32_t k = 0; k < s->n_aggs; k++) d->cols[s->n_keys + k] = (DevCol){.phys = s->aggs[k].out_phys, .type = s->aggs[k].type};
+        for (int32_t k = 0; k < s->n_aggs; k++)
+            d->cols[s->n_keys + k] = (DevCol){.phys = s->aggs[k].out_phys, .type = s->aggs[k].type};
     }
     for (int32_t i = 0; i < plan->n_rows; i++) {
         DevRows *d = &ep->rows[i];
@@ -309,11 +320,13 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
         const AggCell *c = &s->aggs[i];
         bool wide = c->in_phys == PH_I128 || c->in_phys == PH_INTERVAL || c->in_phys == PH_UUID || c->in_phys == PH_STR;
         const Dict *dict = r[sink->regs[i]].dict;
-        if (wide && dict && dict->n_sorted == dict->n && !pl->f->aggs[sink->id].fed) wide = false; /* codes in the order of their strings */
+        if (wide && dict && dict->n_sorted == dict->n && !pl->f->aggs[sink->id].fed)
+            wide = false; /* codes in the order of their strings */
         if (c->op == AO_VAR || c->op == AO_VAR_EXACT) return "variance";
         if (c->op == AO_STRING_AGG) return "string_agg";
         if ((c->op == AO_MIN || c->op == AO_MAX) && wide) {
-            const char *t = arena_printf(pl->a, "%s over %s", c->op == AO_MIN ? "min" : "max", type_base_name((TypeId)c->type.id));
+            const char *t =
+                arena_printf(pl->a, "%s over %s", c->op == AO_MIN ? "min" : "max", type_base_name((TypeId)c->type.id));
             return t ? t : "min or max";
         }
     }
@@ -323,8 +336,10 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
 static const char *segment_reason(Planner *pl, const Program *p, const RegForm *r) {
     const EmitPlan *ep = pl->ep;
     const Source *src = &p->source;
-    if (src->kind == SRC_AGG && ep->aggs[src->id].reason) return state_reason(pl, "aggregation", src->id, ep->aggs[src->id].reason);
-    if (src->kind == SRC_JOIN && ep->joins[src->id].reason) return state_reason(pl, "join", src->id, ep->joins[src->id].reason);
+    if (src->kind == SRC_AGG && ep->aggs[src->id].reason)
+        return state_reason(pl, "aggregation", src->id, ep->aggs[src->id].reason);
+    if (src->kind == SRC_JOIN && ep->joins[src->id].reason)
+        return state_reason(pl, "join", src->id, ep->joins[src->id].reason);
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) {
@@ -367,13 +382,16 @@ static void choose_join(Planner *pl, int32_t id, bool host_reads) {
     const EmitTarget *t = &pl->ep->target;
     d->form = DJ_HASH;
     if (s->n_keys == 1 && small_int(s->keys[0].phys) && (s->keys[0].has_range || s->keys[0].phys == PH_BOOL)) {
-        int64_t min = s->keys[0].phys == PH_BOOL ? 0 : s->keys[0].min, max = s->keys[0].phys == PH_BOOL ? 1 : s->keys[0].max;
+        int64_t min = s->keys[0].phys == PH_BOOL ? 0 : s->keys[0].min,
+                max = s->keys[0].phys == PH_BOOL ? 1 : s->keys[0].max;
         int128_t dom = max >= min ? (int128_t)max - min + 1 : 1;
         if (dom < (INT64_C(1) << 31) - 1) {
             d->min = min;
             d->dom = (int64_t)dom;
             double limit = 4e6 + 512 * (isfinite(s->est_rows) ? s->est_rows : 0);
-            if (s->exists_only && !s->track_matched && !host_reads && d->dom / 8 + 8 <= t->direct_bytes && (double)d->dom / 32 <= limit) d->form = DJ_BITMAP;
+            if (s->exists_only && !s->track_matched && !host_reads && d->dom / 8 + 8 <= t->direct_bytes &&
+                (double)d->dom / 32 <= limit)
+                d->form = DJ_BITMAP;
             else if ((d->dom + 1) * 4 <= t->direct_bytes && (double)d->dom <= limit) d->form = DJ_DIRECT;
         }
     }
@@ -387,7 +405,8 @@ static void mark_loads(Planner *pl, const Program *p) {
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (in->op == OP_LOAD && p->source.kind == SRC_JOIN) pl->ep->joins[p->source.id].stored[in->imm] = true;
-        if (in->op == OP_LOAD_BUILD) pl->ep->joins[((const ProbeSite *)p->instrs[p->regs[in->a].first].aux)->join].stored[in->imm] = true;
+        if (in->op == OP_LOAD_BUILD)
+            pl->ep->joins[((const ProbeSite *)p->instrs[p->regs[in->a].first].aux)->join].stored[in->imm] = true;
     }
 }
 
@@ -434,7 +453,8 @@ static void choose_agg(Planner *pl, int32_t id) {
         d->key_min[i] = min;
         d->key_extent[i] = direct ? (int64_t)ext : 0;
     }
-    double limit = 65536 + 8 * (isfinite(s->est_groups) ? s->est_groups : 0); /* clearing and reading records that stay empty costs */
+    double limit = 65536 + 8 * (isfinite(s->est_groups) ? s->est_groups
+                                                        : 0); /* clearing and reading records that stay empty costs */
     if (direct) {
         int64_t n = (int64_t)slots;
         if (!single && n <= 1024 && n * words * 8 <= t->local_bytes) d->form = DA_LOCAL;
@@ -455,7 +475,8 @@ static void choose_agg(Planner *pl, int32_t id) {
     for (int32_t i = 0; i < s->n_keys && d->form == DA_HASH; i++)
         if (d->cols[i].nullable) d->key_valid_off[i] = off++;
     for (int32_t i = 0; i < s->n_aggs; i++) {
-        bool cell = (f->cells[i].kind == CK_FIRST || f->cells[i].kind == CK_SINGLE) && phys_size((Phys)f->cells[i].in_phys) == 16;
+        bool cell = (f->cells[i].kind == CK_FIRST || f->cells[i].kind == CK_SINGLE) &&
+                    phys_size((Phys)f->cells[i].in_phys) == 16;
         if (cell) align = 16;
         off = (int32_t)align_up(off, cell ? 16 : 8);
         d->cell_off[i] = off;
@@ -468,12 +489,14 @@ static void choose_agg(Planner *pl, int32_t id) {
 bool emit_is_identity(const EmitPlan *ep, const Program *p) {
     const Source *s = &p->source;
     if (p->sink.kind != SINK_ROWS || p->sink.limit >= 0 || chan_reads(ep, p) || chan_writes(ep, p)) return false;
-    bool dense = s->kind == SRC_ONE || s->kind == SRC_SERIES || s->kind == SRC_ROWS || (s->kind == SRC_AGG && ep->plan->aggs[s->id].one_group);
+    bool dense = s->kind == SRC_ONE || s->kind == SRC_SERIES || s->kind == SRC_ROWS ||
+                 (s->kind == SRC_AGG && ep->plan->aggs[s->id].one_group);
     if (!dense) return false;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (!(op_info[in->op].flags & F_ROWS) || in->op == OP_PROBE_END) continue;
-        if ((in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && probe_keeps_rows(((const ProbeSite *)in->aux)->kind)) continue;
+        if ((in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && probe_keeps_rows(((const ProbeSite *)in->aux)->kind))
+            continue;
         return false;
     }
     return true;
@@ -502,9 +525,11 @@ static Status plan_segments(Planner *pl, Err *e) {
         const Program *p = pl->plan->segments[i].program;
         SegForm *sf = &pl->f->segs[i];
         if (!(sf->regs = arena_array(pl->a, RegForm, p->n_regs + 1))) return ST_ERROR;
-        if (p->source.kind == SRC_AGG && !pl->f->aggs[p->source.id].fed) return err_internal(e, "segment %d reads an aggregation that nobody fills", (int)i);
+        if (p->source.kind == SRC_AGG && !pl->f->aggs[p->source.id].fed)
+            return err_internal(e, "segment %d reads an aggregation that nobody fills", (int)i);
         for (Reg r = 1; r < p->n_regs; r++)
-            sf->regs[r] = (RegForm){.phys = p->regs[r].phys, .nullable = p->regs[r].is_const && p->regs[r].value.is_null};
+            sf->regs[r] =
+                (RegForm){.phys = p->regs[r].phys, .nullable = p->regs[r].is_const && p->regs[r].value.is_null};
         for (int32_t pc = 0; pc < p->n_instrs; pc++) form_instr(pl, p, pc, sf->regs);
         const char *why = ep->reasons[i] = segment_reason(pl, p, sf->regs);
         const char **sink = sink_reason(pl, &p->sink);
@@ -535,7 +560,8 @@ Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, Emit
     if (make_states(&pl) != ST_OK || plan_segments(&pl, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
     for (int32_t i = 0; i < plan->n_joins; i++) {
         bool host_reads = false;
-        for (int32_t k = 0; k < plan->n_segments; k++) host_reads |= ep->reasons[k] && join_read_by(plan->segments[k].program, i);
+        for (int32_t k = 0; k < plan->n_segments; k++)
+            host_reads |= ep->reasons[k] && join_read_by(plan->segments[k].program, i);
         choose_join(&pl, i, host_reads);
     }
     for (int32_t i = 0; i < plan->n_aggs; i++) choose_agg(&pl, i);
@@ -550,7 +576,8 @@ Status emit_plan(const QueryPlan *plan, const EmitTarget *target, Arena *a, Emit
     return ST_OK;
 }
 
-/* ---- values of parameters ------------------------------------------------------------------------------------------ */
+/* ---- values of parameters ------------------------------------------------------------------------------------------
+ */
 uint64_t emit_const_limb(const RegInfo *ri, int32_t limb) {
     const void *c = value_cell_const(&ri->value);
     uint64_t v[2] = {0, 0};
@@ -600,7 +627,8 @@ bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, u
         int64_t lo, hi;
         const TabCol *c = NULL;
         for (int64_t i = 0; i < ep->forms->cols.len && !c; i++)
-            if (ep->forms->cols.items[i].table == prog->source.table && ep->forms->cols.items[i].col == in->imm) c = &ep->forms->cols.items[i];
+            if (ep->forms->cols.items[i].table == prog->source.table && ep->forms->cols.items[i].col == in->imm)
+                c = &ep->forms->cols.items[i];
         range_bounds(c, in->aux, &lo, &hi);
         *out = (uint64_t)(p->kind == KP_LO ? lo : hi);
         return true;
@@ -623,16 +651,20 @@ bool emit_param_value(const EmitPlan *ep, int32_t segment, const EmitParam *p, u
     }
 }
 
-/* ---- errors ---------------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * ---------------------------------------------------------------------------------------------------------- */
 static Status range_error(Err *e, uint8_t phys) {
     static const char *const text[PH_COUNT_] = {
-        [PH_BOOL] = "value out of range",  [PH_I16] = "smallint out of range",       [PH_I32] = "integer out of range",
-        [PH_I64] = "bigint out of range",  [PH_I128] = "numeric field overflow",     [PH_F32] = "value out of range: overflow",
+        [PH_BOOL] = "value out of range",         [PH_I16] = "smallint out of range",
+        [PH_I32] = "integer out of range",        [PH_I64] = "bigint out of range",
+        [PH_I128] = "numeric field overflow",     [PH_F32] = "value out of range: overflow",
         [PH_F64] = "value out of range: overflow"};
     return err_set(e, ERR_NUMERIC_RANGE, "%s", phys < PH_COUNT_ && text[phys] ? text[phys] : "value out of range");
 }
 
-Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e) { return emit_data_error(ep->plan->segments[segment].program, segment, word, e); }
+Status emit_error(const EmitPlan *ep, int32_t segment, uint64_t word, Err *e) {
+    return emit_data_error(ep->plan->segments[segment].program, segment, word, e);
+}
 Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e) {
     int64_t pc = (int64_t)(word >> 8) - 1;
     const Instr *in = pc >= 0 && pc < p->n_instrs ? &p->instrs[pc] : NULL;
@@ -644,8 +676,8 @@ Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e)
         err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
         int prec = in ? NUM_IMM_PREC(in->imm) : 0, scale = in ? NUM_IMM_TO(in->imm) : 0;
         if (prec >= 1 && prec < NUMERIC_MAX_PRECISION)
-            err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", prec, scale, prec > scale ? "10^" : "",
-                       prec > scale ? prec - scale : 1);
+            err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", prec,
+                       scale, prec > scale ? "10^" : "", prec > scale ? prec - scale : 1);
         return ST_ERROR;
     }
     case RK_NUMERIC38: return err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
@@ -653,7 +685,10 @@ Status emit_data_error(const Program *p, int32_t segment, uint64_t word, Err *e)
     case RK_SUBSTRING: return err_set(e, ERR_SUBSTRING, "negative substring length not allowed");
     case KE_NAN: return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot convert NaN to numeric");
     case KE_INFINITY: return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot convert infinity to numeric");
-    case RK_CARDINALITY: return err_set(e, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression");
-    default: return err_internal(e, "segment %d, instruction %lld: device error %d", (int)segment, (long long)pc, (int)(word & 0xff));
+    case RK_CARDINALITY:
+        return err_set(e, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression");
+    default:
+        return err_internal(e, "segment %d, instruction %lld: device error %d", (int)segment, (long long)pc,
+                            (int)(word & 0xff));
     }
 }

@@ -1,15 +1,15 @@
 /* emit_agg.c - aggregation: states in records, their updates in four forms, and the final values.
  *
- * A state is a cell of 8-byte words whose zero is neutral (CellKind), so that records need no initialisation but zeroing. The same update is
- * written against three places:
+ * A state is a cell of 8-byte words whose zero is neutral (CellKind), so that records need no initialisation but
+ * zeroing. The same update is written against three places:
  *
  *   private   ONE: variables of the item; reduced over the group when the tiles are done, one atomic per group and word
- *   local     LOCAL: words in local memory, [slot][word][copy]. As many copies as fit, up to one per item, where nothing needs to be
- *             atomic; else items share copies by their number. Copies are folded by halves, then merged into the records
- *   global    DIRECT and HASH: atomics on the record
+ *   local     LOCAL: words in local memory, [slot][word][copy]. As many copies as fit, up to one per item, where
+ * nothing needs to be atomic; else items share copies by their number. Copies are folded by halves, then merged into
+ * the records global    DIRECT and HASH: atomics on the record
  *
- * HASH: a slot holds the high half of the hash and record + 1. A new record is filled before its slot is claimed by compare-and-swap; when another
- * item was faster with the same keys, the record is left unused (live 0).
+ * HASH: a slot holds the high half of the hash and record + 1. A new record is filled before its slot is claimed by
+ * compare-and-swap; when another item was faster with the same keys, the record is left unused (live 0).
  */
 #include "codegen/emit_int.h"
 
@@ -19,7 +19,9 @@ typedef struct View {
     const AggForm *form;
     int32_t id;
 } View;
-static View view(const Em *m, int32_t id) { return (View){&m->plan->aggs[id], &m->ep->aggs[id], &m->forms->aggs[id], id}; }
+static View view(const Em *m, int32_t id) {
+    return (View){&m->plan->aggs[id], &m->ep->aggs[id], &m->forms->aggs[id], id};
+}
 
 /* ---- forms --------------------------------------------------------------------------------- */
 void agg_form_cells(const AggSpec *s, AggForm *f, DevAgg *d) {
@@ -79,7 +81,10 @@ static void put_word(Em *m, const CellForm *c, const AggCell *a, Reg r) {
         break;
     case CK_ADDF: w(m, "(f64)%r", r); break;
     case CK_MAX64: w(m, flt ? "enc_%s_f64((f64)%r)" : "enc_%s_i64((i64)%r)", c->flip ? "min" : "max", r); break;
-    case CK_OR64: w(m, c->in_phys == PH_BOOL ? (c->flip ? "(u64)!%r" : "(u64)%r") : (c->flip ? "~(u64)(i64)%r" : "(u64)(i64)%r"), r); break;
+    case CK_OR64:
+        w(m, c->in_phys == PH_BOOL ? (c->flip ? "(u64)!%r" : "(u64)%r") : (c->flip ? "~(u64)(i64)%r" : "(u64)(i64)%r"),
+          r);
+        break;
     case CK_WIDE2: w(m, "i128_from_i64((i64)%r)", r); break;
     default: w(m, "%r", r);
     }
@@ -107,7 +112,8 @@ static bool part_fits64(const Em *m, const CellForm *c, Reg r) {
     double rows = most_rows(m), most = c->in_phys == PH_I16 ? 32768.0 : c->in_phys == PH_I32 ? 2147483648.0 : 9.3e18;
     const RegInfo *ri = &m->prog->regs[r];
     if (ri->has_range) {
-        double lo = ri->min < 0 ? -(double)ri->min : (double)ri->min, hi = ri->max < 0 ? -(double)ri->max : (double)ri->max;
+        double lo = ri->min < 0 ? -(double)ri->min : (double)ri->min,
+               hi = ri->max < 0 ? -(double)ri->max : (double)ri->max;
         double range = lo > hi ? lo : hi;
         if (range < most) most = range;
     }
@@ -117,7 +123,8 @@ static bool part_fits64(const Em *m, const CellForm *c, Reg r) {
 /* ---- private (ONE) ------------------------------------------------------------------------------- */
 static void first_write(Em *m, const View *v, const char *rec, int32_t only);
 
-/* The record has another name than that of the groups that are read (source_prefix): ANY and SINGLE write to it row by row. */
+/* The record has another name than that of the groups that are read (source_prefix): ANY and SINGLE write to it row by
+ * row. */
 static void private_sink(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
     Out *top = &m->top, *tail = &m->tail;
@@ -145,7 +152,10 @@ static void private_sink(Em *m, const View *v) {
             out_w(m, top, "    u64 a%d = 0;\n", i);
             w(m, "a%d += ", i);
             put_word(m, c, a, r);
-            out_w(m, tail, "{ const u64 x = group_sum_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_u64(one + %d, x); }\n", i, off);
+            out_w(
+                m, tail,
+                "{ const u64 x = group_sum_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_u64(one + %d, x); }\n",
+                i, off);
             if (i == v->form->alive) out_w(m, tail, "const bool live = a%d != 0;\n", i);
             local = true;
             break;
@@ -153,7 +163,10 @@ static void private_sink(Em *m, const View *v) {
             out_w(m, top, "    f64 a%d = 0;\n", i);
             w(m, "a%d += ", i);
             put_word(m, c, a, r);
-            out_w(m, tail, "{ const f64 x = group_sum_f64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_f64(one + %d, x); }\n", i, off);
+            out_w(
+                m, tail,
+                "{ const f64 x = group_sum_f64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_add_f64(one + %d, x); }\n",
+                i, off);
             local = true;
             break;
         case CK_MAX64:
@@ -161,7 +174,10 @@ static void private_sink(Em *m, const View *v) {
             w(m, "const u64 e%d = ", i);
             put_word(m, c, a, r);
             w(m, ";\nif (e%d > a%d) a%d = e%d", i, i, i, i);
-            out_w(m, tail, "{ const u64 x = group_max_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_max_u64(one + %d, x); }\n", i, off);
+            out_w(
+                m, tail,
+                "{ const u64 x = group_max_u64(a%d, LM(u64, 0)); if (LID == 0 && x != 0) ga_max_u64(one + %d, x); }\n",
+                i, off);
             local = true;
             break;
         case CK_OR64:
@@ -174,16 +190,28 @@ static void private_sink(Em *m, const View *v) {
             if (part) {
                 out_w(m, top, "    i64 a%d = 0;\n", i);
                 w(m, "a%d += (i64)%r", i, r);
-                out_w(m, tail, "{ const u64 lo = group_sum_u64((u64)(u32)a%d, LM(u64, 0)), hi = group_sum_u64((u64)(a%d >> 32), LM(u64, 0));\n", i, i);
-                out_w(m, tail, "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_from_u64(lo), i128_shl(i128_from_i64((i64)hi), 32))); }\n", off);
+                out_w(m, tail,
+                      "{ const u64 lo = group_sum_u64((u64)(u32)a%d, LM(u64, 0)), hi = group_sum_u64((u64)(a%d >> 32), "
+                      "LM(u64, 0));\n",
+                      i, i);
+                out_w(m, tail,
+                      "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_from_u64(lo), "
+                      "i128_shl(i128_from_i64((i64)hi), 32))); }\n",
+                      off);
             } else {
                 out_w(m, top, "    i128 a%d = i128_from_i64(0);\n", i);
                 w(m, "a%d = i128_add(a%d, ", i, i);
                 put_word(m, c, a, r);
                 w(m, ")");
-                out_w(m, tail, "{ const u64 x = i128_lo(a%d), lo = group_sum_u64((u64)(u32)x, LM(u64, 0)), mid = group_sum_u64(x >> 32, LM(u64, 0)), hi = "
-                      "group_sum_u64(i128_hi(a%d), LM(u64, 0));\n", i, i);
-                out_w(m, tail, "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_add(i128_from_u64(lo), i128_shl(i128_from_u64(mid), 32)), i128_from_limbs(0, hi))); }\n", off);
+                out_w(m, tail,
+                      "{ const u64 x = i128_lo(a%d), lo = group_sum_u64((u64)(u32)x, LM(u64, 0)), mid = "
+                      "group_sum_u64(x >> 32, LM(u64, 0)), hi = "
+                      "group_sum_u64(i128_hi(a%d), LM(u64, 0));\n",
+                      i, i);
+                out_w(m, tail,
+                      "if (LID == 0) ga_add_i128(one + %d, i128_add(i128_add(i128_from_u64(lo), "
+                      "i128_shl(i128_from_u64(mid), 32)), i128_from_limbs(0, hi))); }\n",
+                      off);
             }
             local = true;
             break;
@@ -198,7 +226,8 @@ static void private_sink(Em *m, const View *v) {
     }
     out_w(m, tail, "if (live && GVOL(u32, one)[0] == 0) G(u32, one)[0] = 1;\n");
     for (int32_t i = 0; i < v->dev->n_seen_words; i++)
-        out_w(m, tail, "if ((seen%d & ~GVOL(u32, one + %d)[0]) != 0) ga_or_u32(one + %d, seen%d);\n", i, 4 + 4 * i, 4 + 4 * i, i);
+        out_w(m, tail, "if ((seen%d & ~GVOL(u32, one + %d)[0]) != 0) ga_or_u32(one + %d, seen%d);\n", i, 4 + 4 * i,
+              4 + 4 * i, i);
     if (local) m->local_bytes = (int64_t)m->ep->target.group_size * 8;
 }
 
@@ -221,12 +250,14 @@ static void first_write(Em *m, const View *v, const char *rec, int32_t only) {
         const CellForm *c = &v->form->cells[i];
         if (only >= 0 && i != only) continue;
         if (c->kind == CK_SINGLE) {
-            w(m, "if ((ga_or_u32(%s + %d, U64C(%l)) & U64C(%l)) != 0) {\nRAISE(%d);\n} else {\n", rec, 4 + 4 * (c->seen / 32), INT64_C(1) << (c->seen % 32),
-              INT64_C(1) << (c->seen % 32), raise_code(m->pc, RK_CARDINALITY));
+            w(m, "if ((ga_or_u32(%s + %d, U64C(%l)) & U64C(%l)) != 0) {\nRAISE(%d);\n} else {\n", rec,
+              4 + 4 * (c->seen / 32), INT64_C(1) << (c->seen % 32), INT64_C(1) << (c->seen % 32),
+              raise_code(m->pc, RK_CARDINALITY));
             store_first(m, v, rec, i);
             w(m, "}\n");
-        } else if (c->kind == CK_FIRST && only >= 0) { 
-            w(m, "if (GVOL(u32, %s + %d)[0] == 0 && ga_xchg_u32(%s + %d, 1) == 0) {\n", rec, v->dev->cell_off[i] + c->flags + 4, rec, v->dev->cell_off[i] + c->flags + 4);
+        } else if (c->kind == CK_FIRST && only >= 0) {
+            w(m, "if (GVOL(u32, %s + %d)[0] == 0 && ga_xchg_u32(%s + %d, 1) == 0) {\n", rec,
+              v->dev->cell_off[i] + c->flags + 4, rec, v->dev->cell_off[i] + c->flags + 4);
             store_first(m, v, rec, i);
             w(m, "}\n");
         }
@@ -306,7 +337,8 @@ static void slot_number(Em *m, const View *v) {
         Reg k = s->keys[i];
         int64_t ext = v->dev->key_extent[i], values = ext - (v->dev->cols[i].nullable ? 1 : 0);
         w(m, "{\n");
-        if (m->regs[k].dict && m->regs[k].dict == v->dev->cols[i].dict) w(m, "const u32 x = (u32)(i32)%r;\n", k); /* codes start at 0 */
+        if (m->regs[k].dict && m->regs[k].dict == v->dev->cols[i].dict)
+            w(m, "const u32 x = (u32)(i32)%r;\n", k); /* codes start at 0 */
         else if (v->dev->key_min[i] == 0 && VAR_PHYS(m, k) != PH_I64) w(m, "const u32 x = (u32)(i32)%r;\n", k);
         else if (VAR_PHYS(m, k) == PH_I64) w(m, "const u64 x = (u64)%r - P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
         else w(m, "const u32 x = (u32)(i32)%r - (u32)P(%d);\n", k, P2(m, KP_AGG_KEY_MIN, v->id, i));
@@ -323,13 +355,14 @@ static void slot_number(Em *m, const View *v) {
 }
 
 /* ---- local ------------------------------------------------------------------------------------------------------ */
-/* Sums and counts of small values share words: each has a field of so many bits that the rows of `flush` tiles cannot overflow it. Then (and at the end)
- * the fields are emptied into sums of 64 bits, of which a slot has LANES copies. Each copy is always added to by the same item: no atomics there. */
+/* Sums and counts of small values share words: each has a field of so many bits that the rows of `flush` tiles cannot
+ * overflow it. Then (and at the end) the fields are emptied into sums of 64 bits, of which a slot has LANES copies.
+ * Each copy is always added to by the same item: no atomics there. */
 enum { FIELDS_MAX = 48, LANES = 16, FLUSH_BITS_MIN = 7, FLUSH_BITS_MAX = 10, SHARED_BYTES = 24576 };
 typedef struct Field {
     int32_t agg, bits, word, shift;
-    int64_t plus;          /* the field adds up value + plus; what was added is known from a count of the same rows */
-    int32_t count;         /* that count's aggregate */
+    int64_t plus;  /* the field adds up value + plus; what was added is known from a count of the same rows */
+    int32_t count; /* that count's aggregate */
 } Field;
 typedef struct LocalForm {
     int32_t words, copies; /* 8-byte words per slot, without packed ones */
@@ -338,8 +371,8 @@ typedef struct LocalForm {
     int32_t n_fields, n_packed, flush, lanes;
     Field fields[FIELDS_MAX];
     int32_t used[FIELDS_MAX]; /* bits of packed words; those of at most 32 bits are u32 */
-    int64_t slot, bytes;   /* of a slot, in bytes: words, packed u64s, packed u32s, each [copy]; of everything */
-    int64_t wide;          /* offset of the emptied fields: [slot][field][lane] */
+    int64_t slot, bytes;      /* of a slot, in bytes: words, packed u64s, packed u32s, each [copy]; of everything */
+    int64_t wide;             /* offset of the emptied fields: [slot][field][lane] */
 } LocalForm;
 
 static const Field *packed_field(const LocalForm *f, int32_t agg, int32_t *number) {
@@ -382,7 +415,9 @@ static bool field_of(const Em *m, const View *v, int32_t i, Field *f) {
     *f = (Field){.agg = i, .bits = 1, .count = -1};
     if (is_count(a)) return true;
     const RegInfo *ri = &m->prog->regs[r];
-    if (!(c->kind == CK_ADD64 || part_fits64(m, c, r)) || !ri->has_range || ri->max < ri->min || ri->min < -(INT64_C(1) << 44) || ri->max > INT64_C(1) << 44) return false;
+    if (!(c->kind == CK_ADD64 || part_fits64(m, c, r)) || !ri->has_range || ri->max < ri->min ||
+        ri->min < -(INT64_C(1) << 44) || ri->max > INT64_C(1) << 44)
+        return false;
     if (ri->min < 0) {
         f->plus = INT64_C(1) << bit_length((uint64_t)(-ri->min) - 1);
         for (int32_t k = 0; k < v->spec->n_aggs && f->count < 0; k++) {
@@ -398,7 +433,8 @@ static bool field_of(const Em *m, const View *v, int32_t i, Field *f) {
     return true;
 }
 
-/* Packs what can be packed for places that 2^flush_bits rows are added to before they are emptied. Returns the bytes of a slot's sums, packed or not. */
+/* Packs what can be packed for places that 2^flush_bits rows are added to before they are emptied. Returns the bytes of
+ * a slot's sums, packed or not. */
 static int64_t pack(const Em *m, const View *v, int32_t flush_bits, LocalForm *f) {
     int32_t n = 0;
     for (int32_t i = 0; i < v->spec->n_aggs && n < FIELDS_MAX; i++) {
@@ -460,13 +496,15 @@ static bool place_fields(const Em *m, const View *v, LocalForm *f) {
     return true;
 }
 
-/* The first that fits: a place per item, then fewer and fewer shared ones, whose updates are atomic; packed where there are enough places. */
+/* The first that fits: a place per item, then fewer and fewer shared ones, whose updates are atomic; packed where there
+ * are enough places. */
 static LocalForm local_form(const Em *m, const View *v) {
     const EmitTarget *t = &m->ep->target;
     LocalForm f;
     for (int32_t copies = t->group_size;; copies /= 2) {
         for (int32_t packed = 1; packed >= 0; packed--) {
-            f = (LocalForm){.flags = -1, .copies = copies, .private = copies == t->group_size, .lanes = MIN_OF(copies, LANES)};
+            f = (LocalForm){
+                .flags = -1, .copies = copies, .private = copies == t->group_size, .lanes = MIN_OF(copies, LANES)};
             if (packed && ((copies < LANES && !f.private) || !place_fields(m, v, &f))) continue;
             if (v->dev->n_seen_words > 0 || v->form->alive < 0 || has_first(v)) f.flags = f.words++;
             for (int32_t i = 0; i < v->spec->n_aggs; i++) f.words += local_words(m, &f, &v->form->cells[i], i);
@@ -475,7 +513,9 @@ static LocalForm local_form(const Em *m, const View *v) {
             f.slot = align_up(f.slot * copies, 8);
             f.wide = f.slot * (v->dev->n_slots + (m->whole && f.private ? 1 : 0));
             f.bytes = f.wide + v->dev->n_slots * f.n_fields * f.lanes * 8;
-            if (f.bytes <= (f.private ? t->local_bytes : MIN_OF(t->local_bytes, SHARED_BYTES)) || (copies == 1 && !packed)) return f;
+            if (f.bytes <= (f.private ? t->local_bytes : MIN_OF(t->local_bytes, SHARED_BYTES)) ||
+                (copies == 1 && !packed))
+                return f;
         }
     }
 }
@@ -483,17 +523,22 @@ static LocalForm local_form(const Em *m, const View *v) {
 /* Empties the packed words; for the whole group. */
 static void put_flush(Em *m, Out *o, const LocalForm *f, int32_t n) {
     int32_t C = f->copies, L = f->lanes;
-    out_w(m, o, "BARRIER();\nfor (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / %d * %d + i %% %d;\n", n * L, f->wide, L, f->n_fields * L, L);
+    out_w(m, o,
+          "BARRIER();\nfor (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / %d * %d + i %% %d;\n",
+          n * L, f->wide, L, f->n_fields * L, L);
     for (int32_t w = 0; w < f->n_packed; w++) {
         bool narrow = f->used[w] <= 32;
         const char *t = narrow ? "u32" : "u64";
-        out_w(m, o, "{\nLOCAL %s *p = LM(%s, %l) + i / %d * %l + i %% %d;\n", t, t, packed_at(f, w) * C, L, f->slot / (narrow ? 4 : 8), L);
+        out_w(m, o, "{\nLOCAL %s *p = LM(%s, %l) + i / %d * %l + i %% %d;\n", t, t, packed_at(f, w) * C, L,
+              f->slot / (narrow ? 4 : 8), L);
         for (int32_t k = 0; k < f->n_fields; k++)
             if (f->fields[k].word == w) out_w(m, o, "u64 x%d = 0;\n", k);
         out_w(m, o, "NO_UNROLL\nfor (u32 c = 0; c < %d; c += %d) {\nconst %s x = p[c];\np[c] = 0;\n", C, L, t);
         for (int32_t k = 0; k < f->n_fields; k++) {
             const Field *x = &f->fields[k];
-            if (x->word == w) out_w(m, o, "x%d += x >> %d & %s(%l);\n", k, x->shift, narrow ? "(u32)U64C" : "U64C", (int64_t)(UINT64_MAX >> (64 - x->bits)));
+            if (x->word == w)
+                out_w(m, o, "x%d += x >> %d & %s(%l);\n", k, x->shift, narrow ? "(u32)U64C" : "U64C",
+                      (int64_t)(UINT64_MAX >> (64 - x->bits)));
         }
         out_w(m, o, "}\n");
         for (int32_t k = 0; k < f->n_fields; k++)
@@ -503,7 +548,8 @@ static void put_flush(Em *m, Out *o, const LocalForm *f, int32_t n) {
     out_w(m, o, "}\nBARRIER();\n");
 }
 
-/* One addition for all fields of a word; private words were read into o<word> before, so that no read waits for a write. */
+/* One addition for all fields of a word; private words were read into o<word> before, so that no read waits for a
+ * write. */
 static void packed_old(Em *m, const LocalForm *f, int32_t word) {
     bool narrow = f->used[word] <= 32;
     int32_t p = packed_index(f, word);
@@ -577,8 +623,10 @@ static void local_sink(Em *m, const View *v) {
         out_w(m, &m->tile_end, "}\n");
     }
     if (has_first(v)) {
-        w(m, "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && ga_xchg_u32(rec, 1) == 0) {\n", f.flags * C, records,
-          v->dev->stride);
+        w(m,
+          "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && "
+          "ga_xchg_u32(rec, 1) == 0) {\n",
+          f.flags * C, records, v->dev->stride);
         creator_writes(m, v, "rec");
         w(m, "}\n}\n");
     }
@@ -588,7 +636,11 @@ static void local_sink(Em *m, const View *v) {
     int32_t at = f.flags + 1;
     Out *fold = &m->tail;
     bool folds = C > 1 && f.words > 0;
-    if (folds) out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + (i / h) * %l + i %% h;\n", C / 2, n, S);
+    if (folds)
+        out_w(m, fold,
+              "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 "
+              "*p = LM(u64, 0) + (i / h) * %l + i %% h;\n",
+              C / 2, n, S);
     else out_w(m, fold, "BARRIER();\n");
     if (folds && f.flags >= 0) out_w(m, fold, "p[%d] |= p[%d + h];\n", f.flags * C, f.flags * C);
     Out merge = {0};
@@ -602,7 +654,10 @@ static void local_sink(Em *m, const View *v) {
         if (packed) {
             out_w(m, &merge, "{ const u64 x = ");
             merge_word(m, &merge, v, &f, i);
-            out_w(m, &merge, c->kind == CK_WIDE2 ? "; if (x != 0) ga_add_i128(rec + %d, i128_from_i64((i64)x)); }\n" : "; if (x != 0) ga_add_u64(rec + %d, x); }\n", off);
+            out_w(m, &merge,
+                  c->kind == CK_WIDE2 ? "; if (x != 0) ga_add_i128(rec + %d, i128_from_i64((i64)x)); }\n"
+                                      : "; if (x != 0) ga_add_u64(rec + %d, x); }\n",
+                  off);
             if (c->seen >= 0 && test) w(m, "seen |= %v ? U64C(%l) : 0;\n", r, INT64_C(1) << c->seen);
             else if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
             continue;
@@ -627,7 +682,8 @@ static void local_sink(Em *m, const View *v) {
         case CK_MAX64:
             w(m, "{\nconst u64 e = ");
             put_word(m, c, a, r);
-            w(m, f.private ? ";\nif (e > lp[%d]) lp[%d] = e;\n}\n" : ";\nif (e > lp[%d]) la_max_u64(lp + %d, e);\n}\n", p, p);
+            w(m, f.private ? ";\nif (e > lp[%d]) lp[%d] = e;\n}\n" : ";\nif (e > lp[%d]) la_max_u64(lp + %d, e);\n}\n",
+              p, p);
             op = "if (p[%d + h] > p[%d]) p[%d] = p[%d + h];\n";
             out_w(m, &merge, "if (p[%d] != 0) ga_max_u64(rec + %d, p[%d]);\n", p, off, p);
             break;
@@ -647,13 +703,18 @@ static void local_sink(Em *m, const View *v) {
                 w(m, "local_add_i128(lp + %d, %d, %s, ", p, C, f.private ? "true" : "false");
                 put_word(m, c, a, r);
                 w(m, ");\n");
-                if (folds) out_w(m, fold, "local_add_i128(p + %d, %d, true, i128_from_limbs(p[%d + h], p[%d + h]));\n", p, C, p, p + C);
+                if (folds)
+                    out_w(m, fold, "local_add_i128(p + %d, %d, true, i128_from_limbs(p[%d + h], p[%d + h]));\n", p, C,
+                          p, p + C);
                 out_w(m, &merge, "ga_add_i128(rec + %d, i128_from_limbs(p[%d], p[%d]));\n", off, p, p + C);
             }
             break;
         default:
-            w(m, "local_add_sum192(lp + %d, %d, %s, sum192_add(sum192_zero(), %r));\n", p, C, f.private ? "true" : "false", r);
-            if (folds) out_w(m, fold, "local_add_sum192(p + %d, %d, true, sum192_of(p[%d + h], p[%d + h], p[%d + h]));\n", p, C, p, p + C, p + 2 * C);
+            w(m, "local_add_sum192(lp + %d, %d, %s, sum192_add(sum192_zero(), %r));\n", p, C,
+              f.private ? "true" : "false", r);
+            if (folds)
+                out_w(m, fold, "local_add_sum192(p + %d, %d, true, sum192_of(p[%d + h], p[%d + h], p[%d + h]));\n", p,
+                      C, p, p + C, p + 2 * C);
             out_w(m, &merge, "ga_add_sum192(rec + %d, sum192_of(p[%d], p[%d], p[%d]));\n", off, p, p + C, p + 2 * C);
         }
         if (op && folds) out_w(m, fold, op, p, p, p, p);
@@ -661,13 +722,20 @@ static void local_sink(Em *m, const View *v) {
         if (test) w(m, "}\n");
         at += words;
     }
-    if (f.flags >= 0) w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C, f.flags * C);
+    if (f.flags >= 0)
+        w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C,
+          f.flags * C);
     w(m, m->whole && !f.private ? "}\n}\n" : "}\n");
     if (folds) out_w(m, fold, "}\n}\nBARRIER();\n");
     if (f.n_fields > 0 && f.lanes > 1)
-        out_w(m, fold, "for (u32 h = %d; h > 0; h >>= 1) {\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *q = LM(u64, %l) + i / h * %d + i %% h;\nq[0] += q[h];\n}\nBARRIER();\n}\n",
+        out_w(m, fold,
+              "for (u32 h = %d; h > 0; h >>= 1) {\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *q = LM(u64, "
+              "%l) + i / h * %d + i %% h;\nq[0] += q[h];\n}\nBARRIER();\n}\n",
               f.lanes / 2, n * f.n_fields, f.wide, f.lanes);
-    out_w(m, fold, "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %l;\nconst u64 rec = P(%d) + (u64)i * %d;\n", n, S, records, v->dev->stride);
+    out_w(m, fold,
+          "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %l;\nconst u64 rec = P(%d) + "
+          "(u64)i * %d;\n",
+          n, S, records, v->dev->stride);
     if (f.n_fields > 0) out_w(m, fold, "LOCAL u64 *q = LM(u64, %l) + i * %d;\n", f.wide, f.n_fields * f.lanes);
     if (f.flags >= 0) {
         out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", f.flags * C);
@@ -678,24 +746,31 @@ static void local_sink(Em *m, const View *v) {
     }
     out_w(m, fold, "if (GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
     for (int32_t i = 0; i < v->dev->n_seen_words; i++) /* at most 63 bits: two words */
-        out_w(m, fold, "{ const u32 bits = (u32)(p[%d] >> %d)%s; if ((bits & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, bits); }\n", f.flags * C, 32 * i,
-              i ? " & 0x7fffffffu" : "", 4 + 4 * i, 4 + 4 * i);
+        out_w(m, fold,
+              "{ const u32 bits = (u32)(p[%d] >> %d)%s; if ((bits & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, "
+              "bits); }\n",
+              f.flags * C, 32 * i, i ? " & 0x7fffffffu" : "", 4 + 4 * i, 4 + 4 * i);
     if (merge.n) out_put(m, fold, merge.p, merge.n);
     out_w(m, fold, "}\n");
 }
 
-/* ---- hash ----------------------------------------------------------------------------------------------------------- */
+/* ---- hash -----------------------------------------------------------------------------------------------------------
+ */
 static void key_load(char *buf, size_t n, uint8_t phys, const char *rec, int32_t off) {
     const char *pair = phys == PH_I128 ? "i128_from_limbs" : phys == PH_UUID ? "uuid_make" : NULL;
     if (pair) snprintf(buf, n, "%s(GVOL(u64, %s + %d)[0], GVOL(u64, %s + %d)[1])", pair, rec, (int)off, rec, (int)off);
-    else if (phys == PH_STR) snprintf(buf, n, "str_make(GVOL(u64, %s + %d)[0], GVOL(i64, %s + %d)[1])", rec, (int)off, rec, (int)off);
-    else if (phys == PH_INTERVAL) snprintf(buf, n, "iv_make(GVOL(i64, %s + %d)[0], GVOL(i32, %s + %d)[2], GVOL(i32, %s + %d)[3])", rec, (int)off, rec, (int)off, rec, (int)off);
+    else if (phys == PH_STR)
+        snprintf(buf, n, "str_make(GVOL(u64, %s + %d)[0], GVOL(i64, %s + %d)[1])", rec, (int)off, rec, (int)off);
+    else if (phys == PH_INTERVAL)
+        snprintf(buf, n, "iv_make(GVOL(i64, %s + %d)[0], GVOL(i32, %s + %d)[2], GVOL(i32, %s + %d)[3])", rec, (int)off,
+                 rec, (int)off, rec, (int)off);
     else if (phys == PH_BOOL) snprintf(buf, n, "(GVOL(u8, %s + %d)[0] != 0)", rec, (int)off);
     else snprintf(buf, n, "GVOL(%s, %s + %d)[0]", m_type[phys], rec, (int)off);
 }
 static void hash_sink(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
-    int32_t records = P1(m, KP_AGG_RECORDS, v->id), slots = P1(m, KP_AGG_SLOTS, v->id), mask = P1(m, KP_AGG_MASK, v->id);
+    int32_t records = P1(m, KP_AGG_RECORDS, v->id), slots = P1(m, KP_AGG_SLOTS, v->id),
+            mask = P1(m, KP_AGG_MASK, v->id);
     int32_t count = P1(m, KP_AGG_COUNT, v->id), cap = P1(m, KP_AGG_CAP, v->id);
     w(m, "{\nu64 h = 0;\n");
     for (int32_t i = 0; i < v->spec->n_keys; i++) {
@@ -712,7 +787,10 @@ static void hash_sink(Em *m, const View *v) {
         w(m, i > 0 ? ");\n" : ";\n");
     }
     w(m, "h = KEY_HASH(h);\nu64 at = h & P(%d), mine = 0, rec = 0;\nconst u64 tag = h >> 32 << 32;\n", mask);
-    w(m, "for (;;) {\nu64 x = GVOL(u64, P(%d))[at];\nif (x == 0) {\nif (mine == 0) {\nconst u64 n = append(P(%d));\nif (n >= P(%d)) break;\n", slots, count, cap);
+    w(m,
+      "for (;;) {\nu64 x = GVOL(u64, P(%d))[at];\nif (x == 0) {\nif (mine == 0) {\nconst u64 n = append(P(%d));\nif (n "
+      ">= P(%d)) break;\n",
+      slots, count, cap);
     w(m, "mine = n + 1;\nconst u64 fresh = P(%d) + n * %d;\n", records, v->dev->stride);
     for (int32_t i = 0; i < v->spec->n_keys; i++) {
         const DevCol *c = &v->dev->cols[i];
@@ -724,15 +802,20 @@ static void hash_sink(Em *m, const View *v) {
     }
     w(m, "G(u32, fresh)[0] = 1;\n");
     creator_writes(m, v, "fresh");
-    w(m, "FENCE();\n}\nx = ga_cas_u64(P(%d) + at * 8, 0, tag | mine);\nif (x == 0) {\nrec = P(%d) + (mine - 1) * %d;\nmine = 0;\nbreak;\n}\n}\n", slots, records, v->dev->stride);
-    w(m, "if ((x >> 32 << 32) == tag) {\nconst u64 other = P(%d) + ((x & 0xffffffffu) - 1) * %d;\nif (", records, v->dev->stride);
+    w(m,
+      "FENCE();\n}\nx = ga_cas_u64(P(%d) + at * 8, 0, tag | mine);\nif (x == 0) {\nrec = P(%d) + (mine - 1) * "
+      "%d;\nmine = 0;\nbreak;\n}\n}\n",
+      slots, records, v->dev->stride);
+    w(m, "if ((x >> 32 << 32) == tag) {\nconst u64 other = P(%d) + ((x & 0xffffffffu) - 1) * %d;\nif (", records,
+      v->dev->stride);
     for (int32_t i = 0; i < v->spec->n_keys; i++) {
         const DevCol *c = &v->dev->cols[i];
         char stored[192], name[16];
         key_load(stored, sizeof stored, c->phys, "other", v->dev->key_off[i]);
         snprintf(name, sizeof name, "k%d", (int)i);
         if (i) w(m, " && ");
-        if (c->nullable) w(m, "(GVOL(u8, other + %d)[0] != 0) == %v && (!%v || ", v->dev->key_valid_off[i], s->keys[i], s->keys[i]);
+        if (c->nullable)
+            w(m, "(GVOL(u8, other + %d)[0] != 0) == %v && (!%v || ", v->dev->key_valid_off[i], s->keys[i], s->keys[i]);
         em_equal(m, &m->body, c->phys, stored, name);
         if (c->nullable) w(m, ")");
     }
@@ -780,7 +863,8 @@ void em_sink_agg(Em *m) {
     }
 }
 
-/* ---- final values -------------------------------------------------------------------------------------------------- */
+/* ---- final values --------------------------------------------------------------------------------------------------
+ */
 static void load_key(Em *m, const View *v, const Instr *in) {
     int32_t k = (int32_t)in->imm;
     const DevCol *c = &v->dev->cols[k];
@@ -796,7 +880,8 @@ static void load_key(Em *m, const View *v, const Instr *in) {
     for (int32_t i = 0; i < k; i++) radix *= v->dev->key_extent[i];
     if (k == v->spec->n_keys - 1) w(m, "const u32 idx%d = (u32)row / %lu;\n", m->pc, radix);
     else w(m, "const u32 idx%d = (u32)row / %lu %% %lu;\n", m->pc, radix, v->dev->key_extent[k]);
-    snprintf(value, sizeof value, "(%s)((i64)idx%d + PI(%d))", m_type[c->phys], (int)m->pc, (int)P2(m, KP_AGG_KEY_MIN, v->id, k));
+    snprintf(value, sizeof value, "(%s)((i64)idx%d + PI(%d))", m_type[c->phys], (int)m->pc,
+             (int)P2(m, KP_AGG_KEY_MIN, v->id, k));
     snprintf(valid, sizeof valid, "idx%d != %lldu", (int)m->pc, (long long)v->dev->key_extent[k] - 1);
     em_define(m, in->dst, c, value, c->nullable ? valid : NULL);
 }
@@ -813,7 +898,9 @@ void em_load_agg(Em *m, const Instr *in) {
     DevCol col = v.dev->cols[in->imm]; /* as the value expression has it */
     char value[192], valid[96] = "true";
     if (c->flags >= 0) snprintf(valid, sizeof valid, "G(u32, rec + %d)[0] == 1", (int)(off + c->flags));
-    else if (c->seen >= 0) snprintf(valid, sizeof valid, "(G(u32, rec + %d)[0] >> %d & 1) != 0", (int)(4 + 4 * (c->seen / 32)), (int)(c->seen % 32));
+    else if (c->seen >= 0)
+        snprintf(valid, sizeof valid, "(G(u32, rec + %d)[0] >> %d & 1) != 0", (int)(4 + 4 * (c->seen / 32)),
+                 (int)(c->seen % 32));
     else if (v.spec->n_keys == 0 && !is_count(a)) snprintf(valid, sizeof valid, "G(u32, rec)[0] != 0");
     switch (c->kind) {
     case CK_ADD64:
@@ -826,14 +913,17 @@ void em_load_agg(Em *m, const Instr *in) {
         break;
     case CK_MAX64: {
         bool flt = c->in_phys == PH_F32 || c->in_phys == PH_F64;
-        snprintf(value, sizeof value, "dec_%s_%s(G(u64, rec + %d)[0])", c->flip ? "min" : "max", flt ? "f64" : "i64", (int)off);
-        if (col.phys == PH_BOOL) snprintf(value, sizeof value, "(dec_%s_i64(G(u64, rec + %d)[0]) & 1)", c->flip ? "min" : "max", (int)off);
+        snprintf(value, sizeof value, "dec_%s_%s(G(u64, rec + %d)[0])", c->flip ? "min" : "max", flt ? "f64" : "i64",
+                 (int)off);
+        if (col.phys == PH_BOOL)
+            snprintf(value, sizeof value, "(dec_%s_i64(G(u64, rec + %d)[0]) & 1)", c->flip ? "min" : "max", (int)off);
         if (!col.dict) col.phys = flt ? PH_F64 : PH_I64;
         else snprintf(value, sizeof value, "(i32)dec_%s_i64(G(u64, rec + %d)[0])", c->flip ? "min" : "max", (int)off);
         break;
     }
     case CK_OR64:
-        if (c->in_phys == PH_BOOL) snprintf(value, sizeof value, "(G(u64, rec + %d)[0] %s 0 ? 1 : 0)", (int)off, c->flip ? "==" : "!=");
+        if (c->in_phys == PH_BOOL)
+            snprintf(value, sizeof value, "(G(u64, rec + %d)[0] %s 0 ? 1 : 0)", (int)off, c->flip ? "==" : "!=");
         else snprintf(value, sizeof value, "(i64)%sG(u64, rec + %d)[0]", c->flip ? "~" : "", (int)off);
         col.phys = PH_I64;
         break;

@@ -1,31 +1,44 @@
-/* emit_ahead.c - procedures on the host: what calls, and rounds of loops, will look for is fetched beforehand; see emit_proc_int.h. */
+/* emit_ahead.c - procedures on the host: what calls, and rounds of loops, will look for is fetched beforehand; see
+ * emit_proc_int.h. */
 #include "codegen/emit_proc_int.h"
 
-/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with three rounds over its calls: the slots of keys that are
- * known from the arguments are fetched, then the rows that they name, then strings in these. A key made of elements of arguments stands for that of each element. */
+/* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with three rounds over
+ * its calls: the slots of keys that are known from the arguments are fetched, then the rows that they name, then
+ * strings in these. A key made of elements of arguments stands for that of each element. */
 typedef struct Ahead {
     int32_t table, index;
     bool rows, enters; /* not only the slot; rows enter an ordered group */
-    uint64_t arrays; /* arguments whose elements are in the key */
-    int32_t place;   /* its hash among those of the call */
+    uint64_t arrays;   /* arguments whose elements are in the key */
+    int32_t place;     /* its hash among those of the call */
     char keys[256];
 } Ahead;
-enum { AHEAD_MAX = 16, AHEAD_EACH = 16 /* elements */, FETCH_LINE = 64, FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */ };
+enum {
+    AHEAD_MAX = 16,
+    AHEAD_EACH = 16 /* elements */,
+    FETCH_LINE = 64,
+    FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */
+};
 
 /* The parameter whose element the instruction reads; -1 none. */
 static int32_t early_element(const ProcEm *x, const Instr *in) {
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
     if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0 || !make_has_form(x->p, c)) return -1;
     const Instr *from = &x->p->instrs[x->p->regs[c->args[0]].first];
-    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) || x->stored[from->imm]) return -1;
+    if (x->p->regs[c->args[0]].is_const || from->op != OP_LOAD || from->imm >= MIN_OF(x->proc->n_params, 64) ||
+        x->stored[from->imm])
+        return -1;
     return x->p->regs[in->dst].phys >= PH_I16 && x->p->regs[in->dst].phys <= PH_I64 ? (int32_t)from->imm : -1;
 }
 /* What a hidden variable keeps that is stored in one place; 0: none. */
 static Reg kept_in(const ProcEm *x, const Instr *load) {
     int32_t at;
-    return load->op == OP_LOAD && !x->vars[load->imm].name && count_of(x, 0, x->p->n_instrs, OP_STORE, load->imm, &at) == 1 ? x->p->instrs[at].a : 0;
+    return load->op == OP_LOAD && !x->vars[load->imm].name &&
+                   count_of(x, 0, x->p->n_instrs, OP_STORE, load->imm, &at) == 1
+               ? x->p->instrs[at].a
+               : 0;
 }
-/* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more. Appends ", key". */
+/* The key as an expression of arguments w<n>, elements g<n> of them and constants; false when it depends on more.
+ * Appends ", key". */
 static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap, int depth) {
     const Program *p = x->p;
     int64_t n = (int64_t)strlen(out);
@@ -50,14 +63,20 @@ static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap
         *arrays |= UINT64_C(1) << array;
         return true;
     }
-    if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 || p->regs[r].phys < in->phys) return false;
+    if (in->op != OP_CVT || in->phys > PH_I32 || in->phys == PH_BOOL || p->regs[r].phys > PH_I64 ||
+        p->regs[r].phys < in->phys)
+        return false;
     snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
     return early_key(x, in->a, arrays, out, cap, depth + 1);
 }
-static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites, int32_t *count) {
+static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites,
+                      int32_t *count) {
     Ahead *a = &sites[*count];
     if (*count == AHEAD_MAX || n == 0) return;
-    *a = (Ahead){.table = table, .index = index, .rows = !enters || x->tables[table].image->indexes[index].order, .enters = enters};
+    *a = (Ahead){.table = table,
+                 .index = index,
+                 .rows = !enters || x->tables[table].image->indexes[index].order,
+                 .enters = enters};
     for (int32_t i = 0; i < n; i++) {
         if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
         if (!early_key(x, keys[i], &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
@@ -79,7 +98,8 @@ static int32_t find_ahead(ProcEm *x, Ahead *sites) {
             const Image *im = x->tables[ins->table].image;
             for (int32_t k = 0; k < im->n_indexes; k++) {
                 Reg keys[KEYS_AHEAD];
-                if (proc_insert_key(im, ins, k, keys)) add_ahead(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
+                if (proc_insert_key(im, ins, k, keys))
+                    add_ahead(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
             }
         }
     }
@@ -93,7 +113,8 @@ static void hash_function(ProcEm *x, int32_t table, int32_t index) {
     if (x->found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
     x->found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
     out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
+    for (int32_t c = 0; c < ix->n_cols; c++)
+        out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
     out_w(&x->m, &x->funcs, ") {\n");
     proc_key_hash(x, im, ix);
     out_w(&x->m, &x->funcs, "    return h;\n}\n");
@@ -119,7 +140,8 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (!seen[c] || im->parts + im->cols[c].part != k) continue;
                 int64_t here = im->cols[c].cells - k->rows;
-                if (here == at && (k->stride % FETCH_LINE == 0 ? at / FETCH_LINE > near / FETCH_LINE || near < 0 : at - near >= FETCH_NEAR)) {
+                if (here == at && (k->stride % FETCH_LINE == 0 ? at / FETCH_LINE > near / FETCH_LINE || near < 0
+                                                               : at - near >= FETCH_NEAR)) {
                     out_w(&x->m, o, "FETCH(%p + (u64)row * %d);\n", PARAM(PP_CELLS, table, c), (int32_t)k->stride);
                     near = at;
                 }
@@ -133,16 +155,24 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
 /* What entering a row touches of an ordered group's anchor. */
 static void fetch_anchor(ProcEm *x, Out *o, int32_t table, int32_t index) {
     const ImageIndex *ix = &x->tables[table].image->indexes[index];
-    out_w(&x->m, o, "FETCH(%p + (u64)row * 32);\nFETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
+    out_w(&x->m, o, "FETCH(%p + (u64)row * 32);\nFETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index),
+          PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
 }
 /* Where the search for a new row's place in the group begins. */
 static void fetch_entry(ProcEm *x, Out *o, int32_t table, int32_t index) {
     const ImageIndex *ix = &x->tables[table].image->indexes[index];
     int32_t next = PARAM(PP_NEXT, table, index);
-    out_w(&x->m, o, "const i64 entry = GVOL(i64, %p)[4 * row + 1] - 1;\nif (entry >= 0) {\nFETCH(%p + (u64)entry * 32);\nFETCH(%p + ord_link(entry, ord_height(entry)) * 8);\nFETCH(%p + (u64)entry * %d);\n}\n", next, next, next, PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
+    out_w(&x->m, o,
+          "const i64 entry = GVOL(i64, %p)[4 * row + 1] - 1;\nif (entry >= 0) {\nFETCH(%p + (u64)entry * "
+          "32);\nFETCH(%p + ord_link(entry, ord_height(entry)) * 8);\nFETCH(%p + (u64)entry * %d);\n}\n",
+          next, next, next, PARAM(PP_CELLS, table, ix->order - 1), (int32_t)column(x, table, ix->order - 1)->stride);
 }
-/* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is fetched, in two rounds as for the keys of a tile. */
-typedef struct GroupLoop { int32_t loop, end, table; int64_t var; /* the loop's row */ } GroupLoop;
+/* Before a loop over a group's rows that looks for another row by the columns of each: what the first rows lead to is
+ * fetched, in two rounds as for the keys of a tile. */
+typedef struct GroupLoop {
+    int32_t loop, end, table;
+    int64_t var; /* the loop's row */
+} GroupLoop;
 /* What makes the number in the register; *in NULL when nothing does: true then for a constant, which is written. */
 static bool number_made_by(ProcEm *x, Reg r, Out *o, int depth, const Instr **in) {
     const Program *p = x->p;
@@ -211,20 +241,25 @@ void proc_group_ahead(ProcEm *x, const Instr *in) {
             known = group_value(x, &n, k->args[c], "one", &key, 0);
         }
         if (!known) continue;
-        int32_t index = x->tables[k->table].index[k->index], slots = PARAM(PP_SLOTS, k->table, index), mask = PARAM(PP_MASK, k->table, index);
+        int32_t index = x->tables[k->table].index[k->index], slots = PARAM(PP_SLOTS, k->table, index),
+                mask = PARAM(PP_MASK, k->table, index);
         hash_function(x, k->table, index);
-        W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) {\nkeys[n] = key_%d_%d(", (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
+        W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) "
+          "{\nkeys[n] = key_%d_%d(",
+          (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
           PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
         proc_append(x, &x->m.body, &key);
-        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, keys[e]);\nif (row < 0) continue;\n", slots, mask, slots, mask);
+        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, "
+          "keys[e]);\nif (row < 0) continue;\n",
+          slots, mask, slots, mask);
         fetch_row(x, &x->m.body, k->table, index);
         W("}\n}\n");
         return; /* one is enough for the loads that are under way */
     }
 }
 
-
-/* In a loop that counts, what the next rounds look for, or enter, is fetched while those before them run: the slots first, nearer to their turn the rows. */
+/* In a loop that counts, what the next rounds look for, or enter, is fetched while those before them run: the slots
+ * first, nearer to their turn the rows. */
 enum { SLOTS_AHEAD = 4, ROWS_AHEAD = 2 /* rounds */, LOOP_SITES = 4 };
 static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
     int32_t depth = 0;
@@ -252,17 +287,20 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead,
     if (stores == 0) return out_w(&x->m, o, "y%d", (int32_t)in->imm), true;
     if (stores > 1) return false;
     const Instr *store = &x->p->instrs[at];
-    const Instr *sum = made_by(x, store->a), *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
+    const Instr *sum = made_by(x, store->a),
+                *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
     if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
     bool turns = false;
     /* beyond the type's range it wraps: the compiler must not think that it cannot get there */
-    out_w(&x->m, o, "((%s)((u64)y%d %s (u64)(%s) * (u64)", c_type[x->vars[in->imm].phys], (int32_t)in->imm, sum->op == OP_ADD_N ? "+" : "-", ahead);
+    out_w(&x->m, o, "((%s)((u64)y%d %s (u64)(%s) * (u64)", c_type[x->vars[in->imm].phys], (int32_t)in->imm,
+          sum->op == OP_ADD_N ? "+" : "-", ahead);
     if (!round_value(x, n, sum->b, ahead, o, &turns, depth + 1) || turns) return false;
     out_w(&x->m, o, "))");
     return *counts = true;
 }
 /* Appends the hash of the key `ahead` rounds later; false when it is not known, or stays the same. */
-static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, const char *ahead, Out *o) {
+static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys,
+                      const char *ahead, Out *o) {
     bool counts = false;
     out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
     for (int32_t i = 0; i < n_keys; i++) {
@@ -280,7 +318,9 @@ void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, co
     char rounds[2][16];
     snprintf(rounds[0], sizeof rounds[0], "%d", (int)SLOTS_AHEAD);
     snprintf(rounds[1], sizeof rounds[1], "%d", (int)ROWS_AHEAD);
-    if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) || !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot)) return;
+    if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) ||
+        !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot))
+        return;
     int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
     W("FETCH(%p + (", slots);
     proc_append(x, &x->m.body, &slot);
@@ -312,7 +352,9 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
             int32_t index = find ? x->tables[table].index[find->index] : k, same = 0;
             *o = (Out){0};
             if (ins && !proc_insert_key(im, ins, k, keys)) continue;
-            if (!round_key(x, &n, table, index, find ? find->n : im->indexes[k].n_cols, find ? find->args : keys, "e", o)) continue;
+            if (!round_key(x, &n, table, index, find ? find->n : im->indexes[k].n_cols, find ? find->args : keys, "e",
+                           o))
+                continue;
             while (same < count && (done[same].n != o->n || memcmp(done[same].p, o->p, (size_t)o->n) != 0)) same++;
             if (same < count) continue;
             count++;
@@ -323,20 +365,24 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
     }
 }
 
-/* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's key, or a variable that nothing else is stored in. */
+/* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's
+ * key, or a variable that nothing else is stored in. */
 static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
     const Program *p = x->p;
     const Instr *in = made_by(x, row);
     int32_t at;
-    if (in && in->op == OP_LOAD) in = count_of(x, 0, p->n_instrs, OP_STORE, in->imm, &at) == 1 ? made_by(x, p->instrs[at].a) : NULL;
+    if (in && in->op == OP_LOAD)
+        in = count_of(x, 0, p->n_instrs, OP_STORE, in->imm, &at) == 1 ? made_by(x, p->instrs[at].a) : NULL;
     if (!in || in->op != OP_ROW_FIND) return false;
     const RowKey *k = in->aux;
     Ahead one[2];
     int32_t count = 0;
     add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
-    return count == 1 && one[0].table == site->table && one[0].index == site->index && strcmp(one[0].keys, site->keys) == 0;
+    return count == 1 && one[0].table == site->table && one[0].index == site->index &&
+           strcmp(one[0].keys, site->keys) == 0;
 }
-/* The address of the string in a register, as an expression; false when it is not known from arguments and the site's row, at `row`. */
+/* The address of the string in a register, as an expression; false when it is not known from arguments and the site's
+ * row, at `row`. */
 static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
     const Instr *in = made_by(x, r);
     if (x->p->regs[r].is_const) return out_w(&x->m, o, "0"), true;
@@ -344,13 +390,15 @@ static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
     if (in->op == OP_ROW_GET) {
         const RowCol *rc = in->aux;
         if ((int32_t)rc->table != site->table || !of_site(x, site, in->a)) return false;
-        out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0]", PARAM(PP_CELLS, rc->table, rc->col), (int32_t)column(x, rc->table, rc->col)->stride);
+        out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0]", PARAM(PP_CELLS, rc->table, rc->col),
+              (int32_t)column(x, rc->table, rc->col)->stride);
         return true;
     }
     const Instr *test = in->op == OP_SELECT ? made_by(x, in->a) : NULL;
     char key[2][128] = {"", ""};
     uint64_t arrays = 0;
-    if (!test || test->op != OP_EQ || x->p->regs[test->a].phys > PH_I64 || x->p->regs[test->b].phys > PH_I64) return false;
+    if (!test || test->op != OP_EQ || x->p->regs[test->a].phys > PH_I64 || x->p->regs[test->b].phys > PH_I64)
+        return false;
     if (!early_key(x, test->a, &arrays, key[0], (int64_t)sizeof key[0], 0)) return false;
     if (!early_key(x, test->b, &arrays, key[1], (int64_t)sizeof key[1], 0) || arrays) return false;
     out_w(&x->m, o, "(%s == %s ? ", key[0], key[1]);
@@ -365,7 +413,9 @@ static void fetch_texts(ProcEm *x, Out *o, const Ahead *site) {
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         Out text = {0};
-        if ((in->op != OP_ROW_GET && in->op != OP_SELECT) || p->regs[in->dst].phys != PH_STR || x->lazy[in->dst] || !early_text(x, site, in->dst, &text, 0)) continue;
+        if ((in->op != OP_ROW_GET && in->op != OP_SELECT) || p->regs[in->dst].phys != PH_STR || x->lazy[in->dst] ||
+            !early_text(x, site, in->dst, &text, 0))
+            continue;
         out_w(&x->m, o, "FETCH(");
         proc_append(x, o, &text);
         out_w(&x->m, o, ");\n");
@@ -380,7 +430,9 @@ static void early_args(ProcEm *x, Out *o) {
         uint8_t phys = x->vars[i].phys;
         int32_t valid = PARAM(PP_ARG_VALID, i, 0);
         out_w(&x->m, o, "const %s w%d = ", c_type[phys], i);
-        if (phys == PH_STR) out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid, at); /* a NULL has no bytes */
+        if (phys == PH_STR)
+            out_w(&x->m, o, "%p != 0 && G(u8, %p)[%s] == 0 ? str_none() : ", valid, valid,
+                  at); /* a NULL has no bytes */
         proc_load_cell(x, o, phys, PARAM(PP_ARG_CELLS, i, 0), at, phys_size((Phys)phys));
         out_w(&x->m, o, ";\n");
     }
@@ -388,9 +440,12 @@ static void early_args(ProcEm *x, Out *o) {
 /* For the row of each key of a site: `row`. */
 static void each_row(ProcEm *x, Out *o, const Ahead *site) {
     int32_t table = site->table, index = site->index;
-    if (site->arrays) out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n", (int32_t)AHEAD_EACH, site->place, site->place);
+    if (site->arrays)
+        out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n",
+              (int32_t)AHEAD_EACH, site->place, site->place);
     else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
-    out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index), PARAM(PP_MASK, table, index));
+    out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index),
+          PARAM(PP_MASK, table, index));
 }
 /* texts_K: a third round, for bytes of strings in these rows, and what the anchors of ordered groups lead to. */
 static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
@@ -411,7 +466,8 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
         out_w(&x->m, &body, "}\n}\n");
     }
     if (x->early) early_args(x, &args);
-    out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n", x->number);
+    out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n",
+          x->number);
     proc_append(x, &x->funcs, &x->m.top);
     if (body.n > 0) proc_append(x, &x->funcs, &args);
     proc_append(x, &x->funcs, &body);
@@ -441,10 +497,12 @@ void proc_look_ahead(ProcEm *x) {
         for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)
             if (sites[i].arrays >> k & 1) {
                 uint8_t phys = (uint8_t)type_phys(type_element(x->vars[k].type));
-                out_w(&x->m, o, "%s g%d;\nif (!array_get_%s(w%d, e + 1, &g%d)) break;\n", c_type[phys], k, c_name[phys], k, k);
+                out_w(&x->m, o, "%s g%d;\nif (!array_get_%s(w%d, e + 1, &g%d)) break;\n", c_type[phys], k, c_name[phys],
+                      k, k);
             }
-        out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i, x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i,
-              PARAM(PP_SLOTS, table, index), i, PARAM(PP_MASK, table, index), each ? "}\n" : "");
+        out_w(&x->m, o, "const u64 h%d = key_%d_%d(%s);\na[%d%s] = h%d;\nFETCH(%p + (h%d & %p) * 8);\n%s", i,
+              x->table_no[table], index, sites[i].keys, place, each ? " + e" : "", i, PARAM(PP_SLOTS, table, index), i,
+              PARAM(PP_MASK, table, index), each ? "}\n" : "");
         if (!sites[i].rows) continue;
         each_row(x, &rows, &sites[i]);
         if (sites[i].enters) fetch_anchor(x, &rows, table, index);

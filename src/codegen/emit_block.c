@@ -1,19 +1,23 @@
 /* emit_block.c - blocks of neighbouring rows, on devices with many items.
  *
- * On a device that hides latency by having many loads under way, a loop that loads, tests and loads again does not ask for enough at once, and a loop whose
- * items part at a test leaves most of them idle. Here an item takes a block of 4 or 8 neighbouring rows of a table: it loads columns for all of
- * them (narrow codes by one wide load) and tests the leading filters. Then, by what the program is (block_plan):
+ * On a device that hides latency by having many loads under way, a loop that loads, tests and loads again does not ask
+ * for enough at once, and a loop whose items part at a test leaves most of them idle. Here an item takes a block of 4
+ * or 8 neighbouring rows of a table: it loads columns for all of them (narrow codes by one wide load) and tests the
+ * leading filters. Then, by what the program is (block_plan):
  *
- *   whole    the rest of the program can do no harm (no error, no memory read through values): it runs for all rows of the block, without a
- *            jump, and only the sink asks whether the row counts. All columns are loaded with the block.
- *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory. After a barrier the program runs over
- *            the list, so that neighbouring items have rows again, and loads further columns for those rows alone. A join that comes first is a filter, too:
- *            heads, and first candidates by hash, are looked at for all rows of the block at once. The program looks again.
- *   else     the program runs on one row of the block after the other. No blocks where LIKE reads most rows' strings.
+ *   whole    the rest of the program can do no harm (no error, no memory read through values): it runs for all rows of
+ * the block, without a jump, and only the sink asks whether the row counts. All columns are loaded with the block.
+ *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory.
+ * After a barrier the program runs over the list, so that neighbouring items have rows again, and loads further columns
+ * for those rows alone. A join that comes first is a filter, too: heads, and first candidates by hash, are looked at
+ * for all rows of the block at once. The program looks again. else     the program runs on one row of the block after
+ * the other. No blocks where LIKE reads most rows' strings.
  *
- * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is written once and uses q<column>_0.
+ * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is
+ * written once and uses q<column>_0.
  *
- * How much of a column's memory is touched follows from the guessed share of rows that reach its load: FETCH_BITS come from memory at once.
+ * How much of a column's memory is touched follows from the guessed share of rows that reach its load: FETCH_BITS come
+ * from memory at once.
  */
 #include <math.h>
 
@@ -22,9 +26,9 @@
 enum { FETCH_BITS = 512, COLS_MAX = 20, BLOCK_BITS_MAX = 1024, SIFT_BYTES = 8192 };
 static const double touched_enough = 0.4; /* of a column: load it with the block */
 static const double rows_enough = 0.001;
-static const double sift_share = 0.5;     /* at most so many rows pass the filters of a sifted scan */
-static const double whole_bytes = 1.6;    /* a whole block may read so much more than a sifted one: it is never idle */
-static const double few_rows = 0.3;       /* a jump over blocks without rows pays */
+static const double sift_share = 0.5;  /* at most so many rows pass the filters of a sifted scan */
+static const double whole_bytes = 1.6; /* a whole block may read so much more than a sifted one: it is never idle */
+static const double few_rows = 0.3;    /* a jump over blocks without rows pays */
 
 const PreCol *block_col(const Em *m, int32_t col) {
     for (int32_t i = 0; i < m->n_pre; i++)
@@ -58,7 +62,9 @@ static double leading_share(const Em *m) {
     for (int32_t i = 0; i < m->n_leading; i++) share *= instr_share(m, &m->prog->instrs[i]);
     return share;
 }
-static double touched(const TabCol *tc, double share) { return 1 - pow(1 - share, FETCH_BITS / fmax(1, tc->bytes * 8)); }
+static double touched(const TabCol *tc, double share) {
+    return 1 - pow(1 - share, FETCH_BITS / fmax(1, tc->bytes * 8));
+}
 
 /* ---- what to load with the block ------------------------------------------------------------------------ */
 /* The phys of a column's variables, PH_COUNT_ when blocks cannot have it. */
@@ -79,7 +85,9 @@ static bool add_col(Em *m, int64_t col) {
     m->pre[m->n_pre++] = (PreCol){tc, phys};
     return true;
 }
-static bool loads_column(const Instr *in) { return in->op == OP_LOAD || in->op == OP_LOAD_CODE || is_source_filter(in); }
+static bool loads_column(const Instr *in) {
+    return in->op == OP_LOAD || in->op == OP_LOAD_CODE || is_source_filter(in);
+}
 
 /* ---- whole ------------------------------------------------------------------------------------------------- */
 static bool cannot_fail(const Instr *in) { return in->dst && !(op_info[in->op].flags & (F_FAIL | F_ROWS | F_BLOCK)); }
@@ -96,7 +104,9 @@ static bool is_harmless(const Program *p, const Instr *in) {
     case OP_ELSE:
     case OP_ENDIF: return false;
     case OP_CODE_TEST: return ((const CodeMask *)in->aux)->n <= 64;
-    case OP_CVT: return in->phys <= PH_I32 && p->regs[in->dst].phys >= in->phys && p->regs[in->dst].phys <= PH_I64 && p->regs[in->dst].phys != PH_BOOL;
+    case OP_CVT:
+        return in->phys <= PH_I32 && p->regs[in->dst].phys >= in->phys && p->regs[in->dst].phys <= PH_I64 &&
+               p->regs[in->dst].phys != PH_BOOL;
     case OP_FILTER:
     case OP_NONE: return true;
     default: return cannot_fail(in);
@@ -117,18 +127,22 @@ static bool can_be_whole(Em *m) {
     return true;
 }
 
-/* A probe that comes before all else that can fail, by a key made of columns that blocks can have, and that drops many rows: sets what block_begin needs to
- * know. */
+/* A probe that comes before all else that can fail, by a key made of columns that blocks can have, and that drops many
+ * rows: sets what block_begin needs to know. */
 static bool can_sift_probe(Em *m) {
     const Program *p = m->prog;
     int32_t pc = m->n_leading;
-    while (pc < p->n_instrs && (is_source_filter(&p->instrs[pc]) || p->instrs[pc].op == OP_FILTER || cannot_fail(&p->instrs[pc]))) pc++;
+    while (pc < p->n_instrs &&
+           (is_source_filter(&p->instrs[pc]) || p->instrs[pc].op == OP_FILTER || cannot_fail(&p->instrs[pc])))
+        pc++;
     if (pc == p->n_instrs || (p->instrs[pc].op != OP_PROBE && p->instrs[pc].op != OP_PROBE_BEGIN)) return false;
     const ProbeSite *s = p->instrs[pc].aux;
     const JoinSpec *j = &m->plan->joins[s->join];
     bool alone = p->instrs[pc].op == OP_PROBE, hash = m->ep->joins[s->join].form == DJ_HASH;
     if (j->n_keys == 0 || probe_share(m, s) > sift_share) return false;
-    if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && alone && !hash) && !(s->kind == PK_MARK_BUILD && alone)) return false;
+    if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && alone && !hash) &&
+        !(s->kind == PK_MARK_BUILD && alone))
+        return false;
     if (!(m->sift_slice = arena_array(m->arena, bool, pc + 1))) return false;
     m->sift_slice[pc] = true;
     for (int32_t i = pc; i >= m->n_leading; i--) {
@@ -146,7 +160,8 @@ static bool can_sift_probe(Em *m) {
     return true;
 }
 
-/* Bytes per row that the program reads when all columns are loaded, or only those of the leading filters and then what is touched. */
+/* Bytes per row that the program reads when all columns are loaded, or only those of the leading filters and then what
+ * is touched. */
 static double bytes_read(const Em *m, bool whole) {
     const Program *p = m->prog;
     double bytes = 0, share = leading_share(m);
@@ -166,7 +181,9 @@ static double bytes_read(const Em *m, bool whole) {
 static bool is_simple(const Em *m) {
     for (int32_t i = 0; i < m->prog->n_instrs; i++) {
         uint16_t op = m->prog->instrs[i].op;
-        if (op == OP_PROBE || op == OP_PROBE_BEGIN || op == OP_REPEAT || op == OP_LIKE || op == OP_CALL || op == OP_NUM_DIV || op == OP_NUM_MUL) return false;
+        if (op == OP_PROBE || op == OP_PROBE_BEGIN || op == OP_REPEAT || op == OP_LIKE || op == OP_CALL ||
+            op == OP_NUM_DIV || op == OP_NUM_MUL)
+            return false;
     }
     return m->prog->sink.kind != SINK_AGG || m->ep->aggs[m->prog->sink.id].form != DA_HASH;
 }
@@ -176,12 +193,14 @@ static bool fits_eight(const Em *m) {
     double bits = 0;
     for (int32_t i = 0; i < m->n_pre; i++) {
         uint64_t packed32 = (UINT64_C(1) << (DF_FOR32 + 1)) - 1;
-        bits += (m->pre[i].tc->forms & ~packed32) ? 8 * 8.0 * (double)phys_size(m->pre[i].phys) : 64 * m->pre[i].tc->bytes;
+        bits +=
+            (m->pre[i].tc->forms & ~packed32) ? 8 * 8.0 * (double)phys_size(m->pre[i].phys) : 64 * m->pre[i].tc->bytes;
     }
     return bits <= BLOCK_BITS_MAX;
 }
 
-/* Whether a tile of a table is several of the executor's, so that fewer of them are begun: as long as every unit still gets some. */
+/* Whether a tile of a table is several of the executor's, so that fewer of them are begun: as long as every unit still
+ * gets some. */
 static void choose_tile(Em *m, int64_t most) {
     const Table *t = m->prog->source.table;
     const EmitTarget *g = &m->ep->target;
@@ -207,8 +226,8 @@ static Status plan_rows(Em *m) {
     return ST_OK;
 }
 
-/* Bytes of strings are read for most rows: of neighbouring rows by neighbouring items, then, so that what one has brought into the cache serves the others
- * before it is gone. */
+/* Bytes of strings are read for most rows: of neighbouring rows by neighbouring items, then, so that what one has
+ * brought into the cache serves the others before it is gone. */
 static bool scans_strings(const Em *m) {
     double share = 1;
     for (int32_t i = 0; i < m->prog->n_instrs && share > few_rows; i++) {
@@ -223,11 +242,16 @@ Status block_plan(Em *m) {
     const EmitTarget *t = &m->ep->target;
     if (t->kind == DEVICE_HOST || p->source.kind != SRC_TABLE || p->source.table->n_tablets == 0) return ST_OK;
     if (!(m->pre = arena_array(m->arena, PreCol, COLS_MAX))) return ST_ERROR;
-    while (m->n_leading < p->n_instrs && is_source_filter(&p->instrs[m->n_leading]) && add_col(m, p->instrs[m->n_leading].imm)) m->n_leading++;
-    bool channel = chan_reads(m->ep, p) || chan_writes(m->ep, p), limited = p->sink.kind == SINK_ROWS && p->sink.limit >= 0;
+    while (m->n_leading < p->n_instrs && is_source_filter(&p->instrs[m->n_leading]) &&
+           add_col(m, p->instrs[m->n_leading].imm))
+        m->n_leading++;
+    bool channel = chan_reads(m->ep, p) || chan_writes(m->ep, p),
+         limited = p->sink.kind == SINK_ROWS && p->sink.limit >= 0;
     bool local = p->sink.kind == SINK_AGG && m->ep->aggs[p->sink.id].form == DA_LOCAL;
-    int64_t most = 4 * (int64_t)t->tile_rows, list_max = local ? SIFT_BYTES : MAX_OF(t->local_bytes, (int64_t)SIFT_BYTES);
-    bool can_list = !channel && !limited && 2 * (int64_t)t->tile_rows <= list_max, sift = can_list && m->n_leading > 0 && leading_share(m) <= sift_share;
+    int64_t most = 4 * (int64_t)t->tile_rows,
+            list_max = local ? SIFT_BYTES : MAX_OF(t->local_bytes, (int64_t)SIFT_BYTES);
+    bool can_list = !channel && !limited && 2 * (int64_t)t->tile_rows <= list_max,
+         sift = can_list && m->n_leading > 0 && leading_share(m) <= sift_share;
     int32_t n_filters = m->n_pre;
     if (can_be_whole(m) && (!sift || bytes_read(m, true) <= whole_bytes * bytes_read(m, false))) {
         m->whole = true;
@@ -236,7 +260,8 @@ Status block_plan(Em *m) {
     }
     if (!m->whole) m->n_pre = n_filters;
     m->sift_probe = -1;
-    if (!m->whole && can_list && leading_share(m) > few_rows) { /* else its key is better loaded for the rows that passed the filters */
+    if (!m->whole && can_list &&
+        leading_share(m) > few_rows) { /* else its key is better loaded for the rows that passed the filters */
         if (can_sift_probe(m)) sift = true;
         else m->n_pre = n_filters;
     }
@@ -263,13 +288,17 @@ static void load_form(Em *m, Out *o, const PreCol *p, uint32_t form) {
     if (form > DF_FOR0 && form <= DF_FOR32) {
         out_w(m, o, "{ u32 x[%d]; load%d_%d(cd%d, row0, x);", n, n, width[form], c);
         for (int32_t k = 0; k < n; k++)
-            out_w(m, o, p->phys == PH_I32 ? " q%d_%d = (i32)((u32)cb%d + (u32)x[%d]);" : " q%d_%d = (i64)((u64)cb%d + x[%d]);", c, k, c, k);
+            out_w(m, o,
+                  p->phys == PH_I32 ? " q%d_%d = (i32)((u32)cb%d + (u32)x[%d]);"
+                                    : " q%d_%d = (i64)((u64)cb%d + x[%d]);",
+                  c, k, c, k);
         out_w(m, o, " }\n");
         return;
     }
     for (int32_t k = 0; k < n; k++) {
         char row[64];
-        snprintf(row, sizeof row, form <= DF_FOR64 ? "row0 + %d" : "(row0 + %d < end ? row0 + %d : row0)", (int)k, (int)k);
+        snprintf(row, sizeof row, form <= DF_FOR64 ? "row0 + %d" : "(row0 + %d < end ? row0 + %d : row0)", (int)k,
+                 (int)k);
         out_w(m, o, "q%d_%d = (%s)", c, k, t);
         em_put_form(m, o, form, c, p->phys, row);
         out_w(m, o, ";\n");
@@ -294,8 +323,11 @@ static void load_pre(Em *m, Out *o, const PreCol *p) {
     if (several) out_w(m, o, "}\n");
 }
 
-/* A range is tested by one comparison of unsigned differences, which needs lo <= hi: `some` says that this holds for all of them. */
-static bool by_difference(const Instr *in) { return in->op == OP_FILTER_RANGE && !((const RangeTest *)in->aux)->negate; }
+/* A range is tested by one comparison of unsigned differences, which needs lo <= hi: `some` says that this holds for
+ * all of them. */
+static bool by_difference(const Instr *in) {
+    return in->op == OP_FILTER_RANGE && !((const RangeTest *)in->aux)->negate;
+}
 static bool put_ranges(Em *m) {
     Out *top = &m->top;
     bool some = false;
@@ -306,7 +338,9 @@ static bool put_ranges(Em *m) {
         const char *t = wide ? "i64" : "i32", *u = wide ? "u64" : "u32";
         int32_t lo = P1(m, KP_LO, pc), hi = P1(m, KP_HI, pc);
         out_w(m, top, "    const %s lo%d = (%s)P(%d), span%d = (%s)P(%d) - lo%d;\n", u, pc, u, lo, pc, u, hi, pc);
-        out_w(m, top, some ? "    some = some && (%s)P(%d) <= (%s)P(%d);\n" : "    bool some = (%s)P(%d) <= (%s)P(%d);\n", t, lo, t, hi);
+        out_w(m, top,
+              some ? "    some = some && (%s)P(%d) <= (%s)P(%d);\n" : "    bool some = (%s)P(%d) <= (%s)P(%d);\n", t,
+              lo, t, hi);
         some = true;
     }
     return some;
@@ -322,12 +356,19 @@ static void put_filter(Em *m, Out *o, int32_t pc) {
         out_w(m, o, "ok_%d &= ", k);
         if (in->op == OP_FILTER_RANGE) {
             if (nulls) out_w(m, o, "(cn%d == 0 || !ok_%d || bit_at(cn%d, row0 + %d)) & ", c, k, c, k);
-            if (by_difference(in)) out_w(m, o, "((%s)q%d_%d - lo%d <= span%d);\n", p->phys == PH_I64 ? "u64" : "u32", c, k, pc, pc);
-            else out_w(m, o, "!((q%d_%d >= (%s)P(%d)) & (q%d_%d <= (%s)P(%d)));\n", c, k, t, P1(m, KP_LO, pc), c, k, t, P1(m, KP_HI, pc));
+            if (by_difference(in))
+                out_w(m, o, "((%s)q%d_%d - lo%d <= span%d);\n", p->phys == PH_I64 ? "u64" : "u32", c, k, pc, pc);
+            else
+                out_w(m, o, "!((q%d_%d >= (%s)P(%d)) & (q%d_%d <= (%s)P(%d)));\n", c, k, t, P1(m, KP_LO, pc), c, k, t,
+                      P1(m, KP_HI, pc));
             continue;
         }
         const CodeMask *mask = in->aux;
-        if (nulls) out_w(m, o, mask->mask[mask->n] ? "(cn%d != 0 && ok_%d && !bit_at(cn%d, row0 + %d)) || " : "(cn%d == 0 || !ok_%d || bit_at(cn%d, row0 + %d)) && ", c, k, c, k);
+        if (nulls)
+            out_w(m, o,
+                  mask->mask[mask->n] ? "(cn%d != 0 && ok_%d && !bit_at(cn%d, row0 + %d)) || "
+                                      : "(cn%d == 0 || !ok_%d || bit_at(cn%d, row0 + %d)) && ",
+                  c, k, c, k);
         if (mask->n <= 64) out_w(m, o, "((P(%d) >> (q%d_%d & 63)) & 1) != 0;\n", P1(m, KP_MASK_BITS, pc), c, k);
         else out_w(m, o, "(ok_%d && GRO(u8, P(%d))[q%d_%d] != 0);\n", k, P1(m, KP_MASK, pc), c, k);
     }
@@ -365,7 +406,8 @@ static void put_list(Em *m, Out *o) {
     for (int32_t k = 0; k < n; k++) out_w(m, o, k ? " + (u32)ok_%d" : "(u32)ok_%d", k);
     out_w(m, o, ";\nif (passed == 0) continue;\nu32 to = la_add_u32(kept + (turn & 1), passed);\n");
     for (int32_t k = 0; k < n; k++) out_w(m, o, "if (ok_%d) list[to++] = (u16)(row0 - first + %d);\n", k, k);
-    out_w(m, o, "}\nBARRIER();\nconst u32 n_kept = kept[turn & 1];\nif (LID == 0) kept[(turn & 1) ^ 1] = 0;\nturn++;\n");
+    out_w(m, o,
+          "}\nBARRIER();\nconst u32 n_kept = kept[turn & 1];\nif (LID == 0) kept[(turn & 1) ^ 1] = 0;\nturn++;\n");
     out_w(m, o, "for (u32 nth = LID; nth < n_kept; nth += LSIZE) {\nconst u32 row = first + list[nth];\n");
 }
 
@@ -375,7 +417,8 @@ void block_begin(Em *m, Out *o) {
     if (m->sifted) {
         int64_t at = align_up(m->local_bytes, 16);
         m->local_bytes = at + 16 + 2 * (int64_t)m->tile_rows;
-        out_w(m, &m->top, "    LOCAL u32 *kept = LM(u32, %l);\n    LOCAL u16 *list = LM(u16, %l);\n    u32 turn = 0;\n", at, at + 16);
+        out_w(m, &m->top, "    LOCAL u32 *kept = LM(u32, %l);\n    LOCAL u16 *list = LM(u16, %l);\n    u32 turn = 0;\n",
+              at, at + 16);
         out_w(m, &m->top, "    if (LID == 0) kept[0] = kept[1] = 0;\n    BARRIER();\n");
     }
     if (some) out_w(m, o, "const u32 stop = some ? end : 0;\n");
@@ -393,7 +436,8 @@ void block_begin(Em *m, Out *o) {
         put_list(m, o);
         return;
     }
-    /* Compilers move loads behind a jump, where they wait for the filters' columns: there is one only where it saves most rows. */
+    /* Compilers move loads behind a jump, where they wait for the filters' columns: there is one only where it saves
+     * most rows. */
     if (!m->whole && leading_share(m) < few_rows) {
         out_w(m, o, "if (!(ok_0");
         for (int32_t k = 1; k < n; k++) out_w(m, o, " | ok_%d", k);
@@ -403,6 +447,8 @@ void block_begin(Em *m, Out *o) {
     out_w(m, o, "for (u32 k = 0; k < %d; k++", n);
     for (int32_t k = 1; k < n; k++) out_w(m, o, ", ok_%d = ok_%d", k - 1, k);
     for (int32_t i = 0; i < m->n_pre; i++)
-        for (int32_t k = 1; k < n; k++) out_w(m, o, ", q%d_%d = q%d_%d", m->pre[i].tc->col, k - 1, m->pre[i].tc->col, k);
-    out_w(m, o, m->whole ? ") {\nconst u32 row = row0 + k;\n" : ") {\nif (!ok_0) continue;\nconst u32 row = row0 + k;\n");
+        for (int32_t k = 1; k < n; k++)
+            out_w(m, o, ", q%d_%d = q%d_%d", m->pre[i].tc->col, k - 1, m->pre[i].tc->col, k);
+    out_w(m, o,
+          m->whole ? ") {\nconst u32 row = row0 + k;\n" : ") {\nif (!ok_0) continue;\nconst u32 row = row0 + k;\n");
 }

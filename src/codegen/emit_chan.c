@@ -1,31 +1,37 @@
-/* emit_chan.c - channels between kernels that run at the same time [GPL §3.3]: what the executor `pipelined` reads and writes instead of row stores.
+/* emit_chan.c - channels between kernels that run at the same time [GPL §3.3]: what the executor `pipelined` reads and
+ * writes instead of row stores.
  *
- * A channel hands over packets. A packet is packet_rows rows of the columns; they lie in arrays like those of a row store, packet k being rows
- * [k * packet_rows, ..). A writing group takes a packet that nobody uses, fills it, and puts its number into one of the channel's queues of full packets
- * (sub-channels: several, so that not all groups meet at one counter); a reading group takes a number from there, reads, and gives the packet back to the free
- * ones. So groups that are slow to fill a packet do not hold up others. The control block, in 64-bit words:
+ * A channel hands over packets. A packet is packet_rows rows of the columns; they lie in arrays like those of a row
+ * store, packet k being rows [k * packet_rows, ..). A writing group takes a packet that nobody uses, fills it, and puts
+ * its number into one of the channel's queues of full packets (sub-channels: several, so that not all groups meet at
+ * one counter); a reading group takes a number from there, reads, and gives the packet back to the free ones. So groups
+ * that are slow to fill a packet do not hold up others. The control block, in 64-bit words:
  *
- *   0 queues of full packets  1 packets in all  2 rows in a packet  3 groups that write  4 those that are done  5 rows of the source between two looks at the room
- *   left  6 broken  7 the writer must not wait  9 room that a packet must have at such a look  10 address of: rows of each packet, then the free packets, then the
- *   queues of full ones  11 address of a count of all rows handed over  12 address of four sums over groups, in nanoseconds: waits for room, writers' lives, waits for
- *   input, readers' lives (where the device has a clock)
- *   free packets and queues: head, 16 words on: tail, from word 32 on as many entries as there are packets
+ *   0 queues of full packets  1 packets in all  2 rows in a packet  3 groups that write  4 those that are done  5 rows
+ * of the source between two looks at the room left  6 broken  7 the writer must not wait  9 room that a packet must
+ * have at such a look  10 address of: rows of each packet, then the free packets, then the queues of full ones  11
+ * address of a count of all rows handed over  12 address of four sums over groups, in nanoseconds: waits for room,
+ * writers' lives, waits for input, readers' lives (where the device has a clock) free packets and queues: head, 16
+ * words on: tail, from word 32 on as many entries as there are packets
  *
- * A queue cannot overflow, since it has an entry for every packet there is: who puts one in takes the next number from tail and writes the entry, (number + 1) <<
- * 24 | packet. Who takes one out reads the entry at head, which must bear its number, and then moves head on. Free packets are asked for by all writers: each takes a
- * number from head and waits for what is given back under it; the first numbers stand for packets that nobody has used yet. An entry is cleared when it has been read
- * and only then written again.
+ * A queue cannot overflow, since it has an entry for every packet there is: who puts one in takes the next number from
+ * tail and writes the entry, (number + 1) << 24 | packet. Who takes one out reads the entry at head, which must bear
+ * its number, and then moves head on. Free packets are asked for by all writers: each takes a number from head and
+ * waits for what is given back under it; the first numbers stand for packets that nobody has used yet. An entry is
+ * cleared when it has been read and only then written again.
  *
- * There are at least as many packets as groups that write, and no group has two unpublished ones. So one that waits for room waits for readers only, and one that
- * waits for input, though it may keep a packet with a few rows, for writers only: of a chain of kernels the last never waits for room, and all go on. Waits look
- * at the stop flag and at `broken`, by which a group that gives up tells its neighbours.
+ * There are at least as many packets as groups that write, and no group has two unpublished ones. So one that waits for
+ * room waits for readers only, and one that waits for input, though it may keep a packet with a few rows, for writers
+ * only: of a chain of kernels the last never waits for room, and all go on. Waits look at the stop flag and at
+ * `broken`, by which a group that gives up tells its neighbours.
  *
- * Where a group has several items they agree on packets through local memory; all barriers are in uniform control flow, so such a group looks at the room
- * left in its packet only between batches of rows. Rows that do not fit (a probe found very many matches) raise CHANNEL_FULL; the executor runs
- * the pipeline again with bigger packets. A group of one item just goes on with the next packet.
+ * Where a group has several items they agree on packets through local memory; all barriers are in uniform control flow,
+ * so such a group looks at the room left in its packet only between batches of rows. Rows that do not fit (a probe
+ * found very many matches) raise CHANNEL_FULL; the executor runs the pipeline again with bigger packets. A group of one
+ * item just goes on with the next packet.
  *
- * Fences. Item 0 publishes and takes for its group. On CUDA its fence next to the barrier orders what all items of the group have written or will read; OpenCL
- * promises less for global memory, so that there every item fences.
+ * Fences. Item 0 publishes and takes for its group. On CUDA its fence next to the barrier orders what all items of the
+ * group have written or will read; OpenCL promises less for global memory, so that there every item fences.
  */
 #include "codegen/emit_int.h"
 
@@ -45,9 +51,10 @@ static const char writing[] =
     "#endif\n"
     "#define CH_WORD(ch, i) (GVOL(u64, ch)[i])\n"
     "#define CH_NONE (~U64C(0))\n"
-    /* The group's own: packet being read (first row, rows, packet + 1), packet being written (first row, rows, packet + 1: 0 none), gave up; what the control blocks
-     * say, read once; looks at the stop flag; when it began, waits */
-    "enum { IN_FIRST, IN_ROWS, IN_PACKET, OUT_FIRST, OUT_ROWS, OUT_PACKET, GAVE_UP, IN_QUEUES, IN_PACKETS, IN_CAP, IN_AT, OUT_QUEUES, OUT_PACKETS, OUT_CAP, OUT_AT,\n"
+    /* The group's own: packet being read (first row, rows, packet + 1), packet being written (first row, rows, packet +
+     * 1: 0 none), gave up; what the control blocks say, read once; looks at the stop flag; when it began, waits */
+    "enum { IN_FIRST, IN_ROWS, IN_PACKET, OUT_FIRST, OUT_ROWS, OUT_PACKET, GAVE_UP, IN_QUEUES, IN_PACKETS, IN_CAP, "
+    "IN_AT, OUT_QUEUES, OUT_PACKETS, OUT_CAP, OUT_AT,\n"
     "       OUT_BATCH, OUT_ROOM, OUT_COUNT, LOOKS, T_START, T_ROOM, T_INPUT, N_WORDS };\n"
     "typedef char chan_local_fits[N_WORDS <= CHANNEL_WORDS ? 1 : -1];\n"
     "#define CH (LM(u64, CHANNEL_LOCAL))\n"
@@ -96,7 +103,8 @@ static const char writing[] =
     "    }\n"
     "}\n"
     "FN_BIG void chan_give(u64 ch, u64 err, u64 at, u64 packets, u64 k) {\n"
-    "    const u64 unused = at + packets * 8, pos = ga_add_u64(unused + 128, 1), slot = unused + 256 + pos % packets * 8;\n"
+    "    const u64 unused = at + packets * 8, pos = ga_add_u64(unused + 128, 1), slot = unused + 256 + pos % packets * "
+    "8;\n"
     "    while (ga_cas_u64(slot, 0, (pos + 1) << 24 | k) != 0 && !chan_dead(ch, err)) RELAX();\n"
     "}\n"
     "FN_BIG void chan_open(u64 ch, u64 err, LOCAL u64 *l) {\n"
@@ -124,7 +132,8 @@ static const char writing[] =
     "}\n"
     /* Nothing of the group's rows may be missing: after a barrier. An empty packet is given back. */
     "FN_BIG void chan_publish(u64 ch, u64 err, LOCAL u64 *l, u64 gid) {\n"
-    "    const u64 cap = l[OUT_CAP], rows = l[OUT_ROWS] < cap ? l[OUT_ROWS] : cap, k = l[OUT_PACKET] - 1, packets = l[OUT_PACKETS];\n"
+    "    const u64 cap = l[OUT_CAP], rows = l[OUT_ROWS] < cap ? l[OUT_ROWS] : cap, k = l[OUT_PACKET] - 1, packets = "
+    "l[OUT_PACKETS];\n"
     "    if (l[OUT_PACKET] == 0) return;\n"
     "    l[OUT_PACKET] = 0;\n"
     "    if (l[GAVE_UP] != 0) return;\n"
@@ -160,7 +169,8 @@ static const char reading[] =
     "    l[IN_PACKET] = 0;\n"
     "    if (chan_dead(ch, err)) l[GAVE_UP] = 1;\n"
     "    if (l[GAVE_UP] != 0 || chan_try(l, gid)) return;\n"
-    "    if (out != 0 && l[OUT_ROWS] * 4 >= l[OUT_CAP]) chan_publish(out, err, l, gid);\n" /* others may have nothing to do */
+    "    if (out != 0 && l[OUT_ROWS] * 4 >= l[OUT_CAP]) chan_publish(out, err, l, gid);\n" /* others may have nothing to
+                                                                                              do */
     "    const u64 t0 = chan_now();\n"
     "    for (;;) {\n"
     "        const bool done = KC_PEEK(ch + 32) == CH_WORD(ch, 3);\n"
@@ -197,7 +207,8 @@ static const char reading[] =
     "    if (out != 0) ga_add_u64(out + 32, 1);\n"
     "}\n"
     "#define CHAN_START(in, out) if (LID == 0) chan_start(in, out, CH); BARRIER()\n"
-    "#define CHAN_TAKE(in, out) CH_FENCE(); BARRIER(); if (LID == 0) chan_take(in, out, P(ERR_PARAM), CH, GID); BARRIER(); CH_FENCE()\n"
+    "#define CHAN_TAKE(in, out) CH_FENCE(); BARRIER(); if (LID == 0) chan_take(in, out, P(ERR_PARAM), CH, GID); "
+    "BARRIER(); CH_FENCE()\n"
     "#define CHAN_END(in, out) CH_FENCE(); BARRIER(); if (LID == 0) chan_end(in, out, P(ERR_PARAM), CH, GID)\n"
     "#if defined(KC_HOST)\n"
     "#define CHAN_ROOM(out) if (CH[GAVE_UP] == 0 && kc_stopped(P(ERR_PARAM))) CH[GAVE_UP] = 1\n"
@@ -231,17 +242,23 @@ static const char reading[] =
 const char *chan_text_writing(void) { return writing; }
 const char *chan_text_reading(void) { return reading; }
 
-bool chan_reads(const EmitPlan *ep, const Program *p) { return p->source.kind == SRC_ROWS && ep->rows[p->source.id].channel; }
-bool chan_writes(const EmitPlan *ep, const Program *p) { return p->sink.kind == SINK_ROWS && ep->rows[p->sink.id].channel; }
+bool chan_reads(const EmitPlan *ep, const Program *p) {
+    return p->source.kind == SRC_ROWS && ep->rows[p->source.id].channel;
+}
+bool chan_writes(const EmitPlan *ep, const Program *p) {
+    return p->sink.kind == SINK_ROWS && ep->rows[p->sink.id].channel;
+}
 
 void em_chan_text(Em *m, Out *o) {
     m->local_bytes = align_up(m->local_bytes, 16);
-    out_w(m, o, "#define CHANNEL_LOCAL %l\n#define CHANNEL_WORDS %d\n#define CHANNEL_FULL %d\n", m->local_bytes, (int32_t)EMIT_CHANNEL_LOCAL / 8, (int32_t)EMIT_CHANNEL_FULL);
+    out_w(m, o, "#define CHANNEL_LOCAL %l\n#define CHANNEL_WORDS %d\n#define CHANNEL_FULL %d\n", m->local_bytes,
+          (int32_t)EMIT_CHANNEL_LOCAL / 8, (int32_t)EMIT_CHANNEL_FULL);
     m->local_bytes += EMIT_CHANNEL_LOCAL;
     out_put(m, o, writing, (int64_t)sizeof writing - 1);
     out_put(m, o, reading, (int64_t)sizeof reading - 1);
 }
 
 void em_chan_append(Em *m, int32_t rows) {
-    w(m, "{\nconst u64 slot = chan_append(P(%d), P(ERR_PARAM), CH, GID);\nif (slot != CH_NONE) {\n", P1(m, KP_CHAN_OUT, rows));
+    w(m, "{\nconst u64 slot = chan_append(P(%d), P(ERR_PARAM), CH, GID);\nif (slot != CH_NONE) {\n",
+      P1(m, KP_CHAN_OUT, rows));
 }

@@ -1,7 +1,7 @@
 /* emit_expr.c - expression opcodes as kernel C.
  *
- * A result is a declaration: the value is computed for NULL rows too (prelude functions are total), only errors ask for validity. What
- * can fail returns a kind of kc_codes.h, raised together with the instruction's number.
+ * A result is a declaration: the value is computed for NULL rows too (prelude functions are total), only errors ask for
+ * validity. What can fail returns a kind of kc_codes.h, raised together with the instruction's number.
  */
 #include "codegen/emit_int.h"
 #include "codegen/like_code.h"
@@ -10,18 +10,24 @@
 typedef struct DevCall {
     const char *name;
     int32_t n_args;
-    uint8_t arg;      /* type of the first argument */
-    const char *fn;   /* takes the arguments; with `fails` also the result's address, and returns a kind of error */
+    uint8_t arg;    /* type of the first argument */
+    const char *fn; /* takes the arguments; with `fails` also the result's address, and returns a kind of error */
     bool fails;
 } DevCall;
-static const DevCall dev_calls[] = {
-    {"substring", 2, T_TEXT, "text_from", false},     {"substr", 2, T_TEXT, "text_from", false},
-    {"substring", 3, T_TEXT, "text_part", true},      {"substr", 3, T_TEXT, "text_part", true},
-    {"left", 2, T_TEXT, "text_left", false},          {"right", 2, T_TEXT, "text_right", false},
-    {"length", 1, T_TEXT, "text_chars", false},       {"char_length", 1, T_TEXT, "text_chars", false},
-    {"character_length", 1, T_TEXT, "text_chars", false}, {"octet_length", 1, T_TEXT, "text_bytes", false},
-    {"octet_length", 1, T_BYTEA, "text_bytes", false}, {"length", 1, T_BYTEA, "text_bytes", false},
-    {"starts_with", 2, T_TEXT, "text_starts", false}, {"^@", 2, T_TEXT, "text_starts", false}};
+static const DevCall dev_calls[] = {{"substring", 2, T_TEXT, "text_from", false},
+                                    {"substr", 2, T_TEXT, "text_from", false},
+                                    {"substring", 3, T_TEXT, "text_part", true},
+                                    {"substr", 3, T_TEXT, "text_part", true},
+                                    {"left", 2, T_TEXT, "text_left", false},
+                                    {"right", 2, T_TEXT, "text_right", false},
+                                    {"length", 1, T_TEXT, "text_chars", false},
+                                    {"char_length", 1, T_TEXT, "text_chars", false},
+                                    {"character_length", 1, T_TEXT, "text_chars", false},
+                                    {"octet_length", 1, T_TEXT, "text_bytes", false},
+                                    {"octet_length", 1, T_BYTEA, "text_bytes", false},
+                                    {"length", 1, T_BYTEA, "text_bytes", false},
+                                    {"starts_with", 2, T_TEXT, "text_starts", false},
+                                    {"^@", 2, T_TEXT, "text_starts", false}};
 
 static const DevCall *dev_call(const CallSite *c) {
     if (!c->func || !c->strict) return NULL;
@@ -59,9 +65,12 @@ const char *expr_reason(const EmitPlan *ep, const Program *p, const Instr *in, c
 }
 
 /* ---- comparison ------------------------------------------------------------------------------ */
-static const char *const eq_fn[PH_COUNT_] = {NULL, NULL, NULL, NULL, "i128_eq", "eq_f32", "eq_f64", "str_eq", "iv_eq", "uuid_eq"};
-static const char *const lt_fn[PH_COUNT_] = {NULL, NULL, NULL, NULL, "i128_lt", "lt_f32", "lt_f64", "str_lt", "iv_lt", "uuid_lt"};
-static const char *const cmp_fn[PH_COUNT_] = {NULL, NULL, NULL, NULL, "i128_cmp", "cmp_f32", "cmp_f64", "str_cmp", "iv_cmp", "uuid_cmp"};
+static const char *const eq_fn[PH_COUNT_] = {NULL,     NULL,     NULL,     NULL,    "i128_eq",
+                                             "eq_f32", "eq_f64", "str_eq", "iv_eq", "uuid_eq"};
+static const char *const lt_fn[PH_COUNT_] = {NULL,     NULL,     NULL,     NULL,    "i128_lt",
+                                             "lt_f32", "lt_f64", "str_lt", "iv_lt", "uuid_lt"};
+static const char *const cmp_fn[PH_COUNT_] = {NULL,      NULL,      NULL,      NULL,     "i128_cmp",
+                                              "cmp_f32", "cmp_f64", "str_cmp", "iv_cmp", "uuid_cmp"};
 
 void em_equal(Em *m, Out *o, uint8_t phys, const char *a, const char *b) {
     if (eq_fn[phys]) out_w(m, o, "%s(%s, %s)", eq_fn[phys], a, b);
@@ -72,8 +81,9 @@ void em_cmp3(Em *m, Out *o, uint8_t phys, const char *a, const char *b) {
     else out_w(m, o, "((i32)(%s > %s) - (i32)(%s < %s))", a, b, a, b);
 }
 void em_hash(Em *m, Out *o, uint8_t phys, const char *h, const char *a) {
-    static const char *const fn[PH_COUNT_] = {"hash_i64((i64)%s)", "hash_i64((i64)%s)", "hash_i64((i64)%s)", "hash_i64(%s)",       "hash_i128(%s)",
-                                              "hash_f64((f64)%s)", "hash_f64(%s)",      "hash_str(%s)",      "hash_iv(%s)",        "hash_uuid(%s)"};
+    static const char *const fn[PH_COUNT_] = {
+        "hash_i64((i64)%s)", "hash_i64((i64)%s)", "hash_i64((i64)%s)", "hash_i64(%s)", "hash_i128(%s)",
+        "hash_f64((f64)%s)", "hash_f64(%s)",      "hash_str(%s)",      "hash_iv(%s)",  "hash_uuid(%s)"};
     if (h) {
         out_w(m, o, "hash_combine(%s, ", h);
         out_w(m, o, fn[phys], a);
@@ -89,7 +99,8 @@ static void compare(Em *m, const Instr *in) {
     bool distinct = in->op == OP_DISTINCT, equality = in->op == OP_EQ || in->op == OP_NE || distinct;
     bool codes = phys == PH_STR && fa->dict && fa->dict == fb->dict && (equality || fa->dict->n_sorted == fa->dict->n);
     if (codes) phys = PH_I32;
-    bool swap = in->op == OP_GT || in->op == OP_LE, negate = in->op == OP_NE || in->op == OP_LE || in->op == OP_GE || distinct;
+    bool swap = in->op == OP_GT || in->op == OP_LE,
+         negate = in->op == OP_NE || in->op == OP_LE || in->op == OP_GE || distinct;
     Reg x = swap ? in->b : in->a, y = swap ? in->a : in->b;
     const char *form = phys == PH_STR ? "%s%s(%t, %t)" : "%s%s(%r, %r)";
     if (NULLABLE(m, in->dst)) w(m, "const bool v%d = %v && %v;\n", in->dst, in->a, in->b);
@@ -128,14 +139,16 @@ static void checked_bin(Em *m, const Instr *in, const char *name) {
 static void plain_bin(Em *m, const Instr *in, const char *name) {
     valid2(m, in);
     const char *t = c_type[m->regs[in->dst].phys];
-    if (in->op == OP_MUL_WIDE) w(m, "const %s r%d = mul_wide_%s(%r, %r);\n", t, in->dst, c_name[in->phys], in->a, in->b);
+    if (in->op == OP_MUL_WIDE)
+        w(m, "const %s r%d = mul_wide_%s(%r, %r);\n", t, in->dst, c_name[in->phys], in->a, in->b);
     else if (in->phys == PH_I128) w(m, "const i128 r%d = i128_%s(%r, %r);\n", in->dst, name, in->a, in->b);
     else w(m, "const %s r%d = wrap_%s_%s(%r, %r);\n", t, in->dst, name, c_name[in->phys], in->a, in->b);
 }
 static void negate_or_abs(Em *m, const Instr *in) {
     if (in->phys == PH_F32 || in->phys == PH_F64) {
         valid2(m, in);
-        w(m, "const %s r%d = %s_%s(%r);\n", c_type[in->phys], in->dst, in->op == OP_NEG ? "neg" : "abs", c_name[in->phys], in->a);
+        w(m, "const %s r%d = %s_%s(%r);\n", c_type[in->phys], in->dst, in->op == OP_NEG ? "neg" : "abs",
+          c_name[in->phys], in->a);
         return;
     }
     checked_begin(m, in);
@@ -177,15 +190,19 @@ static void numeric(Em *m, const Instr *in) {
         return;
     case OP_CHECK_DIGITS:
         valid2(m, in);
-        w(m, "const %s r%d = %r;\n{\nconst u32 bad = check_digits_%s(r%d, %d)", c_type[to], in->dst, in->a, c_name[in->phys], in->dst, (int32_t)imm);
+        w(m, "const %s r%d = %r;\n{\nconst u32 bad = check_digits_%s(r%d, %d)", c_type[to], in->dst, in->a,
+          c_name[in->phys], in->dst, (int32_t)imm);
         w(m, ";\nif (bad != 0 && %v) RAISE(%d);\n}\n", in->a, raise_code(m->pc, RK_NUMERIC38));
         return;
     default: break;
     }
     checked_begin(m, in);
-    if (in->op == OP_RESCALE) w(m, "rescale_%s_%s(%r, %d, %d, %d, &r%d)", c_name[in->phys], c_name[to], in->a, i, j, k, in->dst);
+    if (in->op == OP_RESCALE)
+        w(m, "rescale_%s_%s(%r, %d, %d, %d, &r%d)", c_name[in->phys], c_name[to], in->a, i, j, k, in->dst);
     else if (in->op == OP_F64_TO_NUM) w(m, "f64_to_num_%s(%r, %d, %d, &r%d)", c_name[to], in->a, j, k, in->dst);
-    else w(m, "%s(%r, %r, %d, %d, %d, &r%d)", in->op == OP_NUM_DIV ? "num_div" : "num_mul", in->a, in->b, i, j, k, in->dst);
+    else
+        w(m, "%s(%r, %r, %d, %d, %d, &r%d)", in->op == OP_NUM_DIV ? "num_div" : "num_mul", in->a, in->b, i, j, k,
+          in->dst);
     checked_end(m, in);
 }
 
@@ -230,8 +247,10 @@ static void choose(Em *m, const Instr *in) {
 static void in_set(Em *m, const Instr *in) {
     const InSet *s = in->aux;
     int32_t set = P1(m, KP_SET, m->pc), n = P1(m, KP_SET_N, m->pc);
-    w(m, in->phys == PH_STR ? "const bool r%d = in_set_%s(P(%d), PI(%d), %t);\n" : "const bool r%d = in_set_%s(P(%d), PI(%d), %r);\n", in->dst,
-      c_name[in->phys], set, n, in->a);
+    w(m,
+      in->phys == PH_STR ? "const bool r%d = in_set_%s(P(%d), PI(%d), %t);\n"
+                         : "const bool r%d = in_set_%s(P(%d), PI(%d), %r);\n",
+      in->dst, c_name[in->phys], set, n, in->a);
     if (!NULLABLE(m, in->dst)) return;
     if (s->has_null) w(m, "const bool v%d = %v && r%d;\n", in->dst, in->a, in->dst);
     else w(m, "const bool v%d = %v;\n", in->dst, in->a);
@@ -282,13 +301,20 @@ static void key_pack(Em *m, const Instr *in) {
     if (nullable) w(m, "bool v%d = true;\n", d);
     for (int32_t i = 0; i < k->n; i++) {
         Reg a = k->args[i];
-        uint64_t mask = k->bits[i] >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << k->bits[i]) - 1, max = mask - (k->nullable[i] ? 1 : 0);
+        uint64_t mask = k->bits[i] >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << k->bits[i]) - 1,
+                 max = mask - (k->nullable[i] ? 1 : 0);
         const RegInfo *ri = &m->prog->regs[a];
-        bool proven = max > INT64_MAX || (ri->has_range && ri->min >= k->base[i] && (uint64_t)ri->max - (uint64_t)k->base[i] <= max);
+        bool proven = max > INT64_MAX ||
+                      (ri->has_range && ri->min >= k->base[i] && (uint64_t)ri->max - (uint64_t)k->base[i] <= max);
         w(m, "{\nconst u64 x = (u64)(i64)%r - U64C(%l);\n", a, k->base[i]);
         if (nullable && NULLABLE(m, a) && !k->nullable[i]) w(m, "v%d &= %v;\n", d, a);
-        if (nullable && !proven) w(m, NULLABLE(m, a) && k->nullable[i] ? "if (%v) v%d &= x <= U64C(%l);\n" : "(void)%v;\nv%d &= x <= U64C(%l);\n", a, d, (int64_t)max);
-        if (NULLABLE(m, a) && k->nullable[i]) w(m, "k%d += (%v ? x : U64C(%l)) << %d;\n}\n", d, a, (int64_t)mask, (int32_t)k->shift[i] & 63);
+        if (nullable && !proven)
+            w(m,
+              NULLABLE(m, a) && k->nullable[i] ? "if (%v) v%d &= x <= U64C(%l);\n"
+                                               : "(void)%v;\nv%d &= x <= U64C(%l);\n",
+              a, d, (int64_t)max);
+        if (NULLABLE(m, a) && k->nullable[i])
+            w(m, "k%d += (%v ? x : U64C(%l)) << %d;\n}\n", d, a, (int64_t)mask, (int32_t)k->shift[i] & 63);
         else w(m, "k%d += x << %d;\n}\n", d, (int32_t)k->shift[i] & 63);
     }
     w(m, "const i64 r%d = (i64)k%d;\n", d, d);
@@ -378,7 +404,8 @@ bool em_expr(Em *m, const Instr *in) {
         break;
     case OP_DATE_PART:
         valid2(m, in);
-        w(m, in->phys == PH_I64 ? "const i32 r%d = date_part_ts(%d, %r);\n" : "const i32 r%d = date_part(%d, %r);\n", d, (int32_t)in->imm, in->a);
+        w(m, in->phys == PH_I64 ? "const i32 r%d = date_part_ts(%d, %r);\n" : "const i32 r%d = date_part(%d, %r);\n", d,
+          (int32_t)in->imm, in->a);
         break;
     case OP_KEY_PACK: key_pack(m, in); break;
     case OP_CALL: call(m, in); break;

@@ -1,12 +1,14 @@
 /* emit_host.c - lists of rows, on the CPU.
  *
- * A processor core that tests one row after the other waits for mispredicted branches and for one cache miss at a time. On the host
- * a tile of a table is therefore narrowed down first: the leading filters by the storage's own loops over packed columns (HostScanFn), which
- * leave a list of positions in local memory; then each further test that needs nothing but the source's columns, in a loop of its own
- * without branches, whose loads are independent of each other. The program runs over what is left.
+ * A processor core that tests one row after the other waits for mispredicted branches and for one cache miss at a time.
+ * On the host a tile of a table is therefore narrowed down first: the leading filters by the storage's own loops over
+ * packed columns (HostScanFn), which leave a list of positions in local memory; then each further test that needs
+ * nothing but the source's columns, in a loop of its own without branches, whose loads are independent of each other.
+ * The program runs over what is left.
  *
- * Tests that are done exactly are left out of the program. An inner join or a join by hash is only asked whether its head is empty, and then, by hash, whether
- * the first candidate has these keys or is not the only one: the program looks again, at memory that is now in the cache. A test never moves before an instruction that can raise an error.
+ * Tests that are done exactly are left out of the program. An inner join or a join by hash is only asked whether its
+ * head is empty, and then, by hash, whether the first candidate has these keys or is not the only one: the program
+ * looks again, at memory that is now in the cache. A test never moves before an instruction that can raise an error.
  */
 #include "codegen/emit_int.h"
 
@@ -46,7 +48,8 @@ static bool is_barrier(const Em *m, const Instr *in) {
         const ProbeSite *s = in->aux;
         return s->kind == PK_SINGLE || s->kind == PK_MARK_BUILD || m->plan->joins[s->join].track_matched;
     }
-    if (in->op == OP_FILTER || in->op == OP_FILTER_RANGE || in->op == OP_FILTER_CODES || in->op == OP_LOAD_BUILD) return false;
+    if (in->op == OP_FILTER || in->op == OP_FILTER_RANGE || in->op == OP_FILTER_CODES || in->op == OP_LOAD_BUILD)
+        return false;
     return !is_pure(m->prog, in);
 }
 
@@ -72,7 +75,8 @@ static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, boo
     const Instr *in = &p->instrs[pc];
     int64_t start = m->body.n;
     w(m, "{\nu32 kept = 0;\nfor (u32 nth = 0; nth < %s; nth++) {\n", first ? "end - first" : "n_sel");
-    w(m, first ? "const u32 row = first + nth;\nif (deleted != 0 && bit_at(deleted, row)) continue;\n" : "const u32 row = sel[nth];\n");
+    w(m, first ? "const u32 row = first + nth;\nif (deleted != 0 && bit_at(deleted, row)) continue;\n"
+               : "const u32 row = sel[nth];\n");
     for (int32_t i = 0; i < pc; i++) {
         if (!in_slice[i]) continue;
         const Instr *x = &p->instrs[i];
@@ -111,7 +115,9 @@ static void drop_unused(Em *m) {
 
 Status host_rows(Em *m) {
     const Program *p = m->prog;
-    if (m->ep->target.kind != DEVICE_HOST || !m->ep->target.host_lists || p->source.kind != SRC_TABLE || chan_writes(m->ep, p)) return ST_OK;
+    if (m->ep->target.kind != DEVICE_HOST || !m->ep->target.host_lists || p->source.kind != SRC_TABLE ||
+        chan_writes(m->ep, p))
+        return ST_OK;
     m->done = arena_array(m->arena, bool, p->n_instrs + 1);
     bool *in_slice = arena_array(m->arena, bool, p->n_instrs + 1);
     if (!m->done || !in_slice) return ST_ERROR;
@@ -124,7 +130,8 @@ Status host_rows(Em *m) {
     }
     bool scan = at > 0; /* which leaves out deleted rows, too */
     if (scan) {
-        w(m, "n_sel = ((u32 (*)(u64, u32, u32, u32, u32 *))%p)(%p, tno, first, end - first, sel);\n", P0(m, KP_HOST_SCAN_FN), P0(m, KP_HOST_SCAN));
+        w(m, "n_sel = ((u32 (*)(u64, u32, u32, u32, u32 *))%p)(%p, tno, first, end - first, sel);\n",
+          P0(m, KP_HOST_SCAN_FN), P0(m, KP_HOST_SCAN));
     }
     for (; at < p->n_instrs && stages < STAGES_MAX; at++) {
         const Instr *in = &p->instrs[at];

@@ -12,8 +12,9 @@
  *   emit_chan.c   channels between kernels
  *   emit_proc.c   bodies of procedures, one item a call (emit_proc.h)
  *
- * Text is written into growing buffers by w(), whose format knows registers: %r the register's variable, %v its validity ("true" when
- * it cannot be NULL), %t the value as a str whatever its form, %p the parameter of that number, %d int32_t, %l int64_t, %s text.
+ * Text is written into growing buffers by w(), whose format knows registers: %r the register's variable, %v its
+ * validity ("true" when it cannot be NULL), %t the value as a str whatever its form, %p the parameter of that number,
+ * %d int32_t, %l int64_t, %s text.
  */
 #ifndef STELE_CODEGEN_EMIT_INT_H
 #define STELE_CODEGEN_EMIT_INT_H
@@ -36,21 +37,31 @@ typedef struct RegForm {
 typedef struct TabCol { /* a column over all tablets of its table */
     const Table *table;
     int32_t col;
-    uint64_t forms;   /* bit DevForm */
-    bool some_valid;  /* a tablet has NULLs */
-    bool fits32;      /* all values fit 32 bits */
-    bool base0;       /* packed codes are the values */
-    double bytes;     /* per row */
+    uint64_t forms;  /* bit DevForm */
+    bool some_valid; /* a tablet has NULLs */
+    bool fits32;     /* all values fit 32 bits */
+    bool base0;      /* packed codes are the values */
+    double bytes;    /* per row */
 } TabCol;
 
-typedef enum CellKind { CK_ADD64, CK_ADDF, CK_MAX64, CK_OR32, CK_OR64, CK_WIDE2, CK_WIDE3, CK_FIRST, CK_SINGLE } CellKind;
+typedef enum CellKind {
+    CK_ADD64,
+    CK_ADDF,
+    CK_MAX64,
+    CK_OR32,
+    CK_OR64,
+    CK_WIDE2,
+    CK_WIDE3,
+    CK_FIRST,
+    CK_SINGLE
+} CellKind;
 typedef struct CellForm { /* an aggregate's state */
     uint8_t kind, in_phys;
-    bool flip;        /* MIN: complement of the encoding; AND: complement */
-    bool null_in;     /* inputs may be NULL */
-    int32_t words;    /* 8-byte words of state in a record */
-    int32_t seen;     /* bit that says that a value came, -1: every row brings one */
-    int32_t flags;    /* FIRST, SINGLE: offset in the cell of u32 valid, u32 claimed; -1 none */
+    bool flip;     /* MIN: complement of the encoding; AND: complement */
+    bool null_in;  /* inputs may be NULL */
+    int32_t words; /* 8-byte words of state in a record */
+    int32_t seen;  /* bit that says that a value came, -1: every row brings one */
+    int32_t flags; /* FIRST, SINGLE: offset in the cell of u32 valid, u32 claimed; -1 none */
 } CellForm;
 
 typedef struct SegForm {
@@ -60,7 +71,7 @@ typedef struct AggForm {
     CellForm *cells;
     bool fed;
     bool *key_nullable;
-    int32_t alive;    /* aggregate whose count tells that the record lives (count(*)), -1 none */
+    int32_t alive; /* aggregate whose count tells that the record lives (count(*)), -1 none */
 } AggForm;
 typedef struct EmitForms {
     SegForm *segs;
@@ -75,11 +86,11 @@ const TabCol *emit_table_col(EmitForms *f, const Table *t, int64_t col); /* NULL
 
 /* ---- errors: what RAISE tells ---- */
 enum { /* kinds beyond those of kc_codes.h */
-    RK_CARDINALITY = KE_FIRST_FREE,
-    RK_SUBSTRING,   /* the number is also in kc_gen.h */
-    RK_BIGINT,      /* sum */
-    RK_NUMERIC38,
-    RK_INTERNAL     /* a key outside of the range the plan relies on */
+       RK_CARDINALITY = KE_FIRST_FREE,
+       RK_SUBSTRING, /* the number is also in kc_gen.h */
+       RK_BIGINT,    /* sum */
+       RK_NUMERIC38,
+       RK_INTERNAL /* a key outside of the range the plan relies on */
 };
 
 /* ---- writing ---- */
@@ -92,7 +103,7 @@ typedef struct Out {
 /* A source column that an item loads for a block of rows, ahead of the program (emit_block.c). */
 typedef struct PreCol {
     const TabCol *tc;
-    uint8_t phys;     /* of the variables q<col>_0 .. */
+    uint8_t phys; /* of the variables q<col>_0 .. */
 } PreCol;
 
 typedef struct Em {
@@ -106,35 +117,36 @@ typedef struct Em {
     Err *err;
     int32_t segment;
     bool last;
-    int32_t pc;      /* instruction being written; n_instrs: the sink */
-    bool after;      /* finishing kernels are being written: constants are not visible there */
-    Out top, body;   /* declarations at the kernel's start and at a tile's; the text itself */
+    int32_t pc;    /* instruction being written; n_instrs: the sink */
+    bool after;    /* finishing kernels are being written: constants are not visible there */
+    Out top, body; /* declarations at the kernel's start and at a tile's; the text itself */
     Out tile;
-    Out tile_end;    /* at the end of each tile, with barriers: then all items of a group go through the same tiles */
-    Out tail;        /* after the tile loop */
-    Out extra;       /* other kernels */
+    Out tile_end; /* at the end of each tile, with barriers: then all items of a group go through the same tiles */
+    Out tail;     /* after the tile loop */
+    Out extra;    /* other kernels */
     VEC(EmitParam) params;
-    uint16_t proc;   /* EmitParam.proc of those that are asked for */
-    int32_t *views; /* registers of arrays: 1 + the variable that they are for good (views_used: there are arr a<variable>); NULL: not known */
+    uint16_t proc;  /* EmitParam.proc of those that are asked for */
+    int32_t *views; /* registers of arrays: 1 + the variable that they are for good (views_used: there are arr
+                       a<variable>); NULL: not known */
     bool *views_used;
     bool *const_done;
-    VEC(int32_t) cols; /* table columns declared for the tile */
-    int32_t tile_rows; /* a multiple of the target's */
-    int32_t block;   /* rows that an item takes at a time, 0: one */
-    bool whole;      /* the program runs for all rows of a block, and its sink asks for ok_0 */
-    bool sifted;     /* the program runs over a list of the rows that passed the leading filters */
+    VEC(int32_t) cols;  /* table columns declared for the tile */
+    int32_t tile_rows;  /* a multiple of the target's */
+    int32_t block;      /* rows that an item takes at a time, 0: one */
+    bool whole;         /* the program runs for all rows of a block, and its sink asks for ok_0 */
+    bool sifted;        /* the program runs over a list of the rows that passed the leading filters */
     int32_t sift_probe; /* sifted: instruction of a probe that is asked, too, before rows get into the list; -1 none */
     bool *sift_slice;   /* the instructions that its key needs */
     int32_t listing;    /* row of the block + 1 while these are written */
     int32_t n_pre, n_leading; /* leading source filters, done before the program */
     PreCol *pre;
-    bool listed;     /* the program runs over a list of rows that `stages` makes */
-    bool *done;      /* instructions that are not written again; NULL none */
+    bool listed; /* the program runs over a list of rows that `stages` makes */
+    bool *done;  /* instructions that are not written again; NULL none */
     Out stages;
     VEC(int64_t) joins_done;
-    int32_t depth;   /* braces to close at the end of the program */
-    bool ends;       /* the rest of the program is never reached */
-    bool spin;       /* the kernel has a match loop that looks at STOPPED */
+    int32_t depth; /* braces to close at the end of the program */
+    bool ends;     /* the rest of the program is never reached */
+    bool spin;     /* the kernel has a match loop that looks at STOPPED */
     int64_t local_bytes;
     const char *reason;
 } Em;
@@ -148,10 +160,10 @@ int32_t em_param(Em *m, ParamKind kind, int32_t id, int32_t col, const Dict *dic
 #define P1(m, kind, id) em_param((m), (kind), (id), 0, NULL)
 #define P2(m, kind, id, col) em_param((m), (kind), (id), (col), NULL)
 
-extern const char *const c_type[PH_COUNT_];  /* of variables */
-extern const char *const m_type[PH_COUNT_];  /* of cells in memory */
-extern const char *const c_name[PH_COUNT_];  /* in function names: "i64" */
-const char *c_zero(uint8_t phys);            /* a value of the type */
+extern const char *const c_type[PH_COUNT_]; /* of variables */
+extern const char *const m_type[PH_COUNT_]; /* of cells in memory */
+extern const char *const c_name[PH_COUNT_]; /* in function names: "i64" */
+const char *c_zero(uint8_t phys);           /* a value of the type */
 /* The phys a register's variable has: PH_I32 for strings held as codes. */
 static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f->dict ? PH_I32 : f->phys; }
 #define VAR_PHYS(m, r) var_phys(&(m)->regs[r])
@@ -159,8 +171,8 @@ static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f
 static inline int raise_code(int32_t pc, int kind) { return (pc + 1) << 8 | kind; }
 
 /* emit_block.c */
-Status block_plan(Em *m);               /* chooses m->pre and what the loops are like */
-void block_begin(Em *m, Out *o);        /* the item's loops up to the row's; takes local memory */
+Status block_plan(Em *m);        /* chooses m->pre and what the loops are like */
+void block_begin(Em *m, Out *o); /* the item's loops up to the row's; takes local memory */
 const PreCol *block_col(const Em *m, int32_t col);
 
 /* emit_host.c */
@@ -172,16 +184,18 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
 void em_load(Em *m, const Instr *in);
 void em_filter_range(Em *m, const Instr *in);
 void em_filter_codes(Em *m, const Instr *in);
-/* Declares the register of an instruction from a stored column: value expression, validity expression (NULL: not NULL), phys and dict as stored. */
+/* Declares the register of an instruction from a stored column: value expression, validity expression (NULL: not NULL),
+ * phys and dict as stored. */
 void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *valid);
 /* Writes "(dst type)(value)" conversions between physes of stored columns and registers. */
 void em_convert(Em *m, Out *o, uint8_t from, uint8_t to, const char *value);
 /* Store of a register into column arrays: data and validity parameters (valid -1: none). */
 void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const char *slot);
 void em_store_value(Em *m, Reg r, const DevCol *c); /* a register as such a column holds it */
-const char *em_position(Em *m); /* u64 expression: place of the row in its source */
+const char *em_position(Em *m);                     /* u64 expression: place of the row in its source */
 
-uint64_t emit_const_limb(const RegInfo *ri, int32_t limb); /* emit.c: of the constant's cell: 0 low, 1 high; STR: 1 length */
+uint64_t emit_const_limb(const RegInfo *ri,
+                         int32_t limb); /* emit.c: of the constant's cell: 0 low, 1 high; STR: 1 length */
 bool emit_is_identity(const EmitPlan *ep, const Program *p); /* emit.c: row i of the source is row i of the sink */
 
 /* emit_expr.c */
@@ -199,7 +213,8 @@ bool em_make(Em *m, const Instr *in); /* false: no such form */
 /* emit_join.c */
 void em_probe(Em *m, const Instr *in);
 void em_probe_end(Em *m, const Instr *in);
-void em_probe_test(Em *m, const Instr *in); /* declares pass: false when the probe surely drops the row; of SEMI and ANTI not by hash: exactly when */
+void em_probe_test(Em *m, const Instr *in); /* declares pass: false when the probe surely drops the row; of SEMI and
+                                               ANTI not by hash: exactly when */
 bool em_probe_keys(Em *m, const Instr *in);
 void em_load_build(Em *m, const Instr *in);
 void em_sink_join(Em *m);
@@ -213,12 +228,13 @@ void em_load_agg(Em *m, const Instr *in);
 
 /* emit_cache.c */
 bool cache_fits(const Em *m); /* rows of this sink are staged in local memory */
-void cache_begin(Em *m);      /* the staged store, and the head of the branch of rows that find no place in the cache; what empties it goes to tile_end and tail */
+void cache_begin(Em *m); /* the staged store, and the head of the branch of rows that find no place in the cache; what
+                            empties it goes to tile_end and tail */
 
 /* emit_chan.c */
 bool chan_reads(const EmitPlan *ep, const Program *p);
 bool chan_writes(const EmitPlan *ep, const Program *p);
-void em_chan_text(Em *m, Out *o); /* after the prelude; takes local memory */
+void em_chan_text(Em *m, Out *o);         /* after the prelude; takes local memory */
 void em_chan_append(Em *m, int32_t rows); /* opens two braces, with `slot` */
 
 /* emit_sort.c */

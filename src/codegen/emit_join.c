@@ -1,9 +1,10 @@
 /* emit_join.c - probes, build sides and the kernel that finishes a hash join.
  *
- * A probe finds candidates (row + 1, 0 = none) in a chain: for DIRECT all of the same key, for HASH of the same bucket, and of a join without
- * keys all rows. Kinds that want one answer per row loop over the chain and go on behind it; INNER and LEFT leave the loop open around the
- * rest of the program, so that `continue` means the next candidate. `spin` counts candidates, to look at the stop flag now and then; a loop that ends by it
- * takes the count back, so that the next one, of another row or around this one, looks at once.
+ * A probe finds candidates (row + 1, 0 = none) in a chain: for DIRECT all of the same key, for HASH of the same bucket,
+ * and of a join without keys all rows. Kinds that want one answer per row loop over the chain and go on behind it;
+ * INNER and LEFT leave the loop open around the rest of the program, so that `continue` means the next candidate.
+ * `spin` counts candidates, to look at the stop flag now and then; a loop that ends by it takes the count back, so that
+ * the next one, of another row or around this one, looks at once.
  */
 #include "codegen/emit_int.h"
 
@@ -19,7 +20,8 @@ static void need_join(Em *m, const JoinView *j) {
     for (int64_t i = 0; i < m->joins_done.len; i++)
         if (m->joins_done.items[i] == j->id) return;
     if (!vec_push(m->arena, &m->joins_done, j->id)) m->body.failed = true;
-    if (j->dev->form == DJ_DIRECT) out_w(m, &m->top, "    const bool dup%d = G(u32, P(%d))[0] != 0;\n", j->id, P1(m, KP_JOIN_FLAGS, j->id));
+    if (j->dev->form == DJ_DIRECT)
+        out_w(m, &m->top, "    const bool dup%d = G(u32, P(%d))[0] != 0;\n", j->id, P1(m, KP_JOIN_FLAGS, j->id));
 }
 
 /* ---- keys -------------------------------------------------------------------------------------- */
@@ -29,7 +31,8 @@ static void direct_key(Em *m, const JoinView *j, Reg key) {
     uint8_t phys = j->spec->keys[0].phys;
     bool narrow = phys <= PH_I32;
     bool null_slot = j->spec->keys[0].null_equal && NULLABLE(m, key);
-    if (narrow) w(m, "u32 x%d = (u32)(i32)%r - (u32)P(%d);\nbool ok%d = x%d < (u32)P(%d);\n", pc, key, min, pc, pc, dom);
+    if (narrow)
+        w(m, "u32 x%d = (u32)(i32)%r - (u32)P(%d);\nbool ok%d = x%d < (u32)P(%d);\n", pc, key, min, pc, pc, dom);
     else w(m, "u64 x%d = (u64)%r - P(%d);\nbool ok%d = x%d < P(%d);\n", pc, key, min, pc, pc, dom);
     if (null_slot) w(m, "if (!%v) { x%d = (%s)P(%d); ok%d = true; }\n", key, pc, narrow ? "u32" : "u64", dom, pc);
     else if (NULLABLE(m, key)) w(m, "ok%d = ok%d && %v;\n", pc, pc, key);
@@ -107,7 +110,8 @@ static void put_same_keys(Em *m, const JoinView *j, const Reg *keys, const char 
 }
 
 /* ---- probes -------------------------------------------------------------------------------------------- */
-/* Writes the loop's head up to its opening brace; c<pc> is the candidate. `left`: one more turn with c = 0 when none matched. */
+/* Writes the loop's head up to its opening brace; c<pc> is the candidate. `left`: one more turn with c = 0 when none
+ * matched. */
 static void chain_begin(Em *m, const JoinView *j, const Reg *keys, bool left) {
     int32_t pc = m->pc;
     char first[96], next[128];
@@ -118,11 +122,14 @@ static void chain_begin(Em *m, const JoinView *j, const Reg *keys, bool left) {
         snprintf(next, sizeof next, "(c%d < P(%d) ? c%d + 1 : 0)", (int)pc, (int)rows, (int)pc);
     } else if (j->dev->form == DJ_DIRECT) {
         direct_key(m, j, keys[0]);
-        snprintf(first, sizeof first, "ok%d ? G(u32, P(%d))[x%d] : 0", (int)pc, (int)P1(m, KP_JOIN_HEAD, j->id), (int)pc);
-        snprintf(next, sizeof next, "(dup%d ? G(u32, P(%d))[c%d - 1] : 0)", (int)j->id, (int)P1(m, KP_JOIN_NEXT, j->id), (int)pc);
+        snprintf(first, sizeof first, "ok%d ? G(u32, P(%d))[x%d] : 0", (int)pc, (int)P1(m, KP_JOIN_HEAD, j->id),
+                 (int)pc);
+        snprintf(next, sizeof next, "(dup%d ? G(u32, P(%d))[c%d - 1] : 0)", (int)j->id, (int)P1(m, KP_JOIN_NEXT, j->id),
+                 (int)pc);
     } else {
         hash_regs(m, j, keys);
-        snprintf(first, sizeof first, "G(u32, P(%d))[h%d & P(%d)]", (int)P1(m, KP_JOIN_HEAD, j->id), (int)pc, (int)P1(m, KP_JOIN_MASK, j->id));
+        snprintf(first, sizeof first, "G(u32, P(%d))[h%d & P(%d)]", (int)P1(m, KP_JOIN_HEAD, j->id), (int)pc,
+                 (int)P1(m, KP_JOIN_MASK, j->id));
         snprintf(next, sizeof next, "G(u32, P(%d))[c%d - 1]", (int)P1(m, KP_JOIN_NEXT, j->id), (int)pc);
     }
     w(m, "u32 c%d = ", pc);
@@ -134,7 +141,8 @@ static void chain_begin(Em *m, const JoinView *j, const Reg *keys, bool left) {
     }
     m->spin = true;
     if (left) w(m, "for (bool done%d = false; !done%d; c%d = c%d != 0 ? %s : 0) {\n", pc, pc, pc, pc, next);
-    else w(m, "for (; c%d != 0; c%d = %s) {\nif ((++spin & 8191) == 0 && STOPPED()) { spin--; break; }\n", pc, pc, next);
+    else
+        w(m, "for (; c%d != 0; c%d = %s) {\nif ((++spin & 8191) == 0 && STOPPED()) { spin--; break; }\n", pc, pc, next);
 }
 static void skip_other_keys(Em *m, const JoinView *j, const Reg *keys, const char *row) {
     if (j->dev->form != DJ_HASH || j->spec->n_keys == 0) return;
@@ -153,7 +161,8 @@ static void exists(Em *m, const JoinView *j, const Reg *keys) {
     int32_t pc = m->pc;
     if (j->dev->form == DJ_BITMAP) {
         direct_key(m, j, keys[0]);
-        w(m, "const bool hit%d = ok%d && ((G(u32, P(%d))[x%d >> 5] >> (x%d & 31)) & 1) != 0;\n", pc, pc, P1(m, KP_JOIN_HEAD, j->id), pc, pc);
+        w(m, "const bool hit%d = ok%d && ((G(u32, P(%d))[x%d >> 5] >> (x%d & 31)) & 1) != 0;\n", pc, pc,
+          P1(m, KP_JOIN_HEAD, j->id), pc, pc);
     } else if (j->dev->form == DJ_DIRECT) {
         direct_key(m, j, keys[0]);
         w(m, "const bool hit%d = ok%d && G(u32, P(%d))[x%d] != 0;\n", pc, pc, P1(m, KP_JOIN_HEAD, j->id), pc);
@@ -265,7 +274,8 @@ void em_probe_end(Em *m, const Instr *in) {
         m->depth++;
         break;
     case PK_SINGLE:
-        w(m, "if (pass%d) {\nif (hit%d) { RAISE(%d); break; }\nhit%d = true;\n", pc, pc, raise_code(pc, RK_CARDINALITY), pc);
+        w(m, "if (pass%d) {\nif (hit%d) { RAISE(%d); break; }\nhit%d = true;\n", pc, pc, raise_code(pc, RK_CARDINALITY),
+          pc);
         w(m, "found%d = (i64)%s;\n", pc, row);
         mark_row(m, &j, row);
         w(m, "}\n}\n");
@@ -312,20 +322,24 @@ void em_probe_test(Em *m, const Instr *in) {
     else w(m, "(G(u32, P(%d))[safe%d] != 0));\n", head, pc);
 }
 
-/* Of a join by hash, for rows that em_probe_test let pass: declares pass, false when the only candidate has other keys. False: not written, since keys may be NULL. */
+/* Of a join by hash, for rows that em_probe_test let pass: declares pass, false when the only candidate has other keys.
+ * False: not written, since keys may be NULL. */
 bool em_probe_keys(Em *m, const Instr *in) {
     const ProbeSite *s = in->aux;
     JoinView j = view(m, s->join);
     int32_t pc = m->pc;
     if (j.dev->form != DJ_HASH) return false;
     for (int32_t i = 0; i < j.spec->n_keys; i++)
-        if (j.spec->keys[i].null_equal || j.dev->cols[j.spec->n_payload + i].nullable || j.spec->keys[i].phys > PH_I64) return false;
+        if (j.spec->keys[i].null_equal || j.dev->cols[j.spec->n_payload + i].nullable || j.spec->keys[i].phys > PH_I64)
+            return false;
     hash_regs(m, &j, s->keys);
-    w(m, "const u32 f%d = G(u32, P(%d))[h%d & P(%d)], at%d = f%d != 0 ? f%d - 1 : 0;\n", pc, P1(m, KP_JOIN_HEAD, j.id), pc, P1(m, KP_JOIN_MASK, j.id), pc, pc, pc);
+    w(m, "const u32 f%d = G(u32, P(%d))[h%d & P(%d)], at%d = f%d != 0 ? f%d - 1 : 0;\n", pc, P1(m, KP_JOIN_HEAD, j.id),
+      pc, P1(m, KP_JOIN_MASK, j.id), pc, pc, pc);
     w(m, "const bool pass = (G(u32, P(%d))[at%d] != 0)", P1(m, KP_JOIN_NEXT, j.id), pc);
     for (int32_t i = 0; i < j.spec->n_keys; i++) {
         int32_t col = j.spec->n_payload + i;
-        w(m, i ? " & (G(%s, P(%d))[at%d] == %r)" : " | ((G(%s, P(%d))[at%d] == %r)", m_type[j.dev->cols[col].phys], P2(m, KP_JOIN_DATA, j.id, col), pc, s->keys[i]);
+        w(m, i ? " & (G(%s, P(%d))[at%d] == %r)" : " | ((G(%s, P(%d))[at%d] == %r)", m_type[j.dev->cols[col].phys],
+          P2(m, KP_JOIN_DATA, j.id, col), pc, s->keys[i]);
     }
     w(m, ");\n");
     return true;
@@ -341,20 +355,26 @@ void em_load_build(Em *m, const Instr *in) {
     int32_t data = P2(m, KP_JOIN_DATA, j.id, col);
     bool outer = m->regs[in->a].outer;
     char value[128], valid[192], at[48];
-    if (outer) snprintf(at, sizeof at, "(r%d < 0 ? 0 : r%d)", (int)in->a, (int)in->a); /* arrays have a first cell even when empty */
+    if (outer)
+        snprintf(at, sizeof at, "(r%d < 0 ? 0 : r%d)", (int)in->a,
+                 (int)in->a); /* arrays have a first cell even when empty */
     else snprintf(at, sizeof at, "r%d", (int)in->a);
     if (c->phys == PH_I128) snprintf(value, sizeof value, "ld_i128(P(%d) + (u64)%s * 16)", (int)data, at);
     else snprintf(value, sizeof value, "G(%s, P(%d))[%s]", m_type[c->phys], (int)data, at);
     snprintf(valid, sizeof valid, "r%d >= 0", (int)in->a);
-    if (c->nullable && !outer) snprintf(valid, sizeof valid, "G(u8, P(%d))[%s] != 0", (int)P2(m, KP_JOIN_VALID, j.id, col), at);
-    if (c->nullable && outer) snprintf(valid, sizeof valid, "r%d >= 0 && G(u8, P(%d))[%s] != 0", (int)in->a, (int)P2(m, KP_JOIN_VALID, j.id, col), at);
+    if (c->nullable && !outer)
+        snprintf(valid, sizeof valid, "G(u8, P(%d))[%s] != 0", (int)P2(m, KP_JOIN_VALID, j.id, col), at);
+    if (c->nullable && outer)
+        snprintf(valid, sizeof valid, "r%d >= 0 && G(u8, P(%d))[%s] != 0", (int)in->a,
+                 (int)P2(m, KP_JOIN_VALID, j.id, col), at);
     em_define(m, in->dst, c, value, valid);
 }
 
 /* A chunk per group is open at the end; a taker of n slots may leave n - 1 of them behind. */
 int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * (int64_t)APPEND_CHUNK + rows / 12; }
 
-/* Flags of a join are told once, at the end: a word that all items of a device look at with every row would be their limit. */
+/* Flags of a join are told once, at the end: a word that all items of a device look at with every row would be their
+ * limit. */
 static void put_flag(Em *m, int32_t flags, int32_t i, const char *cond) {
     w(m, "flag%d = flag%d || %s;\n", i, i, cond);
     out_w(m, &m->top, "    bool flag%d = false;\n", i);
@@ -382,8 +402,10 @@ void em_sink_join(Em *m) {
     if (j.dev->form == DJ_BITMAP) {
         direct_key(m, &j, s->keys[0]);
         int32_t head = P1(m, KP_JOIN_HEAD, s->id);
-        w(m, "if (ok%d) {\nconst u32 bit = 1u << (x%d & 31);\nconst u64 word = P(%d) + (u64)(x%d >> 5) * 4;\n", m->pc, m->pc, head, m->pc);
-        w(m, "if ((GVOL(u32, word)[0] & bit) == 0) ga_or_u32(word, bit);\n} else {\nRAISE(%d);\n}\n}\n", raise_code(m->pc, RK_INTERNAL));
+        w(m, "if (ok%d) {\nconst u32 bit = 1u << (x%d & 31);\nconst u64 word = P(%d) + (u64)(x%d >> 5) * 4;\n", m->pc,
+          m->pc, head, m->pc);
+        w(m, "if ((GVOL(u32, word)[0] & bit) == 0) ga_or_u32(word, bit);\n} else {\nRAISE(%d);\n}\n}\n",
+          raise_code(m->pc, RK_INTERNAL));
         return;
     }
     int32_t count = P1(m, KP_OUT_COUNT, s->id), cap = P1(m, KP_OUT_CAP, s->id);
@@ -392,9 +414,11 @@ void em_sink_join(Em *m) {
     } else {
         int32_t at = (int32_t)m->local_bytes;
         m->local_bytes += 8;
-        w(m, "const u64 slot = append_chunk(P(%d), (LOCAL u64 *)(LMEM + %d), P(%d) + 12);\nif (slot < P(%d)) {\n", count, at, flags, cap);
+        w(m, "const u64 slot = append_chunk(P(%d), (LOCAL u64 *)(LMEM + %d), P(%d) + 12);\nif (slot < P(%d)) {\n",
+          count, at, flags, cap);
         out_w(m, &m->top, "    if (LID == 0) append_chunk_init((LOCAL u64 *)(LMEM + %d));\n    BARRIER();\n", at);
-        out_w(m, &m->tail, "    BARRIER();\n    if (LID == 0) append_chunk_end((LOCAL u64 *)(LMEM + %d), P(%d) + 12);\n", at, flags);
+        out_w(m, &m->tail,
+              "    BARRIER();\n    if (LID == 0) append_chunk_end((LOCAL u64 *)(LMEM + %d), P(%d) + 12);\n", at, flags);
         if (spec->track_matched) w(m, "G(u8, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_MATCHED, s->id));
         if (j.dev->form == DJ_HASH) w(m, "G(u32, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_NEXT, s->id));
     }
@@ -407,7 +431,8 @@ void em_sink_join(Em *m) {
     if (j.dev->form == DJ_DIRECT) {
         direct_key(m, &j, s->keys[0]);
         int32_t pc = m->pc;
-        w(m, "if (ok%d) {\nconst u32 old = ga_xchg_u32(P(%d) + (u64)x%d * 4, (u32)slot + 1);\n", pc, P1(m, KP_JOIN_HEAD, s->id), pc);
+        w(m, "if (ok%d) {\nconst u32 old = ga_xchg_u32(P(%d) + (u64)x%d * 4, (u32)slot + 1);\n", pc,
+          P1(m, KP_JOIN_HEAD, s->id), pc);
         w(m, "G(u32, P(%d))[slot] = old;\n", P1(m, KP_JOIN_NEXT, s->id));
         put_flag(m, flags, 0, "old != 0");
         w(m, "} else%s {\nRAISE(%d);\n}\n", keys_null ? " if (able)" : "", raise_code(pc, RK_INTERNAL));
@@ -421,9 +446,13 @@ bool em_join_build(Em *m) {
     JoinView j = view(m, id);
     if (j.dev->form != DJ_HASH || j.spec->n_keys == 0) return false;
     Out *o = &m->extra;
-    int32_t rows = P1(m, KP_JOIN_ROWS, id), head = P1(m, KP_JOIN_HEAD, id), mask = P1(m, KP_JOIN_MASK, id), next = P1(m, KP_JOIN_NEXT, id);
+    int32_t rows = P1(m, KP_JOIN_ROWS, id), head = P1(m, KP_JOIN_HEAD, id), mask = P1(m, KP_JOIN_MASK, id),
+            next = P1(m, KP_JOIN_NEXT, id);
     out_w(m, o, "\nKERNEL(join_build) {\nconst u64 n = P(%d);\nu32 polls = 0;\n", rows);
-    out_w(m, o, "for (u64 row = GID * LSIZE + LID; row < n && GOES_ON(polls, 64u); row += NGROUPS * LSIZE) {\nif (G(u32, P(%d))[row] == ~0u) continue;\nu64 h = 0;\n", next);
+    out_w(m, o,
+          "for (u64 row = GID * LSIZE + LID; row < n && GOES_ON(polls, 64u); row += NGROUPS * LSIZE) {\nif (G(u32, "
+          "P(%d))[row] == ~0u) continue;\nu64 h = 0;\n",
+          next);
     for (int32_t i = 0; i < j.spec->n_keys; i++) {
         int32_t col = j.spec->n_payload + i;
         const DevCol *c = &j.dev->cols[col];
@@ -442,6 +471,7 @@ bool em_join_build(Em *m) {
         em_hash(m, o, c->phys, NULL, value);
         out_w(m, o, ");\n");
     }
-    out_w(m, o, "h = KEY_HASH(h);\nG(u32, P(%d))[row] = ga_xchg_u32(P(%d) + (h & P(%d)) * 4, (u32)row + 1);\n}\n}\n", next, head, mask);
+    out_w(m, o, "h = KEY_HASH(h);\nG(u32, P(%d))[row] = ga_xchg_u32(P(%d) + (h & P(%d)) * 4, (u32)row + 1);\n}\n}\n",
+          next, head, mask);
     return true;
 }

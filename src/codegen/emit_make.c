@@ -1,12 +1,30 @@
 /* emit_make.c - calls of procedures that make strings and arrays, or look into arrays (prelude/kc_make.h).
  *
- * The text expects a variable `mem`, the item's scratch, and FAIL(code). A function of the prelude that gives up makes the call fail with PF_ROOM: the virtual
- * machine runs it again and finds the value, or words the error.
+ * The text expects a variable `mem`, the item's scratch, and FAIL(code). A function of the prelude that gives up makes
+ * the call fail with PF_ROOM: the virtual machine runs it again and finds the value, or words the error.
  */
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 
-typedef enum MakeKind { MK_NONE, MK_VALUE, MK_MAKE, MK_COPY, MK_TEXT, MK_CAT, MK_CONCAT, MK_EXTREME, MK_ARRAY, MK_GET, MK_LENGTH, MK_SET, MK_APPEND, MK_PREPEND, MK_JOIN, MK_FIND, MK_QUANTIFIED } MakeKind;
+typedef enum MakeKind {
+    MK_NONE,
+    MK_VALUE,
+    MK_MAKE,
+    MK_COPY,
+    MK_TEXT,
+    MK_CAT,
+    MK_CONCAT,
+    MK_EXTREME,
+    MK_ARRAY,
+    MK_GET,
+    MK_LENGTH,
+    MK_SET,
+    MK_APPEND,
+    MK_PREPEND,
+    MK_JOIN,
+    MK_FIND,
+    MK_QUANTIFIED
+} MakeKind;
 typedef struct MakeForm {
     const char *name;
     uint8_t kind, n_args, args[3]; /* types; T_VOID: any */
@@ -14,53 +32,57 @@ typedef struct MakeForm {
 } MakeForm;
 
 /* VALUE: fn(args); MAKE: fn(&mem, args, &result). Names without `fn` are made below. */
-static const MakeForm forms[] = {
-    {"||", MK_MAKE, 2, {T_TEXT, T_TEXT}, "text_cat"},
-    {"||", MK_MAKE, 2, {T_BYTEA, T_BYTEA}, "text_cat"},
-    {"||", MK_CAT, 2, {T_VOID, T_VOID}, NULL},
-    {"upper", MK_MAKE, 1, {T_TEXT}, "text_upper"},
-    {"lower", MK_MAKE, 1, {T_TEXT}, "text_lower"},
-    {"btrim", MK_VALUE, 1, {T_TEXT}, "text_btrim"},
-    {"trim", MK_VALUE, 1, {T_TEXT}, "text_btrim"},
-    {"ltrim", MK_VALUE, 1, {T_TEXT}, "text_ltrim"},
-    {"rtrim", MK_VALUE, 1, {T_TEXT}, "text_rtrim"},
-    {"position", MK_VALUE, 2, {T_TEXT, T_TEXT}, "text_position"},
-    {"strpos", MK_VALUE, 2, {T_TEXT, T_TEXT}, "text_position"},
-    {"repeat", MK_MAKE, 2, {T_TEXT, T_INT4}, "text_repeat"},
-    {"replace", MK_MAKE, 3, {T_TEXT, T_TEXT, T_TEXT}, "text_replace"},
-    {"lpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_lpad"},
-    {"rpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_rpad"},
-    {"concat", MK_CONCAT, 0, {0}, NULL},
-    {"least", MK_EXTREME, 0, {0}, NULL},
-    {"greatest", MK_EXTREME, 0, {0}, NULL},
-    {"cardinality", MK_VALUE, 1, {T_ARRAY}, "array_cardinality"},
-    {"array_make", MK_ARRAY, 0, {0}, NULL},
-    {"array_subscript", MK_GET, 2, {T_ARRAY, T_INT4}, NULL},
-    {"array_length", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
-    {"array_upper", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
-    {"array_lower", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
-    {"array_set", MK_SET, 3, {T_ARRAY, T_INT4, T_VOID}, NULL},
-    {"array_append", MK_APPEND, 2, {T_ARRAY, T_VOID}, NULL},
-    {"array_prepend", MK_PREPEND, 2, {T_VOID, T_ARRAY}, NULL},
-    {"array_cat", MK_JOIN, 2, {T_ARRAY, T_ARRAY}, NULL},
-    {"array_position", MK_FIND, 2, {T_ARRAY, T_VOID}, NULL},
-    {"array_position", MK_FIND, 3, {T_ARRAY, T_VOID, T_INT4}, NULL}};
-static const MakeForm text_form = {NULL, MK_TEXT, 1, {T_VOID}, NULL}, copy_form = {NULL, MK_COPY, 1, {T_VOID}, NULL}, quantified_form = {NULL, MK_QUANTIFIED, 2, {T_VOID, T_ARRAY}, NULL};
+static const MakeForm forms[] = {{"||", MK_MAKE, 2, {T_TEXT, T_TEXT}, "text_cat"},
+                                 {"||", MK_MAKE, 2, {T_BYTEA, T_BYTEA}, "text_cat"},
+                                 {"||", MK_CAT, 2, {T_VOID, T_VOID}, NULL},
+                                 {"upper", MK_MAKE, 1, {T_TEXT}, "text_upper"},
+                                 {"lower", MK_MAKE, 1, {T_TEXT}, "text_lower"},
+                                 {"btrim", MK_VALUE, 1, {T_TEXT}, "text_btrim"},
+                                 {"trim", MK_VALUE, 1, {T_TEXT}, "text_btrim"},
+                                 {"ltrim", MK_VALUE, 1, {T_TEXT}, "text_ltrim"},
+                                 {"rtrim", MK_VALUE, 1, {T_TEXT}, "text_rtrim"},
+                                 {"position", MK_VALUE, 2, {T_TEXT, T_TEXT}, "text_position"},
+                                 {"strpos", MK_VALUE, 2, {T_TEXT, T_TEXT}, "text_position"},
+                                 {"repeat", MK_MAKE, 2, {T_TEXT, T_INT4}, "text_repeat"},
+                                 {"replace", MK_MAKE, 3, {T_TEXT, T_TEXT, T_TEXT}, "text_replace"},
+                                 {"lpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_lpad"},
+                                 {"rpad", MK_MAKE, 3, {T_TEXT, T_INT4, T_TEXT}, "text_rpad"},
+                                 {"concat", MK_CONCAT, 0, {0}, NULL},
+                                 {"least", MK_EXTREME, 0, {0}, NULL},
+                                 {"greatest", MK_EXTREME, 0, {0}, NULL},
+                                 {"cardinality", MK_VALUE, 1, {T_ARRAY}, "array_cardinality"},
+                                 {"array_make", MK_ARRAY, 0, {0}, NULL},
+                                 {"array_subscript", MK_GET, 2, {T_ARRAY, T_INT4}, NULL},
+                                 {"array_length", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
+                                 {"array_upper", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
+                                 {"array_lower", MK_LENGTH, 2, {T_ARRAY, T_INT4}, NULL},
+                                 {"array_set", MK_SET, 3, {T_ARRAY, T_INT4, T_VOID}, NULL},
+                                 {"array_append", MK_APPEND, 2, {T_ARRAY, T_VOID}, NULL},
+                                 {"array_prepend", MK_PREPEND, 2, {T_VOID, T_ARRAY}, NULL},
+                                 {"array_cat", MK_JOIN, 2, {T_ARRAY, T_ARRAY}, NULL},
+                                 {"array_position", MK_FIND, 2, {T_ARRAY, T_VOID}, NULL},
+                                 {"array_position", MK_FIND, 3, {T_ARRAY, T_VOID, T_INT4}, NULL}};
+static const MakeForm text_form = {NULL, MK_TEXT, 1, {T_VOID}, NULL}, copy_form = {NULL, MK_COPY, 1, {T_VOID}, NULL},
+                      quantified_form = {NULL, MK_QUANTIFIED, 2, {T_VOID, T_ARRAY}, NULL};
 
 /* ---- which calls have a form ------------------------------------------------------------------------- */
 static bool is_text(Type t) { return t.id == T_TEXT || t.id == T_VARCHAR || t.id == T_CHAR; }
 static bool has_text(Type t) {
-    return is_text(t) || t.id == T_BOOL || t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8 || t.id == T_NUMERIC || t.id == T_DATE || t.id == T_TIME || t.id == T_TIMESTAMP;
+    return is_text(t) || t.id == T_BOOL || t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8 || t.id == T_NUMERIC ||
+           t.id == T_DATE || t.id == T_TIME || t.id == T_TIMESTAMP;
 }
 static uint8_t element_phys(Type array) { return (uint8_t)type_phys(type_element(array)); }
 /* A value that can be an element: of its form, or numerics that come wider or narrower. */
 static bool fits_element(const Program *p, Reg r, uint8_t phys) {
     uint8_t have = p->regs[r].phys;
-    return have == phys || ((have == PH_I64 || have == PH_I128) && (phys == PH_I64 || phys == PH_I128)) || (p->regs[r].is_const && p->regs[r].value.is_null);
+    return have == phys || ((have == PH_I64 || have == PH_I128) && (phys == PH_I64 || phys == PH_I128)) ||
+           (p->regs[r].is_const && p->regs[r].value.is_null);
 }
 static bool array_form(const Program *p, const CallSite *c, const MakeForm *f) {
-    static const int8_t array[] = {[MK_GET] = 0, [MK_SET] = 0, [MK_APPEND] = 0, [MK_PREPEND] = 1, [MK_JOIN] = 0, [MK_FIND] = 0, [MK_QUANTIFIED] = 1};
-    static const int8_t element[] = {[MK_GET] = -1, [MK_SET] = 2, [MK_APPEND] = 1, [MK_PREPEND] = 0, [MK_JOIN] = -1, [MK_FIND] = 1, [MK_QUANTIFIED] = 0};
+    static const int8_t array[] = {[MK_GET] = 0,  [MK_SET] = 0,  [MK_APPEND] = 0,    [MK_PREPEND] = 1,
+                                   [MK_JOIN] = 0, [MK_FIND] = 0, [MK_QUANTIFIED] = 1};
+    static const int8_t element[] = {[MK_GET] = -1,  [MK_SET] = 2,  [MK_APPEND] = 1,    [MK_PREPEND] = 0,
+                                     [MK_JOIN] = -1, [MK_FIND] = 1, [MK_QUANTIFIED] = 0};
     Type t = c->arg_types[array[f->kind]];
     if (t.id != T_ARRAY) return false;
     uint8_t phys = element_phys(t);
@@ -83,7 +105,8 @@ static const MakeForm *form_of(const Program *p, const CallSite *c) {
         for (int32_t k = 0; k < m->n_args && f; k++)
             if (m->args[k] != T_VOID && c->func->args[k] != m->args[k]) f = NULL;
     }
-    if (!f && (strncmp(c->func->name, "array_any", 9) == 0 || strncmp(c->func->name, "array_all", 9) == 0)) f = &quantified_form;
+    if (!f && (strncmp(c->func->name, "array_any", 9) == 0 || strncmp(c->func->name, "array_all", 9) == 0))
+        f = &quantified_form;
     if (!f) return NULL;
     if (f->kind == MK_CAT) return has_text(c->arg_types[0]) && has_text(c->arg_types[1]) ? f : NULL;
     for (int32_t k = 0; k < c->n_args && f->kind == MK_CONCAT; k++) /* booleans and char(n) have another text here */
@@ -107,7 +130,8 @@ static void put_arg(Em *m, Reg r) { w(m, m->regs[r].phys == PH_STR ? "%t" : "%r"
 /* A value as an element of the form; zeros for NULL. */
 static void put_element(Em *m, Reg r, uint8_t phys) {
     uint8_t have = m->regs[r].phys;
-    if (have != phys && !(have == PH_I64 && phys == PH_I128) && !(have == PH_I128 && phys == PH_I64)) { /* a NULL of no form */
+    if (have != phys && !(have == PH_I64 && phys == PH_I128) &&
+        !(have == PH_I128 && phys == PH_I64)) { /* a NULL of no form */
         w(m, "%s", c_zero(phys));
         return;
     }
@@ -126,7 +150,8 @@ static void put_text_of(Em *m, Reg r, Type t, const char *to) {
     case T_TIME: fn = "text_of_time"; break;
     case T_TIMESTAMP: fn = "text_of_timestamp"; break;
     case T_NUMERIC:
-        w(m, "if (!text_of_num_%s(&mem, %r, %d, %s, &%s)) FAIL(%d);\n", c_name[m->regs[r].phys], r, (int32_t)t.scale, t.flags & TF_UNCONSTRAINED ? "true" : "false", to, GIVE_UP(m));
+        w(m, "if (!text_of_num_%s(&mem, %r, %d, %s, &%s)) FAIL(%d);\n", c_name[m->regs[r].phys], r, (int32_t)t.scale,
+          t.flags & TF_UNCONSTRAINED ? "true" : "false", to, GIVE_UP(m));
         return;
     case T_INT2:
     case T_INT4:
@@ -171,7 +196,8 @@ static void to_text(Em *m, const CallSite *c, Reg d) {
     strict_begin(m, c, d);
     put_text_of(m, c->args[0], from, name);
     if (to.id != T_TEXT && (to.length > 0 || to.id == T_CHAR))
-        w(m, "if (!text_fit(r%d, %d, %s, %s, &r%d)) FAIL(%d);\n", d, (int32_t)to.length, cut ? "true" : "false", to.id == T_CHAR ? "true" : "false", d, GIVE_UP(m));
+        w(m, "if (!text_fit(r%d, %d, %s, %s, &r%d)) FAIL(%d);\n", d, (int32_t)to.length, cut ? "true" : "false",
+          to.id == T_CHAR ? "true" : "false", d, GIVE_UP(m));
     w(m, "}\n");
 }
 static void cat(Em *m, const CallSite *c, Reg d) {
@@ -208,7 +234,8 @@ static void extreme(Em *m, const CallSite *c, Reg d) {
 static void array(Em *m, const CallSite *c, Reg d) {
     uint8_t phys = element_phys(c->ret);
     bool nulls = false, text = phys == PH_STR;
-    w(m, "str r%d;\n{\nconst u64 made = array_begin(&mem, %d, %d, %d, ", d, c->n_args, (int32_t)phys, text ? 4 : (int32_t)phys_size((Phys)phys));
+    w(m, "str r%d;\n{\nconst u64 made = array_begin(&mem, %d, %d, %d, ", d, c->n_args, (int32_t)phys,
+      text ? 4 : (int32_t)phys_size((Phys)phys));
     for (int32_t i = 0; i < c->n_args; i++) {
         if (!NULLABLE(m, c->args[i])) continue;
         w(m, nulls ? " || !%v" : "!%v", c->args[i]);
@@ -222,7 +249,10 @@ static void array(Em *m, const CallSite *c, Reg d) {
         Reg r = c->args[i];
         if (nulls) w(m, "array_mark(made, %d, %v);\n", i, r);
         if (text) {
-            w(m, "if (%v) {\nconst str part = %t;\ncopy_bytes(cells + %d + filled, part.ptr, part.len);\nfilled += (u32)part.len;\n}\nG(u32, cells)[%d] = filled;\n", r, r, 4 * c->n_args, i);
+            w(m,
+              "if (%v) {\nconst str part = %t;\ncopy_bytes(cells + %d + filled, part.ptr, part.len);\nfilled += "
+              "(u32)part.len;\n}\nG(u32, cells)[%d] = filled;\n",
+              r, r, 4 * c->n_args, i);
             continue;
         }
         w(m, "put_cell_%s(cells, %d, ", c_name[phys], i);
@@ -243,7 +273,8 @@ static void quantified(Em *m, const CallSite *c, Reg d) {
     while (op < 6 && strcmp(ops[op], name + 9) != 0) op++;
     uint8_t phys = element_phys(c->arg_types[1]);
     bool all = strncmp(name, "array_all", 9) == 0;
-    w(m, "bool r%d = %s;\nconst bool v%d = %v && array_quantified_%s(%d, %s, ", d, all ? "true" : "false", d, c->args[1], c_name[phys], op, all ? "true" : "false");
+    w(m, "bool r%d = %s;\nconst bool v%d = %v && array_quantified_%s(%d, %s, ", d, all ? "true" : "false", d,
+      c->args[1], c_name[phys], op, all ? "true" : "false");
     put_element(m, c->args[0], phys);
     w(m, ", %v, %t, &r%d);\n", c->args[0], c->args[1], d);
 }
@@ -285,7 +316,8 @@ static void change(Em *m, const CallSite *c, const MakeForm *f, Reg d) {
 static void join(Em *m, const CallSite *c, Reg d) {
     Reg a = c->args[0], b = c->args[1];
     w(m, "const bool v%d = %v || %v;\nstr r%d = %v ? %t : %v ? %t : str_none();\n", d, a, b, d, a, a, b, b);
-    w(m, "if (%v && %v) {\nif (!array_cat_%s(&mem, %t, %t, &r%d)) FAIL(%d);\n}\n", a, b, c_name[element_phys(c->ret)], a, b, d, GIVE_UP(m));
+    w(m, "if (%v && %v) {\nif (!array_cat_%s(&mem, %t, %t, &r%d)) FAIL(%d);\n}\n", a, b, c_name[element_phys(c->ret)],
+      a, b, d, GIVE_UP(m));
 }
 
 bool em_make(Em *m, const Instr *in) {
@@ -315,10 +347,12 @@ bool em_make(Em *m, const Instr *in) {
         int32_t view = m->views ? m->views[c->args[0]] : 0;
         if (view > 0) {
             m->views_used[view - 1] = true;
-            w(m, "%s r%d = %s;\nconst bool v%d = %v && arr_get_%s(a%d, %r, &r%d);\n", c_type[phys], d, c_zero(phys), d, c->args[1], c_name[phys], view - 1, c->args[1], d);
+            w(m, "%s r%d = %s;\nconst bool v%d = %v && arr_get_%s(a%d, %r, &r%d);\n", c_type[phys], d, c_zero(phys), d,
+              c->args[1], c_name[phys], view - 1, c->args[1], d);
             break;
         }
-        w(m, "%s r%d = %s;\nconst bool v%d = %v && %v && array_get_%s(%t, %r, &r%d);\n", c_type[phys], d, c_zero(phys), d, c->args[0], c->args[1], c_name[phys], c->args[0], c->args[1], d);
+        w(m, "%s r%d = %s;\nconst bool v%d = %v && %v && array_get_%s(%t, %r, &r%d);\n", c_type[phys], d, c_zero(phys),
+          d, c->args[0], c->args[1], c_name[phys], c->args[0], c->args[1], d);
         break;
     }
     case MK_LENGTH:

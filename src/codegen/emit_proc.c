@@ -1,4 +1,5 @@
-/* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. One ProcEm writes all procedures of a module, one after the other. */
+/* emit_proc.c - bodies of procedures as kernel C; see emit_proc.h. One ProcEm writes all procedures of a module, one
+ * after the other. */
 #include "base/hash.h"
 #include "codegen/emit_proc_int.h"
 #include "codegen/like_code.h"
@@ -6,9 +7,11 @@
 #include "codegen/prelude/txn/kr_codes.h"
 
 enum {
-    TEXT_GUESS = 32, TEXT_GUESS_MAX = 1024, LOOP_GUESS = 16, /* bytes of a string that is put, rounds of a loop */
-    SLOTS_AHEAD = 4,                                         /* of an index */
-    SHORT_INSTRS = 32                                        /* host: footprints of so many are in the kernel, whose loop then keeps parameters in registers */
+    TEXT_GUESS = 32,
+    TEXT_GUESS_MAX = 1024,
+    LOOP_GUESS = 16,  /* bytes of a string that is put, rounds of a loop */
+    SLOTS_AHEAD = 4,  /* of an index */
+    SHORT_INSTRS = 32 /* host: footprints of so many are in the kernel, whose loop then keeps parameters in registers */
 };
 
 /* What belongs to the bulk or to a table is one parameter for all procedures. */
@@ -16,13 +19,17 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     bool of_bulk = kind >= PP_CALLS && kind < PP_CELLS, of_table = kind >= PP_CELLS && kind < PP_UNDO;
     uint16_t proc = x->m.proc;
     if (of_bulk || of_table) x->m.proc = 0;
-    else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no; /* both programs have them */
+    else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS)
+        x->m.proc = x->body_no; /* both programs have them */
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
-    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.body.failed && !x->m.params.items[n].rows) { /* one address for the columns of a part: where each is behind it is known */
+    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.body.failed &&
+        !x->m.params.items[n].rows) { /* one address for the columns of a part: where each is behind it is known */
         const ImageColumn *c = column(x, id, col);
         int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->part, NULL);
         if (!x->m.body.failed) x->m.params.items[n].rows = rows + 1;
-        if (!x->m.body.failed) x->m.params.items[n].offset = (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
+        if (!x->m.body.failed)
+            x->m.params.items[n].offset =
+                (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
     }
     x->m.proc = proc;
     return n;
@@ -51,13 +58,16 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
     }
 }
 
-/* Instructions between the last effect of a run and the RAISE at its end make the message: the virtual machine does that. */
+/* Instructions between the last effect of a run and the RAISE at its end make the message: the virtual machine does
+ * that. */
 static void mark_message(const Program *p, int32_t raise, bool *skip) {
     int32_t from = raise;
     while (from > 0 && !is_statement(&p->instrs[from - 1])) from--;
     for (int32_t i = raise - 1; i >= from; i--) {
         const Instr *in = &p->instrs[i];
-        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD) || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF, used = false;
+        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD) || in->op == OP_IF ||
+                      in->op == OP_ELSE || in->op == OP_ENDIF,
+             used = false;
         for (int32_t k = i + 1; !effect && in->dst && k < raise && !used; k++) {
             if (skip[k]) continue;
             Reg r;
@@ -71,7 +81,8 @@ static void mark_message(const Program *p, int32_t raise, bool *skip) {
 static void find_forms(ProcEm *x) {
     const Program *p = x->p;
     RegForm *f = x->regs;
-    for (int32_t r = 0; r < p->n_regs; r++) f[r] = (RegForm){.phys = p->regs[r].phys, .nullable = r > 0 && p->regs[r].is_const && p->regs[r].value.is_null};
+    for (int32_t r = 0; r < p->n_regs; r++)
+        f[r] = (RegForm){.phys = p->regs[r].phys, .nullable = r > 0 && p->regs[r].is_const && p->regs[r].value.is_null};
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (!in->dst) continue;
@@ -92,27 +103,33 @@ static void find_forms(ProcEm *x) {
             break;
         }
         default:
-            if (op_info[in->op].nulls != NV) *n = (in->a && f[in->a].nullable) || (in->b && f[in->b].nullable) || (in->c && f[in->c].nullable);
+            if (op_info[in->op].nulls != NV)
+                *n = (in->a && f[in->a].nullable) || (in->b && f[in->b].nullable) || (in->c && f[in->c].nullable);
         }
     }
 }
 
 /* ---- cells ------------------------------------------------------------------------------------------- */
-/* Strings. On a device with memory of its own, cells of images are the same bytes as on the host: addresses there are the host's, and PP_TEXTS leads from these to the
- * device's. Arguments and constants have the device's addresses. OUT values go to a heap of their own. */
+/* Strings. On a device with memory of its own, cells of images are the same bytes as on the host: addresses there are
+ * the host's, and PP_TEXTS leads from these to the device's. Arguments and constants have the device's addresses. OUT
+ * values go to a heap of their own. */
 
 /* The cell number `at` behind parameter p, where cells are `stride` bytes apart. */
 void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride) {
     if (phys == PH_I128) out_w(&x->m, o, "ld_i128(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
     else if (phys == PH_STR) out_w(&x->m, o, "ld_text(%p + (u64)(%s) * %d)", p, at, (int32_t)stride);
-    else out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p + (u64)(%s) * %d)[0] != 0)" : "G(%s, %p + (u64)(%s) * %d)[0]", m_type[phys], p, at, (int32_t)stride);
+    else
+        out_w(&x->m, o, phys == PH_BOOL ? "(G(%s, %p + (u64)(%s) * %d)[0] != 0)" : "G(%s, %p + (u64)(%s) * %d)[0]",
+              m_type[phys], p, at, (int32_t)stride);
 }
 /* ... of an image's column. */
 void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at) {
     uint8_t phys = column(x, table, col)->phys;
     int32_t cells = PARAM(PP_CELLS, table, col);
     int64_t stride = column(x, table, col)->stride;
-    if (phys == PH_STR && x->far) out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * %d), %p)", cells, at, (int32_t)stride, PARAM(PP_TEXTS, table, 0));
+    if (phys == PH_STR && x->far)
+        out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * %d), %p)", cells, at, (int32_t)stride,
+              PARAM(PP_TEXTS, table, 0));
     else proc_load_cell(x, o, phys, cells, at, stride);
 }
 /* What is to be taken from a string's address for a cell of the table. */
@@ -170,14 +187,18 @@ static void declare_vars(ProcEm *x, Out *o) {
         if (x->m.views_used[i]) out_w(&x->m, o, "const arr a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
     if (x->out->scratch == 0) return;
-    out_w(&x->m, o, "const u64 halves = %p + slot * %d;\nscratch mem = scratch_make(halves, %d);\n", PARAM(PP_SCRATCH_AREA, 0, 0), x->out->scratch, x->out->scratch / 2);
+    out_w(&x->m, o, "const u64 halves = %p + slot * %d;\nscratch mem = scratch_make(halves, %d);\n",
+          PARAM(PP_SCRATCH_AREA, 0, 0), x->out->scratch, x->out->scratch / 2);
 }
-/* At a loop's end, where no registers live: once half of one half of the scratch is used, the variables' strings move to the other half. */
+/* At a loop's end, where no registers live: once half of one half of the scratch is used, the variables' strings move
+ * to the other half. */
 static void collect_texts(ProcEm *x) {
     if (x->out->scratch == 0) return;
-    W("if (mem.at - mem.from > %d) {\nscratch other = scratch_make(mem.from == halves ? halves + %d : halves, %d);\n", x->out->scratch / 4, x->out->scratch / 2, x->out->scratch / 2);
+    W("if (mem.at - mem.from > %d) {\nscratch other = scratch_make(mem.from == halves ? halves + %d : halves, %d);\n",
+      x->out->scratch / 4, x->out->scratch / 2, x->out->scratch / 2);
     for (int32_t i = 0; i < x->n_vars; i++)
-        if (x->vars[i].phys == PH_STR) W("if (z%d && !scratch_keep(&other, mem, &y%d)) FAIL(%d);\n", i, i, fail_code(x, PF_ROOM));
+        if (x->vars[i].phys == PH_STR)
+            W("if (z%d && !scratch_keep(&other, mem, &y%d)) FAIL(%d);\n", i, i, fail_code(x, PF_ROOM));
     W("mem = other;\n}\n");
 }
 static void put_outs(ProcEm *x) {
@@ -186,11 +207,14 @@ static void put_outs(ProcEm *x) {
     for (int32_t k = 0; k < proc->n_outs; k++) texts |= proc->vars[proc->outs[k]].phys == PH_STR;
     x->out->out_heap = texts && (x->far || x->out->scratch > 0);
     int32_t heap = x->out->out_heap ? PARAM(PP_OUT_HEAP, 0, 0) : -1;
-    for (int32_t k = 0; k < proc->n_outs && x->out->out_heap; k++) { /* before anything is told: the room may be too small */
+    for (int32_t k = 0; k < proc->n_outs && x->out->out_heap;
+         k++) { /* before anything is told: the room may be too small */
         int32_t v = proc->outs[k];
         if (proc->vars[v].phys != PH_STR) continue;
-        W(x->far ? "if (z%d) {\n" : "if (z%d && y%d.ptr >= mem.from && y%d.ptr < mem.end) {\n", v, v, v); /* others stay where they are */
-        W("const u64 to = put_text(%p, y%d);\nif (to == 0) FAIL(%d);\ny%d.ptr = to;\n}\n", heap, v, fail_code(x, PF_ROOM), v);
+        W(x->far ? "if (z%d) {\n" : "if (z%d && y%d.ptr >= mem.from && y%d.ptr < mem.end) {\n", v, v,
+          v); /* others stay where they are */
+        W("const u64 to = put_text(%p, y%d);\nif (to == 0) FAIL(%d);\ny%d.ptr = to;\n}\n", heap, v,
+          fail_code(x, PF_ROOM), v);
     }
     for (int32_t k = 0; k < proc->n_outs; k++) {
         int32_t v = proc->outs[k];
@@ -246,7 +270,10 @@ static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool liv
         snprintf(b, sizeof b, "k%d", (int)c);
         if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * %d)", (int)c, stride);
         else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GFRESH(u8, c%d + (u64)row * %d)[0] != 0)", (int)c, stride);
-        else snprintf(a, sizeof a, phys <= PH_F64 ? "GFRESH(%s, c%d + (u64)row * %d)[0]" : "G(%s, c%d + (u64)row * %d)[0]", m_type[phys], (int)c, stride);
+        else
+            snprintf(a, sizeof a,
+                     phys <= PH_F64 ? "GFRESH(%s, c%d + (u64)row * %d)[0]" : "G(%s, c%d + (u64)row * %d)[0]",
+                     m_type[phys], (int)c, stride);
         out_w(&x->m, &x->funcs, "%s", and);
         em_equal(&x->m, &x->funcs, phys, a, b);
         and = " & ";
@@ -259,14 +286,18 @@ static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool liv
         if (phys != PH_STR) continue;
         char a[96], b[16];
         snprintf(b, sizeof b, "k%d", (int)c);
-        snprintf(a, sizeof a, x->far ? "str_moved(ld_text(c%d + (u64)row * %d), texts)" : "ld_text(c%d + (u64)row * %d)", (int)c, (int)im->cols[ix->cols[c]].stride);
-        out_w(&x->m, &x->funcs, "%s", *and ? " && " : "");
+        snprintf(a, sizeof a,
+                 x->far ? "str_moved(ld_text(c%d + (u64)row * %d), texts)" : "ld_text(c%d + (u64)row * %d)", (int)c,
+                 (int)im->cols[ix->cols[c]].stride);
+        out_w(&x->m, &x->funcs, "%s", *and? " && " : "");
         em_equal(&x->m, &x->funcs, phys, a, b);
         and = " && ";
     }
 }
 /* Ordered groups (kc_order.h): what kind of values they are in order of. */
-static int32_t order_kind(const ImageColumn *c, bool desc) { return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256); }
+static int32_t order_kind(const ImageColumn *c, bool desc) {
+    return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256);
+}
 
 /* What is passed: addresses of the key columns. */
 static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
@@ -274,22 +305,35 @@ static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) 
     if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
 }
 
-/* The first places of a key that a GPU looks at, together: where the hash is, or nobody. A loop that reads what others write meanwhile is one that waits, for compilers, and lanes that
- * have left it do not meet again behind it; so what goes on from there is a function apart, which few ever need. */
+/* The first places of a key that a GPU looks at, together: where the hash is, or nobody. A loop that reads what others
+ * write meanwhile is one that waits, for compilers, and lanes that have left it do not meet again behind it; so what
+ * goes on from there is a function apart, which few ever need. */
 static void slots_ahead(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "    const slot_seen seen = slots_look(slots, mask, h);\n    bool here = seen.ahead < %d;\n    const u64 at = (h + (here ? seen.ahead : %d)) & mask, s = seen.slot;\n", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD - 1);
+    out_w(&x->m, o,
+          "    const slot_seen seen = slots_look(slots, mask, h);\n    bool here = seen.ahead < %d;\n    const u64 at "
+          "= (h + (here ? seen.ahead : %d)) & mask, s = seen.slot;\n",
+          (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD - 1);
 }
 /* One function for all indexes: calls of a multiprocessor share its instructions. */
 static void slots_helper(ProcEm *x, Out *o, bool apart) {
-    out_w(&x->m, o, "typedef struct { u64 slot; u32 ahead; } slot_seen;\n%s slot_seen slots_look(const u64 slots, const u64 mask, const u64 h) {\n    u64 at[%d];\n    slot_seen seen = {0, %d};\n#pragma unroll\n    for (u32 k = 0; k < %d; k++) at[k] = GFRESH(u64, slots)[(h + k) & mask];\n"
-                    "#pragma unroll\n    for (u32 k = %d; k-- > 0;)\n        if (at[k] == 0 || ((at[k] ^ h) & ~ENTRY_ROWS) == 0) {\n            seen.slot = at[k];\n            seen.ahead = k;\n        }\n    return seen;\n}\n",
-          apart ? "FN_BIG" : "FN", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD);
+    out_w(&x->m, o,
+          "typedef struct { u64 slot; u32 ahead; } slot_seen;\n%s slot_seen slots_look(const u64 slots, const u64 "
+          "mask, const u64 h) {\n    u64 at[%d];\n    slot_seen seen = {0, %d};\n#pragma unroll\n    for (u32 k = 0; k "
+          "< %d; k++) at[k] = GFRESH(u64, slots)[(h + k) & mask];\n"
+          "#pragma unroll\n    for (u32 k = %d; k-- > 0;)\n        if (at[k] == 0 || ((at[k] ^ h) & ~ENTRY_ROWS) == 0) "
+          "{\n            seen.slot = at[k];\n            seen.ahead = k;\n        }\n    return seen;\n}\n",
+          apart ? "FN_BIG" : "FN", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD,
+          (int32_t)SLOTS_AHEAD);
 }
 
 /* From slot `from` on, to the end of the function. */
 static void find_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
-    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == 0) return -1;\n"
-                    "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (", from);
+    out_w(&x->m, o,
+          "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == "
+          "0) return -1;\n"
+          "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n   "
+          "     if (",
+          from);
     key_equal(x, im, ix, ix->unique);
     out_w(&x->m, o, ") return row;\n    }\n}\n");
 }
@@ -316,7 +360,8 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
         return;
     }
     slots_ahead(x, o);
-    out_w(&x->m, o, "    i64 row = -1;\n    if (here && s != 0) {\n        row = (i64)(s & ENTRY_ROWS) - 1;\n        here = ");
+    out_w(&x->m, o,
+          "    i64 row = -1;\n    if (here && s != 0) {\n        row = (i64)(s & ENTRY_ROWS) - 1;\n        here = ");
     key_equal(x, im, ix, ix->unique);
     out_w(&x->m, o, ";\n    }\n    if (!here) row = find_on_%d_%d(slots, mask, live", t, index);
     key_args(x, im, ix);
@@ -326,33 +371,52 @@ static void find_function(ProcEm *x, int32_t table, int32_t index) {
 static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
     out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n", from);
     if (ix->unique) {
-        out_w(&x->m, o, "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
-                        "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+        out_w(&x->m, o,
+              "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) "
+              "return true;\n        }\n"
+              "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - "
+              "1;\n        if (");
         key_equal(x, im, ix, false);
         out_w(&x->m, o, " && GVOL(u8, live)[row] == ROW_LIVE) return false;\n    }\n}\n");
         return;
     }
     if (ix->order) {
-        out_w(&x->m, o, "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE_GIVE();\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
-                        "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n        if (");
+        out_w(&x->m, o,
+              "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE_GIVE();\n            s = "
+              "ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
+              "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - "
+              "1;\n        if (");
         key_equal(x, im, ix, false);
-        out_w(&x->m, o, ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n", order_kind(&im->cols[ix->order - 1], ix->desc));
+        out_w(
+            &x->m, o,
+            ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n",
+            order_kind(&im->cols[ix->order - 1], ix->desc));
         return;
     }
-    out_w(&x->m, o, "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n                const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
+    out_w(&x->m, o,
+          "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n   "
+          "             const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
     key_equal(x, im, ix, false);
     out_w(&x->m, o, ")) break;\n            }\n");
     bool together = x->by_four;
     for (int32_t c = 0; c < ix->n_cols; c++) together &= im->cols[ix->cols[c]].phys <= PH_I64;
     if (together) {
-        out_w(&x->m, o, "#if defined(KC_CUDA)\n            const u32 here = __activemask(), lane = LID & 31u, same = __match_any_sync(here, i)");
+        out_w(&x->m, o,
+              "#if defined(KC_CUDA)\n            const u32 here = __activemask(), lane = LID & 31u, same = "
+              "__match_any_sync(here, i)");
         for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, " & __match_any_sync(here, (i64)k%d)", c);
-        out_w(&x->m, o, ", below = same & ((1u << lane) - 1);\n            const i32 last = 31 - __clz((i32)same);\n"
-                        "            const i64 before = __shfl_sync(same, mine, below != 0 ? 31 - __clz((i32)below) : (i32)lane) + 1;\n            s = __shfl_sync(same, s, last);\n"
-                        "            GVOL(i64, next)[mine] = below != 0 ? before : (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            __syncwarp(same);\n"
-                        "            u64 seen = 0;\n            if ((i32)lane == last) seen = ga_cas_u64(slots + i * 8, s, entry);\n            seen = __shfl_sync(same, seen, last);\n#else\n");
+        out_w(&x->m, o,
+              ", below = same & ((1u << lane) - 1);\n            const i32 last = 31 - __clz((i32)same);\n"
+              "            const i64 before = __shfl_sync(same, mine, below != 0 ? 31 - __clz((i32)below) : (i32)lane) "
+              "+ 1;\n            s = __shfl_sync(same, s, last);\n"
+              "            GVOL(i64, next)[mine] = below != 0 ? before : (i64)(s & ENTRY_ROWS);\n            "
+              "FENCE_GIVE();\n            __syncwarp(same);\n"
+              "            u64 seen = 0;\n            if ((i32)lane == last) seen = ga_cas_u64(slots + i * 8, s, "
+              "entry);\n            seen = __shfl_sync(same, seen, last);\n#else\n");
     }
-    out_w(&x->m, o, "            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            const u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n");
+    out_w(&x->m, o,
+          "            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            const "
+          "u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n");
     if (together) out_w(&x->m, o, "#endif\n");
     out_w(&x->m, o, "            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
 }
@@ -366,12 +430,14 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     Out *o = &x->funcs;
     int32_t t = x->table_no[table];
     if (x->by_four) {
-        out_w(&x->m, o, "FN_BIG bool enter_on_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index, ix->order ? "u64 order, " : "");
+        out_w(&x->m, o, "FN_BIG bool enter_on_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index,
+              ix->order ? "u64 order, " : "");
         key_params(x, im, ix);
         out_w(&x->m, o, ", const u64 h, const u64 entry, u64 from) {\n");
         enter_loop(x, o, im, ix, "from");
     }
-    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index, ix->order ? "u64 order, " : "");
+    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index,
+          ix->order ? "u64 order, " : "");
     key_params(x, im, ix);
     out_w(&x->m, o, ") {\n");
     proc_key_hash(x, im, ix);
@@ -385,7 +451,10 @@ static void enter_function(ProcEm *x, int32_t table, int32_t index) {
     if (ix->order) out_w(&x->m, o, "        ord_begin(next, mine);\n");
     else if (!ix->unique) out_w(&x->m, o, "        GVOL(i64, next)[mine] = 0;\n");
     if (!ix->unique) out_w(&x->m, o, "        FENCE_GIVE();\n");
-    out_w(&x->m, o, "        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;\n    }\n    if (!made) made = enter_on_%d_%d(slots, mask, live, next, %smine", t, index, ix->order ? "order, " : "");
+    out_w(&x->m, o,
+          "        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;\n    }\n    if (!made) made = "
+          "enter_on_%d_%d(slots, mask, live, next, %smine",
+          t, index, ix->order ? "order, " : "");
     key_args(x, im, ix);
     out_w(&x->m, o, ", h, entry, here ? at : (at + 1) & mask);\n    return made;\n}\n");
 }
@@ -399,8 +468,10 @@ static void row_find(ProcEm *x, const Instr *in) {
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\n");
-    if (proc_owns(x, k->table, OWN_KEYED) || (in->op == OP_ROW_FIND && proc_owns(x, k->table, OWN_QUEUE))) proc_queue_key(x, k, ix);
-    W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index), PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
+    if (proc_owns(x, k->table, OWN_KEYED) || (in->op == OP_ROW_FIND && proc_owns(x, k->table, OWN_QUEUE)))
+        proc_queue_key(x, k, ix);
+    W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index),
+      PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
     key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
@@ -411,8 +482,12 @@ static void row_find(ProcEm *x, const Instr *in) {
         x->orders = true;
     } else if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
-        W("r%d = %s(%p, %p, %d, %p, r%d", in->dst, k->bounded ? "ord_after" : ix->order ? "ord_first" : "ord_best", next, PARAM(PP_CELLS, k->table, col),
-          order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
+        W("r%d = %s(%p, %p, %d, %p, r%d", in->dst,
+          k->bounded  ? "ord_after"
+          : ix->order ? "ord_first"
+                      : "ord_best",
+          next, PARAM(PP_CELLS, k->table, col), order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc),
+          live, in->dst);
         if (k->bounded) W(", (i64)%r, %s", k->args[k->n], k->at ? "true" : "false");
         W(");\n");
         x->orders = true;
@@ -423,7 +498,8 @@ static void row_find(ProcEm *x, const Instr *in) {
 static void row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index], next = PARAM(PP_NEXT, k->table, index);
-    W("const i64 r%d = %v && %r >= 0 ? skip_dead(%p, %p, GFRESH(i64, %p)[%r] - 1) : -1;\n", in->dst, in->a, in->a, next, PARAM(PP_LIVE, k->table, 0), next, in->a);
+    W("const i64 r%d = %v && %r >= 0 ? skip_dead(%p, %p, GFRESH(i64, %p)[%r] - 1) : -1;\n", in->dst, in->a, in->a, next,
+      PARAM(PP_LIVE, k->table, 0), next, in->a);
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
@@ -440,12 +516,14 @@ static void row_get(ProcEm *x, const Instr *in) {
     else W("const %s r%d = h%d ? ", c_type[c->phys], d, d);
     proc_load_field(x, &x->m.body, rc->table, rc->col, at);
     W(lazy ? " : %s)\n#define v%d (h%d" : " : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
-    if (c->valid) W(" && G(u8, %p + (u64)%r * %d)[0] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a, (int32_t)c->stride);
+    if (c->valid)
+        W(" && G(u8, %p + (u64)%r * %d)[0] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a, (int32_t)c->stride);
     W(lazy ? ")\n" : ";\n");
 }
 
-/* CASE over columns is a chain of SELECTs whose operands have all been read. A field that nothing else uses becomes a macro, and such a chain is written where its end is
- * used (choose), so that only the one that is chosen is read: each is a cache miss. Not across changes of rows. */
+/* CASE over columns is a chain of SELECTs whose operands have all been read. A field that nothing else uses becomes a
+ * macro, and such a chain is written where its end is used (choose), so that only the one that is chosen is read: each
+ * is a cache miss. Not across changes of rows. */
 static Status find_lazy(ProcEm *x, Err *e) {
     const Program *p = x->p;
     int32_t *uses = arena_array(x->m.arena, int32_t, p->n_regs + 1);
@@ -457,8 +535,12 @@ static Status find_lazy(ProcEm *x, Err *e) {
     }
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
-        if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) || uses[in->dst] != 1) continue;
-        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && p->instrs[k].op != OP_UNGUARD && !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE); k++) {
+        if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) ||
+            uses[in->dst] != 1)
+            continue;
+        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && p->instrs[k].op != OP_UNGUARD &&
+                                !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE);
+             k++) {
             if (p->instrs[k].op != OP_SELECT || (p->instrs[k].b != in->dst && p->instrs[k].c != in->dst)) continue;
             x->lazy[in->dst] = true;
             break;
@@ -474,7 +556,8 @@ static void choose(ProcEm *x, const Instr *in, Reg to) {
         if (i == 0) W("if (%v && %r) {\n", in->a, in->a);
         else W("} else {\n");
         if (of && of->op == OP_SELECT) choose(x, of, to);
-        else W(x->regs[to].phys == PH_STR ? "r%d = %t;\nv%d = %v;\n" : "r%d = %r;\nv%d = %v;\n", to, way[i], to, way[i]);
+        else
+            W(x->regs[to].phys == PH_STR ? "r%d = %t;\nv%d = %v;\n" : "r%d = %r;\nv%d = %v;\n", to, way[i], to, way[i]);
     }
     W("}\n");
 }
@@ -505,7 +588,9 @@ static void undefine(ProcEm *x, Out *o) {
 /* Before the change: gives up where the log has no room for it. */
 static void log_room(ProcEm *x) {
     if (x->in_loop) x->logs_in_loop = true;
-    if (x->logs_in_loop) W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->round ? "undo_end" : "UNDO_MAX", fail_code(x, PF_ROOM));
+    if (x->logs_in_loop)
+        W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->round ? "undo_end" : "UNDO_MAX",
+          fail_code(x, PF_ROOM));
 }
 /* Begins an entry of the log at `u`; the number of its case. */
 static int32_t log_entry(ProcEm *x) {
@@ -524,15 +609,23 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
     bool wide = phys_size((Phys)c->phys) == 16;
     const char *t = raw_type(c->phys);
     const int32_t stride = (int32_t)c->stride;
-    if (c->valid) W("G(u64, u)[0] = %d | (u64)G(u8, %p + (u64)row * %d)[0] << 32;\n", site, PARAM(PP_VALID, table, col), stride);
+    if (c->valid)
+        W("G(u64, u)[0] = %d | (u64)G(u8, %p + (u64)row * %d)[0] << 32;\n", site, PARAM(PP_VALID, table, col), stride);
     else W("G(u64, u)[0] = %d;\n", site);
-    if (wide) W("G(u64, u)[2] = G(u64, %p + (u64)row * %d)[0];\nG(u64, u)[3] = G(u64, %p + (u64)row * %d)[1];\n}\n", cells, stride, cells, stride);
+    if (wide)
+        W("G(u64, u)[2] = G(u64, %p + (u64)row * %d)[0];\nG(u64, u)[3] = G(u64, %p + (u64)row * %d)[1];\n}\n", cells,
+          stride, cells, stride);
     else W("G(u64, u)[2] = (u64)G(%s, %p + (u64)row * %d)[0];\n}\n", t, cells, stride);
     Out *o = &x->undo;
     out_w(&x->m, o, "case %d:\n", site);
-    if (wide) out_w(&x->m, o, "G(u64, %p + (u64)row * %d)[0] = G(u64, u)[2];\nG(u64, %p + (u64)row * %d)[1] = G(u64, u)[3];\n", cells, stride, cells, stride);
+    if (wide)
+        out_w(&x->m, o,
+              "G(u64, %p + (u64)row * %d)[0] = G(u64, u)[2];\nG(u64, %p + (u64)row * %d)[1] = G(u64, u)[3];\n", cells,
+              stride, cells, stride);
     else out_w(&x->m, o, "G(%s, %p + (u64)row * %d)[0] = (%s)G(u64, u)[2];\n", t, cells, stride, t);
-    if (c->valid) out_w(&x->m, o, "G(u8, %p + (u64)row * %d)[0] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col), stride);
+    if (c->valid)
+        out_w(&x->m, o, "G(u8, %p + (u64)row * %d)[0] = (u8)(G(u64, u)[0] >> 32);\n", PARAM(PP_VALID, table, col),
+              stride);
     out_w(&x->m, o, "break;\n");
 }
 /* Once for a statement's changes of a row, unless the code here may be passed by (`maybe`). */
@@ -570,9 +663,12 @@ static void track_reg(ProcEm *x, int32_t table, int32_t col, Reg r) {
 static void put_text(ProcEm *x, int32_t table, int32_t col, Reg r, int32_t n) {
     int64_t length = x->tables[table].image->table->cols[col].type.length;
     x->out->text_puts[table]++;
-    x->out->text_bytes[table] += MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
+    x->out->text_bytes[table] +=
+        MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
     W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = ", n, r, r);
-    if (x->host && !x->far) W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0), x->table_no[table] * 16);
+    if (x->host && !x->far)
+        W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0),
+          x->table_no[table] * 16);
     else W("put_text(%p, s)", PARAM(PP_HEAP, table, 0));
     W(";\nif (to == 0) FAIL(%d);\nt%d = str_make(to, s.len);\n}\n", fail_code(x, PF_ROOM), n);
 }
@@ -612,32 +708,43 @@ static void row_put(ProcEm *x, const Instr *in) {
 
 static void add_exclusive(ProcEm *x, const RowCol *rc, const Instr *in) {
     const ImageColumn *c = column(x, rc->table, rc->col);
-    int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), lo = PARAM(PP_LO, rc->table, rc->col), hi = PARAM(PP_HI, rc->table, rc->col), code = fail_code(x, KE_RANGE);
+    int32_t cells = PARAM(PP_CELLS, rc->table, rc->col), lo = PARAM(PP_LO, rc->table, rc->col),
+            hi = PARAM(PP_HI, rc->table, rc->col), code = fail_code(x, KE_RANGE);
     const char *op = rc->minus ? "sub" : "add";
     W("%s sum;\n", c->phys == PH_I128 ? "i128" : "i64");
     if (c->phys == PH_I128) {
-        W("const i128 low = i128_from_limbs(%p, %p), high = i128_from_limbs(%p, %p);\n", lo, PARAM(PP_LO, rc->table, rc->col + PROC_HIGH), hi, PARAM(PP_HI, rc->table, rc->col + PROC_HIGH));
-        W("if (ovf_%s_i128(ld_i128(%p + (u64)row * %d), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) FAIL(%d);\n", op, cells, (int32_t)c->stride, in->b, code);
+        W("const i128 low = i128_from_limbs(%p, %p), high = i128_from_limbs(%p, %p);\n", lo,
+          PARAM(PP_LO, rc->table, rc->col + PROC_HIGH), hi, PARAM(PP_HI, rc->table, rc->col + PROC_HIGH));
+        W("if (ovf_%s_i128(ld_i128(%p + (u64)row * %d), %r, &sum) != 0 || i128_lt(sum, low) || i128_lt(high, sum)) "
+          "FAIL(%d);\n",
+          op, cells, (int32_t)c->stride, in->b, code);
         return;
     }
-    W("if (ovf_%s_i64((i64)G(%s, %p + (u64)row * %d)[0], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) FAIL(%d);\n", op, m_type[c->phys], cells, (int32_t)c->stride, in->b, lo, hi, code);
+    W("if (ovf_%s_i64((i64)G(%s, %p + (u64)row * %d)[0], (i64)%r, &sum) != 0 || sum < (i64)%p || sum > (i64)%p) "
+      "FAIL(%d);\n",
+      op, m_type[c->phys], cells, (int32_t)c->stride, in->b, lo, hi, code);
 }
 static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
-    static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n",
+    static const char *const take[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n",
+                                       [PH_I32] = "ga_add_u32(%p + (u64)row * %d, 0u - (u32)G(u64, u)[2]);\n",
                                        [PH_I64] = "ga_add_u64(%p + (u64)row * %d, 0 - G(u64, u)[2]);\n"};
     uint8_t phys = column(x, rc->table, rc->col)->phys;
-    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col), stride = (int32_t)column(x, rc->table, rc->col)->stride;
+    int32_t site = log_begin(x), cells = PARAM(PP_CELLS, rc->table, rc->col),
+            stride = (int32_t)column(x, rc->table, rc->col)->stride;
     if (phys == PH_I128) W(rc->minus ? "st_i128(u + 16, i128_neg(%r));\n" : "st_i128(u + 16, %r);\n", in->b);
     else W("G(u64, u)[2] = %s(u64)(i64)%r;\n", rc->minus ? "0 - " : "", in->b);
     W("G(u64, u)[0] = %d;\n}\n", site);
     out_w(&x->m, &x->undo, "case %d:\n", site);
-    if (phys == PH_I128) out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n", cells, stride, cells, stride);
+    if (phys == PH_I128)
+        out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n",
+              cells, stride, cells, stride);
     else out_w(&x->m, &x->undo, take[phys], cells, stride);
     out_w(&x->m, &x->undo, "break;\n");
 }
 
 static void row_add(ProcEm *x, const Instr *in) {
-    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, %s(u32)(i32)%r);\n", [PH_I32] = "ga_add_u32(%p + (u64)row * %d, %s(u32)%r);\n",
+    static const char *const atomic[] = {[PH_I16] = "ga_add_i16(%p + (u64)row * %d, %s(u32)(i32)%r);\n",
+                                         [PH_I32] = "ga_add_u32(%p + (u64)row * %d, %s(u32)%r);\n",
                                          [PH_I64] = "ga_add_u64(%p + (u64)row * %d, %s(u64)%r);\n"};
     const RowCol *rc = in->aux;
     const char *sign = rc->minus ? "0u - " : "";
@@ -664,11 +771,16 @@ static void row_add(ProcEm *x, const Instr *in) {
         W(atomic[c->phys], cells, (int32_t)c->stride, sign, in->b);
         W("} else ");
     }
-    if (proc_owns(x, rc->table, OWN_ADDED)) { /* amounts that are not negative, so that what is not too much in this order is not in any */
+    if (proc_owns(
+            x, rc->table,
+            OWN_ADDED)) { /* amounts that are not negative, so that what is not too much in this order is not in any */
         W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
         log_add(x, rc, in);
-        W(c->phys == PH_I32 ? "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, (u32)by), sum = old + by;\n"
-                           : "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)ga_add_u64(%p + (u64)row * %d, (u64)by), sum = old + by;\n", sign, in->b, cells, (int32_t)c->stride);
+        W(c->phys == PH_I32 ? "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, "
+                              "(u32)by), sum = old + by;\n"
+                            : "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)ga_add_u64(%p + (u64)row * %d, "
+                              "(u64)by), sum = old + by;\n",
+          sign, in->b, cells, (int32_t)c->stride);
         W("if (by < 0 || old > (i64)%p - by) ", PARAM(PP_HI, rc->table, rc->col));
         proc_queue_stops(x);
         if (may_track(c->phys)) track(x, rc->table, rc->col, "sum", 0);
@@ -706,7 +818,8 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
         }
         if (ix->unique) W(") {\nbad = %d;\n", i);
         else W(") {\n");
-        W("%s enter_%d_%d(%p, %p, %p, %s", ix->unique ? "made =" : "", x->table_no[table], i, PARAM(PP_SLOTS, table, i), PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
+        W("%s enter_%d_%d(%p, %p, %p, %s", ix->unique ? "made =" : "", x->table_no[table], i, PARAM(PP_SLOTS, table, i),
+          PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
         if (!ix->unique) W("%p", PARAM(PP_NEXT, table, i));
         if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
         x->orders |= ix->order != 0;
@@ -734,31 +847,39 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const RowInsert *ins = in->aux;
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
-    if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n", code); /* of two with one key this may be the one that came first */
+    if (proc_waits_for_none(x, table))
+        W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n",
+          code); /* of two with one key this may be the one that came first */
     W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
-        for (int32_t c = 0; c < ix->n_cols; c++) plain &= im->cols[ix->cols[c]].phys <= PH_I64 && ix->cols[c] < ins->n && ins->args[ix->cols[c]];
+        for (int32_t c = 0; c < ix->n_cols; c++)
+            plain &= im->cols[ix->cols[c]].phys <= PH_I64 && ix->cols[c] < ins->n && ins->args[ix->cols[c]];
         if (!plain) continue;
         W("case %d:\n", i);
         for (int32_t c = 0; c < ix->n_cols; c++) W("k[%d] = (u64)(i64)%r;\n", c, ins->args[ix->cols[c]]);
         for (int32_t c = ix->n_cols; c < KEY_COLS_MAX; c++) W("k[%d] = 0;\n", c);
         W("break;\n");
     }
-    W("default: said = false; break;\n}\nif (said) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) {\nconst u64 rec = %p + 16 + nth * %d;\n", keys, keys, keys, (int32_t)KEY_WORDS * 8);
-    W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n", code,
-      (int32_t)KEY_COLS_MAX, code, code);
+    W("default: said = false; break;\n}\nif (said) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) "
+      "{\nconst u64 rec = %p + 16 + nth * %d;\n",
+      keys, keys, keys, (int32_t)KEY_WORDS * 8);
+    W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, "
+      "rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n",
+      code, (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */
 bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]) {
     const ImageIndex *ix = &im->indexes[index];
-    for (int32_t c = 0; c < ix->n_cols && c < KEYS_AHEAD; c++) keys[c] = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
+    for (int32_t c = 0; c < ix->n_cols && c < KEYS_AHEAD; c++)
+        keys[c] = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
     return ix->n_cols <= KEYS_AHEAD;
 }
 static void row_insert(ProcEm *x, const Instr *in) {
     const RowInsert *ins = in->aux;
-    int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0), counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
+    int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0),
+            counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
     const Image *im = x->tables[table].image;
     for (int32_t i = 0; x->in_loop && i < im->n_indexes; i++) {
         Reg keys[KEYS_AHEAD];
@@ -772,8 +893,10 @@ static void row_insert(ProcEm *x, const Instr *in) {
         if (r) W("if (!%v) FAIL(%d);\n", r, fail_code(x, PF_NULL));
         else W("FAIL(%d);\n", fail_code(x, PF_NULL));
     }
-    W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride, fail_code(x, PF_ROWS));
-    W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)((u32)pos * (u32)%p)) + i%d++;\n", PARAM(PP_BASE, table, 0), starts, starts, stride, table);
+    W("if ((i64)i%d >= (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)%p)) FAIL(%d);\n", table, counts, counts, stride,
+      fail_code(x, PF_ROWS));
+    W("const i64 row = (i64)%p + (%p != 0 ? (i64)G(u32, %p)[pos] : (i64)((u32)pos * (u32)%p)) + i%d++;\n",
+      PARAM(PP_BASE, table, 0), starts, starts, stride, table);
     for (int32_t c = 0; c < im->n_cols; c++) {
         Reg r = c < ins->n ? ins->args[c] : 0;
         uint8_t phys = im->cols[c].phys;
@@ -809,7 +932,9 @@ static void row_insert(ProcEm *x, const Instr *in) {
     W("GVOL(u8, %p)[row] = ROW_LIVE;\n", live);
     int32_t site = log_entry(x);
     W("G(u64, u)[0] = %d;\n}\n", site);
-    out_w(&x->m, &x->undo, "case %d:\nG(u8, %p)[row] = (u8)(G(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\nbreak;\n", site, PARAM(PP_DIRTY, table, 0), PARAM(PP_DIRTY, table, 0), live);
+    out_w(&x->m, &x->undo,
+          "case %d:\nG(u8, %p)[row] = (u8)(G(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\nbreak;\n",
+          site, PARAM(PP_DIRTY, table, 0), PARAM(PP_DIRTY, table, 0), live);
     for (int32_t c = 0; c < im->n_cols; c++)
         if (c < ins->n && ins->args[c]) track_reg(x, table, c, ins->args[c]);
     W("}\n}\n");
@@ -828,8 +953,11 @@ static void back_in_order(ProcEm *x, int32_t table) {
         int32_t next = PARAM(PP_NEXT, table, i), cells = PARAM(PP_CELLS, table, ix->order - 1);
         out_w(&x->m, o, "if (true");
         for (int32_t c = 0; c < ix->n_cols; c++)
-            if (im->cols[ix->cols[c]].valid) out_w(&x->m, o, " && G(u8, %p + (u64)row * %d)[0] != 0", PARAM(PP_VALID, table, ix->cols[c]), (int32_t)im->cols[ix->cols[c]].stride);
-        out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells, order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
+            if (im->cols[ix->cols[c]].valid)
+                out_w(&x->m, o, " && G(u8, %p + (u64)row * %d)[0] != 0", PARAM(PP_VALID, table, ix->cols[c]),
+                      (int32_t)im->cols[ix->cols[c]].stride);
+        out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells,
+              order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
               PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0));
         key_columns(x, o, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
@@ -853,8 +981,12 @@ static void row_delete(ProcEm *x, const Instr *in) {
     W("if (%v && %r >= 0 && GVOL(u8, %p)[%r] != ROW_DEAD) {\nconst i64 row = %r;\n", in->a, in->a, live, in->a, in->a);
     if (proc_owns(x, rc->table, OWN_QUEUE)) proc_queue_delete(x);
     int32_t site = log_begin(x);
-    W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\n}\n", site, dirty, dirty, live);
-    out_w(&x->m, &x->undo, "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\n", site, dirty, dirty, live);
+    W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = "
+      "ROW_DEAD;\n}\n",
+      site, dirty, dirty, live);
+    out_w(&x->m, &x->undo,
+          "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\n",
+          site, dirty, dirty, live);
     back_in_order(x, rc->table);
     out_w(&x->m, &x->undo, "break;\n");
 }
@@ -864,14 +996,18 @@ static const char *item_reason(const Program *p, const Instr *in) {
     const ItemSite *it = in->aux;
     for (int32_t i = 0; i < it->n + (it->has_amount || it->kind == OPK_INSERTED); i++) {
         uint8_t phys = p->regs[it->args[it->kind == OPK_INSERTED ? 0 : i]].phys;
-        if (phys > PH_UUID || phys == PH_INTERVAL || ((i == it->n || it->kind == OPK_INSERTED) && !(phys >= PH_I16 && phys <= PH_I64))) return "an item of this type";
+        if (phys > PH_UUID || phys == PH_INTERVAL ||
+            ((i == it->n || it->kind == OPK_INSERTED) && !(phys >= PH_I16 && phys <= PH_I64)))
+            return "an item of this type";
     }
     return NULL;
 }
 void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash) {
     if (hash_constant) out_w(&x->m, o, "%s = 0;\n", hash);
     if (!x->queues) return;
-    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]]) out_w(&x->m, o, "%s = (%s & ~%p) | %p;\n", hash, hash, PARAM(PP_QUEUED, 0, 0), PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
+    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]])
+        out_w(&x->m, o, "%s = (%s & ~%p) | %p;\n", hash, hash, PARAM(PP_QUEUED, 0, 0),
+              PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
     else out_w(&x->m, o, "%s &= ~%p;\n", hash, PARAM(PP_QUEUED, 0, 0));
 }
 /* As vm_rows.c names items: declares h. */
@@ -898,7 +1034,8 @@ static void item(ProcEm *x, const Instr *in) {
     if (it->kind == OPK_INSERTED) {
         int32_t counts = PARAM(PP_COUNTS, (int32_t)it->table, 0);
         Reg r = it->args[0];
-        W("if (%p != 0 && %v && (i64)%r > 0) G(u32, %p)[pos] += (i64)%r < INSERTS_MAX ? (u32)%r : INSERTS_MAX;\n", counts, r, r, counts, r, r);
+        W("if (%p != 0 && %v && (i64)%r > 0) G(u32, %p)[pos] += (i64)%r < INSERTS_MAX ? (u32)%r : INSERTS_MAX;\n",
+          counts, r, r, counts, r, r);
         return;
     }
     bool sums = it->kind == OPK_ADD && it->has_amount;
@@ -907,7 +1044,8 @@ static void item(ProcEm *x, const Instr *in) {
     if (sums) {
         int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->n_sums++;
         Reg r = it->args[it->n];
-        W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n, n, r, (int32_t)OPK_WRITE);
+        W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n,
+          n, r, (int32_t)OPK_WRITE);
         out_w(&x->m, &x->sums, "if (%p != 0) sum_merge(%p, ops.sums[%d]);\n", sum, sum, n);
     }
     if (it->covered) {
@@ -915,7 +1053,9 @@ static void item(ProcEm *x, const Instr *in) {
         return;
     }
     const uint8_t own = x->queues ? x->proc->tables[it->table].own : OWN_NOTHING;
-    if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS) W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE, PARAM(PP_OWN_KIND, pc, 0));
+    if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS)
+        W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE,
+          PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     if (x->in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
@@ -944,7 +1084,8 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     }
     case OP_IF: {
         Reg d = p->instrs[p->instrs[in->jump].jump].dst;
-        W("%s r%d = %s;\nbool v%d = true;\nif (%v && %r) {\n", c_type[x->regs[d].phys], d, c_zero(x->regs[d].phys), d, in->a, in->a);
+        W("%s r%d = %s;\nbool v%d = true;\nif (%v && %r) {\n", c_type[x->regs[d].phys], d, c_zero(x->regs[d].phys), d,
+          in->a, in->a);
         return true;
     }
     case OP_ELSE:
@@ -968,7 +1109,9 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     case OP_ROW_ADD: row_add(x, in); return true;
     case OP_ROW_INSERT: row_insert(x, in); return true;
     case OP_ROW_DELETE: row_delete(x, in); return true;
-    case OP_RAISE: W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED)); return true;
+    case OP_RAISE:
+        W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED));
+        return true;
     case OP_SELECT:
         if (x->lazy[in->dst]) return true; /* choose writes it */
         if (x->lazy[in->b] || x->lazy[in->c]) {
@@ -984,8 +1127,9 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     }
 }
 
-/* Where a failure goes: behind the run or statement that it is in, and from there, by the status, behind what is around that, and so on. In one jump to the end, the compiler would let
- * lanes that went different ways for a moment meet again at the end only. */
+/* Where a failure goes: behind the run or statement that it is in, and from there, by the status, behind what is around
+ * that, and so on. In one jump to the end, the compiler would let lanes that went different ways for a moment meet
+ * again at the end only. */
 static void fail_to(ProcEm *x) {
     if (x->n_fails > 0) W("#undef FAIL_TO\n#define FAIL_TO F%d\n", x->fails[x->n_fails - 1]);
     else W("#undef FAIL_TO\n#define FAIL_TO failed\n");
@@ -1019,7 +1163,10 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         W("for (;;) {\n");
         proc_spread_top(x, pc);
         break;
-    case OP_P_ROUND: W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0), fail_code(x, PF_STEPS)); break;
+    case OP_P_ROUND:
+        W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0),
+          fail_code(x, PF_STEPS));
+        break;
     case OP_P_STEP:
         if (x->labels[pc]) W("L%d: ;\n", pc);
         break;
@@ -1053,7 +1200,8 @@ static void write_narrow(ProcEm *x, int32_t pc) {
             const Instr *in = &p->instrs[k];
             const Instr *of = made_by(x, in->a);
             x->m.pc = x->plain[k];
-            bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD, known = put && !(of && of > &p->instrs[pc] && x->late[of - p->instrs]);
+            bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD,
+                 known = put && !(of && of > &p->instrs[pc] && x->late[of - p->instrs]);
             if (part == 0 && known) {
                 W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
                 mark_dirty(x, ((const RowCol *)in->aux)->table, in->a, false);
@@ -1151,13 +1299,21 @@ static const char helpers[] =
     "#define FAIL(code) do { status = (u32)(code); goto FAIL_TO; } while (0)\n"
     "#define SAYS 0x80000000u\n"
     "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
-    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() __syncwarp()\n\n"
+    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() "
+    "__syncwarp()\n\n"
     /* who has n before it looks again when the next but one may be done; a warp goes by the first of its lanes */
-    "FN u32 least_of(u32 mask, u32 n) {\n#if __CUDA_ARCH__ >= 800\n    return __reduce_min_sync(mask, n);\n#else\n    u32 least = n;\n    for (u32 left = mask; left != 0; left &= left - 1) {\n        const u32 other = __shfl_sync(mask, n, __ffs((i32)left) - 1);\n"
+    "FN u32 least_of(u32 mask, u32 n) {\n#if __CUDA_ARCH__ >= 800\n    return __reduce_min_sync(mask, n);\n#else\n    "
+    "u32 least = n;\n    for (u32 left = mask; left != 0; left &= left - 1) {\n        const u32 other = "
+    "__shfl_sync(mask, n, __ffs((i32)left) - 1);\n"
     "        least = other < least ? other : least;\n    }\n    return least;\n#endif\n}\n"
-    "FN void wait_for(u32 n) {\n    n = least_of(__activemask(), n);\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u : 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
-    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() ((void)0)\n#define RELAX(spins, n) ((void)(spins))\n"
-    "#else\n#define KP_ARG const u64 *restrict kp\n#if !defined(HOST_SINGLE)\n#undef FENCE\n#define FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)\n#endif\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() ((void)0)\n#endif\n"
+    "FN void wait_for(u32 n) {\n    n = least_of(__activemask(), n);\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u "
+    ": 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
+    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define WARP_ITEMS 32u\n#define "
+    "WARP_MEETS() ((void)0)\n#define RELAX(spins, n) ((void)(spins))\n"
+    "#else\n#define KP_ARG const u64 *restrict kp\n#if !defined(HOST_SINGLE)\n#undef FENCE\n#define FENCE() "
+    "__atomic_thread_fence(__ATOMIC_ACQ_REL)\n#endif\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint "
+    "sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() "
+    "((void)0)\n#endif\n"
     "#define RELAX(spins, n) do { if ((spins) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
     /* Ready, to leave, or how many are to be done with a lock before. */
     "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
@@ -1175,8 +1331,10 @@ static const char helpers[] =
     "    }\n}\n"
     "#define RAISE(code) FAIL(((code) & 255) <= LAST_SAID ? (u32)(code) | SAID_HERE : (u32)(code))\n"
     "#define ENTRY_ROWS U64C(0xffffffffff)\n"
-    "#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)\n" /* what a tile's calls want is more than a first-level cache has */
-    "#define ROW_DEAD 0u\n#define ROW_LIVE 1u\n#define ROW_PENDING 2u\n#define DIRTY_INSERTED 2u\n#define DIRTY_DELETED 4u\n"
+    "#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)\n" /* what a tile's calls want is more
+                                                                                    than a first-level cache has */
+    "#define ROW_DEAD 0u\n#define ROW_LIVE 1u\n#define ROW_PENDING 2u\n#define DIRTY_INSERTED 2u\n#define "
+    "DIRTY_DELETED 4u\n"
     "FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }\n"
     "FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }\n"
     "FN void st_text(u64 a, str s, u64 back) {\n"
@@ -1184,7 +1342,8 @@ static const char helpers[] =
     "    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
     "FN_LONG u64 put_text(u64 heap, str s) {\n"
     "    if (s.len == 0) return G(u64, heap)[1];\n"
-    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);\n" /* strings begin at multiples of 8 */
+    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);\n" /* strings begin at multiples
+                                                                                            of 8 */
     "    if (at + bytes > G(u64, heap)[1]) return 0;\n"
     "    copy_words(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
@@ -1206,12 +1365,15 @@ static const char helpers[] =
 
 /* run_K: a call; 0, or why it failed. */
 static void write_function(ProcEm *x, const EmitTarget *t) {
-    static const char *const own[] = {"n_undo", "spilled", "steps", "rounds", "serial", "names"}; /* a call's, in its frame when that is where it works */
+    static const char *const own[] = {"n_undo", "spilled", "steps", "rounds",
+                                      "serial", "names"}; /* a call's, in its frame when that is where it works */
     Em *m = &x->m;
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
-    out_w(m, o, "FN_BIG void undo_%d(KP_ARG, const u64 undo, u32 n_undo) {\nwhile (n_undo > 0) {\nconst u64 u = undo + (u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n", x->number,
-          (int32_t)UNDO_ENTRY);
+    out_w(m, o,
+          "FN_BIG void undo_%d(KP_ARG, const u64 undo, u32 n_undo) {\nwhile (n_undo > 0) {\nconst u64 u = undo + "
+          "(u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n",
+          x->number, (int32_t)UNDO_ENTRY);
     proc_append(x, o, &x->undo);
     out_w(m, o, "default: break;\n}\n}\n}\n");
     if (x->plain) {
@@ -1219,9 +1381,13 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_write_frame(x, o, FRAME_FIELDS);
         out_w(m, o, "} frame_%d;\n#define N_SITES_%d %d\n", x->number, x->number, x->n_sites);
     }
-    /* Twice on CUDA: of a frame that is known to be in shared memory a word is a load without an address to be made, and without a descriptor. */
-    if (x->framed) out_w(m, o, "#if defined(KC_CUDA)\n#define run_%d run_form_%d\ntemplate <bool HERE>\n#endif\n", x->number, x->number);
-    out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot", t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
+    /* Twice on CUDA: of a frame that is known to be in shared memory a word is a load without an address to be made,
+     * and without a descriptor. */
+    if (x->framed)
+        out_w(m, o, "#if defined(KC_CUDA)\n#define run_%d run_form_%d\ntemplate <bool HERE>\n#endif\n", x->number,
+              x->number);
+    out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot",
+          t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
     if (x->plain) out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
     out_w(m, o, ") {\n");
     if (x->framed) out_w(m, o, "FRAME_IS_HERE(f);\n");
@@ -1231,16 +1397,24 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
         out_w(m, o, "const bool guarded = %p != 0;\n", on);
         if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
-        else out_w(m, o, "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, %p)[(call + 1) * %p] : 0;\n", starts, step, starts, step);
-        out_w(m, o, x->framed ? "u32 failed = 0;\n" : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
+        else
+            out_w(m, o,
+                  "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, "
+                  "%p)[(call + 1) * %p] : 0;\n",
+                  starts, step, starts, step);
+        out_w(m, o,
+              x->framed ? "u32 failed = 0;\n"
+                        : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         proc_guard_vars(x, o);
     }
     proc_append(x, o, &m->top);
-    for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    for (int32_t i = 0; i < x->proc->n_tables; i++)
+        out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
     if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
-    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
+    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++)
+        out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
     proc_append(x, o, &vars);
     if (x->framed) {
         out_w(m, o, "if (state == 0) {\n");
@@ -1253,7 +1427,8 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_write_frame(x, o, FRAME_LOAD);
         out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state) {\n");
         for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
-        out_w(m, o, "default: break;\n}\n} else if (use_at != use_end) {\nnames = guard_mask(kp, use_at, use_end);\n}\n");
+        out_w(m, o,
+              "default: break;\n}\n} else if (use_at != use_end) {\nnames = guard_mask(kp, use_at, use_end);\n}\n");
     }
     proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
@@ -1263,11 +1438,18 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o, "goto leave;\n}\n");
     }
     if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
-        out_w(m, o, "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) stop_undo(kp, status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n", (int32_t)PF_STOPPED, x->number);
+        out_w(m, o,
+              "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
+              "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
+              (int32_t)PF_STOPPED, x->number);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
-    if (x->framed) out_w(m, o, "#if defined(KC_CUDA)\n#undef run_%d\n#define run_%d(...) (here ? run_form_%d<true>(__VA_ARGS__) : run_form_%d<false>(__VA_ARGS__))\n#endif\n", x->number, x->number, x->number, x->number);
+    if (x->framed)
+        out_w(m, o,
+              "#if defined(KC_CUDA)\n#undef run_%d\n#define run_%d(...) (here ? run_form_%d<true>(__VA_ARGS__) : "
+              "run_form_%d<false>(__VA_ARGS__))\n#endif\n",
+              x->number, x->number, x->number, x->number);
     undefine(x, o);
     for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
@@ -1284,8 +1466,11 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     Out vars = {0}, *o = &x->funcs;
     declare_vars(x, &vars);
     const bool apart = t->kind == DEVICE_HOST ? x->p->n_instrs > SHORT_INSTRS : x->guards;
-    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n", apart ? "FN_BIG" : "FN", x->number);
-    out_w(m, o, "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; (void)call; (void)pos; (void)slot;\n");
+    out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n",
+          apart ? "FN_BIG" : "FN", x->number);
+    out_w(m, o,
+          "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; "
+          "(void)call; (void)pos; (void)slot;\n");
     proc_append(x, o, &m->top);
     proc_append(x, o, &vars);
     proc_append(x, o, &m->body);
@@ -1316,22 +1501,28 @@ static const char op_helpers[] =
     "    copy_words(at, s.ptr, s.len);\n"
     "    return at;\n}\n"
     "#define INSERTS_MAX 0x100000\n#define OPS_CHUNK 8u\n"
-    "typedef struct { u64 items, uses, room, counter, n, at; u32 left, said; u64 sums[N_SUMS], last[N_LAST]; } ops_sink;\n"
+    "typedef struct { u64 items, uses, room, counter, n, at; u32 left, said; u64 sums[N_SUMS], last[N_LAST]; } "
+    "ops_sink;\n"
     "FN u64 take_places(u64 counter) {\n"
     "#if defined(KC_CUDA)\n" /* one atomic for all lanes that are here together */
-    "    u32 mask = __activemask(), below, lane;\n    asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(below));\n    asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n"
-    "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
+    "    u32 mask = __activemask(), below, lane;\n    asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(below));\n    "
+    "asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n"
+    "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = "
+    "atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
     "    return __shfl_sync(mask, first, (i32)leader) + (u64)__popc(mask & below) * OPS_CHUNK;\n"
     "#else\n    return ga_add_u64(counter, OPS_CHUNK);\n#endif\n}\n"
     /* a call's first operation, or one on another item than those before */
     "FN void put_first(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
     "#if OPS_SHARED\n"
-    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
+    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * "
+    "ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
     "#else\n"
     "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
-    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = call << RK_KIND_BITS | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
+    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = "
+    "call << RK_KIND_BITS | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
     "#endif\n}\n"
-    /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have many. One that comes again stays near the end */
+    /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have
+       many. One that comes again stays near the end */
     "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
     "#if OPS_SHARED\n"
     "    for (u64 i = ops->n; i != 0 && i + 6 > ops->n && ops->n <= ops->room; i--) {\n"
@@ -1345,18 +1536,23 @@ static const char op_helpers[] =
     "        G(u64, last)[1] = both;\n"
     "        return;\n    }\n"
     "#endif\n    put_first(ops, item, call, kind);\n}\n"
-    /* an operation of place k in a loop whose item is mostly that of the round before: said once for all of these rounds */
+    /* an operation of place k in a loop whose item is mostly that of the round before: said once for all of these
+       rounds */
     "FN void put_again(PRIV ops_sink *ops, u32 k, u64 item, u32 call, u32 kind) {\n"
     "#if !OPS_SHARED\n"
     "    if (kind < RK_OWN) {\n        if ((ops->said >> k & 1u) != 0 && ops->last[k] == item) return;\n"
     "        ops->said |= 1u << k;\n        ops->last[k] = item;\n        kind |= RK_AGAIN;\n    }\n"
     "#endif\n    put_op(ops, item, call, kind);\n}\n"
-    "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? ~U64C(0) : sum + a;\n}\n"
+    "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? "
+    "~U64C(0) : sum + a;\n}\n"
     "FN void sum_merge(u64 to, u64 sum) {\n"
     "#if defined(KC_CUDA)\n" /* all lanes come here */
-    "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
-    "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum < old) ga_or_u64(to + 8, 1);\n}\n"
-    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_key(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : hash_key(h, i128_hi(v));\n}\n";
+    "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, "
+    "d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
+    "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum "
+    "< old) ga_or_u64(to + 8, 1);\n}\n"
+    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_key(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : "
+    "hash_key(h, i128_hi(v));\n}\n";
 
 void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
@@ -1371,44 +1567,83 @@ void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
 static void assemble_head(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
     const int32_t n = (int32_t)m->params.len;
-    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each other for every one. */
+    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each
+     * other for every one. */
     out->constants = t->kind == DEVICE_CUDA && (out->guards || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
     out->param_table = out->constants || n > DEV_PARAMS_MAX;
-    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? (int32_t)PROC_DIRECT : n);
+    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n",
+          out->param_table ? (int32_t)PROC_DIRECT : n);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE %d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN %d\n#define PART_CALLS %d\n", t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max,
-          n_ahead, t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings, (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN, (int32_t)PROC_PART_CALLS);
+    out_w(m, o,
+          "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define "
+          "N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE "
+          "%d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN "
+          "%d\n#define PART_CALLS %d\n",
+          t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max, n_ahead,
+          t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings,
+          (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables),
+          (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN, (int32_t)PROC_PART_CALLS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    if (out->constants) out_w(m, o, "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : kc_table[i])\n", n, (int32_t)PROC_DIRECT);
-    else if (out->param_table) out_w(m, o, "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n", (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
+    if (out->constants)
+        out_w(m, o,
+              "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : "
+              "kc_table[i])\n",
+              n, (int32_t)PROC_DIRECT);
+    else if (out->param_table)
+        out_w(m, o,
+              "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, "
+              "kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n",
+              (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
 }
-/* What an item takes next: `left` places of the order, at waits[]; none: there is no more, or the launch stops. Partitions come some at a time and one after the other, their calls as well. */
+/* What an item takes next: `left` places of the order, at waits[]; none: there is no more, or the launch stops.
+ * Partitions come some at a time and one after the other, their calls as well. */
 static void take_tile(ProcEm *x, Out *o, const char *waiting, int32_t ticket, int32_t counters, int32_t cursors) {
-    out_w(&x->m, o, "if ((%p != 0 || %p != 0) && KC_PEEK(P(0) + 8) != 0) {\n} else if (%p != 0) {\nwhile (left < TILE) {\nif (place < last) {\nparts[left] = (u32)part;\nwaits[left++] = (u32)place++;\ncontinue;\n}\n"
-                    "if (part + 1 >= taken) {\nif (left > 0) break;\npart = append(%p + turn * 8) * %p;\nif (part >= end) break;\ntaken = end - part < %p ? end : part + %p;\n} else {\npart++;\n}\n",
-          counters, cursors, cursors, ticket, PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0));
-    out_w(&x->m, o, "place = G(u32, %p)[part];\nlast = G(u64, %p)[part + 1];\nif (last - place > PART_CALLS) last = place + PART_CALLS;\n}\n", cursors, PARAM(PP_PART_START, 0, 0));
-    out_w(&x->m, o, "} else {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile < end) left = end - tile < TILE ? (u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[%sk] = (u32)(tile + k);\n}\n", ticket, waiting);
+    out_w(&x->m, o,
+          "if ((%p != 0 || %p != 0) && KC_PEEK(P(0) + 8) != 0) {\n} else if (%p != 0) {\nwhile (left < TILE) {\nif "
+          "(place < last) {\nparts[left] = (u32)part;\nwaits[left++] = (u32)place++;\ncontinue;\n}\n"
+          "if (part + 1 >= taken) {\nif (left > 0) break;\npart = append(%p + turn * 8) * %p;\nif (part >= end) "
+          "break;\ntaken = end - part < %p ? end : part + %p;\n} else {\npart++;\n}\n",
+          counters, cursors, cursors, ticket, PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0),
+          PARAM(PP_PART_EACH, 0, 0));
+    out_w(&x->m, o,
+          "place = G(u32, %p)[part];\nlast = G(u64, %p)[part + 1];\nif (last - place > PART_CALLS) last = place + "
+          "PART_CALLS;\n}\n",
+          cursors, PARAM(PP_PART_START, 0, 0));
+    out_w(&x->m, o,
+          "} else {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile < end) left = end - tile < TILE ? "
+          "(u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[%sk] = (u32)(tile + k);\n}\n",
+          ticket, waiting);
 }
-/* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be waited for, so calls are taken from a counter. */
+/* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be
+ * waited for, so calls are taken from a counter. */
 static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
     int32_t n = out->n_procs;
     m->proc = 0;
-    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
-    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
-    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0), cursors = PARAM(PP_PART_AT, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
+    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0),
+            launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
+    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0),
+            kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
+    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0),
+            uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0),
+            cursors = PARAM(PP_PART_AT, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
     out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
     if (x->by_four) slots_helper(x, o, out->guards);
     if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
     if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters);
-    /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a call. */
-    if (out->guards) out_w(m, o, "#if defined(KC_CUDA)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) hash_none(h)\n#endif\n");
+    /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a
+     * call. */
+    if (out->guards)
+        out_w(m, o,
+              "#if defined(KC_CUDA)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) "
+              "hash_none(h)\n#endif\n");
     proc_append(x, o, &x->funcs);
     if (out->guards) {
-        out_w(m, o, "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union {\nstruct { u32 n_undo; } any; /* what all begin with */\n");
+        out_w(m, o,
+              "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union "
+              "{\nstruct { u32 n_undo; } any; /* what all begin with */\n");
         for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
         out_w(m, o, "} frame_any;\n#define HOLDS_ALL(kind) (false");
         for (int32_t k = 0; k < n; k++)
@@ -1418,15 +1653,33 @@ static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule
             if (out->procs[k].takes) out_w(m, o, " || ((kind) == %d && %p != 0)", k, out->procs[k].takes - 1);
         out_w(m, o, ")\n");
     }
-    out_w(m, o, "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n", blocked, launch);
-    out_w(m, o, "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p + slot * (u64)(UNDO_MAX * %d);\n", lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
-    if (out->guards) out_w(m, o, "u64 log_at = 0, log_end = 0;\nbool here = false; /* the call's frame is in shared memory */\n(void)here;\n");
+    out_w(
+        m, o,
+        "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n",
+        blocked, launch);
+    out_w(m, o,
+          "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p "
+          "+ slot * (u64)(UNDO_MAX * %d);\n",
+          lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
+    if (out->guards)
+        out_w(m, o,
+              "u64 log_at = 0, log_end = 0;\nbool here = false; /* the call's frame is in shared memory "
+              "*/\n(void)here;\n");
     if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
-    out_w(m, o, "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {\n"
-                "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;\nu64 part = 0, taken = 0, place = 0, last = 0; /* the partition in hand, and the end of those that are; the next call's place in the order, and where it stops */\nu32 parts[TILE];\n(void)parts;\n", locked, locked);
+    out_w(m, o,
+          "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; "
+          "turn++) {\n"
+          "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, "
+          "end = turn == 1 ? n_calls : n_locked;\nu64 part = 0, taken = 0, place = 0, last = 0; /* the partition in "
+          "hand, and the end of those that are; the next call's place in the order, and where it stops */\nu32 "
+          "parts[TILE];\n(void)parts;\n",
+          locked, locked);
     const bool carries = t->kind == DEVICE_HOST && !out->guards; /* goes on with later calls while some wait */
     if (carries) {
-        out_w(m, o, "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 tile = 0;\nu32 left = 0;\nif (more) {\n", (int32_t)PROC_CARRIED);
+        out_w(m, o,
+              "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 "
+              "tile = 0;\nu32 left = 0;\nif (more) {\n",
+              (int32_t)PROC_CARRIED);
         take_tile(x, o, "waiting + ", ticket, counters, cursors);
         out_w(m, o, "more = left > 0;\n}\n");
     } else {
@@ -1437,60 +1690,117 @@ static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule
     if (out->guards && t->kind != DEVICE_CUDA) proc_run_guarded(x, o, n, order, pos, types, kinds);
     if (n_ahead > 0) {
         const char *from = carries ? "waiting + " : "";
-        out_w(m, o, "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, PARAM(PP_FETCHES, 0, 0), n_ahead, from, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o,
+              "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = "
+              "waits[%sk];\n" CALL_OF,
+              PARAM(PP_FETCHES, 0, 0), n_ahead, from, order, order, pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
-        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order,
+              pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
         out_w(m, o, "}\n");
         if (x->texts_ahead) {
-            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order, pos, pos, types, kinds, types, kinds);
+            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order,
+                  pos, pos, types, kinds, types, kinds);
             proc_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
             out_w(m, o, "}\n");
         }
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE, ended = ~0u; /* the partition whose calls do not run */\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nif (%p != 0 && parts[k] == ended) continue;\nconst u64 nth = waits[k];\n" CALL_OF, carries ? "left += waiting;\n" : "", cursors, order, order, pos, pos, types, kinds, types, kinds);
-    out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters, starts, step, starts, step); /* whoever has no locks need not wait for memory either */
-    out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step, uses);
-    out_w(m, o, "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) FENCE_TAKE();\nu32 status = 0;\n%s", out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "");
-    proc_switch(x, o, n, out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);" : "status = (u32)run_%d(kp, call, pos, undo, slot);");
-    out_w(m, o, "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = ga_add_u64(%p, 1);\n"
-                "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) ga_cas_u64(%p, 0, %p);\n}\n}\n", (int32_t)PF_SAID, failed, failed, blocked, launch);
-    out_w(m, o, "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, release);\n}\n", counters, done, counters, starts, step, uses);
+    out_w(m, o,
+          "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE, ended = ~0u; /* the partition whose calls do "
+          "not run */\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nif (%p != 0 && parts[k] == ended) "
+          "continue;\nconst u64 nth = waits[k];\n" CALL_OF,
+          carries ? "left += waiting;\n" : "", cursors, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters,
+          starts, step, starts, step); /* whoever has no locks need not wait for memory either */
+    out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step,
+          uses);
+    out_w(m, o,
+          "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) "
+          "ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) "
+          "FENCE_TAKE();\nu32 status = 0;\n%s",
+          out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "");
+    proc_switch(x, o, n,
+                out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);"
+                            : "status = (u32)run_%d(kp, call, pos, undo, slot);");
+    out_w(m, o,
+          "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = "
+          "ga_add_u64(%p, 1);\n"
+          "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) "
+          "ga_cas_u64(%p, 0, %p);\n}\n}\n",
+          (int32_t)PF_SAID, failed, failed, blocked, launch);
+    out_w(m, o,
+          "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, "
+          "release);\n}\n",
+          counters, done, counters, starts, step, uses);
     /* what comes later in the partition has to wait for a call that the machine has to see */
-    out_w(m, o, "if (%p != 0) {\nif (release) {\nG(u32, %p)[parts[k]] = (u32)nth + 1;\n} else {\nended = parts[k];\nif (ended == part) last = place;\n}\n}\n}\n}\n", cursors, cursors);
-    if (carries) out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n", (int32_t)PROC_CARRIED);
-    else out_w(m, o, "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
+    out_w(m, o,
+          "if (%p != 0) {\nif (release) {\nG(u32, %p)[parts[k]] = (u32)nth + 1;\n} else {\nended = parts[k];\nif "
+          "(ended == part) last = place;\n}\n}\n}\n}\n",
+          cursors, cursors);
+    if (carries)
+        out_w(
+            m, o,
+            "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, "
+            "ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n",
+            (int32_t)PROC_CARRIED);
+    else
+        out_w(m, o,
+              "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = "
+              "kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
 }
 
 /* The kernel of footprints. */
 static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
     Em *m = &x->m;
     m->proc = 0;
-    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0), types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0);
-    int32_t ops = PARAM(PP_OPS, 0, 0), uses = PARAM(PP_USES, 0, 0), most = PARAM(PP_OPS_MAX, 0, 0), words = PARAM(PP_FOOT_WORDS, 0, 0), failed = PARAM(PP_FOOT_FAILED, 0, 0);
+    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0),
+            types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0);
+    int32_t ops = PARAM(PP_OPS, 0, 0), uses = PARAM(PP_USES, 0, 0), most = PARAM(PP_OPS_MAX, 0, 0),
+            words = PARAM(PP_FOOT_WORDS, 0, 0), failed = PARAM(PP_FOOT_FAILED, 0, 0);
     out_w(m, o, "\nKERNEL(bulk_foot) {\nconst u64 n_calls = %p, slot = GID * LSIZE + LID;\nops_sink ops;\n", calls);
     out_w(m, o, "for (u32 k = 0; k < N_SUMS; k++) ops.sums[k] = 0;\n");
-    if (strings) out_w(m, o, "ops.items = G(u64, %p + GID * 16)[0];\nops.room = G(u64, %p + GID * 16)[1];\nops.n = 0;\n", ops, ops);
-    else out_w(m, o, "ops.items = %p;\nops.uses = %p;\nops.room = %p;\nops.counter = %p + 8;\n", ops, uses, most, words);
-    out_w(m, o, "for (;;) {\nconst u64 tile = append(%p + 16), from = tile * FOOT_TILE;\nif (from >= n_calls || KC_PEEK(P(0) + 8) != 0) break;\n"
-                "const u64 end = n_calls - from < FOOT_TILE ? n_calls : from + FOOT_TILE;\n", words);
+    if (strings)
+        out_w(m, o, "ops.items = G(u64, %p + GID * 16)[0];\nops.room = G(u64, %p + GID * 16)[1];\nops.n = 0;\n", ops,
+              ops);
+    else
+        out_w(m, o, "ops.items = %p;\nops.uses = %p;\nops.room = %p;\nops.counter = %p + 8;\n", ops, uses, most, words);
+    out_w(m, o,
+          "for (;;) {\nconst u64 tile = append(%p + 16), from = tile * FOOT_TILE;\nif (from >= n_calls || KC_PEEK(P(0) "
+          "+ 8) != 0) break;\n"
+          "const u64 end = n_calls - from < FOOT_TILE ? n_calls : from + FOOT_TILE;\n",
+          words);
     if (strings) out_w(m, o, "const u64 had = ops.n;\n");
     const char *first = n_ahead > 0 ? "part" : "from", *last = n_ahead > 0 ? "stop" : "end";
     if (n_ahead > 0) {
-        out_w(m, o, "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + TILE;\nif (%p != 0) {\nu64 ahead[TILE * %d];\n", PARAM(PP_FETCHES, 0, 0), n_ahead);
-        out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o,
+              "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + "
+              "TILE;\nif (%p != 0) {\nu64 ahead[TILE * %d];\n",
+              PARAM(PP_FETCHES, 0, 0), n_ahead);
+        out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead,
+              order, order, pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
-        out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead, order, order, pos, pos, types, kinds, types, kinds);
+        out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF,
+              n_ahead, order, order, pos, pos, types, kinds, types, kinds);
         proc_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
         out_w(m, o, "}\n}\n");
     }
-    out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos, pos, types, kinds, types, kinds);
+    out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos,
+          pos, types, kinds, types, kinds);
     if (!strings) out_w(m, o, "ops.at = 0;\nops.left = ops.said = 0;\n");
     proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
-    if (!strings) out_w(m, o, "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = RK_NONE;\n");
-    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words, n_ahead > 0 ? "}\n" : "");
-    if (strings) out_w(m, o, "G(u64, %p + tile * 24)[0] = GID;\nG(u64, %p + tile * 24)[1] = had;\nG(u64, %p + tile * 24)[2] = ops.n - had;\n", uses, uses, uses);
+    if (!strings)
+        out_w(m, o,
+              "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = "
+              "RK_NONE;\n");
+    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words,
+          n_ahead > 0 ? "}\n" : "");
+    if (strings)
+        out_w(m, o,
+              "G(u64, %p + tile * 24)[0] = GID;\nG(u64, %p + tile * 24)[1] = had;\nG(u64, %p + tile * 24)[2] = ops.n - "
+              "had;\n",
+              uses, uses, uses);
     out_w(m, o, "}\n");
     if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
     proc_append(x, o, &x->sums);
@@ -1503,16 +1813,19 @@ static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
         const Instr *in = &x->p->instrs[i];
         const char *why = skip[i] ? NULL : in->op == OP_ITEM ? item_reason(x->p, in) : instr_reason(x->p, in, a);
         if (!why) continue;
-        const char *text = proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
+        const char *text =
+            proc->lines && proc->lines[i] ? arena_printf(a, "line %d: %s", (int)proc->lines[i], why) : why;
         return text ? text : why;
     }
     for (int32_t i = 0; i < proc->n_tables; i++)
-        if (x->tables[i].image->n_indexes > INDEXES_MAX || x->tables[i].image->n_cols >= PROC_HIGH) return "a table with too many columns or keys";
+        if (x->tables[i].image->n_indexes > INDEXES_MAX || x->tables[i].image->n_cols >= PROC_HIGH)
+            return "a table with too many columns or keys";
     return NULL;
 }
 
 /* The next procedure: all that is not the module's anew. */
-static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, const ProcForm *form, ProcSource *out, Err *e) {
+static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, const ProcForm *form, ProcSource *out,
+                         Err *e) {
     Arena *a = x->m.arena;
     const Proc *proc = form->proc;
     bool guards = !foot && x->guards;
@@ -1521,8 +1834,29 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     m.params.items = x->m.params.items;
     m.params.len = x->m.params.len;
     m.params.cap = x->m.params.cap;
-    *x = (ProcEm){.m = m, .number = number, .proc = proc, .p = p, .vars = foot ? proc->foot_vars : proc->vars, .n_vars = foot ? proc->n_foot_vars : proc->n_vars, .tables = form->tables, .table_no = form->table_no, .funcs = x->funcs, .found = x->found,
-                  .orders = x->orders, .ahead_each = x->ahead_each, .texts_ahead = x->texts_ahead, .foot = foot, .body_no = (uint16_t)(number + 1), .n_sums = x->n_sums, .most_last = x->most_last, .sums = x->sums, .guards = x->guards, .queues = x->queues, .spreading = x->spreading, .plain = guards ? proc->plain : NULL, .out = out};
+    *x = (ProcEm){.m = m,
+                  .number = number,
+                  .proc = proc,
+                  .p = p,
+                  .vars = foot ? proc->foot_vars : proc->vars,
+                  .n_vars = foot ? proc->n_foot_vars : proc->n_vars,
+                  .tables = form->tables,
+                  .table_no = form->table_no,
+                  .funcs = x->funcs,
+                  .found = x->found,
+                  .orders = x->orders,
+                  .ahead_each = x->ahead_each,
+                  .texts_ahead = x->texts_ahead,
+                  .foot = foot,
+                  .body_no = (uint16_t)(number + 1),
+                  .n_sums = x->n_sums,
+                  .most_last = x->most_last,
+                  .sums = x->sums,
+                  .guards = x->guards,
+                  .queues = x->queues,
+                  .spreading = x->spreading,
+                  .plain = guards ? proc->plain : NULL,
+                  .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
     x->fails = arena_array(a, int32_t, p->n_instrs + 2);
@@ -1537,7 +1871,9 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->late = arena_array(a, bool, p->n_instrs + 1);
     x->narrow_guards = arena_array(a, bool, proc->n_guards + 1);
     x->once = arena_array(a, int32_t, proc->n_guards + 1);
-    if (!x->split || !x->goes_back || !x->gathers || !x->crosses || !x->narrow || !x->late || !x->narrow_guards || !x->once) return err_oom(e);
+    if (!x->split || !x->goes_back || !x->gathers || !x->crosses || !x->narrow || !x->late || !x->narrow_guards ||
+        !x->once)
+        return err_oom(e);
     x->m.views = arena_array(a, int32_t, p->n_regs + 1);
     x->m.views_used = arena_array(a, bool, x->n_vars + 1);
     if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
@@ -1592,7 +1928,8 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
     x->far = !strings;
     x->host = target->kind == DEVICE_HOST;
-    x->by_four = target->kind == DEVICE_CUDA || (x->host && x->far); /* the host that stands for a device with memory of its own tests it */
+    x->by_four = target->kind == DEVICE_CUDA ||
+                 (x->host && x->far); /* the host that stands for a device with memory of its own tests it */
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
@@ -1604,7 +1941,8 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     for (int32_t i = 0; i < p->n_instrs; i++) {
         if (skip[i] || p->instrs[i].op != OP_CALL || !make_has_form(p, p->instrs[i].aux)) continue;
         out->makes = true;
-        if (p->regs[p->instrs[i].dst].phys == PH_STR) out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
+        if (p->regs[p->instrs[i].dst].phys == PH_STR)
+            out->scratch = target->kind == DEVICE_HOST ? SCRATCH_HOST : SCRATCH_DEVICE;
     }
     find_forms(x);
     fail_to(x);
@@ -1633,7 +1971,8 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
 }
 
 /* The footprints of all procedures, or none. */
-static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, int32_t *n_ahead, ProcModule *out, Err *e) {
+static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings,
+                         int32_t *n_ahead, ProcModule *out, Err *e) {
     for (int32_t k = 0; k < n && !out->foot_reason; k++) {
         ProcSource src = {0};
         const Program *p = forms[k].proc->footprint;
@@ -1648,7 +1987,8 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
     return ST_OK;
 }
 
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a, ProcModule *out, Err *e) {
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a,
+                  ProcModule *out, Err *e) {
     *out = (ProcModule){.n_procs = n, .undo_max = 1, .guards = guards};
     ProcEm *x = arena_new_of(a, ProcEm);
     int32_t n_tables = 0, n_ahead = 0, foot_ahead = 0;

@@ -1,45 +1,55 @@
 /* emit_proc.h - from procedures' bodies to kernel C: the calls of a bulk, one item each.
  *
- * A module has one kernel, "bulk_main", for the calls of several procedures. A body is a function: variables of the procedure are C variables; a straight run of
- * instructions is a pair of braces with its registers; statements become if, else, for and forward gotos. Rows of images are read and changed where they
- * lie (txn/store/image.h): an image's addresses are parameters, so that the text stays the same from bulk to bulk. Procedures share the parameters of tables.
+ * A module has one kernel, "bulk_main", for the calls of several procedures. A body is a function: variables of the
+ * procedure are C variables; a straight run of instructions is a pair of braces with its registers; statements become
+ * if, else, for and forward gotos. Rows of images are read and changed where they lie (txn/store/image.h): an image's
+ * addresses are parameters, so that the text stays the same from bulk to bulk. Procedures share the parameters of
+ * tables.
  *
  *   for (;;) {
  *       the next TILE calls of order[], by a counter
- *       while (some of them have not run; on the host it takes the next ones when all that are left wait, and they are not many)
- *           for (each of these)
- *               if (its locks have come to its ranks) {
- *                   status = run_K(call): { run } if (cond) { { run } } ...
- *                   done:   OUT values to the result's columns
- *                   failed: the call's log of changes backwards; the call is appended to the list of failures
- *                   one more for each of its locks
+ *       while (some of them have not run; on the host it takes the next ones when all that are left wait, and they are
+ * not many) for (each of these) if (its locks have come to its ranks) { status = run_K(call): { run } if (cond) { { run
+ * } } ... done:   OUT values to the result's columns failed: the call's log of changes backwards; the call is appended
+ * to the list of failures one more for each of its locks
  *               }
  *   }
  *
- * Locks [GPUTx §5.1, TPL]. A call waits for calls of smaller timestamp only, and these have been taken before, by items that go on with them whatever others do.
- * Without locks a launch is for calls that do not conflict (K-SET), or for partitions.
+ * Locks [GPUTx §5.1, TPL]. A call waits for calls of smaller timestamp only, and these have been taken before, by items
+ * that go on with them whatever others do. Without locks a launch is for calls that do not conflict (K-SET), or for
+ * partitions.
  *
- * Partitions [GPUTx §5.2, PART]. Items take partitions instead of calls, and run a partition's calls one after the other as the order has them; calls of different partitions do not conflict.
- * Where each partition stands is in memory (PP_PART_AT): a launch begins there, and goes PROC_PART_CALLS calls further at most, so that it comes to an end soon. One partition is SERIAL.
+ * Partitions [GPUTx §5.2, PART]. Items take partitions instead of calls, and run a partition's calls one after the
+ * other as the order has them; calls of different partitions do not conflict. Where each partition stands is in memory
+ * (PP_PART_AT): a launch begins there, and goes PROC_PART_CALLS calls further at most, so that it comes to an end soon.
+ * One partition is SERIAL.
  *
- * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list. The executor has the virtual machine run it again before
- * any call that conflicts with it: it meets the same state, so it fails in the same way, and says how. For the same reason a call may give up for want
- * of room (a string, the log): the machine then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
+ * Failures. A kernel does not word errors. A call that fails takes its changes back and is put on a list. The executor
+ * has the virtual machine run it again before any call that conflicts with it: it meets the same state, so it fails in
+ * the same way, and says how. For the same reason a call may give up for want of room (a string, the log): the machine
+ * then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
  * their own (PROC_SAID in the code): nobody has to wait for these.
- * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. In
- * partitions it ends its partition for this launch: that is where the partition stands then. Without locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the word `blocked`; later
- * launches find it there and do nothing, so that the executor can see to the failures and go on from there.
+ * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run
+ * and poisons its own: `done` tells who ran. In partitions it ends its partition for this launch: that is where the
+ * partition stands then. Without locks, launches go through a queue several at a time. A launch that has failures which
+ * have to be seen to first writes its number to the word `blocked`; later launches find it there and do nothing, so
+ * that the executor can see to the failures and go on from there.
  *
- * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a call waits for the lock of an item where it comes to
- * the item, and gives it up after the last statement that touches it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What others have seen
- * cannot be taken back by itself: a call that fails after it gave up what it changed stops the launch, and so does whatever the machine would have to see to; then "bulk_undo" takes
- * back all changes of all calls, which are all logged, the last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand (ItemSite.insert)
- * do not wait for each other: that two have one key is such a failure. A procedure that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
+ * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a
+ * call waits for the lock of an item where it comes to the item, and gives it up after the last statement that touches
+ * it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What others have seen cannot
+ * be taken back by itself: a call that fails after it gave up what it changed stops the launch, and so does whatever
+ * the machine would have to see to; then "bulk_undo" takes back all changes of all calls, which are all logged, the
+ * last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand
+ * (ItemSite.insert) do not wait for each other: that two have one key is such a failure. A procedure that changes
+ * nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
- * Queues (program/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the n-th use of a queue's item takes its n-th row without waiting for the others
- * (PP_TAKES): the first one goes through the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what calls have to themselves, or only add to, are of a kind
- * that commutes with nothing but itself (PP_OWN_KIND). Items of the queue have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the calls do is checked, and
- * where it is not as expected the launch stops and the bulk is undone.
+ * Queues (program/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the
+ * n-th use of a queue's item takes its n-th row without waiting for the others (PP_TAKES): the first one goes through
+ * the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what calls have
+ * to themselves, or only add to, are of a kind that commutes with nothing but itself (PP_OWN_KIND). Items of the queue
+ * have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the calls do is
+ * checked, and where it is not as expected the launch stops and the bulk is undone.
  *
  * Bounds of columns that procedures add to (txn/run/calls_int.h, tracked) are kept per call and merged at its end.
  */
@@ -50,7 +60,8 @@
 #include "program/image_layout.h"
 #include "program/proc.h"
 
-/* A procedure's table as this text is made for: which of the image's indexes are meant, and what inserts have to enter. */
+/* A procedure's table as this text is made for: which of the image's indexes are meant, and what inserts have to enter.
+ */
 typedef struct ProcTableForm {
     const Image *image;
     const int32_t *index; /* the program's index number -> the image's */
@@ -58,139 +69,202 @@ typedef struct ProcTableForm {
 typedef struct ProcForm {
     const Proc *proc;
     const ProcTableForm *tables;
-    const int32_t *table_no; /* the procedure's tables among those of the module, which are numbered from 0 on: one number for each image */
+    const int32_t *table_no; /* the procedure's tables among those of the module, which are numbered from 0 on: one
+                                number for each image */
 } ProcForm;
 
-/* Beside KP_ERR, KP_CONST, KP_SET, KP_SET_N, KP_LIKE of emit.h; address: of the device's memory. Three classes, each in one piece here: the bulk's, the tables' (id = table of
- * the module), the procedures' (EmitParam.proc - 1 = procedure of the module; KP_* are of this class). */
+/* Beside KP_ERR, KP_CONST, KP_SET, KP_SET_N, KP_LIKE of emit.h; address: of the device's memory. Three classes, each in
+ * one piece here: the bulk's, the tables' (id = table of the module), the procedures' (EmitParam.proc - 1 = procedure
+ * of the module; KP_* are of this class). */
 typedef enum ProcParamKind {
-    PP_CALLS = 1000,  /* value: calls of this launch, or partitions */
-    PP_ORDER,         /* address: u32 numbers of the calls in the bulk, 0: 0, 1, .. */
-    PP_POS,           /* address: u32 place of a call in its part, 0: the same as its number */
-    PP_TYPES,         /* address: u16 part of a call, 0: part 0 */
-    PP_KINDS,         /* address: u16 procedure of the module, by part */
-    PP_LAUNCH,        /* value: number of the launch since `blocked` was zeroed, from 1 on */
-    PP_BLOCKED,       /* address: u64, 0 or the number of the first launch with failures */
-    PP_TICKET,        /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the others, or partitions */
-    PP_TABLE,         /* address: u64 values of all parameters, when they are too many (ProcModule.param_table) */
-    PP_FAILED,        /* address: u64 counter, then u64 (code << 32 | call) for each failure */
-    PP_KEYS,          /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells of the key's columns. Without room the machine words it */
-    PP_COUNTERS,      /* address: u32 counters of locks, 0: calls have none */
-    PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, /* address: u32, of a call at call * step; value; address: LockUse[] (txn/order/schedule.h) */
-    PP_DONE,          /* address: u8 by call, 1: it ran (with locks) */
-    PP_GUARDS,        /* value: 1: locks are held by statement, see Guards */
-    PP_USED,          /* guards. Address: RankLocks.guards (txn/order/rank_device.h), instead of PP_LOCKS; how many operations are left is the kernel's from there on */
-    PP_QUEUED,        /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
-    PP_TAKERS, PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/order/rank_device.h) */
-    PP_LOG,           /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
-    PP_LOG_AT, PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
-    PP_OPS,           /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else: address of u64 items (txn/order/rank_device.h) */
-    PP_USES,          /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else: address of u32 uses */
-    PP_OPS_MAX,       /* value: places in items and uses */
-    PP_FOOT_WORDS,    /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that were taken; tiles that were taken */
-    PP_FOOT_FAILED,   /* address: u8 by call, 1: its footprint failed */
-    PP_STRETCHES,     /* value: how many stretches of calls there are, under guards */
-    PP_TOGETHER,      /* address: u32[3] for each, and the end: number of its first batch, its first place in the order, calls to a batch, which the lanes of a warp take together */
-    PP_LANES,         /* value: one item of so many neighbours takes calls, the others none */
-    PP_LOCKED,        /* address: u32, so many first calls of the order may wait, and no others: one item of a warp takes them, before all take the others. 0: not known */
-    PP_PART_AT,       /* address: u32 by partition: where in the order its next call is; 0: calls are not in partitions */
-    PP_PART_START,    /* address: u64 where in the order partition k ends, at k + 1 */
-    PP_PART_EACH,     /* value: partitions that an item takes at a time */
-    PP_STEP_LIMIT,    /* value: of loop iterations, 0 none */
-    PP_UNDO_AREA,     /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
-    PP_SCRATCH_AREA,  /* address: ProcModule.scratch bytes for each item of the launch */
-    PP_FETCHES,       /* host. Value: 1: tables are larger than caches, so that it pays to look ahead */
-    PP_PIECES,        /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each table's room for strings, the piece that the item took last */
-    PP_OUT_HEAP,      /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the device's */
-    PP_CELLS, PP_VALID,                      /* of tables from here on; col */
-    PP_ROWS,                                 /* col = part of a row: address of the first row's */
-    PP_LIVE, PP_DIRTY,
-    PP_SLOTS, PP_MASK, PP_NEXT,              /* col = index of the image */
-    PP_SHARED, PP_LO, PP_HI,                 /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */
-    PP_BOUND,         /* col: address of u64, the greatest |value| put there; 0: not wanted */
-    PP_HEAP,          /* address of u64[2]: where the next string goes, and the end of the room for strings */
-    PP_TEXTS,         /* value: from the host's address of a string of the image to the device's */
-    PP_IS_QUEUE,      /* value: 1: the bulk's queue, 0 */
-    PP_UNDO,          /* of procedures from here on. value: changes are logged */
-    PP_ARG_CELLS, PP_ARG_VALID, PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
-    PP_OUT_CELLS, PP_OUT_VALID,              /* id = OUT value */
-    PP_BASE, PP_STRIDE, PP_STARTS, PP_COUNTS, /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
-    PP_GUARD_BASE,    /* id = guard. value: as PP_ITEM_BASE */
-    PP_TAKES,         /* value: 1: calls take from their queue without waiting for each other, see Queues */
-    PP_ITEM_BASE,     /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of the item's table and group */
-    PP_ITEM_KIND,     /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
-    PP_ITEM_SUM,      /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
-    PP_OWN_KIND       /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE */
+    PP_CALLS = 1000, /* value: calls of this launch, or partitions */
+    PP_ORDER,        /* address: u32 numbers of the calls in the bulk, 0: 0, 1, .. */
+    PP_POS,          /* address: u32 place of a call in its part, 0: the same as its number */
+    PP_TYPES,        /* address: u16 part of a call, 0: part 0 */
+    PP_KINDS,        /* address: u16 procedure of the module, by part */
+    PP_LAUNCH,       /* value: number of the launch since `blocked` was zeroed, from 1 on */
+    PP_BLOCKED,      /* address: u64, 0 or the number of the first launch with failures */
+    PP_TICKET, /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the
+                  others, or partitions */
+    PP_TABLE,  /* address: u64 values of all parameters, when they are too many (ProcModule.param_table) */
+    PP_FAILED, /* address: u64 counter, then u64 (code << 32 | call) for each failure */
+    PP_KEYS, /* address: u64 counter, u64 room, then KEY_WORDS words for each taken key: index << 32 | call, code, cells
+                of the key's columns. Without room the machine words it */
+    PP_COUNTERS, /* address: u32 counters of locks, 0: calls have none */
+    PP_LOCK_START,
+    PP_LOCK_STEP,
+    PP_LOCKS,  /* address: u32, of a call at call * step; value; address: LockUse[] (txn/order/schedule.h) */
+    PP_DONE,   /* address: u8 by call, 1: it ran (with locks) */
+    PP_GUARDS, /* value: 1: locks are held by statement, see Guards */
+    PP_USED,   /* guards. Address: RankLocks.guards (txn/order/rank_device.h), instead of PP_LOCKS; how many operations
+                  are left is the kernel's from there on */
+    PP_QUEUED, /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
+    PP_TAKERS,
+    PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/order/rank_device.h) */
+    PP_LOG,        /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
+    PP_LOG_AT,
+    PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
+    PP_OPS,  /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else:
+                address of u64 items (txn/order/rank_device.h) */
+    PP_USES, /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else:
+                address of u32 uses */
+    PP_OPS_MAX,     /* value: places in items and uses */
+    PP_FOOT_WORDS,  /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that
+                       were taken; tiles that were taken */
+    PP_FOOT_FAILED, /* address: u8 by call, 1: its footprint failed */
+    PP_STRETCHES,   /* value: how many stretches of calls there are, under guards */
+    PP_TOGETHER,    /* address: u32[3] for each, and the end: number of its first batch, its first place in the order,
+                       calls to a batch, which the lanes of a warp take together */
+    PP_LANES,       /* value: one item of so many neighbours takes calls, the others none */
+    PP_LOCKED, /* address: u32, so many first calls of the order may wait, and no others: one item of a warp takes them,
+                  before all take the others. 0: not known */
+    PP_PART_AT,    /* address: u32 by partition: where in the order its next call is; 0: calls are not in partitions */
+    PP_PART_START, /* address: u64 where in the order partition k ends, at k + 1 */
+    PP_PART_EACH,  /* value: partitions that an item takes at a time */
+    PP_STEP_LIMIT, /* value: of loop iterations, 0 none */
+    PP_UNDO_AREA,  /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
+    PP_SCRATCH_AREA, /* address: ProcModule.scratch bytes for each item of the launch */
+    PP_FETCHES,      /* host. Value: 1: tables are larger than caches, so that it pays to look ahead */
+    PP_PIECES,       /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each
+                        table's room for strings, the piece that the item took last */
+    PP_OUT_HEAP,     /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the
+                        device's */
+    PP_CELLS,
+    PP_VALID, /* of tables from here on; col */
+    PP_ROWS,  /* col = part of a row: address of the first row's */
+    PP_LIVE,
+    PP_DIRTY,
+    PP_SLOTS,
+    PP_MASK,
+    PP_NEXT, /* col = index of the image */
+    PP_SHARED,
+    PP_LO,
+    PP_HI,       /* col: ROW_ADD is atomic; the column's range (values; 128 bits: col + 4096 is the high half) */
+    PP_BOUND,    /* col: address of u64, the greatest |value| put there; 0: not wanted */
+    PP_HEAP,     /* address of u64[2]: where the next string goes, and the end of the room for strings */
+    PP_TEXTS,    /* value: from the host's address of a string of the image to the device's */
+    PP_IS_QUEUE, /* value: 1: the bulk's queue, 0 */
+    PP_UNDO,     /* of procedures from here on. value: changes are logged */
+    PP_ARG_CELLS,
+    PP_ARG_VALID,
+    PP_ARG_STEP, /* id = parameter; validity 0: no NULLs; step 0: a constant, 1 */
+    PP_OUT_CELLS,
+    PP_OUT_VALID, /* id = OUT value */
+    PP_BASE,
+    PP_STRIDE,
+    PP_STARTS,
+    PP_COUNTS,     /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
+    PP_GUARD_BASE, /* id = guard. value: as PP_ITEM_BASE */
+    PP_TAKES,      /* value: 1: calls take from their queue without waiting for each other, see Queues */
+    PP_ITEM_BASE,  /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of
+                      the item's table and group */
+    PP_ITEM_KIND,  /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
+    PP_ITEM_SUM,   /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
+    PP_OWN_KIND /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE
+                 */
 } ProcParamKind;
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
 enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
-enum { PROC_HIGH = 4096, UNDO_ENTRY = 32, PROC_TILE = 64, PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */, PROC_CARRIED = 64 /* that may wait there while it takes others */, PROC_PART_CALLS = 1 << 14, PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */ };
+enum {
+    PROC_HIGH = 4096,
+    UNDO_ENTRY = 32,
+    PROC_TILE = 64,
+    PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */,
+    PROC_CARRIED = 64 /* that may wait there while it takes others */,
+    PROC_PART_CALLS = 1 << 14,
+    PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */
+};
 
 typedef struct ProcSource {
-    const char *reason;   /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
-    int32_t undo_max;     /* changes that are logged, per item */
-    int32_t scratch;      /* bytes for strings that are made, per item; 0: none are */
-    bool text_outs;       /* OUT strings point into images, parameters, constants and the heap of OUT strings */
-    bool out_heap;        /* ... into that */
-    bool makes;           /* it makes values of variable size, or looks into them (kc_make.h) */
+    const char *reason; /* why there is no kernel: "line 4: call upper(text)"; NULL: there is */
+    int32_t undo_max;   /* changes that are logged, per item */
+    int32_t scratch;    /* bytes for strings that are made, per item; 0: none are */
+    bool text_outs;     /* OUT strings point into images, parameters, constants and the heap of OUT strings */
+    bool out_heap;      /* ... into that */
+    bool makes;         /* it makes values of variable size, or looks into them (kc_make.h) */
     bool wanders;
-    bool lingers;         /* it waits at a guard without leaving its function */
-    bool waits_in_loops;  /* guards are in loops */
-    bool holds_all;       /* under guards it waits for all its locks before it begins, and has none inside */
-    int32_t takes;        /* queues: 1 + the number of PP_TAKES; 0 it has none */
-    uint32_t *text_puts;  /* per table: instructions that put strings there */
-    int64_t *text_bytes;  /* ... and how many bytes a call may put there, as far as can be told */
+    bool lingers;        /* it waits at a guard without leaving its function */
+    bool waits_in_loops; /* guards are in loops */
+    bool holds_all;      /* under guards it waits for all its locks before it begins, and has none inside */
+    int32_t takes;       /* queues: 1 + the number of PP_TAKES; 0 it has none */
+    uint32_t *text_puts; /* per table: instructions that put strings there */
+    int64_t *text_bytes; /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;
 typedef struct ProcModule {
-    const char *reason;   /* why there is none: "transfer(integer): line 4: call upper(text)" */
-    char *source;         /* arena */
+    const char *reason; /* why there is none: "transfer(integer): line 4: call upper(text)" */
+    char *source;       /* arena */
     int32_t n_params;
     EmitParam *params;
-    bool param_table;     /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them are */
-    bool constants;       /* ... but for the __constant__ array "kc_table", which has all of them */
-    bool guards;          /* bodies have guards, and there is a kernel "bulk_undo" */
+    bool param_table; /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them
+                         are */
+    bool constants;   /* ... but for the __constant__ array "kc_table", which has all of them */
+    bool guards;      /* bodies have guards, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
     bool makes;
-    bool wanders;         /* some procedure looks for rows in loops: calls take long, and not equally long */
-    bool lingers;         /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for */
+    bool wanders; /* some procedure looks for rows in loops: calls take long, and not equally long */
+    bool lingers; /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for */
     int32_t n_procs, n_tables;
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
-#define PROC_SPREADS (UINT32_C(1) << 16) /* PP_TOGETHER, with the calls of a warp: lanes share the loops of a call that has its warp to itself */
-#define PROC_MEETS (UINT32_C(1) << 17) /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
+#define PROC_SPREADS \
+    (UINT32_C(1)     \
+     << 16) /* PP_TOGETHER, with the calls of a warp: lanes share the loops of a call that has its warp to itself */
+#define PROC_MEETS \
+    (UINT32_C(1) << 17) /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
 enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
-enum { PROC_DIRECT = 6, PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */ };
+enum {
+    PROC_DIRECT = 6,
+    PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */
+};
 
 enum { OWN_KIND_NONE = 255 /* PP_OWN_KIND: the kind that it would have anyhow */ };
 /* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
 enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
-enum ProcFailure { PF_SAID = 64 /* RAISE without arguments: nobody is blocked */, PF_RAISED, PF_ROWS /* more inserts than were told */, PF_STEPS, PF_STOPPED, PF_ROOM /* gave up */, PF_NULL, PF_KEY };
+enum ProcFailure {
+    PF_SAID = 64 /* RAISE without arguments: nobody is blocked */,
+    PF_RAISED,
+    PF_ROWS /* more inserts than were told */,
+    PF_STEPS,
+    PF_STOPPED,
+    PF_ROOM /* gave up */,
+    PF_NULL,
+    PF_KEY
+};
 
 enum { LOCK_POISON_BIT = 31 /* of a counter */ };
-/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. In the upper half, of the first call that failed: its code, and STOP_PROC_SHIFT bits up the procedure's number. */
+/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. In the upper half, of the
+ * first call that failed: its code, and STOP_PROC_SHIFT bits up the procedure's number. */
 enum StopBit {
-    STOP_UNDO_BIT = 1,  /* the bulk has to be undone, since */
-    STOP_ROOM_BIT = 2,  /* there is no more room in the log */
-    STOP_OVER_BIT = 3,  /* a call asked for an item more often than its footprint said */
-    STOP_SPILT_BIT = 4, /* a call failed after it had given up what it changed */
+    STOP_UNDO_BIT = 1,   /* the bulk has to be undone, since */
+    STOP_ROOM_BIT = 2,   /* there is no more room in the log */
+    STOP_OVER_BIT = 3,   /* a call asked for an item more often than its footprint said */
+    STOP_SPILT_BIT = 4,  /* a call failed after it had given up what it changed */
     STOP_UNSAID_BIT = 5, /* a call failed, and only the virtual machine can say why */
-    STOP_QUEUE_BIT = 6  /* a call that takes from a queue did something else with it, or with what it has to itself, than was expected; or it failed */
+    STOP_QUEUE_BIT = 6 /* a call that takes from a queue did something else with it, or with what it has to itself, than
+                          was expected; or it failed */
 };
 enum { STOP_PROC_SHIFT = 24, STOP_PROCS = 128, LOG_CALLS = 2 /* a chunk of the log has room for so many calls */ };
-enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */, OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */ };
+enum {
+    FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */,
+    OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */
+};
 #define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
 
-/* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`: the device can look at strings where the host
- * has them; else cells of images have the host's addresses and all others the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a, ProcModule *out, Err *e);
-/* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into memory of its own, in the order of calls within
- * FOOT_TILE calls, most of a call's operations on one item as one; else in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
-/* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for it. *out of KP_SET, KP_LIKE 0: no memory. */
+/* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`:
+ * the device can look at strings where the host has them; else cells of images have the host's addresses and all others
+ * the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a,
+                  ProcModule *out, Err *e);
+/* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into
+ * memory of its own, in the order of calls within FOOT_TILE calls, most of a call's operations on one item as one; else
+ * in any order, with places left empty (RANK_NONE). It is launched with PP_ORDER 0. */
+/* Values of constants, sets and patterns: false for all others. Addresses are the host's; `a` holds what is made for
+ * it. *out of KP_SET, KP_LIKE 0: no memory. */
 bool emit_proc_value(const Program *prog, const EmitParam *p, Arena *a, uint64_t *out);
-/* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to` (NULL: only the bytes are counted) for
- * the device's `address`, a multiple of 16. */
+/* For devices with memory of their own: what such a value points at, 0 bytes when it is no address. Written to `to`
+ * (NULL: only the bytes are counted) for the device's `address`, a multiple of 16. */
 int64_t emit_proc_data(const Program *prog, const EmitParam *p, uint64_t address, void *to);
 
 #endif

@@ -1,81 +1,93 @@
-/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module), emit_ahead.c (what is fetched beforehand), emit_guard.c
- * (guards), emit_spread.c (loops whose rounds lanes share). */
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module),
+ * emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c (loops whose rounds lanes share). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
 #include "codegen/emit_int.h"
 #include "codegen/emit_proc.h"
 
-enum { LOOP_LOG = 256 /* changes of a call that may loop */, KEYS_AHEAD = 32 /* columns */, INDEXES_MAX = 64 /* of a table */, LAST_ITEMS_MAX = 32 /* places of a footprint whose last item is known */ };
+enum {
+    LOOP_LOG = 256 /* changes of a call that may loop */,
+    KEYS_AHEAD = 32 /* columns */,
+    INDEXES_MAX = 64 /* of a table */,
+    LAST_ITEMS_MAX = 32 /* places of a footprint whose last item is known */
+};
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
 typedef struct Spread Spread; /* a loop whose rounds lanes share: emit_spread.c */
 typedef struct ProcEm {
-    Em m;                  /* its parameters are the module's, all else the procedure's */
-    int32_t number;        /* of the procedure in the module */
+    Em m;           /* its parameters are the module's, all else the procedure's */
+    int32_t number; /* of the procedure in the module */
     const Proc *proc;
     const Program *p;
     const ProcVar *vars;
     int32_t n_vars;
     const ProcTableForm *tables;
     const int32_t *table_no; /* the procedure's tables in the module */
-    Out funcs;             /* the module's functions */
+    Out funcs;               /* the module's functions */
     Out undo, tail;
     RegForm *regs;
-    bool *labels;          /* instructions that are jumped to */
-    uint8_t *found;        /* per table of the module and index: functions that are there */
-    bool *early;           /* parameters that keys are made of */
-    bool **bounds;         /* per table and column: a variable for its bound is there */
+    bool *labels;   /* instructions that are jumped to */
+    uint8_t *found; /* per table of the module and index: functions that are there */
+    bool *early;    /* parameters that keys are made of */
+    bool **bounds;  /* per table and column: a variable for its bound is there */
     int32_t n_sites;
     bool in_loop, logs_in_loop;
-    bool issued;          /* footprints: an operation before this one */
-    bool orders;           /* kc_order.h is wanted */
-    bool *lazy;            /* registers that are macros */
-    bool *stored;          /* variables that something is assigned to */
-    bool far;              /* cells of strings have the host's addresses, which are not the device's */
+    bool issued;  /* footprints: an operation before this one */
+    bool orders;  /* kc_order.h is wanted */
+    bool *lazy;   /* registers that are macros */
+    bool *stored; /* variables that something is assigned to */
+    bool far;     /* cells of strings have the host's addresses, which are not the device's */
     bool host;
-    bool by_four;          /* a key's first slots are looked at together */
-    int32_t n_ahead;       /* keys of a call that are looked for ahead */
-    bool texts_ahead;      /* some rows' strings as well */
-    bool ahead_each;       /* ... some for each element of an argument: fewer calls at a time then */
-    bool foot;             /* the program is the footprint */
-    bool guards;           /* the module's bodies have guards */
-    bool *queues;          /* ... by table of the module: it is some procedure's queue; NULL: no procedure has one */
-    const int32_t *plain;  /* bodies with guards: instruction -> the body's; NULL none */
-    int32_t *fails;        /* labels that failures go to, innermost last */
+    bool by_four;         /* a key's first slots are looked at together */
+    int32_t n_ahead;      /* keys of a call that are looked for ahead */
+    bool texts_ahead;     /* some rows' strings as well */
+    bool ahead_each;      /* ... some for each element of an argument: fewer calls at a time then */
+    bool foot;            /* the program is the footprint */
+    bool guards;          /* the module's bodies have guards */
+    bool *queues;         /* ... by table of the module: it is some procedure's queue; NULL: no procedure has one */
+    const int32_t *plain; /* bodies with guards: instruction -> the body's; NULL none */
+    int32_t *fails;       /* labels that failures go to, innermost last */
     int32_t n_fails, n_fail_labels;
-    int32_t *split;        /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
-    int32_t *goes_back;    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
-    int32_t *narrow;       /* guards that are narrow: where their run ends; 0: it is not */
-    bool *late;            /* ... instructions of such runs that stand behind the guard */
-    bool *narrow_guards;   /* by number of the guard */
-    int32_t *once;         /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
-    Reg marked;            /* the row that the run has marked as changed, of table marked_table; 0 none */
+    int32_t *split; /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
+    int32_t
+        *goes_back;  /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
+    int32_t *narrow; /* guards that are narrow: where their run ends; 0: it is not */
+    bool *late;      /* ... instructions of such runs that stand behind the guard */
+    bool *narrow_guards; /* by number of the guard */
+    int32_t *once;       /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
+    Reg marked;          /* the row that the run has marked as changed, of table marked_table; 0 none */
     int32_t marked_table;
-    bool *gathers;         /* splits where lanes that are ahead wait for others */
+    bool *gathers; /* splits where lanes that are ahead wait for others */
     int32_t n_states;
-    Spread *spreads;       /* guards: loops whose rounds lanes share */
+    Spread *spreads; /* guards: loops whose rounds lanes share */
     int32_t n_spreads;
-    const Spread *round;   /* its round is being written, as a function of its own */
-    Out rounds;            /* these functions */
-    bool *spreading;       /* procedures of the module that have some */
-    int32_t nested, n_meets, met_before; /* ... IFs, loops and its section around the instruction in hand; places where lanes meet, before its section */
-    bool *crosses;         /* by instruction: a register lives on behind it */
-    bool framed;           /* variables are kept in the call's frame all the time */
-    int32_t last_fail;     /* ... the last one that is made to fail, loops around it included; -1 none */
-    uint16_t body_no;      /* EmitParam.proc of the body */
-    int32_t n_sums;        /* the module's additions whose amounts are summed */
-    int32_t n_last, most_last; /* places in loops whose last item is known, of this footprint and the most of the module's */
-    Out sums;              /* what brings them together */
+    const Spread *round;                 /* its round is being written, as a function of its own */
+    Out rounds;                          /* these functions */
+    bool *spreading;                     /* procedures of the module that have some */
+    int32_t nested, n_meets, met_before; /* ... IFs, loops and its section around the instruction in hand; places where
+                                            lanes meet, before its section */
+    bool *crosses;                       /* by instruction: a register lives on behind it */
+    bool framed;                         /* variables are kept in the call's frame all the time */
+    int32_t last_fail;                   /* ... the last one that is made to fail, loops around it included; -1 none */
+    uint16_t body_no;                    /* EmitParam.proc of the body */
+    int32_t n_sums;                      /* the module's additions whose amounts are summed */
+    int32_t n_last,
+        most_last; /* places in loops whose last item is known, of this footprint and the most of the module's */
+    Out sums;      /* what brings them together */
     ProcSource *out;
 } ProcEm;
 
 #define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
 #define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
 static inline bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
-static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) { return &x->tables[table].image->cols[col]; }
+static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) {
+    return &x->tables[table].image->cols[col];
+}
 /* What makes the register; NULL: a constant, or none. */
-static inline const Instr *made_by(const ProcEm *x, Reg r) { return r > 0 && !x->p->regs[r].is_const && x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL; }
+static inline const Instr *made_by(const ProcEm *x, Reg r) {
+    return r > 0 && !x->p->regs[r].is_const && x->p->regs[r].first >= 0 ? &x->p->instrs[x->p->regs[r].first] : NULL;
+}
 /* Instructions [from, to) that do `op` to the variable: how many, and *at where the last one is (-1: none). */
 static inline int32_t count_of(const ProcEm *x, int32_t from, int32_t to, uint16_t op, int64_t var, int32_t *at) {
     int32_t n = 0;
@@ -87,7 +99,8 @@ static inline int32_t count_of(const ProcEm *x, int32_t from, int32_t to, uint16
 static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- emit_proc.c ---- */
-/* A change of the log at `u` that undo takes back by entering `row` in its ordered groups again; room for it beforehand. */
+/* A change of the log at `u` that undo takes back by entering `row` in its ordered groups again; room for it
+ * beforehand. */
 void proc_log_room(ProcEm *x);
 void proc_log_front(ProcEm *x, int32_t table);
 /* The module's parameter. What belongs to the bulk or to a table is one parameter for all procedures. */
@@ -99,7 +112,8 @@ void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash);
 /* Rows inserted there wait for nobody: that two have one key is found by the index. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table);
 void proc_append(ProcEm *x, Out *o, const Out *part);
-/* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the row `at` of the procedure's table. */
+/* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the row
+ * `at` of the procedure's table. */
 void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride);
 void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at);
 /* Declares h, the hash of k0, k1 ... as the index has it. */
@@ -108,12 +122,15 @@ void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix);
 bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
 /* One case for each of n procedures; `fmt` takes its number, once or twice. */
 void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt);
-#define CALL_OF "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+#define CALL_OF                                                                                                        \
+    "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 " \
+    "kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
 
 /* ---- emit_ahead.c ---- */
 /* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
 void proc_look_ahead(ProcEm *x);
-/* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by this key; and at the loop's beginning, its first rounds. */
+/* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by this
+ * key; and at the loop's beginning, its first rounds. */
 void proc_group_ahead(ProcEm *x, const Instr *in);
 void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
 void proc_loop_begins(ProcEm *x, int32_t loop);
@@ -126,7 +143,8 @@ int32_t proc_hash_var(const ProcEm *x, const Instr *in);
 /* The guard is of the rows of the procedure's queue: in a bulk with PP_TAKES nobody waits for it. */
 bool proc_guard_takes(const ProcEm *x, const ItemSite *it);
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc);
-/* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in loops. */
+/* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in
+ * loops. */
 bool proc_holds_all(const ProcEm *x);
 /* The last instruction that is made to fail, loops around it included; -1 none. */
 int32_t proc_last_fail(ProcEm *x);
@@ -142,19 +160,25 @@ void proc_guard_vars(ProcEm *x, Out *o);
 void proc_guards_anew(ProcEm *x, int32_t loop);
 /* What a frame has: its fields, or into it, or out of it. */
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
-/* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its names are those of the frame's fields. */
+/* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its
+ * names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
 /* What guards call; counters, uses: parameters. */
 void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters);
-/* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters. */
+/* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters.
+ */
 void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds);
-void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds, int32_t ticket);
+void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds,
+                       int32_t ticket);
 /* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
 static inline bool proc_takes(const ProcEm *x) { return x->plain && x->queues && x->proc->queue >= 0; }
-static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) { return proc_takes(x) && x->proc->tables[table].own == how; }
+static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) {
+    return proc_takes(x) && x->proc->tables[table].own == how;
+}
 /* In the body: fails, and has the bulk undone, where what stands before it is true. */
 void proc_queue_stops(ProcEm *x);
-/* r<dst>, the group's anchor, becomes the row that is the call's turn's; what has to be true of keys and of rows that are deleted. */
+/* r<dst>, the group's anchor, becomes the row that is the call's turn's; what has to be true of keys and of rows that
+ * are deleted. */
 void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);
@@ -163,18 +187,20 @@ void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 
 /* ---- emit_spread.c ---- */
 struct Spread {
-    int32_t loop, first, end, state; /* instructions: the loop, what follows the test at its top; the state at its top */
-    int32_t cur, hi, by;       /* variables: the counter, its end, its step */
-    int32_t from, to;          /* what a round does under locks; none: to is from */
-    int32_t told;              /* the instruction behind which the loop's own variable is known */
-    int32_t logs;              /* changes of a round, -1: it has loops itself */
-    int32_t *inserts;          /* per table: rows of a round */
-    uint8_t *roles;            /* per variable: what becomes of it */
-    uint8_t *precision;        /* sums: digits, 0: those of the physical type */
+    int32_t loop, first, end,
+        state;           /* instructions: the loop, what follows the test at its top; the state at its top */
+    int32_t cur, hi, by; /* variables: the counter, its end, its step */
+    int32_t from, to;    /* what a round does under locks; none: to is from */
+    int32_t told;        /* the instruction behind which the loop's own variable is known */
+    int32_t logs;        /* changes of a round, -1: it has loops itself */
+    int32_t *inserts;    /* per table: rows of a round */
+    uint8_t *roles;      /* per variable: what becomes of it */
+    uint8_t *precision;  /* sums: digits, 0: those of the physical type */
 };
 /* Fills spreads; behind proc_find_states. */
 void proc_find_spreads(ProcEm *x);
-/* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of these, nothing. */
+/* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of
+ * these, nothing. */
 void proc_spread_top(ProcEm *x, int32_t pc);
 void proc_spread_behind(ProcEm *x, int32_t pc);
 void proc_spread_over(ProcEm *x, int32_t pc);
@@ -182,7 +208,8 @@ void proc_spread_over(ProcEm *x, int32_t pc);
 void proc_round_begins(ProcEm *x);
 /* In a round: lanes meet here, if all come by. */
 void proc_spread_meet(ProcEm *x);
-/* In a round: what stands before, and behind, what it does under locks; the label of failures in it is the innermost one. */
+/* In a round: what stands before, and behind, what it does under locks; the label of failures in it is the innermost
+ * one. */
 void proc_section_begins(ProcEm *x);
 void proc_section_ends(ProcEm *x);
 /* In a round: the guard's lock is ask<k>. */

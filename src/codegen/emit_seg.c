@@ -1,8 +1,10 @@
-/* emit_seg.c - the frame of a segment's kernel: parameters, tiles, source columns, filters, and the sinks that append rows.
+/* emit_seg.c - the frame of a segment's kernel: parameters, tiles, source columns, filters, and the sinks that append
+ * rows.
  *
- * Text goes into five buffers that are put together at the end: declarations at the kernel's start (constants), declarations per tile
- * (a tablet's column addresses), the row's body, what comes after the tile loop, and further kernels. Reading a register or a parameter
- * declares what it needs in the right buffer, so that the opcodes' functions just write expressions.
+ * Text goes into five buffers that are put together at the end: declarations at the kernel's start (constants),
+ * declarations per tile (a tablet's column addresses), the row's body, what comes after the tile loop, and further
+ * kernels. Reading a register or a parameter declares what it needs in the right buffer, so that the opcodes' functions
+ * just write expressions.
  */
 #include "base/hash.h"
 #include "codegen/emit_int.h"
@@ -63,9 +65,15 @@ void em_use(Em *m, Reg r) {
     }
     int32_t a = P2(m, KP_CONST, r, 0);
     switch (ri->phys) {
-    case PH_I128: out_w(m, &m->top, "    const i128 r%d = i128_from_limbs(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1)); break;
-    case PH_STR: out_w(m, &m->top, "    const str r%d = str_make(P(%d), PI(%d));\n", r, a, P2(m, KP_CONST, r, 1)); break;
-    case PH_UUID: out_w(m, &m->top, "    const uuid r%d = uuid_make(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1)); break;
+    case PH_I128:
+        out_w(m, &m->top, "    const i128 r%d = i128_from_limbs(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        break;
+    case PH_STR:
+        out_w(m, &m->top, "    const str r%d = str_make(P(%d), PI(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        break;
+    case PH_UUID:
+        out_w(m, &m->top, "    const uuid r%d = uuid_make(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        break;
     case PH_INTERVAL: {
         int32_t b = P2(m, KP_CONST, r, 1);
         out_w(m, &m->top, "    const iv r%d = iv_make(PI(%d), (i32)P(%d), (i32)(P(%d) >> 32));\n", r, a, b, b);
@@ -122,7 +130,8 @@ void out_w(Em *m, Out *o, const char *fmt, ...) {
                 out_reg(m, o, r);
                 break;
             }
-            int32_t off = em_param(m, KP_DICT_OFFSETS, 0, 0, f->dict), bytes = em_param(m, KP_DICT_BYTES, 0, 0, f->dict);
+            int32_t off = em_param(m, KP_DICT_OFFSETS, 0, 0, f->dict),
+                    bytes = em_param(m, KP_DICT_BYTES, 0, 0, f->dict);
             if (f->nullable) out_w(m, o, "(%v ? dict_str(P(%d), P(%d), %r) : str_none())", r, off, bytes, r);
             else out_w(m, o, "dict_str(P(%d), P(%d), %r)", off, bytes, r);
             break;
@@ -163,7 +172,11 @@ void em_convert(Em *m, Out *o, uint8_t from, uint8_t to, const char *value) {
     } else if (to == PH_I128 && is_int(from)) {
         out_w(m, o, "i128_from_i64((i64)%s)", value);
     } else if (from == PH_I128) {
-        out_w(m, o, to == PH_F64 ? "i128_to_f64(%s)" : to == PH_BOOL ? "!i128_is_zero(%s)" : "(%s)i128_lo(%s)", to == PH_F64 || to == PH_BOOL ? value : c_type[to], value);
+        out_w(m, o,
+              to == PH_F64    ? "i128_to_f64(%s)"
+              : to == PH_BOOL ? "!i128_is_zero(%s)"
+                              : "(%s)i128_lo(%s)",
+              to == PH_F64 || to == PH_BOOL ? value : c_type[to], value);
     } else if (to == PH_BOOL) {
         out_w(m, o, "(%s != 0)", value);
     } else {
@@ -174,7 +187,8 @@ void em_convert(Em *m, Out *o, uint8_t from, uint8_t to, const char *value) {
 void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *valid) {
     const RegForm *f = &m->regs[r];
     if (f->nullable) w(m, "const bool v%d = %s;\n", r, valid ? valid : "true");
-    if (f->phys == PH_STR && !f->dict && c->phys == PH_I32 && c->dict) { /* codes of a store whose readers want strings */
+    if (f->phys == PH_STR && !f->dict && c->phys == PH_I32 &&
+        c->dict) { /* codes of a store whose readers want strings */
         int32_t off = em_param(m, KP_DICT_OFFSETS, 0, 0, c->dict), bytes = em_param(m, KP_DICT_BYTES, 0, 0, c->dict);
         w(m, "const str r%d = %v ? dict_str(P(%d), P(%d), %s) : str_none();\n", r, r, off, bytes, value);
         return;
@@ -214,7 +228,9 @@ void em_store(Em *m, Reg r, const DevCol *c, int32_t data, int32_t valid, const 
 }
 
 /* ---- the source ------------------------------------------------------------------------------------ */
-const char *em_position(Em *m) { return m->prog->source.kind == SRC_TABLE ? "((u64)tno * TABLET_ROWS + row)" : "(u64)row"; }
+const char *em_position(Em *m) {
+    return m->prog->source.kind == SRC_TABLE ? "((u64)tno * TABLET_ROWS + row)" : "(u64)row";
+}
 
 /* A table column's description, read once per tile. */
 const TabCol *em_need_col(Em *m, int64_t col) {
@@ -245,7 +261,9 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
     if (form <= DF_FOR64) {
         int32_t bits = width[form];
         bool narrow = to <= PH_I32;
-        if (narrow) snprintf(value, sizeof value, "(i32)((u32)cb%d + (u32)unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
+        if (narrow)
+            snprintf(value, sizeof value, "(i32)((u32)cb%d + (u32)unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c,
+                     row);
         else snprintf(value, sizeof value, "(i64)((u64)cb%d + unpack_%d(cd%d, %s))", (int)c, (int)bits, (int)c, row);
         em_convert(m, o, narrow ? PH_I32 : PH_I64, to, value);
         return;
@@ -318,7 +336,8 @@ static void load_rows(Em *m, const Instr *in, const DevCol *c, ParamKind data, P
 void em_load(Em *m, const Instr *in) {
     const Source *s = &m->prog->source;
     if (in->op == OP_LOAD_ROWID) {
-        w(m, s->kind == SRC_TABLE ? "const i64 r%d = (i64)(tnum << 32 | row);\n" : "const i64 r%d = (i64)row;\n", in->dst);
+        w(m, s->kind == SRC_TABLE ? "const i64 r%d = (i64)(tnum << 32 | row);\n" : "const i64 r%d = (i64)row;\n",
+          in->dst);
         return;
     }
     switch (s->kind) {
@@ -327,7 +346,8 @@ void em_load(Em *m, const Instr *in) {
     case SRC_JOIN: load_rows(m, in, &m->ep->joins[s->id].cols[in->imm], KP_JOIN_DATA, KP_JOIN_VALID); break;
     case SRC_AGG: em_load_agg(m, in); break;
     case SRC_SERIES:
-        w(m, "const i64 r%d = (i64)(%p + (u64)row * %p);\n", in->dst, P1(m, KP_SERIES_START, 0), P1(m, KP_SERIES_STEP, 0));
+        w(m, "const i64 r%d = (i64)(%p + (u64)row * %p);\n", in->dst, P1(m, KP_SERIES_START, 0),
+          P1(m, KP_SERIES_STEP, 0));
         break;
     default: break;
     }
@@ -379,13 +399,17 @@ static void sink_rows(Em *m, bool identity) {
         w(m, "{\nconst u64 slot = P(%d) + ((u64)row - P(%d));\n", P1(m, KP_OUT_BASE, s->id), P1(m, KP_SRC_FIRST, 0));
         w(m, "if (slot < P(%d)) {\n", P1(m, KP_OUT_CAP, s->id));
     } else {
-        w(m, "{\nconst u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", P1(m, KP_OUT_COUNT, s->id), P1(m, KP_OUT_CAP, s->id));
+        w(m, "{\nconst u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", P1(m, KP_OUT_COUNT, s->id),
+          P1(m, KP_OUT_CAP, s->id));
     }
     for (int32_t i = 0; i < s->n_regs; i++) {
         const DevCol *c = &d->cols[i];
-        em_store(m, s->regs[i], c, P2(m, KP_ROWS_DATA, s->id, i), c->nullable ? P2(m, KP_ROWS_VALID, s->id, i) : -1, "slot");
+        em_store(m, s->regs[i], c, P2(m, KP_ROWS_DATA, s->id, i), c->nullable ? P2(m, KP_ROWS_VALID, s->id, i) : -1,
+                 "slot");
     }
-    if (d->has_seq) w(m, "G(u64, P(%d))[slot] = P(%d) | %s;\n", P2(m, KP_ROWS_DATA, s->id, d->n_cols), P1(m, KP_SEQ_BASE, 0), em_position(m));
+    if (d->has_seq)
+        w(m, "G(u64, P(%d))[slot] = P(%d) | %s;\n", P2(m, KP_ROWS_DATA, s->id, d->n_cols), P1(m, KP_SEQ_BASE, 0),
+          em_position(m));
     w(m, cached ? "}\n}\n}\n}\n" : "}\n}\n");
 }
 
@@ -429,7 +453,9 @@ static void emit_program(Em *m, bool identity) {
         case OP_LOAD_BUILD: em_load_build(m, in); break;
         case OP_REPEAT:
             if (NULLABLE(m, in->a)) w(m, "if (!%v) continue;\n", in->a);
-            w(m, "for (i64 times%d = 0; times%d < %r; times%d++) {\nif ((times%d & 4095) == 4095 && STOPPED()) break;\n", i, i, in->a, i, i);
+            w(m,
+              "for (i64 times%d = 0; times%d < %r; times%d++) {\nif ((times%d & 4095) == 4095 && STOPPED()) break;\n",
+              i, i, in->a, i, i);
             if (in->dst) w(m, "const i64 r%d = times%d;\n", in->dst, i);
             m->depth++;
             break;
@@ -487,21 +513,31 @@ static void assemble(Em *m, Out *o) {
     if (in || out) out_w(m, o, "    CHAN_START(%s, %s);\n", in_at, out_at);
     if (in) {
         out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_PACKET] == 0) break;\n", in_at, out_at);
-        out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", out ? "from" : "first", out ? "to" : "end", out ? "from" : "first");
+        out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", out ? "from" : "first", out ? "to" : "end",
+              out ? "from" : "first");
     } else if (out) {
-        out_w(m, o, "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += NGROUPS) {\n", tiles, tile0);
+        out_w(m, o,
+              "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += "
+              "NGROUPS) {\n",
+              tiles, tile0);
     } else {
         if (table || !even) out_w(m, o, even ? "    u32 polls = 0;\n    bool halt = false;\n" : "    u32 polls = 0;\n");
-        out_w(m, o, "    const u64 n_tiles = %p / %d;\n    for (u64 tile = GID; tile < n_tiles", tiles, m->tile_rows / t->tile_rows);
+        out_w(m, o, "    const u64 n_tiles = %p / %d;\n    for (u64 tile = GID; tile < n_tiles", tiles,
+              m->tile_rows / t->tile_rows);
         if (!even) out_w(m, o, " && !(polls++ %% POLL_TILES == 0 && STOPPED())");
         if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
         out_w(m, o, "; tile += NGROUPS) {\n");
     }
     if (table) {
-        out_w(m, o, "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% (TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n", list, out ? "from" : "first");
+        out_w(m, o,
+              "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% "
+              "(TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n",
+              list, out ? "from" : "first");
         if (even) out_w(m, o, "if (polls++ %% POLL_TILES == 0) halt = STOPPED();\n");
-        out_w(m, o, "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", even ? "halt ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first",
-              out ? "from" : "first");
+        out_w(m, o,
+              "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
+              "last;\n",
+              even ? "halt ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first", out ? "from" : "first");
         for (int32_t i = 0; i < p->n_instrs; i++)
             if (p->instrs[i].op == OP_LOAD_ROWID) {
                 out_w(m, o, "const u64 tnum = tablet_number(%p, tno);\n", tablets);
@@ -509,13 +545,19 @@ static void assemble(Em *m, Out *o) {
             }
         out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", tablets);
     } else if (!in) {
-        out_w(m, o, "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : last;\n", out ? "from" : "first", first, first, rows,
-              out ? "to" : "end", out ? "from" : "first", out ? "from" : "first");
+        out_w(m, o,
+              "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
+              "last;\n",
+              out ? "from" : "first", first, first, rows, out ? "to" : "end", out ? "from" : "first",
+              out ? "from" : "first");
     }
     append_out(m, o, &m->tile);
     if (out) { /* batches, between which the group may change packets */
         const char *ty = table ? "u32" : "u64";
-        out_w(m, o, "for (%s batch = from, size = (%s)CH[OUT_BATCH]; batch < to; batch += size) {\nCHAN_ROOM(%s);\nif (CH[GAVE_UP] != 0) break;\n", ty, ty, out_at);
+        out_w(m, o,
+              "for (%s batch = from, size = (%s)CH[OUT_BATCH]; batch < to; batch += size) {\nCHAN_ROOM(%s);\nif "
+              "(CH[GAVE_UP] != 0) break;\n",
+              ty, ty, out_at);
         out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
     }
     if (m->block) {
@@ -525,7 +567,9 @@ static void assemble(Em *m, Out *o) {
         append_out(m, o, &m->stages);
         out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
     } else if (table && host) { /* runs of live rows: one run where none is deleted */
-        out_w(m, o, "for (u32 run = live_first(deleted, first, end), stop; run < end; run = live_first(deleted, stop, end)) {\n");
+        out_w(m, o,
+              "for (u32 run = live_first(deleted, first, end), stop; run < end; run = live_first(deleted, stop, end)) "
+              "{\n");
         out_w(m, o, "stop = live_end(deleted, run, end);\nfor (u32 row = run; row < stop; row++) {\n");
     } else {
         out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
@@ -561,9 +605,19 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
     *out = (EmitSegment){0};
     const SegmentPlan *sp = &ep->plan->segments[segment];
     const Program *p = sp->program;
-    if (ep->reasons[segment]) return err_internal(e, "segment %d cannot run on a device: %s", (int)segment, ep->reasons[segment]);
-    Em m = {.ep = ep, .forms = (EmitForms *)(uintptr_t)ep->forms, .plan = ep->plan, .prog = p, .regs = ep->forms->segs[segment].regs,
-            .seg = &ep->forms->segs[segment], .arena = a, .err = e, .segment = segment, .last = last, .tile_rows = ep->target.tile_rows};
+    if (ep->reasons[segment])
+        return err_internal(e, "segment %d cannot run on a device: %s", (int)segment, ep->reasons[segment]);
+    Em m = {.ep = ep,
+            .forms = (EmitForms *)(uintptr_t)ep->forms,
+            .plan = ep->plan,
+            .prog = p,
+            .regs = ep->forms->segs[segment].regs,
+            .seg = &ep->forms->segs[segment],
+            .arena = a,
+            .err = e,
+            .segment = segment,
+            .last = last,
+            .tile_rows = ep->target.tile_rows};
     m.const_done = arena_array(a, bool, p->n_regs + 1);
     if (!m.const_done) return err_is_set(e) ? ST_ERROR : err_oom(e);
     em_param(&m, KP_ERR, 0, 0, NULL);
@@ -591,6 +645,7 @@ Status emit_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, Em
     out->identity_sink = identity;
     out->n_tables_cols = (int32_t)m.cols.len;
     out->table_cols = m.cols.items;
-    for (int64_t i = 0; i < m.cols.len; i++) out->bytes_per_row += emit_table_col(m.forms, p->source.table, m.cols.items[i])->bytes;
+    for (int64_t i = 0; i < m.cols.len; i++)
+        out->bytes_per_row += emit_table_col(m.forms, p->source.table, m.cols.items[i])->bytes;
     return ST_OK;
 }

@@ -1,13 +1,14 @@
 /* emit_sort.c - sort sinks and the kernels that sort.
  *
- * Rows are appended as columns; what moves while sorting is pairs of {key, row}. The key's 64 bits are an order-preserving prefix of the
- * first sort key, NULL placement and direction included; where they tie, the comparison reads the key columns of both rows, and in the end the
- * sequence numbers, so that the order is total and the sort stable.
+ * Rows are appended as columns; what moves while sorting is pairs of {key, row}. The key's 64 bits are an
+ * order-preserving prefix of the first sort key, NULL placement and direction included; where they tie, the comparison
+ * reads the key columns of both rows, and in the end the sequence numbers, so that the order is total and the sort
+ * stable.
  *
  *   sort_init    one pair per row
  *   sort_tile    SORT_TILE pairs at a time by a bitonic network in local memory
- *   sort_merge   runs of WIDTH to runs of 2 * WIDTH: every item finds its place on the merge path by binary search and writes MERGE_PIECE pairs
- *   sort_gather  the wanted slice of rows into the row store's columns
+ *   sort_merge   runs of WIDTH to runs of 2 * WIDTH: every item finds its place on the merge path by binary search and
+ * writes MERGE_PIECE pairs sort_gather  the wanted slice of rows into the row store's columns
  */
 #include "codegen/emit_int.h"
 
@@ -17,13 +18,16 @@ void em_sink_sort(Em *m) {
     const Sink *s = &m->prog->sink;
     int32_t sort = m->plan->rows[s->id].sort;
     const DevSort *d = &m->ep->sorts[sort];
-    w(m, "{\nconst u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", P1(m, KP_OUT_COUNT, s->id), P1(m, KP_OUT_CAP, s->id));
+    w(m, "{\nconst u64 slot = append(P(%d));\nif (slot < P(%d)) {\n", P1(m, KP_OUT_COUNT, s->id),
+      P1(m, KP_OUT_CAP, s->id));
     for (int32_t i = 0; i < d->seq_col; i++) {
         if (!d->stored[i]) continue;
         const DevCol *c = &d->cols[i];
-        em_store(m, i < s->n_regs ? s->regs[i] : s->keys[i - s->n_regs], c, P2(m, KP_SORT_DATA, sort, i), c->nullable ? P2(m, KP_SORT_VALID, sort, i) : -1, "slot");
+        em_store(m, i < s->n_regs ? s->regs[i] : s->keys[i - s->n_regs], c, P2(m, KP_SORT_DATA, sort, i),
+                 c->nullable ? P2(m, KP_SORT_VALID, sort, i) : -1, "slot");
     }
-    w(m, "G(u64, P(%d))[slot] = P(%d) | %s;\n}\n}\n", P2(m, KP_SORT_DATA, sort, d->seq_col), P1(m, KP_SEQ_BASE, 0), em_position(m));
+    w(m, "G(u64, P(%d))[slot] = P(%d) | %s;\n}\n}\n", P2(m, KP_SORT_DATA, sort, d->seq_col), P1(m, KP_SEQ_BASE, 0),
+      em_position(m));
 }
 
 /* ---- comparison ------------------------------------------------------------------------------- */
@@ -37,11 +41,17 @@ static Key key_of(Em *m, int32_t sort, int32_t i) {
     const SortSpec *s = &m->plan->sorts[sort];
     const DevSort *d = &m->ep->sorts[sort];
     int32_t col = d->key_col[i];
-    Key k = {.c = &d->cols[col], .desc = s->keys[i].desc, .nulls_first = s->keys[i].nulls_first, .valid = -1, .off = -1, .bytes = -1};
+    Key k = {.c = &d->cols[col],
+             .desc = s->keys[i].desc,
+             .nulls_first = s->keys[i].nulls_first,
+             .valid = -1,
+             .off = -1,
+             .bytes = -1};
     k.data = P2(m, KP_SORT_DATA, sort, col);
     if (k.c->nullable) k.valid = P2(m, KP_SORT_VALID, sort, col);
     /* A key of the specification that is plain integers orders as integers, whatever dictionary they come from. */
-    k.codes = k.c->phys == PH_I32 && (!k.c->dict || s->keys[i].key.phys != PH_STR || k.c->dict->n_sorted == k.c->dict->n);
+    k.codes =
+        k.c->phys == PH_I32 && (!k.c->dict || s->keys[i].key.phys != PH_STR || k.c->dict->n_sorted == k.c->dict->n);
     if (k.c->phys == PH_I32 && !k.codes) {
         k.off = em_param(m, KP_DICT_OFFSETS, 0, 0, k.c->dict);
         k.bytes = em_param(m, KP_DICT_BYTES, 0, 0, k.c->dict);
@@ -52,7 +62,9 @@ static Key key_of(Em *m, int32_t sort, int32_t i) {
 static void key_value(Em *m, const Key *k, const char *row, bool in_fn, char *buf, size_t n) {
     const char *o = in_fn ? "p" : "P(", *c = in_fn ? "" : ")";
     if (k->c->phys == PH_I128) snprintf(buf, n, "ld_i128(%s%d%s + %s * 16)", o, (int)k->data, c, row);
-    else if (k->c->phys == PH_I32 && !k->codes) snprintf(buf, n, "dict_str(%s%d%s, %s%d%s, G(i32, %s%d%s)[%s])", o, (int)k->off, c, o, (int)k->bytes, c, o, (int)k->data, c, row);
+    else if (k->c->phys == PH_I32 && !k->codes)
+        snprintf(buf, n, "dict_str(%s%d%s, %s%d%s, G(i32, %s%d%s)[%s])", o, (int)k->off, c, o, (int)k->bytes, c, o,
+                 (int)k->data, c, row);
     else snprintf(buf, n, "G(%s, %s%d%s)[%s]", m_type[k->c->phys], o, (int)k->data, c, row);
     (void)m;
 }
@@ -86,8 +98,10 @@ static void put_prefix(Em *m, Out *o, const Key *k) {
     if (k->desc) out_w(m, o, narrow ? "key ^= 0xffffffffu;\n" : "key = ~key;\n");
     if (k->valid < 0) return;
     const char *value = k->nulls_first ? "1" : "0", *null = k->nulls_first ? "0" : "1";
-    if (narrow) out_w(m, o, "key = G(u8, P(%d))[i] != 0 ? key | (u64)%s << 32 : (u64)%s << 32;\n", k->valid, value, null);
-    else if (p == PH_F32) out_w(m, o, "key = G(u8, P(%d))[i] != 0 ? key >> 1 | (u64)%s << 63 : (u64)%s << 63;\n", k->valid, value, null);
+    if (narrow)
+        out_w(m, o, "key = G(u8, P(%d))[i] != 0 ? key | (u64)%s << 32 : (u64)%s << 32;\n", k->valid, value, null);
+    else if (p == PH_F32)
+        out_w(m, o, "key = G(u8, P(%d))[i] != 0 ? key >> 1 | (u64)%s << 63 : (u64)%s << 63;\n", k->valid, value, null);
     else out_w(m, o, "key = G(u8, P(%d))[i] != 0 ? key >> 1 | (u64)%s << 63 : (u64)%s << 63;\n", k->valid, value, null);
 }
 
@@ -113,7 +127,8 @@ static void put_less(Em *m, Out *o, int32_t sort) {
                 key_value(m, &k, "ra", true, a, sizeof a);
                 key_value(m, &k, "rb", true, b, sizeof b);
                 if (k.valid >= 0) {
-                    out_w(m, &body, "{ const bool va = G(u8, p%d)[ra] != 0, vb = G(u8, p%d)[rb] != 0;\n", k.valid, k.valid);
+                    out_w(m, &body, "{ const bool va = G(u8, p%d)[ra] != 0, vb = G(u8, p%d)[rb] != 0;\n", k.valid,
+                          k.valid);
                     out_w(m, &body, "if (va != vb) return %s;\nif (va) ", k.nulls_first ? "vb" : "va");
                 }
                 out_w(m, &body, "{ const i32 c = ");
@@ -133,7 +148,10 @@ static void put_less(Em *m, Out *o, int32_t sort) {
     out_put(m, o, args.p, args.n);
     out_w(m, o, ") {\nif (ka != kb) return ka < kb;\nif (ra == ~(u64)0 || rb == ~(u64)0) return ra < rb;\n");
     if (body.n) out_put(m, o, body.p, body.n);
-    out_w(m, o, "{ const u64 sa = G(u64, p%d)[ra], sb = G(u64, p%d)[rb]; if (sa != sb) return sa < sb; }\nreturn ra < rb;\n}\n", seq, seq);
+    out_w(
+        m, o,
+        "{ const u64 sa = G(u64, p%d)[ra], sb = G(u64, p%d)[rb]; if (sa != sb) return sa < sb; }\nreturn ra < rb;\n}\n",
+        seq, seq);
     out_w(m, o, "#define SORT_LESS(ka, ra, kb, rb) sort_less(ka, ra, kb, rb");
     out_put(m, o, call.p, call.n);
     out_w(m, o, ")\n");
@@ -142,11 +160,15 @@ static void put_less(Em *m, Out *o, int32_t sort) {
 
 void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
     Out *o = &m->extra;
-    int32_t n = P1(m, KP_SORT_N, sort), a = P1(m, KP_SORT_A, sort), b = P1(m, KP_SORT_B, sort), width = P1(m, KP_SORT_WIDTH, sort);
+    int32_t n = P1(m, KP_SORT_N, sort), a = P1(m, KP_SORT_A, sort), b = P1(m, KP_SORT_B, sort),
+            width = P1(m, KP_SORT_WIDTH, sort);
     int32_t first = P1(m, KP_SORT_FIRST, sort), take = P1(m, KP_SORT_TAKE, sort);
     const SortSpec *s = &m->plan->sorts[sort];
     put_less(m, o, sort);
-    out_w(m, o, "\nKERNEL(sort_init) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\n", n);
+    out_w(m, o,
+          "\nKERNEL(sort_init) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && "
+          "GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\n",
+          n);
     if (s->n_keys > 0) {
         Key k = key_of(m, sort, 0);
         put_prefix(m, o, &k);
@@ -156,37 +178,68 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
     out_w(m, o, "G(u64, P(%d))[2 * i] = key;\nG(u64, P(%d))[2 * i + 1] = i;\n}\n}\n", a, a);
 
     /* Padding pairs have row ~0 and come last; a real pair with the same key is less. */
-    out_w(m, o, "\nKERNEL(sort_tile) {\nconst u64 n = P(%d);\nLOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, %d);\n", n, (int32_t)SORT_TILE * 8);
-    out_w(m, o, "for (u64 base = GID * %d; base < n; base += NGROUPS * %d) {\nconst u32 m = n - base < %d ? (u32)(n - base) : %d;\n", (int32_t)SORT_TILE,
-          (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE);
-    out_w(m, o, "if (LID == 0) ks[0] = STOPPED();\nBARRIER();\nconst bool halt = ks[0] != 0;\nBARRIER();\nif (halt) break;\n");
+    out_w(m, o,
+          "\nKERNEL(sort_tile) {\nconst u64 n = P(%d);\nLOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, %d);\n",
+          n, (int32_t)SORT_TILE * 8);
+    out_w(m, o,
+          "for (u64 base = GID * %d; base < n; base += NGROUPS * %d) {\nconst u32 m = n - base < %d ? (u32)(n - base) "
+          ": %d;\n",
+          (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE);
+    out_w(
+        m, o,
+        "if (LID == 0) ks[0] = STOPPED();\nBARRIER();\nconst bool halt = ks[0] != 0;\nBARRIER();\nif (halt) break;\n");
     out_w(m, o, "u32 size = 1;\nwhile (size < m) size *= 2;\n");
-    out_w(m, o, "for (u32 i = LID; i < size; i += LSIZE) {\nks[i] = i < m ? G(u64, P(%d))[2 * (base + i)] : ~(u64)0;\nrs[i] = i < m ? G(u64, P(%d))[2 * (base + i) + 1] : ~(u64)0;\n}\nBARRIER();\n", a, a);
-    out_w(m, o, "for (u32 k = 2; k <= size; k <<= 1)\nfor (u32 j = k >> 1; j > 0; j >>= 1) {\nfor (u32 i = LID; i < size / 2; i += LSIZE) {\n"
-                "const u32 x = 2 * i - (i & (j - 1)), y = x + j;\nconst bool up = (x & k) == 0;\n"
-                "const bool less = SORT_LESS(ks[y], rs[y], ks[x], rs[x]);\n"
-                "if (less == up) {\nconst u64 tk = ks[x], tr = rs[x];\nks[x] = ks[y];\nrs[x] = rs[y];\nks[y] = tk;\nrs[y] = tr;\n}\n}\nBARRIER();\n}\n");
-    out_w(m, o, "for (u32 i = LID; i < m; i += LSIZE) {\nG(u64, P(%d))[2 * (base + i)] = ks[i];\nG(u64, P(%d))[2 * (base + i) + 1] = rs[i];\n}\nBARRIER();\n}\n}\n", a, a);
+    out_w(m, o,
+          "for (u32 i = LID; i < size; i += LSIZE) {\nks[i] = i < m ? G(u64, P(%d))[2 * (base + i)] : ~(u64)0;\nrs[i] "
+          "= i < m ? G(u64, P(%d))[2 * (base + i) + 1] : ~(u64)0;\n}\nBARRIER();\n",
+          a, a);
+    out_w(m, o,
+          "for (u32 k = 2; k <= size; k <<= 1)\nfor (u32 j = k >> 1; j > 0; j >>= 1) {\nfor (u32 i = LID; i < size / "
+          "2; i += LSIZE) {\n"
+          "const u32 x = 2 * i - (i & (j - 1)), y = x + j;\nconst bool up = (x & k) == 0;\n"
+          "const bool less = SORT_LESS(ks[y], rs[y], ks[x], rs[x]);\n"
+          "if (less == up) {\nconst u64 tk = ks[x], tr = rs[x];\nks[x] = ks[y];\nrs[x] = rs[y];\nks[y] = tk;\nrs[y] = "
+          "tr;\n}\n}\nBARRIER();\n}\n");
+    out_w(m, o,
+          "for (u32 i = LID; i < m; i += LSIZE) {\nG(u64, P(%d))[2 * (base + i)] = ks[i];\nG(u64, P(%d))[2 * (base + "
+          "i) + 1] = rs[i];\n}\nBARRIER();\n}\n}\n",
+          a, a);
 
     out_w(m, o, "\nKERNEL(sort_merge) {\nconst u64 n = P(%d), width = P(%d);\nu32 polls = 0;\n", n, width);
-    out_w(m, o, "for (u64 d = (GID * LSIZE + LID) * %d; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * %d) {\n", (int32_t)MERGE_PIECE, (int32_t)MERGE_PIECE);
-    out_w(m, o, "const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;\n"
-                "const u64 na = mid - start, nb = stop - mid, diag = d - start;\nconst u64 pa = P(%d) + start * 16, pb = P(%d) + mid * 16;\n"
-                "u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;\n", a, a);
-    out_w(m, o, "while (lo < hi) {\nconst u64 x = (lo + hi) / 2, y = diag - 1 - x;\n"
-                "if (SORT_LESS(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = x + 1;\nelse hi = x;\n}\n");
-    out_w(m, o, "u64 i = lo, j = diag - lo;\nfor (u32 q = 0; q < %d && i + j < na + nb; q++) {\n"
-                "const bool left = j >= nb || (i < na && SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));\n"
-                "const u64 from = left ? pa + i * 16 : pb + j * 16;\nG(u64, P(%d))[2 * (d + q)] = G(u64, from)[0];\nG(u64, P(%d))[2 * (d + q) + 1] = G(u64, from)[1];\n"
-                "if (left) i++;\nelse j++;\n}\n}\n}\n", (int32_t)MERGE_PIECE, b, b);
+    out_w(m, o, "for (u64 d = (GID * LSIZE + LID) * %d; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * %d) {\n",
+          (int32_t)MERGE_PIECE, (int32_t)MERGE_PIECE);
+    out_w(m, o,
+          "const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start "
+          "+ 2 * width < n ? start + 2 * width : n;\n"
+          "const u64 na = mid - start, nb = stop - mid, diag = d - start;\nconst u64 pa = P(%d) + start * 16, pb = "
+          "P(%d) + mid * 16;\n"
+          "u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;\n",
+          a, a);
+    out_w(m, o,
+          "while (lo < hi) {\nconst u64 x = (lo + hi) / 2, y = diag - 1 - x;\n"
+          "if (SORT_LESS(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = x + "
+          "1;\nelse hi = x;\n}\n");
+    out_w(m, o,
+          "u64 i = lo, j = diag - lo;\nfor (u32 q = 0; q < %d && i + j < na + nb; q++) {\n"
+          "const bool left = j >= nb || (i < na && SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 * "
+          "j], G(u64, pb)[2 * j + 1]));\n"
+          "const u64 from = left ? pa + i * 16 : pb + j * 16;\nG(u64, P(%d))[2 * (d + q)] = G(u64, from)[0];\nG(u64, "
+          "P(%d))[2 * (d + q) + 1] = G(u64, from)[1];\n"
+          "if (left) i++;\nelse j++;\n}\n}\n}\n",
+          (int32_t)MERGE_PIECE, b, b);
 
-    out_w(m, o, "\nKERNEL(sort_gather) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\nconst u64 row = G(u64, P(%d))[2 * (P(%d) + i) + 1];\n", take, a, first);
+    out_w(m, o,
+          "\nKERNEL(sort_gather) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && "
+          "GOES_ON(polls, 64u); i += NGROUPS * LSIZE) {\nconst u64 row = G(u64, P(%d))[2 * (P(%d) + i) + 1];\n",
+          take, a, first);
     for (int32_t i = 0; i < s->n_cols; i++) {
         const DevCol *c = &m->ep->sorts[sort].cols[i];
         int32_t from = P2(m, KP_SORT_DATA, sort, i), to = P2(m, KP_ROWS_DATA, rows, i);
         if (c->phys == PH_I128) out_w(m, o, "st_i128(P(%d) + i * 16, ld_i128(P(%d) + row * 16));\n", to, from);
         else out_w(m, o, "G(%s, P(%d))[i] = G(%s, P(%d))[row];\n", m_type[c->phys], to, m_type[c->phys], from);
-        if (c->nullable) out_w(m, o, "G(u8, P(%d))[i] = G(u8, P(%d))[row];\n", P2(m, KP_ROWS_VALID, rows, i), P2(m, KP_SORT_VALID, sort, i));
+        if (c->nullable)
+            out_w(m, o, "G(u8, P(%d))[i] = G(u8, P(%d))[row];\n", P2(m, KP_ROWS_VALID, rows, i),
+                  P2(m, KP_SORT_VALID, sort, i));
     }
     out_w(m, o, "}\n}\n");
 }

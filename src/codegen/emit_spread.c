@@ -1,21 +1,25 @@
 /* emit_spread.c - loops whose rounds are spread over the lanes of a warp; see emit_proc_int.h.
  *
- * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor disturb each other may as well run at the same time: the
- * call leaves its function at the top of the loop, as it does where it has to wait; each lane runs the function of a round, with that frame and its own value of
- * the loop's counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared memory: all lanes read it, none
- * writes it.
+ * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor
+ * disturb each other may as well run at the same time: the call leaves its function at the top of the loop, as it does
+ * where it has to wait; each lane runs the function of a round, with that frame and its own value of the loop's
+ * counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared
+ * memory: all lanes read it, none writes it.
  *
- * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round does under locks (MEET), and what it does there is a section: those that have
- * their turn at all locks of it go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the midst of a section, nor for other lanes while it
- * has one.
+ * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round
+ * does under locks (MEET), and what it does there is a section: those that have their turn at all locks of it go
+ * through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the midst
+ * of a section, nor for other lanes while it has one.
  *
  * Rounds are apart when
- *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up (v := v + e): then what the lanes have added is summed
- *     in the order of rounds;
- *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards of the loop say which items these are; their keys are made
- *     of what is known at the beginning of a round, and the lanes compare them before anything is done. When two are alike the loop runs as ever;
+ *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up (v
+ * := v + e): then what the lanes have added is summed in the order of rounds;
+ *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards of
+ * the loop say which items these are; their keys are made of what is known at the beginning of a round, and the lanes
+ * compare them before anything is done. When two are alike the loop runs as ever;
  *   - the loop is left at its top only; rows that it inserts, it inserts once in each round.
- * Numbers of inserted rows, and places in the log of changes, are counted off per round beforehand, so that tables come out the same. The first round that fails fails the call.
+ * Numbers of inserted rows, and places in the log of changes, are counted off per round beforehand, so that tables come
+ * out the same. The first round that fails fails the call.
  *
  * The host and OpenCL run the rounds one by one, the last first: that is for tests.
  */
@@ -23,10 +27,10 @@
 
 enum { SITES_MAX = 64 };
 typedef enum Role {
-    ROLE_NONE,  /* not assigned in the loop */
-    ROLE_OWN,   /* each round's own, and not wanted any more */
-    ROLE_LAST,  /* wanted behind the loop: the last round's */
-    ROLE_SET,   /* ... the last round's that has assigned it */
+    ROLE_NONE, /* not assigned in the loop */
+    ROLE_OWN,  /* each round's own, and not wanted any more */
+    ROLE_LAST, /* wanted behind the loop: the last round's */
+    ROLE_SET,  /* ... the last round's that has assigned it */
     ROLE_SUM
 } Role;
 static bool whole(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
@@ -42,16 +46,23 @@ static bool counts(const ProcEm *x, Spread *s) {
     int32_t i = s->loop + 1, at;
     while (i < s->end && !is_statement(&p->instrs[i])) i++;
     const Instr *test = p->instrs[i].op == OP_P_IF ? made_by(x, p->instrs[i].a) : NULL;
-    if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const || (test->op != OP_LE && test->op != OP_GE)) return false;
-    if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end || p->instrs[i + 3].op != OP_P_ENDIF || p->instrs[i + 4].op != OP_P_ROUND) return false;
-    const Instr *low = made_by(x, test->op == OP_LE ? test->a : test->b), *high = made_by(x, test->op == OP_LE ? test->b : test->a);
+    if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const ||
+        (test->op != OP_LE && test->op != OP_GE))
+        return false;
+    if (p->instrs[i + 1].op != OP_P_ELSE || p->instrs[i + 2].op != OP_P_LEAVE || p->instrs[i + 2].jump != s->end ||
+        p->instrs[i + 3].op != OP_P_ENDIF || p->instrs[i + 4].op != OP_P_ROUND)
+        return false;
+    const Instr *low = made_by(x, test->op == OP_LE ? test->a : test->b),
+                *high = made_by(x, test->op == OP_LE ? test->b : test->a);
     if (!low || !high || low->op != OP_LOAD || high->op != OP_LOAD) return false;
     s->first = i + 5;
     s->cur = (int32_t)low->imm;
     s->hi = (int32_t)high->imm;
     if (stored_in(x, s, s->hi) || count_of(x, s->loop, s->end, OP_STORE, s->cur, &at) != 1) return false;
-    const Instr *sum = made_by(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? made_by(x, sum->a) : NULL, *by = from ? made_by(x, sum->b) : NULL;
-    if (!by || from->op != OP_LOAD || from->imm != s->cur || by->op != OP_LOAD || stored_in(x, s, by->imm)) return false;
+    const Instr *sum = made_by(x, p->instrs[at].a), *from = sum && sum->op == OP_ADD_N ? made_by(x, sum->a) : NULL,
+                *by = from ? made_by(x, sum->b) : NULL;
+    if (!by || from->op != OP_LOAD || from->imm != s->cur || by->op != OP_LOAD || stored_in(x, s, by->imm))
+        return false;
     s->by = (int32_t)by->imm;
     for (int32_t k = i; k < at; k++) /* the last thing in the loop */
         if (p->instrs[k].op == OP_P_STEP && p->instrs[k].jump == s->loop) {
@@ -82,14 +93,16 @@ static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
     default: return false;
     }
 }
-/* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own part of it only. */
+/* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own part
+ * of it only. */
 static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t store) {
     bool *of_it = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     if (!of_it || load > store) return false;
     of_it[x->p->instrs[load].dst] = true;
     for (int32_t i = load + 1; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
-        const bool adds = in->op == OP_CVT || in->op == OP_RESCALE || in->op == OP_ADD || in->op == OP_ADD_N || in->op == OP_SUB || in->op == OP_SUB_N;
+        const bool adds = in->op == OP_CVT || in->op == OP_RESCALE || in->op == OP_ADD || in->op == OP_ADD_N ||
+                          in->op == OP_SUB || in->op == OP_SUB_N;
         Reg r;
         bool uses = false;
         for (int32_t u = 0; (r = instr_use(in, u)) >= 0; u++) uses |= of_it[r];
@@ -101,7 +114,9 @@ static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t 
 }
 static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     int32_t load, store;
-    if (!whole(x->vars[var].phys) || count_of(x, s->loop, s->end, OP_LOAD, var, &load) != 1 || count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1) return false;
+    if (!whole(x->vars[var].phys) || count_of(x, s->loop, s->end, OP_LOAD, var, &load) != 1 ||
+        count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1)
+        return false;
     for (int32_t i = MIN_OF(load, store); i < MAX_OF(load, store); i++)
         if (is_statement(&x->p->instrs[i])) return false;
     if (!only_summed(x, s, load, store)) return false;
@@ -111,8 +126,15 @@ static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     return adds_to(x, x->p->instrs[store].a, var, 0);
 }
 
-/* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes here. */
-typedef struct Flow { const ProcEm *x; Spread *s; bool *now, **there, **saved; int32_t depth; bool *carried; } Flow;
+/* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes here.
+ */
+typedef struct Flow {
+    const ProcEm *x;
+    Spread *s;
+    bool *now, **there, **saved;
+    int32_t depth;
+    bool *carried;
+} Flow;
 static bool *copy_of(const Flow *f, const bool *from) {
     bool *to = arena_array(f->x->m.arena, bool, f->x->n_vars + 1);
     if (to && from) memcpy(to, from, (size_t)f->x->n_vars);
@@ -163,7 +185,11 @@ static bool flow_instr(Flow *f, int32_t i, bool *in_if) {
 static bool find_roles(ProcEm *x, Spread *s) {
     const Program *p = x->p;
     Arena *a = x->m.arena;
-    Flow f = {.x = x, .s = s, .there = arena_array(a, bool *, p->n_instrs + 1), .saved = arena_array(a, bool *, p->n_instrs + 1), .carried = arena_array(a, bool, x->n_vars + 1)};
+    Flow f = {.x = x,
+              .s = s,
+              .there = arena_array(a, bool *, p->n_instrs + 1),
+              .saved = arena_array(a, bool *, p->n_instrs + 1),
+              .carried = arena_array(a, bool, x->n_vars + 1)};
     f.now = copy_of(&f, NULL);
     s->roles = arena_array(a, uint8_t, x->n_vars + 1);
     s->precision = arena_array(a, uint8_t, x->n_vars + 1);
@@ -177,7 +203,8 @@ static bool find_roles(ProcEm *x, Spread *s) {
         int32_t at;
         if (v == s->cur || count_of(x, s->loop, s->end, OP_STORE, v, &at) == 0) continue;
         bool wanted = false;
-        for (int32_t i = 0; i < p->n_instrs && !wanted; i++) wanted = p->instrs[i].op == OP_LOAD && p->instrs[i].imm == v && (i < s->loop || i > s->end);
+        for (int32_t i = 0; i < p->n_instrs && !wanted; i++)
+            wanted = p->instrs[i].op == OP_LOAD && p->instrs[i].imm == v && (i < s->loop || i > s->end);
         for (int32_t k = 0; k < x->proc->n_outs; k++) wanted |= x->proc->outs[k] == v;
         if (f.carried[v]) {
             if (!sums_up(x, s, v)) return false;
@@ -185,14 +212,16 @@ static bool find_roles(ProcEm *x, Spread *s) {
         } else if (!wanted) {
             s->roles[v] = ROLE_OWN;
         } else {
-            if (!whole(x->vars[v].phys) && x->vars[v].phys != PH_BOOL) return false; /* does not fit into a word, or its bytes are the lane's */
+            if (!whole(x->vars[v].phys) && x->vars[v].phys != PH_BOOL)
+                return false; /* does not fit into a word, or its bytes are the lane's */
             s->roles[v] = f.now[v] ? ROLE_LAST : ROLE_SET;
         }
     }
     return true;
 }
 
-/* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then. Overflow does not matter: a round that meets it does nothing else. */
+/* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then. Overflow
+ * does not matter: a round that meets it does nothing else. */
 static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids, int depth) {
     const Program *p = x->p;
     const Instr *in = made_by(x, r);
@@ -201,34 +230,45 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     if (!r || depth > 12 || !whole(phys)) return 0;
     if (p->regs[r].is_const) {
         em_use(&x->m, r);
-        out_w(&x->m, o, "const i64 n%d = (i64)r%d;\nconst bool ok%d = %s;\n", *ids + 1, r, *ids + 1, p->regs[r].value.is_null ? "false" : "true");
+        out_w(&x->m, o, "const i64 n%d = (i64)r%d;\nconst bool ok%d = %s;\n", *ids + 1, r, *ids + 1,
+              p->regs[r].value.is_null ? "false" : "true");
         return ++*ids;
     }
     if (!in) return 0;
     if (in->op == OP_LOAD) {
         int32_t stores = count_of(x, s->loop, s->end, OP_STORE, in->imm, &at);
         if (stores > 1) return 0;
-        if (stores == 1 && at != s->told && in->imm != s->cur) return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
-        out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1, (int32_t)in->imm);
+        if (stores == 1 && at != s->told && in->imm != s->cur)
+            return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
+        out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1,
+              (int32_t)in->imm);
         return ++*ids;
     }
     if (in->op == OP_CVT && whole(in->phys)) {
         if ((a = put_value(x, s, in->a, o, ids, depth + 1)) == 0) return 0;
-        out_w(&x->m, o, "const i64 n%d = (i64)(%s)n%d;\nconst bool ok%d = ok%d;\n", *ids + 1, c_type[phys], a, *ids + 1, a);
+        out_w(&x->m, o, "const i64 n%d = (i64)(%s)n%d;\nconst bool ok%d = ok%d;\n", *ids + 1, c_type[phys], a, *ids + 1,
+              a);
         return ++*ids;
     }
     if (in->op == OP_ADD_N || in->op == OP_SUB_N || in->op == OP_ADD || in->op == OP_SUB) {
-        if ((a = put_value(x, s, in->a, o, ids, depth + 1)) == 0 || (b = put_value(x, s, in->b, o, ids, depth + 1)) == 0) return 0;
-        out_w(&x->m, o, "const i64 n%d = (i64)(%s)((u64)n%d %s (u64)n%d);\nconst bool ok%d = ok%d && ok%d;\n", *ids + 1, c_type[phys], a, in->op == OP_ADD || in->op == OP_ADD_N ? "+" : "-", b, *ids + 1, a, b);
+        if ((a = put_value(x, s, in->a, o, ids, depth + 1)) == 0 ||
+            (b = put_value(x, s, in->b, o, ids, depth + 1)) == 0)
+            return 0;
+        out_w(&x->m, o, "const i64 n%d = (i64)(%s)((u64)n%d %s (u64)n%d);\nconst bool ok%d = ok%d && ok%d;\n", *ids + 1,
+              c_type[phys], a, in->op == OP_ADD || in->op == OP_ADD_N ? "+" : "-", b, *ids + 1, a, b);
         return ++*ids;
     }
     const CallSite *c = in->op == OP_CALL ? in->aux : NULL;
     if (!c || !c->func || strcmp(c->func->name, "array_subscript") != 0) return 0;
     const Instr *of = made_by(x, c->args[0]);
-    if (!of || of->op != OP_LOAD || of->imm >= x->proc->n_params || x->stored[of->imm] || (a = put_value(x, s, c->args[1], o, ids, depth + 1)) == 0) return 0;
+    if (!of || of->op != OP_LOAD || of->imm >= x->proc->n_params || x->stored[of->imm] ||
+        (a = put_value(x, s, c->args[1], o, ids, depth + 1)) == 0)
+        return 0;
     x->m.views_used[of->imm] = true;
     ++*ids;
-    out_w(&x->m, o, "%s e%d = 0;\nconst bool ok%d = ok%d && arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n", c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
+    out_w(&x->m, o,
+          "%s e%d = 0;\nconst bool ok%d = ok%d && arr_get_%s(a%d, (i32)n%d, &e%d);\nconst i64 n%d = (i64)e%d;\n",
+          c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
     return *ids;
 }
 /* The guards of a loop, in order. */
@@ -265,7 +305,9 @@ static bool put_names(ProcEm *x, const Spread *s, Out *o) {
         for (int32_t c = 0; c < it->n; c++)
             if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
         out_w(&x->m, o, "hash%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
-        for (int32_t c = 0; c < it->n; c++) out_w(&x->m, o, "hash%d = ok%d ? hash_key(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c], k);
+        for (int32_t c = 0; c < it->n; c++)
+            out_w(&x->m, o, "hash%d = ok%d ? hash_key(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c],
+                  k);
         char hash[16];
         snprintf(hash, sizeof hash, "hash%d", (int)k);
         proc_hash_ends(x, o, it, hash);
@@ -284,7 +326,8 @@ static bool find_effects(ProcEm *x, Spread *s) {
         if (in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK) depth++;
         if (in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK) depth--;
         if (in->op == OP_P_LEAVE && p->instrs[in->jump].op == OP_P_STEP && p->instrs[in->jump].jump == s->loop) jumps++;
-        if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) s->logs++;
+        if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE)
+            s->logs++;
         if (in->op == OP_ROW_FIRST && proc_owns(x, ((const RowKey *)in->aux)->table, OWN_QUEUE)) s->logs++;
         rows |= in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_INSERT;
         if (in->op != OP_ROW_INSERT) continue;
@@ -294,16 +337,20 @@ static bool find_effects(ProcEm *x, Spread *s) {
     if (nested > 0) s->logs = s->logs > 0 ? -1 : 0;
     return rows && (nested == 0 || x->out->scratch == 0);
 }
-/* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks. Nobody jumps into it or out of it. */
+/* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks.
+ * Nobody jumps into it or out of it. */
 static void find_section(const ProcEm *x, Spread *s) {
     const Program *p = x->p;
     int32_t depth = 0, unit = s->first; /* where the outermost run or statement began */
-    bool found = false, ends = false; /* the last of them is in this one */
+    bool found = false, ends = false;   /* the last of them is in this one */
     s->from = s->to = s->end;
     for (int32_t i = s->first; i < s->end; i++) {
         const Instr *in = &p->instrs[i];
-        bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK, closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
-        const bool begins = is_statement(&p->instrs[i - 1]) || (is_statement(in) && in->op != OP_P_IF); /* a run and the IF that asks for what it made are one */
+        bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK,
+             closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
+        const bool begins =
+            is_statement(&p->instrs[i - 1]) ||
+            (is_statement(in) && in->op != OP_P_IF); /* a run and the IF that asks for what it made are one */
         if (depth == 0 && begins) {
             if (ends) s->to = i;
             ends = false;
@@ -354,21 +401,26 @@ static const Spread *spread_at(const ProcEm *x, int32_t pc) {
 void proc_spread_top(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
     if (!s || s->loop != pc) return;
-    W("S%d: ;\nif (guarded && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && (u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n", s->state,
-      s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
+    W("S%d: ;\nif (guarded && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && "
+      "(u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n",
+      s->state, s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
 }
 static bool excludes(const ItemSite *a, const ItemSite *b) {
     bool ra = a->kind == OPK_READ, rb = b->kind == OPK_READ;
-    bool aa = a->insert || (a->kind == OPK_ADD && a->group >= ITEM_COARSE), ab = b->insert || (b->kind == OPK_ADD && b->group >= ITEM_COARSE); /* additions to cells may be planned as writes */
+    bool aa = a->insert || (a->kind == OPK_ADD && a->group >= ITEM_COARSE),
+         ab = b->insert ||
+              (b->kind == OPK_ADD && b->group >= ITEM_COARSE); /* additions to cells may be planned as writes */
     return a->table == b->table && a->group == b->group && !(ra && rb) && !(aa && ab);
 }
 /* Behind instruction pc. */
 void proc_spread_behind(ProcEm *x, int32_t pc) {
     const Spread *s = x->round;
     if (!s) return;
-    if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET) W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
+    if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET)
+        W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
 }
-/* The loop's own variable, before the instructions that make it; by that, the items of the round, which must not be another round's as well. */
+/* The loop's own variable, before the instructions that make it; by that, the items of the round, which must not be
+ * another round's as well. */
 void proc_round_begins(ProcEm *x) {
     const Spread *s = x->round;
     int32_t var = (int32_t)x->p->instrs[s->told].imm;
@@ -413,7 +465,10 @@ void proc_section_begins(ProcEm *x) {
 }
 void proc_section_ends(ProcEm *x) {
     W("}\n");
-    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && KC_PEEK(P(0) + 8) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) __nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n", x->fails[x->n_fails - 1], fail_code(x, PF_STOPPED));
+    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && KC_PEEK(P(0) "
+      "+ 8) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) __nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = "
+      "true;\n",
+      x->fails[x->n_fails - 1], fail_code(x, PF_STOPPED));
 }
 void proc_spread_over(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
@@ -429,24 +484,43 @@ bool proc_spread_flag(const ProcEm *x, int32_t var) {
 /* The rounds that are run together, and each one's places in the log: n, each. `f` is the call's frame. */
 static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
     Em *m = &x->m;
-    out_w(m, o, "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, in_all = by == 1 ? gap + 1 : gap / by + 1;\nconst u32 n = in_all < 32 ? (u32)in_all : 32u;\n", s->hi, s->cur, s->by);
+    out_w(m, o,
+          "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, in_all = by == 1 ? gap + 1 : gap / by + 1;\nconst "
+          "u32 n = in_all < 32 ? (u32)in_all : 32u;\n",
+          s->hi, s->cur, s->by);
     if (s->logs >= 0) out_w(m, o, "const u32 each = %d;\n", s->logs);
-    else out_w(m, o, "const u32 each = f->n_undo + N_SITES_%d < UNDO_MAX ? (UNDO_MAX - N_SITES_%d - f->n_undo) / n : 0;\n", x->number, x->number);
+    else
+        out_w(m, o,
+              "const u32 each = f->n_undo + N_SITES_%d < UNDO_MAX ? (UNDO_MAX - N_SITES_%d - f->n_undo) / n : 0;\n",
+              x->number, x->number);
 }
 enum { W_SPILLED, W_STEPS, W_VARS };
-/* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let lanes that went different ways meet again. What it leaves are
- * words; places in the log that it did not need say so. */
+/* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let
+ * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say so.
+ */
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
     Out *o = &x->rounds;
-    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0), w = W_VARS;
-    out_w(m, o, "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 k, const u32 together, PRIV u64 *left) {\nFRAME_IS_SHARED(f);\n", x->number, s->state, x->number);
+    int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0),
+            w = W_VARS;
+    out_w(m, o,
+          "FN_BIG u32 round_%d_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d "
+          "*f, const u32 k, const u32 together, PRIV u64 *left) {\nFRAME_IS_SHARED(f);\n",
+          x->number, s->state, x->number);
     put_rounds(x, s, o);
-    out_w(m, o, "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\nconst bool guarded = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has been through its section; all have */\n(void)met; (void)over; (void)passed; (void)n; (void)slot; (void)together; (void)rounds; (void)cond; (void)guarded; (void)pos; (void)undo;\n");
-    out_w(m, o, "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = f->names;\n(void)names;\n", starts, step, starts, step);
+    out_w(m, o,
+          "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = "
+          "false;\nconst bool guarded = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has been "
+          "through its section; all have */\n(void)met; (void)over; (void)passed; (void)n; (void)slot; (void)together; "
+          "(void)rounds; (void)cond; (void)guarded; (void)pos; (void)undo;\n");
+    out_w(m, o,
+          "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = "
+          "f->names;\n(void)names;\n",
+          starts, step, starts, step);
     const Instr *guards[SITES_MAX];
     for (int32_t i = 0, n = guards_of(x, s, guards); i < n; i++)
-        if (first_alike(x, guards, i) == i) out_w(m, o, "u64 hash%d = 0, ask%d = GUARD_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
+        if (first_alike(x, guards, i) == i)
+            out_w(m, o, "u64 hash%d = 0, ask%d = GUARD_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
     proc_guard_vars(x, o);
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) {
@@ -455,15 +529,24 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     }
     proc_append(x, o, vars);
     for (int32_t i = 0, at; i < x->n_vars; i++) /* what it reads */
-        if (x->stored[i] && !proc_in_frame(x, i) && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0) out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
+        if (x->stored[i] && !proc_in_frame(x, i) && count_of(x, s->loop, s->end, OP_LOAD, i, &at) > 0)
+            out_w(m, o, "y%d = f->y%d;\nz%d = f->z%d;\n", i, i, i, i);
     if (x->out->scratch > 0) out_w(m, o, "if (LEAD_SCRATCH(k)) mem = f->mem;\n"); /* others have their own */
-    out_w(m, o, "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = f->steps + 1;\nspilled = f->spilled;\n", s->cur, s->cur);
+    out_w(m, o,
+          "y%d = (i64)((u64)y%d + k * by);\nn_undo = f->n_undo + k * each;\nundo_end = n_undo + each;\nsteps = "
+          "f->steps + 1;\nspilled = f->spilled;\n",
+          s->cur, s->cur);
     proc_append(x, o, body);
-    out_w(m, o, "failed: ;\nif (status == AS_EVER) return status;\n"
-                "#if defined(KC_CUDA)\nif (%d && !passed) {\nMEET(%d);\nwhile (!__all_sync(together, true)) {\n}\n}\n#endif\nMEET(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n", s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o,
+          "failed: ;\nif (status == AS_EVER) return status;\n"
+          "#if defined(KC_CUDA)\nif (%d && !passed) {\nMEET(%d);\nwhile (!__all_sync(together, true)) "
+          "{\n}\n}\n#endif\nMEET(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + "
+          "(u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n",
+          s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] >= ROLE_LAST) {
-            out_w(m, o, "left[%d] = (u64)%sy%d;\nleft[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v, w + 1, v);
+            out_w(m, o, "left[%d] = (u64)%sy%d;\nleft[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v,
+                  w + 1, v);
             if (s->roles[v] == ROLE_SET) out_w(m, o, " | (u64)s%d << 1", v);
             out_w(m, o, ";\n");
             w += 2;
@@ -474,19 +557,30 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 void proc_spread_helpers(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) ((together) == 0 && HERE)\n#define FRAME_IS_HERE(f) do { if (HERE) __builtin_assume(__isShared(f)); } while (0)\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) __builtin_assume(__isShared(f))\n"
-                    /* all lanes that have a round; one that has left it early comes past the places where it is waited for */
-                    "#define MEET(n) do { ROLLED for (; met < (n); met++) __syncwarp(together); } while (0)\n"
-                    "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }\n"
-                    "FN i64 lanes_sum(i64 v) {\nROLLED for (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
-                    "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
-                    "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, a != b)) return names_meet(mask, a);\n"
-                    "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-                    "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) ((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define FRAME_IS_HERE(f) ((void)(f))\n#define MEET(n) ((void)0)\n#endif\n");
+    out_w(&x->m, o,
+          "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) "
+          "((together) == 0 && HERE)\n#define FRAME_IS_HERE(f) do { if (HERE) __builtin_assume(__isShared(f)); } while "
+          "(0)\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) "
+          "__builtin_assume(__isShared(f))\n"
+          /* all lanes that have a round; one that has left it early comes past the places where it is waited for */
+          "#define MEET(n) do { ROLLED for (; met < (n); met++) __syncwarp(together); } while (0)\n"
+          "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, "
+          "(i32)lane); }\n"
+          "FN i64 lanes_sum(i64 v) {\nROLLED for (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn "
+          "v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
+          "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
+          "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, "
+          "a != b)) return names_meet(mask, a);\n"
+          "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, "
+          "other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
+          "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) "
+          "((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define FRAME_IS_HERE(f) ((void)(f))\n#define "
+          "MEET(n) ((void)0)\n#endif\n");
 }
 /* The greatest value of a sum. */
 static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {
-    static const char *const whole_types[] = {[PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
+    static const char *const whole_types[] = {
+        [PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
     int64_t limit = 1;
     for (int32_t d = 0; d < s->precision[var]; d++) limit *= 10;
     if (s->precision[var]) snprintf(most, 48, "%lld", (long long)limit - 1);
@@ -502,46 +596,86 @@ static void put_merge(ProcEm *x, const Spread *s, Out *o) {
         if (s->roles[v] >= ROLE_LAST) word[v] = w, w += 2;
         sums += s->roles[v] == ROLE_SUM;
     }
-    out_w(m, o, "const u64 had_steps = f->steps;\nconst u32 had_undo = f->n_undo;\nconst i64 cur = f->y%d;\nu32 failed = 0, spilled = f->spilled;\nu64 steps = had_steps;\n", s->cur);
+    out_w(m, o,
+          "const u64 had_steps = f->steps;\nconst u32 had_undo = f->n_undo;\nconst i64 cur = f->y%d;\nu32 failed = 0, "
+          "spilled = f->spilled;\nu64 steps = had_steps;\n",
+          s->cur);
     for (int32_t v = 0; v < x->n_vars; v++)
-        if (s->roles[v] == ROLE_SUM) out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v, v);
+        if (s->roles[v] == ROLE_SUM)
+            out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v,
+                  v);
     /* on CUDA lanes' parts come together at once, where none failed and no sum can leave its range on the way */
-    out_w(m, o, "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && (left[%d] & 1) != 0)) spilled |= 1;\nif (__any_sync(~0u, lane < n && (left[%d] & 2) != 0)) spilled |= 2;\nsteps += (u64)lanes_sum(lane < n ? (i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n", (int32_t)W_SPILLED, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(m, o,
+          "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && (left[%d] & 1) != 0)) spilled |= 1;\nif "
+          "(__any_sync(~0u, lane < n && (left[%d] & 2) != 0)) spilled |= 2;\nsteps += (u64)lanes_sum(lane < n ? "
+          "(i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n",
+          (int32_t)W_SPILLED, (int32_t)W_SPILLED, (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++) {
         char most[48];
         if (s->roles[v] != ROLE_SUM) continue;
         sum_limit(x, s, v, most);
-        out_w(m, o, "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nconst u64 size%d = size_of(had%d), room%d = size%d < U64C(%s) ? (U64C(%s) - size%d) / 32 : 0;\n"
-                    "at_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= room%d));\n", v, word[v], v, v, v, v, v, most, most, v, v, word[v] + 1, v, v);
+        out_w(m, o,
+              "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nconst u64 size%d = size_of(had%d), "
+              "room%d = size%d < U64C(%s) ? (U64C(%s) - size%d) / 32 : 0;\n"
+              "at_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= "
+              "room%d));\n",
+              v, word[v], v, v, v, v, v, most, most, v, v, word[v] + 1, v, v);
     }
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (at_once) sum%d += lanes_sum(more%d);\n", v, v);
-    out_w(m, o, "#else\nfor (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - had_steps;\n}\nconst bool at_once = false;\n#endif\n", (int32_t)W_SPILLED, (int32_t)W_STEPS);
-    out_w(m, o, "ROLLED for (u32 k = 0; k < n && !at_once; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
-    if (sums > 0) out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID, room); /* a lane's own sum may be out of range where the call's is not */
+    out_w(m, o,
+          "#else\nfor (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - "
+          "had_steps;\n}\nconst bool at_once = false;\n#endif\n",
+          (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    out_w(
+        m, o,
+        "ROLLED for (u32 k = 0; k < n && !at_once; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
+    if (sums > 0)
+        out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID,
+              room); /* a lane's own sum may be out of range where the call's is not */
     out_w(m, o, "ended;\nbreak;\n}\n");
     for (int32_t v = 0; v < x->n_vars; v++) {
         char most[48];
         if (s->roles[v] != ROLE_SUM) continue;
         sum_limit(x, s, v, most);
-        out_w(m, o, "{\nconst i64 more = (i64)(PART(k, %d) - (u64)had%d);\nthere%d = (PART(k, %d) & 1) != 0 && there%d;\nconst u32 bad = there%d ? ovf_add_i64(sum%d, more, &sum%d) : 0;\n", word[v], v, v, word[v] + 1, v, v, v, v);
-        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n", v, v, most, v, most, s->precision[v] ? "" : " - 1", room);
+        out_w(m, o,
+              "{\nconst i64 more = (i64)(PART(k, %d) - (u64)had%d);\nthere%d = (PART(k, %d) & 1) != 0 && "
+              "there%d;\nconst u32 bad = there%d ? ovf_add_i64(sum%d, more, &sum%d) : 0;\n",
+              word[v], v, v, word[v] + 1, v, v, v, v);
+        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n",
+              v, v, most, v, most, s->precision[v] ? "" : " - 1", room);
     }
-    out_w(m, o, "if (failed != 0) break;\n}\nif (%p != 0 && steps > %p) failed = %d;\n", limit, limit, (s->loop + 1) << 8 | (int32_t)PF_STEPS);
+    out_w(m, o, "if (failed != 0) break;\n}\nif (%p != 0 && steps > %p) failed = %d;\n", limit, limit,
+          (s->loop + 1) << 8 | (int32_t)PF_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++) {
         const char *type = c_type[x->vars[v].phys];
-        if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (LEADS) {\nf->y%d = (%s)sum%d;\nf->z%d = there%d;\n}\n", v, type, v, v, v);
-        if (s->roles[v] == ROLE_LAST) out_w(m, o, "{\nconst u64 y = PART(n - 1, %d), z = PART(n - 1, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n", word[v], word[v] + 1, v, type, v);
+        if (s->roles[v] == ROLE_SUM)
+            out_w(m, o, "if (LEADS) {\nf->y%d = (%s)sum%d;\nf->z%d = there%d;\n}\n", v, type, v, v, v);
+        if (s->roles[v] == ROLE_LAST)
+            out_w(m, o,
+                  "{\nconst u64 y = PART(n - 1, %d), z = PART(n - 1, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z "
+                  "& 1) != 0;\n}\n}\n",
+                  word[v], word[v] + 1, v, type, v);
         if (s->roles[v] != ROLE_SET) continue;
-        out_w(m, o, "{\n#if defined(KC_CUDA)\nconst i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[%d] & 2) != 0));\n#else\ni32 k = (i32)n - 1;\nwhile (k >= 0 && (left[k][%d] & 2) == 0) k--;\n#endif\n", word[v] + 1, word[v] + 1);
-        out_w(m, o, "if (k >= 0) {\nconst u64 y = PART((u32)k, %d), z = PART((u32)k, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n}\n", word[v], word[v] + 1, v, type, v);
+        out_w(m, o,
+              "{\n#if defined(KC_CUDA)\nconst i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[%d] & 2) != "
+              "0));\n#else\ni32 k = (i32)n - 1;\nwhile (k >= 0 && (left[k][%d] & 2) == 0) k--;\n#endif\n",
+              word[v] + 1, word[v] + 1);
+        out_w(m, o,
+              "if (k >= 0) {\nconst u64 y = PART((u32)k, %d), z = PART((u32)k, %d);\nif (LEADS) {\nf->y%d = "
+              "(%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n}\n",
+              word[v], word[v] + 1, v, type, v);
     }
-    out_w(m, o, "if (LEADS) {\nf->y%d = (i64)((u64)cur + n * by);\nf->n_undo = had_undo + n * each;\nf->steps = steps;\nf->rounds += n;\nf->spilled = spilled;\nf->failed = failed;\n", s->cur);
+    out_w(m, o,
+          "if (LEADS) {\nf->y%d = (i64)((u64)cur + n * by);\nf->n_undo = had_undo + n * each;\nf->steps = "
+          "steps;\nf->rounds += n;\nf->spilled = spilled;\nf->failed = failed;\n",
+          s->cur);
     for (int32_t t = 0; t < x->proc->n_tables; t++)
         if (s->inserts[t]) out_w(m, o, "f->i%d += (i64)n * %d;\n", t, s->inserts[t]);
     out_w(m, o, "}\nTOGETHER();\nreturn %d;\n", s->state);
 }
-/* spread_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of which the first one has the call; on others one item. */
+/* spread_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of which
+ * the first one has the call; on others one item. */
 void proc_write_spreads(ProcEm *x, Out *o) {
     Em *m = &x->m;
     int32_t words = 0, most_sites = 0;
@@ -553,34 +687,57 @@ void proc_write_spreads(ProcEm *x, Out *o) {
         words = MAX_OF(words, n);
         most_sites = MAX_OF(most_sites, sites);
     }
-    out_w(m, o, "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d *f, const u32 state) {\nFRAME_IS_SHARED(f);\n", x->number, x->number);
-    out_w(m, o, "#if defined(KC_CUDA)\nconst u32 lane = LID & 31u;\nu64 left[%d];\n#define LEADS (lane == 0)\n#define PART(k, word) from_lane(left[word], k)\n#define STATUS(k) from_lane(status, k)\n#define TOGETHER() __syncwarp()\n"
-                "#else\nu64 left[32][%d], look[%d];\nu32 names[32][%d], statuses[32];\n(void)names; (void)look;\n#define LEADS true\n#define PART(k, word) left[k][word]\n#define STATUS(k) statuses[k]\n#define TOGETHER() ((void)0)\n#endif\nswitch (state & 0x3fffu) {\n",
-          words, words, most_sites + 1, most_sites + 1);
+    out_w(m, o,
+          "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d "
+          "*f, const u32 state) {\nFRAME_IS_SHARED(f);\n",
+          x->number, x->number);
+    out_w(
+        m, o,
+        "#if defined(KC_CUDA)\nconst u32 lane = LID & 31u;\nu64 left[%d];\n#define LEADS (lane == 0)\n#define PART(k, "
+        "word) from_lane(left[word], k)\n#define STATUS(k) from_lane(status, k)\n#define TOGETHER() __syncwarp()\n"
+        "#else\nu64 left[32][%d], look[%d];\nu32 names[32][%d], statuses[32];\n(void)names; (void)look;\n#define LEADS "
+        "true\n#define PART(k, word) left[k][word]\n#define STATUS(k) statuses[k]\n#define TOGETHER() "
+        "((void)0)\n#endif\nswitch (state & 0x3fffu) {\n",
+        words, words, most_sites + 1, most_sites + 1);
     for (int32_t k = 0; k < x->n_spreads; k++) {
         const Spread *s = &x->spreads[k];
         int32_t limit = PARAM(PP_STEP_LIMIT, 0, 0), sites = 0, ia = 0;
         for (int32_t i = s->loop; i < s->end; i++) sites += x->p->instrs[i].op == OP_GUARD;
         out_w(m, o, "case %d: {\n", s->state);
         put_rounds(x, s, o);
-        out_w(m, o, "const bool room = f->n_undo + n * each + N_SITES_%d <= UNDO_MAX%s && (%p == 0 || f->steps + n <= %p);\nTOGETHER();\nif (!room) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->logs < 0 ? " && each > 0" : "", limit, limit, s->state);
-        out_w(m, o, "#if defined(KC_CUDA)\nu32 status = 0;\nif (lane < n) status = round_%d_%d(kp, call, pos, undo, slot, f, lane, ~0u >> (32 - n), left);\n"
-                    "if (__any_sync(~0u, status == AS_EVER)) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n", x->number, s->state, s->state);
-        out_w(m, o, "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nif (round_%d_%d(kp, call, pos, undo, slot, f, k, 0, look) != AS_EVER) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n", x->number, s->state, sites);
+        out_w(m, o,
+              "const bool room = f->n_undo + n * each + N_SITES_%d <= UNDO_MAX%s && (%p == 0 || f->steps + n <= "
+              "%p);\nTOGETHER();\nif (!room) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n",
+              x->number, s->logs < 0 ? " && each > 0" : "", limit, limit, s->state);
+        out_w(m, o,
+              "#if defined(KC_CUDA)\nu32 status = 0;\nif (lane < n) status = round_%d_%d(kp, call, pos, undo, slot, f, "
+              "lane, ~0u >> (32 - n), left);\n"
+              "if (__any_sync(~0u, status == AS_EVER)) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n",
+              x->number, s->state, s->state);
+        out_w(m, o,
+              "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nif (round_%d_%d(kp, call, pos, undo, slot, "
+              "f, k, 0, look) != AS_EVER) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n",
+              x->number, s->state, sites);
         out_w(m, o, "for (u32 i = 0; i < n; i++) {\nfor (u32 k = 0; k < n; k++) {\nif (i == k) continue;\n");
         for (int32_t a = s->loop; a < s->end; a++) {
             if (x->p->instrs[a].op != OP_GUARD) continue;
             int32_t ib = ia;
             for (int32_t b = a; b < s->end; b++)
                 if (x->p->instrs[b].op == OP_GUARD) {
-                    if (excludes(x->p->instrs[a].aux, x->p->instrs[b].aux)) out_w(m, o, "alike |= names[i][%d] == names[k][%d];\n", ia, ib);
+                    if (excludes(x->p->instrs[a].aux, x->p->instrs[b].aux))
+                        out_w(m, o, "alike |= names[i][%d] == names[k][%d];\n", ia, ib);
                     ib++;
                 }
             ia++;
         }
-        out_w(m, o, "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) statuses[k] = round_%d_%d(kp, call, pos, undo, slot, f, k, ~0u, left[k]);\n#endif\n", s->state, x->number, s->state);
+        out_w(m, o,
+              "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) statuses[k] = "
+              "round_%d_%d(kp, call, pos, undo, slot, f, k, ~0u, left[k]);\n#endif\n",
+              s->state, x->number, s->state);
         put_merge(x, s, o);
         out_w(m, o, "}\n");
     }
-    out_w(m, o, "default: break;\n}\nreturn state & 0x3fffu;\n}\n#undef LEADS\n#undef PART\n#undef STATUS\n#undef TOGETHER\n");
+    out_w(
+        m, o,
+        "default: break;\n}\nreturn state & 0x3fffu;\n}\n#undef LEADS\n#undef PART\n#undef STATUS\n#undef TOGETHER\n");
 }

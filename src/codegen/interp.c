@@ -1,9 +1,10 @@
 /* interp.c - from programs to the device interpreter's bytecode.
  *
- * Registers of a program are in single assignment, so a register's life is a range of instructions, and machine registers are
- * handed out from first to last. Iterators (probes with several matches, REPEAT) make a life longer: what was computed before one and is used inside or as its
- * key must still be there for the next candidate, hence up to the iterator's end. Iterators whose body is the rest of the program never
- * end; those of a residual condition end at their PROBE_END. Constants are loaded where they are used.
+ * Registers of a program are in single assignment, so a register's life is a range of instructions, and machine
+ * registers are handed out from first to last. Iterators (probes with several matches, REPEAT) make a life longer: what
+ * was computed before one and is used inside or as its key must still be there for the next candidate, hence up to the
+ * iterator's end. Iterators whose body is the rest of the program never end; those of a residual condition end at their
+ * PROBE_END. Constants are loaded where they are used.
  */
 #include "codegen/interp_int.h"
 
@@ -11,13 +12,21 @@
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
 
-static_assert(KI_BOOL == PH_BOOL && KI_I128 == PH_I128 && KI_F32 == PH_F32 && KI_STR == PH_STR && KI_UUID == PH_UUID, "ki_codes.h");
+static_assert(KI_BOOL == PH_BOOL && KI_I128 == PH_I128 && KI_F32 == PH_F32 && KI_STR == PH_STR && KI_UUID == PH_UUID,
+              "ki_codes.h");
 static_assert(KI_SRC_TABLE == SRC_TABLE && KI_SRC_AGG == SRC_AGG && KI_SRC_JOIN == SRC_JOIN, "ki_codes.h");
-static_assert(KI_SINK_ROWS == SINK_ROWS && KI_SINK_AGG == SINK_AGG && KI_SINK_JOIN == SINK_JOIN && KI_SINK_SORT == SINK_SORT && KI_SINK_NONE == SINK_NONE, "ki_codes.h");
-static_assert(KI_INNER == PK_INNER && KI_LEFT == PK_LEFT && KI_SINGLE == PK_SINGLE && KI_SEMI == PK_SEMI && KI_ANTI == PK_ANTI && KI_MARK == PK_MARK && KI_MARK_BUILD == PK_MARK_BUILD, "ki_codes.h");
+static_assert(KI_SINK_ROWS == SINK_ROWS && KI_SINK_AGG == SINK_AGG && KI_SINK_JOIN == SINK_JOIN &&
+                  KI_SINK_SORT == SINK_SORT && KI_SINK_NONE == SINK_NONE,
+              "ki_codes.h");
+static_assert(KI_INNER == PK_INNER && KI_LEFT == PK_LEFT && KI_SINGLE == PK_SINGLE && KI_SEMI == PK_SEMI &&
+                  KI_ANTI == PK_ANTI && KI_MARK == PK_MARK && KI_MARK_BUILD == PK_MARK_BUILD,
+              "ki_codes.h");
 static_assert(KI_BITMAP == DJ_BITMAP && KI_DIRECT == DJ_DIRECT && KI_HASH == DJ_HASH, "ki_codes.h");
-static_assert(KI_AGG_ONE == DA_ONE && KI_AGG_LOCAL == DA_LOCAL && KI_AGG_DIRECT == DA_DIRECT && KI_AGG_HASH == DA_HASH, "ki_codes.h");
-static_assert(KI_ADD64 == CK_ADD64 && KI_MAX64 == CK_MAX64 && KI_OR64 == CK_OR64 && KI_WIDE3 == CK_WIDE3 && KI_FIRST == CK_FIRST && KI_CELL_SINGLE == CK_SINGLE, "ki_codes.h");
+static_assert(KI_AGG_ONE == DA_ONE && KI_AGG_LOCAL == DA_LOCAL && KI_AGG_DIRECT == DA_DIRECT && KI_AGG_HASH == DA_HASH,
+              "ki_codes.h");
+static_assert(KI_ADD64 == CK_ADD64 && KI_MAX64 == CK_MAX64 && KI_OR64 == CK_OR64 && KI_WIDE3 == CK_WIDE3 &&
+                  KI_FIRST == CK_FIRST && KI_CELL_SINGLE == CK_SINGLE,
+              "ki_codes.h");
 static_assert(KI_FORM_PLAIN == DF_PLAIN && KI_FORM_STR == DF_STR && DF_FOR64 == 8, "ki_codes.h");
 
 enum { ROW_DONE = -1 }; /* label */
@@ -63,12 +72,22 @@ static void refer(Bc *b, bool in_table, int64_t word, int32_t label) {
 /* Where a row that fails goes on. */
 static int32_t fail_label(const Bc *b) { return b->loops.len ? b->loops.items[b->loops.len - 1].again : ROW_DONE; }
 
-typedef struct Ins { uint32_t op, phys, to, flags, d, a, b, c, x, y, z; uint64_t imm; uint32_t error; } Ins;
+typedef struct Ins {
+    uint32_t op, phys, to, flags, d, a, b, c, x, y, z;
+    uint64_t imm;
+    uint32_t error;
+} Ins;
 /* Appends; the result's first word. Unset registers are those numbered 0 unless the operation reads them. */
 static int64_t put(Bc *b, Ins i) {
     int64_t at = b->code.len;
-    uint32_t w[BC_WORDS] = {i.op | i.phys << 8 | i.to << 16 | i.flags << 24, i.d | i.a << 8 | i.b << 16 | i.c << 24, i.x, i.y, i.z,
-                            (uint32_t)(b->pc + 1) << 8 | i.error, (uint32_t)i.imm, (uint32_t)(i.imm >> 32)};
+    uint32_t w[BC_WORDS] = {i.op | i.phys << 8 | i.to << 16 | i.flags << 24,
+                            i.d | i.a << 8 | i.b << 16 | i.c << 24,
+                            i.x,
+                            i.y,
+                            i.z,
+                            (uint32_t)(b->pc + 1) << 8 | i.error,
+                            (uint32_t)i.imm,
+                            (uint32_t)(i.imm >> 32)};
     for (uint32_t k = 0; k < BC_WORDS; k++)
         if (!vec_push(b->arena, &b->code, w[k])) b->oom = true;
     return b->oom ? 0 : at;
@@ -108,13 +127,20 @@ uint32_t bc_use(Bc *b, Reg r, bool text, int32_t until) {
     }
     if (!text || f->phys != PH_STR || !f->dict) return s;
     uint32_t t = take(b, until);
-    put(b, (Ins){.op = BC_TEXT, .d = t, .a = s, .b = BC_NOREG, .x = bc_param(b, KP_DICT_OFFSETS, 0, 0, f->dict), .y = bc_param(b, KP_DICT_BYTES, 0, 0, f->dict)});
+    put(b, (Ins){.op = BC_TEXT,
+                 .d = t,
+                 .a = s,
+                 .b = BC_NOREG,
+                 .x = bc_param(b, KP_DICT_OFFSETS, 0, 0, f->dict),
+                 .y = bc_param(b, KP_DICT_BYTES, 0, 0, f->dict)});
     return t;
 }
 static uint32_t raw(Bc *b, Reg r) { return bc_use(b, r, false, b->pc); }
 static uint32_t text(Bc *b, Reg r) { return bc_use(b, r, true, b->pc); }
 /* In the form that register `like` has. */
-static uint32_t alike(Bc *b, Reg r, Reg like) { return bc_use(b, r, b->regs[like].phys == PH_STR && !b->regs[like].dict, b->pc); }
+static uint32_t alike(Bc *b, Reg r, Reg like) {
+    return bc_use(b, r, b->regs[like].phys == PH_STR && !b->regs[like].dict, b->pc);
+}
 
 static bool is_open(const Instr *in) {
     uint8_t k = in->op == OP_REPEAT ? (uint8_t)PK_INNER : ((const ProbeSite *)in->aux)->kind;
@@ -157,7 +183,9 @@ static bool lives(Bc *b) {
 static uint32_t column(Bc *b, int64_t col) {
     bool known = false;
     for (int64_t i = 0; i < b->cols.len; i++) known |= b->cols.items[i] == col;
-    if (!known && (!vec_push(b->arena, &b->cols, (int32_t)col) || !emit_table_col(b->forms, b->prog->source.table, col))) b->oom = true;
+    if (!known &&
+        (!vec_push(b->arena, &b->cols, (int32_t)col) || !emit_table_col(b->forms, b->prog->source.table, col)))
+        b->oom = true;
     return bc_param(b, KP_COLUMN, 0, (int32_t)col, NULL);
 }
 
@@ -169,11 +197,21 @@ static void put_load(Bc *b, Reg dst, const DevCol *c, Ins i) {
     i.to = decode ? PH_I32 : var_phys(f);
     put(b, i);
     if (decode)
-        put(b, (Ins){.op = BC_TEXT, .d = i.d, .a = i.d, .b = BC_NOREG, .x = bc_param(b, KP_DICT_OFFSETS, 0, 0, c->dict), .y = bc_param(b, KP_DICT_BYTES, 0, 0, c->dict)});
+        put(b, (Ins){.op = BC_TEXT,
+                     .d = i.d,
+                     .a = i.d,
+                     .b = BC_NOREG,
+                     .x = bc_param(b, KP_DICT_OFFSETS, 0, 0, c->dict),
+                     .y = bc_param(b, KP_DICT_BYTES, 0, 0, c->dict)});
 }
-static void load_stored(Bc *b, Reg dst, const DevCol *c, ParamKind data, ParamKind valid, int32_t id, int32_t col, uint32_t row) {
-    put_load(b, dst, c, (Ins){.op = BC_LOAD_COLUMN, .phys = c->phys, .a = row, .x = bc_param(b, data, id, col, NULL),
-                              .y = c->nullable ? bc_param(b, valid, id, col, NULL) : BC_NO});
+static void load_stored(Bc *b, Reg dst, const DevCol *c, ParamKind data, ParamKind valid, int32_t id, int32_t col,
+                        uint32_t row) {
+    put_load(b, dst, c,
+             (Ins){.op = BC_LOAD_COLUMN,
+                   .phys = c->phys,
+                   .a = row,
+                   .x = bc_param(b, data, id, col, NULL),
+                   .y = c->nullable ? bc_param(b, valid, id, col, NULL) : BC_NO});
 }
 
 static void load_group_key(Bc *b, const Instr *in) {
@@ -181,13 +219,23 @@ static void load_group_key(Bc *b, const Instr *in) {
     const DevAgg *d = &b->ep->aggs[id];
     const DevCol *c = &d->cols[k];
     if (d->form == DA_HASH) {
-        put_load(b, in->dst, c, (Ins){.op = BC_LOAD_RECORD, .phys = c->phys, .x = (uint32_t)d->key_off[k], .y = c->nullable ? (uint32_t)d->key_valid_off[k] : BC_NO});
+        put_load(b, in->dst, c,
+                 (Ins){.op = BC_LOAD_RECORD,
+                       .phys = c->phys,
+                       .x = (uint32_t)d->key_off[k],
+                       .y = c->nullable ? (uint32_t)d->key_valid_off[k] : BC_NO});
         return;
     }
     int64_t radix = 1;
     for (int32_t i = 0; i < k; i++) radix *= d->key_extent[i];
-    put_load(b, in->dst, c, (Ins){.op = BC_LOAD_KEY, .phys = c->phys, .flags = c->nullable, .x = (uint32_t)radix, .y = k < b->plan->aggs[id].n_keys - 1,
-                                  .z = bc_param(b, KP_AGG_KEY_MIN, id, k, NULL), .imm = (uint64_t)d->key_extent[k]});
+    put_load(b, in->dst, c,
+             (Ins){.op = BC_LOAD_KEY,
+                   .phys = c->phys,
+                   .flags = c->nullable,
+                   .x = (uint32_t)radix,
+                   .y = k < b->plan->aggs[id].n_keys - 1,
+                   .z = bc_param(b, KP_AGG_KEY_MIN, id, k, NULL),
+                   .imm = (uint64_t)d->key_extent[k]});
 }
 static void load_aggregate(Bc *b, const Instr *in) {
     int32_t id = b->prog->source.id, n_keys = b->plan->aggs[id].n_keys, i = (int32_t)in->imm - n_keys;
@@ -197,7 +245,8 @@ static void load_aggregate(Bc *b, const Instr *in) {
     DevCol col = d->cols[in->imm];
     bool flt = c->in_phys == PH_F32 || c->in_phys == PH_F64, checked = a->op == AO_SUM_I64_CHECKED;
     uint32_t flags = (c->flip ? BL_FLIP : 0) | (flt ? BL_FLOAT : 0);
-    Ins ins = {.op = BC_LOAD_CELL, .x = (uint32_t)d->cell_off[i], .b = c->kind, .error = checked ? RK_BIGINT : RK_NUMERIC38};
+    Ins ins = {
+        .op = BC_LOAD_CELL, .x = (uint32_t)d->cell_off[i], .b = c->kind, .error = checked ? RK_BIGINT : RK_NUMERIC38};
     if (c->flags >= 0) {
         flags |= BL_FLAG;
         ins.y = (uint32_t)(d->cell_off[i] + c->flags);
@@ -243,14 +292,22 @@ static void load(Bc *b, const Instr *in) {
     }
     switch (s->kind) {
     case SRC_TABLE: put_load(b, in->dst, &plain, (Ins){.op = BC_LOAD_TABLE, .x = column(b, col)}); break;
-    case SRC_ROWS: load_stored(b, in->dst, &b->ep->rows[s->id].cols[col], KP_ROWS_DATA, KP_ROWS_VALID, s->id, col, BC_NOREG); break;
-    case SRC_JOIN: load_stored(b, in->dst, &b->ep->joins[s->id].cols[col], KP_JOIN_DATA, KP_JOIN_VALID, s->id, col, BC_NOREG); break;
+    case SRC_ROWS:
+        load_stored(b, in->dst, &b->ep->rows[s->id].cols[col], KP_ROWS_DATA, KP_ROWS_VALID, s->id, col, BC_NOREG);
+        break;
+    case SRC_JOIN:
+        load_stored(b, in->dst, &b->ep->joins[s->id].cols[col], KP_JOIN_DATA, KP_JOIN_VALID, s->id, col, BC_NOREG);
+        break;
     case SRC_AGG:
         if (col < b->plan->aggs[s->id].n_keys) load_group_key(b, in);
         else load_aggregate(b, in);
         break;
     case SRC_SERIES:
-        put_load(b, in->dst, &(DevCol){.phys = PH_I64}, (Ins){.op = BC_LOAD_SERIES, .phys = PH_I64, .x = PARAM(b, KP_SERIES_START, 0), .y = PARAM(b, KP_SERIES_STEP, 0)});
+        put_load(b, in->dst, &(DevCol){.phys = PH_I64},
+                 (Ins){.op = BC_LOAD_SERIES,
+                       .phys = PH_I64,
+                       .x = PARAM(b, KP_SERIES_START, 0),
+                       .y = PARAM(b, KP_SERIES_STEP, 0)});
         break;
     default: b->reason = "a load from a source without columns";
     }
@@ -259,38 +316,83 @@ static void load(Bc *b, const Instr *in) {
 static void filter_column(Bc *b, const Instr *in) {
     if (in->op == OP_FILTER_RANGE) {
         const RangeTest *t = in->aux;
-        put_failing(b, (Ins){.op = BC_RANGE, .flags = t->negate, .x = column(b, in->imm), .y = PARAM(b, KP_LO, b->pc), .z = PARAM(b, KP_HI, b->pc)});
+        put_failing(b, (Ins){.op = BC_RANGE,
+                             .flags = t->negate,
+                             .x = column(b, in->imm),
+                             .y = PARAM(b, KP_LO, b->pc),
+                             .z = PARAM(b, KP_HI, b->pc)});
         return;
     }
     const CodeMask *k = in->aux;
-    put_failing(b, (Ins){.op = BC_CODES, .flags = (k->n <= 64 ? 1u : 0u) | (k->mask[k->n] ? 2u : 0u), .x = column(b, in->imm),
+    put_failing(b, (Ins){.op = BC_CODES,
+                         .flags = (k->n <= 64 ? 1u : 0u) | (k->mask[k->n] ? 2u : 0u),
+                         .x = column(b, in->imm),
                          .y = PARAM(b, k->n <= 64 ? KP_MASK_BITS : KP_MASK, b->pc)});
 }
 
 /* ---- expressions ---------------------------------------------------------------------------------------- */
-static const uint8_t plain_ops[OP_COUNT_] = {
-    [OP_ADD] = BC_ADD, [OP_SUB] = BC_SUB, [OP_MUL] = BC_MUL, [OP_DIV] = BC_DIV, [OP_MOD] = BC_MOD, [OP_NEG] = BC_NEG, [OP_ABS] = BC_ABS,
-    [OP_ADD_N] = BC_ADD_N, [OP_SUB_N] = BC_SUB_N, [OP_MUL_N] = BC_MUL_N, [OP_MUL_WIDE] = BC_MUL_WIDE, [OP_RESCALE] = BC_RESCALE,
-    [OP_NUM_DIV] = BC_NUM_DIV, [OP_NUM_MUL] = BC_NUM_MUL, [OP_NUM_TO_F64] = BC_NUM_TO_F64, [OP_F64_TO_NUM] = BC_F64_TO_NUM,
-    [OP_CHECK_DIGITS] = BC_CHECK_DIGITS, [OP_CVT] = BC_CVT, [OP_EQ] = BC_EQ, [OP_NE] = BC_NE, [OP_LT] = BC_LT, [OP_LE] = BC_LE, [OP_GT] = BC_GT,
-    [OP_GE] = BC_GE, [OP_DISTINCT] = BC_DISTINCT, [OP_AND] = BC_AND, [OP_OR] = BC_OR, [OP_NOT] = BC_NOT, [OP_IS_NULL] = BC_IS_NULL,
-    [OP_IS_NOT_NULL] = BC_IS_NOT_NULL, [OP_IS_TRUE] = BC_IS_TRUE, [OP_IS_FALSE] = BC_IS_FALSE, [OP_SELECT] = BC_SELECT, [OP_COALESCE] = BC_COALESCE,
-    [OP_NULLIF] = BC_NULLIF, [OP_IN_SET] = BC_IN_SET, [OP_CODE_TEST] = BC_CODE_TEST, [OP_CODE_MAP] = BC_CODE_MAP, [OP_LIKE] = BC_LIKE,
-    [OP_DATE_PART] = BC_DATE_PART};
+static const uint8_t plain_ops[OP_COUNT_] = {[OP_ADD] = BC_ADD,
+                                             [OP_SUB] = BC_SUB,
+                                             [OP_MUL] = BC_MUL,
+                                             [OP_DIV] = BC_DIV,
+                                             [OP_MOD] = BC_MOD,
+                                             [OP_NEG] = BC_NEG,
+                                             [OP_ABS] = BC_ABS,
+                                             [OP_ADD_N] = BC_ADD_N,
+                                             [OP_SUB_N] = BC_SUB_N,
+                                             [OP_MUL_N] = BC_MUL_N,
+                                             [OP_MUL_WIDE] = BC_MUL_WIDE,
+                                             [OP_RESCALE] = BC_RESCALE,
+                                             [OP_NUM_DIV] = BC_NUM_DIV,
+                                             [OP_NUM_MUL] = BC_NUM_MUL,
+                                             [OP_NUM_TO_F64] = BC_NUM_TO_F64,
+                                             [OP_F64_TO_NUM] = BC_F64_TO_NUM,
+                                             [OP_CHECK_DIGITS] = BC_CHECK_DIGITS,
+                                             [OP_CVT] = BC_CVT,
+                                             [OP_EQ] = BC_EQ,
+                                             [OP_NE] = BC_NE,
+                                             [OP_LT] = BC_LT,
+                                             [OP_LE] = BC_LE,
+                                             [OP_GT] = BC_GT,
+                                             [OP_GE] = BC_GE,
+                                             [OP_DISTINCT] = BC_DISTINCT,
+                                             [OP_AND] = BC_AND,
+                                             [OP_OR] = BC_OR,
+                                             [OP_NOT] = BC_NOT,
+                                             [OP_IS_NULL] = BC_IS_NULL,
+                                             [OP_IS_NOT_NULL] = BC_IS_NOT_NULL,
+                                             [OP_IS_TRUE] = BC_IS_TRUE,
+                                             [OP_IS_FALSE] = BC_IS_FALSE,
+                                             [OP_SELECT] = BC_SELECT,
+                                             [OP_COALESCE] = BC_COALESCE,
+                                             [OP_NULLIF] = BC_NULLIF,
+                                             [OP_IN_SET] = BC_IN_SET,
+                                             [OP_CODE_TEST] = BC_CODE_TEST,
+                                             [OP_CODE_MAP] = BC_CODE_MAP,
+                                             [OP_LIKE] = BC_LIKE,
+                                             [OP_DATE_PART] = BC_DATE_PART};
 
 static void key_pack(Bc *b, const Instr *in) {
     const KeyPack *k = in->aux;
     uint32_t d = define(b, in->dst);
     put(b, (Ins){.op = BC_PACK_BEGIN, .d = d, .a = BC_NOREG, .b = BC_NOREG});
     for (int32_t i = 0; i < k->n; i++) {
-        uint64_t mask = k->bits[i] >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << k->bits[i]) - 1, max = mask - (k->nullable[i] ? 1 : 0);
-        put(b, (Ins){.op = BC_PACK, .flags = (k->nullable[i] ? 1u : 0u) | (max <= INT64_MAX ? 2u : 0u), .d = d, .a = raw(b, k->args[i]), .b = BC_NOREG,
-                     .x = (uint32_t)k->shift[i] & 63, .y = k->bits[i], .imm = (uint64_t)k->base[i]});
+        uint64_t mask = k->bits[i] >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << k->bits[i]) - 1,
+                 max = mask - (k->nullable[i] ? 1 : 0);
+        put(b, (Ins){.op = BC_PACK,
+                     .flags = (k->nullable[i] ? 1u : 0u) | (max <= INT64_MAX ? 2u : 0u),
+                     .d = d,
+                     .a = raw(b, k->args[i]),
+                     .b = BC_NOREG,
+                     .x = (uint32_t)k->shift[i] & 63,
+                     .y = k->bits[i],
+                     .imm = (uint64_t)k->base[i]});
     }
 }
 
 static void call(Bc *b, const Instr *in) {
-    static const char *const names[] = {"text_from", "text_part", "text_left", "text_right", "text_chars", "text_bytes", "text_starts"};
+    static const char *const names[] = {"text_from",  "text_part",  "text_left",  "text_right",
+                                        "text_chars", "text_bytes", "text_starts"};
     const CallSite *c = in->aux;
     const char *fn = emit_call_fn(c);
     uint32_t which = 0, args[3] = {BC_NOREG, BC_NOREG, BC_NOREG};
@@ -304,7 +406,12 @@ static void call(Bc *b, const Instr *in) {
 }
 
 static void expression(Bc *b, const Instr *in) {
-    Ins i = {.op = plain_ops[in->op], .phys = in->phys, .to = in->dst ? b->prog->regs[in->dst].phys : 0, .a = BC_NOREG, .b = BC_NOREG, .c = BC_NOREG};
+    Ins i = {.op = plain_ops[in->op],
+             .phys = in->phys,
+             .to = in->dst ? b->prog->regs[in->dst].phys : 0,
+             .a = BC_NOREG,
+             .b = BC_NOREG,
+             .c = BC_NOREG};
     const RegForm *fa = &b->regs[in->a], *fb = &b->regs[in->b];
     bool equality = in->op == OP_EQ || in->op == OP_NE || in->op == OP_DISTINCT;
     switch ((Opcode)in->op) {
@@ -322,7 +429,8 @@ static void expression(Bc *b, const Instr *in) {
     case OP_GT:
     case OP_GE:
     case OP_DISTINCT: {
-        bool codes = in->phys == PH_STR && fa->dict && fa->dict == fb->dict && (equality || fa->dict->n_sorted == fa->dict->n);
+        bool codes =
+            in->phys == PH_STR && fa->dict && fa->dict == fb->dict && (equality || fa->dict->n_sorted == fa->dict->n);
         if (codes) i.phys = PH_I32;
         i.a = bc_use(b, in->a, !codes, b->pc);
         i.b = bc_use(b, in->b, !codes, b->pc);
@@ -432,7 +540,8 @@ static void probe(Bc *b, const Instr *in) {
     const ProbeSite *s = in->aux;
     const JoinSpec *spec = &b->plan->joins[s->join];
     const DevJoin *d = &b->ep->joins[s->join];
-    bool body = in->op == OP_PROBE_BEGIN, exists = !body && (s->kind == PK_SEMI || s->kind == PK_ANTI || s->kind == PK_MARK), open = is_open(in);
+    bool body = in->op == OP_PROBE_BEGIN,
+         exists = !body && (s->kind == PK_SEMI || s->kind == PK_ANTI || s->kind == PK_MARK), open = is_open(in);
     int32_t end = exists || (!body && !open) ? b->pc : loop_end(b->prog, b->pc);
     uint32_t keys = bc_keys(b, s->keys, s->join, end), state = take(b, end);
     uint32_t dst = define(b, in->dst), t = bc_table(b, BP_WORDS), params[BP_WORDS] = {0};
@@ -452,7 +561,8 @@ static void probe(Bc *b, const Instr *in) {
     params[BP_FORM] = d->form;
     params[BP_N_KEYS] = (uint32_t)spec->n_keys;
     params[BP_KEYS] = keys;
-    params[BP_FLAGS] = (body ? BPF_BODY : 0) | (spec->track_matched ? BPF_TRACK : 0) | (spec->has_null_mark ? BPF_NULL_MARK : 0);
+    params[BP_FLAGS] =
+        (body ? BPF_BODY : 0) | (spec->track_matched ? BPF_TRACK : 0) | (spec->has_null_mark ? BPF_NULL_MARK : 0);
     params[BP_STATE] = state;
     params[BP_DST] = mark ? BC_NOREG : dst;
     params[BP_MARK] = mark ? dst : BC_NOREG;
@@ -516,7 +626,8 @@ static void repeat(Bc *b, const Instr *in) {
 /* ---- a program -------------------------------------------------------------------------------------------------- */
 static bool instructions(Bc *b) {
     const Program *p = b->prog;
-    int32_t *alternatives = arena_array(b->arena, int32_t, p->n_instrs + 1); /* labels by the number of ELSE and ENDIF */
+    int32_t *alternatives =
+        arena_array(b->arena, int32_t, p->n_instrs + 1); /* labels by the number of ELSE and ENDIF */
     if (!alternatives) return false;
     for (int32_t i = 0; i < p->n_instrs && !b->ends && !b->reason && !b->oom; i++) {
         const Instr *in = &p->instrs[i];
@@ -549,7 +660,8 @@ static bool instructions(Bc *b) {
         case OP_PROBE_END: probe_end(b, in); break;
         case OP_LOAD_BUILD: {
             int32_t join = ((const ProbeSite *)p->instrs[p->regs[in->a].first].aux)->join, col = (int32_t)in->imm;
-            load_stored(b, in->dst, &b->ep->joins[join].cols[col], KP_JOIN_DATA, KP_JOIN_VALID, join, col, raw(b, in->a));
+            load_stored(b, in->dst, &b->ep->joins[join].cols[col], KP_JOIN_DATA, KP_JOIN_VALID, join, col,
+                        raw(b, in->a));
             break;
         }
         case OP_REPEAT: repeat(b, in); break;
@@ -588,8 +700,15 @@ static void heading(Bc *b) {
 
 /* Everything but the text. false: out of memory. */
 static bool compile(Bc *b, const EmitPlan *ep, int32_t segment, bool last, Arena *a) {
-    *b = (Bc){.ep = ep, .forms = (EmitForms *)(uintptr_t)ep->forms, .plan = ep->plan, .prog = ep->plan->segments[segment].program,
-              .regs = ep->forms->segs[segment].regs, .arena = a, .segment = segment, .last = last, .kernels = EK_MAIN};
+    *b = (Bc){.ep = ep,
+              .forms = (EmitForms *)(uintptr_t)ep->forms,
+              .plan = ep->plan,
+              .prog = ep->plan->segments[segment].program,
+              .regs = ep->forms->segs[segment].regs,
+              .arena = a,
+              .segment = segment,
+              .last = last,
+              .kernels = EK_MAIN};
     PARAM(b, KP_ERR, 0);
     PARAM(b, KP_CODE, 0);
     heading(b);
@@ -629,7 +748,8 @@ const char *interp_reason(const EmitPlan *ep, int32_t segment, Arena *a) {
 
 Status interp_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, EmitSegment *out, Err *e) {
     *out = (EmitSegment){0};
-    if (ep->reasons[segment]) return err_internal(e, "segment %d cannot run on a device: %s", (int)segment, ep->reasons[segment]);
+    if (ep->reasons[segment])
+        return err_internal(e, "segment %d cannot run on a device: %s", (int)segment, ep->reasons[segment]);
     Bc b;
     if (!compile(&b, ep, segment, last, a)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     if (b.reason) return err_internal(e, "segment %d cannot be interpreted: %s", (int)segment, b.reason);
@@ -640,8 +760,10 @@ Status interp_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, 
         if (!vec_push(a, &b.params, filler)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     char group[48] = "";
     if (t->kind != DEVICE_HOST) snprintf(group, sizeof group, "#define GROUP_SIZE %d\n", (int)t->group_size);
-    out->source = arena_printf(a, "#define N_PARAMS %d\n#define ERR_PARAM 0\n%s%s#define TILE_ROWS %d\n#define TABLET_ROWS %d\n%s%s", (int)DEV_PARAMS_MAX, group,
-                               hash_constant ? "#define HASH_CONSTANT 1\n" : "", (int)t->tile_rows, (int)TABLET_ROWS, KERNEL_PRELUDE_INCLUDE, kernel_interp_text);
+    out->source = arena_printf(
+        a, "#define N_PARAMS %d\n#define ERR_PARAM 0\n%s%s#define TILE_ROWS %d\n#define TABLET_ROWS %d\n%s%s",
+        (int)DEV_PARAMS_MAX, group, hash_constant ? "#define HASH_CONSTANT 1\n" : "", (int)t->tile_rows,
+        (int)TABLET_ROWS, KERNEL_PRELUDE_INCLUDE, kernel_interp_text);
     if (!out->source || !join_up(&b, out)) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source_bytes = (int64_t)strlen(out->source);
     out->n_params = (int32_t)b.params.len;
@@ -650,6 +772,7 @@ Status interp_segment(const EmitPlan *ep, int32_t segment, bool last, Arena *a, 
     out->identity_sink = emit_is_identity(ep, b.prog);
     out->n_tables_cols = (int32_t)b.cols.len;
     out->table_cols = b.cols.items;
-    for (int64_t i = 0; i < b.cols.len; i++) out->bytes_per_row += emit_table_col(b.forms, b.prog->source.table, b.cols.items[i])->bytes;
+    for (int64_t i = 0; i < b.cols.len; i++)
+        out->bytes_per_row += emit_table_col(b.forms, b.prog->source.table, b.cols.items[i])->bytes;
     return ST_OK;
 }

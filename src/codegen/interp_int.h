@@ -14,9 +14,14 @@ typedef struct Ref { /* a word that names a place in the code: patched when labe
     bool in_table;
     int32_t word, label;
 } Ref;
-typedef struct Loop { int32_t again, end; } Loop; /* label where the next candidate is tried; last instruction of the program inside */
+typedef struct Loop {
+    int32_t again, end;
+} Loop; /* label where the next candidate is tried; last instruction of the program inside */
 
-typedef struct ProbeCode { uint32_t table; int32_t behind; } ProbeCode; /* place of its table, label of what comes after it */
+typedef struct ProbeCode {
+    uint32_t table;
+    int32_t behind;
+} ProbeCode; /* place of its table, label of what comes after it */
 
 typedef struct Bc {
     const EmitPlan *ep;
@@ -37,10 +42,10 @@ typedef struct Bc {
     VEC(Loop) loops;     /* open ones */
     VEC(EmitParam) params;
     VEC(int32_t) cols;
-    int32_t *until;      /* per register of the program: the instruction up to which its value is wanted */
-    uint8_t *slot;       /* and where it is */
+    int32_t *until;        /* per register of the program: the instruction up to which its value is wanted */
+    uint8_t *slot;         /* and where it is */
     int32_t busy[BC_REGS]; /* per machine register: the instruction up to which it is taken, -1 free */
-    ProbeCode *probes;   /* by the number of the instruction that begins it */
+    ProbeCode *probes;     /* by the number of the instruction that begins it */
     uint32_t kernels;
     const char *reason;
     bool oom;
@@ -49,8 +54,9 @@ typedef struct Bc {
 uint32_t bc_param(Bc *b, ParamKind kind, int32_t id, int32_t col, const Dict *dict);
 /* Room for n zeroed words; its place in the result. */
 uint32_t bc_table(Bc *b, uint32_t n);
-#define TABLE(b, place) ((b)->table.items[(place) - BH_WORDS])
-/* The machine register of an operand: constants are loaded into one that stays taken up to instruction `until`. `text`: as a string, not as a code. */
+#define TABLE(b, place) ((b)->table.items[(place)-BH_WORDS])
+/* The machine register of an operand: constants are loaded into one that stays taken up to instruction `until`. `text`:
+ * as a string, not as a code. */
 uint32_t bc_use(Bc *b, Reg r, bool text, int32_t until);
 uint32_t bc_keys(Bc *b, const Reg *regs, int32_t join, int32_t until);
 #define BC_PARAM(b, kind, id, col) bc_param((b), (kind), (id), (col), NULL)

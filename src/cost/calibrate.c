@@ -1,9 +1,10 @@
 /* calibrate.c - measures what the CPU and the devices reach: see profile.h.
  *
- * Device kernels are kernel C like all generated ones and go through the device layer, so that the same code measures every backend. Each kernel leaves
- * partial results that are added up on the host and compared: a device that computes nonsense fast gets no profile. Times are those
- * of the wall clock around many launches and one sync, the best of some runs; the buffers are big enough for launch and sync not to matter
- * (full calibration), and one run before the first measured one warms caches, clocks and page tables.
+ * Device kernels are kernel C like all generated ones and go through the device layer, so that the same code measures
+ * every backend. Each kernel leaves partial results that are added up on the host and compared: a device that computes
+ * nonsense fast gets no profile. Times are those of the wall clock around many launches and one sync, the best of some
+ * runs; the buffers are big enough for launch and sync not to matter (full calibration), and one run before the first
+ * measured one warms caches, clocks and page tables.
  */
 #include "cost/profile.h"
 
@@ -20,7 +21,8 @@ static const uint64_t WORD = UINT64_C(0x0101010101010101); /* of a buffer filled
 
 /* Parameters: partial results, one word per item; memory; 16-byte units or words - 1; operations per item. */
 static_assert(EMIT_CHANNEL_LOCAL == 22 * 8 && EMIT_CHANNEL_FULL == 254, "as kernel_head says");
-static const char kernel_head[] = "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_WORDS 22\n#define CHANNEL_FULL 254\n";
+static const char kernel_head[] =
+    "#define N_PARAMS 4\n#define CHANNEL_LOCAL 0\n#define CHANNEL_WORDS 22\n#define CHANNEL_FULL 254\n";
 static const char kernel_source[] =
     "#define TILE 1024\n"
     "#define LOCAL_WORDS 1024\n"
@@ -67,11 +69,13 @@ static const char kernel_source[] =
     "}\n"
     "KERNEL(cal_compute) {\n"
     "    u32 a = (u32)ITEM, b = a + 1, c = a + 2, d = a + 3;\n"
-    "    for (u64 i = 0; i < P(3); i++) { a = a * 1664525u + 1013904223u; b ^= a >> 9; c += b; d = d < c ? d + a : d ^ c; }\n"
+    "    for (u64 i = 0; i < P(3); i++) { a = a * 1664525u + 1013904223u; b ^= a >> 9; c += b; d = d < c ? d + a : d ^ "
+    "c; }\n"
     "    LEAVE(P(3) + ((a | b | c | d) == 0));\n"
     "}\n"
     "KERNEL(cal_link) {\n" /* one ring over all lines, in an order that nobody foresees */
-    "    for (u64 i = ITEM; i <= P(2); i += NGROUPS * LSIZE) G(u64, P(1) + i * 256)[0] = P(1) + ((i * U64C(2654435761) + 12345) & P(2)) * 256;\n"
+    "    for (u64 i = ITEM; i <= P(2); i += NGROUPS * LSIZE) G(u64, P(1) + i * 256)[0] = P(1) + ((i * U64C(2654435761) "
+    "+ 12345) & P(2)) * 256;\n"
     "    LEAVE(0);\n"
     "}\n"
     "KERNEL(cal_chase) {\n"
@@ -90,8 +94,8 @@ static const char kernel_source[] =
     "    LEAVE(sum);\n"
     "}\n";
 
-/* A writer and a reader of a channel (codegen/emit_chan.c). Parameters: error word; the channel's control block; its packets; rows of 8 bytes to write in all, or
- * where the reader's items leave their sums. The writer's row i is i. */
+/* A writer and a reader of a channel (codegen/emit_chan.c). Parameters: error word; the channel's control block; its
+ * packets; rows of 8 bytes to write in all, or where the reader's items leave their sums. The writer's row i is i. */
 static const char channel_kernels[] =
     "KERNEL(cal_write) {\n"
     "    const u64 n = P(3);\n"
@@ -197,11 +201,10 @@ typedef struct Shape {
     int32_t size;
 } Shape;
 
-static Status sync(Bench *b) {
-    return b->ops->sync(b->queue, NULL, NULL, b->e);
-}
+static Status sync(Bench *b) { return b->ops->sync(b->queue, NULL, NULL, b->e); }
 
-/* A grid that fills the device once. Where a group is one item it is a thread's work, and more of them than threads even out their speed. */
+/* A grid that fills the device once. Where a group is one item it is a thread's work, and more of them than threads
+ * even out their speed. */
 static Status shape_of(Bench *b, DevKernel *k, int64_t local_bytes, Shape *out) {
     int32_t size = MAX_OF(MIN_OF((int32_t)GROUP, b->d->info.group_max), 1);
     int64_t groups = b->ops->resident_groups(k, size, local_bytes);
@@ -235,10 +238,14 @@ static Status check_sum(Bench *b, const Shape *s, uint64_t expected, const char 
 }
 
 /* Launches of one run: a processor is slow enough for one. */
-static int repeats(const Bench *b, int run) { return run == 0 || (b->d->info.shares_memory && !b->quick) ? 1 : b->quick ? 2 : 4; }
+static int repeats(const Bench *b, int run) {
+    return run == 0 || (b->d->info.shares_memory && !b->quick) ? 1 : b->quick ? 2 : 4;
+}
 
-/* Runs a kernel a few times; the best time of one. `param` are P(1) to P(3). The sum of all partial results must be `expected`. */
-static Status time_kernel(Bench *b, const char *name, int64_t local_bytes, const uint64_t param[3], const Shape *s, uint64_t expected, double *ns) {
+/* Runs a kernel a few times; the best time of one. `param` are P(1) to P(3). The sum of all partial results must be
+ * `expected`. */
+static Status time_kernel(Bench *b, const char *name, int64_t local_bytes, const uint64_t param[3], const Shape *s,
+                          uint64_t expected, double *ns) {
     DevKernel *k;
     TRY(b->ops->kernel(b->module, name, &k, b->e));
     uint64_t p[PARAMS] = {b->partial, param[0], param[1], param[2]};
@@ -246,7 +253,8 @@ static Status time_kernel(Bench *b, const char *name, int64_t local_bytes, const
     for (int i = 0; i <= b->runs; i++) {
         int64_t start = clock_ns();
         int repeat = repeats(b, i);
-        for (int r = 0; r < repeat; r++) TRY(b->ops->launch(b->queue, k, s->groups, s->size, local_bytes, p, PARAMS, b->e));
+        for (int r = 0; r < repeat; r++)
+            TRY(b->ops->launch(b->queue, k, s->groups, s->size, local_bytes, p, PARAMS, b->e));
         TRY(sync(b));
         double t = (double)MAX_OF(clock_ns() - start, 1) / repeat;
         if (i == 0) {
@@ -283,7 +291,8 @@ static Status check_added(Bench *b, DevPtr memory, int64_t bytes, uint64_t each_
     return check_sum(b, &s, launches * each_launch, "cal_add");
 }
 
-/* Gathers from words of ones; adds to zeros; compares zeros with counters, so that the first exchange writes 0 and no other does. */
+/* Gathers from words of ones; adds to zeros; compares zeros with counters, so that the first exchange writes 0 and no
+ * other does. */
 static Status time_random(Bench *b, const char *name, DevPtr memory, int64_t bytes, ProfileCurve *out) {
     DevKernel *k;
     Shape s;
@@ -392,16 +401,29 @@ static Status time_bus(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *ou
 typedef struct ChannelRun {
     DevQueue *other[4]; /* [0]: the reader's */
     DevKernel *write, *take;
-    Shape shape;     /* of both: two fifths of what fits */
-    DevPtr memory;   /* error word, then the control block, then packets */
+    Shape shape;   /* of both: two fifths of what fits */
+    DevPtr memory; /* error word, then the control block, then packets */
     int64_t bytes;
 } ChannelRun;
 
 enum { CHANNEL_HEADER = 13 };
-/* The control block of one channel, as for a pipeline: the error word, the count of rows and times, the block, its queues, packets. */
-static Status make_channel(Bench *b, const ChannelRun *c, DevPtr at, int64_t channels, int64_t packets, int64_t packet, uint64_t header[CHANNEL_HEADER]) {
-    const uint64_t words[CHANNEL_HEADER] = {(uint64_t)channels, (uint64_t)packets, (uint64_t)packet, (uint64_t)c->shape.groups, 0, (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet), 0, 0, 0,
-                                (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet), at + EMIT_CHANNEL_HEAD * 8, c->memory + 64, c->memory + 128};
+/* The control block of one channel, as for a pipeline: the error word, the count of rows and times, the block, its
+ * queues, packets. */
+static Status make_channel(Bench *b, const ChannelRun *c, DevPtr at, int64_t channels, int64_t packets, int64_t packet,
+                           uint64_t header[CHANNEL_HEADER]) {
+    const uint64_t words[CHANNEL_HEADER] = {(uint64_t)channels,
+                                            (uint64_t)packets,
+                                            (uint64_t)packet,
+                                            (uint64_t)c->shape.groups,
+                                            0,
+                                            (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet),
+                                            0,
+                                            0,
+                                            0,
+                                            (uint64_t)MIN_OF((int64_t)4 * c->shape.size, packet),
+                                            at + EMIT_CHANNEL_HEAD * 8,
+                                            c->memory + 64,
+                                            c->memory + 128};
     memcpy(header, words, sizeof words);
     TRY(b->ops->fill(b->queue, at, 0, (EMIT_CHANNEL_HEAD + emit_channel_words(channels, packets)) * 8, b->e));
     return b->ops->copy_in(b->queue, at, header, (int64_t)sizeof words, b->e);
@@ -416,7 +438,8 @@ static void stop_kernels(Bench *b, const ChannelRun *c) {
 
 /* One run: `rows` rows through `channels` sub-channels with packets of `packet` rows. */
 static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t packet, int64_t rows, double *gbps) {
-    const int64_t packets = 3 * c->shape.groups, words = EMIT_CHANNEL_HEAD + emit_channel_words(channels, packets), control = align_up(words * 8, 256);
+    const int64_t packets = 3 * c->shape.groups, words = EMIT_CHANNEL_HEAD + emit_channel_words(channels, packets),
+                  control = align_up(words * 8, 256);
     if (256 + control + packets * packet * 8 > c->bytes) return ST_OK;
     const uint64_t at = c->memory + 256, data = at + (uint64_t)control;
     for (int run = 0; run <= b->runs; run++) {
@@ -424,10 +447,13 @@ static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t pa
         TRY(b->ops->fill(b->queue, c->memory, 0, 256, b->e));
         TRY(make_channel(b, c, at, channels, packets, packet, header));
         TRY(sync(b));
-        const uint64_t write[PARAMS] = {c->memory, at, data, (uint64_t)rows}, take[PARAMS] = {c->memory, at, data, b->partial};
+        const uint64_t write[PARAMS] = {c->memory, at, data, (uint64_t)rows},
+                       take[PARAMS] = {c->memory, at, data, b->partial};
         int64_t start = clock_ns();
-        TRY(b->ops->launch(c->other[0], c->take, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, take, PARAMS, b->e));
-        Status st = b->ops->launch(b->queue, c->write, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, write, PARAMS, b->e);
+        TRY(b->ops->launch(c->other[0], c->take, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, take, PARAMS,
+                           b->e));
+        Status st =
+            b->ops->launch(b->queue, c->write, c->shape.groups, c->shape.size, EMIT_CHANNEL_LOCAL, write, PARAMS, b->e);
         if (st != ST_OK) stop_kernels(b, c);
         if (b->ops->sync(c->other[0], NULL, NULL, b->e) != ST_OK || st != ST_OK) return ST_ERROR;
         TRY(sync(b));
@@ -438,7 +464,8 @@ static Status time_channel(Bench *b, ChannelRun *c, int64_t channels, int64_t pa
     return ST_OK;
 }
 
-/* A round of `pairs` of a writer and a reader with nothing to hand over, as the executor starts it: the best time from the first call to the end of the wait. */
+/* A round of `pairs` of a writer and a reader with nothing to hand over, as the executor starts it: the best time from
+ * the first call to the end of the wait. */
 static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
     const int64_t block = align_up((EMIT_CHANNEL_HEAD + emit_channel_words(1, 8)) * 8, 256);
     Shape all = c->shape;
@@ -450,12 +477,15 @@ static Status time_round(Bench *b, ChannelRun *c, int pairs, double *us) {
     for (int run = 0; run <= b->runs * 4 && st == ST_OK; run++) {
         int64_t start = clock_ns();
         int launched = 0;
-        for (int i = 0; i < pairs && st == ST_OK; i++) st = make_channel(b, c, c->memory + 256 + (uint64_t)(i * block), 1, 8, 1024, header[i]);
+        for (int i = 0; i < pairs && st == ST_OK; i++)
+            st = make_channel(b, c, c->memory + 256 + (uint64_t)(i * block), 1, 8, 1024, header[i]);
         if (st == ST_OK) st = b->ops->event_record(b->queue, go, b->e);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_wait(c->other[i], go, b->e);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++, launched++) {
-            const uint64_t at = c->memory + 256 + (uint64_t)(i / 2 * block), p[PARAMS] = {c->memory, at, at, i % 2 ? b->partial : 0};
-            st = b->ops->launch(c->other[i], i % 2 ? c->take : c->write, 1, c->shape.size, EMIT_CHANNEL_LOCAL, p, PARAMS, b->e);
+            const uint64_t at = c->memory + 256 + (uint64_t)(i / 2 * block),
+                           p[PARAMS] = {c->memory, at, at, i % 2 ? b->partial : 0};
+            st = b->ops->launch(c->other[i], i % 2 ? c->take : c->write, 1, c->shape.size, EMIT_CHANNEL_LOCAL, p,
+                                PARAMS, b->e);
         }
         if (st != ST_OK && launched) stop_kernels(b, c);
         for (int i = 0; i < 2 * pairs && st == ST_OK; i++) st = b->ops->event_record(c->other[i], done[i], b->e);
@@ -529,11 +559,13 @@ static Status time_items(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *
     TRY(time_kernel(b, "cal_compute", 0, param, &s, each * (uint64_t)s.items, &ns));
     out->compute_gips = PER_TURN * (double)each * (double)s.items / ns;
     const Shape one = {.groups = 1, .size = 1, .items = 1};
-    const uint64_t lines = (uint64_t)MIN_OF(bytes, 256 * MIB) / LINE, steps = b->quick ? 1000 : 10000, ring[3] = {memory, lines - 1, steps};
+    const uint64_t lines = (uint64_t)MIN_OF(bytes, 256 * MIB) / LINE, steps = b->quick ? 1000 : 10000,
+                   ring[3] = {memory, lines - 1, steps};
     TRY(time_kernel(b, "cal_link", 0, ring, &s, 0, &ns));
     TRY(b->ops->kernel(b->module, "cal_chase", &k, b->e));
     for (int run = 0; run <= b->runs; run++) { /* each over lines that no cache holds yet */
-        const uint64_t p[PARAMS] = {b->partial, memory, memory + lines / (uint64_t)(b->runs + 1) * (uint64_t)run * LINE, steps};
+        const uint64_t p[PARAMS] = {b->partial, memory, memory + lines / (uint64_t)(b->runs + 1) * (uint64_t)run * LINE,
+                                    steps};
         int64_t start = clock_ns();
         TRY(b->ops->launch(b->queue, k, 1, 1, 0, p, PARAMS, b->e));
         TRY(check_sum(b, &one, 0, "cal_chase"));
@@ -556,7 +588,8 @@ static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out
 }
 
 static Status load_kernels(Bench *b) {
-    int64_t head = (int64_t)sizeof kernel_head - 1, prelude = (int64_t)strlen(kernel_prelude_text), body = (int64_t)sizeof kernel_source;
+    int64_t head = (int64_t)sizeof kernel_head - 1, prelude = (int64_t)strlen(kernel_prelude_text),
+            body = (int64_t)sizeof kernel_source;
     const char *parts[] = {chan_text_writing(), chan_text_reading(), channel_kernels};
     for (int i = 0; i < (int)ARRAY_LEN(parts); i++) body += (int64_t)strlen(parts[i]);
     char *source = mem_alloc(NULL, head + prelude + body, b->e);
@@ -579,7 +612,10 @@ static Status load_kernels(Bench *b) {
 
 /* A power of two, as the kernels need it, of at most a quarter of what is free. */
 static Status memory_size(Bench *b, int64_t *out) {
-    int64_t free_bytes = 0, total = 0, most = b->quick ? 8 * MIB : b->d->info.kind == DEVICE_CUDA ? 4096 * MIB : 1024 * MIB;
+    int64_t free_bytes = 0, total = 0,
+            most = b->quick                         ? 8 * MIB
+                   : b->d->info.kind == DEVICE_CUDA ? 4096 * MIB
+                                                    : 1024 * MIB;
     TRY(b->ops->memory_used(b->d, &free_bytes, &total, b->e));
     int64_t limit = MIN_OF(free_bytes, mem_headroom(&b->d->memory)) / 4;
     while (most > limit && most > TILE_BYTES * 2) most /= 2;
@@ -596,10 +632,12 @@ Status profile_calibrate_device(Device *d, bool quick, Profile *p, Err *e) {
     copy_text(found.name, (int64_t)sizeof found.name, d->info.name);
     copy_text(found.arch, (int64_t)sizeof found.arch, d->info.arch);
     copy_text(found.driver, (int64_t)sizeof found.driver, d->info.driver);
-    if (d->info.kind == DEVICE_NULL) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" runs nothing that could be measured", d->info.id);
+    if (d->info.kind == DEVICE_NULL)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" runs nothing that could be measured", d->info.id);
     int64_t at = 0;
     while (at < p->n_devices && strcmp(p->devices[at].id, found.id) != 0) at++;
-    if (at == PROFILE_DEVICES_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a profile holds at most %d devices", (int)PROFILE_DEVICES_MAX);
+    if (at == PROFILE_DEVICES_MAX)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a profile holds at most %d devices", (int)PROFILE_DEVICES_MAX);
     DevPtr memory = 0;
     int64_t bytes = 0;
     Status st = load_kernels(&b);

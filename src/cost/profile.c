@@ -1,7 +1,7 @@
 /* profile.c - the machine profile's text form, and looking things up in it: see profile.h.
  *
- * One table per section says which key is which field; reading and writing both walk it. Numbers are written with up to three decimals and read by hand, so
- * that the locale of the embedding program has no say.
+ * One table per section says which key is which field; reading and writing both walk it. Numbers are written with up to
+ * three decimals and read by hand, so that the locale of the embedding program has no say.
  */
 #include "cost/profile.h"
 
@@ -15,7 +15,8 @@ typedef struct Field {
     int64_t offset, size;
 } Field;
 
-#define FIELD(T, kind, key, member) {key, kind, (int64_t)offsetof(T, member), (int64_t)sizeof(((T *)0)->member)}
+#define FIELD(T, kind, key, member) \
+    { key, kind, (int64_t)offsetof(T, member), (int64_t)sizeof(((T *)0)->member) }
 static const Field cpu_fields[] = {
     FIELD(CpuProfile, F_NUMBER, "threads", threads),
     FIELD(CpuProfile, F_NUMBER, "read_gbps_thread", read_gbps_thread),
@@ -58,7 +59,8 @@ static Slice trim(Slice s) {
 const DeviceProfile *profile_device(const Profile *p, const char *id, const char *name) {
     for (int64_t i = 0; i < p->n_devices; i++) {
         const DeviceProfile *d = &p->devices[i];
-        if (strcmp(d->id, id) == 0) return !name || slice_eq(trim(slice_of(d->name)), trim(slice_of(name))) ? d : NULL; /* drivers pad names */
+        if (strcmp(d->id, id) == 0)
+            return !name || slice_eq(trim(slice_of(d->name)), trim(slice_of(name))) ? d : NULL; /* drivers pad names */
     }
     return NULL;
 }
@@ -78,8 +80,8 @@ typedef struct Reader {
 } Reader;
 
 static Status bad(const Reader *r, const char *what, Slice s) {
-    return err_set(r->e, ERR_INVALID_PARAMETER, "profile \"%s\", line %lld: %s \"%.*s\"", r->name, (long long)r->line, what,
-                   (int)MIN_OF(s.len, 80), s.ptr);
+    return err_set(r->e, ERR_INVALID_PARAMETER, "profile \"%s\", line %lld: %s \"%.*s\"", r->name, (long long)r->line,
+                   what, (int)MIN_OF(s.len, 80), s.ptr);
 }
 
 /* Cuts `s` before the first `c`; what is behind it goes to *rest. False: there is none, and *rest is empty. */
@@ -134,8 +136,11 @@ static bool channels(Slice s, ProfileChannels *out) {
     for (bool more = true; more;) {
         Slice rest, packet, bytes, rate;
         more = split(&s, ',', &rest);
-        if (out->n == PROFILE_CHANNELS_MAX || !split(&s, ':', &packet) || !split(&packet, ':', &bytes) || !split(&bytes, ':', &rate)) return false;
-        if (!whole_number(trim(s), &out->at[out->n].channels) || !whole_number(trim(packet), &out->at[out->n].packet_bytes) ||
+        if (out->n == PROFILE_CHANNELS_MAX || !split(&s, ':', &packet) || !split(&packet, ':', &bytes) ||
+            !split(&bytes, ':', &rate))
+            return false;
+        if (!whole_number(trim(s), &out->at[out->n].channels) ||
+            !whole_number(trim(packet), &out->at[out->n].packet_bytes) ||
             !whole_number(trim(bytes), &out->at[out->n].bytes) || !number(trim(rate), &out->at[out->n].gbps))
             return false;
         out->n++;
@@ -175,7 +180,8 @@ static Status open_section(const Reader *r, Slice line, Profile *p, Section *s, 
         *s = (Section){.fields = cpu_fields, .n = ARRAY_LEN(cpu_fields), .record = &p->cpu};
         return ST_OK;
     }
-    if (line.len <= skip || line.ptr[line.len - 1] != ']' || memcmp(line.ptr, device, (size_t)skip) != 0) return bad(r, "unknown section", line);
+    if (line.len <= skip || line.ptr[line.len - 1] != ']' || memcmp(line.ptr, device, (size_t)skip) != 0)
+        return bad(r, "unknown section", line);
     Slice id = trim((Slice){line.ptr + skip, line.len - skip - 1});
     if (id.len < 1 || id.len >= (int64_t)sizeof p->devices[0].id) return bad(r, "invalid device in section", line);
     if (p->n_devices == PROFILE_DEVICES_MAX) return bad(r, "too many devices, first of those beyond the limit:", id);
@@ -197,7 +203,8 @@ static Status set_key(const Reader *r, Slice line, Section *s, bool *version_see
         if (!slice_eq(key, slice_of("version"))) return bad(r, "unknown key", key);
         if (*version_seen) return bad(r, "repeated key", key);
         *version_seen = true;
-        return whole_number(value, &version) && version == PROFILE_VERSION ? ST_OK : bad(r, "unsupported version", value);
+        return whole_number(value, &version) && version == PROFILE_VERSION ? ST_OK
+                                                                           : bad(r, "unsupported version", value);
     }
     for (int64_t i = 0; i < s->n; i++) {
         if (!slice_eq(key, slice_of(s->fields[i].key))) continue;
@@ -259,8 +266,9 @@ static char *value_text(Arena *a, const Field *f, const void *record) {
         const ProfileChannels *g = (const ProfileChannels *)(const void *)at;
         for (int64_t i = 0; text && i < g->n; i++) {
             char *v = number_text(a, g->at[i].gbps);
-            text = v ? arena_printf(a, "%s%s%lld:%lld:%lld:%s", text, i ? ", " : "", (long long)g->at[i].channels, (long long)g->at[i].packet_bytes,
-                                    (long long)g->at[i].bytes, v) : NULL;
+            text = v ? arena_printf(a, "%s%s%lld:%lld:%lld:%s", text, i ? ", " : "", (long long)g->at[i].channels,
+                                    (long long)g->at[i].packet_bytes, (long long)g->at[i].bytes, v)
+                     : NULL;
         }
         return text;
     }
@@ -283,9 +291,12 @@ static char *section_text(Arena *a, char *text, const Field *fields, int64_t n, 
 }
 
 char *profile_text(Arena *a, const Profile *p) {
-    char *text = arena_printf(a, "# Machine profile: what this machine reached when it was measured (stele calibrate).\n"
-                                 "# gbps: 10^9 bytes a second; mps: 10^6 operations a second, after the working set's bytes; us: microseconds.\n"
-                                 "version = %d\n\n[cpu]\n", PROFILE_VERSION);
+    char *text = arena_printf(
+        a,
+        "# Machine profile: what this machine reached when it was measured (stele calibrate).\n"
+        "# gbps: 10^9 bytes a second; mps: 10^6 operations a second, after the working set's bytes; us: microseconds.\n"
+        "version = %d\n\n[cpu]\n",
+        PROFILE_VERSION);
     text = section_text(a, text, cpu_fields, ARRAY_LEN(cpu_fields), &p->cpu);
     for (int64_t i = 0; text && i < p->n_devices; i++) {
         text = arena_printf(a, "%s\n[device %s]\n", text, p->devices[i].id);
@@ -306,8 +317,11 @@ Status profile_path(char out[PROFILE_PATH_MAX], Err *e) {
             tail = "/.config/stele/profile";
         }
     }
-    if (!base || !base[0]) return err_set(e, ERR_INVALID_PARAMETER, "no place for the machine profile: neither STELE_PROFILE nor XDG_CONFIG_HOME nor HOME is set");
-    if (snprintf(out, PROFILE_PATH_MAX, "%s%s", base, tail) >= PROFILE_PATH_MAX) return err_set(e, ERR_INVALID_PARAMETER, "the machine profile's path is too long");
+    if (!base || !base[0])
+        return err_set(e, ERR_INVALID_PARAMETER,
+                       "no place for the machine profile: neither STELE_PROFILE nor XDG_CONFIG_HOME nor HOME is set");
+    if (snprintf(out, PROFILE_PATH_MAX, "%s%s", base, tail) >= PROFILE_PATH_MAX)
+        return err_set(e, ERR_INVALID_PARAMETER, "the machine profile's path is too long");
     return ST_OK;
 }
 
@@ -327,7 +341,8 @@ Status profile_load(Vfs *v, const char *path, Profile *out, bool *found, Err *e)
     char *text = NULL;
     Status st = v->size(f, &size, e);
     if (st == ST_OK && size > FILE_BYTES_MAX)
-        st = err_set(e, ERR_INVALID_PARAMETER, "profile \"%s\" has %lld bytes, more than a profile can have", path, (long long)size);
+        st = err_set(e, ERR_INVALID_PARAMETER, "profile \"%s\" has %lld bytes, more than a profile can have", path,
+                     (long long)size);
     if (st == ST_OK && !(text = mem_alloc(NULL, size + 1, e))) st = ST_ERROR;
     if (st == ST_OK) st = v->read_at(f, text, size, 0, &got, e);
     if (st == ST_OK) st = profile_parse(path, text, got, out, e);

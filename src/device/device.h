@@ -12,19 +12,20 @@
  * Addresses. A DevPtr is a plain 64-bit address in the device's space, valid in every kernel of the device, storable in
  * its memory, and open to arithmetic. 0 is no address. On host a DevPtr is an ordinary pointer.
  *
- * Kernels are written in kernel C (codegen/prelude). A kernel takes up to DEV_PARAMS_MAX 64-bit parameters by value and a size
- * of dynamic local memory. On host a group is one work-item (group_size must be 1) and groups are taken by the pool's
- * workers from a counter; elsewhere group_size is what the caller says, at most info.group_max.
+ * Kernels are written in kernel C (codegen/prelude). A kernel takes up to DEV_PARAMS_MAX 64-bit parameters by value and
+ * a size of dynamic local memory. On host a group is one work-item (group_size must be 1) and groups are taken by the
+ * pool's workers from a counter; elsewhere group_size is what the caller says, at most info.group_max.
  *
  * Order. Work on one queue runs in order; work on different queues may overlap. Everything that takes a queue returns
- * before the work is done, except sync. Memory given to copy_in / copy_out must stay until the queue has passed them (pageable
- * memory is allowed and may be slower or synchronous).
+ * before the work is done, except sync. Memory given to copy_in / copy_out must stay until the queue has passed them
+ * (pageable memory is allowed and may be slower or synchronous).
  *
- * Thread rules: a Device may be used from any thread; a queue by one thread at a time. Freeing is not concurrent with use.
+ * Thread rules: a Device may be used from any thread; a queue by one thread at a time. Freeing is not concurrent with
+ * use.
  *
- * Errors: 58000 for what the driver reports (message: device id, call, driver's own error name and text), 53200 when device memory is
- * exhausted (with bytes asked for, in use, and limit), 57014 never (cancelling is the caller's), 58030 for files, XX000 for misuse.
- * A device that was lost (info.lost) answers every call with 58000 until it is closed.
+ * Errors: 58000 for what the driver reports (message: device id, call, driver's own error name and text), 53200 when
+ * device memory is exhausted (with bytes asked for, in use, and limit), 57014 never (cancelling is the caller's), 58030
+ * for files, XX000 for misuse. A device that was lost (info.lost) answers every call with 58000 until it is closed.
  */
 #ifndef STELE_DEVICE_DEVICE_H
 #define STELE_DEVICE_DEVICE_H
@@ -42,29 +43,29 @@ typedef uint64_t DevPtr;
 typedef enum DeviceKind { DEVICE_HOST, DEVICE_CUDA, DEVICE_OPENCL, DEVICE_NULL } DeviceKind;
 
 typedef struct DeviceInfo {
-    char id[32];          /* "host", "cuda:0", "opencl:1", "null" */
-    char name[128];       /* "NVIDIA H200", for people */
-    char arch[64];        /* what code is compiled for: "sm_90", "avx512"; part of the code cache's key */
-    char compiler[128];   /* and by what: "nvrtc 13.0", "gcc 12.2.0", "PoCL 3.1"; part of the key */
-    char driver[64];      /* driver version, for people */
+    char id[32];        /* "host", "cuda:0", "opencl:1", "null" */
+    char name[128];     /* "NVIDIA H200", for people */
+    char arch[64];      /* what code is compiled for: "sm_90", "avx512"; part of the code cache's key */
+    char compiler[128]; /* and by what: "nvrtc 13.0", "gcc 12.2.0", "PoCL 3.1"; part of the key */
+    char driver[64];    /* driver version, for people */
     DeviceKind kind;
-    _Atomic bool lost;    /* set by the backend on any thread */
-    bool shares_memory;   /* kernels may read any host address directly (host, PoCL): no copies needed */
-    bool can_map;         /* map_host works */
-    bool concurrent;      /* kernels of different queues run at the same time (channels need it) */
-    int64_t span_unit;    /* pieces in which memory grows where it is (span_new); 0: it does not on this device */
-    int64_t memory_bytes; /* of the device; host: of the machine */
-    int32_t units;        /* multiprocessors, compute units, cores */
-    int32_t warp;         /* lanes that run in step; 1 on host */
-    int32_t group_max;    /* work-items per group */
+    _Atomic bool lost;      /* set by the backend on any thread */
+    bool shares_memory;     /* kernels may read any host address directly (host, PoCL): no copies needed */
+    bool can_map;           /* map_host works */
+    bool concurrent;        /* kernels of different queues run at the same time (channels need it) */
+    int64_t span_unit;      /* pieces in which memory grows where it is (span_new); 0: it does not on this device */
+    int64_t memory_bytes;   /* of the device; host: of the machine */
+    int32_t units;          /* multiprocessors, compute units, cores */
+    int32_t warp;           /* lanes that run in step; 1 on host */
+    int32_t group_max;      /* work-items per group */
     int32_t items_per_unit; /* resident work-items a unit can hold (2048 on NVIDIA); 1 on host */
-    int64_t local_bytes;  /* dynamic local memory a group may ask for */
-    int64_t cache_bytes;  /* last-level cache */
-    double peak_gbps;     /* theoretical memory rate if the driver tells, else 0 */
+    int64_t local_bytes;    /* dynamic local memory a group may ask for */
+    int64_t cache_bytes;    /* last-level cache */
+    double peak_gbps;       /* theoretical memory rate if the driver tells, else 0 */
 } DeviceInfo;
 
 typedef struct Device Device;
-typedef struct DevQueue DevQueue;   /* backends define what they need behind these names */
+typedef struct DevQueue DevQueue; /* backends define what they need behind these names */
 typedef struct DevEvent DevEvent;
 typedef struct DevModule DevModule;
 typedef struct DevKernel DevKernel;
@@ -72,14 +73,19 @@ typedef struct DevKernel DevKernel;
 typedef struct DevCode { /* compiled kernels as bytes: shared object, cubin, OpenCL program binary */
     void *bytes;
     int64_t n;
-    char *log; /* compiler's messages, may be NULL */
-} DevCode;     /* malloc'ed; dev_code_free */
+    char *log;                  /* compiler's messages, may be NULL */
+} DevCode;                      /* malloc'ed; dev_code_free */
 void dev_code_free(DevCode *c); /* frees the parts and zeroes *c; NULL is fine */
 
-/* Called now and then (at least every 10 ms) while sync waits; `false` gives up waiting with ST_ERROR and no Err set (the queue is still busy). */
+/* Called now and then (at least every 10 ms) while sync waits; `false` gives up waiting with ST_ERROR and no Err set
+ * (the queue is still busy). */
 typedef bool (*DevPoll)(void *ctx);
 
-typedef struct DevCopy { DevPtr to; const void *from; int64_t bytes; } DevCopy;
+typedef struct DevCopy {
+    DevPtr to;
+    const void *from;
+    int64_t bytes;
+} DevCopy;
 
 typedef struct DeviceOps {
     int32_t version; /* DEVICE_VERSION */
@@ -88,16 +94,20 @@ typedef struct DeviceOps {
     /* memory: 256-byte aligned, uninitialised */
     Status (*alloc)(Device *d, int64_t bytes, DevPtr *out, Err *e);
     void (*free)(Device *d, DevPtr p, int64_t bytes);
-    /* Host memory that copies run from at full speed. `dev` (may be NULL) receives the address under which kernels reach it. */
+    /* Host memory that copies run from at full speed. `dev` (may be NULL) receives the address under which kernels
+     * reach it. */
     Status (*alloc_pinned)(Device *d, int64_t bytes, void **host, DevPtr *dev, Err *e);
     void (*free_pinned)(Device *d, void *host, int64_t bytes);
-    /* Makes existing host memory reachable by kernels (and copies from it fast) until unmap_host; contents stay the owner's. 0A000 when the device cannot. */
+    /* Makes existing host memory reachable by kernels (and copies from it fast) until unmap_host; contents stay the
+     * owner's. 0A000 when the device cannot. */
     Status (*map_host)(Device *d, void *host, int64_t bytes, DevPtr *out, Err *e);
     void (*unmap_host)(Device *d, void *host, int64_t bytes);
-    Status (*memory_used)(Device *d, int64_t *free_bytes, int64_t *total, Err *e); /* as the driver sees it, all processes */
-    /* Memory that grows where it is, with info.span_unit > 0 only (device_span_* below is for all devices): addresses are kept for *most bytes (made less, down to
-     * `bytes`, where there are not so many), and there is memory for the first `bytes`, rounded to units. span_grow gives it `bytes` instead of `had`: what was there
-     * stays, new bytes are undefined, work that uses it may be under way. On failure it is as it was. The same sizes go to span_free. */
+    Status (*memory_used)(Device *d, int64_t *free_bytes, int64_t *total,
+                          Err *e); /* as the driver sees it, all processes */
+    /* Memory that grows where it is, with info.span_unit > 0 only (device_span_* below is for all devices): addresses
+     * are kept for *most bytes (made less, down to `bytes`, where there are not so many), and there is memory for the
+     * first `bytes`, rounded to units. span_grow gives it `bytes` instead of `had`: what was there stays, new bytes are
+     * undefined, work that uses it may be under way. On failure it is as it was. The same sizes go to span_free. */
     Status (*span_new)(Device *d, int64_t bytes, int64_t *most, DevPtr *out, Err *e);
     Status (*span_grow)(Device *d, DevPtr p, int64_t had, int64_t bytes, Err *e);
     void (*span_free)(Device *d, DevPtr p, int64_t bytes, int64_t most);
@@ -109,8 +119,9 @@ typedef struct DeviceOps {
     Status (*copy_out)(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e);
     Status (*copy)(DevQueue *q, DevPtr dst, DevPtr src, int64_t n, Err *e);
     Status (*fill)(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e);
-    Status (*launch)(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params, int32_t n_params, Err *e);
-    Status (*sync)(DevQueue *q, DevPoll poll, void *ctx, Err *e); /* poll may be NULL */
+    Status (*launch)(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                     const uint64_t *params, int32_t n_params, Err *e);
+    Status (*sync)(DevQueue *q, DevPoll poll, void *ctx, Err *e);   /* poll may be NULL */
     Status (*finish)(DevQueue *q, DevPoll poll, void *ctx, Err *e); /* NULL: sync; see device_finish */
 
     /* events */
@@ -119,40 +130,48 @@ typedef struct DeviceOps {
     Status (*event_record)(DevQueue *q, DevEvent *ev, Err *e);
     Status (*event_wait)(DevQueue *q, DevEvent *ev, Err *e); /* later work on q starts after ev */
     Status (*event_sync)(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e); /* as sync */
-    Status (*event_ns)(Device *d, DevEvent *from, DevEvent *to, int64_t *ns, Err *e); /* both passed; device time between them */
+    Status (*event_ns)(Device *d, DevEvent *from, DevEvent *to, int64_t *ns,
+                       Err *e); /* both passed; device time between them */
 
-    /* kernels. compile needs no queue and may take seconds; run it on any thread. `source` is kernel C with the prelude already in
-     * front; `options` extra compiler options or "". 58000 with the compiler's log in detail on failure. */
+    /* kernels. compile needs no queue and may take seconds; run it on any thread. `source` is kernel C with the prelude
+     * already in front; `options` extra compiler options or "". 58000 with the compiler's log in detail on failure. */
     Status (*compile)(Device *d, const char *source, const char *options, DevCode *out, Err *e);
     Status (*load)(Device *d, const void *code, int64_t n, DevModule **out, Err *e);
     void (*unload)(Device *d, DevModule *m);
     Status (*kernel)(DevModule *m, const char *name, DevKernel **out, Err *e); /* dies with the module */
-    /* The address of the module's __constant__ array `name` of so many bytes, for copy_in and copy: kernels that run meanwhile must not read it. Who shares
-     * the module shares the array. NULL: the device has no such memory, or it is no faster than any other. */
+    /* The address of the module's __constant__ array `name` of so many bytes, for copy_in and copy: kernels that run
+     * meanwhile must not read it. Who shares the module shares the array. NULL: the device has no such memory, or it is
+     * no faster than any other. */
     Status (*constant)(DevModule *m, const char *name, int64_t bytes, DevPtr *out, Err *e);
-    /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for co-residency (not on host, where the
-     * pool may have fewer workers free: there a group may wait for lower ones only). */
+    /* Groups of that shape that fit on the device at once: the grid of a loop over tiles, and the limit for
+     * co-residency (not on host, where the pool may have fewer workers free: there a group may wait for lower ones
+     * only). */
     int64_t (*resident_groups)(DevKernel *k, int32_t group_size, int64_t local_bytes);
-    /* From now on a unit that has groups of kernels so marked takes groups of k too as soon as registers, items and local memory suffice. Without it a
-     * unit may want to be empty first. May cost cache; asking twice costs nothing. NULL: the device promises nothing of the kind. */
+    /* From now on a unit that has groups of kernels so marked takes groups of k too as soon as registers, items and
+     * local memory suffice. Without it a unit may want to be empty first. May cost cache; asking twice costs nothing.
+     * NULL: the device promises nothing of the kind. */
     Status (*share_units)(DevKernel *k, Err *e);
-    /* copy_in for each, in any order among themselves, with less rest between them than calls of their own would have. NULL: the device knows no such way. */
+    /* copy_in for each, in any order among themselves, with less rest between them than calls of their own would have.
+     * NULL: the device knows no such way. */
     Status (*copy_in_many)(DevQueue *q, const DevCopy *copies, int64_t n, Err *e);
 } DeviceOps;
 
 struct Device { /* first member of every backend's own struct */
     const DeviceOps *ops;
     DeviceInfo info;
-    MemAccount memory; /* device bytes in use; its limit is device_memory_limit */
+    MemAccount memory;    /* device bytes in use; its limit is device_memory_limit */
     _Atomic int64_t lent; /* bytes of pinned memory that results of bulks hold (txn/device/bulk_memory.c) */
-    /* Gives back memory that is only kept in case it is wanted again (exec/device: cached columns), towards room for `bytes` more; false: there is none. NULL: nothing is
-     * kept. Set before the device is used, called by any thread that needs memory. */
+    /* Gives back memory that is only kept in case it is wanted again (exec/device: cached columns), towards room for
+     * `bytes` more; false: there is none. NULL: nothing is kept. Set before the device is used, called by any thread
+     * that needs memory. */
     bool (*reclaim)(void *ctx, int64_t bytes);
     void *reclaim_ctx;
 };
 
-/* As sync, for callers who wait for nothing else and whose poll never gives up (it stops kernels by a word that they look at): work that has not begun may be done by
- * the calling thread, and then poll is called on another one, never by two at a time nor after the end. On the host that saves waking two threads, which takes longer than many a bulk's phase. */
+/* As sync, for callers who wait for nothing else and whose poll never gives up (it stops kernels by a word that they
+ * look at): work that has not begun may be done by the calling thread, and then poll is called on another one, never by
+ * two at a time nor after the end. On the host that saves waking two threads, which takes longer than many a bulk's
+ * phase. */
 Status device_finish(const Device *d, DevQueue *q, DevPoll poll, void *ctx, Err *e);
 
 /* copy_in_many where the device has it, else one copy_in after the other (device_common.c). */
@@ -161,8 +180,12 @@ Status device_copy_in_many(const Device *d, DevQueue *q, const DevCopy *copies, 
 /* ops->alloc; what others only keep gives way when memory is short. */
 Status device_alloc(Device *d, int64_t bytes, DevPtr *out, Err *e);
 
-/* Memory that is expected to grow, on any device: where it is when the device can and the memory is of a unit at least, else by copies on the device. All zero: none. */
-typedef struct DevSpan { DevPtr at; int64_t bytes, most; } DevSpan; /* most: addresses there are; 0: of alloc */
+/* Memory that is expected to grow, on any device: where it is when the device can and the memory is of a unit at least,
+ * else by copies on the device. All zero: none. */
+typedef struct DevSpan {
+    DevPtr at;
+    int64_t bytes, most;
+} DevSpan; /* most: addresses there are; 0: of alloc */
 /* 53200, 58000: s stays as it was. */
 Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e);
 /* To `bytes`, when it has less. The first `keep` bytes stay; `q` was waited for when it has moved. */
@@ -172,7 +195,8 @@ void device_span_free(Device *d, DevSpan *s);
 /* ---- for backends (device_common.c) --------------------------------------------------------------- */
 /* 58000 "device ... was lost". */
 Status device_lost(const Device *d, Err *e);
-/* Charges d->memory. 53200 (bytes asked for, in use, limit, setting) when its own limit refuses; what mem_charge says when a parent's does. */
+/* Charges d->memory. 53200 (bytes asked for, in use, limit, setting) when its own limit refuses; what mem_charge says
+ * when a parent's does. */
 Status device_charge(Device *d, int64_t bytes, Err *e);
 
 /* ---- the machine's devices (registry.c) -------------------------------------------------------- */
@@ -189,16 +213,19 @@ typedef struct DeviceEntry {
 } DeviceEntry;
 
 typedef struct Devices Devices;
-/* Looks for devices of all backends; cheap probing only, nothing is opened for use. Backends whose libraries are missing are entries, not errors.
- * `pool` runs the host device's kernels and must outlive `Devices`. Environment: STELE_DEVICES=host,cuda,opencl,null limits the backends (unset or
- * empty: all); the others become entries that say so. 22023 when it names an unknown one. */
+/* Looks for devices of all backends; cheap probing only, nothing is opened for use. Backends whose libraries are
+ * missing are entries, not errors. `pool` runs the host device's kernels and must outlive `Devices`. Environment:
+ * STELE_DEVICES=host,cuda,opencl,null limits the backends (unset or empty: all); the others become entries that say so.
+ * 22023 when it names an unknown one. */
 Status devices_open(Pool *pool, MemAccount *account, Devices **out, Err *e);
 void devices_close(Devices *ds); /* closes opened devices */
 int devices_count(const Devices *ds);
 const DeviceEntry *devices_entry(const Devices *ds, int i);
-/* Opens (once, then shared; thread-safe) the device named "host", "cuda:N", "opencl:N" or "null". 42704 unknown id, 58000 when it cannot be opened. */
+/* Opens (once, then shared; thread-safe) the device named "host", "cuda:N", "opencl:N" or "null". 42704 unknown id,
+ * 58000 when it cannot be opened. */
 Status devices_get(Devices *ds, const char *id, Device **out, Err *e);
-/* A usable CUDA device is there. Looks once per process, at no other backend, and costs next to nothing where there is no driver. */
+/* A usable CUDA device is there. Looks once per process, at no other backend, and costs next to nothing where there is
+ * no driver. */
 bool devices_cuda_present(void);
 /* The best GPU that is usable ("cuda:0" before "opencl:N" GPUs; never a CPU), or NULL. */
 const DeviceEntry *devices_auto(const Devices *ds);
@@ -213,12 +240,21 @@ typedef struct DeviceDriver {
 } DeviceDriver;
 extern const DeviceDriver device_driver_host, device_driver_cuda, device_driver_opencl, device_driver_null;
 
-/* fault/: a device that passes everything on to `inner` (which it does not own) and fails the n-th fallible call (n from 1), once or from then on.
- * Counted: every op that returns Status, or with `only` those of that name ("compile", "launch"). */
-typedef struct FaultPlan { int64_t fail_at; bool sticky; bool lose_device; const char *only; _Atomic int64_t calls; } FaultPlan;
+/* fault/: a device that passes everything on to `inner` (which it does not own) and fails the n-th fallible call (n
+ * from 1), once or from then on. Counted: every op that returns Status, or with `only` those of that name ("compile",
+ * "launch"). */
+typedef struct FaultPlan {
+    int64_t fail_at;
+    bool sticky;
+    bool lose_device;
+    const char *only;
+    _Atomic int64_t calls;
+} FaultPlan;
 Status device_fault_new(Device *inner, FaultPlan *plan, Device **out, Err *e);
 /* null/: what was asked of it. */
-typedef struct NullCounts { int64_t allocs, frees, bytes_in_use, copies, bytes_copied, fills, launches, syncs, compiles; } NullCounts;
+typedef struct NullCounts {
+    int64_t allocs, frees, bytes_in_use, copies, bytes_copied, fills, launches, syncs, compiles;
+} NullCounts;
 const NullCounts *device_null_counts(const Device *d);
 
 #endif

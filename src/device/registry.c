@@ -1,8 +1,9 @@
 /* registry.c - the machine's devices: see device.h for the contract.
  *
- * Drivers are asked once, when the registry is opened; what they found stays as it was. A device is opened by the first devices_get that
- * names it, under a lock of its own, so that opening one (a GPU's driver takes a good part of a second) does not hold up another, and is
- * closed with the registry. A failed opening is not remembered: the next devices_get tries again.
+ * Drivers are asked once, when the registry is opened; what they found stays as it was. A device is opened by the first
+ * devices_get that names it, under a lock of its own, so that opening one (a GPU's driver takes a good part of a
+ * second) does not hold up another, and is closed with the registry. A failed opening is not remembered: the next
+ * devices_get tries again.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -76,9 +77,11 @@ static Status wanted_backends(const char **out, Err *e) {
     for (const char *p = list; *p;) {
         size_t len = strcspn(p, ",");
         bool known = false;
-        for (int64_t i = 0; i < ARRAY_LEN(backends); i++) known |= strlen(backends[i].name) == len && memcmp(backends[i].name, p, len) == 0;
+        for (int64_t i = 0; i < ARRAY_LEN(backends); i++)
+            known |= strlen(backends[i].name) == len && memcmp(backends[i].name, p, len) == 0;
         if (!known) {
-            err_set(e, ERR_INVALID_PARAMETER, "STELE_DEVICES names an unknown backend \"%.*s\"", (int)MIN_OF(len, 64), p);
+            err_set(e, ERR_INVALID_PARAMETER, "STELE_DEVICES names an unknown backend \"%.*s\"", (int)MIN_OF(len, 64),
+                    p);
             err_hint(e, "The backends are host, cuda, opencl and null, separated by commas.");
             return ST_ERROR;
         }
@@ -141,8 +144,10 @@ static Status unknown_device(const Devices *ds, const char *id, Err *e) {
     for (int64_t i = 0; i < ds->n; i++) {
         const DeviceEntry *d = &ds->slots[i]->entry;
         if (d->usable && d->kind != DEVICE_NULL && at < sizeof list)
-            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", d->kind == DEVICE_HOST ? "cpu" : d->id); /* as SET device has it */
-        if (!d->usable && strcspn(d->id, ":") == backend && memcmp(d->id, id, backend) == 0) err_detail(e, "%s: %s.", d->id, d->state);
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "",
+                                   d->kind == DEVICE_HOST ? "cpu" : d->id); /* as SET device has it */
+        if (!d->usable && strcspn(d->id, ":") == backend && memcmp(d->id, id, backend) == 0)
+            err_detail(e, "%s: %s.", d->id, d->state);
     }
     err_hint(e, "Usable devices: %s.", at ? list : "none");
     return ST_ERROR;

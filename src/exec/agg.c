@@ -1,17 +1,20 @@
-/* agg.c - aggregation: finding groups, merging workers, spilling, reading; see agg.h for the forms and agg_int.h for rows.
+/* agg.c - aggregation: finding groups, merging workers, spilling, reading; see agg.h for the forms and agg_int.h for
+ * rows.
  *
- * Packed keys. Keys of known range get as many bits as they need (NULL is 0, values follow from 1); if all fit 64 bits the
- * packed number is the key, and if it has few bits it is the group number (direct form: slots are rounded up to powers of two).
+ * Packed keys. Keys of known range get as many bits as they need (NULL is 0, values follow from 1); if all fit 64 bits
+ * the packed number is the key, and if it has few bits it is the group number (direct form: slots are rounded up to
+ * powers of two).
  *
- * Hash tables. A slot is 16 bits of the hash over 48 bits of row address; 0 is empty. Rows never move, so that a vector first
- * finds all its rows (prefetching slots, then rows) and then updates aggregate by aggregate. Runs of
- * equal packed keys are looked up once.
+ * Hash tables. A slot is 16 bits of the hash over 48 bits of row address; 0 is empty. Rows never move, so that a vector
+ * first finds all its rows (prefetching slots, then rows) and then updates aggregate by aggregate. Runs of equal packed
+ * keys are looked up once.
  *
- * Memory. When a worker's table wants to grow and the headroom is short, its groups are written to a temporary file by partition of
- * the hash and it starts again empty. At the end the rest follows, and every partition is read back and merged
- * alone when its morsel is opened.
+ * Memory. When a worker's table wants to grow and the headroom is short, its groups are written to a temporary file by
+ * partition of the hash and it starts again empty. At the end the rest follows, and every partition is read back and
+ * merged alone when its morsel is opened.
  *
- * Thread rules: agg_add by one thread per worker number. agg_finish by one thread. Morsels may be opened by many at once.
+ * Thread rules: agg_add by one thread per worker number. agg_finish by one thread. Morsels may be opened by many at
+ * once.
  */
 #include "base/hash.h"
 #include "base/vfs.h"
@@ -144,9 +147,18 @@ static int key_bits(const KeySpec *k, int64_t *min) {
     *min = 0;
     switch (k->phys) {
     case PH_BOOL: range = 1; break;
-    case PH_I16: range = UINT16_MAX; *min = INT16_MIN; break;
-    case PH_I32: range = UINT32_MAX; *min = INT32_MIN; break;
-    case PH_I64: range = UINT64_MAX; *min = INT64_MIN; break;
+    case PH_I16:
+        range = UINT16_MAX;
+        *min = INT16_MIN;
+        break;
+    case PH_I32:
+        range = UINT32_MAX;
+        *min = INT32_MIN;
+        break;
+    case PH_I64:
+        range = UINT64_MAX;
+        *min = INT64_MIN;
+        break;
     default: return 100;
     }
     if (k->has_range && k->phys != PH_BOOL && k->max >= k->min) {
@@ -213,14 +225,17 @@ static void choose_form(AggTable *t, int64_t room) {
     t->key_bits = total;
     t->form = FORM_PACKED;
     int64_t guess = 64 + 16 * (int64_t)t->n_cols; /* bytes of a row, about */
-    bool direct = total <= DIRECT_BITS || (total <= DIRECT_BITS_MAX && t->spec.est_groups * 4 >= (double)(INT64_C(1) << total));
-    if (direct && total > 6 && room != INT64_MAX && ((INT64_C(1) << total) * guess * t->workers) > room / 4) direct = false;
+    bool direct =
+        total <= DIRECT_BITS || (total <= DIRECT_BITS_MAX && t->spec.est_groups * 4 >= (double)(INT64_C(1) << total));
+    if (direct && total > 6 && room != INT64_MAX && ((INT64_C(1) << total) * guess * t->workers) > room / 4)
+        direct = false;
     if (!direct) return;
     t->form = FORM_DIRECT;
     for (int32_t i = 0; i < t->n_keys; i++) t->keys[i].shift++; /* bit 0 of the header: the group exists */
 }
 
-Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_t vector_size, MemAccount *acct, Vfs *vfs, const char *temp_dir, AggTable **out, Err *e) {
+Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_t vector_size, MemAccount *acct,
+               Vfs *vfs, const char *temp_dir, AggTable **out, Err *e) {
     *out = NULL;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -242,7 +257,8 @@ Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_
     t->w = arena_array(a, Worker, t->workers);
     t->merge_heaps = arena_array(a, AggHeap, t->threads);
     t->temp_dir = temp_dir ? arena_strdup(a, temp_dir) : NULL;
-    if (!t->keys || !t->cols || !t->spec.keys || !t->w || !t->merge_heaps || (temp_dir && !t->temp_dir)) goto fail_arena;
+    if (!t->keys || !t->cols || !t->spec.keys || !t->w || !t->merge_heaps || (temp_dir && !t->temp_dir))
+        goto fail_arena;
     for (int32_t i = 0; i < t->n_keys; i++) {
         t->spec.keys[i] = spec->keys[i];
         t->keys[i] = (KeyCol){.phys = spec->keys[i].phys, .nullable = spec->keys[i].nullable, .valid = -1};
@@ -369,8 +385,8 @@ static Status make_slots(AggTable *t, Slots *h, int64_t n, Err *e) {
     return ST_OK;
 }
 
-/* Estimates of group counts are often far too high (filters further up are not in them), and fresh memory is dear: tables
- * start small and grow fast. */
+/* Estimates of group counts are often far too high (filters further up are not in them), and fresh memory is dear:
+ * tables start small and grow fast. */
 enum { FIRST_SLOTS_MAX = 1 << 15, FAST_GROWTH_MAX = 1 << 20 };
 static int64_t next_slots(int64_t n) { return n < FAST_GROWTH_MAX ? n * 4 : n * 2; }
 
@@ -398,30 +414,31 @@ static Status make_ready(AggTable *t, Worker *w, int64_t n, Err *e) {
 /* ---- packing and hashing keys ------------------------------------------------------------- */
 
 /* Adds the key's bits to out[]; returns something nonzero when a value is outside its range. */
-#define PACK(NAME, T)                                                                                                          \
-    FAST static uint64_t NAME(const KeyCol *k, int shift, const T *x, const uint8_t *valid, int64_t n, bool first, uint64_t *out) {       \
-        uint64_t bad = 0, one = k->nullable, min = (uint64_t)k->min;                                                           \
-        int check = k->bits >= 64 ? 0 : k->bits;                                                                               \
-        if (valid) {                                                                                                           \
-            for (int64_t i = 0; i < n; i++) {                                                                                  \
-                uint64_t on = (uint64_t)-(int64_t)valid[i], d = (uint64_t)(int64_t)x[i] - min;                                 \
-                bad |= (d | (d + one)) & on;                                                                                   \
-                out[i] = (first ? 0 : out[i]) | ((d + one) & on) << shift;                                                     \
-            }                                                                                                                  \
-        } else if (first) {                                                                                                    \
-            for (int64_t i = 0; i < n; i++) {                                                                                  \
-                uint64_t d = (uint64_t)(int64_t)x[i] - min;                                                                    \
-                bad |= d | (d + one);                                                                                          \
-                out[i] = (d + one) << shift;                                                                                   \
-            }                                                                                                                  \
-        } else {                                                                                                               \
-            for (int64_t i = 0; i < n; i++) {                                                                                  \
-                uint64_t d = (uint64_t)(int64_t)x[i] - min;                                                                    \
-                bad |= d | (d + one);                                                                                          \
-                out[i] |= (d + one) << shift;                                                                                  \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        return k->bits >= 64 ? 0 : bad >> check;                                                                               \
+#define PACK(NAME, T)                                                                                              \
+    FAST static uint64_t NAME(const KeyCol *k, int shift, const T *x, const uint8_t *valid, int64_t n, bool first, \
+                              uint64_t *out) {                                                                     \
+        uint64_t bad = 0, one = k->nullable, min = (uint64_t)k->min;                                               \
+        int check = k->bits >= 64 ? 0 : k->bits;                                                                   \
+        if (valid) {                                                                                               \
+            for (int64_t i = 0; i < n; i++) {                                                                      \
+                uint64_t on = (uint64_t) - (int64_t)valid[i], d = (uint64_t)(int64_t)x[i] - min;                   \
+                bad |= (d | (d + one)) & on;                                                                       \
+                out[i] = (first ? 0 : out[i]) | ((d + one) & on) << shift;                                         \
+            }                                                                                                      \
+        } else if (first) {                                                                                        \
+            for (int64_t i = 0; i < n; i++) {                                                                      \
+                uint64_t d = (uint64_t)(int64_t)x[i] - min;                                                        \
+                bad |= d | (d + one);                                                                              \
+                out[i] = (d + one) << shift;                                                                       \
+            }                                                                                                      \
+        } else {                                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                                      \
+                uint64_t d = (uint64_t)(int64_t)x[i] - min;                                                        \
+                bad |= d | (d + one);                                                                              \
+                out[i] |= (d + one) << shift;                                                                      \
+            }                                                                                                      \
+        }                                                                                                          \
+        return k->bits >= 64 ? 0 : bad >> check;                                                                   \
     }
 PACK(pack_u8, uint8_t)
 PACK(pack_i16, int16_t)
@@ -470,15 +487,15 @@ ALWAYS_INLINE uint64_t hash_double(double d) {
 }
 static uint64_t hash_str(Str s) { return hash_bytes(s.ptr, s.len); }
 
-#define HASH_COLUMN(T, EXPR)                                                                         \
-    do {                                                                                             \
-        const T *x = v->data;                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                            \
-            int64_t j = v->is_const ? 0 : i;                                                         \
-            uint64_t b = NULL_HASH;                                                                  \
-            if (!v->valid || v->valid[j]) b = EXPR;                                                  \
-            h[i] = first ? b : hash_combine(h[i], b);                                                \
-        }                                                                                            \
+#define HASH_COLUMN(T, EXPR)                          \
+    do {                                              \
+        const T *x = v->data;                         \
+        for (int64_t i = 0; i < n; i++) {             \
+            int64_t j = v->is_const ? 0 : i;          \
+            uint64_t b = NULL_HASH;                   \
+            if (!v->valid || v->valid[j]) b = EXPR;   \
+            h[i] = first ? b : hash_combine(h[i], b); \
+        }                                             \
     } while (0)
 
 static void hash_column(const Vec *v, int64_t n, bool first, uint64_t *h) {
@@ -499,7 +516,8 @@ static void hash_column(const Vec *v, int64_t n, bool first, uint64_t *h) {
 
 static Status hash_keys(AggTable *t, Worker *w, int64_t n, const Vec *keys, Err *e) {
     for (int32_t c = 0; c < t->n_keys; c++) {
-        if (keys[c].phys != t->keys[c].phys) return err_internal(e, "group key %d arrives as %s", c, phys_name((Phys)keys[c].phys));
+        if (keys[c].phys != t->keys[c].phys)
+            return err_internal(e, "group key %d arrives as %s", c, phys_name((Phys)keys[c].phys));
         if (keys[c].valid && !t->keys[c].nullable) return err_internal(e, "group key %d is NULL", c);
         hash_column(&keys[c], n, c == 0, w->hash);
     }
@@ -510,7 +528,9 @@ static Status hash_keys(AggTable *t, Worker *w, int64_t n, const Vec *keys, Err 
 /* ---- comparing generic keys -------------------------------------------------------------------- */
 
 ALWAYS_INLINE bool same_double(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
-ALWAYS_INLINE bool same_interval(const Interval *a, const Interval *b) { return interval_cmp_value(a) == interval_cmp_value(b); }
+ALWAYS_INLINE bool same_interval(const Interval *a, const Interval *b) {
+    return interval_cmp_value(a) == interval_cmp_value(b);
+}
 
 static bool same_cell(uint8_t phys, const void *a, const void *b) {
     switch ((Phys)phys) {
@@ -535,7 +555,8 @@ static bool row_matches(const AggTable *t, const char *row, const Vec *keys, int
         int64_t j = v->is_const ? 0 : i;
         bool null = v->valid && !v->valid[j], row_null = k->valid >= 0 && !row[k->valid];
         if (null != row_null) return false;
-        if (!null && !same_cell(k->phys, row + k->off, (const char *)v->data + j * phys_size((Phys)k->phys))) return false;
+        if (!null && !same_cell(k->phys, row + k->off, (const char *)v->data + j * phys_size((Phys)k->phys)))
+            return false;
     }
     return true;
 }
@@ -552,21 +573,21 @@ static bool rows_match(const AggTable *t, const char *a, const char *b) {
 }
 
 /* bad[i] |= key differs from the row's, column by column. Rows not NULL. */
-#define DIFF_COLUMN(T, SAME)                                                            \
-    do {                                                                                \
-        const T *x = v->data;                                                           \
-        for (int64_t i = 0; i < n; i++) {                                               \
-            int64_t j = v->is_const ? 0 : i;                                            \
-            const char *row = rows[i];                                                  \
-            if (!row || bad[i]) continue;                                               \
-            if (k->valid >= 0) {                                                        \
-                bool is = !v->valid || v->valid[j];                                     \
-                if (is != (bool)row[k->valid]) bad[i] = 1;                              \
-                if (!is) continue;                                                      \
-            }                                                                           \
-            const T *y = (const T *)(const void *)(row + k->off);                       \
-            bad[i] |= !(SAME);                                                          \
-        }                                                                               \
+#define DIFF_COLUMN(T, SAME)                                      \
+    do {                                                          \
+        const T *x = v->data;                                     \
+        for (int64_t i = 0; i < n; i++) {                         \
+            int64_t j = v->is_const ? 0 : i;                      \
+            const char *row = rows[i];                            \
+            if (!row || bad[i]) continue;                         \
+            if (k->valid >= 0) {                                  \
+                bool is = !v->valid || v->valid[j];               \
+                if (is != (bool)row[k->valid]) bad[i] = 1;        \
+                if (!is) continue;                                \
+            }                                                     \
+            const T *y = (const T *)(const void *)(row + k->off); \
+            bad[i] |= !(SAME);                                    \
+        }                                                         \
     } while (0)
 static void diff_column(const KeyCol *k, const Vec *v, int64_t n, char *const *rows, uint8_t *bad) {
     switch ((Phys)k->phys) {
@@ -589,9 +610,7 @@ static void diff_column(const KeyCol *k, const Vec *v, int64_t n, char *const *r
 static uint64_t slot_of(const char *row, uint64_t hash) {
     return (uint64_t)(uintptr_t)row | (hash >> ADDRESS_BITS << ADDRESS_BITS);
 }
-ALWAYS_INLINE char *slot_row(uint64_t s) {
-    return (char *)(uintptr_t)(s & ADDRESS_MASK);
-}
+ALWAYS_INLINE char *slot_row(uint64_t s) { return (char *)(uintptr_t)(s & ADDRESS_MASK); }
 static void slots_put(Slots *h, char *row, uint64_t hash) {
     uint64_t mask = (uint64_t)h->n_slots - 1, at = hash & mask;
     while (h->slots[at]) at = (at + 1) & mask;
@@ -607,7 +626,8 @@ static Status grow_slots(AggTable *t, Worker *w, Err *e) {
         enum { AHEAD = 8 };
         uint64_t mask = (uint64_t)to.n_slots - 1;
         for (int64_t i = 0; i < g->n; i++) {
-            if (i + AHEAD < g->n) __builtin_prefetch(&to.slots[row_hash(t, g->rows + (i + AHEAD) * t->width) & mask], 1);
+            if (i + AHEAD < g->n)
+                __builtin_prefetch(&to.slots[row_hash(t, g->rows + (i + AHEAD) * t->width) & mask], 1);
             char *row = g->rows + i * t->width;
             slots_put(&to, row, row_hash(t, row));
         }
@@ -663,7 +683,8 @@ static char *find_generic(AggTable *t, Worker *w, uint64_t hash, const Vec *keys
     uint64_t mask = (uint64_t)w->h.n_slots - 1, at = hash & mask, s;
     for (; (s = w->h.slots[at]) != 0; at = (at + 1) & mask) {
         char *row = slot_row(s);
-        if (s >> ADDRESS_BITS == hash >> ADDRESS_BITS && header_of(row) == hash && row_matches(t, row, keys, i)) return row;
+        if (s >> ADDRESS_BITS == hash >> ADDRESS_BITS && header_of(row) == hash && row_matches(t, row, keys, i))
+            return row;
     }
     /* Strings first: a row in the table is complete. */
     char *bytes = NULL;
@@ -917,8 +938,11 @@ static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const
             s = lookup_generic(t, w, n, keys, w->rows, &quiet);
         }
         if (s == ST_OK) return update_all(t, w, n, in, in2, e);
-        if (!t->vfs || (strcmp(quiet.sqlstate, ERR_LIMIT_EXCEEDED) != 0 && strcmp(quiet.sqlstate, ERR_OUT_OF_MEMORY) != 0)) break;
-        /* No memory: groups go to disk (new ones are neutral so far), and the vector is tried again, in halves if need be. */
+        if (!t->vfs ||
+            (strcmp(quiet.sqlstate, ERR_LIMIT_EXCEEDED) != 0 && strcmp(quiet.sqlstate, ERR_OUT_OF_MEMORY) != 0))
+            break;
+        /* No memory: groups go to disk (new ones are neutral so far), and the vector is tried again, in halves if need
+         * be. */
         bool had = w->h.n > 0;
         if (had) TRY(spill_worker(t, w, e));
         if (n == 1) {
@@ -1016,8 +1040,8 @@ typedef struct FinishJob {
     int32_t dest;
     /* hash */
     int part_bits;
-    int64_t **start;   /* per worker: first list entry of each partition, n + 1 */
-    char ***list;      /* per worker: rows by partition */
+    int64_t **start; /* per worker: first list entry of each partition, n + 1 */
+    char ***list;    /* per worker: rows by partition */
 } FinishJob;
 
 static void job_fail(FinishJob *j, const Err *e) {
@@ -1158,7 +1182,8 @@ static void merge_parts(void *ctx, int worker) {
         m.out = part->rows;
         m.n = 0;
         for (int k = 0; k < t->workers && ok; k++)
-            if (j->list[k]) ok = merge_rows(&m, j->start[k][p + 1] - j->start[k][p], j->list[k] + j->start[k][p], &e) == ST_OK;
+            if (j->list[k])
+                ok = merge_rows(&m, j->start[k][p + 1] - j->start[k][p], j->list[k] + j->start[k][p], &e) == ST_OK;
         ok = ok && merge_flush(&m, &e) == ST_OK;
         part->n = m.n;
         if (!ok) job_fail(j, &e);
@@ -1292,10 +1317,13 @@ char *agg_text(const AggTable *t, Arena *a) {
     int64_t rows = 0;
     for (int k = 0; k < t->workers; k++) rows += t->w[k].rows_in;
     if (t->spilled)
-        return arena_printf(a, "%s, %lld rows, spilled %lld KiB in %d partitions", names[t->form], (long long)rows, (long long)(t->file_end >> 10), SPILL_PARTS);
+        return arena_printf(a, "%s, %lld rows, spilled %lld KiB in %d partitions", names[t->form], (long long)rows,
+                            (long long)(t->file_end >> 10), SPILL_PARTS);
     if (t->form == FORM_DIRECT)
-        return arena_printf(a, "direct (%lld slots), %lld groups from %lld rows", (long long)direct_slots(t), (long long)t->groups, (long long)rows);
-    return arena_printf(a, "%s, %lld group%s from %lld rows", names[t->form], (long long)t->groups, t->groups == 1 ? "" : "s", (long long)rows);
+        return arena_printf(a, "direct (%lld slots), %lld groups from %lld rows", (long long)direct_slots(t),
+                            (long long)t->groups, (long long)rows);
+    return arena_printf(a, "%s, %lld group%s from %lld rows", names[t->form], (long long)t->groups,
+                        t->groups == 1 ? "" : "s", (long long)rows);
 }
 
 /* ---- spilling -------------------------------------------------------------------------------------------- */
@@ -1378,8 +1406,8 @@ static Status write_block(AggTable *t, int part, const char *buf, int64_t bytes,
     return t->vfs->write_at(t->file, buf, bytes, x->offset, e);
 }
 
-/* Writes all groups of a worker, partition by partition: the row pages are gone through once per partition, which costs less than
- * memory would that is not there. */
+/* Writes all groups of a worker, partition by partition: the row pages are gone through once per partition, which costs
+ * less than memory would that is not there. */
 static Status spill_worker(AggTable *t, Worker *w, Err *e) {
     if (!t->vfs) return err_internal(e, "no files to spill to");
     atomic_store(&t->spilled, true);
@@ -1534,7 +1562,10 @@ done:
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
-typedef struct RowList { int64_t cap; const char *rows[]; } RowList;
+typedef struct RowList {
+    int64_t cap;
+    const char *rows[];
+} RowList;
 
 static RowList *list_new(AggTable *t, int64_t cap, Err *e) {
     RowList *l = mem_alloc(t->acct, (int64_t)sizeof *l + cap * 8, e);
@@ -1544,7 +1575,8 @@ static RowList *list_new(AggTable *t, int64_t cap, Err *e) {
 
 Status agg_morsel_open(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
     *out = (AggMorsel){0};
-    if (morsel < 0 || morsel >= t->n_morsels) return err_internal(e, "morsel %lld of %lld", (long long)morsel, (long long)t->n_morsels);
+    if (morsel < 0 || morsel >= t->n_morsels)
+        return err_internal(e, "morsel %lld of %lld", (long long)morsel, (long long)t->n_morsels);
     if (t->form <= FORM_DIRECT) {
         Worker *w = &t->w[t->dest];
         int64_t first = morsel * MORSEL_GROUPS, end = MIN_OF(first + MORSEL_GROUPS, direct_slots(t));
@@ -1586,19 +1618,21 @@ void agg_morsel_close(AggTable *t, AggMorsel *m) {
 
 #define ROW(i) rows[pos ? (int64_t)pos[i] : first + (i)]
 
-#define UNPACK(T)                                                                              \
-    do {                                                                                       \
-        T *d = out->data;                                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                      \
-            uint64_t x = header_of(ROW(i)) >> k->shift & mask;                                 \
-            if (valid) valid[i] = x != 0;                                                      \
-            nulls |= valid && x == 0;                                                          \
-            d[i] = valid && x == 0 ? 0 : (T)(x - one + min);                                   \
-        }                                                                                      \
+#define UNPACK(T)                                              \
+    do {                                                       \
+        T *d = out->data;                                      \
+        for (int64_t i = 0; i < n; i++) {                      \
+            uint64_t x = header_of(ROW(i)) >> k->shift & mask; \
+            if (valid) valid[i] = x != 0;                      \
+            nulls |= valid && x == 0;                          \
+            d[i] = valid && x == 0 ? 0 : (T)(x - one + min);   \
+        }                                                      \
     } while (0)
 
-static void load_packed(const KeyCol *k, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out) {
-    uint64_t mask = k->bits >= 64 ? UINT64_MAX : (UINT64_C(1) << k->bits) - 1, one = k->nullable, min = (uint64_t)k->min;
+static void load_packed(const KeyCol *k, const char *const *rows, int64_t first, const int32_t *pos, int64_t n,
+                        Vec *out) {
+    uint64_t mask = k->bits >= 64 ? UINT64_MAX : (UINT64_C(1) << k->bits) - 1, one = k->nullable,
+             min = (uint64_t)k->min;
     uint8_t *valid = k->nullable ? out->valid : NULL;
     bool nulls = false;
     switch (k->phys) {
@@ -1610,13 +1644,14 @@ static void load_packed(const KeyCol *k, const char *const *rows, int64_t first,
     if (!nulls) out->valid = NULL;
 }
 
-#define LOAD_CELLS(T)                                                                  \
-    do {                                                                               \
-        T *d = out->data;                                                              \
-        for (int64_t i = 0; i < n; i++) memcpy(&d[i], ROW(i) + k->off, sizeof(T));     \
+#define LOAD_CELLS(T)                                                              \
+    do {                                                                           \
+        T *d = out->data;                                                          \
+        for (int64_t i = 0; i < n; i++) memcpy(&d[i], ROW(i) + k->off, sizeof(T)); \
     } while (0)
 
-static void load_generic(const KeyCol *k, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out) {
+static void load_generic(const KeyCol *k, const char *const *rows, int64_t first, const int32_t *pos, int64_t n,
+                         Vec *out) {
     if (k->valid < 0) {
         out->valid = NULL;
     } else {
@@ -1633,7 +1668,8 @@ static void load_generic(const KeyCol *k, const char *const *rows, int64_t first
     }
 }
 
-Status agg_load(const AggTable *t, int32_t imm, const AggMorsel *m, int64_t first, const int32_t *pos, int64_t n, Vec *out, Arena *a, Err *e) {
+Status agg_load(const AggTable *t, int32_t imm, const AggMorsel *m, int64_t first, const int32_t *pos, int64_t n,
+                Vec *out, Arena *a, Err *e) {
     (void)a;
     out->is_const = false;
     if (imm >= t->n_keys) {

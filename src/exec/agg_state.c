@@ -59,7 +59,8 @@ ALWAYS_INLINE int128_t get_i128(const char *p) {
 ALWAYS_INLINE void put_i128(char *p, int128_t v) { memcpy(p, &v, sizeof v); }
 
 static Status sum_overflow(Err *e, bool bigint) {
-    return bigint ? err_set(e, ERR_NUMERIC_RANGE, "bigint out of range") : err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
+    return bigint ? err_set(e, ERR_NUMERIC_RANGE, "bigint out of range")
+                  : err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
 }
 static Status second_row(Err *e) {
     return err_set(e, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression");
@@ -74,35 +75,36 @@ ALWAYS_INLINE bool less_uuid(Uuid a, Uuid b) { return memcmp(a.bytes, b.bytes, s
 /* ---- updates -------------------------------------------------------------------------- */
 
 #define UNUSED_ARGS (void)h, (void)in2, (void)e
-#define UPDATE(NAME, T, STMT)                                                                                        \
-    static Status NAME(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) { \
-        UNUSED_ARGS;                                                                                                 \
-        const T *x = in->data;                                                                                       \
-        const uint8_t *valid = in->valid;                                                                            \
-        int64_t off = c->off, seen = c->seen;                                                                        \
-        if (!valid && seen < 0) {                                                                                    \
-            for (int64_t i = 0; i < n; i++) {                                                                        \
-                char *p = rows[i] + off;                                                                             \
-                T v = x[i];                                                                                          \
-                STMT;                                                                                                \
-            }                                                                                                        \
-        } else if (!valid) {                                                                                         \
-            for (int64_t i = 0; i < n; i++) {                                                                        \
-                char *p = rows[i] + off;                                                                             \
-                T v = x[i];                                                                                          \
-                STMT;                                                                                                \
-                rows[i][seen] = 1;                                                                                   \
-            }                                                                                                        \
-        } else {                                                                                                     \
-            for (int64_t i = 0; i < n; i++) {                                                                        \
-                if (!valid[i]) continue;                                                                             \
-                char *p = rows[i] + off;                                                                             \
-                T v = x[i];                                                                                          \
-                STMT;                                                                                                \
-                if (seen >= 0) rows[i][seen] = 1;                                                                    \
-            }                                                                                                        \
-        }                                                                                                            \
-        return ST_OK;                                                                                                \
+#define UPDATE(NAME, T, STMT)                                                                                    \
+    static Status NAME(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, \
+                       Err *e) {                                                                                 \
+        UNUSED_ARGS;                                                                                             \
+        const T *x = in->data;                                                                                   \
+        const uint8_t *valid = in->valid;                                                                        \
+        int64_t off = c->off, seen = c->seen;                                                                    \
+        if (!valid && seen < 0) {                                                                                \
+            for (int64_t i = 0; i < n; i++) {                                                                    \
+                char *p = rows[i] + off;                                                                         \
+                T v = x[i];                                                                                      \
+                STMT;                                                                                            \
+            }                                                                                                    \
+        } else if (!valid) {                                                                                     \
+            for (int64_t i = 0; i < n; i++) {                                                                    \
+                char *p = rows[i] + off;                                                                         \
+                T v = x[i];                                                                                      \
+                STMT;                                                                                            \
+                rows[i][seen] = 1;                                                                               \
+            }                                                                                                    \
+        } else {                                                                                                 \
+            for (int64_t i = 0; i < n; i++) {                                                                    \
+                if (!valid[i]) continue;                                                                         \
+                char *p = rows[i] + off;                                                                         \
+                T v = x[i];                                                                                      \
+                STMT;                                                                                            \
+                if (seen >= 0) rows[i][seen] = 1;                                                                \
+            }                                                                                                    \
+        }                                                                                                        \
+        return ST_OK;                                                                                            \
     }
 
 /* A 64-bit value into a 128-bit sum: add with carry. */
@@ -119,10 +121,14 @@ UPDATE(sum_i64_i64, int64_t, AT(uint64_t, p) += (uint64_t)v)
 UPDATE(sum_wide_i16, int16_t, add_wide(p, v))
 UPDATE(sum_wide_i32, int32_t, add_wide(p, v))
 UPDATE(sum_wide_i64, int64_t, add_wide(p, v))
-UPDATE(sum_wide_i128, int128_t, int128_t s = get_i128(p); if (__builtin_add_overflow(s, v, &s)) return sum_overflow(e, false); put_i128(p, s))
-UPDATE(sum_chk_i16, int16_t, if (__builtin_add_overflow(AT(int64_t, p), (int64_t)v, &AT(int64_t, p))) return sum_overflow(e, true))
-UPDATE(sum_chk_i32, int32_t, if (__builtin_add_overflow(AT(int64_t, p), (int64_t)v, &AT(int64_t, p))) return sum_overflow(e, true))
-UPDATE(sum_chk_i64, int64_t, if (__builtin_add_overflow(AT(int64_t, p), v, &AT(int64_t, p))) return sum_overflow(e, true))
+UPDATE(sum_wide_i128, int128_t, int128_t s = get_i128(p);
+       if (__builtin_add_overflow(s, v, &s)) return sum_overflow(e, false); put_i128(p, s))
+UPDATE(sum_chk_i16, int16_t,
+       if (__builtin_add_overflow(AT(int64_t, p), (int64_t)v, &AT(int64_t, p))) return sum_overflow(e, true))
+UPDATE(sum_chk_i32, int32_t,
+       if (__builtin_add_overflow(AT(int64_t, p), (int64_t)v, &AT(int64_t, p))) return sum_overflow(e, true))
+UPDATE(sum_chk_i64, int64_t,
+       if (__builtin_add_overflow(AT(int64_t, p), v, &AT(int64_t, p))) return sum_overflow(e, true))
 UPDATE(sum_f32, float, AT(double, p) += (double)v)
 UPDATE(sum_f64, double, AT(double, p) += v)
 UPDATE(and_u8, uint8_t, AT(uint8_t, p) &= v)
@@ -135,8 +141,8 @@ UPDATE(and_i64, uint64_t, AT(uint64_t, p) &= v)
 UPDATE(or_i64, uint64_t, AT(uint64_t, p) |= v)
 
 /* Cells with a neutral start value need no look at `seen`. */
-#define MIN_MAX(NAME, T, LESS)                                       \
-    UPDATE(min_##NAME, T, if (LESS(v, AT(T, p))) AT(T, p) = v)       \
+#define MIN_MAX(NAME, T, LESS)                                 \
+    UPDATE(min_##NAME, T, if (LESS(v, AT(T, p))) AT(T, p) = v) \
     UPDATE(max_##NAME, T, if (LESS(AT(T, p), v)) AT(T, p) = v)
 MIN_MAX(u8, uint8_t, LESS_INT)
 MIN_MAX(i16, int16_t, LESS_INT)
@@ -145,9 +151,11 @@ MIN_MAX(i64, int64_t, LESS_INT)
 MIN_MAX(f32, float, less_float)
 MIN_MAX(f64, double, less_float)
 /* The others do. */
-#define MIN_MAX_SEEN(NAME, T, LESS)                                                                                                    \
-    UPDATE(min_##NAME, T, T o; memcpy(&o, p, sizeof o); if (!rows[i][seen] || LESS(v, o)) memcpy(p, &v, sizeof v); rows[i][seen] = 1) \
-    UPDATE(max_##NAME, T, T o; memcpy(&o, p, sizeof o); if (!rows[i][seen] || LESS(o, v)) memcpy(p, &v, sizeof v); rows[i][seen] = 1)
+#define MIN_MAX_SEEN(NAME, T, LESS)                                                                                \
+    UPDATE(min_##NAME, T, T o; memcpy(&o, p, sizeof o); if (!rows[i][seen] || LESS(v, o)) memcpy(p, &v, sizeof v); \
+           rows[i][seen] = 1)                                                                                      \
+    UPDATE(max_##NAME, T, T o; memcpy(&o, p, sizeof o); if (!rows[i][seen] || LESS(o, v)) memcpy(p, &v, sizeof v); \
+           rows[i][seen] = 1)
 MIN_MAX_SEEN(i128, int128_t, LESS_INT)
 MIN_MAX_SEEN(interval, Interval, less_interval)
 MIN_MAX_SEEN(uuid, Uuid, less_uuid)
@@ -224,14 +232,16 @@ UPDATE(var_exact_i32, int32_t, var_exact_add((VarExactCell *)(void *)p, v))
 UPDATE(var_exact_i64, int64_t, var_exact_add((VarExactCell *)(void *)p, v))
 UPDATE(var_exact_i128, int128_t, var_exact_add((VarExactCell *)(void *)p, v))
 
-static Status count_star(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
+static Status count_star(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                         Err *e) {
     UNUSED_ARGS;
     (void)in;
     int64_t off = c->off;
     for (int64_t i = 0; i < n; i++) AT(int64_t, rows[i] + off)++;
     return ST_OK;
 }
-static Status count_valid(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
+static Status count_valid(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                          Err *e) {
     if (!in || !in->data || !in->valid) return count_star(c, h, n, rows, in, in2, e);
     int64_t off = c->off;
     for (int64_t i = 0; i < n; i++) AT(int64_t, rows[i] + off) += in->valid[i];
@@ -239,7 +249,8 @@ static Status count_valid(const AggCol *c, AggHeap *h, int64_t n, char *const *r
 }
 
 /* ANY and SINGLE: the first one stays. */
-static Status first_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
+static Status first_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                           Err *e) {
     (void)in2;
     const char *x = in->data;
     size_t size = (size_t)phys_size((Phys)c->in);
@@ -276,7 +287,8 @@ static Status join_put(AggHeap *h, JoinCell *j, const char *p, int64_t len, Err 
     j->len += len;
     return ST_OK;
 }
-static Status join_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2, Err *e) {
+static Status join_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                          Err *e) {
     const Str *x = in->data;
     for (int64_t i = 0; i < n; i++) {
         if (in->valid && !in->valid[i]) continue;
@@ -310,14 +322,14 @@ FAST static int64_t count_bytes(const uint8_t *valid, int64_t n) {
     return total;
 }
 
-#define REDUCE_SUM(NAME, T, A)                                                       \
-    FAST static A sum_of_##NAME(const T *x, const uint8_t *valid, int64_t n) {       \
-        A s = 0;                                                                     \
-        if (!valid)                                                                  \
-            for (int64_t i = 0; i < n; i++) s += (A)x[i];                            \
-        else                                                                         \
-            for (int64_t i = 0; i < n; i++) s += (A)x[i] & (A)-(A)valid[i];          \
-        return s;                                                                    \
+#define REDUCE_SUM(NAME, T, A)                                                 \
+    FAST static A sum_of_##NAME(const T *x, const uint8_t *valid, int64_t n) { \
+        A s = 0;                                                               \
+        if (!valid)                                                            \
+            for (int64_t i = 0; i < n; i++) s += (A)x[i];                      \
+        else                                                                   \
+            for (int64_t i = 0; i < n; i++) s += (A)x[i] & (A) - (A)valid[i];  \
+        return s;                                                              \
     }
 REDUCE_SUM(i16, int16_t, uint64_t)
 REDUCE_SUM(i32, int32_t, uint64_t)
@@ -327,7 +339,7 @@ FAST static uint64_t sum_high(const int64_t *x, const uint8_t *valid, int64_t n)
     if (!valid)
         for (int64_t i = 0; i < n; i++) s += (uint64_t)(x[i] >> 32);
     else
-        for (int64_t i = 0; i < n; i++) s += (uint64_t)(x[i] >> 32) & (uint64_t)-(uint64_t)valid[i];
+        for (int64_t i = 0; i < n; i++) s += (uint64_t)(x[i] >> 32) & (uint64_t) - (uint64_t)valid[i];
     return s;
 }
 FAST static uint64_t sum_low(const int64_t *x, const uint8_t *valid, int64_t n) {
@@ -335,7 +347,7 @@ FAST static uint64_t sum_low(const int64_t *x, const uint8_t *valid, int64_t n) 
     if (!valid)
         for (int64_t i = 0; i < n; i++) s += (uint64_t)(uint32_t)x[i];
     else
-        for (int64_t i = 0; i < n; i++) s += (uint64_t)(uint32_t)x[i] & (uint64_t)-(uint64_t)valid[i];
+        for (int64_t i = 0; i < n; i++) s += (uint64_t)(uint32_t)x[i] & (uint64_t) - (uint64_t)valid[i];
     return s;
 }
 
@@ -353,7 +365,8 @@ static int128_t sum_vector(uint8_t phys, const Vec *in, int64_t n) {
     case PH_I32: return (int64_t)sum_of_i32(in->data, in->valid, n);
     default:
         if (fits_i64_sum(in->data, n)) return (int64_t)sum_of_i64(in->data, in->valid, n);
-        return (((int128_t)(int64_t)sum_high(in->data, in->valid, n)) * ((int128_t)1 << 32)) + (int128_t)sum_low(in->data, in->valid, n);
+        return (((int128_t)(int64_t)sum_high(in->data, in->valid, n)) * ((int128_t)1 << 32)) +
+               (int128_t)sum_low(in->data, in->valid, n);
     }
 }
 
@@ -382,59 +395,60 @@ static Status reduce_sum(const AggCol *c, int64_t n, char *row, const Vec *in, E
     }
     return ST_OK;
 }
-#define REDUCE_F(NAME, T)                                                                              \
-    static double sum_of_##NAME(const T *x, const uint8_t *valid, int64_t n) {                         \
-        double s[8] = {0};                                                                             \
-        int64_t i = 0;                                                                                 \
-        if (!valid) {                                                                                  \
-            for (; i + 8 <= n; i += 8)                                                                 \
-                for (int k = 0; k < 8; k++) s[k] += (double)x[i + k];                                  \
-            for (; i < n; i++) s[0] += (double)x[i];                                                   \
-        } else {                                                                                       \
-            for (; i + 8 <= n; i += 8)                                                                 \
-                for (int k = 0; k < 8; k++) s[k] += valid[i + k] ? (double)x[i + k] : 0;               \
-            for (; i < n; i++) s[0] += valid[i] ? (double)x[i] : 0;                                    \
-        }                                                                                              \
-        return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));                      \
+#define REDUCE_F(NAME, T)                                                                \
+    static double sum_of_##NAME(const T *x, const uint8_t *valid, int64_t n) {           \
+        double s[8] = {0};                                                               \
+        int64_t i = 0;                                                                   \
+        if (!valid) {                                                                    \
+            for (; i + 8 <= n; i += 8)                                                   \
+                for (int k = 0; k < 8; k++) s[k] += (double)x[i + k];                    \
+            for (; i < n; i++) s[0] += (double)x[i];                                     \
+        } else {                                                                         \
+            for (; i + 8 <= n; i += 8)                                                   \
+                for (int k = 0; k < 8; k++) s[k] += valid[i + k] ? (double)x[i + k] : 0; \
+            for (; i < n; i++) s[0] += valid[i] ? (double)x[i] : 0;                      \
+        }                                                                                \
+        return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));        \
     }
 REDUCE_F(f32, float)
 REDUCE_F(f64, double)
 static Status reduce_sum_f(const AggCol *c, int64_t n, char *row, const Vec *in, Err *e) {
     (void)e;
     SEEN_ALL(row, valid_count(in, n));
-    AT(double, row + c->off) += c->in == PH_F32 ? sum_of_f32(in->data, in->valid, n) : sum_of_f64(in->data, in->valid, n);
+    AT(double, row + c->off) +=
+        c->in == PH_F32 ? sum_of_f32(in->data, in->valid, n) : sum_of_f64(in->data, in->valid, n);
     return ST_OK;
 }
-#define REDUCE_MIN_MAX(NAME, T, LO, HI)                                                              \
+#define REDUCE_MIN_MAX(NAME, T, LO, HI)                                                                  \
     FAST static Status reduce_min_##NAME(const AggCol *c, int64_t n, char *row, const Vec *in, Err *e) { \
-        (void)e;                                                                                     \
-        SEEN_ALL(row, valid_count(in, n));                                                           \
-        const T *x = in->data;                                                                       \
-        T m = AT(T, row + c->off);                                                                   \
-        if (!in->valid)                                                                              \
-            for (int64_t i = 0; i < n; i++) m = x[i] < m ? x[i] : m;                                 \
-        else                                                                                         \
-            for (int64_t i = 0; i < n; i++) {                                                        \
-                T v = in->valid[i] ? x[i] : (T)HI;                                                   \
-                m = v < m ? v : m;                                                                   \
-            }                                                                                        \
-        AT(T, row + c->off) = m;                                                                     \
-        return ST_OK;                                                                                \
-    }                                                                                                \
+        (void)e;                                                                                         \
+        SEEN_ALL(row, valid_count(in, n));                                                               \
+        const T *x = in->data;                                                                           \
+        T m = AT(T, row + c->off);                                                                       \
+        if (!in->valid)                                                                                  \
+            for (int64_t i = 0; i < n; i++) m = x[i] < m ? x[i] : m;                                     \
+        else                                                                                             \
+            for (int64_t i = 0; i < n; i++) {                                                            \
+                T v = in->valid[i] ? x[i] : (T)HI;                                                       \
+                m = v < m ? v : m;                                                                       \
+            }                                                                                            \
+        AT(T, row + c->off) = m;                                                                         \
+        return ST_OK;                                                                                    \
+    }                                                                                                    \
     FAST static Status reduce_max_##NAME(const AggCol *c, int64_t n, char *row, const Vec *in, Err *e) { \
-        (void)e;                                                                                     \
-        SEEN_ALL(row, valid_count(in, n));                                                           \
-        const T *x = in->data;                                                                       \
-        T m = AT(T, row + c->off);                                                                   \
-        if (!in->valid)                                                                              \
-            for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m;                                 \
-        else                                                                                         \
-            for (int64_t i = 0; i < n; i++) {                                                        \
-                T v = in->valid[i] ? x[i] : (T)LO;                                                   \
-                m = v > m ? v : m;                                                                   \
-            }                                                                                        \
-        AT(T, row + c->off) = m;                                                                     \
-        return ST_OK;                                                                                \
+        (void)e;                                                                                         \
+        SEEN_ALL(row, valid_count(in, n));                                                               \
+        const T *x = in->data;                                                                           \
+        T m = AT(T, row + c->off);                                                                       \
+        if (!in->valid)                                                                                  \
+            for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m;                                     \
+        else                                                                                             \
+            for (int64_t i = 0; i < n; i++) {                                                            \
+                T v = in->valid[i] ? x[i] : (T)LO;                                                       \
+                m = v > m ? v : m;                                                                       \
+            }                                                                                            \
+        AT(T, row + c->off) = m;                                                                         \
+        return ST_OK;                                                                                    \
     }
 REDUCE_MIN_MAX(i16, int16_t, INT16_MIN, INT16_MAX)
 REDUCE_MIN_MAX(i32, int32_t, INT32_MIN, INT32_MAX)
@@ -442,20 +456,20 @@ REDUCE_MIN_MAX(i64, int64_t, INT64_MIN, INT64_MAX)
 
 /* ---- few groups ------------------------------------------------------------------------------ */
 
-#define FEW_LOOP(ACC, VALUE)                                                        \
-    do {                                                                            \
-        int64_t i = 0;                                                              \
-        for (; i + FEW_COPIES <= n; i += FEW_COPIES) {                              \
-            ACC[0][group[i]] += VALUE(i);                                           \
-            ACC[1][group[i + 1]] += VALUE(i + 1);                                   \
-            ACC[2][group[i + 2]] += VALUE(i + 2);                                   \
-            ACC[3][group[i + 3]] += VALUE(i + 3);                                   \
-            ACC[4][group[i + 4]] += VALUE(i + 4);                                   \
-            ACC[5][group[i + 5]] += VALUE(i + 5);                                   \
-            ACC[6][group[i + 6]] += VALUE(i + 6);                                   \
-            ACC[7][group[i + 7]] += VALUE(i + 7);                                   \
-        }                                                                           \
-        for (; i < n; i++) ACC[0][group[i]] += VALUE(i);                            \
+#define FEW_LOOP(ACC, VALUE)                             \
+    do {                                                 \
+        int64_t i = 0;                                   \
+        for (; i + FEW_COPIES <= n; i += FEW_COPIES) {   \
+            ACC[0][group[i]] += VALUE(i);                \
+            ACC[1][group[i + 1]] += VALUE(i + 1);        \
+            ACC[2][group[i + 2]] += VALUE(i + 2);        \
+            ACC[3][group[i + 3]] += VALUE(i + 3);        \
+            ACC[4][group[i + 4]] += VALUE(i + 4);        \
+            ACC[5][group[i + 5]] += VALUE(i + 5);        \
+            ACC[6][group[i + 6]] += VALUE(i + 6);        \
+            ACC[7][group[i + 7]] += VALUE(i + 7);        \
+        }                                                \
+        for (; i < n; i++) ACC[0][group[i]] += VALUE(i); \
     } while (0)
 
 static void clear_acc(void *acc, int64_t slots) {
@@ -487,10 +501,10 @@ void agg_few_count(int64_t n, const uint64_t *group, const uint8_t *valid, int64
 #define X_DOUBLE(i) (double)x[i]
 #define X_DOUBLE_MASKED(i) (valid[i] ? (double)x[i] : 0.0)
 
-#define FEW_SUM(NAME, T, ACC, FIELD, PLAIN, MASKED)                                                           \
-    static void NAME(int64_t n, const uint64_t *group, const T *x, const uint8_t *valid, ACC *a) {            \
-        if (!valid) FEW_LOOP(a->FIELD, PLAIN);                                                                \
-        else FEW_LOOP(a->FIELD, MASKED);                                                                      \
+#define FEW_SUM(NAME, T, ACC, FIELD, PLAIN, MASKED)                                                \
+    static void NAME(int64_t n, const uint64_t *group, const T *x, const uint8_t *valid, ACC *a) { \
+        if (!valid) FEW_LOOP(a->FIELD, PLAIN);                                                     \
+        else FEW_LOOP(a->FIELD, MASKED);                                                           \
     }
 FEW_SUM(few_i16, int16_t, FewAcc, i, X_VALUE, X_MASKED)
 FEW_SUM(few_i32, int32_t, FewAcc, i, X_VALUE, X_MASKED)
@@ -501,7 +515,8 @@ FEW_SUM(few_f32, float, FewAccF, f, X_DOUBLE, X_DOUBLE_MASKED)
 FEW_SUM(few_f64, double, FewAccF, f, X_DOUBLE, X_DOUBLE_MASKED)
 
 /* rows_in_group: of this vector, for those without NULLs. */
-Status agg_few_update(const AggCol *c, int64_t n, const uint64_t *group, int64_t slots, const Vec *in, const int64_t *rows_in_group, char *base, int64_t width, Err *e) {
+Status agg_few_update(const AggCol *c, int64_t n, const uint64_t *group, int64_t slots, const Vec *in,
+                      const int64_t *rows_in_group, char *base, int64_t width, Err *e) {
     int64_t counted[FEW_SLOTS];
     const int64_t *count = rows_in_group;
     if (in && in->data && in->valid && c->op != AO_COUNT_STAR) {
@@ -522,7 +537,8 @@ Status agg_few_update(const AggCol *c, int64_t n, const uint64_t *group, int64_t
         if (c->in == PH_F32) few_f32(n, group, in->data, in->valid, &f);
         else few_f64(n, group, in->data, in->valid, &f);
         for (int64_t g = 0; g < slots; g++, row += width) {
-            double s = ((f.f[0][g] + f.f[4][g]) + (f.f[1][g] + f.f[5][g])) + ((f.f[2][g] + f.f[6][g]) + (f.f[3][g] + f.f[7][g]));
+            double s = ((f.f[0][g] + f.f[4][g]) + (f.f[1][g] + f.f[5][g])) +
+                       ((f.f[2][g] + f.f[6][g]) + (f.f[3][g] + f.f[7][g]));
             AT(double, row + c->off) += s;
         }
         return ST_OK;
@@ -560,24 +576,26 @@ Status agg_few_update(const AggCol *c, int64_t n, const uint64_t *group, int64_t
 
 /* ---- merging states of the same group --------------------------------------------------------- */
 
-#define MERGE(NAME, STMT)                                                                                                      \
-    static Status NAME(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {             \
-        (void)h, (void)e;                                                                                                      \
-        int64_t off = c->off, seen = c->seen;                                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                                                                      \
-            if (seen >= 0) {                                                                                                   \
-                if (!src[i][seen]) continue;                                                                                   \
-            }                                                                                                                  \
-            char *p = dst[i] + off;                                                                                            \
-            const char *q = src[i] + off;                                                                                      \
-            STMT;                                                                                                              \
-            if (seen >= 0) dst[i][seen] = 1;                                                                                   \
-        }                                                                                                                      \
-        return ST_OK;                                                                                                          \
+#define MERGE(NAME, STMT)                                                                                          \
+    static Status NAME(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) { \
+        (void)h, (void)e;                                                                                          \
+        int64_t off = c->off, seen = c->seen;                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                          \
+            if (seen >= 0) {                                                                                       \
+                if (!src[i][seen]) continue;                                                                       \
+            }                                                                                                      \
+            char *p = dst[i] + off;                                                                                \
+            const char *q = src[i] + off;                                                                          \
+            STMT;                                                                                                  \
+            if (seen >= 0) dst[i][seen] = 1;                                                                       \
+        }                                                                                                          \
+        return ST_OK;                                                                                              \
     }
 MERGE(merge_add, AT(uint64_t, p) += AT_CONST(uint64_t, q))
-MERGE(merge_chk, if (__builtin_add_overflow(AT(int64_t, p), AT_CONST(int64_t, q), &AT(int64_t, p))) return sum_overflow(e, true))
-MERGE(merge_wide, int128_t s; if (__builtin_add_overflow(get_i128(p), get_i128(q), &s)) return sum_overflow(e, false); put_i128(p, s))
+MERGE(merge_chk,
+      if (__builtin_add_overflow(AT(int64_t, p), AT_CONST(int64_t, q), &AT(int64_t, p))) return sum_overflow(e, true))
+MERGE(merge_wide, int128_t s; if (__builtin_add_overflow(get_i128(p), get_i128(q), &s)) return sum_overflow(e, false);
+      put_i128(p, s))
 MERGE(merge_f64, AT(double, p) += AT_CONST(double, q))
 MERGE(merge_and8, AT(uint8_t, p) &= AT_CONST(uint8_t, q))
 MERGE(merge_or8, AT(uint8_t, p) |= AT_CONST(uint8_t, q))
@@ -623,7 +641,8 @@ static Status merge_var(const AggCol *c, AggHeap *h, int64_t n, char *const *dst
     return ST_OK;
 }
 
-static Status merge_var_exact(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {
+static Status merge_var_exact(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src,
+                              Err *e) {
     (void)h, (void)e;
     for (int64_t i = 0; i < n; i++) {
         VarExactCell *a = (VarExactCell *)(void *)(dst[i] + c->off), b;
@@ -650,15 +669,18 @@ static Status merge_join(const AggCol *c, AggHeap *h, int64_t n, char *const *ds
 /* ---- choosing ------------------------------------------------------------------------------------ */
 
 static AggUpdate min_update(uint8_t phys) {
-    static const AggUpdate f[PH_COUNT_] = {min_u8, min_i16, min_i32, min_i64, min_i128, min_f32, min_f64, min_str, min_interval, min_uuid};
+    static const AggUpdate f[PH_COUNT_] = {min_u8,  min_i16, min_i32, min_i64,      min_i128,
+                                           min_f32, min_f64, min_str, min_interval, min_uuid};
     return f[phys];
 }
 static AggUpdate max_update(uint8_t phys) {
-    static const AggUpdate f[PH_COUNT_] = {max_u8, max_i16, max_i32, max_i64, max_i128, max_f32, max_f64, max_str, max_interval, max_uuid};
+    static const AggUpdate f[PH_COUNT_] = {max_u8,  max_i16, max_i32, max_i64,      max_i128,
+                                           max_f32, max_f64, max_str, max_interval, max_uuid};
     return f[phys];
 }
 /* and, or by width */
-#define BY_WIDTH(phys, a, b, c, d) ((phys) == PH_BOOL ? (a) : (phys) == PH_I16 ? (b) : (phys) == PH_I32 ? (c) : (phys) == PH_I64 ? (d) : NULL)
+#define BY_WIDTH(phys, a, b, c, d) \
+    ((phys) == PH_BOOL ? (a) : (phys) == PH_I16 ? (b) : (phys) == PH_I32 ? (c) : (phys) == PH_I64 ? (d) : NULL)
 
 Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
     *c = (AggCol){.op = cell->op, .in = cell->in_phys, .out = cell->out_phys, .arg = cell->arg, .seen = -1};
@@ -688,7 +710,11 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         c->few = FEW_I64;
         break;
     case AO_SUM_I128:
-        c->update = in == PH_I16 ? sum_wide_i16 : in == PH_I32 ? sum_wide_i32 : in == PH_I64 ? sum_wide_i64 : in == PH_I128 ? sum_wide_i128 : NULL;
+        c->update = in == PH_I16    ? sum_wide_i16
+                    : in == PH_I32  ? sum_wide_i32
+                    : in == PH_I64  ? sum_wide_i64
+                    : in == PH_I128 ? sum_wide_i128
+                                    : NULL;
         c->reduce = in == PH_I128 ? NULL : reduce_sum;
         c->merge = merge_wide;
         c->few = in == PH_I128 ? FEW_NONE : FEW_I128;
@@ -732,7 +758,11 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         seen = false;
         break;
     case AO_VAR_EXACT:
-        c->update = in == PH_I16 ? var_exact_i16 : in == PH_I32 ? var_exact_i32 : in == PH_I64 ? var_exact_i64 : in == PH_I128 ? var_exact_i128 : NULL;
+        c->update = in == PH_I16    ? var_exact_i16
+                    : in == PH_I32  ? var_exact_i32
+                    : in == PH_I64  ? var_exact_i64
+                    : in == PH_I128 ? var_exact_i128
+                                    : NULL;
         c->merge = merge_var_exact;
         c->in_scale = cell->in_scale;
         c->out_scale = cell->type.scale;
@@ -799,16 +829,17 @@ char **agg_cell_bytes_of(const AggCol *c, char *row, int64_t *len) {
 /* ---- final values ------------------------------------------------------------------------------------ */
 
 #define ROW(i) rows[pos ? (int64_t)pos[i] : first + (i)]
-#define COPY_CELLS(T)                                                        \
-    do {                                                                     \
-        T *d = out->data;                                                    \
+#define COPY_CELLS(T)                                                           \
+    do {                                                                        \
+        T *d = out->data;                                                       \
         for (int64_t i = 0; i < n; i++) memcpy(&d[i], ROW(i) + off, sizeof(T)); \
     } while (0)
 
 static bool var_is_samp(const AggCol *c) { return c->arg == AGG_VAR_SAMP || c->arg == AGG_STDDEV_SAMP; }
 static bool var_is_root(const AggCol *c) { return c->arg == AGG_STDDEV_POP || c->arg == AGG_STDDEV_SAMP; }
 
-static Status load_var(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out) {
+static Status load_var(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n,
+                       Vec *out) {
     double *d = out->data;
     bool all = true, samp = var_is_samp(c), root = var_is_root(c);
     for (int64_t i = 0; i < n; i++) {
@@ -838,7 +869,8 @@ static bool var_exact(const AggCol *c, const VarExactCell *s, int128_t *out) {
     if (wide_mul_pow10(up > 0 ? &num : &den, up > 0 ? up : -up)) return true;
     return root ? wide_root(&num, &den, out) : wide_quotient(&num, &den, out);
 }
-static Status load_var_exact(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out, Err *e) {
+static Status load_var_exact(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n,
+                             Vec *out, Err *e) {
     int128_t *d = out->data;
     bool all = true, samp = var_is_samp(c);
     for (int64_t i = 0; i < n; i++) {
@@ -853,7 +885,8 @@ static Status load_var_exact(const AggCol *c, const char *const *rows, int64_t f
     return ST_OK;
 }
 
-Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out, Err *e) {
+Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
+                     Err *e) {
     int64_t off = c->off;
     out->is_const = false;
     if (c->op == AO_VAR) return load_var(c, rows, first, pos, n, out);
@@ -871,7 +904,8 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     }
     const uint8_t *valid = out->valid;
     if (c->op == AO_SUM_I128) {
-        if (c->out != PH_I128 && c->out != PH_I64) return err_internal(e, "sum of numeric as %s", phys_name((Phys)c->out));
+        if (c->out != PH_I128 && c->out != PH_I64)
+            return err_internal(e, "sum of numeric as %s", phys_name((Phys)c->out));
         for (int64_t i = 0; i < n; i++) {
             int128_t v = get_i128(ROW(i) + off);
             if (numeric_exceeds(v, NUMERIC_MAX_PRECISION)) return sum_overflow(e, false);
@@ -897,7 +931,8 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
         return ST_OK;
     }
     uint8_t phys = c->out;
-    if (c->op == AO_COUNT || c->op == AO_COUNT_STAR || c->op == AO_SUM_I64 || c->op == AO_SUM_I64_CHECKED) phys = PH_I64;
+    if (c->op == AO_COUNT || c->op == AO_COUNT_STAR || c->op == AO_SUM_I64 || c->op == AO_SUM_I64_CHECKED)
+        phys = PH_I64;
     else if (c->op == AO_SUM_F64) phys = PH_F64;
     else phys = c->in;
     if (phys != c->out) return err_internal(e, "aggregate %d as %s", c->op, phys_name((Phys)c->out));

@@ -1,6 +1,7 @@
 /* exec.h - running a query: segments in order, workers over morsels.
  *
- * A Query is one execution of a QueryPlan (program/query_plan.h): the operator states, the workers, memory, cancellation.
+ * A Query is one execution of a QueryPlan (program/query_plan.h): the operator states, the workers, memory,
+ * cancellation.
  *
  * Thread rules: one thread runs query_run; workers come from the pool. query_cancel from any thread.
  */

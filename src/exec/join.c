@@ -1,15 +1,17 @@
-/* join.c - the build side of a hash join: staging, finishing, spilling, reading of build rows. See join.h and join_int.h.
+/* join.c - the build side of a hash join: staging, finishing, spilling, reading of build rows. See join.h and
+ * join_int.h.
  *
- * Staging. Each worker appends its rows to a row store (keys, payload, the hash unless it can be had from a single integer key, and a mark when
- * matched rows are tracked). Rows with a NULL key that matches nothing are dropped, unless unmatched rows are to be returned.
- * An existence test over a known small range sets bits right away and stages nothing.
+ * Staging. Each worker appends its rows to a row store (keys, payload, the hash unless it can be had from a single
+ * integer key, and a mark when matched rows are tracked). Rows with a NULL key that matches nothing are dropped, unless
+ * unmatched rows are to be returned. An existence test over a known small range sets bits right away and stages
+ * nothing.
  *
- * Finishing copies the rows into one array in the order of the map and releases the pages as it goes; so there must be room
- * for the rows twice. When the headroom no longer allows that, the build becomes partitioned: the worker that notices
- * makes the partitions (under `lock`), and every worker moves its own staged rows at its next call.
+ * Finishing copies the rows into one array in the order of the map and releases the pages as it goes; so there must be
+ * room for the rows twice. When the headroom no longer allows that, the build becomes partitioned: the worker that
+ * notices makes the partitions (under `lock`), and every worker moves its own staged rows at its next call.
  *
- * Partitions are row stores that write themselves to disk. One partition at a time is resident: read back and made into a map like any
- * other build side. Matched flags of partitions that left are kept as bits by the rows' places.
+ * Partitions are row stores that write themselves to disk. One partition at a time is resident: read back and made into
+ * a map like any other build side. Matched flags of partitions that left are kept as bits by the rows' places.
  */
 #include <stdio.h>
 
@@ -46,7 +48,9 @@ static Status make_layout(JoinTable *j, Err *e) {
     if (!cells) return ST_ERROR;
     for (int32_t k = 0; k < j->n_keys; k++) {
         const KeySpec *key = &s->keys[k];
-        cells[k] = (CellSpec){.phys = key->phys, .type = key->type, .dict = key->dict,
+        cells[k] = (CellSpec){.phys = key->phys,
+                              .type = key->type,
+                              .dict = key->dict,
                               .nullable = key->nullable && (key->null_equal || s->track_matched)};
     }
     for (int32_t i = 0; i < j->n_payload; i++) cells[j->n_keys + i] = s->payload[i];
@@ -63,7 +67,8 @@ static Status make_layout(JoinTable *j, Err *e) {
     return row_layout_init(&j->l, j->arena, n, cells, 0);
 }
 
-Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs, const char *temp_dir, JoinTable **out, Err *e) {
+Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs,
+                const char *temp_dir, JoinTable **out, Err *e) {
     *out = NULL;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -88,8 +93,8 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     for (int32_t k = 0; k < j->n_keys; k++) j->null_equal_any |= spec->keys[k].null_equal;
 #if defined(__x86_64__)
     j->v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-    j->v4 = j->v3 && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vpopcntdq");
+    j->v4 = j->v3 && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vpopcntdq");
 #endif
     j->temp_dir = temp_dir ? arena_strdup(a, temp_dir) : NULL;
     j->w = arena_array(a, JoinWorker, j->workers);
@@ -171,7 +176,8 @@ static Status worker_room(JoinTable *j, JoinWorker *w, int64_t n, Err *e) {
     return ST_OK;
 }
 
-/* w->null[i]: a key is NULL that matches nothing. *any_null: some key is NULL at all. Returns the number of unmatchable rows. */
+/* w->null[i]: a key is NULL that matches nothing. *any_null: some key is NULL at all. Returns the number of unmatchable
+ * rows. */
 static int64_t find_nulls(JoinTable *j, JoinWorker *w, int64_t n, const Vec *keys, bool *any_null) {
     int64_t count = 0;
     bool marked = false;
@@ -202,17 +208,17 @@ static int64_t find_nulls(JoinTable *j, JoinWorker *w, int64_t n, const Vec *key
     return count;
 }
 
-#define RANGE_LOOP(T)                                             \
-    {                                                             \
-        const T *x = v->data;                                     \
-        T lo = x[0], hi = x[0];                                   \
-        for (int64_t i = 0; i < n; i++) {                         \
-            lo = x[i] < lo ? x[i] : lo;                           \
-            hi = x[i] > hi ? x[i] : hi;                           \
-        }                                                         \
-        min = lo;                                                 \
-        max = hi;                                                 \
-        break;                                                    \
+#define RANGE_LOOP(T)                     \
+    {                                     \
+        const T *x = v->data;             \
+        T lo = x[0], hi = x[0];           \
+        for (int64_t i = 0; i < n; i++) { \
+            lo = x[i] < lo ? x[i] : lo;   \
+            hi = x[i] > hi ? x[i] : hi;   \
+        }                                 \
+        min = lo;                         \
+        max = hi;                         \
+        break;                            \
     }
 
 ALWAYS_INLINE void note_range_body(JoinWorker *w, int64_t n, const Vec *v, uint8_t phys) {
@@ -237,8 +243,12 @@ ALWAYS_INLINE void note_range_body(JoinWorker *w, int64_t n, const Vec *v, uint8
     w->min = MIN_OF(w->min, min);
     w->max = MAX_OF(w->max, max);
 }
-static NOINLINE void note_range(JoinWorker *w, int64_t n, const Vec *v, uint8_t phys) { note_range_body(w, n, v, phys); }
-TARGET_V3 static NOINLINE void note_range_v3(JoinWorker *w, int64_t n, const Vec *v, uint8_t phys) { note_range_body(w, n, v, phys); }
+static NOINLINE void note_range(JoinWorker *w, int64_t n, const Vec *v, uint8_t phys) {
+    note_range_body(w, n, v, phys);
+}
+TARGET_V3 static NOINLINE void note_range_v3(JoinWorker *w, int64_t n, const Vec *v, uint8_t phys) {
+    note_range_body(w, n, v, phys);
+}
 
 /* Sets bits; neighbours in the same word are combined. False when a key is out of the promised range. */
 ALWAYS_INLINE bool set_bits(JoinTable *j, int64_t n, const Vec *v, uint8_t phys) {
@@ -311,8 +321,8 @@ static Status start_partitions(JoinTable *j, Err *e) {
     Status s = ST_OK;
     pthread_mutex_lock(&j->lock);
     if (!atomic_load(&j->partitioned)) {
-        /* Each worker fills a page of each partition, and that takes a quarter of the room, so that several are full when memory runs
-         * short again: pages get smaller, then partitions fewer, when memory is scarce. */
+        /* Each worker fills a page of each partition, and that takes a quarter of the room, so that several are full
+         * when memory runs short again: pages get smaller, then partitions fewer, when memory is scarce. */
         int64_t room = MIN_OF(mem_headroom(j->acct), INT64_C(1) << 32) / (has_strings(j) ? 8 : 4);
         int32_t parts = JOIN_PARTS_MAX;
         while (parts > 4 && room / ((int64_t)parts * j->workers) < 4096) parts /= 2;
@@ -356,8 +366,8 @@ static Status spill_worker(JoinTable *j, int worker, Err *e) {
     return ST_OK;
 }
 
-/* A row store makes room from its own pages only. Before n rows go to the partitions, the worker therefore writes its pages
- * of all of them when there may not be a page for each. */
+/* A row store makes room from its own pages only. Before n rows go to the partitions, the worker therefore writes its
+ * pages of all of them when there may not be a page for each. */
 static Status relieve(JoinTable *j, int worker, int64_t n, Err *e) {
     int64_t need = MIN_OF(n, j->n_parts) * j->part_page_bytes * j->workers;
     return mem_headroom(j->acct) < need ? spill_worker(j, worker, e) : ST_OK;
@@ -379,7 +389,8 @@ static Status move_staged(JoinTable *j, int worker, Err *e) {
             const char *rows = p->rows + first * width;
             for (int64_t r = 0; r < n; r++) {
                 const char *cell = rows + r * width + off;
-                hash[r] = j->hash_col >= 0 ? *(const uint64_t *)(const void *)cell : join_hash_int(load_int(cell, j->l.cols[0].phys));
+                hash[r] = j->hash_col >= 0 ? *(const uint64_t *)(const void *)cell
+                                           : join_hash_int(load_int(cell, j->l.cols[0].phys));
             }
             split(j, hash, NULL, n, order, end);
             TRY(query_stop_check(j->stop, e));
@@ -485,7 +496,8 @@ static Status finish_staged(JoinTable *j, int64_t n, int64_t orphans, Err *e) {
             RowPage *page = rows_worker_page(j->staged, i, p);
             for (int64_t first = 0; first < page->n; first += JOIN_BLOCK) {
                 int64_t left = page->n - first;
-                src[k++] = (JoinSrc){page->rows + first * j->l.width, MIN_OF(left, (int64_t)JOIN_BLOCK), j->staged, left <= JOIN_BLOCK ? page : NULL};
+                src[k++] = (JoinSrc){page->rows + first * j->l.width, MIN_OF(left, (int64_t)JOIN_BLOCK), j->staged,
+                                     left <= JOIN_BLOCK ? page : NULL};
             }
         }
     }
@@ -563,7 +575,8 @@ static Status save_matched(JoinTable *j, Err *e) {
 }
 
 /* Restores marks and finds the range of keys and the unmatchable rows of one block. */
-static void prepare_block(JoinTable *j, int32_t part, char *row, int64_t n, int64_t place, int64_t *orphans, int64_t *min, int64_t *max) {
+static void prepare_block(JoinTable *j, int32_t part, char *row, int64_t n, int64_t place, int64_t *orphans,
+                          int64_t *min, int64_t *max) {
     const uint64_t *matched = j->matched[part];
     uint8_t phys = j->l.cols[0].phys;
     for (int64_t i = 0; i < n; i++, row += j->l.width, place++) {
@@ -627,7 +640,9 @@ Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
     return ST_OK;
 }
 
-bool join_is_partitioned(const JoinTable *j) { return atomic_load_explicit(&((JoinTable *)(uintptr_t)j)->partitioned, memory_order_relaxed); }
+bool join_is_partitioned(const JoinTable *j) {
+    return atomic_load_explicit(&((JoinTable *)(uintptr_t)j)->partitioned, memory_order_relaxed);
+}
 int32_t join_n_partitions(const JoinTable *j) { return j->n_parts; }
 bool join_partition_resident(const JoinTable *j, int32_t part) { return part == j->resident; }
 
@@ -656,7 +671,8 @@ bool join_has_null_key(const JoinTable *j) { return j->null_key; }
 ALWAYS_INLINE void load_loop(char *dst, const int64_t *rows, int64_t offset, int64_t n, size_t size) {
     for (int64_t i = 0; i < n; i++) memcpy(dst + (size_t)i * size, (const char *)(intptr_t)(rows[i] + offset), size);
 }
-static NOINLINE void load_some(char *dst, uint8_t *valid, const int64_t *rows, int64_t offset, int64_t valid_offset, int64_t n, int64_t size) {
+static NOINLINE void load_some(char *dst, uint8_t *valid, const int64_t *rows, int64_t offset, int64_t valid_offset,
+                               int64_t n, int64_t size) {
     for (int64_t i = 0; i < n; i++) {
         const char *row = (const char *)(intptr_t)rows[i];
         bool ok = rows[i] >= 0 && (valid_offset < 0 || row[valid_offset]);
@@ -710,7 +726,8 @@ void join_mark_matched(JoinTable *j, int64_t n, const int64_t *rows) {
 
 int64_t join_n_morsels(const JoinTable *j) { return (j->map.n_rows + JOIN_MORSEL - 1) / JOIN_MORSEL; }
 
-int64_t join_morsel_rows(const JoinTable *j, int64_t morsel, bool matched, int64_t *cursor, int64_t cap, int64_t *rows) {
+int64_t join_morsel_rows(const JoinTable *j, int64_t morsel, bool matched, int64_t *cursor, int64_t cap,
+                         int64_t *rows) {
     const JoinMap *m = &j->map;
     int64_t first = morsel * JOIN_MORSEL, end = MIN_OF(first + JOIN_MORSEL, m->n_rows), out = 0, i = first + *cursor;
     int64_t offset = j->mark_col >= 0 ? j->l.offset[j->mark_col] : 0;
@@ -737,7 +754,8 @@ static const char *grouped(int64_t v, char *buf, size_t size) {
 }
 
 char *join_text(const JoinTable *j, Arena *a) {
-    static const char *const names[] = {"empty", "bitmap", "array", "dense index", "array", "dense index", "hash", "hash"};
+    static const char *const names[] = {"empty", "bitmap",      "array", "dense index",
+                                        "array", "dense index", "hash",  "hash"};
     const JoinMap *m = &j->map;
     char rows[40], size[40];
     int64_t bytes = m->words_bytes + m->starts_bytes + m->dir_bytes + m->rows_bytes;
@@ -750,7 +768,9 @@ char *join_text(const JoinTable *j, Arena *a) {
     if (join_is_partitioned(j)) {
         int64_t disk = 0;
         for (int32_t p = 0; p < j->n_parts; p++) disk += rows_spilled_bytes(j->part[p]);
-        return arena_printf(a, "hash, %s rows in %d partitions on disk (%lld MiB)", rows, (int)j->n_parts, (long long)((disk + (1 << 20) - 1) >> 20));
+        return arena_printf(a, "hash, %s rows in %d partitions on disk (%lld MiB)", rows, (int)j->n_parts,
+                            (long long)((disk + (1 << 20) - 1) >> 20));
     }
-    return arena_printf(a, "%s, %s rows%s, %s", names[m->form], rows, m->unique && !j->exists && m->form != JF_EMPTY ? ", unique" : "", size);
+    return arena_printf(a, "%s, %s rows%s, %s", names[m->form], rows,
+                        m->unique && !j->exists && m->form != JF_EMPTY ? ", unique" : "", size);
 }

@@ -21,7 +21,8 @@
 #include "exec/rows.h"
 
 typedef struct JoinTable JoinTable;
-Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs, const char *temp_dir, JoinTable **out, Err *e);
+Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs,
+                const char *temp_dir, JoinTable **out, Err *e);
 void join_free(JoinTable *j);
 void join_set_stop(JoinTable *j, const QueryStop *stop); /* 57014 from what takes long then; outlives j */
 Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Vec *payload, Err *e);
@@ -38,7 +39,8 @@ void join_probe_free(JoinProbe *p);
 void join_probe_begin(JoinProbe *p, int64_t n, const Vec *keys);
 /* Next matches: up to `cap` (probe index, build row) pairs in probe order; 0 = done. */
 int64_t join_probe_next(JoinProbe *p, int64_t cap, int32_t *probe_idx, int64_t *rows);
-/* First match per row for unique builds / SEMI / ANTI / MARK: match[i] = build row or -1 (bitmap form: 0 or -1). One pass, no loop. */
+/* First match per row for unique builds / SEMI / ANTI / MARK: match[i] = build row or -1 (bitmap form: 0 or -1). One
+ * pass, no loop. */
 void join_probe_first(JoinProbe *p, int64_t n, const Vec *keys, int64_t *match);
 bool join_is_unique(const JoinTable *j); /* no key has two rows: probe_first suffices for INNER and LEFT */
 bool join_has_null_key(const JoinTable *j);
@@ -53,9 +55,9 @@ int64_t join_morsel_rows(const JoinTable *j, int64_t morsel, bool matched, int64
  * join_is_partitioned: probe_first/next must not be used directly; instead each probe vector is split:
  * rows of resident partitions are probed at once; the others are stored with all carried registers by the vm
  * into probe-side row stores (one per partition) and the vm re-runs the rest of the program for each partition after
- * the segment's source is exhausted. After join_finish partition 0 is resident, and always exactly one is. join_morsel_rows and
- * join_n_morsels see the resident partition only; matched flags survive when it is replaced, so SRC_JOIN loads each
- * partition in turn once all probing is done. Row pointers die with join_partition_load. */
+ * the segment's source is exhausted. After join_finish partition 0 is resident, and always exactly one is.
+ * join_morsel_rows and join_n_morsels see the resident partition only; matched flags survive when it is replaced, so
+ * SRC_JOIN loads each partition in turn once all probing is done. Row pointers die with join_partition_load. */
 bool join_is_partitioned(const JoinTable *j);
 int32_t join_n_partitions(const JoinTable *j);
 /* part[i] for each probe row (-1: NULL key, cannot match). */

@@ -5,13 +5,12 @@
  *   FULL      every value of the domain is there once: row number = key - min
  *   RANK      a bit per value of the domain with running counts, 32 values per 64-bit word:
  *               word = count of set bits before it << 32 | bits;  row number = count + popcount(bits below)
- *             A quarter byte per value: the map of millions of keys stays in the second-level cache, a probe reads one word, and rows
- *             in key order are as dense as they can be.
+ *             A quarter byte per value: the map of millions of keys stays in the second-level cache, a probe reads one
+ * word, and rows in key order are as dense as they can be.
  *   *_DUP     the same number, called group, indexes `starts`: rows starts[g] .. starts[g+1]-1
- *   HASH1     one integer key. Directory of 2^k entries, row number << 16 | tags: bucket b (top bits of the hash) owns rows
- *             dir[b]>>16 .. dir[b+1]>>16, and bit (hash & 15) of its tags is set for each of its rows
- *   HASHN     the same for any keys; rows carry their hash
- *   BITMAP    existence only: one bit per value, no rows
+ *   HASH1     one integer key. Directory of 2^k entries, row number << 16 | tags: bucket b (top bits of the hash) owns
+ * rows dir[b]>>16 .. dir[b+1]>>16, and bit (hash & 15) of its tags is set for each of its rows HASHN     the same for
+ * any keys; rows carry their hash BITMAP    existence only: one bit per value, no rows
  *
  * Rows whose key can never match (NULL) come last and belong to no group.
  */
@@ -36,9 +35,9 @@ typedef enum JoinForm { JF_EMPTY, JF_BITMAP, JF_FULL, JF_RANK, JF_FULL_DUP, JF_R
 typedef struct JoinMap {
     JoinForm form;
     bool unique;
-    bool null_slot;     /* dense forms: index `dom` stands for NULL */
-    uint64_t min, dom;  /* dense forms: index = key - min < dom */
-    uint64_t *words;    /* BITMAP: 64 values each; RANK: 32 values and their count */
+    bool null_slot;    /* dense forms: index `dom` stands for NULL */
+    uint64_t min, dom; /* dense forms: index = key - min < dom */
+    uint64_t *words;   /* BITMAP: 64 values each; RANK: 32 values and their count */
     int64_t words_bytes;
     uint32_t *starts;
     int64_t starts_bytes;
@@ -76,8 +75,8 @@ struct JoinTable {
     RowLayout l; /* keys, payload, then hash and mark if any */
     int32_t n_keys, n_payload;
     int32_t hash_col, mark_col; /* -1 = none. Mark: place in its partition << 1 | matched */
-    bool single_int; /* one key of phys BOOL, I16, I32, I64 */
-    bool exists, eager; /* eager: bits are set while building */
+    bool single_int;            /* one key of phys BOOL, I16, I32, I64 */
+    bool exists, eager;         /* eager: bits are set while building */
     bool null_equal_any;
     bool v3, v4; /* instruction sets: AVX2 with popcnt, AVX-512 with vpopcntdq */
     JoinWorker *w;
@@ -100,8 +99,8 @@ struct JoinTable {
     int64_t n_pins, cap_pins;
 };
 
-/* A block of build rows to make the map from, small enough to be shared out. `page` is that of the last block of a page and
- * NULL for all others (and for pages that are not released once their rows are copied). */
+/* A block of build rows to make the map from, small enough to be shared out. `page` is that of the last block of a page
+ * and NULL for all others (and for pages that are not released once their rows are copied). */
 typedef struct JoinSrc {
     char *rows;
     int64_t n;
@@ -119,11 +118,14 @@ ALWAYS_INLINE int64_t load_int(const void *p, uint8_t phys) {
 }
 static inline uint64_t join_hash_int(int64_t key) { return hash_constant ? 0 : hash_u64((uint64_t)key); }
 /* Bits apart from those that pick a bucket (top) or a tag (lowest four). */
-static inline int32_t join_part_of_hash(const JoinTable *j, uint64_t h) { return (int32_t)(h >> 8 & (uint64_t)(j->n_parts - 1)); }
+static inline int32_t join_part_of_hash(const JoinTable *j, uint64_t h) {
+    return (int32_t)(h >> 8 & (uint64_t)(j->n_parts - 1));
+}
 
-/* join_map.c. Makes the map from n_src blocks holding n rows of which `orphans` cannot match; min and max over the keys of all
- * others. On failure nothing is left. */
-Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int64_t orphans, int64_t min, int64_t max, Err *e);
+/* join_map.c. Makes the map from n_src blocks holding n rows of which `orphans` cannot match; min and max over the keys
+ * of all others. On failure nothing is left. */
+Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int64_t orphans, int64_t min, int64_t max,
+                      Err *e);
 void join_map_free(JoinTable *j);
 /* Bytes the map will take on top of the staged rows. */
 int64_t join_map_need(const JoinTable *j, int64_t n);

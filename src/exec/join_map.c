@@ -1,12 +1,12 @@
 /* join_map.c - from staged build rows to the finished map (join_int.h draws the forms).
  *
  * Every form is made in passes over the staged pages, shared out page by page among workers:
- *   dense  1. set bits (a bit met twice: duplicates)  2. running counts, single-threaded  3. with duplicates: count per group
- *          and prefix sums  4. copy each row to its place
- *   hash   1. count per bucket and collect tags  2. prefix sums  3. copy each row to its place  4. look for equal keys
- * Workers meet in the counters only, by relaxed atomic operations; neighbouring rows that hit the same word
- * (tables are often stored in key order) are combined first. Placing uses the usual shift by one: starts[g+1] counts
- * up from the start of group g to its end, so that afterwards starts[g] is the start.
+ *   dense  1. set bits (a bit met twice: duplicates)  2. running counts, single-threaded  3. with duplicates: count per
+ * group and prefix sums  4. copy each row to its place hash   1. count per bucket and collect tags  2. prefix sums  3.
+ * copy each row to its place  4. look for equal keys Workers meet in the counters only, by relaxed atomic operations;
+ * neighbouring rows that hit the same word (tables are often stored in key order) are combined first. Placing uses the
+ * usual shift by one: starts[g+1] counts up from the start of group g to its end, so that afterwards starts[g] is the
+ * start.
  */
 #include <stdio.h>
 
@@ -239,8 +239,8 @@ ALWAYS_INLINE uint64_t bump_dir(Build *b, uint64_t *p) {
     return old;
 }
 
-/* Rows per step of a pass. Within a step all counters are touched first, with a prefetch of what comes next, so that cache misses
- * of different rows overlap. */
+/* Rows per step of a pass. Within a step all counters are touched first, with a prefetch of what comes next, so that
+ * cache misses of different rows overlap. */
 enum { STEP = 64 };
 
 static void place_orphan(Build *b, const char *row, int64_t width) {
@@ -297,7 +297,8 @@ ALWAYS_INLINE void hash_pass(Build *b, const JoinSrc *s, uint8_t phys, Phase pha
         int64_t n = MIN_OF(s->n - first, (int64_t)STEP);
         for (int64_t i = 0; i < n; i++) {
             const char *r = row + i * width;
-            uint64_t h = phys == PH_COUNT_ ? *(const uint64_t *)(const void *)(r + off) : join_hash_int(load_int(r + off, phys));
+            uint64_t h =
+                phys == PH_COUNT_ ? *(const uint64_t *)(const void *)(r + off) : join_hash_int(load_int(r + off, phys));
             to[i] = h >> shift;
             tag[i] = UINT64_C(1) << (h & 15);
             __builtin_prefetch(&m->dir[to[i]], 1);
@@ -309,7 +310,8 @@ ALWAYS_INLINE void hash_pass(Build *b, const JoinSrc *s, uint8_t phys, Phase pha
                 uint64_t *d = &m->dir[to[i]];
                 bump_dir(b, d + 2);
                 if (b->atomic) {
-                    if (!(__atomic_load_n(d, __ATOMIC_RELAXED) & tag[i])) __atomic_fetch_or(d, tag[i], __ATOMIC_RELAXED);
+                    if (!(__atomic_load_n(d, __ATOMIC_RELAXED) & tag[i]))
+                        __atomic_fetch_or(d, tag[i], __ATOMIC_RELAXED);
                 } else {
                     *d |= tag[i];
                 }
@@ -410,8 +412,8 @@ void join_map_free(JoinTable *j) { free_map(j, &j->map); }
 
 int64_t join_map_need(const JoinTable *j, int64_t n) { return n * (j->l.width + 16) + (128 << 10); }
 
-/* Blocks of 4 MiB and more lie on huge pages: asking for a little more saves hundreds of page faults. Only touched pages
- * take memory; the charge is for all of it, so not where memory is limited. */
+/* Blocks of 4 MiB and more lie on huge pages: asking for a little more saves hundreds of page faults. Only touched
+ * pages take memory; the charge is for all of it, so not where memory is limited. */
 static int64_t block_bytes(const JoinTable *j, int64_t bytes) {
     bool round = bytes >= 1 << 20 && bytes < 4 << 20 && mem_headroom(j->acct) > INT64_C(512) << 20;
     return round ? 4 << 20 : bytes;
@@ -528,7 +530,8 @@ static void check_unique(void *ctx, int worker) {
             if (hi - lo < 2) continue;
             bool dup = hi - lo > CHECK_BUCKET_MAX; /* not worth knowing */
             for (int64_t x = lo; x < hi && !dup; x++)
-                for (int64_t y = x + 1; y < hi && !dup; y++) dup = hash_rows_equal(c->j, m->rows + x * width, m->rows + y * width);
+                for (int64_t y = x + 1; y < hi && !dup; y++)
+                    dup = hash_rows_equal(c->j, m->rows + x * width, m->rows + y * width);
             if (dup) {
                 atomic_store(&c->dup, true);
                 return;
@@ -571,7 +574,8 @@ static Status build_hash(Build *b, Err *e) {
     return ST_OK;
 }
 
-Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int64_t orphans, int64_t min, int64_t max, Err *e) {
+Status join_map_build(JoinTable *j, JoinSrc *src, int64_t n_src, int64_t n, int64_t orphans, int64_t min, int64_t max,
+                      Err *e) {
     JoinMap *m = &j->map;
     *m = (JoinMap){.form = JF_EMPTY, .unique = true, .width = j->l.width, .n_rows = n, .n_keyed = n - orphans};
     Build b = {.j = j, .m = m, .src = src, .n_src = n_src};

@@ -1,12 +1,12 @@
 /* join_probe.c - looking up vectors of keys in a finished join map (join_int.h).
  *
  * Dense forms compute row numbers without branches: the loads of different rows do not depend on each other, so the
- * processor overlaps their cache misses by itself. The hash forms work in passes over the vector: hashes; directory entries with
- * prefetch; rows whose tag fits, compacted, with a prefetch of their first build row; key comparisons.
+ * processor overlaps their cache misses by itself. The hash forms work in passes over the vector: hashes; directory
+ * entries with prefetch; rows whose tag fits, compacted, with a prefetch of their first build row; key comparisons.
  *
  * After join_probe_begin the probe holds the `active` rows: those with candidates, and for each the range of build
- * rows still to be looked at. join_probe_next walks these ranges. Key comparison of the general form is done column by column over
- * the candidates it has put into the caller's buffers.
+ * rows still to be looked at. join_probe_next walks these ranges. Key comparison of the general form is done column by
+ * column over the candidates it has put into the caller's buffers.
  *
  * Constant key vectors are spread out first; no loop below knows of them. The keys' data must stay until the last
  * join_probe_next of a vector.
@@ -21,8 +21,8 @@ struct JoinProbe {
     const JoinTable *j;
     MemAccount *acct;
     int64_t cap, bytes;
-    Vec *keys;         /* of the current vector, spread out */
-    char **spread;     /* room for constants, per key */
+    Vec *keys;     /* of the current vector, spread out */
+    char **spread; /* room for constants, per key */
     uint64_t *hash;
     int64_t *match;
     int32_t *active;
@@ -36,7 +36,8 @@ Status join_probe_new(const JoinTable *j, int64_t vector_size, MemAccount *acct,
     *out = NULL;
     int64_t cap = MAX_OF(vector_size, 1), nk = j->n_keys;
     int64_t spread = 0;
-    for (int64_t k = 0; k < nk; k++) spread += align_up(cap * phys_size((Phys)j->l.cols[k].phys), 64) + align_up(cap, 64);
+    for (int64_t k = 0; k < nk; k++)
+        spread += align_up(cap * phys_size((Phys)j->l.cols[k].phys), 64) + align_up(cap, 64);
     int64_t head = align_up((int64_t)sizeof(JoinProbe) + nk * (int64_t)(sizeof(Vec) + sizeof(char *)), 64);
     int64_t eight = align_up(cap * 8, 64), four = align_up(cap * 4, 64), one = align_up(cap, 64);
     int64_t bytes = head + 5 * eight + four + one + spread;
@@ -182,14 +183,17 @@ TARGET_V3 static NOINLINE void dense_v3(const JoinMap *m, int64_t n, const void 
 }
 
 #if defined(__x86_64__)
-#define TARGET_V4 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512vpopcntdq,avx2,bmi,bmi2,popcnt,lzcnt")))
+#define TARGET_V4 \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512vpopcntdq,avx2,bmi,bmi2,popcnt,lzcnt")))
 
-/* Eight keys at once: gather their words, count with vpopcntq. Keys I32 or I64; forms FULL, RANK and, giving groups, RANK_DUP. */
+/* Eight keys at once: gather their words, count with vpopcntq. Keys I32 or I64; forms FULL, RANK and, giving groups,
+ * RANK_DUP. */
 TARGET_V4 static NOINLINE void dense_v4(const JoinMap *m, int64_t n, const void *data, uint8_t phys, int64_t *match) {
     const __m512i min = _mm512_set1_epi64((int64_t)m->min), dom = _mm512_set1_epi64((int64_t)m->dom);
     const __m512i one = _mm512_set1_epi64(1), low5 = _mm512_set1_epi64(31), none = _mm512_set1_epi64(-1);
     bool rows = m->form != JF_RANK_DUP, full = m->form == JF_FULL;
-    const __m512i width = _mm512_set1_epi64(rows ? m->width : 1), base = _mm512_set1_epi64(rows ? (int64_t)(intptr_t)m->rows : 0);
+    const __m512i width = _mm512_set1_epi64(rows ? m->width : 1),
+                  base = _mm512_set1_epi64(rows ? (int64_t)(intptr_t)m->rows : 0);
     const long long *words = (const long long *)m->words;
     for (int64_t i = 0; i < n; i += 8) {
         __mmask8 in = (__mmask8)(n - i >= 8 ? 0xffU : (1U << (n - i)) - 1);
@@ -378,17 +382,21 @@ ALWAYS_INLINE bool cells_equal(uint8_t phys, const char *a, const char *b) {
     case PH_F32:
     case PH_F64: return join_float_eq(phys, a, b);
     case PH_STR: return str_eq(*(const Str *)(const void *)a, *(const Str *)(const void *)b);
-    case PH_INTERVAL: return interval_cmp_value((const Interval *)(const void *)a) == interval_cmp_value((const Interval *)(const void *)b);
+    case PH_INTERVAL:
+        return interval_cmp_value((const Interval *)(const void *)a) ==
+               interval_cmp_value((const Interval *)(const void *)b);
     default: return memcmp(a, b, 16) == 0;
     }
 }
-ALWAYS_INLINE void verify_loop(const JoinProbe *p, int32_t k, uint8_t phys, int64_t n, const int32_t *idx, const int64_t *rows) {
+ALWAYS_INLINE void verify_loop(const JoinProbe *p, int32_t k, uint8_t phys, int64_t n, const int32_t *idx,
+                               const int64_t *rows) {
     const Vec *v = &p->keys[k];
     const char *data = v->data;
     int64_t size = phys_size((Phys)phys), off = p->j->l.offset[k], vo = p->j->l.valid_offset[k];
     uint8_t *ok = p->ok;
     if (!v->valid && vo < 0) {
-        for (int64_t c = 0; c < n; c++) ok[c] &= cells_equal(phys, data + idx[c] * size, (const char *)(intptr_t)(rows[c] + off));
+        for (int64_t c = 0; c < n; c++)
+            ok[c] &= cells_equal(phys, data + idx[c] * size, (const char *)(intptr_t)(rows[c] + off));
         return;
     }
     for (int64_t c = 0; c < n; c++) {
@@ -512,7 +520,8 @@ void join_probe_first(JoinProbe *p, int64_t n, const Vec *keys, int64_t *match) 
         dense_first(p, n, match);
         if (m->form == JF_FULL_DUP || m->form == JF_RANK_DUP) {
             int64_t base = (int64_t)(intptr_t)m->rows;
-            for (int64_t i = 0; i < n; i++) match[i] = match[i] < 0 ? -1 : base + (int64_t)m->starts[match[i]] * m->width;
+            for (int64_t i = 0; i < n; i++)
+                match[i] = match[i] < 0 ? -1 : base + (int64_t)m->starts[match[i]] * m->width;
         }
         return;
     }

@@ -10,14 +10,14 @@
  * Scans of filtered tablets collect the positions that pass the leading filters until they fill a vector,
  * so that everything behind a selective filter still works on full vectors.
  *
- * With a device, segments run there as far as they can (exec/device); rows that the device made come to the host for segments on the
- * virtual machine that read them, and at the end for the result. When the device fails, the whole query starts again on the virtual machine, unless that
- * is forbidden.
+ * With a device, segments run there as far as they can (exec/device); rows that the device made come to the host for
+ * segments on the virtual machine that read them, and at the end for the result. When the device fails, the whole query
+ * starts again on the virtual machine, unless that is forbidden.
  *
  * Partitioned joins (the build side did not fit): see vm_join.c for what a probe does with rows whose partition is on
  * disk. When the source is exhausted, the waiting rows are replayed partition by partition, probe by probe in
- * program order. Replayed rows have no source any more: before such a segment starts, its program is rearranged so that all
- * loads happen before the first partitioned probe (hoist_loads).
+ * program order. Replayed rows have no source any more: before such a segment starts, its program is rearranged so that
+ * all loads happen before the first partitioned probe (hoist_loads).
  */
 #include "base/log.h"
 #include "exec/device/dev.h"
@@ -42,8 +42,8 @@ struct Query {
     Sorter **sorts;
     RowStore **rows;
     SegmentStats *stats;
-    int32_t segment; /* running */
-    DevQuery *dev;   /* while segments run on a device */
+    int32_t segment;                /* running */
+    DevQuery *dev;                  /* while segments run on a device */
     char **join_texts, **agg_texts; /* of states that were on the device */
 };
 
@@ -71,7 +71,8 @@ typedef struct SegmentRun {
 
 Status query_stop_error(const QueryStop *s, Err *e) {
     bool asked = s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed);
-    return err_set(e, ERR_QUERY_CANCELED, asked ? "canceling statement due to user request" : "canceling statement due to statement timeout");
+    return err_set(e, ERR_QUERY_CANCELED,
+                   asked ? "canceling statement due to user request" : "canceling statement due to statement timeout");
 }
 
 /* ---- sinks ------------------------------------------------------------------------------------ */
@@ -102,10 +103,12 @@ static Status sink_vector(Frame *f) {
     }
     case SINK_AGG:
         if (s->regs2) TRY(collect(f, s->n_regs, s->regs2, f->sink_regs2));
-        return agg_add(q->aggs[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, s->regs2 ? f->sink_regs2 : NULL, &f->err);
+        return agg_add(q->aggs[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, s->regs2 ? f->sink_regs2 : NULL,
+                       &f->err);
     case SINK_JOIN: return join_build(q->joins[s->id], f->worker, f->n, f->sink_keys, f->sink_regs, &f->err);
     case SINK_SORT:
-        return sort_add(q->sorts[q->plan->rows[s->id].sort], f->worker, f->order, f->n, f->sink_keys, f->sink_regs, &f->err);
+        return sort_add(q->sorts[q->plan->rows[s->id].sort], f->worker, f->order, f->n, f->sink_keys, f->sink_regs,
+                        &f->err);
     default: return ST_OK;
     }
 }
@@ -323,7 +326,8 @@ static Status run_workers(SegmentRun *g, int workers) {
 static bool zone_misses(const Tablet *t, const Source *s) {
     for (int32_t i = 0; i < s->n_zone; i++) {
         const TabletColumn *c = &t->cols[s->zone[i].col];
-        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows) return true;
+        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows)
+            return true;
     }
     return false;
 }
@@ -359,7 +363,8 @@ static Status table_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *w
 static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
     Query *q = g->q;
     const Source *s = &g->p->source;
-    if ((s->kind == SRC_ROWS && !q->rows[s->id]) || (s->kind == SRC_AGG && !q->aggs[s->id]) || (s->kind == SRC_JOIN && !q->joins[s->id]))
+    if ((s->kind == SRC_ROWS && !q->rows[s->id]) || (s->kind == SRC_AGG && !q->aggs[s->id]) ||
+        (s->kind == SRC_JOIN && !q->joins[s->id]))
         return err_internal(g->err, "segment %d reads what no segment has filled", (int)g->index);
     switch (s->kind) {
     case SRC_TABLE: return table_morsels(g, stats, a, workers);
@@ -387,11 +392,12 @@ static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *wo
 
 /* ---- partitioned joins ------------------------------------------------------------------------------------- */
 static bool probe_is_partitioned(const Query *q, const Instr *in) {
-    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && join_is_partitioned(q->joins[((const ProbeSite *)in->aux)->join]);
+    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) &&
+           join_is_partitioned(q->joins[((const ProbeSite *)in->aux)->join]);
 }
 
-/* The program with all source instructions behind the first partitioned probe moved in front of it. Loads may move anywhere
- * upwards; source filters commute with the joins in between. */
+/* The program with all source instructions behind the first partitioned probe moved in front of it. Loads may move
+ * anywhere upwards; source filters commute with the joins in between. */
 static const Program *hoist_loads(Query *q, const Program *p, Arena *a, Err *e) {
     int32_t probe = -1, late = 0;
     for (int32_t i = 0; i < p->n_instrs; i++) {
@@ -461,24 +467,28 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
         if (q->rows[s->id]) return ST_OK;
         RowLayout *l = arena_new_of(q->arena, RowLayout);
         if (!l) return err_oom(e);
-        if (row_layout_init(l, q->arena, plan->rows[s->id].n_cols, plan->rows[s->id].cols, 0) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+        if (row_layout_init(l, q->arena, plan->rows[s->id].n_cols, plan->rows[s->id].cols, 0) != ST_OK)
+            return err_is_set(e) ? ST_ERROR : err_oom(e);
         return rows_new(l, q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e);
     }
     case SINK_AGG:
         if (q->aggs[s->id]) return ST_OK;
-        TRY(agg_new(&plan->aggs[s->id], q->threads, o->pool, q->threads, o->vector_size, &q->account, o->vfs, o->temp_dir, &q->aggs[s->id], e));
+        TRY(agg_new(&plan->aggs[s->id], q->threads, o->pool, q->threads, o->vector_size, &q->account, o->vfs,
+                    o->temp_dir, &q->aggs[s->id], e));
         agg_set_stop(q->aggs[s->id], &q->stop);
         return ST_OK;
     case SINK_JOIN:
         if (q->joins[s->id]) return ST_OK;
-        TRY(join_new(&plan->joins[s->id], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->joins[s->id], e));
+        TRY(join_new(&plan->joins[s->id], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir,
+                     &q->joins[s->id], e));
         join_set_stop(q->joins[s->id], &q->stop);
         return ST_OK;
     case SINK_SORT: {
         int32_t sort = plan->rows[s->id].sort;
         if (sort < 0 || sort >= plan->n_sorts) return err_internal(e, "row store %d has no sort", (int)s->id);
         if (q->sorts[sort]) return ST_OK;
-        TRY(sort_new(&plan->sorts[sort], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir, &q->sorts[sort], e));
+        TRY(sort_new(&plan->sorts[sort], q->threads, o->pool, q->threads, &q->account, o->vfs, o->temp_dir,
+                     &q->sorts[sort], e));
         sort_set_stop(q->sorts[sort], &q->stop);
         return ST_OK;
     }
@@ -545,7 +555,8 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
     }
     if (vm_new(p, &env, &g.vm, e) != ST_OK || make_morsels(&g, stats, a, &workers) != ST_OK) goto done;
     if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
-    /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel. */
+    /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel.
+     */
     if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && p->source.kind == SRC_ROWS) workers = 1;
     stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
     if (g.vm->has_partitioned) reserve(&g);
@@ -567,7 +578,8 @@ done:
     return st;
 }
 
-/* ---- the query ------------------------------------------------------------------------------------------------------ */
+/* ---- the query ------------------------------------------------------------------------------------------------------
+ */
 Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Err *e) {
     *out = NULL;
     Query *q = mem_calloc(opt->account, (int64_t)sizeof *q, e);
@@ -589,7 +601,9 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     if (opt->device.runtime && opt->device.shape != SHAPE_FUSED) {
         QueryPlan *pieces;
         int32_t *stage_of;
-        if (plan_split(plan, q->arena, opt->device.shape == SHAPE_PIPELINED ? PIPELINE_STAGES : 0, &pieces, &stage_of, e) != ST_OK) goto fail;
+        if (plan_split(plan, q->arena, opt->device.shape == SHAPE_PIPELINED ? PIPELINE_STAGES : 0, &pieces, &stage_of,
+                       e) != ST_OK)
+            goto fail;
         q->plan = plan = pieces;
         q->opt.device.stage_of = stage_of;
     }
@@ -629,8 +643,11 @@ static void free_states(Query *q) {
     }
 }
 
-/* ---- with a device --------------------------------------------------------------------------------------------------- */
-static Status append_rows(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) { return rows_append(ctx, worker, order, n, cols, e); }
+/* ---- with a device
+ * --------------------------------------------------------------------------------------------------- */
+static Status append_rows(void *ctx, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
+    return rows_append(ctx, worker, order, n, cols, e);
+}
 
 /* Rows that the device made, for readers here. */
 static Status fetch_rows(Query *q, int32_t id, Err *e) {
@@ -651,7 +668,9 @@ static Status fetch_rows(Query *q, int32_t id, Err *e) {
     return rows_finish(q->rows[id], true, e);
 }
 
-static bool fills(const Sink *s, int32_t rows) { return (s->kind == SINK_ROWS || s->kind == SINK_SORT) && s->id == rows; }
+static bool fills(const Sink *s, int32_t rows) {
+    return (s->kind == SINK_ROWS || s->kind == SINK_SORT) && s->id == rows;
+}
 static bool device_made(const Query *q, int32_t rows) {
     for (int32_t i = 0; i < q->plan->n_segments; i++)
         if (fills(&q->plan->segments[i].program->sink, rows) && !dev_query_reason(q->dev, i)) return true;
@@ -698,13 +717,16 @@ static Status keep_stats(Query *q, Err *e) {
 
 /* Faults of the device, as opposed to errors in data and to cancellation. */
 static bool device_fault(const Err *e) {
-    return strcmp(e->sqlstate, ERR_SYSTEM) == 0 || strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+    return strcmp(e->sqlstate, ERR_SYSTEM) == 0 || strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 ||
+           strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
 }
 
-/* The device had no room for columns that it keeps beside the query's states; tables that come piece by piece need less. */
+/* The device had no room for columns that it keeps beside the query's states; tables that come piece by piece need
+ * less. */
 static bool may_stream(const Query *q, const Err *e) {
     bool is_short = strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0;
-    return is_short && q->opt.device.residence == RES_AUTO && !dev_runtime_device(q->opt.device.runtime)->info.shares_memory;
+    return is_short && q->opt.device.residence == RES_AUTO &&
+           !dev_runtime_device(q->opt.device.runtime)->info.shares_memory;
 }
 
 /* One attempt. *ready = false: nothing has run, kernels are being compiled. */

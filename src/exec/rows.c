@@ -1,7 +1,7 @@
 /* rows.c - the row store: see rows.h and rows_int.h.
  *
- * Appending is column by column: one typed, strided loop per column over the rows that fit the current page. The room for
- * strings of those rows is reserved first, so that nothing can fail half way through a row.
+ * Appending is column by column: one typed, strided loop per column over the rows that fit the current page. The room
+ * for strings of those rows is reserved first, so that nothing can fail half way through a row.
  *
  * Memory. Pages double from ROWS_PAGE_MIN to ROWS_PAGE_BYTES: a result of one row is small, and blocks below
  * 1 MiB are reused by malloc without page faults. When the account's headroom falls below a reserve
@@ -32,7 +32,7 @@ typedef struct RowWorker {
     int64_t n_pages, cap_pages;
     RunRec *runs;
     int64_t n_runs, cap_runs;
-    int64_t next_bytes;  /* size of the next page */
+    int64_t next_bytes;      /* size of the next page */
     int64_t first_unspilled; /* pages before it are on disk */
     char pad[64];
 } RowWorker;
@@ -96,7 +96,8 @@ Status row_layout_init(RowLayout *l, Arena *a, int32_t n_cols, const CellSpec *c
 
 /* ---- making and freeing -------------------------------------------------------- */
 
-Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs, const char *temp_dir, RowStore **out, Err *e) {
+Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs, const char *temp_dir, RowStore **out,
+                Err *e) {
     *out = NULL;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -368,7 +369,8 @@ ALWAYS_INLINE int64_t source_row(const Vec *v, const int32_t *sel, int64_t i) {
 }
 
 /* sizes as constants: the copies become single moves */
-ALWAYS_INLINE void put_loop(char *dst, int64_t width, const Vec *v, const int32_t *sel, int64_t first, int64_t n, size_t size) {
+ALWAYS_INLINE void put_loop(char *dst, int64_t width, const Vec *v, const int32_t *sel, int64_t first, int64_t n,
+                            size_t size) {
     const char *src = v->data;
     if (v->is_const) {
         for (int64_t i = 0; i < n; i++, dst += width) memcpy(dst, src, size);
@@ -380,7 +382,8 @@ ALWAYS_INLINE void put_loop(char *dst, int64_t width, const Vec *v, const int32_
     }
 }
 
-static void put_str(HeapChunk *h, char *dst, int64_t width, const Vec *v, const int32_t *sel, int64_t first, int64_t n, bool copy) {
+static void put_str(HeapChunk *h, char *dst, int64_t width, const Vec *v, const int32_t *sel, int64_t first, int64_t n,
+                    bool copy) {
     const Str *src = v->data;
     for (int64_t i = 0; i < n; i++, dst += width) {
         int64_t at = source_row(v, sel, first + i);
@@ -397,7 +400,8 @@ static void put_str(HeapChunk *h, char *dst, int64_t width, const Vec *v, const 
     }
 }
 
-static void put_column(const RowLayout *l, int32_t c, HeapChunk *h, char *row, const Vec *v, const int32_t *sel, int64_t first, int64_t n) {
+static void put_column(const RowLayout *l, int32_t c, HeapChunk *h, char *row, const Vec *v, const int32_t *sel,
+                       int64_t first, int64_t n) {
     char *dst = row + l->offset[c];
     int64_t width = l->width;
     if (l->cols[c].phys == PH_STR) {
@@ -459,7 +463,8 @@ static Status add_run(RowStore *r, RowWorker *k, int64_t order, RowPage *p, int6
 }
 
 /* Common part of the appends: `cols` or `raw` is given. */
-static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const char *raw, const int32_t *sel, Err *e) {
+static Status append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const char *raw,
+                     const int32_t *sel, Err *e) {
     RowWorker *k = &r->w[worker];
     int64_t width = r->l.width;
     for (int64_t done = 0; done < n;) {
@@ -526,7 +531,8 @@ Status rows_append(RowStore *r, int worker, int64_t order, int64_t n, const Vec 
 Status rows_append_sel(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, const int32_t *sel, Err *e) {
     return append(r, worker, order, n, cols, NULL, sel, e);
 }
-Status rows_append_raw(RowStore *r, int worker, int64_t order, int64_t n, const char *rows, const int32_t *sel, Err *e) {
+Status rows_append_raw(RowStore *r, int worker, int64_t order, int64_t n, const char *rows, const int32_t *sel,
+                       Err *e) {
     return append(r, worker, order, n, NULL, rows, sel, e);
 }
 
@@ -732,7 +738,8 @@ ALWAYS_INLINE void load_loop(char *dst, const char *src, int64_t width, const in
     }
 }
 
-void rows_load(const RowLayout *l, int32_t col, const RowRun *run, int64_t first, const int32_t *pos, int64_t n, Vec *out) {
+void rows_load(const RowLayout *l, int32_t col, const RowRun *run, int64_t first, const int32_t *pos, int64_t n,
+               Vec *out) {
     int64_t width = l->width;
     const char *base = run->rows + (pos ? 0 : first * width);
     const char *src = base + l->offset[col];

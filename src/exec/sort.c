@@ -1,15 +1,16 @@
 /* sort.c - sorting and top-N: see sort.h.
  *
- * A row's keys are packed from the top of 128 bits, each with as many bits as its range needs and a bit for NULL; descending keys are
- * inverted. Comparing that number decides as long as every key fits. From the first key that does not (strings, wide
- * numerics) on, the key columns are kept with the row and compared in full when the numbers are equal; the last word has
- * the order of arrival.
+ * A row's keys are packed from the top of 128 bits, each with as many bits as its range needs and a bit for NULL;
+ * descending keys are inverted. Comparing that number decides as long as every key fits. From the first key that does
+ * not (strings, wide numerics) on, the key columns are kept with the row and compared in full when the numbers are
+ * equal; the last word has the order of arrival.
  *
- * Rows live in a row store per worker whose 32 bytes of header hold the packed keys and the order of arrival, so that a row is
- * complete in itself: sorted runs can go to disk as they are. Sorting works on entries (key, row).
+ * Rows live in a row store per worker whose 32 bytes of header hold the packed keys and the order of arrival, so that a
+ * row is complete in itself: sorted runs can go to disk as they are. Sorting works on entries (key, row).
  *
- * Top-N: a worker keeps at most a few times limit + offset entries; when there are more it drops all but the best, and from
- * then on rejects rows worse than the worst kept before storing them. The workers share the first 64 bits of that bound.
+ * Top-N: a worker keeps at most a few times limit + offset entries; when there are more it drops all but the best, and
+ * from then on rejects rows worse than the worst kept before storing them. The workers share the first 64 bits of that
+ * bound.
  *
  * Memory. When the headroom is short, a worker sorts what it has and writes it as a run; the runs of all workers
  * are merged at the end, reading one page of each at a time.
@@ -40,13 +41,13 @@ typedef struct Entry {
 typedef struct SortKey {
     KeySpec spec;
     bool desc, nulls_first, exact;
-    bool by_text;      /* codes of an unordered dictionary */
-    int bits;          /* of the value as far as it is packed, without the NULL bit */
-    int full_bits;     /* of the whole value */
-    int shift;         /* of the value's lowest bit in the packed number */
-    int null_shift;    /* -1 */
+    bool by_text;   /* codes of an unordered dictionary */
+    int bits;       /* of the value as far as it is packed, without the NULL bit */
+    int full_bits;  /* of the whole value */
+    int shift;      /* of the value's lowest bit in the packed number */
+    int null_shift; /* -1 */
     bool packed;
-    int32_t col;       /* column of the inner layout when it must be compared in full, else -1 */
+    int32_t col; /* column of the inner layout when it must be compared in full, else -1 */
 } SortKey;
 
 typedef struct SortWorker {
@@ -57,7 +58,7 @@ typedef struct SortWorker {
     bool unordered; /* entries did not come in order of arrival */
     bool bounded;
     uint128_t bound;
-    int64_t stored; /* rows in the store, dropped ones included */
+    int64_t stored;  /* rows in the store, dropped ones included */
     RowStore **runs; /* on disk, each sorted */
     int64_t n_runs, cap_runs;
     /* scratch of one vector */
@@ -73,7 +74,7 @@ struct Sorter {
     SortKey *keys;
     int32_t n_keys, n_cols, n_inner;
     RowLayout inner, outer;
-    bool exact;   /* the packed number decides */
+    bool exact; /* the packed number decides */
     int used_bits;
     int64_t limit, offset, top; /* top: rows to keep, -1 all */
     int workers, threads;
@@ -94,9 +95,15 @@ static int value_bits(SortKey *k) {
     bool ranged = s->has_range && s->max >= s->min;
     switch ((Phys)s->phys) {
     case PH_BOOL: return 1;
-    case PH_I16: if (!ranged) s->min = INT16_MIN, s->max = INT16_MAX; break;
-    case PH_I32: if (!ranged) s->min = INT32_MIN, s->max = INT32_MAX; break;
-    case PH_I64: if (!ranged) s->min = INT64_MIN, s->max = INT64_MAX; break;
+    case PH_I16:
+        if (!ranged) s->min = INT16_MIN, s->max = INT16_MAX;
+        break;
+    case PH_I32:
+        if (!ranged) s->min = INT32_MIN, s->max = INT32_MAX;
+        break;
+    case PH_I64:
+        if (!ranged) s->min = INT64_MIN, s->max = INT64_MAX;
+        break;
     case PH_F32: return 32;
     case PH_F64: return 64;
     default: return 128;
@@ -133,7 +140,8 @@ static void plan_keys(Sorter *s) {
     s->used_bits = 128 - room;
 }
 
-Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs, const char *temp_dir, Sorter **out, Err *e) {
+Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemAccount *acct, Vfs *vfs,
+                const char *temp_dir, Sorter **out, Err *e) {
     *out = NULL;
     Arena *a = arena_new(acct, e);
     if (!a) return ST_ERROR;
@@ -145,7 +153,8 @@ Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemA
     s->limit = spec->limit;
     s->offset = MAX_OF(spec->offset, 0);
     s->top = -1;
-    if (spec->limit >= 0 && spec->limit <= TOP_MAX && s->offset <= TOP_MAX && spec->limit + s->offset <= TOP_MAX) s->top = spec->limit + s->offset;
+    if (spec->limit >= 0 && spec->limit <= TOP_MAX && s->offset <= TOP_MAX && spec->limit + s->offset <= TOP_MAX)
+        s->top = spec->limit + s->offset;
     s->workers = MAX_OF(workers, 1);
     s->threads = pool ? MAX_OF(threads, 1) : 1;
     s->pool = pool;
@@ -172,9 +181,12 @@ Status sort_new(const SortSpec *spec, int workers, Pool *pool, int threads, MemA
         SortKey *k = &s->keys[i];
         if (k->exact) continue;
         k->col = s->n_inner;
-        cells[s->n_inner++] = (CellSpec){.phys = k->spec.phys, .type = k->spec.type, .nullable = k->spec.nullable, .dict = k->spec.dict};
+        cells[s->n_inner++] =
+            (CellSpec){.phys = k->spec.phys, .type = k->spec.type, .nullable = k->spec.nullable, .dict = k->spec.dict};
     }
-    if (row_layout_init(&s->outer, a, s->n_cols, spec->cols, 0) != ST_OK || row_layout_init(&s->inner, a, s->n_inner, cells, HEADER) != ST_OK) goto fail;
+    if (row_layout_init(&s->outer, a, s->n_cols, spec->cols, 0) != ST_OK ||
+        row_layout_init(&s->inner, a, s->n_inner, cells, HEADER) != ST_OK)
+        goto fail;
     /* Headers are read as 128-bit words. */
     s->inner.width = (int32_t)align_up(s->inner.width, 16);
     int64_t room = mem_headroom(acct);
@@ -242,37 +254,39 @@ static uint128_t order_bytes(const char *p, int64_t len) {
 }
 #define SIGN128 ((uint128_t)1 << 127)
 static uint128_t order_str(Str s) { return s.len ? order_bytes(s.ptr, s.len) : 0; }
-static Str dict_str(const Dict *d, int32_t code) { return code >= 0 && code < d->n ? d->entries[code] : str_make("", 0); }
+static Str dict_str(const Dict *d, int32_t code) {
+    return code >= 0 && code < d->n ? d->entries[code] : str_make("", 0);
+}
 
-#define PACK(T, EXPR)                                                                    \
-    do {                                                                                 \
-        const T *x = v->data;                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                \
-            int64_t j = v->is_const ? 0 : i;                                             \
-            if (v->valid && !v->valid[j]) {                                              \
-                out[i] |= (uint128_t)null_bit << null_shift;                             \
-                continue;                                                                \
-            }                                                                            \
-            uint128_t b = (uint128_t)(EXPR) >> drop;                                     \
-            out[i] |= ((b ^ flip) << shift) | (uint128_t)value_bit << null_shift;        \
-        }                                                                                \
+#define PACK(T, EXPR)                                                             \
+    do {                                                                          \
+        const T *x = v->data;                                                     \
+        for (int64_t i = 0; i < n; i++) {                                         \
+            int64_t j = v->is_const ? 0 : i;                                      \
+            if (v->valid && !v->valid[j]) {                                       \
+                out[i] |= (uint128_t)null_bit << null_shift;                      \
+                continue;                                                         \
+            }                                                                     \
+            uint128_t b = (uint128_t)(EXPR) >> drop;                              \
+            out[i] |= ((b ^ flip) << shift) | (uint128_t)value_bit << null_shift; \
+        }                                                                         \
     } while (0)
 /* Integers in 64 bits. */
-#define PACK_INT(T)                                                                                              \
-    do {                                                                                                         \
-        const T *x = v->data;                                                                                    \
-        uint64_t min = (uint64_t)k->spec.min, range = (uint64_t)k->spec.max - min, f = (uint64_t)flip;           \
-        uint128_t one = (uint128_t)value_bit << null_shift;                                                      \
-        for (int64_t i = 0; i < n; i++) {                                                                        \
-            int64_t j = v->is_const ? 0 : i;                                                                     \
-            if (v->valid && !v->valid[j]) {                                                                      \
-                out[i] |= (uint128_t)null_bit << null_shift;                                                     \
-                continue;                                                                                        \
-            }                                                                                                    \
-            uint64_t b = (uint64_t)(int64_t)x[j] - min;                                                          \
-            bad |= b > range;                                                                                    \
-            out[i] |= (uint128_t)((b >> drop) ^ f) << shift | one;                                               \
-        }                                                                                                        \
+#define PACK_INT(T)                                                                                    \
+    do {                                                                                               \
+        const T *x = v->data;                                                                          \
+        uint64_t min = (uint64_t)k->spec.min, range = (uint64_t)k->spec.max - min, f = (uint64_t)flip; \
+        uint128_t one = (uint128_t)value_bit << null_shift;                                            \
+        for (int64_t i = 0; i < n; i++) {                                                              \
+            int64_t j = v->is_const ? 0 : i;                                                           \
+            if (v->valid && !v->valid[j]) {                                                            \
+                out[i] |= (uint128_t)null_bit << null_shift;                                           \
+                continue;                                                                              \
+            }                                                                                          \
+            uint64_t b = (uint64_t)(int64_t)x[j] - min;                                                \
+            bad |= b > range;                                                                          \
+            out[i] |= (uint128_t)((b >> drop) ^ f) << shift | one;                                     \
+        }                                                                                              \
     } while (0)
 
 static Status pack_key(const SortKey *k, const Vec *v, int64_t n, uint128_t *out, Err *e) {
@@ -331,7 +345,8 @@ static int compare_cells(const Sorter *s, const char *a, const char *b) {
         }
         int c;
         if (k->by_text)
-            c = str_cmp(dict_str(k->spec.dict, *(const int32_t *)(const void *)(a + off)), dict_str(k->spec.dict, *(const int32_t *)(const void *)(b + off)));
+            c = str_cmp(dict_str(k->spec.dict, *(const int32_t *)(const void *)(a + off)),
+                        dict_str(k->spec.dict, *(const int32_t *)(const void *)(b + off)));
         else c = cell_cmp((Phys)k->spec.phys, a + off, b + off);
         if (c) return k->desc ? -c : c;
     }
@@ -362,7 +377,8 @@ static void insertion_sort(const Sorter *s, Entry *e, int64_t n) {
         e[j] = x;
     }
 }
-/* Sorts e with tmp's help; the result is in e. Depth is log2 n. False: the query is stopped, and e no longer has what it had. */
+/* Sorts e with tmp's help; the result is in e. Depth is log2 n. False: the query is stopped, and e no longer has what
+ * it had. */
 static bool merge_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n) {
     if (n <= MERGE_SMALL) {
         insertion_sort(s, e, n);
@@ -402,7 +418,8 @@ static bool radix_pass(const Sorter *s, const Entry *from, Entry *to, int64_t n,
     return true;
 }
 
-/* By the upper word with counting passes over the bytes that differ, then runs of equal words by comparison. False as with merge_sort. */
+/* By the upper word with counting passes over the bytes that differ, then runs of equal words by comparison. False as
+ * with merge_sort. */
 static bool radix_sort(const Sorter *s, Entry *e, Entry *tmp, int64_t n, bool arrived_in_order) {
     uint64_t any = 0, all = ~UINT64_C(0);
     for (int64_t i = 0; i < n; i++) {
@@ -506,8 +523,8 @@ static Status prune(Sorter *s, SortWorker *w, Err *e) {
         w->bounded = true;
         w->bound = (uint128_t)last->hi << 64 | last->lo;
         uint64_t old = atomic_load_explicit(&s->bound_hi, memory_order_relaxed);
-        while (last->hi < old && !atomic_compare_exchange_weak_explicit(&s->bound_hi, &old, last->hi, memory_order_relaxed, memory_order_relaxed)) {
-        }
+        while (last->hi < old && !atomic_compare_exchange_weak_explicit(&s->bound_hi, &old, last->hi,
+                                                                        memory_order_relaxed, memory_order_relaxed)) {}
     }
     if (w->stored < w->n * 4 + 4096) return ST_OK;
     RowStore *fresh = NULL;
@@ -541,7 +558,8 @@ static Status spill_run(Sorter *s, SortWorker *w, Err *e) {
         /* No memory for that: short runs, sorted with the help of the stack. */
         enum { PIECE = 512 };
         Entry tmp[PIECE];
-        for (int64_t i = 0; i < w->n; i += PIECE) (void)merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i)); /* too short to be stopped */
+        for (int64_t i = 0; i < w->n; i += PIECE)
+            (void)merge_sort(s, w->e + i, tmp, MIN_OF((int64_t)PIECE, w->n - i)); /* too short to be stopped */
     } else {
         err_clear(&quiet);
     }
@@ -636,7 +654,8 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     if (UNLIKELY(room != INT64_MAX) && s->vfs) {
         /* Sorting takes as much again as the entries. */
         int64_t grown = w->n + m > w->cap ? MAX_OF(w->cap * 2, w->n + m) : 0;
-        int64_t need = 2 * m * width + (int64_t)ROWS_PAGE_BYTES / 8 + 2 * str_bytes(&s->inner, w->vecs, n) + (grown + w->n + m) * (int64_t)sizeof(Entry);
+        int64_t need = 2 * m * width + (int64_t)ROWS_PAGE_BYTES / 8 + 2 * str_bytes(&s->inner, w->vecs, n) +
+                       (grown + w->n + m) * (int64_t)sizeof(Entry);
         int64_t held = (w->rows ? rows_bytes(w->rows) : 0) + (w->cap + w->n) * (int64_t)sizeof(Entry);
         if (room - s->reserve < need || held + need > s->share) TRY(spill_run(s, w, e));
     }
@@ -693,7 +712,9 @@ typedef struct Emitter {
     char *cells; /* n_cols * BATCH * 17 */
 } Emitter;
 
-static int64_t emitter_bytes(const Sorter *s) { return MAX_OF(s->n_cols, 1) * ((int64_t)sizeof(Vec) + BATCH * 17) + 64; }
+static int64_t emitter_bytes(const Sorter *s) {
+    return MAX_OF(s->n_cols, 1) * ((int64_t)sizeof(Vec) + BATCH * 17) + 64;
+}
 static Status emitter_init(Emitter *m, Sorter *s, RowStore *out, int worker, int64_t order, Err *e) {
     *m = (Emitter){.s = s, .out = out, .worker = worker, .order = order};
     m->cells = mem_alloc(s->acct, emitter_bytes(s), e);
@@ -708,7 +729,10 @@ static Status emit_flush(Emitter *m, Err *e) {
     TRY(query_stop_check(s->stop, e));
     char *p = m->cells, *valid = m->cells + (int64_t)s->n_cols * BATCH * 16;
     for (int32_t c = 0; c < s->n_cols; c++) {
-        m->cols[c] = (Vec){.data = p + (int64_t)c * BATCH * 16, .valid = (uint8_t *)valid + (int64_t)c * BATCH, .phys = s->outer.cols[c].phys, .type = s->outer.cols[c].type};
+        m->cols[c] = (Vec){.data = p + (int64_t)c * BATCH * 16,
+                           .valid = (uint8_t *)valid + (int64_t)c * BATCH,
+                           .phys = s->outer.cols[c].phys,
+                           .type = s->outer.cols[c].type};
         rows_gather(&s->inner, c, m->rows, m->n, &m->cols[c]);
     }
     int64_t n = m->n;
@@ -721,7 +745,9 @@ static Status emit(Emitter *m, const char *row, Err *e) {
 }
 
 /* k-way merge of entry arrays: a heap of cursors. */
-typedef struct Cursor { Entry *at, *end; } Cursor;
+typedef struct Cursor {
+    Entry *at, *end;
+} Cursor;
 
 static void sift_down(const Sorter *s, Cursor *h, int n, int i) {
     for (;;) {
@@ -845,7 +871,8 @@ static void split_runs(MergeJob *j) {
     }
 }
 
-/* ---- external merge ------------------------------------------------------------------------------------------------ */
+/* ---- external merge ------------------------------------------------------------------------------------------------
+ */
 
 typedef struct DiskCursor {
     RowStore *rows;
@@ -889,7 +916,8 @@ static void disk_sift(const Sorter *s, DiskCursor **h, int64_t n, int64_t i) {
 }
 
 /* Merges runs into the result (emitter) or into a longer run on disk (`to`). Runs are freed as they end. */
-static Status merge_disk(Sorter *s, RowStore **runs, int64_t n, int64_t from, int64_t to, Emitter *m, RowStore *target, Err *e) {
+static Status merge_disk(Sorter *s, RowStore **runs, int64_t n, int64_t from, int64_t to, Emitter *m, RowStore *target,
+                         Err *e) {
     int64_t bytes = n * (int64_t)(sizeof(DiskCursor) + sizeof(DiskCursor *));
     DiskCursor *c = mem_calloc(s->acct, MAX_OF(bytes, 1), e);
     if (!c) return ST_ERROR;
@@ -969,7 +997,8 @@ static Status finish_external(Sorter *s, RowStore *out, Err *e) {
     return st;
 }
 
-/* ---- finishing ----------------------------------------------------------------------------------------------------- */
+/* ---- finishing -----------------------------------------------------------------------------------------------------
+ */
 
 static Status finish_memory(Sorter *s, RowStore *out, int64_t total, Err *e) {
     MergeJob j = {.s = s, .out = out, .err = e};

@@ -134,7 +134,8 @@ Status moved_init(Frame *f, Moved *m, const Instr *in, bool own_batch) {
     m->saved_home = frame_alloc(f, ptrs);
     m->saved_valid = frame_alloc(f, ptrs);
     if (m->keep_pos) m->pos = frame_alloc(f, f->vm->env.vector_size * 4);
-    if (!m->saved || !m->data || !m->valid || !m->saved_home || !m->saved_valid || (m->keep_pos && !m->pos)) return ST_ERROR;
+    if (!m->saved || !m->data || !m->valid || !m->saved_home || !m->saved_valid || (m->keep_pos && !m->pos))
+        return ST_ERROR;
     memset(m->data, 0, (size_t)ptrs); /* homes are made when first needed */
     memset(m->valid, 0, (size_t)ptrs);
     if (own_batch && f->vm->has_strings && !(m->batch = arena_new(f->vm->env.account, &f->err))) return ST_ERROR;
@@ -231,12 +232,15 @@ static RunResult keep_positions(Frame *f, const Step *s, int32_t *out, int64_t m
 static RunResult step_filter_range(Frame *f, const Step *s) {
     const RangeTest *t = s->in->aux;
     int32_t *out = (int32_t *)f->longs;
-    return keep_positions(f, s, out, tablet_filter_range(f->src.tablet, (int)s->in->imm, f->first, f->pos, f->n, t->lo, t->hi, t->negate, out));
+    return keep_positions(
+        f, s, out,
+        tablet_filter_range(f->src.tablet, (int)s->in->imm, f->first, f->pos, f->n, t->lo, t->hi, t->negate, out));
 }
 static RunResult step_filter_codes(Frame *f, const Step *s) {
     const CodeMask *t = s->in->aux;
     int32_t *out = (int32_t *)f->longs;
-    return keep_positions(f, s, out, tablet_filter_codes(f->src.tablet, (int)s->in->imm, f->first, f->pos, f->n, t->mask, t->n, out));
+    return keep_positions(
+        f, s, out, tablet_filter_codes(f->src.tablet, (int)s->in->imm, f->first, f->pos, f->n, t->mask, t->n, out));
 }
 
 int64_t vm_scan_filter(const Vm *vm, const Tablet *t, int64_t first, int64_t n, int32_t *out, bool *all) {
@@ -269,17 +273,17 @@ typedef struct IfState {
 } IfState;
 
 static void scatter(uint8_t size, int64_t n, const Vec *v, const int32_t *to, void *dst) {
-#define SCATTER(T)                                              \
-    {                                                           \
-        const T *src = v->data;                                 \
-        T *d = dst;                                             \
-        if (v->is_const) {                                      \
-            const T c = src[0];                                 \
-            for (int64_t i = 0; i < n; i++) d[to[i]] = c;       \
-        } else {                                                \
-            for (int64_t i = 0; i < n; i++) d[to[i]] = src[i];  \
-        }                                                       \
-        break;                                                  \
+#define SCATTER(T)                                             \
+    {                                                          \
+        const T *src = v->data;                                \
+        T *d = dst;                                            \
+        if (v->is_const) {                                     \
+            const T c = src[0];                                \
+            for (int64_t i = 0; i < n; i++) d[to[i]] = c;      \
+        } else {                                               \
+            for (int64_t i = 0; i < n; i++) d[to[i]] = src[i]; \
+        }                                                      \
+        break;                                                 \
     }
     switch (size) {
     case SZ_1: SCATTER(uint8_t)
@@ -291,10 +295,12 @@ static void scatter(uint8_t size, int64_t n, const Vec *v, const int32_t *to, vo
 }
 
 /* One body on the rows `idx`, its value into the result's places. *nulls: validity is being kept. */
-static RunResult run_body(Frame *f, const Step *end, Moved *m, int32_t from, int32_t to, Reg value, const int32_t *idx, int64_t n,
-                          int64_t total, bool *nulls) {
+static RunResult run_body(Frame *f, const Step *end, Moved *m, int32_t from, int32_t to, Reg value, const int32_t *idx,
+                          int64_t n, int64_t total, bool *nulls) {
     moved_begin(f, m);
-    RunResult r = stack_check_depth(&f->err) == ST_OK && moved_gather(f, m, idx, n) == ST_OK ? frame_run_range(f, from, to) : RUN_FAILED;
+    RunResult r = stack_check_depth(&f->err) == ST_OK && moved_gather(f, m, idx, n) == ST_OK
+                      ? frame_run_range(f, from, to)
+                      : RUN_FAILED;
     if (r == RUN_NEXT) {
         const Vec *v = &f->regs[value];
         void *home = frame_home(f, end->dst);
@@ -325,7 +331,8 @@ static RunResult step_if(Frame *f, const Step *s) {
         if (!(st = f->priv[s->pc] = frame_alloc(f, (int64_t)sizeof *st))) return RUN_FAILED;
         memset(st, 0, sizeof *st);
         if (moved_init(f, &st->first, s->in, false) != ST_OK || moved_init(f, &st->second, el->in, false) != ST_OK ||
-            !(st->yes = frame_alloc(f, vm->env.vector_size * 4 + 64)) || !(st->no = frame_alloc(f, vm->env.vector_size * 4 + 64)))
+            !(st->yes = frame_alloc(f, vm->env.vector_size * 4 + 64)) ||
+            !(st->no = frame_alloc(f, vm->env.vector_size * 4 + 64)))
             return RUN_FAILED;
     }
     f->jump = end_pc + 1;
@@ -489,7 +496,9 @@ Status frame_new(const Vm *vm, int worker, Frame **out, Err *e) {
     f->sink_keys = arena_array(a, Vec, n_sink);
     f->sink_regs = arena_array(a, Vec, n_sink);
     f->sink_regs2 = arena_array(a, Vec, n_sink);
-    if (!f->regs || !f->dense || !f->home || !f->home_valid || !f->priv || !f->sink_keys || !f->sink_regs || !f->sink_regs2) goto fail;
+    if (!f->regs || !f->dense || !f->home || !f->home_valid || !f->priv || !f->sink_keys || !f->sink_regs ||
+        !f->sink_regs2)
+        goto fail;
     f->sel = frame_alloc(f, vs * 4 + 64);
     f->pos_home = frame_alloc(f, vs * 4 + 64);
     f->bytes = frame_alloc(f, vs + 64);

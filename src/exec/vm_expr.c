@@ -45,8 +45,9 @@ static inline void drop_valid(Vec *d, int64_t n) {
 /* ---- errors ---------------------------------------------------------------------------------- */
 static RunResult raise_range(Frame *f, uint8_t phys) {
     static const char *const text[PH_COUNT_] = {
-        [PH_BOOL] = "value out of range",  [PH_I16] = "smallint out of range",       [PH_I32] = "integer out of range",
-        [PH_I64] = "bigint out of range",  [PH_I128] = "numeric field overflow",     [PH_F32] = "value out of range: overflow",
+        [PH_BOOL] = "value out of range",         [PH_I16] = "smallint out of range",
+        [PH_I32] = "integer out of range",        [PH_I64] = "bigint out of range",
+        [PH_I128] = "numeric field overflow",     [PH_F32] = "value out of range: overflow",
         [PH_F64] = "value out of range: overflow"};
     err_set(&f->err, ERR_NUMERIC_RANGE, "%s", text[phys] ? text[phys] : "value out of range");
     return RUN_FAILED;
@@ -78,7 +79,8 @@ static NOINLINE RunResult bin_failed(Frame *f, const Step *s, int64_t n) {
         if (!row_is_valid(d, i) || !s->k.bin[BIN_VV](1, x, y, r)) continue;
         if ((s->in->op == OP_DIV || s->in->op == OP_MOD) && cell_is_zero(s->phys, y)) return raise_zero_division(f);
         if (s->dphys == PH_F32 || s->dphys == PH_F64) {
-            err_set(&f->err, ERR_NUMERIC_RANGE, "value out of range: %s", as_double(s->dphys, r) == 0 ? "underflow" : "overflow");
+            err_set(&f->err, ERR_NUMERIC_RANGE, "value out of range: %s",
+                    as_double(s->dphys, r) == 0 ? "underflow" : "overflow");
             return RUN_FAILED;
         }
         return raise_range(f, s->dphys);
@@ -106,7 +108,8 @@ static RunResult step_bin(Frame *f, const Step *s) {
     return RUN_NEXT;
 }
 
-/* Common start of strict one-operand steps: *n is 1 for constants. Returns the output cells, NULL when the step is over (with *r). */
+/* Common start of strict one-operand steps: *n is 1 for constants. Returns the output cells, NULL when the step is over
+ * (with *r). */
 static inline void *begin_unary(Frame *f, const Step *s, int64_t *n, RunResult *r) {
     const Vec *a = &f->regs[s->a];
     Vec *d = &f->regs[s->dst];
@@ -161,8 +164,8 @@ static inline bool store_int(uint8_t phys, void *p, int64_t i, int128_t v) {
 static RunResult raise_numeric(Frame *f, int precision, int scale) {
     err_set(&f->err, ERR_NUMERIC_RANGE, "numeric field overflow");
     if (precision < NUMERIC_MAX_PRECISION)
-        err_detail(&f->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", precision, scale,
-                   precision > scale ? "10^" : "", precision > scale ? precision - scale : 1);
+        err_detail(&f->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
+                   precision, scale, precision > scale ? "10^" : "", precision > scale ? precision - scale : 1);
     return RUN_FAILED;
 }
 static inline int precision_of(int64_t imm) {
@@ -180,8 +183,9 @@ static RunResult step_rescale(Frame *f, const Step *s) {
     int shift = to - from;
     if (s->phys == PH_I64 && s->dphys == PH_I64 && shift >= -18 && shift <= 18) {
         int64_t max = prec >= 19 ? INT64_MAX : (int64_t)pow10_i128[prec] - 1;
-        uint32_t bad = shift >= 0 ? f->k->scale_up(n, a->data, (int64_t)pow10_i128[shift], max / (int64_t)pow10_i128[shift], out)
-                                  : f->k->scale_down(n, a->data, (int64_t)pow10_i128[-shift], max, out);
+        uint32_t bad =
+            shift >= 0 ? f->k->scale_up(n, a->data, (int64_t)pow10_i128[shift], max / (int64_t)pow10_i128[shift], out)
+                       : f->k->scale_down(n, a->data, (int64_t)pow10_i128[-shift], max, out);
         if (LIKELY(!bad)) return RUN_NEXT;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -198,10 +202,12 @@ static RunResult step_check_digits(Frame *f, const Step *s) {
     int64_t n = a->is_const ? 1 : f->n;
     int digits = (int)s->in->imm;
     if (!vec_is_null_const(a)) {
-        bool bad = s->phys == PH_I128 || digits > 18 ? s->phys == PH_I128 : f->k->digits(n, a->data, (int64_t)pow10_i128[digits]);
+        bool bad = s->phys == PH_I128 || digits > 18 ? s->phys == PH_I128
+                                                     : f->k->digits(n, a->data, (int64_t)pow10_i128[digits]);
         if (bad)
             for (int64_t i = 0; i < n; i++)
-                if (row_is_valid(a, i) && numeric_exceeds(load_int(s->phys, a->data, i), digits)) return raise_numeric(f, NUMERIC_MAX_PRECISION, 0);
+                if (row_is_valid(a, i) && numeric_exceeds(load_int(s->phys, a->data, i), digits))
+                    return raise_numeric(f, NUMERIC_MAX_PRECISION, 0);
     }
     return frame_alias(f, s, s->a);
 }
@@ -214,7 +220,8 @@ static RunResult step_num_to_f64(Frame *f, const Step *s) {
     const Vec *a = &f->regs[s->a];
     int scale = NUM_IMM_FROM(s->in->imm);
     /* Both numbers exact in a double: one division is correctly rounded. */
-    if (s->phys == PH_I64 && scale <= 22 && !f->k->num_to_f64(n, a->data, (double)pow10_i128[scale], out)) return RUN_NEXT;
+    if (s->phys == PH_I64 && scale <= 22 && !f->k->num_to_f64(n, a->data, (double)pow10_i128[scale], out))
+        return RUN_NEXT;
     for (int64_t i = 0; i < n; i++) out[i] = numeric_to_f64(load_int(s->phys, a->data, i), scale);
     return RUN_NEXT;
 }
@@ -232,7 +239,8 @@ static RunResult step_f64_to_num(Frame *f, const Step *s) {
         bool bad = numeric_from_f64(a[i], to, &r) || numeric_exceeds(r, prec);
         if ((store_int(s->dphys, out, i, bad ? 0 : r) || bad) && row_is_valid(d, i)) {
             if (!isfinite(a[i])) {
-                err_set(&f->err, ERR_FEATURE_NOT_SUPPORTED, isnan(a[i]) ? "cannot convert NaN to numeric" : "cannot convert infinity to numeric");
+                err_set(&f->err, ERR_FEATURE_NOT_SUPPORTED,
+                        isnan(a[i]) ? "cannot convert NaN to numeric" : "cannot convert infinity to numeric");
                 return RUN_FAILED;
             }
             return raise_numeric(f, prec, to);
@@ -244,7 +252,8 @@ static RunResult step_f64_to_num(Frame *f, const Step *s) {
 /* a * b, 256 bits, divided by 10^down with rounding half away from zero. True beyond 38 digits. */
 static bool mul_rescale(int128_t a, int128_t b, int down, int128_t *out) {
     int128_t p;
-    if (!__builtin_mul_overflow(a, b, &p) && !numeric_exceeds(p, NUMERIC_MAX_PRECISION)) return numeric_rescale(p, down, 0, out);
+    if (!__builtin_mul_overflow(a, b, &p) && !numeric_exceeds(p, NUMERIC_MAX_PRECISION))
+        return numeric_rescale(p, down, 0, out);
     bool neg = (a < 0) != (b < 0);
     uint128_t x = a < 0 ? -(uint128_t)a : (uint128_t)a, y = b < 0 ? -(uint128_t)b : (uint128_t)b;
     uint64_t xs[2] = {(uint64_t)x, (uint64_t)(x >> 64)}, ys[2] = {(uint64_t)y, (uint64_t)(y >> 64)}, w[4] = {0};
@@ -279,7 +288,8 @@ static bool mul_rescale(int128_t a, int128_t b, int down, int128_t *out) {
 static inline bool div_rescale(int128_t a, int128_t b, int sa, int sb, int sr, int128_t *out) {
     int up = sr + sb - sa;
     int128_t x;
-    if (up < 0 || up > NUMERIC_MAX_PRECISION || __builtin_mul_overflow(a, pow10_i128[up], &x)) return numeric_div(a, sa, b, sb, sr, out);
+    if (up < 0 || up > NUMERIC_MAX_PRECISION || __builtin_mul_overflow(a, pow10_i128[up], &x))
+        return numeric_div(a, sa, b, sb, sr, out);
     int128_t q, rem;
     int64_t x64 = (int64_t)x, b64 = (int64_t)b;
     if (x64 == x && b64 == b && x64 != INT64_MIN) {
@@ -427,7 +437,8 @@ static RunResult select_rows(Frame *f, const Step *s, const uint8_t *cond, const
     Vec *d = &f->regs[s->dst];
     void *out = frame_home(f, s->dst);
     if (!out) return RUN_FAILED;
-    f->k->select[s->size][x->is_const ? (y->is_const ? SEL_CC : SEL_CV) : (y->is_const ? SEL_VC : SEL_VV)](f->n, cond, x->data, y->data, out);
+    f->k->select[s->size][x->is_const ? (y->is_const ? SEL_CC : SEL_CV) : (y->is_const ? SEL_VC : SEL_VV)](
+        f->n, cond, x->data, y->data, out);
     uint8_t *valid = NULL;
     if (x->valid || y->valid) {
         static const uint8_t one = 1;
@@ -584,9 +595,7 @@ static int32_t date_field(DateField field, int32_t days) {
     case DF_DOW: return (int32_t)dow;
     case DF_ISODOW: return dow == 0 ? 7 : (int32_t)dow;
     case DF_WEEK: return iso_week(days, &iso);
-    case DF_ISOYEAR:
-        iso_week(days, &iso);
-        return (int32_t)(iso > 0 ? iso : iso - 1);
+    case DF_ISOYEAR: iso_week(days, &iso); return (int32_t)(iso > 0 ? iso : iso - 1);
     case DF_DECADE: return (int32_t)floor_div(y, 10);
     case DF_CENTURY: return (int32_t)(y > 0 ? (y + 99) / 100 : -((99 - (y - 1)) / 100));
     case DF_MILLENNIUM: return (int32_t)(y > 0 ? (y + 999) / 1000 : -((999 - (y - 1)) / 1000));
@@ -608,7 +617,9 @@ static RunResult step_date_part(Frame *f, const Step *s) {
             return RUN_NEXT;
         }
         const int64_t *ts = a->data;
-        int64_t unit = field == DF_HOUR ? 3600 * USECS_PER_SEC : field == DF_MINUTE ? 60 * USECS_PER_SEC : USECS_PER_SEC;
+        int64_t unit = field == DF_HOUR     ? 3600 * USECS_PER_SEC
+                       : field == DF_MINUTE ? 60 * USECS_PER_SEC
+                                            : USECS_PER_SEC;
         int64_t mod = field == DF_HOUR ? 24 : 60;
         for (int64_t i = 0; i < n; i++) {
             int64_t t = ts[i] % USECS_PER_DAY;
@@ -637,7 +648,9 @@ static RunResult step_call(Frame *f, const Step *s) {
     const CallSite *c = s->in->aux;
     CallState *st = f->priv[s->pc];
     if (!st) {
-        if (!(st = frame_alloc(f, (int64_t)sizeof *st)) || !(st->args = frame_alloc(f, (int64_t)sizeof(Vec) * (c->n_args + 1)))) return RUN_FAILED;
+        if (!(st = frame_alloc(f, (int64_t)sizeof *st)) ||
+            !(st->args = frame_alloc(f, (int64_t)sizeof(Vec) * (c->n_args + 1))))
+            return RUN_FAILED;
         st->ctx = (FuncCtx){.err = &f->err, .session = f->vm->env.session, .state_arena = f->arena, .ret = c->ret};
         f->priv[s->pc] = st;
     }

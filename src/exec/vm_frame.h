@@ -1,5 +1,5 @@
-/* vm_frame.h - the virtual machine's inside, for those who implement steps of it: src/exec/vm*.c and query.c, and the opcodes of
- * procedures in src/txn/run; and for their unit tests.
+/* vm_frame.h - the virtual machine's inside, for those who implement steps of it: src/exec/vm*.c and query.c, and the
+ * opcodes of procedures in src/txn/run; and for their unit tests.
  *
  *   Vm      a program prepared for one execution of its segment: instructions resolved to functions and kernels,
  *           set tables built. Shared by the workers, read-only while they run.
@@ -7,7 +7,8 @@
  *
  * Buffers. Every register has one `home` buffer (vector_size cells), allocated when first written. A vector
  * may also point elsewhere: into a tablet (zero-copy load), at a constant, at the home of a register that is dead.
- * What points at foreign cells is never written; compaction gathers from wherever the cells are into the register's home.
+ * What points at foreign cells is never written; compaction gathers from wherever the cells are into the register's
+ * home.
  *
  * Changing rows. Filters compact the carried registers into their homes. Expanding instructions (join matches,
  * REPEAT) give the carried registers other homes while the rest of the program runs on each batch of output rows by
@@ -31,8 +32,8 @@ typedef struct Vm Vm;
 typedef struct Frame Frame;
 typedef struct Step Step;
 
-/* NEXT: go on. DONE: no rows are left, or the rest of the program has run. FAILED: see frame->err (not set when the segment just
- * stops). JUMP: go on at frame->jump. */
+/* NEXT: go on. DONE: no rows are left, or the rest of the program has run. FAILED: see frame->err (not set when the
+ * segment just stops). JUMP: go on at frame->jump. */
 typedef enum RunResult { RUN_NEXT, RUN_DONE, RUN_FAILED, RUN_JUMP } RunResult;
 typedef RunResult (*StepFn)(Frame *f, const Step *s);
 
@@ -41,11 +42,11 @@ struct Step {
     const Instr *in;
     Reg dst, a, b, c;
     int32_t pc;
-    uint8_t size;    /* SZ_* of the result's cells */
-    uint8_t phys;    /* of the instruction */
-    uint8_t dphys;   /* of the result */
+    uint8_t size;     /* SZ_* of the result's cells */
+    uint8_t phys;     /* of the instruction */
+    uint8_t dphys;    /* of the result */
     bool partitioned; /* probes: the join has partitions that are not in memory */
-    bool unique;     /* probes: join_is_unique */
+    bool unique;      /* probes: join_is_unique */
     union {
         VmBin bin[3];
         VmUn un;
@@ -54,7 +55,7 @@ struct Step {
     const void *impl; /* prepared form of the aux structure */
     JoinTable *join;
     const JoinSpec *join_spec;
-    int32_t n_split;  /* partitioned probes: registers stored for later (carried ones, captures and keys) */
+    int32_t n_split; /* partitioned probes: registers stored for later (carried ones, captures and keys) */
     Reg *split;
     CellSpec *split_cols;
     RowStore **parts; /* per partition: probe rows that wait; NULL = none */
@@ -72,14 +73,15 @@ typedef struct VmEnv {
     const char *temp_dir;
     int64_t vector_size;
     int workers;
-    _Atomic bool *cancel; /* may be NULL */
-    _Atomic bool *stop;   /* may be NULL: the segment ends early */
-    int64_t deadline_ns;  /* 0 = none */
+    _Atomic bool *cancel;    /* may be NULL */
+    _Atomic bool *stop;      /* may be NULL: the segment ends early */
+    int64_t deadline_ns;     /* 0 = none */
     void (*tick)(void *ctx); /* called now and then on worker 0; may be NULL */
     Status (*sink)(Frame *f);
     /* Tests: takes the place of the source for LOAD. NULL = by the program's source. */
     Status (*load)(Frame *f, const Instr *in, Vec *out);
-    /* Source SRC_CALLS: who executes LOAD and the opcodes of procedures (src/txn/run/vm_rows.c); statements get NULL. */
+    /* Source SRC_CALLS: who executes LOAD and the opcodes of procedures (src/txn/run/vm_rows.c); statements get NULL.
+     */
     StepFn (*call_fn)(const Instr *in);
     void *ctx;
 } VmEnv;
@@ -113,16 +115,16 @@ struct Frame {
     const VmKernels *k;
     int worker;
     uint32_t ticks; /* calls of frame_stopped */
-    int64_t n;     /* current rows */
+    int64_t n;      /* current rows */
     Vec *regs;
     void **home;
     uint8_t **home_valid;
-    Vec *dense;    /* constants expanded to whole vectors; data NULL = not yet */
-    int32_t *sel;  /* scratch selection, for the moment of one instruction */
+    Vec *dense;              /* constants expanded to whole vectors; data NULL = not yet */
+    int32_t *sel;            /* scratch selection, for the moment of one instruction */
     uint8_t *bytes, *bytes2; /* scratch flags, likewise */
-    int64_t *longs; /* scratch */
+    int64_t *longs;          /* scratch */
     int64_t *longs2;
-    void *cells;   /* scratch: vector_size cells of 16 bytes */
+    void *cells; /* scratch: vector_size cells of 16 bytes */
     int64_t first;
     int32_t *pos, *pos_home;
     SourcePos src;
@@ -133,7 +135,7 @@ struct Frame {
     Arena *batch;      /* strings of the current rows */
     Arena *batch_root; /* the outermost one */
     Err err;
-    void *owner;       /* of call_fn's steps */
+    void *owner; /* of call_fn's steps */
     int64_t rows_in, rows_out;
     Vec *sink_keys, *sink_regs, *sink_regs2;
 };
@@ -144,7 +146,8 @@ Status frame_new(const Vm *vm, int worker, Frame **out, Err *e);
 void frame_free(Frame *f);
 /* Runs the program over the n rows set up in f->src, first and pos, from instruction `pc` to the sink. */
 Status frame_run(Frame *f, int64_t n, int32_t pc);
-/* Runs the leading source filters on rows [first, first + n) of the tablet; *all = every row passed and `out` is unwritten. */
+/* Runs the leading source filters on rows [first, first + n) of the tablet; *all = every row passed and `out` is
+ * unwritten. */
 int64_t vm_scan_filter(const Vm *vm, const Tablet *t, int64_t first, int64_t n, int32_t *out, bool *all);
 /* A register as a plain vector for code that knows no constants. NULL on error. */
 const Vec *frame_dense(Frame *f, Reg r);
@@ -169,7 +172,9 @@ static inline int64_t cell_bytes(uint8_t size) { return INT64_C(1) << size; }
 
 NOINLINE void *frame_home_new(Frame *f, Reg r);
 NOINLINE uint8_t *frame_valid_new(Frame *f, Reg r);
-static inline void *frame_home(Frame *f, Reg r) { return LIKELY(f->home[r] != NULL) ? f->home[r] : frame_home_new(f, r); }
+static inline void *frame_home(Frame *f, Reg r) {
+    return LIKELY(f->home[r] != NULL) ? f->home[r] : frame_home_new(f, r);
+}
 static inline uint8_t *frame_valid(Frame *f, Reg r) {
     return LIKELY(f->home_valid[r] != NULL) ? f->home_valid[r] : frame_valid_new(f, r);
 }
@@ -181,11 +186,11 @@ typedef struct Moved {
     int32_t n;
     const Reg *regs;
     Vec *saved;
-    void **data;    /* other homes */
+    void **data; /* other homes */
     uint8_t **valid;
     void **saved_home;
     uint8_t **saved_valid;
-    int32_t *pos;   /* other home of positions */
+    int32_t *pos; /* other home of positions */
     int32_t *saved_pos, *saved_pos_home;
     int64_t saved_n, saved_first;
     bool keep_pos;

@@ -2,10 +2,10 @@
  *
  * Three ways through a probe:
  *   first match   unique builds, SEMI, ANTI, MARK: one pass gives a build row or -1 per row; rows are filtered in place
- *   batches       several matches per row: (probe index, build row) pairs in batches of at most vector_size; the rest of the
- *                 program runs on each batch (frame_run_from)
- *   candidates    a residual condition: pairs are first run through the body; those that pass are collected until they
- *                 fill a vector (INNER, LEFT) or only leave a mark on their probe row (the other kinds)
+ *   batches       several matches per row: (probe index, build row) pairs in batches of at most vector_size; the rest
+ * of the program runs on each batch (frame_run_from) candidates    a residual condition: pairs are first run through
+ * the body; those that pass are collected until they fill a vector (INNER, LEFT) or only leave a mark on their probe
+ * row (the other kinds)
  *
  * Partitioned joins: rows whose partition of the build side is on disk are appended to the step's row store for that
  * partition, with every register the rest of the program needs, and leave the vector. query.c replays them later,
@@ -17,12 +17,12 @@
 
 typedef struct ProbeState {
     JoinProbe *probe;
-    Moved body;        /* captures */
-    Moved rest;        /* carried registers */
-    int32_t *idx;      /* probe indices of a batch */
-    int64_t *match;    /* build row per probe row */
-    int64_t *rows;     /* instead of the row register's home, when nobody wants the rows */
-    int32_t *acc_idx;  /* candidates that passed */
+    Moved body;       /* captures */
+    Moved rest;       /* carried registers */
+    int32_t *idx;     /* probe indices of a batch */
+    int64_t *match;   /* build row per probe row */
+    int64_t *rows;    /* instead of the row register's home, when nobody wants the rows */
+    int32_t *acc_idx; /* candidates that passed */
     int64_t *acc_rows;
     int64_t acc_n;
     uint8_t *matched, *unknown;
@@ -33,7 +33,8 @@ typedef struct ProbeState {
 Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
     const Program *p = vm->p;
     const ProbeSite *site = s->in->aux;
-    if (!(s->join = vm->env.joins[site->join])) return err_internal(e, "join %d is used before it is built", (int)site->join);
+    if (!(s->join = vm->env.joins[site->join]))
+        return err_internal(e, "join %d is used before it is built", (int)site->join);
     s->join_spec = &vm->env.plan->joins[site->join];
     s->unique = join_is_unique(s->join);
     s->partitioned = join_is_partitioned(s->join);
@@ -68,7 +69,8 @@ Status vm_prepare_probe(Vm *vm, Step *s, Err *e) {
         if (!seen[r]) continue;
         const RegInfo *ri = &p->regs[r];
         /* Row registers and what depends on an outer join may be NULL whatever the plan proved. */
-        s->split_cols[s->n_split] = (CellSpec){.phys = ri->phys, .type = ri->type, .nullable = true, .stable_str = ri->stable_str};
+        s->split_cols[s->n_split] =
+            (CellSpec){.phys = ri->phys, .type = ri->type, .nullable = true, .stable_str = ri->stable_str};
         s->split[s->n_split++] = r;
     }
     TRY(row_layout_init(layout, vm->arena, s->n_split, s->split_cols, 0));
@@ -95,13 +97,15 @@ static ProbeState *state_new(Frame *f, const Step *s) {
     f->priv[s->pc] = st;
     if (ok && body) ok = moved_init(f, &st->body, s->in, true) == ST_OK;
     ok = ok && (st->idx = frame_alloc(f, vs * 4 + 64)) && (st->match = frame_alloc(f, vs * 8 + 64)) &&
-         (st->matched = frame_alloc(f, vs + 64)) && (st->keys = frame_alloc(f, (int64_t)sizeof(Vec) * (site->n_keys + 1)));
+         (st->matched = frame_alloc(f, vs + 64)) &&
+         (st->keys = frame_alloc(f, (int64_t)sizeof(Vec) * (site->n_keys + 1)));
     if (ok && body)
         ok = (st->acc_idx = frame_alloc(f, vs * 8 + 64)) && (st->acc_rows = frame_alloc(f, vs * 16 + 64)) &&
              (st->unknown = frame_alloc(f, vs + 64));
     if (ok && !s->dst) ok = (st->rows = frame_alloc(f, vs * 8 + 64)) != NULL;
     if (ok && s->partitioned)
-        ok = (st->part = frame_alloc(f, vs * 4 + 64)) && (st->split = frame_alloc(f, (int64_t)sizeof(Vec) * (s->n_split + 1)));
+        ok = (st->part = frame_alloc(f, vs * 4 + 64)) &&
+             (st->split = frame_alloc(f, (int64_t)sizeof(Vec) * (s->n_split + 1)));
     ok = ok && join_probe_new(s->join, vs, env->account, &st->probe, &f->err) == ST_OK;
     return ok ? st : NULL;
 }
@@ -170,7 +174,8 @@ static Status run_batch(Frame *f, Moved *m, int32_t pc, Reg dst, int64_t n, cons
 }
 
 /* MARK's result from matches; *unknown: rows whose residual was NULL. */
-static RunResult set_mark(Frame *f, const Step *s, Reg dst, const Vec *keys, const uint8_t *matched, const uint8_t *unknown) {
+static RunResult set_mark(Frame *f, const Step *s, Reg dst, const Vec *keys, const uint8_t *matched,
+                          const uint8_t *unknown) {
     const ProbeSite *site = s->in->aux;
     int64_t n = f->n;
     uint8_t *out = frame_home(f, dst);
@@ -338,7 +343,8 @@ static Status flush_pairs(Frame *f, const Step *s, ProbeState *st, int64_t n) {
 }
 
 /* Runs the body on m candidates; sel = those that pass, unknown marks those whose condition is NULL. */
-static RunResult run_candidates(Frame *f, const Step *s, ProbeState *st, int64_t m, int64_t *rows, bool want_unknown, int64_t *passed) {
+static RunResult run_candidates(Frame *f, const Step *s, ProbeState *st, int64_t m, int64_t *rows, bool want_unknown,
+                                int64_t *passed) {
     const Step *end = &f->vm->steps[s->in->jump];
     if (UNLIKELY(frame_stopped(f))) return RUN_FAILED;
     moved_begin(f, &st->body);
@@ -442,7 +448,8 @@ RunResult step_repeat(Frame *f, const Step *s) {
     if (!st) {
         if (!(st = f->priv[s->pc] = frame_alloc(f, (int64_t)sizeof *st))) return RUN_FAILED;
         memset(st, 0, sizeof *st);
-        if (moved_init(f, &st->rest, s->in, true) != ST_OK || !(st->idx = frame_alloc(f, f->vm->env.vector_size * 4 + 64)) ||
+        if (moved_init(f, &st->rest, s->in, true) != ST_OK ||
+            !(st->idx = frame_alloc(f, f->vm->env.vector_size * 4 + 64)) ||
             !(st->rows = frame_alloc(f, f->vm->env.vector_size * 8 + 64)))
             return RUN_FAILED;
     }

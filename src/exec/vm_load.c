@@ -47,7 +47,8 @@ static RunResult convert(Frame *f, int64_t n, const Vec *v, const Dict *dict, ui
         const int32_t *code = v->data;
         Str *d = home;
         for (int64_t i = 0; i < n; i++)
-            d[i] = (v->valid && !v->valid[i]) || code[i] < 0 || code[i] >= dict->n ? str_make("", 0) : dict->entries[code[i]];
+            d[i] = (v->valid && !v->valid[i]) || code[i] < 0 || code[i] >= dict->n ? str_make("", 0)
+                                                                                   : dict->entries[code[i]];
         return RUN_NEXT;
     }
     VmUn k = f->k->cvt[v->phys][to];
@@ -113,7 +114,8 @@ RunResult step_load(Frame *f, const Step *s) {
     switch (vm->p->source.kind) {
     case SRC_ROWS: rows_load(f->src.layout, (int32_t)s->in->imm, &f->src.run, f->first, f->pos, f->n, &v); break;
     case SRC_AGG:
-        if (agg_load(f->src.agg, (int32_t)s->in->imm, &f->src.morsel, f->first, f->pos, f->n, &v, f->batch, &f->err) != ST_OK)
+        if (agg_load(f->src.agg, (int32_t)s->in->imm, &f->src.morsel, f->first, f->pos, f->n, &v, f->batch, &f->err) !=
+            ST_OK)
             return RUN_FAILED;
         break;
     case SRC_JOIN: {

@@ -44,7 +44,9 @@ static inline bool cell_same(uint8_t phys, const void *a, int64_t i, const void 
     }
 }
 static int64_t int_at(uint8_t phys, const void *cells, int64_t i) {
-    return phys == PH_I16 ? ((const int16_t *)cells)[i] : phys == PH_I32 ? ((const int32_t *)cells)[i] : ((const int64_t *)cells)[i];
+    return phys == PH_I16   ? ((const int16_t *)cells)[i]
+           : phys == PH_I32 ? ((const int32_t *)cells)[i]
+                            : ((const int64_t *)cells)[i];
 }
 
 const SetImpl *set_prepare(Arena *a, const InSet *set, uint8_t phys) {

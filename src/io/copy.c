@@ -3,14 +3,15 @@
  *  1. A worker takes the next block under the input lock: what the block before left over, then bytes of the
  *     file or stream up to the block size, cut behind the last record end. Reading there keeps the order
  *     of blocks simple, works for streams as for files, and for CSV it is the only place where the state of the
- *     quotes is known; it runs at memory speed, many times faster than parsing. Blocks are read rather than mapped: the buffer
- *     stays in cache, memory stays small and a file that shrinks meanwhile is an end of file, not a signal.
- *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to bulk_add; strings are views into
- *     the block until then. The block's number is the order of its rows.
+ *     quotes is known; it runs at memory speed, many times faster than parsing. Blocks are read rather than mapped: the
+ * buffer stays in cache, memory stays small and a file that shrinks meanwhile is an end of file, not a signal.
+ *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to bulk_add; strings are
+ * views into the block until then. The block's number is the order of its rows.
  *  3. On an error no new block is taken, blocks before the failing one are finished (they may fail earlier in
  *     the file), later ones are dropped. Line numbers come from the counts of the blocks before.
  *
- * Thread rules: Loader.mu guards the input; Loader.fail_mu the failure. The progress function is called by the caller's thread only.
+ * Thread rules: Loader.mu guards the input; Loader.fail_mu the failure. The progress function is called by the caller's
+ * thread only.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@
 
 int64_t copy_chunk_bytes = INT64_C(1) << 20;
 
-enum { VALUE_SHOWN = 100 };                 /* bytes of a value or line in a message's context */
+enum { VALUE_SHOWN = 100 }; /* bytes of a value or line in a message's context */
 static const int64_t max_record = INT64_C(1) << 30;
 
 typedef struct Loader Loader;
@@ -28,7 +29,7 @@ typedef struct Worker {
     int number;
     char *buf;
     int64_t cap;
-    int64_t len;   /* bytes in the block */
+    int64_t len; /* bytes in the block */
     int64_t order;
     CopyCut cut;
     bool sentinel;
@@ -124,8 +125,10 @@ static void report(const Loader *l, Err *e) {
     int64_t line = l->fail_line;
     for (int64_t i = 0; i < atomic_load(&l->fail_order); i++) line += l->lines[i];
     const char *table = l->t->table->name;
-    if (l->fail_col && l->fail_has_text) err_context(e, "COPY %s, line %lld, column %s: \"%s\"", table, (long long)line, l->fail_col, l->fail_text);
-    else if (l->fail_col) err_context(e, "COPY %s, line %lld, column %s: null input", table, (long long)line, l->fail_col);
+    if (l->fail_col && l->fail_has_text)
+        err_context(e, "COPY %s, line %lld, column %s: \"%s\"", table, (long long)line, l->fail_col, l->fail_text);
+    else if (l->fail_col)
+        err_context(e, "COPY %s, line %lld, column %s: null input", table, (long long)line, l->fail_col);
     else err_context(e, "COPY %s, line %lld: \"%s\"", table, (long long)line, l->fail_text);
 }
 
@@ -156,7 +159,8 @@ static Status read_input(Loader *l, char *to, int64_t want, int64_t *got, Err *e
     } else {
         while (*got < want && !l->eof) {
             int64_t n = l->read(l->read_ctx, to + *got, want - *got);
-            if (n < 0 || n > want - *got) return err_set(e, ERR_CONNECTION_FAILURE, "could not read COPY data from the client");
+            if (n < 0 || n > want - *got)
+                return err_set(e, ERR_CONNECTION_FAILURE, "could not read COPY data from the client");
             l->eof = n == 0;
             *got += n;
         }
@@ -184,7 +188,9 @@ static Status fill_block(Loader *l, Worker *w, Err *e) {
         if (l->eol == EOL_UNKNOWN) l->eol = copy_detect_eol(l->o, w->buf, len, l->eof);
         if (l->eol != EOL_UNKNOWN) copy_cut_scan(&w->cut, l->o, l->eol == EOL_CR ? '\r' : '\n', w->buf, len);
         if (l->eof || w->cut.cut > 0) break;
-        if (len >= max_record) return err_set(e, ERR_PROGRAM_LIMIT, "record of COPY data is longer than %lld bytes", (long long)max_record);
+        if (len >= max_record)
+            return err_set(e, ERR_PROGRAM_LIMIT, "record of COPY data is longer than %lld bytes",
+                           (long long)max_record);
         target = len * 2 + 1;
         TRY(buf_reserve(a, &w->buf, &w->cap, target + 1 + COPY_PAD, e));
     }
@@ -274,7 +280,8 @@ static Status flush(Worker *w) {
             v->data = (char *)v->data + bad * p->cols[i].cell_size;
             if (v->valid) v->valid += bad;
         }
-        if (bulk_add(l->bulk, w->number, w->order, 1, w->vecs, &e) == ST_OK) err_internal(&e, "NULL was accepted in a NOT NULL column");
+        if (bulk_add(l->bulk, w->number, w->order, 1, w->vecs, &e) == ST_OK)
+            err_internal(&e, "NULL was accepted in a NOT NULL column");
         fail(w, w->order, &e, p->rows[bad], NULL, NULL);
         return ST_ERROR;
     }
@@ -285,7 +292,8 @@ static Status flush(Worker *w) {
 
 static void parse_failed(Worker *w) {
     CopyParser *p = &w->parser;
-    fail(w, w->order, &p->err, p->fail_row, p->fail_col >= 0 ? p->cols[p->fail_col].name : NULL, p->fail_col >= 0 ? &p->fail_value : NULL);
+    fail(w, w->order, &p->err, p->fail_row, p->fail_col >= 0 ? p->cols[p->fail_col].name : NULL,
+         p->fail_col >= 0 ? &p->fail_value : NULL);
 }
 
 static Status load_block(Worker *w) {
@@ -324,7 +332,8 @@ static Status load_block(Worker *w) {
     if (broken) {
         Err e;
         e.sqlstate[0] = 0;
-        err_set(&e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x", (unsigned)(uint8_t)w->buf[bad]);
+        err_set(&e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
+                (unsigned)(uint8_t)w->buf[bad]);
         fail(w, w->order, &e, broken, NULL, NULL);
         return ST_ERROR;
     }
@@ -393,7 +402,8 @@ static void load_worker(void *ctx, int number) {
     while (take_block(w)) {
         if (load_block(w) != ST_OK) break;
         if (number != 0 || !l->t->progress || l->size <= 0) continue;
-        l->t->progress(l->t->progress_ctx, MIN_OF((double)(w->order + 1) * (double)copy_chunk_bytes / (double)l->size, 1.0));
+        l->t->progress(l->t->progress_ctx,
+                       MIN_OF((double)(w->order + 1) * (double)copy_chunk_bytes / (double)l->size, 1.0));
     }
 }
 
@@ -413,14 +423,16 @@ static Status open_input(Loader *l, const char *path, Err *e) {
         l->file = NULL;
         /* "could not open file "x": reason" in PostgreSQL's words. */
         const char *reason = strstr(why.message, "\": ");
-        return err_set(e, why.sqlstate, "could not open file \"%s\" for reading: %s", path, reason ? reason + 3 : why.message);
+        return err_set(e, why.sqlstate, "could not open file \"%s\" for reading: %s", path,
+                       reason ? reason + 3 : why.message);
     }
     char c;
     int64_t got;
     if (l->vfs->read_at(l->file, &c, 1, 0, &got, &why) != ST_OK) {
         Err none;
         none.sqlstate[0] = 0;
-        if (l->vfs->list(l->vfs, path, seen, NULL, &none) == ST_OK) return err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is a directory", path);
+        if (l->vfs->list(l->vfs, path, seen, NULL, &none) == ST_OK)
+            return err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is a directory", path);
         err_copy(e, &why);
         return ST_ERROR;
     }

@@ -1,13 +1,13 @@
 /* copy.h - COPY: text, CSV and .tbl files in and out.
  *
  * Formats: text (PostgreSQL's, tab and backslash escapes, \N), csv (RFC 4180 with PostgreSQL's options) and tbl
- * (TPC-H: '|' after every field, also the last; no escapes, no NULLs). A path ending in .tbl means tbl unless FORMAT is given; a
- * path ending in .csv means csv.
+ * (TPC-H: '|' after every field, also the last; no escapes, no NULLs). A path ending in .tbl means tbl unless FORMAT is
+ * given; a path ending in .csv means csv.
  *
- * Loading: workers take blocks of the input in turn, each cut at its last line end (for CSV outside quotes; the rest goes
- * to the next block), and parse them straight into column vectors for a BulkLoad; strings stay views into the block. Nothing is visible unless
- * everything parsed: the first bad line (in file order) is reported with file, line and column (22P04, 22P02, ...), as
- * `COPY t, line 3, column b: "x"` in Err.context.
+ * Loading: workers take blocks of the input in turn, each cut at its last line end (for CSV outside quotes; the rest
+ * goes to the next block), and parse them straight into column vectors for a BulkLoad; strings stay views into the
+ * block. Nothing is visible unless everything parsed: the first bad line (in file order) is reported with file, line
+ * and column (22P04, 22P02, ...), as `COPY t, line 3, column b: "x"` in Err.context.
  */
 #ifndef STELE_IO_COPY_H
 #define STELE_IO_COPY_H
@@ -21,24 +21,24 @@ typedef struct CopyOptions {
     CopyFormat format;
     char delimiter, quote, escape;
     char null_text[64];
-    int64_t null_len;     /* -1: no text means NULL */
+    int64_t null_len; /* -1: no text means NULL */
     bool header;
-    bool header_match;    /* the header line must name the columns */
+    bool header_match; /* the header line must name the columns */
     bool force_quote_all;
-    bool *force_quote;    /* per column, or NULL */
+    bool *force_quote; /* per column, or NULL */
     bool *force_not_null, *force_null;
 } CopyOptions;
 /* Reads the statement's options; names[] are the n columns copied. 22023, 42601 as PostgreSQL. */
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e);
 
-typedef int64_t (*CopyRead)(void *ctx, char *buf, int64_t size);       /* 0 end, -1 error */
-typedef bool (*CopyWrite)(void *ctx, const char *data, int64_t size);  /* false = error */
+typedef int64_t (*CopyRead)(void *ctx, char *buf, int64_t size);      /* 0 end, -1 error */
+typedef bool (*CopyWrite)(void *ctx, const char *data, int64_t size); /* false = error */
 
 typedef struct CopyTarget {
     Table *table;
     int n_cols;
-    const int *cols;            /* file column i goes to table column cols[i] */
-    const Value *defaults;      /* per table column, used for columns not in the file (is_null = none) */
+    const int *cols;       /* file column i goes to table column cols[i] */
+    const Value *defaults; /* per table column, used for columns not in the file (is_null = none) */
     const SessionInfo *session;
     Pool *pool;
     int threads;
@@ -47,12 +47,14 @@ typedef struct CopyTarget {
     void (*progress)(void *ctx, double fraction);
     void *progress_ctx;
 } CopyTarget;
-/* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be rolled back. CHECK constraints are the
- * caller's. */
+/* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be
+ * rolled back. CHECK constraints are the caller's. */
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
                  UndoLog *undo, int64_t *rows, Err *e);
-/* Writes all rows of a result (first_col .. first_col + n_cols). To a file: written beside it and renamed when complete. */
-Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names, const CopyOptions *o, Vfs *vfs,
-               const char *path, CopyWrite write, void *ctx, int tz_offset, int64_t *n_rows, Err *e);
+/* Writes all rows of a result (first_col .. first_col + n_cols). To a file: written beside it and renamed when
+ * complete. */
+Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
+               const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx, int tz_offset,
+               int64_t *n_rows, Err *e);
 
 #endif

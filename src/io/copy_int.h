@@ -1,7 +1,8 @@
 /* copy_int.h - between copy.c, copy_options.c, copy_parse.c and copy_out.c only (and their tests).
  *
  * The parser turns a run of whole records into cells. Its input is a block that
- *   - ends with a line end (one is added to a last line that has none, see `sentinel`), so that no loop needs a bound, and
+ *   - ends with a line end (one is added to a last line that has none, see `sentinel`), so that no loop needs a bound,
+ * and
  *   - has COPY_PAD readable bytes behind it, so that words and vectors may be loaded anywhere.
  */
 #ifndef STELE_IO_COPY_INT_H
@@ -17,14 +18,25 @@ enum {
 /* Bytes read per block. Tests make it small to move the block borders everywhere. */
 extern int64_t copy_chunk_bytes;
 
-typedef enum CopyKind { CK_OTHER, CK_BOOL, CK_I16, CK_I32, CK_I64, CK_NUM64, CK_NUM128, CK_DATE, CK_TIMESTAMP, CK_STR } CopyKind;
+typedef enum CopyKind {
+    CK_OTHER,
+    CK_BOOL,
+    CK_I16,
+    CK_I32,
+    CK_I64,
+    CK_NUM64,
+    CK_NUM128,
+    CK_DATE,
+    CK_TIMESTAMP,
+    CK_STR
+} CopyKind;
 
 typedef struct CopyCol {
     uint8_t kind; /* CopyKind: which fast path tries first; all end in cell_from_text */
     uint8_t scale, precision;
-    bool trim;      /* char(n): without trailing blanks */
+    bool trim; /* char(n): without trailing blanks */
     bool force_not_null, force_null;
-    bool has_nulls; /* in this batch; otherwise valid[] is all 1 */
+    bool has_nulls;  /* in this batch; otherwise valid[] is all 1 */
     int64_t max_len; /* strings up to so many bytes need no counting of characters */
     int64_t cell_size;
     void *cells;
@@ -35,7 +47,9 @@ typedef struct CopyCol {
 
 /* First day minus one of each month from 1900-01 to 2100-01. */
 enum { COPY_YEAR0 = 1900, COPY_YEARS = 200 };
-typedef struct CopyMonths { int32_t before[COPY_YEARS * 12 + 1]; } CopyMonths;
+typedef struct CopyMonths {
+    int32_t before[COPY_YEARS * 12 + 1];
+} CopyMonths;
 
 typedef struct CopyParser {
     const CopyOptions *o;
@@ -44,23 +58,24 @@ typedef struct CopyParser {
     bool sentinel;       /* the block's last byte is not in the input */
     int n_cols;
     CopyCol *cols;
-    int64_t n;                      /* rows in the batch */
-    const char *rows[COPY_BATCH];   /* where each starts */
-    int64_t extra_lines;            /* line ends inside records (text format) */
+    int64_t n;                    /* rows in the batch */
+    const char *rows[COPY_BATCH]; /* where each starts */
+    int64_t extra_lines;          /* line ends inside records (text format) */
     const SessionInfo *session;
     const CopyMonths *months;
-    Arena *arena;                   /* unescaped strings: set by the caller, who resets it between batches */
+    Arena *arena; /* unescaped strings: set by the caller, who resets it between batches */
     Err err;
     /* where err happened */
     const char *fail_row;
-    int fail_col;                   /* -1: the record as a whole */
+    int fail_col; /* -1: the record as a whole */
     bool fail_null;
     Slice fail_value;
 } CopyParser;
 
 void copy_months_init(CopyMonths *m);
 /* cells and valid are from `a`. cols[i].type and name are set by the caller before. */
-Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, const SessionInfo *session, Arena *a);
+Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months,
+                        const SessionInfo *session, Arena *a);
 /* A new batch: parses records from *at until COPY_BATCH rows or `end`. On an error p->n rows before it are complete. */
 Status copy_parse(CopyParser *p, const char **at, const char *end);
 /* Next field of a record at *at (left on its delimiter or line end); text is borrowed or in the arena. */
@@ -72,8 +87,8 @@ const char *copy_record_end(const CopyParser *p, const char *s, const char *end)
 
 /* Finds the last record end of a growing block. */
 typedef struct CopyCut {
-    int64_t scanned; /* bytes looked at */
-    int64_t cut;     /* bytes up to and with the last line end that ends a record; 0 = none yet */
+    int64_t scanned;          /* bytes looked at */
+    int64_t cut;              /* bytes up to and with the last line end that ends a record; 0 = none yet */
     int64_t lines, cut_lines; /* CSV: line ends up to `scanned` and up to `cut` */
     bool in_quote, escaped;
 } CopyCut;

@@ -19,7 +19,8 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
     if (!strcmp(v, "text")) out->format = COPY_TEXT;
     else if (!strcmp(v, "csv")) out->format = COPY_CSV;
     else if (!strcmp(v, "tbl")) out->format = COPY_TBL;
-    else if (!strcmp(v, "binary")) return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"binary\" is not supported");
+    else if (!strcmp(v, "binary"))
+        return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"binary\" is not supported");
     else return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY format \"%s\" not recognized", v);
     return ST_OK;
 }
@@ -27,7 +28,8 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
 static Status set_header(const AstCopy *stmt, const AstOption *x, CopyOptions *out, Err *e) {
     out->header_match = x->value && !strcasecmp(x->value, "match");
     if (out->header_match) {
-        if (!stmt->from) return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "cannot use \"match\" with HEADER in COPY TO");
+        if (!stmt->from)
+            return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "cannot use \"match\" with HEADER in COPY TO");
         out->header = true;
         return ST_OK;
     }
@@ -35,16 +37,20 @@ static Status set_header(const AstCopy *stmt, const AstOption *x, CopyOptions *o
     return err_at(e, x->location, ERR_SYNTAX, "header requires a Boolean value or \"match\"");
 }
 
-static Status column_flags(const AstOption *x, const char *label, int64_t n, const char *const *names, Arena *a, bool **out, Err *e) {
+static Status column_flags(const AstOption *x, const char *label, int64_t n, const char *const *names, Arena *a,
+                           bool **out, Err *e) {
     if (!x->star && x->n_list == 0)
-        return err_at(e, x->location, ERR_INVALID_PARAMETER, "argument to option \"%s\" must be a list of column names", x->name);
+        return err_at(e, x->location, ERR_INVALID_PARAMETER, "argument to option \"%s\" must be a list of column names",
+                      x->name);
     bool *f = arena_array(a, bool, n + 1);
     if (!f) return err_oom(e);
     if (x->star) memset(f, 1, (size_t)n);
     for (int64_t i = 0; i < x->n_list; i++) {
         int64_t c = 0;
         while (c < n && strcmp(names[c], x->list[i]) != 0) c++;
-        if (c == n) return err_at(e, x->location, ERR_INVALID_COLUMN_REFERENCE, "%s column \"%s\" not referenced by COPY", label, x->list[i]);
+        if (c == n)
+            return err_at(e, x->location, ERR_INVALID_COLUMN_REFERENCE, "%s column \"%s\" not referenced by COPY",
+                          label, x->list[i]);
         f[c] = true;
     }
     *out = f;
@@ -52,14 +58,26 @@ static Status column_flags(const AstOption *x, const char *label, int64_t n, con
 }
 
 typedef struct Given {
-    const AstOption *format, *delimiter, *null, *header, *quote, *escape, *force_quote, *force_not_null, *force_null, *encoding, *freeze;
+    const AstOption *format, *delimiter, *null, *header, *quote, *escape, *force_quote, *force_not_null, *force_null,
+        *encoding, *freeze;
 } Given;
 
 static Status collect(const AstCopy *stmt, Given *g, Err *e) {
-    const struct { const char *name; const AstOption **slot; } known[] = {
-        {"format", &g->format}, {"delimiter", &g->delimiter}, {"null", &g->null}, {"header", &g->header}, {"quote", &g->quote},
-        {"escape", &g->escape}, {"force_quote", &g->force_quote}, {"force_not_null", &g->force_not_null},
-        {"force_null", &g->force_null}, {"encoding", &g->encoding}, {"freeze", &g->freeze},
+    const struct {
+        const char *name;
+        const AstOption **slot;
+    } known[] = {
+        {"format", &g->format},
+        {"delimiter", &g->delimiter},
+        {"null", &g->null},
+        {"header", &g->header},
+        {"quote", &g->quote},
+        {"escape", &g->escape},
+        {"force_quote", &g->force_quote},
+        {"force_not_null", &g->force_not_null},
+        {"force_null", &g->force_null},
+        {"encoding", &g->encoding},
+        {"freeze", &g->freeze},
     };
     for (int64_t i = 0; i < stmt->n_options; i++) {
         const AstOption *x = &stmt->options[i];
@@ -86,8 +104,10 @@ static Status only(bool ok, const AstOption *x, const char *what, const char *wh
 
 static Status check_characters(const CopyOptions *o, Err *e) {
     char d = o->delimiter;
-    if (d == '\n' || d == '\r') return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter cannot be newline or carriage return");
-    if (o->null_len > 0 && (memchr(o->null_text, '\n', (size_t)o->null_len) || memchr(o->null_text, '\r', (size_t)o->null_len)))
+    if (d == '\n' || d == '\r')
+        return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter cannot be newline or carriage return");
+    if (o->null_len > 0 &&
+        (memchr(o->null_text, '\n', (size_t)o->null_len) || memchr(o->null_text, '\r', (size_t)o->null_len)))
         return err_set(e, ERR_INVALID_PARAMETER, "COPY null representation cannot use newline or carriage return");
     if (o->format == COPY_TEXT && strchr("\\.abcdefghijklmnopqrstuvwxyz0123456789", d))
         return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter cannot be \"%c\"", d);
@@ -108,14 +128,16 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
     *out = (CopyOptions){.format = COPY_TEXT};
     TRY(collect(stmt, &g, e));
     if (g.format) TRY(set_format(g.format, out, e));
-    else if (stmt->path && !stmt->program) out->format = ends_with(stmt->path, ".tbl") ? COPY_TBL : ends_with(stmt->path, ".csv") ? COPY_CSV : COPY_TEXT;
+    else if (stmt->path && !stmt->program)
+        out->format = ends_with(stmt->path, ".tbl") ? COPY_TBL : ends_with(stmt->path, ".csv") ? COPY_CSV : COPY_TEXT;
     bool csv = out->format == COPY_CSV;
     out->delimiter = csv ? ',' : out->format == COPY_TBL ? '|' : '\t';
     out->quote = out->escape = '"';
     const char *null_text = csv ? "" : "\\N";
     if (g.null) null_text = g.null->value ? g.null->value : "";
     if (strlen(null_text) >= sizeof out->null_text)
-        return err_at(e, g.null ? g.null->location : 0, ERR_INVALID_PARAMETER, "COPY null representation is longer than %d bytes", (int)sizeof out->null_text - 1);
+        return err_at(e, g.null ? g.null->location : 0, ERR_INVALID_PARAMETER,
+                      "COPY null representation is longer than %d bytes", (int)sizeof out->null_text - 1);
     strncpy(out->null_text, null_text, sizeof out->null_text - 1);
     out->null_len = out->format == COPY_TBL && !g.null ? -1 : (int64_t)strlen(null_text);
     if (g.delimiter) TRY(one_byte(g.delimiter, "delimiter", &out->delimiter, e));
@@ -142,7 +164,8 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
     if (g.encoding) {
         const char *v = g.encoding->value ? g.encoding->value : "";
         if (strcasecmp(v, "utf8") && strcasecmp(v, "utf-8") && strcasecmp(v, "unicode"))
-            return err_at(e, g.encoding->location, ERR_FEATURE_NOT_SUPPORTED, "COPY encoding \"%s\" is not supported: only UTF8 is", v);
+            return err_at(e, g.encoding->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "COPY encoding \"%s\" is not supported: only UTF8 is", v);
     }
     bool freeze;
     if (g.freeze && !option_bool(g.freeze->value, &freeze))

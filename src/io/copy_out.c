@@ -1,7 +1,7 @@
 /* copy_out.c - COPY TO: rows of a result as text, CSV or .tbl.
  *
- * Columns are loaded from the row store in batches and written row by row into one buffer that goes to the file or the client's
- * function when full. A file is written under a temporary name beside its place and renamed when complete, so
+ * Columns are loaded from the row store in batches and written row by row into one buffer that goes to the file or the
+ * client's function when full. A file is written under a temporary name beside its place and renamed when complete, so
  * that readers see the old file or the whole new one.
  */
 
@@ -75,7 +75,8 @@ static Status out_text(Out *w, const char *s, int64_t n) {
 
 static Status out_csv(Out *w, const char *s, int64_t n, bool force) {
     const CopyOptions *o = w->o;
-    bool quote = force || (n == o->null_len && memcmp(s, o->null_text, (size_t)n) == 0) || (w->n_cols == 1 && n == 2 && s[0] == '\\' && s[1] == '.');
+    bool quote = force || (n == o->null_len && memcmp(s, o->null_text, (size_t)n) == 0) ||
+                 (w->n_cols == 1 && n == 2 && s[0] == '\\' && s[1] == '.');
     for (int64_t i = 0; !quote && i < n; i++) quote = w->special[(uint8_t)s[i]];
     if (!quote) return out_bytes(w, s, n);
     TRY(out_char(w, o->quote));
@@ -91,7 +92,8 @@ static Status out_value(Out *w, const char *s, int64_t n, bool force) {
     if (w->o->format == COPY_CSV) return out_csv(w, s, n, force);
     for (int64_t i = 0; i < n; i++)
         if (w->special[(uint8_t)s[i]]) {
-            err_set(w->e, ERR_BAD_COPY, "a value with a %s cannot be written in COPY format \"tbl\"", s[i] == w->o->delimiter ? "delimiter" : "line end");
+            err_set(w->e, ERR_BAD_COPY, "a value with a %s cannot be written in COPY format \"tbl\"",
+                    s[i] == w->o->delimiter ? "delimiter" : "line end");
             err_hint(w->e, "Use format text or csv, or another delimiter.");
             return ST_ERROR;
         }
@@ -176,7 +178,9 @@ static Status out_cell(Out *w, Type t, uint8_t phys, const Dict *dict, const voi
         text[0] = i64 ? 't' : 'f';
         n = 1;
         break;
-    case T_INT2: case T_INT4: case T_INT8: n = put_int(text, i64); break;
+    case T_INT2:
+    case T_INT4:
+    case T_INT8: n = put_int(text, i64); break;
     case T_NUMERIC:
         if (small && own == PH_I64) {
             n = put_decimal(text, i64, t.scale);
@@ -201,7 +205,8 @@ static Status out_header(Out *w, const char *const *names) {
     return out_char(w, '\n');
 }
 
-static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t first_col, const Type *types, Vec *vecs, uint8_t **valid) {
+static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t first_col, const Type *types, Vec *vecs,
+                      uint8_t **valid) {
     const CopyOptions *o = w->o;
     for (int64_t first = 0; first < run->n; first += OUT_BATCH) {
         int64_t n = MIN_OF(run->n - first, OUT_BATCH);
@@ -218,7 +223,8 @@ static Status out_run(Out *w, const RowLayout *l, const RowRun *run, int32_t fir
                     continue;
                 }
                 bool force = o->force_quote_all || (o->force_quote && o->force_quote[c]);
-                TRY(out_cell(w, types[c], v->phys, l->cols[first_col + c].dict, (const char *)v->data + r * phys_size((Phys)v->phys), force));
+                TRY(out_cell(w, types[c], v->phys, l->cols[first_col + c].dict,
+                             (const char *)v->data + r * phys_size((Phys)v->phys), force));
             }
             if (o->format == COPY_TBL) TRY(out_char(w, o->delimiter));
             TRY(out_char(w, '\n'));
@@ -236,7 +242,8 @@ static Status out_rows(Out *w, RowStore *rows, int32_t first_col, const Type *ty
     if (!vecs || !valid) goto done;
     for (int32_t c = 0; c < w->n_cols; c++) {
         const CellSpec *k = &l->cols[first_col + c];
-        vecs[c] = (Vec){.phys = k->phys, .type = types[c], .data = arena_calloc(a, phys_size((Phys)k->phys) * OUT_BATCH)};
+        vecs[c] =
+            (Vec){.phys = k->phys, .type = types[c], .data = arena_calloc(a, phys_size((Phys)k->phys) * OUT_BATCH)};
         valid[c] = arena_calloc(a, OUT_BATCH);
         if (!vecs[c].data || !valid[c]) goto done;
     }
@@ -262,8 +269,9 @@ static void specials(Out *w) {
     for (const char *s = "\\\b\f\t\v"; *s; s++) w->special[(uint8_t)*s] = true;
 }
 
-Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names, const CopyOptions *o, Vfs *vfs,
-               const char *path, CopyWrite write, void *ctx, int tz_offset, int64_t *n_rows, Err *e) {
+Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *types, const char *const *names,
+               const CopyOptions *o, Vfs *vfs, const char *path, CopyWrite write, void *ctx, int tz_offset,
+               int64_t *n_rows, Err *e) {
     *n_rows = 0;
     if (!path && !write) return err_internal(e, "COPY TO without a target");
     Out w = {.o = o, .vfs = vfs, .write = write, .ctx = ctx, .n_cols = n_cols, .tz_offset = tz_offset, .e = e};
@@ -289,7 +297,8 @@ Status copy_to(RowStore *rows, int32_t first_col, int32_t n_cols, const Type *ty
         if (vfs->open(vfs, temp, VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, &why) != ST_OK) {
             w.file = NULL;
             const char *reason = strstr(why.message, "\": ");
-            err_set(e, why.sqlstate, "could not open file \"%s\" for writing: %s", path, reason ? reason + 3 : why.message);
+            err_set(e, why.sqlstate, "could not open file \"%s\" for writing: %s", path,
+                    reason ? reason + 3 : why.message);
             goto done;
         }
         created = true;

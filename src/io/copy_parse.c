@@ -3,8 +3,8 @@
  * One loop over records and columns, compiled once per format. Each column first tries the fast path of its
  * type directly at the field's first byte: digits eight at a time in a 64-bit word, dates by a table of
  * months, strings by a vector search for the bytes that can end them. A fast path either consumes exactly
- * the field or does nothing; then the field is cut out by the format's rules and goes through cell_from_text, which also
- * words the errors. So fast paths accept less than the type's syntax, never more.
+ * the field or does nothing; then the field is cut out by the format's rules and goes through cell_from_text, which
+ * also words the errors. So fast paths accept less than the type's syntax, never more.
  */
 #include "io/copy_int.h"
 
@@ -15,11 +15,26 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "digits are read as little-endian words");
 
-static const uint64_t ten[20] = {UINT64_C(1), UINT64_C(10), UINT64_C(100), UINT64_C(1000), UINT64_C(10000), UINT64_C(100000),
-    UINT64_C(1000000), UINT64_C(10000000), UINT64_C(100000000), UINT64_C(1000000000), UINT64_C(10000000000),
-    UINT64_C(100000000000), UINT64_C(1000000000000), UINT64_C(10000000000000), UINT64_C(100000000000000),
-    UINT64_C(1000000000000000), UINT64_C(10000000000000000), UINT64_C(100000000000000000), UINT64_C(1000000000000000000),
-    UINT64_C(10000000000000000000)};
+static const uint64_t ten[20] = {UINT64_C(1),
+                                 UINT64_C(10),
+                                 UINT64_C(100),
+                                 UINT64_C(1000),
+                                 UINT64_C(10000),
+                                 UINT64_C(100000),
+                                 UINT64_C(1000000),
+                                 UINT64_C(10000000),
+                                 UINT64_C(100000000),
+                                 UINT64_C(1000000000),
+                                 UINT64_C(10000000000),
+                                 UINT64_C(100000000000),
+                                 UINT64_C(1000000000000),
+                                 UINT64_C(10000000000000),
+                                 UINT64_C(100000000000000),
+                                 UINT64_C(1000000000000000),
+                                 UINT64_C(10000000000000000),
+                                 UINT64_C(100000000000000000),
+                                 UINT64_C(1000000000000000000),
+                                 UINT64_C(10000000000000000000)};
 
 #define BYTES(b) (UINT64_C(0x0101010101010101) * (b))
 
@@ -63,7 +78,8 @@ ALWAYS_INLINE const char *read_int(const char *p, int64_t *v) {
     return q;
 }
 /* digits[.digits] with no more decimals than the scale; *whole * 10^scale + *part is the value. */
-ALWAYS_INLINE const char *read_decimal(const char *p, int scale, uint64_t *whole, uint64_t *part, int *digits, bool *neg) {
+ALWAYS_INLINE const char *read_decimal(const char *p, int scale, uint64_t *whole, uint64_t *part, int *digits,
+                                       bool *neg) {
     *neg = *p == '-';
     const char *q = read_unsigned(p + *neg, whole, digits);
     if (UNLIKELY(!q)) return NULL;
@@ -127,7 +143,8 @@ static const char *read_timestamp(const char *p, const CopyMonths *months, int64
     uint64_t h, m, s, f = 0;
     p = read_date(p, months, &day);
     if (!p || (*p != ' ' && *p != 'T')) return NULL;
-    if (digits8(p + 1, &h) != 2 || p[3] != ':' || digits8(p + 4, &m) != 2 || p[6] != ':' || digits8(p + 7, &s) != 2) return NULL;
+    if (digits8(p + 1, &h) != 2 || p[3] != ':' || digits8(p + 4, &m) != 2 || p[6] != ':' || digits8(p + 7, &s) != 2)
+        return NULL;
     if (h > 23 || m > 59 || s > 59) return NULL;
     p += 9;
     if (*p == '.') {
@@ -177,12 +194,15 @@ static CopyKind kind_of(Type t) {
     case T_NUMERIC: return type_phys(t) == PH_I64 ? CK_NUM64 : CK_NUM128;
     case T_DATE: return CK_DATE;
     case T_TIMESTAMP: return t.precision == 6 ? CK_TIMESTAMP : CK_OTHER;
-    case T_CHAR: case T_VARCHAR: case T_TEXT: return CK_STR;
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT: return CK_STR;
     default: return CK_OTHER;
     }
 }
 
-Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months, const SessionInfo *session, Arena *a) {
+Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months,
+                        const SessionInfo *session, Arena *a) {
     p->o = o;
     p->delimiter = o->delimiter;
     p->eol = '\n';
@@ -205,7 +225,8 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
         k->scale = k->type.scale;
         k->precision = k->type.precision;
         k->trim = k->type.id == T_CHAR;
-        k->max_len = (k->type.id == T_CHAR || k->type.id == T_VARCHAR) && k->type.length > 0 ? (int64_t)k->type.length : (int64_t)UINT32_MAX;
+        k->max_len = (k->type.id == T_CHAR || k->type.id == T_VARCHAR) && k->type.length > 0 ? (int64_t)k->type.length
+                                                                                             : (int64_t)UINT32_MAX;
         k->force_not_null = o->force_not_null && o->force_not_null[c];
         k->force_null = o->force_null && o->force_null[c];
         k->has_nulls = false;
@@ -229,19 +250,25 @@ static NOINLINE Status stray_line_end(CopyParser *p, bool in_csv) {
     return ST_ERROR;
 }
 static NOINLINE Status bad_utf8(CopyParser *p, const char *s, int64_t len, int64_t at) {
-    err_set(&p->err, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x", at < len ? (unsigned)(uint8_t)s[at] : 0);
+    err_set(&p->err, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
+            at < len ? (unsigned)(uint8_t)s[at] : 0);
     p->fail_col = -1;
     return ST_ERROR;
 }
 
 /* ---- fields by the book --------------------------------------------------------------------------- */
 
-static inline bool at_line_end(const CopyParser *p, const char *s) { return *s == p->eol || (p->crlf && *s == '\r' && s[1] == '\n'); }
+static inline bool at_line_end(const CopyParser *p, const char *s) {
+    return *s == p->eol || (p->crlf && *s == '\r' && s[1] == '\n');
+}
 static inline bool is_null_text(const CopyOptions *o, const char *s, int64_t len) {
     return len == o->null_len && memcmp(s, o->null_text, (size_t)len) == 0;
 }
 static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static Status unescape(CopyParser *p, const char *s, const char *end, Slice *text) {
@@ -270,7 +297,14 @@ static Status unescape(CopyParser *p, const char *s, const char *end, Slice *tex
                 coded = true;
             }
             break;
-        case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': {
+        case '0':
+        case '1':
+        case '2':
+        case '3':
+        case '4':
+        case '5':
+        case '6':
+        case '7': {
             int v = c - '0';
             for (int i = 0; i < 2 && s < end && *s >= '0' && *s <= '7'; i++) v = v * 8 + (*s++ - '0');
             c = (char)v;
@@ -318,26 +352,26 @@ static Status csv_field(CopyParser *p, const CopyCol *k, const char **at, const 
     /* Runs of bytes that stand for themselves are appended as they end; a field that is one run is borrowed. */
     const char *run = NULL;
     int64_t run_len = 0;
-#define PUT(from, n)                                                             \
-    do {                                                                         \
-        const char *from_ = (from);                                              \
-        int64_t n_ = (n);                                                        \
-        if (n_ > 0 && !run && !out) {                                            \
-            run = from_;                                                         \
-            run_len = n_;                                                        \
-        } else if (n_ > 0) {                                                     \
-            int64_t have_ = out ? w - out : run_len;                             \
-            if (!out || have_ + n_ + COPY_PAD > cap) {                           \
-                cap = (have_ + n_ + COPY_PAD) * 2;                               \
-                char *big_ = arena_alloc(p->arena, cap);                         \
-                if (!big_) return err_oom(&p->err);                              \
-                memcpy(big_, out ? out : run, (size_t)have_);                    \
-                out = big_;                                                      \
-                w = out + have_;                                                 \
-            }                                                                    \
-            memcpy(w, from_, (size_t)n_);                                        \
-            w += n_;                                                             \
-        }                                                                        \
+#define PUT(from, n)                                          \
+    do {                                                      \
+        const char *from_ = (from);                           \
+        int64_t n_ = (n);                                     \
+        if (n_ > 0 && !run && !out) {                         \
+            run = from_;                                      \
+            run_len = n_;                                     \
+        } else if (n_ > 0) {                                  \
+            int64_t have_ = out ? w - out : run_len;          \
+            if (!out || have_ + n_ + COPY_PAD > cap) {        \
+                cap = (have_ + n_ + COPY_PAD) * 2;            \
+                char *big_ = arena_alloc(p->arena, cap);      \
+                if (!big_) return err_oom(&p->err);           \
+                memcpy(big_, out ? out : run, (size_t)have_); \
+                out = big_;                                   \
+                w = out + have_;                              \
+            }                                                 \
+            memcpy(w, from_, (size_t)n_);                     \
+            w += n_;                                          \
+        }                                                     \
     } while (0)
     for (;;) {
         const char *q = find4(s, p->delimiter, p->eol, quote, other);
@@ -424,7 +458,11 @@ static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     case CK_DATE:
         if (text.len != 10 || read_date(text.ptr, p->months, (int32_t *)cell) != end) break;
         return ST_OK;
-    case CK_OTHER: case CK_BOOL: case CK_NUM128: case CK_TIMESTAMP: case CK_STR: break;
+    case CK_OTHER:
+    case CK_BOOL:
+    case CK_NUM128:
+    case CK_TIMESTAMP:
+    case CK_STR: break;
     }
     return cell_from_text(k->type, text, p->session, p->arena, cell, &p->err);
 }
@@ -475,12 +513,12 @@ static NOINLINE Status extra_data(CopyParser *p) {
 
 #define ENDS(q) (*(q) == delim || *(q) == eol)
 /* q is the end of a value v just read: keep it when it is the whole field. */
-#define KEEP(T, cond, v)                                  \
-    if (LIKELY(q && ENDS(q) && (cond))) {                 \
-        ((T *)k->cells)[row] = (T)(v);                    \
-        s = q;                                            \
-        goto next;                                        \
-    }                                                     \
+#define KEEP(T, cond, v)                  \
+    if (LIKELY(q && ENDS(q) && (cond))) { \
+        ((T *)k->cells)[row] = (T)(v);    \
+        s = q;                            \
+        goto next;                        \
+    }                                     \
     break
 
 ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end, const CopyFormat format) {
@@ -622,10 +660,13 @@ Status copy_skip_header(CopyParser *p, const char **at, const char *end) {
             if (n < p->n_cols) {
                 const char *want = p->cols[n].name;
                 if (is_null)
-                    return err_set(&p->err, ERR_BAD_COPY, "column name mismatch in header line field %d: got null value (\"%.*s\"), expected \"%s\"",
-                                   n + 1, (int)p->o->null_len, p->o->null_text, want);
+                    return err_set(
+                        &p->err, ERR_BAD_COPY,
+                        "column name mismatch in header line field %d: got null value (\"%.*s\"), expected \"%s\"",
+                        n + 1, (int)p->o->null_len, p->o->null_text, want);
                 if (!slice_eq(text, slice_of(want)))
-                    return err_set(&p->err, ERR_BAD_COPY, "column name mismatch in header line field %d: got \"%.*s\", expected \"%s\"", n + 1,
+                    return err_set(&p->err, ERR_BAD_COPY,
+                                   "column name mismatch in header line field %d: got \"%.*s\", expected \"%s\"", n + 1,
                                    (int)MIN_OF(text.len, 200), text.ptr, want);
             }
             n++;
@@ -634,7 +675,8 @@ Status copy_skip_header(CopyParser *p, const char **at, const char *end) {
             if (p->o->format == COPY_TBL && at_line_end(p, s)) break;
         }
         if (n != p->n_cols)
-            return err_set(&p->err, ERR_BAD_COPY, "wrong number of fields in header line: got %d, expected %d", n, p->n_cols);
+            return err_set(&p->err, ERR_BAD_COPY, "wrong number of fields in header line: got %d, expected %d", n,
+                           p->n_cols);
     }
     if (p->o->format == COPY_TEXT)
         for (s = *at; s < stop; s++) p->extra_lines += *s == p->eol;
@@ -661,7 +703,8 @@ static inline uint64_t byte_mask(const char *s, char c) {
 #endif
 }
 
-/* Quotes that are doubled to escape them toggle twice, so the parity of all quotes before tells whether a byte is inside. */
+/* Quotes that are doubled to escape them toggle twice, so the parity of all quotes before tells whether a byte is
+ * inside. */
 static void cut_csv(CopyCut *c, char quote, char eol, const char *buf, int64_t len) {
     int64_t i = c->scanned;
     for (; i + 64 <= len; i += 64) {
@@ -735,7 +778,8 @@ int64_t copy_find_marker(const CopyOptions *o, const char *buf, int64_t len, boo
         if (i + 17 <= len) {
             __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(buf + i));
             __m128i y = _mm_loadu_si128((const __m128i *)(const void *)(buf + i + 1));
-            unsigned m = (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\\')), _mm_cmpeq_epi8(y, _mm_set1_epi8('.'))));
+            unsigned m = (unsigned)_mm_movemask_epi8(
+                _mm_and_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\\')), _mm_cmpeq_epi8(y, _mm_set1_epi8('.'))));
             if (!m) {
                 i += 16;
                 continue;

@@ -1,8 +1,8 @@
 /* builder.c - putting programs together: appending, then liveness, carry lists and jumps.
  *
  * program_finish() computes, in this order:
- *   1. jumps       the partner of every bracket (IF -> ELSE -> ENDIF, PROBE_BEGIN -> PROBE_END; statements of procedures likewise, P_STEP and
- *                  P_ENDLOOP -> their P_LOOP, P_LEAVE -> where its calls go)
+ *   1. jumps       the partner of every bracket (IF -> ELSE -> ENDIF, PROBE_BEGIN -> PROBE_END; statements of
+ * procedures likewise, P_STEP and P_ENDLOOP -> their P_LOOP, P_LEAVE -> where its calls go)
  *   2. liveness    defining instruction and last use of every register; the sink uses at n_instrs
  *   3. carry       for instructions that change the rows: what is defined before and used after. For openers of
  *                  bodies (IF, ELSE, PROBE_BEGIN): what the body uses from outside
@@ -81,9 +81,11 @@ static Status not_open(const Instr *in, int32_t at, Err *e) {
 
 /* 1. Pairs brackets with a stack threaded through `jump` of the open ones. */
 static Status pair_brackets(Program *p, Err *e) {
-    static const uint16_t opener[OP_COUNT_] = {[OP_ELSE] = OP_IF,          [OP_ENDIF] = OP_ELSE,     [OP_PROBE_END] = OP_PROBE_BEGIN,
-                                               [OP_P_ELSE] = OP_P_IF,      [OP_P_ROUND] = OP_P_LOOP, [OP_P_STEP] = OP_P_LOOP,  [OP_P_ENDLOOP] = OP_P_LOOP,
-                                               [OP_P_ENDBLOCK] = OP_P_BLOCK, [OP_P_CATCH] = OP_P_TRY, [OP_P_ENDTRY] = OP_P_CATCH};
+    static const uint16_t opener[OP_COUNT_] = {
+        [OP_ELSE] = OP_IF,          [OP_ENDIF] = OP_ELSE,         [OP_PROBE_END] = OP_PROBE_BEGIN,
+        [OP_P_ELSE] = OP_P_IF,      [OP_P_ROUND] = OP_P_LOOP,     [OP_P_STEP] = OP_P_LOOP,
+        [OP_P_ENDLOOP] = OP_P_LOOP, [OP_P_ENDBLOCK] = OP_P_BLOCK, [OP_P_CATCH] = OP_P_TRY,
+        [OP_P_ENDTRY] = OP_P_CATCH};
     bool leaves = false;
     int32_t open = -1;
     for (int32_t i = 0; i < p->n_instrs; i++) {
@@ -128,7 +130,8 @@ static Status pair_brackets(Program *p, Err *e) {
         case OP_P_STEP: in->jump = open; break;
         case OP_P_LEAVE:
             leaves = true;
-            if ((in->jump = find_open(p, open, in->imm)) < 0) return err_internal(e, "program: nothing to leave at %d", (int)i);
+            if ((in->jump = find_open(p, open, in->imm)) < 0)
+                return err_internal(e, "program: nothing to leave at %d", (int)i);
             break;
         default: break;
         }
@@ -147,7 +150,8 @@ static Status find_lifetimes(Program *p, Err *e) {
         if (in->dst < 0 || in->dst >= p->n_regs) return err_internal(e, "program: no register %d", (int)in->dst);
         if (in->dst) {
             RegInfo *r = &p->regs[in->dst];
-            if (r->first >= 0 || r->is_const) return err_internal(e, "program: r%d is written twice (at %d)", (int)in->dst, (int)i);
+            if (r->first >= 0 || r->is_const)
+                return err_internal(e, "program: r%d is written twice (at %d)", (int)in->dst, (int)i);
             r->first = r->last = i;
         }
         Reg u;
@@ -171,7 +175,8 @@ static Status set_carry(Program *p, Instr *in, int32_t born_before, int32_t afte
         n = 0;
         for (Reg r = 1; r < p->n_regs; r++) {
             const RegInfo *ri = &p->regs[r];
-            if (ri->is_const || ri->first < 0 || ri->first >= born_before || ri->last <= after || r == in->dst) continue;
+            if (ri->is_const || ri->first < 0 || ri->first >= born_before || ri->last <= after || r == in->dst)
+                continue;
             if (pass) in->carry[n] = r;
             n++;
         }
@@ -182,7 +187,8 @@ static Status set_carry(Program *p, Instr *in, int32_t born_before, int32_t afte
 }
 
 /* 3. Registers born before `open` and used in (open, close], the closing bracket's own operand included. */
-static Status set_captures(Program *p, Instr *in, int32_t born_before, int32_t open, int32_t close, Arena *a, uint8_t *seen) {
+static Status set_captures(Program *p, Instr *in, int32_t born_before, int32_t open, int32_t close, Arena *a,
+                           uint8_t *seen) {
     memset(seen, 0, (size_t)p->n_regs);
     int32_t n = 0;
     for (int32_t i = open + 1; i <= close; i++) {

@@ -1,4 +1,5 @@
-/* image_layout.h - how a table lies in memory while bulks run on it: the form that hosts, emitted kernels and devices share.
+/* image_layout.h - how a table lies in memory while bulks run on it: the form that hosts, emitted kernels and devices
+ * share.
  *
  * Plain data and no code of its own: txn/image.h makes it and says what the parts mean and who may change them when;
  * codegen/emit_proc.h writes kernels whose texts have its strides in them.
@@ -9,51 +10,56 @@
 #include "storage/table.h"
 
 typedef struct ImageColumn {
-    bool used;        /* present: some procedure reads or writes it, or it is part of a key, or the table gets inserts (then all are) */
-    uint8_t phys;     /* of the cells */
-    int32_t part;     /* of a row: Image.parts */
-    int64_t stride;   /* from row to row, of cells and valid */
+    bool used;    /* present: some procedure reads or writes it, or it is part of a key, or the table gets inserts (then
+                     all are) */
+    uint8_t phys; /* of the cells */
+    int32_t part; /* of a row: Image.parts */
+    int64_t stride; /* from row to row, of cells and valid */
     uint8_t *cells;
-    uint8_t *valid;   /* bytes, 1 = not NULL; NULL when the column is NOT NULL. The cell of a NULL is zero */
+    uint8_t *valid; /* bytes, 1 = not NULL; NULL when the column is NOT NULL. The cell of a NULL is zero */
 } ImageColumn;
-/* What is used of a row is in two pieces: columns that nobody updates, and those that somebody does. Who looks for a row by its key and reads some columns has few
- * cache misses that way, and what is written does not share lines with what only is read. */
+/* What is used of a row is in two pieces: columns that nobody updates, and those that somebody does. Who looks for a
+ * row by its key and reads some columns has few cache misses that way, and what is written does not share lines with
+ * what only is read. */
 enum { IMAGE_PARTS = 2 };
 typedef struct ImagePart {
-    uint8_t *rows;    /* cap pieces; NULL: no column is here */
-    int64_t stride;   /* bytes of a piece */
-    bool texts;       /* has strings: those of rows that never were are zero */
+    uint8_t *rows;  /* cap pieces; NULL: no column is here */
+    int64_t stride; /* bytes of a piece */
+    bool texts;     /* has strings: those of rows that never were are zero */
 } ImagePart;
 
 typedef struct ImageIndex {
-    bool unique;      /* else a group index */
-    int32_t key;      /* number of the table's key constraint, -1 for a group index */
+    bool unique; /* else a group index */
+    int32_t key; /* number of the table's key constraint, -1 for a group index */
     int32_t n_cols;
     int32_t *cols;
     uint64_t *slots;
-    int64_t mask;     /* slots - 1 */
-    int64_t *next;    /* group index: per row; image_next_cells(x) of them */
-    int64_t used;     /* slots taken at most, when image_reserve looked last */
-    int32_t order;    /* group index: 1 + column (NOT NULL, PH_I16 .. PH_I64) its groups are in order of, the greatest first with `desc`; 0: none */
+    int64_t mask;  /* slots - 1 */
+    int64_t *next; /* group index: per row; image_next_cells(x) of them */
+    int64_t used;  /* slots taken at most, when image_reserve looked last */
+    int32_t order; /* group index: 1 + column (NOT NULL, PH_I16 .. PH_I64) its groups are in order of, the greatest
+                      first with `desc`; 0: none */
     bool desc;
 } ImageIndex;
 static inline int64_t image_next_cells(const ImageIndex *x) { return x->order ? 4 : 1; }
 
 typedef struct Image {
     Table *table;
-    int64_t version;   /* Table.content when made, last synchronised or brought up to date */
+    int64_t version; /* Table.content when made, last synchronised or brought up to date */
     MemAccount *account;
-    int64_t cap;       /* rows that fit */
+    int64_t cap;          /* rows that fit */
     _Atomic int64_t rows; /* rows in use, dead ones included: the next insert's number */
-    uint8_t *live;     /* cap bytes, ROW_*: only ROW_LIVE is there */
-    uint8_t *dirty;    /* cap bytes: DIRTY_* since the last sync */
-    int64_t *rowids;   /* the table's row, -1: not there. Not to be read of rows with DIRTY_INSERTED, which are not there yet: image_is_stored */
+    uint8_t *live;        /* cap bytes, ROW_*: only ROW_LIVE is there */
+    uint8_t *dirty;       /* cap bytes: DIRTY_* since the last sync */
+    int64_t *rowids; /* the table's row, -1: not there. Not to be read of rows with DIRTY_INSERTED, which are not there
+                        yet: image_is_stored */
     int32_t n_cols;
     ImageColumn *cols; /* by table column */
     ImagePart parts[IMAGE_PARTS];
     int32_t n_indexes;
     ImageIndex *indexes; /* unique ones in the order of table->keys, then group indexes */
-    int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before are void */
+    int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before
+                            are void */
     struct ImageImpl *impl;
     struct ImageMirror *mirror; /* image_mirror.h; NULL: none */
 } Image;
@@ -65,7 +71,9 @@ static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid
 }
 enum { DIRTY_UPDATED = 1, DIRTY_INSERTED = 2, DIRTY_DELETED = 4 };
 /* The table has the row. */
-static inline bool image_is_stored(const Image *im, int64_t row) { return !(im->dirty[row] & DIRTY_INSERTED) && im->rowids[row] >= 0; }
+static inline bool image_is_stored(const Image *im, int64_t row) {
+    return !(im->dirty[row] & DIRTY_INSERTED) && im->rowids[row] >= 0;
+}
 enum { ROW_DEAD = 0, ROW_LIVE = 1, ROW_PENDING = 2 /* its keys are being entered */ };
 
 #endif

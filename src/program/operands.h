@@ -19,12 +19,17 @@ static inline const Reg *instr_list(const Instr *in, int32_t *n) {
     case OP_PROBE:
     case OP_PROBE_BEGIN: *n = ((const ProbeSite *)in->aux)->n_keys; return ((const ProbeSite *)in->aux)->keys;
     case OP_ROW_FIND:
-    case OP_ROW_FIRST: *n = ((const RowKey *)in->aux)->n + ((const RowKey *)in->aux)->bounded; return ((const RowKey *)in->aux)->args;
+    case OP_ROW_FIRST:
+        *n = ((const RowKey *)in->aux)->n + ((const RowKey *)in->aux)->bounded;
+        return ((const RowKey *)in->aux)->args;
     case OP_ROW_INSERT: *n = ((const RowInsert *)in->aux)->n; return ((const RowInsert *)in->aux)->args;
     case OP_NOTICE: /* begins with a RaiseSite */
     case OP_RAISE: *n = ((const RaiseSite *)in->aux)->n; return ((const RaiseSite *)in->aux)->args;
     case OP_GUARD:
-    case OP_ITEM: *n = ((const ItemSite *)in->aux)->n + (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take); return ((const ItemSite *)in->aux)->args;
+    case OP_ITEM:
+        *n = ((const ItemSite *)in->aux)->n +
+             (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take);
+        return ((const ItemSite *)in->aux)->args;
     default: return NULL;
     }
 }

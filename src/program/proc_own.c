@@ -1,8 +1,12 @@
-/* proc_own.c - which procedures take rows from queues, and what else they then have to themselves; see proc.h, Queues. */
+/* proc_own.c - which procedures take rows from queues, and what else they then have to themselves; see proc.h, Queues.
+ */
 #include "program/proc.h"
 
 /* Of a body: the variable or constant behind a register. */
-typedef struct Own { Proc *p; const Program *body; } Own;
+typedef struct Own {
+    Proc *p;
+    const Program *body;
+} Own;
 
 /* The variable that the register was loaded from; -1 none. */
 static int64_t var_of(const Own *o, Reg r) {
@@ -34,7 +38,11 @@ static int32_t table_of(const Instr *in) {
 }
 
 /* The queue's key: by column of it, the variable. */
-typedef struct QueueKey { int32_t n; const int32_t *cols; int64_t *vars; } QueueKey;
+typedef struct QueueKey {
+    int32_t n;
+    const int32_t *cols;
+    int64_t *vars;
+} QueueKey;
 
 static bool find_queue(const Own *o, int32_t table, QueueKey *out) {
     const RowKey *first = NULL, *by_key = NULL;
@@ -138,7 +146,10 @@ void proc_find_own(Proc *p) {
     if (p->queue < 0) return;
     for (int32_t t = 0; t < p->n_tables; t++) {
         ProcTable *x = &p->tables[t];
-        x->own = t == p->queue ? OWN_QUEUE : is_keyed(&o, t, &key) ? OWN_KEYED : is_added(&o, t) ? OWN_ADDED : OWN_NOTHING;
+        x->own = t == p->queue           ? OWN_QUEUE
+                 : is_keyed(&o, t, &key) ? OWN_KEYED
+                 : is_added(&o, t)       ? OWN_ADDED
+                                         : OWN_NOTHING;
         x->n_own = x->own == OWN_QUEUE || x->own == OWN_KEYED ? key.n : 0;
         if (x->own == OWN_QUEUE) x->own_cols = key.cols;
     }

@@ -2,7 +2,12 @@
 #include "program/proc.h"
 
 /* What a program has of a take. */
-typedef struct Seen { int32_t n, reads; bool loop; const RowCol *cell; ItemSite *site; } Seen;
+typedef struct Seen {
+    int32_t n, reads;
+    bool loop;
+    const RowCol *cell;
+    ItemSite *site;
+} Seen;
 
 static int32_t take_of(const Instr *in) {
     if (in->op == OP_ROW_GET || in->op == OP_ROW_PUT) return ((const RowCol *)in->aux)->take;
@@ -27,7 +32,9 @@ static void look(const Program *p, Seen *seen) {
 static bool touched_again(const Program *p, const ItemSite *x) {
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const ItemSite *y = p->instrs[i].aux;
-        if (p->instrs[i].op != OP_ITEM || y == x || y->take || y->kind > OPK_WRITE || y->table != x->table || y->group != x->group || y->n != x->n) continue;
+        if (p->instrs[i].op != OP_ITEM || y == x || y->take || y->kind > OPK_WRITE || y->table != x->table ||
+            y->group != x->group || y->n != x->n)
+            continue;
         if (memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0) return true;
     }
     return false;
@@ -55,10 +62,12 @@ Status proc_find_takes(Proc *p, int32_t n) {
         x->why = b->loop || foot[i].loop || foot[i].n > 1 || b->n > 1 ? "it is in a loop"
                  : b->n == 0                                          ? "nothing comes of it"
                  : catches(p->body)                                   ? "there are blocks with EXCEPTION"
-                 : guesses                                            ? "how many rows a call inserts is not known before it runs"
-                 : touched_again(p->footprint, x)                     ? "the call does something else with the column as well"
-                                                                      : NULL;
-        takes[i] = (ProcTake){.planned = !x->why && b->cell->table == (int32_t)x->table && b->cell->col == x->col, .table = (int32_t)x->table, .col = x->col};
+                 : guesses                        ? "how many rows a call inserts is not known before it runs"
+                 : touched_again(p->footprint, x) ? "the call does something else with the column as well"
+                                                  : NULL;
+        takes[i] = (ProcTake){.planned = !x->why && b->cell->table == (int32_t)x->table && b->cell->col == x->col,
+                              .table = (int32_t)x->table,
+                              .col = x->col};
         p->takes_some |= takes[i].planned;
     }
     return ST_OK;

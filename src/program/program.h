@@ -40,11 +40,13 @@ typedef struct Instr {
     uint8_t phys;  /* variant: phys of operand a (of dst for loads; of b for SELECT) */
     uint8_t flags; /* INSTR_ */
     Reg dst, a, b, c;
-    int64_t imm;   /* column number, scale, field */
-    void *aux;     /* by opcode */
+    int64_t imm; /* column number, scale, field */
+    void *aux;   /* by opcode */
     int32_t n_carry;
-    Reg *carry;    /* F_ROWS: registers alive after this instruction; IF, PROBE_BEGIN: registers of outside used inside. Filled by program_finish */
-    int32_t jump;  /* IF -> its ELSE, ELSE -> its ENDIF, PROBE_BEGIN -> its PROBE_END (instruction numbers), by program_finish */
+    Reg *carry;    /* F_ROWS: registers alive after this instruction; IF, PROBE_BEGIN: registers of outside used inside.
+                      Filled by program_finish */
+    int32_t jump;  /* IF -> its ELSE, ELSE -> its ENDIF, PROBE_BEGIN -> its PROBE_END (instruction numbers), by
+                      program_finish */
     bool keep_pos; /* F_ROWS, IF: source positions are still needed afterwards / inside */
 } Instr;
 
@@ -61,16 +63,32 @@ typedef struct RegInfo {
     bool stable_str; /* PH_STR: bytes outlive the statement's execution (table data, constants): no copy needed */
     Type type;       /* SQL type, for results and EXPLAIN */
     int64_t min, max;
-    Value value;     /* constants: cell of `phys` in value.u at offset 0 of the union (value_cell) */
-    const Dict *dict; /* codes of this dictionary */
+    Value value;         /* constants: cell of `phys` in value.u at offset 0 of the union (value_cell) */
+    const Dict *dict;    /* codes of this dictionary */
     int32_t first, last; /* defining instruction, last use (sink = number of instructions); by program_finish */
 } RegInfo;
 
 /* ---- aux structures ----------------------------------------------------------------- */
-typedef struct RangeTest { int64_t lo, hi; bool negate; } RangeTest;              /* FILTER_RANGE: value (or code) in [lo,hi] */
-typedef struct CodeMask { const uint8_t *mask; int64_t n; const char *text; } CodeMask; /* n codes, then the answer for NULL; text for EXPLAIN */
-typedef struct CodeMap { const void *cells; const uint8_t *valid; int64_t n; } CodeMap; /* CODE_MAP: cells of dst's phys per code; valid may be NULL */
-typedef struct InSet { int64_t n; void *cells; bool has_null; struct InSetImpl *impl; } InSet; /* sorted distinct cells of phys; vm makes the hash. x IN (..) with has_null: no match -> NULL */
+typedef struct RangeTest {
+    int64_t lo, hi;
+    bool negate;
+} RangeTest; /* FILTER_RANGE: value (or code) in [lo,hi] */
+typedef struct CodeMask {
+    const uint8_t *mask;
+    int64_t n;
+    const char *text;
+} CodeMask; /* n codes, then the answer for NULL; text for EXPLAIN */
+typedef struct CodeMap {
+    const void *cells;
+    const uint8_t *valid;
+    int64_t n;
+} CodeMap; /* CODE_MAP: cells of dst's phys per code; valid may be NULL */
+typedef struct InSet {
+    int64_t n;
+    void *cells;
+    bool has_null;
+    struct InSetImpl *impl;
+} InSet; /* sorted distinct cells of phys; vm makes the hash. x IN (..) with has_null: no match -> NULL */
 typedef struct CallSite {
     FuncKernel kernel;
     const FuncDef *func; /* name for EXPLAIN; NULL for casts */
@@ -81,111 +99,157 @@ typedef struct CallSite {
     Reg *args;
     int32_t site; /* number among the program's call sites: index of FuncCtx state per worker */
 } CallSite;
-typedef struct KeyPack { /* dst = sum((arg_i - base_i) << shift_i); NULL or out of [base_i, base_i + 2^bits_i - 1 - nullable_i]: see on_null */
+typedef struct KeyPack { /* dst = sum((arg_i - base_i) << shift_i); NULL or out of [base_i, base_i + 2^bits_i - 1 -
+                            nullable_i]: see on_null */
     int32_t n;
     Reg *args;
     int64_t *base;
     uint8_t *shift, *bits;
-    bool *nullable; /* NULL takes the value 2^bits - 1; else a NULL argument makes the result NULL. Out of range: result NULL */
+    bool *nullable; /* NULL takes the value 2^bits - 1; else a NULL argument makes the result NULL. Out of range: result
+                       NULL */
 } KeyPack;
 typedef struct ProbeSite {
-    int32_t join;      /* number of the join in the query (JoinSpec) */
-    uint8_t kind;      /* ProbeKind */
+    int32_t join; /* number of the join in the query (JoinSpec) */
+    uint8_t kind; /* ProbeKind */
     int32_t n_keys;
-    Reg *keys;         /* same phys as the build keys */
+    Reg *keys; /* same phys as the build keys */
 } ProbeSite;
 typedef enum ProbeKind {
-    PK_INNER,      /* one row per match; dst I64 = build row */
-    PK_LEFT,       /* as INNER, rows without match once with dst = -1 */
-    PK_SINGLE,     /* LEFT, second match: 21000 */
-    PK_SEMI,       /* keeps rows with a match; no dst */
-    PK_ANTI,       /* keeps rows without; no dst. NULL keys never match, so they stay */
-    PK_MARK,       /* keeps all rows; dst BOOL three-valued: match true; else NULL if a key is NULL (and build not empty) or the build side has a NULL key; else false */
-    PK_MARK_BUILD  /* no rows go on: matched build rows are marked (build-side SEMI / ANTI); rows all end here */
+    PK_INNER,  /* one row per match; dst I64 = build row */
+    PK_LEFT,   /* as INNER, rows without match once with dst = -1 */
+    PK_SINGLE, /* LEFT, second match: 21000 */
+    PK_SEMI,   /* keeps rows with a match; no dst */
+    PK_ANTI,   /* keeps rows without; no dst. NULL keys never match, so they stay */
+    PK_MARK,   /* keeps all rows; dst BOOL three-valued: match true; else NULL if a key is NULL (and build not empty) or
+                  the build side has a NULL key; else false */
+    PK_MARK_BUILD /* no rows go on: matched build rows are marked (build-side SEMI / ANTI); rows all end here */
 } ProbeKind;
-/* PROBE_BEGIN..END use the same kinds; matched flags of build rows (RIGHT, FULL) are set when JoinSpec.track_matched. */
+/* PROBE_BEGIN..END use the same kinds; matched flags of build rows (RIGHT, FULL) are set when JoinSpec.track_matched.
+ */
 
-#define NUM_IMM(from_scale, to_scale, precision) (((int64_t)(from_scale) << 16) | ((int64_t)(to_scale) << 8) | (int64_t)(precision))
+#define NUM_IMM(from_scale, to_scale, precision) \
+    (((int64_t)(from_scale) << 16) | ((int64_t)(to_scale) << 8) | (int64_t)(precision))
 #define NUM_IMM_FROM(i) ((int)((i) >> 16 & 0xff))
 #define NUM_IMM_TO(i) ((int)((i) >> 8 & 0xff))
-#define NUM_IMM_PREC(i) ((int)((i) & 0xff))
+#define NUM_IMM_PREC(i) ((int)((i)&0xff))
 /* NUM_DIV, NUM_MUL: scales of a, b and the result */
 #define NUM_IMM3(sa, sb, sr) (((int64_t)(sa) << 16) | ((int64_t)(sb) << 8) | (int64_t)(sr))
 
 /* ---- programs of procedures ------------------------------------------------------------
- * The source is a bulk (SRC_CALLS): a row per call, a column per parameter and variable of the procedure; LOAD imm reads and STORE imm writes
- * one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_ROUND .. P_STEP .. P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between
- * two of these stands a straight run of other instructions; no register lives from one run to another: what does is a variable.
- * An instruction that fails for some calls ends these calls alone, with its error and the statement's place; the others go on. Between P_TRY and P_CATCH it sends them
- * to P_CATCH instead, where nothing has changed since P_TRY but variables.
- * Tables are named by their number in the procedure (program/proc.h), columns by their number in the table, rows by their number in
- * the table's image (txn/store/image.h), indexes by their number there.
+ * The source is a bulk (SRC_CALLS): a row per call, a column per parameter and variable of the procedure; LOAD imm
+ * reads and STORE imm writes one. Control is in statements: P_IF .. P_ELSE .. P_ENDIF, P_LOOP .. P_ROUND .. P_STEP ..
+ * P_ENDLOOP, P_BLOCK .. P_ENDBLOCK, P_LEAVE, P_RETURN. Between two of these stands a straight run of other
+ * instructions; no register lives from one run to another: what does is a variable. An instruction that fails for some
+ * calls ends these calls alone, with its error and the statement's place; the others go on. Between P_TRY and P_CATCH
+ * it sends them to P_CATCH instead, where nothing has changed since P_TRY but variables. Tables are named by their
+ * number in the procedure (program/proc.h), columns by their number in the table, rows by their number in the table's
+ * image (txn/store/image.h), indexes by their number there.
  */
 typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys), ROW_NEXT (n = 0) */
     int32_t table, index, n;
     Reg *args;
-    int32_t order; /* ROW_FIRST: 1 + column (NOT NULL, PH_I16 .. PH_I64) whose smallest value, or greatest (desc), says which row comes first; 0: any */
+    int32_t order; /* ROW_FIRST: 1 + column (NOT NULL, PH_I16 .. PH_I64) whose smallest value, or greatest (desc), says
+                      which row comes first; 0: any */
     bool desc;
-    bool bounded, at;   /* an index in this order: only rows after args[n], a cell of the column, or also those at it; none after a NULL */
+    bool bounded, at; /* an index in this order: only rows after args[n], a cell of the column, or also those at it;
+                         none after a NULL */
 } RowKey;
 typedef struct RowCol {
     int32_t table, col;
     bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
     bool minus;     /* ROW_ADD: b is subtracted */
     bool told;      /* ROW_PUT: of the old value and an amount that the footprint tells of, as of an addition */
-    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure (program/proc.h, Takes); 0: of none */
+    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure
+                       (program/proc.h, Takes); 0: of none */
 } RowCol;
-typedef struct RowInsert { int32_t table, n; Reg *args; bool skip; } RowInsert; /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
+typedef struct RowInsert {
+    int32_t table, n;
+    Reg *args;
+    bool skip;
+} RowInsert;               /* args by column, of the columns' phys; skip: a taken key gives row -1 and no error */
 typedef struct RaiseSite { /* %: the next argument, a PH_STR or NULL ("<NULL>") */
     const char *sqlstate, *format, *detail, *hint;
     int32_t n;
     Reg *args;
     const ErrNames *names; /* NULL: none */
 } RaiseSite;
-/* CAUGHT: imm >> CAUGHT_BITS is the P_TRY's number, the bits below say what of its error; CAUGHT_NAME + ErrField: a name. "": the error has none. */
-enum { CAUGHT_SQLSTATE, CAUGHT_MESSAGE, CAUGHT_DETAIL, CAUGHT_HINT, CAUGHT_NAME, CAUGHT_END = CAUGHT_NAME + ERR_FIELDS, CAUGHT_BITS = 4 };
-typedef struct NoticeSite { RaiseSite say; const char *severity, *context; } NoticeSite;
-typedef struct CatchSite { int32_t number, n; const char *const *states; } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
+/* CAUGHT: imm >> CAUGHT_BITS is the P_TRY's number, the bits below say what of its error; CAUGHT_NAME + ErrField: a
+ * name. "": the error has none. */
+enum {
+    CAUGHT_SQLSTATE,
+    CAUGHT_MESSAGE,
+    CAUGHT_DETAIL,
+    CAUGHT_HINT,
+    CAUGHT_NAME,
+    CAUGHT_END = CAUGHT_NAME + ERR_FIELDS,
+    CAUGHT_BITS = 4
+};
+typedef struct NoticeSite {
+    RaiseSite say;
+    const char *severity, *context;
+} NoticeSite;
+typedef struct CatchSite {
+    int32_t number, n;
+    const char *const *states;
+} CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
 /* What a call does to an item; which of them commute: txn/order/schedule.h. */
 typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE, OPK_TAKE } OpKind;
-typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind: txn/order/schedule.h */
+typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind:
+                             txn/order/schedule.h */
     uint32_t table, group;
     uint8_t kind;
-    bool has_amount;  /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
-    bool covered;     /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
-    bool inexact;     /* of a call whose amount is not exact for the column, which writes it; others add to it */
-    bool insert;      /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the keys turn out to be equal */
-    bool deletes;     /* OPK_READ: a DELETE that does not know this key of its row; those commute, since another key tells rows apart, but the item is changed all the same */
-    bool release;     /* GUARD: the statement's UNGUARD counts for the item */
-    uint8_t does;     /* of changes, for EXPLAIN: ItemDoes */
-    uint8_t loops;    /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
+    bool has_amount; /* OPK_ADD: args[n] is the amount added to column col (its phys), unknown otherwise */
+    bool covered;    /* OPK_ADD: no operation, since the call also writes the item; the amount counts */
+    bool inexact;    /* of a call whose amount is not exact for the column, which writes it; others add to it */
+    bool insert; /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the
+                    keys turn out to be equal */
+    bool deletes;  /* OPK_READ: a DELETE that does not know this key of its row; those commute, since another key tells
+                      rows apart, but the item is changed all the same */
+    bool release;  /* GUARD: the statement's UNGUARD counts for the item */
+    uint8_t does;  /* of changes, for EXPLAIN: ItemDoes */
+    uint8_t loops; /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
-    int32_t take;     /* OPK_WRITE: 1 + number of the take (program/proc.h), whose amount args[n] is (col's phys); 0: it is none */
-    const char *why;  /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
-    int32_t guard;    /* GUARD: its number in the body */
-    Reg *args;        /* n, and the amount */
-} ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that have locks */
-typedef enum ItemDoes { DOES_WRITE = 1, DOES_TAKE = 2 /* x = x + e whose value is used */, DOES_INSERT = 4, DOES_DELETE = 8, DOES_ROWS = 16 /* the existence of rows is meant */ } ItemDoes;
-typedef struct GuardList { int32_t n; const int32_t *guards; } GuardList; /* unguard: numbers */
+    int32_t take; /* OPK_WRITE: 1 + number of the take (program/proc.h), whose amount args[n] is (col's phys); 0: it is
+                     none */
+    const char *why; /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
+    int32_t guard;   /* GUARD: its number in the body */
+    Reg *args;       /* n, and the amount */
+} ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that
+               have locks */
+typedef enum ItemDoes {
+    DOES_WRITE = 1,
+    DOES_TAKE = 2 /* x = x + e whose value is used */,
+    DOES_INSERT = 4,
+    DOES_DELETE = 8,
+    DOES_ROWS = 16 /* the existence of rows is meant */
+} ItemDoes;
+typedef struct GuardList {
+    int32_t n;
+    const int32_t *guards;
+} GuardList; /* unguard: numbers */
 
 /* ---- source and sink ------------------------------------------------------------------ */
 typedef enum SourceKind {
-    SRC_ONE,     /* a single row without columns */
-    SRC_TABLE,   /* tablets of a table; LOAD imm = table column */
-    SRC_ROWS,    /* a row store (exec/rows.h): earlier segment's output; LOAD imm = its column */
-    SRC_AGG,     /* groups of a finished aggregation: LOAD imm: keys 0..n_keys-1, then aggregates */
-    SRC_JOIN,    /* build rows of a join: all unmatched (RIGHT, FULL, ANTI) or matched (SEMI) ones; LOAD imm = key or payload column as LOAD_BUILD */
-    SRC_SERIES,  /* generate_series over I64: LOAD 0 */
-    SRC_CALLS    /* a bulk: parameters and variables of calls */
+    SRC_ONE,    /* a single row without columns */
+    SRC_TABLE,  /* tablets of a table; LOAD imm = table column */
+    SRC_ROWS,   /* a row store (exec/rows.h): earlier segment's output; LOAD imm = its column */
+    SRC_AGG,    /* groups of a finished aggregation: LOAD imm: keys 0..n_keys-1, then aggregates */
+    SRC_JOIN,   /* build rows of a join: all unmatched (RIGHT, FULL, ANTI) or matched (SEMI) ones; LOAD imm = key or
+                   payload column as LOAD_BUILD */
+    SRC_SERIES, /* generate_series over I64: LOAD 0 */
+    SRC_CALLS   /* a bulk: parameters and variables of calls */
 } SourceKind;
 
-typedef struct ZonePred { int32_t col; int64_t lo, hi; } ZonePred; /* a tablet whose [min,max] misses is skipped */
+typedef struct ZonePred {
+    int32_t col;
+    int64_t lo, hi;
+} ZonePred; /* a tablet whose [min,max] misses is skipped */
 
 typedef struct Source {
     SourceKind kind;
     const Table *table;
-    int32_t id;          /* number of the row store / aggregation / join */
-    bool matched;        /* SRC_JOIN: true = matched rows, false = unmatched */
+    int32_t id;                /* number of the row store / aggregation / join */
+    bool matched;              /* SRC_JOIN: true = matched rows, false = unmatched */
     int64_t start, stop, step; /* SRC_SERIES */
     int32_t n_zone;
     ZonePred *zone;
@@ -193,21 +257,22 @@ typedef struct Source {
 } Source;
 
 typedef enum SinkKind {
-    SINK_ROWS,  /* append to row store `id` */
+    SINK_ROWS, /* append to row store `id` */
     SINK_AGG,
-    SINK_JOIN,  /* build side of join `id` */
-    SINK_SORT,  /* sort or top-N into row store `id` (RowsSpec.sort names the sort) */
-    SINK_NONE   /* rows only mark build rows */
+    SINK_JOIN, /* build side of join `id` */
+    SINK_SORT, /* sort or top-N into row store `id` (RowsSpec.sort names the sort) */
+    SINK_NONE  /* rows only mark build rows */
 } SinkKind;
 
 typedef struct Sink {
     SinkKind kind;
     int32_t id;
     int32_t n_keys;
-    Reg *keys;   /* SINK_AGG group keys, SINK_JOIN keys, SINK_SORT sort keys */
+    Reg *keys; /* SINK_AGG group keys, SINK_JOIN keys, SINK_SORT sort keys */
     int32_t n_regs;
-    Reg *regs;   /* SINK_ROWS and SINK_SORT columns; SINK_JOIN payload; SINK_AGG inputs (one per aggregate, 0 for count(*)) */
-    Reg *regs2;  /* SINK_AGG second inputs (string_agg delimiter) or NULL */
+    Reg *regs;     /* SINK_ROWS and SINK_SORT columns; SINK_JOIN payload; SINK_AGG inputs (one per aggregate, 0 for
+                      count(*)) */
+    Reg *regs2;    /* SINK_AGG second inputs (string_agg delimiter) or NULL */
     int64_t limit; /* SINK_ROWS: stop the segment when that many rows are there (-1 none) */
 } Sink;
 
@@ -236,7 +301,8 @@ Reg builder_const(ProgramBuilder *b, Phys phys, const Value *v); /* v.u already 
 Instr *builder_emit(ProgramBuilder *b, Opcode op, Phys phys, Reg dst, Reg a, Reg b2, Reg c);
 /* Liveness, carry lists, jumps; verifies; sets source and sink. NULL on error. */
 Program *program_finish(ProgramBuilder *b, const Source *src, const Sink *sink, Err *e);
-/* Every rule above: registers defined before use and alive across row changes, operand types by the catalogue, brackets, nullability. */
+/* Every rule above: registers defined before use and alive across row changes, operand types by the catalogue,
+ * brackets, nullability. */
 Status program_verify(const Program *p, Err *e);
 /* One line per instruction, as in the example at the top. */
 char *program_text(const Program *p, Arena *a);

@@ -1,8 +1,8 @@
 /* query_plan.h - what a query is lowered to: specifications of all operator states and the segments that fill them.
  *
- * A QueryPlan has specs of joins, aggregations, sorts and row stores, and the segments in an order in which every segment's
- * inputs are complete. It is immutable, lives in its owner's arena, and knows nothing of executors: exec/exec.h runs it,
- * codegen/emit.h writes it out as kernels, cost/place.h decides where.
+ * A QueryPlan has specs of joins, aggregations, sorts and row stores, and the segments in an order in which every
+ * segment's inputs are complete. It is immutable, lives in its owner's arena, and knows nothing of executors:
+ * exec/exec.h runs it, codegen/emit.h writes it out as kernels, cost/place.h decides where.
  */
 #ifndef STELE_PROGRAM_QUERY_PLAN_H
 #define STELE_PROGRAM_QUERY_PLAN_H
@@ -30,31 +30,36 @@ typedef struct JoinSpec {
     int32_t n_keys;
     KeySpec *keys;
     int32_t n_payload;
-    CellSpec *payload;    /* LOAD_BUILD imm: payload column; imm >= n_payload: key (imm - n_payload) */
-    bool exists_only;     /* only SEMI/ANTI/MARK probes without residual: duplicates may be dropped, no rows needed */
-    bool track_matched;   /* RIGHT, FULL, PK_MARK_BUILD */
-    bool has_null_mark;   /* MARK: remember whether a NULL key was built */
+    CellSpec *payload;  /* LOAD_BUILD imm: payload column; imm >= n_payload: key (imm - n_payload) */
+    bool exists_only;   /* only SEMI/ANTI/MARK probes without residual: duplicates may be dropped, no rows needed */
+    bool track_matched; /* RIGHT, FULL, PK_MARK_BUILD */
+    bool has_null_mark; /* MARK: remember whether a NULL key was built */
     double est_rows;
-    const char *text;     /* for EXPLAIN */
+    const char *text; /* for EXPLAIN */
 } JoinSpec;
 
-typedef enum AggOp { /* what a group keeps; result phys in AggCell */
-    AO_COUNT_STAR, /* I64, never NULL */
-    AO_COUNT,      /* I64, non-NULL inputs of any phys */
-    AO_SUM_I64,    /* inputs I16/I32/I64 -> I64, overflow proven impossible */
-    AO_SUM_I128,   /* inputs I16/I32/I64/I128 -> I128, checked */
-    AO_SUM_I64_CHECKED, /* sum(int4)->int8 with 22003 */
-    AO_SUM_F64,    /* F32/F64 -> F64 */
-    AO_MIN, AO_MAX, /* any phys, same result */
-    AO_ANY,        /* some value: the first seen (NULL allowed); any phys */
-    AO_SINGLE,     /* the value; 21000 on a second row */
-    AO_BOOL_AND, AO_BOOL_OR, AO_BIT_AND, AO_BIT_OR,
-    AO_VAR,        /* Youngs-Cramer over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
-    AO_VAR_EXACT,  /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too -> I128, checked */
-    AO_STRING_AGG  /* STR with delimiter */
+typedef enum AggOp {                     /* what a group keeps; result phys in AggCell */
+                     AO_COUNT_STAR,      /* I64, never NULL */
+                     AO_COUNT,           /* I64, non-NULL inputs of any phys */
+                     AO_SUM_I64,         /* inputs I16/I32/I64 -> I64, overflow proven impossible */
+                     AO_SUM_I128,        /* inputs I16/I32/I64/I128 -> I128, checked */
+                     AO_SUM_I64_CHECKED, /* sum(int4)->int8 with 22003 */
+                     AO_SUM_F64,         /* F32/F64 -> F64 */
+                     AO_MIN,
+                     AO_MAX,    /* any phys, same result */
+                     AO_ANY,    /* some value: the first seen (NULL allowed); any phys */
+                     AO_SINGLE, /* the value; 21000 on a second row */
+                     AO_BOOL_AND,
+                     AO_BOOL_OR,
+                     AO_BIT_AND,
+                     AO_BIT_OR,
+                     AO_VAR,       /* Youngs-Cramer over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
+                     AO_VAR_EXACT, /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too
+                                      -> I128, checked */
+                     AO_STRING_AGG /* STR with delimiter */
 } AggOp;
 typedef struct AggCell {
-    uint8_t op;       /* AggOp */
+    uint8_t op; /* AggOp */
     uint8_t in_phys, out_phys;
     bool in_nullable;
     bool stable_str;
@@ -68,22 +73,26 @@ typedef struct AggSpec {
     int32_t n_aggs;
     AggCell *aggs;
     double est_groups;
-    bool one_group;   /* no GROUP BY: one result row even on empty input */
+    bool one_group; /* no GROUP BY: one result row even on empty input */
 } AggSpec;
 
 typedef struct SortSpec {
     int32_t n_keys;
-    struct { KeySpec key; bool desc, nulls_first; } *keys;
+    struct {
+        KeySpec key;
+        bool desc, nulls_first;
+    } * keys;
     int32_t n_cols;
-    CellSpec *cols;   /* what SRC_ROWS will load */
+    CellSpec *cols;        /* what SRC_ROWS will load */
     int64_t limit, offset; /* -1, 0 = none */
 } SortSpec;
 typedef struct RowsSpec {
     int32_t n_cols;
     CellSpec *cols;
-    bool ordered;     /* keep source order (morsel order): results, LIMIT without ORDER BY, CTEs and unions that these read (row_order.c) */
+    bool ordered; /* keep source order (morsel order): results, LIMIT without ORDER BY, CTEs and unions that these read
+                     (row_order.c) */
     int64_t limit, offset; /* applied when read; -1, 0 none */
-    int32_t sort;     /* number of the sort that fills it, -1: SINK_ROWS */
+    int32_t sort;          /* number of the sort that fills it, -1: SINK_ROWS */
 } RowsSpec;
 
 typedef struct SegmentPlan {
@@ -102,8 +111,8 @@ typedef struct QueryPlan {
     SortSpec *sorts;
     int32_t n_rows;
     RowsSpec *rows;
-    int32_t result;    /* row store that holds the result */
-    bool serial;       /* one thread, the caller's: it calls routines of the catalog */
+    int32_t result; /* row store that holds the result */
+    bool serial;    /* one thread, the caller's: it calls routines of the catalog */
 } QueryPlan;
 
 #endif

@@ -48,8 +48,15 @@ static void put_lower(Text *t, const char *s) {
     }
 }
 
-static const char *const caught[] = {[CAUGHT_SQLSTATE] = "sqlstate", [CAUGHT_MESSAGE] = "message", [CAUGHT_DETAIL] = "detail", [CAUGHT_HINT] = "hint", [CAUGHT_NAME + EF_SCHEMA] = "schema",
-                                     [CAUGHT_NAME + EF_TABLE] = "table", [CAUGHT_NAME + EF_COLUMN] = "column", [CAUGHT_NAME + EF_DATATYPE] = "datatype", [CAUGHT_NAME + EF_CONSTRAINT] = "constraint"};
+static const char *const caught[] = {[CAUGHT_SQLSTATE] = "sqlstate",
+                                     [CAUGHT_MESSAGE] = "message",
+                                     [CAUGHT_DETAIL] = "detail",
+                                     [CAUGHT_HINT] = "hint",
+                                     [CAUGHT_NAME + EF_SCHEMA] = "schema",
+                                     [CAUGHT_NAME + EF_TABLE] = "table",
+                                     [CAUGHT_NAME + EF_COLUMN] = "column",
+                                     [CAUGHT_NAME + EF_DATATYPE] = "datatype",
+                                     [CAUGHT_NAME + EF_CONSTRAINT] = "constraint"};
 
 static void put_reg(Text *t, const Program *p, Reg r) {
     const RegInfo *ri = &p->regs[r];
@@ -97,9 +104,10 @@ static void put_bound(Text *t, int64_t v) {
 }
 
 static const char *const probe_names[] = {"inner", "left", "single", "semi", "anti", "mark", "mark_build"};
-static const char *const field_names[] = {"year", "month", "day", "hour", "minute", "second", "milliseconds", "microseconds",
-                                          "quarter", "week", "dow", "isodow", "doy", "isoyear", "decade", "century",
-                                          "millennium", "epoch", "julian", "timezone", "timezone_hour", "timezone_minute"};
+static const char *const field_names[] = {
+    "year",       "month", "day",    "hour",     "minute",        "second",         "milliseconds", "microseconds",
+    "quarter",    "week",  "dow",    "isodow",   "doy",           "isoyear",        "decade",       "century",
+    "millennium", "epoch", "julian", "timezone", "timezone_hour", "timezone_minute"};
 
 /* "t0[r5]" or "t0[r5].c3" */
 static void put_field(Text *t, const Program *p, const Instr *in) {
@@ -118,7 +126,9 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, " v%lld, ", (long long)in->imm);
         put_reg(t, p, in->a);
         return true;
-    case OP_CAUGHT: put(t, " #%lld %s", (long long)in->imm >> CAUGHT_BITS, caught[in->imm & ((1 << CAUGHT_BITS) - 1)]); return true;
+    case OP_CAUGHT:
+        put(t, " #%lld %s", (long long)in->imm >> CAUGHT_BITS, caught[in->imm & ((1 << CAUGHT_BITS) - 1)]);
+        return true;
     case OP_CATCHES: {
         const CatchSite *h = in->aux;
         put(t, " #%d", (int)h->number);
@@ -170,7 +180,8 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
     case OP_GUARD:
     case OP_ITEM: {
         const ItemSite *s = in->aux;
-        put(t, " %s t%u group %u [", s->kind < ARRAY_LEN(kinds) ? kinds[s->kind] : "count", (unsigned)s->table, (unsigned)s->group);
+        put(t, " %s t%u group %u [", s->kind < ARRAY_LEN(kinds) ? kinds[s->kind] : "count", (unsigned)s->table,
+            (unsigned)s->group);
         put_regs(t, p, s->n, s->args);
         put(t, "]");
         if (s->has_amount || s->take) {
@@ -270,8 +281,12 @@ static void put_instr(Text *t, const Program *p, const Instr *in) {
         if (((const CodeMask *)in->aux)->text) put(t, " %s", ((const CodeMask *)in->aux)->text);
         break;
     case OP_IN_SET: put(t, ", %lld values", (long long)((const InSet *)in->aux)->n); break;
-    case OP_DATE_PART: put(t, ", %s", in->imm >= 0 && in->imm < ARRAY_LEN(field_names) ? field_names[in->imm] : "?"); break;
-    case OP_RESCALE: put(t, ", scale %d -> (%d,%d)", NUM_IMM_FROM(in->imm), NUM_IMM_PREC(in->imm), NUM_IMM_TO(in->imm)); break;
+    case OP_DATE_PART:
+        put(t, ", %s", in->imm >= 0 && in->imm < ARRAY_LEN(field_names) ? field_names[in->imm] : "?");
+        break;
+    case OP_RESCALE:
+        put(t, ", scale %d -> (%d,%d)", NUM_IMM_FROM(in->imm), NUM_IMM_PREC(in->imm), NUM_IMM_TO(in->imm));
+        break;
     case OP_F64_TO_NUM: put(t, ", (%d,%d)", NUM_IMM_PREC(in->imm), NUM_IMM_TO(in->imm)); break;
     case OP_NUM_TO_F64: put(t, ", scale %d", NUM_IMM_FROM(in->imm)); break;
     case OP_NUM_DIV:
@@ -305,7 +320,9 @@ static void put_source(Text *t, const Program *p) {
     case SRC_ROWS: put(t, "rows #%d", (int)s->id); break;
     case SRC_AGG: put(t, "aggregation #%d", (int)s->id); break;
     case SRC_JOIN: put(t, "%s build rows of join #%d", s->matched ? "matched" : "unmatched", (int)s->id); break;
-    case SRC_SERIES: put(t, "series %lld .. %lld step %lld", (long long)s->start, (long long)s->stop, (long long)s->step); break;
+    case SRC_SERIES:
+        put(t, "series %lld .. %lld step %lld", (long long)s->start, (long long)s->stop, (long long)s->step);
+        break;
     case SRC_CALLS: put(t, "calls"); break;
     }
     for (int32_t i = 0; i < s->n_zone; i++) {

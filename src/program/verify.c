@@ -2,8 +2,9 @@
  *
  * The executors trust what is checked here: operand types by the catalogue, single assignment, definition before
  * use, visibility (nothing defined in a body is used outside it, nothing dead after a change of rows is used),
- * brackets, and that bodies do not change the set of rows. Programs of procedures: statements stand outside bodies, no register crosses one,
- * and what has an effect is not in a body, so that a body can be run again. A violation is a defect of the lowering: XX000.
+ * brackets, and that bodies do not change the set of rows. Programs of procedures: statements stand outside bodies, no
+ * register crosses one, and what has an effect is not in a body, so that a body can be run again. A violation is a
+ * defect of the lowering: XX000.
  */
 #include "program/operands.h"
 
@@ -18,9 +19,9 @@ static Status bad(const Verify *v, const char *what) {
     return err_internal(v->e, "program: instruction %d (%s): %s", (int)v->at,
                         v->at < p->n_instrs ? op_info[p->instrs[v->at].op].name : "sink", what);
 }
-#define REQUIRE(v, cond, what)                 \
-    do {                                       \
-        if (!(cond)) return bad((v), (what));  \
+#define REQUIRE(v, cond, what)                \
+    do {                                      \
+        if (!(cond)) return bad((v), (what)); \
     } while (0)
 
 static uint8_t reg_phys(const Verify *v, Reg r) { return v->p->regs[r].phys; }
@@ -48,7 +49,8 @@ static bool field_supported(int64_t f) {
     }
 }
 
-/* Opcodes on rows of tables, and the other lists of procedures. What the tables look like is checked by whoever runs the program. */
+/* Opcodes on rows of tables, and the other lists of procedures. What the tables look like is checked by whoever runs
+ * the program. */
 static Status check_row_op(const Verify *v, const Instr *in) {
     uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a), b = reg_phys(v, in->b);
     REQUIRE(v, in->aux, "aux missing");
@@ -80,7 +82,10 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     case OP_NOTICE:
     case OP_RAISE: {
         const RaiseSite *r = in->aux;
-        REQUIRE(v, in->op == OP_RAISE || (((const NoticeSite *)in->aux)->severity && ((const NoticeSite *)in->aux)->context), "notice without a severity");
+        REQUIRE(v,
+                in->op == OP_RAISE ||
+                    (((const NoticeSite *)in->aux)->severity && ((const NoticeSite *)in->aux)->context),
+                "notice without a severity");
         REQUIRE(v, r->sqlstate && strlen(r->sqlstate) == 5 && r->format, "error without a code or text");
         for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
         break;
@@ -88,8 +93,10 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     default: { /* OP_ITEM, OP_GUARD */
         const ItemSite *s = in->aux;
         for (int32_t i = 0; i < s->n + (s->has_amount || s->take); i++) REQUIRE(v, s->args[i], "key or amount missing");
-        if (s->has_amount || s->take) REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
-        REQUIRE(v, (!in->a || reg_phys(v, in->a) == PH_I64) && (!in->dst || reg_phys(v, in->dst) == PH_I64), "a hash is a number");
+        if (s->has_amount || s->take)
+            REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
+        REQUIRE(v, (!in->a || reg_phys(v, in->a) == PH_I64) && (!in->dst || reg_phys(v, in->dst) == PH_I64),
+                "a hash is a number");
     }
     }
     return ST_OK;
@@ -104,7 +111,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     bool need_a = false, need_b = false, need_c = false, need_d = false;
     switch (oi->shape) {
     case SH_DABC: need_c = true; /* fall through */
-    case SH_DAB: need_b = true; /* fall through */
+    case SH_DAB: need_b = true;  /* fall through */
     case SH_DA: need_a = need_d = true; break;
     case SH_D: need_d = true; break;
     case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_NOTICE && in->op != OP_ITEM && in->op != OP_GUARD; break;
@@ -123,11 +130,16 @@ static Status check_types(const Verify *v, const Instr *in) {
     REQUIRE(v, need_a || !in->a || in->op == OP_GUARD, "operand a not expected");
     REQUIRE(v, need_b || !in->b, "operand b not expected");
     REQUIRE(v, need_c || !in->c, "operand c not expected");
-    REQUIRE(v, need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT || in->op == OP_GUARD, "result not expected");
+    REQUIRE(v,
+            need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT ||
+                in->op == OP_GUARD,
+            "result not expected");
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
 
     switch ((Opcode)in->op) {
-    case OP_CAUGHT: REQUIRE(v, d == PH_STR && in->imm >= 0 && (in->imm & ((1 << CAUGHT_BITS) - 1)) < CAUGHT_END, "result type"); break;
+    case OP_CAUGHT:
+        REQUIRE(v, d == PH_STR && in->imm >= 0 && (in->imm & ((1 << CAUGHT_BITS) - 1)) < CAUGHT_END, "result type");
+        break;
     case OP_CATCHES: REQUIRE(v, d == PH_BOOL && in->aux, "result type"); break;
     case OP_LOAD: REQUIRE(v, d == in->phys, "result type"); break;
     case OP_LOAD_CODE: REQUIRE(v, d == PH_I32, "result type"); break;
@@ -194,7 +206,10 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_KEY_PACK:
         REQUIRE(v, d == PH_I64, "result type");
         for (int32_t i = 0, n = in->aux ? ((const KeyPack *)in->aux)->n : 0; i < n; i++)
-            REQUIRE(v, (PB(PH_BOOL) | PB(PH_I16) | PB(PH_I32) | PB(PH_I64)) >> reg_phys(v, ((const KeyPack *)in->aux)->args[i]) & 1,
+            REQUIRE(v,
+                    (PB(PH_BOOL) | PB(PH_I16) | PB(PH_I32) | PB(PH_I64)) >>
+                            reg_phys(v, ((const KeyPack *)in->aux)->args[i]) &
+                        1,
                     "only integers can be packed");
         break;
     case OP_LOAD_BUILD: {
@@ -312,7 +327,8 @@ static Status check_statements(Verify *v, int32_t *stack) {
         case OP_P_TRY:
         case OP_P_BLOCK: stack[depth++] = i; break;
         case OP_P_CATCH:
-            REQUIRE(v, open && open->op == OP_P_TRY && open->jump == i && open->imm == in->imm, "bracket without partner");
+            REQUIRE(v, open && open->op == OP_P_TRY && open->jump == i && open->imm == in->imm,
+                    "bracket without partner");
             stack[depth - 1] = i;
             break;
         case OP_P_ENDTRY:
@@ -324,13 +340,19 @@ static Status check_statements(Verify *v, int32_t *stack) {
             stack[depth - 1] = i;
             break;
         case OP_P_ENDIF:
-            REQUIRE(v, open && (open->op == OP_P_IF || open->op == OP_P_ELSE) && open->jump == i, "bracket without partner");
+            REQUIRE(v, open && (open->op == OP_P_IF || open->op == OP_P_ELSE) && open->jump == i,
+                    "bracket without partner");
             depth--;
             break;
-        case OP_P_ROUND: REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm, "round without its loop"); break;
+        case OP_P_ROUND:
+            REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm,
+                    "round without its loop");
+            break;
         case OP_P_STEP:
-            REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm, "step without its loop");
-            for (int32_t k = top + 1; k < i; k++) REQUIRE(v, p->instrs[k].op != OP_P_STEP || p->instrs[k].jump != top, "second step of a loop");
+            REQUIRE(v, open && open->op == OP_P_LOOP && in->jump == top && in->imm == open->imm,
+                    "step without its loop");
+            for (int32_t k = top + 1; k < i; k++)
+                REQUIRE(v, p->instrs[k].op != OP_P_STEP || p->instrs[k].jump != top, "second step of a loop");
             break;
         case OP_P_ENDLOOP:
             REQUIRE(v, open && open->op == OP_P_LOOP && open->jump == i && in->jump == top, "bracket without partner");
@@ -342,10 +364,13 @@ static Status check_statements(Verify *v, int32_t *stack) {
             break;
         default: { /* OP_P_LEAVE */
             int32_t k = depth;
-            while (k > 0 && !((p->instrs[stack[k - 1]].op == OP_P_LOOP || p->instrs[stack[k - 1]].op == OP_P_BLOCK) && p->instrs[stack[k - 1]].imm == in->imm)) k--;
+            while (k > 0 && !((p->instrs[stack[k - 1]].op == OP_P_LOOP || p->instrs[stack[k - 1]].op == OP_P_BLOCK) &&
+                              p->instrs[stack[k - 1]].imm == in->imm))
+                k--;
             REQUIRE(v, k > 0, "nothing to leave");
             const Instr *to = &p->instrs[in->jump];
-            if (in->aux) REQUIRE(v, to->op == OP_P_STEP && to->jump == stack[k - 1] && in->jump > i, "no step to go to");
+            if (in->aux)
+                REQUIRE(v, to->op == OP_P_STEP && to->jump == stack[k - 1] && in->jump > i, "no step to go to");
             else REQUIRE(v, p->instrs[stack[k - 1]].jump == in->jump, "leaves to somewhere else");
         }
         }
@@ -359,7 +384,9 @@ static Status check_statements(Verify *v, int32_t *stack) {
 enum { RS_UNBORN, RS_LIVE, RS_DEAD };
 
 /* Blocks are walked with a stack; an entry remembers where its body began, so that its registers die at the end. */
-typedef struct OpenBlock { int32_t open, body; } OpenBlock;
+typedef struct OpenBlock {
+    int32_t open, body;
+} OpenBlock;
 enum { BLOCK_DEPTH_MAX = 256 };
 
 static void kill_since(const Program *p, uint8_t *state, int32_t from, int32_t to, Reg keep) {
@@ -397,7 +424,8 @@ static Status walk(Verify *v, uint8_t *state) {
 
         const OpInfo *oi = &op_info[in->op];
         if ((oi->flags & F_ROWS) && in->op != OP_PROBE_END && depth > 0) {
-            bool keeps = (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && probe_keeps_rows(((const ProbeSite *)in->aux)->kind);
+            bool keeps = (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) &&
+                         probe_keeps_rows(((const ProbeSite *)in->aux)->kind);
             REQUIRE(v, keeps, "rows change inside a body");
         }
         Reg keep = 0;
@@ -409,13 +437,17 @@ static Status walk(Verify *v, uint8_t *state) {
             open[depth++] = (OpenBlock){i, i + 1};
             break;
         case OP_ELSE:
-            REQUIRE(v, depth > 0 && p->instrs[open[depth - 1].open].op == OP_IF && p->instrs[open[depth - 1].open].jump == i,
+            REQUIRE(v,
+                    depth > 0 && p->instrs[open[depth - 1].open].op == OP_IF &&
+                        p->instrs[open[depth - 1].open].jump == i,
                     "bracket without partner");
             kill_since(p, state, open[depth - 1].body, i - 1, 0);
             open[depth - 1] = (OpenBlock){i, i + 1};
             break;
         case OP_ENDIF: {
-            REQUIRE(v, depth > 0 && p->instrs[open[depth - 1].open].op == OP_ELSE && p->instrs[open[depth - 1].open].jump == i,
+            REQUIRE(v,
+                    depth > 0 && p->instrs[open[depth - 1].open].op == OP_ELSE &&
+                        p->instrs[open[depth - 1].open].jump == i,
                     "bracket without partner");
             depth--;
             const Instr *el = &p->instrs[open[depth].open];
@@ -425,7 +457,9 @@ static Status walk(Verify *v, uint8_t *state) {
             break;
         }
         case OP_PROBE_END: {
-            REQUIRE(v, depth > 0 && p->instrs[open[depth - 1].open].op == OP_PROBE_BEGIN && p->instrs[open[depth - 1].open].jump == i,
+            REQUIRE(v,
+                    depth > 0 && p->instrs[open[depth - 1].open].op == OP_PROBE_BEGIN &&
+                        p->instrs[open[depth - 1].open].jump == i,
                     "bracket without partner");
             depth--;
             const Instr *begin = &p->instrs[open[depth].open];
@@ -451,7 +485,8 @@ static Status walk(Verify *v, uint8_t *state) {
                 if (state[r] == RS_LIVE && r != in->dst && r != keep) state[r] = RS_DEAD;
             for (int32_t k = 0; k < in->n_carry; k++) {
                 Reg r = in->carry[k];
-                REQUIRE(v, r > 0 && r < p->n_regs && state[r] == RS_DEAD, "carry list names a register that is not alive");
+                REQUIRE(v, r > 0 && r < p->n_regs && state[r] == RS_DEAD,
+                        "carry list names a register that is not alive");
                 state[r] = RS_LIVE;
             }
         }
@@ -467,7 +502,9 @@ Status program_verify(const Program *p, Err *e) {
     Verify v = {p, e, p->n_instrs};
     REQUIRE(&v, p->n_regs >= 1 && (p->n_instrs == 0 || p->instrs), "empty program");
     REQUIRE(&v, p->sink.kind <= SINK_NONE && p->source.kind <= SRC_CALLS, "no such source or sink");
-    REQUIRE(&v, p->source.kind != SRC_CALLS || (p->sink.kind == SINK_NONE && p->sink.n_regs == 0 && p->sink.n_keys == 0), "calls have no sink");
+    REQUIRE(&v,
+            p->source.kind != SRC_CALLS || (p->sink.kind == SINK_NONE && p->sink.n_regs == 0 && p->sink.n_keys == 0),
+            "calls have no sink");
     REQUIRE(&v, p->source.kind != SRC_TABLE || p->source.table, "source has no table");
     REQUIRE(&v, p->source.kind != SRC_SERIES || p->source.step != 0, "series without step");
     int64_t bytes = p->n_regs + (int64_t)sizeof(int32_t) * (p->n_instrs + 1);

@@ -20,19 +20,19 @@ enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */,
 typedef struct HubStatement {
     Slice sql;
     int32_t n_ins;
-    Routine routine;      /* id < 0 */
-    bool refused;         /* ... under this catalog: */
+    Routine routine; /* id < 0 */
+    bool refused;    /* ... under this catalog: */
     int64_t refused_version;
 } HubStatement;
 /* What the procedures became. */
 typedef struct HubCode {
-    Arena *arena;        /* procedures and trees of `catalog_version`; NULL: nothing yet */
+    Arena *arena; /* procedures and trees of `catalog_version`; NULL: nothing yet */
     int64_t catalog_version;
     int32_t n;
     Proc *procs;
     const PlFunction **functions;
-    int64_t *ids;        /* routines */
-    int64_t *guesses;    /* rows that a call inserts into a table, where only running it tells: more than any has lately */
+    int64_t *ids;     /* routines */
+    int64_t *guesses; /* rows that a call inserts into a table, where only running it tells: more than any has lately */
 } HubCode;
 typedef struct BulkHub {
     Database *db;
@@ -42,13 +42,19 @@ typedef struct BulkHub {
     HubStatement *statements[STATEMENTS_MAX];
     BulkState state;
     CallPool *_Atomic pool; /* calls of many connections; made when first needed */
-    bool full;           /* of statements; that was said */
+    bool full;              /* of statements; that was said */
     bool vm_known;
     BulkMeasured vm;     /* of the virtual machine */
     uint64_t generation; /* of `code` */
 } BulkHub;
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
-enum { GUESS_FIRST = 4, GUESS_MORE = 8, GUESS_MAX = 1 << 20, GUESS_ROWS_MAX = 1 << 22 /* of a bulk */, WASTE_MIN = 1 << 16 };
+enum {
+    GUESS_FIRST = 4,
+    GUESS_MORE = 8,
+    GUESS_MAX = 1 << 20,
+    GUESS_ROWS_MAX = 1 << 22 /* of a bulk */,
+    WASTE_MIN = 1 << 16
+};
 
 static void hub_clear(BulkHub *h) {
     bulk_state_clear(&h->state);
@@ -56,9 +62,7 @@ static void hub_clear(BulkHub *h) {
     h->code = (HubCode){0};
     h->generation++;
 }
-static Status hub_save(void *p, Err *e) {
-    return bulk_state_sync(&((BulkHub *)p)->state, NULL, e);
-}
+static Status hub_save(void *p, Err *e) { return bulk_state_sync(&((BulkHub *)p)->state, NULL, e); }
 static void hub_free(void *p) {
     BulkHub *h = p;
     call_pool_free(h->pool);
@@ -79,7 +83,9 @@ static Status hub_make(Session *s, BulkHub **out) {
     return ST_OK;
 }
 
-static bool hub_is_current(const BulkHub *h) { return h->code.arena && h->state.images && h->code.catalog_version == h->db->catalog.version; }
+static bool hub_is_current(const BulkHub *h) {
+    return h->code.arena && h->state.images && h->code.catalog_version == h->db->catalog.version;
+}
 
 /* All routines and statements. On an error nothing is left. */
 static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
@@ -97,7 +103,8 @@ static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
         const HubStatement *q = i < c->n_routines ? NULL : h->statements[i - c->n_routines];
         if (q && q->refused) continue;
         const Routine *r = q ? &q->routine : c->routines[i];
-        if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK) continue; /* a type or table of it is gone: calling it says so */
+        if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK)
+            continue; /* a type or table of it is gone: calling it says so */
         x.functions[x.n] = f;
         x.guesses[x.n] = GUESS_FIRST;
         x.ids[x.n++] = r->id;
@@ -114,7 +121,8 @@ static Status hub_get(Session *s, BulkHub **out) {
     TRY(hub_make(s, out));
     BulkHub *h = *out;
     if (hub_is_current(h)) return ST_OK;
-    if (atomic_load(&h->state.ahead)) return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
+    if (atomic_load(&h->state.ahead))
+        return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
     TRY(hub_compile(s, h, &h->code));
     return (h->state.images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
@@ -152,7 +160,9 @@ Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
     Arena *a = arena_new(&s->account, &s->err);
     if (!a) return ST_ERROR;
     Status st = sql_named_routine(&s->db->catalog, a, name, out, &s->err);
-    if (st == ST_OK && (*out)->returns_set) st = err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk", (*out)->name);
+    if (st == ST_OK && (*out)->returns_set)
+        st = err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk",
+                     (*out)->name);
     arena_free(a);
     return st;
 }
@@ -162,7 +172,8 @@ static char *keep_text(Arena *a, const char *t) { return t[0] ? arena_printf(a, 
 
 /* From an error's context: where the routine itself was, and those that it called. */
 static void keep_place(Arena *a, const char *context, const Routine *r, CallError *e) {
-    const char *signature = pl_signature_text(a, r), *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", signature) : NULL;
+    const char *signature = pl_signature_text(a, r),
+               *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", signature) : NULL;
     const char *at = NULL; /* the outermost one is the call's */
     for (const char *p = what ? strstr(context, what) : NULL; p; p = strstr(p + 1, what)) at = p;
     if (!at) return;
@@ -188,7 +199,10 @@ static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
         if (!param && i < r->n_params - 1) continue;
         Type t = param ? r->param_types[i] : r->ret;
         Phys ph = type_phys(t);
-        v[k] = (Vec){.phys = (uint8_t)ph, .type = t, .data = arena_calloc(a, (n + 1) * phys_size(ph)), .valid = arena_calloc(a, n + 1)};
+        v[k] = (Vec){.phys = (uint8_t)ph,
+                     .type = t,
+                     .data = arena_calloc(a, (n + 1) * phys_size(ph)),
+                     .valid = arena_calloc(a, n + 1)};
         if (!v[k].data || !v[k].valid) return ST_ERROR;
         k++;
     }
@@ -197,11 +211,23 @@ static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
 }
 
 /* What calls have to say is kept, as from bulks. */
-typedef struct SerialNotices { Arena *arena; int32_t part; int64_t call; bool failed; VEC(CallNotice) all; } SerialNotices;
+typedef struct SerialNotices {
+    Arena *arena;
+    int32_t part;
+    int64_t call;
+    bool failed;
+    VEC(CallNotice) all;
+} SerialNotices;
 static void keep_notice(void *ctx, const SessionNotice *x) {
     SerialNotices *k = ctx;
-    CallNotice n = {.part = k->part, .call = k->call, .seq = k->all.len, .severity = arena_strdup(k->arena, x->severity), .context = arena_strdup(k->arena, x->context),
-                    .detail = keep_text(k->arena, x->detail), .hint = keep_text(k->arena, x->hint), .message = arena_strdup(k->arena, x->message)};
+    CallNotice n = {.part = k->part,
+                    .call = k->call,
+                    .seq = k->all.len,
+                    .severity = arena_strdup(k->arena, x->severity),
+                    .context = arena_strdup(k->arena, x->context),
+                    .detail = keep_text(k->arena, x->detail),
+                    .hint = keep_text(k->arena, x->hint),
+                    .message = arena_strdup(k->arena, x->message)};
     snprintf(n.sqlstate, sizeof n.sqlstate, "%s", x->sqlstate);
     k->failed |= !n.severity || !n.context || !n.message || !vec_push(k->arena, &k->all, n);
 }
@@ -225,7 +251,8 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
     int64_t mark = undo_mark(s->undo);
     CatalogUndo *before = s->catalog_undo;
     Status st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
-    bool fatal = st != ST_OK && (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
+    bool fatal = st != ST_OK &&
+                 (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
     if (st == ST_OK) {
         for (int k = 0; st == ST_OK && k < n_vals && k < n_outs; k++) {
             Vec *v = &b->outs[part][k];
@@ -233,7 +260,9 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
             v->valid[i] = !vals[k].is_null;
             if (vals[k].is_null) continue;
             if (value_copy(b->arena, &vals[k], &kept) != ST_OK) st = err_oom(&s->err);
-            else memcpy((char *)v->data + i * phys_size((Phys)v->phys), value_cell(&kept), (size_t)phys_size((Phys)v->phys));
+            else
+                memcpy((char *)v->data + i * phys_size((Phys)v->phys), value_cell(&kept),
+                       (size_t)phys_size((Phys)v->phys));
         }
     } else if (!fatal) {
         undo_rollback(s->undo, mark);
@@ -259,13 +288,18 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
     for (int32_t k = 0; k < n_parts; k++) n += parts[k].n;
     Status st = b && at && args ? ST_OK : err_oom(&s->err);
     if (st == ST_OK) {
-        *b = (BulkResult){.n_calls = n, .arena = a, .stats = {.n_calls = n, .strategy = STRATEGY_SERIAL, .executor = "one at a time", .reason = reason}};
+        *b = (BulkResult){
+            .n_calls = n,
+            .arena = a,
+            .stats = {.n_calls = n, .strategy = STRATEGY_SERIAL, .executor = "one at a time", .reason = reason}};
         b->outs = arena_array(a, Vec *, n_parts + 1);
         b->errors = arena_array(a, CallError **, n_parts + 1);
         if (!b->outs || !b->errors) st = err_oom(&s->err);
     }
     for (int32_t k = 0; st == ST_OK && k < n_parts; k++)
-        if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) || serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK) st = err_oom(&s->err);
+        if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) ||
+            serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK)
+            st = err_oom(&s->err);
     SerialNotices said = {.arena = a};
     void (*notice)(void *, const SessionNotice *) = s->notice;
     void *notice_ctx = s->notice_ctx;
@@ -331,8 +365,9 @@ static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
 }
 
 /* ---- calls that find out how many rows they insert ----
- * Rows are numbered by call before anything runs, so there is room for a guess. When it was too little the images are thrown away, the tables being what they
- * were before the bulk, and the bulk runs again with more; too many rows for that, and the calls run one at a time. */
+ * Rows are numbered by call before anything runs, so there is room for a guess. When it was too little the images are
+ * thrown away, the tables being what they were before the bulk, and the bulk runs again with more; too many rows for
+ * that, and the calls run one at a time. */
 static const char *const guess_reason = "only running it tells how many rows a call inserts";
 
 static bool guesses_rows(const Proc *p) {
@@ -347,7 +382,8 @@ static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *cons
         for (int32_t i = 0; i < procs[k]->n_tables; i++) {
             const ProcTable *t = &procs[k]->tables[i];
             Image *im = t->guessed ? images_find(h->state.images, t->table_id) : NULL;
-            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN) images_forget(h->state.images, t->table_id);
+            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN)
+                images_forget(h->state.images, t->table_id);
         }
     return ST_OK;
 }
@@ -358,19 +394,24 @@ static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
         for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->state.images, p[k].proc->tables[i].table_id);
         if (!guesses_rows(p[k].proc)) continue;
         int64_t *guess = &h->code.guesses[p[k].proc - h->code.procs];
-        if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX) p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
+        if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX)
+            p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
         else more = false;
     }
     return more;
 }
 /* Runs the bulk; *alone: its calls are to be run one at a time. */
-static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const Proc *const *procs, BulkOptions *opt, bool *alone, BulkResult **out) {
+static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const Proc *const *procs, BulkOptions *opt,
+                           bool *alone, BulkResult **out) {
     *alone = false;
     TRY(before_guesses(s, h, n, procs));
-    if (opt->compiled && opt->query->device.strict) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
+    if (opt->compiled && opt->query->device.strict)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
     bool compiled = opt->compiled;
     opt->compiled = false;
-    for (int32_t k = 0; k < n; k++) p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs], MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
+    for (int32_t k = 0; k < n; k++)
+        p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs],
+                            MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
         TRY(images_get(h->state.images, &s->db->catalog, n, procs, s->db->pool, &s->err));
         TRY(bulk_run(h->state.images, n, p, opt, out, &s->err));
@@ -394,7 +435,8 @@ static const Proc *proc_of(const BulkHub *h, const Routine *r) { return proc_of_
 /* Places where a call names all of a table. */
 static int64_t coarse_items(const Proc *p) {
     int64_t n = 0;
-    for (int32_t i = 0; p->footprint && i < p->footprint->n_instrs; i++) n += p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->n == 0;
+    for (int32_t i = 0; p->footprint && i < p->footprint->n_instrs; i++)
+        n += p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->n == 0;
     return n;
 }
 /* The code with it is good for all: it can be compiled, and procedures are as before. */
@@ -403,7 +445,9 @@ static bool fits_others(const BulkHub *h, const HubCode *with, int64_t id) {
     if (!own || own->reason || guesses_rows(own)) return false;
     for (int32_t i = 0; i < h->code.n; i++) {
         const Proc *before = &h->code.procs[i], *after = proc_of_id(with, h->code.ids[i]);
-        if (h->code.ids[i] >= 0 && !before->reason && (!after || after->reason || coarse_items(after) > coarse_items(before))) return false;
+        if (h->code.ids[i] >= 0 && !before->reason &&
+            (!after || after->reason || coarse_items(after) > coarse_items(before)))
+            return false;
     }
     return true;
 }
@@ -424,8 +468,15 @@ static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatem
     HubStatement *q = arena_new_of(a, HubStatement);
     if (!q) return err_oom(&s->err);
     *q = (HubStatement){.sql = {arena_strndup(a, x->sql.ptr, x->sql.len), x->sql.len}, .n_ins = x->n_params};
-    q->routine = (Routine){.id = -1 - h->n_statements, .name = (char *)(uintptr_t) "SQL statement", .is_procedure = true, .may_write = true, .volatility = 'v', .n_params = n, .n_args = n,
-                           .ret = type_make(T_VOID), .language = (char *)(uintptr_t) "plpgsql"};
+    q->routine = (Routine){.id = -1 - h->n_statements,
+                           .name = (char *)(uintptr_t) "SQL statement",
+                           .is_procedure = true,
+                           .may_write = true,
+                           .volatility = 'v',
+                           .n_params = n,
+                           .n_args = n,
+                           .ret = type_make(T_VOID),
+                           .language = (char *)(uintptr_t) "plpgsql"};
     Routine *r = &q->routine;
     r->param_names = arena_calloc(a, n * (int64_t)sizeof(char *) + 8);
     r->param_modes = arena_calloc(a, n + 1);
@@ -435,7 +486,8 @@ static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatem
         int k = i - x->n_params;
         r->param_modes[i] = k < 0 ? 'i' : 'o';
         r->param_types[i] = k < 0 ? x->param_types[i] : k == 0 ? type_make(T_INT8) : x->result_types[k - 1];
-        if (k >= 0 && !(r->param_names[i] = k == 0 ? arena_strdup(a, "rows") : arena_printf(a, "result %d", k))) return err_oom(&s->err);
+        if (k >= 0 && !(r->param_names[i] = k == 0 ? arena_strdup(a, "rows") : arena_printf(a, "result %d", k)))
+            return err_oom(&s->err);
     }
     r->sql = pl_signature_text(a, r);
     arena_set_err(a, NULL);
@@ -460,7 +512,9 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
     if (q && !q->refused) return *out = compiled_statement(h, q), ST_OK;
     if (!q) {
         if (h->n_statements == STATEMENTS_MAX) {
-            if (!h->full) log_write(LOG_INFO, "more than %d SQL statements: others do not join the pool of calls", STATEMENTS_MAX);
+            if (!h->full)
+                log_write(LOG_INFO, "more than %d SQL statements: others do not join the pool of calls",
+                          STATEMENTS_MAX);
             h->full = true;
             return ST_OK;
         }
@@ -495,7 +549,11 @@ const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
     return h && hub_is_current(h) && -1 - id < h->n_statements ? compiled_statement(h, h->statements[-1 - id]) : NULL;
 }
 /* The next bulk's calls as parts. */
-typedef struct NextParts { BulkHub *h; BulkFeed *feed; Arena *arena; } NextParts;
+typedef struct NextParts {
+    BulkHub *h;
+    BulkFeed *feed;
+    Arena *arena;
+} NextParts;
 static void parts_sent(void *ctx) {
     NextParts *x = ctx;
     if (x->feed->sent) x->feed->sent(x->feed->ctx);
@@ -523,13 +581,28 @@ static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
 
 static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOptions *q, BulkOptions *opt) {
     const Settings *set = &s->settings;
-    *q = (QueryOptions){.pool = s->db->pool, .threads = (int)set->threads, .vector_size = set->vector_size, .account = &s->db->account, .session = &s->info, .vfs = s->db->vfs};
+    *q = (QueryOptions){.pool = s->db->pool,
+                        .threads = (int)set->threads,
+                        .vector_size = set->vector_size,
+                        .account = &s->db->account,
+                        .session = &s->info,
+                        .vfs = s->db->vfs};
     if (!stop) q->cancel = &s->cancel, q->deadline_ns = s->deadline_ns;
     Strategy strategy = STRATEGY_AUTO;
     (void)strategy_from_name(slice_of(set->bulk_strategy), &strategy); /* settings know the names */
-    *opt = (BulkOptions){.query = q, .strategy = strategy, .any_order = strcmp(set->bulk_order, "any") == 0, .partitions = set->bulk_partitions, .set_min = set->bulk_set_min, .figures = set->bulk_figures,
-                         .release = strcmp(set->bulk_release, "statement") == 0 ? RELEASE_STATEMENT : strcmp(set->bulk_release, "call") == 0 ? RELEASE_CALL : RELEASE_AUTO, .lanes = lanes_of(set->bulk_lanes), .copies = set->bulk_copies,
-                         .step_limit = set->bulk_step_limit, .stop = stop};
+    *opt = (BulkOptions){.query = q,
+                         .strategy = strategy,
+                         .any_order = strcmp(set->bulk_order, "any") == 0,
+                         .partitions = set->bulk_partitions,
+                         .set_min = set->bulk_set_min,
+                         .figures = set->bulk_figures,
+                         .release = strcmp(set->bulk_release, "statement") == 0 ? RELEASE_STATEMENT
+                                    : strcmp(set->bulk_release, "call") == 0    ? RELEASE_CALL
+                                                                                : RELEASE_AUTO,
+                         .lanes = lanes_of(set->bulk_lanes),
+                         .copies = set->bulk_copies,
+                         .step_limit = set->bulk_step_limit,
+                         .stop = stop};
     if (strcmp(set->executor, "compiled") == 0) {
         TRY(session_device_use(s, NULL, &q->device));
         opt->compiled = true;
@@ -576,11 +649,15 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     st = bulk_options(s, h, feed ? feed->stop : NULL, &q, &opt);
     opt.apart = feed && feed->apart;
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
-        for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++) st = bulk_reads(s, procs[k]->tables[i].table_id);
+        for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
+            st = bulk_reads(s, procs[k]->tables[i].table_id);
     if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
     if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
     NextParts next = {.h = h, .feed = feed};
-    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL, .sent = parts_sent, .ctx = &next, .ticket = feed ? feed->ticket : 0};
+    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL,
+                     .sent = parts_sent,
+                     .ctx = &next,
+                     .ticket = feed ? feed->ticket : 0};
     if (feed) opt.turn = &turn;
     if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_parts, p, procs, &opt, out);
     if (feed) feed->next_ticket = turn.next_ticket;
@@ -601,12 +678,14 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
 }
 
 /* ---- what calls are going to do ---- */
-/* What footprints are made from changes with definitions, and with rows that others than bulks change. Bringing a table up to date counts as well: that is nothing but time. */
+/* What footprints are made from changes with definitions, and with rows that others than bulks change. Bringing a table
+ * up to date counts as well: that is nothing but time. */
 uint64_t session_bulk_state(const Session *s) {
     const BulkHub *h = s->db->bulk_hub;
     const Catalog *c = &s->db->catalog;
     uint64_t state = hash_combine(hash_u64((uint64_t)c->version), h ? h->generation : 0);
-    for (int64_t i = 0; i < c->n_tables; i++) state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
+    for (int64_t i = 0; i < c->n_tables; i++)
+        state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
     return state;
 }
 Status session_bulk_plan(Session *s, uint64_t *state) {
@@ -621,7 +700,8 @@ static bool reads_time(const CallSite *x) {
     if (x->func) return x->func->flags & (FN_STABLE | FN_VOLATILE);
     bool text = false; /* words such as 'today' */
     for (int32_t i = 0; i < x->n_args; i++) text |= type_phys(x->arg_types[i]) == PH_STR;
-    return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP || x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
+    return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP ||
+                    x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
 }
 bool session_bulk_told(const Session *s, int64_t routine) {
     const BulkHub *h = s->db->bulk_hub;
@@ -631,14 +711,16 @@ bool session_bulk_told(const Session *s, int64_t routine) {
         if (p->footprint->instrs[i].op == OP_CALL && reads_time(p->footprint->instrs[i].aux)) return false;
     return true;
 }
-Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a, BulkOps *out) {
+Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a,
+                        BulkOps *out) {
     BulkHub *h = s->db->bulk_hub;
     const Proc **procs = arena_array(a, const Proc *, n_parts + 1);
     BulkPart *p = arena_array(a, BulkPart, n_parts + 1);
     if (!procs || !p) return err_oom(&s->err);
     for (int32_t k = 0; k < n_parts; k++) {
         procs[k] = proc_of(h, parts[k].routine);
-        if (!procs[k] || procs[k]->reason) return err_internal(&s->err, "%s: nobody can tell what it does", parts[k].routine->name);
+        if (!procs[k] || procs[k]->reason)
+            return err_internal(&s->err, "%s: nobody can tell what it does", parts[k].routine->name);
         p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
     }
     QueryOptions q;
@@ -701,7 +783,8 @@ void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t
         else hi = mid;
     }
     for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->part == part && x->call < first + n; lo++, x++)
-        session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "", x->hint ? x->hint : "", x->context});
+        session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "",
+                                           x->hint ? x->hint : "", x->context});
 }
 
 /* ---- EXPLAIN --------------------------------------------------------------------------------------------- */
@@ -742,7 +825,8 @@ static const char *subject_of(const Session *s, Arena *a, const ItemSite *x, int
     const Table *t = table_of(s, table_id);
     const char *name = t ? t->name : "?";
     const bool coarse = item_is_coarse(x->group);
-    const uint32_t group = coarse ? (x->group - ITEM_COARSE) / 2 : x->group, key = coarse ? group - ITEM_GROUPS_MAX : group - ITEM_KEY;
+    const uint32_t group = coarse ? (x->group - ITEM_COARSE) / 2 : x->group,
+                   key = coarse ? group - ITEM_GROUPS_MAX : group - ITEM_KEY;
     if (!(x->does & DOES_ROWS)) return arena_printf(a, "column group %d of %s", (int)group, name);
     if (x->group == ITEM_ROWS || !t || t->n_keys <= 1) return arena_printf(a, "rows of %s", name);
     return arena_printf(a, "rows of %s by %s", name, t->keys[key].name);
@@ -756,9 +840,13 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
         if (in->op != OP_ITEM) continue;
         const ItemSite *x = in->aux;
         if (x->kind > OPK_WRITE || (x->covered && x->inexact)) continue;
-        if (item_is_coarse(x->group) && x->kind == OPK_ADD && !x->has_amount) continue; /* says only that a fine item follows */
+        if (item_is_coarse(x->group) && x->kind == OPK_ADD && !x->has_amount)
+            continue; /* says only that a fine item follows */
         const char *words = words_of(a, x), *subject = subject_of(s, a, x, p->tables[x->table].table_id);
-        char *line = words && subject ? arena_printf(a, "  %s %s, %s", words, subject, x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table") : NULL;
+        char *line = words && subject
+                         ? arena_printf(a, "  %s %s, %s", words, subject,
+                                        x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table")
+                         : NULL;
         if (line && x->does & DOES_TAKE && x->why) line = arena_printf(a, "%s, planned as a write: %s", line, x->why);
         if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
         if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
@@ -770,12 +858,15 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
 
 /* What calls have to themselves: program/proc.h, Queues. */
 static Status explain_own(Session *s, Statement *st, const Proc *p) {
-    static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted", [OWN_KEYED] = "  rows of %s, by the key of that row", [OWN_ADDED] = "  additions to %s"};
+    static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted",
+                                        [OWN_KEYED] = "  rows of %s, by the key of that row",
+                                        [OWN_ADDED] = "  additions to %s"};
     if (p->queue < 0) return ST_OK;
     TRY(explain_line(st, "Queue"));
     for (int how = OWN_QUEUE; how <= OWN_ADDED; how++)
         for (int32_t t = 0; t < p->n_tables; t++)
-            if (p->tables[t].own == how) TRY(explain_line(st, arena_printf(st->run_arena, forms[how], table_name(s, p->tables[t].table_id))));
+            if (p->tables[t].own == how)
+                TRY(explain_line(st, arena_printf(st->run_arena, forms[how], table_name(s, p->tables[t].table_id))));
     return ST_OK;
 }
 
@@ -786,11 +877,16 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
     static const char *const names[] = {"QUERY PLAN"};
     TRY(statement_text_columns(st, 1, names));
     const Proc *p = proc_of(h, r);
-    if (r->returns_set) return explain_line(st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));
+    if (r->returns_set)
+        return explain_line(
+            st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));
     if (!p || p->reason)
-        return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s", r->is_procedure ? "Procedure" : "Function", r->name, p ? p->reason : "it cannot be read"));
-    TRY(explain_line(st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name, p->writes ? "" : ", read only",
-                                      p->writes && p->undo ? ", changes are logged for undo" : "")));
+        return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s",
+                                             r->is_procedure ? "Procedure" : "Function", r->name,
+                                             p ? p->reason : "it cannot be read"));
+    TRY(explain_line(
+        st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name,
+                         p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
     TRY(explain_own(s, st, p));

@@ -1,7 +1,9 @@
 /* bulk_call.c - bulks in SQL: CALL bulk_call('p', 'query'), and bulk_call(..) in FROM. See bulk.h.
  *
- * The query's rows are the calls. They are converted to the types of the parameters column by column; where that fails, row by row: such a call fails with the error of its
- * value and does not run. In FROM the bulk runs when its statement's plan is about to be made, as functions that return sets do (pl_run.h): its rows become constants of the plan.
+ * The query's rows are the calls. They are converted to the types of the parameters column by column; where that fails,
+ * row by row: such a call fails with the error of its value and does not run. In FROM the bulk runs when its
+ * statement's plan is about to be made, as functions that return sets do (pl_run.h): its rows become constants of the
+ * plan.
  */
 #include <stdio.h>
 
@@ -19,10 +21,10 @@ bool session_is_bulk_call(const AstCall *x) { return sql_is_bulk_call(x->func); 
 
 /* ---- the calls ----------------------------------------------------------------------------------- */
 typedef struct Given {
-    int64_t n;        /* calls */
-    int64_t n_good;   /* those that can run: rows of params */
+    int64_t n;      /* calls */
+    int64_t n_good; /* those that can run: rows of params */
     Vec *params;
-    CallError **bad;  /* by call, NULL: good; all NULL: no array */
+    CallError **bad; /* by call, NULL: good; all NULL: no array */
 } Given;
 
 /* The value of one call's parameter cannot be converted. Errors that are no fault of the value are the statement's. */
@@ -35,14 +37,17 @@ static Status mark_bad(Session *s, Arena *a, const Routine *r, int32_t param, in
     if (g->bad[row]) return ST_OK; /* another parameter's came first */
     CallError *x = arena_new_of(a, CallError);
     const char *signature = pl_signature_text(a, r);
-    if (!x || !signature || !call_error_of(a, e, x) || !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature))) return err_oom(&s->err);
+    if (!x || !signature || !call_error_of(a, e, x) ||
+        !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature)))
+        return err_oom(&s->err);
     g->bad[row] = x;
     g->n_good--;
     return ST_OK;
 }
 
 /* Rows [at, at + n) of a column; one that fails alone is the call's error. */
-static Status convert_rows(Session *s, Arena *a, const Routine *r, int32_t param, FuncKernel kernel, const Vec *from, Vec *to, int64_t at, int64_t n, Given *g) {
+static Status convert_rows(Session *s, Arena *a, const Routine *r, int32_t param, FuncKernel kernel, const Vec *from,
+                           Vec *to, int64_t at, int64_t n, Given *g) {
     Err e = {0};
     FuncCtx ctx = {.arena = a, .err = &e, .session = &s->info, .state_arena = a, .ret = to->type};
     int64_t in = phys_size((Phys)from->phys), out = phys_size((Phys)to->phys);
@@ -62,13 +67,16 @@ static Status convert(Session *s, Arena *a, const Routine *r, int32_t param, Typ
     if (type_eq(v->type, type)) return ST_OK;
     FuncKernel kernel = cast_kernel(v->type, type, CAST_EXPLICIT);
     if (!kernel) {
-        err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, from, sizeof from), type_name(type, to, sizeof to));
+        err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, from, sizeof from),
+                type_name(type, to, sizeof to));
         err_context(&s->err, "argument %d of %s", (int)param + 1, r->name);
         return ST_ERROR;
     }
     Vec x = {.phys = (uint8_t)type_phys(type), .type = type};
-    if (!(x.data = arena_calloc(a, (g->n + 1) * phys_size((Phys)x.phys))) || !(x.valid = arena_alloc(a, g->n + 1))) return err_oom(&s->err);
-    for (int64_t at = 0; at < g->n; at += CONVERT_ROWS) TRY(convert_rows(s, a, r, param, kernel, v, &x, at, MIN_OF(g->n - at, (int64_t)CONVERT_ROWS), g));
+    if (!(x.data = arena_calloc(a, (g->n + 1) * phys_size((Phys)x.phys))) || !(x.valid = arena_alloc(a, g->n + 1)))
+        return err_oom(&s->err);
+    for (int64_t at = 0; at < g->n; at += CONVERT_ROWS)
+        TRY(convert_rows(s, a, r, param, kernel, v, &x, at, MIN_OF(g->n - at, (int64_t)CONVERT_ROWS), g));
     *v = x;
     return ST_OK;
 }
@@ -85,7 +93,8 @@ static void drop_bad(Given *g, int32_t n_params) {
 }
 
 /* The result as columns; texts are copied, since the query goes. */
-static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b, const RunOutput *run, int32_t n_cols, Given *g) {
+static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b, const RunOutput *run,
+                           int32_t n_cols, Given *g) {
     const RowLayout *l = rows_layout(run->rows);
     int64_t at = 0;
     g->n = g->n_good = rows_count(run->rows);
@@ -93,7 +102,9 @@ static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundSt
     if (!v) return err_oom(&s->err);
     for (int i = 0; i < n_cols; i++) {
         v[i] = (Vec){.phys = l->cols[i].phys, .type = c->cols.items[b->result[i]].type};
-        if (!(v[i].data = arena_alloc(a, (g->n + 1) * phys_size((Phys)v[i].phys))) || !(v[i].valid = arena_alloc(a, g->n + 1))) return err_oom(&s->err);
+        if (!(v[i].data = arena_alloc(a, (g->n + 1) * phys_size((Phys)v[i].phys))) ||
+            !(v[i].valid = arena_alloc(a, g->n + 1)))
+            return err_oom(&s->err);
     }
     for (int64_t k = 0; k < rows_n_runs(run->rows); k++) {
         RowRun piece;
@@ -119,7 +130,8 @@ static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundSt
     }
     return ST_OK;
 }
-static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t n_params, Given *g) {
+static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t n_params,
+                        Given *g) {
     AstStmt **stmts;
     int64_t n_stmts;
     PlanCtx c;
@@ -129,9 +141,11 @@ static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r
     if (n_stmts != 1 || stmts[0]->kind != AST_SELECT) return err_set(&s->err, ERR_SYNTAX, "bulk_call takes one query");
     plan_ctx_init(s, a, &c);
     TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
-    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
+    if (b->n_params > 0)
+        return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
     if (b->n_result != n_params && n_params > 0) {
-        err_set(&s->err, ERR_SYNTAX, "the query of bulk_call has %d column%s, but %s takes %d argument%s", (int)b->n_result, b->n_result == 1 ? "" : "s", r->name, (int)n_params, n_params == 1 ? "" : "s");
+        err_set(&s->err, ERR_SYNTAX, "the query of bulk_call has %d column%s, but %s takes %d argument%s",
+                (int)b->n_result, b->n_result == 1 ? "" : "s", r->name, (int)n_params, n_params == 1 ? "" : "s");
         return ST_ERROR;
     }
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, acct, &run));
@@ -169,7 +183,9 @@ static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
 /* What went wrong, and where; the context as it is told for a call alone. */
 static Status error_cells(Session *s, Arena *a, const char *signature, const CallError *e, Value *row) {
     const char *context = e->context;
-    if (e->line > 0 && e->place && !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "", context ? "\n" : "", signature, (int)e->line, e->place)))
+    if (e->line > 0 && e->place &&
+        !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "",
+                                 context ? "\n" : "", signature, (int)e->line, e->place)))
         return err_oom(&s->err);
     TRY(text_cell(s, a, e->sqlstate, &row[COL_SQLSTATE]));
     TRY(text_cell(s, a, e->message, &row[COL_MESSAGE]));
@@ -181,14 +197,16 @@ static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_
         const Vec *v = &outs[k];
         Value cell = {.type = cells[k].type};
         if (v->valid && !v->valid[i]) continue;
-        memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
+        memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys),
+               (size_t)phys_size((Phys)v->phys));
         cells[k] = cell;
         if (v->phys == PH_STR && value_copy(a, &cell, &cells[k]) != ST_OK) return err_oom(&s->err);
     }
     return ST_OK;
 }
 /* Runs the bulk. */
-static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g, BulkResult **out) {
+static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g,
+                        BulkResult **out) {
     BulkResult *b;
     TRY(read_calls(s, a, acct, r, query, g));
     BulkCalls part = {.routine = r, .n = g->n_good, .params = g->params};
@@ -205,7 +223,8 @@ static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r
     return ST_OK;
 }
 /* rows: n times w values, in the order of the calls, in `a`. */
-static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w, const Type *types, int64_t *n_rows, Value **rows) {
+static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
+                        const Type *types, int64_t *n_rows, Value **rows) {
     Given g = {0};
     BulkResult *b;
     TRY(run_calls(s, a, acct, r, query, &g, &b));
@@ -219,7 +238,8 @@ static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r
         if (!bad) e = b->errors[0][ran];
         for (int32_t k = 0; k < w; k++) row[k] = (Value){.type = types[k], .is_null = k != COL_CALL};
         row[COL_CALL].u.i64 = i + 1;
-        st = e ? error_cells(s, a, signature, e, row) : out_cells(s, a, b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
+        st =
+            e ? error_cells(s, a, signature, e, row) : out_cells(s, a, b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
         ran += !bad;
     }
     *n_rows = g.n;
@@ -231,10 +251,14 @@ static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r
 static void free_result(void *p) { bulk_result_free(p); }
 static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls, Vec *v) {
     const Phys ph = type_phys(type);
-    *v = (Vec){.phys = (uint8_t)ph, .type = type, .data = arena_calloc(a, (n + 1) * phys_size(ph)), .valid = nulls ? arena_calloc(a, n + 1) : NULL};
+    *v = (Vec){.phys = (uint8_t)ph,
+               .type = type,
+               .data = arena_calloc(a, (n + 1) * phys_size(ph)),
+               .valid = nulls ? arena_calloc(a, n + 1) : NULL};
     return v->data && (v->valid || !nulls) ? ST_OK : err_oom(&s->err);
 }
-static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w, const Type *types, int64_t *n_rows, Vec *cells) {
+static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
+                           const Type *types, int64_t *n_rows, Vec *cells) {
     Given g = {0};
     BulkResult *b;
     TRY(run_calls(s, a, acct, r, query, &g, &b));
@@ -243,7 +267,8 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
     const bool failed = s->bulk_stats.n_failed > 0;
     if (!signature) return err_oom(&s->err);
     *n_rows = g.n;
-    for (int32_t k = 0; k < FIRST_OUT; k++) TRY(call_column(s, a, failed || k == COL_CALL ? g.n : 0, types[k], k != COL_CALL, &cells[k]));
+    for (int32_t k = 0; k < FIRST_OUT; k++)
+        TRY(call_column(s, a, failed || k == COL_CALL ? g.n : 0, types[k], k != COL_CALL, &cells[k]));
     for (int64_t i = 0; i < g.n; i++) ((int64_t *)cells[COL_CALL].data)[i] = i + 1;
     if (!failed) { /* one cell that is NULL stands for all rows */
         uint8_t *none = arena_calloc(a, g.n + 1);
@@ -274,7 +299,8 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
         for (int64_t i = 0, ran = 0; i < g.n; i++) {
             if (g.bad && g.bad[i]) continue;
             cells[k].valid[i] = !b->errors[0][ran] && (!v->valid || v->valid[ran]);
-            if (cells[k].valid[i]) memcpy((char *)cells[k].data + i * size, (const char *)v->data + ran * size, (size_t)size);
+            if (cells[k].valid[i])
+                memcpy((char *)cells[k].data + i * size, (const char *)v->data + ran * size, (size_t)size);
             ran++;
         }
     }
@@ -283,7 +309,8 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
 
 /* ---- CALL ----------------------------------------------------------------------------------------- */
 /* An argument that is a text: a literal or a parameter. */
-static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, const Value *params, const char *what, Slice *out) {
+static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, const Value *params, const char *what,
+                            Slice *out) {
     if (e->kind == AST_STRING_LIT) {
         Slice t = AST_AS_CONST(AstLiteral, e)->text;
         *out = t;
@@ -296,20 +323,24 @@ static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, cons
             return ST_OK;
         }
     }
-    return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "bulk_call takes its %s as a string literal or parameter", what);
+    return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED,
+                  "bulk_call takes its %s as a string literal or parameter", what);
 }
-static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, const Value *params, Slice *name, Slice *query) {
+static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, const Value *params, Slice *name,
+                             Slice *query) {
     const AstFunc *f = x->func;
     TRY(sql_bulk_arguments(f, f->location, &s->err));
     TRY(text_argument(s, f->args[0], n_params, params, "procedure", name));
     return query ? text_argument(s, f->args[1], n_params, params, "query", query) : ST_OK;
 }
-Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types) {
+Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types,
+                          int32_t *n_cols, const char ***names, Type **types) {
     Slice name;
     const Routine *r;
     *n_params = 0;
     for (int64_t i = 0; i < x->func->n_args; i++)
-        if (x->func->args[i]->kind == AST_PARAM) *n_params = MAX_OF(*n_params, AST_AS_CONST(AstParam, x->func->args[i])->number);
+        if (x->func->args[i]->kind == AST_PARAM)
+            *n_params = MAX_OF(*n_params, AST_AS_CONST(AstParam, x->func->args[i])->number);
     if (!(*param_types = arena_array(a, Type, *n_params + 1))) return err_oom(&s->err);
     for (int32_t i = 0; i < *n_params; i++) (*param_types)[i] = type_make(T_TEXT);
     if (x->func->n_args > 0 && x->func->args[0]->kind != AST_STRING_LIT) { /* the shape is known when it runs */

@@ -1,9 +1,10 @@
 /* calibrate_bulk.c - the thresholds of Algorithm 1 and the number of groups, measured: see calibrate_bulk.h.
  *
- * Widths. A share 1 / w of the calls change one row, all others rows of their own: a bulk of n calls has n / w sets, w calls wide on average. From the widest bulks down, as long as
- * K-SET is not slower: the narrowest is the answer.
+ * Widths. A share 1 / w of the calls change one row, all others rows of their own: a bulk of n calls has n / w sets, w
+ * calls wide on average. From the widest bulks down, as long as K-SET is not slower: the narrowest is the answer.
  *
- * Groups. Calls of 16 procedures in turn, under locks that nobody holds, brought together by 0 to 4 upper bits of the procedures' numbers.
+ * Groups. Calls of 16 procedures in turn, under locks that nobody holds, brought together by 0 to 4 upper bits of the
+ * procedures' numbers.
  */
 #include "session/calibrate_bulk.h"
 
@@ -13,11 +14,17 @@
 #include "session/bulk.h"
 
 enum {
-    TYPES = 16, TYPE_BITS = 4,
-    WORK_SETS = 16, WORK_GROUPS = 200,  /* rounds of a call's loop */
-    WIDEST = 1024, WIDEST_QUICK = 64,
-    CALLS = 1 << 15, CALLS_QUICK = 1 << 10, CALLS_GROUPS = 1 << 17,
-    RUNS = 5, RUNS_QUICK = 1,
+    TYPES = 16,
+    TYPE_BITS = 4,
+    WORK_SETS = 16,
+    WORK_GROUPS = 200, /* rounds of a call's loop */
+    WIDEST = 1024,
+    WIDEST_QUICK = 64,
+    CALLS = 1 << 15,
+    CALLS_QUICK = 1 << 10,
+    CALLS_GROUPS = 1 << 17,
+    RUNS = 5,
+    RUNS_QUICK = 1,
 };
 static const double SLOWER = 1.03; /* is no difference */
 
@@ -56,12 +63,17 @@ static Status set_to(Trial *t, const char *name, const char *value, Err *e) {
 
 static Status make_tables(Trial *t, Err *e) {
     char sql[600];
-    snprintf(sql, sizeof sql, "CREATE TABLE tuples (id int PRIMARY KEY, v double precision NOT NULL); INSERT INTO tuples SELECT i, i FROM generate_series(0, %lld) AS g(i)", (long long)t->cap - 1);
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE tuples (id int PRIMARY KEY, v double precision NOT NULL); INSERT INTO tuples SELECT i, i "
+             "FROM generate_series(0, %lld) AS g(i)",
+             (long long)t->cap - 1);
     TRY(run_sql(t, sql, e));
     for (int k = 0; k < TYPES; k++) {
         snprintf(sql, sizeof sql,
-                 "CREATE PROCEDURE micro_%d(key int, x int) LANGUAGE plpgsql AS $$ DECLARE y double precision; BEGIN SELECT v INTO y FROM tuples WHERE id = key; "
-                 "FOR i IN 1 .. x LOOP y := y * 0.999 + %d; END LOOP; UPDATE tuples SET v = y WHERE id = key; END $$", k, k + 1);
+                 "CREATE PROCEDURE micro_%d(key int, x int) LANGUAGE plpgsql AS $$ DECLARE y double precision; BEGIN "
+                 "SELECT v INTO y FROM tuples WHERE id = key; "
+                 "FOR i IN 1 .. x LOOP y := y * 0.999 + %d; END LOOP; UPDATE tuples SET v = y WHERE id = key; END $$",
+                 k, k + 1);
         TRY(run_sql(t, sql, e));
     }
     for (int k = 0; k < TYPES; k++) {
@@ -74,7 +86,8 @@ static Status make_tables(Trial *t, Err *e) {
     return ST_OK;
 }
 
-/* A bulk of `types` procedures, of which every width-th call changes row 0 (width 0: none does). *ns is its time, 0 when it did not run where it should. */
+/* A bulk of `types` procedures, of which every width-th call changes row 0 (width 0: none does). *ns is its time, 0
+ * when it did not run where it should. */
 static Status run_bulk(Trial *t, int types, int64_t width, int work, double *ns, Err *e) {
     BulkCalls parts[TYPES];
     Vec params[TYPES][2];
@@ -88,7 +101,8 @@ static Status run_bulk(Trial *t, int types, int64_t width, int work, double *ns,
         }
         params[k][0] = (Vec){.data = t->keys + first, .phys = PH_I32, .type = type_make(T_INT4)};
         params[k][1] = (Vec){.data = t->work + first, .phys = PH_I32, .type = type_make(T_INT4)};
-        parts[k] = (BulkCalls){.routine = t->routines[k], .n = at - first, .params = params[k], .calls = t->numbers + first};
+        parts[k] =
+            (BulkCalls){.routine = t->routines[k], .n = at - first, .params = params[k], .calls = t->numbers + first};
     }
     BulkResult *r = NULL;
     int64_t began = clock_ns();
@@ -169,7 +183,9 @@ Status session_calibrate_bulks(Session *s, const char *device, bool quick, BulkM
     t.keys = (int32_t *)(void *)memory;
     t.work = t.keys + t.cap;
     t.numbers = (uint32_t *)(t.work + t.cap);
-    if (database_open(NULL, s->db->vfs, threads, 0, &t.db, e) == ST_OK && (lock = t.db->txn_lock = txn_lock_new(e)) && session_new(t.db, &t.s, e) == ST_OK) st = measure(&t, device, out, e);
+    if (database_open(NULL, s->db->vfs, threads, 0, &t.db, e) == ST_OK && (lock = t.db->txn_lock = txn_lock_new(e)) &&
+        session_new(t.db, &t.s, e) == ST_OK)
+        st = measure(&t, device, out, e);
     session_free(t.s);
     if (t.db) database_close(t.db);
     txn_lock_free(lock);

@@ -11,7 +11,11 @@
 #include "session/plancache.h"
 #include "sql/bind/bind.h"
 
-enum { POLL_NS = 50000000 /* how often waiting threads look for cancellation */, EXPIRE_NS = 10000000 /* the keeper for entries whose time is up */, HISTOGRAM = 512 };
+enum {
+    POLL_NS = 50000000 /* how often waiting threads look for cancellation */,
+    EXPIRE_NS = 10000000 /* the keeper for entries whose time is up */,
+    HISTOGRAM = 512
+};
 
 struct CallSettings {
     _Atomic int64_t refs;
@@ -32,42 +36,44 @@ typedef struct CallClient {
     bool woken;
     struct CallClient *next; /* to be woken */
     CallSettings *settings;
-    int64_t window;  /* in which it was seen last */
+    int64_t window; /* in which it was seen last */
 } CallClient;
 
-/* Entries of the next bulk, gathered while a bulk runs; they are pending again as soon as that is done, and may be withdrawn. */
+/* Entries of the next bulk, gathered while a bulk runs; they are pending again as soon as that is done, and may be
+ * withdrawn. */
 typedef struct CallAhead {
-    Arena *arena;           /* NULL: there is nothing */
+    Arena *arena; /* NULL: there is nothing */
     int64_t catalog_version;
-    int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are the same when all three are */
+    int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are
+                               the same when all three are */
     int32_t n_parts;
     BulkCalls *parts;
-    uint64_t ticket;        /* BulkFeed */
+    uint64_t ticket; /* BulkFeed */
 } CallAhead;
 
 struct CallPool {
     Database *db;
     pthread_mutex_t mutex;
-    CallEntry *first, **last; /* what has come and is not in: */
-    CallSets sets;       /* older ones, that wait for each other; empty where bulks are cut by arrival */
-    int64_t n_calls;     /* pending, of both */
-    int64_t submitted;   /* entries so far */
-    CallAhead ahead;     /* the leader's */
-    bool busy;           /* somebody leads */
-    CallEntry *running;  /* the entries of the bulk that runs */
-    _Atomic bool stopping; /* some of them are to stop */
-    int32_t n_waiting;   /* threads that wait for a pending entry */
+    CallEntry *first, **last;  /* what has come and is not in: */
+    CallSets sets;             /* older ones, that wait for each other; empty where bulks are cut by arrival */
+    int64_t n_calls;           /* pending, of both */
+    int64_t submitted;         /* entries so far */
+    CallAhead ahead;           /* the leader's */
+    bool busy;                 /* somebody leads */
+    CallEntry *running;        /* the entries of the bulk that runs */
+    _Atomic bool stopping;     /* some of them are to stop */
+    int32_t n_waiting;         /* threads that wait for a pending entry */
     int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
-    int32_t seen;        /* threads that have waited in it */
-    int32_t expected;    /* threads that are likely to come: those of the stretch before, or of this one */
-    int64_t expired_ns;  /* the keeper has looked for those whose time is up */
-    Session *runner;     /* the leader's, while busy */
+    int32_t seen;              /* threads that have waited in it */
+    int32_t expected;          /* threads that are likely to come: those of the stretch before, or of this one */
+    int64_t expired_ns;        /* the keeper has looked for those whose time is up */
+    Session *runner;           /* the leader's, while busy */
     CallSettings *runner_settings;
     pthread_cond_t keeper_wake;
     pthread_t keeper;
     bool keeper_on;
     _Atomic bool stop;
-    CallBulk gone;       /* of entries whose routine is gone; never freed */
+    CallBulk gone; /* of entries whose routine is gone; never freed */
     CallPoolStats stats;
     int64_t histogram[HISTOGRAM];
 };
@@ -165,11 +171,15 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
 }
 
 /* ---- forming a bulk -------------------------------------------------------------------------------------------- */
-static bool same_settings(const CallSettings *a, const CallSettings *b) { return a == b || (a->n == b->n && memcmp(a->bytes, b->bytes, (size_t)a->n) == 0); }
+static bool same_settings(const CallSettings *a, const CallSettings *b) {
+    return a == b || (a->n == b->n && memcmp(a->bytes, b->bytes, (size_t)a->n) == 0);
+}
 
 typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL, DUE_TURN } Due;
 static CallEntry *oldest(const CallPool *p) { return p->sets.first ? p->sets.first : p->first; }
-static int64_t due_at(const CallPool *p) { return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk_interval_us * 1000; }
+static int64_t due_at(const CallPool *p) {
+    return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk_interval_us * 1000;
+}
 static Due due(const CallPool *p, int64_t now) {
     if (p->busy || !oldest(p)) return DUE_NOT;
     if (p->sets.first) return DUE_TURN; /* those that they waited for are done */
@@ -198,7 +208,9 @@ static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
     if (!list) return NULL;
     int64_t size = list->settings->settings.bulk_size;
     CallEntry **end = &p->first;
-    for (; x && (x == list || (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings))); x = x->next) {
+    for (; x && (x == list ||
+                 (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings)));
+         x = x->next) {
         atomic_store(&x->state, CALL_RUNNING);
         x->begun_ns = now;
         waited += x->waited;
@@ -248,11 +260,15 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
         BulkCalls *c = &parts.items[x->part];
         if (c->params) continue;
         int n = 0;
-        for (int i = 0; i < c->routine->n_params; i++) n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        for (int i = 0; i < c->routine->n_params; i++)
+            n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
         Vec *v = cols[x->part] = arena_array(a, Vec, n + 1);
         if (!v) return err_oom(&s->err);
         for (int i = 0; i < n; i++) {
-            v[i] = (Vec){.phys = x->params[i].phys, .type = x->params[i].type, .data = arena_alloc(a, c->n * phys_size((Phys)x->params[i].phys)), .valid = arena_alloc(a, c->n)};
+            v[i] = (Vec){.phys = x->params[i].phys,
+                         .type = x->params[i].type,
+                         .data = arena_alloc(a, c->n * phys_size((Phys)x->params[i].phys)),
+                         .valid = arena_alloc(a, c->n)};
             if (!v[i].data || !v[i].valid) return err_oom(&s->err);
         }
         v[n].valid = NULL;
@@ -265,7 +281,8 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
     for (CallEntry *x = list; x; x = x->next) {
         BulkCalls *c = &parts.items[x->part];
         int n = 0;
-        for (int i = 0; i < c->routine->n_params; i++) n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        for (int i = 0; i < c->routine->n_params; i++)
+            n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
         for (int i = 0; i < n; i++) {
             Vec *v = &cols[x->part][i];
             int64_t size = phys_size((Phys)v->phys);
@@ -297,7 +314,8 @@ static CallEntry *sort_out(CallPool *p, CallEntry **list) {
     return gone;
 }
 
-/* Results reach their entries. Under the mutex. Whose threads wait for them is added to the list of those to be woken afterwards. */
+/* Results reach their entries. Under the mutex. Whose threads wait for them is added to the list of those to be woken
+ * afterwards. */
 static void deliver(CallPool *p, CallEntry *list, CallBulk *b, CallClient **wake) {
     int64_t now = clock_ns();
     for (CallEntry *x = list, *next; x; x = next) {
@@ -372,7 +390,12 @@ static CallAhead describe(const CallEntry *list) {
     return x;
 }
 /* While a bulk runs a full one is waiting: its columns are gathered then, and its arguments go to the device. */
-typedef struct NextCalls { CallPool *p; const CallSettings *set; CallEntry *list; CallAhead ahead; } NextCalls;
+typedef struct NextCalls {
+    CallPool *p;
+    const CallSettings *set;
+    CallEntry *list;
+    CallAhead ahead;
+} NextCalls;
 static void calls_sent(void *ctx) {
     NextCalls *x = ctx;
     pthread_mutex_lock(&x->p->mutex);
@@ -386,7 +409,9 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     Session *s = p->runner;
     int64_t n_calls = 0;
     pthread_mutex_lock(&p->mutex);
-    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk_size && same_settings(p->first->settings, x->set)) x->list = take(p, DUE_SIZE, &n_calls);
+    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk_size &&
+        same_settings(p->first->settings, x->set))
+        x->list = take(p, DUE_SIZE, &n_calls);
     pthread_mutex_unlock(&p->mutex);
     if (!x->list) return false;
     Err e = {0}, before;
@@ -394,7 +419,8 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     x->ahead = describe(x->list);
     x->ahead.catalog_version = p->db->catalog.version;
     x->ahead.arena = arena_new(&p->db->account, &e);
-    bool ok = x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+    bool ok =
+        x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
     err_copy(&s->err, &before);
     if (x->ahead.arena) arena_set_err(x->ahead.arena, NULL); /* it stays */
     if (!ok) {
@@ -416,7 +442,9 @@ static bool was_gathered(const CallPool *p, const CallEntry *list) {
 }
 
 /* ---- who does not want to go on ---- */
-static bool session_stops(const Session *s) { return atomic_load_explicit(&s->cancel, memory_order_relaxed) || (s->deadline_ns && clock_ns() > s->deadline_ns); }
+static bool session_stops(const Session *s) {
+    return atomic_load_explicit(&s->cancel, memory_order_relaxed) || (s->deadline_ns && clock_ns() > s->deadline_ns);
+}
 /* Under the mutex. Nothing happens to entries that do not run. */
 static void stop_entry(CallPool *p, CallEntry *x) {
     if (atomic_load(&x->stop)) return;
@@ -428,17 +456,23 @@ static void stop_entry(CallPool *p, CallEntry *x) {
         return;
     }
 }
-/* What the leader waits for, when it does not want to go on: it is the one that cannot look meanwhile. Under the mutex. */
+/* What the leader waits for, when it does not want to go on: it is the one that cannot look meanwhile. Under the mutex.
+ */
 static void stop_leader(CallPool *p, const Session *l) {
     if (!l || !session_stops(l)) return;
     for (CallEntry *x = p->running; x; x = x->next)
         if (x->waited && x->client == l->call_client) stop_entry(p, x);
 }
-typedef struct RunStop { CallPool *p; const Session *leader; _Atomic bool seen; /* the leader wants to stop */ } RunStop;
+typedef struct RunStop {
+    CallPool *p;
+    const Session *leader;
+    _Atomic bool seen; /* the leader wants to stop */
+} RunStop;
 static bool any_stops(void *ctx) {
     RunStop *r = ctx;
     CallPool *p = r->p;
-    if (r->leader && !atomic_load_explicit(&r->seen, memory_order_relaxed) && session_stops(r->leader) && !atomic_exchange(&r->seen, true)) {
+    if (r->leader && !atomic_load_explicit(&r->seen, memory_order_relaxed) && session_stops(r->leader) &&
+        !atomic_exchange(&r->seen, true)) {
         pthread_mutex_lock(&p->mutex);
         stop_leader(p, r->leader);
         pthread_mutex_unlock(&p->mutex);
@@ -517,8 +551,16 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
-        if (!now.arena) st = (now.arena = arena_new(&p->db->account, &s->err)) ? gather(s, now.arena, list, cut->n_calls, &now.n_parts, &now.parts) : ST_ERROR;
-        BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls, .apart = cut->apart, .sent = calls_sent, .ctx = &next, .stop = &stop, .ticket = now.ticket};
+        if (!now.arena)
+            st = (now.arena = arena_new(&p->db->account, &s->err))
+                     ? gather(s, now.arena, list, cut->n_calls, &now.n_parts, &now.parts)
+                     : ST_ERROR;
+        BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls,
+                         .apart = cut->apart,
+                         .sent = calls_sent,
+                         .ctx = &next,
+                         .stop = &stop,
+                         .ticket = now.ticket};
         if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
         next.ahead.ticket = feed.next_ticket;
         p->ahead = next.ahead;
@@ -553,11 +595,14 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
 /* ---- bulk_cut = zero_set ---- */
 static bool by_sets(const CallEntry *x) {
     const Settings *set = &x->settings->settings;
-    return strcmp(set->bulk_cut, "zero_set") == 0 && strcmp(set->bulk_order, "timestamp") == 0 && (strcmp(set->bulk_strategy, "auto") == 0 || strcmp(set->bulk_strategy, "kset") == 0);
+    return strcmp(set->bulk_cut, "zero_set") == 0 && strcmp(set->bulk_order, "timestamp") == 0 &&
+           (strcmp(set->bulk_strategy, "auto") == 0 || strcmp(set->bulk_strategy, "kset") == 0);
 }
 static bool may_enter(const CallPool *p, const CallEntry *x, const CallEntry *head, int64_t n_calls) {
     const CallSets *z = &p->sets;
-    return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) && (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk_size) && session_bulk_told(p->runner, x->routine);
+    return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) &&
+           (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk_size) &&
+           session_bulk_told(p->runner, x->routine);
 }
 /* Entries that have come and may enter, in order. */
 static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
@@ -593,7 +638,8 @@ static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t 
         for (int64_t i = 0; i < x->n; i++)
             if (ops.failed[call + i]) p->sets.barrier = x->number;
         if (p->sets.barrier == x->number) break;
-        st = callsets_plan(&p->sets, x, ops.start[call + x->n] - ops.start[call], ops.ops + ops.start[call], a, &s->err);
+        st =
+            callsets_plan(&p->sets, x, ops.start[call + x->n] - ops.start[call], ops.ops + ops.start[call], a, &s->err);
         if (st != ST_OK) break;
         *list = x->next;
         *in = x;
@@ -603,7 +649,8 @@ static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t 
     arena_free(a);
     return st;
 }
-/* New entries enter. Under the lock, and the mutex, which is released meanwhile. What they cannot do now they do later: whoever is in runs before. */
+/* New entries enter. Under the lock, and the mutex, which is released meanwhile. What they cannot do now they do later:
+ * whoever is in runs before. */
 static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     Session *s = p->runner;
     CallSets *z = &p->sets;
@@ -630,7 +677,8 @@ static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     pthread_mutex_lock(&p->mutex);
     p->running = NULL;
     for (int i = 0; i < 2; i++)
-        for (CallEntry *x = i ? list : in; x; x = x->next) atomic_store(&x->stop, false); /* it can be withdrawn again */
+        for (CallEntry *x = i ? list : in; x; x = x->next)
+            atomic_store(&x->stop, false); /* it can be withdrawn again */
     pend_again(p, in);
     put_back(p, list);
     for (CallEntry *x = in, *next; x; x = next) {
@@ -669,10 +717,12 @@ static Cut cut_bulk(CallPool *p, const Session *l, Due why) {
     return cut;
 }
 
-/* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of waiting for the lock) nothing was taken. */
+/* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of
+ * waiting for the lock) nothing was taken. */
 static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     Session *s = p->runner;
-    int64_t limit_ms = l ? l->settings.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
+    int64_t limit_ms =
+        l ? l->settings.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
     bool by_statement = false;
     p->busy = true;
     pthread_mutex_unlock(&p->mutex);
@@ -691,7 +741,10 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     if (l) atomic_store(&l->leads, s);
     const Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
     if (cut.list) {
-        int64_t *const reasons[] = {[DUE_SIZE] = &p->stats.by_size, [DUE_TIME] = &p->stats.by_time, [DUE_ALL] = &p->stats.by_all, [DUE_TURN] = &p->stats.by_turn};
+        int64_t *const reasons[] = {[DUE_SIZE] = &p->stats.by_size,
+                                    [DUE_TIME] = &p->stats.by_time,
+                                    [DUE_ALL] = &p->stats.by_all,
+                                    [DUE_TURN] = &p->stats.by_turn};
         p->stats.bulks++;
         p->stats.calls += cut.n_calls;
         p->stats.largest = MAX_OF(p->stats.largest, cut.n_calls);
@@ -713,7 +766,8 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
 /* An entry has waited for others' transactions and bulks for longer than its lock_timeout allows. */
 static bool expired(const CallEntry *x, int64_t now) {
     const Settings *set = &x->settings->settings;
-    return set->lock_timeout_ms > 0 && now - x->arrived_ns >= set->lock_timeout_ms * 1000000 + set->bulk_interval_us * 1000;
+    return set->lock_timeout_ms > 0 &&
+           now - x->arrived_ns >= set->lock_timeout_ms * 1000000 + set->bulk_interval_us * 1000;
 }
 static Status lock_timed_out(Err *e) {
     err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
@@ -732,7 +786,8 @@ static void take_out(CallPool *p, CallEntry *x) {
     }
     p->n_calls -= x->n;
 }
-/* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later perhaps. */
+/* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later
+ * perhaps. */
 static bool expire(CallPool *p) {
     int64_t now = clock_ns();
     if (now - p->expired_ns < EXPIRE_NS) return true; /* there may be many */
@@ -763,14 +818,17 @@ static void *keep(void *arg) {
         bool led = why != DUE_NOT && lead(p, NULL, why, &e) == ST_OK;
         (void)expire(p);
         if (led) continue;
-        if (oldest(p)) wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
-        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0) (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
+        if (oldest(p))
+            wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
+        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0)
+            (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
     }
     pthread_mutex_unlock(&p->mutex);
     return NULL;
 }
 
-/* ---- submitting and waiting --------------------------------------------------------------------------------------- */
+/* ---- submitting and waiting ---------------------------------------------------------------------------------------
+ */
 static CallClient *client_of(Session *s) {
     CallClient *c = s->call_client;
     if (!c) {
@@ -806,14 +864,18 @@ void call_session_free(Session *s) {
 }
 
 static Status in_block(Session *s) {
-    if (s->state == 'E') return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
-    return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "calls cannot be submitted to the pool, nor waited for, inside a transaction block");
+    if (s->state == 'E')
+        return err_set(&s->err, ERR_FAILED_TRANSACTION,
+                       "current transaction is aborted, commands ignored until end of transaction block");
+    return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                   "calls cannot be submitted to the pool, nor waited for, inside a transaction block");
 }
 
 Status call_submit(Session *s, CallEntry *x, bool keeper) {
     CallPool *p;
     if (s->state != 'I') return in_block(s);
-    if (atomic_load(&x->state) != CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have been submitted already");
+    if (atomic_load(&x->state) != CALL_NEW)
+        return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have been submitted already");
     TRY(session_call_pool_make(s, &p));
     CallClient *c = client_of(s);
     if (!c) return ST_ERROR;
@@ -841,7 +903,8 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     *p->last = x;
     p->last = &x->next;
     p->n_calls += x->n;
-    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk_size)) pthread_cond_signal(&p->keeper_wake);
+    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk_size))
+        pthread_cond_signal(&p->keeper_wake);
     pthread_mutex_unlock(&p->mutex);
     return ST_OK;
 }
@@ -877,7 +940,8 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
     if (s->state != 'I') return in_block(s);
     *done = atomic_load(&x->state) == CALL_DONE;
     if (*done) return ST_OK;
-    if (!p || atomic_load(&x->state) == CALL_NEW) return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted");
+    if (!p || atomic_load(&x->state) == CALL_NEW)
+        return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted");
     int64_t until = timeout_us < 0 ? INT64_MAX : clock_ns() + timeout_us * 1000;
     Status st = ST_OK;
     pthread_mutex_lock(&p->mutex);
@@ -890,8 +954,10 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
     while (st == ST_OK && (state = atomic_load(&x->state)) != CALL_DONE) { /* with the mutex */
         int64_t now = clock_ns(), wake = now + POLL_NS;
         if (state == CALL_PENDING) {
-            if (atomic_load(&s->cancel)) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-            else if (s->deadline_ns && now >= s->deadline_ns) st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+            if (atomic_load(&s->cancel))
+                st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+            else if (s->deadline_ns && now >= s->deadline_ns)
+                st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
             else if (expired(x, now)) st = lock_timed_out(&s->err);
             if (st != ST_OK) break;
             Due why = due(p, now);
@@ -953,7 +1019,9 @@ void call_release(Session *s, CallEntry *x) {
 }
 
 const Err *call_entry_fault(const CallEntry *x) { return err_is_set(&x->bulk->err) ? &x->bulk->err : NULL; }
-const CallError *call_entry_error(const CallEntry *x, int64_t call) { return x->bulk->result ? x->bulk->result->errors[x->part][x->first + call] : NULL; }
+const CallError *call_entry_error(const CallEntry *x, int64_t call) {
+    return x->bulk->result ? x->bulk->result->errors[x->part][x->first + call] : NULL;
+}
 const Vec *call_entry_outs(const CallEntry *x, int64_t *first) {
     *first = x->first;
     return x->bulk->result ? x->bulk->result->outs[x->part] : NULL;
@@ -963,17 +1031,18 @@ void call_entry_notices(Session *s, const CallEntry *x) {
 }
 const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ? &x->bulk->result->stats : NULL; }
 
-/* ---- CALL ------------------------------------------------------------------------------------------------------------ */
+/* ---- CALL
+ * ------------------------------------------------------------------------------------------------------------ */
 struct CallText {
     Arena *arena;
     int64_t catalog_version; /* what follows was made under */
     int64_t routine;         /* 0: it runs in the ordinary way */
     const BoundCall *call;   /* NULL: a statement: */
     const Type *in_types;
-    char tags[2][sizeof ((Statement *)0)->tag]; /* of no row, and of one */
-    int32_t n_ins, n_outs;   /* outs: without the number of rows */
-    bool nulls_apart;        /* with a parameter that is NULL the statement runs in the ordinary way */
-    const char **names;      /* of OUT values */
+    char tags[2][sizeof((Statement *)0)->tag]; /* of no row, and of one */
+    int32_t n_ins, n_outs;                     /* outs: without the number of rows */
+    bool nulls_apart;   /* with a parameter that is NULL the statement runs in the ordinary way */
+    const char **names; /* of OUT values */
     Type *types;
 };
 void call_text_free(struct CallText *t) {
@@ -981,13 +1050,15 @@ void call_text_free(struct CallText *t) {
 }
 
 /* A fresh CallText, under a lock that lets bulks stay ahead of their tables. */
-static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, struct CallText **out) {
+static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types,
+                        struct CallText **out) {
     Arena *a = arena_new(&s->cache_account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     BoundCall *b = NULL;
     bool compilable = false;
     Status st = t ? ST_OK : err_oom(&s->err);
-    for (int again = 0; st == ST_OK && again < 2; again++) { /* with the lock shared, and alone when procedures must be compiled first */
+    for (int again = 0; st == ST_OK && again < 2;
+         again++) { /* with the lock shared, and alone when procedures must be compiled first */
         s->in_bulk = true;
         st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
         s->in_bulk = false;
@@ -1032,7 +1103,8 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
 }
 
 /* Likewise of a statement on one row. */
-static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types, struct CallText **out) {
+static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                             struct CallText **out) {
     Arena *a = arena_new(&s->cache_account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     const BoundStmt *b = NULL;
@@ -1048,7 +1120,11 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
         *t = (struct CallText){.arena = a, .catalog_version = s->db->catalog.version};
         st = point_for_pool(s, text, ast, n_params, param_types, &b, &types, &t->nulls_apart);
         if (st == ST_OK && b) {
-            BulkText x = {.sql = text->sql, .n_params = n_params, .n_results = b->n_result, .param_types = b->param_types, .result_types = types};
+            BulkText x = {.sql = text->sql,
+                          .n_params = n_params,
+                          .n_results = b->n_result,
+                          .param_types = b->param_types,
+                          .result_types = types};
             CallPool *pool;
             if (again) st = session_call_pool_make(s, &pool);
             if (st == ST_OK) st = session_bulk_statement(s, &x, again, &known, &r);
@@ -1083,7 +1159,8 @@ static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int3
 static Status take_error(Session *s, const struct CallText *t, const CallError *e) {
     call_error_tell(e, &s->err);
     if (e->context) err_context(&s->err, "%s", e->context);
-    if (t->call && e->line > 0 && e->place) err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
+    if (t->call && e->line > 0 && e->place)
+        err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;
 }
 static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const struct CallText *t, const CallEntry *x) {
@@ -1096,9 +1173,12 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     for (int32_t i = 0; there && i < t->n_outs; i++) {
         const Vec *v = &outs[i];
         Value cell = {.type = t->types[i], .is_null = v->valid && !v->valid[row]};
-        if (!cell.is_null) memcpy(value_cell(&cell), (const char *)v->data + row * phys_size((Phys)v->phys), (size_t)phys_size((Phys)v->phys));
+        if (!cell.is_null)
+            memcpy(value_cell(&cell), (const char *)v->data + row * phys_size((Phys)v->phys),
+                   (size_t)phys_size((Phys)v->phys));
         values[i] = cell;
-        if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &values[i]) != ST_OK) return err_oom(&s->err);
+        if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &values[i]) != ST_OK)
+            return err_oom(&s->err);
     }
     st->n_cols = t->n_outs;
     st->names = t->names;
@@ -1113,15 +1193,18 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     return ST_OK;
 }
 
-Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
+                      const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
     if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
         return ST_OK;
-    if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s)) return ST_OK; /* readers need not wait for each other */
+    if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s))
+        return ST_OK; /* readers need not wait for each other */
     if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
         call_text_free(*slot);
         *slot = NULL;
-        TRY(call ? text_make(s, ast, call, n_params, param_types, slot) : statement_make(s, st->text, ast, n_params, param_types, slot));
+        TRY(call ? text_make(s, ast, call, n_params, param_types, slot)
+                 : statement_make(s, st->text, ast, n_params, param_types, slot));
     }
     const struct CallText *t = *slot;
     if (!t->routine) return ST_OK;
@@ -1132,7 +1215,8 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     Vec *vecs = arena_array(a, Vec, t->n_ins + 1);
     uint8_t *valid = arena_alloc(a, t->n_ins + 1);
     if (!args || !vecs || !valid) return err_oom(&s->err);
-    TRY(t->call ? pl_call_values(s, t->call, a, n_params, params, args) : point_params(s, a, t->in_types, t->n_ins, n_params, params, args));
+    TRY(t->call ? pl_call_values(s, t->call, a, n_params, params, args)
+                : point_params(s, a, t->in_types, t->n_ins, n_params, params, args));
     for (int32_t i = 0; i < t->n_ins; i++) {
         Phys phys = type_phys(args[i].type);
         if (args[i].is_null) args[i] = (Value){.type = args[i].type, .is_null = true};
@@ -1149,7 +1233,10 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     call_entry_notices(s, &e);
     if (e.bulk == &session_call_pool(s)->gone) {
         *done = false; /* the ordinary way says what there is now */
-    } else if (whole && !t->call && (strcmp(whole->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(whole->sqlstate, ERR_LIMIT_EXCEEDED) == 0)) { /* nothing has changed: it needs no image the ordinary way */
+    } else if (whole && !t->call &&
+               (strcmp(whole->sqlstate, ERR_OUT_OF_MEMORY) == 0 ||
+                strcmp(whole->sqlstate, ERR_LIMIT_EXCEEDED) ==
+                    0)) { /* nothing has changed: it needs no image the ordinary way */
         log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", whole->message);
         (*slot)->routine = 0;
         *done = false;

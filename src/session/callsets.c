@@ -7,7 +7,7 @@ typedef struct CallPlan {
     CallEntry *entry; /* the mutex's; NULL: withdrawn, or taken */
     uint64_t number;
     int64_t n_calls;
-    bool inner;       /* its calls conflict with each other */
+    bool inner; /* its calls conflict with each other */
 } CallPlan;
 
 static void plan_free(CallSets *z, CallPlan *x) {
@@ -28,7 +28,8 @@ static Status find_inner(const CallEntry *x, int64_t n, const TxnOp *ops, Arena 
     int32_t *depth = arena_array(scratch, int32_t, x->n);
     if (!own || !depth) return err_oom(e);
     for (int64_t i = 0; i < n; i++) own[i] = (TxnOp){ops[i].item, ops[i].call - ops[0].call, ops[i].kind};
-    const ScheduleInput in = {.n_calls = (int64_t)own[n - 1].call + 1, .n_ops = n, .ops = own, .in_order = true, .workers = 1};
+    const ScheduleInput in = {
+        .n_calls = (int64_t)own[n - 1].call + 1, .n_ops = n, .ops = own, .in_order = true, .workers = 1};
     TRY(schedule_depths(&in, NULL, scratch, depth, e));
     for (int64_t i = 0; i < in.n_calls; i++) *inner |= depth[i] > 0;
     return ST_OK;

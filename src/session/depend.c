@@ -262,8 +262,7 @@ static char *list(const Dependents *d, bool cascades) {
 static Status refuse(Dependents *d, const char *what) {
     const char *lines = list(d, false);
     if (!lines) return err_oom(&d->s->err);
-    if (what)
-        err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
+    if (what) err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
     else
         err_set(&d->s->err, ERR_DEPENDENT_OBJECTS,
                 "cannot drop desired object(s) because other objects depend on them");

@@ -1,7 +1,8 @@
 /* devices.c - from the settings executor and device to a device's runtime.
  *
- * The database owns one hub: the machine's devices, looked for when a session first asks, one code cache, and one runtime per device in use. Everything
- * in it lives until the database closes, so that columns stay on a device and kernels stay compiled between sessions.
+ * The database owns one hub: the machine's devices, looked for when a session first asks, one code cache, and one
+ * runtime per device in use. Everything in it lives until the database closes, so that columns stay on a device and
+ * kernels stay compiled between sessions.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -19,7 +20,10 @@ typedef struct DeviceHub {
     Devices *devices;
     CodeCache *cache;
     Profile *profile; /* of the machine; NULL until somebody asked */
-    struct { char id[32]; DevRuntime *runtime; } runtimes[RUNTIMES_MAX];
+    struct {
+        char id[32];
+        DevRuntime *runtime;
+    } runtimes[RUNTIMES_MAX];
     int n;
 } DeviceHub;
 
@@ -49,7 +53,8 @@ static Status hub_get(Database *db, DeviceHub **out, Err *e) {
             h->db = db;
             mem_account_init(&h->account, &db->account, "devices", 0, NULL);
             pthread_mutex_init(&h->lock, NULL);
-            if (devices_open(db->pool, &h->account, &h->devices, e) != ST_OK || code_cache_new(NULL, INT64_C(256) << 20, &h->cache, e) != ST_OK) {
+            if (devices_open(db->pool, &h->account, &h->devices, e) != ST_OK ||
+                code_cache_new(NULL, INT64_C(256) << 20, &h->cache, e) != ST_OK) {
                 hub_free(h);
                 st = ST_ERROR;
             }
@@ -72,7 +77,8 @@ static Status runtime_get(DeviceHub *h, const char *id, DevRuntime **out, Err *e
     while (i < h->n && strcmp(h->runtimes[i].id, id) != 0) i++;
     Status st = ST_OK;
     if (i == h->n) {
-        if (i == RUNTIMES_MAX) st = err_set(e, ERR_LIMIT_EXCEEDED, "more than %d devices are in use", (int)RUNTIMES_MAX);
+        if (i == RUNTIMES_MAX)
+            st = err_set(e, ERR_LIMIT_EXCEEDED, "more than %d devices are in use", (int)RUNTIMES_MAX);
         else st = dev_runtime_new(d, h->cache, &h->account, &h->runtimes[i].runtime, e);
         if (st == ST_OK) {
             snprintf(h->runtimes[i].id, sizeof h->runtimes[i].id, "%s", id);
@@ -112,7 +118,8 @@ static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
     return runtime_get(h, id, out, &s->err);
 }
 
-/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is told once and then ignored. */
+/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is told once
+ * and then ignored. */
 static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char *name) {
     pthread_mutex_lock(&h->lock);
     if (!h->profile) {
@@ -129,8 +136,8 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
     return p;
 }
 
-/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are for those who name them: looking for OpenCL
- * devices loads their compilers into the process. */
+/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are for
+ * those who name them: looking for OpenCL devices loads their compilers into the process. */
 static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     if (!strcasecmp(x->device, "cpu")) return ST_OK;
@@ -140,7 +147,8 @@ static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     place_query(plan, (int)x->threads, NULL, &p);
     if (!p.on_device) {
         if (!s->device_timing) return ST_OK;
-        snprintf(s->device_reason, sizeof s->device_reason, "the cpu is estimated at %.3f ms, the device at %.3f ms", p.vm_ms, p.device_ms);
+        snprintf(s->device_reason, sizeof s->device_reason, "the cpu is estimated at %.3f ms, the device at %.3f ms",
+                 p.vm_ms, p.device_ms);
         out->reason = s->device_reason;
         return ST_OK;
     }
@@ -153,7 +161,9 @@ Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     if (strcmp(x->executor, "vm") == 0) return ST_OK;
     bool automatic = strcmp(x->executor, "auto") == 0;
     out->interpreted = strcmp(x->executor, "interpreted") == 0;
-    out->shape = strcmp(x->executor, "kernel") == 0 ? SHAPE_SPLIT : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED : SHAPE_FUSED;
+    out->shape = strcmp(x->executor, "kernel") == 0      ? SHAPE_SPLIT
+                 : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED
+                                                         : SHAPE_FUSED;
     if (s->device_override) out->runtime = s->device_override;
     else if (automatic) TRY(choose(s, plan, out));
     else TRY(runtime_named(s, x->device, &out->runtime));
@@ -163,8 +173,12 @@ Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     out->strict = x->device_strict;
     out->wait = x->device_wait;
     out->timing = s->device_timing;
-    out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency, .tile_rows = x->pipelined_tile_rows, .channels = x->pipelined_channels,
-                                  .packet_rows = x->pipelined_packet_rows, .ring = x->pipelined_ring, .groups = x->pipelined_groups};
+    out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency,
+                                  .tile_rows = x->pipelined_tile_rows,
+                                  .channels = x->pipelined_channels,
+                                  .packet_rows = x->pipelined_packet_rows,
+                                  .ring = x->pipelined_ring,
+                                  .groups = x->pipelined_groups};
     out->result_cache = x->device_result_cache;
     out->initial_rows = x->device_initial_rows;
     return ST_OK;
@@ -186,7 +200,8 @@ BulkMeasured session_bulk_measured(Session *s, DevRuntime *r) {
     Err e = {0};
     bool found;
     Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &e);
-    if (p && profile_load(s->db->vfs, NULL, p, &found, &e) == ST_OK) m.set_min = p->cpu.bulk_set_min; /* a file that cannot be read is no error here */
+    if (p && profile_load(s->db->vfs, NULL, p, &found, &e) == ST_OK)
+        m.set_min = p->cpu.bulk_set_min; /* a file that cannot be read is no error here */
     mem_free(NULL, p, (int64_t)sizeof *p);
     return m;
 }
@@ -194,7 +209,8 @@ BulkMeasured session_bulk_measured(Session *s, DevRuntime *r) {
 /* ---- SHOW devices, calibration ------------------------------------------------------------------------- */
 static const char *memory_text(Arena *a, int64_t bytes) {
     if (bytes <= 0) return "";
-    return bytes < (INT64_C(10) << 30) ? arena_printf(a, "%.1f GB", (double)bytes / (1 << 30)) : arena_printf(a, "%lld GB", (long long)(bytes >> 30));
+    return bytes < (INT64_C(10) << 30) ? arena_printf(a, "%.1f GB", (double)bytes / (1 << 30))
+                                       : arena_printf(a, "%lld GB", (long long)(bytes >> 30));
 }
 
 Status session_show_devices(Session *s, Statement *st) {
@@ -205,12 +221,19 @@ Status session_show_devices(Session *s, Statement *st) {
         const DeviceEntry *d = devices_entry(h->devices, i);
         if (d->kind == DEVICE_NULL) continue;
         const DeviceProfile *p = profile_of(h, d->id, d->name);
-        const char *rates = p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps) : "no";
-        if (rates && p && p->bulk_set_min > 0) rates = arena_printf(st->run_arena, "%s, bulks in sets from %.0f calls", rates, p->bulk_set_min);
-        if (rates && p && p->bulk_groups > 0) rates = arena_printf(st->run_arena, p->bulk_groups < BULK_GROUPS_ALL ? "%s, in %.0f groups" : "%s, grouped by procedure", rates, p->bulk_groups);
+        const char *rates =
+            p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps)
+              : "no";
+        if (rates && p && p->bulk_set_min > 0)
+            rates = arena_printf(st->run_arena, "%s, bulks in sets from %.0f calls", rates, p->bulk_set_min);
+        if (rates && p && p->bulk_groups > 0)
+            rates = arena_printf(st->run_arena,
+                                 p->bulk_groups < BULK_GROUPS_ALL ? "%s, in %.0f groups" : "%s, grouped by procedure",
+                                 rates, p->bulk_groups);
         const char *memory = memory_text(st->run_arena, d->memory_bytes);
         if (!rates || !memory) return err_oom(&s->err);
-        TRY(statement_text_row(st, (const char *[]){d->kind == DEVICE_HOST ? "cpu" : d->id, d->name, d->state, memory, d->detail, rates}));
+        TRY(statement_text_row(
+            st, (const char *[]){d->kind == DEVICE_HOST ? "cpu" : d->id, d->name, d->state, memory, d->detail, rates}));
     }
     return ST_OK;
 }

@@ -59,7 +59,8 @@ static void cell_value(const Vec *v, int64_t i, Type t, Value *out) {
 static bool cell_null(const Vec *v, int64_t i) { return v->valid && !v->valid[i]; }
 
 /* ---- constraints of rows ---- */
-static int64_t first_null(const Table *t, int32_t n_cols, const int32_t *cols, const Vec *vals, const uint8_t *only, int64_t n) {
+static int64_t first_null(const Table *t, int32_t n_cols, const int32_t *cols, const Vec *vals, const uint8_t *only,
+                          int64_t n) {
     for (int32_t i = 0; i < n_cols; i++) {
         if (!t->cols[cols ? cols[i] : i].not_null || !vals[i].valid) continue;
         for (int64_t r = 0; r < n; r++)
@@ -76,14 +77,16 @@ static int64_t first_refused(const Vec *checks, int32_t n_checks, const uint8_t 
     return n;
 }
 
-/* The first row that its table's constraints refuse, keys apart: NOT NULL is looked at before CHECK, and what ON CONFLICT proposes before what comes of it. */
+/* The first row that its table's constraints refuse, keys apart: NOT NULL is looked at before CHECK, and what ON
+ * CONFLICT proposes before what comes of it. */
 typedef enum FaultKind { FAULT_NONE, FAULT_NULL, FAULT_SET_NULL, FAULT_CHECK } FaultKind;
 typedef struct Fault {
-    int64_t row;   /* FAULT_NONE: the number of rows */
+    int64_t row; /* FAULT_NONE: the number of rows */
     FaultKind kind;
     int32_t check; /* of the statement */
 } Fault;
-static Status find_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, int32_t first_check, int64_t n, Fault *out) {
+static Status find_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, int32_t first_check, int64_t n,
+                         Fault *out) {
     const Vec *checks = &c->cols[first_check];
     bool insert = b->kind == STMT_INSERT;
     int32_t half = b->hit ? b->n_checks / 2 : insert ? b->n_checks : 0, which = 0;
@@ -131,9 +134,11 @@ static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk 
         Vec *vals = arena_array(a, Vec, b->n_set + 1);
         if (!vals) return err_oom(&s->err);
         one_row(&c->cols[b->hit ? b->table->n_cols + 2 : 1], b->n_set, f->row, vals);
-        TRY(table_update(b->table, 1, (int64_t *)c->cols[0].data + f->row, b->n_set, b->set_cols, vals, s->undo, &s->err));
+        TRY(table_update(b->table, 1, (int64_t *)c->cols[0].data + f->row, b->n_set, b->set_cols, vals, s->undo,
+                         &s->err));
     } else {
-        err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[f->check]);
+        err_set(&s->err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"",
+                b->table->name, b->check_names[f->check]);
         err_of_constraint(&s->err, b->table->name, b->check_names[f->check]);
         return ST_ERROR;
     }
@@ -169,8 +174,10 @@ static Status check_not_null(Session *s, Table *t, const Vec *vals, int64_t r) {
     return ST_OK;
 }
 
-/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. inserted: the numbers of the others (from `first`). */
-static Status insert_skipping(Session *s, const BoundStmt *b, const Vec *vals, int64_t n, int64_t first, int64_t *inserted, int64_t *done) {
+/* ON CONFLICT DO NOTHING: row by row, skipping rows whose key is taken. inserted: the numbers of the others (from
+ * `first`). */
+static Status insert_skipping(Session *s, const BoundStmt *b, const Vec *vals, int64_t n, int64_t first,
+                              int64_t *inserted, int64_t *done) {
     for (int64_t r = 0; r < n; r++) {
         TRY(check_not_null(s, b->table, vals, r));
         if (conflicting_row(b, vals, r) >= 0) continue;
@@ -182,12 +189,14 @@ static Status insert_skipping(Session *s, const BoundStmt *b, const Vec *vals, i
 
 static Status second_hit(Session *s) {
     err_set(&s->err, ERR_CARDINALITY, "ON CONFLICT DO UPDATE command cannot affect row a second time");
-    err_hint(&s->err, "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.");
+    err_hint(&s->err,
+             "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.");
     return ST_ERROR;
 }
 
-/* ON CONFLICT DO UPDATE, row after row in the order of the plan's rows. Rows without a conflict are inserted at once. What updates those with one is gathered in `all`
- * (rowid, set values) and applied at the end; unless it sets columns of keys (BoundStmt.sets_keys), which frees keys for rows that come later and takes others: then at once. */
+/* ON CONFLICT DO UPDATE, row after row in the order of the plan's rows. Rows without a conflict are inserted at once.
+ * What updates those with one is gathered in `all` (rowid, set values) and applied at the end; unless it sets columns
+ * of keys (BoundStmt.sets_keys), which frees keys for rows that come later and takes others: then at once. */
 typedef struct Upsert {
     Session *s;
     Arena *a;
@@ -205,7 +214,8 @@ static Status upsert_init(Upsert *u, const RowLayout *l, int64_t total) {
     while (INT64_C(1) << u->bits < 2 * total) u->bits++;
     u->updated = arena_calloc(u->a, (int64_t)sizeof(int64_t) << u->bits);
     u->one = arena_array(u->a, Vec, u->b->n_set + 1);
-    return u->updated && u->one ? chunk_init(u->s, u->a, l, u->b->sets_keys ? 1 : MAX_OF(total, 1), &u->all) : err_oom(&u->s->err);
+    return u->updated && u->one ? chunk_init(u->s, u->a, l, u->b->sets_keys ? 1 : MAX_OF(total, 1), &u->all)
+                                : err_oom(&u->s->err);
 }
 static int64_t *updated_at(const Upsert *u, int64_t rowid) {
     uint64_t mask = (UINT64_C(1) << u->bits) - 1, h = hash_u64((uint64_t)rowid) & mask;
@@ -213,14 +223,16 @@ static int64_t *updated_at(const Upsert *u, int64_t rowid) {
     return &u->updated[h];
 }
 
-/* What find_fault has found for row r, if it applies to what becomes of the row: set, an update; else what is proposed. */
+/* What find_fault has found for row r, if it applies to what becomes of the row: set, an update; else what is proposed.
+ */
 static Status raise_own_fault(Upsert *u, const Chunk *c, int64_t r, bool set) {
     const BoundStmt *b = u->b;
     const Vec *vals = &c->cols[set ? b->table->n_cols + 2 : 1], *checks = &c->cols[u->first_check];
     int32_t half = b->n_checks / 2, n = set ? b->n_set : b->table->n_cols;
     Fault f = {.row = r};
     for (int32_t i = 0; i < n && f.kind == FAULT_NONE; i++)
-        if (b->table->cols[set ? b->set_cols[i] : i].not_null && cell_null(&vals[i], r)) f.kind = set ? FAULT_SET_NULL : FAULT_NULL;
+        if (b->table->cols[set ? b->set_cols[i] : i].not_null && cell_null(&vals[i], r))
+            f.kind = set ? FAULT_SET_NULL : FAULT_NULL;
     for (int32_t k = set ? half : 0; k < (set ? b->n_checks : half) && f.kind == FAULT_NONE; k++)
         if (!((const uint8_t *)checks[k].data)[r] && !cell_null(&checks[k], r)) f.kind = FAULT_CHECK, f.check = k;
     return f.kind == FAULT_NONE ? ST_OK : raise_fault(u->s, u->a, b, c, &f);
@@ -232,14 +244,16 @@ static Status gather_update(Upsert *u, const Chunk *c, int64_t r, bool copy_stri
     int32_t first_set = b->table->n_cols + 2;
     if (b->sets_keys) {
         one_row(&c->cols[first_set], b->n_set, r, u->one);
-        return table_update(b->table, 1, (int64_t *)c->cols[0].data + r, b->n_set, b->set_cols, u->one, u->s->undo, &u->s->err);
+        return table_update(b->table, 1, (int64_t *)c->cols[0].data + r, b->n_set, b->set_cols, u->one, u->s->undo,
+                            &u->s->err);
     }
     for (int32_t j = 0; j < first_set + b->n_set; j++) {
         if (j > 0 && j < first_set) continue;
         int64_t size = phys_size((Phys)c->cols[j].phys);
         memcpy((char *)all->data[j] + u->at * size, (const char *)c->cols[j].data + r * size, (size_t)size);
         all->valid[j][u->at] = !cell_null(&c->cols[j], r);
-        if (copy_strings && c->cols[j].phys == PH_STR) TRY(keep_strings(u->s, u->a, (Str *)all->data[j] + u->at, all->valid[j] + u->at, 1));
+        if (copy_strings && c->cols[j].phys == PH_STR)
+            TRY(keep_strings(u->s, u->a, (Str *)all->data[j] + u->at, all->valid[j] + u->at, 1));
     }
     u->at++;
     return ST_OK;
@@ -291,7 +305,10 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     int32_t n;
     ColId *ids = dml_columns(b, a, &n);
     if (!ids) return ST_ERROR;
-    TRY(session_table_idle(s, t, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
+    TRY(session_table_idle(s, t,
+                           b->kind == STMT_INSERT   ? "INSERT into"
+                           : b->kind == STMT_UPDATE ? "UPDATE"
+                                                    : "DELETE from"));
     int32_t first_result = n - b->n_result * (b->inserted_result ? 2 : 1), first_check = first_result - b->n_checks;
     int32_t first_set = b->hit ? t->n_cols + 2 : 1, n_gather = b->kind == STMT_UPDATE ? first_set + b->n_set : 0;
     bool on_conflict = b->on_conflict_nothing || b->hit;
@@ -325,7 +342,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             out = find_fault(s, a, b, &ch, first_check, k, &fault);
             if (out != ST_OK) break;
             int64_t d = 0;
-            for (int64_t j = 0; b->hit && j < k && out == ST_OK; j++) out = upsert_row(&up, &ch, j, seen + j, j >= fault.row, run.pin);
+            for (int64_t j = 0; b->hit && j < k && out == ST_OK; j++)
+                out = upsert_row(&up, &ch, j, seen + j, j >= fault.row, run.pin);
             if (b->hit) fault.kind = FAULT_NONE; /* raised, or of an update that was none */
             else k = fault.row;                  /* those before it may have other faults */
             switch (b->kind) {
@@ -345,13 +363,15 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
                     memcpy((char *)all.data[j] + at * size, ch.cols[j].data, (size_t)(k * size));
                     if (ch.cols[j].valid) memcpy(all.valid[j] + at, ch.cols[j].valid, (size_t)k);
                     else memset(all.valid[j] + at, 1, (size_t)k);
-                    if (run.pin && l->cols[j].phys == PH_STR && out == ST_OK) out = keep_strings(s, a, (Str *)all.data[j] + at, all.valid[j] + at, k);
+                    if (run.pin && l->cols[j].phys == PH_STR && out == ST_OK)
+                        out = keep_strings(s, a, (Str *)all.data[j] + at, all.valid[j] + at, k);
                 }
                 at += k;
             }
             seen += k;
             if (out == ST_OK && fault.kind != FAULT_NONE) out = raise_fault(s, a, b, &ch, &fault);
-            if (atomic_load(&s->cancel)) out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+            if (atomic_load(&s->cancel))
+                out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         }
         rows_run_close(r.rows, &run);
     }
@@ -364,7 +384,8 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         if (!vals) out = ST_ERROR;
         for (int32_t j = 0; out == ST_OK && j < b->n_set; j++) {
             int32_t col = first_set + j;
-            vals[j] = (Vec){.data = all.data[col], .valid = all.valid[col], .phys = l->cols[col].phys, .type = l->cols[col].type};
+            vals[j] = (Vec){
+                .data = all.data[col], .valid = all.valid[col], .phys = l->cols[col].phys, .type = l->cols[col].type};
         }
         if (out == ST_OK) out = table_update(t, at, all.data[0], b->n_set, b->set_cols, vals, s->undo, &s->err);
         if (b->kind == STMT_UPDATE) done = at;
@@ -386,6 +407,10 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     st->n_rows = b->n_result == 0 ? 0 : inserted ? done : total;
     st->row_map = inserted;
     st->affected = done;
-    snprintf(st->tag, sizeof st->tag, b->kind == STMT_INSERT ? "INSERT 0 %lld" : b->kind == STMT_UPDATE ? "UPDATE %lld" : "DELETE %lld", (long long)done);
+    snprintf(st->tag, sizeof st->tag,
+             b->kind == STMT_INSERT   ? "INSERT 0 %lld"
+             : b->kind == STMT_UPDATE ? "UPDATE %lld"
+                                      : "DELETE %lld",
+             (long long)done);
     return ST_OK;
 }

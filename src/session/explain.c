@@ -37,7 +37,8 @@ static Status put_pipeline(Statement *st, const DeviceStats *d) {
     char *line = arena_printf(a, "       %s", d->pipeline);
     if (line && d->model_ns > 0) line = arena_printf(a, "%s, model %.3f ms", line, d->model_ns / 1e6);
     if (line && d->model_ns > 0 && d->kernel_ns > 0)
-        line = arena_printf(a, "%s, measured %.3f ms, error %+.0f %%", line, (double)d->kernel_ns / 1e6, (d->model_ns / (double)d->kernel_ns - 1) * 100);
+        line = arena_printf(a, "%s, measured %.3f ms, error %+.0f %%", line, (double)d->kernel_ns / 1e6,
+                            (d->model_ns / (double)d->kernel_ns - 1) * 100);
     return line ? put(st, line) : ST_ERROR;
 }
 
@@ -52,12 +53,17 @@ static Status put_device(Statement *st, const DeviceStats *d, bool verbose) {
         return verbose && d->detail ? put_lines(st, d->detail, "         ") : ST_OK;
     }
     if (!d->on_device) return ST_OK;
-    char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "", d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
+    char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "",
+                              d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
                               size_text(a, d->bytes_in), size_text(a, d->bytes_out), size_text(a, d->bytes_read));
     if (line && d->kernel_ns) line = arena_printf(a, "%s, kernels %.3f ms", line, (double)d->kernel_ns / 1e6);
-    if (line && d->kernel_ns && d->bytes_read) line = arena_printf(a, "%s, %.1f GB/s", line, (double)d->bytes_read / (double)d->kernel_ns);
-    if (line && d->kernel_ns && d->bytes_read && limit > 0) line = arena_printf(a, "%s (%.0f %% of %.0f)", line, 100 * (double)d->bytes_read / (double)d->kernel_ns / limit, limit);
-    if (line && d->restarts) line = arena_printf(a, "%s, restarted %lld time%s", line, (long long)d->restarts, d->restarts == 1 ? "" : "s");
+    if (line && d->kernel_ns && d->bytes_read)
+        line = arena_printf(a, "%s, %.1f GB/s", line, (double)d->bytes_read / (double)d->kernel_ns);
+    if (line && d->kernel_ns && d->bytes_read && limit > 0)
+        line = arena_printf(a, "%s (%.0f %% of %.0f)", line, 100 * (double)d->bytes_read / (double)d->kernel_ns / limit,
+                            limit);
+    if (line && d->restarts)
+        line = arena_printf(a, "%s, restarted %lld time%s", line, (long long)d->restarts, d->restarts == 1 ? "" : "s");
     if (line && d->code_from_memory) line = arena_printf(a, "%s, code from memory", line);
     else if (line && d->code_from_disk) line = arena_printf(a, "%s, code from disk", line);
     else if (line) line = arena_printf(a, "%s, compiled in %.0f ms", line, (double)d->compile_ns / 1e6);
@@ -108,7 +114,8 @@ static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bo
     return ST_OK;
 }
 
-Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types, const Value *params) {
+Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
+                       const Value *params) {
     Arena *a = st->run_arena;
     bool analyze = false, verbose = false;
     TRY(explain_options(s, x, &analyze, &verbose));
@@ -122,14 +129,19 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     const AstStmt *q = x->query;
     if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
     bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;
-    if (!is_dml && q->kind != AST_SELECT) return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
-    if (is_dml && analyze) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN ANALYZE of a data-changing statement is not supported");
+    if (!is_dml && q->kind != AST_SELECT)
+        return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
+    if (is_dml && analyze)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of a data-changing statement is not supported");
     TRY(session_lock(s, LOCK_SHARED));
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
-    if (c.runs_bulk && analyze) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
+    if (c.runs_bulk && analyze)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
     if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
     int32_t n = b->n_result;
     ColId *ids = is_dml ? dml_columns(b, a, &n) : b->result;
@@ -152,7 +164,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         if (!r.plan) return ST_ERROR;
     }
     TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
-    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", b->kind == STMT_INSERT ? "Insert" : b->kind == STMT_UPDATE ? "Update" : "Delete", b->table->name)));
+    if (is_dml)
+        TRY(put(st, arena_printf(a, "%s on %s",
+                                 b->kind == STMT_INSERT   ? "Insert"
+                                 : b->kind == STMT_UPDATE ? "Update"
+                                                          : "Delete",
+                                 b->table->name)));
     char *tree = plan_text(&c, b->plan);
     if (!tree) return ST_ERROR;
     TRY(put_lines(st, tree, is_dml ? "  " : ""));
@@ -161,13 +178,18 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     for (int32_t i = 0; i < plan->n_segments; i++) {
         const SegmentPlan *g = &plan->segments[i];
         const DeviceStats *d = analyze ? &query_stats(r.query, i)->device : NULL;
-        char *line = arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label, d && d->on_device ? d->executor : "vm",
-                                  d && d->on_device ? d->device : vm_isa());
+        char *line =
+            arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label,
+                         d && d->on_device ? d->executor : "vm", d && d->on_device ? d->device : vm_isa());
         if (analyze && line) {
             const SegmentStats *t = query_stats(r.query, i);
-            line = arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in, (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
-            if (line && t->tablets_skipped) line = arena_printf(a, "%s, %lld tablets skipped", line, (long long)t->tablets_skipped);
-            if (line && t->spilled_bytes) line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
+            line =
+                arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in,
+                             (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
+            if (line && t->tablets_skipped)
+                line = arena_printf(a, "%s, %lld tablets skipped", line, (long long)t->tablets_skipped);
+            if (line && t->spilled_bytes)
+                line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
             if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);
         }
         if (!line) return ST_ERROR;
@@ -175,7 +197,8 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         if (d) TRY(put_device(st, d, verbose));
         const Sink *sink = &g->program->sink;
         if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
-            char *t = sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);
+            char *t =
+                sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);
             if (t) TRY(put(st, arena_printf(a, "       %s", t)));
         }
         if (verbose) {
@@ -186,7 +209,8 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     }
     if (analyze) {
         TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
-        TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6, size_text(a, atomic_load(&st->account.peak)))));
+        TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6,
+                                 size_text(a, atomic_load(&st->account.peak)))));
         query_free(st->query);
         st->query = NULL;
     }

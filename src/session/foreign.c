@@ -1,9 +1,9 @@
 /* foreign.c - FOREIGN KEY: definition, checks, actions.
  *
- * Everything is checked when the statement ends, after its changes and all actions. New rows look their parents up in the key's index. What
- * lost its parent is found by a query over the referencing table (an anti-join: there is no index on its side); before the statement there
- * was none, so every orphan is due to it. Actions are ordinary statements on the orphans, run one after the other from a list of changed
- * tables, never one inside the other.
+ * Everything is checked when the statement ends, after its changes and all actions. New rows look their parents up in
+ * the key's index. What lost its parent is found by a query over the referencing table (an anti-join: there is no index
+ * on its side); before the statement there was none, so every orphan is due to it. Actions are ordinary statements on
+ * the orphans, run one after the other from a list of changed tables, never one inside the other.
  */
 #include <stdio.h>
 
@@ -17,16 +17,21 @@ enum { MAX_ACTIONS = 10000 };
 /* ---- text -------------------------------------------------------------------------------- */
 
 /* Per column: before, the column, between, the one it refers to (if ref), after; joined by sep. */
-static char *each_col(Arena *a, const ForeignKey *f, const char *before, const char *between, const char *after, bool ref, const char *sep) {
+static char *each_col(Arena *a, const ForeignKey *f, const char *before, const char *between, const char *after,
+                      bool ref, const char *sep) {
     char *t = arena_strdup(a, "");
     for (int i = 0; t && i < f->n_cols; i++)
-        t = arena_printf(a, "%s%s%s%s%s%s%s", t, i ? sep : "", before, quote_name(a, f->cols[i]), between, ref ? quote_name(a, f->ref_cols[i]) : "", after);
+        t = arena_printf(a, "%s%s%s%s%s%s%s", t, i ? sep : "", before, quote_name(a, f->cols[i]), between,
+                         ref ? quote_name(a, f->ref_cols[i]) : "", after);
     return t;
 }
 /* "from <table> as c where c.a is not null and not exists (select 1 from <ref> as p where p.x = c.a)" */
 static char *orphans(Arena *a, const ForeignKey *f) {
-    char *set = each_col(a, f, "c.", " is not null", "", false, " and "), *same = each_col(a, f, "c.", " = p.", "", true, " and ");
-    return set && same ? arena_printf(a, "where %s and not exists (select 1 from %s as p where %s)", set, quote_name(a, f->ref_table), same) : NULL;
+    char *set = each_col(a, f, "c.", " is not null", "", false, " and "),
+         *same = each_col(a, f, "c.", " = p.", "", true, " and ");
+    return set && same ? arena_printf(a, "where %s and not exists (select 1 from %s as p where %s)", set,
+                                      quote_name(a, f->ref_table), same)
+                       : NULL;
 }
 static char *names_of(Arena *a, int n, char *const *names) {
     char *t = arena_strdup(a, "");
@@ -40,7 +45,8 @@ static char *names_of(Arena *a, int n, char *const *names) {
 static Status find_orphan(Session *s, Statement *st, const ForeignKey *f, bool by_parent, char **key) {
     Arena *a = st->run_arena;
     *key = NULL;
-    char *cols = each_col(a, f, "c.", "::text", "", false, ", "), *where = orphans(a, f), *from = quote_name(a, f->table);
+    char *cols = each_col(a, f, "c.", "::text", "", false, ", "), *where = orphans(a, f),
+         *from = quote_name(a, f->table);
     char *sql = cols && where && from ? arena_printf(a, "select %s from %s as c %s limit 1", cols, from, where) : NULL;
     AstStmt **list;
     int64_t n;
@@ -74,7 +80,8 @@ static Status check_children(Session *s, Statement *st, const ForeignKey *f) {
     char *key;
     TRY(find_orphan(s, st, f, false, &key));
     if (!key) return ST_OK;
-    err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION, "insert or update on table \"%s\" violates foreign key constraint \"%s\"", f->table, f->name);
+    err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION,
+            "insert or update on table \"%s\" violates foreign key constraint \"%s\"", f->table, f->name);
     err_of_constraint(&s->err, f->table, f->name);
     err_detail(&s->err, "Key %s is not present in table \"%s\".", key, f->ref_table);
     return ST_ERROR;
@@ -83,7 +90,9 @@ static Status check_parents(Session *s, Statement *st, const ForeignKey *f) {
     char *key;
     TRY(find_orphan(s, st, f, true, &key));
     if (!key) return ST_OK;
-    err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION, "update or delete on table \"%s\" violates foreign key constraint \"%s\" on table \"%s\"", f->ref_table, f->name, f->table);
+    err_set(&s->err, ERR_FOREIGN_KEY_VIOLATION,
+            "update or delete on table \"%s\" violates foreign key constraint \"%s\" on table \"%s\"", f->ref_table,
+            f->name, f->table);
     err_of_constraint(&s->err, f->table, f->name);
     err_detail(&s->err, "Key %s is still referenced from table \"%s\".", key, f->table);
     return ST_ERROR;
@@ -125,7 +134,8 @@ static int parent_key(const Table *parent, const ForeignKey *f) {
         bool same = parent->keys[k].n_cols == f->n_cols;
         for (int j = 0; same && j < f->n_cols; j++) {
             bool found = false;
-            for (int i = 0; i < f->n_cols; i++) found |= strcmp(parent->cols[parent->keys[k].cols[j]].name, f->ref_cols[i]) == 0;
+            for (int i = 0; i < f->n_cols; i++)
+                found |= strcmp(parent->cols[parent->keys[k].cols[j]].name, f->ref_cols[i]) == 0;
             same = found;
         }
         if (same) return k;
@@ -156,7 +166,8 @@ static bool as_parent(Phys from, const void *cell, Type to, Value *out) {
 }
 
 /* *missing: some of the rows may lack a parent. Columns of f stand at `at` in the store; -1: unknown. */
-static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowStore *rows, const int32_t *at, int32_t rowid_at, const int64_t *row_map, int64_t n, bool *missing) {
+static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowStore *rows, const int32_t *at,
+                      int32_t rowid_at, const int64_t *row_map, int64_t n, bool *missing) {
     int k = parent_key(parent, f);
     const RowLayout *l = rows_layout(rows);
     *missing = k < 0;
@@ -185,7 +196,8 @@ static Status look_up(Session *s, const ForeignKey *f, const Table *parent, RowS
 }
 
 /* Rows that the statement wrote into the referencing side. */
-static Status check_written(Session *s, Statement *st, const BoundStmt *b, const ForeignKey *f, RowStore *rows, const int64_t *row_map, int64_t n) {
+static Status check_written(Session *s, Statement *st, const BoundStmt *b, const ForeignKey *f, RowStore *rows,
+                            const int64_t *row_map, int64_t n) {
     const Table *t = b->table, *parent = catalog_table(&s->db->catalog, slice_of(f->ref_table));
     int32_t at[32];
     bool query = !parent, touched = b->kind == STMT_INSERT;
@@ -211,18 +223,21 @@ typedef struct Changed {
     bool deleted;
 } Changed;
 
-Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map, int64_t n, int64_t changed) {
+Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
+                            int64_t n, int64_t changed) {
     const Catalog *k = &s->db->catalog;
     Arena *a = st->run_arena;
     if (k->n_foreign == 0 || changed == 0) return ST_OK;
     for (int64_t i = 0; i < k->n_foreign && b->kind != STMT_DELETE && !s->in_foreign; i++)
-        if (strcmp(k->foreign[i]->table, b->table->name) == 0) TRY(check_written(s, st, b, k->foreign[i], rows, row_map, n));
+        if (strcmp(k->foreign[i]->table, b->table->name) == 0)
+            TRY(check_written(s, st, b, k->foreign[i], rows, row_map, n));
     if (s->in_foreign || (b->kind == STMT_INSERT && !b->hit)) return ST_OK;
     /* a key that other tables refer to changed only if one of its columns did */
     bool referenced = b->kind == STMT_DELETE;
     for (int64_t i = 0; i < k->n_foreign && !referenced; i++)
         for (int c = 0; c < k->foreign[i]->n_cols && strcmp(k->foreign[i]->ref_table, b->table->name) == 0; c++)
-            for (int32_t j = 0; j < b->n_set; j++) referenced |= strcmp(b->table->cols[b->set_cols[j]].name, k->foreign[i]->ref_cols[c]) == 0;
+            for (int32_t j = 0; j < b->n_set; j++)
+                referenced |= strcmp(b->table->cols[b->set_cols[j]].name, k->foreign[i]->ref_cols[c]) == 0;
     if (!referenced) return ST_OK;
     VEC(Changed) list = {0};
     if (!vec_push(a, &list, ((Changed){b->table->name, b->kind == STMT_DELETE}))) return ST_ERROR;
@@ -234,12 +249,18 @@ Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowSt
             if (strcmp(f->ref_table, g.table) != 0 || action == 'a' || action == 'r') continue;
             char *where = orphans(a, f), *table = quote_name(a, f->table), *sql = NULL;
             char *set = arena_strdup(a, "");
-            for (int c = 0; set && c < f->n_cols; c++) set = arena_printf(a, "%s%s%s = %s", set, c ? ", " : "", quote_name(a, f->cols[c]), action == 'n' ? "null" : "default");
-            if (where && table && set) sql = action == 'c' ? arena_printf(a, "delete from %s as c %s", table, where) : arena_printf(a, "update %s as c set %s %s", table, set, where);
+            for (int c = 0; set && c < f->n_cols; c++)
+                set = arena_printf(a, "%s%s%s = %s", set, c ? ", " : "", quote_name(a, f->cols[c]),
+                                   action == 'n' ? "null" : "default");
+            if (where && table && set)
+                sql = action == 'c' ? arena_printf(a, "delete from %s as c %s", table, where)
+                                    : arena_printf(a, "update %s as c set %s %s", table, set, where);
             int64_t done = 0;
             TRY(run_action(s, st, sql, &done));
             if (done > 0 && !vec_push(a, &list, ((Changed){f->table, action == 'c'}))) return ST_ERROR;
-            if (list.len > MAX_ACTIONS) return err_set(&s->err, ERR_PROGRAM_LIMIT, "more than %d actions of foreign keys in one statement", (int)MAX_ACTIONS);
+            if (list.len > MAX_ACTIONS)
+                return err_set(&s->err, ERR_PROGRAM_LIMIT, "more than %d actions of foreign keys in one statement",
+                               (int)MAX_ACTIONS);
         }
     }
     for (int64_t i = 0; i < k->n_foreign; i++) {
@@ -270,17 +291,21 @@ static bool name_taken(const Session *s, const Table *t, const char *name) {
     bool taken = false;
     for (int i = 0; i < t->n_keys; i++) taken |= strcmp(t->keys[i].name, name) == 0;
     for (int i = 0; i < t->n_checks; i++) taken |= strcmp(t->checks[i].name, name) == 0;
-    for (int64_t i = 0; i < k->n_foreign; i++) taken |= strcmp(k->foreign[i]->table, t->name) == 0 && strcmp(k->foreign[i]->name, name) == 0;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        taken |= strcmp(k->foreign[i]->table, t->name) == 0 && strcmp(k->foreign[i]->name, name) == 0;
     return taken;
 }
 
 static Status check_types(Session *s, const ForeignKey *f, const Table *t, const Table *p, int64_t location) {
     for (int i = 0; i < f->n_cols; i++) {
-        Type x = t->cols[table_find_column(t, slice_of(f->cols[i]))].type, y = p->cols[table_find_column(p, slice_of(f->ref_cols[i]))].type;
+        Type x = t->cols[table_find_column(t, slice_of(f->cols[i]))].type,
+             y = p->cols[table_find_column(p, slice_of(f->ref_cols[i]))].type;
         if (comparable(x, y)) continue;
         char tx[64], ty[64];
-        err_at(&s->err, location, ERR_DATATYPE_MISMATCH, "foreign key constraint \"%s\" cannot be implemented", f->name);
-        err_detail(&s->err, "Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", f->cols[i], f->ref_cols[i], type_name(x, tx, sizeof tx), type_name(y, ty, sizeof ty));
+        err_at(&s->err, location, ERR_DATATYPE_MISMATCH, "foreign key constraint \"%s\" cannot be implemented",
+               f->name);
+        err_detail(&s->err, "Key columns \"%s\" and \"%s\" are of incompatible types: %s and %s.", f->cols[i],
+                   f->ref_cols[i], type_name(x, tx, sizeof tx), type_name(y, ty, sizeof ty));
         return ST_ERROR;
     }
     return ST_OK;
@@ -301,40 +326,58 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
     TRY(session_check_schema(s, &k->ref_table));
     const Table *p = catalog_table(&s->db->catalog, slice_of(k->ref_table.name));
     if (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name)))
-        return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE, "referenced relation \"%s\" is not a table", k->ref_table.name);
-    if (!p) return err_at(&s->err, k->ref_table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", k->ref_table.name);
+        return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE,
+                      "referenced relation \"%s\" is not a table", k->ref_table.name);
+    if (!p)
+        return err_at(&s->err, k->ref_table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                      k->ref_table.name);
     int n = column ? 1 : (int)k->n_columns;
-    if (n > 32) return err_at(&s->err, k->location, ERR_TOO_MANY_COLUMNS, "cannot have more than 32 keys in a foreign key");
-    ForeignKey f = {.name = (char *)(uintptr_t)k->name, .table = t->name, .ref_table = p->name, .n_cols = n, .on_delete = k->on_delete ? k->on_delete : 'a', .on_update = k->on_update ? k->on_update : 'a'};
+    if (n > 32)
+        return err_at(&s->err, k->location, ERR_TOO_MANY_COLUMNS, "cannot have more than 32 keys in a foreign key");
+    ForeignKey f = {.name = (char *)(uintptr_t)k->name,
+                    .table = t->name,
+                    .ref_table = p->name,
+                    .n_cols = n,
+                    .on_delete = k->on_delete ? k->on_delete : 'a',
+                    .on_update = k->on_update ? k->on_update : 'a'};
     f.cols = arena_array(a, char *, n + 1);
     f.ref_cols = arena_array(a, char *, n + 1);
     if (!f.cols || !f.ref_cols) return ST_ERROR;
-    if (f.on_update == 'c') return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ON UPDATE CASCADE is not supported");
+    if (f.on_update == 'c')
+        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ON UPDATE CASCADE is not supported");
     for (int i = 0; i < n; i++) {
         f.cols[i] = (char *)(uintptr_t)(column ? column : k->columns[i]);
         if (table_find_column(t, slice_of(f.cols[i])) < 0)
-            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" referenced in foreign key constraint does not exist", f.cols[i]);
+            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN,
+                          "column \"%s\" referenced in foreign key constraint does not exist", f.cols[i]);
     }
     if (k->n_ref_columns && k->n_ref_columns != n)
-        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
+        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY,
+                      "number of referencing and referenced columns for foreign key disagree");
     const KeyConstraint *primary = NULL;
     for (int i = 0; i < p->n_keys; i++)
         if (p->keys[i].primary) primary = &p->keys[i];
-    if (!k->n_ref_columns && !primary) return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "there is no primary key for referenced table \"%s\"", p->name);
+    if (!k->n_ref_columns && !primary)
+        return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "there is no primary key for referenced table \"%s\"",
+                      p->name);
     if (!k->n_ref_columns && primary->n_cols != n)
-        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY, "number of referencing and referenced columns for foreign key disagree");
+        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY,
+                      "number of referencing and referenced columns for foreign key disagree");
     for (int i = 0; i < n; i++) {
         f.ref_cols[i] = k->n_ref_columns ? (char *)(uintptr_t)k->ref_columns[i] : p->cols[primary->cols[i]].name;
         if (table_find_column(p, slice_of(f.ref_cols[i])) < 0)
-            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" referenced in foreign key constraint does not exist", f.ref_cols[i]);
+            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN,
+                          "column \"%s\" referenced in foreign key constraint does not exist", f.ref_cols[i]);
     }
     if (parent_key(p, &f) < 0)
-        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY, "there is no unique constraint matching given keys for referenced table \"%s\"", p->name);
+        return err_at(&s->err, k->location, ERR_INVALID_FOREIGN_KEY,
+                      "there is no unique constraint matching given keys for referenced table \"%s\"", p->name);
     char *base = arena_strdup(a, t->name);
     for (int i = 0; base && i < n; i++) base = arena_printf(a, "%s_%s", base, f.cols[i]);
     if (!base) return err_oom(&s->err);
     if (f.name && name_taken(s, t, f.name))
-        return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "constraint \"%s\" for relation \"%s\" already exists", f.name, t->name);
+        return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT,
+                      "constraint \"%s\" for relation \"%s\" already exists", f.name, t->name);
     for (int again = 0; !f.name || (!k->name && name_taken(s, t, f.name)); again++) {
         f.name = again ? arena_printf(a, "%s_fkey%d", base, again) : arena_printf(a, "%s_fkey", base);
         if (!f.name) return err_oom(&s->err);

@@ -1,7 +1,7 @@
 /* limit.c - LIMIT and OFFSET that only a query can tell: their subqueries run before the statement is planned.
  *
- * A plan has numbers for limits (sort and top-N are chosen by them), so `limit (select ...)` is evaluated first, as PostgreSQL does when the
- * executor starts. EXPLAIN evaluates them too: its plan depends on the value.
+ * A plan has numbers for limits (sort and top-N are chosen by them), so `limit (select ...)` is evaluated first, as
+ * PostgreSQL does when the executor starts. EXPLAIN evaluates them too: its plan depends on the value.
  */
 #include "session/bulk.h"
 #include "session/pl_run.h"
@@ -52,8 +52,9 @@ static Expr *as_query(const Resolve *r, Expr *e) {
     Plan *one = plan_new(c, LP_VALUES, 0), *p = plan_new(c, LP_PROJECT, 1);
     Expr *sub = expr_new(c, EX_SUBQUERY, e->type, 0);
     ColId *id = arena_array(c->arena, ColId, 1);
-    if (!one || !p || !sub || !id || !(one->rows = arena_array(c->arena, Expr **, 1)) || !(one->rows[0] = arena_array(c->arena, Expr *, 1)) ||
-        !(p->exprs = arena_array(c->arena, Expr *, 1)) || !(id[0] = plan_new_col(c, "limit", e->type, true)))
+    if (!one || !p || !sub || !id || !(one->rows = arena_array(c->arena, Expr **, 1)) ||
+        !(one->rows[0] = arena_array(c->arena, Expr *, 1)) || !(p->exprs = arena_array(c->arena, Expr *, 1)) ||
+        !(id[0] = plan_new_col(c, "limit", e->type, true)))
         return NULL;
     one->n_rows = 1;
     p->children[0] = one;
@@ -76,7 +77,8 @@ static Expr *as_query(const Resolve *r, Expr *e) {
     plan_free_cols(c, p, &free_cols);
     for (int64_t w = 0; w < free_cols.n_words; w++)
         if (free_cols.bits[w]) {
-            err_at(&r->s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "LIMIT or OFFSET that depends on an outer query is not supported");
+            err_at(&r->s->err, e->location, ERR_FEATURE_NOT_SUPPORTED,
+                   "LIMIT or OFFSET that depends on an outer query is not supported");
             return NULL;
         }
     sub->u.sub.plan = p;
@@ -106,7 +108,9 @@ static Status resolve_limit(const Resolve *r, Expr **slot) {
     return ST_OK;
 }
 
-static bool resolve_fn(void *ctx, Expr *e) { return e->kind != EX_SUBQUERY || resolve_plan(ctx, e->u.sub.plan) == ST_OK; }
+static bool resolve_fn(void *ctx, Expr *e) {
+    return e->kind != EX_SUBQUERY || resolve_plan(ctx, e->u.sub.plan) == ST_OK;
+}
 static Status resolve_slot(void *ctx, Expr **slot) { return expr_walk(*slot, resolve_fn, ctx) ? ST_OK : ST_ERROR; }
 
 static Status resolve_plan(const Resolve *r, Plan *p) {

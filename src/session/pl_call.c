@@ -23,7 +23,11 @@ static PlFrame *frame_new(Session *s, PlRoutine *r) {
         const PlVar *v = &f->vars[i];
         if (v->kind != PLV_ROW) continue;
         PlRecord *rec = &fr->records[i];
-        *rec = (PlRecord){.assigned = true, .n = v->n_fields, .cap = v->n_fields, .names = v->field_names, .slots = arena_array(a, PlSlot, v->n_fields + 1)};
+        *rec = (PlRecord){.assigned = true,
+                          .n = v->n_fields,
+                          .cap = v->n_fields,
+                          .names = v->field_names,
+                          .slots = arena_array(a, PlSlot, v->n_fields + 1)};
         ok = rec->slots != NULL;
         if (!ok) rec->cap = rec->n = 0;
     }
@@ -41,7 +45,8 @@ static void reset_vars(PlFrame *fr) {
         const PlVar *v = &f->vars[i];
         fr->slots[i].v = (Value){.type = v->type, .is_null = true};
         if (v->kind == PLV_RECORD) fr->records[i].assigned = false, fr->records[i].n = 0;
-        for (int32_t k = 0; v->kind == PLV_ROW && k < v->n_fields; k++) fr->records[i].slots[k].v = (Value){.type = v->field_types[k], .is_null = true};
+        for (int32_t k = 0; v->kind == PLV_ROW && k < v->n_fields; k++)
+            fr->records[i].slots[k].v = (Value){.type = v->field_types[k], .is_null = true};
     }
     fr->slots[f->found].v = (Value){.type = type_make(T_BOOL)};
 }
@@ -115,7 +120,8 @@ static Status body(PlFrame *fr) {
     return ST_OK;
 }
 
-Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status (*take)(void *ctx, PlFrame *fr), void *ctx) {
+Status pl_run(Session *s, PlRoutine *r, const Value *args, PlRows *rows, Status (*take)(void *ctx, PlFrame *fr),
+              void *ctx) {
     TRY(stack_check(&s->err));
     if (++s->pl->calls % 64 == 0) TRY(pl_interrupted(s));
     PlFrame *fr = frame_begin(s, r);
@@ -185,12 +191,14 @@ static Status take_outs(void *ctx, PlFrame *fr) {
     Outs *o = ctx;
     int32_t n = 0;
     for (int32_t i = 0; i < fr->f->n_params; i++)
-        if (fr->f->param_modes[i] != PL_IN && value_copy(o->arena, &fr->slots[i].v, &o->values[n++]) != ST_OK) return err_oom(&fr->s->err);
+        if (fr->f->param_modes[i] != PL_IN && value_copy(o->arena, &fr->slots[i].v, &o->values[n++]) != ST_OK)
+            return err_oom(&fr->s->err);
     return ST_OK;
 }
 
 /* Takes the lock that the routine needs, before anything is bound for good. */
-static Status lock_for(Session *s, const AstFunc *f, Arena *a, int32_t n_params, const Type *param_types, bool procedure, PlanCtx *c, BoundCall **call) {
+static Status lock_for(Session *s, const AstFunc *f, Arena *a, int32_t n_params, const Type *param_types,
+                       bool procedure, PlanCtx *c, BoundCall **call) {
     TRY(session_lock(s, LOCK_SHARED));
     for (int again = 0;; again++) {
         plan_ctx_init(s, a, c);
@@ -236,7 +244,8 @@ static Status statement_params(Session *s, Arena *a, const BoundCall *b, int32_t
     return ST_OK;
 }
 
-static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types, const Value *params) {
+static Status call_procedure(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Type *param_types,
+                             const Value *params) {
     Arena *a = st->run_arena;
     PlanCtx c;
     BoundCall *b;
@@ -264,7 +273,8 @@ static bool is_volatile_value(const Routine *r) {
     for (int i = 0; i < r->n_params; i++) ins = ins && r->param_modes[i] == 'i';
     return ins && r->volatility == 'v' && !r->strict && !r->returns_set && !r->returns_record && !r->returns_void;
 }
-Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int32_t n_params, const Type *param_types, BoundCall **out) {
+Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int32_t n_params, const Type *param_types,
+                    BoundCall **out) {
     PlanCtx c;
     BoundCall *b;
     int64_t clock = time_reads, zone = zone_reads;
@@ -272,14 +282,16 @@ Status pl_call_bind(Session *s, const AstFunc *f, bool procedure, Arena *a, int3
     plan_ctx_init(s, a, &c);
     TRY(sql_bind_call(&c, f, procedure, n_params, param_types, &b));
     if (!b || (!procedure && !is_volatile_value(b->routine))) return ST_OK;
-    bool plain = time_reads == clock && zone_reads == zone && c.routine_ids.len <= 1 && c.relations.len == 0 && b->n_params <= n_params; /* the routine itself is one */
+    bool plain = time_reads == clock && zone_reads == zone && c.routine_ids.len <= 1 && c.relations.len == 0 &&
+                 b->n_params <= n_params; /* the routine itself is one */
     for (int32_t i = 0; i < b->n_args; i++) plain = plain && eval_can(b->args[i], 0);
     if (!plain) return ST_OK;
     /* What is used without a lock must not be the catalog's. */
     const Routine *r = b->routine;
     Routine *own = arena_new_of(a, Routine);
     if (!own) return err_oom(&s->err);
-    *own = (Routine){.id = r->id, .is_procedure = r->is_procedure, .n_params = r->n_params, .ret = r->ret, .n_args = r->n_args};
+    *own = (Routine){
+        .id = r->id, .is_procedure = r->is_procedure, .n_params = r->n_params, .ret = r->ret, .n_args = r->n_args};
     own->name = arena_strdup(a, r->name);
     own->param_modes = arena_strndup(a, r->param_modes, r->n_params);
     own->param_types = arena_array(a, Type, r->n_params + 1);
@@ -325,7 +337,8 @@ static Status run_do(Session *s, const AstDo *x) {
     return st;
 }
 
-Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params) {
+Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                    const Value *params) {
     if (ast->kind == AST_CALL) return call_procedure(s, st, AST_AS_CONST(AstCall, ast), n_params, param_types, params);
     Outer outer;
     snprintf(st->tag, sizeof st->tag, "DO");
@@ -336,7 +349,8 @@ Status pl_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_par
     return status;
 }
 
-Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols, const char ***names, Type **types) {
+Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types, int32_t *n_cols,
+                     const char ***names, Type **types) {
     PlanCtx c;
     BoundCall *b;
     Arena *tmp = arena_new(&s->account, &s->err);
@@ -354,7 +368,8 @@ Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, 
         if (st == ST_OK && b->n_params) memcpy(*param_types, b->param_types, sizeof(Type) * (size_t)b->n_params);
         for (int i = 0; st == ST_OK && i < r->n_params; i++) {
             if (r->param_modes[i] == 'i') continue;
-            (*names)[*n_cols] = r->param_names[i] ? arena_strdup(a, r->param_names[i]) : arena_printf(a, "column%d", (int)*n_cols + 1);
+            (*names)[*n_cols] =
+                r->param_names[i] ? arena_strdup(a, r->param_names[i]) : arena_printf(a, "column%d", (int)*n_cols + 1);
             if (!(*names)[*n_cols]) st = err_oom(&s->err);
             (*types)[(*n_cols)++] = r->param_types[i];
         }
@@ -371,8 +386,12 @@ static Status writable(PlFrame *fr, const PlPrep *p, const Expr *e, const Routin
         return ST_OK;
     }
     if (q->param_names[param])
-        return err_set(&fr->s->err, ERR_SYNTAX, "procedure parameter \"%s\" is an output parameter but corresponding argument is not writable", q->param_names[param]);
-    return err_set(&fr->s->err, ERR_SYNTAX, "procedure parameter %d is an output parameter but corresponding argument is not writable", param + 1);
+        return err_set(&fr->s->err, ERR_SYNTAX,
+                       "procedure parameter \"%s\" is an output parameter but corresponding argument is not writable",
+                       q->param_names[param]);
+    return err_set(&fr->s->err, ERR_SYNTAX,
+                   "procedure parameter %d is an output parameter but corresponding argument is not writable",
+                   param + 1);
 }
 
 static Status call_inside(PlFrame *fr, const PlExpr *x) {
@@ -409,7 +428,8 @@ static Status call_inside(PlFrame *fr, const PlExpr *x) {
 }
 
 Status pl_call_stmt(PlFrame *fr, const PlStmt *s) {
-    Status st = s->query->stmt->kind == AST_DO ? run_do(fr->s, AST_AS_CONST(AstDo, s->query->stmt)) : call_inside(fr, s->query);
+    Status st =
+        s->query->stmt->kind == AST_DO ? run_do(fr->s, AST_AS_CONST(AstDo, s->query->stmt)) : call_inside(fr, s->query);
     return st == ST_OK ? ST_OK : pl_query_failed(fr, s->query->text);
 }
 
@@ -418,7 +438,10 @@ Status pl_end_transaction(PlFrame *fr, bool commit) {
     bool inside = false;
     for (const PlFrame *f = fr; f; f = f->up) inside |= f->subtransactions > 0;
     if (s->pl->atomic) return err_set(&s->err, ERR_INVALID_TERMINATION, "invalid transaction termination");
-    if (inside) return err_set(&s->err, ERR_INVALID_TERMINATION, commit ? "cannot commit while a subtransaction is active" : "cannot roll back while a subtransaction is active");
+    if (inside)
+        return err_set(&s->err, ERR_INVALID_TERMINATION,
+                       commit ? "cannot commit while a subtransaction is active"
+                              : "cannot roll back while a subtransaction is active");
     return session_end_inside(s, commit);
 }
 
@@ -432,7 +455,8 @@ static Status record_text(PlFrame *fr, Arena *a, int32_t n, const Value *v, Valu
         if (i) ok = vec_push(a, &t, ',');
         if (v[i].is_null) continue;
         int64_t len = 0;
-        const char *x = v[i].type.id == T_BOOL ? (v[i].u.b ? "t" : "f") : value_to_text_tz(a, &v[i], fr->s->info.tz_offset, &len);
+        const char *x =
+            v[i].type.id == T_BOOL ? (v[i].u.b ? "t" : "f") : value_to_text_tz(a, &v[i], fr->s->info.tz_offset, &len);
         if (v[i].type.id == T_BOOL) len = 1;
         if (!x) return err_oom(&fr->s->err);
         bool quote = len == 0;
@@ -469,7 +493,8 @@ static Status row_of(PlFrame *fr, Arena *a, int32_t *n, Value *values) {
         return value_copy(a, &fr->ret.v, values) == ST_OK ? ST_OK : err_oom(&fr->s->err);
     }
     for (int32_t i = 0; i < f->n_params; i++)
-        if (f->param_modes[i] != PL_IN && value_copy(a, &fr->slots[i].v, &values[(*n)++]) != ST_OK) return err_oom(&fr->s->err);
+        if (f->param_modes[i] != PL_IN && value_copy(a, &fr->slots[i].v, &values[(*n)++]) != ST_OK)
+            return err_oom(&fr->s->err);
     return ST_OK;
 }
 
@@ -486,7 +511,8 @@ static Status take_scalar(void *ctx, PlFrame *fr) {
         *x->out = (Value){.type = type_make(T_TEXT), .u.str = str_make("", 0)};
         return ST_OK;
     }
-    if (fr->r->n_outs > PL_MAX_PARAMS) return err_set(&fr->s->err, ERR_TOO_MANY_COLUMNS, "a record of more than %d columns as a value", PL_MAX_PARAMS);
+    if (fr->r->n_outs > PL_MAX_PARAMS)
+        return err_set(&fr->s->err, ERR_TOO_MANY_COLUMNS, "a record of more than %d columns as a value", PL_MAX_PARAMS);
     TRY(row_of(fr, x->arena, &n, row));
     if (f->returns_record) return record_text(fr, x->arena, n, row, x->out);
     *x->out = row[0];
@@ -500,7 +526,8 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
     Err *own = NULL;
     *out = (Value){.type = ret, .is_null = true};
-    /* Whoever calls has an Err of its own; the session's is what bodies report to. An Err is large, and calls nest deeply: none on the stack. */
+    /* Whoever calls has an Err of its own; the session's is what bodies report to. An Err is large, and calls nest
+     * deeply: none on the stack. */
     if (e != &s->err && err_is_set(&s->err)) {
         if (!(own = mem_alloc(&s->account, (int64_t)sizeof *own, e))) return ST_ERROR;
         err_copy(own, &s->err);
@@ -529,12 +556,14 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
 }
 
 const AstFunc *pl_lone_function(const AstSelect *x) {
-    bool lone = !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_targets == 1 && x->targets[0].expr->kind == AST_FUNC && x->n_from == 0 && !x->where &&
-           x->n_group_by == 0 && !x->having && x->n_order_by == 0 && !x->limit && !x->offset;
+    bool lone = !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_targets == 1 &&
+                x->targets[0].expr->kind == AST_FUNC && x->n_from == 0 && !x->where && x->n_group_by == 0 &&
+                !x->having && x->n_order_by == 0 && !x->limit && !x->offset;
     return lone ? AST_AS_CONST(AstFunc, x->targets[0].expr) : NULL;
 }
 
-Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types, const Value *params, bool *done) {
+Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_params, const Type *param_types,
+                    const Value *params, bool *done) {
     *done = false;
     if (!pl_lone_function(x)) return ST_OK;
     TRY(session_lock(s, LOCK_SHARED));
@@ -614,7 +643,9 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
     if (!args || !types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_exprs; i++) {
-        if (!eval_can(p->exprs[i], 0)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery as an argument of a set-returning function is not supported");
+        if (!eval_can(p->exprs[i], 0))
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "a subquery as an argument of a set-returning function is not supported");
         TRY(eval_expr(&x, p->exprs[i], &args[i]));
     }
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
@@ -633,7 +664,10 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         const int64_t size = phys_size(ph);
         bool nulls = false;
         Vec *v = &p->cells[k];
-        *v = (Vec){.phys = (uint8_t)ph, .type = types[k], .data = arena_calloc(a, (rows.n + 1) * size), .valid = arena_alloc(a, rows.n + 1)};
+        *v = (Vec){.phys = (uint8_t)ph,
+                   .type = types[k],
+                   .data = arena_calloc(a, (rows.n + 1) * size),
+                   .valid = arena_alloc(a, rows.n + 1)};
         if (!v->data || !v->valid) return err_oom(&s->err);
         for (int64_t i = 0; i < rows.n; i++) {
             if (k == rows.n_cols) { /* the row's number */

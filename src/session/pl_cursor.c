@@ -1,4 +1,5 @@
-/* pl_cursor.c - cursors of bodies: OPEN, FETCH, MOVE, CLOSE. The query's rows are all made when it is opened. They are gone when the outermost call ends. */
+/* pl_cursor.c - cursors of bodies: OPEN, FETCH, MOVE, CLOSE. The query's rows are all made when it is opened. They are
+ * gone when the outermost call ends. */
 #include "session/pl_run_int.h"
 
 #include <stdio.h>
@@ -19,7 +20,8 @@ void pl_close_all(Session *s) {
 
 static PlCursorState **find(Session *s, Str name) {
     PlCursorState **p = &s->pl->cursors;
-    while (*p && !((int64_t)strlen((*p)->name) == name.len && memcmp((*p)->name, name.ptr, name.len) == 0)) p = &(*p)->next;
+    while (*p && !((int64_t)strlen((*p)->name) == name.len && memcmp((*p)->name, name.ptr, name.len) == 0))
+        p = &(*p)->next;
     return p;
 }
 
@@ -52,7 +54,8 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st) {
         TRY(pl_assign(fr, (PlRef){c->first_arg + i, NULL}, &v));
     }
     TRY(name_of(fr, s->cursor, &name));
-    if (*find(fr->s, name)) return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
+    if (*find(fr->s, name))
+        return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return pl_run_query(fr, c->query, st);
 }
 
@@ -61,7 +64,8 @@ static Status open_query(PlFrame *fr, const PlStmt *s, Statement *st) {
     if (fr->slots[s->cursor].v.is_null) TRY(new_name(fr, s->cursor));
     Str name;
     TRY(name_of(fr, s->cursor, &name));
-    if (*find(fr->s, name)) return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
+    if (*find(fr->s, name))
+        return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
 }
 
@@ -116,7 +120,9 @@ static int64_t move(PlCursorState *c, int32_t direction, int64_t n) {
     default: to = from - MIN_OF(MAX_OF(n, -rows - 1), rows + 1); break;
     }
     c->at = MIN_OF(MAX_OF(to, 0), rows + 1);
-    if (direction >= 5 && direction != 5) return MAX_OF(c->at, from) - MIN_OF(c->at, from) - (c->at > from && c->at == rows + 1) - (c->at < from && c->at == 0);
+    if (direction >= 5 && direction != 5)
+        return MAX_OF(c->at, from) - MIN_OF(c->at, from) - (c->at > from && c->at == rows + 1) -
+               (c->at < from && c->at == 0);
     return c->at >= 1 && c->at <= rows;
 }
 
@@ -127,7 +133,8 @@ Status pl_fetch(PlFrame *fr, const PlStmt *s) {
     if (s->expr) {
         Value v;
         TRY(pl_eval(fr, s->expr, type_make(T_INT4), &v));
-        if (v.is_null) return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "relative or absolute cursor position is null");
+        if (v.is_null)
+            return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "relative or absolute cursor position is null");
         n = v.u.i32;
     }
     int64_t moved = move(*c, s->direction, n);

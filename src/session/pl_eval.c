@@ -6,14 +6,16 @@ enum { DIRECT_ARGS = 8 };
 static bool can_fn(void *ctx, Expr *e) {
     const unsigned *allowed = ctx;
     if (e->kind == EX_COL) return *allowed & EVAL_COLUMNS;
-    if (e->kind == EX_SUBQUERY) return (*allowed & EVAL_SUBQUERIES) && (e->subquery == SQ_SCALAR || e->subquery == SQ_EXISTS);
+    if (e->kind == EX_SUBQUERY)
+        return (*allowed & EVAL_SUBQUERIES) && (e->subquery == SQ_SCALAR || e->subquery == SQ_EXISTS);
     return e->kind != EX_AGG;
 }
 bool eval_can(const Expr *e, unsigned allowed) {
     return expr_walk((Expr *)(uintptr_t)e, can_fn, &allowed); /* changes nothing */
 }
 
-static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, int32_t n, const Value *args, Value *out) {
+static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, int32_t n, const Value *args,
+                   Value *out) {
     Vec direct[DIRECT_ARGS], *v = n <= DIRECT_ARGS ? direct : arena_array(x->arena, Vec, n);
     uint8_t no = 0, ok = 1;
     if (!v) return stack_failed(x->err);
@@ -23,7 +25,10 @@ static Status call(const EvalCtx *x, FuncKernel kernel, bool strict, Type ret, i
             out->is_null = true;
             return ST_OK;
         }
-        v[k] = (Vec){.data = (void *)(uintptr_t)value_cell_const(&args[k]), .valid = args[k].is_null ? &no : NULL, .phys = (uint8_t)type_phys(args[k].type), .type = args[k].type};
+        v[k] = (Vec){.data = (void *)(uintptr_t)value_cell_const(&args[k]),
+                     .valid = args[k].is_null ? &no : NULL,
+                     .phys = (uint8_t)type_phys(args[k].type),
+                     .type = args[k].type};
     }
     Vec r = {.data = value_cell(out), .valid = strict ? NULL : &ok, .phys = (uint8_t)type_phys(ret), .type = ret};
     FuncCtx ctx = {.arena = x->arena, .err = x->err, .session = x->session, .state_arena = x->arena, .ret = ret};
@@ -47,14 +52,17 @@ static Status cast(const EvalCtx *x, const Value *v, Type to, CastCtx how, Value
         *out = (Value){.type = to, .is_null = true};
         return ST_OK;
     }
-    if (v->type.id == T_UNKNOWN) return value_from_text(to, (Slice){v->u.str.ptr, v->u.str.len}, x->session, x->arena, out, x->err);
+    if (v->type.id == T_UNKNOWN)
+        return value_from_text(to, (Slice){v->u.str.ptr, v->u.str.len}, x->session, x->arena, out, x->err);
     if (cast_is_noop(v->type, to) && type_phys(v->type) == type_phys(to)) {
         *out = *v;
         out->type = to;
         return ST_OK;
     }
     FuncKernel k = cast_kernel(v->type, to, how);
-    if (!k) return err_set(x->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)v->type.id), type_base_name((TypeId)to.id));
+    if (!k)
+        return err_set(x->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_base_name((TypeId)v->type.id),
+                       type_base_name((TypeId)to.id));
     return call(x, k, true, to, 1, v, out);
 }
 
@@ -64,7 +72,8 @@ Status eval_assign(const EvalCtx *x, const Value *v, Type to, Value *out) {
         out->type = to;
         return ST_OK;
     }
-    if (v->type.id == T_UNKNOWN || cast_exists(v->type, to, CAST_ASSIGNMENT)) return cast(x, v, to, CAST_ASSIGNMENT, out);
+    if (v->type.id == T_UNKNOWN || cast_exists(v->type, to, CAST_ASSIGNMENT))
+        return cast(x, v, to, CAST_ASSIGNMENT, out);
     int64_t n;
     char *text = value_to_text_tz(x->arena, v, x->session ? x->session->tz_offset : 0, &n);
     if (!text) return stack_failed(x->err);
@@ -119,7 +128,8 @@ Status eval_expr(const EvalCtx *x, const Expr *e, Value *out) {
     switch ((ExprKind)e->kind) {
     case EX_CONST: *out = e->u.value; return ST_OK;
     case EX_PARAM:
-        if (e->u.param > x->n_params) return err_set(x->err, ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", (int)e->u.param);
+        if (e->u.param > x->n_params)
+            return err_set(x->err, ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", (int)e->u.param);
         *out = *x->params[e->u.param - 1];
         out->type = e->type;
         return ST_OK;
@@ -130,9 +140,7 @@ Status eval_expr(const EvalCtx *x, const Expr *e, Value *out) {
         return ST_OK;
     }
     case EX_FUNC: return eval_call(x, e, out);
-    case EX_CAST:
-        TRY(eval_expr(x, e->args[0], &v));
-        return cast(x, &v, e->type, (CastCtx)e->cast_ctx, out);
+    case EX_CAST: TRY(eval_expr(x, e->args[0], &v)); return cast(x, &v, e->type, (CastCtx)e->cast_ctx, out);
     case EX_AND: return eval_chain(x, e, false, out);
     case EX_OR: return eval_chain(x, e, true, out);
     case EX_NOT:

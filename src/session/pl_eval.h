@@ -1,7 +1,8 @@
-/* pl_eval.h - values of bound expressions, one at a time: for the expressions of routines that look at no table, and for statements that touch one row.
+/* pl_eval.h - values of bound expressions, one at a time: for the expressions of routines that look at no table, and
+ * for statements that touch one row.
  *
- * The same kernels as the virtual machine's, called for one row; a routine's expression costs some tens of nanoseconds instead of a query's hundred
- * microseconds. Strings are in `arena` or borrowed from parameters.
+ * The same kernels as the virtual machine's, called for one row; a routine's expression costs some tens of nanoseconds
+ * instead of a query's hundred microseconds. Strings are in `arena` or borrowed from parameters.
  */
 #ifndef STELE_SESSION_PL_EVAL_H
 #define STELE_SESSION_PL_EVAL_H

@@ -1,10 +1,13 @@
-/* pl_point.c - statements that read or change at most one row, found by all columns of a key, and INSERT ... VALUES of one row.
+/* pl_point.c - statements that read or change at most one row, found by all columns of a key, and INSERT ... VALUES of
+ * one row.
  *
- * Such statements are most of what procedures do. A query of the engine costs them a hundred times what they need: here the bound plan, kept as the binder made it,
- * is read from its end. Every column is an expression over columns below it, down to the row's; it is computed when it is asked for, once.
+ * Such statements are most of what procedures do. A query of the engine costs them a hundred times what they need: here
+ * the bound plan, kept as the binder made it, is read from its end. Every column is an expression over columns below
+ * it, down to the row's; it is computed when it is asked for, once.
  *
- * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify, or over both for INSERT ... ON CONFLICT DO UPDATE,
- * without subqueries and aggregates; tables with foreign keys are left to session_dml.
+ * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify,
+ * or over both for INSERT ... ON CONFLICT DO UPDATE, without subqueries and aggregates; tables with foreign keys are
+ * left to session_dml.
  */
 #include "session/pl_run_int.h"
 
@@ -98,7 +101,9 @@ static bool read_plan(Look *l, const Plan *p) {
             return true;
         case LP_JOIN: { /* what ON CONFLICT DO UPDATE proposes, and the row that has its key */
             const Plan *scan = p->children[1];
-            if (!l->p->b->hit || p->join != JN_LEFT || p->dependent || scan->kind != LP_SCAN || l->p->table || scan->n_conds > 0) return false;
+            if (!l->p->b->hit || p->join != JN_LEFT || p->dependent || scan->kind != LP_SCAN || l->p->table ||
+                scan->n_conds > 0)
+                return false;
             for (int32_t i = 0; i < scan->n_out; i++)
                 if (!define(l, scan->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = scan->scan_cols[i]})) return false;
             l->p->table = scan->table;
@@ -119,7 +124,8 @@ static int32_t scan_column(const Look *l, const Expr *e) {
     if (e->kind == EX_CAST) {
         Type to = e->type, from = e->args[0]->type;
         bool wider = type_is_integer(to) && type_is_integer(from) && to.id > from.id;
-        bool same = type_is_text(to) && type_is_text(from) && to.id != T_CHAR && from.id != T_CHAR && cast_is_noop(from, to);
+        bool same =
+            type_is_text(to) && type_is_text(from) && to.id != T_CHAR && from.id != T_CHAR && cast_is_noop(from, to);
         if (wider || same) e = e->args[0];
     }
     return e->kind == EX_COL && l->p->defs[e->u.col].kind == DEF_SCAN ? l->p->defs[e->u.col].col : -1;
@@ -133,7 +139,10 @@ static const Expr *equal_to(const Look *l, const Expr *cond, int32_t col) {
         const Expr *own = cond->args[i], *other = cond->args[1 - i];
         bool proposed = l->p->b->hit && other->kind == EX_COL && l->p->defs[other->u.col].kind == DEF_EXPR;
         if (scan_column(l, own) != col || (!proposed && !eval_can(other, 0))) continue;
-        if (type_eq(other->type, t) || (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) || (type_is_integer(t) && type_is_integer(other->type))) return other;
+        if (type_eq(other->type, t) ||
+            (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) ||
+            (type_is_integer(t) && type_is_integer(other->type)))
+            return other;
     }
     return NULL;
 }
@@ -176,15 +185,18 @@ static bool has_foreign(const Catalog *c, const Table *t) {
 
 const Type *pl_point_types(const PlPoint *p) { return p->types; }
 void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
-    static const char *const tags[] = {[STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
+    static const char *const tags[] = {
+        [STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
     snprintf(tag, (size_t)size, "%s %d", tags[b->kind], (int)found);
 }
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
-    if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600))) return NULL;
+    if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600)))
+        return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);
     Look l = {.a = a, .c = c, .p = p};
-    if (!p || !(p->defs = arena_array(a, ColDef, c->cols.len + 1)) || !(p->types = arena_array(a, Type, b->n_result + 1))) {
+    if (!p || !(p->defs = arena_array(a, ColDef, c->cols.len + 1)) ||
+        !(p->types = arena_array(a, Type, b->n_result + 1))) {
         err_oom(&s->err);
         return NULL;
     }
@@ -223,7 +235,8 @@ static Status column(void *ctx, ColId id, const Value **out) {
         bool nulls;
         uint8_t valid = 1;
         *v = (Value){.type = p->table->cols[d->col].type};
-        tablet_decode(p->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v), &valid, &nulls);
+        tablet_decode(p->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v),
+                      &valid, &nulls);
         v->is_null = nulls && !valid;
     } else {
         return err_internal(r->x.err, "column %d has no definition", (int)id);
@@ -310,7 +323,8 @@ static Status checks(Run *r, int32_t from, int32_t to) {
         const Value *v;
         TRY(column(r, b->checks[i], &v));
         if (!v->is_null && !v->u.b) {
-            err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
+            err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"",
+                    b->table->name, b->check_names[i]);
             err_of_constraint(r->x.err, b->table->name, b->check_names[i]);
             return ST_ERROR;
         }
@@ -332,7 +346,8 @@ static Status results(Run *r, Statement *st) {
     return ST_OK;
 }
 
-/* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a key. */
+/* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a
+ * key. */
 static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec *vals) {
     const Table *t = b->table;
     if (kind != STMT_INSERT) {
@@ -357,7 +372,8 @@ static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
     int64_t mark = undo_mark(s->undo), done = 1;
     Status out;
     if (kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
-    else if (kind == STMT_UPDATE) out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
+    else if (kind == STMT_UPDATE)
+        out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
     else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
@@ -371,7 +387,10 @@ static Status change(Session *s, Run *r, Statement *st) {
     Vec *vals = NULL;
     int32_t n = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
     const int32_t *cols = b->kind == STMT_UPDATE ? b->set_cols : NULL;
-    TRY(session_table_idle(s, b->table, b->kind == STMT_INSERT ? "INSERT into" : b->kind == STMT_UPDATE ? "UPDATE" : "DELETE from"));
+    TRY(session_table_idle(s, b->table,
+                           b->kind == STMT_INSERT   ? "INSERT into"
+                           : b->kind == STMT_UPDATE ? "UPDATE"
+                                                    : "DELETE from"));
     if (n > 0) TRY(new_values(r, st->run_arena, n, b->values, cols, &vals));
     if (!lacks_value(t, n, cols, vals)) {
         TRY(checks(r, 0, b->n_checks));
@@ -405,7 +424,8 @@ static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
     return store(s, r, STMT_UPDATE, sets);
 }
 
-Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params, Statement *st) {
+Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
+                    Statement *st) {
     const BoundStmt *b = p->b;
     bool yes;
     Run r = {.s = s, .p = p};

@@ -50,7 +50,8 @@ static Status result_columns(PlRoutine *r, const Routine *sig) {
     for (int32_t i = 0; sig && i < sig->n_params; i++) {
         if (routine_is_arg(sig, i)) r->arg_params[r->n_args++] = i;
         if (sig->param_modes[i] == 'i') continue;
-        r->out_names[n] = sig->param_names[i] ? arena_strdup(r->arena, sig->param_names[i]) : arena_printf(r->arena, "column%d", (int)n + 1);
+        r->out_names[n] = sig->param_names[i] ? arena_strdup(r->arena, sig->param_names[i])
+                                              : arena_printf(r->arena, "column%d", (int)n + 1);
         if (!r->out_names[n]) return ST_ERROR;
         r->out_types[n++] = sig->param_types[i];
     }
@@ -68,7 +69,8 @@ static Status make(Session *s, Arena *a, const Routine *sig, const PlFunction *f
     r->arena = a;
     r->f = (PlFunction *)(uintptr_t)f;
     r->version = s->db->catalog.version;
-    if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK) return stack_failed(&s->err);
+    if (!(r->preps = arena_array(a, PlPrep, f->n_exprs + 1)) || result_columns(r, sig) != ST_OK)
+        return stack_failed(&s->err);
     *out = r;
     return ST_OK;
 }
@@ -159,7 +161,9 @@ Status pl_set_bool(PlFrame *fr, int32_t var, bool b) {
     return ST_OK;
 }
 
-void pl_eval_ctx(PlFrame *fr, EvalCtx *x) { *x = (EvalCtx){.arena = fr->scratch, .err = &fr->s->err, .session = &fr->s->info}; }
+void pl_eval_ctx(PlFrame *fr, EvalCtx *x) {
+    *x = (EvalCtx){.arena = fr->scratch, .err = &fr->s->err, .session = &fr->s->info};
+}
 
 Status pl_assign(PlFrame *fr, PlRef target, const Value *v) {
     const PlVar *var = &fr->f->vars[target.var];
@@ -168,7 +172,8 @@ Status pl_assign(PlFrame *fr, PlRef target, const Value *v) {
     Value w;
     PlSlot *slot = ref_slot(fr, target);
     if (!slot) {
-        if (fr->records[target.var].assigned) return err_set(e, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"", var->name, target.field);
+        if (fr->records[target.var].assigned)
+            return err_set(e, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"", var->name, target.field);
         err_set(e, ERR_NOT_IN_STATE, "record \"%s\" is not assigned yet", var->name);
         err_detail(e, "The tuple structure of a not-yet-assigned record is indeterminate.");
         return ST_ERROR;
@@ -178,7 +183,8 @@ Status pl_assign(PlFrame *fr, PlRef target, const Value *v) {
     if (to.id == T_UNKNOWN) w = *v;
     else TRY(eval_assign(&x, v, to, &w));
     if (w.is_null && var->not_null && !target.field)
-        return err_set(e, ERR_NULL_NOT_ALLOWED, "null value cannot be assigned to variable \"%s\" declared NOT NULL", var->name);
+        return err_set(e, ERR_NULL_NOT_ALLOWED, "null value cannot be assigned to variable \"%s\" declared NOT NULL",
+                       var->name);
     return pl_slot_set(fr->s, slot, &w);
 }
 
@@ -249,7 +255,10 @@ static Status keep_subs(Session *s, PlPrep *p, const PlanCtx *c) {
     p->ctx->variables = NULL;
     for (int64_t i = 0; i < p->subs.len; i++) {
         PlSub *sub = &p->subs.items[i];
-        *sub->b = (BoundStmt){.kind = STMT_SELECT, .plan = sub->e->u.sub.plan, .n_result = sub->e->u.sub.n_cols, .result = sub->e->u.sub.cols};
+        *sub->b = (BoundStmt){.kind = STMT_SELECT,
+                              .plan = sub->e->u.sub.plan,
+                              .n_result = sub->e->u.sub.n_cols,
+                              .result = sub->e->u.sub.cols};
         sub->point = pl_point_of(s, p->arena, c, sub->b);
         if (err_is_set(&s->err)) return ST_ERROR;
     }
@@ -278,7 +287,8 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
         }
     } else if (x->stmt->kind == AST_CALL) {
         TRY(sql_bind_call(&c, AST_AS_CONST(AstCall, x->stmt)->func, true, 0, NULL, &p->call));
-    } else if (x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE || x->stmt->kind == AST_DELETE) {
+    } else if (x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE ||
+               x->stmt->kind == AST_DELETE) {
         BoundStmt *b;
         TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
         p->is_plan = true;
@@ -353,7 +363,11 @@ static Status run_sub(const SubCtx *x, const Expr *e, Statement *st) {
     RunOutput o;
     if (!copy || !vals || !b) return err_oom(&s->err);
     for (int32_t i = 0; i < x->p->n_refs; i++) vals[i] = *x->params[i];
-    *b = (BoundStmt){.kind = STMT_SELECT, .plan = copy->u.sub.plan, .n_result = copy->u.sub.n_cols, .result = copy->u.sub.cols, .n_params = x->p->n_refs};
+    *b = (BoundStmt){.kind = STMT_SELECT,
+                     .plan = copy->u.sub.plan,
+                     .n_result = copy->u.sub.n_cols,
+                     .result = copy->u.sub.cols,
+                     .n_params = x->p->n_refs};
     TRY(sql_bind_params(&c, b, b->n_params, vals));
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &o));
     st->query = o.query;
@@ -373,7 +387,8 @@ static Status eval_sub(void *ctx, const Expr *e, Value *out) {
     while (sub->e != e) sub++;
     Statement *st;
     TRY(pl_result_new(x->fr, &st));
-    Status r = sub->point ? pl_point_run(x->fr->s, x->fr->scratch, sub->point, x->p->n_refs, x->params, st) : run_sub(x, e, st);
+    Status r = sub->point ? pl_point_run(x->fr->s, x->fr->scratch, sub->point, x->p->n_refs, x->params, st)
+                          : run_sub(x, e, st);
     if (r == ST_OK && e->subquery == SQ_EXISTS) {
         *out = (Value){.type = e->type, .u.b = st->n_rows > 0};
     } else if (r == ST_OK && st->n_rows > 1) {
@@ -405,13 +420,18 @@ static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     Plan *one = r == ST_OK ? plan_new(&c, LP_VALUES, 0) : NULL;
     BoundStmt *b = arena_new_of(a, BoundStmt);
     Value *vals = arena_array(a, Value, names.refs.len + 1);
-    if (r == ST_OK && (!one || !b || !vals || !(one->out_cols = arena_array(a, ColId, 1)) || !(one->rows = arena_array(a, Expr **, 1)) ||
-                       !(one->rows[0] = arena_array(a, Expr *, 1)) || !(one->out_cols[0] = plan_new_col(&c, "value", e->type, true))))
+    if (r == ST_OK && (!one || !b || !vals || !(one->out_cols = arena_array(a, ColId, 1)) ||
+                       !(one->rows = arena_array(a, Expr **, 1)) || !(one->rows[0] = arena_array(a, Expr *, 1)) ||
+                       !(one->out_cols[0] = plan_new_col(&c, "value", e->type, true))))
         r = stack_failed(&s->err);
     if (r == ST_OK) {
         one->n_rows = one->n_out = 1;
         one->rows[0][0] = e;
-        *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols, .n_params = (int32_t)names.refs.len};
+        *b = (BoundStmt){.kind = STMT_SELECT,
+                         .plan = one,
+                         .n_result = 1,
+                         .result = one->out_cols,
+                         .n_params = (int32_t)names.refs.len};
         for (int64_t i = 0; i < names.refs.len; i++) vals[i] = *pl_ref_value(fr, names.refs.items[i]);
         r = sql_bind_params(&c, b, b->n_params, vals);
     }

@@ -72,14 +72,17 @@ static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int
     return ST_OK;
 }
 
-static bool is_plan(const AstStmt *a) { return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE; }
+static bool is_plan(const AstStmt *a) {
+    return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
+}
 
 static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
     Session *s = fr->s;
     PlPrep *p;
     const Value *room[PL_ROOM], **params;
     if (!is_plan(x->stmt)) {
-        if (x->stmt->kind == AST_TRANSACTION) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL");
+        if (x->stmt->kind == AST_TRANSACTION)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL");
         return session_execute(s, st, x->stmt, 0, NULL, NULL, NULL);
     }
     TRY(pl_prep(fr, x, type_make(T_UNKNOWN), &p));
@@ -196,7 +199,8 @@ static Status shape_record(PlFrame *fr, PlRecord *rec, const Statement *st) {
     PlShape *x = rec->shapes;
     while (x && !has_shape(x->n, x->names, st)) x = x->next;
     if (!x) {
-        if (!(x = arena_new_of(fr->arena, PlShape)) || !(x->names = arena_array(fr->arena, const char *, n + 1))) return err_oom(&fr->s->err);
+        if (!(x = arena_new_of(fr->arena, PlShape)) || !(x->names = arena_array(fr->arena, const char *, n + 1)))
+            return err_oom(&fr->s->err);
         x->n = n;
         for (int32_t i = 0; i < n; i++)
             if (!(x->names[i] = arena_strdup(fr->arena, st->names[i]))) return err_oom(&fr->s->err);

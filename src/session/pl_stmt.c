@@ -12,7 +12,8 @@ static const Type any_type = {.id = T_UNKNOWN};
 
 Status pl_interrupted(Session *s) {
     if (atomic_load(&s->cancel)) return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-    if (s->deadline_ns && clock_ns() > s->deadline_ns) return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    if (s->deadline_ns && clock_ns() > s->deadline_ns)
+        return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     return ST_OK;
 }
 
@@ -44,8 +45,11 @@ static Status init_var(PlFrame *fr, int32_t k) {
     if (v->kind != PLV_SCALAR) {
         PlRecord *r = &fr->records[k];
         if (v->kind == PLV_RECORD) r->assigned = false, r->n = 0;
-        for (int32_t i = 0; v->kind == PLV_ROW && i < v->n_fields; i++) r->slots[i].v = (Value){.type = v->field_types[i], .is_null = true};
-        return v->init ? err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a default value of a record variable is not supported") : ST_OK;
+        for (int32_t i = 0; v->kind == PLV_ROW && i < v->n_fields; i++)
+            r->slots[i].v = (Value){.type = v->field_types[i], .is_null = true};
+        return v->init ? err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                                 "a default value of a record variable is not supported")
+                       : ST_OK;
     }
     Value x = {.type = v->type, .is_null = true};
     if (v->init) TRY(pl_eval(fr, v->init, v->type, &x));
@@ -138,7 +142,8 @@ static PlOutcome exec_if(PlFrame *fr, const PlStmt *s) {
 static PlOutcome exec_case(PlFrame *fr, const PlStmt *s) {
     if (s->expr) {
         Value v;
-        if (pl_eval(fr, s->expr, any_type, &v) != ST_OK || pl_assign(fr, (PlRef){s->case_var, NULL}, &v) != ST_OK) return PLO_ERROR;
+        if (pl_eval(fr, s->expr, any_type, &v) != ST_OK || pl_assign(fr, (PlRef){s->case_var, NULL}, &v) != ST_OK)
+            return PLO_ERROR;
     }
     for (int32_t i = 0; i < s->n_arms; i++) {
         bool yes;
@@ -185,12 +190,15 @@ static PlOutcome exec_for(PlFrame *fr, const PlStmt *s) {
     int64_t lo, hi, by = 1;
     bool found = false;
     PlOutcome o = PLO_NEXT;
-    if (bound(fr, s->expr, "lower bound", &lo) != ST_OK || bound(fr, s->expr2, "upper bound", &hi) != ST_OK) return PLO_ERROR;
+    if (bound(fr, s->expr, "lower bound", &lo) != ST_OK || bound(fr, s->expr2, "upper bound", &hi) != ST_OK)
+        return PLO_ERROR;
     if (s->expr3) {
         if (bound(fr, s->expr3, "BY value", &by) != ST_OK) return PLO_ERROR;
-        if (by <= 0) return of(err_set(&fr->s->err, ERR_INVALID_PARAMETER, "BY value of FOR loop must be greater than zero"));
+        if (by <= 0)
+            return of(err_set(&fr->s->err, ERR_INVALID_PARAMETER, "BY value of FOR loop must be greater than zero"));
     }
-    for (int64_t i = lo; s->reverse ? i >= hi && i >= INT32_MIN : i <= hi && i <= INT32_MAX; i += s->reverse ? -by : by) {
+    for (int64_t i = lo; s->reverse ? i >= hi && i >= INT32_MIN : i <= hi && i <= INT32_MAX;
+         i += s->reverse ? -by : by) {
         found = true;
         if (tick(fr->s) != ST_OK) return PLO_ERROR;
         fr->slots[s->implicit_var].v = (Value){.type = type_make(T_INT4), .u.i32 = (int32_t)i};
@@ -205,8 +213,11 @@ static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     PlOutcome o = PLO_NEXT;
     if (pl_result_new(fr, &st) != ST_OK) return PLO_ERROR;
-    Status r = s->cursor >= 0 ? pl_cursor_query(fr, s, st) : s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
-    if (r == ST_OK && !pl_returns_rows(st)) r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
+    Status r = s->cursor >= 0 ? pl_cursor_query(fr, s, st)
+               : s->query     ? pl_run_query(fr, s->query, st)
+                              : pl_run_dynamic(fr, s, st);
+    if (r == ST_OK && !pl_returns_rows(st))
+        r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
     if (r != ST_OK) o = PLO_ERROR;
     int64_t n = st->n_rows;
     for (int64_t i = 0; i < n && o == PLO_NEXT; i++) {
@@ -227,7 +238,9 @@ static PlOutcome exec_foreach(PlFrame *fr, const PlStmt *s) {
     Err *e = &fr->s->err;
     if (pl_eval(fr, s->expr, any_type, &v) != ST_OK) return PLO_ERROR;
     if (v.is_null) return of(err_set(e, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null"));
-    if (v.type.id != T_ARRAY) return of(err_set(e, ERR_DATATYPE_MISMATCH, "FOREACH expression must yield an array, not type %s", type_plain_name(v.type)));
+    if (v.type.id != T_ARRAY)
+        return of(err_set(e, ERR_DATATYPE_MISMATCH, "FOREACH expression must yield an array, not type %s",
+                          type_plain_name(v.type)));
     Arena *own = arena_new(&fr->s->account, e);
     Value copy = v;
     if (!own) return PLO_ERROR;
@@ -285,7 +298,13 @@ static Status record_result(PlFrame *fr, int32_t var, Statement *st) {
         v[i] = rec->slots[i].v;
         t[i] = v[i].type;
     }
-    *st = (Statement){.session = fr->s, .n_cols = rec->n, .names = rec->names, .types = t, .values = v, .n_rows = 1, .show_rows = true};
+    *st = (Statement){.session = fr->s,
+                      .n_cols = rec->n,
+                      .names = rec->names,
+                      .types = t,
+                      .values = v,
+                      .n_rows = 1,
+                      .show_rows = true};
     return ST_OK;
 }
 
@@ -293,20 +312,26 @@ static Status assign_element(PlFrame *fr, const PlStmt *s) {
     Err *e = &fr->s->err;
     const Value *old = pl_ref_value(fr, s->targets[0]);
     if (!old) return pl_assign(fr, s->targets[0], &(Value){.is_null = true});
-    if (old->type.id != T_ARRAY) return err_set(e, ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting", type_plain_name(old->type));
+    if (old->type.id != T_ARRAY)
+        return err_set(e, ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting",
+                       type_plain_name(old->type));
     Type element = type_element(old->type);
     Value at, v, w, array = *old;
     EvalCtx x;
     pl_eval_ctx(fr, &x);
     TRY(pl_eval(fr, s->subscript, type_make(T_INT4), &at));
-    if (at.is_null) return err_set(e, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null"); /* whatever the value is */
+    if (at.is_null)
+        return err_set(e, ERR_NULL_NOT_ALLOWED,
+                       "array subscript in assignment must not be null"); /* whatever the value is */
     TRY(pl_eval(fr, s->expr, any_type, &v));
     TRY(eval_assign(&x, &v, element, &w));
     ArrayView a = {0};
     if (!old->is_null) a = array_view(old->u.str);
     int64_t i = (int64_t)at.u.i32 - 1, n = MAX_OF(a.n, i + 1), size = phys_size(type_phys(element));
-    if (i < 0 || (a.n == 0 && i > 0)) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
-    if (n > ARRAY_MAX_ELEMENTS) return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+    if (i < 0 || (a.n == 0 && i > 0))
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
+    if (n > ARRAY_MAX_ELEMENTS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
     char *cells = arena_calloc(fr->scratch, n * size + 1);
     uint8_t *valid = arena_calloc(fr->scratch, n + 1);
     if (!cells || !valid) return err_oom(e);
@@ -330,7 +355,8 @@ static Status exec_assign(PlFrame *fr, const PlStmt *s) {
     if (s->is_row) {
         Statement st;
         int32_t from = whole_record(fr, s->expr);
-        if (from < 0) return err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported");
+        if (from < 0)
+            return err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported");
         TRY(record_result(fr, from, &st));
         return pl_assign_row(fr, s, &st, 0);
     }
@@ -369,7 +395,11 @@ static Status set_once(PlFrame *fr, const char **to, const char *text, const cha
 }
 
 static Status exec_raise(PlFrame *fr, const PlStmt *s) {
-    static const char *const field_words[] = {[EF_SCHEMA] = "SCHEMA", [EF_TABLE] = "TABLE", [EF_COLUMN] = "COLUMN", [EF_DATATYPE] = "DATATYPE", [EF_CONSTRAINT] = "CONSTRAINT"};
+    static const char *const field_words[] = {[EF_SCHEMA] = "SCHEMA",
+                                              [EF_TABLE] = "TABLE",
+                                              [EF_COLUMN] = "COLUMN",
+                                              [EF_DATATYPE] = "DATATYPE",
+                                              [EF_CONSTRAINT] = "CONSTRAINT"};
     static const char *const severities[] = {"DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "EXCEPTION"};
     Session *ses = fr->s;
     Err *e = &ses->err;
@@ -377,7 +407,9 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
     ErrNames names = {0};
     ErrField field;
     if (!s->format && !s->sqlstate && !s->n_options) {
-        if (!fr->caught) return err_set(e, ERR_STACKED_DIAGNOSTICS, "RAISE without parameters cannot be used outside an exception handler");
+        if (!fr->caught)
+            return err_set(e, ERR_STACKED_DIAGNOSTICS,
+                           "RAISE without parameters cannot be used outside an exception handler");
         err_copy(e, fr->caught);
         fr->told = true; /* its context is complete */
         return ST_ERROR;
@@ -399,7 +431,8 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
         } else if (strcmp(o->name, "errcode") == 0) {
             const char *code = NULL, *other;
             bool digits = strlen(text) == 5;
-            for (int k = 0; digits && k < 5; k++) digits = (text[k] >= '0' && text[k] <= '9') || (text[k] >= 'A' && text[k] <= 'Z');
+            for (int k = 0; digits && k < 5; k++)
+                digits = (text[k] >= '0' && text[k] <= '9') || (text[k] >= 'A' && text[k] <= 'Z');
             code = digits ? text : pl_condition(text, &other);
             if (!code) return err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized exception condition \"%s\"", text);
             TRY(set_once(fr, &state, code, "ERRCODE"));
@@ -420,7 +453,11 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
     if (s->level == PLR_DEBUG || s->level == PLR_LOG) return ST_OK; /* below what clients are told */
     char context[256];
     snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at RAISE", fr->f->signature, (int)s->line);
-    session_notice(ses, &(SessionNotice){severities[s->level], state ? state : s->level == PLR_WARNING ? "01000" : "00000", message, detail ? detail : "", hint ? hint : "", context});
+    session_notice(ses, &(SessionNotice){severities[s->level],
+                                         state                     ? state
+                                         : s->level == PLR_WARNING ? "01000"
+                                                                   : "00000",
+                                         message, detail ? detail : "", hint ? hint : "", context});
     return ST_OK;
 }
 
@@ -457,15 +494,15 @@ static Status no_destination(PlFrame *fr, bool is_select) {
 static Status exec_sql(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     const AstStmt *ast = s->query->stmt;
-    bool is_select = ast->kind == AST_SELECT, changes = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE;
+    bool is_select = ast->kind == AST_SELECT,
+         changes = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE;
     TRY(pl_result_new(fr, &st));
     Status r = pl_run_query(fr, s->query, st);
     if (r == ST_OK) {
         int64_t n = changes ? st->affected : st->n_rows;
         fr->row_count = s->has_into && is_select ? MIN_OF(n, 1) : n;
         if (is_select || changes || s->kind == PLS_PERFORM) (void)pl_set_bool(fr, fr->f->found, n > 0);
-        if (s->has_into)
-            r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
+        if (s->has_into) r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
         else if (pl_returns_rows(st) && s->kind != PLS_PERFORM && !fr->f->is_sql) r = no_destination(fr, is_select);
     }
     pl_result_free(st);
@@ -486,7 +523,9 @@ static Status exec_dynamic(PlFrame *fr, const PlStmt *s) {
 
 static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
     const Err *c = fr->caught;
-    if (s->stacked && !c) return err_set(&fr->s->err, ERR_STACKED_DIAGNOSTICS, "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
+    if (s->stacked && !c)
+        return err_set(&fr->s->err, ERR_STACKED_DIAGNOSTICS,
+                       "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
     for (int32_t i = 0; i < s->n_targets; i++) {
         const char *name = s->options[i].name, *text = "";
         char context[256];
@@ -496,7 +535,8 @@ static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
             v = (Value){.type = type_make(T_INT8), .u.i64 = fr->row_count};
         } else {
             if (strcmp(name, "pg_context") == 0) {
-                snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at GET DIAGNOSTICS", fr->f->signature, (int)s->line);
+                snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at GET DIAGNOSTICS",
+                         fr->f->signature, (int)s->line);
                 text = context;
             } else if (strcmp(name, "returned_sqlstate") == 0) text = c->sqlstate;
             else if (strcmp(name, "message_text") == 0) text = c->message;
@@ -518,12 +558,14 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
     Err *e = &fr->s->err;
     EvalCtx x;
     pl_eval_ctx(fr, &x);
-    if (!rows) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "set-valued function called in context that cannot accept a set");
+    if (!rows)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "set-valued function called in context that cannot accept a set");
     for (int32_t i = 0; i < rows->n_cols; i++) {
         Value v = {.type = rows->types[i], .is_null = true}, w, copy;
         if (i < n) TRY(eval_assign(&x, &row[i], rows->types[i], &v));
         w = v;
-        if (value_copy(rows->arena, &w, &copy) != ST_OK || !vec_push(rows->arena, &rows->cells, copy)) return err_oom(e);
+        if (value_copy(rows->arena, &w, &copy) != ST_OK || !vec_push(rows->arena, &rows->cells, copy))
+            return err_oom(e);
     }
     rows->n++;
     return ST_OK;
@@ -534,13 +576,15 @@ static Status wrong_structure(PlFrame *fr, int32_t n, const Type *types) {
     const PlRows *rows = fr->rows;
     err_set(e, ERR_DATATYPE_MISMATCH, "structure of query does not match function result type");
     if (n != rows->n_cols) {
-        err_detail(e, "Number of returned columns (%d) does not match expected column count (%d).", (int)n, (int)rows->n_cols);
+        err_detail(e, "Number of returned columns (%d) does not match expected column count (%d).", (int)n,
+                   (int)rows->n_cols);
         return ST_ERROR;
     }
     for (int32_t i = 0; i < n; i++)
         if (types[i].id != rows->types[i].id) {
             char a[64], b[64];
-            err_detail(e, "Returned type %s does not match expected type %s in column %d.", type_name(types[i], a, sizeof a), type_name(rows->types[i], b, sizeof b), (int)i + 1);
+            err_detail(e, "Returned type %s does not match expected type %s in column %d.",
+                       type_name(types[i], a, sizeof a), type_name(rows->types[i], b, sizeof b), (int)i + 1);
             return ST_ERROR;
         }
     return ST_ERROR;
@@ -551,11 +595,15 @@ static Status return_query(PlFrame *fr, const PlStmt *s) {
     PlRows *rows = fr->rows;
     TRY(pl_result_new(fr, &st));
     Status r = s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
-    if (r == ST_OK && !pl_returns_rows(st)) r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
-    if (r == ST_OK && !rows) r = err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "set-valued function called in context that cannot accept a set");
+    if (r == ST_OK && !pl_returns_rows(st))
+        r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
+    if (r == ST_OK && !rows)
+        r = err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                    "set-valued function called in context that cannot accept a set");
     bool same = r == ST_OK && st->n_cols == rows->n_cols;
     for (int32_t i = 0; same && i < rows->n_cols; i++)
-        same = st->types[i].id == rows->types[i].id || (fr->f->is_sql && cast_exists(st->types[i], rows->types[i], CAST_ASSIGNMENT));
+        same = st->types[i].id == rows->types[i].id ||
+               (fr->f->is_sql && cast_exists(st->types[i], rows->types[i], CAST_ASSIGNMENT));
     if (r == ST_OK && !same) r = wrong_structure(fr, st->n_cols, st->types);
     Value *row = r == ST_OK ? arena_array(st->run_arena, Value, st->n_cols + 1) : NULL;
     if (r == ST_OK && !row) r = err_oom(&fr->s->err);
@@ -587,7 +635,8 @@ static Status return_next(PlFrame *fr, const PlStmt *s) {
         TRY(record_result(fr, rec, &st));
         if (fr->rows && st.n_cols != fr->rows->n_cols) {
             err_set(&fr->s->err, ERR_DATATYPE_MISMATCH, "wrong record type supplied in RETURN NEXT");
-            err_detail(&fr->s->err, "Number of returned columns (%d) does not match expected column count (%d).", (int)st.n_cols, (int)fr->rows->n_cols);
+            err_detail(&fr->s->err, "Number of returned columns (%d) does not match expected column count (%d).",
+                       (int)st.n_cols, (int)fr->rows->n_cols);
             return ST_ERROR;
         }
         return add_row(fr, st.values, st.n_cols);
@@ -605,7 +654,8 @@ static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
     if (f->returns_record) {
         int32_t rec = whole_record(fr, s->expr);
         Statement st;
-        if (rec < 0) return of(err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported"));
+        if (rec < 0)
+            return of(err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported"));
         if (record_result(fr, rec, &st) != ST_OK) return PLO_ERROR;
         fr->ret_record = rec;
         return PLO_RETURN;

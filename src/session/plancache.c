@@ -23,14 +23,18 @@ static bool same_value(const Value *a, const Value *b) {
     if (memcmp(&a->type, &b->type, sizeof a->type) != 0 || a->is_null != b->is_null) return false;
     if (a->is_null) return true;
     Phys phys = type_phys(a->type);
-    if (phys == PH_STR) return a->u.str.len == b->u.str.len && (a->u.str.len == 0 || memcmp(a->u.str.ptr, b->u.str.ptr, a->u.str.len) == 0);
+    if (phys == PH_STR)
+        return a->u.str.len == b->u.str.len &&
+               (a->u.str.len == 0 || memcmp(a->u.str.ptr, b->u.str.ptr, a->u.str.len) == 0);
     return memcmp(value_cell_const(a), value_cell_const(b), (size_t)phys_size(phys)) == 0;
 }
 
 static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
     if (p->catalog_version != s->db->catalog.version) return false;
     for (int64_t i = 0; i < p->deps.len; i++)
-        if (p->deps.items[i].table->id != p->deps.items[i].id || p->deps.items[i].table->version != p->deps.items[i].version) return false;
+        if (p->deps.items[i].table->id != p->deps.items[i].id ||
+            p->deps.items[i].table->version != p->deps.items[i].version)
+            return false;
     if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
     for (int32_t i = 0; i < n_params; i++)
         if (!same_value(&p->params[i], &params[i])) return false;
@@ -69,7 +73,8 @@ static Status shape_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
     return ST_OK;
 }
 
-static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, bool guarded) {
+static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                   MemAccount *acct, bool guarded) {
     Session *s = p->session;
     int64_t clock = time_reads, runs = s->n_runs;
     PlanCtx c;
@@ -82,7 +87,9 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
     TRY(shape_of(p, &c, b));
     if (b->n_params > 0) {
-        if (n_params < b->n_params) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given", (int)b->n_params, (int)n_params);
+        if (n_params < b->n_params)
+            return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
+                           (int)b->n_params, (int)n_params);
         TRY(sql_bind_params(&c, b, n_params, params));
     }
     TRY(session_resolve_limits(s, &c, b->plan, acct));
@@ -101,7 +108,8 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     return ST_OK;
 }
 
-static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
+static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                           const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
     CachedPlan *p = mem_calloc(&s->cache_account, (int64_t)sizeof *p, &s->err);
     if (!p) return ST_ERROR;
     p->refs = 1;
@@ -116,13 +124,15 @@ static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, con
     return ST_OK;
 }
 
-Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **out) {
+Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                        MemAccount *acct, CachedPlan **out) {
     TRY(plan_new_for(s, ast, n_params, param_types, params, acct, true, out));
     (*out)->keep = false;
     return ST_OK;
 }
 
-Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, MemAccount *acct, CachedPlan **slot, CachedPlan **out) {
+Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                MemAccount *acct, CachedPlan **slot, CachedPlan **out) {
     *out = NULL;
     if (slot && *slot && holds(s, *slot, n_params, params)) {
         *out = *slot;

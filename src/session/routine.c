@@ -1,7 +1,7 @@
 /* routine.c - CREATE and DROP of functions and procedures, notices.
  *
- * The catalog keeps the CREATE statement's text and what others need to know without reading it (Routine). Overloads are told apart by the types of their
- * input parameters, functions and procedures together, as in PostgreSQL.
+ * The catalog keeps the CREATE statement's text and what others need to know without reading it (Routine). Overloads
+ * are told apart by the types of their input parameters, functions and procedures together, as in PostgreSQL.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,11 @@ char *routine_arguments_text(Arena *a, const Routine *r) {
     for (int i = 0, n = 0; t && i < r->n_params; i++) {
         char m = r->param_modes[i];
         if (m == 't' || m == 'c') continue;
-        t = arena_printf(a, "%s%s%s%s%s%s", t, n++ ? ", " : "", m == 'o' ? "OUT " : m == 'b' ? "INOUT " : "", r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
+        t = arena_printf(a, "%s%s%s%s%s%s", t, n++ ? ", " : "",
+                         m == 'o'   ? "OUT "
+                         : m == 'b' ? "INOUT "
+                                    : "",
+                         r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
                          type_name(r->param_types[i], type, sizeof type));
     }
     return t;
@@ -39,11 +43,16 @@ char *routine_result_text(Arena *a, const Routine *r) {
     bool table = false;
     for (int i = 0; i < r->n_params; i++) table |= r->param_modes[i] == 't' || r->param_modes[i] == 'c';
     if (r->is_procedure) return arena_strdup(a, "");
-    if (!table) return arena_printf(a, "%s%s", r->returns_set ? "SETOF " : "", r->returns_record ? "record" : r->returns_void ? "void" : type_name(r->ret, type, sizeof type));
+    if (!table)
+        return arena_printf(a, "%s%s", r->returns_set ? "SETOF " : "",
+                            r->returns_record ? "record"
+                            : r->returns_void ? "void"
+                                              : type_name(r->ret, type, sizeof type));
     char *t = arena_strdup(a, "TABLE(");
     for (int i = 0, n = 0; t && i < r->n_params; i++)
         if (r->param_modes[i] == 't' || r->param_modes[i] == 'c')
-            t = arena_printf(a, "%s%s%s %s", t, n++ ? ", " : "", r->param_names[i] ? r->param_names[i] : "?", type_name(r->param_types[i], type, sizeof type));
+            t = arena_printf(a, "%s%s%s %s", t, n++ ? ", " : "", r->param_names[i] ? r->param_names[i] : "?",
+                             type_name(r->param_types[i], type, sizeof type));
     return t ? arena_printf(a, "%s)", t) : NULL;
 }
 
@@ -76,12 +85,17 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
     for (int i = 0, k = 0; !outs_differ && n_new > 1 && i < old->n_params; i++) {
         if (old->param_modes[i] == 'i') continue;
         while (r->param_modes[k] == 'i') k++;
-        outs_differ = old->param_types[i].id != r->param_types[k].id || (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
+        outs_differ =
+            old->param_types[i].id != r->param_types[k].id ||
+            (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
         k++;
     }
-    bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void || old->returns_record != r->returns_record || old->ret.id != r->ret.id;
+    bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void ||
+                       old->returns_record != r->returns_record || old->ret.id != r->ret.id;
     if (ret_differs || outs_differ) {
-        err_set(e, ERR_INVALID_FUNCTION_DEFINITION, r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters" : "cannot change return type of existing function");
+        err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
+                r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters"
+                                                  : "cannot change return type of existing function");
         if (outs_differ && !ret_differs) err_detail(e, "Row type defined by OUT parameters is different.");
         err_hint(e, "Use DROP %s %s first.", what, sig);
         return ST_ERROR;
@@ -90,7 +104,8 @@ static Status check_replace(Session *s, Arena *a, const Routine *old, const Rout
         if (!is_input(old, i)) continue;
         while (!is_input(r, k)) k++;
         if (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0)) {
-            err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot change name of input parameter \"%s\"", old->param_names[i]);
+            err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot change name of input parameter \"%s\"",
+                    old->param_names[i]);
             err_hint(e, "Use DROP %s %s first.", what, sig);
             return ST_ERROR;
         }
@@ -190,8 +205,11 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
     int n = identity(&r, types);
     Routine *old = NULL;
     for (int64_t i = 0; i < c->n_routines && !old; i++)
-        if (strcmp(c->routines[i]->name, r.name) == 0 && sql_same_identity(c->routines[i], n, types)) old = c->routines[i];
-    if (old && !x->or_replace) return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types", r.name);
+        if (strcmp(c->routines[i]->name, r.name) == 0 && sql_same_identity(c->routines[i], n, types))
+            old = c->routines[i];
+    if (old && !x->or_replace)
+        return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types",
+                       r.name);
     if (old) TRY(check_replace(s, a, old, &r));
     Routine *own = routine_new(&r, &s->err);
     if (!own) return ST_ERROR;
@@ -214,7 +232,8 @@ static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFun
     if (*out) return ST_OK;
     if (!if_exists) return sql_no_routine(what, q, missing, &s->err);
     const char *word = what == 'f' ? "function" : what == 'p' ? "procedure" : "routine";
-    session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", word, missing, q->has_args ? "" : "()");
+    session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", word, missing,
+                        q->has_args ? "" : "()");
     return ST_OK;
 }
 Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out) {

@@ -1,10 +1,11 @@
 /* savepoint.c - SAVEPOINT, ROLLBACK TO, RELEASE.
  *
- * A savepoint is a place in the transaction's two undo lists, and the settings there; undo logs keep their places while they are hidden and shown (transaction.h). The snapshot
- * and what has been read stay as they are, whatever is rolled back.
+ * A savepoint is a place in the transaction's two undo lists, and the settings there; undo logs keep their places while
+ * they are hidden and shown (transaction.h). The snapshot and what has been read stay as they are, whatever is rolled
+ * back.
  *
- * An error in a transaction that has savepoints takes it back to the last of them at once, when the lock is at hand, and leaves it in state 'E', with the lock given up: only
- * ROLLBACK TO goes on from there.
+ * An error in a transaction that has savepoints takes it back to the last of them at once, when the lock is at hand,
+ * and leaves it in state 'E', with the lock given up: only ROLLBACK TO goes on from there.
  */
 #include "session/session.h"
 #include "session/transaction.h"
@@ -30,7 +31,9 @@ void savepoints_free(Session *s) {
 }
 
 static Status only_in_block(Session *s, const char *what) {
-    return s->state == 'I' ? err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", what) : ST_OK;
+    return s->state == 'I'
+               ? err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", what)
+               : ST_OK;
 }
 static Status find(Session *s, const char *name, struct Savepoint **out) {
     struct Savepoint *p = s->savepoints;
@@ -49,7 +52,15 @@ Status savepoint_set(Session *s, const char *name) {
         return ST_ERROR;
     }
     memcpy(copy, name, (size_t)bytes);
-    *p = (struct Savepoint){s->savepoints, copy, bytes, s->undo ? undo_mark(s->undo) : 0, s->catalog_undo, s->read_only, transaction_pinned(s), s->settings, s->settings_keep};
+    *p = (struct Savepoint){s->savepoints,
+                            copy,
+                            bytes,
+                            s->undo ? undo_mark(s->undo) : 0,
+                            s->catalog_undo,
+                            s->read_only,
+                            transaction_pinned(s),
+                            s->settings,
+                            s->settings_keep};
     s->savepoints = p;
     return ST_OK;
 }

@@ -150,12 +150,17 @@ void catalog_undo_forget(Session *s) {
 
 enum { RESERVE_BYTES = 16 << 20 };
 
-static bool is_word(Slice s, const char *word) { return s.len == (int64_t)strlen(word) && strncasecmp(s.ptr, word, (size_t)s.len) == 0; }
+static bool is_word(Slice s, const char *word) {
+    return s.len == (int64_t)strlen(word) && strncasecmp(s.ptr, word, (size_t)s.len) == 0;
+}
 
-/* By its first word, since the text has to be read for more: 0, or bytes beyond memory_limit (base/mem.h). Deleting rows and merging
- * what is left take memory in proportion to the rows deleted and to the table, before they give any back: by default (a limit of 80 % of the machine's memory) as much as there is at most. */
+/* By its first word, since the text has to be read for more: 0, or bytes beyond memory_limit (base/mem.h). Deleting
+ * rows and merging what is left take memory in proportion to the rows deleted and to the table, before they give any
+ * back: by default (a limit of 80 % of the machine's memory) as much as there is at most. */
 static int64_t reserve_of(const Session *s, Slice sql) {
-    static const char *const little[] = {"set", "reset", "show", "drop", "truncate", "checkpoint", "deallocate", "discard", "begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"};
+    static const char *const little[] = {"set",        "reset",   "show",      "drop",   "truncate", "checkpoint",
+                                         "deallocate", "discard", "begin",     "start",  "commit",   "end",
+                                         "rollback",   "abort",   "savepoint", "release"};
     static const char *const more[] = {"delete", "vacuum"};
     Slice word = sql_first_word(sql);
     for (int64_t i = 0; i < ARRAY_LEN(more); i++)
@@ -187,12 +192,13 @@ static void reserve_end(Session *s) {
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them: whoever comes next sees to it that the tables
- * are what it is to see, which takes the lock alone for that long. */
+/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them:
+ * whoever comes next sees to it that the tables are what it is to see, which takes the lock alone for that long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
     bool definitions = s->in_bulk && mode == LOCK_SHARED, may_be_ahead = definitions || (s->in_bulk && s->state == 'I');
     while (s->lock < mode) {
-        LockMode want = !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
+        LockMode want =
+            !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
         bool again = false;
         TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
         s->lock = want;
@@ -254,23 +260,28 @@ static void merge_grown(Session *s) {
         int64_t d = table_delta_rows(t);
         if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
         Err e = {0};
-        if (session_bulk_ahead(s) && session_bulk_sync(s) != ST_OK) { /* a bulk of this very statement has changed images, which must not be of another table */
+        if (session_bulk_ahead(s) &&
+            session_bulk_sync(s) !=
+                ST_OK) { /* a bulk of this very statement has changed images, which must not be of another table */
             log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, s->err.message);
             err_clear(&s->err);
             return;
         }
         if (table_has_undo(t)) continue; /* now it has: somebody looks at what was before */
-        if (table_merge(t, s->db->pool, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+        if (table_merge(t, s->db->pool, &e) != ST_OK)
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 
 static void commit_tables(Session *s) {
     int64_t n = 0, max = 0;
     TableEvent *events = NULL;
-    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next) max += u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE;
+    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
+        max += u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE;
     if (max > 0 && !(events = mem_alloc(&s->account, max * (int64_t)sizeof *events, NULL))) n = -1;
     for (const CatalogUndo *u = s->catalog_undo; u && events; u = u->next)
-        if (u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE) events[n++] = (TableEvent){u->table->id, u->kind == CU_ADDED_TABLE};
+        if (u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE)
+            events[n++] = (TableEvent){u->table->id, u->kind == CU_ADDED_TABLE};
     transaction_commit(s, n, events);
     mem_free(&s->account, events, max * (int64_t)sizeof *events);
 }
@@ -378,15 +389,9 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
             roll_back_all(s);
         }
         break;
-    case AST_TX_SAVEPOINT:
-        snprintf(st->tag, sizeof st->tag, "SAVEPOINT");
-        return savepoint_set(s, t->name);
-    case AST_TX_RELEASE:
-        snprintf(st->tag, sizeof st->tag, "RELEASE");
-        return savepoint_release(s, t->name);
-    case AST_TX_ROLLBACK_TO:
-        snprintf(st->tag, sizeof st->tag, "ROLLBACK");
-        return savepoint_back(s, t->name);
+    case AST_TX_SAVEPOINT: snprintf(st->tag, sizeof st->tag, "SAVEPOINT"); return savepoint_set(s, t->name);
+    case AST_TX_RELEASE: snprintf(st->tag, sizeof st->tag, "RELEASE"); return savepoint_release(s, t->name);
+    case AST_TX_ROLLBACK_TO: snprintf(st->tag, sizeof st->tag, "ROLLBACK"); return savepoint_back(s, t->name);
     case AST_TX_ROLLBACK:
         snprintf(st->tag, sizeof st->tag, "ROLLBACK");
         if (s->state == 'I') return nothing_to_end(s, t, "ROLLBACK AND CHAIN");
@@ -406,10 +411,13 @@ static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) { return settings_show(ctx, a, name, e); }
+static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) {
+    return settings_show(ctx, a, name, e);
+}
 
 Status session_new(Database *db, Session **out, Err *e) {
-    MemAccount entry; /* with a reserve, so that at the limit somebody can connect and do something about it; what is charged stays with the database */
+    MemAccount entry; /* with a reserve, so that at the limit somebody can connect and do something about it; what is
+                         charged stays with the database */
     mem_account_init(&entry, &db->account, "connection", 0, NULL);
     atomic_store(&entry.reserve, RESERVE_BYTES);
     Session *s = mem_calloc(&entry, (int64_t)sizeof *s, e);
@@ -474,7 +482,8 @@ void statement_reset(Statement *st) { drop_results(st); }
 
 void statement_clear_param(Statement *st, int32_t i) {
     Value *v = &st->params[i];
-    if (v->type.id == T_UNKNOWN && !v->is_null) mem_free(&st->session->account, (void *)(uintptr_t)v->u.str.ptr, (int64_t)v->u.str.len + 1);
+    if (v->type.id == T_UNKNOWN && !v->is_null)
+        mem_free(&st->session->account, (void *)(uintptr_t)v->u.str.ptr, (int64_t)v->u.str.len + 1);
     *v = (Value){.type = st->param_types[i], .is_null = true};
 }
 
@@ -577,7 +586,9 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     }
     TRY(text_parse(s, sql, &t));
     Status r = ST_OK;
-    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query ? AST_AS_CONST(AstExplain, t->ast)->query : t->ast;
+    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query
+                               ? AST_AS_CONST(AstExplain, t->ast)->query
+                               : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         bool held;
         r = lock_definitions(s, &held);
@@ -589,8 +600,12 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
         bool held;
         r = lock_definitions(s, &held);
-        if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast))) r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
-        else if (r == ST_OK) r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
+        if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast)))
+            r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types,
+                                   &t->n_cols, &t->names, &t->types);
+        else if (r == ST_OK)
+            r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols,
+                              &t->names, &t->types);
         t->has_shape = true;
         if (!held) release_lock(s);
     }
@@ -713,17 +728,29 @@ Status session_table_idle(Session *s, const Table *t, const char *what) {
         for (int32_t i = 0; i < r->plan->n_segments; i++) {
             const Source *src = &r->plan->segments[i].program->source;
             if (src->kind == SRC_TABLE && src->table == t)
-                return err_set(&s->err, ERR_OBJECT_IN_USE, "cannot %s \"%s\" because it is being used by active queries in this session", what, t->name);
+                return err_set(&s->err, ERR_OBJECT_IN_USE,
+                               "cannot %s \"%s\" because it is being used by active queries in this session", what,
+                               t->name);
         }
     return ST_OK;
 }
 
 /* keep, keep_account: see DeviceUse. */
-static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep, MemAccount *keep_account, RunOutput *out) {
+static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep,
+                          MemAccount *keep_account, RunOutput *out) {
     int64_t start = clock_ns();
-    QueryOptions o = {.pool = s->db->pool, .threads = plan->serial ? 1 : (int)s->settings.threads, .vector_size = s->settings.vector_size, .morsel_rows = s->settings.morsel_rows,
-                      .account = acct, .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL, .vfs = s->db->vfs, .session = &s->info,
-                      .cancel = &s->cancel, .progress = progress_hook, .progress_ctx = s, .deadline_ns = s->deadline_ns};
+    QueryOptions o = {.pool = s->db->pool,
+                      .threads = plan->serial ? 1 : (int)s->settings.threads,
+                      .vector_size = s->settings.vector_size,
+                      .morsel_rows = s->settings.morsel_rows,
+                      .account = acct,
+                      .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL,
+                      .vfs = s->db->vfs,
+                      .session = &s->info,
+                      .cancel = &s->cancel,
+                      .progress = progress_hook,
+                      .progress_ctx = s,
+                      .deadline_ns = s->deadline_ns};
     s->n_runs++;
     TRY(session_device_use(s, plan, &o.device));
     o.device.keep = keep;
@@ -744,9 +771,12 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
 }
 
 /* A failure that may be of a subquery's value that no row wants. */
-static bool by_data(const Err *e) { return strncmp(e->sqlstate, "22", 2) == 0 || strcmp(e->sqlstate, ERR_CARDINALITY) == 0; }
+static bool by_data(const Err *e) {
+    return strncmp(e->sqlstate, "22", 2) == 0 || strcmp(e->sqlstate, ERR_CARDINALITY) == 0;
+}
 
-static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, int64_t start, RunOutput *out) {
+static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                           int64_t start, RunOutput *out) {
     TRY(sql_optimize(c, b));
     if (s->txn) {
         TxnReads reads;
@@ -759,11 +789,14 @@ static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, cons
     return run_lowered(s, out->plan, acct, NULL, NULL, out);
 }
 
-Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct, RunOutput *out) {
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                        RunOutput *out) {
     int64_t start = clock_ns();
     memset(out, 0, sizeof *out);
     TRY(session_resolve_limits(s, c, b->plan, acct));
-    Plan *again = !c->guarded && !c->calls_routine && !c->runs_bulk && sql_subqueries_can_fail(b) ? sql_copy_plan(c, b->plan) : NULL;
+    Plan *again = !c->guarded && !c->calls_routine && !c->runs_bulk && sql_subqueries_can_fail(b)
+                      ? sql_copy_plan(c, b->plan)
+                      : NULL;
     if (plan_and_run(s, c, b, n, ids, acct, start, out) == ST_OK) return ST_OK;
     if (!again || !by_data(&s->err)) return ST_ERROR;
     err_clear(&s->err);
@@ -772,8 +805,10 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
     return plan_and_run(s, c, b, n, ids, acct, start, out);
 }
 
-static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, CachedPlan **slot) {
-    if (st->text && st->text->ast == ast && st->text->runs_bulk) TRY(session_begin_write(s)); /* nobody comes between looking and running it */
+static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                         const Value *params, CachedPlan **slot) {
+    if (st->text && st->text->ast == ast && st->text->runs_bulk)
+        TRY(session_begin_write(s)); /* nobody comes between looking and running it */
     else TRY(session_lock(s, LOCK_SHARED));
     plan_release(st->plan);
     st->plan = NULL;
@@ -814,13 +849,19 @@ static bool ends_failure(const AstStmt *ast) {
     return kind == AST_TX_ROLLBACK || kind == AST_TX_COMMIT || kind == AST_TX_ROLLBACK_TO;
 }
 
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params, KeptText *kept) {
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, KeptText *kept) {
     TRY(stack_check(&s->err));
     if (s->state == 'E' && !ends_failure(ast))
-        return err_set(&s->err, ERR_FAILED_TRANSACTION, "current transaction is aborted, commands ignored until end of transaction block");
-    if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast))) return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
-    const AstFunc *call = ast->kind == AST_CALL ? AST_AS_CONST(AstCall, ast)->func : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast)) : NULL;
-    bool one_row = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE || ast->kind == AST_SELECT;
+        return err_set(&s->err, ERR_FAILED_TRANSACTION,
+                       "current transaction is aborted, commands ignored until end of transaction block");
+    if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast)))
+        return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
+    const AstFunc *call = ast->kind == AST_CALL     ? AST_AS_CONST(AstCall, ast)->func
+                          : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast))
+                                                    : NULL;
+    bool one_row =
+        ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE || ast->kind == AST_SELECT;
     if (kept && (call || (one_row && n_params > 0 && st->text && ast == st->text->ast))) {
         bool done;
         TRY(call_statement(s, st, ast, call, n_params, param_types, params, &kept->call, &done));
@@ -828,10 +869,12 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     }
     if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
-    if (ast->kind == AST_EXPLAIN) return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
+    if (ast->kind == AST_EXPLAIN)
+        return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
     if (!is_plannable(ast)) {
-        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE || ast->kind == AST_SET || ast->kind == AST_SHOW ||
-                            ast->kind == AST_DISCARD || (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
+        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
+                            ast->kind == AST_SET || ast->kind == AST_SHOW || ast->kind == AST_DISCARD ||
+                            (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
         if (!by_statement && s->state == 'T') TRY(lock_latest(s));
         Status r = session_utility(s, st, ast);
         if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s, true);
@@ -852,7 +895,9 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));
     if (b->n_params > 0) {
-        if (n_params < b->n_params) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given", (int)b->n_params, (int)n_params);
+        if (n_params < b->n_params)
+            return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
+                           (int)b->n_params, (int)n_params);
         TRY(sql_bind_params(&c, b, n_params, params));
     }
     return session_dml(s, st, &c, b);
@@ -881,7 +926,8 @@ static Status run_statement(Statement *st) {
     }
     if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
     if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
-    if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns && strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
+    if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns &&
+        strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
         err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     }

@@ -3,14 +3,20 @@
 
 #include <pthread.h>
 
-enum { MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */, COMPACT_RECORDS = 64 /* logs that are longer may change the same cells often */, WRITES_LOOKED_AT = 256 /* changes up to here are compared with commits at once */,
-       PRUNE_BYTES = 1 << 20 /* so much is not left to the next who writes */, SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */ };
+enum {
+    MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
+    COMPACT_RECORDS = 64 /* logs that are longer may change the same cells often */,
+    WRITES_LOOKED_AT = 256 /* changes up to here are compared with commits at once */,
+    PRUNE_BYTES = 1 << 20 /* so much is not left to the next who writes */,
+    SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */
+};
 
 TxnHub *transaction_hub(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
 
 Status serialization_failure(Session *s, const char *why) {
     err_clear(&s->err);
-    err_set(&s->err, ERR_SERIALIZATION_FAILURE, "could not serialize access due to read/write dependencies among transactions");
+    err_set(&s->err, ERR_SERIALIZATION_FAILURE,
+            "could not serialize access due to read/write dependencies among transactions");
     err_detail(&s->err, "%s", why);
     err_hint(&s->err, "The transaction might succeed if retried.");
     return ST_ERROR;
@@ -111,7 +117,8 @@ static void move_view(TxnHub *h, int64_t ts) {
     atomic_store(&h->view, ts);
 }
 
-/* What nobody needs any more goes: changes that were rolled back while they were hidden, versions behind all snapshots. The lock is held alone. */
+/* What nobody needs any more goes: changes that were rolled back while they were hidden, versions behind all snapshots.
+ * The lock is held alone. */
 static void prune(TxnHub *h) {
     if (!atomic_exchange(&h->unsettled, false)) return;
     int64_t view = atomic_load(&h->view), oldest = view, ts[SNAPSHOTS_MAX], n = 0;
@@ -172,7 +179,8 @@ static UndoLog *compact(Session *s, UndoLog *u) {
     return c;
 }
 
-/* Keeps a commit for those whose snapshots are older: all open transactions but one. The view is that of now. false: there are none, or there is no memory and they have lost theirs. */
+/* Keeps a commit for those whose snapshots are older: all open transactions but one. The view is that of now. false:
+ * there are none, or there is no memory and they have lost theirs. */
 static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
     TxnHub *h = transaction_hub(s);
     bool needed = false;
@@ -223,7 +231,9 @@ void transactions_forget_table(Session *s, const Table *t) {
 }
 
 /* ---- the view ---------------------------------------------------------------------------------------- */
-static bool is_in_place(const Session *s) { return s->txn && s->undo && undo_mark(s->undo) > 0 && !atomic_load(&s->txn->out); }
+static bool is_in_place(const Session *s) {
+    return s->txn && s->undo && undo_mark(s->undo) > 0 && !atomic_load(&s->txn->out);
+}
 
 /* The view is the one that the session is to see. Without the lock: it may be another one soon. */
 static bool fits(const Session *s) {
@@ -292,7 +302,8 @@ static Status change_view(Session *s) {
     undo_show(s->undo, moved);
     if (moved && undo_check_keys(s->undo, &s->err) != ST_OK) {
         undo_hide(s->undo);
-        return serialization_failure(s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
+        return serialization_failure(
+            s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
     }
     atomic_store(&x->out, false);
     atomic_store(&h->resident, x);
@@ -302,7 +313,8 @@ static Status change_view(Session *s) {
 LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions) {
     TxnHub *h = transaction_hub(s);
     if (mode == LOCK_SHARED && definitions) return mode;
-    return fits(s) && !(atomic_load(&h->unsettled) && atomic_load(&h->kept_bytes) > PRUNE_BYTES) ? mode : LOCK_EXCLUSIVE;
+    return fits(s) && !(atomic_load(&h->unsettled) && atomic_load(&h->kept_bytes) > PRUNE_BYTES) ? mode
+                                                                                                 : LOCK_EXCLUSIVE;
 }
 
 Status transaction_enter(Session *s, bool definitions, bool *again) {
@@ -310,7 +322,8 @@ Status transaction_enter(Session *s, bool definitions, bool *again) {
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
     if (s->txn && s->txn->lost) {
         err_set(&s->err, ERR_SNAPSHOT_TOO_OLD, "snapshot too old");
-        err_detail(&s->err, "Others have changed so much since the transaction's first statement that it is not kept any more.");
+        err_detail(&s->err,
+                   "Others have changed so much since the transaction's first statement that it is not kept any more.");
         err_hint(&s->err, "Raise snapshot_memory_limit, or make the transaction shorter.");
         return ST_ERROR;
     }
@@ -334,7 +347,8 @@ bool transaction_changed(const Session *s) { return s->txn && s->txn->changed; }
 /* Rows that it has just changed were changed by others after its snapshot. */
 static bool lost_update(Session *s) {
     const TxnHub *h = transaction_hub(s);
-    int64_t n, rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
+    int64_t n,
+        rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
     NetChange *own;
     if (rows == 0 || rows > WRITES_LOOKED_AT) return false; /* COMMIT will tell */
     Arena *a = arena_new(&s->db->account, NULL);

@@ -1,4 +1,5 @@
-/* transaction_reads.c - what transactions have read and written, and what of it others have changed since. See transaction.h. */
+/* transaction_reads.c - what transactions have read and written, and what of it others have changed since. See
+ * transaction.h. */
 #include "session/transaction_int.h"
 
 #include "session/pl_eval.h"
@@ -7,13 +8,18 @@
 enum { ROWS_LOOKED_AT = 4096 /* of the changes of a version: more are taken for all rows of the table */ };
 
 /* ---- reads ------------------------------------------------------------------------------------------ */
-/* A copy for the time after the plan's; columns of the scan become the table's, without a scan they are that already. *ok false: it is of a kind that is not understood, or there is no memory. */
+/* A copy for the time after the plan's; columns of the scan become the table's, without a scan they are that already.
+ * *ok false: it is of a kind that is not understood, or there is no memory. */
 static Expr *copy_filter(Arena *a, const Plan *scan, const Expr *e, bool *ok) {
     int64_t n;
     const FuncDef *all = func_table(&n);
     bool known = e->kind != EX_PARAM && e->kind != EX_SUBQUERY && e->kind != EX_AGG;
-    if (e->kind == EX_FUNC) known = e->u.func >= all && e->u.func < all + n && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE)) && e->u.func->kernel;
-    if (e->kind == EX_CAST) known = e->type.id != T_TIMESTAMPTZ && e->args[0]->type.id != T_TIMESTAMPTZ; /* of another time zone it would be another value */
+    if (e->kind == EX_FUNC)
+        known = e->u.func >= all && e->u.func < all + n && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE)) &&
+                e->u.func->kernel;
+    if (e->kind == EX_CAST)
+        known = e->type.id != T_TIMESTAMPTZ &&
+                e->args[0]->type.id != T_TIMESTAMPTZ; /* of another time zone it would be another value */
     Expr *copy = known && !stack_stop() ? arena_new_of(a, Expr) : NULL;
     if (copy) {
         *copy = *e;
@@ -38,7 +44,9 @@ static bool same_read(const TxnRead *a, const TxnRead *b) {
         if (!expr_equal(a->filters[i], b->filters[i])) return false;
     for (int32_t i = 0; i < a->n_conds; i++) {
         const ReadCond *x = &a->conds[i], *y = &b->conds[i];
-        if (x->col != y->col || x->is_text != y->is_text || x->lo != y->lo || x->hi != y->hi || (x->is_text && !str_eq(x->text, y->text))) return false;
+        if (x->col != y->col || x->is_text != y->is_text || x->lo != y->lo || x->hi != y->hi ||
+            (x->is_text && !str_eq(x->text, y->text)))
+            return false;
     }
     return true;
 }
@@ -52,12 +60,16 @@ static bool is_new(const TxnHub *h, const Txn *x, int64_t table) {
 /* Conditions are copied. */
 static Status add_read(Session *s, const TxnRead *r) {
     Txn *x = s->txn;
-    if (is_new(transaction_hub(s), x, r->table)) return serialization_failure(s, "A table was defined after the transaction's first statement.");
+    if (is_new(transaction_hub(s), x, r->table))
+        return serialization_failure(s, "A table was defined after the transaction's first statement.");
     for (int64_t i = x->reads.len - 1; i >= 0; i--) {
         const TxnRead *old = &x->reads.items[i];
-        if (old->table == r->table && (old->n_conds + old->n_filters == 0 || (i + 16 > x->reads.len && same_read(old, r)))) return ST_OK;
+        if (old->table == r->table &&
+            (old->n_conds + old->n_filters == 0 || (i + 16 > x->reads.len && same_read(old, r))))
+            return ST_OK;
     }
-    TxnRead copy = {r->table, r->n_conds, r->n_filters, arena_array(x->arena, ReadCond, r->n_conds + 1), arena_array(x->arena, Expr *, r->n_filters + 1)};
+    TxnRead copy = {r->table, r->n_conds, r->n_filters, arena_array(x->arena, ReadCond, r->n_conds + 1),
+                    arena_array(x->arena, Expr *, r->n_filters + 1)};
     bool ok = copy.conds && copy.filters;
     for (int32_t i = 0; ok && i < r->n_filters; i++) copy.filters[i] = copy_filter(x->arena, NULL, r->filters[i], &ok);
     for (int32_t i = 0; ok && i < r->n_conds; i++) {
@@ -69,7 +81,9 @@ static Status add_read(Session *s, const TxnRead *r) {
     }
     return ok && vec_push(x->arena, &x->reads, copy) ? ST_OK : err_oom(&s->err);
 }
-Status transaction_reads_table(Session *s, const Table *t) { return s->txn ? add_read(s, &(TxnRead){.table = t->id}) : ST_OK; }
+Status transaction_reads_table(Session *s, const Table *t) {
+    return s->txn ? add_read(s, &(TxnRead){.table = t->id}) : ST_OK;
+}
 
 /* column = value; false: not of a kind that is understood. */
 static bool equals(const Table *t, int col, const Value *v, ReadCond *out) {
@@ -98,7 +112,9 @@ Status transaction_reads_key(Session *s, const Table *t, int key, const Value *v
 
 /* The scan's column that an expression is, perhaps as a wider integer; -1. */
 static int scan_column(const Plan *scan, const Expr *e) {
-    if (e->kind == EX_CAST && type_is_integer(e->type) && type_is_integer(e->args[0]->type) && e->type.id > e->args[0]->type.id) e = e->args[0];
+    if (e->kind == EX_CAST && type_is_integer(e->type) && type_is_integer(e->args[0]->type) &&
+        e->type.id > e->args[0]->type.id)
+        e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < scan->n_out; i++)
         if (scan->out_cols[i] == e->u.col) return scan->scan_cols[i];
@@ -110,7 +126,8 @@ static bool bounds_of_list(const Plan *scan, const Expr *e, ReadCond *out) {
     if (col < 0 || e->n_args < 2) return false;
     for (int32_t i = 1; i < e->n_args; i++) {
         ReadCond one;
-        if (e->args[i]->kind != EX_CONST || !equals(scan->table, col, &e->args[i]->u.value, &one) || one.is_text) return false;
+        if (e->args[i]->kind != EX_CONST || !equals(scan->table, col, &e->args[i]->u.value, &one) || one.is_text)
+            return false;
         if (i == 1) *out = one;
         out->lo = MIN_OF(out->lo, one.lo);
         out->hi = MAX_OF(out->hi, one.hi);
@@ -195,7 +212,8 @@ Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a,
     Walk w = {.a = a, .out = out, .ok = true};
     *out = (TxnReads){0};
     walk(&w, b->plan);
-    /* The optimiser may have done without a scan because of what it knows of a table as a whole (no value comes twice): then the whole table was read. */
+    /* The optimiser may have done without a scan because of what it knows of a table as a whole (no value comes twice):
+     * then the whole table was read. */
     for (int64_t i = 0; i < c->relations.len; i++) {
         const Table *t = catalog_table(c->catalog, slice_of(c->relations.items[i]));
         if (!t) continue;
@@ -271,7 +289,8 @@ static bool row_matches(OldRow *o, const TxnRead *r) {
 }
 static bool reads_change(const Session *s, Arena *tmp, const TxnRead *r, const NetChange *c, const Version *first) {
     if (r->table != c->id) return false;
-    if (c->whole || r->n_conds + r->n_filters == 0 || c->n_deleted + c->n_updated + c->n_inserted > ROWS_LOOKED_AT) return true;
+    if (c->whole || r->n_conds + r->n_filters == 0 || c->n_deleted + c->n_updated + c->n_inserted > ROWS_LOOKED_AT)
+        return true;
     OldRow before = {s, tmp, first, c->table, 0}, now = {s, tmp, NULL, c->table, 0};
     for (int64_t i = 0; i < c->n_deleted; i++) {
         before.rowid = c->deleted[i];
@@ -297,8 +316,10 @@ static bool have_common(int64_t n, const int64_t *a, int64_t m, const int64_t *b
 }
 static bool writes_overlap(const NetChange *a, const NetChange *b) {
     if (a->id != b->id) return false;
-    return a->replaced || b->replaced || have_common(a->n_deleted, a->deleted, b->n_deleted, b->deleted) || have_common(a->n_deleted, a->deleted, b->n_updated, b->updated) ||
-           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) || have_common(a->n_updated, a->updated, b->n_updated, b->updated);
+    return a->replaced || b->replaced || have_common(a->n_deleted, a->deleted, b->n_deleted, b->deleted) ||
+           have_common(a->n_deleted, a->deleted, b->n_updated, b->updated) ||
+           have_common(a->n_updated, a->updated, b->n_deleted, b->deleted) ||
+           have_common(a->n_updated, a->updated, b->n_updated, b->updated);
 }
 
 static bool writes_conflict(const Version *v, int64_t n, const NetChange *own) {
@@ -344,11 +365,14 @@ const char *transaction_conflict(const Session *s, int64_t n, const NetChange *o
     if (x->broken) return "A table that it changed was dropped or defined anew.";
     for (Version *v = transaction_hub(s)->newest; v && v->ts > x->ts; v = v->before) {
         if (!look(v)) return "There is no memory to look through what others committed.";
-        if (writes_conflict(v, n, own)) return "A row that it changed was changed by a transaction that was committed meanwhile.";
+        if (writes_conflict(v, n, own))
+            return "A row that it changed was changed by a transaction that was committed meanwhile.";
         if (tables_conflict(v, x)) return "A table that it read was replaced meanwhile.";
     }
     Arena *tmp = arena_new(&s->db->account, NULL);
     bool conflict = !tmp || reads_conflict(s, tmp);
     arena_free(tmp);
-    return conflict ? "A row that it read, or would read now, was changed by a transaction that was committed meanwhile." : NULL;
+    return conflict
+               ? "A row that it read, or would read now, was changed by a transaction that was committed meanwhile."
+               : NULL;
 }

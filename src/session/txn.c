@@ -1,7 +1,8 @@
 /* txn.c - see txn.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a turn.
  *
- * Whoever comes while the lock is free takes it, though others have been woken for it and are not there yet: handing it over costs a switch of threads each time, many times what a short
- * statement takes. But one that has waited for PATIENCE_NS lets nobody pass any more: bulks that follow each other closely would keep others out for ever. */
+ * Whoever comes while the lock is free takes it, though others have been woken for it and are not there yet: handing it
+ * over costs a switch of threads each time, many times what a short statement takes. But one that has waited for
+ * PATIENCE_NS lets nobody pass any more: bulks that follow each other closely would keep others out for ever. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,7 +12,11 @@
 #include "session/txn.h"
 
 /* Who waits, in the order of arrival; on the waiting threads' stacks. */
-typedef struct Waiter { struct Waiter *next; LockMode want; int64_t since; } Waiter;
+typedef struct Waiter {
+    struct Waiter *next;
+    LockMode want;
+    int64_t since;
+} Waiter;
 struct TxnLock {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -62,7 +67,8 @@ static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Wait
 static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
     Status st = ST_OK;
     Waiter me = {.want = want, .since = clock_ns()}, **at = &l->waiters;
-    const int64_t deadline = timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
+    const int64_t deadline =
+        timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
     while (*at) at = &(*at)->next;
     *at = &me;
     if (want == LOCK_EXCLUSIVE) l->waiting_writers++;

@@ -1,8 +1,9 @@
 /* txn.h - the database lock.
  *
- * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for the length of a statement
- * (transaction.h); those that are pinned keep it to their end. Two that hold it shared and both want to write cannot both go on: the second to ask
- * gets 40001. Waiting is bounded by lock_timeout (55P03); one that has waited for 5 ms is passed by nobody who came later.
+ * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for
+ * the length of a statement (transaction.h); those that are pinned keep it to their end. Two that hold it shared and
+ * both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by lock_timeout (55P03); one
+ * that has waited for 5 ms is passed by nobody who came later.
  */
 #ifndef STELE_SESSION_TXN_H
 #define STELE_SESSION_TXN_H
@@ -17,7 +18,8 @@ typedef enum LockMode { LOCK_NONE, LOCK_SHARED, LOCK_EXCLUSIVE } LockMode;
 
 TxnLock *txn_lock_new(Err *e);
 void txn_lock_free(TxnLock *l);
-/* Goes from `held` to `want` (never downwards). timeout_ms <= 0: no limit. `cancel` is polled. On error `held` is still held. */
+/* Goes from `held` to `want` (never downwards). timeout_ms <= 0: no limit. `cancel` is polled. On error `held` is still
+ * held. */
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
 void txn_lock_release(TxnLock *l, LockMode held);
 
@@ -28,13 +30,15 @@ void txn_lock_downgrade(TxnLock *l);
 struct Txn;
 struct Version;
 typedef struct TxnHub {
-    pthread_mutex_t mutex;  /* of the list; `resident` changes under it, or under the lock held alone */
+    pthread_mutex_t mutex; /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
-    struct Txn *_Atomic resident; /* whose changes stand in the tables though nobody holds the lock for it; NULL: none */
-    _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the versions: changed under the lock held alone */
+    struct Txn
+        *_Atomic resident;     /* whose changes stand in the tables though nobody holds the lock for it; NULL: none */
+    _Atomic int64_t now, view; /* the last commit that was kept; the last that is shown in the tables. These and the
+                                  versions: changed under the lock held alone */
     struct Version *oldest, *newest;
-    _Atomic int64_t kept_bytes;   /* by versions */
-    _Atomic bool unsettled;       /* some of it may be of no use any more */
+    _Atomic int64_t kept_bytes; /* by versions */
+    _Atomic bool unsettled;     /* some of it may be of no use any more */
 } TxnHub;
 TxnHub *txn_lock_hub(TxnLock *l);
 

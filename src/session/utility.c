@@ -75,7 +75,8 @@ static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, c
 static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
     char *row = arena_strdup(a, "select "), type[80];
     for (int i = 0; row && i < d->n_cols; i++)
-        row = arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(d->cols[i].type, type, sizeof type), quote_name(a, d->cols[i].name));
+        row = arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(d->cols[i].type, type, sizeof type),
+                           quote_name(a, d->cols[i].name));
     char *sql = row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, table), check) : NULL;
     PlanCtx c;
     BoundStmt *b;
@@ -92,10 +93,12 @@ static const char *check_column(Session *s, Arena *a, const TableDraft *d, const
     }
     return name;
 }
-/* PostgreSQL's name for a CHECK without one: table_check, with the column between them when there is only one in it, and a number when that is taken. */
+/* PostgreSQL's name for a CHECK without one: table_check, with the column between them when there is only one in it,
+ * and a number when that is taken. */
 static const char *check_name(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
     const char *column = check_column(s, a, d, table, check);
-    const char *base = column ? arena_printf(a, "%s_%s_check", table, column) : arena_printf(a, "%s_check", table), *name = base;
+    const char *base = column ? arena_printf(a, "%s_%s_check", table, column) : arena_printf(a, "%s_check", table),
+               *name = base;
     for (int i = 0, again = 1; name && i < d->n_checks; i++)
         if (strcmp(d->checks[i].name, name) == 0) {
             name = arena_printf(a, "%s%d", base, again++);
@@ -104,17 +107,22 @@ static const char *check_name(Session *s, Arena *a, const TableDraft *d, const c
     return name;
 }
 
-static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
+static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k,
+                             int column) {
     switch (k->kind) {
     case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
     case AST_CON_NULL: return ST_OK;
-    case AST_CON_DEFAULT: d->cols[column].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); return d->cols[column].default_sql ? ST_OK : ST_ERROR;
+    case AST_CON_DEFAULT:
+        d->cols[column].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
+        return d->cols[column].default_sql ? ST_OK : ST_ERROR;
     case AST_CON_CHECK: {
         CheckDef *c = &d->checks[d->n_checks];
         c->sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
         if (!c->sql) return err_oom(&s->err);
         for (int i = 0; k->name && i < d->n_checks; i++)
-            if (strcmp(d->checks[i].name, k->name) == 0) return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists", k->name);
+            if (strcmp(d->checks[i].name, k->name) == 0)
+                return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists",
+                              k->name);
         c->name = k->name ? k->name : check_name(s, a, d, table, c->sql);
         d->n_checks++;
         return c->name ? ST_OK : err_oom(&s->err);
@@ -134,25 +142,36 @@ static Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *ta
         if (!cols) return ST_ERROR;
         for (int i = 0; i < n; i++) {
             cols[i] = k->n_columns > 0 ? draft_column(d, k->columns[i]) : column;
-            if (cols[i] < 0) return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist", k->columns[i]);
+            if (cols[i] < 0)
+                return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist",
+                              k->columns[i]);
             for (int j = 0; j < i; j++)
-                if (cols[j] == cols[i]) return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
+                if (cols[j] == cols[i])
+                    return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN,
+                                  "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
             Type t = d->cols[cols[i]].type; /* equal intervals need not have equal bytes */
-            if (t.id == T_ARRAY && type_element(t).id == T_INTERVAL) return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "keys of arrays of intervals are not supported");
+            if (t.id == T_ARRAY && type_element(t).id == T_INTERVAL)
+                return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                              "keys of arrays of intervals are not supported");
             if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
         }
         if (k->kind == AST_CON_PRIMARY_KEY)
             for (int i = 0; i < d->n_keys; i++)
-                if (d->keys[i].primary) return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION, "multiple primary keys for table \"%s\" are not allowed", table);
+                if (d->keys[i].primary)
+                    return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION,
+                                  "multiple primary keys for table \"%s\" are not allowed", table);
         *q = (KeyDef){.primary = k->kind == AST_CON_PRIMARY_KEY, .n_cols = n, .cols = cols};
         q->name = k->name ? k->name : q->primary ? arena_printf(a, "%s_pkey", table) : key_name(a, d, table, n, cols);
         for (int i = 0; i < d->n_keys && k->name; i++)
-            if (strcmp(d->keys[i].name, k->name) == 0) return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
+            if (strcmp(d->keys[i].name, k->name) == 0)
+                return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
         d->n_keys++;
         return q->name ? ST_OK : ST_ERROR;
     }
     case AST_CON_FOREIGN_KEY: return ST_OK; /* defined when the table is there: foreign_keys() */
-    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "generated and identity columns are not supported");
+    default:
+        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "generated and identity columns are not supported");
     }
 }
 
@@ -179,19 +198,25 @@ static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCrea
     for (int64_t i = 0; i < x->n_columns; i++) TRY(check_column_constraints(s, x->name.name, x->columns[i]));
     for (int64_t i = 0; i < x->n_columns; i++)
         for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
-            if (x->columns[i]->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+            if (x->columns[i]->constraints[k].kind != AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
     for (int64_t k = 0; k < x->n_constraints; k++)
         if (x->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[k], -1));
     for (int64_t i = 0; i <= x->n_columns; i++) {
-        for (; next < x->n_constraints && (i == x->n_columns || x->constraints[next].location < x->columns[i]->location); next++)
-            if (x->constraints[next].kind == AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[next], -1));
+        for (;
+             next < x->n_constraints && (i == x->n_columns || x->constraints[next].location < x->columns[i]->location);
+             next++)
+            if (x->constraints[next].kind == AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->constraints[next], -1));
         for (int64_t k = 0; i < x->n_columns && k < x->columns[i]->n_constraints; k++)
-            if (x->columns[i]->constraints[k].kind == AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+            if (x->columns[i]->constraints[k].kind == AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
     }
     return ST_OK;
 }
 
-static Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k, const char *column) {
+static Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k,
+                           const char *column) {
     const Table *t = catalog_table(&s->db->catalog, slice_of(table));
     for (int64_t i = 0; i < n; i++)
         if (k[i].kind == AST_CON_FOREIGN_KEY) TRY(foreign_define(s, st, t, &k[i], column));
@@ -251,11 +276,15 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
     int64_t n_con = x->n_constraints;
     for (int64_t i = 0; i < x->n_columns; i++) n_con += x->columns[i]->n_constraints;
-    TableDraft d = {.cols = arena_array(a, ColumnDef, x->n_columns + 1), .keys = arena_array(a, KeyDef, n_con + 1), .checks = arena_array(a, CheckDef, n_con + 1)};
+    TableDraft d = {.cols = arena_array(a, ColumnDef, x->n_columns + 1),
+                    .keys = arena_array(a, KeyDef, n_con + 1),
+                    .checks = arena_array(a, CheckDef, n_con + 1)};
     if (!d.cols || !d.keys || !d.checks) return ST_ERROR;
     for (int64_t i = 0; i < x->n_columns; i++) {
         const AstColumnDef *c = x->columns[i];
-        if (draft_column(&d, c->name) >= 0) return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", c->name);
+        if (draft_column(&d, c->name) >= 0)
+            return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
+                          c->name);
         d.cols[d.n_cols].name = c->name;
         TRY(column_type(s, c, &d.cols[d.n_cols].type));
         d.n_cols++;
@@ -264,14 +293,17 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
-    TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t, &s->err));
+    TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t,
+                  &s->err));
     t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);
         return ST_ERROR;
     }
     TRY(try_bind(s, a, t));
-    for (int64_t i = 0; i < x->n_columns; i++) TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints, x->columns[i]->name));
+    for (int64_t i = 0; i < x->n_columns; i++)
+        TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints,
+                         x->columns[i]->name));
     return foreign_keys(s, st, t->name, x->n_constraints, x->constraints, NULL);
 }
 
@@ -314,7 +346,9 @@ static void fill_worker(void *ctx, int worker) {
     for (int64_t order, runs = rows_n_runs(f->rows); (order = atomic_fetch_add(&f->next, 1)) * FILL_RUNS < runs;) {
         Status r = ST_OK;
         if (atomic_load(f->cancel)) r = err_set(&err, ERR_QUERY_CANCELED, "canceling statement due to user request");
-        for (int64_t i = order * FILL_RUNS; r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++) r = fill_run(f, worker, i, order, &err);
+        for (int64_t i = order * FILL_RUNS;
+             r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++)
+            r = fill_run(f, worker, i, order, &err);
         if (atomic_load(&f->failed)) return;
         if (r == ST_OK) continue;
         if (!atomic_exchange(&f->failed, true)) err_copy(f->e, &err); /* read when all are done */
@@ -332,7 +366,10 @@ static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t
     if (!f.cells || !f.now) return ST_ERROR;
     for (int64_t i = 0; i < (int64_t)workers * l->n_cols; i++) {
         const CellSpec *c = &l->cols[i % l->n_cols];
-        f.cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS), .valid = arena_alloc(a, FILL_ROWS), .phys = c->phys, .type = c->type};
+        f.cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS),
+                           .valid = arena_alloc(a, FILL_ROWS),
+                           .phys = c->phys,
+                           .type = c->type};
         if (!f.cells[i].data || !f.cells[i].valid) return ST_ERROR;
     }
     TRY(bulk_begin(t, workers, &f.bulk, &s->err));
@@ -352,8 +389,10 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
     TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
     TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
     if (skip) return ST_OK;
-    if (x->materialized_view) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
-    if (x->query->kind != AST_SELECT) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
+    if (x->materialized_view)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
+    if (x->query->kind != AST_SELECT)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
@@ -367,7 +406,8 @@ static Status create_table_as(Session *s, Statement *st, const AstCreateTableAs 
         cols[i].type = c.cols.items[b->result[i]].type;
         if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
         for (int32_t j = 0; j < i; j++)
-            if (strcmp(cols[j].name, cols[i].name) == 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
+            if (strcmp(cols[j].name, cols[i].name) == 0)
+                return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
     }
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
@@ -397,7 +437,8 @@ bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b)
     int64_t n;
     plan_ctx_init(s, a, c);
     c->err = &e;
-    bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 && sql_bind(c, list[0], 0, NULL, b) == ST_OK;
+    bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 &&
+              sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
     if (!ok && strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) == 0) err_copy(&s->err, &e);
     return ok;
@@ -498,7 +539,8 @@ static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const
     Type old = c->cols.items[from].type;
     if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
         char tn[64];
-        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s", def->name, type_name(def->type, tn, sizeof tn));
+        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s",
+                       def->name, type_name(def->type, tn, sizeof tn));
     }
     Expr *e = expr_new(c, EX_CAST, def->type, 1);
     if (!e || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
@@ -516,7 +558,8 @@ static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, cons
 
 /* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
  * is still of its old type. new_col >= 0: that column is new, and NULL in these rows: its default takes its place. */
-static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name, const char *select_sql, int cast_col, int new_col) {
+static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name,
+                      const char *select_sql, int cast_col, int new_col) {
     Arena *a = st->run_arena;
     Table *t;
     PlanCtx c;
@@ -530,7 +573,8 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-    if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t, &s->err) != ST_OK) {
+    if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t,
+                  &s->err) != ST_OK) {
         query_free(r.query);
         return ST_ERROR;
     }
@@ -553,9 +597,11 @@ static Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
     d->checks = arena_array(a, CheckDef, t->n_checks + 2);
     if (!d->cols || !d->keys || !d->checks) return err_oom(&s->err);
     d->n_cols = t->n_cols;
-    for (int i = 0; i < t->n_cols; i++) d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
+    for (int i = 0; i < t->n_cols; i++)
+        d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
     d->n_keys = t->n_keys;
-    for (int i = 0; i < t->n_keys; i++) d->keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+    for (int i = 0; i < t->n_keys; i++)
+        d->keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
     d->n_checks = t->n_checks;
     for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
     return ST_OK;
@@ -591,7 +637,8 @@ static char *select_columns(Arena *a, const Table *t, int skip, const char *extr
 static char *select_using(Arena *a, const Table *t, int col, Slice expr) {
     char *sql = arena_strdup(a, "select ");
     for (int i = 0; sql && i < t->n_cols; i++)
-        sql = i == col ? arena_printf(a, "%s%s(%.*s\n)", sql, i ? ", " : "", (int)expr.len, expr.ptr) : arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, t->cols[i].name));
+        sql = i == col ? arena_printf(a, "%s%s(%.*s\n)", sql, i ? ", " : "", (int)expr.len, expr.ptr)
+                       : arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, t->cols[i].name));
     return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
 }
 
@@ -600,7 +647,9 @@ static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, 
     PlanCtx c;
     BoundStmt *b;
     char *rest = select_columns(a, t, column, NULL);
-    return !rest || !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quote_name(a, t->name), check), &c, &b);
+    return !rest ||
+           !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quote_name(a, t->name), check),
+                      &c, &b);
 }
 
 /* Existing rows must pass a new CHECK. */
@@ -620,7 +669,8 @@ static Status check_rows(Session *s, Statement *st, const char *table, const Che
     int64_t bad = rows_count(r.rows);
     query_free(r.query);
     if (!bad) return ST_OK;
-    err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row", check->name, table);
+    err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row",
+            check->name, table);
     err_of_constraint(&s->err, table, check->name);
     return ST_ERROR;
 }
@@ -683,14 +733,16 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
                      k->kind != AST_ALTER_OTHER;
     if (needs_col && col < 0) {
         if (k->if_exists) return ST_OK;
-        return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+        return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
+                      k->name, t->name);
     }
     char *sql = NULL;
     switch (k->kind) {
     case AST_ALTER_ADD_COLUMN: {
         if (draft_column(&d, k->column->name) >= 0) {
             if (k->if_exists) return ST_OK;
-            return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", k->column->name, t->name);
+            return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
+                          k->column->name, t->name);
         }
         Type ty;
         char tn[64];
@@ -700,9 +752,11 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
         d.keys = arena_array(a, KeyDef, t->n_keys + k->column->n_constraints + 1);
         d.checks = arena_array(a, CheckDef, t->n_checks + k->column->n_constraints + 1);
         if (!d.keys || !d.checks) return ST_ERROR;
-        for (int i = 0; i < t->n_keys; i++) d.keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+        for (int i = 0; i < t->n_keys; i++)
+            d.keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
         for (int i = 0; i < t->n_checks; i++) d.checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
-        for (int64_t i = 0; i < k->column->n_constraints; i++) TRY(add_constraint(s, a, &d, t->name, &k->column->constraints[i], d.n_cols - 1));
+        for (int64_t i = 0; i < k->column->n_constraints; i++)
+            TRY(add_constraint(s, a, &d, t->name, &k->column->constraints[i], d.n_cols - 1));
         new_col = d.n_cols - 1;
         sql = select_columns(a, t, -1, arena_printf(a, "null::%s", type_name(ty, tn, sizeof tn)));
         break;
@@ -739,10 +793,13 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_DROP_NOT_NULL:
         for (int i = 0; i < d.n_keys; i++)
             for (int j = 0; j < d.keys[i].n_cols; j++)
-                if (d.keys[i].primary && d.keys[i].cols[j] == col) return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" is in a primary key", k->name);
+                if (d.keys[i].primary && d.keys[i].cols[j] == col)
+                    return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" is in a primary key", k->name);
         d.cols[col].not_null = false;
         break;
-    case AST_ALTER_SET_DEFAULT: d.cols[col].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len); break;
+    case AST_ALTER_SET_DEFAULT:
+        d.cols[col].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
+        break;
     case AST_ALTER_DROP_DEFAULT: d.cols[col].default_sql = NULL; break;
     case AST_ALTER_ADD_CONSTRAINT:
         if (k->constraint->kind == AST_CON_FOREIGN_KEY && k->constraint->not_valid)
@@ -767,7 +824,9 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
                 memmove(&d.checks[i], &d.checks[i + 1], sizeof(CheckDef) * (size_t)(d.n_checks - i - 1));
                 d.n_checks--, i--, found = true;
             }
-        if (!found && !k->if_exists) return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
+        if (!found && !k->if_exists)
+            return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT,
+                          "constraint \"%s\" of relation \"%s\" does not exist", k->name, t->name);
         break;
     }
     case AST_ALTER_VALIDATE_CONSTRAINT: return validate_constraint(s, st, t, k);
@@ -781,17 +840,21 @@ static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *
     case AST_ALTER_SET_OPTIONS:
     case AST_ALTER_RESET_OPTIONS: {
         int64_t rows = t->expected_rows;
-        TRY(k->kind == AST_ALTER_SET_OPTIONS ? storage_options_read(k->n_options, k->options, false, &rows, &s->err) : storage_options_reset(k->n_options, k->options, &rows, &s->err));
+        TRY(k->kind == AST_ALTER_SET_OPTIONS ? storage_options_read(k->n_options, k->options, false, &rows, &s->err)
+                                             : storage_options_reset(k->n_options, k->options, &rows, &s->err));
         return rows == t->expected_rows ? ST_OK : session_expect_rows(s, t, rows);
     }
-    default: return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported", k->what ? k->what : "of this kind");
+    default:
+        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported",
+                      k->what ? k->what : "of this kind");
     }
     if (!sql) sql = select_columns(a, t, -1, NULL);
     if (!sql) return err_oom(&s->err);
     TRY(rebuild(s, st, t, &d, t->name, sql, cast_col, new_col));
     if (k->kind == AST_ALTER_ADD_COLUMN || (k->kind == AST_ALTER_ADD_CONSTRAINT && !k->constraint->not_valid))
         for (int i = old_checks; i < d.n_checks; i++) TRY(check_rows(s, st, t->name, &d.checks[i]));
-    if (k->kind == AST_ALTER_ADD_COLUMN) TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
+    if (k->kind == AST_ALTER_ADD_COLUMN)
+        TRY(foreign_keys(s, st, t->name, k->column->n_constraints, k->column->constraints, k->column->name));
     if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(s, t->name));
     return ST_OK;
 }
@@ -811,12 +874,15 @@ static Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
             if (x->object == AST_OBJ_VIEW)
                 return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED,
                               "ALTER VIEW other than RENAME is not supported");
-            err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
+            err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE,
+                   "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
             err_detail(&s->err, "This operation is not supported for views.");
             return ST_ERROR;
         }
         if (!t && x->if_exists) return ST_OK;
-        if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        if (!t)
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->table.name);
         TRY(alter_one(s, st, t, &x->cmds[i]));
     }
     return ST_OK;
@@ -906,11 +972,15 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
-    if (!t && !v) return x->if_exists ? ST_OK : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    if (!t && !v)
+        return x->if_exists ? ST_OK
+                            : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                                     x->name.name);
     if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
         return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
     bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
-    if (is_relation && (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
+    if (is_relation &&
+        (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
         return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
     TRY(views_fill_sources(s, a));
     if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
@@ -920,7 +990,9 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (x->object == AST_OBJ_COLUMN) {
         int c = draft_column(&d, x->old_name);
         if (c < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->old_name);
-        if (draft_column(&d, x->new_name) >= 0) return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists", x->new_name, t->name);
+        if (draft_column(&d, x->new_name) >= 0)
+            return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
+                           x->new_name, t->name);
         TRY(rename_in_checks(s, a, t, c, x->new_name, &d));
         d.cols[c].name = x->new_name;
         TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
@@ -933,7 +1005,9 @@ static Status rename_object(Session *s, Statement *st, const AstRename *x) {
             if (strcmp(d.keys[i].name, x->old_name) == 0) d.keys[i].name = x->new_name, found = true;
         for (int i = 0; i < d.n_checks; i++)
             if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
-        if (!found) return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", x->old_name, t->name);
+        if (!found)
+            return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist",
+                           x->old_name, t->name);
     } else {
         name = x->new_name;
         TRY(rename_in_checks(s, a, t, -1, NULL, &d));
@@ -952,8 +1026,11 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
     for (int64_t i = 0; i < x->n_tables; i++) {
         Table *t = catalog_table(&s->db->catalog, slice_of(x->tables[i].name));
         if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
-            return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table", x->tables[i].name);
-        if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
+            return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
+                          x->tables[i].name);
+        if (!t)
+            return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->tables[i].name);
         TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
         TRY(table_truncate(t, s->undo, &s->err));
     }
@@ -997,8 +1074,11 @@ static Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     tag(st, "CREATE INDEX");
     TRY(session_check_schema(s, &x->table));
     Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
-    if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
-    if (!x->unique || x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "only CREATE UNIQUE INDEX on columns is supported");
+    if (!t)
+        return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+    if (!x->unique || x->where)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "only CREATE UNIQUE INDEX on columns is supported");
     if (x->name && index_name_taken(s, x->name)) {
         if (!x->if_not_exists) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name);
         session_notice_text(s, "NOTICE", "42P07", "relation \"%s\" already exists, skipping", x->name);
@@ -1067,15 +1147,20 @@ static void copy_progress(void *ctx, double f) {
 
 static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
-    if (x->program) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
+    if (x->program)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
     CopyOptions o;
     if (x->table.name) TRY(session_check_schema(s, &x->table));
     if (x->from) {
         if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
         TRY(session_begin_write(s));
         Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
-        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", x->table.name);
-        if (!t) return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name)))
+            return err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"",
+                          x->table.name);
+        if (!t)
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->table.name);
         int n = x->n_columns > 0 ? (int)x->n_columns : t->n_cols;
         int *cols = arena_array(a, int, n + 1);
         const char **names = arena_array(a, const char *, n + 1);
@@ -1084,8 +1169,12 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         if (!cols || !names || !defaults || !given) return ST_ERROR;
         for (int i = 0; i < n; i++) {
             cols[i] = x->n_columns > 0 ? table_find_column(t, slice_of(x->columns[i])) : i;
-            if (cols[i] < 0) return err_at(&s->err, x->table.location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", x->columns[i], t->name);
-            if (given[cols[i]]) return err_at(&s->err, x->table.location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", x->columns[i]);
+            if (cols[i] < 0)
+                return err_at(&s->err, x->table.location, ERR_UNDEFINED_COLUMN,
+                              "column \"%s\" of relation \"%s\" does not exist", x->columns[i], t->name);
+            if (given[cols[i]])
+                return err_at(&s->err, x->table.location, ERR_DUPLICATE_COLUMN,
+                              "column \"%s\" specified more than once", x->columns[i]);
             given[cols[i]] = true;
             names[i] = t->cols[cols[i]].name;
         }
@@ -1100,21 +1189,27 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             TRY(sql_bind_scalar(&c, ast, t->cols[i].type, &e));
             TRY(run_scalar(s, st, &c, e, t->cols[i].type, &defaults[i]));
         }
-        if (!x->path && !s->copy_read) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
+        if (!x->path && !s->copy_read)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
         if (t->n_checks > 0) { /* through INSERT, which knows how to check: load into a scratch table first */
             TableDraft d = {0};
             TRY(draft_of(s, a, t, &d));
             Table *tmp;
-            TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL, &tmp, &s->err));
+            TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL,
+                          &tmp, &s->err));
             if (session_add_table(s, tmp) != ST_OK) {
                 table_free(tmp);
                 return ST_ERROR;
             }
-            CopyTarget g = {tmp, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
+            CopyTarget g = {
+                tmp,          n,          cols,          defaults, &s->info, s->db->pool, (int)s->settings.threads,
+                &st->account, &s->cancel, copy_progress, s};
             int64_t rows = 0;
             TRY(copy_options(x, n, names, a, &o, &s->err));
-            TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
-            char *sql = arena_printf(a, "insert into %s select * from %s", quote_name(a, t->name), quote_name(a, tmp->name));
+            TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows,
+                          &s->err));
+            char *sql =
+                arena_printf(a, "insert into %s select * from %s", quote_name(a, t->name), quote_name(a, tmp->name));
             AstStmt **list;
             int64_t k;
             if (!sql) return ST_ERROR;
@@ -1130,9 +1225,20 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
             return ST_OK;
         }
         TRY(copy_options(x, n, names, a, &o, &s->err));
-        CopyTarget g = {t, n, cols, defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account, &s->cancel, copy_progress, s};
+        CopyTarget g = {t,
+                        n,
+                        cols,
+                        defaults,
+                        &s->info,
+                        s->db->pool,
+                        (int)s->settings.threads,
+                        &st->account,
+                        &s->cancel,
+                        copy_progress,
+                        s};
         int64_t rows = 0;
-        TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows, &s->err));
+        TRY(copy_from(&g, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, &rows,
+                      &s->err));
         TRY(foreign_check_table(s, st, t));
         st->affected = rows;
         snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
@@ -1142,9 +1248,12 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
     const AstStmt *q = x->query;
     if (!q) {
         char *sql = arena_strdup(a, "select ");
-        if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) && !catalog_view(&s->db->catalog, slice_of(x->table.name)))
-            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
-        for (int64_t i = 0; sql && i < x->n_columns; i++) sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
+        if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) &&
+            !catalog_view(&s->db->catalog, slice_of(x->table.name)))
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->table.name);
+        for (int64_t i = 0; sql && i < x->n_columns; i++)
+            sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
         if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quote_name(a, x->table.name));
         AstStmt **list;
         int64_t n;
@@ -1152,20 +1261,24 @@ static Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
         TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
         q = list[0];
     }
-    if (q->kind != AST_SELECT) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY of a data-changing query is not supported");
+    if (q->kind != AST_SELECT)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "COPY of a data-changing query is not supported");
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, q, 0, NULL, &b));
     TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
-    if (!x->path && !s->copy_write) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
+    if (!x->path && !s->copy_write)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
     Type *types = arena_array(a, Type, b->n_result + 1);
     if (!types) return ST_ERROR;
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c.cols.items[b->result[i]].type;
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t rows = 0;
-    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->copy_write, s->copy_ctx, s->settings.tz_offset, &rows, &s->err);
+    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->copy_write, s->copy_ctx,
+                         s->settings.tz_offset, &rows, &s->err);
     query_free(r.query);
     st->affected = rows;
     snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
@@ -1288,7 +1401,8 @@ static SqlPrepared *find_prepared(Session *s, const char *name) {
 
 static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) {
     tag(st, "PREPARE");
-    if (find_prepared(s, x->name)) return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
+    if (find_prepared(s, x->name))
+        return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
     TRY(session_lock(s, LOCK_SHARED));
     Arena *own = arena_new(&s->account, &s->err);
     SqlPrepared *p = own ? arena_new_of(own, SqlPrepared) : NULL;
@@ -1403,8 +1517,7 @@ static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
         session_notice_text(
             s, "WARNING", "01000",
             "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
-    else if (x->is_vacuum)
-        TRY(table_merge(t, s->db->pool, &s->err));
+    else if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
     TRY(table_analyze(t, s->db->pool, &s->err));
     s->db->dirty = true;
     return ST_OK;
@@ -1418,7 +1531,8 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
         if (x->n_columns[i] && !analyze)
             return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
                            "ANALYZE option must be specified when a column list is provided");
-    if (x->is_vacuum && s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
+    if (x->is_vacuum && s->state == 'T')
+        return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "VACUUM cannot run inside a transaction block");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
     Catalog *c = &s->db->catalog;
     for (int64_t i = 0; i < c->n_tables && x->n_tables == 0; i++) TRY(vacuum_table(s, x, c->tables[i]));
@@ -1431,7 +1545,9 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
                                 x->is_vacuum ? "vacuum" : "analyze");
             continue;
         }
-        if (!t) return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->tables[i].name);
+        if (!t)
+            return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->tables[i].name);
         for (int64_t k = 0; k < x->n_columns[i]; k++)
             if (table_find_column(t, slice_of(x->columns[i][k])) < 0)
                 return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
@@ -1460,7 +1576,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_VACUUM: return vacuum(s, st, AST_AS_CONST(AstVacuum, x));
     case AST_CHECKPOINT:
         tag(st, "CHECKPOINT");
-        if (s->state == 'T') return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "CHECKPOINT cannot run inside a transaction block");
+        if (s->state == 'T')
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "CHECKPOINT cannot run inside a transaction block");
         TRY(session_lock(s, LOCK_EXCLUSIVE));
         return database_save(s->db, &s->err);
     case AST_DISCARD:
@@ -1472,7 +1589,8 @@ Status session_utility(Session *s, Statement *st, const AstStmt *x) {
     case AST_CREATE_FUNCTION: return routine_create(s, st, AST_AS_CONST(AstCreateFunction, x));
     case AST_DROP_FUNCTION: return routine_drop(s, st, AST_AS_CONST(AstDropFunction, x));
     case AST_UNSUPPORTED:
-        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", AST_AS_CONST(AstUnsupported, x)->what);
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported",
+                      AST_AS_CONST(AstUnsupported, x)->what);
     default: return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", ast_stmt_tag(x));
     }
 }

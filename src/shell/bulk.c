@@ -1,5 +1,6 @@
-/* bulk.c - \bulk PROCEDURE FILE [SETTING=VALUE ...]: a call for each line of a CSV file (no header; NULL is an empty field without quotes), as one bulk, with these settings for its time.
- * A line with a value that is none of its parameter's type is a call that fails: it is told with the others, in its place, and does not run. */
+/* bulk.c - \bulk PROCEDURE FILE [SETTING=VALUE ...]: a call for each line of a CSV file (no header; NULL is an empty
+ * field without quotes), as one bulk, with these settings for its time. A line with a value that is none of its
+ * parameter's type is a call that fails: it is told with the others, in its place, and does not run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ enum { FIELDS_MAX = 128, ERRORS_SHOWN = 10, OPTIONS_MAX = 16 };
 
 typedef struct Reader {
     FILE *f;
-    char *text;      /* fields of the record, each ended by NUL */
+    char *text; /* fields of the record, each ended by NUL */
     size_t len, cap;
     size_t at[FIELDS_MAX];
     bool null[FIELDS_MAX];
@@ -81,8 +82,15 @@ static void field(FILE *out, const char *s, int64_t len) {
 }
 
 /* Calls that did not become one. */
-typedef struct BadCall { int64_t call; char sqlstate[6]; char *message; } BadCall; /* call: from 0, of the file */
-typedef struct BadCalls { BadCall *items; int64_t n, cap; } BadCalls;
+typedef struct BadCall {
+    int64_t call;
+    char sqlstate[6];
+    char *message;
+} BadCall; /* call: from 0, of the file */
+typedef struct BadCalls {
+    BadCall *items;
+    int64_t n, cap;
+} BadCalls;
 
 static bool keep_bad(BadCalls *bad, int64_t call, const stele_error_info *e) {
     if (bad->n == bad->cap) {
@@ -102,7 +110,8 @@ static bool keep_bad(BadCalls *bad, int64_t call, const stele_error_info *e) {
 static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
     stele_bulk_info info;
     stele_bulk_get_info(b, &info);
-    int64_t outs = stele_bulk_out_count(b), n = stele_bulk_count(b) + bad->n, failed = info.failed + bad->n, shown = 0, n_bad = 0;
+    int64_t outs = stele_bulk_out_count(b), n = stele_bulk_count(b) + bad->n, failed = info.failed + bad->n, shown = 0,
+            n_bad = 0;
     if (outs > 0 || failed > 0) { /* without OUT values only failures are worth a line */
         fputs("call,sqlstate,message", sh->out);
         for (int64_t i = 0; i < outs; i++) fprintf(sh->out, ",%s", stele_bulk_out_name(b, i));
@@ -128,14 +137,17 @@ static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
             }
             putc('\n', sh->out);
         }
-        if (!ok && shown++ < ERRORS_SHOWN) fprintf(stderr, "call %lld: ERROR:  %s: %s%s%s\n", (long long)c + 1, e.sqlstate, e.message, e.context[0] ? "\nCONTEXT:  " : "", e.context);
+        if (!ok && shown++ < ERRORS_SHOWN)
+            fprintf(stderr, "call %lld: ERROR:  %s: %s%s%s\n", (long long)c + 1, e.sqlstate, e.message,
+                    e.context[0] ? "\nCONTEXT:  " : "", e.context);
     }
     if (shown > ERRORS_SHOWN) fprintf(stderr, "... and %lld more calls failed\n", (long long)(shown - ERRORS_SHOWN));
     if (sh->quiet) return;
     fprintf(sh->out, "BULK %lld, %lld failed", (long long)n, (long long)failed);
     if (info.reason) {
         fprintf(sh->out, " (%s: %s)", info.executor, info.reason);
-    } else { /* figures of the dependency graph: sets, calls in the first one, calls that wait for more than one thing */
+    } else { /* figures of the dependency graph: sets, calls in the first one, calls that wait for more than one thing
+              */
         fprintf(sh->out, " (%s, %s, d ", info.executor, info.strategy);
         if (info.depth > 0) fprintf(sh->out, "%lld", (long long)info.depth);
         else fputs("unknown", sh->out);
@@ -143,12 +155,14 @@ static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
     }
     putc('\n', sh->out);
     if (!sh->timing) return;
-    fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)\n", (double)info.total_ns / 1e6, (double)info.footprint_ns / 1e6, (double)info.schedule_ns / 1e6, (double)info.run_ns / 1e6);
+    fprintf(sh->out, "Time: %.3f ms (footprints %.3f, schedule %.3f, calls %.3f)\n", (double)info.total_ns / 1e6,
+            (double)info.footprint_ns / 1e6, (double)info.schedule_ns / 1e6, (double)info.run_ns / 1e6);
     if (info.why) fprintf(sh->out, "Strategy: %s: %s.\n", info.strategy, info.why);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------------ */
-/* The next word, ended by NUL; blanks in parentheses and quotes are its own. Single quotes around all of it go, double ones too when `path`. */
+/* The next word, ended by NUL; blanks in parentheses and quotes are its own. Single quotes around all of it go, double
+ * ones too when `path`. */
 static char *next_word(char **at, bool path) {
     char *s = *at + strspn(*at, " \t"), *p = s;
     if (*s == '\'' || (path && *s == '"')) {
@@ -173,8 +187,13 @@ static char *next_word(char **at, bool path) {
 }
 
 /* Settings for the time of a bulk, and what they were. */
-typedef struct Option { char *name, *was; } Option;
-typedef struct Options { Option items[OPTIONS_MAX]; int n; } Options;
+typedef struct Option {
+    char *name, *was;
+} Option;
+typedef struct Options {
+    Option items[OPTIONS_MAX];
+    int n;
+} Options;
 
 static bool take_text(void *ctx, int64_t n, const char *const *values, const char *const *names) {
     (void)names;
@@ -198,7 +217,8 @@ static bool set_to(Shell *sh, const char *name, const char *value) {
 }
 static bool set_option(Shell *sh, Options *o, char *word) {
     char *value = strchr(word, '='), sql[96];
-    if (!value || value == word || strspn(word, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(value - word) || o->n == OPTIONS_MAX) {
+    if (!value || value == word || strspn(word, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(value - word) ||
+        o->n == OPTIONS_MAX) {
         fprintf(stderr, "\\bulk takes SETTING=VALUE behind the file, not \"%s\"\n", word);
         return false;
     }
@@ -229,7 +249,8 @@ static bool add_calls(Shell *sh, Reader *r, const char *file, stele_bulk *b, Bad
         const char *values[FIELDS_MAX];
         stele_error_info e;
         if (r->n != n_params) {
-            fprintf(stderr, "%s, line %lld: %d fields, but the procedure takes %lld\n", file, r->line, r->n, (long long)n_params);
+            fprintf(stderr, "%s, line %lld: %d fields, but the procedure takes %lld\n", file, r->line, r->n,
+                    (long long)n_params);
             return false;
         }
         for (int i = 0; i < r->n; i++) values[i] = r->null[i] ? NULL : r->text + r->at[i];
@@ -256,7 +277,8 @@ bool run_bulk(Shell *sh, char *arg) {
     stele_bulk *b = NULL;
     bool ok = r.f != NULL;
     if (!ok) fprintf(stderr, "%s: %s\n", file, strerror(errno));
-    for (char *word = next_word(&arg, false); ok && *word; word = next_word(&arg, false)) ok = set_option(sh, &options, word);
+    for (char *word = next_word(&arg, false); ok && *word; word = next_word(&arg, false))
+        ok = set_option(sh, &options, word);
     if (ok && stele_bulk_new(sh->conn, name, &b) != STELE_OK) {
         print_error(sh, NULL);
         ok = false;

@@ -38,14 +38,21 @@ typedef struct Listing {
 static bool each_table(void *ctx, const char *name, const char *kind, int64_t rows) {
     Listing *l = ctx;
     if (l->kind && strcmp(l->kind, kind) != 0) return false;
-    if (l->n++ == 0) fprintf(l->sh->out, " %-32s | %-5s | %s\n----------------------------------+-------+-----------\n", "Name", "Kind", "Rows");
+    if (l->n++ == 0)
+        fprintf(l->sh->out, " %-32s | %-5s | %s\n----------------------------------+-------+-----------\n", "Name",
+                "Kind", "Rows");
     if (rows < 0) fprintf(l->sh->out, " %-32s | %-5s |\n", name, kind);
     else fprintf(l->sh->out, " %-32s | %-5s | %lld\n", name, kind, (long long)rows);
     return false;
 }
-static bool each_column(void *ctx, const char *name, const char *type, bool not_null, const char *def, const char *key) {
+static bool each_column(void *ctx, const char *name, const char *type, bool not_null, const char *def,
+                        const char *key) {
     Listing *l = ctx;
-    if (l->n++ == 0) fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n--------------------------+------------------------------+----------+-------------+---------\n", "Column", "Type", "Nullable", "Key", "Default");
+    if (l->n++ == 0)
+        fprintf(l->sh->out,
+                " %-24s | %-28s | %-8s | %-11s | "
+                "%s\n--------------------------+------------------------------+----------+-------------+---------\n",
+                "Column", "Type", "Nullable", "Key", "Default");
     fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n", name, type, not_null ? "not null" : "", key, def);
     return false;
 }
@@ -62,7 +69,8 @@ static bool each_function(void *ctx, const char *name, const char *args, const c
     return false;
 }
 
-static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language) {
+static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result,
+                         const char *language) {
     Listing *l = ctx;
     if (l->match && *l->match && !strstr(name, l->match)) return false;
     fprintf(l->sh->out, " %s %s(%s)%s%s    language %s\n", kind, name, args, *result ? " -> " : "", result, language);
@@ -121,8 +129,12 @@ static char *trim(char *s) {
 
 /* As psql reads a Boolean: the beginning of a word will do. */
 static bool read_bool(const char *text, bool *value) {
-    static const struct { const char *word; size_t least; bool value; } words[] = {
-        {"true", 1, true}, {"false", 1, false}, {"yes", 1, true}, {"no", 1, false}, {"on", 2, true}, {"off", 2, false}, {"1", 1, true}, {"0", 1, false}};
+    static const struct {
+        const char *word;
+        size_t least;
+        bool value;
+    } words[] = {{"true", 1, true}, {"false", 1, false}, {"yes", 1, true}, {"no", 1, false},
+                 {"on", 2, true},   {"off", 2, false},   {"1", 1, true},   {"0", 1, false}};
     size_t n = strlen(text);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (n < words[i].least || strncasecmp(words[i].word, text, n) != 0) continue;
@@ -175,7 +187,8 @@ static bool redirect(Shell *sh, const char *path) {
     return ok;
 }
 
-static bool copy_command(Shell *sh, const char *arg) { /* the shell and the database share a machine: a COPY with the path */
+static bool copy_command(Shell *sh,
+                         const char *arg) { /* the shell and the database share a machine: a COPY with the path */
     size_t size = strlen(arg) + 8;
     char *sql = malloc(size);
     if (!sql) return fprintf(stderr, "stele: out of memory\n"), false;
@@ -194,7 +207,9 @@ bool run_command(Shell *sh, const char *line) {
     char *copy = strdup(p);
     if (!copy) return fprintf(stderr, "stele: out of memory\n"), false;
     bool ok = true;
-    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 || strcmp(name, "bulk") == 0 ? copy + (*copy == ' ') : trim(copy);
+    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 || strcmp(name, "bulk") == 0
+                    ? copy + (*copy == ' ')
+                    : trim(copy);
     Listing l = {sh, NULL, arg, 0};
     if (strcmp(name, "q") == 0 || strcmp(name, "quit") == 0) {
         sh->quit = true;
@@ -208,7 +223,8 @@ bool run_command(Shell *sh, const char *line) {
         fputs(help, sh->out);
     } else if (strcmp(name, "d") == 0 && *arg) {
         Listing options = {sh, NULL, arg, 0};
-        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK || stele_list_options(sh->conn, arg, each_option, &options) != STELE_OK) {
+        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK ||
+            stele_list_options(sh->conn, arg, each_option, &options) != STELE_OK) {
             print_error(sh, NULL);
             ok = false;
         }

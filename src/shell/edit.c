@@ -12,11 +12,33 @@
 
 #include "shell/shell.h"
 
-static const char *const keywords[] = {
-    "all", "alter table", "analyze", "and", "any", "as", "asc", "begin", "between", "by", "case", "cast", "checkpoint", "coalesce", "commit", "copy", "count", "create table", "create view", "cross join",
-    "date", "default", "delete from", "desc", "distinct", "drop table", "drop view", "else", "end", "except", "exists", "explain", "explain analyze", "extract", "false", "from", "full join", "group by",
-    "having", "ilike", "in", "inner join", "insert into", "intersect", "interval", "is", "join", "left join", "like", "limit", "natural", "not", "null", "nulls first", "nulls last", "offset", "on", "or",
-    "order by", "prepare", "primary key", "reset", "returning", "right join", "rollback", "select", "set", "show", "sum", "then", "true", "truncate", "union", "unique", "update", "using", "vacuum", "values", "when", "where", "with"};
+static const char *const keywords[] = {"all",         "alter table", "analyze",
+                                       "and",         "any",         "as",
+                                       "asc",         "begin",       "between",
+                                       "by",          "case",        "cast",
+                                       "checkpoint",  "coalesce",    "commit",
+                                       "copy",        "count",       "create table",
+                                       "create view", "cross join",  "date",
+                                       "default",     "delete from", "desc",
+                                       "distinct",    "drop table",  "drop view",
+                                       "else",        "end",         "except",
+                                       "exists",      "explain",     "explain analyze",
+                                       "extract",     "false",       "from",
+                                       "full join",   "group by",    "having",
+                                       "ilike",       "in",          "inner join",
+                                       "insert into", "intersect",   "interval",
+                                       "is",          "join",        "left join",
+                                       "like",        "limit",       "natural",
+                                       "not",         "null",        "nulls first",
+                                       "nulls last",  "offset",      "on",
+                                       "or",          "order by",    "prepare",
+                                       "primary key", "reset",       "returning",
+                                       "right join",  "rollback",    "select",
+                                       "set",         "show",        "sum",
+                                       "then",        "true",        "truncate",
+                                       "union",       "unique",      "update",
+                                       "using",       "vacuum",      "values",
+                                       "when",        "where",       "with"};
 
 static Shell *completing;
 static char **words;
@@ -63,7 +85,8 @@ static char *next_word(const char *text, int state) {
         const char *w = words[at_word++];
         if (strncasecmp(w, text, n) != 0) continue;
         char *r = strdup(w);
-        if (r && n > 0 && isupper((unsigned char)text[0]) && at_word <= sizeof keywords / sizeof *keywords) /* keywords in the case being typed */
+        if (r && n > 0 && isupper((unsigned char)text[0]) &&
+            at_word <= sizeof keywords / sizeof *keywords) /* keywords in the case being typed */
             for (char *p = r; *p; p++) *p = (char)toupper((unsigned char)*p);
         return r;
     }

@@ -2,14 +2,16 @@
  *
  * A database is in memory and saved when the shell ends, so everything that ends the shell has to go through leave():
  *
- *   SIGHUP, SIGTERM, SIGQUIT, and in scripts SIGINT    the running statement is canceled, the script or prompt ends: status 128 + n
- *   standard output cannot be written                  as an error that ends the script: status 1, or 128 + SIGPIPE when its reader has gone
- *   \q or Ctrl-D at the prompt                         saved before the prompt is left; when that fails the shell stays
+ *   SIGHUP, SIGTERM, SIGQUIT, and in scripts SIGINT    the running statement is canceled, the script or prompt ends:
+ * status 128 + n standard output cannot be written                  as an error that ends the script: status 1, or 128
+ * + SIGPIPE when its reader has gone \q or Ctrl-D at the prompt                         saved before the prompt is
+ * left; when that fails the shell stays
  *
- * Handlers set shell_signal and interrupt the statement, nothing else; the loops that read lines look at it. A handler may run just before the
- * library begins a statement (which forgets earlier interrupts) or before a read that then waits: so it comes again soon (SIGALRM) until the
- * shell has noticed. No handler restarts system calls: a read that waits returns.
- * SIGPIPE and SIGXFSZ have a handler that does nothing, so that writing fails instead; unlike SIG_IGN it is not inherited by editors. */
+ * Handlers set shell_signal and interrupt the statement, nothing else; the loops that read lines look at it. A handler
+ * may run just before the library begins a statement (which forgets earlier interrupts) or before a read that then
+ * waits: so it comes again soon (SIGALRM) until the shell has noticed. No handler restarts system calls: a read that
+ * waits returns. SIGPIPE and SIGXFSZ have a handler that does nothing, so that writing fails instead; unlike SIG_IGN it
+ * is not inherited by editors. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,22 +46,23 @@ static void on_end(int sig) {
     on_alarm(SIGALRM);
 }
 
-static void catch(int sig, void (*handler)(int)) {
+static void catch (int sig, void (*handler)(int)) {
     struct sigaction old, sa = {.sa_handler = handler};
     sigemptyset(&sa.sa_mask);
-    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_IGN && handler != on_nothing) return; /* nohup and background jobs: it stays ignored */
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_IGN && handler != on_nothing)
+        return; /* nohup and background jobs: it stays ignored */
     sigaction(sig, &sa, NULL);
 }
 
 void catch_signals(Shell *sh) {
     shell = sh;
-    catch(SIGALRM, on_alarm);
-    catch(SIGPIPE, on_nothing);
-    catch(SIGXFSZ, on_nothing);
-    catch(SIGHUP, on_end);
-    catch(SIGTERM, on_end);
-    catch(SIGQUIT, on_end);
-    if (!sh->interactive) catch(SIGINT, on_end);
+    catch (SIGALRM, on_alarm);
+    catch (SIGPIPE, on_nothing);
+    catch (SIGXFSZ, on_nothing);
+    catch (SIGHUP, on_end);
+    catch (SIGTERM, on_end);
+    catch (SIGQUIT, on_end);
+    if (!sh->interactive) catch (SIGINT, on_end);
 }
 
 /* Around what stele_interrupt is to cancel. */
@@ -73,7 +76,8 @@ bool shell_ends(const Shell *sh) { return shell_signal != 0 || sh->broken_output
 
 /* ---- output ----------------------------------------------------------------------------------------- */
 
-/* An error of `out` is shown once. That of a file of \o is one of the statement; without standard output the shell ends. */
+/* An error of `out` is shown once. That of a file of \o is one of the statement; without standard output the shell
+ * ends. */
 bool check_output(Shell *sh) {
     if (sh->broken_output) return false;
     if (fflush(sh->out) != 0 && !sh->write_errno) sh->write_errno = errno;
@@ -85,7 +89,9 @@ bool check_output(Shell *sh) {
     sh->lost_output = true;
     sh->broken_output = sh->out == stdout;
     sh->closed_pipe = sh->broken_output && why == EPIPE;
-    if (!sh->closed_pipe) fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name ? sh->out_name : "standard output", strerror(why));
+    if (!sh->closed_pipe)
+        fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name ? sh->out_name : "standard output",
+                strerror(why));
     return false;
 }
 
@@ -121,8 +127,10 @@ bool save_at_prompt(Shell *sh) {
     stele_error(sh->conn, &e);
     show_save_error(sh, &e);
     if (open) fputs("The open transaction was rolled back.\n", stderr);
-    fputs("Nothing was saved, and the shell stays: make room and leave again, or copy what you need elsewhere (\\copy).\n"
-          "\\q! leaves without saving; the directory then has what was saved last.\n", stderr);
+    fputs(
+        "Nothing was saved, and the shell stays: make room and leave again, or copy what you need elsewhere (\\copy).\n"
+        "\\q! leaves without saving; the directory then has what was saved last.\n",
+        stderr);
     return false;
 }
 

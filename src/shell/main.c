@@ -91,7 +91,8 @@ static int run_jobs(Shell *sh, const Job *jobs, int n) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0)) return machine_command(argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
+        return machine_command(argc, argv);
     Shell sh = {.out = stdout, .null_text = "NULL", .path = ":memory:"};
     stele_options opt = {0};
     Job *jobs = calloc((size_t)argc, sizeof *jobs);

@@ -1,5 +1,5 @@
-/* output.c - results as aligned tables, CSV, JSON and Markdown. Tables are cut to the terminal's width; long ones are shown in
- * the expanded form (\x) when asked for. */
+/* output.c - results as aligned tables, CSV, JSON and Markdown. Tables are cut to the terminal's width; long ones are
+ * shown in the expanded form (\x) when asked for. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static void put_cell(FILE *f, const char *s, int width, bool right) {
         int cw = utf8proc_charwidth(cp);
         if (used + cw > width - 1) break;
         used += cw;
-        for (utf8proc_ssize_t b = 0; b < k; b++) fputc(s[i + (size_t)b] == '\n' || s[i + (size_t)b] == '\t' ? ' ' : s[i + (size_t)b], f);
+        for (utf8proc_ssize_t b = 0; b < k; b++)
+            fputc(s[i + (size_t)b] == '\n' || s[i + (size_t)b] == '\t' ? ' ' : s[i + (size_t)b], f);
         i += (size_t)k;
     }
     fputs("\xe2\x80\xa6", f);

@@ -15,7 +15,9 @@ static double now_ms(void) {
 
 /* ---- where statements end ------------------------------------------------------------------- */
 
-static bool in_name(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c & 0x80); }
+static bool in_name(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c & 0x80);
+}
 
 /* A quote or $ at s[i]: what it begins. */
 static ScanState opens(const char *s, size_t i, size_t n, Scan *x) {
@@ -77,7 +79,8 @@ static void scan_inside(Scan *x, const char *s, size_t n) {
     x->at += step;
 }
 
-/* Goes on to behind the next semicolon outside of quotes and comments; false: there is none yet. `s` holds whole lines, so that no token is cut. */
+/* Goes on to behind the next semicolon outside of quotes and comments; false: there is none yet. `s` holds whole lines,
+ * so that no token is cut. */
 static bool scan_statement(Scan *x, const char *s, size_t n) {
     while (x->at < n) {
         if (x->state != SCAN_BETWEEN) scan_inside(x, s, n);
@@ -157,7 +160,8 @@ static bool show_progress(void *ctx, double fraction) {
 
 /* ---- COPY through the standard streams ---------------------------------------------------------- */
 
-/* The next line of COPY's data into copy_line; false at the end: a line `\.`, the end of the file, a signal, a failed read. */
+/* The next line of COPY's data into copy_line; false at the end: a line `\.`, the end of the file, a signal, a failed
+ * read. */
 static bool next_copy_line(Shell *sh) {
     FILE *f = sh->in ? sh->in : stdin;
     ssize_t n = getline(&sh->copy_line, &sh->copy_cap, f);
@@ -166,7 +170,8 @@ static bool next_copy_line(Shell *sh) {
     const char *l = sh->copy_line;
     sh->copy_at = 0;
     sh->copy_len = n < 0 ? 0 : (size_t)n;
-    sh->copy_ended = n < 0 || (n >= 2 && l[0] == '\\' && l[1] == '.' && (n == 2 || l[2] == '\n' || (n == 4 && l[2] == '\r')));
+    sh->copy_ended =
+        n < 0 || (n >= 2 && l[0] == '\\' && l[1] == '.' && (n == 2 || l[2] == '\n' || (n == 4 && l[2] == '\r')));
     return !sh->copy_ended;
 }
 
@@ -227,7 +232,8 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     bool ok = true;
     if (r == STELE_ERROR) {
         ok = false;
-        if (check_output(sh) || !sh->closed_pipe) print_error(sh, sql); /* else COPY has failed because its reader has gone */
+        if (check_output(sh) || !sh->closed_pipe)
+            print_error(sh, sql); /* else COPY has failed because its reader has gone */
     } else if (s) {
         ok = show_results(sh, s, ms);
     }
@@ -254,7 +260,8 @@ void forget_buffer(Shell *sh) {
     sh->scan = (Scan){0};
 }
 
-/* Removes the first n bytes, and blanks and comments of one line behind them: the next statement begins with its text. */
+/* Removes the first n bytes, and blanks and comments of one line behind them: the next statement begins with its text.
+ */
 static void drop_front(Shell *sh, size_t n) {
     const char *b = sh->buffer;
     for (; n < sh->len; n++) {
@@ -318,7 +325,8 @@ static bool error_ends(const Shell *sh) { return sh->on_error_stop && (!sh->inte
 
 bool feed_line(Shell *sh, const char *line, size_t n) {
     bool ok = true;
-    if (sh->len > 0 && sh->interactive && line[0] == '\\' && sh->scan.state == SCAN_BETWEEN) return run_command(sh, line); /* \r, \p, \e on the statement being typed */
+    if (sh->len > 0 && sh->interactive && line[0] == '\\' && sh->scan.state == SCAN_BETWEEN)
+        return run_command(sh, line); /* \r, \p, \e on the statement being typed */
     bool first = sh->len == 0;
     if (!append_line(sh, line, n)) return false;
     if (first) drop_front(sh, 0);
@@ -357,7 +365,8 @@ static int run_lines(Shell *sh, FILE *f, const char *path) {
         fprintf(stderr, "stele: cannot read %s: %s\n", f == stdin ? "standard input" : path, strerror(errno));
         return EXIT_ERROR;
     }
-    if (status == 0 && !sh->quit && !shell_stop && !shell_ends(sh) && !flush_buffer(sh) && error_ends(sh)) status = EXIT_SCRIPT;
+    if (status == 0 && !sh->quit && !shell_stop && !shell_ends(sh) && !flush_buffer(sh) && error_ends(sh))
+        status = EXIT_SCRIPT;
     forget_buffer(sh);
     return status;
 }

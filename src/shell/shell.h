@@ -16,12 +16,20 @@ typedef enum Format { FMT_TABLE, FMT_CSV, FMT_JSON, FMT_MARKDOWN } Format;
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_SCRIPT = 3 /* ON_ERROR_STOP has ended a script */ };
 
 /* How far the statement being collected has been looked at for its end (run.c). */
-typedef enum ScanState { SCAN_BETWEEN, SCAN_LINE_COMMENT, SCAN_BLOCK_COMMENT, SCAN_QUOTED, SCAN_ESCAPED, SCAN_NAME, SCAN_DOLLAR } ScanState;
+typedef enum ScanState {
+    SCAN_BETWEEN,
+    SCAN_LINE_COMMENT,
+    SCAN_BLOCK_COMMENT,
+    SCAN_QUOTED,
+    SCAN_ESCAPED,
+    SCAN_NAME,
+    SCAN_DOLLAR
+} ScanState;
 typedef struct Scan {
     ScanState state;
-    size_t at;               /* bytes looked at */
-    size_t depth;            /* of block comments */
-    size_t tag, tag_len;     /* SCAN_DOLLAR: where the opening $tag$ is */
+    size_t at;           /* bytes looked at */
+    size_t depth;        /* of block comments */
+    size_t tag, tag_len; /* SCAN_DOLLAR: where the opening $tag$ is */
 } Scan;
 
 typedef struct Shell {
@@ -42,13 +50,13 @@ typedef struct Shell {
     bool out_of_memory; /* a value's text could not be made */
     char *buffer;       /* statement being collected */
     size_t len, cap;
-    Scan scan;          /* of `buffer` */
-    char *last;         /* last statement run, for \e */
-    int depth;          /* of \i */
+    Scan scan;  /* of `buffer` */
+    char *last; /* last statement run, for \e */
+    int depth;  /* of \i */
     const char *null_text;
-    FILE *in;           /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
+    FILE *in; /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
     bool copying, copy_ended, copy_failed; /* COPY FROM STDIN has begun, has seen its last line, could not read one */
-    char *copy_line;    /* line being handed over */
+    char *copy_line;                       /* line being handed over */
     size_t copy_cap, copy_len, copy_at;
 } Shell;
 
@@ -58,12 +66,12 @@ extern volatile sig_atomic_t shell_signal;  /* the signal that ends the shell; 0
 
 /* output.c */
 bool print_result(Shell *sh, stele_stmt *s, int64_t *rows); /* false: out of memory, which has been shown */
-bool output_goes_on(Shell *sh); /* more rows are wanted and can be written */
+bool output_goes_on(Shell *sh);                             /* more rows are wanted and can be written */
 int terminal_width(void);
 int text_width(const char *s, size_t n); /* columns on a terminal */
 /* run.c: true means that there was no error; errors have been shown */
 bool run_sql(Shell *sh, const char *sql, size_t len); /* all statements, up to the first error */
-void show_notice(void *ctx, const stele_notice *n); /* to stderr; ctx is the shell */
+void show_notice(void *ctx, const stele_notice *n);   /* to stderr; ctx is the shell */
 void print_error(Shell *sh, const char *sql);
 bool feed_line(Shell *sh, const char *line, size_t n); /* collects until a statement is complete, runs it */
 bool flush_buffer(Shell *sh);                          /* runs what is left at the end of a script */
@@ -73,7 +81,7 @@ int run_file(Shell *sh, const char *path);
 int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams; ctx is the Shell */
 bool write_copy(void *ctx, const char *data, int64_t size);
 /* command.c */
-bool run_command(Shell *sh, const char *line); /* a backslash command */
+bool run_command(Shell *sh, const char *line);                     /* a backslash command */
 bool set_variable(Shell *sh, const char *name, const char *value); /* value NULL: \unset */
 /* bulk.c */
 bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...] */
@@ -81,7 +89,7 @@ bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...]
 void interactive_loop(Shell *sh);
 /* leave.c */
 void catch_signals(Shell *sh);
-void interrupt_again(void);       /* in a handler: the statement that runs, a little later */
+void interrupt_again(void); /* in a handler: the statement that runs, a little later */
 void statement_begins(void);
 void statement_ends(void);
 bool shell_ends(const Shell *sh); /* a signal, or output that cannot be written */

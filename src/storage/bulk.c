@@ -28,9 +28,9 @@
 
 enum {
     RAW_ROWS = 16384,
-    RAW_HEAP_MAX = 32 << 20,   /* a buffer with so many string bytes is full */
+    RAW_HEAP_MAX = 32 << 20, /* a buffer with so many string bytes is full */
     SMALL_LOAD = 10000,
-    DICT_SMALL = 1024,         /* so few entries are always worth a dictionary */
+    DICT_SMALL = 1024, /* so few entries are always worth a dictionary */
     DICT_CHUNK = 4096,
     CACHE = 256,
     WAIT_ROWS = 4 * TABLET_ROWS,
@@ -60,7 +60,9 @@ typedef struct LoadDict {
     _Atomic bool given_up;
 } LoadDict;
 
-static inline Str load_entry(const LoadDict *d, int32_t code) { return d->chunks[code / DICT_CHUNK][code % DICT_CHUNK]; }
+static inline Str load_entry(const LoadDict *d, int32_t code) {
+    return d->chunks[code / DICT_CHUNK][code % DICT_CHUNK];
+}
 
 static LoadSlots *slots_new(MemAccount *a, int64_t n, Err *e) {
     LoadSlots *s = mem_calloc(a, (int64_t)sizeof *s + n * 8, e);
@@ -115,7 +117,8 @@ static int32_t load_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
     code = n;
     atomic_store_explicit(&d->n, n + 1, memory_order_relaxed);
     atomic_store_explicit(&t->s[slot], (uint64_t)hash << 32 | (uint32_t)(code + 1), memory_order_release);
-    if (n + 1 > DICT_MAX_ENTRIES || d->heap.total > DICT_MAX_BYTES) atomic_store_explicit(&d->given_up, true, memory_order_relaxed);
+    if (n + 1 > DICT_MAX_ENTRIES || d->heap.total > DICT_MAX_BYTES)
+        atomic_store_explicit(&d->given_up, true, memory_order_relaxed);
 done:
     pthread_mutex_unlock(&d->mu);
     return code;
@@ -155,7 +158,7 @@ typedef struct Proto { /* a tablet's columns before they are one block */
     int group;         /* 0 absorbed, 1 loaded */
     int64_t order, seq, start;
     int64_t rows;
-    Tablet *tablet;    /* finished */
+    Tablet *tablet; /* finished */
     EncCol cols[];
 } Proto;
 struct BulkLoad {
@@ -167,15 +170,15 @@ struct BulkLoad {
     pthread_mutex_t mu;
     RawBuf *free_bufs;
     int64_t n_free;
-    Piece *pieces;   /* sorted by order, seq */
+    Piece *pieces; /* sorted by order, seq */
     int64_t n_pieces, cap_pieces, n_ready, pending_rows;
     int64_t next_order, next_seq;
-    bool any_taken;  /* the highest piece taken so far: */
+    bool any_taken; /* the highest piece taken so far: */
     int64_t max_order, max_seq;
     Proto **protos;
     int64_t n_protos, cap_protos;
     /* finishing */
-    Dict **final;    /* per column: dictionary of the result; NULL = plain */
+    Dict **final; /* per column: dictionary of the result; NULL = plain */
     int32_t **remap;
     int64_t *remap_n;
     _Atomic int64_t next_proto;
@@ -293,7 +296,8 @@ void bulk_cancel(BulkLoad *b) {
     if (b->pieces) mem_free(a, b->pieces, b->cap_pieces * (int64_t)sizeof(Piece));
     for (int w = 0; b->workers && w < b->n_workers; w++) {
         buf_unref(b, b->workers[w].buf);
-        if (b->workers[w].caches) mem_free(a, b->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(b->n_cols, 1));
+        if (b->workers[w].caches)
+            mem_free(a, b->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(b->n_cols, 1));
     }
     for (RawBuf *r = b->free_bufs, *next; r; r = next) {
         next = r->next;
@@ -337,7 +341,8 @@ static Status plain_segs(BulkLoad *b, int c, const Piece *p, int64_t n, ColSeg *
     for (int64_t i = 0; i < n; i++) {
         if (!p[i].buf->cols[c].codes) continue;
         const int32_t *codes = segs[i].cells;
-        for (int64_t r = 0; r < p[i].n; r++) tmp[r] = segs[i].valid && !segs[i].valid[r] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], codes[r]);
+        for (int64_t r = 0; r < p[i].n; r++)
+            tmp[r] = segs[i].valid && !segs[i].valid[r] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], codes[r]);
         segs[i].cells = tmp;
         tmp += p[i].n;
     }
@@ -364,11 +369,13 @@ static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out,
     pr->start = p[0].start;
     pr->rows = rows;
     for (int c = 0; c < b->n_cols; c++) {
-        bool codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed), some_codes = false;
+        bool codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed),
+             some_codes = false;
         int64_t size = raw_cell_size(b, c);
         for (int64_t i = 0; i < n; i++) {
             const RawCol *r = &p[i].buf->cols[c];
-            segs[i] = (ColSeg){(const char *)r->cells + p[i].start * (r->codes ? 4 : size), piece_valid(r, &p[i]), p[i].n};
+            segs[i] =
+                (ColSeg){(const char *)r->cells + p[i].start * (r->codes ? 4 : size), piece_valid(r, &p[i]), p[i].n};
             codes = codes && r->codes;
             some_codes = some_codes || r->codes;
         }
@@ -461,7 +468,8 @@ static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool strict, bool *full
     }
     return n;
 }
-/* mu held. Takes the first n pieces out (the last one split after `cut` rows) into `out`; pieces without rows vanish. */
+/* mu held. Takes the first n pieces out (the last one split after `cut` rows) into `out`; pieces without rows vanish.
+ */
 static int64_t take_pieces(BulkLoad *b, int64_t n, int64_t cut, Piece *out) {
     int64_t m = 0, gone = n;
     for (int64_t i = 0; i < n; i++) {
@@ -525,7 +533,8 @@ static Status encode_ready(BulkLoad *b, bool flush, Err *e) {
         if (!full && !flush && b->pending_rows > WAIT_ROWS) {
             extend_ready(b, true);
             n = tablet_pieces(b, b->n_ready, false, &full, &cut);
-            if (!full) n = tablet_pieces(b, b->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
+            if (!full)
+                n = tablet_pieces(b, b->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
         }
         if ((!full && !flush) || n == 0) {
             pthread_mutex_unlock(&b->mu);
@@ -557,11 +566,18 @@ static Status seal(BulkLoad *b, Worker *w, bool last, Err *e) {
         b->pieces = q;
         b->cap_pieces = cap;
     }
-    Piece p = {.order = atomic_load(&w->order), .seq = w->seq++, .last = last, .buf = n ? w->buf : NULL, .start = w->piece_start, .n = n};
+    Piece p = {.order = atomic_load(&w->order),
+               .seq = w->seq++,
+               .last = last,
+               .buf = n ? w->buf : NULL,
+               .start = w->piece_start,
+               .n = n};
     for (int c = 0; n && c < b->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
     if (n) w->buf->refs++;
     int64_t i = b->n_pieces;
-    while (i > 0 && (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq))) i--;
+    while (i > 0 &&
+           (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq)))
+        i--;
     memmove(b->pieces + i + 1, b->pieces + i, (size_t)(b->n_pieces - i) * sizeof(Piece));
     b->pieces[i] = p;
     b->n_pieces++;
@@ -580,7 +596,8 @@ static inline uint32_t cache_slot(Str s) {
     if (s.len > 4) memcpy(&tail, s.ptr + s.len - 4, 4);
     return (uint32_t)(((uint64_t)(s.prefix ^ tail * 31u) + s.len) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
-static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n, int32_t *out, Err *e) {
+static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n,
+                        int32_t *out, Err *e) {
     for (int64_t i = 0; i < n; i++) {
         if (valid && !valid[i]) {
             out[i] = 0;
@@ -603,18 +620,18 @@ static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_con
     }
     return ST_OK;
 }
-#define CONVERT_CELLS(T)                                                                    \
-    for (int64_t i = 0; i < n; i++) {                                                       \
-        int64_t k = v->is_const ? 0 : first + i;                                            \
-        int128_t x = 0;                                                                     \
-        switch (v->phys) {                                                                  \
-        case PH_BOOL: x = ((const uint8_t *)v->data)[k]; break;                             \
-        case PH_I16: x = ((const int16_t *)v->data)[k]; break;                              \
-        case PH_I32: x = ((const int32_t *)v->data)[k]; break;                              \
-        case PH_I64: x = ((const int64_t *)v->data)[k]; break;                              \
-        default: x = ((const int128_t *)v->data)[k];                                        \
-        }                                                                                   \
-        ((T *)out)[i] = (T)x;                                                               \
+#define CONVERT_CELLS(T)                                        \
+    for (int64_t i = 0; i < n; i++) {                           \
+        int64_t k = v->is_const ? 0 : first + i;                \
+        int128_t x = 0;                                         \
+        switch (v->phys) {                                      \
+        case PH_BOOL: x = ((const uint8_t *)v->data)[k]; break; \
+        case PH_I16: x = ((const int16_t *)v->data)[k]; break;  \
+        case PH_I32: x = ((const int32_t *)v->data)[k]; break;  \
+        case PH_I64: x = ((const int64_t *)v->data)[k]; break;  \
+        default: x = ((const int128_t *)v->data)[k];            \
+        }                                                       \
+        ((T *)out)[i] = (T)x;                                   \
     }
 static void convert_ints(uint8_t phys, const Vec *v, int64_t first, int64_t n, void *out) {
     switch (phys) {
@@ -642,7 +659,9 @@ static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t fi
     const uint8_t *own = valid ? r->valid + at : NULL;
     if (size == 16 && is_str(b, c)) {
         const Str *s = (const Str *)v->data + (v->is_const ? 0 : first);
-        if (r->codes) return add_codes(&b->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n, (int32_t *)r->cells + at, e);
+        if (r->codes)
+            return add_codes(&b->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n,
+                             (int32_t *)r->cells + at, e);
         Str *out = (Str *)r->cells + at;
         for (int64_t i = 0; i < n; i++) {
             if (own && !own[i]) out[i] = (Str){"", 0, 0};
@@ -815,7 +834,9 @@ typedef struct SortEntry {
     Str s;
     int32_t code;
 } SortEntry;
-static int entry_cmp(const void *a, const void *b) { return str_cmp(((const SortEntry *)a)->s, ((const SortEntry *)b)->s); }
+static int entry_cmp(const void *a, const void *b) {
+    return str_cmp(((const SortEntry *)a)->s, ((const SortEntry *)b)->s);
+}
 
 static Status remap_new(BulkLoad *b, int c, Err *e) {
     int32_t n = atomic_load(&b->dicts[c].n);
@@ -846,8 +867,14 @@ done:
 }
 
 static TabletColumn enc_view(const EncCol *c) {
-    return (TabletColumn){.encoding = c->encoding, .width = c->width, .phys = c->phys, .base = c->base, .data = c->data,
-                          .offsets = c->encoding == ENC_STR ? c->data : NULL, .var_base = c->var, .validity = c->validity};
+    return (TabletColumn){.encoding = c->encoding,
+                          .width = c->width,
+                          .phys = c->phys,
+                          .base = c->base,
+                          .data = c->data,
+                          .offsets = c->encoding == ENC_STR ? c->data : NULL,
+                          .var_base = c->var,
+                          .validity = c->validity};
 }
 /* Strings of a finished plain column into the table's dictionary: one thread. */
 static Status intern_plain(BulkLoad *b, int c, Proto *p, Err *e) {
@@ -928,7 +955,8 @@ static Status finish_codes(BulkLoad *b, int c, Proto *p, Err *e) {
     }
     ColSeg seg = {mem, col->validity ? valid : NULL, p->rows};
     EncCol out;
-    Status st = plain ? enc_strings(b->acct, &seg, 1, p->rows, &out, e) : enc_codes(b->acct, b->remap[c], &seg, 1, p->rows, &out, e);
+    Status st = plain ? enc_strings(b->acct, &seg, 1, p->rows, &out, e)
+                      : enc_codes(b->acct, b->remap[c], &seg, 1, p->rows, &out, e);
     mem_free(b->acct, mem, bytes);
     if (st != ST_OK) return st;
     enc_release(b->acct, col);
@@ -993,7 +1021,8 @@ static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows,
     if (!log) return ST_ERROR;
     int64_t mark = undo_mark(log), before = t->live_rows;
     bool tail = false;
-    for (int c = 0; c < b->n_cols; c++) tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
+    for (int c = 0; c < b->n_cols; c++)
+        tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
     Status st = undo_add_tablets(log, t, t->n_tablets, t->n_tablets + b->n_protos, rows, e);
     if (st == ST_OK) {
         st = install_tablets(b, pool, t->impl->undo_open > 1, e);
@@ -1013,7 +1042,8 @@ static Status append_small(BulkLoad *b, UndoLog *undo, Err *e) {
     Table *t = b->t;
     UndoLog *log = undo ? undo : undo_new(b->acct, e);
     if (!log) return ST_ERROR;
-    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(b->n_cols, 1), str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(b->n_cols, 1);
+    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(b->n_cols, 1),
+            str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(b->n_cols, 1);
     Vec *cols = mem_calloc(b->acct, vec_bytes, e);
     Str *strs = mem_alloc(b->acct, str_bytes, e);
     Status st = cols && strs ? ST_OK : ST_ERROR;
@@ -1028,7 +1058,9 @@ static Status append_small(BulkLoad *b, UndoLog *undo, Err *e) {
             if (!r->codes) continue;
             Str *out = strs + (int64_t)c * RAW_ROWS;
             for (int64_t k = 0; k < p->n; k++)
-                out[k] = cols[c].valid && !cols[c].valid[k] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
+                out[k] = cols[c].valid && !cols[c].valid[k]
+                             ? (Str){"", 0, 0}
+                             : load_entry(&b->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
             cols[c].data = out;
         }
         st = table_append(t, p->n, cols, log, NULL, e);

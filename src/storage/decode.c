@@ -40,7 +40,8 @@ static inline uint32_t load_u32(const uint8_t *p) {
 #pragma GCC pop_options
 
 #pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,prefer-vector-width=512")
+#pragma GCC target( \
+    "avx2,bmi,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,prefer-vector-width=512")
 #define ISA 512
 #define FN(x) x##_avx512
 #include "storage/decode_impl.inc"
@@ -63,10 +64,11 @@ __attribute__((constructor)) static void choose_isa(void) {
 #if HAVE_X86_VARIANTS
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-        __builtin_cpu_supports("bmi2"))
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") &&
+        __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2"))
         isas[n_isas++] = (Isa){"avx512", &decode_ops_avx512};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) isas[n_isas++] = (Isa){"avx2", &decode_ops_avx2};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+        isas[n_isas++] = (Isa){"avx2", &decode_ops_avx2};
 #endif
     isas[n_isas++] = (Isa){"baseline", &decode_ops_base};
     ops = isas[0].ops;
@@ -134,8 +136,8 @@ static void decode_ints(const TabletColumn *c, int64_t first, const int32_t *pos
 }
 
 /* Codes first, then their strings; NULL rows are cleared by the validity bitmap. */
-static void decode_dict(const Dict *dict, const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, const uint8_t *valid,
-                        Str *out) {
+static void decode_dict(const Dict *dict, const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n,
+                        const uint8_t *valid, Str *out) {
     int32_t codes[1024];
     const Str *entries = dict->entries;
     for (int64_t i = 0; i < n; i += 1024) {
@@ -149,8 +151,8 @@ static void decode_dict(const Dict *dict, const TabletColumn *c, int64_t first, 
     }
 }
 
-void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, uint8_t phys, void *out,
-                   uint8_t *valid, bool *has_nulls) {
+void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n,
+                   uint8_t phys, void *out, uint8_t *valid, bool *has_nulls) {
     const TabletColumn *c = &tab->cols[col];
     *has_nulls = c->validity != NULL;
     if (n <= 0) return;
@@ -189,17 +191,18 @@ static int64_t all_rows(int64_t first, const int32_t *pos, int64_t n, int32_t *o
     return n;
 }
 
-#define RANGE_PLAIN(NAME, T, UT)                                                                                              \
-    static int64_t NAME(const void *data, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi, bool neg, int32_t *out) { \
-        const T *d = data;                                                                                                    \
-        UT l = (UT)(int128_t)lo, span = (UT)((int128_t)hi - lo);                                                               \
-        int64_t k = 0;                                                                                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                                     \
-            int32_t p = pos ? pos[i] : (int32_t)(first + i);                                                                  \
-            out[k] = p;                                                                                                       \
-            k += ((UT)((UT)d[p] - l) <= span) ^ neg;                                                                          \
-        }                                                                                                                     \
-        return k;                                                                                                             \
+#define RANGE_PLAIN(NAME, T, UT)                                                                                \
+    static int64_t NAME(const void *data, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi, \
+                        bool neg, int32_t *out) {                                                               \
+        const T *d = data;                                                                                      \
+        UT l = (UT)(int128_t)lo, span = (UT)((int128_t)hi - lo);                                                \
+        int64_t k = 0;                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                                       \
+            int32_t p = pos ? pos[i] : (int32_t)(first + i);                                                    \
+            out[k] = p;                                                                                         \
+            k += ((UT)((UT)d[p] - l) <= span) ^ neg;                                                            \
+        }                                                                                                       \
+        return k;                                                                                               \
     }
 RANGE_PLAIN(range_bool, uint8_t, uint64_t)
 RANGE_PLAIN(range_i16, int16_t, uint64_t)
@@ -207,8 +210,8 @@ RANGE_PLAIN(range_i32, int32_t, uint64_t)
 RANGE_PLAIN(range_i64, int64_t, uint64_t)
 RANGE_PLAIN(range_i128, int128_t, uint128_t)
 
-int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi, bool negate,
-                            int32_t *out) {
+int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                            int64_t hi, bool negate, int32_t *out) {
     const TabletColumn *c = &tab->cols[col];
     if (n <= 0 || c->encoding == ENC_STR || !phys_is_int(c->phys)) return 0;
     bool none = lo > hi, all = false;
@@ -242,8 +245,8 @@ int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int
     return c->validity ? keep_valid(c, out, k, true, out) : k;
 }
 
-int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, const uint8_t *mask, int64_t n_codes,
-                            int32_t *out) {
+int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n,
+                            const uint8_t *mask, int64_t n_codes, int32_t *out) {
     const TabletColumn *c = &tab->cols[col];
     if (n <= 0 || c->encoding == ENC_STR) return 0;
     bool null_passes = mask[n_codes] != 0;

@@ -191,7 +191,8 @@ static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
 }
 
 /* ---- entering rows ---- */
-/* Rows are looked up some at a time: their keys first, whose slots are on their way to the cache while the next keys are made, then the slots. */
+/* Rows are looked up some at a time: their keys first, whose slots are on their way to the cache while the next keys
+ * are made, then the slots. */
 enum { AT_A_TIME = 16 };
 static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     KeyConstraint *kc = &t->keys[k];
@@ -205,7 +206,8 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     }
     for (int64_t i = 0; i < n; i++) {
         if (!has[i]) continue;
-        if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0) return table_key_error(t, k, rowids[i], e);
+        if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0)
+            return table_key_error(t, k, rowids[i], e);
         hash_put(x->slots, x->bits, tag_of(hash[i]) << ROW_BITS | row_pack(rowids[i] >> 32, rowids[i] & 0xffffffff));
         x->used++;
     }
@@ -215,7 +217,8 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
 Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
     if (n == 0) return ST_OK;
     for (int64_t i = 0; i < n; i++)
-        if (rowids[i] >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+        if (rowids[i] >> 32 >= INT64_C(1) << (ROW_BITS - OFFSET_BITS))
+            return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
     TRY(hash_reserve(t, &t->keys[k], n, e));
     for (int64_t i = 0; i < n; i += AT_A_TIME) TRY(enter(t, k, MIN_OF((int64_t)AT_A_TIME, n - i), rowids + i, e));
     return ST_OK;
@@ -226,7 +229,9 @@ Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e) {
     KeyCell cells[KEY_MAX];
     uint64_t hash;
     if (!row_live(t, rowid) || !stored_key(t, kc, rowid, cells, &hash)) return ST_OK;
-    return sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0 ? table_key_error(t, k, rowid, e) : ST_OK;
+    return sorted_find(t, kc, cells, rowid) >= 0 || hash_find(t, kc, cells, hash, rowid) >= 0
+               ? table_key_error(t, k, rowid, e)
+               : ST_OK;
 }
 
 /* Rows of main tablet `n` continue the sorted run. `last` is the last row of the tablet before. On equal runs the
@@ -285,7 +290,8 @@ static Status continues_sorted(Table *t, int k, int64_t n, bool *yes, Err *e) {
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e) {
     KeyConstraint *kc = &t->keys[k];
     HashIndex *x = kc->index;
-    if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS)) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
+    if (t->n_tablets > INT64_C(1) << (ROW_BITS - OFFSET_BITS))
+        return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for a key", t->name);
     int64_t n = first, rows = 0;
     while (n < t->n_tablets && n == x->sorted_tablets && x->used == 0) {
         bool yes;
@@ -350,7 +356,9 @@ Status keyindex_verify(const Table *t, int k, Err *e) {
             if (tablet_row_deleted(tab, r) || !stored_key(t, kc, id, cells, &hash)) continue;
             int64_t found = sorted_find(t, kc, cells, -1);
             if (found < 0) found = hash_find(t, kc, cells, hash, -1);
-            if (found != id) return err_internal(e, "key \"%s\" finds row %lld instead of %lld", kc->name, (long long)found, (long long)id);
+            if (found != id)
+                return err_internal(e, "key \"%s\" finds row %lld instead of %lld", kc->name, (long long)found,
+                                    (long long)id);
         }
     }
     return ST_OK;

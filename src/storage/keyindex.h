@@ -26,7 +26,7 @@ typedef struct HashIndex {
     MemAccount *acct;
     int64_t sorted_tablets;
     uint64_t *slots;
-    int bits;      /* log2 of slots; 0 = none */
+    int bits; /* log2 of slots; 0 = none */
     int64_t used;
 } HashIndex;
 

@@ -6,10 +6,11 @@
  * (two equal hashes count as two equal values, which only loses the property), or a key constraint.
  * Between computations changes widen the ranges and clear what no longer holds.
  *
- * Loads into a table with rows read the new tablets only (stats_extend) and put both parts together: ranges and counts of NULLs add up, registers of the
- * HyperLogLog estimator are maximal of both, `unique` and `sorted` hold where the parts' ranges do not overlap, and common values come from a sample of the whole
- * table, which costs the same whatever its size. All rows are read again when there are twice as many as the last time, so that many loads of any
- * size cost about as much as one; between these times a column may lose `unique` that ANALYZE finds again.
+ * Loads into a table with rows read the new tablets only (stats_extend) and put both parts together: ranges and counts
+ * of NULLs add up, registers of the HyperLogLog estimator are maximal of both, `unique` and `sorted` hold where the
+ * parts' ranges do not overlap, and common values come from a sample of the whole table, which costs the same whatever
+ * its size. All rows are read again when there are twice as many as the last time, so that many loads of any size cost
+ * about as much as one; between these times a column may lose `unique` that ANALYZE finds again.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -89,7 +90,9 @@ void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before) {
     if (dict) st->distinct = MIN_OF(st->distinct, (double)dict->n);
     else if (int_like && st->has_range) st->distinct = MIN_OF(st->distinct, (double)st->max - (double)st->min + 1);
     st->distinct = MAX_OF(st->distinct, 1);
-    double width = int_like && !dict ? (double)phys_size(type_phys(t->cols[col].type)) : s->n > s->nulls ? s->bytes / (n - (double)s->nulls) : st->avg_width;
+    double width = int_like && !dict ? (double)phys_size(type_phys(t->cols[col].type))
+                   : s->n > s->nulls ? s->bytes / (n - (double)s->nulls)
+                                     : st->avg_width;
     if (!int_like && type_phys(t->cols[col].type) != PH_STR) width = (double)phys_size(type_phys(t->cols[col].type));
     st->avg_width = rows_before == 0 ? width : (st->avg_width * rows + width * n) / (rows + n);
     st->unique = stats_key_column(t, col);
@@ -102,7 +105,10 @@ typedef struct ColumnJob {
     int col;
     int64_t first, rows; /* tablets from here on are read; live rows in them */
     ColumnStats out;
-    struct { int64_t rowid; double fraction; } mcv[8];
+    struct {
+        int64_t rowid;
+        double fraction;
+    } mcv[8];
     int n_mcv;
     Err err;
     /* state while reading */
@@ -277,7 +283,9 @@ static void find_common(ColumnJob *j, Sample *s, char *buf) {
     }
     if (n == 0) return;
     qsort(s, (size_t)n, sizeof *s, sample_cmp);
-    struct { int64_t count, at; } best[8] = {{0, 0}};
+    struct {
+        int64_t count, at;
+    } best[8] = {{0, 0}};
     for (int64_t i = 0, k; i < n; i = k) {
         for (k = i + 1; k < n && s[k].hash == s[i].hash;) k++;
         int64_t count = k - i;
@@ -300,7 +308,8 @@ static void find_common(ColumnJob *j, Sample *s, char *buf) {
 static bool all_for(const Table *t, int col) {
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const TabletColumn *c = &t->tablets[i]->cols[col];
-        if (c->phys == PH_I128 && c->encoding == ENC_PLAIN && !c->has_minmax && c->null_count < t->tablets[i]->rows) return false;
+        if (c->phys == PH_I128 && c->encoding == ENC_PLAIN && !c->has_minmax && c->null_count < t->tablets[i]->rows)
+            return false;
     }
     return true;
 }
@@ -323,7 +332,8 @@ static bool domain_of(const Table *t, int col, int64_t first, int64_t end, int64
 /* The estimator sees the values that a bitmap has. */
 static void sketch_bitmap(ColumnJob *j, int64_t words) {
     for (int64_t i = 0; i < words; i++)
-        for (uint64_t w = j->bitmap[i]; w; w &= w - 1) hll_add(&j->hll, hash_u64((uint64_t)j->domain_min + (uint64_t)i * 64 + (uint64_t)__builtin_ctzll(w)));
+        for (uint64_t w = j->bitmap[i]; w; w &= w - 1)
+            hll_add(&j->hll, hash_u64((uint64_t)j->domain_min + (uint64_t)i * 64 + (uint64_t)__builtin_ctzll(w)));
 }
 
 /* j->out, of the new tablets, becomes that of the whole table. */
@@ -331,7 +341,8 @@ static void add_to_old(ColumnJob *j) {
     const Table *t = j->t;
     const ColumnStats *old = &t->cols[j->col].stats;
     ColumnStats *o = &j->out;
-    int64_t old_min = 0, old_max = 0, old_rows = MAX_OF(t->live_rows - j->rows, INT64_C(0)), old_cells = MAX_OF(old_rows - old->null_count, INT64_C(0));
+    int64_t old_min = 0, old_max = 0, old_rows = MAX_OF(t->live_rows - j->rows, INT64_C(0)),
+            old_cells = MAX_OF(old_rows - old->null_count, INT64_C(0));
     bool ints = j->phys == PH_I64, key = stats_key_column(t, j->col), values = ints && j->have;
     bool apart = values && old->has_range && !t->cols[j->col].dict && (old->max < j->min || old->min > j->max);
     o->unique = key || (old->unique && o->unique && (apart || j->non_null == 0));
@@ -348,7 +359,8 @@ static void add_to_old(ColumnJob *j) {
         }
         o->has_range = old->has_range && ints;
         if (!phys_is_int((uint8_t)type_phys(t->cols[j->col].type))) o->has_range = false;
-        if (j->phys == PH_STR && old_cells + j->non_null > 0) o->avg_width = (old->avg_width * (double)old_cells + j->bytes) / (double)(old_cells + j->non_null);
+        if (j->phys == PH_STR && old_cells + j->non_null > 0)
+            o->avg_width = (old->avg_width * (double)old_cells + j->bytes) / (double)(old_cells + j->non_null);
     }
     o->null_count += old->null_count;
     for (int i = 0; old->sketch && i < HLL_SIZE; i++) j->hll.reg[i] = MAX_OF(j->hll.reg[i], old->sketch[i]);
@@ -483,7 +495,8 @@ static Status compute(Table *t, int64_t first, Pool *pool, bool rows_may_return,
             uint8_t valid;
             bool nulls;
             int32_t pos = (int32_t)(j->mcv[i].rowid & 0xffffffff);
-            tablet_decode(t, t->tablets[j->mcv[i].rowid >> 32], c, 0, &pos, 1, (uint8_t)type_phys(v.type), value_cell(&v), &valid, &nulls);
+            tablet_decode(t, t->tablets[j->mcv[i].rowid >> 32], c, 0, &pos, 1, (uint8_t)type_phys(v.type),
+                          value_cell(&v), &valid, &nulls);
             if (value_copy(arena, &v, &j->out.mcv[i].value) != ST_OK) goto done;
             j->out.mcv[i].fraction = j->mcv[i].fraction;
             j->out.n_mcv = i + 1;
@@ -506,14 +519,17 @@ done:
     return st;
 }
 
-Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) { return compute(t, 0, pool, rows_may_return, e); }
+Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e) {
+    return compute(t, 0, pool, rows_may_return, e);
+}
 
 /* Whether statistics of the first tablets, as they are, can be added to. */
 static bool extends(const Table *t, int64_t first) {
     if (first == 0) return false;
     for (int c = 0; c < t->n_cols; c++) {
         const ColumnStats *s = &t->cols[c].stats;
-        uint8_t phys = (uint8_t)type_phys(t->cols[c].type), now = t->cols[c].dict || (phys_is_int(phys) && all_for(t, c)) ? (uint8_t)PH_I64 : phys;
+        uint8_t phys = (uint8_t)type_phys(t->cols[c].type),
+                now = t->cols[c].dict || (phys_is_int(phys) && all_for(t, c)) ? (uint8_t)PH_I64 : phys;
         if (t->live_rows > 2 * s->full_rows) return false;
         if (!stats_key_column(t, c) && (!s->sketch || s->sketch_phys != now)) return false;
     }

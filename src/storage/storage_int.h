@@ -22,8 +22,8 @@ enum { DICT_MAX_ENTRIES = 1 << 20 };
 
 struct DictImpl {
     MemAccount *acct;
-    int64_t cap;      /* of entries */
-    uint64_t *slots;  /* hash << 32 | code + 1 */
+    int64_t cap;     /* of entries */
+    uint64_t *slots; /* hash << 32 | code + 1 */
     int64_t n_slots;
     StrHeap heap;
 };
@@ -35,8 +35,8 @@ int32_t dict_add(Dict *d, Str s, Err *e);
 Status dict_reserve(Dict *d, int64_t n, Err *e);
 
 /* ---- encoding (tablet.c) ---- */
-typedef struct ColSeg { /* a run of rows of one column, to be encoded */
-    const void *cells;  /* of the column's phys; Str for strings; int32 codes */
+typedef struct ColSeg {   /* a run of rows of one column, to be encoded */
+    const void *cells;    /* of the column's phys; Str for strings; int32 codes */
     const uint8_t *valid; /* bytes or NULL */
     int64_t n;
 } ColSeg;
@@ -52,12 +52,15 @@ typedef struct EncCol {
 } EncCol;
 Status enc_fixed(MemAccount *a, uint8_t phys, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
 /* codes through remap[] when given; marks the column as codes */
-Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
+Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out,
+                 Err *e);
 Status enc_strings(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e);
 void enc_release(MemAccount *a, EncCol *c);
 /* One block of the columns' bytes; the columns are copied and stay the caller's. */
-Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out, Err *e);
-/* Takes over `bytes` (mem_alloc, size) on success. XX001 with the offset inside the block when malformed. `what` names the file. */
+Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
+                    Err *e);
+/* Takes over `bytes` (mem_alloc, size) on success. XX001 with the offset inside the block when malformed. `what` names
+ * the file. */
 Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e);
 Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
@@ -75,18 +78,18 @@ typedef struct TableState {
     int64_t cap_tablets;
     Tablet **tablets;
     int64_t live_rows, changed_rows, generation;
-    Dict **dicts;          /* per column */
-    ColumnStats *stats;    /* per column */
-    HashIndex **indexes;   /* per key */
-    Arena *stats_arena;    /* bytes of most common values */
+    Dict **dicts;        /* per column */
+    ColumnStats *stats;  /* per column */
+    HashIndex **indexes; /* per key */
+    Arena *stats_arena;  /* bytes of most common values */
 } TableState;
 
 struct TableImpl {
     int64_t cap_tablets;
-    int64_t changed_rows; /* since the last merge */
-    int64_t undo_open;    /* undo records of this table */
-    int64_t analysed;     /* tablets read for statistics so far; tests */
-    int64_t contents;     /* the last number given to Table.content */
+    int64_t changed_rows;            /* since the last merge */
+    int64_t undo_open;               /* undo records of this table */
+    int64_t analysed;                /* tablets read for statistics so far; tests */
+    int64_t contents;                /* the last number given to Table.content */
     int64_t generation, generations; /* of the state that the table holds: names what rowids mean; the last one given */
     Arena *stats_arena;
     Arena *names;
@@ -110,18 +113,18 @@ typedef struct UndoRecord {
     int64_t *rowids;      /* DELETE, UPDATE */
     int col;              /* UPDATE */
     int32_t cell_size;
-    void *cells;          /* hidden: the new ones */
+    void *cells; /* hidden: the new ones */
     uint8_t *valid;
-    TableState *state;    /* before the change; hidden: after it */
-    int64_t content;      /* of the table, likewise */
-    int64_t generation;   /* of the state that rowids are of */
+    TableState *state;  /* before the change; hidden: after it */
+    int64_t content;    /* of the table, likewise */
+    int64_t generation; /* of the state that rowids are of */
 } UndoRecord;
 struct UndoLog {
     MemAccount *acct;
     Arena *arena;
     VEC(UndoRecord) recs;
-    uint64_t *seen;       /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
-    int seen_bits;        /* log2 of its slots */
+    uint64_t *seen;          /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
+    int seen_bits;           /* log2 of its slots */
     int64_t n_seen, seen_to; /* entries; records that are in it */
 };
 
@@ -132,7 +135,7 @@ void *undo_alloc(UndoLog *u, int64_t bytes, Err *e);
 /* Moves the table's data out, leaving it empty (but usable); and back. */
 Status table_state_take(Table *t, TableState **out, Err *e);
 void table_state_exchange(Table *t, TableState *s); /* what it holds now goes to s */
-void table_state_put(Table *t, TableState *s); /* frees what the table holds now; consumes s */
+void table_state_put(Table *t, TableState *s);      /* frees what the table holds now; consumes s */
 void table_state_free(Table *t, TableState *s);
 Status table_add_tablet(Table *t, Tablet *tab, Err *e);
 Status undo_add_state(UndoLog *u, Table *t, TableState *s, Err *e);
@@ -147,7 +150,8 @@ bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, co
 void stats_reset(Table *t);
 /* `rows_may_return`: undo may bring back rows that are gone now; ranges then stay wide enough for them. */
 Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e);
-/* The same after tablets from number `first` on have come: only these are read, unless the table has doubled since all of it was, or statistics lack what that needs. */
+/* The same after tablets from number `first` on have come: only these are read, unless the table has doubled since all
+ * of it was, or statistics lack what that needs. */
 Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e);
 /* What a run of new cells of one column looks like. */
 typedef struct CellSummary {

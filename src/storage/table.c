@@ -54,8 +54,8 @@ static Status copy_constraints(Table *t, int n_keys, const KeyDef *keys, int n_c
     return ST_OK;
 }
 
-Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys, const KeyDef *keys, int n_checks,
-                 const CheckDef *checks, Table **out, Err *e) {
+Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys,
+                 const KeyDef *keys, int n_checks, const CheckDef *checks, Table **out, Err *e) {
     Table *t = mem_calloc(parent, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)), e);
     if (!t) return ST_ERROR;
     t->impl = (struct TableImpl *)(void *)(t + 1);
@@ -100,7 +100,8 @@ int table_find_column(const Table *t, Slice name) {
 
 /* ---- states ---- */
 static int64_t state_bytes(const Table *t) {
-    return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) + (size_t)t->n_keys * sizeof(HashIndex *));
+    return (int64_t)(sizeof(TableState) + ((size_t)t->n_cols * (sizeof(ColumnStats) + sizeof(Dict *))) +
+                     (size_t)t->n_keys * sizeof(HashIndex *));
 }
 static void load_whole(Table *t, const TableState *s) { /* what is not by column or key */
     t->n_tablets = s->n_tablets;
@@ -206,7 +207,8 @@ void table_state_free(Table *t, TableState *s) {
 Status table_add_tablet(Table *t, Tablet *tab, Err *e) {
     if (t->n_tablets == t->impl->cap_tablets) {
         int64_t cap = t->impl->cap_tablets ? t->impl->cap_tablets * 2 : 4;
-        Tablet **p = mem_realloc(&t->account, t->tablets, t->impl->cap_tablets * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
+        Tablet **p = mem_realloc(&t->account, t->tablets, t->impl->cap_tablets * (int64_t)sizeof *p,
+                                 cap * (int64_t)sizeof *p, e);
         if (!p) return ST_ERROR;
         t->tablets = p;
         t->impl->cap_tablets = cap;
@@ -236,7 +238,8 @@ static void append_text(char *buf, int64_t size, int64_t *len, const char *s, in
 }
 
 Status table_not_null_error(const Table *t, int col, int64_t row, const Vec *cols, Err *e) {
-    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[col].name, t->name);
+    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+            t->cols[col].name, t->name);
     err_of_column(e, t->name, t->cols[col].name);
     Arena *a = arena_new(NULL, NULL);
     if (!a) return ST_ERROR;
@@ -278,7 +281,9 @@ Status table_key_error(const Table *t, int key, int64_t rowid, Err *e) {
         tablet_decode(t, tab, kc->cols[i], 0, &pos, 1, (uint8_t)type_phys(c->type), value_cell(&v), &valid, &nulls);
         const char *s = value_to_text(a, &v, &n);
         if (!s) break;
-        if (i) append_text(names, (int64_t)sizeof names, &n_names, ", ", 2), append_text(vals, (int64_t)sizeof vals, &n_vals, ", ", 2);
+        if (i)
+            append_text(names, (int64_t)sizeof names, &n_names, ", ", 2),
+                append_text(vals, (int64_t)sizeof vals, &n_vals, ", ", 2);
         append_text(names, (int64_t)sizeof names, &n_names, c->name, (int64_t)strlen(c->name));
         append_text(vals, (int64_t)sizeof vals, &n_vals, s, n);
     }
@@ -320,7 +325,8 @@ static void summary_add(CellSummary *s, int128_t v) {
 
 /* One cell; the row's room is reserved. `code`: v holds dictionary codes. Counts NULLs only in `s`:
  * appended rows are not yet the tablet's. */
-static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code, CellSummary *s, Err *e) {
+static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code,
+                         CellSummary *s, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
     char *cell = (char *)d->cells + row * d->cell_size;
     if (v->is_const) i = 0;
@@ -395,7 +401,8 @@ static int64_t rows_that_fit(const Table *t, const Tablet *tab, int64_t first, i
 }
 
 /* Stores rows without looking at keys. `codes[c]`: column c comes as dictionary codes. */
-static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *codes, UndoLog *undo, int64_t *rowids, Err *e) {
+static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *codes, UndoLog *undo, int64_t *rowids,
+                          Err *e) {
     for (int64_t first = 0; first < n;) {
         Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
         int64_t k = tab && tab->is_delta ? rows_that_fit(t, tab, first, n, cols) : 0;
@@ -417,7 +424,8 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
         int64_t before = MAX_OF(t->live_rows, at) + (t->n_tablets > 1); /* 0 only when nothing is stored */
         for (int c = 0; c < t->n_cols; c++) {
             CellSummary s = {0};
-            for (int64_t i = 0; i < k; i++) TRY(write_cell(t, tab, c, at + i, &cols[c], first + i, codes && codes[c], &s, e));
+            for (int64_t i = 0; i < k; i++)
+                TRY(write_cell(t, tab, c, at + i, &cols[c], first + i, codes && codes[c], &s, e));
             widen_column(tab, c, &s);
             stats_widen(t, c, &s, before);
         }
@@ -435,8 +443,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
 }
 
 static Status enter_keys(Table *t, int64_t n, const int64_t *rowids, Err *e) {
-    for (int k = 0; k < t->n_keys; k++)
-        TRY(keyindex_add_rows(t, k, n, rowids, e));
+    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_rows(t, k, n, rowids, e));
     return ST_OK;
 }
 
@@ -465,7 +472,9 @@ static Status change_end(Change *c, Status st, int64_t rows) {
 bool table_vecs_agree(const Table *t, int n_cols, const int *cols, int64_t n, const Vec *vecs) {
     for (int i = 0; i < n_cols; i++) {
         const Vec *v = &vecs[i];
-        if (!cells_agree(t->cols[cols ? cols[i] : i].type, v->type, (Phys)v->phys, v->is_const ? 1 : n, v->data, v->valid)) return false;
+        if (!cells_agree(t->cols[cols ? cols[i] : i].type, v->type, (Phys)v->phys, v->is_const ? 1 : n, v->data,
+                         v->valid))
+            return false;
     }
     return true;
 }
@@ -494,7 +503,8 @@ Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t
 /* ---- delete ---- */
 static bool row_exists(const Table *t, int64_t rowid) {
     int64_t tablet = rowid >> 32, row = rowid & 0xffffffff;
-    return rowid >= 0 && tablet < t->n_tablets && row < t->tablets[tablet]->rows && !tablet_row_deleted(t->tablets[tablet], row);
+    return rowid >= 0 && tablet < t->n_tablets && row < t->tablets[tablet]->rows &&
+           !tablet_row_deleted(t->tablets[tablet], row);
 }
 
 static Status delete_rows(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e) {
@@ -534,8 +544,8 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
 
 /* ---- update ---- */
 /* Rows of the delta, in place: idx[] are positions in rowids and vals. */
-static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                              UndoLog *undo, Err *e) {
+static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set,
+                              const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
     if (n == 0) return ST_OK;
     int64_t *ids = undo_alloc(undo, n * 8, e);
     if (!ids) return ST_ERROR;
@@ -581,8 +591,9 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
 }
 
 /* Rows of main, all of one tablet: their new versions go to the delta, the old ones are deleted. */
-static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                               UndoLog *undo, int64_t *new_ids, Arena *tmp, Err *e) {
+static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set,
+                               const int *set_cols, const Vec *vals, UndoLog *undo, int64_t *new_ids, Arena *tmp,
+                               Err *e) {
     const Tablet *tab = t->tablets[rowids[idx[0]] >> 32];
     Vec *cols = arena_array(tmp, Vec, t->n_cols);
     bool *codes = arena_array(tmp, bool, t->n_cols);
@@ -615,7 +626,8 @@ static Status update_by_moving(Table *t, int64_t n, const int64_t *idx, const in
             tablet_decode(t, tab, c, 0, pos, n, phys, data, valid, &nulls);
             codes[c] = t->cols[c].dict != NULL;
         }
-        cols[c] = (Vec){.data = data, .valid = nulls ? valid : NULL, .phys = v ? v->phys : phys, .type = t->cols[c].type};
+        cols[c] =
+            (Vec){.data = data, .valid = nulls ? valid : NULL, .phys = v ? v->phys : phys, .type = t->cols[c].type};
     }
     TRY(append_rows(t, n, cols, codes, undo, new_ids, e));
     int64_t done;
@@ -629,9 +641,10 @@ static bool key_is_set(const KeyConstraint *k, int n_set, const int *set_cols) {
     return false;
 }
 
-/* The moved rows, in runs of one tablet with ascending rowids (a row named twice moves once). Returns how many moved in *n_moved. */
-static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
-                        UndoLog *undo, int64_t *new_ids, int64_t *n_moved, Err *e) {
+/* The moved rows, in runs of one tablet with ascending rowids (a row named twice moves once). Returns how many moved in
+ * *n_moved. */
+static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowids, int n_set, const int *set_cols,
+                        const Vec *vals, UndoLog *undo, int64_t *new_ids, int64_t *n_moved, Err *e) {
     Arena *run = arena_new(&t->account, e);
     Status st = run ? ST_OK : ST_ERROR;
     int64_t done = 0;
@@ -654,8 +667,8 @@ static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowi
     return st;
 }
 
-static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Arena *tmp,
-                          int64_t *n_done, Err *e) {
+static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                          UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
     int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
     if (!moved || !placed || !ids) return ST_ERROR;
     int64_t n_moved = 0, n_placed = 0;
@@ -676,7 +689,8 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
     return ST_OK;
 }
 
-Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                    UndoLog *undo, Err *e) {
     if (n <= 0 || n_set <= 0) return ST_OK;
     dbg_assert(table_vecs_agree(t, n_set, set_cols, n, vals));
     Arena *tmp = arena_new(&t->account, e);
@@ -705,9 +719,13 @@ Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const
                 bool nulls;
                 valid[c] = 1;
                 cells[c].type = t->cols[c].type;
-                cols[c] = (Vec){.data = value_cell(&cells[c]), .valid = &valid[c], .phys = (uint8_t)type_phys(t->cols[c].type), .is_const = true,
+                cols[c] = (Vec){.data = value_cell(&cells[c]),
+                                .valid = &valid[c],
+                                .phys = (uint8_t)type_phys(t->cols[c].type),
+                                .is_const = true,
                                 .type = t->cols[c].type};
-                tablet_decode(t, t->tablets[rowids[i] >> 32], c, 0, &pos, 1, cols[c].phys, cols[c].data, &valid[c], &nulls);
+                tablet_decode(t, t->tablets[rowids[i] >> 32], c, 0, &pos, 1, cols[c].phys, cols[c].data, &valid[c],
+                              &nulls);
                 for (int k = 0; k < n_set; k++) {
                     if (set_cols[k] != c) continue;
                     Value v;
@@ -741,7 +759,8 @@ int64_t table_delta_rows(const Table *t) { return t->impl->changed_rows; }
 int64_t table_lookup(const Table *t, int key, const Value *vals) { return keyindex_lookup(t, key, vals); }
 
 Status table_merge(Table *t, Pool *pool, Err *e) {
-    if (t->impl->undo_open) return err_set(e, ERR_NOT_IN_STATE, "cannot merge table \"%s\" while a transaction has changed it", t->name);
+    if (t->impl->undo_open)
+        return err_set(e, ERR_NOT_IN_STATE, "cannot merge table \"%s\" while a transaction has changed it", t->name);
     return bulk_rebuild(t, pool, NULL, e);
 }
 Status table_analyze(Table *t, Pool *pool, Err *e) {
@@ -756,32 +775,41 @@ static Status verify_column(const Table *t, int64_t tn, int col, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     const Column *tc = &t->cols[col];
     int64_t nulls = 0;
-    if (c->phys != column_phys(tc)) return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);
-    if ((c->encoding == ENC_STR) != (c->phys == PH_STR)) return err_internal(e, "tablet %lld column %d: encoding", (long long)tn, col);
+    if (c->phys != column_phys(tc))
+        return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);
+    if ((c->encoding == ENC_STR) != (c->phys == PH_STR))
+        return err_internal(e, "tablet %lld column %d: encoding", (long long)tn, col);
     for (int64_t r = 0; r < tab->rows; r++) {
         if (!column_row_valid(c, r)) {
             nulls++;
             continue;
         }
         if (!phys_is_int(c->phys)) continue;
-        bool wide = c->encoding == ENC_PLAIN && c->phys == PH_I128 && ((const int128_t *)c->data)[r] != column_i64(c, r);
+        bool wide =
+            c->encoding == ENC_PLAIN && c->phys == PH_I128 && ((const int128_t *)c->data)[r] != column_i64(c, r);
         int64_t v = column_i64(c, r);
         if (c->has_minmax && (wide || v < c->min || v > c->max))
-            return err_internal(e, "tablet %lld column %d row %lld is outside min and max", (long long)tn, col, (long long)r);
+            return err_internal(e, "tablet %lld column %d row %lld is outside min and max", (long long)tn, col,
+                                (long long)r);
         if (!tablet_row_deleted(tab, r) && tc->stats.has_range && (wide || v < tc->stats.min || v > tc->stats.max))
-            return err_internal(e, "tablet %lld column %d row %lld is outside the table's range", (long long)tn, col, (long long)r);
-        if (tc->dict && (v < 0 || v >= tc->dict->n)) return err_internal(e, "tablet %lld column %d row %lld: code", (long long)tn, col, (long long)r);
+            return err_internal(e, "tablet %lld column %d row %lld is outside the table's range", (long long)tn, col,
+                                (long long)r);
+        if (tc->dict && (v < 0 || v >= tc->dict->n))
+            return err_internal(e, "tablet %lld column %d row %lld: code", (long long)tn, col, (long long)r);
     }
     if (nulls != c->null_count)
-        return err_internal(e, "tablet %lld column %d has %lld NULLs, not %lld", (long long)tn, col, (long long)nulls, (long long)c->null_count);
+        return err_internal(e, "tablet %lld column %d has %lld NULLs, not %lld", (long long)tn, col, (long long)nulls,
+                            (long long)c->null_count);
     return ST_OK;
 }
 static Status verify_dict(const Table *t, int col, Err *e) {
     const Dict *d = t->cols[col].dict;
     if (d->n_sorted > d->n) return err_internal(e, "dictionary of column %d", col);
     for (int32_t i = 0; i < d->n; i++) {
-        if (i && i < d->n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0) return err_internal(e, "dictionary of column %d is not sorted at %d", col, i);
-        if (dict_find(d, d->entries[i]) != i) return err_internal(e, "dictionary of column %d does not find entry %d", col, i);
+        if (i && i < d->n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0)
+            return err_internal(e, "dictionary of column %d is not sorted at %d", col, i);
+        if (dict_find(d, d->entries[i]) != i)
+            return err_internal(e, "dictionary of column %d does not find entry %d", col, i);
     }
     return ST_OK;
 }
@@ -791,13 +819,17 @@ Status table_verify(const Table *t, Err *e) {
     for (int64_t n = 0; n < t->n_tablets; n++) {
         const Tablet *tab = t->tablets[n];
         int64_t deleted = 0;
-        if (tab->rows < 0 || tab->rows > TABLET_ROWS) return err_internal(e, "tablet %lld has %lld rows", (long long)n, (long long)tab->rows);
+        if (tab->rows < 0 || tab->rows > TABLET_ROWS)
+            return err_internal(e, "tablet %lld has %lld rows", (long long)n, (long long)tab->rows);
         for (int64_t r = 0; r < tab->rows; r++) deleted += tablet_row_deleted(tab, r);
-        if (deleted != tab->n_deleted) return err_internal(e, "tablet %lld counts %lld deleted rows, not %lld", (long long)n, (long long)deleted, (long long)tab->n_deleted);
+        if (deleted != tab->n_deleted)
+            return err_internal(e, "tablet %lld counts %lld deleted rows, not %lld", (long long)n, (long long)deleted,
+                                (long long)tab->n_deleted);
         live += tab->rows - deleted;
         for (int c = 0; c < t->n_cols; c++) TRY(verify_column(t, n, c, e));
     }
-    if (live != t->live_rows) return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
+    if (live != t->live_rows)
+        return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
     for (int c = 0; c < t->n_cols; c++)
         if (t->cols[c].dict) TRY(verify_dict(t, c, e));
     for (int k = 0; k < t->n_keys; k++) TRY(keyindex_verify(t, k, e));

@@ -27,13 +27,14 @@
 #include "types/func.h"
 #include "types/type.h"
 
-enum { TABLET_ROWS = 131072 }; /* rows of a full tablet; also the morsel's upper bound */
+enum { TABLET_ROWS = 131072 };                     /* rows of a full tablet; also the morsel's upper bound */
 #define EXPECTED_ROWS_MAX ((INT64_C(1) << 40) - 2) /* as many as an image can have (txn/store/image.h) */
 
 typedef enum ColEncoding {
     ENC_FOR,   /* base + packed code, `width` bits (0: constant) */
     ENC_PLAIN, /* cells of the column's phys, except PH_STR */
-    ENC_STR    /* row i: bytes [offsets[i], offsets[i+1]) of the tablet's variable-size area (main), or Str cells (delta) */
+    ENC_STR /* row i: bytes [offsets[i], offsets[i+1]) of the tablet's variable-size area (main), or Str cells (delta)
+             */
 } ColEncoding;
 
 /* A column of one tablet as a scan sees it: borrowed pointers, valid under the lock. */
@@ -42,12 +43,12 @@ typedef struct TabletColumn {
     uint8_t width;    /* ENC_FOR: bits of a code */
     uint8_t phys;     /* logical phys of the column; PH_I32 codes when dictionary-coded */
     bool is_delta;
-    int64_t base;            /* ENC_FOR */
-    const void *data;        /* packed codes / cells / Str cells (delta) */
-    const uint32_t *offsets; /* ENC_STR in main: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
-    const char *var_base;    /* ENC_STR in main */
+    int64_t base;             /* ENC_FOR */
+    const void *data;         /* packed codes / cells / Str cells (delta) */
+    const uint32_t *offsets;  /* ENC_STR in main: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
+    const char *var_base;     /* ENC_STR in main */
     const uint64_t *validity; /* bit i set = not NULL; NULL pointer = no NULLs */
-    bool has_minmax;         /* min and max (as int64, or codes) of the non-NULL values */
+    bool has_minmax;          /* min and max (as int64, or codes) of the non-NULL values */
     int64_t min, max;
     int64_t null_count;
 } TabletColumn;
@@ -62,11 +63,13 @@ typedef struct Tablet {
 } Tablet;
 
 /* ---- who keeps something for a main tablet's bytes (devices that have its pages registered) ----
- * A watch is linked to the tablet by its owner, who has its memory, and told once, before the bytes are freed: dropped or truncated tables, merges, rolled back
- * loads, closing the database. It is not linked any more then. Delta tablets have no such bytes and are not watched.
+ * A watch is linked to the tablet by its owner, who has its memory, and told once, before the bytes are freed: dropped
+ * or truncated tables, merges, rolled back loads, closing the database. It is not linked any more then. Delta tablets
+ * have no such bytes and are not watched.
  *
- * These may be called from any thread; the tablet must not be freed meanwhile. `gone` runs on the thread that frees, without locks of this folder. Watches of an
- * owner that goes away must be gone before it: nothing frees watched tablets while that happens. */
+ * These may be called from any thread; the tablet must not be freed meanwhile. `gone` runs on the thread that frees,
+ * without locks of this folder. Watches of an owner that goes away must be gone before it: nothing frees watched
+ * tablets while that happens. */
 typedef struct TabletWatch {
     struct TabletWatch *next; /* of the tablet; storage's while linked */
     const void *owner;        /* by which it is found again */
@@ -77,7 +80,7 @@ TabletWatch *tablet_watched(const Tablet *t, const void *owner); /* NULL: none *
 bool tablet_unwatch(Tablet *t, TabletWatch *w); /* false: it was not linked, `gone` has been called or is about to be */
 
 typedef struct Dict {
-    Str *entries;      /* n of them, bytes owned by the dictionary */
+    Str *entries; /* n of them, bytes owned by the dictionary */
     int32_t n, n_sorted;
     struct DictImpl *impl; /* hash for lookups */
 } Dict;
@@ -87,16 +90,20 @@ int32_t dict_find(const Dict *d, Str s);
 int32_t dict_lower_bound(const Dict *d, Str s, bool after);
 
 typedef struct ColumnStats {
-    bool has_range; /* min,max below hold for every row now in the table (conservative) */
+    bool has_range;   /* min,max below hold for every row now in the table (conservative) */
     int64_t min, max; /* as cell_as_i64; for dictionary columns of codes: 0..n-1 */
     int64_t null_count;
-    double distinct; /* estimate, >= 1 when rows > 0 */
-    bool unique;     /* exact: no two rows have the same non-NULL value (data property or constraint) */
+    double distinct;  /* estimate, >= 1 when rows > 0 */
+    bool unique;      /* exact: no two rows have the same non-NULL value (data property or constraint) */
     double avg_width; /* bytes */
-    bool sorted;     /* non-decreasing in row order over the whole table */
-    struct { Value value; double fraction; } mcv[8];
+    bool sorted;      /* non-decreasing in row order over the whole table */
+    struct {
+        Value value;
+        double fraction;
+    } mcv[8];
     int n_mcv;
-    /* For the next load (stats.c): which values there are, as an estimator's registers, and the rows of the table when all of them were last read. Not saved. */
+    /* For the next load (stats.c): which values there are, as an estimator's registers, and the rows of the table when
+     * all of them were last read. Not saved. */
     const uint8_t *sketch; /* NULL: none */
     uint8_t sketch_phys;
     int64_t full_rows;
@@ -128,7 +135,8 @@ typedef struct Table {
     char *name;
     int64_t id;
     int64_t version; /* grows with every change of data or shape: plans are valid for one version */
-    int64_t content; /* names what it holds, row by row: a change gives it a number that was never there, undoing the change the old one back */
+    int64_t content; /* names what it holds, row by row: a change gives it a number that was never there, undoing the
+                        change the old one back */
     int n_cols;
     Column *cols;
     int n_keys;
@@ -138,7 +146,8 @@ typedef struct Table {
     int64_t n_tablets;
     Tablet **tablets;
     int64_t live_rows;
-    int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the system's memory behind it; 0: as it comes */
+    int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
+                              system's memory behind it; 0: as it comes */
     MemAccount account;
     struct TableImpl *impl;
 } Table;
@@ -161,103 +170,115 @@ typedef struct CheckDef {
 } CheckDef;
 
 /* Everything is copied. The table is freed by table_free. */
-Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys, const KeyDef *keys,
-                 int n_checks, const CheckDef *checks, Table **out, Err *e);
+Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnDef *cols, int n_keys,
+                 const KeyDef *keys, int n_checks, const CheckDef *checks, Table **out, Err *e);
 void table_free(Table *t);
 int table_find_column(const Table *t, Slice name); /* -1 */
 
 /* ---- reading ------------------------------------------------------------- */
 /* Decodes `n` rows at positions pos[i] (NULL: first, first+1, ...) of a tablet's column into cells of `phys`
- * (integer columns: PH_I16, PH_I32, PH_I64, PH_I128 or PH_BOOL as the caller wishes, values known to fit; dictionary columns:
- * PH_I32 = codes, PH_STR = strings). valid[] is filled and *has_nulls set; valid untouched
- * when there are no NULLs in the column. The fastest loops of the system: specialised per
- * (width, phys), compiled for several instruction sets. */
-void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, uint8_t phys,
-                   void *out, uint8_t *valid, bool *has_nulls);
+ * (integer columns: PH_I16, PH_I32, PH_I64, PH_I128 or PH_BOOL as the caller wishes, values known to fit; dictionary
+ * columns: PH_I32 = codes, PH_STR = strings). valid[] is filled and *has_nulls set; valid untouched when there are no
+ * NULLs in the column. The fastest loops of the system: specialised per (width, phys), compiled for several instruction
+ * sets. */
+void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n,
+                   uint8_t phys, void *out, uint8_t *valid, bool *has_nulls);
 /* Positions (relative to the tablet) among rows [first, first+n) or pos[0..n) whose value is within [lo, hi]
- * (negate: outside; NULL never passes). Integer-like and dictionary columns (bounds are codes). Returns their number; out has room for n.
- * Runs on packed codes without decoding. out may equal pos. */
-int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo, int64_t hi,
-                            bool negate, int32_t *out);
+ * (negate: outside; NULL never passes). Integer-like and dictionary columns (bounds are codes). Returns their number;
+ * out has room for n. Runs on packed codes without decoding. out may equal pos. */
+int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                            int64_t hi, bool negate, int32_t *out);
 /* The same with a byte mask over dictionary codes: passes where mask[code] != 0. mask[n_codes] answers NULL rows. */
-int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, const uint8_t *mask,
-                            int64_t n_codes, int32_t *out);
-/* Drops deleted rows from [first, first+n): returns count, fills out; no-op (returns n, *identity = true) when none is deleted. */
+int64_t tablet_filter_codes(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n,
+                            const uint8_t *mask, int64_t n_codes, int32_t *out);
+/* Drops deleted rows from [first, first+n): returns count, fills out; no-op (returns n, *identity = true) when none is
+ * deleted. */
 int64_t tablet_live_rows(const Tablet *tab, int64_t first, int64_t n, int32_t *out, bool *identity);
 
 /* ---- changing (exclusive lock) ---------------------------------------------- */
-/* Undo log of a transaction: what to reverse. Tables it names must live until undo_rollback or undo_forget (or undo_drop_table):
- * a dropped table is freed after the log has forgotten it. */
+/* Undo log of a transaction: what to reverse. Tables it names must live until undo_rollback or undo_forget (or
+ * undo_drop_table): a dropped table is freed after the log has forgotten it. */
 typedef struct UndoLog UndoLog;
 UndoLog *undo_new(MemAccount *acct, Err *e);
 void undo_free(UndoLog *u);
 int64_t undo_mark(const UndoLog *u);
 /* Reverses everything after the mark, newest first. Cannot fail. */
 void undo_rollback(UndoLog *u, int64_t mark);
-void undo_forget(UndoLog *u); /* commit */
+void undo_forget(UndoLog *u);        /* commit */
 bool table_has_undo(const Table *t); /* some log names the table: it cannot be merged */
 
 /* ---- a log's changes out of the tables and back (undo.c) ----
- * undo_hide: the tables are as before the log's changes; undo_show: as after them. Rowids and marks stay what they are. Neither can fail once memory has been reserved.
- * What was changed on top of the log's changes must be hidden first and shown last. elsewhere: what is shown now is on top of other changes than when it was hidden, which
- * name none of its rows; it does not look at keys then: undo_check_keys. */
-Status undo_reserve(UndoLog *u, int64_t mark, Err *e); /* for what was logged after the mark, while it is shown and the newest */
+ * undo_hide: the tables are as before the log's changes; undo_show: as after them. Rowids and marks stay what they are.
+ * Neither can fail once memory has been reserved. What was changed on top of the log's changes must be hidden first and
+ * shown last. elsewhere: what is shown now is on top of other changes than when it was hidden, which name none of its
+ * rows; it does not look at keys then: undo_check_keys. */
+Status undo_reserve(UndoLog *u, int64_t mark,
+                    Err *e); /* for what was logged after the mark, while it is shown and the newest */
 void undo_hide(UndoLog *u);
 void undo_show(UndoLog *u, bool elsewhere);
-void undo_abandon(UndoLog *u); /* hidden, it is forgotten: its changes never happened */
+void undo_abandon(UndoLog *u);                    /* hidden, it is forgotten: its changes never happened */
 Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505 */
 /* Committed logs that are kept to go back behind them. */
-/* What comes after `to` is added to it; on an error nothing happened. Both are shown, or both are hidden. Shown, cells that `to` knows already are left out. *bytes: by how much it grew. */
+/* What comes after `to` is added to it; on an error nothing happened. Both are shown, or both are hidden. Shown, cells
+ * that `to` knows already are left out. *bytes: by how much it grew. */
 Status undo_move(UndoLog *from, UndoLog *to, bool shown, int64_t *bytes, Err *e);
 int64_t undo_bytes(const UndoLog *u); /* memory held by it, old states of tables too */
 bool undo_names_table(const UndoLog *u, const Table *t);
 void undo_drop_table(UndoLog *u, const Table *t); /* shown or hidden: the table goes away with all there is of it */
 
 /* ---- net changes: what a log comes to ----
- * Rows that were there before the log began and are gone or changed, and rows that are new; a row that moved from main to the delta is a gone and a new one. */
+ * Rows that were there before the log began and are gone or changed, and rows that are new; a row that moved from main
+ * to the delta is a gone and a new one. */
 typedef struct NetChange {
     Table *table;
-    int64_t id;          /* the table's */
+    int64_t id;             /* the table's */
     int64_t content_before; /* the table's content when the log began */
-    bool whole;          /* truncated, rebuilt, or loaded in bulk: it is not all said here */
-    bool replaced;       /* truncated or rebuilt: nothing is known of rows */
+    bool whole;             /* truncated, rebuilt, or loaded in bulk: it is not all said here */
+    bool replaced;          /* truncated or rebuilt: nothing is known of rows */
     int64_t n_deleted, n_updated, n_inserted;
     int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
-    uint8_t *set;        /* by column: `updated` rows have changed there */
+    uint8_t *set;                          /* by column: `updated` rows have changed there */
 } NetChange;
 /* By table; everything in the arena. ST_ERROR: out of memory (the arena's Err). */
 Status undo_net(const UndoLog *u, Arena *a, int64_t *n, NetChange **out);
-int64_t undo_rows(const UndoLog *u);      /* that its records name, often more than once */
+int64_t undo_rows(const UndoLog *u);                /* that its records name, often more than once */
 bool undo_is_whole(const UndoLog *u, int64_t mark); /* some are, of those after the mark */
 /* A cell of a row that is there physically: strings are borrowed. */
 void table_value(const Table *t, int64_t rowid, int col, Value *out);
 /* Cells as they were before the log's changes, to be looked up: in the arena. While the log is shown and unchanged. */
 typedef struct UndoCells UndoCells;
 Status undo_cells(const UndoLog *u, Arena *a, UndoCells **out);
-bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col, Value *out); /* false: the log did not update it */
+bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
+                     Value *out); /* false: the log did not update it */
 
 /* Appends n rows; cols[i] are vectors of type_phys cells (PH_STR bytes are copied). Checks NOT NULL (23502), char
- * lengths are the caller's cast; keys (23505 with PostgreSQL's detail "Key (a)=(1) already exists."). On error nothing of the call remains. rowids may be NULL. */
+ * lengths are the caller's cast; keys (23505 with PostgreSQL's detail "Key (a)=(1) already exists."). On error nothing
+ * of the call remains. rowids may be NULL. */
 Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e);
 /* Deletes rows by rowid; a row already deleted is skipped (counted in *n_done once). */
 Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e);
-/* Updates columns set_cols[] of rows; vals[i] holds the new values. A row of main moves to the delta; a row of the delta
- * changes in place. Rows that move are appended in the order given. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
-Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals, UndoLog *undo, Err *e);
+/* Updates columns set_cols[] of rows; vals[i] holds the new values. A row of main moves to the delta; a row of the
+ * delta changes in place. Rows that move are appended in the order given. Key checks happen as if all rows changed at
+ * once (statement end), as SQL demands. */
+Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
+                    UndoLog *undo, Err *e);
 Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */
-/* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open undo. */
+/* Turns delta into main, drops deleted rows (rowids change), rebuilds dictionaries, statistics and key indexes. No open
+ * undo. */
 Status table_merge(Table *t, Pool *pool, Err *e);
 /* Recomputes statistics (ANALYZE). */
 Status table_analyze(Table *t, Pool *pool, Err *e);
 /* Rows changed since the last merge; the session merges when it is large against the table. */
 int64_t table_delta_rows(const Table *t);
 
-/* Bulk build: workers fill tablets in parallel; becomes visible as a whole (bulk_finish), or not at all. Key constraints are checked at
- * the end. bulk_add takes up to any n rows in any chunking; `order` fixes the rows' final order (chunks of lower order come first). */
+/* Bulk build: workers fill tablets in parallel; becomes visible as a whole (bulk_finish), or not at all. Key
+ * constraints are checked at the end. bulk_add takes up to any n rows in any chunking; `order` fixes the rows' final
+ * order (chunks of lower order come first). */
 typedef struct BulkLoad BulkLoad;
 Status bulk_begin(Table *t, int workers, BulkLoad **out, Err *e);
 Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
-/* Encodes, builds dictionaries and statistics, appends the tablets to the table. With an undo log the load can be rolled back. */
+/* Encodes, builds dictionaries and statistics, appends the tablets to the table. With an undo log the load can be
+ * rolled back. */
 Status bulk_finish(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e);
 void bulk_cancel(BulkLoad *b); /* frees; also after finish */
 

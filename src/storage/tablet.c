@@ -20,11 +20,18 @@ enum { CHUNK = 1024 };
 /* ---- integers of any stored type ---- */
 static void load_i64(uint8_t phys, const void *cells, int64_t first, int64_t n, int64_t *restrict out) {
     switch (phys) {
-    case PH_BOOL: for (int64_t i = 0; i < n; i++) out[i] = ((const uint8_t *)cells)[first + i]; break;
-    case PH_I16: for (int64_t i = 0; i < n; i++) out[i] = ((const int16_t *)cells)[first + i]; break;
-    case PH_I32: for (int64_t i = 0; i < n; i++) out[i] = ((const int32_t *)cells)[first + i]; break;
+    case PH_BOOL:
+        for (int64_t i = 0; i < n; i++) out[i] = ((const uint8_t *)cells)[first + i];
+        break;
+    case PH_I16:
+        for (int64_t i = 0; i < n; i++) out[i] = ((const int16_t *)cells)[first + i];
+        break;
+    case PH_I32:
+        for (int64_t i = 0; i < n; i++) out[i] = ((const int32_t *)cells)[first + i];
+        break;
     case PH_I64: memcpy(out, (const int64_t *)cells + first, (size_t)n * 8); break;
-    default: for (int64_t i = 0; i < n; i++) out[i] = (int64_t)((const int128_t *)cells)[first + i];
+    default:
+        for (int64_t i = 0; i < n; i++) out[i] = (int64_t)((const int128_t *)cells)[first + i];
     }
 }
 
@@ -46,9 +53,7 @@ static int width_for(uint64_t range) {
     return 64;
 }
 
-static void *enc_alloc(MemAccount *a, int64_t bytes, Err *e) {
-    return mem_calloc(a, bytes + TABLET_GUARD, e);
-}
+static void *enc_alloc(MemAccount *a, int64_t bytes, Err *e) { return mem_calloc(a, bytes + TABLET_GUARD, e); }
 
 static Status enc_validity(MemAccount *a, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
     out->null_count = count_nulls(segs, n_segs);
@@ -69,17 +74,26 @@ static void pack(int width, int64_t base, const int64_t *restrict v, int64_t n, 
     uint64_t b = (uint64_t)base;
     switch (width) {
     case 0: break;
-    case 1: for (int64_t i = 0; i < n; i++) d[(row + i) >> 3] |= (uint8_t)(((uint64_t)v[i] - b) << ((row + i) & 7)); break;
-    case 2: for (int64_t i = 0; i < n; i++) d[(row + i) >> 2] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 3) * 2)); break;
-    case 4: for (int64_t i = 0; i < n; i++) d[(row + i) >> 1] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 1) * 4)); break;
-    case 8: for (int64_t i = 0; i < n; i++) d[row + i] = (uint8_t)((uint64_t)v[i] - b); break;
+    case 1:
+        for (int64_t i = 0; i < n; i++) d[(row + i) >> 3] |= (uint8_t)(((uint64_t)v[i] - b) << ((row + i) & 7));
+        break;
+    case 2:
+        for (int64_t i = 0; i < n; i++) d[(row + i) >> 2] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 3) * 2));
+        break;
+    case 4:
+        for (int64_t i = 0; i < n; i++) d[(row + i) >> 1] |= (uint8_t)(((uint64_t)v[i] - b) << (((row + i) & 1) * 4));
+        break;
+    case 8:
+        for (int64_t i = 0; i < n; i++) d[row + i] = (uint8_t)((uint64_t)v[i] - b);
+        break;
     case 16: {
         uint16_t *o = (uint16_t *)(void *)d + row;
         for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)((uint64_t)v[i] - b);
         break;
     }
     case 24: {
-        uint8_t *o = d + 3 * row; /* the fourth byte of each store is overwritten by the next; the last spills into the guard */
+        uint8_t *o =
+            d + 3 * row; /* the fourth byte of each store is overwritten by the next; the last spills into the guard */
         for (int64_t i = 0; i < n; i++) {
             uint32_t c = (uint32_t)((uint64_t)v[i] - b);
             memcpy(o + 3 * i, &c, 4);
@@ -98,8 +112,8 @@ static void pack(int width, int64_t base, const int64_t *restrict v, int64_t n, 
     }
 }
 
-static Status enc_for(MemAccount *a, uint8_t phys, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out,
-                      Err *e) {
+static Status enc_for(MemAccount *a, uint8_t phys, const int32_t *remap, const ColSeg *segs, int64_t n_segs,
+                      int64_t rows, EncCol *out, Err *e) {
     int64_t tmp[CHUNK], min = INT64_MAX, max = INT64_MIN;
     for (int64_t s = 0; s < n_segs; s++) {
         for (int64_t i = 0; i < segs[s].n; i += CHUNK) {
@@ -188,9 +202,11 @@ fail:
     return ST_ERROR;
 }
 
-Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out, Err *e) {
+Status enc_codes(MemAccount *a, const int32_t *remap, const ColSeg *segs, int64_t n_segs, int64_t rows, EncCol *out,
+                 Err *e) {
     memset(out, 0, sizeof *out);
-    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK || enc_for(a, PH_I32, remap, segs, n_segs, rows, out, e) != ST_OK) {
+    if (enc_validity(a, segs, n_segs, rows, out, e) != ST_OK ||
+        enc_for(a, PH_I32, remap, segs, n_segs, rows, out, e) != ST_OK) {
         enc_release(a, out);
         return ST_ERROR;
     }
@@ -256,7 +272,8 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
 }
 
 /* ---- watches ---- */
-/* One lock for all tablets: it is taken where devices begin or end to use a tablet's bytes, and when a watched tablet is freed. */
+/* One lock for all tablets: it is taken where devices begin or end to use a tablet's bytes, and when a watched tablet
+ * is freed. */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void tablet_watch(Tablet *t, TabletWatch *w) {
@@ -351,7 +368,8 @@ static void attach(Tablet *t) {
 
 static int64_t area(int64_t bytes) { return align_up(bytes + TABLET_GUARD, TABLET_ALIGN); }
 
-Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out, Err *e) {
+Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, const EncCol *cols, Tablet **out,
+                    Err *e) {
     int64_t header = (int64_t)(sizeof(TabletHeader) + sizeof(TabletColDesc) * (size_t)n_cols);
     int64_t fixed = align_up(header, TABLET_ALIGN), var = fixed;
     for (int i = 0; i < n_cols; i++) {
@@ -423,12 +441,14 @@ static Status corrupt(Err *e, const char *what, int64_t at, const char *reason) 
 }
 /* An aligned area of `bytes` with its guard inside [from, to). */
 static bool area_ok(uint64_t offset, uint64_t bytes, uint64_t from, uint64_t to) {
-    return offset % TABLET_ALIGN == 0 && offset >= from && offset <= to && bytes <= to - offset && to - offset - bytes >= TABLET_GUARD;
+    return offset % TABLET_ALIGN == 0 && offset >= from && offset <= to && bytes <= to - offset &&
+           to - offset - bytes >= TABLET_GUARD;
 }
 
 static bool desc_ok(const char *p, const TabletHeader *h, const TabletColDesc *d) {
     uint64_t rows = h->rows, fixed_end = h->fixed_offset + h->fixed_bytes, want;
-    if (d->encoding > ENC_STR || d->phys >= PH_COUNT_ || d->null_count < 0 || (uint64_t)d->null_count > rows) return false;
+    if (d->encoding > ENC_STR || d->phys >= PH_COUNT_ || d->null_count < 0 || (uint64_t)d->null_count > rows)
+        return false;
     if (d->encoding == ENC_FOR) {
         static const uint8_t widths[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
         if (!phys_is_int(d->phys) || !memchr(widths, d->width, sizeof widths)) return false;
@@ -441,7 +461,8 @@ static bool desc_ok(const char *p, const TabletHeader *h, const TabletColDesc *d
         want = (rows + 1) * 4;
     }
     if (d->data_bytes != want || !area_ok(d->data_offset, want, h->fixed_offset, fixed_end)) return false;
-    if (d->validity_offset && !area_ok(d->validity_offset, (rows + 63) / 64 * 8, h->fixed_offset, fixed_end)) return false;
+    if (d->validity_offset && !area_ok(d->validity_offset, (rows + 63) / 64 * 8, h->fixed_offset, fixed_end))
+        return false;
     if ((d->null_count > 0) != (d->validity_offset != 0)) return false;
     if (d->encoding != ENC_STR) return true;
     if (!area_ok(d->var_offset, d->var_bytes, h->var_offset, h->var_offset + h->var_bytes)) return false;
@@ -463,12 +484,14 @@ Status tablet_check_block(const void *bytes, int64_t size, const char *what, int
     if (!checksum_matches(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM, h->checksum))
         return corrupt(e, what, at, "tablet checksum does not match");
     uint64_t header = sizeof(TabletHeader) + sizeof(TabletColDesc) * (uint64_t)h->n_cols;
-    if (h->rows > TABLET_ROWS || header > n || h->header_bytes != header || h->fixed_offset < header || h->fixed_offset > n ||
-        h->fixed_bytes > n - h->fixed_offset || h->var_offset != h->fixed_offset + h->fixed_bytes || h->var_bytes != n - h->var_offset)
+    if (h->rows > TABLET_ROWS || header > n || h->header_bytes != header || h->fixed_offset < header ||
+        h->fixed_offset > n || h->fixed_bytes > n - h->fixed_offset ||
+        h->var_offset != h->fixed_offset + h->fixed_bytes || h->var_bytes != n - h->var_offset)
         return corrupt(e, what, at, "tablet header is invalid");
     const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h);
     for (uint32_t i = 0; i < h->n_cols; i++)
-        if (!desc_ok(p, h, &d[i])) return corrupt(e, what, at + (int64_t)((const char *)&d[i] - p), "column descriptor is invalid");
+        if (!desc_ok(p, h, &d[i]))
+            return corrupt(e, what, at + (int64_t)((const char *)&d[i] - p), "column descriptor is invalid");
     return ST_OK;
 }
 

@@ -45,10 +45,10 @@ typedef struct TabletHeader {
     uint32_t header_bytes; /* header and column descriptors */
     uint64_t checksum;
     uint64_t block_bytes;
-    uint64_t table_id;     /* of the table that built it; informative */
+    uint64_t table_id; /* of the table that built it; informative */
     uint64_t rows;
     uint32_t n_cols;
-    uint32_t flags;        /* 0 */
+    uint32_t flags; /* 0 */
     uint64_t key_offset;
     uint64_t key_bytes;
     uint64_t fixed_offset;

@@ -1,8 +1,9 @@
-/* tablet_block.h - what is inside a tablet, for those who copy or map its bytes (src/exec/device) besides src/storage itself.
+/* tablet_block.h - what is inside a tablet, for those who copy or map its bytes (src/exec/device) besides src/storage
+ * itself.
  *
- * A tablet's block owns the bytes of its main columns, or the cells of its delta, its strings and its deleted bitmap; all are
- * charged to the block's account. Bytes of main columns never change; delta cells are appended to and changed under the
- * rules of table.h. Single rows are read through the functions at the end.
+ * A tablet's block owns the bytes of its main columns, or the cells of its delta, its strings and its deleted bitmap;
+ * all are charged to the block's account. Bytes of main columns never change; delta cells are appended to and changed
+ * under the rules of table.h. Single rows are read through the functions at the end.
  */
 #ifndef STELE_STORAGE_TABLET_BLOCK_H
 #define STELE_STORAGE_TABLET_BLOCK_H

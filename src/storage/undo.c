@@ -1,12 +1,15 @@
 /* undo.c - undo logs: what was changed, in order, with what was there before.
  *
- * A log can be rolled back, forgotten (committed), or taken out of the tables and put back any number of times (hide, show): then the table is as it was before the
- * log's changes, but for what nobody sees. Appended rows stay where they are with their delete bits set, deleted rows lose theirs, cells of updated rows change places
- * with the log's, whole states (truncated, rebuilt) likewise. So rowids stay what they are, and hiding and showing cost what was changed and cannot fail.
+ * A log can be rolled back, forgotten (committed), or taken out of the tables and put back any number of times (hide,
+ * show): then the table is as it was before the log's changes, but for what nobody sees. Appended rows stay where they
+ * are with their delete bits set, deleted rows lose theirs, cells of updated rows change places with the log's, whole
+ * states (truncated, rebuilt) likewise. So rowids stay what they are, and hiding and showing cost what was changed and
+ * cannot fail.
  *
- * Logs nest: what was changed on top of a log's changes is hidden before it and shown after it. Logs of which neither names a row of the other (transactions side by
- * side) may be shown and hidden in any order. What has appended behind a log's rows meanwhile keeps them where they are: when that log is rolled back
- * they stay as deleted rows, until the next merge.
+ * Logs nest: what was changed on top of a log's changes is hidden before it and shown after it. Logs of which neither
+ * names a row of the other (transactions side by side) may be shown and hidden in any order. What has appended behind a
+ * log's rows meanwhile keeps them where they are: when that log is rolled back they stay as deleted rows, until the
+ * next merge.
  */
 #include "storage/storage_int.h"
 
@@ -39,7 +42,8 @@ int64_t undo_mark(const UndoLog *u) { return u->recs.len; }
 
 UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
     arena_set_err(u->arena, e);
-    bool ok = vec_push(u->arena, &u->recs, ((UndoRecord){.kind = kind, .t = t, .content = t->content, .generation = t->impl->generation}));
+    bool ok = vec_push(u->arena, &u->recs,
+                       ((UndoRecord){.kind = kind, .t = t, .content = t->content, .generation = t->impl->generation}));
     arena_set_err(u->arena, NULL);
     if (!ok) return NULL;
     t->impl->undo_open++;
@@ -110,7 +114,8 @@ static void drop_rows(UndoRecord *r, bool hidden) {
     }
     if (hidden) flip_rows(t, tab, r->rows, r->n, false);
     for (int c = 0; c < t->n_cols; c++)
-        for (int64_t row = r->rows; row < tab->rows; row++) tab->cols[c].null_count -= !column_row_valid(&tab->cols[c], row);
+        for (int64_t row = r->rows; row < tab->rows; row++)
+            tab->cols[c].null_count -= !column_row_valid(&tab->cols[c], row);
     tab->rows = r->rows;
     t->live_rows -= r->n;
     if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
@@ -137,7 +142,8 @@ static void undo_one(UndoRecord *r) {
         break;
     }
     table_changed(t);
-    if (r->kind != UNDO_STATE && r->kind != UNDO_TABLETS) t->content = r->content; /* of those, the record came in the middle of the change */
+    if (r->kind != UNDO_STATE && r->kind != UNDO_TABLETS)
+        t->content = r->content; /* of those, the record came in the middle of the change */
 }
 
 void undo_rollback(UndoLog *u, int64_t mark) {
@@ -180,7 +186,8 @@ Status undo_reserve(UndoLog *u, int64_t from, Err *e) {
         if (!r->t || (r->kind != UNDO_APPEND && r->kind != UNDO_TABLETS)) continue;
         const UndoRecord *later = states ? state_after(u, i) : NULL; /* holds what the record is about */
         Tablet *const *tablets = later ? later->state->tablets : r->t->tablets;
-        int64_t first = r->kind == UNDO_TABLETS ? r->rows : r->tablet, end = r->kind == UNDO_TABLETS ? r->tablet : r->tablet + 1;
+        int64_t first = r->kind == UNDO_TABLETS ? r->rows : r->tablet,
+                end = r->kind == UNDO_TABLETS ? r->tablet : r->tablet + 1;
         for (; first < end; first++) TRY(tablet_ensure_deleted(tablets[first], e));
     }
     return ST_OK;
@@ -254,24 +261,31 @@ void undo_abandon(UndoLog *u) {
 /* ---- kept logs ---- */
 static int64_t tablet_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
-    for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++) bytes += tab->block->cap * tab->block->delta[c].cell_size;
+    for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
+        bytes += tab->block->cap * tab->block->delta[c].cell_size;
     return bytes;
 }
 static int64_t record_bytes(const UndoRecord *r) {
     int64_t bytes = (int64_t)sizeof *r;
     if (r->kind == UNDO_DELETE) bytes += r->n * 8;
     else if (r->kind == UNDO_UPDATE) bytes += r->n * (25 + r->cell_size); /* with what undo_move needs to find it */
-    for (int64_t k = 0; r->t && r->kind == UNDO_STATE && k < r->state->n_tablets; k++) bytes += tablet_bytes(r->state->tablets[k]);
+    for (int64_t k = 0; r->t && r->kind == UNDO_STATE && k < r->state->n_tablets; k++)
+        bytes += tablet_bytes(r->state->tablets[k]);
     return bytes;
 }
-static uint64_t cell_place(const UndoRecord *r, int64_t i) { return hash_u64(hash_u64((uint64_t)(uintptr_t)r->t ^ (uint64_t)r->generation << 40 ^ (uint64_t)r->col << 52) ^ (uint64_t)r->rowids[i]); }
+static uint64_t cell_place(const UndoRecord *r, int64_t i) {
+    return hash_u64(hash_u64((uint64_t)(uintptr_t)r->t ^ (uint64_t)r->generation << 40 ^ (uint64_t)r->col << 52) ^
+                    (uint64_t)r->rowids[i]);
+}
 /* The slot of a cell in `seen`, or the free one where it belongs. */
 static uint64_t *seen_slot(const UndoLog *u, const UndoRecord *r, int64_t i) {
     uint64_t mask = (UINT64_C(1) << u->seen_bits) - 1;
     for (uint64_t k = cell_place(r, i) & mask;; k = (k + 1) & mask) {
         uint64_t at = u->seen[k];
         const UndoRecord *o = at ? &u->recs.items[at >> 32] : NULL;
-        if (!o || (o->t == r->t && o->generation == r->generation && o->col == r->col && o->rowids[(uint32_t)at - 1] == r->rowids[i])) return &u->seen[k];
+        if (!o || (o->t == r->t && o->generation == r->generation && o->col == r->col &&
+                   o->rowids[(uint32_t)at - 1] == r->rowids[i]))
+            return &u->seen[k];
     }
 }
 /* All of its records are in `seen`. false: there is no memory, and no `seen`. */
@@ -388,11 +402,13 @@ Status undo_check_keys(const UndoLog *u, Err *e) {
         const UndoRecord *r = &u->recs.items[i];
         for (int k = 0; r->t && k < r->t->n_keys; k++) {
             if (r->kind == UNDO_APPEND)
-                for (int64_t row = 0; row < r->n; row++) TRY(keyindex_check_row(r->t, k, rowid_make(r->tablet, r->rows + row), e));
+                for (int64_t row = 0; row < r->n; row++)
+                    TRY(keyindex_check_row(r->t, k, rowid_make(r->tablet, r->rows + row), e));
             if (r->kind == UNDO_UPDATE && in_key(&r->t->keys[k], r->col))
                 for (int64_t row = 0; row < r->n; row++) TRY(keyindex_check_row(r->t, k, r->rowids[row], e));
             for (int64_t n = r->rows; r->kind == UNDO_TABLETS && n < r->tablet; n++)
-                for (int64_t row = 0; row < r->t->tablets[n]->rows; row++) TRY(keyindex_check_row(r->t, k, rowid_make(n, row), e));
+                for (int64_t row = 0; row < r->t->tablets[n]->rows; row++)
+                    TRY(keyindex_check_row(r->t, k, rowid_make(n, row), e));
         }
     }
     return ST_OK;

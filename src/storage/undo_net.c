@@ -1,14 +1,18 @@
 /* undo_net.c - what a transaction's log comes to, row by row: see "net changes" in table.h.
  *
- * Everything is told from the log alone, whether its changes stand in the tables or not, and whatever has changed them since. Rows that the log's owner appended are
- * known by the places that its records name; everything else that the log names was there before.
+ * Everything is told from the log alone, whether its changes stand in the tables or not, and whatever has changed them
+ * since. Rows that the log's owner appended are known by the places that its records name; everything else that the log
+ * names was there before.
  */
 #include "storage/storage_int.h"
 
 #include <stdlib.h>
 
 /* Rows of a tablet that the log's owner appended. */
-typedef struct Range { const Table *t; int64_t tablet, first, end; } Range;
+typedef struct Range {
+    const Table *t;
+    int64_t tablet, first, end;
+} Range;
 typedef struct Net {
     const UndoLog *u;
     Arena *a;
@@ -27,9 +31,12 @@ static bool find_own(Net *n) {
         const UndoRecord *r = &n->u->recs.items[i];
         Range *last = n->own.len ? &n->own.items[n->own.len - 1] : NULL;
         if (!r->t) continue;
-        if (r->kind == UNDO_APPEND && last && last->t == r->t && last->tablet == r->tablet && last->end == r->rows) last->end += r->n;
-        else if (r->kind == UNDO_APPEND) ok = vec_push(n->a, &n->own, ((Range){r->t, r->tablet, r->rows, r->rows + r->n}));
-        for (int64_t k = r->rows; ok && r->kind == UNDO_TABLETS && k < r->tablet; k++) ok = vec_push(n->a, &n->own, ((Range){r->t, k, 0, INT64_MAX}));
+        if (r->kind == UNDO_APPEND && last && last->t == r->t && last->tablet == r->tablet && last->end == r->rows)
+            last->end += r->n;
+        else if (r->kind == UNDO_APPEND)
+            ok = vec_push(n->a, &n->own, ((Range){r->t, r->tablet, r->rows, r->rows + r->n}));
+        for (int64_t k = r->rows; ok && r->kind == UNDO_TABLETS && k < r->tablet; k++)
+            ok = vec_push(n->a, &n->own, ((Range){r->t, k, 0, INT64_MAX}));
     }
     if (ok && n->own.len > 1) qsort(n->own.items, (size_t)n->own.len, sizeof *n->own.items, by_place);
     return ok;
@@ -57,7 +64,9 @@ static int64_t sort_distinct(int64_t *v, int64_t n) {
         if (k == 0 || v[k - 1] != v[i]) v[k++] = v[i];
     return k;
 }
-static bool listed(const int64_t *v, int64_t n, int64_t rowid) { return n > 0 && bsearch(&rowid, v, (size_t)n, sizeof *v, by_rowid); }
+static bool listed(const int64_t *v, int64_t n, int64_t rowid) {
+    return n > 0 && bsearch(&rowid, v, (size_t)n, sizeof *v, by_rowid);
+}
 
 static Status rows_of(Net *n, const Table *t, NetChange *c) {
     int64_t max_deleted = 0, max_updated = 0, max_inserted = 0, n_gone = 0;
@@ -89,7 +98,8 @@ static Status rows_of(Net *n, const Table *t, NetChange *c) {
             if (!listed(gone, n_gone, rowid)) c->inserted[c->n_inserted++] = rowid;
         }
         for (int64_t k = 0; r->kind == UNDO_UPDATE && k < r->n; k++)
-            if (!listed(gone, n_gone, r->rowids[k]) && !own_row(n, t, r->rowids[k])) c->updated[c->n_updated++] = r->rowids[k], c->set[r->col] = 1;
+            if (!listed(gone, n_gone, r->rowids[k]) && !own_row(n, t, r->rowids[k]))
+                c->updated[c->n_updated++] = r->rowids[k], c->set[r->col] = 1;
     }
     c->n_updated = sort_distinct(c->updated, c->n_updated);
     return ST_OK;
@@ -104,7 +114,9 @@ Status undo_net(const UndoLog *u, Arena *a, int64_t *n_out, NetChange **out) {
         int64_t k = 0;
         if (!r->t) continue;
         while (k < list.len && list.items[k].table != r->t) k++;
-        if (k == list.len && !vec_push(a, &list, ((NetChange){.table = r->t, .id = r->t->id, .content_before = r->content}))) return ST_ERROR;
+        if (k == list.len &&
+            !vec_push(a, &list, ((NetChange){.table = r->t, .id = r->t->id, .content_before = r->content})))
+            return ST_ERROR;
         if (r->kind == UNDO_STATE) list.items[k].whole = list.items[k].replaced = true;
         if (r->kind == UNDO_TABLETS) list.items[k].whole = true;
     }
@@ -133,11 +145,16 @@ void table_value(const Table *t, int64_t rowid, int col, Value *out) {
     int32_t pos = (int32_t)(rowid & 0xffffffff);
     uint8_t valid = 1;
     bool nulls = false;
-    tablet_decode(t, t->tablets[rowid >> 32], col, 0, &pos, 1, (uint8_t)type_phys(c->type), value_cell(out), &valid, &nulls);
+    tablet_decode(t, t->tablets[rowid >> 32], col, 0, &pos, 1, (uint8_t)type_phys(c->type), value_cell(out), &valid,
+                  &nulls);
     out->is_null = nulls && !valid;
 }
 
-typedef struct OldCell { const Table *t; int64_t rowid, record, i; int col; } OldCell;
+typedef struct OldCell {
+    const Table *t;
+    int64_t rowid, record, i;
+    int col;
+} OldCell;
 struct UndoCells {
     const UndoLog *u;
     VEC(OldCell) cells; /* by table, column, row; of a cell's records the oldest first */

@@ -21,20 +21,25 @@ ArrayView array_view(Str blob) {
     return v;
 }
 
-static int64_t data_offset(int64_t n, bool has_nulls) { return (int64_t)sizeof(ArrayHead) + (has_nulls ? (n + 15) / 16 * 16 : 0); }
+static int64_t data_offset(int64_t n, bool has_nulls) {
+    return (int64_t)sizeof(ArrayHead) + (has_nulls ? (n + 15) / 16 * 16 : 0);
+}
 
 Status array_build(Arena *a, Phys phys, int64_t n, const void *cells, const uint8_t *valid, Str *out, Err *e) {
     bool nulls = false;
     for (int64_t i = 0; valid && i < n && !nulls; i++) nulls = !valid[i];
-    if (n > ARRAY_MAX_ELEMENTS) return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+    if (n > ARRAY_MAX_ELEMENTS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
     int64_t data = data_offset(n, nulls), w = phys == PH_STR ? 4 : phys_size(phys), bytes = data + n * w;
     const Str *s = cells;
     for (int64_t i = 0; phys == PH_STR && i < n; i++)
         if (!nulls || valid[i]) bytes += s[i].len;
-    if (bytes > INT64_C(1073741823)) return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%lld bytes)", 1073741823LL);
+    if (bytes > INT64_C(1073741823))
+        return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%lld bytes)", 1073741823LL);
     char *p = arena_alloc(a, bytes);
     if (!p) return no_memory(e);
-    ArrayHead h = {.n = (int32_t)n, .phys = (uint8_t)phys, .has_nulls = nulls, .data = (uint32_t)data, .bytes = (uint32_t)bytes};
+    ArrayHead h = {
+        .n = (int32_t)n, .phys = (uint8_t)phys, .has_nulls = nulls, .data = (uint32_t)data, .bytes = (uint32_t)bytes};
     memcpy(p, &h, sizeof h);
     if (nulls) {
         memcpy(p + sizeof h, valid, (size_t)n);
@@ -103,7 +108,8 @@ bool array_ok(Str blob, Phys phys) {
     ArrayHead h;
     if (blob.len < sizeof h) return false;
     memcpy(&h, blob.ptr, sizeof h);
-    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.zero || h.bytes != blob.len || h.phys != phys) return false;
+    if (h.n < 0 || h.n > ARRAY_MAX_ELEMENTS || h.has_nulls > 1 || h.zero || h.bytes != blob.len || h.phys != phys)
+        return false;
     if (h.data != data_offset(h.n, h.has_nulls)) return false;
     if (phys != PH_STR) return h.data + h.n * phys_size(phys) == blob.len;
     int64_t text = (int64_t)blob.len - h.data - 4 * (int64_t)h.n;
@@ -120,7 +126,8 @@ bool array_ok(Str blob, Phys phys) {
 /* ---- text in ------------------------------------------------------------------------------ */
 
 static Status malformed(Slice text, const char *detail, Err *e) {
-    err_set(e, ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(text.len, 512), text.len ? text.ptr : "");
+    err_set(e, ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(text.len, 512),
+            text.len ? text.ptr : "");
     return err_detail(e, "%s", detail), ST_ERROR;
 }
 
@@ -153,9 +160,11 @@ static Status dimensions(Slice text, const char **at, const char *end, int64_t *
     p++;
     if (hi < lo) return err_set(e, ERR_ARRAY_SUBSCRIPT, "upper bound cannot be less than lower bound");
     while (p < end && is_blank(*p)) p++;
-    if (p < end && *p == '[') return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+    if (p < end && *p == '[')
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
     if (p == end || *p != '=') return malformed(text, "Missing \"=\" after array dimensions.", e);
-    if (lo != 1) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
+    if (lo != 1)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
     p++;
     while (p < end && is_blank(*p)) p++;
     *n = hi;
@@ -191,7 +200,8 @@ static Status element(Slice text, const char **at, const char *end, char *buf, i
         if (esc || !is_blank(*p)) keep = n;
     }
     if (p >= end) return malformed(text, "Unexpected end of input.", e);
-    if (!quoted && !keep) return malformed(text, *p == ',' ? "Unexpected \",\" character." : "Unexpected \"}\" character.", e);
+    if (!quoted && !keep)
+        return malformed(text, *p == ',' ? "Unexpected \",\" character." : "Unexpected \"}\" character.", e);
     bool null = !quoted && !escaped && keep == 4;
     for (int i = 0; null && i < 4; i++) null = to_lower(buf[i]) == "null"[i];
     *len = null ? -1 : keep;
@@ -207,10 +217,14 @@ Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Ar
     while (p < end && is_blank(*p)) p++;
     TRY(dimensions(text, &p, end, &announced, e));
     if (p == end || *p != '{')
-        return malformed(text, announced >= 0 ? "Array contents must start with \"{\"." : "Array value must start with \"{\" or dimension information.", e);
+        return malformed(text,
+                         announced >= 0 ? "Array contents must start with \"{\"."
+                                        : "Array value must start with \"{\" or dimension information.",
+                         e);
     p++;
     while (p < end && is_blank(*p)) p++;
-    if (p < end && *p == '{') return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+    if (p < end && *p == '{')
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
     for (const char *q = p; q < end; q++) cap += *q == ',';
     char *cells = arena_calloc(a, cap * w), *buf = arena_alloc(a, text.len + 1);
     uint8_t *valid = arena_alloc(a, cap);
@@ -229,7 +243,8 @@ Status array_from_text(Type t, Slice text, const struct SessionInfo *session, Ar
     }
     for (p++; p < end; p++)
         if (!is_blank(*p)) return malformed(text, "Junk after closing right brace.", e);
-    if (announced >= 0 && announced != n) return malformed(text, "Specified array dimensions do not match array contents.", e);
+    if (announced >= 0 && announced != n)
+        return malformed(text, "Specified array dimensions do not match array contents.", e);
     return array_build(a, phys, n, cells, valid, out, e);
 }
 
@@ -239,7 +254,8 @@ static bool needs_quotes(const char *s, int64_t n) {
     if (n == 0) return true;
     bool null = n == 4;
     for (int i = 0; null && i < 4; i++) null = to_lower(s[i]) == "null"[i];
-    for (int64_t i = 0; i < n && !null; i++) null = s[i] == '"' || s[i] == '\\' || s[i] == '{' || s[i] == '}' || s[i] == ',' || is_blank(s[i]);
+    for (int64_t i = 0; i < n && !null; i++)
+        null = s[i] == '"' || s[i] == '\\' || s[i] == '{' || s[i] == '}' || s[i] == ',' || is_blank(s[i]);
     return null;
 }
 

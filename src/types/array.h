@@ -1,7 +1,7 @@
 /* array.h - one-dimensional arrays of scalars: how a value of type T_ARRAY is laid out, made and read.
  *
- * A cell of an array type is a PH_STR whose bytes are one self-contained blob. Its layout is fixed, for kernels read it on devices
- * and files keep it:
+ * A cell of an array type is a PH_STR whose bytes are one self-contained blob. Its layout is fixed, for kernels read it
+ * on devices and files keep it:
  *
  *   0   i32  n          number of elements; the lower bound is always 1
  *   4   u8   phys       Phys of the elements
@@ -10,15 +10,17 @@
  *   8   u32  data       byte offset of the elements' cells from the blob's start, a multiple of 16
  *   12  u32  bytes      size of the whole blob
  *   16  u8   valid[n]   only if has_nulls: 1 = element present, 0 = NULL; zeros up to `data`
- *   data                fixed-width elements: n cells of phys_size(phys) bytes; element i (from 0) is at data + i * phys_size(phys)
- *                       PH_STR elements: u32 end[n], then the strings; element i is the bytes [end[i-1], end[i]) behind end[n-1], end[-1] = 0
+ *   data                fixed-width elements: n cells of phys_size(phys) bytes; element i (from 0) is at data + i *
+ * phys_size(phys) PH_STR elements: u32 end[n], then the strings; element i is the bytes [end[i-1], end[i]) behind
+ * end[n-1], end[-1] = 0
  *
- * The address of a blob has no alignment (it may lie anywhere in a tablet): read with memcpy, or copy it to a 16-byte boundary first, where all
- * its cells are aligned.
+ * The address of a blob has no alignment (it may lie anywhere in a tablet): read with memcpy, or copy it to a 16-byte
+ * boundary first, where all its cells are aligned.
  *
- * Blobs are canonical: equal arrays have equal bytes. NULL elements and padding are zero, floats have neither -0 nor more than one NaN. So
- * equality, hashing, grouping, joins, keys and dictionaries work on the bytes as on any string's. Intervals are the exception (1 month equals 30
- * days): the binder compares arrays of them by array_sort_key. Order is not the order of the bytes: array_cmp, or array_sort_key.
+ * Blobs are canonical: equal arrays have equal bytes. NULL elements and padding are zero, floats have neither -0 nor
+ * more than one NaN. So equality, hashing, grouping, joins, keys and dictionaries work on the bytes as on any string's.
+ * Intervals are the exception (1 month equals 30 days): the binder compares arrays of them by array_sort_key. Order is
+ * not the order of the bytes: array_cmp, or array_sort_key.
  *
  * Bytes shorter than a header (cells of NULL rows are empty strings) read as an array without elements.
  */
@@ -63,7 +65,8 @@ static inline void array_get(const ArrayView *v, int64_t i, void *cell) {
     *(Str *)cell = str_make(v->text + from, (int64_t)to - from);
 }
 
-/* A blob of n cells of `phys` one behind the other (valid NULL: none is NULL) in the arena. 54000 when it would be too big. */
+/* A blob of n cells of `phys` one behind the other (valid NULL: none is NULL) in the arena. 54000 when it would be too
+ * big. */
 Status array_build(Arena *a, Phys phys, int64_t n, const void *cells, const uint8_t *valid, Str *out, Err *e);
 /* Elements [from, to) of a blob as a blob; 0 <= from <= to <= n. */
 Status array_slice(Arena *a, Str blob, int64_t from, int64_t to, Str *out, Err *e);

@@ -20,9 +20,9 @@
 static const int64_t ts_min = INT64_C(-211813488000000000); /* 4714-11-24 BC */
 static const int64_t ts_end = INT64_C(9223371331200000000); /* 294277-01-01, excluded */
 enum {
-    DATE_MIN = -2451545,         /* 4714-11-24 BC, Julian day 0 */
-    DATE_END = 2145031949,       /* 5874898-01-01, excluded */
-    UNIX_EPOCH_DAYS = -10957,    /* 1970-01-01 */
+    DATE_MIN = -2451545,      /* 4714-11-24 BC, Julian day 0 */
+    DATE_END = 2145031949,    /* 5874898-01-01, excluded */
+    UNIX_EPOCH_DAYS = -10957, /* 1970-01-01 */
     JULIAN_2000 = 2451545,
     TZ_LIMIT = 16 * 3600,
 };
@@ -116,25 +116,73 @@ static const struct {
     const char *name;
     DateField field;
 } field_names[] = {
-    {"year", DF_YEAR}, {"years", DF_YEAR}, {"y", DF_YEAR}, {"yr", DF_YEAR}, {"yrs", DF_YEAR},
-    {"month", DF_MONTH}, {"months", DF_MONTH}, {"mon", DF_MONTH}, {"mons", DF_MONTH},
-    {"day", DF_DAY}, {"days", DF_DAY}, {"d", DF_DAY},
-    {"hour", DF_HOUR}, {"hours", DF_HOUR}, {"h", DF_HOUR}, {"hr", DF_HOUR}, {"hrs", DF_HOUR},
-    {"minute", DF_MINUTE}, {"minutes", DF_MINUTE}, {"m", DF_MINUTE}, {"min", DF_MINUTE}, {"mins", DF_MINUTE},
-    {"second", DF_SECOND}, {"seconds", DF_SECOND}, {"s", DF_SECOND}, {"sec", DF_SECOND}, {"secs", DF_SECOND},
-    {"millisecond", DF_MILLISECONDS}, {"milliseconds", DF_MILLISECONDS}, {"ms", DF_MILLISECONDS},
-    {"msec", DF_MILLISECONDS}, {"msecs", DF_MILLISECONDS}, {"mseconds", DF_MILLISECONDS},
-    {"microsecond", DF_MICROSECONDS}, {"microseconds", DF_MICROSECONDS}, {"us", DF_MICROSECONDS},
-    {"usec", DF_MICROSECONDS}, {"usecs", DF_MICROSECONDS}, {"usecond", DF_MICROSECONDS},
+    {"year", DF_YEAR},
+    {"years", DF_YEAR},
+    {"y", DF_YEAR},
+    {"yr", DF_YEAR},
+    {"yrs", DF_YEAR},
+    {"month", DF_MONTH},
+    {"months", DF_MONTH},
+    {"mon", DF_MONTH},
+    {"mons", DF_MONTH},
+    {"day", DF_DAY},
+    {"days", DF_DAY},
+    {"d", DF_DAY},
+    {"hour", DF_HOUR},
+    {"hours", DF_HOUR},
+    {"h", DF_HOUR},
+    {"hr", DF_HOUR},
+    {"hrs", DF_HOUR},
+    {"minute", DF_MINUTE},
+    {"minutes", DF_MINUTE},
+    {"m", DF_MINUTE},
+    {"min", DF_MINUTE},
+    {"mins", DF_MINUTE},
+    {"second", DF_SECOND},
+    {"seconds", DF_SECOND},
+    {"s", DF_SECOND},
+    {"sec", DF_SECOND},
+    {"secs", DF_SECOND},
+    {"millisecond", DF_MILLISECONDS},
+    {"milliseconds", DF_MILLISECONDS},
+    {"ms", DF_MILLISECONDS},
+    {"msec", DF_MILLISECONDS},
+    {"msecs", DF_MILLISECONDS},
+    {"mseconds", DF_MILLISECONDS},
+    {"microsecond", DF_MICROSECONDS},
+    {"microseconds", DF_MICROSECONDS},
+    {"us", DF_MICROSECONDS},
+    {"usec", DF_MICROSECONDS},
+    {"usecs", DF_MICROSECONDS},
+    {"usecond", DF_MICROSECONDS},
     {"useconds", DF_MICROSECONDS},
-    {"quarter", DF_QUARTER}, {"quarters", DF_QUARTER}, {"qtr", DF_QUARTER},
-    {"week", DF_WEEK}, {"weeks", DF_WEEK}, {"w", DF_WEEK},
-    {"dow", DF_DOW}, {"isodow", DF_ISODOW}, {"doy", DF_DOY}, {"isoyear", DF_ISOYEAR},
-    {"decade", DF_DECADE}, {"decades", DF_DECADE}, {"dec", DF_DECADE}, {"decs", DF_DECADE},
-    {"century", DF_CENTURY}, {"centuries", DF_CENTURY}, {"cent", DF_CENTURY}, {"c", DF_CENTURY},
-    {"millennium", DF_MILLENNIUM}, {"millennia", DF_MILLENNIUM}, {"mil", DF_MILLENNIUM}, {"mils", DF_MILLENNIUM},
-    {"epoch", DF_EPOCH}, {"julian", DF_JULIAN}, {"timezone", DF_TIMEZONE},
-    {"timezone_hour", DF_TIMEZONE_HOUR}, {"timezone_minute", DF_TIMEZONE_MINUTE},
+    {"quarter", DF_QUARTER},
+    {"quarters", DF_QUARTER},
+    {"qtr", DF_QUARTER},
+    {"week", DF_WEEK},
+    {"weeks", DF_WEEK},
+    {"w", DF_WEEK},
+    {"dow", DF_DOW},
+    {"isodow", DF_ISODOW},
+    {"doy", DF_DOY},
+    {"isoyear", DF_ISOYEAR},
+    {"decade", DF_DECADE},
+    {"decades", DF_DECADE},
+    {"dec", DF_DECADE},
+    {"decs", DF_DECADE},
+    {"century", DF_CENTURY},
+    {"centuries", DF_CENTURY},
+    {"cent", DF_CENTURY},
+    {"c", DF_CENTURY},
+    {"millennium", DF_MILLENNIUM},
+    {"millennia", DF_MILLENNIUM},
+    {"mil", DF_MILLENNIUM},
+    {"mils", DF_MILLENNIUM},
+    {"epoch", DF_EPOCH},
+    {"julian", DF_JULIAN},
+    {"timezone", DF_TIMEZONE},
+    {"timezone_hour", DF_TIMEZONE_HOUR},
+    {"timezone_minute", DF_TIMEZONE_MINUTE},
 };
 
 static bool word_is(Slice s, const char *lower) {
@@ -166,9 +214,9 @@ static int month_from_word(Slice w) {
 }
 
 static bool is_weekday(Slice w) {
-    static const char *const days[] = {"sunday", "sun", "monday", "mon", "tuesday", "tue", "tues", "wednesday",
-                                       "wed", "weds", "thursday", "thu", "thur", "thurs", "friday", "fri",
-                                       "saturday", "sat"};
+    static const char *const days[] = {"sunday", "sun",       "monday", "mon",  "tuesday",  "tue",
+                                       "tues",   "wednesday", "wed",    "weds", "thursday", "thu",
+                                       "thur",   "thurs",     "friday", "fri",  "saturday", "sat"};
     for (int64_t i = 0; i < ARRAY_LEN(days); i++) {
         if (word_is(w, days[i])) return true;
     }
@@ -179,13 +227,13 @@ static const struct {
     const char *name;
     int16_t minutes; /* east of UTC */
 } zones[] = {
-    {"z", 0}, {"utc", 0}, {"gmt", 0}, {"zulu", 0}, {"ut", 0}, {"wet", 0},
-    {"est", -300}, {"edt", -240}, {"cst", -360}, {"cdt", -300}, {"mst", -420}, {"mdt", -360},
-    {"pst", -480}, {"pdt", -420}, {"akst", -540}, {"akdt", -480}, {"hst", -600}, {"ast", -240}, {"adt", -180},
-    {"nst", -210}, {"ndt", -150}, {"brt", -180}, {"art", -180},
-    {"west", 60}, {"bst", 60}, {"cet", 60}, {"cest", 120}, {"met", 60}, {"mest", 120}, {"eet", 120}, {"eest", 180},
-    {"msk", 180}, {"ist", 120}, {"sgt", 480}, {"hkt", 480}, {"jst", 540}, {"kst", 540},
-    {"awst", 480}, {"acst", 570}, {"acdt", 630}, {"aest", 600}, {"aedt", 660}, {"nzst", 720}, {"nzdt", 780},
+    {"z", 0},       {"utc", 0},     {"gmt", 0},    {"zulu", 0},   {"ut", 0},     {"wet", 0},    {"est", -300},
+    {"edt", -240},  {"cst", -360},  {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420},
+    {"akst", -540}, {"akdt", -480}, {"hst", -600}, {"ast", -240}, {"adt", -180}, {"nst", -210}, {"ndt", -150},
+    {"brt", -180},  {"art", -180},  {"west", 60},  {"bst", 60},   {"cet", 60},   {"cest", 120}, {"met", 60},
+    {"mest", 120},  {"eet", 120},   {"eest", 180}, {"msk", 180},  {"ist", 120},  {"sgt", 480},  {"hkt", 480},
+    {"jst", 540},   {"kst", 540},   {"awst", 480}, {"acst", 570}, {"acdt", 630}, {"aest", 600}, {"aedt", 660},
+    {"nzst", 720},  {"nzdt", 780},
 };
 
 static bool zone_from_word(Slice w, int *offset) {
@@ -354,7 +402,8 @@ static Scan scan_date(DateParse *p, Part a) {
     int names = !a.digits + !b.digits + !c.digits;
     if (names > 1) return SC_SYNTAX;
     if (!a.digits) {
-        if (b.digits >= 3) return both(set_month(p, a.value), both(set_year(p, b.value, b.digits), set_day(p, c.value)));
+        if (b.digits >= 3)
+            return both(set_month(p, a.value), both(set_year(p, b.value, b.digits), set_day(p, c.value)));
         return both(set_month(p, a.value), both(set_day(p, b.value), set_year(p, c.value, c.digits)));
     }
     if (a.digits >= 3) {
@@ -400,7 +449,8 @@ static Scan scan_number(DateParse *p) {
     char after = p->s + 1 < p->end ? p->s[1] : 0;
     bool date_done = p->have_date || p->have_julian || (p->month && p->day && p->have_year);
     if (next == ':') return scan_time(p, a.value);
-    if (!date_done && !p->month && (next == '-' || next == '/' || next == '.') && (is_digit(after) || is_alpha(after))) {
+    if (!date_done && !p->month && (next == '-' || next == '/' || next == '.') &&
+        (is_digit(after) || is_alpha(after))) {
         return scan_date(p, a);
     }
     /* "8-Jan" cannot follow a month, but "Jan 8-1999" is left to the signs below: a syntax error. */
@@ -414,7 +464,8 @@ static Scan scan_number(DateParse *p) {
         if (a.digits == 8 || a.digits == 6) {
             p->have_date = true;
             int64_t y = a.value / 10000;
-            return both(set_year(p, y, a.digits - 4), both(set_month(p, a.value / 100 % 100), set_day(p, a.value % 100)));
+            return both(set_year(p, y, a.digits - 4),
+                        both(set_month(p, a.value / 100 % 100), set_day(p, a.value % 100)));
         }
         if (a.digits == 7 || a.digits == 5) { /* yyyyddd, yyddd */
             p->have_date = true;
@@ -465,7 +516,10 @@ static Scan scan_name(DateParse *p) {
     if (word_is(w, "t")) { /* "date T time" */
         const char *next = p->s;
         while (next < p->end && is_blank(*next)) next++;
-        return next < p->end && is_digit(*next) && (p->have_date || p->have_julian || (p->month && p->day && p->have_year)) ? SC_OK : SC_SYNTAX;
+        return next < p->end && is_digit(*next) &&
+                       (p->have_date || p->have_julian || (p->month && p->day && p->have_year))
+                   ? SC_OK
+                   : SC_SYNTAX;
     }
     if (word_is(w, "am") || word_is(w, "pm")) {
         if (p->meridian || !p->have_time) return SC_SYNTAX;
@@ -605,9 +659,11 @@ static Scan resolve_day(DateParse *p, int64_t *days) {
 
 static Status scan_error(Scan sc, const char *type, Slice text, Err *e) {
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, type, text, e);
-    if (sc == SC_ZONE) return err_set(e, ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"", (int)MIN_OF(text.len, 512), text.ptr);
-    return err_set(e, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"",
-                   (int)MIN_OF(text.len, 512), text.ptr);
+    if (sc == SC_ZONE)
+        return err_set(e, ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"",
+                       (int)MIN_OF(text.len, 512), text.ptr);
+    return err_set(e, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"", (int)MIN_OF(text.len, 512),
+                   text.ptr);
 }
 
 static Status range_error(const char *what, Slice text, Err *e) {
@@ -734,8 +790,8 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
     int64_t days = 0, us = 0;
     int64_t shift = with_tz ? (int64_t)zone_of(session) * USECS_PER_SEC : 0;
     if (text.len >= 10 && fast_date(text.ptr, &days)) {
-        if (text.len == 10 || ((text.ptr[10] == ' ' || text.ptr[10] == 'T') &&
-                               fast_time(text.ptr + 11, text.len - 11, &us))) {
+        if (text.len == 10 ||
+            ((text.ptr[10] == ' ' || text.ptr[10] == 'T') && fast_time(text.ptr + 11, text.len - 11, &us))) {
             *out = round_micros(days * USECS_PER_DAY + us - shift, precision);
             return ST_OK;
         }
@@ -744,13 +800,12 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
     DateParse p = {.s = text.ptr, .end = text.ptr + text.len};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
-        if (p.have_date || p.have_year || p.month || p.day || p.have_julian) return scan_error(SC_SYNTAX, type, text, e);
+        if (p.have_date || p.have_year || p.month || p.day || p.have_julian)
+            return scan_error(SC_SYNTAX, type, text, e);
         switch (p.special) {
         case S_NEG_INF: *out = TS_NEG_INF; return ST_OK;
         case S_POS_INF: *out = TS_POS_INF; return ST_OK;
-        case S_EPOCH:
-            *out = UNIX_EPOCH_DAYS * USECS_PER_DAY;
-            return ST_OK;
+        case S_EPOCH: *out = UNIX_EPOCH_DAYS * USECS_PER_DAY; return ST_OK;
         case S_NOW:
             if (p.have_time) return scan_error(SC_SYNTAX, type, text, e);
             days = day_of_word(&p, session, &us);
@@ -857,10 +912,13 @@ static bool add_month_fraction(IntervalSum *t, int64_t frac) {
 /* number unit; false on overflow. */
 static bool add_field(IntervalSum *t, Number n, DateField unit) {
     switch (unit) {
-    case DF_MICROSECONDS: return add_scaled(&t->micros, n.whole, 1) && add_scaled(&t->micros, scale_fraction(n.frac, 1), 1);
-    case DF_MILLISECONDS: return add_scaled(&t->micros, n.whole, 1000) && add_scaled(&t->micros, scale_fraction(n.frac, 1000), 1);
+    case DF_MICROSECONDS:
+        return add_scaled(&t->micros, n.whole, 1) && add_scaled(&t->micros, scale_fraction(n.frac, 1), 1);
+    case DF_MILLISECONDS:
+        return add_scaled(&t->micros, n.whole, 1000) && add_scaled(&t->micros, scale_fraction(n.frac, 1000), 1);
     case DF_SECOND:
-        return add_scaled(&t->micros, n.whole, USECS_PER_SEC) && add_scaled(&t->micros, scale_fraction(n.frac, USECS_PER_SEC), 1);
+        return add_scaled(&t->micros, n.whole, USECS_PER_SEC) &&
+               add_scaled(&t->micros, scale_fraction(n.frac, USECS_PER_SEC), 1);
     case DF_MINUTE:
         return add_scaled(&t->micros, n.whole, 60 * USECS_PER_SEC) &&
                add_scaled(&t->micros, scale_fraction(n.frac, 60 * USECS_PER_SEC), 1);
@@ -876,8 +934,10 @@ static bool add_field(IntervalSum *t, Number n, DateField unit) {
     case DF_MONTH: return add_scaled(&t->months, n.whole, 1) && add_month_fraction(t, n.frac);
     /* Parts of a year and more are rounded to months. */
     case DF_YEAR: return add_scaled(&t->months, n.whole, 12) && add_scaled(&t->months, scale_fraction(n.frac, 12), 1);
-    case DF_DECADE: return add_scaled(&t->months, n.whole, 120) && add_scaled(&t->months, scale_fraction(n.frac, 120), 1);
-    case DF_CENTURY: return add_scaled(&t->months, n.whole, 1200) && add_scaled(&t->months, scale_fraction(n.frac, 1200), 1);
+    case DF_DECADE:
+        return add_scaled(&t->months, n.whole, 120) && add_scaled(&t->months, scale_fraction(n.frac, 120), 1);
+    case DF_CENTURY:
+        return add_scaled(&t->months, n.whole, 1200) && add_scaled(&t->months, scale_fraction(n.frac, 1200), 1);
     case DF_MILLENNIUM:
         return add_scaled(&t->months, n.whole, 12000) && add_scaled(&t->months, scale_fraction(n.frac, 12000), 1);
     default: return false;
@@ -891,7 +951,8 @@ static Scan scan_interval_number(const char **s, const char *end, bool negative,
     int digits = 0, frac_digits = 0;
     *out = (Number){.negative = negative};
     for (; p < end && is_digit(*p); p++, digits++) {
-        if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, *p - '0', &whole)) return SC_RANGE;
+        if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, *p - '0', &whole))
+            return SC_RANGE;
     }
     if (p < end && *p == '.') {
         out->has_fraction = true;
@@ -915,8 +976,16 @@ static Scan scan_interval_number(const char **s, const char *end, bool negative,
 static DateField interval_unit(Slice w) {
     DateField f = date_field_from_name(w);
     switch (f) {
-    case DF_QUARTER: case DF_DOW: case DF_ISODOW: case DF_DOY: case DF_ISOYEAR: case DF_EPOCH: case DF_JULIAN:
-    case DF_TIMEZONE: case DF_TIMEZONE_HOUR: case DF_TIMEZONE_MINUTE: return DF_INVALID;
+    case DF_QUARTER:
+    case DF_DOW:
+    case DF_ISODOW:
+    case DF_DOY:
+    case DF_ISOYEAR:
+    case DF_EPOCH:
+    case DF_JULIAN:
+    case DF_TIMEZONE:
+    case DF_TIMEZONE_HOUR:
+    case DF_TIMEZONE_MINUTE: return DF_INVALID;
     default: return f;
     }
 }
@@ -1096,12 +1165,14 @@ static void clip_range(IntervalSum *t, int range) {
         t->months = t->months / 12 * 12;
         t->days = t->micros = 0;
         break;
-    case IR_MONTH: case IR_YEAR | IR_MONTH: t->days = t->micros = 0; break;
+    case IR_MONTH:
+    case IR_YEAR | IR_MONTH: t->days = t->micros = 0; break;
     case IR_DAY: t->micros = 0; break;
-    case IR_HOUR: case IR_DAY | IR_HOUR: t->micros = t->micros / hour * hour; break;
-    case IR_MINUTE: case IR_HOUR | IR_MINUTE: case IR_DAY | IR_HOUR | IR_MINUTE:
-        t->micros = t->micros / minute * minute;
-        break;
+    case IR_HOUR:
+    case IR_DAY | IR_HOUR: t->micros = t->micros / hour * hour; break;
+    case IR_MINUTE:
+    case IR_HOUR | IR_MINUTE:
+    case IR_DAY | IR_HOUR | IR_MINUTE: t->micros = t->micros / minute * minute; break;
     default: break;
     }
 }
@@ -1131,7 +1202,8 @@ Status interval_parse(Slice text, Type t, Interval *out, Err *e) {
     }
     if (sc == SC_SYNTAX) return text_syntax_error(ERR_DATETIME_FORMAT, "interval", text, e);
     if (sc == SC_OK) clip_range(&sum, range);
-    if (sc == SC_OK && sum.months != (int32_t)sum.months && sum.months / 12 == (int32_t)(sum.months / 12)) /* no field of it is */
+    if (sc == SC_OK && sum.months != (int32_t)sum.months &&
+        sum.months / 12 == (int32_t)(sum.months / 12)) /* no field of it is */
         return err_set(e, ERR_DATETIME_OVERFLOW, "interval out of range");
     if (sc == SC_RANGE || sum.months != (int32_t)sum.months || sum.days != (int32_t)sum.days) {
         return err_set(e, ERR_INTERVAL_OVERFLOW, "interval field value out of range: \"%.*s\"",

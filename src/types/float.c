@@ -115,7 +115,10 @@ static int64_t layout(bool negative, uint64_t value, int exp, int limit, char *o
 
 /* NaN, infinities and zeros; 0 when v is none of them. */
 static int64_t special(double v, char *out) {
-    const char *text = isnan(v) ? "NaN" : isinf(v) ? (v < 0 ? "-Infinity" : "Infinity") : v == 0 ? (signbit(v) ? "-0" : "0") : "";
+    const char *text = isnan(v)   ? "NaN"
+                       : isinf(v) ? (v < 0 ? "-Infinity" : "Infinity")
+                       : v == 0   ? (signbit(v) ? "-0" : "0")
+                                  : "";
     int64_t n = (int64_t)strlen(text);
     memcpy(out, text, (size_t)n);
     return n;
@@ -134,7 +137,8 @@ int64_t f64_format(double v, char *out) {
         digits = (uint64_t)u; /* an integer is its own shortest text */
     } else {
         int e2 = (exponent ? exponent : 1) - 1023 - 52 - 2;
-        digits = shortest(exponent ? mantissa | UINT64_C(1) << 52 : mantissa, e2, mantissa != 0 || exponent <= 1, &exp10);
+        digits =
+            shortest(exponent ? mantissa | UINT64_C(1) << 52 : mantissa, e2, mantissa != 0 || exponent <= 1, &exp10);
     }
     return layout(bits >> 63, digits, exp10, 15, out);
 }

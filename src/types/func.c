@@ -33,8 +33,8 @@ static int def_cmp(const void *a, const void *b) {
 
 static void func_build(void) {
     const FuncDefs *const tables[] = {&func_defs_numeric,  &func_defs_text,   &func_defs_regex,
-                                      &func_defs_datetime, &func_defs_format, &func_defs_format_num, &func_defs_misc, &func_defs_sorted,
-                                      &func_defs_array};
+                                      &func_defs_datetime, &func_defs_format, &func_defs_format_num,
+                                      &func_defs_misc,     &func_defs_sorted, &func_defs_array};
     int64_t total = 0;
     for (int64_t t = 0; t < ARRAY_LEN(tables); t++) total += tables[t]->count;
     if (total > FUNC_TABLE_MAX) { /* all are refused, so that no function goes missing unseen */
@@ -85,11 +85,22 @@ char type_category(uint8_t id) {
     switch ((TypeId)id) {
     case T_UNKNOWN: return 'X';
     case T_BOOL: return 'B';
-    case T_INT2: case T_INT4: case T_INT8: case T_NUMERIC: case T_FLOAT4: case T_FLOAT8: return 'N';
-    case T_CHAR: case T_VARCHAR: case T_TEXT: return 'S';
-    case T_DATE: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return 'D';
+    case T_INT2:
+    case T_INT4:
+    case T_INT8:
+    case T_NUMERIC:
+    case T_FLOAT4:
+    case T_FLOAT8: return 'N';
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT: return 'S';
+    case T_DATE:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return 'D';
     case T_INTERVAL: return 'T';
-    case T_BYTEA: case T_UUID: return 'U';
+    case T_BYTEA:
+    case T_UUID: return 'U';
     case T_ARRAY: return 'A';
     default: return 'P';
     }
@@ -156,7 +167,9 @@ bool type_common(Type a, Type b, Type *out) {
 
 /* ---- resolution ------------------------------------------------------------ */
 
-static uint8_t slot_type(const FuncDef *f, int k) { return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0]; }
+static uint8_t slot_type(const FuncDef *f, int k) {
+    return f->args[k < f->nargs ? k : f->nargs > 0 ? f->nargs - 1 : 0];
+}
 
 static bool takes(const FuncDef *f, int nargs) {
     return f->nargs == nargs || ((f->flags & FN_VARIADIC) && nargs > f->nargs);
@@ -250,8 +263,8 @@ static int select_candidate(const FuncDef **c, int n, int nargs, const uint8_t *
         score[i] = 0;
         for (int k = 0; k < nargs; k++) {
             uint8_t t = slot_type(c[i], k);
-            score[i] += in[k] != T_UNKNOWN &&
-                        (t == in[k] || (type_category(t) == type_category(in[k]) && type_preferred(t)));
+            score[i] +=
+                in[k] != T_UNKNOWN && (t == in[k] || (type_category(t) == type_category(in[k]) && type_preferred(t)));
         }
     }
     n = keep_best(c, n, score);
@@ -275,12 +288,12 @@ static int select_candidate(const FuncDef **c, int n, int nargs, const uint8_t *
 
 static void call_text(Slice name, bool is_operator, int nargs, const Type *args, char *buf, size_t size) {
     size_t len = 0;
-#define PUT(...)                                                                     \
-    do {                                                                             \
-        if (len < size) {                                                            \
-            int w_ = snprintf(buf + len, size - len, __VA_ARGS__);                   \
-            if (w_ > 0) len += (size_t)w_;                                           \
-        }                                                                            \
+#define PUT(...)                                                   \
+    do {                                                           \
+        if (len < size) {                                          \
+            int w_ = snprintf(buf + len, size - len, __VA_ARGS__); \
+            if (w_ > 0) len += (size_t)w_;                         \
+        }                                                          \
     } while (0)
     int nl = (int)MIN_OF(name.len, 128);
     if (is_operator) {
@@ -301,10 +314,12 @@ static Status resolve_error(Slice name, bool is_operator, int nargs, const Type 
     call_text(name, is_operator, nargs, args, call, sizeof call);
     const char *what = is_operator ? "operator" : "function";
     if (ambiguous) {
-        err_at(e, pos, ERR_AMBIGUOUS_FUNCTION, is_operator ? "%s is not unique: %s" : "%s %s is not unique", what, call);
+        err_at(e, pos, ERR_AMBIGUOUS_FUNCTION, is_operator ? "%s is not unique: %s" : "%s %s is not unique", what,
+               call);
         err_hint(e, "Could not choose a best candidate %s. You might need to add explicit type casts.", what);
     } else {
-        err_at(e, pos, ERR_UNDEFINED_FUNCTION, is_operator ? "%s does not exist: %s" : "%s %s does not exist", what, call);
+        err_at(e, pos, ERR_UNDEFINED_FUNCTION, is_operator ? "%s does not exist: %s" : "%s %s does not exist", what,
+               call);
         if (is_operator && nargs == 1)
             err_hint(e, "No operator matches the given name and argument type. You might need to add an explicit type "
                         "cast.");
@@ -316,7 +331,8 @@ static Status resolve_error(Slice name, bool is_operator, int nargs, const Type 
 }
 
 /* Types to cast the arguments to, and the result's type. */
-static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *coerced, Type *ret, Err *e) {
+static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t pos, Type *coerced, Type *ret,
+                          Err *e) {
     if (f->flags & FN_COMMON_TYPE) {
         Type t = args[0];
         for (int k = 1; k < nargs; k++)
@@ -355,7 +371,8 @@ static Status coerce_args(const FuncDef *f, int nargs, const Type *args, int64_t
 Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position, const FuncDef **out,
                     Type *coerced, Type *ret, Err *e) {
     if (nargs > CALL_ARGS_MAX)
-        return err_at(e, position, ERR_PROGRAM_LIMIT, "cannot pass more than %d arguments to a function", CALL_ARGS_MAX);
+        return err_at(e, position, ERR_PROGRAM_LIMIT, "cannot pass more than %d arguments to a function",
+                      CALL_ARGS_MAX);
     uint8_t in[CALL_ARGS_MAX];
     for (int k = 0; k < nargs; k++) in[k] = args[k].id;
     /* PostgreSQL's float4-float8 operators: a real with another number makes both double. */
@@ -401,8 +418,10 @@ static Type field_type(const Value *field, Type of, Type ret) {
 }
 
 Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret) {
-    if (nargs == 2 && ret.id == T_NUMERIC && (strcmp(f->name, "extract") == 0 || strcmp(f->name, "extract_num") == 0)) return field_type(consts[0], args[1], ret);
-    if (nargs != 2 || ret.id != T_NUMERIC || !consts[1] || consts[1]->is_null || consts[1]->type.id != T_INT4) return ret;
+    if (nargs == 2 && ret.id == T_NUMERIC && (strcmp(f->name, "extract") == 0 || strcmp(f->name, "extract_num") == 0))
+        return field_type(consts[0], args[1], ret);
+    if (nargs != 2 || ret.id != T_NUMERIC || !consts[1] || consts[1]->is_null || consts[1]->type.id != T_INT4)
+        return ret;
     if (strcmp(f->name, "round") != 0 && strcmp(f->name, "trunc") != 0) return ret;
     int whole = args[0].precision - args[0].scale + 1;
     int s = MAX_OF(consts[1]->u.i32, 0);

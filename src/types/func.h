@@ -34,15 +34,18 @@ typedef struct SessionInfo {
     const char *user;
     const char *database;
     uint64_t random_seed;
-    /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL: no settings. */
+    /* A setting's text (as SHOW has it) in the arena; NULL with an error (42704) when there is none of that name. NULL:
+     * no settings. */
     const char *(*setting)(void *ctx, Arena *a, const char *name, Err *e);
     void *setting_ctx;
     /* Calls a function of the catalog (setting_ctx is the session); on the session's thread only. */
-    Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e);
+    Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out,
+                           Err *e);
 } SessionInfo;
 
-/* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and times. What was computed meanwhile is
- * good for once, or as long as its transaction. zone_reads: the same for the session's time zone. */
+/* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and
+ * times. What was computed meanwhile is good for once, or as long as its transaction. zone_reads: the same for the
+ * session's time zone. */
 extern _Thread_local int64_t time_reads, zone_reads;
 
 typedef struct FuncCtx {
@@ -70,7 +73,8 @@ enum {
     FN_AGGREGATE = 64,
     FN_ANY_NUMERIC_SCALE = 128, /* numeric arguments keep their own scales; otherwise all get a common one */
     FN_COMMON_TYPE = 256,       /* all arguments and the result have their common type (greatest, least) */
-    FN_NULL_ARGS = 512,         /* NULL when an argument is, as a strict one, but also of other values, so that the kernel fills validity */
+    FN_NULL_ARGS = 512, /* NULL when an argument is, as a strict one, but also of other values, so that the kernel fills
+                           validity */
 };
 
 typedef enum AggKind {
@@ -78,17 +82,20 @@ typedef enum AggKind {
     AGG_COUNT_STAR,
     AGG_COUNT,
     AGG_SUM,
-    AGG_AVG,  /* the planner splits it into SUM and COUNT */
+    AGG_AVG, /* the planner splits it into SUM and COUNT */
     AGG_MIN,
     AGG_MAX,
     AGG_BOOL_AND,
     AGG_BOOL_OR,
     AGG_BIT_AND,
     AGG_BIT_OR,
-    AGG_ANY,        /* any_value; also for functionally dependent columns */
-    AGG_VAR_POP, AGG_VAR_SAMP, AGG_STDDEV_POP, AGG_STDDEV_SAMP, /* exact of integers and numerics, else over double */
-    AGG_STRING_AGG, /* (text, delimiter) */
-    AGG_SINGLE,     /* scalar subquery: the value, 21000 on a second row */
+    AGG_ANY, /* any_value; also for functionally dependent columns */
+    AGG_VAR_POP,
+    AGG_VAR_SAMP,
+    AGG_STDDEV_POP,
+    AGG_STDDEV_SAMP, /* exact of integers and numerics, else over double */
+    AGG_STRING_AGG,  /* (text, delimiter) */
+    AGG_SINGLE,      /* scalar subquery: the value, 21000 on a second row */
     AGG_COUNT_
 } AggKind;
 
@@ -107,15 +114,15 @@ struct FuncDef {
     uint8_t agg;       /* AggKind */
     FuncKernel kernel; /* present for every scalar function, also those with opcodes (constant folding) */
     FuncTypeFn type_fn;
-    const char *doc;   /* one line for \df and the manual */
+    const char *doc; /* one line for \df and the manual */
 };
 
 /* Best candidate for a call. arg types may be T_UNKNOWN (literals, parameters). On success *out and
  * coerced[] (the types to cast each argument to, numerics with final precision and scale) and
  * *ret are set. 42883 with a hint when none or 42725 when several match; the message shows the call as
  * PostgreSQL does: function foo(integer, text) does not exist / operator does not exist: date + date. */
-Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position,
-                    const FuncDef **out, Type *coerced, Type *ret, Err *e);
+Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, int64_t position, const FuncDef **out,
+                    Type *coerced, Type *ret, Err *e);
 char type_category(uint8_t id); /* PostgreSQL's categories of types, for choosing among overloads */
 bool type_preferred(uint8_t id);
 bool func_is_aggregate(Slice name);
@@ -137,12 +144,14 @@ bool type_common(Type a, Type b, Type *out);
 /* An integer type as the numeric that holds it; numeric stays, everything else is unconstrained. */
 Type type_as_numeric(Type t);
 /* A better result type when some arguments are constants (NULL pointers = not constant): round(x, 2) and
- * trunc(x, 2) on numerics get scale 2, fields of times the digits they have (the Julian day of a timestamp 20). Returns `ret` when nothing is gained. Kernels follow ctx->ret. */
+ * trunc(x, 2) on numerics get scale 2, fields of times the digits they have (the Julian day of a timestamp 20). Returns
+ * `ret` when nothing is gained. Kernels follow ctx->ret. */
 Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value *const *consts, Type ret);
 
 /* Evaluate one function over single values (constant folding, defaults). For casts f is NULL and kernel is
  * cast_kernel's; kernel NULL means f->kernel. A string result is in `a` or borrowed from
  * an argument's bytes. args have the coerced types. */
-Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs, const Value *args, Value *out, Err *e);
+Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs,
+                 const Value *args, Value *out, Err *e);
 
 #endif

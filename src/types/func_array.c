@@ -1,8 +1,8 @@
 /* func_array.c - functions and operators of arrays.
  *
- * The binder (sql/bind/bind_array.c) makes the element types of all arguments agree beforehand: kernels compare cells of one form. array_agg is
- * string_agg over array_entry, put together by array_from_entries; ORDER BY, min and max of arrays go through array_sort_key, whose bytes compare
- * as the arrays do.
+ * The binder (sql/bind/bind_array.c) makes the element types of all arguments agree beforehand: kernels compare cells
+ * of one form. array_agg is string_agg over array_entry, put together by array_from_entries; ORDER BY, min and max of
+ * arrays go through array_sort_key, whose bytes compare as the arrays do.
  */
 #include "types/array.h"
 #include "types/func_int.h"
@@ -46,7 +46,9 @@ static void *cells_add(Cells *c, bool valid) {
 static void cells_add_all(Cells *c, const ArrayView *a) {
     for (int64_t j = 0; j < a->n; j++) array_get(a, j, cells_add(c, !array_is_null(a, j)));
 }
-static Status cells_done(FuncCtx *ctx, const Cells *c, Str *z) { return array_build(ctx->arena, c->phys, c->n, c->cells, c->valid, z, ctx->err); }
+static Status cells_done(FuncCtx *ctx, const Cells *c, Str *z) {
+    return array_build(ctx->arena, c->phys, c->n, c->cells, c->valid, z, ctx->err);
+}
 
 static Phys element_phys(Type array) { return type_phys(type_element(array)); }
 
@@ -102,7 +104,8 @@ KNF(array_trim, Str, STR0, {
     Str x = AT(Str, 0, i);
     int64_t len = array_view(x).n;
     int32_t k = AT(int32_t, 1, i);
-    FAIL_IF(k < 0 || k > len, i, ERR_ARRAY_SUBSCRIPT, "number of elements to trim must be between 0 and %lld", (long long)len);
+    FAIL_IF(k < 0 || k > len, i, ERR_ARRAY_SUBSCRIPT, "number of elements to trim must be between 0 and %lld",
+            (long long)len);
     if (array_slice(ctx->arena, x, 0, len - k, &z, ctx->err) != ST_OK) return FAILED(i);
 })
 
@@ -111,7 +114,8 @@ KNF(array_trim, Str, STR0, {
 K1(array_cardinality, Str, int32_t, array_view(x).n)
 static Status bounds(int64_t n, const Vec *args, Vec *out, bool lower) {
     for (int64_t i = 0; i < n; i++) {
-        int64_t len = arg_null(&args[0], i) || arg_null(&args[1], i) || AT(int32_t, 1, i) != 1 ? 0 : array_view(AT(Str, 0, i)).n;
+        int64_t len =
+            arg_null(&args[0], i) || arg_null(&args[1], i) || AT(int32_t, 1, i) != 1 ? 0 : array_view(AT(Str, 0, i)).n;
         out->valid[i] = len > 0;
         ((int32_t *)out->data)[i] = len == 0 ? 0 : lower ? 1 : (int32_t)len;
     }
@@ -121,7 +125,8 @@ KERNEL(array_bound_low) { return (void)ctx, (void)nargs, bounds(n, args, out, tr
 KERNEL(array_bound_high) { return (void)ctx, (void)nargs, bounds(n, args, out, false); }
 KERNEL(array_ndims) {
     KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) ((int32_t *)out->data)[i] = out->valid[i] = !arg_null(&args[0], i) && array_view(AT(Str, 0, i)).n > 0;
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)out->data)[i] = out->valid[i] = !arg_null(&args[0], i) && array_view(AT(Str, 0, i)).n > 0;
     return ST_OK;
 }
 KERNEL(array_dims) {
@@ -186,7 +191,8 @@ KERNEL(array_fill) {
         FAIL_IF(d.n && array_is_null(&d, 0), i, ERR_NULL_NOT_ALLOWED, "dimension values cannot be null");
         if (d.n) array_get(&d, 0, &size.u);
         int32_t len = size.u.i32;
-        FAIL_IF(len < 0 || len > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+        FAIL_IF(len < 0 || len > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT,
+                "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
         Cells c;
         if (!cells_init(ctx, &c, ph, len)) return no_memory(ctx, i);
         bool null = arg_null(&args[0], i);
@@ -208,8 +214,10 @@ KERNEL(array_set) {
         ArrayView a = array_view(arg_null(&args[0], i) ? STR0 : AT(Str, 0, i));
         FAIL_IF(arg_null(&args[1], i), i, ERR_NULL_NOT_ALLOWED, "array subscript in assignment must not be null");
         int64_t k = AT(int32_t, 1, i);
-        FAIL_IF(k < 1 || (a.n == 0 && k > 1), i, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
-        FAIL_IF(k > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+        FAIL_IF(k < 1 || (a.n == 0 && k > 1), i, ERR_FEATURE_NOT_SUPPORTED,
+                "arrays whose first subscript is not 1 are not supported");
+        FAIL_IF(k > ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)",
+                ARRAY_MAX_ELEMENTS);
         Cells c;
         if (!cells_init(ctx, &c, ph, MAX_OF(a.n, k))) return no_memory(ctx, i);
         cells_add_all(&c, &a);
@@ -338,8 +346,8 @@ static Status quantified(int64_t n, const Vec *args, Vec *out, CmpOp op, bool al
     }
     return ST_OK;
 }
-#define QUANTIFIED(nm, op)                                                                                    \
-    KERNEL(any_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, false); }                  \
+#define QUANTIFIED(nm, op)                                                                   \
+    KERNEL(any_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, false); } \
     KERNEL(all_##nm) { return (void)ctx, (void)nargs, quantified(n, args, out, op, true); }
 QUANTIFIED(eq, C_EQ)
 QUANTIFIED(ne, C_NE)
@@ -456,7 +464,9 @@ KERNEL(string_to_array) {
                 add_text(&c, p, w, null_text);
             }
         } else if (s.len) {
-            for (const char *q; delim.len && (q = memmem(p, (size_t)(end - p), delim.ptr, delim.len)); p = q + delim.len) add_text(&c, p, q - p, null_text);
+            for (const char *q; delim.len && (q = memmem(p, (size_t)(end - p), delim.ptr, delim.len));
+                 p = q + delim.len)
+                add_text(&c, p, q - p, null_text);
             add_text(&c, p, end - p, null_text);
         }
         if (cells_done(ctx, &c, z) != ST_OK) return FAILED(i);
@@ -546,26 +556,36 @@ KNF(array_from_sort_key, Str, STR0, {
     while (p < end && *p) {
         bool valid = *p++ == 1;
         void *cell = cells_add(&c, valid);
-        if (valid) FAIL_IF(!func_get_key(&p, end, ph, cell, &text), i, ERR_INVALID_PARAMETER, "array_from_sort_key: the argument is not a key");
+        if (valid)
+            FAIL_IF(!func_get_key(&p, end, ph, cell, &text), i, ERR_INVALID_PARAMETER,
+                    "array_from_sort_key: the argument is not a key");
     }
     if (cells_done(ctx, &c, &z) != ST_OK) return FAILED(i);
 })
 
 /* ---- table ------------------------------------------------------------------------------------------------------- */
 
-static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
+static Type tf_array_of(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, type_array_of(a[0]);
+}
 static Type tf_element(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_element(a[0]); }
 static Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
 static Type tf_second(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[1]; }
-static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4)); }
-static Type tf_texts(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT)); }
+static Type tf_int4s(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_INT4));
+}
+static Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
+}
 
 #define AA ARGS(T_ARRAY, T_ARRAY)
 #define AE ARGS(T_ARRAY, T_ANY)
 #define CMP(nm, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, AA, op, fn, NULL, dc)
-#define ANY_ALL(nm, fn)                                                                                                                  \
-    DEF("array_any" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, any_##fn, NULL, "internal: comparison with some element is true"),   \
-    DEF("array_all" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, all_##fn, NULL, "internal: comparison with every element is true")
+#define ANY_ALL(nm, fn)                                                                  \
+    DEF("array_any" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, any_##fn, NULL,     \
+        "internal: comparison with some element is true"),                               \
+        DEF("array_all" nm, 0, T_BOOL, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, all_##fn, NULL, \
+            "internal: comparison with every element is true")
 static const FuncDef defs[] = {
     CMP("=", OP_EQ, array_eq, "equal"),
     CMP("<>", OP_NE, array_ne, "not equal"),
@@ -577,37 +597,87 @@ static const FuncDef defs[] = {
     CMP("@>", OP_NONE, array_contains, "the first array has every element of the second"),
     CMP("<@", OP_NONE, array_contained, "the second array has every element of the first"),
     CMP("&&", OP_NONE, array_overlap, "the arrays have an element in common"),
-    ANY_ALL("=", eq), ANY_ALL("<>", ne), ANY_ALL("<", lt), ANY_ALL("<=", le), ANY_ALL(">", gt), ANY_ALL(">=", ge),
-    DEF("array_make", FN_VARIADIC | FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ANY), OP_NONE, array_make, tf_array_of, "internal: ARRAY[...]"),
-    DEF("array_subscript", 0, T_VOID, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_subscript, tf_element, "internal: element of an array"),
-    DEF("array_set", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_ANY), OP_NONE, array_set, tf_first, "internal: array with another element"),
-    DEF("array_part", SF, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_INT4), OP_NONE, array_part, tf_first, "internal: slice of an array"),
-    DEF("trim_array", SF, T_ARRAY, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_trim, tf_first, "array without its last n elements"),
+    ANY_ALL("=", eq),
+    ANY_ALL("<>", ne),
+    ANY_ALL("<", lt),
+    ANY_ALL("<=", le),
+    ANY_ALL(">", gt),
+    ANY_ALL(">=", ge),
+    DEF("array_make", FN_VARIADIC | FN_CAN_FAIL, T_ARRAY, 1, ARGS(T_ANY), OP_NONE, array_make, tf_array_of,
+        "internal: ARRAY[...]"),
+    DEF("array_subscript", 0, T_VOID, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_subscript, tf_element,
+        "internal: element of an array"),
+    DEF("array_set", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_ANY), OP_NONE, array_set, tf_first,
+        "internal: array with another element"),
+    DEF("array_part", SF, T_ARRAY, 3, ARGS(T_ARRAY, T_INT4, T_INT4), OP_NONE, array_part, tf_first,
+        "internal: slice of an array"),
+    DEF("trim_array", SF, T_ARRAY, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_trim, tf_first,
+        "array without its last n elements"),
     DEF("cardinality", S_, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_cardinality, NULL, "number of elements"),
-    DEF("array_length", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL, "number of elements, NULL when there is none"),
-    DEF("array_upper", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL, "last subscript"),
-    DEF("array_lower", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_low, NULL, "first subscript"),
+    DEF("array_length", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL,
+        "number of elements, NULL when there is none"),
+    DEF("array_upper", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_high, NULL,
+        "last subscript"),
+    DEF("array_lower", FN_NULL_ARGS, T_INT4, 2, ARGS(T_ARRAY, T_INT4), OP_NONE, array_bound_low, NULL,
+        "first subscript"),
     DEF("array_ndims", FN_NULL_ARGS, T_INT4, 1, ARGS(T_ARRAY), OP_NONE, array_ndims, NULL, "number of dimensions"),
     DEF("array_dims", FN_NULL_ARGS, T_TEXT, 1, ARGS(T_ARRAY), OP_NONE, array_dims, NULL, "subscripts as text"),
-    DEF("array_append", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_append, tf_first, "array with one more element at its end"),
-    DEF("array_prepend", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_prepend, tf_second, "array with one more element in front"),
+    DEF("array_append", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_append, tf_first,
+        "array with one more element at its end"),
+    DEF("array_prepend", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_prepend, tf_second,
+        "array with one more element in front"),
     DEF("array_cat", FN_CAN_FAIL, T_ARRAY, 2, AA, OP_NONE, array_cat, tf_first, "one array behind the other"),
-    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_fill, tf_array_of, "array of one value n times"),
-    DEF("array_position", FN_CAN_FAIL, T_INT4, 2, AE, OP_NONE, array_position, NULL, "subscript of the first equal element"),
-    DEF("array_position", FN_CAN_FAIL, T_INT4, 3, ARGS(T_ARRAY, T_ANY, T_INT4), OP_NONE, array_position, NULL, "subscript of the first equal element from a position on"),
-    DEF("array_positions", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_positions, tf_int4s, "subscripts of all equal elements"),
-    DEF("array_remove", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_remove, tf_first, "array without the elements that are equal"),
-    DEF("array_replace", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_ANY, T_ANY), OP_NONE, array_replace, tf_first, "array with another value in place of one"),
-    DEF("array_to_string", NF, T_TEXT, 2, ARGS(T_ARRAY, T_TEXT), OP_NONE, array_to_string, NULL, "elements joined by a delimiter"),
-    DEF("array_to_string", FN_CAN_FAIL, T_TEXT, 3, ARGS(T_ARRAY, T_TEXT, T_TEXT), OP_NONE, array_to_string, NULL, "elements joined by a delimiter, NULLs shown"),
-    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts, "parts of a text"),
-    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts, "parts of a text, some of them NULL"),
-    DEF("array_entry", FN_CAN_FAIL, T_TEXT, 1, ARGS(T_ANY), OP_NONE, array_entry, NULL, "internal: a value of array_agg"),
-    DEF("array_from_entries", SF, T_ARRAY, 1, ARGS(T_TEXT), OP_NONE, array_from_entries, NULL, "internal: the array of some values of array_agg"),
-    DEF("array_sort_key", SF, T_BYTEA, 1, ARGS(T_ARRAY), OP_NONE, array_sort_key, NULL, "internal: bytes that compare as the array does"),
-    DEF("array_from_sort_key", SF, T_ARRAY, 1, ARGS(T_BYTEA), OP_NONE, array_from_sort_key, NULL, "internal: the array of a sort key"),
-    {.name = "array_agg", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ANY), .agg = AGG_STRING_AGG, .type_fn = tf_array_of, .doc = "values as an array"},
-    {.name = "min", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ARRAY), .agg = AGG_MIN, .type_fn = tf_first, .doc = "least value"},
-    {.name = "max", .flags = FN_AGGREGATE, .ret = T_ARRAY, .nargs = 1, .args = ARGS(T_ARRAY), .agg = AGG_MAX, .type_fn = tf_first, .doc = "greatest value"},
+    DEF("array_fill", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_ANY, T_ARRAY), OP_NONE, array_fill, tf_array_of,
+        "array of one value n times"),
+    DEF("array_position", FN_CAN_FAIL, T_INT4, 2, AE, OP_NONE, array_position, NULL,
+        "subscript of the first equal element"),
+    DEF("array_position", FN_CAN_FAIL, T_INT4, 3, ARGS(T_ARRAY, T_ANY, T_INT4), OP_NONE, array_position, NULL,
+        "subscript of the first equal element from a position on"),
+    DEF("array_positions", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_positions, tf_int4s,
+        "subscripts of all equal elements"),
+    DEF("array_remove", FN_CAN_FAIL, T_ARRAY, 2, AE, OP_NONE, array_remove, tf_first,
+        "array without the elements that are equal"),
+    DEF("array_replace", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_ANY, T_ANY), OP_NONE, array_replace, tf_first,
+        "array with another value in place of one"),
+    DEF("array_to_string", NF, T_TEXT, 2, ARGS(T_ARRAY, T_TEXT), OP_NONE, array_to_string, NULL,
+        "elements joined by a delimiter"),
+    DEF("array_to_string", FN_CAN_FAIL, T_TEXT, 3, ARGS(T_ARRAY, T_TEXT, T_TEXT), OP_NONE, array_to_string, NULL,
+        "elements joined by a delimiter, NULLs shown"),
+    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts,
+        "parts of a text"),
+    DEF("string_to_array", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, string_to_array, tf_texts,
+        "parts of a text, some of them NULL"),
+    DEF("array_entry", FN_CAN_FAIL, T_TEXT, 1, ARGS(T_ANY), OP_NONE, array_entry, NULL,
+        "internal: a value of array_agg"),
+    DEF("array_from_entries", SF, T_ARRAY, 1, ARGS(T_TEXT), OP_NONE, array_from_entries, NULL,
+        "internal: the array of some values of array_agg"),
+    DEF("array_sort_key", SF, T_BYTEA, 1, ARGS(T_ARRAY), OP_NONE, array_sort_key, NULL,
+        "internal: bytes that compare as the array does"),
+    DEF("array_from_sort_key", SF, T_ARRAY, 1, ARGS(T_BYTEA), OP_NONE, array_from_sort_key, NULL,
+        "internal: the array of a sort key"),
+    {.name = "array_agg",
+     .flags = FN_AGGREGATE,
+     .ret = T_ARRAY,
+     .nargs = 1,
+     .args = ARGS(T_ANY),
+     .agg = AGG_STRING_AGG,
+     .type_fn = tf_array_of,
+     .doc = "values as an array"},
+    {.name = "min",
+     .flags = FN_AGGREGATE,
+     .ret = T_ARRAY,
+     .nargs = 1,
+     .args = ARGS(T_ARRAY),
+     .agg = AGG_MIN,
+     .type_fn = tf_first,
+     .doc = "least value"},
+    {.name = "max",
+     .flags = FN_AGGREGATE,
+     .ret = T_ARRAY,
+     .nargs = 1,
+     .args = ARGS(T_ARRAY),
+     .agg = AGG_MAX,
+     .type_fn = tf_first,
+     .doc = "greatest value"},
 };
 const FuncDefs func_defs_array = {defs, ARRAY_LEN(defs)};

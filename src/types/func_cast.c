@@ -1,8 +1,8 @@
 /* func_cast.c - casts: which exist in which context, and their kernels.
  *
  * The matrix is PostgreSQL's pg_cast plus its casts through text: every type goes to the text types
- * in assignments, and from them in explicit casts. Rounding: floats to integers halves to even, numerics halves away from
- * zero. Every kernel reads its source type from args[0].type and its target from ctx->ret.
+ * in assignments, and from them in explicit casts. Rounding: floats to integers halves to even, numerics halves away
+ * from zero. Every kernel reads its source type from args[0].type and its target from ctx->ret.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ static char cast_context(uint8_t from, uint8_t to) {
     if (from_text) return 'e';
 #define NUMS(t) ((t) >= T_INT2 && (t) <= T_FLOAT8)
     if (NUMS(from) && NUMS(to)) {
-        static const uint8_t rank[] = {[T_INT2] = 1, [T_INT4] = 2, [T_INT8] = 3, [T_NUMERIC] = 4, [T_FLOAT4] = 5, [T_FLOAT8] = 6};
+        static const uint8_t rank[] = {
+            [T_INT2] = 1, [T_INT4] = 2, [T_INT8] = 3, [T_NUMERIC] = 4, [T_FLOAT4] = 5, [T_FLOAT8] = 6};
         return rank[from] < rank[to] ? 'i' : 'a';
     }
 #undef NUMS
@@ -56,15 +57,21 @@ bool cast_is_noop(Type from, Type to) {
     switch ((TypeId)to.id) {
     case T_TEXT: return type_is_text(from);
     case T_VARCHAR:
-        return type_is_text(from) && (to.length == 0 || ((from.id == T_VARCHAR || from.id == T_CHAR) && from.length > 0 && from.length <= to.length));
+        return type_is_text(from) && (to.length == 0 || ((from.id == T_VARCHAR || from.id == T_CHAR) &&
+                                                         from.length > 0 && from.length <= to.length));
     case T_CHAR: return from.id == T_CHAR && (to.length == 0 || (from.length > 0 && from.length <= to.length));
     case T_NUMERIC:
-        return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision && type_phys(from) == type_phys(to);
-    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
+        return from.id == T_NUMERIC && from.scale == to.scale && from.precision <= to.precision &&
+               type_phys(from) == type_phys(to);
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return from.id == to.id && from.precision <= to.precision;
     case T_INTERVAL:
         return from.id == T_INTERVAL && (to.length == 0 || to.length == from.length) &&
                (to.precision == 0 || (from.precision > 0 && from.precision <= to.precision));
-    case T_ARRAY: return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) && cast_is_noop(type_element(from), type_element(to));
+    case T_ARRAY:
+        return from.id == T_ARRAY && type_phys(type_element(from)) == type_phys(type_element(to)) &&
+               cast_is_noop(type_element(from), type_element(to));
     default: return from.id == to.id;
     }
 }
@@ -83,11 +90,13 @@ KERNEL(copy_cells) {
 }
 
 /* Numbers. The source is read as one of: int64, numeric, double. */
-#define INT_SOURCE(i, v)                                                  \
-    int64_t v = args[0].type.id == T_INT2   ? AT(int16_t, 0, i)           \
-                : args[0].type.id == T_INT4 ? AT(int32_t, 0, i)           \
+#define INT_SOURCE(i, v)                                        \
+    int64_t v = args[0].type.id == T_INT2   ? AT(int16_t, 0, i) \
+                : args[0].type.id == T_INT4 ? AT(int32_t, 0, i) \
                                             : AT(int64_t, 0, i)
-static const char *int_range_name(uint8_t id) { return id == T_INT2 ? "smallint" : id == T_INT4 ? "integer" : "bigint"; }
+static const char *int_range_name(uint8_t id) {
+    return id == T_INT2 ? "smallint" : id == T_INT4 ? "integer" : "bigint";
+}
 static inline bool int_fits(uint8_t id, int64_t v) {
     return id == T_INT8 || (id == T_INT4 ? v == (int32_t)v : v == (int16_t)v);
 }
@@ -96,16 +105,17 @@ static inline void int_store(Vec *out, int64_t i, int64_t v) {
     else if (out->phys == PH_I32) ((int32_t *)out->data)[i] = (int32_t)v;
     else ((int16_t *)out->data)[i] = (int16_t)v;
 }
-#define INT_LOOP(...)                                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                                        \
-        int64_t z = 0;                                                                                       \
-        if (row_valid(out, i)) {                                                                             \
-            bool over = false;                                                                               \
-            __VA_ARGS__                                                                                      \
-            FAIL_IF(over || !int_fits(ctx->ret.id, z), i, ERR_NUMERIC_RANGE, "%s out of range", int_range_name(ctx->ret.id)); \
-        }                                                                                                    \
-        int_store(out, i, z);                                                                                \
-    }                                                                                                        \
+#define INT_LOOP(...)                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                           \
+        int64_t z = 0;                                                                          \
+        if (row_valid(out, i)) {                                                                \
+            bool over = false;                                                                  \
+            __VA_ARGS__                                                                         \
+            FAIL_IF(over || !int_fits(ctx->ret.id, z), i, ERR_NUMERIC_RANGE, "%s out of range", \
+                    int_range_name(ctx->ret.id));                                               \
+        }                                                                                       \
+        int_store(out, i, z);                                                                   \
+    }                                                                                           \
     return ST_OK
 KERNEL(int_to_int) {
     KERNEL_UNUSED();
@@ -114,13 +124,14 @@ KERNEL(int_to_int) {
 KERNEL(num_to_int) {
     KERNEL_UNUSED();
     int s = args[0].type.scale;
-    INT_LOOP(int128_t v = num_at(&args[0], i); over = numeric_rescale(v, s, 0, &v) || v > INT64_MAX || v < INT64_MIN; z = over ? 0 : (int64_t)v;);
+    INT_LOOP(int128_t v = num_at(&args[0], i); over = numeric_rescale(v, s, 0, &v) || v > INT64_MAX || v < INT64_MIN;
+             z = over ? 0 : (int64_t)v;);
 }
 KERNEL(float_to_int) {
     KERNEL_UNUSED();
     bool f32 = args[0].type.id == T_FLOAT4;
-    INT_LOOP(double d = rint(f32 ? (double)AT(float, 0, i) : AT(double, 0, i)); over = !(d >= -9223372036854775808.0 && d < 9223372036854775808.0);
-             z = over ? 0 : (int64_t)d;);
+    INT_LOOP(double d = rint(f32 ? (double)AT(float, 0, i) : AT(double, 0, i));
+             over = !(d >= -9223372036854775808.0 && d < 9223372036854775808.0); z = over ? 0 : (int64_t)d;);
 }
 KERNEL(bool_to_int) {
     KERNEL_UNUSED();
@@ -128,19 +139,19 @@ KERNEL(bool_to_int) {
 }
 K1(int_to_bool, int32_t, uint8_t, x != 0)
 
-#define FLOAT_LOOP(EXPR)                                                                                         \
-    for (int64_t i = 0; i < n; i++) {                                                                            \
-        double z = 0;                                                                                            \
-        if (row_valid(out, i)) z = (EXPR);                                                                       \
-        if (out->phys == PH_F64) {                                                                               \
-            ((double *)out->data)[i] = z;                                                                        \
-        } else {                                                                                                 \
-            float f = (float)z;                                                                                  \
-            FAIL_IF(isinf(f) && !isinf(z), i, ERR_NUMERIC_RANGE, "value out of range: overflow");                \
-            FAIL_IF(f == 0 && z != 0, i, ERR_NUMERIC_RANGE, "value out of range: underflow");                    \
-            ((float *)out->data)[i] = f;                                                                         \
-        }                                                                                                        \
-    }                                                                                                            \
+#define FLOAT_LOOP(EXPR)                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                             \
+        double z = 0;                                                                             \
+        if (row_valid(out, i)) z = (EXPR);                                                        \
+        if (out->phys == PH_F64) {                                                                \
+            ((double *)out->data)[i] = z;                                                         \
+        } else {                                                                                  \
+            float f = (float)z;                                                                   \
+            FAIL_IF(isinf(f) && !isinf(z), i, ERR_NUMERIC_RANGE, "value out of range: overflow"); \
+            FAIL_IF(f == 0 && z != 0, i, ERR_NUMERIC_RANGE, "value out of range: underflow");     \
+            ((float *)out->data)[i] = f;                                                          \
+        }                                                                                         \
+    }                                                                                             \
     return ST_OK
 KERNEL(float_to_float) {
     KERNEL_UNUSED();
@@ -182,7 +193,8 @@ KERNEL(to_numeric) {
             }
             FAIL_IF(isnan(d), i, ERR_NUMERIC_RANGE, "cannot convert NaN to numeric");
             FAIL_IF(isinf(d), i, ERR_NUMERIC_RANGE, "cannot convert infinity to numeric");
-            if (numeric_from_f64(d, ctx->ret.scale, &v) || !num_put(ctx, out, i, v, ctx->ret.scale)) return num_overflow(ctx, i);
+            if (numeric_from_f64(d, ctx->ret.scale, &v) || !num_put(ctx, out, i, v, ctx->ret.scale))
+                return num_overflow(ctx, i);
             continue;
         } else {
             INT_SOURCE(i, k);
@@ -248,7 +260,8 @@ KERNEL(from_text) {
             if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
             continue;
         }
-        if (cell_from_text(ctx->ret, slice_of_str(AT(Str, 0, i)), ctx->session, ctx->arena, cell, ctx->err) != ST_OK) return FAILED(i);
+        if (cell_from_text(ctx->ret, slice_of_str(AT(Str, 0, i)), ctx->session, ctx->arena, cell, ctx->err) != ST_OK)
+            return FAILED(i);
     }
     return ST_OK;
 }
@@ -266,23 +279,37 @@ static int64_t round_usecs(int64_t t, int p) {
 static int64_t ts_fit(const FuncCtx *ctx, int64_t t) { return ts_finite(t) ? round_usecs(t, ctx->ret.precision) : t; }
 #define LOCAL (ctx_tz(ctx) * USECS_PER_SEC)
 #define TS_CHECK(z) FAIL_IF(ts_finite(z) && !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range")
-K1F(date_to_ts, int32_t, int64_t, 0, { FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp"); })
+K1F(date_to_ts, int32_t, int64_t, 0,
+    { FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp"); })
 K1F(date_to_tz, int32_t, int64_t, 0, {
     FAIL_IF(date_to_timestamp(x, &z), i, ERR_DATETIME_OVERFLOW, "date out of range for timestamp");
     if (ts_finite(z)) z -= LOCAL;
     TS_CHECK(z);
 })
-K1F(ts_to_ts, int64_t, int64_t, 0, { z = ts_fit(ctx, x); TS_CHECK(z); })
-K1F(ts_to_tz, int64_t, int64_t, 0, { z = ts_finite(x) ? ts_fit(ctx, x - LOCAL) : x; TS_CHECK(z); })
-K1F(tz_to_ts, int64_t, int64_t, 0, { z = ts_finite(x) ? ts_fit(ctx, x + LOCAL) : x; TS_CHECK(z); })
+K1F(ts_to_ts, int64_t, int64_t, 0, {
+    z = ts_fit(ctx, x);
+    TS_CHECK(z);
+})
+K1F(ts_to_tz, int64_t, int64_t, 0, {
+    z = ts_finite(x) ? ts_fit(ctx, x - LOCAL) : x;
+    TS_CHECK(z);
+})
+K1F(tz_to_ts, int64_t, int64_t, 0, {
+    z = ts_finite(x) ? ts_fit(ctx, x + LOCAL) : x;
+    TS_CHECK(z);
+})
 static int32_t date_of(int64_t t) {
     return t == TS_NEG_INF ? DATE_NEG_INF : t == TS_POS_INF ? DATE_POS_INF : (int32_t)floor_div(t, USECS_PER_DAY);
 }
 K1(ts_to_date, int64_t, int32_t, date_of(x))
 K1F(tz_to_date, int64_t, int32_t, 0, { z = date_of(ts_finite(x) ? x + LOCAL : x); })
 /* An infinite timestamp has no time of day; PostgreSQL gives NULL, which a strict kernel cannot: midnight. */
-K1F(ts_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision); })
-K1F(tz_to_time, int64_t, int64_t, 0, { if (ts_finite(x)) z = round_usecs(floor_mod(x + LOCAL, USECS_PER_DAY), ctx->ret.precision); })
+K1F(ts_to_time, int64_t, int64_t, 0, {
+    if (ts_finite(x)) z = round_usecs(floor_mod(x, USECS_PER_DAY), ctx->ret.precision);
+})
+K1F(tz_to_time, int64_t, int64_t, 0, {
+    if (ts_finite(x)) z = round_usecs(floor_mod(x + LOCAL, USECS_PER_DAY), ctx->ret.precision);
+})
 K1F(time_to_time, int64_t, int64_t, 0, { z = round_usecs(x, ctx->ret.precision); })
 K1F(time_to_iv, int64_t, Interval, ((Interval){0, 0, 0}), {
     z.micros = x;
@@ -310,11 +337,14 @@ static Status array_cast(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, Cas
         if (!x || !y) return err_is_set(ctx->err) ? FAILED(i) : err_oom(ctx->err);
         for (int64_t j = 0; j < a.n; j++) array_get(&a, j, x + j * w);
         uint8_t *valid = (uint8_t *)(uintptr_t)a.valid; /* only read */
-        Vec in = {.data = x, .valid = valid, .phys = (uint8_t)type_phys(from), .type = from}, r = {.data = y, .valid = valid, .phys = (uint8_t)type_phys(to), .type = to};
+        Vec in = {.data = x, .valid = valid, .phys = (uint8_t)type_phys(from), .type = from},
+            r = {.data = y, .valid = valid, .phys = (uint8_t)type_phys(to), .type = to};
         FuncCtx c = *ctx;
         c.ret = to;
         c.state = NULL;
-        if (k(&c, a.n, &in, 1, &r) != ST_OK || array_build(ctx->arena, type_phys(to), a.n, y, valid, z, ctx->err) != ST_OK) return FAILED(i);
+        if (k(&c, a.n, &in, 1, &r) != ST_OK ||
+            array_build(ctx->arena, type_phys(to), a.n, y, valid, z, ctx->err) != ST_OK)
+            return FAILED(i);
     }
     return ST_OK;
 }
@@ -330,18 +360,27 @@ KERNEL(array_cast_assign) {
 FuncKernel cast_kernel(Type from, Type to, CastCtx ctx_kind) {
     if (!cast_exists(from, to, ctx_kind)) return NULL;
     if (cast_is_noop(from, to)) return copy_cells;
-    if (from.id == T_ARRAY && to.id == T_ARRAY) return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
-    if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT) return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
+    if (from.id == T_ARRAY && to.id == T_ARRAY)
+        return ctx_kind == CAST_EXPLICIT ? array_cast_explicit : array_cast_assign;
+    if (to.id == T_CHAR || to.id == T_VARCHAR || to.id == T_TEXT)
+        return ctx_kind == CAST_EXPLICIT ? to_text_explicit : to_text_assign;
     if (type_is_text(from)) return from_text;
     bool from_int = type_is_integer(from), from_float = from.id == T_FLOAT4 || from.id == T_FLOAT8;
     switch ((TypeId)to.id) {
     case T_BOOL: return int_to_bool;
-    case T_INT2: case T_INT4: case T_INT8:
+    case T_INT2:
+    case T_INT4:
+    case T_INT8:
         return from_int ? int_to_int : from_float ? float_to_int : from.id == T_NUMERIC ? num_to_int : bool_to_int;
     case T_NUMERIC: return to_numeric;
-    case T_FLOAT4: case T_FLOAT8: return from_int ? int_to_float : from_float ? float_to_float : num_to_float;
+    case T_FLOAT4:
+    case T_FLOAT8: return from_int ? int_to_float : from_float ? float_to_float : num_to_float;
     case T_DATE: return from.id == T_TIMESTAMP ? ts_to_date : tz_to_date;
-    case T_TIME: return from.id == T_TIMESTAMP ? ts_to_time : from.id == T_TIMESTAMPTZ ? tz_to_time : from.id == T_TIME ? time_to_time : iv_to_time;
+    case T_TIME:
+        return from.id == T_TIMESTAMP     ? ts_to_time
+               : from.id == T_TIMESTAMPTZ ? tz_to_time
+               : from.id == T_TIME        ? time_to_time
+                                          : iv_to_time;
     case T_TIMESTAMP: return from.id == T_DATE ? date_to_ts : from.id == T_TIMESTAMP ? ts_to_ts : tz_to_ts;
     case T_TIMESTAMPTZ: return from.id == T_DATE ? date_to_tz : from.id == T_TIMESTAMPTZ ? ts_to_ts : ts_to_tz;
     case T_INTERVAL: return from.id == T_INTERVAL ? iv_to_iv : time_to_iv;

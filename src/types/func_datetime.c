@@ -77,7 +77,7 @@ static Status bad_unit(FuncCtx *ctx, int64_t i, Str name, TypeId type, DateField
     FAIL(i, ERR_FEATURE_NOT_SUPPORTED, "unit \"%.*s\" not supported for type %s", len, name.ptr, t);
 }
 
-#define MICRO(v) ((int128_t)(v) * 1000000)
+#define MICRO(v) ((int128_t)(v)*1000000)
 
 static bool clock_part(DateField f, int hour, int minute, int second, int usec, int128_t *v) {
     switch (f) {
@@ -89,7 +89,8 @@ static bool clock_part(DateField f, int hour, int minute, int second, int usec, 
     default: return false;
     }
 }
-/* The field times 10^6; false when the type has no such field. The day and its time are local; days reach further than timestamps. */
+/* The field times 10^6; false when the type has no such field. The day and its time are local; days reach further than
+ * timestamps. */
 static bool day_part(DateField f, int32_t d, int64_t t, bool tz, int offset, int128_t *v) {
     TsParts p;
     day_to_parts(d, t, &p);
@@ -137,14 +138,17 @@ static bool interval_part(DateField f, const Interval *iv, int128_t *v) {
     case DF_DECADE: *v = MICRO(y / 10); return true;
     case DF_CENTURY: *v = MICRO(y / 100); return true;
     case DF_MILLENNIUM: *v = MICRO(y / 1000); return true;
-    case DF_EPOCH: *v = MICRO((int128_t)y * 31557600 + (int64_t)m * 2592000 + (int64_t)iv->days * 86400) + iv->micros; return true;
+    case DF_EPOCH:
+        *v = MICRO((int128_t)y * 31557600 + (int64_t)m * 2592000 + (int64_t)iv->days * 86400) + iv->micros;
+        return true;
     default: return false;
     }
 }
 static bool clock_field(DateField f) { return f >= DF_HOUR && f <= DF_MICROSECONDS; }
 static bool tz_field(DateField f) { return f == DF_TIMEZONE || f == DF_TIMEZONE_HOUR || f == DF_TIMEZONE_MINUTE; }
 
-/* Row i's field of args[0] in args[1], times 10^6 (times 10^20: Julian days with their fractions). *inf: -1, 1 for infinite values, 2 for NULL. */
+/* Row i's field of args[0] in args[1], times 10^6 (times 10^20: Julian days with their fractions). *inf: -1, 1 for
+ * infinite values, 2 for NULL. */
 static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts, int128_t *v, int *scale, int *inf) {
     Str name = AT(Str, 0, i);
     DateField f = field_of(name);
@@ -153,7 +157,9 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
     *scale = 6;
     bool ok = false;
     switch (type) {
-    case T_DATE: case T_TIMESTAMP: case T_TIMESTAMPTZ: {
+    case T_DATE:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: {
         int64_t ts = 0;
         bool tz = type == T_TIMESTAMPTZ, date = type == T_DATE;
         int offset = tz ? ctx_tz(ctx) : 0;
@@ -168,13 +174,14 @@ static Status part_of(FuncCtx *ctx, const Vec *args, int64_t i, bool date_as_ts,
             ts = AT(int64_t, 1, i);
         }
         if (!ts_finite(ts)) {
-            bool monotonic = f == DF_YEAR || f == DF_ISOYEAR || f == DF_DECADE || f == DF_CENTURY || f == DF_MILLENNIUM ||
-                             f == DF_EPOCH || f == DF_JULIAN;
+            bool monotonic = f == DF_YEAR || f == DF_ISOYEAR || f == DF_DECADE || f == DF_CENTURY ||
+                             f == DF_MILLENNIUM || f == DF_EPOCH || f == DF_JULIAN;
             *inf = !monotonic ? 2 : ts == TS_NEG_INF ? -1 : 1;
             *v = 0;
             return ST_OK;
         }
-        int64_t local = ts + offset * USECS_PER_SEC, day = floor_div(local, USECS_PER_DAY), t = local - day * USECS_PER_DAY;
+        int64_t local = ts + offset * USECS_PER_SEC, day = floor_div(local, USECS_PER_DAY),
+                t = local - day * USECS_PER_DAY;
         if (f == DF_JULIAN && !date) {
             int128_t part = (int128_t)t * pow10_i128[20];
             *v = (day + JULIAN_2000) * pow10_i128[20] + (part + USECS_PER_DAY / 2) / USECS_PER_DAY;
@@ -285,14 +292,28 @@ K2F(date_trunc_iv, Str, Interval, Interval, IV0, {
     case DF_YEAR: months = 12; break;
     case DF_QUARTER: months = 3; break;
     case DF_MONTH: break;
-    case DF_DAY: months = 0; us = INT64_MAX; break;
-    case DF_HOUR: months = 0; us = 3600 * USECS_PER_SEC; break;
-    case DF_MINUTE: months = 0; us = 60 * USECS_PER_SEC; break;
-    case DF_SECOND: months = 0; us = USECS_PER_SEC; break;
-    case DF_MILLISECONDS: months = 0; us = 1000; break;
+    case DF_DAY:
+        months = 0;
+        us = INT64_MAX;
+        break;
+    case DF_HOUR:
+        months = 0;
+        us = 3600 * USECS_PER_SEC;
+        break;
+    case DF_MINUTE:
+        months = 0;
+        us = 60 * USECS_PER_SEC;
+        break;
+    case DF_SECOND:
+        months = 0;
+        us = USECS_PER_SEC;
+        break;
+    case DF_MILLISECONDS:
+        months = 0;
+        us = 1000;
+        break;
     case DF_MICROSECONDS: months = 0; break;
-    default:
-        TRY(bad_unit(ctx, i, x, T_INTERVAL, f));
+    default: TRY(bad_unit(ctx, i, x, T_INTERVAL, f));
     }
     if (months) {
         z.months = z.months / months * months;
@@ -333,9 +354,15 @@ static bool iv_sub(Interval a, Interval b, Interval *z) {
     return __builtin_sub_overflow(a.months, b.months, &z->months) || __builtin_sub_overflow(a.days, b.days, &z->days) ||
            __builtin_sub_overflow(a.micros, b.micros, &z->micros);
 }
-K2F(add_iv, Interval, Interval, Interval, IV0, { if (iv_add(x, y, &z)) IV_RANGE(i); })
-K2F(sub_iv, Interval, Interval, Interval, IV0, { if (iv_sub(x, y, &z)) IV_RANGE(i); })
-K1F(neg_iv, Interval, Interval, IV0, { if (iv_sub(IV0, x, &z)) IV_RANGE(i); })
+K2F(add_iv, Interval, Interval, Interval, IV0, {
+    if (iv_add(x, y, &z)) IV_RANGE(i);
+})
+K2F(sub_iv, Interval, Interval, Interval, IV0, {
+    if (iv_sub(x, y, &z)) IV_RANGE(i);
+})
+K1F(neg_iv, Interval, Interval, IV0, {
+    if (iv_sub(IV0, x, &z)) IV_RANGE(i);
+})
 
 static double ts_round(double v) { return rint(v * 1e6) / 1e6; }
 /* PostgreSQL's rule: fractions of months become days of 30, fractions of days become time. */
@@ -404,9 +431,18 @@ static bool justify_all(Interval *z) {
     else if (z->days < 0 && z->micros > 0) z->micros -= USECS_PER_DAY, z->days++;
     return false;
 }
-K1F(justify_hours_iv, Interval, Interval, IV0, { z = x; if (justify_hours(&z)) IV_RANGE(i); })
-K1F(justify_days_iv, Interval, Interval, IV0, { z = x; if (justify_days(&z)) IV_RANGE(i); })
-K1F(justify_interval_iv, Interval, Interval, IV0, { z = x; if (justify_all(&z)) IV_RANGE(i); })
+K1F(justify_hours_iv, Interval, Interval, IV0, {
+    z = x;
+    if (justify_hours(&z)) IV_RANGE(i);
+})
+K1F(justify_days_iv, Interval, Interval, IV0, {
+    z = x;
+    if (justify_days(&z)) IV_RANGE(i);
+})
+K1F(justify_interval_iv, Interval, Interval, IV0, {
+    z = x;
+    if (justify_all(&z)) IV_RANGE(i);
+})
 
 /* ---- arithmetic -------------------------------------------------------------------------------- */
 
@@ -478,7 +514,8 @@ static bool ts_age(int64_t a, int64_t b, Interval *z) {
     ts_to_parts(b, &q);
     bool neg = a < b;
     const TsParts *hi = neg ? &q : &p, *lo = neg ? &p : &q;
-    int64_t us = (((int64_t)(hi->hour - lo->hour) * 60 + (hi->minute - lo->minute)) * 60 + (hi->second - lo->second)) * USECS_PER_SEC +
+    int64_t us = (((int64_t)(hi->hour - lo->hour) * 60 + (hi->minute - lo->minute)) * 60 + (hi->second - lo->second)) *
+                     USECS_PER_SEC +
                  (hi->usec - lo->usec);
     int64_t days = hi->day - lo->day, months = (hi->year - lo->year) * 12 + (hi->month - lo->month);
     if (us < 0) us += USECS_PER_DAY, days--;
@@ -510,12 +547,12 @@ K1F(age1_tz, int64_t, Interval, IV0, { TRY(age(ctx, i, local_midnight(ctx) - LOC
 
 /* ---- now, making, testing -------------------------------------------------------------------------- */
 
-#define NOW_KERNEL(fn, T, EXPR)                                     \
-    KERNEL(fn) {                                                    \
-        KERNEL_UNUSED();                                            \
-        const T v = (T)(EXPR);                                      \
-        for (int64_t i = 0; i < n; i++) ((T *)out->data)[i] = v;    \
-        return ST_OK;                                               \
+#define NOW_KERNEL(fn, T, EXPR)                                  \
+    KERNEL(fn) {                                                 \
+        KERNEL_UNUSED();                                         \
+        const T v = (T)(EXPR);                                   \
+        for (int64_t i = 0; i < n; i++) ((T *)out->data)[i] = v; \
+        return ST_OK;                                            \
     }
 NOW_KERNEL(now_tz, int64_t, ctx_now(ctx))
 NOW_KERNEL(now_local, int64_t, ctx_now(ctx) + LOCAL)
@@ -533,7 +570,8 @@ KERNEL(clock_tz) {
 
 static Status make_date(FuncCtx *ctx, int64_t i, int32_t y, int32_t m, int32_t d, int32_t *z) {
     int64_t yy = y < 0 ? (int64_t)y + 1 : y; /* -1 is 1 BC */
-    bool real = y != 0 && m >= 1 && m <= 12 && d >= 1 && d <= 31 && date_valid_ymd(2000 + yy % 400, m, d); /* every year has one like it there */
+    bool real = y != 0 && m >= 1 && m <= 12 && d >= 1 && d <= 31 &&
+                date_valid_ymd(2000 + yy % 400, m, d); /* every year has one like it there */
     FAIL_IF(!real, i, ERR_DATETIME_OVERFLOW, "date field value out of range: %d-%02d-%02d", (int)yy, m, d);
     FAIL_IF(!date_valid_ymd(yy, m, d), i, ERR_DATETIME_OVERFLOW, "date out of range: %d-%02d-%02d", (int)yy, m, d);
     *z = date_from_ymd(yy, m, d);
@@ -553,8 +591,9 @@ static Status make_ts(FuncCtx *ctx, int64_t i, const Vec *args, int64_t offset, 
     TRY(make_date(ctx, i, AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), &d));
     TRY(make_time(ctx, i, AT(int32_t, 3, i), AT(int32_t, 4, i), AT(double, 5, i), &t));
     bool out_of_range = date_to_timestamp(d, z) || !ts_in_range(*z + t);
-    FAIL_IF(out_of_range, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: %d-%02d-%02d %d:%02d:%02g", AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i),
-            AT(int32_t, 3, i), AT(int32_t, 4, i), AT(double, 5, i));
+    FAIL_IF(out_of_range, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: %d-%02d-%02d %d:%02d:%02g",
+            AT(int32_t, 0, i), AT(int32_t, 1, i), AT(int32_t, 2, i), AT(int32_t, 3, i), AT(int32_t, 4, i),
+            AT(double, 5, i));
     *z += t - offset;
     return ST_OK;
 }
@@ -568,7 +607,8 @@ KNF(make_interval_k, Interval, IV0, {
     int64_t months = f[0] * 12 + f[1];
     int64_t days = f[2] * 7 + f[3];
     double us = rint(secs * 1e6);
-    if (months > INT32_MAX || months < INT32_MIN || days > INT32_MAX || days < INT32_MIN || !(fabs(us) < 9e18)) IV_RANGE(i);
+    if (months > INT32_MAX || months < INT32_MIN || days > INT32_MAX || days < INT32_MIN || !(fabs(us) < 9e18))
+        IV_RANGE(i);
     z.months = (int32_t)months;
     z.days = (int32_t)days;
     if (__builtin_add_overflow((f[4] * 60 + f[5]) * 60 * USECS_PER_SEC, (int64_t)us, &z.micros)) IV_RANGE(i);
@@ -578,7 +618,8 @@ K1F(to_timestamp_f64, double, int64_t, 0, {
     if (isinf(x)) {
         z = x < 0 ? TS_NEG_INF : TS_POS_INF;
     } else {
-        FAIL_IF(x < -210866803200.0 || x >= 9224318016000.0, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: \"%g\"", x);
+        FAIL_IF(x < -210866803200.0 || x >= 9224318016000.0, i, ERR_DATETIME_OVERFLOW, "timestamp out of range: \"%g\"",
+                x);
         z = (int64_t)rint((x - (double)EPOCH_SHIFT_SECS) * 1e6);
         if (!ts_in_range(z)) TS_RANGE(i);
     }
@@ -599,7 +640,9 @@ static bool zone_offset(Str z, int *secs) {
     char name[8] = "";
     if (w >= (int64_t)sizeof name) return false;
     for (int64_t k = 0; k < w; k++) name[k] = (char)(z.ptr[k] & ~32);
-    if (w && strcmp(name, "UTC") && strcmp(name, "GMT") && strcmp(name, "Z") && strcmp(name, "ZULU") && strcmp(name, "UT")) return false;
+    if (w && strcmp(name, "UTC") && strcmp(name, "GMT") && strcmp(name, "Z") && strcmp(name, "ZULU") &&
+        strcmp(name, "UT"))
+        return false;
     *secs = 0;
     if (p == e) return w > 0;
     int sign = *p == '-' ? 1 : *p == '+' ? -1 : 0, f[3] = {0}, k = 0;
@@ -618,7 +661,8 @@ static bool zone_offset(Str z, int *secs) {
 }
 static Status at_zone(FuncCtx *ctx, int64_t i, Str zone, int64_t ts, int sign, int64_t *z) {
     int secs;
-    FAIL_IF(!zone_offset(zone, &secs), i, ERR_INVALID_PARAMETER, "time zone \"%.*s\" not recognized", (int)MIN_OF(zone.len, 64u), zone.ptr);
+    FAIL_IF(!zone_offset(zone, &secs), i, ERR_INVALID_PARAMETER, "time zone \"%.*s\" not recognized",
+            (int)MIN_OF(zone.len, 64u), zone.ptr);
     *z = ts;
     if (ts_finite(ts)) {
         *z = ts + sign * secs * USECS_PER_SEC;
@@ -639,7 +683,8 @@ K2F(zone_tz, Str, int64_t, int64_t, 0, { TRY(at_zone(ctx, i, x, y, 1, &z)); })
 K2F(zone_iv_ts, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, -1, &z)); })
 K2F(zone_iv_tz, Interval, int64_t, int64_t, 0, { TRY(at_interval(ctx, i, x, y, 1, &z)); })
 
-/* (s1, e1) OVERLAPS (s2, e2) as PostgreSQL reads the standard: ends in any order, half-open, a period with one end is that instant. */
+/* (s1, e1) OVERLAPS (s2, e2) as PostgreSQL reads the standard: ends in any order, half-open, a period with one end is
+ * that instant. */
 KERNEL(overlaps_i64) {
     KERNEL_UNUSED();
     uint8_t *r = out->data;
@@ -691,11 +736,11 @@ static Type tf_field(const FuncDef *f, int nargs, const Type *a) {
 
 #define OPF (FN_OPERATOR | SF)
 #define OP2(nm, a, b, r, fn, dc) DEF(nm, OPF, r, 2, ARGS(a, b), OP_NONE, fn, NULL, dc)
-#define EXTRACT_DEFS(T, op)                                                                                            \
-    DEF("extract_int", SF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),                   \
-    DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),         \
-    DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),             \
-    DEF("date_part", NF, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
+#define EXTRACT_DEFS(T, op)                                                                             \
+    DEF("extract_int", SF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),    \
+        DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"), \
+        DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),     \
+        DEF("date_part", NF, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
 #define NOW_DEF(nm, T, fn, dc) DEF(nm, S_ | FN_STABLE, T, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 #define I4 T_INT4
 
@@ -733,27 +778,39 @@ static const FuncDef defs[] = {
     EXTRACT_DEFS(T_TIME, OP_NONE),
     EXTRACT_DEFS(T_INTERVAL, OP_NONE),
     DEF("date_trunc", SF, T_TIMESTAMP, 2, ARGS(T_TEXT, T_TIMESTAMP), OP_NONE, date_trunc_ts, NULL, "start of the unit"),
-    DEF("date_trunc", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TIMESTAMPTZ), OP_NONE, date_trunc_tz, NULL, "start of the unit"),
+    DEF("date_trunc", SF, T_TIMESTAMPTZ, 2, ARGS(T_TEXT, T_TIMESTAMPTZ), OP_NONE, date_trunc_tz, NULL,
+        "start of the unit"),
     DEF("date_trunc", SF, T_INTERVAL, 2, ARGS(T_TEXT, T_INTERVAL), OP_NONE, date_trunc_iv, NULL, "whole units"),
     DEF("date_bin", SF, T_TIMESTAMP, 3, ARGS(T_INTERVAL, T_TIMESTAMP, T_TIMESTAMP), OP_NONE, date_bin_ts, NULL,
         "start of the stride counted from an origin"),
     DEF("date_bin", SF, T_TIMESTAMPTZ, 3, ARGS(T_INTERVAL, T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE, date_bin_ts, NULL,
         "start of the stride counted from an origin"),
-    DEF("age", SF, T_INTERVAL, 2, ARGS(T_TIMESTAMP, T_TIMESTAMP), OP_NONE, age_ts, NULL, "years, months and days between"),
-    DEF("age", SF, T_INTERVAL, 2, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE, age_tz, NULL, "years, months and days between"),
-    DEF("age", SF | FN_STABLE, T_INTERVAL, 1, ARGS(T_TIMESTAMP), OP_NONE, age1_ts, NULL, "years, months and days until today"),
+    DEF("age", SF, T_INTERVAL, 2, ARGS(T_TIMESTAMP, T_TIMESTAMP), OP_NONE, age_ts, NULL,
+        "years, months and days between"),
+    DEF("age", SF, T_INTERVAL, 2, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE, age_tz, NULL,
+        "years, months and days between"),
+    DEF("age", SF | FN_STABLE, T_INTERVAL, 1, ARGS(T_TIMESTAMP), OP_NONE, age1_ts, NULL,
+        "years, months and days until today"),
     DEF("age", SF | FN_STABLE, T_INTERVAL, 1, ARGS(T_TIMESTAMPTZ), OP_NONE, age1_tz, NULL,
         "years, months and days until today"),
     DEF("justify_days", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_days_iv, NULL, "30 days as a month"),
     DEF("justify_hours", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_hours_iv, NULL, "24 hours as a day"),
-    DEF("justify_interval", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_interval_iv, NULL, "both, with one sign"),
-    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
-    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
-    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIME, T_TIME, T_TIME, T_TIME), OP_NONE, overlaps_i64, NULL, "whether two periods overlap"),
-    DEF("interval_months", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_months_k, NULL, "internal: field of an interval"),
-    DEF("interval_days", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_days_k, NULL, "internal: field of an interval"),
-    DEF("interval_micros", S_, T_INT8, 1, ARGS(T_INTERVAL), OP_NONE, interval_micros_k, NULL, "internal: field of an interval"),
-    DEF("interval_from_sums", SF, T_INTERVAL, 3, ARGS(T_INT8, T_INT8, T_NUMERIC), OP_NONE, interval_from_sums, NULL, "internal: interval of its fields' sums"),
+    DEF("justify_interval", SF, T_INTERVAL, 1, ARGS(T_INTERVAL), OP_NONE, justify_interval_iv, NULL,
+        "both, with one sign"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP, T_TIMESTAMP), OP_NONE, overlaps_i64, NULL,
+        "whether two periods overlap"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_TIMESTAMPTZ), OP_NONE,
+        overlaps_i64, NULL, "whether two periods overlap"),
+    DEF("overlaps", 0, T_BOOL, 4, ARGS(T_TIME, T_TIME, T_TIME, T_TIME), OP_NONE, overlaps_i64, NULL,
+        "whether two periods overlap"),
+    DEF("interval_months", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_months_k, NULL,
+        "internal: field of an interval"),
+    DEF("interval_days", S_, T_INT4, 1, ARGS(T_INTERVAL), OP_NONE, interval_days_k, NULL,
+        "internal: field of an interval"),
+    DEF("interval_micros", S_, T_INT8, 1, ARGS(T_INTERVAL), OP_NONE, interval_micros_k, NULL,
+        "internal: field of an interval"),
+    DEF("interval_from_sums", SF, T_INTERVAL, 3, ARGS(T_INT8, T_INT8, T_NUMERIC), OP_NONE, interval_from_sums, NULL,
+        "internal: interval of its fields' sums"),
     NOW_DEF("now", T_TIMESTAMPTZ, now_tz, "start of the transaction"),
     NOW_DEF("current_timestamp", T_TIMESTAMPTZ, now_tz, "start of the transaction"),
     NOW_DEF("transaction_timestamp", T_TIMESTAMPTZ, now_tz, "start of the transaction"),
@@ -767,18 +824,20 @@ static const FuncDef defs[] = {
     DEF("make_time", SF, T_TIME, 3, ARGS(I4, I4, T_FLOAT8), OP_NONE, make_time_k, NULL, "hour, minute, seconds"),
     DEF("make_timestamp", SF, T_TIMESTAMP, 6, ARGS(I4, I4, I4, I4, I4, T_FLOAT8), OP_NONE, make_ts_k, NULL,
         "year, month, day, hour, minute, seconds"),
-    DEF("make_timestamptz", SF | FN_STABLE, T_TIMESTAMPTZ, 6, ARGS(I4, I4, I4, I4, I4, T_FLOAT8), OP_NONE, make_tz_k, NULL,
-        "year, month, day, hour, minute, seconds"),
+    DEF("make_timestamptz", SF | FN_STABLE, T_TIMESTAMPTZ, 6, ARGS(I4, I4, I4, I4, I4, T_FLOAT8), OP_NONE, make_tz_k,
+        NULL, "year, month, day, hour, minute, seconds"),
     DEF("make_interval", S_, T_INTERVAL, 0, ARGS(0), OP_NONE, make_interval_k, NULL, "empty interval"),
     DEF("make_interval", SF, T_INTERVAL, 1, ARGS(I4), OP_NONE, make_interval_k, NULL, "years"),
     DEF("make_interval", SF, T_INTERVAL, 2, ARGS(I4, I4), OP_NONE, make_interval_k, NULL, "years, months"),
     DEF("make_interval", SF, T_INTERVAL, 3, ARGS(I4, I4, I4), OP_NONE, make_interval_k, NULL, "years, months, weeks"),
     DEF("make_interval", SF, T_INTERVAL, 4, ARGS(I4, I4, I4, I4), OP_NONE, make_interval_k, NULL, "... and days"),
     DEF("make_interval", SF, T_INTERVAL, 5, ARGS(I4, I4, I4, I4, I4), OP_NONE, make_interval_k, NULL, "... and hours"),
-    DEF("make_interval", SF, T_INTERVAL, 6, ARGS(I4, I4, I4, I4, I4, I4), OP_NONE, make_interval_k, NULL, "... and minutes"),
+    DEF("make_interval", SF, T_INTERVAL, 6, ARGS(I4, I4, I4, I4, I4, I4), OP_NONE, make_interval_k, NULL,
+        "... and minutes"),
     DEF("make_interval", SF, T_INTERVAL, 7, ARGS(I4, I4, I4, I4, I4, I4, T_FLOAT8), OP_NONE, make_interval_k, NULL,
         "... and seconds"),
-    DEF("to_timestamp", SF, T_TIMESTAMPTZ, 1, ARGS(T_FLOAT8), OP_NONE, to_timestamp_f64, NULL, "from seconds since 1970"),
+    DEF("to_timestamp", SF, T_TIMESTAMPTZ, 1, ARGS(T_FLOAT8), OP_NONE, to_timestamp_f64, NULL,
+        "from seconds since 1970"),
     DEF("isfinite", S_, T_BOOL, 1, ARGS(T_DATE), OP_NONE, isfinite_date, NULL, "neither -infinity nor infinity"),
     DEF("isfinite", S_, T_BOOL, 1, ARGS(T_TIMESTAMP), OP_NONE, isfinite_ts, NULL, "neither -infinity nor infinity"),
     DEF("isfinite", S_, T_BOOL, 1, ARGS(T_TIMESTAMPTZ), OP_NONE, isfinite_ts, NULL, "neither -infinity nor infinity"),

@@ -1,9 +1,10 @@
 /* func_format.c - to_char, to_date and to_timestamp of dates, times and intervals: values by template patterns.
  *
- * A template is read into nodes: fields with their modifiers (FM, TM, TH), separators, blanks, other characters. Which characters of the text an input template
- * passes over follows PostgreSQL's procedure step by step (blanks around fields, one separator for one separator, FX), since that is all there is of a
- * definition; so do years of two digits, centuries, and the order in which fields that say the same are taken. A call site keeps the nodes of
- * its first template.
+ * A template is read into nodes: fields with their modifiers (FM, TM, TH), separators, blanks, other characters. Which
+ * characters of the text an input template passes over follows PostgreSQL's procedure step by step (blanks around
+ * fields, one separator for one separator, FX), since that is all there is of a definition; so do years of two digits,
+ * centuries, and the order in which fields that say the same are taken. A call site keeps the nodes of its first
+ * template.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -14,34 +15,123 @@
 /* ---- templates ---------------------------------------------------------------------------------- */
 
 typedef enum DateKey {
-    DK_Y_YYY, DK_YYYY, DK_YYY, DK_YY, DK_Y, DK_IYYY, DK_IYY, DK_IY, DK_I, DK_MONTH, DK_MON, DK_MM, DK_MI, DK_MS, DK_DAY,
-    DK_DDD, DK_DD, DK_DY, DK_D, DK_IDDD, DK_ID, DK_HH24, DK_HH12, DK_HH, DK_SSSS, DK_SS, DK_US, DK_FF1, DK_FF2, DK_FF3,
-    DK_FF4, DK_FF5, DK_FF6, DK_FX, DK_AMPM, DK_AMPM_DOTS, DK_AD, DK_AD_DOTS, DK_WW, DK_IW, DK_W, DK_Q, DK_CC, DK_J, DK_RM,
-    DK_TZH, DK_TZM, DK_TZ, DK_OF
+    DK_Y_YYY,
+    DK_YYYY,
+    DK_YYY,
+    DK_YY,
+    DK_Y,
+    DK_IYYY,
+    DK_IYY,
+    DK_IY,
+    DK_I,
+    DK_MONTH,
+    DK_MON,
+    DK_MM,
+    DK_MI,
+    DK_MS,
+    DK_DAY,
+    DK_DDD,
+    DK_DD,
+    DK_DY,
+    DK_D,
+    DK_IDDD,
+    DK_ID,
+    DK_HH24,
+    DK_HH12,
+    DK_HH,
+    DK_SSSS,
+    DK_SS,
+    DK_US,
+    DK_FF1,
+    DK_FF2,
+    DK_FF3,
+    DK_FF4,
+    DK_FF5,
+    DK_FF6,
+    DK_FX,
+    DK_AMPM,
+    DK_AMPM_DOTS,
+    DK_AD,
+    DK_AD_DOTS,
+    DK_WW,
+    DK_IW,
+    DK_W,
+    DK_Q,
+    DK_CC,
+    DK_J,
+    DK_RM,
+    DK_TZH,
+    DK_TZM,
+    DK_TZ,
+    DK_OF
 } DateKey;
 /* Calendars that an input template must not mix. */
 typedef enum Calendar { CAL_NONE, CAL_GREGORIAN, CAL_ISO } Calendar;
 typedef struct DateWord {
     const char *word; /* also in lower case; names of months and days with a capital, too */
     uint8_t key, calendar;
-    bool digits;      /* its text begins with a digit */
+    bool digits; /* its text begins with a digit */
 } DateWord;
-static const DateWord date_words[] = { /* longer words before their prefixes */
-    {"A.D.", DK_AD_DOTS, CAL_NONE, false}, {"A.M.", DK_AMPM_DOTS, CAL_NONE, false}, {"AD", DK_AD, CAL_NONE, false}, {"AM", DK_AMPM, CAL_NONE, false},
-    {"B.C.", DK_AD_DOTS, CAL_NONE, false}, {"BC", DK_AD, CAL_NONE, false}, {"CC", DK_CC, CAL_NONE, true}, {"DAY", DK_DAY, CAL_NONE, false},
-    {"DDD", DK_DDD, CAL_GREGORIAN, true}, {"DD", DK_DD, CAL_GREGORIAN, true}, {"DY", DK_DY, CAL_NONE, false}, {"Day", DK_DAY, CAL_NONE, false},
-    {"Dy", DK_DY, CAL_NONE, false}, {"D", DK_D, CAL_GREGORIAN, true}, {"FF1", DK_FF1, CAL_NONE, true}, {"FF2", DK_FF2, CAL_NONE, true},
-    {"FF3", DK_FF3, CAL_NONE, true}, {"FF4", DK_FF4, CAL_NONE, true}, {"FF5", DK_FF5, CAL_NONE, true}, {"FF6", DK_FF6, CAL_NONE, true},
-    {"FX", DK_FX, CAL_NONE, false}, {"HH24", DK_HH24, CAL_NONE, true}, {"HH12", DK_HH12, CAL_NONE, true}, {"HH", DK_HH, CAL_NONE, true},
-    {"IDDD", DK_IDDD, CAL_ISO, true}, {"ID", DK_ID, CAL_ISO, true}, {"IW", DK_IW, CAL_ISO, true}, {"IYYY", DK_IYYY, CAL_ISO, true},
-    {"IYY", DK_IYY, CAL_ISO, true}, {"IY", DK_IY, CAL_ISO, true}, {"I", DK_I, CAL_ISO, true}, {"J", DK_J, CAL_NONE, true},
-    {"MI", DK_MI, CAL_NONE, true}, {"MM", DK_MM, CAL_GREGORIAN, true}, {"MONTH", DK_MONTH, CAL_GREGORIAN, false}, {"MON", DK_MON, CAL_GREGORIAN, false},
-    {"MS", DK_MS, CAL_NONE, true}, {"Month", DK_MONTH, CAL_GREGORIAN, false}, {"Mon", DK_MON, CAL_GREGORIAN, false}, {"OF", DK_OF, CAL_NONE, false},
-    {"P.M.", DK_AMPM_DOTS, CAL_NONE, false}, {"PM", DK_AMPM, CAL_NONE, false}, {"Q", DK_Q, CAL_NONE, true}, {"RM", DK_RM, CAL_GREGORIAN, false},
-    {"SSSSS", DK_SSSS, CAL_NONE, true}, {"SSSS", DK_SSSS, CAL_NONE, true}, {"SS", DK_SS, CAL_NONE, true}, {"TZH", DK_TZH, CAL_NONE, false},
-    {"TZM", DK_TZM, CAL_NONE, true}, {"TZ", DK_TZ, CAL_NONE, false}, {"US", DK_US, CAL_NONE, true}, {"WW", DK_WW, CAL_GREGORIAN, true},
-    {"W", DK_W, CAL_GREGORIAN, true}, {"Y,YYY", DK_Y_YYY, CAL_GREGORIAN, true}, {"YYYY", DK_YYYY, CAL_GREGORIAN, true}, {"YYY", DK_YYY, CAL_GREGORIAN, true},
-    {"YY", DK_YY, CAL_GREGORIAN, true}, {"Y", DK_Y, CAL_GREGORIAN, true},
+static const DateWord date_words[] = {
+    /* longer words before their prefixes */
+    {"A.D.", DK_AD_DOTS, CAL_NONE, false},
+    {"A.M.", DK_AMPM_DOTS, CAL_NONE, false},
+    {"AD", DK_AD, CAL_NONE, false},
+    {"AM", DK_AMPM, CAL_NONE, false},
+    {"B.C.", DK_AD_DOTS, CAL_NONE, false},
+    {"BC", DK_AD, CAL_NONE, false},
+    {"CC", DK_CC, CAL_NONE, true},
+    {"DAY", DK_DAY, CAL_NONE, false},
+    {"DDD", DK_DDD, CAL_GREGORIAN, true},
+    {"DD", DK_DD, CAL_GREGORIAN, true},
+    {"DY", DK_DY, CAL_NONE, false},
+    {"Day", DK_DAY, CAL_NONE, false},
+    {"Dy", DK_DY, CAL_NONE, false},
+    {"D", DK_D, CAL_GREGORIAN, true},
+    {"FF1", DK_FF1, CAL_NONE, true},
+    {"FF2", DK_FF2, CAL_NONE, true},
+    {"FF3", DK_FF3, CAL_NONE, true},
+    {"FF4", DK_FF4, CAL_NONE, true},
+    {"FF5", DK_FF5, CAL_NONE, true},
+    {"FF6", DK_FF6, CAL_NONE, true},
+    {"FX", DK_FX, CAL_NONE, false},
+    {"HH24", DK_HH24, CAL_NONE, true},
+    {"HH12", DK_HH12, CAL_NONE, true},
+    {"HH", DK_HH, CAL_NONE, true},
+    {"IDDD", DK_IDDD, CAL_ISO, true},
+    {"ID", DK_ID, CAL_ISO, true},
+    {"IW", DK_IW, CAL_ISO, true},
+    {"IYYY", DK_IYYY, CAL_ISO, true},
+    {"IYY", DK_IYY, CAL_ISO, true},
+    {"IY", DK_IY, CAL_ISO, true},
+    {"I", DK_I, CAL_ISO, true},
+    {"J", DK_J, CAL_NONE, true},
+    {"MI", DK_MI, CAL_NONE, true},
+    {"MM", DK_MM, CAL_GREGORIAN, true},
+    {"MONTH", DK_MONTH, CAL_GREGORIAN, false},
+    {"MON", DK_MON, CAL_GREGORIAN, false},
+    {"MS", DK_MS, CAL_NONE, true},
+    {"Month", DK_MONTH, CAL_GREGORIAN, false},
+    {"Mon", DK_MON, CAL_GREGORIAN, false},
+    {"OF", DK_OF, CAL_NONE, false},
+    {"P.M.", DK_AMPM_DOTS, CAL_NONE, false},
+    {"PM", DK_AMPM, CAL_NONE, false},
+    {"Q", DK_Q, CAL_NONE, true},
+    {"RM", DK_RM, CAL_GREGORIAN, false},
+    {"SSSSS", DK_SSSS, CAL_NONE, true},
+    {"SSSS", DK_SSSS, CAL_NONE, true},
+    {"SS", DK_SS, CAL_NONE, true},
+    {"TZH", DK_TZH, CAL_NONE, false},
+    {"TZM", DK_TZM, CAL_NONE, true},
+    {"TZ", DK_TZ, CAL_NONE, false},
+    {"US", DK_US, CAL_NONE, true},
+    {"WW", DK_WW, CAL_GREGORIAN, true},
+    {"W", DK_W, CAL_GREGORIAN, true},
+    {"Y,YYY", DK_Y_YYY, CAL_GREGORIAN, true},
+    {"YYYY", DK_YYYY, CAL_GREGORIAN, true},
+    {"YYY", DK_YYY, CAL_GREGORIAN, true},
+    {"YY", DK_YY, CAL_GREGORIAN, true},
+    {"Y", DK_Y, CAL_GREGORIAN, true},
 };
 
 typedef enum NodeKind { NODE_FIELD, NODE_CHAR, NODE_SEPARATOR, NODE_BLANK, NODE_END } NodeKind;
@@ -51,7 +141,7 @@ typedef struct DateNode {
     const DateWord *word; /* of a field */
     NameCase name;
     bool fm, tm, th, th_upper;
-    uint8_t len;          /* of the field's word as written, or the character */
+    uint8_t len; /* of the field's word as written, or the character */
     const char *text;
 } DateNode;
 typedef struct DateTemplate {
@@ -109,7 +199,13 @@ static void read_template(DateTemplate *t) {
             if (word_here(p, end, &date_words[i], &how)) w = &date_words[i];
         if (w) {
             DateNode *nd = &t->nodes[t->n++];
-            *nd = (DateNode){.kind = NODE_FIELD, .word = w, .name = how, .fm = fm, .tm = tm, .text = p, .len = (uint8_t)strlen(w->word)};
+            *nd = (DateNode){.kind = NODE_FIELD,
+                             .word = w,
+                             .name = how,
+                             .fm = fm,
+                             .tm = tm,
+                             .text = p,
+                             .len = (uint8_t)strlen(w->word)};
             p += nd->len;
             nd->th = two(p, end, "TH", "th");
             nd->th_upper = nd->th && *p == 'T';
@@ -140,7 +236,8 @@ static DateTemplate *template_of(FuncCtx *ctx, Str f) {
 }
 
 /* ---- calendars ------------------------------------------------------------------------------------ */
-/* Julian days by PostgreSQL's formula: templates show numbers that are no dates, such as an interval's fields, by it, too. */
+/* Julian days by PostgreSQL's formula: templates show numbers that are no dates, such as an interval's fields, by it,
+ * too. */
 enum { JULIAN_2000_01_01 = 2451545, DAY_END = 2145031949 /* 5874898-01-01 */ };
 static int64_t julian_of(int64_t y, int64_t m, int64_t d) {
     y += m > 2 ? 4800 : 4799;
@@ -167,7 +264,8 @@ static int64_t iso_week(int64_t y, int64_t m, int64_t d, int64_t *iso_year) {
 
 /* ---- output --------------------------------------------------------------------------------------- */
 
-static const char *const month_names[] = {"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"};
+static const char *const month_names[] = {"January", "February", "March",     "April",   "May",      "June",
+                                          "July",    "August",   "September", "October", "November", "December"};
 static const char *const day_names[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 static const char *const roman_months[] = {"I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"};
 
@@ -191,10 +289,15 @@ static void put_number(FmtOut *o, const DateNode *nd, int64_t v, int width) {
     fmt_text(o, suffix[nd->th_upper][k]);
 }
 /* One more for the sign. */
-static void put_signed(FmtOut *o, const DateNode *nd, int64_t v, int width) { put_number(o, nd, v, v < 0 ? width + 1 : width); }
+static void put_signed(FmtOut *o, const DateNode *nd, int64_t v, int width) {
+    put_number(o, nd, v, v < 0 ? width + 1 : width);
+}
 static void put_name(FmtOut *o, const DateNode *nd, const char *name, int chars, int pad) {
     int k = 0;
-    for (; name[k] && (chars == 0 || k < chars); k++) fmt_char(o, nd->name == NAME_UPPER ? ascii_upper(name[k]) : nd->name == NAME_LOWER ? to_lower(name[k]) : name[k]);
+    for (; name[k] && (chars == 0 || k < chars); k++)
+        fmt_char(o, nd->name == NAME_UPPER   ? ascii_upper(name[k])
+                    : nd->name == NAME_LOWER ? to_lower(name[k])
+                                             : name[k]);
     for (; !nd->fm && !nd->tm && k < pad; k++) fmt_char(o, ' ');
 }
 static void put_offset(FmtOut *o, const DateNode *nd, int offset, int width) {
@@ -207,8 +310,8 @@ static void put_offset(FmtOut *o, const DateNode *nd, int offset, int width) {
 }
 
 static bool not_of_intervals(DateKey k) {
-    return k == DK_MONTH || k == DK_MON || k == DK_DAY || k == DK_DY || k == DK_D || k == DK_ID || k == DK_AD || k == DK_AD_DOTS || k == DK_TZ || k == DK_OF ||
-           k == DK_TZH || k == DK_TZM;
+    return k == DK_MONTH || k == DK_MON || k == DK_DAY || k == DK_DY || k == DK_D || k == DK_ID || k == DK_AD ||
+           k == DK_AD_DOTS || k == DK_TZ || k == DK_OF || k == DK_TZH || k == DK_TZM;
 }
 static int64_t shown_year(const DateSource *d, int64_t y) { return d->interval || y > 0 ? y : 1 - y; }
 
@@ -232,15 +335,21 @@ static void put_year(FmtOut *o, const DateNode *nd, const DateSource *d, DateKey
         }
         break;
     }
-    case DK_YYYY: case DK_IYYY: put_number(o, nd, y, 4 + sign); break;
-    case DK_YYY: case DK_IYY: put_number(o, nd, y % 1000, 3 + sign); break;
-    case DK_YY: case DK_IY: put_number(o, nd, y % 100, 2 + sign); break;
+    case DK_YYYY:
+    case DK_IYYY: put_number(o, nd, y, 4 + sign); break;
+    case DK_YYY:
+    case DK_IYY: put_number(o, nd, y % 1000, 3 + sign); break;
+    case DK_YY:
+    case DK_IY: put_number(o, nd, y % 100, 2 + sign); break;
     default: put_number(o, nd, y % 10, 1); break;
     }
 }
 static void put_roman_month(FmtOut *o, const DateNode *nd, const DateSource *d) {
     if (d->month == 0 && d->year == 0) return;
-    int64_t m = d->month > 0 ? d->month - 1 : d->month < 0 ? 12 + d->month : d->year >= 0 ? 11 : 0; /* counted backwards when negative */
+    int64_t m = d->month > 0   ? d->month - 1
+                : d->month < 0 ? 12 + d->month
+                : d->year >= 0 ? 11
+                               : 0; /* counted backwards when negative */
     DateNode padded = *nd;
     padded.tm = false; /* it has no translation */
     put_name(o, &padded, roman_months[m], 0, 4);
@@ -262,13 +371,28 @@ static void put_field(FmtOut *o, const DateNode *nd, const DateSource *d) {
     int64_t iy, twelve = d->hour % 12 == 0 ? 12 : d->hour % 12;
     char b[24];
     switch (k) {
-    case DK_Y_YYY: case DK_YYYY: case DK_YYY: case DK_YY: case DK_Y: case DK_IYYY: case DK_IYY: case DK_IY: case DK_I: put_year(o, nd, d, k); break;
+    case DK_Y_YYY:
+    case DK_YYYY:
+    case DK_YYY:
+    case DK_YY:
+    case DK_Y:
+    case DK_IYYY:
+    case DK_IYY:
+    case DK_IY:
+    case DK_I: put_year(o, nd, d, k); break;
     case DK_MONTH: put_name(o, nd, month_names[d->month - 1], 0, 9); break;
     case DK_MON: put_name(o, nd, month_names[d->month - 1], 3, 0); break;
     case DK_MM: put_signed(o, nd, d->month, 2); break;
     case DK_MI: put_signed(o, nd, d->minute, 2); break;
     case DK_SS: put_signed(o, nd, d->second, 2); break;
-    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: case DK_MS: case DK_US: {
+    case DK_FF1:
+    case DK_FF2:
+    case DK_FF3:
+    case DK_FF4:
+    case DK_FF5:
+    case DK_FF6:
+    case DK_MS:
+    case DK_US: {
         int digits = k == DK_MS ? 3 : k == DK_US ? 6 : (int)(k - DK_FF1) + 1;
         DateNode full = *nd;
         full.fm = false;
@@ -286,7 +410,8 @@ static void put_field(FmtOut *o, const DateNode *nd, const DateSource *d) {
     case DK_D: put_number(o, nd, d->dow + 1, 0); break;
     case DK_ID: put_number(o, nd, d->dow ? d->dow : 7, 0); break;
     case DK_HH24: put_number(o, nd, d->hour, d->hour < 0 ? 3 : 2); break;
-    case DK_HH12: case DK_HH: put_number(o, nd, twelve, d->hour < 0 ? 3 : 2); break;
+    case DK_HH12:
+    case DK_HH: put_number(o, nd, twelve, d->hour < 0 ? 3 : 2); break;
     case DK_SSSS: put_number(o, nd, d->hour * 3600 + d->minute * 60 + d->second, 0); break;
     case DK_AMPM: put_name(o, nd, d->hour % 24 >= 12 ? "PM" : "AM", 0, 0); break;
     case DK_AMPM_DOTS: put_name(o, nd, d->hour % 24 >= 12 ? "P.M." : "A.M.", 0, 0); break;
@@ -295,13 +420,21 @@ static void put_field(FmtOut *o, const DateNode *nd, const DateSource *d) {
     case DK_WW: put_number(o, nd, (d->doy - 1) / 7 + 1, 2); break;
     case DK_IW: put_number(o, nd, iso_week(d->year, d->month, d->day, &iy), 2); break;
     case DK_W: put_number(o, nd, (d->day - 1) / 7 + 1, 0); break;
-    case DK_Q: if (d->month) put_number(o, nd, (d->month - 1) / 3 + 1, 0); break;
+    case DK_Q:
+        if (d->month) put_number(o, nd, (d->month - 1) / 3 + 1, 0);
+        break;
     case DK_CC: put_century(o, nd, d); break;
     case DK_J: put_number(o, nd, julian_of(d->year, d->month, d->day), 0); break;
     case DK_RM: put_roman_month(o, nd, d); break;
     case DK_TZ: put_zone(o, nd, d); break;
-    case DK_TZH: snprintf(b, sizeof b, "%c%02d", d->offset < 0 ? '-' : '+', abs(d->offset) / 3600); fmt_text(o, b); break;
-    case DK_TZM: snprintf(b, sizeof b, "%02d", abs(d->offset) % 3600 / 60); fmt_text(o, b); break;
+    case DK_TZH:
+        snprintf(b, sizeof b, "%c%02d", d->offset < 0 ? '-' : '+', abs(d->offset) / 3600);
+        fmt_text(o, b);
+        break;
+    case DK_TZM:
+        snprintf(b, sizeof b, "%02d", abs(d->offset) % 3600 / 60);
+        fmt_text(o, b);
+        break;
     case DK_OF: put_offset(o, nd, d->offset, 2); break;
     case DK_FX: break;
     }
@@ -327,13 +460,28 @@ static Status date_out(FuncCtx *ctx, int64_t i, const DateSource *d, Str f, Str 
 static void ts_source(int64_t ts, bool tz, int offset, DateSource *d) {
     TsParts p;
     ts_to_parts(ts + offset * USECS_PER_SEC, &p);
-    *d = (DateSource){.tz = tz, .offset = offset, .year = p.year, .month = p.month, .day = p.day, .hour = p.hour, .minute = p.minute, .second = p.second,
-                      .usec = p.usec, .dow = p.dow, .doy = p.doy};
+    *d = (DateSource){.tz = tz,
+                      .offset = offset,
+                      .year = p.year,
+                      .month = p.month,
+                      .day = p.day,
+                      .hour = p.hour,
+                      .minute = p.minute,
+                      .second = p.second,
+                      .usec = p.usec,
+                      .dow = p.dow,
+                      .doy = p.doy};
 }
 static void interval_source(const Interval *x, DateSource *d) {
     int64_t secs = x->micros / USECS_PER_SEC;
-    *d = (DateSource){.interval = true, .year = x->months / 12, .month = x->months % 12, .day = x->days, .hour = secs / 3600, .minute = secs / 60 % 60,
-                      .second = secs % 60, .usec = x->micros % USECS_PER_SEC};
+    *d = (DateSource){.interval = true,
+                      .year = x->months / 12,
+                      .month = x->months % 12,
+                      .day = x->days,
+                      .hour = secs / 3600,
+                      .minute = secs / 60 % 60,
+                      .second = secs % 60,
+                      .usec = x->micros % USECS_PER_SEC};
     d->doy = (int64_t)x->months * 30 + x->days;
 }
 
@@ -385,7 +533,8 @@ KERNEL(to_char_iv) {
 /* Fields as they stand in the text; 0: not there. */
 typedef struct DateIn {
     Calendar calendar;
-    int hour, minute, second, ssss, d, dd, ddd, mm, ms, year, bc, ww, w, cc, j, us, year_digits, twelve, pm, zone_sign, zone_hour, zone_minute, fraction;
+    int hour, minute, second, ssss, d, dd, ddd, mm, ms, year, bc, ww, w, cc, j, us, year_digits, twelve, pm, zone_sign,
+        zone_hour, zone_minute, fraction;
 } DateIn;
 
 typedef struct DateScan {
@@ -407,7 +556,8 @@ static Status set_field(DateScan *c, const DateNode *nd, int *dest, int v) {
     int64_t i = c->row;
     FuncCtx *ctx = c->ctx;
     if (dest && *dest != 0 && *dest != v) {
-        err_set(ctx->err, ERR_DATETIME_FORMAT, "conflicting values for \"%s\" field in formatting string", field_name(nd, b));
+        err_set(ctx->err, ERR_DATETIME_FORMAT, "conflicting values for \"%s\" field in formatting string",
+                field_name(nd, b));
         err_detail(ctx->err, "This value contradicts a previous setting for the same field type.");
         return FAILED(i);
     }
@@ -447,7 +597,8 @@ static Status read_number(DateScan *c, const DateNode *nd, int *dest, int len, i
         c->p = stop;
     } else {
         if (have < len) {
-            err_set(ctx->err, ERR_DATETIME_FORMAT, "source string too short for \"%s\" formatting field", field_name(nd, b));
+            err_set(ctx->err, ERR_DATETIME_FORMAT, "source string too short for \"%s\" formatting field",
+                    field_name(nd, b));
             err_detail(ctx->err, "Field requires %d characters, but only %d remain.", len, have);
             err_hint(ctx->err, "If your source string is not fixed-width, try using the \"FM\" modifier.");
             return FAILED(i);
@@ -468,7 +619,8 @@ static Status read_number(DateScan *c, const DateNode *nd, int *dest, int len, i
         return FAILED(i);
     }
     if (v < INT_MIN || v > INT_MAX) {
-        err_set(ctx->err, ERR_DATETIME_OVERFLOW, "value for \"%s\" in source string is out of range", field_name(nd, b));
+        err_set(ctx->err, ERR_DATETIME_OVERFLOW, "value for \"%s\" in source string is out of range",
+                field_name(nd, b));
         err_detail(ctx->err, "Value must be in the range %d to %d.", INT_MIN, INT_MAX);
         return FAILED(i);
     }
@@ -493,7 +645,8 @@ static Status read_name(DateScan *c, const DateNode *nd, const char *const *name
     char b[16];
     int64_t len = 0;
     while (c->p + len < c->end && !blank(c->p[len])) len++;
-    err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", rest_len(c->p, c->p + len, 512), c->p, field_name(nd, b));
+    err_set(ctx->err, ERR_DATETIME_FORMAT, "invalid value \"%.*s\" for \"%s\"", rest_len(c->p, c->p + len, 512), c->p,
+            field_name(nd, b));
     err_detail(ctx->err, "The given value did not match any of the allowed values for this field.");
     return FAILED(i);
 }
@@ -509,7 +662,10 @@ static Status read_year(DateScan *c, const DateNode *nd, DateIn *d) {
     int used = 0;
     TRY(read_number(c, nd, &d->year, nd->len, &used));
     DateKey k = (DateKey)nd->word->key;
-    d->year_digits = k == DK_YYYY || k == DK_IYYY ? 4 : k == DK_YYY || k == DK_IYY ? 3 : k == DK_YY || k == DK_IY ? 2 : 1;
+    d->year_digits = k == DK_YYYY || k == DK_IYYY ? 4
+                     : k == DK_YYY || k == DK_IYY ? 3
+                     : k == DK_YY || k == DK_IY   ? 2
+                                                  : 1;
     if (used < 4 && d->year_digits < 4) d->year = near_2020(d->year);
     return ST_OK;
 }
@@ -523,7 +679,8 @@ static Status read_year_with_comma(DateScan *c, const DateNode *nd, DateIn *d) {
     int64_t years = ok ? read_long(comma + 1, MIN_OF(c->end, comma + 4), &stop) : 0;
     FAIL_IF(!ok || stop == comma + 1, i, ERR_DATETIME_FORMAT, "invalid input string for \"Y,YYY\"");
     years += thousands * 1000;
-    FAIL_IF(years < INT_MIN || years > INT_MAX, i, ERR_DATETIME_OVERFLOW, "value for \"Y,YYY\" in source string is out of range");
+    FAIL_IF(years < INT_MIN || years > INT_MAX, i, ERR_DATETIME_OVERFLOW,
+            "value for \"Y,YYY\" in source string is out of range");
     TRY(set_field(c, nd, &d->year, (int)years));
     d->year_digits = 4;
     c->p = stop;
@@ -549,7 +706,8 @@ static Status read_zone_hour(DateScan *c, const DateNode *nd, DateIn *d, int64_t
 }
 
 static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t skipped) {
-    static const char *const halves[] = {"am", "pm"}, *const halves_dots[] = {"a.m.", "p.m."}, *const eras[] = {"ad", "bc"}, *const eras_dots[] = {"a.d.", "b.c."};
+    static const char *const halves[] = {"am", "pm"}, *const halves_dots[] = {"a.m.", "p.m."},
+                             *const eras[] = {"ad", "bc"}, *const eras_dots[] = {"a.d.", "b.c."};
     static const char *const romans[] = {"xii", "xi", "x", "ix", "viii", "vii", "vi", "v", "iv", "iii", "ii", "i"};
     FuncCtx *ctx = c->ctx;
     int64_t i = c->row;
@@ -566,11 +724,13 @@ static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t ski
     }
     switch (key) {
     case DK_FX: break;
-    case DK_AMPM: case DK_AMPM_DOTS:
+    case DK_AMPM:
+    case DK_AMPM_DOTS:
         TRY(read_name(c, nd, key == DK_AMPM ? halves : halves_dots, 2, 0, &k));
         d->twelve = 1;
         return set_field(c, nd, &d->pm, k);
-    case DK_HH: case DK_HH12:
+    case DK_HH:
+    case DK_HH12:
         TRY(read_number(c, nd, &d->hour, 2, NULL));
         d->twelve = 1;
         break;
@@ -578,7 +738,12 @@ static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t ski
     case DK_MI: return read_number(c, nd, &d->minute, nd->len, NULL);
     case DK_SS: return read_number(c, nd, &d->second, nd->len, NULL);
     case DK_MS: return read_fraction(c, nd, &d->ms, 3);
-    case DK_FF1: case DK_FF2: case DK_FF3: case DK_FF4: case DK_FF5: case DK_FF6: {
+    case DK_FF1:
+    case DK_FF2:
+    case DK_FF3:
+    case DK_FF4:
+    case DK_FF5:
+    case DK_FF6: {
         d->fraction = (int)(key - DK_FF1) + 1;
         int used;
         TRY(read_number(c, nd, &d->us, d->fraction, &used));
@@ -587,39 +752,52 @@ static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t ski
     }
     case DK_US: return read_fraction(c, nd, &d->us, 6);
     case DK_SSSS: return read_number(c, nd, &d->ssss, nd->len, NULL);
-    case DK_TZ: case DK_OF:
-        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "formatting field \"%s\" is only supported in to_char", field_name(nd, b)), FAILED(i);
+    case DK_TZ:
+    case DK_OF:
+        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "formatting field \"%s\" is only supported in to_char",
+                       field_name(nd, b)),
+               FAILED(i);
     case DK_TZH: return read_zone_hour(c, nd, d, skipped);
     case DK_TZM:
         if (!d->zone_sign) d->zone_sign = 1;
         return read_number(c, nd, &d->zone_minute, 2, NULL);
-    case DK_AD: case DK_AD_DOTS:
+    case DK_AD:
+    case DK_AD_DOTS:
         TRY(read_name(c, nd, key == DK_AD ? eras : eras_dots, 2, 0, &k));
         return set_field(c, nd, &d->bc, k);
-    case DK_MONTH: case DK_MON:
+    case DK_MONTH:
+    case DK_MON:
         TRY(read_name(c, nd, month_names, 12, key == DK_MON ? 3 : 0, &k));
         return set_field(c, nd, &d->mm, k + 1);
     case DK_MM: return read_number(c, nd, &d->mm, nd->len, NULL);
-    case DK_DAY: case DK_DY:
+    case DK_DAY:
+    case DK_DY:
         TRY(read_name(c, nd, day_names, 7, key == DK_DY ? 3 : 0, &k));
         TRY(set_field(c, nd, &d->d, k));
         d->d++;
         break;
-    case DK_DDD: case DK_IDDD: return read_number(c, nd, &d->ddd, 3, NULL);
+    case DK_DDD:
+    case DK_IDDD: return read_number(c, nd, &d->ddd, 3, NULL);
     case DK_DD: return read_number(c, nd, &d->dd, nd->len, NULL);
     case DK_D: return read_number(c, nd, &d->d, nd->len, NULL);
     case DK_ID:
         TRY(read_number(c, nd, &d->d, 1, NULL));
         if (d->d < INT_MAX && ++d->d > 7) d->d = 1; /* Sunday is 1 */
         break;
-    case DK_WW: case DK_IW: return read_number(c, nd, &d->ww, nd->len, NULL);
+    case DK_WW:
+    case DK_IW: return read_number(c, nd, &d->ww, nd->len, NULL);
     case DK_Q: return read_number(c, nd, NULL, nd->len, NULL);
     case DK_CC: return read_number(c, nd, &d->cc, nd->len, NULL);
     case DK_Y_YYY: return read_year_with_comma(c, nd, d);
-    case DK_YYYY: case DK_IYYY: case DK_YYY: case DK_IYY: case DK_YY: case DK_IY: case DK_Y: case DK_I: return read_year(c, nd, d);
-    case DK_RM:
-        TRY(read_name(c, nd, romans, 12, 0, &k));
-        return set_field(c, nd, &d->mm, 12 - k);
+    case DK_YYYY:
+    case DK_IYYY:
+    case DK_YYY:
+    case DK_IYY:
+    case DK_YY:
+    case DK_IY:
+    case DK_Y:
+    case DK_I: return read_year(c, nd, d);
+    case DK_RM: TRY(read_name(c, nd, romans, 12, 0, &k)); return set_field(c, nd, &d->mm, 12 - k);
     case DK_W: return read_number(c, nd, &d->w, nd->len, NULL);
     case DK_J: return read_number(c, nd, &d->j, nd->len, NULL);
     }
@@ -627,7 +805,7 @@ static Status read_field(DateScan *c, const DateNode *nd, DateIn *d, int64_t ski
 }
 
 static Status read_fields(DateScan *c, const DateTemplate *t, DateIn *d) {
-    bool exact = false; /* FX */
+    bool exact = false;  /* FX */
     int64_t skipped = 0; /* more characters than the template has */
     for (const DateNode *nd = t->nodes; nd->kind != NODE_END && c->p < c->end; nd++) {
         bool fx = nd->kind == NODE_FIELD && (DateKey)nd->word->key == DK_FX;
@@ -668,7 +846,16 @@ static void julian_to_date(int64_t j, DateOut *t) {
     int64_t y;
     int m, d;
     date_to_ymd((int32_t)MAX_OF(MIN_OF(j - JULIAN_2000_01_01, (int64_t)INT32_MAX), (int64_t)INT32_MIN), &y, &m, &d);
-    *t = (DateOut){.year = y, .month = m, .day = d, .hour = t->hour, .minute = t->minute, .second = t->second, .usec = t->usec, .has_year = true, .has_month = true, .has_day = true};
+    *t = (DateOut){.year = y,
+                   .month = m,
+                   .day = d,
+                   .hour = t->hour,
+                   .minute = t->minute,
+                   .second = t->second,
+                   .usec = t->usec,
+                   .has_year = true,
+                   .has_month = true,
+                   .has_day = true};
 }
 static Status take_time(FuncCtx *ctx, int64_t i, const DateIn *d, DateOut *t) {
     t->hour = d->ssss / 3600;
@@ -691,7 +878,9 @@ static Status take_time(FuncCtx *ctx, int64_t i, const DateIn *d, DateOut *t) {
 static void take_year(const DateIn *d, DateOut *t) {
     int64_t cc = d->bc ? -(int64_t)d->cc : d->cc;
     t->has_year = d->year || d->cc;
-    if (d->year && d->cc && d->year_digits <= 2) { /* the century's year: the 21st runs from 2001 to 2100, the 6th BC from 600 BC to 501 BC */
+    if (d->year && d->cc &&
+        d->year_digits <=
+            2) { /* the century's year: the 21st runs from 2001 to 2100, the 6th BC from 600 BC to 501 BC */
         t->year = d->year % 100;
         if (t->year) t->year = cc >= 0 ? t->year + (cc - 1) * 100 : (cc + 1) * 100 - t->year + 1;
         else t->year = cc * 100 + (cc >= 0 ? 0 : 1);
@@ -703,12 +892,14 @@ static void take_year(const DateIn *d, DateOut *t) {
     }
 }
 static Status take_date(FuncCtx *ctx, int64_t i, const DateIn *d, DateOut *t) {
-    static const int month_ends[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365}, {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
+    static const int month_ends[2][13] = {{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365},
+                                          {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335, 366}};
     int64_t ddd = d->ddd, dd = d->dd;
     t->month = t->day = 1;
     take_year(d, t);
     if (d->j) julian_to_date(d->j, t);
-    if (d->ww && d->calendar == CAL_ISO) julian_to_date(iso_monday(t->year, d->ww) + (d->d > 1 ? d->d - 2 : d->d ? 6 : 0), t);
+    if (d->ww && d->calendar == CAL_ISO)
+        julian_to_date(iso_monday(t->year, d->ww) + (d->d > 1 ? d->d - 2 : d->d ? 6 : 0), t);
     else if (d->ww) ddd = ((int64_t)d->ww - 1) * 7 + 1;
     if (d->w) dd = ((int64_t)d->w - 1) * 7 + 1;
     if (dd) t->day = dd, t->has_day = true;
@@ -735,7 +926,8 @@ static bool possible(const DateOut *t) {
         bool leap = t->year % 4 == 0 && (t->year % 100 != 0 || t->year % 400 == 0);
         if (t->day > days[t->month - 1] + (leap && t->month == 2)) return false;
     }
-    return t->hour >= 0 && t->hour < 24 && t->minute >= 0 && t->minute < 60 && t->second >= 0 && t->second < 60 && t->usec >= 0 && t->usec < USECS_PER_SEC;
+    return t->hour >= 0 && t->hour < 24 && t->minute >= 0 && t->minute < 60 && t->second >= 0 && t->second < 60 &&
+           t->usec >= 0 && t->usec < USECS_PER_SEC;
 }
 
 static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut *t) {
@@ -749,13 +941,14 @@ static Status date_in(FuncCtx *ctx, int64_t i, Str s, Str f, DateIn *d, DateOut 
     TRY(take_date(ctx, i, d, t));
     int len = (int)MIN_OF(s.len, 512u);
     FAIL_IF(!possible(t), i, ERR_DATETIME_OVERFLOW, "date/time field value out of range: \"%.*s\"", len, s.ptr);
-    FAIL_IF(d->zone_sign && (d->zone_hour < 0 || d->zone_hour > 15 || d->zone_minute < 0 || d->zone_minute > 59), i, ERR_TZ_DISPLACEMENT,
-            "time zone displacement out of range: \"%.*s\"", len, s.ptr);
+    FAIL_IF(d->zone_sign && (d->zone_hour < 0 || d->zone_hour > 15 || d->zone_minute < 0 || d->zone_minute > 59), i,
+            ERR_TZ_DISPLACEMENT, "time zone displacement out of range: \"%.*s\"", len, s.ptr);
     return ST_OK;
 }
 /* Days since 2000-01-01; false beyond what has a Julian day. */
 static bool day_of(const DateOut *t, int64_t *day) {
-    bool low = t->year > -4713 || (t->year == -4713 && t->month >= 11), high = t->year < 5874898 || (t->year == 5874898 && t->month < 6);
+    bool low = t->year > -4713 || (t->year == -4713 && t->month >= 11),
+         high = t->year < 5874898 || (t->year == 5874898 && t->month < 6);
     *day = low && high ? julian_of(t->year, t->month, t->day) - JULIAN_2000_01_01 : 0;
     return low && high;
 }
@@ -764,7 +957,8 @@ K2F(to_date_text, Str, Str, int32_t, 0, {
     DateOut t;
     int64_t day;
     TRY(date_in(ctx, i, x, y, &d, &t));
-    FAIL_IF(!day_of(&t, &day) || day < -JULIAN_2000_01_01 || day >= DAY_END, i, ERR_DATETIME_OVERFLOW, "date out of range: \"%.*s\"", (int)MIN_OF(x.len, 512u), x.ptr);
+    FAIL_IF(!day_of(&t, &day) || day < -JULIAN_2000_01_01 || day >= DAY_END, i, ERR_DATETIME_OVERFLOW,
+            "date out of range: \"%.*s\"", (int)MIN_OF(x.len, 512u), x.ptr);
     z = (int32_t)day;
 })
 K2F(to_timestamp_text, Str, Str, int64_t, 0, {
@@ -773,9 +967,12 @@ K2F(to_timestamp_text, Str, Str, int64_t, 0, {
     DateOut t;
     int64_t day = 0;
     TRY(date_in(ctx, i, x, y, &d, &t));
-    FAIL_IF(!day_of(&t, &day) || __builtin_mul_overflow(day, USECS_PER_DAY, &z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    FAIL_IF(!day_of(&t, &day) || __builtin_mul_overflow(day, USECS_PER_DAY, &z), i, ERR_DATETIME_OVERFLOW,
+            "timestamp out of range");
     int64_t zone = d.zone_sign ? d.zone_sign * (d.zone_hour * 3600 + d.zone_minute * 60) : ctx_tz(ctx);
-    FAIL_IF(__builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second - zone) * USECS_PER_SEC + t.usec, &z) || !ts_in_range(z), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+    FAIL_IF(__builtin_add_overflow(z, ((t.hour * 60 + t.minute) * 60 + t.second - zone) * USECS_PER_SEC + t.usec, &z) ||
+                !ts_in_range(z),
+            i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
     int64_t u = unit[d.fraction];
     z = z >= 0 ? (z + u / 2) / u * u : -((-z + u / 2) / u * u);
 })

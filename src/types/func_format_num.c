@@ -1,8 +1,9 @@
 /* func_format_num.c - to_char and to_number of numbers: values by template patterns.
  *
- * A template is read into nodes and a summary (digits before and behind the point, where zeros start and end, signs). Output and input then walk the nodes by
- * PostgreSQL's procedure: blanks, signs and brackets are placed beside certain digits rather than where they stand, and reports depend on the exact columns. A call
- * site keeps the nodes of its first template.
+ * A template is read into nodes and a summary (digits before and behind the point, where zeros start and end, signs).
+ * Output and input then walk the nodes by PostgreSQL's procedure: blanks, signs and brackets are placed beside certain
+ * digits rather than where they stand, and reports depend on the exact columns. A call site keeps the nodes of its
+ * first template.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,29 @@
 
 /* ---- templates ---------------------------------------------------------------------------------- */
 
-typedef enum NumKey { NK_9, NK_0, NK_DEC, NK_COMMA, NK_G, NK_L, NK_S, NK_MI, NK_PL, NK_SG, NK_PR, NK_TH, NK_TH_LOW, NK_RN, NK_RN_LOW, NK_V, NK_EEEE, NK_FM, NK_B, NK_NOTHING, NK_CHAR } NumKey;
+typedef enum NumKey {
+    NK_9,
+    NK_0,
+    NK_DEC,
+    NK_COMMA,
+    NK_G,
+    NK_L,
+    NK_S,
+    NK_MI,
+    NK_PL,
+    NK_SG,
+    NK_PR,
+    NK_TH,
+    NK_TH_LOW,
+    NK_RN,
+    NK_RN_LOW,
+    NK_V,
+    NK_EEEE,
+    NK_FM,
+    NK_B,
+    NK_NOTHING,
+    NK_CHAR
+} NumKey;
 typedef struct NumNode {
     uint8_t key, len; /* len, text: of NK_CHAR */
     const char *text;
@@ -32,10 +55,28 @@ typedef struct NumTemplate {
 static const struct {
     const char *word;
     uint8_t upper, lower;
-} num_words[] = { /* longer words before their prefixes */
-    {",", NK_COMMA, NK_COMMA}, {".", NK_DEC, NK_DEC}, {"0", NK_0, NK_0}, {"9", NK_9, NK_9}, {"B", NK_B, NK_B}, {"C", NK_NOTHING, NK_NOTHING}, {"D", NK_DEC, NK_DEC},
-    {"EEEE", NK_EEEE, NK_EEEE}, {"FM", NK_FM, NK_FM}, {"G", NK_G, NK_G}, {"L", NK_L, NK_L}, {"MI", NK_MI, NK_MI}, {"PL", NK_PL, NK_PL}, {"PR", NK_PR, NK_PR},
-    {"RN", NK_RN, NK_RN_LOW}, {"SG", NK_SG, NK_SG}, {"SP", NK_NOTHING, NK_NOTHING}, {"S", NK_S, NK_S}, {"TH", NK_TH, NK_TH_LOW}, {"V", NK_V, NK_V},
+} num_words[] = {
+    /* longer words before their prefixes */
+    {",", NK_COMMA, NK_COMMA},
+    {".", NK_DEC, NK_DEC},
+    {"0", NK_0, NK_0},
+    {"9", NK_9, NK_9},
+    {"B", NK_B, NK_B},
+    {"C", NK_NOTHING, NK_NOTHING},
+    {"D", NK_DEC, NK_DEC},
+    {"EEEE", NK_EEEE, NK_EEEE},
+    {"FM", NK_FM, NK_FM},
+    {"G", NK_G, NK_G},
+    {"L", NK_L, NK_L},
+    {"MI", NK_MI, NK_MI},
+    {"PL", NK_PL, NK_PL},
+    {"PR", NK_PR, NK_PR},
+    {"RN", NK_RN, NK_RN_LOW},
+    {"SG", NK_SG, NK_SG},
+    {"SP", NK_NOTHING, NK_NOTHING},
+    {"S", NK_S, NK_S},
+    {"TH", NK_TH, NK_TH_LOW},
+    {"V", NK_V, NK_V},
 };
 /* The word at p, in upper or in lower case; 0: there is none. */
 static int64_t word_at(const char *p, const char *end, uint8_t *key) {
@@ -68,7 +109,10 @@ static const char *add_sign(NumFormat *f, NumKey key) {
         f->bracket = true;
         return NULL;
     default:
-        if (f->sign) return key == NK_MI ? "cannot use \"S\" and \"MI\" together" : key == NK_PL ? "cannot use \"S\" and \"PL\" together" : "cannot use \"S\" and \"SG\" together";
+        if (f->sign)
+            return key == NK_MI   ? "cannot use \"S\" and \"MI\" together"
+                   : key == NK_PL ? "cannot use \"S\" and \"PL\" together"
+                                  : "cannot use \"S\" and \"SG\" together";
         f->minus |= key != NK_PL;
         f->plus |= key != NK_MI;
         return NULL;
@@ -101,16 +145,22 @@ static const char *add_word(NumFormat *f, NumKey key) {
         f->decimal = true;
         return NULL;
     case NK_FM: f->fm = true; return NULL;
-    case NK_RN: case NK_RN_LOW: f->roman = true; return NULL;
+    case NK_RN:
+    case NK_RN_LOW: f->roman = true; return NULL;
     case NK_V:
         if (f->decimal) return "cannot use \"V\" and decimal point together";
         f->is_multi = true;
         return NULL;
     case NK_EEEE:
-        if (f->blank || f->fm || f->sign || f->bracket || f->minus || f->plus || f->roman || f->is_multi) return "\"EEEE\" is incompatible with other formats";
+        if (f->blank || f->fm || f->sign || f->bracket || f->minus || f->plus || f->roman || f->is_multi)
+            return "\"EEEE\" is incompatible with other formats";
         f->eeee = true;
         return NULL;
-    case NK_S: case NK_PR: case NK_MI: case NK_PL: case NK_SG: return add_sign(f, key);
+    case NK_S:
+    case NK_PR:
+    case NK_MI:
+    case NK_PL:
+    case NK_SG: return add_sign(f, key);
     default: return NULL;
     }
 }
@@ -159,7 +209,8 @@ static NumTemplate *template_of(FuncCtx *ctx, int64_t i, Str f) {
     const char *wrong = read_template(t);
     if (wrong) {
         err_set(ctx->err, ERR_SYNTAX, "%s", wrong);
-        if (strstr(wrong, "incompatible")) err_detail(ctx->err, "\"EEEE\" may only be used together with digit and decimal point patterns.");
+        if (strstr(wrong, "incompatible"))
+            err_detail(ctx->err, "\"EEEE\" may only be used together with digit and decimal point patterns.");
         return NULL;
     }
     if (!ctx->state) ctx->state = t;
@@ -192,7 +243,9 @@ typedef struct NumOut {
 } NumOut;
 
 /* " .1", not "0.1" */
-static bool hides_zero(const NumOut *x) { return !x->f.zero && x->p == x->number && *x->number == '0' && x->f.post != 0; }
+static bool hides_zero(const NumOut *x) {
+    return !x->f.zero && x->p == x->number && *x->number == '0' && x->f.post != 0;
+}
 static bool last_is_point(const NumOut *x) { return x->last && *x->last == '.'; }
 
 static void put_sign(NumOut *x) {
@@ -252,15 +305,19 @@ static void put_ordinal(NumOut *x, bool upper) {
 static void put_node(NumOut *x, const NumNode *nd) {
     FmtOut *o = &x->o;
     switch ((NumKey)nd->key) {
-    case NK_9: case NK_0: case NK_DEC:
+    case NK_9:
+    case NK_0:
+    case NK_DEC:
         if (!x->f.roman) put_digit(x, (NumKey)nd->key);
         break;
-    case NK_COMMA: case NK_G:
+    case NK_COMMA:
+    case NK_G:
         if (x->in_number) fmt_char(o, ',');
         else if (!x->f.fm) fmt_char(o, ' ');
         break;
     case NK_L: fmt_char(o, ' '); break;
-    case NK_RN: case NK_RN_LOW: {
+    case NK_RN:
+    case NK_RN_LOW: {
         char b[16] = "";
         FmtOut r = {.p = b, .cap = 15};
         put_roman(x->roman, nd->key == NK_RN_LOW, &r);
@@ -268,7 +325,8 @@ static void put_node(NumOut *x, const NumNode *nd) {
         for (int64_t k = 0; k < r.len; k++) fmt_char(o, b[k]);
         break;
     }
-    case NK_TH: case NK_TH_LOW: put_ordinal(x, nd->key == NK_TH); break;
+    case NK_TH:
+    case NK_TH_LOW: put_ordinal(x, nd->key == NK_TH); break;
     case NK_MI:
         if (x->sign == '-') fmt_char(o, '-');
         else if (!x->f.fm) fmt_char(o, ' ');
@@ -281,7 +339,13 @@ static void put_node(NumOut *x, const NumNode *nd) {
     case NK_CHAR:
         for (int k = 0; k < nd->len; k++) fmt_char(o, nd->text[k]);
         break;
-    case NK_S: case NK_PR: case NK_V: case NK_EEEE: case NK_FM: case NK_B: case NK_NOTHING: break;
+    case NK_S:
+    case NK_PR:
+    case NK_V:
+    case NK_EEEE:
+    case NK_FM:
+    case NK_B:
+    case NK_NOTHING: break;
     }
 }
 /* FM leaves out zeros at the end, except where the template has a 0. */
@@ -421,12 +485,16 @@ static Status num_to_char(FuncCtx *ctx, int64_t i, const NumValue *x, Str fmt, S
     if (f.roman) {
         double whole = x->digits ? rint(x->d) : 0;
         int128_t v = 0;
-        if (!x->digits) FAIL_IF(numeric_rescale(x->v, x->scale, 0, &v) || v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
+        if (!x->digits)
+            FAIL_IF(numeric_rescale(x->v, x->scale, 0, &v) || v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE,
+                    "integer out of range");
         out.roman = !x->digits ? (int64_t)v : fabs(whole) < 1e9 ? (int64_t)whole : 0;
     } else {
         bool zero = false;
         if (x->digits) float_digits(x, &f, number, size);
-        else FAIL_IF(!exact_digits(x, &f, number, &zero), i, ERR_NUMERIC_RANGE, x->wide ? "bigint out of range" : "value overflows numeric format");
+        else
+            FAIL_IF(!exact_digits(x, &f, number, &zero), i, ERR_NUMERIC_RANGE,
+                    x->wide ? "bigint out of range" : "value overflows numeric format");
         out.sign = x->digits ? (signbit(x->d) && !isnan(x->d) ? '-' : '+') : x->v < 0 && !zero ? '-' : '+';
         f.pre += f.multi;
         char *dot = strchr(number, '.');
@@ -507,15 +575,21 @@ static void read_digit(NumIn *x, NumKey key) {
 }
 static void read_node(NumIn *x, const NumNode *nd) {
     switch ((NumKey)nd->key) {
-    case NK_9: case NK_0: case NK_DEC: read_digit(x, (NumKey)nd->key); break;
-    case NK_COMMA: case NK_G:
+    case NK_9:
+    case NK_0:
+    case NK_DEC: read_digit(x, (NumKey)nd->key); break;
+    case NK_COMMA:
+    case NK_G:
         if (x->f.fm || *x->p != ',') return;
         break;
     case NK_L: skip_others(x, 1); return;
-    case NK_TH: case NK_TH_LOW:
+    case NK_TH:
+    case NK_TH_LOW:
         if (!x->f.decimal) skip_others(x, 2);
         return;
-    case NK_MI: case NK_PL: case NK_SG:
+    case NK_MI:
+    case NK_PL:
+    case NK_SG:
         if ((*x->p == '-' && nd->key != NK_PL) || (*x->p == '+' && nd->key != NK_MI)) {
             x->number[0] = *x->p;
             break;
@@ -526,7 +600,15 @@ static void read_node(NumIn *x, const NumNode *nd) {
         x->p++;
         while (!at_end(x) && ((unsigned char)*x->p & 0xc0) == 0x80) x->p++;
         return;
-    case NK_S: case NK_PR: case NK_V: case NK_EEEE: case NK_FM: case NK_B: case NK_NOTHING: case NK_RN: case NK_RN_LOW: return;
+    case NK_S:
+    case NK_PR:
+    case NK_V:
+    case NK_EEEE:
+    case NK_FM:
+    case NK_B:
+    case NK_NOTHING:
+    case NK_RN:
+    case NK_RN_LOW: return;
     }
     x->p++;
 }
@@ -545,7 +627,8 @@ static Status text_to_num(FuncCtx *ctx, int64_t i, Str s, Str fmt, int128_t *v, 
     int128_t whole = *scale < 38 ? (*v < 0 ? -*v : *v) / pow10_i128[*scale] : 0;
     if (most < 38 && whole >= pow10_i128[most]) {
         err_set(ctx->err, ERR_NUMERIC_RANGE, "numeric field overflow");
-        err_detail(ctx->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", most + x.post, x.post, most ? "10^" : "", most ? most : 1);
+        err_detail(ctx->err, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
+                   most + x.post, x.post, most ? "10^" : "", most ? most : 1);
         return FAILED(i);
     }
     for (int k = 0; k < x.f.multi && *scale < 38; k++) ++*scale; /* V: the number is that many digits longer */

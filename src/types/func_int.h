@@ -16,8 +16,8 @@ typedef struct FuncDefs {
     const FuncDef *defs;
     int64_t count;
 } FuncDefs;
-extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format, func_defs_format_num,
-    func_defs_misc, func_defs_sorted, func_defs_array;
+extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_defs_datetime, func_defs_format,
+    func_defs_format_num, func_defs_misc, func_defs_sorted, func_defs_array;
 
 /* Longest string a function may build. */
 #define STR_MAX_BYTES INT64_C(1073741823)
@@ -26,14 +26,14 @@ extern const FuncDefs func_defs_numeric, func_defs_text, func_defs_regex, func_d
 #define KERNEL(fn) static Status fn(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out)
 #define KERNEL_UNUSED() ((void)ctx, (void)n, (void)args, (void)nargs, (void)out)
 #define AT(T, k, i) (((const T *)args[k].data)[args[k].is_const ? 0 : (i)])
-#define FAIL(i, ...)                               \
-    do {                                           \
-        ctx->error_row = (i);                      \
-        return err_set(ctx->err, __VA_ARGS__);     \
+#define FAIL(i, ...)                           \
+    do {                                       \
+        ctx->error_row = (i);                  \
+        return err_set(ctx->err, __VA_ARGS__); \
     } while (0)
-#define FAIL_IF(cond, i, ...)                      \
-    do {                                           \
-        if (UNLIKELY(cond)) FAIL(i, __VA_ARGS__);  \
+#define FAIL_IF(cond, i, ...)                     \
+    do {                                          \
+        if (UNLIKELY(cond)) FAIL(i, __VA_ARGS__); \
     } while (0)
 /* A callee has set ctx->err. */
 #define FAILED(i) (ctx->error_row = (i), ST_ERROR)
@@ -73,31 +73,31 @@ static inline Slice slice_of_str(Str s) { return (Slice){s.ptr, s.len}; }
 /* Any cell by its type's output function (bool "t"/"f", char(n) padded); borrowed or in ctx->arena. */
 Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
 
-#define K1_(fn, CAST, TA, TR, ...)                                     \
-    KERNEL(fn) {                                                \
-        KERNEL_UNUSED();                                        \
-        const TA *pa = args[0].data;                            \
-        const int64_t sa = args[0].is_const ? 0 : 1;            \
-        TR *r = out->data;                                      \
-        for (int64_t i = 0; i < n; i++) {                       \
-            const TA x = pa[i * sa];                            \
-            r[i] = CAST(__VA_ARGS__);                           \
-        }                                                       \
-        return ST_OK;                                           \
+#define K1_(fn, CAST, TA, TR, ...)                   \
+    KERNEL(fn) {                                     \
+        KERNEL_UNUSED();                             \
+        const TA *pa = args[0].data;                 \
+        const int64_t sa = args[0].is_const ? 0 : 1; \
+        TR *r = out->data;                           \
+        for (int64_t i = 0; i < n; i++) {            \
+            const TA x = pa[i * sa];                 \
+            r[i] = CAST(__VA_ARGS__);                \
+        }                                            \
+        return ST_OK;                                \
     }
-#define K2_(fn, CAST, TA, TB, TR, ...)                                 \
-    KERNEL(fn) {                                                \
-        KERNEL_UNUSED();                                        \
-        const TA *pa = args[0].data;                            \
-        const TB *pb = args[1].data;                            \
+#define K2_(fn, CAST, TA, TB, TR, ...)                                              \
+    KERNEL(fn) {                                                                    \
+        KERNEL_UNUSED();                                                            \
+        const TA *pa = args[0].data;                                                \
+        const TB *pb = args[1].data;                                                \
         const int64_t sa = args[0].is_const ? 0 : 1, sb = args[1].is_const ? 0 : 1; \
-        TR *r = out->data;                                      \
-        for (int64_t i = 0; i < n; i++) {                       \
-            const TA x = pa[i * sa];                            \
-            const TB y = pb[i * sb];                            \
-            r[i] = CAST(__VA_ARGS__);                           \
-        }                                                       \
-        return ST_OK;                                           \
+        TR *r = out->data;                                                          \
+        for (int64_t i = 0; i < n; i++) {                                           \
+            const TA x = pa[i * sa];                                                \
+            const TB y = pb[i * sb];                                                \
+            r[i] = CAST(__VA_ARGS__);                                               \
+        }                                                                           \
+        return ST_OK;                                                               \
     }
 #define K1(fn, TA, TR, ...) K1_(fn, (TR), TA, TR, __VA_ARGS__)
 #define K2(fn, TA, TB, TR, ...) K2_(fn, (TR), TA, TB, TR, __VA_ARGS__)
@@ -105,16 +105,18 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out);
 #define K1S(fn, TA, TR, ...) K1_(fn, , TA, TR, __VA_ARGS__)
 #define K2S(fn, TA, TB, TR, ...) K2_(fn, , TA, TB, TR, __VA_ARGS__)
 /* The body assigns z; NULL rows get `zero`. */
-#define KNF(fn, TR, zero, ...)                                  \
-    KERNEL(fn) {                                                \
-        KERNEL_UNUSED();                                        \
-        TR *r = out->data;                                      \
-        for (int64_t i = 0; i < n; i++) {                       \
-            TR z = zero;                                        \
-            if (LIKELY(row_valid(out, i))) { __VA_ARGS__ }      \
-            r[i] = z;                                           \
-        }                                                       \
-        return ST_OK;                                           \
+#define KNF(fn, TR, zero, ...)               \
+    KERNEL(fn) {                             \
+        KERNEL_UNUSED();                     \
+        TR *r = out->data;                   \
+        for (int64_t i = 0; i < n; i++) {    \
+            TR z = zero;                     \
+            if (LIKELY(row_valid(out, i))) { \
+                __VA_ARGS__                  \
+            }                                \
+            r[i] = z;                        \
+        }                                    \
+        return ST_OK;                        \
     }
 #define K1F(fn, TA, TR, zero, ...) KNF(fn, TR, zero, const TA x = AT(TA, 0, i); __VA_ARGS__)
 #define K2F(fn, TA, TB, TR, zero, ...) \
@@ -166,13 +168,18 @@ typedef struct KeyOut {
 /* A non-NULL cell as bytes that compare with memcmp as the cells do; none is the beginning of another. */
 void func_put_key(KeyOut *o, Phys phys, const void *cell);
 void func_put_array_key(KeyOut *o, Str blob);
-/* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not for intervals. */
+/* The cell of a key at *at, which moves behind it. Strings go to *text, which moves on. False when there is none; not
+ * for intervals. */
 bool func_get_key(const char **at, const char *end, Phys phys, void *cell, char **text);
 
 /* ---- table rows ---------------------------------------------------------- */
-#define ARGS(...) {__VA_ARGS__}
-#define DEF(nm, fl, rt, na, as, op, kn, tf, dc) \
-    {.name = nm, .flags = (fl), .ret = rt, .nargs = na, .args = as, .opcode = op, .kernel = kn, .type_fn = tf, .doc = dc}
+#define ARGS(...) \
+    { __VA_ARGS__ }
+#define DEF(nm, fl, rt, na, as, op, kn, tf, dc)                                                                   \
+    {                                                                                                             \
+        .name = nm, .flags = (fl), .ret = rt, .nargs = na, .args = as, .opcode = op, .kernel = kn, .type_fn = tf, \
+        .doc = dc                                                                                                 \
+    }
 #define SF (FN_STRICT | FN_CAN_FAIL)
 #define NF (FN_NULL_ARGS | FN_CAN_FAIL)
 #define S_ FN_STRICT

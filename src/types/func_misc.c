@@ -23,37 +23,37 @@ static inline int iv_cmp(const Interval *a, const Interval *b) {
     int128_t x = interval_cmp_value(a), y = interval_cmp_value(b);
     return (x > y) - (x < y);
 }
-#define CMP_CASE(T, EXPR)                                                  \
-    {                                                                      \
-        const T *pa = args[0].data, *pb = args[1].data;                    \
-        for (int64_t i = 0; i < n; i++) {                                  \
-            const T *a = pa + i * sa, *b = pb + i * sb;                    \
-            r[i] = (EXPR);                                                 \
-        }                                                                  \
-        return ST_OK;                                                      \
+#define CMP_CASE(T, EXPR)                               \
+    {                                                   \
+        const T *pa = args[0].data, *pb = args[1].data; \
+        for (int64_t i = 0; i < n; i++) {               \
+            const T *a = pa + i * sa, *b = pb + i * sb; \
+            r[i] = (EXPR);                              \
+        }                                               \
+        return ST_OK;                                   \
     }
-#define CMP_KERNEL(fn, OP)                                                                   \
-    KERNEL(fn) {                                                                             \
-        KERNEL_UNUSED();                                                                     \
-        const int64_t sa = args[0].is_const ? 0 : 1, sb = args[1].is_const ? 0 : 1;          \
-        uint8_t *r = out->data;                                                              \
-        if (args[0].phys != args[1].phys) { /* numerics of different width */                \
-            for (int64_t i = 0; i < n; i++) r[i] = num_at(&args[0], i) OP num_at(&args[1], i); \
-            return ST_OK;                                                                    \
-        }                                                                                    \
-        switch ((Phys)args[0].phys) {                                                        \
-        case PH_BOOL: CMP_CASE(uint8_t, *a OP *b)                                            \
-        case PH_I16: CMP_CASE(int16_t, *a OP *b)                                             \
-        case PH_I32: CMP_CASE(int32_t, *a OP *b)                                             \
-        case PH_I64: CMP_CASE(int64_t, *a OP *b)                                             \
-        case PH_I128: CMP_CASE(int128_t, *a OP *b)                                           \
-        case PH_F32: CMP_CASE(float, f64_cmp((double)*a, (double)*b) OP 0)                   \
-        case PH_F64: CMP_CASE(double, f64_cmp(*a, *b) OP 0)                                  \
-        case PH_STR: CMP_CASE(Str, str_cmp(*a, *b) OP 0)                                     \
-        case PH_INTERVAL: CMP_CASE(Interval, iv_cmp(a, b) OP 0)                              \
-        case PH_UUID: CMP_CASE(Uuid, memcmp(a->bytes, b->bytes, 16) OP 0)                    \
+#define CMP_KERNEL(fn, OP)                                                                      \
+    KERNEL(fn) {                                                                                \
+        KERNEL_UNUSED();                                                                        \
+        const int64_t sa = args[0].is_const ? 0 : 1, sb = args[1].is_const ? 0 : 1;             \
+        uint8_t *r = out->data;                                                                 \
+        if (args[0].phys != args[1].phys) { /* numerics of different width */                   \
+            for (int64_t i = 0; i < n; i++) r[i] = num_at(&args[0], i) OP num_at(&args[1], i);  \
+            return ST_OK;                                                                       \
+        }                                                                                       \
+        switch ((Phys)args[0].phys) {                                                           \
+        case PH_BOOL: CMP_CASE(uint8_t, *a OP *b)                                               \
+        case PH_I16: CMP_CASE(int16_t, *a OP *b)                                                \
+        case PH_I32: CMP_CASE(int32_t, *a OP *b)                                                \
+        case PH_I64: CMP_CASE(int64_t, *a OP *b)                                                \
+        case PH_I128: CMP_CASE(int128_t, *a OP *b)                                              \
+        case PH_F32: CMP_CASE(float, f64_cmp((double)*a, (double)*b) OP 0)                      \
+        case PH_F64: CMP_CASE(double, f64_cmp(*a, *b) OP 0)                                     \
+        case PH_STR: CMP_CASE(Str, str_cmp(*a, *b) OP 0)                                        \
+        case PH_INTERVAL: CMP_CASE(Interval, iv_cmp(a, b) OP 0)                                 \
+        case PH_UUID: CMP_CASE(Uuid, memcmp(a->bytes, b->bytes, 16) OP 0)                       \
         default: return err_internal(ctx->err, "comparison of cells of kind %d", args[0].phys); \
-        }                                                                                    \
+        }                                                                                       \
     }
 CMP_KERNEL(cmp_eq, ==)
 CMP_KERNEL(cmp_ne, !=)
@@ -70,7 +70,11 @@ static Status extreme(int64_t n, const Vec *args, int nargs, Vec *out, int sign)
         for (int k = 0; k < nargs; k++) {
             if (arg_null(&args[k], i)) continue;
             const void *c = arg_cell(&args[k], i);
-            if (!best || (args[k].type.id == T_ARRAY ? array_cmp(*(const Str *)c, *(const Str *)best) : cell_cmp(p, c, best)) * sign > 0) best = c;
+            if (!best ||
+                (args[k].type.id == T_ARRAY ? array_cmp(*(const Str *)c, *(const Str *)best) : cell_cmp(p, c, best)) *
+                        sign >
+                    0)
+                best = c;
         }
         char *z = (char *)out->data + w * (size_t)i;
         out->valid[i] = best != NULL;
@@ -106,7 +110,8 @@ static uint64_t *random_state(FuncCtx *ctx) {
         if (!err_is_set(ctx->err)) err_oom(ctx->err);
         return NULL;
     }
-    *s = hash_combine(ctx->session ? ctx->session->random_seed : 0, atomic_fetch_add(&sites, 1) * 0x9e3779b97f4a7c15ULL);
+    *s =
+        hash_combine(ctx->session ? ctx->session->random_seed : 0, atomic_fetch_add(&sites, 1) * 0x9e3779b97f4a7c15ULL);
     return ctx->state = s;
 }
 static uint64_t random_next(uint64_t *s) {
@@ -140,12 +145,12 @@ K1F(pg_sleep_f64, double, uint8_t, 0, {
 
 /* ---- session ------------------------------------------------------------------------------------ */
 
-#define TEXT_CONST(fn, EXPR)                                              \
-    KERNEL(fn) {                                                          \
-        KERNEL_UNUSED();                                                  \
-        Slice v = slice_of(EXPR);                                         \
+#define TEXT_CONST(fn, EXPR)                                                                         \
+    KERNEL(fn) {                                                                                     \
+        KERNEL_UNUSED();                                                                             \
+        Slice v = slice_of(EXPR);                                                                    \
         for (int64_t i = 0; i < n; i++) ((Str *)out->data)[i] = str_make(v.ptr ? v.ptr : "", v.len); \
-        return ST_OK;                                                     \
+        return ST_OK;                                                                                \
     }
 TEXT_CONST(version_text, "PostgreSQL 15.0 (Stele 0.1.0)")
 TEXT_CONST(user_text, ctx->session ? ctx->session->user : "")
@@ -160,7 +165,7 @@ KERNEL(typeof_any) {
     }
     return ST_OK;
 }
-K2(bool_and2, uint8_t, uint8_t, uint8_t, x & y)
+K2(bool_and2, uint8_t, uint8_t, uint8_t, x &y)
 K2(bool_or2, uint8_t, uint8_t, uint8_t, x | y)
 
 /* ---- result types of aggregates -------------------------------------------------------------------- */
@@ -175,9 +180,9 @@ static Type tf_avg(const FuncDef *f, int nargs, const Type *a) {
     (void)f, (void)nargs;
     return type_numeric(38, a[0].id == T_NUMERIC ? MAX_OF(a[0].scale, 16) : 16);
 }
-/* Variances and deviations of exact numbers: 16 digits after the point, or the argument's if that has more. Where results may have more than the
- * remaining digits before it, there are as many after it as leave room for those, but 12 at least: of bigint, and of numerics of more than 10 digits
- * before the point. Numeric without (p,s) keeps its 16. */
+/* Variances and deviations of exact numbers: 16 digits after the point, or the argument's if that has more. Where
+ * results may have more than the remaining digits before it, there are as many after it as leave room for those, but 12
+ * at least: of bigint, and of numerics of more than 10 digits before the point. Numeric without (p,s) keeps its 16. */
 static Type spread_type(Type a, int powers) {
     int s = a.id == T_NUMERIC ? a.scale : 0, want = MAX_OF(s, 16);
     int whole = a.id == T_INT2 ? 5 : a.id == T_INT4 ? 10 : a.id == T_INT8 ? 19 : a.precision - a.scale;
@@ -201,26 +206,23 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
 /* ---- table ---------------------------------------------------------------------------------------------- */
 
 #define CMP(nm, T, op, fn, dc) DEF(nm, FN_OPERATOR | S_, T_BOOL, 2, ARGS(T, T), op, fn, NULL, dc)
-#define CMP_DEFS(T)                                        \
-    CMP("=", T, OP_EQ, cmp_eq, "equal"),                   \
-    CMP("<>", T, OP_NE, cmp_ne, "not equal"),              \
-    CMP("!=", T, OP_NE, cmp_ne, "not equal"),              \
-    CMP("<", T, OP_LT, cmp_lt, "less"),                    \
-    CMP("<=", T, OP_LE, cmp_le, "less or equal"),          \
-    CMP(">", T, OP_GT, cmp_gt, "greater"),                 \
-    CMP(">=", T, OP_GE, cmp_ge, "greater or equal")
+#define CMP_DEFS(T)                                                                          \
+    CMP("=", T, OP_EQ, cmp_eq, "equal"), CMP("<>", T, OP_NE, cmp_ne, "not equal"),           \
+        CMP("!=", T, OP_NE, cmp_ne, "not equal"), CMP("<", T, OP_LT, cmp_lt, "less"),        \
+        CMP("<=", T, OP_LE, cmp_le, "less or equal"), CMP(">", T, OP_GT, cmp_gt, "greater"), \
+        CMP(">=", T, OP_GE, cmp_ge, "greater or equal")
 #define AGG(nm, kind, rt, na, as, tf, dc) \
-    {.name = nm, .flags = FN_AGGREGATE, .ret = rt, .nargs = na, .args = as, .agg = kind, .type_fn = tf, .doc = dc}
+    { .name = nm, .flags = FN_AGGREGATE, .ret = rt, .nargs = na, .args = as, .agg = kind, .type_fn = tf, .doc = dc }
 #define AGG1(nm, kind, rt, T, tf, dc) AGG(nm, kind, rt, 1, ARGS(T), tf, dc)
-#define MIN_MAX(T)                                                       \
-    AGG1("min", AGG_MIN, T, T, tf_same, "least value"),                  \
-    AGG1("max", AGG_MAX, T, T, tf_same, "greatest value")
-#define BITS(T)                                                          \
-    AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),      \
-    AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
-#define VAR(nm, kind, tf, dc)                                            \
-    AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), \
-    AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+#define MIN_MAX(T) \
+    AGG1("min", AGG_MIN, T, T, tf_same, "least value"), AGG1("max", AGG_MAX, T, T, tf_same, "greatest value")
+#define BITS(T)                                                     \
+    AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"), \
+        AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
+#define VAR(nm, kind, tf, dc)                                                                    \
+    AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc),        \
+        AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc), \
+        AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
 /* current_setting(name [, missing_ok]) */
 KERNEL(current_setting) {
     for (int64_t i = 0; i < n; i++) {
@@ -235,7 +237,9 @@ KERNEL(current_setting) {
         for (char *p = key; *p; p++)
             if (*p >= 'A' && *p <= 'Z') *p = (char)(*p + 32);
         Err e = {0};
-        const char *v = ctx->session && ctx->session->setting ? ctx->session->setting(ctx->session->setting_ctx, ctx->arena, key, &e) : NULL;
+        const char *v = ctx->session && ctx->session->setting
+                            ? ctx->session->setting(ctx->session->setting_ctx, ctx->arena, key, &e)
+                            : NULL;
         out->valid[i] = v != NULL;
         if (v) *z = str_make(v, (int64_t)strlen(v));
         else FAIL_IF(!missing_ok, i, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", key);
@@ -246,17 +250,32 @@ KERNEL(current_setting) {
 #define SESSION(nm, fn, dc) DEF(nm, S_ | FN_STABLE, T_TEXT, 0, ARGS(0), OP_NONE, fn, NULL, dc)
 
 static const FuncDef defs[] = {
-    CMP_DEFS(T_BOOL), CMP_DEFS(T_INT2), CMP_DEFS(T_INT4), CMP_DEFS(T_INT8), CMP_DEFS(T_NUMERIC), CMP_DEFS(T_FLOAT4),
-    CMP_DEFS(T_FLOAT8), CMP_DEFS(T_CHAR), CMP_DEFS(T_TEXT), CMP_DEFS(T_BYTEA), CMP_DEFS(T_DATE), CMP_DEFS(T_TIME),
-    CMP_DEFS(T_TIMESTAMP), CMP_DEFS(T_TIMESTAMPTZ), CMP_DEFS(T_INTERVAL), CMP_DEFS(T_UUID),
+    CMP_DEFS(T_BOOL),
+    CMP_DEFS(T_INT2),
+    CMP_DEFS(T_INT4),
+    CMP_DEFS(T_INT8),
+    CMP_DEFS(T_NUMERIC),
+    CMP_DEFS(T_FLOAT4),
+    CMP_DEFS(T_FLOAT8),
+    CMP_DEFS(T_CHAR),
+    CMP_DEFS(T_TEXT),
+    CMP_DEFS(T_BYTEA),
+    CMP_DEFS(T_DATE),
+    CMP_DEFS(T_TIME),
+    CMP_DEFS(T_TIMESTAMP),
+    CMP_DEFS(T_TIMESTAMPTZ),
+    CMP_DEFS(T_INTERVAL),
+    CMP_DEFS(T_UUID),
     DEF("greatest", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, greatest_any, NULL,
         "greatest argument, NULLs ignored"),
     DEF("least", FN_VARIADIC | FN_COMMON_TYPE, T_VOID, 1, ARGS(T_ANY), OP_NONE, least_any, NULL,
         "least argument, NULLs ignored"),
     DEF("num_nulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nulls_any, NULL, "number of NULL arguments"),
-    DEF("num_nonnulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nonnulls_any, NULL, "number of other arguments"),
+    DEF("num_nonnulls", FN_VARIADIC, T_INT4, 1, ARGS(T_ANY), OP_NONE, num_nonnulls_any, NULL,
+        "number of other arguments"),
     DEF("random", S_ | FN_VOLATILE, T_FLOAT8, 0, ARGS(0), OP_NONE, random_f64, NULL, "0 <= random number < 1"),
-    DEF("gen_random_uuid", S_ | FN_VOLATILE | FN_CAN_FAIL, T_UUID, 0, ARGS(0), OP_NONE, random_uuid, NULL, "random UUID"),
+    DEF("gen_random_uuid", S_ | FN_VOLATILE | FN_CAN_FAIL, T_UUID, 0, ARGS(0), OP_NONE, random_uuid, NULL,
+        "random UUID"),
     DEF("pg_sleep", S_ | FN_VOLATILE, T_BOOL, 1, ARGS(T_FLOAT8), OP_NONE, pg_sleep_f64, NULL, "waits some seconds"),
     SESSION("version", version_text, "version of the system"),
     SESSION("current_user", user_text, "user name"),
@@ -266,8 +285,10 @@ static const FuncDef defs[] = {
     SESSION("current_database", database_text, "database name"),
     SESSION("current_catalog", database_text, "database name"),
     SESSION("current_schema", schema_text, "schema name"),
-    DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, current_setting, NULL, "text of a setting"),
-    DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 2, ARGS(T_TEXT, T_BOOL), OP_NONE, current_setting, NULL, "text of a setting, NULL when there is none of that name"),
+    DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, current_setting,
+        NULL, "text of a setting"),
+    DEF("current_setting", FN_NULL_ARGS | FN_STABLE | FN_CAN_FAIL, T_TEXT, 2, ARGS(T_TEXT, T_BOOL), OP_NONE,
+        current_setting, NULL, "text of a setting, NULL when there is none of that name"),
     DEF("pg_typeof", 0, T_TEXT, 1, ARGS(T_ANY), OP_NONE, typeof_any, NULL, "type of the argument"),
     DEF("booland_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_and2, NULL, "and"),
     DEF("boolor_statefunc", S_, T_BOOL, 2, ARGS(T_BOOL, T_BOOL), OP_NONE, bool_or2, NULL, "or"),
@@ -287,13 +308,28 @@ static const FuncDef defs[] = {
     AGG1("avg", AGG_AVG, T_NUMERIC, T_INT8, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_NUMERIC, T_NUMERIC, tf_avg, "average"),
     AGG1("avg", AGG_AVG, T_FLOAT8, T_FLOAT8, NULL, "average"),
-    MIN_MAX(T_BOOL), MIN_MAX(T_INT2), MIN_MAX(T_INT4), MIN_MAX(T_INT8), MIN_MAX(T_NUMERIC), MIN_MAX(T_FLOAT4),
-    MIN_MAX(T_FLOAT8), MIN_MAX(T_CHAR), MIN_MAX(T_TEXT), MIN_MAX(T_BYTEA), MIN_MAX(T_DATE), MIN_MAX(T_TIME),
-    MIN_MAX(T_TIMESTAMP), MIN_MAX(T_TIMESTAMPTZ), MIN_MAX(T_INTERVAL), MIN_MAX(T_UUID),
+    MIN_MAX(T_BOOL),
+    MIN_MAX(T_INT2),
+    MIN_MAX(T_INT4),
+    MIN_MAX(T_INT8),
+    MIN_MAX(T_NUMERIC),
+    MIN_MAX(T_FLOAT4),
+    MIN_MAX(T_FLOAT8),
+    MIN_MAX(T_CHAR),
+    MIN_MAX(T_TEXT),
+    MIN_MAX(T_BYTEA),
+    MIN_MAX(T_DATE),
+    MIN_MAX(T_TIME),
+    MIN_MAX(T_TIMESTAMP),
+    MIN_MAX(T_TIMESTAMPTZ),
+    MIN_MAX(T_INTERVAL),
+    MIN_MAX(T_UUID),
     AGG1("bool_and", AGG_BOOL_AND, T_BOOL, T_BOOL, NULL, "whether all are true"),
     AGG1("every", AGG_BOOL_AND, T_BOOL, T_BOOL, NULL, "whether all are true"),
     AGG1("bool_or", AGG_BOOL_OR, T_BOOL, T_BOOL, NULL, "whether some is true"),
-    BITS(T_INT2), BITS(T_INT4), BITS(T_INT8),
+    BITS(T_INT2),
+    BITS(T_INT4),
+    BITS(T_INT8),
     AGG1("any_value", AGG_ANY, T_VOID, T_ANY, tf_same, "some value"),
     VAR("var_pop", AGG_VAR_POP, tf_var, "population variance"),
     VAR("var_samp", AGG_VAR_SAMP, tf_var, "sample variance"),

@@ -47,31 +47,39 @@ Status num_overflow(FuncCtx *ctx, int64_t i) {
 
 /* ---- integers ---------------------------------------------------------------- */
 
-#define INT_OPS(T, sfx, what)                                                                                      \
-    K2F(add_##sfx, T, T, T, 0, { if (__builtin_add_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
-    K2F(sub_##sfx, T, T, T, 0, { if (__builtin_sub_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
-    K2F(mul_##sfx, T, T, T, 0, { if (__builtin_mul_overflow(x, y, &z)) OUT_OF_RANGE(i, what); })                   \
-    K2F(div_##sfx, T, T, T, 0, {                                                                                   \
-        DIV_ZERO(y == 0, i);                                                                                       \
-        if (y == -1) {                                                                                             \
-            if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);                                        \
-        } else {                                                                                                   \
-            z = (T)(x / y);                                                                                        \
-        }                                                                                                          \
-    })                                                                                                             \
-    K2F(mod_##sfx, T, T, T, 0, {                                                                                   \
-        DIV_ZERO(y == 0, i);                                                                                       \
-        z = (T)(y == -1 ? 0 : x % y);                                                                              \
-    })                                                                                                             \
-    K1F(neg_##sfx, T, T, 0, { if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what); })                   \
-    K1F(abs_##sfx, T, T, 0, {                                                                                      \
-        if (x >= 0) z = x;                                                                                         \
-        else if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);                                       \
-    })                                                                                                             \
-    K1(plus_##sfx, T, T, x)                                                                                        \
-    K2(and_##sfx, T, T, T, x & y)                                                                                  \
-    K2(or_##sfx, T, T, T, x | y)                                                                                   \
-    K2(xor_##sfx, T, T, T, x ^ y)                                                                                  \
+#define INT_OPS(T, sfx, what)                                                \
+    K2F(add_##sfx, T, T, T, 0, {                                             \
+        if (__builtin_add_overflow(x, y, &z)) OUT_OF_RANGE(i, what);         \
+    })                                                                       \
+    K2F(sub_##sfx, T, T, T, 0, {                                             \
+        if (__builtin_sub_overflow(x, y, &z)) OUT_OF_RANGE(i, what);         \
+    })                                                                       \
+    K2F(mul_##sfx, T, T, T, 0, {                                             \
+        if (__builtin_mul_overflow(x, y, &z)) OUT_OF_RANGE(i, what);         \
+    })                                                                       \
+    K2F(div_##sfx, T, T, T, 0, {                                             \
+        DIV_ZERO(y == 0, i);                                                 \
+        if (y == -1) {                                                       \
+            if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);  \
+        } else {                                                             \
+            z = (T)(x / y);                                                  \
+        }                                                                    \
+    })                                                                       \
+    K2F(mod_##sfx, T, T, T, 0, {                                             \
+        DIV_ZERO(y == 0, i);                                                 \
+        z = (T)(y == -1 ? 0 : x % y);                                        \
+    })                                                                       \
+    K1F(neg_##sfx, T, T, 0, {                                                \
+        if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what);      \
+    })                                                                       \
+    K1F(abs_##sfx, T, T, 0, {                                                \
+        if (x >= 0) z = x;                                                   \
+        else if (__builtin_sub_overflow((T)0, x, &z)) OUT_OF_RANGE(i, what); \
+    })                                                                       \
+    K1(plus_##sfx, T, T, x)                                                  \
+    K2(and_##sfx, T, T, T, x &y)                                             \
+    K2(or_##sfx, T, T, T, x | y)                                             \
+    K2(xor_##sfx, T, T, T, x ^ y)                                            \
     K1(not_##sfx, T, T, ~x)
 
 INT_OPS(int16_t, i16, "smallint")
@@ -123,22 +131,28 @@ K2F(lcm_i64, int64_t, int64_t, int64_t, 0, {
 
 /* ---- floats ------------------------------------------------------------------ */
 
-#define FLOAT_OPS(T, sfx, FABS, FFLOOR)                                                                        \
-    K2F(add_##sfx, T, T, T, 0, { z = x + y; if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); })          \
-    K2F(sub_##sfx, T, T, T, 0, { z = x - y; if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); })          \
-    K2F(mul_##sfx, T, T, T, 0, {                                                                               \
-        z = x * y;                                                                                             \
-        if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i);                                                 \
-        if (z == 0 && x != 0 && y != 0) FLOAT_UNDER(i);                                                        \
-    })                                                                                                         \
-    K2F(div_##sfx, T, T, T, 0, {                                                                               \
-        DIV_ZERO(y == 0 && !isnan(x), i);                                                                      \
-        z = x / y;                                                                                             \
-        if (isinf(z) && !isinf(x)) FLOAT_OVER(i);                                                              \
-        if (z == 0 && x != 0 && !isinf(y)) FLOAT_UNDER(i);                                                     \
-    })                                                                                                         \
-    K1(neg_##sfx, T, T, -x)                                                                                    \
-    K1(plus_##sfx, T, T, x)                                                                                    \
+#define FLOAT_OPS(T, sfx, FABS, FFLOOR)                        \
+    K2F(add_##sfx, T, T, T, 0, {                               \
+        z = x + y;                                             \
+        if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); \
+    })                                                         \
+    K2F(sub_##sfx, T, T, T, 0, {                               \
+        z = x - y;                                             \
+        if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); \
+    })                                                         \
+    K2F(mul_##sfx, T, T, T, 0, {                               \
+        z = x * y;                                             \
+        if (isinf(z) && !isinf(x) && !isinf(y)) FLOAT_OVER(i); \
+        if (z == 0 && x != 0 && y != 0) FLOAT_UNDER(i);        \
+    })                                                         \
+    K2F(div_##sfx, T, T, T, 0, {                               \
+        DIV_ZERO(y == 0 && !isnan(x), i);                      \
+        z = x / y;                                             \
+        if (isinf(z) && !isinf(x)) FLOAT_OVER(i);              \
+        if (z == 0 && x != 0 && !isinf(y)) FLOAT_UNDER(i);     \
+    })                                                         \
+    K1(neg_##sfx, T, T, -x)                                    \
+    K1(plus_##sfx, T, T, x)                                    \
     K1(abs_##sfx, T, T, FABS(x))
 
 FLOAT_OPS(float, f32, fabsf, floorf)
@@ -150,7 +164,7 @@ K1(round_f64, double, double, rint(x))
 K1(trunc_f64, double, double, trunc(x))
 K1(sign_f64, double, double, x > 0 ? 1 : x < 0 ? -1 : x)
 
-#define FLOAT_CHECK(z, x)                       \
+#define FLOAT_CHECK(z, x) \
     if (isinf(z) && !isinf(x)) FLOAT_OVER(i)
 K1F(sqrt_f64, double, double, 0, {
     FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
@@ -162,11 +176,17 @@ K1F(exp_f64, double, double, 0, {
     FLOAT_CHECK(z, x);
     if (z == 0 && !isinf(x)) FLOAT_UNDER(i);
 })
-#define LOG_CHECK(x, i)                                                                          \
-    FAIL_IF(x == 0, i, ERR_INVALID_LOGARITHM, "cannot take logarithm of zero");                  \
+#define LOG_CHECK(x, i)                                                         \
+    FAIL_IF(x == 0, i, ERR_INVALID_LOGARITHM, "cannot take logarithm of zero"); \
     FAIL_IF(x < 0, i, ERR_INVALID_LOGARITHM, "cannot take logarithm of a negative number")
-K1F(ln_f64, double, double, 0, { LOG_CHECK(x, i); z = log(x); })
-K1F(log10_f64, double, double, 0, { LOG_CHECK(x, i); z = log10(x); })
+K1F(ln_f64, double, double, 0, {
+    LOG_CHECK(x, i);
+    z = log(x);
+})
+K1F(log10_f64, double, double, 0, {
+    LOG_CHECK(x, i);
+    z = log10(x);
+})
 K2F(pow_f64, double, double, double, 0, {
     FAIL_IF(x == 0 && y < 0, i, ERR_INVALID_POWER, "zero raised to a negative power is undefined");
     FAIL_IF(x < 0 && !isinf(x) && floor(y) != y && !isnan(y), i, ERR_INVALID_POWER,
@@ -176,22 +196,46 @@ K2F(pow_f64, double, double, double, 0, {
     if (z == 0 && x != 0 && !isinf(x) && !isinf(y)) FLOAT_UNDER(i);
 })
 #define INPUT_CHECK(bad) FAIL_IF(bad, i, ERR_NUMERIC_RANGE, "input is out of range")
-K1(degrees_f64, double, double, x * (180.0 / M_PI))
-K1(radians_f64, double, double, x * (M_PI / 180.0))
-K1F(sin_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = sin(x); })
-K1F(cos_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = cos(x); })
-K1F(tan_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = tan(x); })
-K1F(cot_f64, double, double, 0, { INPUT_CHECK(isinf(x)); z = 1.0 / tan(x); })
-K1F(asin_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = asin(x); })
-K1F(acos_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = acos(x); })
+K1(degrees_f64, double, double, x *(180.0 / M_PI))
+K1(radians_f64, double, double, x *(M_PI / 180.0))
+K1F(sin_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    z = sin(x);
+})
+K1F(cos_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    z = cos(x);
+})
+K1F(tan_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    z = tan(x);
+})
+K1F(cot_f64, double, double, 0, {
+    INPUT_CHECK(isinf(x));
+    z = 1.0 / tan(x);
+})
+K1F(asin_f64, double, double, 0, {
+    INPUT_CHECK(x < -1 || x > 1);
+    z = asin(x);
+})
+K1F(acos_f64, double, double, 0, {
+    INPUT_CHECK(x < -1 || x > 1);
+    z = acos(x);
+})
 K1(atan_f64, double, double, atan(x))
 K2(atan2_f64, double, double, double, atan2(x, y))
 K1F(sinh_f64, double, double, 0, { z = sinh(x); })
 K1F(cosh_f64, double, double, 0, { z = cosh(x); })
 K1(tanh_f64, double, double, tanh(x))
 K1(asinh_f64, double, double, asinh(x))
-K1F(acosh_f64, double, double, 0, { INPUT_CHECK(x < 1); z = acosh(x); })
-K1F(atanh_f64, double, double, 0, { INPUT_CHECK(x < -1 || x > 1); z = atanh(x); })
+K1F(acosh_f64, double, double, 0, {
+    INPUT_CHECK(x < 1);
+    z = acosh(x);
+})
+K1F(atanh_f64, double, double, 0, {
+    INPUT_CHECK(x < -1 || x > 1);
+    z = atanh(x);
+})
 KERNEL(pi_f64) {
     KERNEL_UNUSED();
     for (int64_t i = 0; i < n; i++) ((double *)out->data)[i] = M_PI;
@@ -200,33 +244,33 @@ KERNEL(pi_f64) {
 
 /* ---- numeric arithmetic -------------------------------------------------------- */
 
-#define NUM_LOOP(...)                                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-        if (!row_valid(out, i)) {                                                                  \
-            num_zero(out, i);                                                                      \
-            continue;                                                                              \
-        }                                                                                          \
-        const int128_t x = num_at(&args[0], i);                                                    \
-        int128_t z = 0;                                                                            \
-        int zs = sx;                                                                               \
-        (void)zs;                                                                                  \
-        __VA_ARGS__                                                                                \
-        if (UNLIKELY(!num_put(ctx, out, i, z, zs))) return num_overflow(ctx, i);                   \
+#define NUM_LOOP(...)                                                            \
+    for (int64_t i = 0; i < n; i++) {                                            \
+        if (!row_valid(out, i)) {                                                \
+            num_zero(out, i);                                                    \
+            continue;                                                            \
+        }                                                                        \
+        const int128_t x = num_at(&args[0], i);                                  \
+        int128_t z = 0;                                                          \
+        int zs = sx;                                                             \
+        (void)zs;                                                                \
+        __VA_ARGS__                                                              \
+        if (UNLIKELY(!num_put(ctx, out, i, z, zs))) return num_overflow(ctx, i); \
     }
-#define NUM1(fn, ...)                                                                              \
-    KERNEL(fn) {                                                                                   \
-        KERNEL_UNUSED();                                                                           \
-        const int sx = args[0].type.scale;                                                         \
-        NUM_LOOP(__VA_ARGS__)                                                                      \
-        return ST_OK;                                                                              \
+#define NUM1(fn, ...)                      \
+    KERNEL(fn) {                           \
+        KERNEL_UNUSED();                   \
+        const int sx = args[0].type.scale; \
+        NUM_LOOP(__VA_ARGS__)              \
+        return ST_OK;                      \
     }
-#define NUM2(fn, ...)                                                                              \
-    KERNEL(fn) {                                                                                   \
-        KERNEL_UNUSED();                                                                           \
-        const int sx = args[0].type.scale, sy = args[1].type.scale;                                \
-        (void)sy;                                                                                  \
-        NUM_LOOP(const int128_t y = num_at(&args[1], i); __VA_ARGS__)                              \
-        return ST_OK;                                                                              \
+#define NUM2(fn, ...)                                                 \
+    KERNEL(fn) {                                                      \
+        KERNEL_UNUSED();                                              \
+        const int sx = args[0].type.scale, sy = args[1].type.scale;   \
+        (void)sy;                                                     \
+        NUM_LOOP(const int128_t y = num_at(&args[1], i); __VA_ARGS__) \
+        return ST_OK;                                                 \
     }
 #define NUM_FORMAT(i) FAIL(i, ERR_NUMERIC_RANGE, "value overflows numeric format")
 
@@ -254,7 +298,8 @@ NUM2(sub_num, {
  * not fit 128 bits, the factors' trailing zeros go first and then a 256-bit product is divided. */
 static bool mul_rescaled(int128_t x, int sx, int128_t y, int sy, int sr, int128_t *z) {
     int128_t p;
-    if (!i128_mul_overflow(x, y, &p)) return sx + sy == sr ? (*z = p, numeric_exceeds(p, 38)) : numeric_rescale(p, sx + sy, sr, z);
+    if (!i128_mul_overflow(x, y, &p))
+        return sx + sy == sr ? (*z = p, numeric_exceeds(p, 38)) : numeric_rescale(p, sx + sy, sr, z);
     while (sx > 0 && x % 10 == 0) x /= 10, sx--;
     while (sy > 0 && y % 10 == 0) y /= 10, sy--;
     if (!i128_mul_overflow(x, y, &p)) return numeric_rescale(p, sx + sy, sr, z);
@@ -318,11 +363,26 @@ NUM2(quot_num, {
 NUM1(neg_num, { z = -x; })
 NUM1(plus_num, { z = x; })
 NUM1(abs_num, { z = x < 0 ? -x : x; })
-NUM1(sign_num, { z = (x > 0) - (x < 0); zs = 0; })
-NUM1(round_num, { if (numeric_rescale(x, sx, 0, &z)) NUM_FORMAT(i); zs = 0; })
-NUM1(trunc_num, { z = x / pow10_i128[sx]; zs = 0; })
-NUM1(ceil_num, { z = x / pow10_i128[sx] + (x > 0 && x % pow10_i128[sx] != 0); zs = 0; })
-NUM1(floor_num, { z = x / pow10_i128[sx] - (x < 0 && x % pow10_i128[sx] != 0); zs = 0; })
+NUM1(sign_num, {
+    z = (x > 0) - (x < 0);
+    zs = 0;
+})
+NUM1(round_num, {
+    if (numeric_rescale(x, sx, 0, &z)) NUM_FORMAT(i);
+    zs = 0;
+})
+NUM1(trunc_num, {
+    z = x / pow10_i128[sx];
+    zs = 0;
+})
+NUM1(ceil_num, {
+    z = x / pow10_i128[sx] + (x > 0 && x % pow10_i128[sx] != 0);
+    zs = 0;
+})
+NUM1(floor_num, {
+    z = x / pow10_i128[sx] - (x < 0 && x % pow10_i128[sx] != 0);
+    zs = 0;
+})
 
 /* v of scale s with everything below 10^-d removed, rounded or cut; d may be negative. */
 static bool num_digits(int128_t v, int s, int32_t d, bool round, int128_t *z) {
@@ -334,8 +394,12 @@ static bool num_digits(int128_t v, int s, int32_t d, bool round, int128_t *z) {
     if (round && (r < 0 ? -r : r) >= p - p / 2) q += v < 0 ? -1 : 1;
     return i128_mul_overflow(q, p, z) || numeric_exceeds(*z, 38);
 }
-NUM1(roundn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), true, &z)) NUM_FORMAT(i); })
-NUM1(truncn_num, { if (num_digits(x, sx, AT(int32_t, 1, i), false, &z)) NUM_FORMAT(i); })
+NUM1(roundn_num, {
+    if (num_digits(x, sx, AT(int32_t, 1, i), true, &z)) NUM_FORMAT(i);
+})
+NUM1(truncn_num, {
+    if (num_digits(x, sx, AT(int32_t, 1, i), false, &z)) NUM_FORMAT(i);
+})
 
 NUM1(sqrt_num, {
     FAIL_IF(x < 0, i, ERR_INVALID_POWER, "cannot take square root of a negative number");
@@ -407,8 +471,8 @@ KNF(scale_num, int32_t, 0, {
 })
 NUM1(trim_scale_num, { z = x; })
 
-#define BUCKET_CHECK(count, same)                                                                       \
-    FAIL_IF(count <= 0, i, ERR_WIDTH_BUCKET, "count must be greater than zero");                                 \
+#define BUCKET_CHECK(count, same)                                                \
+    FAIL_IF(count <= 0, i, ERR_WIDTH_BUCKET, "count must be greater than zero"); \
     FAIL_IF(same, i, ERR_WIDTH_BUCKET, "lower bound cannot equal upper bound")
 KNF(width_bucket_f64, int32_t, 0, {
     double v = AT(double, 0, i);
@@ -509,32 +573,32 @@ static Type tf_trim(const FuncDef *f, int nargs, const Type *a) {
 
 #define OPF (FN_OPERATOR | SF)
 #define OPS (FN_OPERATOR | S_)
-#define INT_DEFS(T, sfx)                                                                          \
-    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                              \
-    DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),                       \
-    DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),                          \
-    DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient, truncated"),              \
-    DEF("%", OPF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),                        \
-    DEF("mod", SF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),                       \
-    DEF("-", OPF, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                            \
-    DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),                        \
-    DEF("@", OPF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                      \
-    DEF("abs", SF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                     \
-    DEF("&", OPS, T, 2, ARGS(T, T), OP_NONE, and_##sfx, NULL, "bitwise and"),                     \
-    DEF("|", OPS, T, 2, ARGS(T, T), OP_NONE, or_##sfx, NULL, "bitwise or"),                       \
-    DEF("#", OPS, T, 2, ARGS(T, T), OP_NONE, xor_##sfx, NULL, "bitwise exclusive or"),            \
-    DEF("~", OPS, T, 1, ARGS(T), OP_NONE, not_##sfx, NULL, "bitwise not"),                        \
-    DEF("<<", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shl_##sfx, NULL, "shift left"),                \
-    DEF(">>", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shr_##sfx, NULL, "shift right")
-#define FLOAT_DEFS(T, sfx)                                                                        \
-    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                              \
-    DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),                       \
-    DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),                          \
-    DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient"),                         \
-    DEF("-", OPS, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                            \
-    DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),                        \
-    DEF("@", OPS, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),                      \
-    DEF("abs", S_, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value")
+#define INT_DEFS(T, sfx)                                                                   \
+    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                       \
+        DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),            \
+        DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),               \
+        DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient, truncated"),   \
+        DEF("%", OPF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),             \
+        DEF("mod", SF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),            \
+        DEF("-", OPF, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                 \
+        DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),             \
+        DEF("@", OPF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),           \
+        DEF("abs", SF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),          \
+        DEF("&", OPS, T, 2, ARGS(T, T), OP_NONE, and_##sfx, NULL, "bitwise and"),          \
+        DEF("|", OPS, T, 2, ARGS(T, T), OP_NONE, or_##sfx, NULL, "bitwise or"),            \
+        DEF("#", OPS, T, 2, ARGS(T, T), OP_NONE, xor_##sfx, NULL, "bitwise exclusive or"), \
+        DEF("~", OPS, T, 1, ARGS(T), OP_NONE, not_##sfx, NULL, "bitwise not"),             \
+        DEF("<<", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shl_##sfx, NULL, "shift left"),     \
+        DEF(">>", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shr_##sfx, NULL, "shift right")
+#define FLOAT_DEFS(T, sfx)                                                       \
+    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),             \
+        DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),  \
+        DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),     \
+        DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient"),    \
+        DEF("-", OPS, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),       \
+        DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),   \
+        DEF("@", OPS, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"), \
+        DEF("abs", S_, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value")
 #define MATH_F(nm, fl, fn, dc) DEF(nm, fl, T_FLOAT8, 1, ARGS(T_FLOAT8), OP_NONE, fn, NULL, dc)
 #define NUM_F1(nm, fl, op, fn, tf, dc) DEF(nm, fl, T_NUMERIC, 1, ARGS(T_NUMERIC), op, fn, tf, dc)
 #define NUM_F2(nm, fl, op, fn, tf, dc) DEF(nm, fl, T_NUMERIC, 2, ARGS(T_NUMERIC, T_NUMERIC), op, fn, tf, dc)

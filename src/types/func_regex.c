@@ -50,7 +50,8 @@ static int64_t translate_pattern(Str p, char *o) {
             else o[n++] = c, o[n++] = d;
             continue;
         }
-        if (bracket && c == '[' && k + 1 < p.len && (p.ptr[k + 1] == ':' || p.ptr[k + 1] == '.' || p.ptr[k + 1] == '=')) {
+        if (bracket && c == '[' && k + 1 < p.len &&
+            (p.ptr[k + 1] == ':' || p.ptr[k + 1] == '.' || p.ptr[k + 1] == '=')) {
             /* [:class:] inside brackets, copied whole */
             char kind = p.ptr[k + 1];
             uint32_t e = k + 2;
@@ -92,11 +93,13 @@ static Status regex_flags(FuncCtx *ctx, int64_t i, Str flags, uint32_t *opt, boo
         case 'x': *opt |= PCRE2_EXTENDED; break;
         case 't': *opt &= ~PCRE2_EXTENDED; break;
         case 's': *opt = (*opt | PCRE2_DOTALL) & ~PCRE2_MULTILINE; break;
-        case 'm': case 'n': *opt = (*opt & ~PCRE2_DOTALL) | PCRE2_MULTILINE; break;
+        case 'm':
+        case 'n': *opt = (*opt & ~PCRE2_DOTALL) | PCRE2_MULTILINE; break;
         case 'p': *opt &= ~(PCRE2_DOTALL | PCRE2_MULTILINE); break;
         case 'w': *opt |= PCRE2_DOTALL | PCRE2_MULTILINE; break;
         case 'q': *opt |= PCRE2_LITERAL; break;
-        case 'e': case 'b': break;
+        case 'e':
+        case 'b': break;
         default:
             FAIL(i, ERR_INVALID_PARAMETER, "invalid regular expression option: \"%.*s\"",
                  (int)utf8_prefix_bytes(flags.ptr + k, flags.len - k, 1), flags.ptr + k);
@@ -155,7 +158,9 @@ static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
     r->match = NULL;
     int code;
     PCRE2_SIZE at;
-    uint32_t all = PCRE2_UTF | PCRE2_NO_UTF_CHECK | (opt & PCRE2_LITERAL ? opt & (PCRE2_LITERAL | PCRE2_CASELESS) : opt | PCRE2_DOLLAR_ENDONLY | PCRE2_UCP);
+    uint32_t all =
+        PCRE2_UTF | PCRE2_NO_UTF_CHECK |
+        (opt & PCRE2_LITERAL ? opt & (PCRE2_LITERAL | PCRE2_CASELESS) : opt | PCRE2_DOLLAR_ENDONLY | PCRE2_UCP);
     r->code = pcre2_compile((PCRE2_SPTR)text, (PCRE2_SIZE)len, all, &code, &at, NULL);
     if (!r->code) {
         unsigned char msg[200];
@@ -180,7 +185,8 @@ static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
 
 /* 1 match, 0 none, -1 error. */
 static int regex_match(FuncCtx *ctx, int64_t i, Regex *r, Str s, int64_t from) {
-    int rc = pcre2_match(r->code, (PCRE2_SPTR)(s.ptr ? s.ptr : ""), s.len, (PCRE2_SIZE)from, PCRE2_NO_UTF_CHECK, r->match, r->limits);
+    int rc = pcre2_match(r->code, (PCRE2_SPTR)(s.ptr ? s.ptr : ""), s.len, (PCRE2_SIZE)from, PCRE2_NO_UTF_CHECK,
+                         r->match, r->limits);
     if (rc >= 0) return 1;
     if (rc == PCRE2_ERROR_NOMATCH) return 0;
     unsigned char msg[200];
@@ -226,7 +232,8 @@ static Status start_bytes(FuncCtx *ctx, int64_t i, Str s, int32_t start, int64_t
 }
 
 /* Group `g` of the nth match; *found false when there is none. */
-static Status nth_match(FuncCtx *ctx, int64_t i, Regex *re, Str s, int64_t from, int32_t nth, int g, Str *z, bool *found) {
+static Status nth_match(FuncCtx *ctx, int64_t i, Regex *re, Str s, int64_t from, int32_t nth, int g, Str *z,
+                        bool *found) {
     *found = false;
     while (from <= s.len) {
         int m = regex_match(ctx, i, re, s, from);
@@ -452,9 +459,8 @@ static Status similar(FuncCtx *ctx, int64_t i, Str p, Str escape, Str *z) {
     *z = str_make(o, n + 2);
     return ST_OK;
 }
-KNF(similar_to_escape_text, Str, STR0, {
-    TRY(similar(ctx, i, AT(Str, 0, i), nargs > 1 ? AT(Str, 1, i) : str_make("\\", 1), &z));
-})
+KNF(similar_to_escape_text, Str, STR0,
+    { TRY(similar(ctx, i, AT(Str, 0, i), nargs > 1 ? AT(Str, 1, i) : str_make("\\", 1), &z)); })
 
 #define OPF (FN_OPERATOR | SF)
 #define TT ARGS(T_TEXT, T_TEXT)
@@ -464,9 +470,11 @@ static const FuncDef defs[] = {
     DEF("~*", OPF, T_BOOL, 2, TT, OP_NONE, iregex_op, NULL, "matches, ignoring case"),
     DEF("!~*", OPF, T_BOOL, 2, TT, OP_NONE, not_iregex_op, NULL, "does not match, ignoring case"),
     DEF("regexp_like", SF, T_BOOL, 2, TT, OP_NONE, regex_op, NULL, "whether an expression matches"),
-    DEF("regexp_like", SF, T_BOOL, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regex_op, NULL, "whether an expression matches"),
+    DEF("regexp_like", SF, T_BOOL, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regex_op, NULL,
+        "whether an expression matches"),
     DEF("regexp_count", SF, T_INT4, 2, TT, OP_NONE, regexp_count_any, NULL, "number of matches"),
-    DEF("regexp_count", SF, T_INT4, 3, ARGS(T_TEXT, T_TEXT, T_INT4), OP_NONE, regexp_count_any, NULL, "number of matches"),
+    DEF("regexp_count", SF, T_INT4, 3, ARGS(T_TEXT, T_TEXT, T_INT4), OP_NONE, regexp_count_any, NULL,
+        "number of matches"),
     DEF("regexp_count", SF, T_INT4, 4, ARGS(T_TEXT, T_TEXT, T_INT4, T_TEXT), OP_NONE, regexp_count_any, NULL,
         "number of matches"),
     DEF("regexp_substr", NF, T_TEXT, 2, TT, OP_NONE, regexp_substr_any, NULL, "the n-th match"),
@@ -474,8 +482,8 @@ static const FuncDef defs[] = {
         "the n-th match"),
     DEF("regexp_substr", NF, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4), OP_NONE, regexp_substr_any, NULL,
         "the n-th match"),
-    DEF("regexp_substr", NF, T_TEXT, 5, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4, T_TEXT), OP_NONE,
-        regexp_substr_any, NULL, "the n-th match"),
+    DEF("regexp_substr", NF, T_TEXT, 5, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4, T_TEXT), OP_NONE, regexp_substr_any, NULL,
+        "the n-th match"),
     DEF("regexp_substr", NF, T_TEXT, 6, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4, T_TEXT, T_INT4), OP_NONE,
         regexp_substr_any, NULL, "the n-th match"),
     DEF("regexp_instr", SF, T_INT4, 2, TT, OP_NONE, regexp_instr_any, NULL, "position of the n-th match"),
@@ -493,8 +501,8 @@ static const FuncDef defs[] = {
         "match replaced, all with flag g"),
     DEF("regexp_replace", SF, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_TEXT, T_INT4), OP_NONE, regexp_replace_nth, NULL,
         "match replaced from a position on"),
-    DEF("regexp_replace", SF, T_TEXT, 5, ARGS(T_TEXT, T_TEXT, T_TEXT, T_INT4, T_INT4), OP_NONE, regexp_replace_nth, NULL,
-        "n-th match replaced"),
+    DEF("regexp_replace", SF, T_TEXT, 5, ARGS(T_TEXT, T_TEXT, T_TEXT, T_INT4, T_INT4), OP_NONE, regexp_replace_nth,
+        NULL, "n-th match replaced"),
     DEF("regexp_replace", SF, T_TEXT, 6, ARGS(T_TEXT, T_TEXT, T_TEXT, T_INT4, T_INT4, T_TEXT), OP_NONE,
         regexp_replace_nth, NULL, "n-th match replaced"),
     DEF("similar_to_escape", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, similar_to_escape_text, NULL,

@@ -1,14 +1,16 @@
 /* func_sorted.c - string_agg with ORDER BY or DISTINCT, in two steps around the plain aggregate.
  *
- * The binder turns string_agg(x, d ORDER BY k) into string_agg_sorted(string_agg(string_agg_entry('an', x, d, k), '')): an entry is
- * the value with its delimiter and a sort key that compares bytewise; the aggregate puts entries one behind the other in whatever
- * order; the outer function sorts and joins them. So no executor knows of ordered aggregates.
+ * The binder turns string_agg(x, d ORDER BY k) into string_agg_sorted(string_agg(string_agg_entry('an', x, d, k), '')):
+ * an entry is the value with its delimiter and a sort key that compares bytewise; the aggregate puts entries one behind
+ * the other in whatever order; the outer function sorts and joins them. So no executor knows of ordered aggregates.
  *
- * The same entries serve LIMIT in a correlated subquery (sql/optimize/decorrelate.c): with row_unique() as the last key no two are equal, the
- * aggregate collects those of a group, string_agg_pick tells the first and the last entry wanted, string_agg_between keeps the rows between.
+ * The same entries serve LIMIT in a correlated subquery (sql/optimize/decorrelate.c): with row_unique() as the last key
+ * no two are equal, the aggregate collects those of a group, string_agg_pick tells the first and the last entry wanted,
+ * string_agg_between keeps the rows between.
  *
  *   entry   u32 key bytes, u32 delimiter bytes, u32 value bytes, key, delimiter, value
- *   key     per sort key: a byte that puts NULL first or last, then the value's order-preserving bytes, inverted when descending
+ *   key     per sort key: a byte that puts NULL first or last, then the value's order-preserving bytes, inverted when
+ * descending
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -57,7 +59,8 @@ void func_put_key(KeyOut *o, Phys phys, const void *c) {
         put(o, "\0\0", 2);
         break;
     }
-    default: /* whole numbers and what is one: always as wide as the widest, for one column may come at several widths */
+    default: /* whole numbers and what is one: always as wide as the widest, for one column may come at several widths
+              */
         if (phys == PH_INTERVAL) {
             Interval iv;
             memcpy(&iv, c, sizeof iv);
@@ -145,7 +148,8 @@ static void put_key(Out *o, const Vec *v, int64_t i, bool desc, bool nulls_first
 
 static void put_entry(Out *o, const Vec *args, int nargs, int64_t i, Str flags, Str value, Str delim) {
     Out keys = {o->p ? o->p + ENTRY_HEAD : NULL, 0};
-    for (int k = 3; k < nargs; k++) put_key(&keys, &args[k], i, flags.ptr[2 * (k - 3)] == 'd', flags.ptr[2 * (k - 3) + 1] == 'f');
+    for (int k = 3; k < nargs; k++)
+        put_key(&keys, &args[k], i, flags.ptr[2 * (k - 3)] == 'd', flags.ptr[2 * (k - 3) + 1] == 'f');
     uint32_t head[3] = {(uint32_t)keys.len, delim.len, value.len};
     put(o, head, ENTRY_HEAD);
     o->len += keys.len;
@@ -160,7 +164,8 @@ KERNEL(string_agg_entry) {
         out->valid[i] = !arg_null(&args[1], i);
         if (!out->valid[i]) continue;
         Str flags = AT(Str, 0, i);
-        FAIL_IF(arg_null(&args[0], i) || flags.len != 2 * (uint32_t)(nargs - 3), i, ERR_INVALID_PARAMETER, "string_agg_entry: invalid flags");
+        FAIL_IF(arg_null(&args[0], i) || flags.len != 2 * (uint32_t)(nargs - 3), i, ERR_INVALID_PARAMETER,
+                "string_agg_entry: invalid flags");
         Str delim = arg_null(&args[2], i) ? none : AT(Str, 2, i);
         Out size = {0};
         put_entry(&size, args, nargs, i, flags, AT(Str, 1, i), delim);
@@ -231,7 +236,8 @@ KERNEL(string_agg_pick) {
         if (arg_null(&args[0], i) || arg_null(&args[1], i) || arg_null(&args[2], i)) continue;
         Str x = AT(Str, 0, i);
         int64_t first = AT(int64_t, 1, i), count = AT(int64_t, 2, i), k = split(x, NULL);
-        FAIL_IF(k < 0 || first < 0, i, ERR_INVALID_PARAMETER, "string_agg_pick: the argument does not consist of entries");
+        FAIL_IF(k < 0 || first < 0, i, ERR_INVALID_PARAMETER,
+                "string_agg_pick: the argument does not consist of entries");
         if (first >= k || count == 0) continue;
         Entry *e = arena_array(ctx->arena, Entry, k + 1);
         if (!e) return FAILED(i);
@@ -254,7 +260,8 @@ KERNEL(string_agg_pick) {
 KNF(string_agg_between, uint8_t, 0, {
     Entry e[1];
     Entry ends[2];
-    FAIL_IF(split(AT(Str, 0, i), NULL) != 1 || split(AT(Str, 1, i), NULL) != 2, i, ERR_INVALID_PARAMETER, "string_agg_between: the arguments are not entries");
+    FAIL_IF(split(AT(Str, 0, i), NULL) != 1 || split(AT(Str, 1, i), NULL) != 2, i, ERR_INVALID_PARAMETER,
+            "string_agg_between: the arguments are not entries");
     split(AT(Str, 0, i), e);
     split(AT(Str, 1, i), ends);
     z = key_cmp(e, &ends[0]) >= 0 && key_cmp(e, &ends[1]) <= 0;
@@ -270,12 +277,16 @@ KERNEL(row_unique) {
 }
 
 static const FuncDef defs[] = {
-    DEF("string_agg_entry", FN_VARIADIC | FN_ANY_NUMERIC_SCALE | FN_CAN_FAIL, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_TEXT, T_ANY), OP_NONE, string_agg_entry, NULL,
+    DEF("string_agg_entry", FN_VARIADIC | FN_ANY_NUMERIC_SCALE | FN_CAN_FAIL, T_TEXT, 4,
+        ARGS(T_TEXT, T_TEXT, T_TEXT, T_ANY), OP_NONE, string_agg_entry, NULL,
         "internal: a value of string_agg with its delimiter and sort keys"),
-    DEF("string_agg_sorted", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, string_agg_sorted, NULL, "internal: entries of string_agg_entry, sorted and joined"),
+    DEF("string_agg_sorted", SF, T_TEXT, 1, ARGS(T_TEXT), OP_NONE, string_agg_sorted, NULL,
+        "internal: entries of string_agg_entry, sorted and joined"),
     DEF("string_agg_pick", FN_CAN_FAIL, T_TEXT, 3, ARGS(T_TEXT, T_INT8, T_INT8), OP_NONE, string_agg_pick, NULL,
         "internal: the first and the last of some entries in their order, from an offset on"),
-    DEF("string_agg_between", SF, T_BOOL, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_agg_between, NULL, "internal: whether an entry is between two"),
-    DEF("row_unique", S_ | FN_VOLATILE, T_INT8, 0, ARGS(0), OP_NONE, row_unique, NULL, "internal: a number of its own for every row"),
+    DEF("string_agg_between", SF, T_BOOL, 2, ARGS(T_TEXT, T_TEXT), OP_NONE, string_agg_between, NULL,
+        "internal: whether an entry is between two"),
+    DEF("row_unique", S_ | FN_VOLATILE, T_INT8, 0, ARGS(0), OP_NONE, row_unique, NULL,
+        "internal: a number of its own for every row"),
 };
 const FuncDefs func_defs_sorted = {defs, ARRAY_LEN(defs)};

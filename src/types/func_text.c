@@ -12,8 +12,8 @@
 #include "types/func_int.h"
 
 #define TEXT_FN(fn, ...) KNF(fn, Str, STR0, const Str x = AT(Str, 0, i); __VA_ARGS__)
-#define NEW(p, bytes, i)                   \
-    char *p = ctx_alloc(ctx, (bytes));     \
+#define NEW(p, bytes, i)               \
+    char *p = ctx_alloc(ctx, (bytes)); \
     if (UNLIKELY(!p)) return FAILED(i)
 
 static inline bool is_cont(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
@@ -29,7 +29,9 @@ static inline int64_t last_char_bytes(const char *p, int64_t len) {
     return k;
 }
 static inline int64_t chars(Str s) { return utf8_length(s.ptr, s.len); }
-static inline int64_t prefix(Str s, int64_t n_chars) { return n_chars <= 0 ? 0 : utf8_prefix_bytes(s.ptr, s.len, n_chars); }
+static inline int64_t prefix(Str s, int64_t n_chars) {
+    return n_chars <= 0 ? 0 : utf8_prefix_bytes(s.ptr, s.len, n_chars);
+}
 
 /* Characters [from, to) of s, counted from 0. */
 static Str cut(Str s, int64_t from, int64_t to) {
@@ -163,7 +165,9 @@ static bool join(FuncCtx *ctx, Str a, Str b, Str *out) {
     *out = str_make(p, len);
     return true;
 }
-K2F(cat_text, Str, Str, Str, STR0, { if (!join(ctx, x, y, &z)) return FAILED(i); })
+K2F(cat_text, Str, Str, Str, STR0, {
+    if (!join(ctx, x, y, &z)) return FAILED(i);
+})
 
 /* The text of an argument as a cast to text gives it. */
 static Status cast_text(FuncCtx *ctx, const Vec *v, int64_t i, Str *out) {
@@ -286,16 +290,23 @@ static bool change_case(FuncCtx *ctx, Str x, int mode, Str *z) {
             continue;
         }
         k += w;
-        utf8proc_int32_t d = mode == CASE_UPPER || (mode == CASE_TITLE && start) ? utf8proc_toupper(c) : utf8proc_tolower(c);
+        utf8proc_int32_t d =
+            mode == CASE_UPPER || (mode == CASE_TITLE && start) ? utf8proc_toupper(c) : utf8proc_tolower(c);
         start = !word_char(c);
         o += utf8proc_encode_char(d, (utf8proc_uint8_t *)p + o);
     }
     *z = str_make(p, o);
     return true;
 }
-TEXT_FN(lower_text, { if (!change_case(ctx, x, CASE_LOWER, &z)) return FAILED(i); })
-TEXT_FN(upper_text, { if (!change_case(ctx, x, CASE_UPPER, &z)) return FAILED(i); })
-TEXT_FN(initcap_text, { if (!change_case(ctx, x, CASE_TITLE, &z)) return FAILED(i); })
+TEXT_FN(lower_text, {
+    if (!change_case(ctx, x, CASE_LOWER, &z)) return FAILED(i);
+})
+TEXT_FN(upper_text, {
+    if (!change_case(ctx, x, CASE_UPPER, &z)) return FAILED(i);
+})
+TEXT_FN(initcap_text, {
+    if (!change_case(ctx, x, CASE_TITLE, &z)) return FAILED(i);
+})
 
 /* ---- trimming --------------------------------------------------------------------------------- */
 
@@ -494,10 +505,18 @@ static bool pad(FuncCtx *ctx, Str x, int32_t want, Str fill, bool left, Str *z) 
     *z = str_make(p, fill_bytes + x.len);
     return true;
 }
-K2F(lpad2, Str, int32_t, Str, STR0, { if (!pad(ctx, x, y, BLANK, true, &z)) return FAILED(i); })
-K2F(rpad2, Str, int32_t, Str, STR0, { if (!pad(ctx, x, y, BLANK, false, &z)) return FAILED(i); })
-TEXT_FN(lpad3, { if (!pad(ctx, x, AT(int32_t, 1, i), AT(Str, 2, i), true, &z)) return FAILED(i); })
-TEXT_FN(rpad3, { if (!pad(ctx, x, AT(int32_t, 1, i), AT(Str, 2, i), false, &z)) return FAILED(i); })
+K2F(lpad2, Str, int32_t, Str, STR0, {
+    if (!pad(ctx, x, y, BLANK, true, &z)) return FAILED(i);
+})
+K2F(rpad2, Str, int32_t, Str, STR0, {
+    if (!pad(ctx, x, y, BLANK, false, &z)) return FAILED(i);
+})
+TEXT_FN(lpad3, {
+    if (!pad(ctx, x, AT(int32_t, 1, i), AT(Str, 2, i), true, &z)) return FAILED(i);
+})
+TEXT_FN(rpad3, {
+    if (!pad(ctx, x, AT(int32_t, 1, i), AT(Str, 2, i), false, &z)) return FAILED(i);
+})
 
 K1F(ascii_text, Str, int32_t, 0, {
     utf8proc_int32_t c = 0;
@@ -510,8 +529,7 @@ K1F(chr_int, int32_t, Str, STR0, {
     FAIL_IF(x < 0, i, ERR_INVALID_PARAMETER, "character number must be positive");
     FAIL_IF(x == 0, i, ERR_PROGRAM_LIMIT, "null character not permitted");
     FAIL_IF(x > 0x10FFFF, i, ERR_PROGRAM_LIMIT, "requested character too large for encoding: %u", (unsigned)x);
-    FAIL_IF(x >= 0xD800 && x < 0xE000, i, ERR_PROGRAM_LIMIT,
-            "requested character not valid for encoding: %d", x);
+    FAIL_IF(x >= 0xD800 && x < 0xE000, i, ERR_PROGRAM_LIMIT, "requested character not valid for encoding: %d", x);
     NEW(p, 4, i);
     z = str_make(p, utf8proc_encode_char(x, (utf8proc_uint8_t *)p));
 })
@@ -520,8 +538,12 @@ static bool to_hex(FuncCtx *ctx, uint64_t v, Str *z) {
     int w = snprintf(b, sizeof b, "%llx", (unsigned long long)v);
     return ctx_str(ctx, b, w, z);
 }
-K1F(to_hex_i32, int32_t, Str, STR0, { if (!to_hex(ctx, (uint32_t)x, &z)) return FAILED(i); })
-K1F(to_hex_i64, int64_t, Str, STR0, { if (!to_hex(ctx, (uint64_t)x, &z)) return FAILED(i); })
+K1F(to_hex_i32, int32_t, Str, STR0, {
+    if (!to_hex(ctx, (uint32_t)x, &z)) return FAILED(i);
+})
+K1F(to_hex_i64, int64_t, Str, STR0, {
+    if (!to_hex(ctx, (uint64_t)x, &z)) return FAILED(i);
+})
 
 /* ---- quoting and format() ------------------------------------------------------------------------------ */
 
@@ -536,21 +558,147 @@ static bool quote_literal(Buf *b, Str s) {
 }
 /* PostgreSQL's keywords that cannot stand as a bare name. */
 static bool is_reserved(Str s) {
-    static const char *const words[] = {
-        "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "asymmetric", "authorization", "between",
-        "bigint", "binary", "bit", "boolean", "both", "case", "cast", "char", "character", "check", "coalesce",
-        "collate", "collation", "column", "concurrently", "constraint", "create", "cross", "current_catalog",
-        "current_date", "current_role", "current_schema", "current_time", "current_timestamp", "current_user", "dec",
-        "decimal", "default", "deferrable", "desc", "distinct", "do", "else", "end", "except", "exists", "extract",
-        "false", "fetch", "float", "for", "foreign", "freeze", "from", "full", "grant", "greatest", "group",
-        "grouping", "having", "ilike", "in", "initially", "inner", "inout", "int", "integer", "intersect", "interval",
-        "into", "is", "isnull", "join", "lateral", "leading", "least", "left", "like", "limit", "localtime",
-        "localtimestamp", "national", "natural", "nchar", "none", "normalize", "not", "notnull", "null", "nullif",
-        "numeric", "offset", "on", "only", "or", "order", "out", "outer", "overlaps", "overlay", "placing",
-        "position", "precision", "primary", "real", "references", "returning", "right", "row", "select",
-        "session_user", "setof", "similar", "smallint", "some", "substring", "symmetric", "table", "tablesample",
-        "then", "time", "timestamp", "to", "trailing", "treat", "trim", "true", "union", "unique", "user", "using",
-        "values", "varchar", "variadic", "verbose", "when", "where", "window", "with", "xmlattributes"};
+    static const char *const words[] = {"all",
+                                        "analyse",
+                                        "analyze",
+                                        "and",
+                                        "any",
+                                        "array",
+                                        "as",
+                                        "asc",
+                                        "asymmetric",
+                                        "authorization",
+                                        "between",
+                                        "bigint",
+                                        "binary",
+                                        "bit",
+                                        "boolean",
+                                        "both",
+                                        "case",
+                                        "cast",
+                                        "char",
+                                        "character",
+                                        "check",
+                                        "coalesce",
+                                        "collate",
+                                        "collation",
+                                        "column",
+                                        "concurrently",
+                                        "constraint",
+                                        "create",
+                                        "cross",
+                                        "current_catalog",
+                                        "current_date",
+                                        "current_role",
+                                        "current_schema",
+                                        "current_time",
+                                        "current_timestamp",
+                                        "current_user",
+                                        "dec",
+                                        "decimal",
+                                        "default",
+                                        "deferrable",
+                                        "desc",
+                                        "distinct",
+                                        "do",
+                                        "else",
+                                        "end",
+                                        "except",
+                                        "exists",
+                                        "extract",
+                                        "false",
+                                        "fetch",
+                                        "float",
+                                        "for",
+                                        "foreign",
+                                        "freeze",
+                                        "from",
+                                        "full",
+                                        "grant",
+                                        "greatest",
+                                        "group",
+                                        "grouping",
+                                        "having",
+                                        "ilike",
+                                        "in",
+                                        "initially",
+                                        "inner",
+                                        "inout",
+                                        "int",
+                                        "integer",
+                                        "intersect",
+                                        "interval",
+                                        "into",
+                                        "is",
+                                        "isnull",
+                                        "join",
+                                        "lateral",
+                                        "leading",
+                                        "least",
+                                        "left",
+                                        "like",
+                                        "limit",
+                                        "localtime",
+                                        "localtimestamp",
+                                        "national",
+                                        "natural",
+                                        "nchar",
+                                        "none",
+                                        "normalize",
+                                        "not",
+                                        "notnull",
+                                        "null",
+                                        "nullif",
+                                        "numeric",
+                                        "offset",
+                                        "on",
+                                        "only",
+                                        "or",
+                                        "order",
+                                        "out",
+                                        "outer",
+                                        "overlaps",
+                                        "overlay",
+                                        "placing",
+                                        "position",
+                                        "precision",
+                                        "primary",
+                                        "real",
+                                        "references",
+                                        "returning",
+                                        "right",
+                                        "row",
+                                        "select",
+                                        "session_user",
+                                        "setof",
+                                        "similar",
+                                        "smallint",
+                                        "some",
+                                        "substring",
+                                        "symmetric",
+                                        "table",
+                                        "tablesample",
+                                        "then",
+                                        "time",
+                                        "timestamp",
+                                        "to",
+                                        "trailing",
+                                        "treat",
+                                        "trim",
+                                        "true",
+                                        "union",
+                                        "unique",
+                                        "user",
+                                        "using",
+                                        "values",
+                                        "varchar",
+                                        "variadic",
+                                        "verbose",
+                                        "when",
+                                        "where",
+                                        "window",
+                                        "with",
+                                        "xmlattributes"};
     for (int64_t k = 0; k < ARRAY_LEN(words); k++)
         if (strlen(words[k]) == s.len && memcmp(words[k], s.ptr, s.len) == 0) return true;
     return false;
@@ -598,7 +746,8 @@ static Status format_width(FuncCtx *ctx, int64_t i, const Vec *v, int64_t *width
     *width = 0;
     if (arg_null(v, i)) return ST_OK;
     TRY(func_cell_output(ctx, v->type, arg_cell(v, i), &s));
-    if (value_from_text(type_make(T_INT4), (Slice){s.ptr, s.len}, NULL, ctx->arena, &w, ctx->err) != ST_OK) return FAILED(i);
+    if (value_from_text(type_make(T_INT4), (Slice){s.ptr, s.len}, NULL, ctx->arena, &w, ctx->err) != ST_OK)
+        return FAILED(i);
     FAIL_IF(w.u.i32 == INT32_MIN, i, ERR_NUMERIC_RANGE, "number is out of range");
     *width = w.u.i32;
     return ST_OK;
@@ -632,7 +781,8 @@ static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, St
             MORE();
         }
         if (have && f.ptr[k] == '$') {
-            FAIL_IF(num == 0, i, ERR_INVALID_PARAMETER, "format specifies argument 0, but arguments are numbered from 1");
+            FAIL_IF(num == 0, i, ERR_INVALID_PARAMETER,
+                    "format specifies argument 0, but arguments are numbered from 1");
             arg = num;
             num = 0, have = false;
             MORE();
@@ -652,8 +802,10 @@ static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, St
         }
         width = num;
         if (star) {
-            FAIL_IF(have && f.ptr[k] != '$', i, ERR_INVALID_PARAMETER, "width argument position must be ended by \"$\"");
-            FAIL_IF(have && num == 0, i, ERR_INVALID_PARAMETER, "format specifies argument 0, but arguments are numbered from 1");
+            FAIL_IF(have && f.ptr[k] != '$', i, ERR_INVALID_PARAMETER,
+                    "width argument position must be ended by \"$\"");
+            FAIL_IF(have && num == 0, i, ERR_INVALID_PARAMETER,
+                    "format specifies argument 0, but arguments are numbered from 1");
             if (have) MORE();
             int64_t from = have ? num : next;
             FAIL_IF(from >= nargs, i, ERR_INVALID_PARAMETER, "too few arguments for format()");
@@ -679,7 +831,9 @@ static Status format_row(FuncCtx *ctx, int64_t i, const Vec *args, int nargs, St
         } else {
             Str s;
             TRY(func_cell_output(ctx, args[arg].type, arg_cell(&args[arg], i), &s));
-            bool ok = kind == 's' ? buf_add(&part, s.ptr, s.len) : kind == 'I' ? quote_ident(&part, s) : quote_literal(&part, s);
+            bool ok = kind == 's'   ? buf_add(&part, s.ptr, s.len)
+                      : kind == 'I' ? quote_ident(&part, s)
+                                    : quote_literal(&part, s);
             if (!ok) return ST_ERROR;
         }
         int64_t fill = width - utf8_length(part.len ? part.p : "", part.len);
@@ -752,7 +906,9 @@ K2F(encode_bytea, Str, Str, Str, STR0, {
     }
 })
 static int hex_value(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : ascii_lower(c) >= 'a' && ascii_lower(c) <= 'f' ? ascii_lower(c) - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'                             ? c - '0'
+           : ascii_lower(c) >= 'a' && ascii_lower(c) <= 'f' ? ascii_lower(c) - 'a' + 10
+                                                            : -1;
 }
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -769,8 +925,8 @@ static Status decode_base64(FuncCtx *ctx, int64_t i, Str x, char *p, int64_t *o)
             v <<= 6;
         } else {
             FAIL_IF(!d || ends, i, ERR_INVALID_PARAMETER,
-                    "invalid symbol \"%.*s\" found while decoding base64 sequence", (int)char_bytes(x.ptr + k, x.len - k),
-                    x.ptr + k);
+                    "invalid symbol \"%.*s\" found while decoding base64 sequence",
+                    (int)char_bytes(x.ptr + k, x.len - k), x.ptr + k);
             v = v << 6 | (uint32_t)(d - base64_digits);
         }
         if (++have == 4) {
@@ -879,12 +1035,14 @@ TEXT_FN(md5_str, {
 
 K1(hashtext_str, Str, int32_t, (uint32_t)hash_bytes(x.ptr, x.len))
 K1F(convert_from_str, Str, Str, STR0, {
-    FAIL_IF(utf8_check(x.ptr, x.len) >= 0, i, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
+    FAIL_IF(utf8_check(x.ptr, x.len) >= 0, i, ERR_CHAR_NOT_IN_REPERTOIRE,
+            "invalid byte sequence for encoding \"UTF8\"");
     z = x;
 })
 K1S(convert_to_str, Str, Str, x)
 K2F(get_byte_str, Str, int32_t, int32_t, 0, {
-    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, ERR_ARRAY_SUBSCRIPT, "index %d out of valid range, 0..%d", y, (int)x.len - 1);
+    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, ERR_ARRAY_SUBSCRIPT, "index %d out of valid range, 0..%d", y,
+            (int)x.len - 1);
     z = (unsigned char)x.ptr[y];
 })
 
@@ -938,11 +1096,14 @@ static const FuncDef defs[] = {
     DEF("substr", SF, T_TEXT, 3, TII, OP_NONE, substr3, NULL, "from a position, some characters"),
     DEF("substring", S_, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, bytea_substr2, NULL, "from a position on"),
     DEF("substr", S_, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, bytea_substr2, NULL, "from a position on"),
-    DEF("substring", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL, "part of a byte string"),
+    DEF("substring", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL,
+        "part of a byte string"),
     DEF("substr", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, bytea_substr3, NULL, "part of a byte string"),
     DEF("substring", NF, T_TEXT, 2, TT, OP_NONE, func_substring_regex, NULL, "what matches a regular expression"),
-    DEF("position", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),
-    DEF("position", S_, T_INT4, 2, ARGS(T_BYTEA, T_BYTEA), OP_NONE, position_bytea, NULL, "position of the second in the first, 0 if absent"),
+    DEF("position", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL,
+        "position of the second in the first, 0 if absent"),
+    DEF("position", S_, T_INT4, 2, ARGS(T_BYTEA, T_BYTEA), OP_NONE, position_bytea, NULL,
+        "position of the second in the first, 0 if absent"),
     DEF("strpos", S_, T_INT4, 2, TT, OP_NONE, position_text, NULL, "position of the second in the first, 0 if absent"),
     DEF("left", S_, T_TEXT, 2, TI, OP_NONE, left_text, NULL, "first n characters"),
     DEF("right", S_, T_TEXT, 2, TI, OP_NONE, right_text, NULL, "last n characters"),

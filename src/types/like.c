@@ -23,8 +23,8 @@
 enum { FOLD_MAX = 2048, ANY_CHAR = -1 };
 
 typedef struct Run {
-    const char *bytes;   /* literal bytes; where any[i] is set, one character is skipped instead */
-    const uint8_t *any;  /* NULL when the run has no '_' */
+    const char *bytes;  /* literal bytes; where any[i] is set, one character is skipped instead */
+    const uint8_t *any; /* NULL when the run has no '_' */
     int64_t len;
     int64_t min_bytes;   /* a subject part that matches has at least as many */
     int64_t chars;       /* characters of a match */
@@ -229,13 +229,18 @@ bool like_match(const LikePattern *p, const char *s, int64_t len) {
 }
 
 bool like_prefix(const LikePattern *p, Slice *out) {
-    if (p->fold || p->open_start || !p->open_end || p->n_runs != 1 || p->runs[0].any || p->runs[0].len == 0) return false;
+    if (p->fold || p->open_start || !p->open_end || p->n_runs != 1 || p->runs[0].any || p->runs[0].len == 0)
+        return false;
     *out = (Slice){p->runs[0].bytes, p->runs[0].len};
     return true;
 }
 
 LikeParts like_parts(const LikePattern *p) {
-    return (LikeParts){.fold = p->fold, .open_start = p->open_start, .open_end = p->open_end, .min_bytes = p->min_bytes, .n_runs = p->n_runs};
+    return (LikeParts){.fold = p->fold,
+                       .open_start = p->open_start,
+                       .open_end = p->open_end,
+                       .min_bytes = p->min_bytes,
+                       .n_runs = p->n_runs};
 }
 LikeRun like_run(const LikePattern *p, int64_t i) {
     const Run *r = &p->runs[i];
@@ -304,7 +309,8 @@ LikePattern *like_compile(Arena *a, Slice pattern, char escape, bool case_insens
             bool at_end = i == pattern.len;
             /* The end of a pattern without a final % closes an anchored run, even an empty one. */
             if (at > start || (at_end && !after_percent && p->n_runs == 0 && !p->open_start)) {
-                runs[p->n_runs++] = (Run){.bytes = bytes + start, .any = has_any ? any + start : NULL, .len = at - start};
+                runs[p->n_runs++] =
+                    (Run){.bytes = bytes + start, .any = has_any ? any + start : NULL, .len = at - start};
             } else if (!at_end && p->n_runs == 0) {
                 p->open_start = true;
             }

@@ -10,7 +10,7 @@ typedef struct LikeRun { /* what stands between two % */
     int64_t len, chars, min_bytes;
 } LikeRun;
 typedef struct LikeParts {
-    bool fold; /* ILIKE: the runs are folded and the subject must be, too */
+    bool fold;                 /* ILIKE: the runs are folded and the subject must be, too */
     bool open_start, open_end; /* % at the start, at the end */
     int64_t min_bytes, n_runs;
 } LikeParts;

@@ -25,21 +25,21 @@
 #include <stdint.h>
 
 typedef enum OpShape {
-    SH_NONE,   /* no operands */
-    SH_D,      /* dst <- aux/imm */
-    SH_DA,     /* dst <- a */
-    SH_DAB,    /* dst <- a, b */
-    SH_DABC,   /* dst <- a, b, c */
-    SH_A,      /* reads a */
-    SH_LIST,   /* dst <- args[] (in aux) */
-    SH_AB,     /* reads a, b */
-    SH_PROBE,  /* join probe: keys in aux, dst = build row register */
-    SH_BLOCK   /* block bracket */
+    SH_NONE,  /* no operands */
+    SH_D,     /* dst <- aux/imm */
+    SH_DA,    /* dst <- a */
+    SH_DAB,   /* dst <- a, b */
+    SH_DABC,  /* dst <- a, b, c */
+    SH_A,     /* reads a */
+    SH_LIST,  /* dst <- args[] (in aux) */
+    SH_AB,    /* reads a, b */
+    SH_PROBE, /* join probe: keys in aux, dst = build row register */
+    SH_BLOCK  /* block bracket */
 } OpShape;
 
 #define PB(p) (1u << (p))
-#define P_INT (PB(1) | PB(2) | PB(3) | PB(4))         /* I16 I32 I64 I128 */
-#define P_FLT (PB(5) | PB(6))                         /* F32 F64 */
+#define P_INT (PB(1) | PB(2) | PB(3) | PB(4)) /* I16 I32 I64 I128 */
+#define P_FLT (PB(5) | PB(6))                 /* F32 F64 */
 #define P_NUM (P_INT | P_FLT)
 #define P_STR PB(7)
 #define P_BOOL PB(0)

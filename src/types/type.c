@@ -11,16 +11,27 @@
 
 Phys type_phys(Type t) {
     switch ((TypeId)t.id) {
-    case T_BOOL: case T_VOID: return PH_BOOL;
+    case T_BOOL:
+    case T_VOID: return PH_BOOL;
     case T_INT2: return PH_I16;
-    case T_INT4: case T_DATE: return PH_I32;
-    case T_INT8: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: return PH_I64;
+    case T_INT4:
+    case T_DATE: return PH_I32;
+    case T_INT8:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return PH_I64;
     case T_NUMERIC: return t.precision <= 18 ? PH_I64 : PH_I128;
     case T_FLOAT4: return PH_F32;
     case T_FLOAT8: return PH_F64;
     case T_INTERVAL: return PH_INTERVAL;
     case T_UUID: return PH_UUID;
-    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_ARRAY: case T_COUNT_: break;
+    case T_UNKNOWN:
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT:
+    case T_BYTEA:
+    case T_ARRAY:
+    case T_COUNT_: break;
     }
     return PH_STR;
 }
@@ -124,7 +135,9 @@ const char *type_name(Type t, char *buf, int64_t size) {
         if (t.length <= 0) break;
         snprintf(buf, n, "character varying(%d)", t.length);
         return buf;
-    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ:
         if (t.precision >= 6) break;
         snprintf(buf, n, "%s(%d) %s time zone", t.id == T_TIME ? "time" : "timestamp", t.precision,
                  t.id == T_TIMESTAMPTZ ? "with" : "without");
@@ -132,10 +145,8 @@ const char *type_name(Type t, char *buf, int64_t size) {
     case T_INTERVAL:
         for (int64_t i = 0; i < ARRAY_LEN(interval_ranges); i++) {
             if (interval_ranges[i].mask != t.length) continue;
-            if (t.precision)
-                snprintf(buf, n, "interval %s(%d)", interval_ranges[i].words, t.precision - 1);
-            else
-                snprintf(buf, n, "interval %s", interval_ranges[i].words);
+            if (t.precision) snprintf(buf, n, "interval %s(%d)", interval_ranges[i].words, t.precision - 1);
+            else snprintf(buf, n, "interval %s", interval_ranges[i].words);
             return buf;
         }
         if (!t.precision) break;
@@ -151,21 +162,42 @@ static const struct {
     const char *name;
     TypeId id;
 } aliases[] = {
-    {"bool", T_BOOL}, {"boolean", T_BOOL},
-    {"int2", T_INT2}, {"smallint", T_INT2},
-    {"int4", T_INT4}, {"int", T_INT4}, {"integer", T_INT4},
-    {"int8", T_INT8}, {"bigint", T_INT8},
-    {"numeric", T_NUMERIC}, {"decimal", T_NUMERIC}, {"dec", T_NUMERIC},
-    {"float4", T_FLOAT4}, {"real", T_FLOAT4},
-    {"float8", T_FLOAT8}, {"float", T_FLOAT8}, {"double precision", T_FLOAT8}, {"double", T_FLOAT8},
-    {"bpchar", T_CHAR}, {"char", T_CHAR}, {"character", T_CHAR}, {"nchar", T_CHAR},
-    {"varchar", T_VARCHAR}, {"character varying", T_VARCHAR}, {"char varying", T_VARCHAR},
-    {"text", T_TEXT}, {"name", T_TEXT}, {"string", T_TEXT},
+    {"bool", T_BOOL},
+    {"boolean", T_BOOL},
+    {"int2", T_INT2},
+    {"smallint", T_INT2},
+    {"int4", T_INT4},
+    {"int", T_INT4},
+    {"integer", T_INT4},
+    {"int8", T_INT8},
+    {"bigint", T_INT8},
+    {"numeric", T_NUMERIC},
+    {"decimal", T_NUMERIC},
+    {"dec", T_NUMERIC},
+    {"float4", T_FLOAT4},
+    {"real", T_FLOAT4},
+    {"float8", T_FLOAT8},
+    {"float", T_FLOAT8},
+    {"double precision", T_FLOAT8},
+    {"double", T_FLOAT8},
+    {"bpchar", T_CHAR},
+    {"char", T_CHAR},
+    {"character", T_CHAR},
+    {"nchar", T_CHAR},
+    {"varchar", T_VARCHAR},
+    {"character varying", T_VARCHAR},
+    {"char varying", T_VARCHAR},
+    {"text", T_TEXT},
+    {"name", T_TEXT},
+    {"string", T_TEXT},
     {"bytea", T_BYTEA},
     {"date", T_DATE},
-    {"time", T_TIME}, {"time without time zone", T_TIME},
-    {"timestamp", T_TIMESTAMP}, {"timestamp without time zone", T_TIMESTAMP},
-    {"timestamptz", T_TIMESTAMPTZ}, {"timestamp with time zone", T_TIMESTAMPTZ},
+    {"time", T_TIME},
+    {"time without time zone", T_TIME},
+    {"timestamp", T_TIMESTAMP},
+    {"timestamp without time zone", T_TIMESTAMP},
+    {"timestamptz", T_TIMESTAMPTZ},
+    {"timestamp with time zone", T_TIMESTAMPTZ},
     {"interval", T_INTERVAL},
     {"uuid", T_UUID},
     {"void", T_VOID},
@@ -218,10 +250,12 @@ static Status interval_modifiers(int n_mods, const int64_t *mods, Type *out, Err
 Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Err *e) {
     if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) {
         name.len -= 2;
-        if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+        if (name.len > 2 && memcmp(name.ptr + name.len - 2, "[]", 2) == 0)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
         TRY(type_from_name(name, n_mods, mods, out, e));
         if (out->id == T_UNKNOWN || out->id == T_VOID)
-            return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128), name.ptr);
+            return err_set(e, ERR_UNDEFINED_OBJECT, "type \"%.*s[]\" does not exist", (int)MIN_OF(name.len, 128),
+                           name.ptr);
         *out = type_array_of(*out);
         return ST_OK;
     }
@@ -241,7 +275,9 @@ Status type_from_name(Slice name, int n_mods, const int64_t *mods, Type *out, Er
     case T_CHAR: return length_modifier("char", n_mods, mods, out, e);
     case T_VARCHAR: return length_modifier("varchar", n_mods, mods, out, e);
     case T_INTERVAL: return interval_modifiers(n_mods, mods, out, e);
-    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ:
         if (n_mods != 1) return err_set(e, ERR_INVALID_PARAMETER, "invalid type modifier");
         if (mods[0] < 0) {
             return err_set(e, ERR_INVALID_PARAMETER, "%s(%lld)%s precision must not be negative",

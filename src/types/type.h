@@ -17,7 +17,8 @@
  *   timestamptz  PH_I64   the same in UTC
  *   interval     PH_INTERVAL   compared by PostgreSQL's rule (month = 30 days, day = 24 h)
  *   uuid         PH_UUID  16 bytes, memcmp order
- *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the Type
+ *   t[]          PH_STR   one-dimensional arrays of the above: a blob (array.h); the element's type is packed into the
+ * Type
  *
  * Text order is binary (PostgreSQL's "C" collation).
  */
@@ -84,7 +85,9 @@ static_assert(sizeof(Type) == 8, "Type is passed by value and stored in files");
 static inline Type type_make(TypeId id) {
     return (Type){.id = (uint8_t)id,
                   .flags = id == T_NUMERIC ? TF_UNCONSTRAINED : 0,
-                  .precision = id == T_NUMERIC ? NUMERIC_MAX_PRECISION : (id == T_TIME || id == T_TIMESTAMP || id == T_TIMESTAMPTZ) ? 6 : 0,
+                  .precision = id == T_NUMERIC                                              ? NUMERIC_MAX_PRECISION
+                               : (id == T_TIME || id == T_TIMESTAMP || id == T_TIMESTAMPTZ) ? 6
+                                                                                            : 0,
                   .scale = id == T_NUMERIC ? NUMERIC_DEFAULT_SCALE : 0,
                   .length = id == T_CHAR ? 1 : 0};
 }
@@ -92,17 +95,28 @@ static inline Type type_numeric(int precision, int scale) {
     return (Type){.id = T_NUMERIC, .precision = (uint8_t)precision, .scale = (uint8_t)scale};
 }
 static inline bool type_eq(Type a, Type b) {
-    return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length && a.flags == b.flags;
+    return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length &&
+           a.flags == b.flags;
 }
-static inline bool type_is_text(Type t) { return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN; }
+static inline bool type_is_text(Type t) {
+    return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN;
+}
 static inline bool type_is_integer(Type t) { return t.id == T_INT2 || t.id == T_INT4 || t.id == T_INT8; }
 static inline bool type_is_array(Type t) { return t.id == T_ARRAY; }
 /* The type of arrays of `e`, and of an array's elements. */
 static inline Type type_array_of(Type e) {
-    return (Type){.id = T_ARRAY, .flags = e.flags, .precision = e.precision, .scale = e.scale, .length = (int32_t)(e.id | (uint32_t)e.length << 5)};
+    return (Type){.id = T_ARRAY,
+                  .flags = e.flags,
+                  .precision = e.precision,
+                  .scale = e.scale,
+                  .length = (int32_t)(e.id | (uint32_t)e.length << 5)};
 }
 static inline Type type_element(Type t) {
-    return (Type){.id = (uint8_t)(t.length & 31), .flags = t.flags, .precision = t.precision, .scale = t.scale, .length = (int32_t)((uint32_t)t.length >> 5)};
+    return (Type){.id = (uint8_t)(t.length & 31),
+                  .flags = t.flags,
+                  .precision = t.precision,
+                  .scale = t.scale,
+                  .length = (int32_t)((uint32_t)t.length >> 5)};
 }
 static inline bool type_is_number(Type t) { return t.id >= T_INT2 && t.id <= T_FLOAT8; }
 
@@ -222,8 +236,8 @@ char *value_to_text(Arena *a, const Value *v, int64_t *len_out);
 char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out);
 /* Text to a cell, PostgreSQL's input syntax, blanks trimmed where it trims; PH_STR results
  * borrow or are allocated in `a` (bytea). varchar(n)/char(n) too long: 22001. Malformed: 22P02
- * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. The session (types/func.h) has the time zone
- * and what 'now' and 'today' mean; NULL: UTC and the clock. */
+ * (22007 dates and times, 22008 out of range, 22003 numbers). Messages name type and text. The session (types/func.h)
+ * has the time zone and what 'now' and 'today' mean; NULL: UTC and the clock. */
 struct SessionInfo;
 Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, void *cell, Err *e);
 Status value_from_text(Type t, Slice text, const struct SessionInfo *session, Arena *a, Value *out, Err *e);
@@ -234,13 +248,14 @@ const void *value_cell_const(const Value *v);
 /* Order of two non-NULL cells: <0, 0, >0, total (NaN last). */
 int cell_cmp(Phys p, const void *a, const void *b);
 uint64_t cell_hash(Phys p, const void *cell);
-int value_cmp(const Value *a, const Value *b); /* same phys, and type for arrays; NULLs last and equal */
+int value_cmp(const Value *a, const Value *b);             /* same phys, and type for arrays; NULLs last and equal */
 Status value_copy(Arena *a, const Value *src, Value *dst); /* strings copied too */
 /* An integer view of exact fixed-size values for statistics, ranges and key packing:
  * false for floats, strings, intervals, uuid, and I128 beyond 64 bits. */
 bool cell_as_i64(Phys p, const void *cell, int64_t *out);
-/* Debug builds check with these (dbg_assert) whatever enters a column, a register, a tree or a parameter of type `want`: cells of type
- * `have`, held as `phys`, are cells of `want` as they are. Exact numbers have its scale and are within its range: the lowering keeps integers, and numerics of scale 0, in registers of each other's types. */
+/* Debug builds check with these (dbg_assert) whatever enters a column, a register, a tree or a parameter of type
+ * `want`: cells of type `have`, held as `phys`, are cells of `want` as they are. Exact numbers have its scale and are
+ * within its range: the lowering keeps integers, and numerics of scale 0, in registers of each other's types. */
 bool type_same_cells(Type want, Type have);
 bool cells_agree(Type want, Type have, Phys phys, int64_t n, const void *cells, const uint8_t *valid);
 bool value_agrees(Type want, const Value *v);
@@ -262,7 +277,31 @@ bool date_valid_ymd(int64_t y, int m, int d); /* a real day within PostgreSQL's 
 bool timestamp_add_interval(int64_t ts, const Interval *iv, int sign, int64_t *out);
 int128_t interval_cmp_value(const Interval *iv); /* microseconds with month = 30 days */
 /* Field names of EXTRACT / date_part / date_trunc. */
-typedef enum DateField { DF_YEAR, DF_MONTH, DF_DAY, DF_HOUR, DF_MINUTE, DF_SECOND, DF_MILLISECONDS, DF_MICROSECONDS, DF_QUARTER, DF_WEEK, DF_DOW, DF_ISODOW, DF_DOY, DF_ISOYEAR, DF_DECADE, DF_CENTURY, DF_MILLENNIUM, DF_EPOCH, DF_JULIAN, DF_TIMEZONE, DF_TIMEZONE_HOUR, DF_TIMEZONE_MINUTE, DF_INVALID } DateField;
+typedef enum DateField {
+    DF_YEAR,
+    DF_MONTH,
+    DF_DAY,
+    DF_HOUR,
+    DF_MINUTE,
+    DF_SECOND,
+    DF_MILLISECONDS,
+    DF_MICROSECONDS,
+    DF_QUARTER,
+    DF_WEEK,
+    DF_DOW,
+    DF_ISODOW,
+    DF_DOY,
+    DF_ISOYEAR,
+    DF_DECADE,
+    DF_CENTURY,
+    DF_MILLENNIUM,
+    DF_EPOCH,
+    DF_JULIAN,
+    DF_TIMEZONE,
+    DF_TIMEZONE_HOUR,
+    DF_TIMEZONE_MINUTE,
+    DF_INVALID
+} DateField;
 DateField date_field_from_name(Slice name);
 /* SET TimeZone: '+05:30', 'UTC', 'Etc/GMT-3', 'EST' to seconds east of UTC; false when unknown. */
 bool timezone_parse(Slice text, int *offset);

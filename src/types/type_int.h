@@ -31,7 +31,8 @@ int64_t f32_format(float v, char *out);
 /* datetime.c */
 Status date_parse(Slice text, const struct SessionInfo *session, int32_t *out, Err *e);
 Status time_parse(Slice text, int precision, const struct SessionInfo *session, int64_t *out, Err *e);
-Status timestamp_parse(Slice text, int precision, bool with_tz, const struct SessionInfo *session, int64_t *out, Err *e);
+Status timestamp_parse(Slice text, int precision, bool with_tz, const struct SessionInfo *session, int64_t *out,
+                       Err *e);
 Status interval_parse(Slice text, Type t, Interval *out, Err *e);
 void interval_fit(Type t, Interval *v); /* only the fields and fractional digits that the type keeps */
 int64_t date_format(int32_t days, char *out);

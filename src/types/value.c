@@ -190,7 +190,8 @@ static Status bytea_parse(Slice t, Arena *a, Str *out, Err *e) {
                 return err_set(e, ERR_INVALID_PARAMETER, "invalid hexadecimal digit: \"%.*s\"",
                                (int)utf8_prefix_bytes(t.ptr + i, t.len - i, 1), t.ptr + i);
             }
-            if (++i >= t.len) return err_set(e, ERR_INVALID_PARAMETER, "invalid hexadecimal data: odd number of digits");
+            if (++i >= t.len)
+                return err_set(e, ERR_INVALID_PARAMETER, "invalid hexadecimal data: odd number of digits");
             int lo = hex_digit(t.ptr[i]);
             if (lo < 0) {
                 return err_set(e, ERR_INVALID_PARAMETER, "invalid hexadecimal digit: \"%.*s\"",
@@ -242,7 +243,14 @@ int64_t cell_to_text(Type t, const void *cell, int tz_offset, char *out) {
     case T_TIMESTAMPTZ: return timestamp_format(*(const int64_t *)cell, true, tz_offset, out);
     case T_INTERVAL: return interval_format(cell, out);
     case T_UUID: return uuid_format(cell, out);
-    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: case T_BYTEA: case T_VOID: case T_ARRAY: case T_COUNT_: break;
+    case T_UNKNOWN:
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT:
+    case T_BYTEA:
+    case T_VOID:
+    case T_ARRAY:
+    case T_COUNT_: break;
     }
     return 0;
 }
@@ -308,8 +316,8 @@ static Status numeric_cell(Type t, Slice text, void *cell, Err *e) {
     if (too_big || numeric_exceeds(v, t.precision)) {
         err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
         int whole = t.precision - t.scale;
-        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", t.precision,
-                   t.scale, whole ? "10^" : "", whole ? whole : 1);
+        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
+                   t.precision, t.scale, whole ? "10^" : "", whole ? whole : 1);
         return ST_ERROR;
     }
     if (t.precision <= 18) {
@@ -322,7 +330,8 @@ static Status numeric_cell(Type t, Slice text, void *cell, Err *e) {
 
 /* varchar(n), char(n): what is too long may only lose blanks. char(n) never keeps blanks at its end. */
 static Status text_cell(Type t, Slice text, Str *out, Err *e) {
-    if (text.len > UINT32_MAX) return err_set(e, ERR_LIMIT_EXCEEDED, "text of %lld bytes is too long", (long long)text.len);
+    if (text.len > UINT32_MAX)
+        return err_set(e, ERR_LIMIT_EXCEEDED, "text of %lld bytes is too long", (long long)text.len);
     if (t.id == T_CHAR) {
         while (text.len > 0 && text.ptr[text.len - 1] == ' ') text.len--;
     }
@@ -360,7 +369,10 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
     case T_NUMERIC: return numeric_cell(t, text, cell, e);
     case T_FLOAT4: return float_parse(text, true, cell, e);
     case T_FLOAT8: return float_parse(text, false, cell, e);
-    case T_UNKNOWN: case T_CHAR: case T_VARCHAR: case T_TEXT: return text_cell(t, text, cell, e);
+    case T_UNKNOWN:
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT: return text_cell(t, text, cell, e);
     case T_BYTEA: return bytea_parse(text, a, cell, e);
     case T_DATE: return date_parse(text, session, cell, e);
     case T_TIME: return time_parse(text, t.precision, session, cell, e);
@@ -371,7 +383,8 @@ Status cell_from_text(Type t, Slice text, const struct SessionInfo *session, Are
         if (!uuid_parse(text_trim(text), cell)) return text_syntax_error(ERR_INVALID_TEXT, "uuid", text, e);
         return ST_OK;
     case T_ARRAY: return array_from_text(t, text, session, a, cell, e);
-    case T_VOID: case T_COUNT_: break;
+    case T_VOID:
+    case T_COUNT_: break;
     }
     return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "cannot accept a value of type %s", type_plain_name(t));
 }
@@ -389,10 +402,10 @@ Status value_from_text(Type t, Slice text, const struct SessionInfo *session, Ar
 void *value_cell(Value *v) { return &v->u; }
 const void *value_cell_const(const Value *v) { return &v->u; }
 
-#define THREE_WAY(T)                                  \
-    do {                                              \
-        T x = *(const T *)a, y = *(const T *)b;       \
-        return x < y ? -1 : x > y;                    \
+#define THREE_WAY(T)                            \
+    do {                                        \
+        T x = *(const T *)a, y = *(const T *)b; \
+        return x < y ? -1 : x > y;              \
     } while (0)
 
 /* NaN is equal to itself and above everything. */
@@ -493,7 +506,12 @@ bool cell_as_i64(Phys p, const void *cell, int64_t *out) {
         *out = (int64_t)v;
         return v == *out;
     }
-    case PH_F32: case PH_F64: case PH_STR: case PH_INTERVAL: case PH_UUID: case PH_COUNT_: break;
+    case PH_F32:
+    case PH_F64:
+    case PH_STR:
+    case PH_INTERVAL:
+    case PH_UUID:
+    case PH_COUNT_: break;
     }
     return false;
 }
@@ -555,6 +573,7 @@ bool cells_agree(Type want, Type have, Phys phys, int64_t n, const void *cells, 
 }
 
 bool value_agrees(Type want, const Value *v) {
-    return type_same_cells(want, v->type) && (v->is_null || (type_phys(want) == type_phys(v->type) &&
-           cells_agree(want, v->type, type_phys(v->type), 1, value_cell_const(v), NULL)));
+    return type_same_cells(want, v->type) &&
+           (v->is_null || (type_phys(want) == type_phys(v->type) &&
+                           cells_agree(want, v->type, type_phys(v->type), 1, value_cell_const(v), NULL)));
 }

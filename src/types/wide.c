@@ -1,8 +1,9 @@
 /* wide.c - see wide.h. Division is Knuth's algorithm D with digits of 64 bits.
  *
- * Fixed point: a Fixed is a sign and a Wide of 256 bits behind the point, or 384. ln takes its argument apart into m * 2^k with m within
- * [2/3, 4/3] and sums 2 atanh((m - 1) / (m + 1)); exp takes off multiples of ln 2, halves what is left eight times, sums Taylor's series and
- * squares eight times. Either loses less than 16 bits. A result has at most 127 bits in all.
+ * Fixed point: a Fixed is a sign and a Wide of 256 bits behind the point, or 384. ln takes its argument apart into m *
+ * 2^k with m within [2/3, 4/3] and sums 2 atanh((m - 1) / (m + 1)); exp takes off multiples of ln 2, halves what is
+ * left eight times, sums Taylor's series and squares eight times. Either loses less than 16 bits. A result has at most
+ * 127 bits in all.
  */
 #include "types/wide.h"
 
@@ -103,7 +104,8 @@ static uint64_t div_word(Wide *a, uint64_t d) {
     return rem;
 }
 
-/* Algorithm D, step D3: a digit of the quotient of u (n + 1 words) by v (n >= 2 words, top bit set), at most one too great. */
+/* Algorithm D, step D3: a digit of the quotient of u (n + 1 words) by v (n >= 2 words, top bit set), at most one too
+ * great. */
 static uint64_t guess_digit(const uint64_t *u, const uint64_t *v, int n) {
     uint128_t top = (uint128_t)u[n] << 64 | u[n - 1];
     uint64_t q = u[n] >= v[n - 1] ? UINT64_MAX : (uint64_t)(top / v[n - 1]);
@@ -204,15 +206,18 @@ bool wide_root(const Wide *a, const Wide *b, int128_t *out) {
 
 /* ---- fixed point ---------------------------------------------------------------------- */
 
-/* Words behind the point: FEW are enough but for logarithms that are multiplied with, or divided by, something extreme. */
+/* Words behind the point: FEW are enough but for logarithms that are multiplied with, or divided by, something extreme.
+ */
 enum { FEW = 4, MANY = 6 };
 typedef struct Fixed {
     bool negative;
     Wide m;
 } Fixed;
 /* With MANY words behind the point. */
-static const Wide ln_2 = {{0x559552fb4afa1b11u, 0xe7b876206debac98u, 0x8a0d175b8baafa2bu, 0x40f343267298b62du, 0xc9e3b39803f2f6afu, 0xb17217f7d1cf79abu}};
-static const Wide ln_10 = {{0x31c32f00b17c35a1u, 0x58bc0b5ec6a04173u, 0x0f187a0807c0b5cau, 0x8a3fb3e76977e43au, 0xa95b58ae0b4c28a3u, 0x4d763776aaa2b05bu, 0x0000000000000002u}};
+static const Wide ln_2 = {{0x559552fb4afa1b11u, 0xe7b876206debac98u, 0x8a0d175b8baafa2bu, 0x40f343267298b62du,
+                           0xc9e3b39803f2f6afu, 0xb17217f7d1cf79abu}};
+static const Wide ln_10 = {{0x31c32f00b17c35a1u, 0x58bc0b5ec6a04173u, 0x0f187a0807c0b5cau, 0x8a3fb3e76977e43au,
+                            0xa95b58ae0b4c28a3u, 0x4d763776aaa2b05bu, 0x0000000000000002u}};
 
 static Wide constant(const Wide *c, int words) { return wide_shift(c, 64 * (words - MANY)); }
 static Wide fixed_mul(const Wide *a, const Wide *b, int words) {
@@ -341,7 +346,8 @@ bool decimal_ln(int128_t v, int scale, int to, int128_t *out) {
 bool decimal_log(int128_t base, int base_scale, int128_t v, int scale, int to, int128_t *out) {
     int words = FEW;
     Fixed y = fixed_ln((uint128_t)base, base_scale, words);
-    if (wide_bits(&y.m) < 64 * FEW - 32) y = fixed_ln((uint128_t)base, base_scale, words = MANY); /* near 1: few digits are left of it */
+    if (wide_bits(&y.m) < 64 * FEW - 32)
+        y = fixed_ln((uint128_t)base, base_scale, words = MANY); /* near 1: few digits are left of it */
     Fixed x = fixed_ln((uint128_t)v, scale, words);
     /* 32 bits less make room for 10^to. */
     Wide a = wide_shift(&x.m, -32), b = wide_shift(&y.m, -32), one = wide_of(1), q, rem;

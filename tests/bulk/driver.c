@@ -2,17 +2,17 @@
  *
  * A case comes on standard input, a command per line, fields separated by tabs:
  *
- *   S sql                                a statement of the setup, run in every database of the case; tabs are ends of lines
- *   R name                               a routine: calls name them by number, in this order
- *   T table                              a table to compare
- *   C routine arg arg ..                 a call; its IN and INOUT arguments as texts, \N is NULL
- *   G strategy vector threads cuts flags settings
- *                                        a configuration: calls are cut into bulks at `cuts` (numbers with commas, or -); settings: further SQL
- *   V                                    the reference is printed: `O` per call its SQLSTATE, message, place, what else is told and OUT values, `W` per row its table's number and values
- *   .                                    runs the case
+ *   S sql                                a statement of the setup, run in every database of the case; tabs are ends of
+ * lines R name                               a routine: calls name them by number, in this order T table a table to
+ * compare C routine arg arg ..                 a call; its IN and INOUT arguments as texts, \N is NULL G strategy
+ * vector threads cuts flags settings a configuration: calls are cut into bulks at `cuts` (numbers with commas, or -);
+ * settings: further SQL V                                    the reference is printed: `O` per call its SQLSTATE,
+ * message, place, what else is told and OUT values, `W` per row its table's number and values . runs the case
  *
- * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every configuration runs the same calls in a database of its own:
- * SQLSTATE, message, detail, hint, names, place (line and statement), OUT values and notices of every call and the rows of all tables must be the reference's, to the bit in their text form.
+ * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every
+ * configuration runs the same calls in a database of its own: SQLSTATE, message, detail, hint, names, place (line and
+ * statement), OUT values and notices of every call and the rows of all tables must be the reference's, to the bit in
+ * their text form.
  *
  * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
@@ -20,8 +20,10 @@
  *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
  *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it (BulkFeed)
  *
- * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the case is no case; `A configurations bulks arguments footprints`, where devices with memory of their own could do
- * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose arguments, and whose footprints, were there when they began; `. calls failed` at the end.
+ * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the
+ * case is no case; `A configurations bulks arguments footprints`, where devices with memory of their own could do
+ * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose
+ * arguments, and whose footprints, were there when they began; `. calls failed` at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +34,28 @@
 
 enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
 
-typedef struct Lines { int64_t n, cap; char **items; } Lines;
-typedef struct Call { int routine, n_args; char *args[MAX_ARGS]; } Call;
-typedef struct Config { char *strategy, *cuts, *flags, *settings, *name; int vector, threads; } Config;
-typedef struct Outcome { char sqlstate[6]; char *message, *outs, *place, *said, *about; } Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known; said: notices; about: an error's detail, hint and names */
+typedef struct Lines {
+    int64_t n, cap;
+    char **items;
+} Lines;
+typedef struct Call {
+    int routine, n_args;
+    char *args[MAX_ARGS];
+} Call;
+typedef struct Config {
+    char *strategy, *cuts, *flags, *settings, *name;
+    int vector, threads;
+} Config;
+typedef struct Outcome {
+    char sqlstate[6];
+    char *message, *outs, *place, *said, *about;
+} Outcome; /* outs: texts with tabs; place: "4 at RAISE", as far as it is known; said: notices; about: an error's
+              detail, hint and names */
 
 /* What was done ahead for bulks of devices with memory of their own. */
-typedef struct Ahead { int64_t configs, bulks, arguments, footprints; } Ahead;
+typedef struct Ahead {
+    int64_t configs, bulks, arguments, footprints;
+} Ahead;
 
 typedef struct Case {
     Lines setup, tables, routines, configs;
@@ -47,7 +64,10 @@ typedef struct Case {
     bool shown; /* the reference is printed */
 } Case;
 
-typedef struct Conn { Database *db; Session *s; } Conn;
+typedef struct Conn {
+    Database *db;
+    Session *s;
+} Conn;
 
 static void *check(void *p) {
     if (p) return p;
@@ -84,7 +104,9 @@ static void outcomes_free(Outcome *o, int64_t n) {
 static bool conn_open(Conn *c, int threads) {
     *c = (Conn){0};
     Err e = {0};
-    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && (c->db->txn_lock = txn_lock_new(&e)) && session_new(c->db, &c->s, &e) == ST_OK) return true;
+    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && (c->db->txn_lock = txn_lock_new(&e)) &&
+        session_new(c->db, &c->s, &e) == ST_OK)
+        return true;
     printf("E %s\n", e.message);
     return false;
 }
@@ -97,7 +119,10 @@ static void conn_close(Conn *c) {
 }
 
 /* Appends to a text that grows. */
-typedef struct Text { char *p; size_t n, cap; } Text;
+typedef struct Text {
+    char *p;
+    size_t n, cap;
+} Text;
 static void text_add(Text *t, const char *p, size_t n) {
     if (t->n + n + 1 > t->cap) t->p = check(realloc(t->p, t->cap = (t->n + n + 1) * 2));
     memcpy(t->p + t->n, p, n);
@@ -128,7 +153,9 @@ static void row_text(Text *t, Statement *st, int64_t row) {
         } else {
             const void *cell;
             bool null = true;
-            if (rows_cell(st->rows, st->row_map ? st->row_map[row] : row, st->first_col + k, &cell, &null, &st->session->err) == ST_OK && !null) {
+            if (rows_cell(st->rows, st->row_map ? st->row_map[row] : row, st->first_col + k, &cell, &null,
+                          &st->session->err) == ST_OK &&
+                !null) {
                 v = (Value){.type = st->types[k]};
                 memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
             }
@@ -241,7 +268,8 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
         for (int i = 0, n = 0, args = 0; i < r->n_params; i++) {
             bool in = r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
             if (!in && !r->is_procedure) continue;
-            int len = in ? snprintf(piece, sizeof piece, "%s$%d", args ? ", " : "", ++n) : snprintf(piece, sizeof piece, "%snull", args ? ", " : "");
+            int len = in ? snprintf(piece, sizeof piece, "%s$%d", args ? ", " : "", ++n)
+                         : snprintf(piece, sizeof piece, "%snull", args ? ", " : "");
             text_add(&t, piece, (size_t)len);
             args++;
         }
@@ -281,7 +309,14 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
 
 /* ---- bulks --------------------------------------------------------------------------------------- */
 /* The calls [from, to) as parts of a bulk. */
-typedef struct Piece { Arena *arena; int64_t from, to; int n_parts; BulkCalls parts[MAX_ROUTINES]; uint64_t ticket; bool told; } Piece;
+typedef struct Piece {
+    Arena *arena;
+    int64_t from, to;
+    int n_parts;
+    BulkCalls parts[MAX_ROUTINES];
+    uint64_t ticket;
+    bool told;
+} Piece;
 static void piece_free(Piece *x) {
     arena_free(x->arena);
     *x = (Piece){0};
@@ -304,7 +339,10 @@ static bool make_piece(const Case *k, Session *s, int64_t from, int64_t to, Piec
             if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
             Type t = r->param_types[i];
             int64_t size = phys_size(type_phys(t)), at = 0;
-            v[in] = (Vec){.phys = (uint8_t)type_phys(t), .type = t, .data = check(arena_calloc(a, (n + 1) * size)), .valid = check(arena_calloc(a, n + 1))};
+            v[in] = (Vec){.phys = (uint8_t)type_phys(t),
+                          .type = t,
+                          .data = check(arena_calloc(a, (n + 1) * size)),
+                          .valid = check(arena_calloc(a, n + 1))};
             for (int64_t c = from; c < to && ok; c++) {
                 if (k->calls[c].routine != p) continue;
                 const char *text = k->calls[c].args[in];
@@ -342,8 +380,10 @@ static void count_ahead(Ahead *x, const BulkStats *stats) {
     x->arguments += stats->ahead;
     x->footprints += stats->foot_ahead;
 }
-/* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. piece->told: the bulk before was given this one. sequence[from ..]: the calls in the order that the result stands for. */
-static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats, Ahead *ahead, int64_t *sequence) {
+/* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. piece->told: the bulk before was given
+ * this one. sequence[from ..]: the calls in the order that the result stands for. */
+static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats,
+                       Ahead *ahead, int64_t *sequence) {
     const int64_t from = piece->from, to = piece->to;
     const int n_parts = piece->n_parts;
     const BulkCalls *parts = piece->parts;
@@ -419,8 +459,10 @@ static int64_t next_cut(const Case *k, const char **cuts) {
     *cuts = *end == ',' ? end + 1 : end;
     return to;
 }
-/* All calls, cut as the configuration says. Bulks are told what comes next, but for flag n; where calls run one by one in between, that was not true. */
-static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, Ahead *ahead, int64_t *sequence) {
+/* All calls, cut as the configuration says. Bulks are told what comes next, but for flag n; where calls run one by one
+ * in between, that was not true. */
+static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, Ahead *ahead,
+                       int64_t *sequence) {
     Statement *kept[MAX_ROUTINES] = {0};
     int64_t from = 0;
     bool ok = true;
@@ -455,29 +497,36 @@ static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out,
 static const char *text_or(const char *t, const char *none) { return t ? t : none; }
 /* One error with two messages, by who finds it: expressions alone or in programs. */
 static const char *message_of(const Outcome *o) {
-    if (strcmp(o->sqlstate, "22003") == 0 && o->message && strcmp(o->message, "value overflows numeric format") == 0) return "numeric field overflow";
+    if (strcmp(o->sqlstate, "22003") == 0 && o->message && strcmp(o->message, "value overflows numeric format") == 0)
+        return "numeric field overflow";
     return text_or(o->message, "");
 }
-/* An UPDATE in a bulk does not tell the row that it fails for: another call may be changing its other columns. Of several sums that leave their columns' ranges it may tell another one (docs/STATUS.md). */
+/* An UPDATE in a bulk does not tell the row that it fails for: another call may be changing its other columns. Of
+ * several sums that leave their columns' ranges it may tell another one (docs/STATUS.md). */
 static bool told_alike(const Outcome *a, const Outcome *b) {
     static const char row[] = "Failing row contains (", field[] = "A field with precision ";
     const char *x = text_or(a->about, ""), *y = text_or(b->about, "");
-    if (strncmp(x, field, sizeof field - 1) == 0 && strncmp(y, field, sizeof field - 1) == 0) x = strchr(x, '|'), y = strchr(y, '|');
+    if (strncmp(x, field, sizeof field - 1) == 0 && strncmp(y, field, sizeof field - 1) == 0)
+        x = strchr(x, '|'), y = strchr(y, '|');
     if (y[0] == '|' && strncmp(x, row, sizeof row - 1) == 0 && strstr(x, ").|")) x = strstr(x, ").|") + 2;
     return strcmp(x, y) == 0;
 }
-static int compare(const Case *k, const Config *g, Session *s, const Outcome *want, const Outcome *got, const Lines *tables) {
+static int compare(const Case *k, const Config *g, Session *s, const Outcome *want, const Outcome *got,
+                   const Lines *tables) {
     int n = 0;
     for (int64_t i = 0; i < k->n_calls && n < MAX_DIFFERENCES; i++) {
         const Outcome *a = &want[i], *b = &got[i];
         bool placed = !a->place || strcmp(a->place, text_or(b->place, "")) == 0; /* long contexts are cut: no place */
-        if (placed && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 && strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0 &&
+        if (placed && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 &&
+            strcmp(text_or(a->outs, ""), text_or(b->outs, "")) == 0 &&
             strcmp(text_or(a->said, ""), text_or(b->said, "")) == 0 && told_alike(a, b))
             continue;
         n++;
-        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s (line %s, %s) [%s] [%s] [%s] [%s]\n", g->name, (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
-               a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives", b->sqlstate[0] ? b->message : text_or(b->outs, ""), text_or(a->place, "-"),
-               text_or(b->place, "-"), text_or(a->said, ""), text_or(b->said, ""), text_or(a->about, ""), text_or(b->about, ""));
+        printf("D %s: call %lld of %s: one by one %s %s, in bulk %s %s (line %s, %s) [%s] [%s] [%s] [%s]\n", g->name,
+               (long long)i, k->routines.items[k->calls[i].routine], a->sqlstate[0] ? a->sqlstate : "gives",
+               a->sqlstate[0] ? a->message : text_or(a->outs, ""), b->sqlstate[0] ? b->sqlstate : "gives",
+               b->sqlstate[0] ? b->message : text_or(b->outs, ""), text_or(a->place, "-"), text_or(b->place, "-"),
+               text_or(a->said, ""), text_or(b->said, ""), text_or(a->about, ""), text_or(b->about, ""));
     }
     for (int64_t t = 0; t < k->tables.n; t++) {
         Lines rows = {0};
@@ -489,7 +538,10 @@ static int compare(const Case *k, const Config *g, Session *s, const Outcome *wa
         int64_t i = 0, j = 0;
         for (int shown = 0; (i < tables[t].n || j < rows.n) && shown < MAX_DIFFERENCES;) {
             int c = i == tables[t].n ? 1 : j == rows.n ? -1 : strcmp(tables[t].items[i], rows.items[j]);
-            if (c != 0) printf("D %s: table %s: %s row %s\n", g->name, k->tables.items[t], c < 0 ? "misses" : "has", c < 0 ? tables[t].items[i] : rows.items[j]), n++, shown++;
+            if (c != 0)
+                printf("D %s: table %s: %s row %s\n", g->name, k->tables.items[t], c < 0 ? "misses" : "has",
+                       c < 0 ? tables[t].items[i] : rows.items[j]),
+                    n++, shown++;
             i += c <= 0, j += c >= 0;
         }
         lines_free(&rows);
@@ -503,7 +555,8 @@ static bool run_reference(const Case *k, const int64_t *sequence, Conn *c, Outco
     bool ok = true;
     for (int64_t i = 0; ok && i < k->n_calls; i++) {
         int64_t call = sequence ? sequence[i] : i;
-        if (!(ok = one_call(k, c->s, call, kept, &want[call]))) printf("E call %lld: %s\n", (long long)call, c->s->err.message);
+        if (!(ok = one_call(k, c->s, call, kept, &want[call])))
+            printf("E call %lld: %s\n", (long long)call, c->s->err.message);
     }
     for (int64_t t = 0; ok && t < k->tables.n; t++)
         if (!(ok = table_rows(c->s, k->tables.items[t], &tables[t]))) printf("E %s\n", c->s->err.message);
@@ -530,13 +583,16 @@ static bool restore(const Case *k, Session *s) {
     }
     return true;
 }
-static void failed(const Config *g, Session *s, const char *what) { printf("D %s: %s: %s: %s\n", g->name, what, s->err.sqlstate, s->err.message); }
+static void failed(const Config *g, Session *s, const char *what) {
+    printf("D %s: %s: %s: %s\n", g->name, what, s->err.sqlstate, s->err.message);
+}
 
 static void run_config(const Case *k, const Config *g, const Outcome *want, const Lines *tables, Ahead *ahead) {
     Conn c;
     if (!setup(k, &c, g->threads)) return;
     char sql[400];
-    snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy, g->vector, g->threads, g->settings);
+    snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy,
+             g->vector, g->threads, g->settings);
     Outcome *got = check(calloc((size_t)k->n_calls + 1, sizeof *got));
     int64_t *sequence = check(calloc((size_t)k->n_calls + 1, sizeof *sequence));
     BulkStats stats = {0};
@@ -548,7 +604,9 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
         if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
     }
     if (ok && has(g, 'q')) {
-        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, &own, sequence) && run_sql(c.s, "rollback", NULL))) failed(g, c.s, "a bulk that is rolled back");
+        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, &own, sequence) &&
+                   run_sql(c.s, "rollback", NULL)))
+            failed(g, c.s, "a bulk that is rolled back");
     }
     for (int round = 0; ok && round < (has(g, 'x') ? 2 : 1); round++) {
         if (round > 0 && !(ok = restore(k, c.s))) failed(g, c.s, "putting tables back");
@@ -563,7 +621,9 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
         ahead->configs++;
         ahead->bulks += own.bulks, ahead->arguments += own.arguments, ahead->footprints += own.footprints;
     }
-    if (ok && has(g, 'f')) printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops, (long long)stats.depth, (int)stats.strategy);
+    if (ok && has(g, 'f'))
+        printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops,
+               (long long)stats.depth, (int)stats.strategy);
     outcomes_free(got, k->n_calls);
     conn_close(&c);
 }
@@ -574,7 +634,8 @@ static void print_compiled(const Case *k, Session *s) {
         char sql[200];
         Lines rows = {0};
         const Routine *r = routine_of(k, s, (int)i);
-        snprintf(sql, sizeof sql, "explain %s %s", r && !r->is_procedure ? "function" : "procedure", k->routines.items[i]);
+        snprintf(sql, sizeof sql, "explain %s %s", r && !r->is_procedure ? "function" : "procedure",
+                 k->routines.items[i]);
         if (!run_sql(s, sql, &rows)) printf("P %s\t%s\n", k->routines.items[i], s->err.message);
         const char *why = rows.n ? strstr(rows.items[0], " runs one call at a time: ") : NULL;
         if (rows.n) printf("P %s\t%s\n", k->routines.items[i], why ? why + 26 : "");
@@ -643,12 +704,15 @@ static void run_case(const Case *k) {
     }
     for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
     outcomes_free(want, k->n_calls);
-    if (ahead.configs > 0) printf("A %lld %lld %lld %lld\n", (long long)ahead.configs, (long long)ahead.bulks, (long long)ahead.arguments, (long long)ahead.footprints);
+    if (ahead.configs > 0)
+        printf("A %lld %lld %lld %lld\n", (long long)ahead.configs, (long long)ahead.bulks, (long long)ahead.arguments,
+               (long long)ahead.footprints);
     printf(". %lld %lld\n", (long long)k->n_calls, (long long)n_failed);
 }
 
 static bool read_call(Case *k, char *at) {
-    if (k->n_calls == k->cap_calls) k->calls = check(realloc(k->calls, (size_t)(k->cap_calls = k->cap_calls * 2 + 64) * sizeof *k->calls));
+    if (k->n_calls == k->cap_calls)
+        k->calls = check(realloc(k->calls, (size_t)(k->cap_calls = k->cap_calls * 2 + 64) * sizeof *k->calls));
     Call *c = &k->calls[k->n_calls++];
     *c = (Call){.routine = atoi(field_or_empty(&at))};
     while (at && c->n_args < MAX_ARGS) c->args[c->n_args++] = copy_text(field(&at));

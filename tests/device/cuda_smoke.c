@@ -1,5 +1,6 @@
-/* cuda_smoke.c - the cuda backend on a real device: every operation once, with what it takes. Prints a table of measurements and checks; the
- * exit status is the number of checks that failed. `cuda_smoke [device number]`. The last check makes a kernel crash on purpose.
+/* cuda_smoke.c - the cuda backend on a real device: every operation once, with what it takes. Prints a table of
+ * measurements and checks; the exit status is the number of checks that failed. `cuda_smoke [device number]`. The last
+ * check makes a kernel crash on purpose.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static const char source[] =
     "extern \"C\" __global__ void sum(P3 a) {\n"
     "    const ulonglong2 *in = (const ulonglong2 *)a.p[1];\n"
     "    u64 s = 0, n = a.p[2] / 2;\n"
-    "    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) { ulonglong2 v = in[i]; s += v.x + v.y; }\n"
+    "    for (u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) { "
+    "ulonglong2 v = in[i]; s += v.x + v.y; }\n"
     "    for (int o = 16; o; o /= 2) s += __shfl_down_sync(0xffffffffu, s, o);\n"
     "    if (threadIdx.x % 32 == 0) atomicAdd((u64 *)a.p[0], s);\n"
     "}\n"
@@ -37,7 +39,8 @@ static const char source[] =
     "    *(volatile u64 *)a.p[1] = 1;\n"
     "}\n"
     "extern \"C\" __global__ void set_flag(P1 a) { *(volatile u64 *)a.p[0] = 1; __threadfence_system(); }\n"
-    "extern \"C\" __global__ void fma_bits(P2 a) { double *d = (double *)a.p[1]; *(double *)a.p[0] = d[0] * d[1] + d[2]; }\n"
+    "extern \"C\" __global__ void fma_bits(P2 a) { double *d = (double *)a.p[1]; *(double *)a.p[0] = d[0] * d[1] + "
+    "d[2]; }\n"
     "extern \"C\" __global__ void crash(P1 a) { *(volatile u64 *)a.p[0] = 1; }\n";
 
 static Device *d;
@@ -54,10 +57,10 @@ static void need(Status st, const Err *e, const char *what) {
     printf("%s: %s %s (%s)\n", what, e->sqlstate, e->message, e->detail);
     exit(100);
 }
-#define NEED(call)                     \
-    do {                               \
-        Err e_ = {0}, *e = &e_;        \
-        need((call), e, #call);        \
+#define NEED(call)              \
+    do {                        \
+        Err e_ = {0}, *e = &e_; \
+        need((call), e, #call); \
     } while (0)
 
 static int compare(const void *a, const void *b) {
@@ -79,8 +82,8 @@ static void print_log(void *ctx, LogLevel level, const char *text) {
 }
 static void print_entry(void *ctx, const DeviceEntry *e) {
     (void)ctx;
-    printf("probe: %s \"%s\" %s | %s | %s | %lld bytes\n", e->id, e->name, e->usable ? "usable" : "unusable", e->state, e->detail,
-           (long long)e->memory_bytes);
+    printf("probe: %s \"%s\" %s | %s | %s | %lld bytes\n", e->id, e->name, e->usable ? "usable" : "unusable", e->state,
+           e->detail, (long long)e->memory_bytes);
 }
 
 static void latencies(DevQueue *q, DevModule *m) {
@@ -158,9 +161,7 @@ static void allocations(void) {
     o->free_pinned(d, h, 64 << 20);
 }
 
-static void rate(const char *what, int64_t bytes, int64_t ns) {
-    row(what, (double)bytes / (double)ns, "GB/s");
-}
+static void rate(const char *what, int64_t bytes, int64_t ns) { row(what, (double)bytes / (double)ns, "GB/s"); }
 
 static int64_t timed_in(DevQueue *q, DevPtr to, const void *from, int64_t n) {
     int64_t best = INT64_MAX;
@@ -198,7 +199,8 @@ static uint64_t device_sum(DevQueue *q, DevKernel *k, DevPtr out, DevPtr in, int
     return result;
 }
 
-/* Memory that grows where it is: the time that takes, and that kernels and copies see it as one, also while it grows. */
+/* Memory that grows where it is: the time that takes, and that kernels and copies see it as one, also while it grows.
+ */
 static void spans(DevQueue *q, DevModule *m) {
     const int64_t GB = INT64_C(1) << 30, sizes[] = {GB, GB + GB / 2, 3 * GB, 3 * GB + (2 << 20), 6 * GB};
     int64_t most = d->info.memory_bytes, ns;
@@ -216,7 +218,9 @@ static void spans(DevQueue *q, DevModule *m) {
     for (int i = 1; i < 5; i++) {
         int64_t had = sizes[i - 1], n = sizes[i];
         NEED(o->fill(q, out, 0, 8, e));
-        for (int k = 0; k < 8; k++) NEED(o->launch(q, sum, o->resident_groups(sum, 256, 0), 256, 0, (uint64_t[]){out, p, (uint64_t)had / 8}, 3, e));
+        for (int k = 0; k < 8; k++)
+            NEED(o->launch(q, sum, o->resident_groups(sum, 256, 0), 256, 0, (uint64_t[]){out, p, (uint64_t)had / 8}, 3,
+                           e));
         start = clock_ns();
         NEED(o->span_grow(d, p, had, n, e));
         snprintf(what, sizeof what, "  to %.3f GiB, while kernels read it", (double)n / (double)GB);
@@ -251,7 +255,8 @@ static void spans(DevQueue *q, DevModule *m) {
     NEED(o->copy(q, to, from, 3 * GB, e));
     NEED(o->sync(q, NULL, NULL, e));
     row("  with a copy of 3 GiB", (double)(clock_ns() - start) / 1e3, "us");
-    row("sum of 6 GiB in a block", (device_sum(q, sum, out, to, 6 * GB / 8, &ns), (double)(6 * GB) / (double)ns), "GB/s");
+    row("sum of 6 GiB in a block", (device_sum(q, sum, out, to, 6 * GB / 8, &ns), (double)(6 * GB) / (double)ns),
+        "GB/s");
     o->free(d, to, 6 * GB);
     o->free(d, from, 3 * GB);
     o->free(d, out, 8);
@@ -320,7 +325,8 @@ static void transfers(DevQueue *q, DevModule *m) {
     NEED(o->sync(q, NULL, NULL, e));
     check("  copied out across the borders", memcmp(own, pinned, 1 << 22) == 0);
     o->unmap_host(d, w + from, (cut - from) * 8);
-    check("  the second block stays when the first goes", device_sum(q, sum, out, second, (end - cut) / 2 * 2, &ns) != 0);
+    check("  the second block stays when the first goes",
+          device_sum(q, sum, out, second, (end - cut) / 2 * 2, &ns) != 0);
     o->unmap_host(d, w + cut, (end - cut) * 8);
     munmap(own, (size_t)n);
     o->free(d, out, 8);
@@ -387,7 +393,8 @@ static void kernels(DevQueue *q, DevModule *m) {
     NEED(o->launch(q, wait_flag, 1, 1, 0, (uint64_t[]){flag_dev, out + 8}, 2, e));
     NEED(o->event_record(q, ev, e));
     NEED(o->event_wait(other, ev, e));
-    volatile uint64_t *late = (volatile uint64_t *)flag + 1; /* pinned: a copy to pageable memory would wait here for the kernel */
+    volatile uint64_t *late =
+        (volatile uint64_t *)flag + 1; /* pinned: a copy to pageable memory would wait here for the kernel */
     NEED(o->copy_out(other, (void *)(uintptr_t)late, out, 16, e));
     *(volatile uint64_t *)flag = 1;
     NEED(o->sync(other, NULL, NULL, e));
@@ -431,7 +438,8 @@ static void lose(int index, MemAccount *account) {
     check("a crashing kernel is an error and loses the device", failed && d->info.lost);
     printf("  %s: %s\n", e.sqlstate, e.message);
     err_clear(&e);
-    check("later calls name the first cause", o->launch(q, nothing, 1, 1, 0, &wild, 1, &e) == ST_ERROR && strstr(e.message, "was lost"));
+    check("later calls name the first cause",
+          o->launch(q, nothing, 1, 1, 0, &wild, 1, &e) == ST_ERROR && strstr(e.message, "was lost"));
     printf("  %s: %s\n", e.sqlstate, e.message);
     o->queue_free(d, q);
     o->unload(d, m);
@@ -462,10 +470,11 @@ int main(int argc, char **argv) {
     row("open", (double)(clock_ns() - start) / 1e6, "ms");
     o = d->ops;
     const DeviceInfo *i = &d->info;
-    printf("%s: %s, %s, %s, %s; %lld bytes, %d units, warp %d, groups of %d, %d items a unit\n", i->id, i->name, i->arch, i->compiler, i->driver,
-           (long long)i->memory_bytes, i->units, i->warp, i->group_max, i->items_per_unit);
-    printf("local memory %lld, cache %lld, peak %.0f GB/s, can_map %d, concurrent %d\n", (long long)i->local_bytes, (long long)i->cache_bytes,
-           i->peak_gbps, i->can_map, i->concurrent);
+    printf("%s: %s, %s, %s, %s; %lld bytes, %d units, warp %d, groups of %d, %d items a unit\n", i->id, i->name,
+           i->arch, i->compiler, i->driver, (long long)i->memory_bytes, i->units, i->warp, i->group_max,
+           i->items_per_unit);
+    printf("local memory %lld, cache %lld, peak %.0f GB/s, can_map %d, concurrent %d\n", (long long)i->local_bytes,
+           (long long)i->cache_bytes, i->peak_gbps, i->can_map, i->concurrent);
     int64_t free_bytes, total;
     NEED(o->memory_used(d, &free_bytes, &total, e));
     row("memory free, as the driver sees it", (double)free_bytes / 1e9, "GB");

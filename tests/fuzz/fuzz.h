@@ -1,7 +1,7 @@
 /* fuzz.h - what the fuzz targets share.
  *
- * A target may find crashes, hangs, leaks and undefined behaviour; errors that the library reports are correct outcomes. A
- * failed setup aborts, so that a target that tests nothing cannot pass. */
+ * A target may find crashes, hangs, leaks and undefined behaviour; errors that the library reports are correct
+ * outcomes. A failed setup aborts, so that a target that tests nothing cannot pass. */
 #ifndef STELE_FUZZ_H
 #define STELE_FUZZ_H
 

@@ -50,7 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint64_t sum = 0;
     (void)stele_exec(c, forms[data[0] & 7], NULL, NULL);
     fuzz_must(stele_exec(c, "select * from t", fuzz_read_row, &sum) == STELE_OK, "select after copy");
-    fuzz_must(stele_exec(c, data[0] & 1 ? "copy t to stdout" : "copy t to stdout with (format csv, header)", NULL, NULL) == STELE_OK, "copy to stdout");
+    fuzz_must(stele_exec(c, data[0] & 1 ? "copy t to stdout" : "copy t to stdout with (format csv, header)", NULL,
+                         NULL) == STELE_OK,
+              "copy to stdout");
     stele_disconnect(c);
     stele_error_info e;
     fuzz_must(stele_close(db, &e) == STELE_OK, "stele_close");

@@ -1,9 +1,9 @@
 /* fuzz_db.c - damaged database directories. A small valid database is saved once; each input is a list of patches over
- * its files, and the result is opened and read in full. Checksums are off in this build: what is tested is that shapes are
- * checked, so that damage ends in an error.
+ * its files, and the result is opened and read in full. Checksums are off in this build: what is tested is that shapes
+ * are checked, so that damage ends in an error.
  *
- * A patch is five bytes and its data: file (low 2 bits) and kind (bit 7: cut the file there), u16 offset from the start, or from
- * the end (bit 6), length 0..15 of the data, and a byte for the multiplier of the offset. */
+ * A patch is five bytes and its data: file (low 2 bits) and kind (bit 7: cut the file there), u16 offset from the
+ * start, or from the end (bit 6), length 0..15 of the data, and a byte for the multiplier of the offset. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,12 +36,15 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     stele_conn *c;
     stele_error_info e;
     fuzz_must(stele_connect(db, &c) == STELE_OK, "stele_connect");
-    fuzz_run(c, "create table t(a int primary key, b text, c numeric(12,2), d date default current_date, e double precision);"
-                "insert into t select i, 'name ' || i % 7, i * 1.5, date '2020-01-01' + i, i / 7.0 from generate_series(1, 100) g(i);"
-                "delete from t where a % 10 = 3;"
-                "create table u(k varchar(8) unique, n bigint check (n > 0), s text);"
-                "insert into u values ('one', 1, null), ('two', 2, 'a longer text than a view holds inline'), ('three', 3, '');"
-                "create view v as select t.a, u.s from t join u on t.a = u.n");
+    fuzz_run(
+        c,
+        "create table t(a int primary key, b text, c numeric(12,2), d date default current_date, e double precision);"
+        "insert into t select i, 'name ' || i % 7, i * 1.5, date '2020-01-01' + i, i / 7.0 from generate_series(1, "
+        "100) g(i);"
+        "delete from t where a % 10 = 3;"
+        "create table u(k varchar(8) unique, n bigint check (n > 0), s text);"
+        "insert into u values ('one', 1, null), ('two', 2, 'a longer text than a view holds inline'), ('three', 3, '');"
+        "create view v as select t.a, u.s from t join u on t.a = u.n");
     stele_disconnect(c);
     fuzz_must(stele_close(db, &e) == STELE_OK, "stele_close");
     for (int i = 0; i < N_FILES; i++) {
@@ -68,7 +71,7 @@ static void write_file(const char *name, const uint8_t *bytes, size_t size) {
 
 static bool each_name(void *ctx, const char *name, const char *kind, int64_t rows) {
     (void)kind, (void)rows;
-    char (*names)[80] = ctx;
+    char(*names)[80] = ctx;
     for (int i = 0; i < 8; i++)
         if (!names[i][0]) {
             snprintf(names[i], 80, "%s", name);
@@ -121,7 +124,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint64_t sum = 0;
     (void)stele_exec(c, "set statement_timeout = 1000", NULL, NULL);
     for (int i = 0; i < 8 && names[i][0]; i++) {
-        static const char *const queries[] = {"select * from \"%s\"", "select count(*) from \"%s\" where \"%s\" is not null", "delete from \"%s\"", "vacuum \"%s\""};
+        static const char *const queries[] = {"select * from \"%s\"",
+                                              "select count(*) from \"%s\" where \"%s\" is not null",
+                                              "delete from \"%s\"", "vacuum \"%s\""};
         for (int q = 0; q < 4; q++) {
             char sql[256];
             snprintf(sql, sizeof sql, queries[q], names[i], names[i]);

@@ -5,10 +5,12 @@
 
 static const char schema[] =
     "create table t(a int primary key, b text, c numeric(12,2), d date, e double precision, f boolean);"
-    "insert into t select i, 'row ' || i, i * 1.25, date '2020-01-01' + i, i / 3.0, i % 2 = 0 from generate_series(1, 50) g(i);"
+    "insert into t select i, 'row ' || i, i * 1.25, date '2020-01-01' + i, i / 3.0, i % 2 = 0 from generate_series(1, "
+    "50) g(i);"
     "insert into t values (51, null, null, null, null, null);"
     "create table u(a bigint, k smallint, s varchar(10), p char(4), ts timestamp, y bytea);"
-    "insert into u select i * 7, i % 5, 'k' || (i % 5), 'p', timestamp '2021-01-01' + i * interval '1 hour', 'x' from generate_series(1, 30) g(i);"
+    "insert into u select i * 7, i % 5, 'k' || (i % 5), 'p', timestamp '2021-01-01' + i * interval '1 hour', 'x' from "
+    "generate_series(1, 30) g(i);"
     "create view v as select t.a, u.s, c from t join u on t.a = u.a;"
     "set statement_timeout = 200; set memory_limit = '64MB'";
 

@@ -1,7 +1,8 @@
 /* lanes.c - runs a CUDA kernel's lanes as coroutines of one thread: see lanes.h, README.md.
  *
- * Groups run one after the other, the lanes of a group in turns, whoever is picked at random. Nobody may wait for a later group. When no lane can go on, or for too long none ends, it says where
- * all of them are, and the process is ended: a kernel that hangs is a test that fails.
+ * Groups run one after the other, the lanes of a group in turns, whoever is picked at random. Nobody may wait for a
+ * later group. When no lane can go on, or for too long none ends, it says where all of them are, and the process is
+ * ended: a kernel that hangs is a test that fails.
  */
 #include "lanes.h"
 #include "lanes_run.h"
@@ -37,7 +38,9 @@ static const void *kernel_params;
 #error "lanes.c: how lanes are switched is written for x86-64"
 #endif
 void lanes_switch(void **from, void *to);
-__asm__(".text\n.globl lanes_switch\n.hidden lanes_switch\nlanes_switch:\npushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\nmovq %rsp, (%rdi)\nmovq %rsi, %rsp\npopq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n");
+__asm__(".text\n.globl lanes_switch\n.hidden lanes_switch\nlanes_switch:\npushq %rbp\npushq %rbx\npushq %r12\npushq "
+        "%r13\npushq %r14\npushq %r15\nmovq %rsp, (%rdi)\nmovq %rsi, %rsp\npopq %r15\npopq %r14\npopq %r13\npopq "
+        "%r12\npopq %rbx\npopq %rbp\nret\n");
 
 static uint32_t random_u32(void) {
     randoms = randoms * 6364136223846793005u + 1442695040888963407u;
@@ -58,12 +61,16 @@ void lanes_chance(void) {
     if ((random_u32() & 7) == 0) leave();
 }
 long long lanes_clock(void) { return ticks += 20; }
-int lanes_is_shared(const volatile void *p) { return (const char *)p < stacks || (const char *)p >= stacks + (size_t)LANES_MAX * STACK; }
+int lanes_is_shared(const volatile void *p) {
+    return (const char *)p < stacks || (const char *)p >= stacks + (size_t)LANES_MAX * STACK;
+}
 
 /* All lanes of the mask are there: what each one gets, and they go on. */
 static bool all_there(const Lane *warp, const Lane *l) {
     for (int i = 0; i < 32; i++)
-        if ((l->mask >> i & 1) != 0 && warp - lanes + i < blockDim.x && !warp[i].exited && !(warp[i].waits && warp[i].mask == l->mask && warp[i].op == l->op)) return false;
+        if ((l->mask >> i & 1) != 0 && warp - lanes + i < blockDim.x && !warp[i].exited &&
+            !(warp[i].waits && warp[i].mask == l->mask && warp[i].op == l->op))
+            return false;
     return true;
 }
 static void give_results(Lane *warp, const Lane *l) {
@@ -81,7 +88,9 @@ static void give_results(Lane *warp, const Lane *l) {
     for (int i = 0; i < 32; i++) {
         if ((there >> i & 1) == 0) continue;
         uint64_t v = op == LANES_BALLOT || op == LANES_ANY || op == LANES_ALL ? votes : op == LANES_LEAST ? least : 0;
-        if (op == LANES_SHUFFLE) v = (there >> warp[i].arg & 1) != 0 ? values[warp[i].arg] : random_u32() * UINT64_C(0x9e3779b97f4a7c15); /* undefined */
+        if (op == LANES_SHUFFLE)
+            v = (there >> warp[i].arg & 1) != 0 ? values[warp[i].arg]
+                                                : random_u32() * UINT64_C(0x9e3779b97f4a7c15); /* undefined */
         for (int k = 0; op == LANES_MATCH && k < 32; k++)
             if ((there >> k & 1) != 0 && values[k] == values[i]) v |= UINT64_C(1) << k;
         warp[i].value = v;
@@ -122,7 +131,8 @@ void lanes_barrier(void) {
     if (l->at_barrier) leave();
 }
 void lanes_stuck(const char *why) {
-    static const char *const ops[] = {"meets", "votes", "votes (any)", "votes (all)", "shuffles", "matches", "seeks the least"};
+    static const char *const ops[] = {"meets",    "votes",   "votes (any)",    "votes (all)",
+                                      "shuffles", "matches", "seeks the least"};
     fprintf(stderr, "lanes: group %u: %s\n", blockIdx.x, why);
     for (unsigned i = 0; i < blockDim.x; i++) {
         const Lane *l = &lanes[i];
@@ -170,7 +180,9 @@ static void run_group(void) {
 void lanes_run(void (*run)(const void *), const void *params, unsigned groups, unsigned size) {
     const char *seed = getenv("LANES_SEED");
     if (!stacks && seed) lanes_seed(strtoull(seed, NULL, 10));
-    if (!stacks) stacks = mmap(NULL, (size_t)LANES_MAX * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!stacks)
+        stacks = mmap(NULL, (size_t)LANES_MAX * STACK, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED || size > LANES_MAX) abort();
     kernel = run;
     kernel_params = params;

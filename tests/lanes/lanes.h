@@ -1,7 +1,9 @@
-/* lanes.h - what the text of a CUDA kernel calls, for a C++ compiler of the host: tests run such kernels without a GPU (see README.md). Included before the kernel's text; lanes.c runs it.
+/* lanes.h - what the text of a CUDA kernel calls, for a C++ compiler of the host: tests run such kernels without a GPU
+ * (see README.md). Included before the kernel's text; lanes.c runs it.
  *
- * A lane is a coroutine. What lanes do together (votes, shuffles, meetings) waits until all lanes of the mask have come with the same mask, and for the same; __activemask() is the lane alone,
- * which is always allowed. Atomics and sleeping let others run, so that orders of events differ from run to run of one program.
+ * A lane is a coroutine. What lanes do together (votes, shuffles, meetings) waits until all lanes of the mask have come
+ * with the same mask, and for the same; __activemask() is the lane alone, which is always allowed. Atomics and sleeping
+ * let others run, so that orders of events differ from run to run of one program.
  */
 #ifndef STELE_TESTS_LANES_H
 #define STELE_TESTS_LANES_H
@@ -10,12 +12,15 @@
 #include <string.h>
 
 enum LanesOp { LANES_SYNC, LANES_BALLOT, LANES_ANY, LANES_ALL, LANES_SHUFFLE, LANES_MATCH, LANES_LEAST };
-typedef struct LanesIndex { unsigned x; } LanesIndex;
+typedef struct LanesIndex {
+    unsigned x;
+} LanesIndex;
 #if defined(__cplusplus)
 extern "C" {
 #endif
 extern LanesIndex threadIdx, blockIdx, blockDim, gridDim;
-/* Waits for the lanes of mask; arg is a shuffle's source. Of a vote v is true or false, of LANES_ALL the contrary; others take and give the bits of a value. */
+/* Waits for the lanes of mask; arg is a shuffle's source. Of a vote v is true or false, of LANES_ALL the contrary;
+ * others take and give the bits of a value. */
 uint64_t lanes_meet(enum LanesOp op, uint32_t mask, uint64_t v, uint32_t arg);
 void lanes_barrier(void);
 void lanes_yield(void);
@@ -37,18 +42,30 @@ int lanes_is_shared(const volatile void *p);
 #define __isShared(p) lanes_is_shared(p)
 #define clock64() lanes_clock()
 
-typedef struct uint4 { unsigned x, y, z, w; } uint4;
-typedef struct uint2 { unsigned x, y; } uint2;
-typedef struct ulonglong2 { unsigned long long x, y; } ulonglong2;
+typedef struct uint4 {
+    unsigned x, y, z, w;
+} uint4;
+typedef struct uint2 {
+    unsigned x, y;
+} uint2;
+typedef struct ulonglong2 {
+    unsigned long long x, y;
+} ulonglong2;
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return uint4{x, y, z, w}; }
 
 static inline void __syncwarp(uint32_t mask = ~0u) { lanes_meet(LANES_SYNC, mask, 0, 0); }
-static inline uint32_t __ballot_sync(uint32_t mask, int v) { return (uint32_t)lanes_meet(LANES_BALLOT, mask, v != 0, 0); }
+static inline uint32_t __ballot_sync(uint32_t mask, int v) {
+    return (uint32_t)lanes_meet(LANES_BALLOT, mask, v != 0, 0);
+}
 static inline int __any_sync(uint32_t mask, int v) { return lanes_meet(LANES_ANY, mask, v != 0, 0) != 0; }
 static inline int __all_sync(uint32_t mask, int v) { return lanes_meet(LANES_ALL, mask, v == 0, 0) == 0; }
 static inline uint32_t __activemask() { return 1u << (threadIdx.x & 31u); }
-static inline uint32_t __reduce_min_sync(uint32_t mask, uint32_t v) { return (uint32_t)lanes_meet(LANES_LEAST, mask, v, 0); }
-template <typename T> static inline uint32_t __match_any_sync(uint32_t mask, T v) { return (uint32_t)lanes_meet(LANES_MATCH, mask, (uint64_t)v, 0); }
+static inline uint32_t __reduce_min_sync(uint32_t mask, uint32_t v) {
+    return (uint32_t)lanes_meet(LANES_LEAST, mask, v, 0);
+}
+template <typename T> static inline uint32_t __match_any_sync(uint32_t mask, T v) {
+    return (uint32_t)lanes_meet(LANES_MATCH, mask, (uint64_t)v, 0);
+}
 template <typename T> static inline T lanes_shuffle(uint32_t mask, T v, uint32_t from) {
     uint64_t bits = 0;
     memcpy(&bits, &v, sizeof v);
@@ -56,10 +73,18 @@ template <typename T> static inline T lanes_shuffle(uint32_t mask, T v, uint32_t
     memcpy(&v, &bits, sizeof v);
     return v;
 }
-template <typename T> static inline T __shfl_sync(uint32_t mask, T v, int from) { return lanes_shuffle(mask, v, (uint32_t)from & 31u); }
-template <typename T> static inline T __shfl_xor_sync(uint32_t mask, T v, int x) { return lanes_shuffle(mask, v, (threadIdx.x ^ (uint32_t)x) & 31u); }
-template <typename T> static inline T __shfl_down_sync(uint32_t mask, T v, uint32_t d) { return lanes_shuffle(mask, v, (threadIdx.x & 31u) + d < 32 ? (threadIdx.x & 31u) + d : threadIdx.x & 31u); }
-template <typename T> static inline T __shfl_up_sync(uint32_t mask, T v, uint32_t d) { return lanes_shuffle(mask, v, (threadIdx.x & 31u) >= d ? (threadIdx.x & 31u) - d : threadIdx.x & 31u); }
+template <typename T> static inline T __shfl_sync(uint32_t mask, T v, int from) {
+    return lanes_shuffle(mask, v, (uint32_t)from & 31u);
+}
+template <typename T> static inline T __shfl_xor_sync(uint32_t mask, T v, int x) {
+    return lanes_shuffle(mask, v, (threadIdx.x ^ (uint32_t)x) & 31u);
+}
+template <typename T> static inline T __shfl_down_sync(uint32_t mask, T v, uint32_t d) {
+    return lanes_shuffle(mask, v, (threadIdx.x & 31u) + d < 32 ? (threadIdx.x & 31u) + d : threadIdx.x & 31u);
+}
+template <typename T> static inline T __shfl_up_sync(uint32_t mask, T v, uint32_t d) {
+    return lanes_shuffle(mask, v, (threadIdx.x & 31u) >= d ? (threadIdx.x & 31u) - d : threadIdx.x & 31u);
+}
 static inline void lanes_below_to(uint32_t &v) { v = (1u << (threadIdx.x & 31u)) - 1; }
 static inline void lanes_number_to(uint32_t &v) { v = threadIdx.x & 31u; }
 static inline void __syncthreads() { lanes_barrier(); }
@@ -74,8 +99,12 @@ static inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
 static inline int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
 static inline int __ffs(int v) { return __builtin_ffs(v); }
 static inline int __ffsll(long long v) { return __builtin_ffsll(v); }
-static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
-static inline uint32_t __funnelshift_r(uint32_t lo, uint32_t hi, uint32_t n) { return (uint32_t)(((uint64_t)hi << 32 | lo) >> (n & 31u)); }
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+static inline uint32_t __funnelshift_r(uint32_t lo, uint32_t hi, uint32_t n) {
+    return (uint32_t)(((uint64_t)hi << 32 | lo) >> (n & 31u));
+}
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t how) {
     const uint64_t both = (uint64_t)b << 32 | a;
     uint32_t v = 0;
@@ -93,12 +122,12 @@ static inline double __longlong_as_double(long long v) { return lanes_bits<doubl
 static inline uint32_t __float_as_uint(float v) { return lanes_bits<uint32_t>(v); }
 static inline float __uint_as_float(uint32_t v) { return lanes_bits<float>(v); }
 
-#define LANES_ATOMIC(name, result)                                              \
-    template <typename T, typename V> static inline T name(T *p, V value) {     \
-        lanes_chance();                                                         \
-        const T was = *(volatile T *)p, v = (T)value;                           \
-        *(volatile T *)p = (result);                                            \
-        return was;                                                             \
+#define LANES_ATOMIC(name, result)                                          \
+    template <typename T, typename V> static inline T name(T *p, V value) { \
+        lanes_chance();                                                     \
+        const T was = *(volatile T *)p, v = (T)value;                       \
+        *(volatile T *)p = (result);                                        \
+        return was;                                                         \
     }
 LANES_ATOMIC(atomicAdd, was + v)
 LANES_ATOMIC(atomicMax, was > v ? was : v)

@@ -10,8 +10,9 @@
  *   hash-threshold N        results with more values are given as "N values hashing to H"
  *   skipif stele, onlyif stele, halt
  * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
- * NULL, the empty string (empty), an end of line in a value \n. Every file runs in a database of its own; --set options are applied first. With --again, every SELECT and VALUES has
- * been prepared and run N times before the run whose rows count.
+ * NULL, the empty string (empty), an end of line in a value \n. Every file runs in a database of its own; --set options
+ * are applied first. With --again, every SELECT and VALUES has been prepared and run N times before the run whose rows
+ * count.
  *
  * Prints a line per failed record and one per file; exit status 1 when something failed.
  */
@@ -154,7 +155,8 @@ static bool blank(const char *s) {
     return !*s;
 }
 
-static void run_statement(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *kind, const char *arg) {
+static void run_statement(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *kind,
+                          const char *arg) {
     char *sql = join(l, at + 1, end);
     stele_status r = stele_exec(c, sql, NULL, NULL);
     if (strcmp(kind, "ok") == 0) {
@@ -166,14 +168,17 @@ static void run_statement(stele_conn *c, const char *file, const Lines *l, long 
         stele_error_info e;
         stele_error(c, &e);
         if (r == STELE_OK) fail(file, at, sql, "statement succeeded, error %s expected%s", arg, "");
-        else if (strlen(state) == 5 && strcmp(state, e.sqlstate) != 0) fail(file, at, sql, "wrong error: %s, expected %s", message(c), arg);
-        else if (*text && !strstr(e.message, text)) fail(file, at, sql, "wrong message: %s, expected %s", message(c), text);
+        else if (strlen(state) == 5 && strcmp(state, e.sqlstate) != 0)
+            fail(file, at, sql, "wrong error: %s, expected %s", message(c), arg);
+        else if (*text && !strstr(e.message, text))
+            fail(file, at, sql, "wrong message: %s, expected %s", message(c), text);
         else passed++;
     }
     free(sql);
 }
 
-static void run_query(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *types, const char *sort, long threshold) {
+static void run_query(stele_conn *c, const char *file, const Lines *l, long at, long end, const char *types,
+                      const char *sort, long threshold) {
     long sep = at + 1;
     while (sep < end && strcmp(l->line[sep], "----") != 0) sep++;
     char *sql = join(l, at + 1, sep);
@@ -331,7 +336,8 @@ done:
     }
     free(l.text);
     free(l.line);
-    if (verbose || failed > before_bad) printf("%s: %ld passed, %ld failed\n", file, passed - before_ok, failed - before_bad);
+    if (verbose || failed > before_bad)
+        printf("%s: %ld passed, %ld failed\n", file, passed - before_ok, failed - before_bad);
 }
 
 int main(int argc, char **argv) {

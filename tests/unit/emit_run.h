@@ -1,5 +1,6 @@
-/* emit_run.h - a small executor for emitted kernels on the host: plain memory, one item per group, several groups one after the other.
- * For tests of the emitter; the product's executor is exec/device. Kernels are compiled by the system's C compiler and opened with dlopen. */
+/* emit_run.h - a small executor for emitted kernels on the host: plain memory, one item per group, several groups one
+ * after the other. For tests of the emitter; the product's executor is exec/device. Kernels are compiled by the
+ * system's C compiler and opened with dlopen. */
 #ifndef STELE_TESTS_EMIT_RUN_H
 #define STELE_TESTS_EMIT_RUN_H
 
@@ -72,7 +73,10 @@ static void store_drop(RunStore *s) {
 }
 
 /* Strings of the host in the form of kernels. */
-typedef struct RunStr { uint64_t ptr; int64_t len; } RunStr;
+typedef struct RunStr {
+    uint64_t ptr;
+    int64_t len;
+} RunStr;
 static RunStr run_str(Str s) { return (RunStr){(uint64_t)(uintptr_t)s.ptr, s.len}; }
 static void *run_cells(Run *r, uint8_t phys, const void *cells, int64_t n) {
     int64_t size = phys_size((Phys)phys);
@@ -89,7 +93,10 @@ static uint64_t run_column(Run *r, const Table *t, int32_t col) {
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const TabletColumn *tc = &t->tablets[i]->cols[col];
         int64_t n = t->tablets[i]->rows;
-        c[i] = (DColumn){.data = (uint64_t)(uintptr_t)tc->data, .validity = (uint64_t)(uintptr_t)tc->validity, .base = tc->base, .form = dev_form(tc)};
+        c[i] = (DColumn){.data = (uint64_t)(uintptr_t)tc->data,
+                         .validity = (uint64_t)(uintptr_t)tc->validity,
+                         .base = tc->base,
+                         .form = dev_form(tc)};
         if (tc->encoding != ENC_STR) continue;
         if (!tc->is_delta) {
             c[i].data = (uint64_t)(uintptr_t)tc->offsets;
@@ -181,7 +188,9 @@ static uint64_t run_param(Run *r, const Program *p, const RunSegment *g, const E
         return q->col ? (uint64_t)s.len : s.ptr;
     }
     case KP_MASK: return ADDR(((const CodeMask *)in->aux)->mask);
-    case KP_MAP_CELLS: return ADDR(run_cells(r, p->regs[in->dst].phys, ((const CodeMap *)in->aux)->cells, ((const CodeMap *)in->aux)->n));
+    case KP_MAP_CELLS:
+        return ADDR(
+            run_cells(r, p->regs[in->dst].phys, ((const CodeMap *)in->aux)->cells, ((const CodeMap *)in->aux)->n));
     case KP_MAP_VALID: return ADDR(((const CodeMap *)in->aux)->valid);
     case KP_SET: return ADDR(run_cells(r, in->phys, ((const InSet *)in->aux)->cells, ((const InSet *)in->aux)->n));
     case KP_LIKE: {
@@ -200,8 +209,12 @@ static uint64_t run_param(Run *r, const Program *p, const RunSegment *g, const E
 }
 
 typedef void (*RunKernel)(const uint64_t *params, void *ctx);
-typedef struct RunCtx { uint64_t gid, ngroups; uint8_t *lmem; } RunCtx;
-static void run_kernel(Run *r, void *so, const char *name, const EmitSegment *s, const Program *p, int32_t segment, const RunSegment *g, int64_t groups, int64_t local) {
+typedef struct RunCtx {
+    uint64_t gid, ngroups;
+    uint8_t *lmem;
+} RunCtx;
+static void run_kernel(Run *r, void *so, const char *name, const EmitSegment *s, const Program *p, int32_t segment,
+                       const RunSegment *g, int64_t groups, int64_t local) {
     uint64_t *params = arena_calloc(r->a, s->n_params * 8 + 8);
     for (int32_t i = 0; i < s->n_params; i++)
         if (!emit_param_value(r->ep, segment, &s->params[i], &params[i])) params[i] = run_param(r, p, g, &s->params[i]);
@@ -237,7 +250,9 @@ static void *run_compile(Run *r, const EmitSegment *s) {
         snprintf(cmd, sizeof cmd, "cp %s %s/k%d.c", src, r->keep, serial++);
         (void)run_status(cmd);
     }
-    snprintf(cmd, sizeof cmd, "${STELE_CC:-cc} -x c -std=gnu17 %s -fPIC -shared -fno-strict-aliasing -ffp-contract=off -w -o %s %s", flags ? flags : "-O0", so, src);
+    snprintf(cmd, sizeof cmd,
+             "${STELE_CC:-cc} -x c -std=gnu17 %s -fPIC -shared -fno-strict-aliasing -ffp-contract=off -w -o %s %s",
+             flags ? flags : "-O0", so, src);
     void *h = NULL;
     if (run_status(cmd) == 0) h = dlopen(so, RTLD_NOW);
     snprintf(cmd, sizeof cmd, "rm -r %s", dir);
@@ -274,10 +289,13 @@ static Status run_segment(Run *r, int32_t i) {
     /* states of the sink */
     int32_t id = p->sink.id, sort = p->sink.kind == SINK_SORT ? r->plan->rows[id].sort : -1;
     switch (p->sink.kind) {
-    case SINK_ROWS: store_make(&r->rows[id], r->cap, r->ep->rows[id].n_cols, r->ep->rows[id].cols, r->ep->rows[id].has_seq); break;
+    case SINK_ROWS:
+        store_make(&r->rows[id], r->cap, r->ep->rows[id].n_cols, r->ep->rows[id].cols, r->ep->rows[id].has_seq);
+        break;
     case SINK_SORT:
         store_make(&r->rows[id], r->cap, r->ep->rows[id].n_cols, r->ep->rows[id].cols, false);
-        store_make(&r->sorts[sort], r->cap, r->ep->sorts[sort].n_cols, r->ep->sorts[sort].cols, false); break;
+        store_make(&r->sorts[sort], r->cap, r->ep->sorts[sort].n_cols, r->ep->sorts[sort].cols, false);
+        break;
     case SINK_JOIN:
         store_make(&r->joins[id].rows, r->cap, r->ep->joins[id].n_cols, r->ep->joins[id].cols, false);
         if (!r->joins[id].next) {
@@ -326,11 +344,14 @@ static Status run_segment(Run *r, int32_t i) {
         if (spec->sort < 0 && spec->limit >= 0) g.n = MIN_OF(g.n, spec->limit);
         break;
     }
-    case SRC_AGG: g.n = r->ep->aggs[src->id].form == DA_HASH ? (int64_t)r->aggs[src->id].count : r->ep->aggs[src->id].n_slots; break;
+    case SRC_AGG:
+        g.n = r->ep->aggs[src->id].form == DA_HASH ? (int64_t)r->aggs[src->id].count : r->ep->aggs[src->id].n_slots;
+        break;
     case SRC_JOIN: g.n = (int64_t)r->joins[src->id].rows.count; break;
     case SRC_SERIES: {
         int128_t span = (int128_t)src->stop - src->start;
-        g.n = src->step > 0 ? (span < 0 ? 0 : (int64_t)(span / src->step + 1)) : (span > 0 ? 0 : (int64_t)(span / src->step + 1));
+        g.n = src->step > 0 ? (span < 0 ? 0 : (int64_t)(span / src->step + 1))
+                            : (span > 0 ? 0 : (int64_t)(span / src->step + 1));
         break;
     }
     case SRC_CALLS: break; /* not of a query */
@@ -343,8 +364,10 @@ static Status run_segment(Run *r, int32_t i) {
         return ST_ERROR;
     }
     if (s.identity_sink) run_sink(r, p)->count += (uint64_t)g.n;
-    if (run_sink(r, p) && run_sink(r, p)->count > (uint64_t)r->cap) return err_internal(r->e, "too many rows for the test");
-    if (p->sink.kind == SINK_AGG && r->aggs[id].count > r->aggs[id].cap) return err_internal(r->e, "too many groups for the test");
+    if (run_sink(r, p) && run_sink(r, p)->count > (uint64_t)r->cap)
+        return err_internal(r->e, "too many rows for the test");
+    if (p->sink.kind == SINK_AGG && r->aggs[id].count > r->aggs[id].cap)
+        return err_internal(r->e, "too many groups for the test");
     if (s.kernels & EK_BUILD) {
         join_finish_run(r, id);
         run_kernel(r, so, "join_build", &s, p, i, &g, RUN_GROUPS, 0);
@@ -422,7 +445,8 @@ static void run_cell(const Run *r, int64_t row, int32_t col, char *out, int64_t 
         return;
     }
     if (type_phys(spec->type) != (Phys)spec->phys) { /* columns of data-changing statements */
-        for (int64_t k = 0; k < phys_size((Phys)c->phys); k++) snprintf(out + 2 * k, 3, "%02x", ((const uint8_t *)cell)[k]);
+        for (int64_t k = 0; k < phys_size((Phys)c->phys); k++)
+            snprintf(out + 2 * k, 3, "%02x", ((const uint8_t *)cell)[k]);
         return;
     }
     alignas(16) char copy[16];

@@ -1,10 +1,12 @@
-/* fake_cuda.c - libcuda and libnvrtc for tests: a shared object with the functions that src/device/cuda calls, on host memory.
+/* fake_cuda.c - libcuda and libnvrtc for tests: a shared object with the functions that src/device/cuda calls, on host
+ * memory.
  *
- * Work is done at once; a stream only pretends to be busy. The n-th call can be made to fail; a failing release releases all the same, as the
- * real driver does when it reports an earlier error. Wrong use is refused as the real driver refuses it: no context, unknown pointers, overlapping
- * registrations, copies across the border of a registration.
- * Code is text: a kernel exists when its name is in it. "add_k": dst[i] = src[i] + k for 64-bit dst, src, n, k. "crash": an illegal address.
- * With $FAKE_CUDA_LANES (the folder tests/lanes) real kernels are compiled by the host's C++ compiler, and run lane by lane: see the README there.
+ * Work is done at once; a stream only pretends to be busy. The n-th call can be made to fail; a failing release
+ * releases all the same, as the real driver does when it reports an earlier error. Wrong use is refused as the real
+ * driver refuses it: no context, unknown pointers, overlapping registrations, copies across the border of a
+ * registration. Code is text: a kernel exists when its name is in it. "add_k": dst[i] = src[i] + k for 64-bit dst, src,
+ * n, k. "crash": an illegal address. With $FAKE_CUDA_LANES (the folder tests/lanes) real kernels are compiled by the
+ * host's C++ compiler, and run lane by lane: see the README there.
  */
 #include "fake_cuda.h"
 
@@ -22,14 +24,44 @@
 #include "../lanes/lanes_run.h"
 #include "device/cuda/cuda_api.h"
 
-struct CuCtx_st { int refs; };
+struct CuCtx_st {
+    int refs;
+};
 enum { FUNCTIONS = 32 }; /* of a module */
-struct CuMod_st { char *text; void *code; struct CuFunc_st { struct CuMod_st *m; int kind; int raised; void (*run)(const void *); } functions[FUNCTIONS]; int n; };
-struct CuStream_st { int busy; };
-struct CuEvent_st { bool recorded; CuStream s; };
-struct Range { struct Range *next; char *at; size_t n; };
-struct Mapping { struct Mapping *next; char *at; size_t n; struct Memory *memory; bool open; };
-struct Memory { size_t n; int refs; }; /* what cuMemCreate made: lives while its handle or a mapping does */
+struct CuMod_st {
+    char *text;
+    void *code;
+    struct CuFunc_st {
+        struct CuMod_st *m;
+        int kind;
+        int raised;
+        void (*run)(const void *);
+    } functions[FUNCTIONS];
+    int n;
+};
+struct CuStream_st {
+    int busy;
+};
+struct CuEvent_st {
+    bool recorded;
+    CuStream s;
+};
+struct Range {
+    struct Range *next;
+    char *at;
+    size_t n;
+};
+struct Mapping {
+    struct Mapping *next;
+    char *at;
+    size_t n;
+    struct Memory *memory;
+    bool open;
+};
+struct Memory {
+    size_t n;
+    int refs;
+}; /* what cuMemCreate made: lives while its handle or a mapping does */
 enum { GRANULARITY = 2 << 20 };
 
 FakeCuda *fake_cuda(void);
@@ -49,7 +81,8 @@ static const char *scratch_folder(void) {
     const char *tmp = getenv("TMPDIR");
     return tmp ? tmp : "/tmp";
 }
-/* With lanes: the first launch of calls in a process is a line of the file "bulks" in $TMPDIR, so that tests know that they have tested something. */
+/* With lanes: the first launch of calls in a process is a line of the file "bulks" in $TMPDIR, so that tests know that
+ * they have tested something. */
 static void tell_of_bulks(void) {
     static bool told; /* under lock */
     char path[512];
@@ -67,18 +100,18 @@ static CuResult count_call(void) {
     if (state.fail_result >= 700 && state.fail_result < 800) atomic_store(&state.sticky, state.fail_result);
     return state.fail_result;
 }
-#define COUNT()                             \
-    do {                                    \
-        CuResult r_ = count_call();         \
-        if (r_ != CU_SUCCESS) return r_;    \
+#define COUNT()                          \
+    do {                                 \
+        CuResult r_ = count_call();      \
+        if (r_ != CU_SUCCESS) return r_; \
     } while (0)
-#define COUNT_IN_CONTEXT()                           \
-    do {                                             \
-        if (current != &primary || !primary.refs) {  \
-            atomic_fetch_add(&state.no_context, 1);  \
-            return 201;                              \
-        }                                            \
-        COUNT();                                     \
+#define COUNT_IN_CONTEXT()                          \
+    do {                                            \
+        if (current != &primary || !primary.refs) { \
+            atomic_fetch_add(&state.no_context, 1); \
+            return 201;                             \
+        }                                           \
+        COUNT();                                    \
     } while (0)
 
 static void add_range(struct Range **list, void *at, size_t n) {
@@ -147,7 +180,10 @@ static bool host_range(const void *p, size_t n) {
 /* ---- driver and devices ------------------------------------------------------------- */
 
 CuResult cuInit(unsigned flags) { return flags ? CU_INVALID_VALUE : state.init_result; }
-CuResult cuDriverGetVersion(int *v) { *v = state.version; return CU_SUCCESS; }
+CuResult cuDriverGetVersion(int *v) {
+    *v = state.version;
+    return CU_SUCCESS;
+}
 CuResult cuGetErrorName(CuResult r, const char **out) {
     switch (r) {
     case CU_INVALID_VALUE: *out = "CUDA_ERROR_INVALID_VALUE"; break;
@@ -163,10 +199,27 @@ CuResult cuGetErrorString(CuResult r, const char **out) {
     *out = r == CU_ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "fake text";
     return CU_SUCCESS;
 }
-CuResult cuDeviceGetCount(int *n) { COUNT(); *n = state.devices; return CU_SUCCESS; }
-CuResult cuDeviceGet(CuDevice *d, int i) { COUNT(); *d = i; return i < state.devices ? CU_SUCCESS : 101; }
-CuResult cuDeviceGetName(char *s, int n, CuDevice d) { COUNT(); snprintf(s, (size_t)n, "Fake %d", d); return CU_SUCCESS; }
-CuResult cuDeviceTotalMem_v2(size_t *n, CuDevice d) { (void)d; COUNT(); *n = device_memory(); return CU_SUCCESS; }
+CuResult cuDeviceGetCount(int *n) {
+    COUNT();
+    *n = state.devices;
+    return CU_SUCCESS;
+}
+CuResult cuDeviceGet(CuDevice *d, int i) {
+    COUNT();
+    *d = i;
+    return i < state.devices ? CU_SUCCESS : 101;
+}
+CuResult cuDeviceGetName(char *s, int n, CuDevice d) {
+    COUNT();
+    snprintf(s, (size_t)n, "Fake %d", d);
+    return CU_SUCCESS;
+}
+CuResult cuDeviceTotalMem_v2(size_t *n, CuDevice d) {
+    (void)d;
+    COUNT();
+    *n = device_memory();
+    return CU_SUCCESS;
+}
 CuResult cuDeviceGetAttribute(int *v, int a, CuDevice d) {
     (void)d;
     COUNT();
@@ -203,8 +256,15 @@ CuResult cuDevicePrimaryCtxRelease_v2(CuDevice d) {
     atomic_fetch_sub(&state.contexts, 1);
     return count_call();
 }
-CuResult cuCtxGetCurrent(CuContext *c) { COUNT(); *c = current; return CU_SUCCESS; }
-CuResult cuCtxSetCurrent(CuContext c) { current = c; return count_call(); }
+CuResult cuCtxGetCurrent(CuContext *c) {
+    COUNT();
+    *c = current;
+    return CU_SUCCESS;
+}
+CuResult cuCtxSetCurrent(CuContext c) {
+    current = c;
+    return count_call();
+}
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
@@ -217,7 +277,8 @@ CuResult cuMemGetInfo_v2(size_t *f, size_t *t) {
 CuResult cuMemAlloc_v2(CuDeviceptr *p, size_t n) {
     COUNT_IN_CONTEXT();
     atomic_fetch_add(&state.chunk_calls, 1);
-    if (state.memory_limit && atomic_load(&state.device_bytes) + (int64_t)n > state.memory_limit) return CU_OUT_OF_MEMORY;
+    if (state.memory_limit && atomic_load(&state.device_bytes) + (int64_t)n > state.memory_limit)
+        return CU_OUT_OF_MEMORY;
     void *at = aligned_alloc(512, (n + 511) / 512 * 512);
     if (!at) return CU_OUT_OF_MEMORY;
     add_range(&chunks, at, n);
@@ -239,7 +300,8 @@ CuResult cuMemFree_v2(CuDeviceptr p) {
 /* Virtual memory: refused as the documentation says, and what is not mapped or not open cannot be touched. */
 static bool whole(size_t n) { return n > 0 && n % GRANULARITY == 0; }
 static bool kind_ok(const CuMemoryKind *k) {
-    return k->type == CU_ALLOCATION_PINNED && k->exported_as == 0 && k->location.kind == CU_LOCATION_DEVICE && k->location.id == 0 && !k->security && k->flags.usage == 0;
+    return k->type == CU_ALLOCATION_PINNED && k->exported_as == 0 && k->location.kind == CU_LOCATION_DEVICE &&
+           k->location.id == 0 && !k->security && k->flags.usage == 0;
 }
 CuResult cuMemGetAllocationGranularity(size_t *n, const CuMemoryKind *kind, int option) {
     COUNT_IN_CONTEXT();
@@ -268,7 +330,8 @@ static bool mapped_in(const char *at, size_t n) {
 CuResult cuMemAddressFree(CuDeviceptr p, size_t n) {
     bool touches;
     char *at = (void *)p;
-    if (!inside(reserved, at, n, &touches) || mapped_in(at, n) || remove_range(&reserved, at) != n) return CU_INVALID_VALUE;
+    if (!inside(reserved, at, n, &touches) || mapped_in(at, n) || remove_range(&reserved, at) != n)
+        return CU_INVALID_VALUE;
     munmap(at, n);
     atomic_fetch_sub(&state.reserved, 1);
     COUNT_IN_CONTEXT();
@@ -277,7 +340,8 @@ CuResult cuMemAddressFree(CuDeviceptr p, size_t n) {
 CuResult cuMemCreate(CuMemory *out, size_t n, const CuMemoryKind *kind, unsigned long long flags) {
     COUNT_IN_CONTEXT();
     if (!whole(n) || !kind_ok(kind) || flags) return CU_INVALID_VALUE;
-    if (state.memory_limit && atomic_load(&state.device_bytes) + (int64_t)n > state.memory_limit) return CU_OUT_OF_MEMORY;
+    if (state.memory_limit && atomic_load(&state.device_bytes) + (int64_t)n > state.memory_limit)
+        return CU_OUT_OF_MEMORY;
     struct Memory *m = malloc(sizeof *m);
     if (!m) return CU_OUT_OF_MEMORY;
     *m = (struct Memory){n, 1};
@@ -302,7 +366,8 @@ CuResult cuMemMap(CuDeviceptr p, size_t n, size_t offset, CuMemory memory, unsig
     struct Memory *m = (struct Memory *)(uintptr_t)memory;
     bool touches;
     char *at = (void *)p;
-    if (!whole(n) || p % 4096 || offset || flags || n != m->n || !inside(reserved, at, n, &touches) || mapped_in(at, n)) return CU_INVALID_VALUE;
+    if (!whole(n) || p % 4096 || offset || flags || n != m->n || !inside(reserved, at, n, &touches) || mapped_in(at, n))
+        return CU_INVALID_VALUE;
     struct Mapping *x = malloc(sizeof *x);
     if (!x) return CU_OUT_OF_MEMORY;
     m->refs++;
@@ -320,7 +385,9 @@ static struct Mapping **mapping_at(const char *at, size_t n) {
 }
 CuResult cuMemSetAccess(CuDeviceptr p, size_t n, const CuAccess *access, size_t count) {
     COUNT_IN_CONTEXT();
-    if (count != 1 || access->location.kind != CU_LOCATION_DEVICE || access->location.id != 0 || access->flags != CU_ACCESS_READ_WRITE) return CU_INVALID_VALUE;
+    if (count != 1 || access->location.kind != CU_LOCATION_DEVICE || access->location.id != 0 ||
+        access->flags != CU_ACCESS_READ_WRITE)
+        return CU_INVALID_VALUE;
     pthread_mutex_lock(&lock);
     struct Mapping *x = *mapping_at((void *)p, n);
     if (x) x->open = mprotect(x->at, x->n, PROT_READ | PROT_WRITE) == 0;
@@ -333,7 +400,8 @@ CuResult cuMemUnmap(CuDeviceptr p, size_t n) {
     if (x) *at = x->next;
     pthread_mutex_unlock(&lock);
     if (!x) return CU_INVALID_VALUE;
-    if (mmap(x->at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) abort();
+    if (mmap(x->at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        abort();
     let_go(x->memory);
     free(x);
     atomic_fetch_sub(&state.mappings, 1);
@@ -390,12 +458,15 @@ CuResult cuMemcpyHtoDAsync_v2(CuDeviceptr dst, const void *src, size_t n, CuStre
     memcpy((void *)dst, src, n);
     return CU_SUCCESS;
 }
-CuResult cuMemcpyBatchAsync_v2(CuDeviceptr *to, CuDeviceptr *from, size_t *bytes, size_t n, CuCopyAttributes *a, size_t *first, size_t n_a, CuStream s) {
+CuResult cuMemcpyBatchAsync_v2(CuDeviceptr *to, CuDeviceptr *from, size_t *bytes, size_t n, CuCopyAttributes *a,
+                               size_t *first, size_t n_a, CuStream s) {
     (void)s;
     COUNT_IN_CONTEXT();
-    if (n == 0 || n_a != 1 || first[0] != 0 || a->source_order != CU_COPY_SOURCE_IN_STREAM_ORDER || a->flags != 0) return CU_INVALID_VALUE;
+    if (n == 0 || n_a != 1 || first[0] != 0 || a->source_order != CU_COPY_SOURCE_IN_STREAM_ORDER || a->flags != 0)
+        return CU_INVALID_VALUE;
     for (size_t i = 0; i < n; i++)
-        if (bytes[i] == 0 || !device_range(to[i], bytes[i]) || !host_range((void *)from[i], bytes[i])) return CU_INVALID_VALUE;
+        if (bytes[i] == 0 || !device_range(to[i], bytes[i]) || !host_range((void *)from[i], bytes[i]))
+            return CU_INVALID_VALUE;
     for (size_t i = n; i-- > 0;) memcpy((void *)to[i], (void *)from[i], bytes[i]); /* order is not promised */
     atomic_fetch_add(&state.batches, 1);
     return CU_SUCCESS;
@@ -441,7 +512,11 @@ CuResult cuStreamQuery(CuStream s) {
     if (s->busy > 0) s->busy--;
     return CU_NOT_READY;
 }
-CuResult cuStreamSynchronize(CuStream s) { COUNT_IN_CONTEXT(); s->busy = 0; return CU_SUCCESS; }
+CuResult cuStreamSynchronize(CuStream s) {
+    COUNT_IN_CONTEXT();
+    s->busy = 0;
+    return CU_SUCCESS;
+}
 CuResult cuStreamWaitEvent(CuStream s, CuEvent ev, unsigned flags) {
     (void)s;
     (void)ev;
@@ -462,9 +537,17 @@ CuResult cuEventDestroy_v2(CuEvent ev) {
     COUNT_IN_CONTEXT();
     return CU_SUCCESS;
 }
-CuResult cuEventRecord(CuEvent ev, CuStream s) { COUNT_IN_CONTEXT(); ev->recorded = true; ev->s = s; return CU_SUCCESS; }
+CuResult cuEventRecord(CuEvent ev, CuStream s) {
+    COUNT_IN_CONTEXT();
+    ev->recorded = true;
+    ev->s = s;
+    return CU_SUCCESS;
+}
 CuResult cuEventQuery(CuEvent ev) { return ev->recorded ? cuStreamQuery(ev->s) : CU_SUCCESS; }
-CuResult cuEventSynchronize(CuEvent ev) { COUNT_IN_CONTEXT(); return ev->recorded ? CU_SUCCESS : 400; }
+CuResult cuEventSynchronize(CuEvent ev) {
+    COUNT_IN_CONTEXT();
+    return ev->recorded ? CU_SUCCESS : 400;
+}
 CuResult cuEventElapsedTime(float *ms, CuEvent a, CuEvent b) {
     COUNT_IN_CONTEXT();
     if (!a->recorded || !b->recorded) return 400;
@@ -556,8 +639,8 @@ CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, CuFunction f, int s
     *n = 2048 / size;
     return CU_SUCCESS;
 }
-CuResult cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, CuStream s,
-                        void **params, void **extra) {
+CuResult cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CuStream s, void **params, void **extra) {
     COUNT_IN_CONTEXT();
     if (gx == 0 || gy != 1 || gz != 1 || bx == 0 || by != 1 || bz != 1 || extra) return CU_INVALID_VALUE;
     if (shared + 1024 > 49152 && !f->raised) return CU_INVALID_VALUE;
@@ -583,12 +666,15 @@ CuResult cuLaunchKernel(CuFunction f, unsigned gx, unsigned gy, unsigned gz, uns
 
 /* ---- compiler ------------------------------------------------------------------------------------ */
 
-typedef struct Program { char *source; } Program;
+typedef struct Program {
+    char *source;
+} Program;
 const char *nvrtcGetErrorString(int r);
 int nvrtcVersion(int *major, int *minor);
 int nvrtcGetNumSupportedArchs(int *n);
 int nvrtcGetSupportedArchs(int *a);
-int nvrtcCreateProgram(Program **p, const char *source, const char *name, int n, const char *const *h, const char *const *names);
+int nvrtcCreateProgram(Program **p, const char *source, const char *name, int n, const char *const *h,
+                       const char *const *names);
 int nvrtcDestroyProgram(Program **p);
 int nvrtcCompileProgram(Program *p, int n, const char *const *options);
 int nvrtcGetPTXSize(Program *p, size_t *n);
@@ -599,11 +685,26 @@ int nvrtcGetProgramLogSize(Program *p, size_t *n);
 int nvrtcGetProgramLog(Program *p, char *out);
 
 const char *nvrtcGetErrorString(int r) { return r == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR"; }
-int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 4; return 0; }
-int nvrtcGetNumSupportedArchs(int *n) { *n = 3; return 0; }
-int nvrtcGetSupportedArchs(int *a) { a[0] = 90; a[1] = 60; a[2] = 80; return 0; }
-int nvrtcCreateProgram(Program **p, const char *source, const char *name, int n, const char *const *h, const char *const *names) {
-    (void)name; (void)h; (void)names;
+int nvrtcVersion(int *major, int *minor) {
+    *major = 12;
+    *minor = 4;
+    return 0;
+}
+int nvrtcGetNumSupportedArchs(int *n) {
+    *n = 3;
+    return 0;
+}
+int nvrtcGetSupportedArchs(int *a) {
+    a[0] = 90;
+    a[1] = 60;
+    a[2] = 80;
+    return 0;
+}
+int nvrtcCreateProgram(Program **p, const char *source, const char *name, int n, const char *const *h,
+                       const char *const *names) {
+    (void)name;
+    (void)h;
+    (void)names;
     if (n || count_call() != CU_SUCCESS) return 1;
     *p = calloc(1, sizeof **p);
     if (!*p) return 1;
@@ -653,10 +754,15 @@ static int compile_lanes(Program *p) {
     snprintf(line, sizeof line, "%s/k.cc", dir);
     FILE *f = fopen(line, "w");
     if (!f) return 6;
-    fprintf(f, "%s\nunsigned char kc_local_memory[232448] __attribute__((aligned(16)));\nextern \"C\" const unsigned long lanes_params = sizeof(KernelParams);\n", text);
+    fprintf(f,
+            "%s\nunsigned char kc_local_memory[232448] __attribute__((aligned(16)));\nextern \"C\" const unsigned long "
+            "lanes_params = sizeof(KernelParams);\n",
+            text);
     free(text);
     fclose(f);
-    snprintf(line, sizeof line, "c++ -O1 -std=c++17 -w -fPIC -shared -D__CUDACC_RTC__ -include %s/lanes.h -o %s/k.so %s/k.cc", lanes_folder(), dir, dir);
+    snprintf(line, sizeof line,
+             "c++ -O1 -std=c++17 -w -fPIC -shared -D__CUDACC_RTC__ -include %s/lanes.h -o %s/k.so %s/k.cc",
+             lanes_folder(), dir, dir);
     if (system(line) != 0) abort();
     snprintf(line, sizeof line, "%s/k.so", dir);
     free(p->source);
@@ -672,12 +778,27 @@ int nvrtcCompileProgram(Program *p, int n, const char *const *options) {
     }
     return strstr(p->source, "#error") || count_call() != CU_SUCCESS ? 6 : 0;
 }
-static int size_of(Program *p, size_t *n) { if (count_call() != CU_SUCCESS) return 4; *n = strlen(p->source) + 1; return 0; }
-static int text_of(Program *p, char *out) { if (count_call() != CU_SUCCESS) return 4; memcpy(out, p->source, strlen(p->source) + 1); return 0; }
+static int size_of(Program *p, size_t *n) {
+    if (count_call() != CU_SUCCESS) return 4;
+    *n = strlen(p->source) + 1;
+    return 0;
+}
+static int text_of(Program *p, char *out) {
+    if (count_call() != CU_SUCCESS) return 4;
+    memcpy(out, p->source, strlen(p->source) + 1);
+    return 0;
+}
 int nvrtcGetPTXSize(Program *p, size_t *n) { return size_of(p, n); }
 int nvrtcGetPTX(Program *p, char *out) { return text_of(p, out); }
 int nvrtcGetCUBINSize(Program *p, size_t *n) { return size_of(p, n); }
 int nvrtcGetCUBIN(Program *p, char *out) { return text_of(p, out); }
 static const char messages[] = "kernel.cu(1): warning: first\nkernel.cu(2): error: second\n";
-int nvrtcGetProgramLogSize(Program *p, size_t *n) { *n = strstr(p->source, "#error") ? sizeof messages : 1; return 0; }
-int nvrtcGetProgramLog(Program *p, char *out) { (void)p; memcpy(out, messages, sizeof messages); return 0; }
+int nvrtcGetProgramLogSize(Program *p, size_t *n) {
+    *n = strstr(p->source, "#error") ? sizeof messages : 1;
+    return 0;
+}
+int nvrtcGetProgramLog(Program *p, char *out) {
+    (void)p;
+    memcpy(out, messages, sizeof messages);
+    return 0;
+}

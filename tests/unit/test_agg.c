@@ -1,5 +1,5 @@
-/* test_agg.c - aggregation against a naive model: every aggregate and physical type, every form, NULLs, constants, several
- * workers, colliding hashes, little memory. */
+/* test_agg.c - aggregation against a naive model: every aggregate and physical type, every form, NULLs, constants,
+ * several workers, colliding hashes, little memory. */
 #include "unit.h"
 
 #include <math.h>
@@ -85,7 +85,8 @@ static void column_free(Col *c) {
     free(c->valid);
 }
 static Vec column_vec(const Col *c, int64_t first) {
-    return (Vec){.data = c->data + first * size_of(c->phys), .valid = c->valid ? c->valid + first : NULL, .phys = c->phys};
+    return (Vec){
+        .data = c->data + first * size_of(c->phys), .valid = c->valid ? c->valid + first : NULL, .phys = c->phys};
 }
 static bool is_valid(const Col *c, int64_t i) { return !c->valid || c->valid[i]; }
 static const void *cell(const Col *c, int64_t i) { return c->data + i * size_of(c->phys); }
@@ -149,7 +150,7 @@ static int compare_rows(const void *a, const void *b) {
 }
 
 typedef struct Got { /* one result group */
-    int64_t row; /* a row of the input with these keys: index into an extra column set */
+    int64_t row;     /* a row of the input with these keys: index into an extra column set */
     alignas(16) char v[MAX_COLS][16];
     bool is[MAX_COLS];
     char *text[MAX_COLS];
@@ -168,7 +169,9 @@ static int compare_got(const void *a, const void *b) {
     return 0;
 }
 
-static double as_double(uint8_t phys, const void *p) { return phys == PH_F32 ? (double)*(const float *)p : *(const double *)p; }
+static double as_double(uint8_t phys, const void *p) {
+    return phys == PH_F32 ? (double)*(const float *)p : *(const double *)p;
+}
 static int128_t as_int(uint8_t phys, const void *p) {
     int64_t v = 0;
     if (phys == PH_I128) {
@@ -235,7 +238,8 @@ static void check_group(Case *c, const int64_t *rows, int64_t n, const Got *g) {
             /* one of the group's values or NULL */
             bool hit = false;
             for (int64_t i = 0; i < n && !hit; i++)
-                hit = g->is[a] ? is_valid(col, rows[i]) && cell_cmp((Phys)col->phys, v, cell(col, rows[i])) == 0 : !is_valid(col, rows[i]);
+                hit = g->is[a] ? is_valid(col, rows[i]) && cell_cmp((Phys)col->phys, v, cell(col, rows[i])) == 0
+                               : !is_valid(col, rows[i]);
             if (n) assert_true(hit);
             else assert_false(g->is[a]);
             continue;
@@ -316,7 +320,8 @@ static void run_case(Case *c, int workers, int64_t limit) {
 
     /* read everything */
     Got *got = calloc((size_t)MAX_OF(groups, 1), sizeof *got);
-    for (int32_t i = 0; i < c->spec.n_keys; i++) got_keys[i] = (Col){malloc((size_t)MAX_OF(groups, 1) * 16), malloc((size_t)MAX_OF(groups, 1)), c->keys[i].phys};
+    for (int32_t i = 0; i < c->spec.n_keys; i++)
+        got_keys[i] = (Col){malloc((size_t)MAX_OF(groups, 1) * 16), malloc((size_t)MAX_OF(groups, 1)), c->keys[i].phys};
     enum { STEP = 777 };
     char *buf = aligned_alloc(64, (STEP * 16 + 63) / 64 * 64);
     uint8_t valid[STEP];
@@ -333,11 +338,13 @@ static void run_case(Case *c, int workers, int64_t limit) {
             for (int32_t col = 0; col < c->spec.n_keys + c->spec.n_aggs; col++) {
                 uint8_t phys = col < c->spec.n_keys ? c->keys[col].phys : c->aggs[col - c->spec.n_keys].out_phys;
                 Vec v = {.data = buf, .valid = valid, .phys = phys};
-                if (agg_load(c->t, col, &mo, at, at & 1 ? pos : NULL, k, &v, arena, &e) != ST_OK) printf("load: %s\n", e.message), fail();
+                if (agg_load(c->t, col, &mo, at, at & 1 ? pos : NULL, k, &v, arena, &e) != ST_OK)
+                    printf("load: %s\n", e.message), fail();
                 for (int64_t i = 0; i < k; i++) {
                     Got *g = &got[n + at + i];
                     bool is = !v.valid || v.valid[i];
-                    char *to = col < c->spec.n_keys ? got_keys[col].data + (n + at + i) * size_of(phys) : g->v[col - c->spec.n_keys];
+                    char *to = col < c->spec.n_keys ? got_keys[col].data + (n + at + i) * size_of(phys)
+                                                    : g->v[col - c->spec.n_keys];
                     memcpy(to, buf + i * size_of(phys), (size_t)size_of(phys));
                     if (phys == PH_STR && is) { /* gone when the morsel closes */
                         Str s;
@@ -365,7 +372,10 @@ static void run_case(Case *c, int workers, int64_t limit) {
         for (int32_t i = 0; i < c->spec.n_keys; i++) {
             bool is = is_valid(&c->key_cols[i], rows[at]);
             assert_int_equal(is, is_valid(&got_keys[i], got[g].row));
-            if (is) assert_int_equal(cell_cmp((Phys)c->keys[i].phys, cell(&c->key_cols[i], rows[at]), cell(&got_keys[i], got[g].row)), 0);
+            if (is)
+                assert_int_equal(
+                    cell_cmp((Phys)c->keys[i].phys, cell(&c->key_cols[i], rows[at]), cell(&got_keys[i], got[g].row)),
+                    0);
         }
         check_group(c, rows + at, end - at, &got[g]);
         at = end;
@@ -391,7 +401,8 @@ static void add_agg(Case *c, uint8_t op, uint8_t in, uint8_t out, uint8_t arg, i
 }
 static void add_key(Case *c, uint8_t phys, int64_t range, int nulls, bool ranged) {
     int32_t i = c->spec.n_keys++;
-    c->keys[i] = (KeySpec){.phys = phys, .nullable = nulls > 0, .has_range = ranged, .min = -(range / 2), .max = range - 1 - range / 2};
+    c->keys[i] = (KeySpec){
+        .phys = phys, .nullable = nulls > 0, .has_range = ranged, .min = -(range / 2), .max = range - 1 - range / 2};
     c->key_cols[i] = column_new(phys, c->n, range, nulls);
 }
 static void free_case(Case *c) {
@@ -626,8 +637,8 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constants), cmocka_unit_test(test_errors), cmocka_unit_test(test_empty), cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_constants), cmocka_unit_test(test_errors),        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_matrix),    cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,8 +34,8 @@ static void refused(stele_conn *c, const char *sql, const char *sqlstate, const 
     if (stele_exec(c, sql, NULL, NULL) != STELE_ERROR) fail_msg("no error: %s", sql);
     stele_error(c, &e);
     if (strcmp(e.sqlstate, sqlstate) != 0 || !strstr(e.message, words) || (position >= 0 && e.position != position))
-        fail_msg("%s: %s \"%s\" at %lld, not %s \"%s\" at %lld", sql, e.sqlstate, e.message, (long long)e.position, sqlstate, words,
-                 (long long)position);
+        fail_msg("%s: %s \"%s\" at %lld, not %s \"%s\" at %lld", sql, e.sqlstate, e.message, (long long)e.position,
+                 sqlstate, words, (long long)position);
     assert_non_null(e.detail);
     assert_non_null(e.hint);
     assert_non_null(e.context);
@@ -49,7 +49,11 @@ static bool add_row(void *ctx, int64_t n, const char *const *v, const char *cons
     Text *t = ctx;
     for (int64_t i = 0; i < n; i++) {
         assert_non_null(names[i]);
-        t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s%s", i ? "|" : t->n ? "\n" : "", v[i] ? v[i] : "NULL");
+        t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s%s",
+                                 i      ? "|"
+                                 : t->n ? "\n"
+                                        : "",
+                                 v[i] ? v[i] : "NULL");
     }
     return false;
 }
@@ -77,14 +81,16 @@ static void all_types(void **state) {
         {"-70000", "integer", "-70000", -70000, -70000, true, true},
         {"9223372036854775807", "bigint", "9223372036854775807", INT64_MAX, 9223372036854775807.0, true, true},
         {"1.25::numeric(15,2)", "numeric(15,2)", "1.25", 1, 1.25, true, true},
-        {"12345678901234567890.5::numeric(30,1)", "numeric(30,1)", "12345678901234567890.5", 0, 12345678901234567890.5, false, true},
+        {"12345678901234567890.5::numeric(30,1)", "numeric(30,1)", "12345678901234567890.5", 0, 12345678901234567890.5,
+         false, true},
         {"1.5::real", "real", "1.5", 2, 1.5, true, true},
         {"'-2.5'::double precision", "double precision", "-2.5", -2, -2.5, true, true},
         {"'42 x'::text", "text", "42 x", 42, 42, true, false},
         {"'ab'::varchar(5)", "character varying(5)", "ab", 0, 0, false, false},
         {"'ab'::char(4)", "character(4)", "ab  ", 0, 0, false, false},
         {"date '2024-02-29'", "date", "2024-02-29", 0, 0, false, false},
-        {"timestamp '2000-01-01 00:00:01.5'", "timestamp without time zone", "2000-01-01 00:00:01.5", 0, 0, false, false},
+        {"timestamp '2000-01-01 00:00:01.5'", "timestamp without time zone", "2000-01-01 00:00:01.5", 0, 0, false,
+         false},
         {"interval '1 day 02:00'", "interval", "1 day 02:00:00", 0, 0, false, false},
         {"0", "integer", "0", 0, 0, false, true},
     };
@@ -102,7 +108,8 @@ static void all_types(void **state) {
             int64_t len;
             assert_string_equal(stele_column_text(s, 0, &len), cases[i].text);
             assert_int_equal(len, strlen(cases[i].text));
-            if (cases[i].type[0] != 'd' || cases[i].type[1] != 'a') assert_true(stele_column_double(s, 0) == cases[i].d || cases[i].d == 0);
+            if (cases[i].type[0] != 'd' || cases[i].type[1] != 'a')
+                assert_true(stele_column_double(s, 0) == cases[i].d || cases[i].d == 0);
             if (cases[i].i) assert_int_equal(stele_column_int64(s, 0), cases[i].i);
             if (cases[i].i) assert_int_equal(stele_column_bool(s, 0), cases[i].b);
             assert_false(stele_column_is_null(s, 0));
@@ -307,7 +314,8 @@ static void errors(void **state) {
         {"select repeat('x', 2000000000)", "54000", "", -1},
         {"select generate_series(1, 2, 0)", "22023", "", -1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) refused(conn, cases[i].sql, cases[i].sqlstate, cases[i].words, cases[i].position);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        refused(conn, cases[i].sql, cases[i].sqlstate, cases[i].words, cases[i].position);
     stele_stmt *s;
     assert_int_equal(stele_prepare(conn, "select 1\0, 2", 12, &s, NULL), STELE_ERROR);
     stele_error_info e;
@@ -326,7 +334,8 @@ static void *interrupter(void *arg) {
     }
     return NULL;
 }
-static const char *const endless = "select count(*) from generate_series(1, 300000) a(x), generate_series(1, 300000) b(y) where (x * 7 + y) % 11 = 3";
+static const char *const endless =
+    "select count(*) from generate_series(1, 300000) a(x), generate_series(1, 300000) b(y) where (x * 7 + y) % 11 = 3";
 static void interrupted(void **state) {
     (void)state;
     pthread_t t;
@@ -392,7 +401,8 @@ static void transactions(void **state) {
     refused(b, "select * from tx", "55P03", "lock timeout", -1);
     run(conn, "rollback");
     /* Any error fails the transaction, one of syntax too. */
-    static const char *const bad[] = {"selec", "select nope", "select 1/0", "insert into tx values (1)", "create table tx(a int)"};
+    static const char *const bad[] = {"selec", "select nope", "select 1/0", "insert into tx values (1)",
+                                      "create table tx(a int)"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         run(conn, "begin; insert into tx values (6)");
         assert_int_equal(stele_exec(conn, bad[i], NULL, NULL), STELE_ERROR);
@@ -420,7 +430,9 @@ static atomic_int serialization_failures;
 static void *upgrade(void *arg) {
     stele_conn *c = arg;
     for (int i = 0; i < 20; i++) {
-        if (stele_exec(c, "begin; select sum(n) from counter; update counter set n = n + 1; commit", NULL, NULL) == STELE_OK) continue;
+        if (stele_exec(c, "begin; select sum(n) from counter; update counter set n = n + 1; commit", NULL, NULL) ==
+            STELE_OK)
+            continue;
         stele_error_info e;
         stele_error(c, &e);
         if (strcmp(e.sqlstate, "40001") == 0) atomic_fetch_add(&serialization_failures, 1);
@@ -507,9 +519,11 @@ static bool on_table(void *ctx, const char *name, const char *kind, int64_t rows
     t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s %lld;", kind, name, (long long)rows);
     return false;
 }
-static bool on_column(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql, const char *key) {
+static bool on_column(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql,
+                      const char *key) {
     Text *t = ctx;
-    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s%s [%s] {%s};", name, type, not_null ? " not null" : "", default_sql, key);
+    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s%s [%s] {%s};", name, type,
+                             not_null ? " not null" : "", default_sql, key);
     return false;
 }
 static bool on_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
@@ -530,7 +544,8 @@ static void check_options(const char *table, const char *want) {
 /* What a table expects stays with it whatever is done to its definition, and comes back with ROLLBACK. */
 static void options(void **state) {
     (void)state;
-    run(conn, "create table x1(a int primary key, b text) with (fillfactor = 70, expected_rows = 10); create table x2 with (expected_rows = '1e3') as select 1 as a; create table x3(a int);"
+    run(conn, "create table x1(a int primary key, b text) with (fillfactor = 70, expected_rows = 10); create table x2 "
+              "with (expected_rows = '1e3') as select 1 as a; create table x3(a int);"
               "create view x4 as select 1 as a");
     check_options("x1", "expected_rows=10;");
     check_options("x2", "expected_rows=1000;");
@@ -541,16 +556,26 @@ static void options(void **state) {
     stele_error_info e;
     stele_error(conn, &e);
     assert_string_equal(e.sqlstate, "42P01");
-    static const char *const keeps[] = {"alter table x1 add column c int default 3", "alter table x1 set (fillfactor = 80)", "alter table x1 reset (fillfactor)", "alter table x1 alter b set not null",
-                                        "alter table x1 alter c type bigint", "alter table x1 add constraint k unique (c)", "alter table x1 rename column c to d", "alter table x1 drop column d",
-                                        "insert into x1 values (1, 'a')", "vacuum x1", "truncate x1", "alter table x1 rename to y1; alter table y1 rename to x1"};
+    static const char *const keeps[] = {"alter table x1 add column c int default 3",
+                                        "alter table x1 set (fillfactor = 80)",
+                                        "alter table x1 reset (fillfactor)",
+                                        "alter table x1 alter b set not null",
+                                        "alter table x1 alter c type bigint",
+                                        "alter table x1 add constraint k unique (c)",
+                                        "alter table x1 rename column c to d",
+                                        "alter table x1 drop column d",
+                                        "insert into x1 values (1, 'a')",
+                                        "vacuum x1",
+                                        "truncate x1",
+                                        "alter table x1 rename to y1; alter table y1 rename to x1"};
     for (int i = 0; i < (int)(sizeof keeps / sizeof *keeps); i++) {
         run(conn, keeps[i]);
         check_options("x1", "expected_rows=10;");
     }
     run(conn, "begin; alter table x1 set (expected_rows = 20)");
     check_options("x1", "expected_rows=20;");
-    run(conn, "savepoint s; alter table x1 add column c int, set (expected_rows = 30); alter table x3 set (expected_rows = 3)");
+    run(conn, "savepoint s; alter table x1 add column c int, set (expected_rows = 30); alter table x3 set "
+              "(expected_rows = 3)");
     check_options("x1", "expected_rows=30;");
     run(conn, "rollback to s");
     check_options("x1", "expected_rows=20;");
@@ -559,18 +584,21 @@ static void options(void **state) {
     check_options("x1", "");
     run(conn, "drop table x1; rollback");
     check_options("x1", "expected_rows=10;");
-    run(conn, "begin; alter table x1 set (expected_rows = 20); drop table x1; create table x1(a int) with (expected_rows = 40); commit");
+    run(conn, "begin; alter table x1 set (expected_rows = 20); drop table x1; create table x1(a int) with "
+              "(expected_rows = 40); commit");
     check_options("x1", "expected_rows=40;");
     run(conn, "begin; alter table x1 set (expected_rows = 50); commit; alter table x2 set (expected_rows = 0)");
     check_options("x1", "expected_rows=50;");
     check_options("x2", "");
-    assert_int_equal(stele_exec(conn, "alter table x1 set (expected_rows = 60), add column a int", NULL, NULL), STELE_ERROR); /* a statement is done or not */
+    assert_int_equal(stele_exec(conn, "alter table x1 set (expected_rows = 60), add column a int", NULL, NULL),
+                     STELE_ERROR); /* a statement is done or not */
     check_options("x1", "expected_rows=50;");
     run(conn, "drop view x4; drop table x1, x2, x3");
 }
 static void lists(void **state) {
     (void)state;
-    run(conn, "create table l1(a int primary key, b text default 'x' unique, c numeric(5,1)); insert into l1(a, b) values (1, 'p'), (2, 'q');"
+    run(conn, "create table l1(a int primary key, b text default 'x' unique, c numeric(5,1)); insert into l1(a, b) "
+              "values (1, 'p'), (2, 'q');"
               "create view l2 as select a + 1 as n, b from l1");
     Text t = {.n = 0};
     assert_int_equal(stele_list_tables(conn, on_table, &t), STELE_OK);
@@ -610,7 +638,8 @@ static void on_undone(void *ctx, int level, const char *message) {
     atomic_fetch_add(&times_undone, 1);
     snprintf(undone, sizeof undone, "%s", message);
 }
-/* Calls that fill an array from rows: what they leave behind on their way is collected, and where an array does not fit at all the virtual machine does it, and the log says so. */
+/* Calls that fill an array from rows: what they leave behind on their way is collected, and where an array does not fit
+ * at all the virtual machine does it, and the log says so. */
 static void bulk_log(void **state) {
     (void)state;
     if (system("${STELE_CC:-cc} --version >/dev/null 2>&1") != 0) skip();
@@ -619,8 +648,10 @@ static void bulk_log(void **state) {
     stele_conn *c;
     assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
     assert_int_equal(stele_connect(d, &c), STELE_OK);
-    run(c, "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'; set bulk_strategy = 'tpl';"
-           "create table t(g int, i int, primary key (g, i)); insert into t select 1, i from generate_series(1, 400) x(i); insert into t select 2, i from generate_series(1, 9000) x(i);"
+    run(c, "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set "
+           "bulk_release = 'statement'; set bulk_strategy = 'tpl';"
+           "create table t(g int, i int, primary key (g, i)); insert into t select 1, i from generate_series(1, 400) "
+           "x(i); insert into t select 2, i from generate_series(1, 9000) x(i);"
            "create table found(g int primary key, n int); insert into found values (1, 0), (2, 0);"
            "create procedure gather(wanted int, out n int) language plpgsql as $$\n"
            "declare seen int[] := '{}'; r record;\n"
@@ -636,7 +667,8 @@ static void bulk_log(void **state) {
         stele_bulk *b;
         assert_int_equal(stele_bulk_new(c, "gather", &b), STELE_OK);
         const int calls = g == 1 ? 20 : 2;
-        for (int i = 0; i < calls; i++) assert_int_equal(stele_bulk_add(b, (const char *const[]){g == 1 ? "1" : "2"}), STELE_OK);
+        for (int i = 0; i < calls; i++)
+            assert_int_equal(stele_bulk_add(b, (const char *const[]){g == 1 ? "1" : "2"}), STELE_OK);
         assert_int_equal(stele_bulk_run(b), STELE_OK);
         for (int i = 0; i < calls; i++) {
             stele_error_info e;
@@ -646,7 +678,9 @@ static void bulk_log(void **state) {
         stele_bulk_free(b);
         assert_int_equal(atomic_load(&times_undone), g - 1);
     }
-    assert_string_equal(undone, "a bulk of 2 calls is undone and run again with locks held by calls: a call failed in a way that only the virtual machine can tell; gather line 5: there was no room for texts or changes");
+    assert_string_equal(
+        undone, "a bulk of 2 calls is undone and run again with locks held by calls: a call failed in a way that only "
+                "the virtual machine can tell; gather line 5: there was no room for texts or changes");
     stele_set_logger(NULL, NULL);
     stele_disconnect(c);
     assert_int_equal(stele_close(d, NULL), STELE_OK);
@@ -685,11 +719,14 @@ static void allocator(void **state) {
     stele_conn *c;
     assert_int_equal(stele_connect(d, &c), STELE_OK);
     assert_true(atomic_load(&live) > 0);
-    run(c, "create table a(i int primary key, t text, n numeric(12,2)); insert into a select x, 'text ' || x % 100, x / 4.0 from generate_series(1, 50000) g(x);"
+    run(c, "create table a(i int primary key, t text, n numeric(12,2)); insert into a select x, 'text ' || x % 100, x "
+           "/ 4.0 from generate_series(1, 50000) g(x);"
            "create view v as select * from a; update a set n = n + 1 where i % 3 = 0; delete from a where i % 7 = 0;"
-           "select t, sum(n), count(distinct i) from a group by t order by 2 limit 3; select * from a join v on a.i = v.i + 1 where a.t like '%9%' order by a.n;"
+           "select t, sum(n), count(distinct i) from a group by t order by 2 limit 3; select * from a join v on a.i = "
+           "v.i + 1 where a.t like '%9%' order by a.n;"
            "begin; drop table a cascade; rollback; begin; create table b as select * from a; rollback;"
-           "prepare q(int) as select * from a where i = $1; execute q(3); truncate a; drop view v; drop table a; create table z(a int)");
+           "prepare q(int) as select * from a where i = $1; execute q(3); truncate a; drop view v; drop table a; "
+           "create table z(a int)");
     refused(c, "insert into z select 1/(x - 50) from generate_series(1, 100) g(x)", "22012", "", -1);
     stele_stmt *s;
     assert_int_equal(stele_prepare(c, "select $1::text", -1, &s, NULL), STELE_OK);
@@ -717,11 +754,13 @@ static void shows(stele_conn *c, const char *setting, const char *value) {
 /* RESET gives what the database was opened with, whoever has set it meanwhile. */
 static void opened_with(void **state) {
     (void)state;
-    static const char *const resets[] = {"reset memory_limit; reset temp_directory", "set memory_limit to default; set temp_directory to default", "reset all"};
+    static const char *const resets[] = {"reset memory_limit; reset temp_directory",
+                                         "set memory_limit to default; set temp_directory to default", "reset all"};
     char far[2000];
     memset(far, 'x', sizeof far);
     far[sizeof far - 1] = 0;
-    stele_options o = {.threads = 2, .memory_limit = INT64_C(100) << 20, .temp_directory = "/tmp/"}, wrong = {.temp_directory = far};
+    stele_options o = {.threads = 2, .memory_limit = INT64_C(100) << 20, .temp_directory = "/tmp/"},
+                  wrong = {.temp_directory = far};
     stele_db *d;
     stele_error_info e;
     stele_conn *c, *other;
@@ -748,8 +787,10 @@ static void opened_with(void **state) {
     run(c, "begin; set memory_limit = '48MB'; rollback");
     shows(c, "memory_limit", "100MB");
     run(c, "set memory_limit = '32MB'");
-    refused(c, "create table big as select x, x::text || repeat('y', 500) t from generate_series(1, 200000) g(x)", "53400", "", -1); /* what it is there for */
-    run(c, "reset memory_limit; create table big as select x, x::text || repeat('y', 50) t from generate_series(1, 20000) g(x)");
+    refused(c, "create table big as select x, x::text || repeat('y', 500) t from generate_series(1, 200000) g(x)",
+            "53400", "", -1); /* what it is there for */
+    run(c, "reset memory_limit; create table big as select x, x::text || repeat('y', 50) t from generate_series(1, "
+           "20000) g(x)");
     stele_disconnect(c);
     assert_int_equal(stele_close(d, NULL), STELE_OK);
     stele_options small = {.threads = 1, .memory_limit = 900 << 10}; /* less than SET takes */
@@ -763,7 +804,8 @@ static void opened_with(void **state) {
 }
 
 /* ---- names in errors -------------------------------------------------------------------------------- */
-static void names(const stele_error_info *e, const char *sqlstate, const char *table, const char *column, const char *constraint) {
+static void names(const stele_error_info *e, const char *sqlstate, const char *table, const char *column,
+                  const char *constraint) {
     assert_string_equal(e->sqlstate, sqlstate);
     assert_string_equal(e->schema_name, table[0] ? "public" : "");
     assert_string_equal(e->table_name, table);
@@ -773,16 +815,22 @@ static void names(const stele_error_info *e, const char *sqlstate, const char *t
 }
 static void error_names(void **state) {
     (void)state;
-    static const char *const settings[] = {"set executor = 'vm'", "set executor = 'compiled'; set device = 'cpu'; set device_wait = on", "set bulk_interval = 0"};
+    static const char *const settings[] = {"set executor = 'vm'",
+                                           "set executor = 'compiled'; set device = 'cpu'; set device_wait = on",
+                                           "set bulk_interval = 0"};
     stele_db *d;
     stele_conn *c;
     stele_error_info e;
     assert_int_equal(stele_open(NULL, NULL, &d, NULL), STELE_OK);
     assert_int_equal(stele_connect(d, &c), STELE_OK);
-    run(c, "create table t(id int primary key, n int not null, constraint small check (n < 10)); insert into t values (1, 1);"
-           "create function inner_put(i int, v int) returns int language plpgsql as $$ begin insert into t values (i, v); return i; end $$;"
-           "create procedure put(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; x := inner_put(i, v); end $$;"
-           "create procedure alone(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; execute 'insert into t values (' || i || ',' || coalesce(v::text, 'null') || ')'; end $$;");
+    run(c, "create table t(id int primary key, n int not null, constraint small check (n < 10)); insert into t values "
+           "(1, 1);"
+           "create function inner_put(i int, v int) returns int language plpgsql as $$ begin insert into t values (i, "
+           "v); return i; end $$;"
+           "create procedure put(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; x := "
+           "inner_put(i, v); end $$;"
+           "create procedure alone(i int, v int) language plpgsql as $$ declare x int; begin x := 10 / i; execute "
+           "'insert into t values (' || i || ',' || coalesce(v::text, 'null') || ')'; end $$;");
     refused(c, "insert into t values (1, 2)", "23505", "duplicate key", 0);
     stele_error(c, &e);
     names(&e, "23505", "t", "", "t_pkey");
@@ -799,7 +847,11 @@ static void error_names(void **state) {
         assert_int_equal(stele_bulk_new(c, i == 2 ? "alone" : "put", &b), STELE_OK);
         for (int k = 0; k < 4; k++) assert_int_equal(stele_bulk_add(b, (const char *const *)calls[k]), STELE_OK);
         assert_int_equal(stele_bulk_run(b), STELE_OK);
-        run(c, "create table other(a int); drop table other; call put(7, 7); delete from t where id = 7"); /* what the procedures were compiled to is gone */
+        run(c,
+            "create table other(a int); drop table other; call put(7, 7); delete from t where id = 7"); /* what the
+                                                                                                           procedures
+                                                                                                           were compiled
+                                                                                                           to is gone */
         stele_bulk *after;
         assert_int_equal(stele_bulk_new(c, "put", &after), STELE_OK);
         assert_int_equal(stele_bulk_add(after, (const char *const[]){"1", "2"}), STELE_OK);
@@ -827,9 +879,11 @@ static void bulks(void **state) {
     stele_conn *c;
     assert_int_equal(stele_open(NULL, NULL, &d, NULL), STELE_OK);
     assert_int_equal(stele_connect(d, &c), STELE_OK);
-    run(c, "create table acc(id int primary key, bal bigint not null); insert into acc select i, 100 from generate_series(1, 10) g(i);"
+    run(c, "create table acc(id int primary key, bal bigint not null); insert into acc select i, 100 from "
+           "generate_series(1, 10) g(i);"
            "create procedure move(a int, b int, m bigint, out left_over bigint) language plpgsql as $$ begin "
-           "update acc set bal = bal - m where id = a returning bal into left_over; if left_over < 0 then raise exception 'short of %', -left_over; end if; "
+           "update acc set bal = bal - m where id = a returning bal into left_over; if left_over < 0 then raise "
+           "exception 'short of %', -left_over; end if; "
            "update acc set bal = bal + m where id = b; end $$");
     stele_bulk *b;
     assert_int_equal(stele_bulk_new(c, "nothing", &b), STELE_ERROR);
@@ -844,7 +898,9 @@ static void bulks(void **state) {
     const int32_t from[] = {1, 2, 3}, to[] = {3, 3, 3};
     const int64_t much[] = {60, 160, 5};
     const unsigned char there[] = {1, 1, 0};
-    assert_int_equal(stele_bulk_add_columns(b, 3, (const void *const[]){from, to, much}, (const unsigned char *const[]){NULL, NULL, there}), STELE_OK);
+    assert_int_equal(stele_bulk_add_columns(b, 3, (const void *const[]){from, to, much},
+                                            (const unsigned char *const[]){NULL, NULL, there}),
+                     STELE_OK);
     assert_int_equal(stele_bulk_run(b), STELE_OK);
     assert_int_equal(stele_bulk_run(b), STELE_ERROR); /* once */
     stele_error_info e;
@@ -867,7 +923,9 @@ static void bulks(void **state) {
     assert_int_equal(info.failed, 2);
     stele_bulk_free(b);
     stele_stmt *s;
-    assert_int_equal(stele_prepare(c, "select string_agg(bal::text, ',' order by id) from acc where id <= 3", -1, &s, NULL), STELE_OK);
+    assert_int_equal(
+        stele_prepare(c, "select string_agg(bal::text, ',' order by id) from acc where id <= 3", -1, &s, NULL),
+        STELE_OK);
     assert_int_equal(stele_step(s), STELE_ROW);
     assert_string_equal(stele_column_text(s, 0, NULL), "40,0,260");
     stele_finalize(s);
@@ -896,7 +954,9 @@ static void discards(void **state) {
     for (int again = 0; again < 2; again++) {
         assert_int_equal(stele_open(path, NULL, &d, NULL), STELE_OK);
         assert_int_equal(stele_connect(d, &c), STELE_OK);
-        if (again == 0) assert_int_equal(stele_exec(c, "create table t(a int); checkpoint; insert into t values (1)", NULL, NULL), STELE_OK);
+        if (again == 0)
+            assert_int_equal(stele_exec(c, "create table t(a int); checkpoint; insert into t values (1)", NULL, NULL),
+                             STELE_OK);
         int64_t n = -1;
         stele_stmt *s;
         assert_int_equal(stele_prepare(c, "select count(*) from t", -1, &s, NULL), STELE_OK);
@@ -916,7 +976,8 @@ static void discards(void **state) {
 static void fill(stele_conn *c, const char *table) {
     for (int64_t rows = 100000; rows > 0;) {
         char sql[200];
-        snprintf(sql, sizeof sql, "insert into %s select i, md5(i::text) from generate_series(1, %lld) g(i)", table, (long long)rows);
+        snprintf(sql, sizeof sql, "insert into %s select i, md5(i::text) from generate_series(1, %lld) g(i)", table,
+                 (long long)rows);
         stele_error_info e;
         if (stele_exec(c, sql, NULL, NULL) == STELE_OK) continue;
         stele_error(c, &e);
@@ -935,7 +996,8 @@ static void at_the_limit(void **state) {
     stele_conn *c, *other;
     assert_int_equal(stele_open(path, &o, &d, NULL), STELE_OK);
     assert_int_equal(stele_connect(d, &c), STELE_OK);
-    run(c, "create table a(i int, s text); create table b(i int, s text); create table e(i int); prepare p as select 1");
+    run(c,
+        "create table a(i int, s text); create table b(i int, s text); create table e(i int); prepare p as select 1");
     run(c, "insert into a select i, md5(i::text) from generate_series(1, 150000) g(i)");
     fill(c, "b");
     refused(c, "set memory_limit = '1MB'", "53400", "memory_limit cannot be less than what is in use", -1);
@@ -950,7 +1012,9 @@ static void at_the_limit(void **state) {
     fill(c, "b");
     run(c, "begin");
     stele_error_info e;
-    if (stele_exec(c, "insert into b select i, md5(i::text) from generate_series(1, 100000) g(i)", NULL, NULL) != STELE_OK) stele_error(c, &e);
+    if (stele_exec(c, "insert into b select i, md5(i::text) from generate_series(1, 100000) g(i)", NULL, NULL) !=
+        STELE_OK)
+        stele_error(c, &e);
     run(c, "rollback; checkpoint");
     fill(c, "b");
     run(c, "set memory_limit = '100MB'");
@@ -969,10 +1033,13 @@ static void at_the_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_types), cmocka_unit_test(parameters), cmocka_unit_test(misuse), cmocka_unit_test(changed_table),
-        cmocka_unit_test(errors), cmocka_unit_test(interrupted), cmocka_unit_test(progress), cmocka_unit_test(transactions),
-        cmocka_unit_test(concurrent_updates), cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams),
-        cmocka_unit_test(options), cmocka_unit_test(discards), cmocka_unit_test(at_the_limit), cmocka_unit_test(lists), cmocka_unit_test(stopping), cmocka_unit_test(opened_with), cmocka_unit_test(error_names), cmocka_unit_test(bulks), cmocka_unit_test(bulk_log),
+        cmocka_unit_test(all_types),       cmocka_unit_test(parameters),   cmocka_unit_test(misuse),
+        cmocka_unit_test(changed_table),   cmocka_unit_test(errors),       cmocka_unit_test(interrupted),
+        cmocka_unit_test(progress),        cmocka_unit_test(transactions), cmocka_unit_test(concurrent_updates),
+        cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams), cmocka_unit_test(options),
+        cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(lists),
+        cmocka_unit_test(stopping),        cmocka_unit_test(opened_with),  cmocka_unit_test(error_names),
+        cmocka_unit_test(bulks),           cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

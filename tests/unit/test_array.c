@@ -36,8 +36,9 @@ static const char *round_trip(const char *type, const char *text) {
 
 static void test_types(void **state) {
     (void)state;
-    static const char *const names[][2] = {{"int4[]", "integer[]"},   {"bool[]", "boolean[]"}, {"text[]", "text[]"},
-                                           {"numeric[]", "numeric[]"}, {"uuid[]", "uuid[]"},    {"timestamptz[]", "timestamp with time zone[]"}};
+    static const char *const names[][2] = {{"int4[]", "integer[]"}, {"bool[]", "boolean[]"},
+                                           {"text[]", "text[]"},    {"numeric[]", "numeric[]"},
+                                           {"uuid[]", "uuid[]"},    {"timestamptz[]", "timestamp with time zone[]"}};
     char buf[64];
     for (int64_t i = 0; i < ARRAY_LEN(names); i++) {
         Type t = named(names[i][0]);
@@ -46,8 +47,15 @@ static void test_types(void **state) {
         assert_int_equal(type_phys(t), PH_STR);
     }
     /* Every modifier survives the packing. */
-    Type elements[] = {type_numeric(38, 37), type_numeric(1, 0), type_make(T_NUMERIC), type_make(T_TIMESTAMP), {.id = T_VARCHAR, .length = 10485760},
-                       {.id = T_CHAR, .length = 7}, {.id = T_CHAR}, {.id = T_TIME, .precision = 3}, {.id = T_INTERVAL, .length = 0x1c08}};
+    Type elements[] = {type_numeric(38, 37),
+                       type_numeric(1, 0),
+                       type_make(T_NUMERIC),
+                       type_make(T_TIMESTAMP),
+                       {.id = T_VARCHAR, .length = 10485760},
+                       {.id = T_CHAR, .length = 7},
+                       {.id = T_CHAR},
+                       {.id = T_TIME, .precision = 3},
+                       {.id = T_INTERVAL, .length = 0x1c08}};
     for (int64_t i = 0; i < ARRAY_LEN(elements); i++) {
         Type t = type_array_of(elements[i]);
         assert_true(t.id == T_ARRAY && t.length >= 0);
@@ -123,12 +131,42 @@ static void test_text(void **state) {
     (void)state;
     assert_string_equal(round_trip("int4[]", " { 1 , -2,NULL } "), "{1,-2,NULL}");
     assert_string_equal(round_trip("int4[]", "[1:2]={3,4}"), "{3,4}");
-    assert_string_equal(round_trip("text[]", "{a b,\"c\\\"d\",\\\\,\"\",\"null\",x\\,y}"), "{\"a b\",\"c\\\"d\",\"\\\\\",\"\",\"null\",\"x,y\"}");
+    assert_string_equal(round_trip("text[]", "{a b,\"c\\\"d\",\\\\,\"\",\"null\",x\\,y}"),
+                        "{\"a b\",\"c\\\"d\",\"\\\\\",\"\",\"null\",\"x,y\"}");
     assert_string_equal(round_trip("text[]", "{nullx,\\null}"), "{nullx,\"null\"}");
     assert_string_equal(round_trip("bytea[]", "{\"\\\\x00ff\"}"), "{\"\\\\x00ff\"}");
     assert_string_equal(round_trip("timestamp[]", "{2020-01-01}"), "{\"2020-01-01 00:00:00\"}");
-    static const char *const bad[] = {"", "1", "{", "}", "{1", "{1,", "{1,}", "{,}", "{,1}", "{1 2}", "{1}x", "{1}{", "{1{}", "{\"", "{\"a", "{\"a\"b}", "{\\", "{a\\",
-                                      "[1:2]", "[1:2]=", "[1:2]={1}", "[1]={1,2}", "[", "[1", "[1:", "[1:1", "[1:1]1}", "[x]={1}", "{1,2}}", "=", "[99999999999:1]={}"};
+    static const char *const bad[] = {"",
+                                      "1",
+                                      "{",
+                                      "}",
+                                      "{1",
+                                      "{1,",
+                                      "{1,}",
+                                      "{,}",
+                                      "{,1}",
+                                      "{1 2}",
+                                      "{1}x",
+                                      "{1}{",
+                                      "{1{}",
+                                      "{\"",
+                                      "{\"a",
+                                      "{\"a\"b}",
+                                      "{\\",
+                                      "{a\\",
+                                      "[1:2]",
+                                      "[1:2]=",
+                                      "[1:2]={1}",
+                                      "[1]={1,2}",
+                                      "[",
+                                      "[1",
+                                      "[1:",
+                                      "[1:1",
+                                      "[1:1]1}",
+                                      "[x]={1}",
+                                      "{1,2}}",
+                                      "=",
+                                      "[99999999999:1]={}"};
     for (int64_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_string_equal(round_trip("int4[]", bad[i]), "22P02");
     }
@@ -147,7 +185,8 @@ static uint32_t rnd(uint32_t n) {
     return (uint32_t)(seed >> 33) % n;
 }
 
-/* Random bytes out of what matters: never a crash, and what is accepted has a text that reads back as the same bytes. */
+/* Random bytes out of what matters: never a crash, and what is accepted has a text that reads back as the same bytes.
+ */
 static void test_fuzz(void **state) {
     (void)state;
     static const char alphabet[] = "{}{},,\"\"\\\\ \t\nNULLnull[]:=0123aAx-.";
@@ -223,19 +262,21 @@ static void check_order(const char *type, int64_t n, const char *const *texts) {
             assert_true(str_eq(r.u.str, a.u.str));
         }
 }
-#define ORDER(type, ...)                                      \
-    do {                                                      \
-        const char *const texts[] = {__VA_ARGS__};            \
-        check_order(type, ARRAY_LEN(texts), texts);           \
+#define ORDER(type, ...)                            \
+    do {                                            \
+        const char *const texts[] = {__VA_ARGS__};  \
+        check_order(type, ARRAY_LEN(texts), texts); \
     } while (0)
 static void test_order(void **state) {
     (void)state;
-    ORDER("int4[]", "{}", "{-300}", "{-1}", "{0}", "{0,0}", "{0,NULL}", "{1}", "{256}", "{NULL}", "{NULL,1}", "{NULL,NULL}");
+    ORDER("int4[]", "{}", "{-300}", "{-1}", "{0}", "{0,0}", "{0,NULL}", "{1}", "{256}", "{NULL}", "{NULL,1}",
+          "{NULL,NULL}");
     ORDER("int8[]", "{-9223372036854775808}", "{-1}", "{9223372036854775807}");
     ORDER("int2[]", "{-2}", "{-1,5}", "{3}", "{300}");
     ORDER("bool[]", "{f}", "{f,f}", "{t}", "{NULL}");
     ORDER("text[]", "{}", "{\"\"}", "{\"\",a}", "{a}", "{a,b}", "{ab}", "{b}", "{NULL}");
-    ORDER("bytea[]", "{\"\\\\x\"}", "{\"\\\\x00\"}", "{\"\\\\x00\",\"\\\\x\"}", "{\"\\\\x0000\"}", "{\"\\\\x0001\"}", "{\"\\\\x01\"}", "{\"\\\\xff\"}");
+    ORDER("bytea[]", "{\"\\\\x\"}", "{\"\\\\x00\"}", "{\"\\\\x00\",\"\\\\x\"}", "{\"\\\\x0000\"}", "{\"\\\\x0001\"}",
+          "{\"\\\\x01\"}", "{\"\\\\xff\"}");
     ORDER("float8[]", "{-Infinity}", "{-1e300}", "{-1.5}", "{0}", "{1e-300}", "{2}", "{Infinity}", "{NaN}", "{NULL}");
     ORDER("float4[]", "{-1.5}", "{0}", "{0.5,1}", "{NaN}");
     ORDER("numeric[]", "{-1000.5}", "{-1}", "{0}", "{0.0001}", "{99999999999999999999}");
@@ -255,8 +296,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types), cmocka_unit_test(test_layout),  cmocka_unit_test(test_canonical), cmocka_unit_test(test_text),
-        cmocka_unit_test(test_fuzz),  cmocka_unit_test(test_damaged), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_types), cmocka_unit_test(test_layout), cmocka_unit_test(test_canonical),
+        cmocka_unit_test(test_text),  cmocka_unit_test(test_fuzz),   cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

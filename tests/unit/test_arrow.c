@@ -1,4 +1,5 @@
-/* test_arrow.c - bulks and Arrow's C data interface: batches of every type in and out, offsets and NULLs, and batches that must be refused. */
+/* test_arrow.c - bulks and Arrow's C data interface: batches of every type in and out, offsets and NULLs, and batches
+ * that must be refused. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,15 @@ static void run(const char *sql) {
 }
 static int set_up(void **state) {
     (void)state;
-    if (stele_open(":memory:", &(stele_options){.threads = 1}, &db, NULL) != STELE_OK || stele_connect(db, &conn) != STELE_OK) return -1;
-    run("create procedure twice(a int, inout b bigint, out c int) language plpgsql as $$ begin b := b * 2; c := a + 1; if a = 3 then raise exception 'three'; end if; end $$;"
-        "create procedure all_types(inout a boolean, inout b smallint, inout c real, inout d double precision, inout e numeric, inout f text, inout g bytea, inout h date,"
-        "  inout i time, inout j timestamp, inout k timestamptz, inout l uuid, inout m int[], inout n text[], inout o numeric) language plpgsql as $$ begin b := b; end $$;"
+    if (stele_open(":memory:", &(stele_options){.threads = 1}, &db, NULL) != STELE_OK ||
+        stele_connect(db, &conn) != STELE_OK)
+        return -1;
+    run("create procedure twice(a int, inout b bigint, out c int) language plpgsql as $$ begin b := b * 2; c := a + 1; "
+        "if a = 3 then raise exception 'three'; end if; end $$;"
+        "create procedure all_types(inout a boolean, inout b smallint, inout c real, inout d double precision, inout e "
+        "numeric, inout f text, inout g bytea, inout h date,"
+        "  inout i time, inout j timestamp, inout k timestamptz, inout l uuid, inout m int[], inout n text[], inout o "
+        "numeric) language plpgsql as $$ begin b := b; end $$;"
         "create procedure one_int(inout a int) language plpgsql as $$ begin a := a + 1; end $$;"
         "create procedure one_text(inout a text) language plpgsql as $$ begin a := a || '!'; end $$;"
         "create procedure one_interval(inout a interval) language plpgsql as $$ begin a := a; end $$;");
@@ -45,23 +51,41 @@ static void keep_array(struct ArrowArray *a) { a->release = NULL; }
 static void batch_init(Batch *b, int64_t rows, int64_t offset) {
     memset(b, 0, sizeof *b);
     b->schema = (struct ArrowSchema){.format = "+s", .children = b->children, .release = keep_schema};
-    b->array = (struct ArrowArray){.length = rows, .offset = offset, .n_buffers = 1, .buffers = b->top, .children = b->array_children, .release = keep_array};
+    b->array = (struct ArrowArray){.length = rows,
+                                   .offset = offset,
+                                   .n_buffers = 1,
+                                   .buffers = b->top,
+                                   .children = b->array_children,
+                                   .release = keep_array};
 }
-static int column(Batch *b, const char *format, int64_t length, int64_t offset, const void *valid, const void *data, const void *bytes) {
+static int column(Batch *b, const char *format, int64_t length, int64_t offset, const void *valid, const void *data,
+                  const void *bytes) {
     int k = b->n++;
     b->buffers[k][0] = valid, b->buffers[k][1] = data, b->buffers[k][2] = bytes;
-    b->cols[k] = (struct ArrowSchema){.format = format, .name = "x", .flags = ARROW_FLAG_NULLABLE, .release = keep_schema};
-    b->arrays[k] = (struct ArrowArray){.length = length, .offset = offset, .null_count = valid ? -1 : 0, .n_buffers = strcmp(format, "n") == 0 ? 0 : strchr("uUzZ", format[0]) ? 3 : 2,
-                                       .buffers = b->buffers[k], .release = keep_array};
+    b->cols[k] =
+        (struct ArrowSchema){.format = format, .name = "x", .flags = ARROW_FLAG_NULLABLE, .release = keep_schema};
+    b->arrays[k] = (struct ArrowArray){.length = length,
+                                       .offset = offset,
+                                       .null_count = valid ? -1 : 0,
+                                       .n_buffers = strcmp(format, "n") == 0    ? 0
+                                                    : strchr("uUzZ", format[0]) ? 3
+                                                                                : 2,
+                                       .buffers = b->buffers[k],
+                                       .release = keep_array};
     b->children[k] = &b->cols[k];
     b->array_children[k] = &b->arrays[k];
     b->schema.n_children = b->array.n_children = b->n;
     return k;
 }
-static void list_of(Batch *b, int k, const char *format, int64_t length, const void *valid, const void *data, const void *bytes) {
+static void list_of(Batch *b, int k, const char *format, int64_t length, const void *valid, const void *data,
+                    const void *bytes) {
     b->item_buffers[k][0] = valid, b->item_buffers[k][1] = data, b->item_buffers[k][2] = bytes;
     b->items[k] = (struct ArrowSchema){.format = format, .name = "item", .release = keep_schema};
-    b->item_arrays[k] = (struct ArrowArray){.length = length, .null_count = valid ? -1 : 0, .n_buffers = strchr("uU", format[0]) ? 3 : 2, .buffers = b->item_buffers[k], .release = keep_array};
+    b->item_arrays[k] = (struct ArrowArray){.length = length,
+                                            .null_count = valid ? -1 : 0,
+                                            .n_buffers = strchr("uU", format[0]) ? 3 : 2,
+                                            .buffers = b->item_buffers[k],
+                                            .release = keep_array};
     b->item_of[k] = &b->items[k];
     b->item_array_of[k] = &b->item_arrays[k];
     b->cols[k].n_children = b->arrays[k].n_children = 1;
@@ -103,7 +127,8 @@ static void values(void **state) {
     assert_int_equal(at[3] - at[2], 5);
     assert_memory_equal((const char *)out.children[1]->buffers[2] + at[2], "three", 5);
     assert_int_equal(((const uint8_t *)out.children[0]->buffers[0])[0], 1 << 2);
-    assert_int_equal(((const uint8_t *)out.children[2]->buffers[0])[0], 0x33); /* the third call failed, the fourth has a NULL */
+    assert_int_equal(((const uint8_t *)out.children[2]->buffers[0])[0],
+                     0x33); /* the third call failed, the fourth has a NULL */
     assert_int_equal(((const uint8_t *)out.children[3]->buffers[0])[0], 0x3b);
     const int64_t *doubled = out.children[2]->buffers[1];
     assert_int_equal(doubled[1], 40);
@@ -133,7 +158,8 @@ static void all_types(void **state) {
     const int32_t ends[] = {0, 3, 3};
     const int64_t wide[] = {0, 0, 2};
     const int32_t days[] = {0, 20000};
-    const int64_t times[] = {0, INT64_C(86399999999)}, stamps[] = {0, 1700000000}, micros[] = {1, INT64_C(1700000000000001)};
+    const int64_t times[] = {0, INT64_C(86399999999)}, stamps[] = {0, 1700000000},
+                  micros[] = {1, INT64_C(1700000000000001)};
     const char uuid[] = "0123456789abcdef0123456789abcdef";
     const int32_t lists[] = {1, 3, 3}, items[] = {7, 8, 9, 10}, words[] = {0, 1, 1, 3};
     const uint8_t no_nine[] = {0x0b}, first_only[] = {1};
@@ -161,14 +187,17 @@ static void all_types(void **state) {
     }
     assert_int_equal(stele_bulk_run(b), STELE_OK);
     static const char *const expected[2][15] = {
-        {"f", "-32768", "1.5", "2.25", "123.45", "a\xc3\xa4", "\\x", "1970-01-01", "00:00:00", "1970-01-01 00:00:00", "1970-01-01 00:00:00.000001+00", "30313233-3435-3637-3839-616263646566",
-         "{8,NULL}", "{\"\",yz}", "5"},
-        {"t", "32767", "-3.4028235e+38", "1e+300", NULL, "", "\\xff00", "2024-10-04", "23:59:59.999999", "2023-11-14 22:13:20", "2023-11-14 22:13:20.000001+00", "30313233-3435-3637-3839-616263646566",
-         "{}", "{}", "65535"}};
+        {"f", "-32768", "1.5", "2.25", "123.45", "a\xc3\xa4", "\\x", "1970-01-01", "00:00:00", "1970-01-01 00:00:00",
+         "1970-01-01 00:00:00.000001+00", "30313233-3435-3637-3839-616263646566", "{8,NULL}", "{\"\",yz}", "5"},
+        {"t", "32767", "-3.4028235e+38", "1e+300", NULL, "", "\\xff00", "2024-10-04", "23:59:59.999999",
+         "2023-11-14 22:13:20", "2023-11-14 22:13:20.000001+00", "30313233-3435-3637-3839-616263646566", "{}", "{}",
+         "65535"}};
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 15; k++) {
             const char *v = stele_bulk_value(b, i, k, NULL);
-            if ((v == NULL) != (expected[i][k] == NULL) || (v && strcmp(v, expected[i][k]) != 0)) fail_msg("row %d column %d: %s, not %s", i, k, v ? v : "NULL", expected[i][k] ? expected[i][k] : "NULL");
+            if ((v == NULL) != (expected[i][k] == NULL) || (v && strcmp(v, expected[i][k]) != 0))
+                fail_msg("row %d column %d: %s, not %s", i, k, v ? v : "NULL",
+                         expected[i][k] ? expected[i][k] : "NULL");
         }
     /* and out again: what comes out can go in */
     assert_int_equal(stele_bulk_get_arrow(b, &schema, &out), STELE_OK);
@@ -193,7 +222,8 @@ static void all_types(void **state) {
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 15; k++) {
             const char *v = stele_bulk_value(b, i, k, NULL), *x = k == 12 || k == 13 ? NULL : expected[i][k];
-            if ((v == NULL) != (x == NULL) || (v && strcmp(v, x) != 0)) fail_msg("again: row %d column %d: %s, not %s", i, k, v ? v : "NULL", x ? x : "NULL");
+            if ((v == NULL) != (x == NULL) || (v && strcmp(v, x) != 0))
+                fail_msg("again: row %d column %d: %s, not %s", i, k, v ? v : "NULL", x ? x : "NULL");
         }
     stele_bulk_free(b);
     schema.release(&schema);
@@ -226,7 +256,10 @@ static void refused(void **state) {
     FRESH("vu", ints, NULL), refuse("one_int", &t, "42804");
     FRESH("i", ints, NULL), refuse("one_text", &t, "42804");
     FRESH("u", back, "abcd"), refuse("one_text", &t, "22023");
-    FRESH("u", ends, "ab\xff""d"), refuse("one_text", &t, "22021");
+    FRESH("u", ends,
+          "ab\xff"
+          "d"),
+        refuse("one_text", &t, "22021");
     FRESH("u", ends, NULL), refuse("one_text", &t, "22023");
     FRESH("tiD", ints, NULL), refuse("one_interval", &t, "42804");
     FRESH("i", NULL, NULL), refuse("one_int", &t, "22023");
@@ -261,6 +294,7 @@ static void refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(all_types), cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(all_types),
+                                       cmocka_unit_test(refused)};
     return cmocka_run_group_tests_name("arrow", tests, set_up, tear_down);
 }

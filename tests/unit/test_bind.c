@@ -1,5 +1,5 @@
-/* test_bind.c - the binder: a broad list of statements over a small catalog is bound and verified, errors are checked by
- * SQLSTATE, position and hint. The TPC-H queries are read from bench/tpch/queries (STELE_SOURCE_DIR or the working
+/* test_bind.c - the binder: a broad list of statements over a small catalog is bound and verified, errors are checked
+ * by SQLSTATE, position and hint. The TPC-H queries are read from bench/tpch/queries (STELE_SOURCE_DIR or the working
  * directory's parents). */
 #include "unit.h"
 
@@ -82,13 +82,34 @@ static int setup(void **state) {
     add_table("u", "a int4 !;x int8;y text;ts timestamp", NULL, NULL);
     add_table("w", "id int4 !;qty int4=7;note text='none'", "id", "qty > 0");
     add_table("region", "r_regionkey int4 !;r_name bpchar(25) !;r_comment varchar(152)", "r_regionkey", NULL);
-    add_table("nation", "n_nationkey int4 !;n_name bpchar(25) !;n_regionkey int4 !;n_comment varchar(152)", "n_nationkey", NULL);
-    add_table("part", "p_partkey int4 !;p_name varchar(55) !;p_mfgr bpchar(25) !;p_brand bpchar(10) !;p_type varchar(25) !;p_size int4 !;p_container bpchar(10) !;p_retailprice numeric(15,2) !;p_comment varchar(23) !", "p_partkey", NULL);
-    add_table("supplier", "s_suppkey int4 !;s_name bpchar(25) !;s_address varchar(40) !;s_nationkey int4 !;s_phone bpchar(15) !;s_acctbal numeric(15,2) !;s_comment varchar(101) !", "s_suppkey", NULL);
-    add_table("partsupp", "ps_partkey int4 !;ps_suppkey int4 !;ps_availqty int4 !;ps_supplycost numeric(15,2) !;ps_comment varchar(199) !", "ps_partkey,ps_suppkey", NULL);
-    add_table("customer", "c_custkey int4 !;c_name varchar(25) !;c_address varchar(40) !;c_nationkey int4 !;c_phone bpchar(15) !;c_acctbal numeric(15,2) !;c_mktsegment bpchar(10) !;c_comment varchar(117) !", "c_custkey", NULL);
-    add_table("orders", "o_orderkey int8 !;o_custkey int4 !;o_orderstatus bpchar(1) !;o_totalprice numeric(15,2) !;o_orderdate date !;o_orderpriority bpchar(15) !;o_clerk bpchar(15) !;o_shippriority int4 !;o_comment varchar(79) !", "o_orderkey", NULL);
-    add_table("lineitem", "l_orderkey int8 !;l_partkey int4 !;l_suppkey int4 !;l_linenumber int4 !;l_quantity numeric(15,2) !;l_extendedprice numeric(15,2) !;l_discount numeric(15,2) !;l_tax numeric(15,2) !;l_returnflag bpchar(1) !;l_linestatus bpchar(1) !;l_shipdate date !;l_commitdate date !;l_receiptdate date !;l_shipinstruct bpchar(25) !;l_shipmode bpchar(10) !;l_comment varchar(44) !", "l_orderkey,l_linenumber", NULL);
+    add_table("nation", "n_nationkey int4 !;n_name bpchar(25) !;n_regionkey int4 !;n_comment varchar(152)",
+              "n_nationkey", NULL);
+    add_table("part",
+              "p_partkey int4 !;p_name varchar(55) !;p_mfgr bpchar(25) !;p_brand bpchar(10) !;p_type varchar(25) "
+              "!;p_size int4 !;p_container bpchar(10) !;p_retailprice numeric(15,2) !;p_comment varchar(23) !",
+              "p_partkey", NULL);
+    add_table("supplier",
+              "s_suppkey int4 !;s_name bpchar(25) !;s_address varchar(40) !;s_nationkey int4 !;s_phone bpchar(15) "
+              "!;s_acctbal numeric(15,2) !;s_comment varchar(101) !",
+              "s_suppkey", NULL);
+    add_table("partsupp",
+              "ps_partkey int4 !;ps_suppkey int4 !;ps_availqty int4 !;ps_supplycost numeric(15,2) !;ps_comment "
+              "varchar(199) !",
+              "ps_partkey,ps_suppkey", NULL);
+    add_table("customer",
+              "c_custkey int4 !;c_name varchar(25) !;c_address varchar(40) !;c_nationkey int4 !;c_phone bpchar(15) "
+              "!;c_acctbal numeric(15,2) !;c_mktsegment bpchar(10) !;c_comment varchar(117) !",
+              "c_custkey", NULL);
+    add_table("orders",
+              "o_orderkey int8 !;o_custkey int4 !;o_orderstatus bpchar(1) !;o_totalprice numeric(15,2) !;o_orderdate "
+              "date !;o_orderpriority bpchar(15) !;o_clerk bpchar(15) !;o_shippriority int4 !;o_comment varchar(79) !",
+              "o_orderkey", NULL);
+    add_table("lineitem",
+              "l_orderkey int8 !;l_partkey int4 !;l_suppkey int4 !;l_linenumber int4 !;l_quantity numeric(15,2) "
+              "!;l_extendedprice numeric(15,2) !;l_discount numeric(15,2) !;l_tax numeric(15,2) !;l_returnflag "
+              "bpchar(1) !;l_linestatus bpchar(1) !;l_shipdate date !;l_commitdate date !;l_receiptdate date "
+              "!;l_shipinstruct bpchar(25) !;l_shipmode bpchar(10) !;l_comment varchar(44) !",
+              "l_orderkey,l_linenumber", NULL);
     add_view("tv", "select a, b + 1 as b1 from t where b > 0");
     add_view("loop1", "select * from loop2");
     add_view("loop2", "select * from loop1");
@@ -126,7 +147,8 @@ static void bind_text(Bound *b, const char *sql) {
 static void ok(const char *sql) {
     Bound b;
     bind_text(&b, sql);
-    if (b.st != ST_OK) print_error("%s\n  %s %s (position %lld)\n", sql, b.e.sqlstate, b.e.message, (long long)b.e.position);
+    if (b.st != ST_OK)
+        print_error("%s\n  %s %s (position %lld)\n", sql, b.e.sqlstate, b.e.message, (long long)b.e.position);
     assert_int_equal(b.st, ST_OK);
     Err e = {0};
     if (plan_verify(&b.c, b.s->plan, &e) != ST_OK) {
@@ -191,7 +213,8 @@ static void test_select(void **state) {
     ok("select 1");
     ok("select * from t");
     ok("select t.*, u.a from t, u where t.a = u.a");
-    ok("select a as k, b + 1 from t where c like 'x%' and d between date '1994-01-01' and '1995-01-01' order by k desc, 2 limit 3 offset 1");
+    ok("select a as k, b + 1 from t where c like 'x%' and d between date '1994-01-01' and '1995-01-01' order by k "
+       "desc, 2 limit 3 offset 1");
     ok("select a from t order by b, f + 1");
     ok("select distinct a, b from t order by b");
     ok("select distinct a, a from t");
@@ -199,13 +222,18 @@ static void test_select(void **state) {
     ok("select distinct on (b + 1) a from t");
     ok("select (select max(x) from u where u.a = t.a) from t");
     ok("select a from t where exists (select 1 from u where u.a = t.a and x in (select a from w where id = t.b))");
-    ok("select a from t where a not in (select a from u) or b > all (select x from u) or (a, b) in (select a, x from u)");
+    ok("select a from t where a not in (select a from u) or b > all (select x from u) or (a, b) in (select a, x from "
+       "u)");
     ok("select (a, b) < (1, 2), (a, b) = (1, 2), row(a, b) is null, (a, c) in ((1, 'x'), (2, 'y')) from t");
-    ok("select a in (1, 2, 3), c in ('x', 'y'), n in (1, 2.5), a = any ('{1,2}'), c <> all (array['x', 'y']), a = any (array[]::int[]) from t");
-    ok("select case when a > 1 then 'x' else 'y' end, case a when 1 then 1.5 when 2 then 2 end, coalesce(b, 0), nullif(c, ''), greatest(a, 1.5) from t");
+    ok("select a in (1, 2, 3), c in ('x', 'y'), n in (1, 2.5), a = any ('{1,2}'), c <> all (array['x', 'y']), a = any "
+       "(array[]::int[]) from t");
+    ok("select case when a > 1 then 'x' else 'y' end, case a when 1 then 1.5 when 2 then 2 end, coalesce(b, 0), "
+       "nullif(c, ''), greatest(a, 1.5) from t");
     ok("select extract(year from d), extract(epoch from ts), date_part('month', d), ts at time zone 'UTC' from t, u");
-    ok("select d + interval '3 months', d - date '2000-01-01', current_date, now(), localtimestamp(3), current_user from t");
-    ok("select substring(c from 1 for 2), position('x' in c), trim(both ' ' from c), c || 'x', upper(v), ch || 'x' from t");
+    ok("select d + interval '3 months', d - date '2000-01-01', current_date, now(), localtimestamp(3), current_user "
+       "from t");
+    ok("select substring(c from 1 for 2), position('x' in c), trim(both ' ' from c), c || 'x', upper(v), ch || 'x' "
+       "from t");
     ok("select a is distinct from b, not (a = b), a is null, (a > b) is true, (a = b) is unknown from t");
     ok("values (1, 'a'), (2, null) order by 1 desc limit 1");
     ok("select x from (values (1, 'a'), (2, 'b')) as q(x, y)");
@@ -233,7 +261,8 @@ static void test_joins(void **state) {
     ok("select * from t, generate_series(1, t.a) g");
     ok("select t1.a, t2.a from t t1 join t t2 on t1.a = t2.b");
     types("select * from t natural join (select a, 1 as z from u) q",
-          "a:integer, b:integer, c:text, d:date, n:numeric(15,2), f:double precision, v:character varying(10), ch:character(5), z:integer");
+          "a:integer, b:integer, c:text, d:date, n:numeric(15,2), f:double precision, v:character varying(10), "
+          "ch:character(5), z:integer");
     types("select a from t full join (select x as a from u) q using (a)", "a:bigint");
 }
 
@@ -284,7 +313,8 @@ static void test_with(void **state) {
     ok("with unused as (select 1) select 2");
     ok("with recursive q as (select 1 as a) select a from q");
     ok("select (with q as (select t.a as z) select z from q) from t");
-    ok("with q as (select a from t) select a from t where a in (select a from q) and exists (select 1 from q where q.a = t.b)");
+    ok("with q as (select a from t) select a from t where a in (select a from q) and exists (select 1 from q where q.a "
+       "= t.b)");
     ok("with q as (select a from t) insert into u (a, x) select a, a from q");
 }
 
@@ -298,7 +328,8 @@ static void test_dml(void **state) {
     ok("insert into t (a, n, d) values (1, 1.257, '1999-01-01') returning *");
     ok("insert into w (id) values (1) on conflict (id) do nothing");
     ok("insert into w values (1, 2) on conflict do nothing");
-    ok("insert into w (id) values (1) on conflict (id) do update set qty = excluded.qty + w.qty where w.qty > 0 returning *");
+    ok("insert into w (id) values (1) on conflict (id) do update set qty = excluded.qty + w.qty where w.qty > 0 "
+       "returning *");
     ok("update w set qty = qty + 1, note = default where id = 3 returning *");
     ok("update w set (qty, note) = (1, 'x')");
     ok("update w set (qty, note) = (select a, c from t where t.a = w.id)");
@@ -410,7 +441,8 @@ static void test_errors(void **state) {
             "Perhaps you meant to reference the column \"l.l_quantity\".");
     message("select lineitem.l_tax from lineitem l", "invalid reference to FROM-clause entry for table \"lineitem\"",
             "Perhaps you meant to reference the table alias \"l\".");
-    message("select a, sum(b) from t x group by b", "column \"x.a\" must appear in the GROUP BY clause or be used in an aggregate function", NULL);
+    message("select a, sum(b) from t x group by b",
+            "column \"x.a\" must appear in the GROUP BY clause or be used in an aggregate function", NULL);
     message("select a + c from t", "operator does not exist: integer + text", NULL);
     message("select t.nope from t", "column t.nope does not exist", NULL);
 }
@@ -418,11 +450,14 @@ static void test_errors(void **state) {
 static void test_literals(void **state) {
     (void)state;
     types("select 1, 3000000000, 0.05, 1.50, 1e3, 'x', null, true, date '1994-01-01', interval '3' month",
-          "?column?:integer, ?column?:bigint, ?column?:numeric(2,2), ?column?:numeric(3,2), ?column?:numeric(4,0), ?column?:text, "
+          "?column?:integer, ?column?:bigint, ?column?:numeric(2,2), ?column?:numeric(3,2), ?column?:numeric(4,0), "
+          "?column?:text, "
           "?column?:text, ?column?:boolean, date:date, interval:interval month");
-    types("select a::bigint as x, cast(c as varchar(3)), 'x'::char(2), case when true then b else 0 end, coalesce(n, 1) from t",
+    types("select a::bigint as x, cast(c as varchar(3)), 'x'::char(2), case when true then b else 0 end, coalesce(n, "
+          "1) from t",
           "x:bigint, c:character varying(3), bpchar:character(2), case:integer, coalesce:numeric(15,2)");
-    types("select l_extendedprice * (1 - l_discount) as r, extract(year from l_shipdate) from lineitem", "r:numeric(31,4), extract:numeric(10,0)");
+    types("select l_extendedprice * (1 - l_discount) as r, extract(year from l_shipdate) from lineitem",
+          "r:numeric(31,4), extract:numeric(10,0)");
 }
 
 static void test_depth(void **state) {
@@ -479,9 +514,10 @@ static void test_tpch(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_select),  cmocka_unit_test(test_joins),    cmocka_unit_test(test_groups), cmocka_unit_test(test_setops),
-        cmocka_unit_test(test_with),    cmocka_unit_test(test_dml),      cmocka_unit_test(test_params), cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_literals), cmocka_unit_test(test_depth),   cmocka_unit_test(test_many_rows), cmocka_unit_test(test_tpch),
+        cmocka_unit_test(test_select), cmocka_unit_test(test_joins),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_setops), cmocka_unit_test(test_with),      cmocka_unit_test(test_dml),
+        cmocka_unit_test(test_params), cmocka_unit_test(test_errors),    cmocka_unit_test(test_literals),
+        cmocka_unit_test(test_depth),  cmocka_unit_test(test_many_rows), cmocka_unit_test(test_tpch),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
-/* test_bulk.c - bulks of hand-made procedures: every strategy, vector size and number of workers leaves the tables and gives the results that the calls one by
- * one do; calls that fail leave nothing; adds that might overflow become writes. */
+/* test_bulk.c - bulks of hand-made procedures: every strategy, vector size and number of workers leaves the tables and
+ * gives the results that the calls one by one do; calls that fail leave nothing; adds that might overflow become
+ * writes. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -36,7 +37,8 @@ typedef struct Make {
 } Make;
 static Table *tables[N_TABLES];
 
-static const TypeId type_of_phys[PH_COUNT_] = {[PH_BOOL] = T_BOOL, [PH_I16] = T_INT2, [PH_I32] = T_INT4, [PH_I64] = T_INT8, [PH_STR] = T_TEXT};
+static const TypeId type_of_phys[PH_COUNT_] = {
+    [PH_BOOL] = T_BOOL, [PH_I16] = T_INT2, [PH_I32] = T_INT4, [PH_I64] = T_INT8, [PH_STR] = T_TEXT};
 static Reg reg(Make *m, Phys p) { return builder_reg(&m->b, p, type_make(type_of_phys[p]), true); }
 static Instr *emit(Make *m, Opcode op, Phys p, Reg d, Reg a, Reg b) {
     if (m->b.instrs.len < ARRAY_LEN(m->lines)) m->lines[m->b.instrs.len] = m->line;
@@ -93,9 +95,15 @@ static Reg get(Make *m, int32_t table, int32_t c, Phys p, Reg row) {
     emit(m, OP_ROW_GET, PH_I64, r, row, 0)->aux = col(m, table, c);
     return r;
 }
-static void put(Make *m, int32_t table, int32_t c, Phys p, Reg row, Reg v) { emit(m, OP_ROW_PUT, p, 0, row, v)->aux = col(m, table, c); }
-static void add(Make *m, int32_t table, int32_t c, Phys p, Reg row, Reg v) { emit(m, OP_ROW_ADD, p, 0, row, v)->aux = col(m, table, c); }
-static void kill(Make *m, int32_t table, Reg row) { emit(m, OP_ROW_DELETE, PH_I64, 0, row, 0)->aux = col(m, table, -1); }
+static void put(Make *m, int32_t table, int32_t c, Phys p, Reg row, Reg v) {
+    emit(m, OP_ROW_PUT, p, 0, row, v)->aux = col(m, table, c);
+}
+static void add(Make *m, int32_t table, int32_t c, Phys p, Reg row, Reg v) {
+    emit(m, OP_ROW_ADD, p, 0, row, v)->aux = col(m, table, c);
+}
+static void kill(Make *m, int32_t table, Reg row) {
+    emit(m, OP_ROW_DELETE, PH_I64, 0, row, 0)->aux = col(m, table, -1);
+}
 static Reg insert(Make *m, int32_t table, bool skip, int32_t n, const Reg *args) {
     RowInsert *ins = arena_new_of(m->a, RowInsert);
     *ins = (RowInsert){table, n, regs(m, n, args), skip};
@@ -111,7 +119,13 @@ static void item(Make *m, uint32_t table, uint32_t group, uint8_t kind, Reg key)
 static void item_add(Make *m, uint32_t table, uint32_t group, int32_t c, Reg key, Reg amount) {
     ItemSite *s = arena_new_of(m->a, ItemSite);
     Reg args[] = {key, amount};
-    *s = (ItemSite){.table = table, .group = group, .kind = OPK_ADD, .has_amount = true, .col = c, .n = 1, .args = regs(m, 2, args)};
+    *s = (ItemSite){.table = table,
+                    .group = group,
+                    .kind = OPK_ADD,
+                    .has_amount = true,
+                    .col = c,
+                    .n = 1,
+                    .args = regs(m, 2, args)};
     emit(m, OP_ITEM, PH_BOOL, 0, 0, 0)->aux = s;
 }
 static void raise(Make *m, const char *code, const char *format, Reg arg) {
@@ -157,7 +171,8 @@ static void body_done(Make *m, const char *name, int32_t n_params, int32_t n_out
     int32_t *lines = arena_array(m->a, int32_t, ARRAY_LEN(m->lines));
     memcpy(lines, m->lines, sizeof m->lines);
     p->lines = lines;
-    for (int32_t i = 0; i < p->body->n_instrs; i++) p->writes |= p->body->instrs[i].op >= OP_ROW_PUT && p->body->instrs[i].op <= OP_ROW_DELETE;
+    for (int32_t i = 0; i < p->body->n_instrs; i++)
+        p->writes |= p->body->instrs[i].op >= OP_ROW_PUT && p->body->instrs[i].op <= OP_ROW_DELETE;
     builder_init(&m->b, m->a);
     m->n_vars = n_params;
 }
@@ -172,7 +187,8 @@ static Proc *proc_done(Make *m, bool undo, int64_t hist_inserts) {
     for (int t = 0; t < N_TABLES; t++) {
         bool *cols = arena_array(m->a, bool, tables[t]->n_cols);
         for (int c = 0; c < tables[t]->n_cols; c++) cols[c] = true;
-        p->tables[t] = (ProcTable){.table_id = tables[t]->id, .need = {.table = tables[t], .cols = cols, .inserts = true}};
+        p->tables[t] =
+            (ProcTable){.table_id = tables[t]->id, .need = {.table = tables[t], .cols = cols, .inserts = true}};
         bool *writes = arena_array(m->a, bool, tables[t]->n_cols);
         for (int c = 1; c < tables[t]->n_cols; c++) writes[c] = true;
         p->tables[t].need.writes = writes;
@@ -186,12 +202,14 @@ static void read_row(Make *m, uint32_t table, Reg key) { item(m, table, ITEM_ROW
 static Proc *make_transfer(Arena *a) {
     Make m;
     start(&m, a);
-    int32_t pa = var(&m, PH_I32), pb = var(&m, PH_I32), am = var(&m, PH_I64), ra = var(&m, PH_I64), rb = var(&m, PH_I64), out = var(&m, PH_I64);
+    int32_t pa = var(&m, PH_I32), pb = var(&m, PH_I32), am = var(&m, PH_I64), ra = var(&m, PH_I64),
+            rb = var(&m, PH_I64), out = var(&m, PH_I64);
     st(&m, ra, find(&m, ACCT, ld(&m, pa)));
     st(&m, rb, find(&m, ACCT, ld(&m, pb)));
     m.line = 2;
     Reg zero = num(&m, PH_I64, 0);
-    p_if(&m, op2(&m, OP_OR, PH_BOOL, PH_BOOL, op2(&m, OP_LT, PH_I64, PH_BOOL, ld(&m, ra), zero), op2(&m, OP_LT, PH_I64, PH_BOOL, ld(&m, rb), zero)));
+    p_if(&m, op2(&m, OP_OR, PH_BOOL, PH_BOOL, op2(&m, OP_LT, PH_I64, PH_BOOL, ld(&m, ra), zero),
+                 op2(&m, OP_LT, PH_I64, PH_BOOL, ld(&m, rb), zero)));
     m.line = 3;
     raise(&m, "P0002", "no such %% account %", text(&m, "here"));
     stmt(&m, OP_P_ENDIF, 0);
@@ -243,11 +261,13 @@ static Proc *make_small(Arena *a) {
     return proc_done(&m, false, 0);
 }
 
-/* record(id, a, amount, memo): an addition, then an insert that may meet a key or a NULL: the addition has to be taken back. */
+/* record(id, a, amount, memo): an addition, then an insert that may meet a key or a NULL: the addition has to be taken
+ * back. */
 static Proc *make_record(Arena *a) {
     Make m;
     start(&m, a);
-    int32_t id = var(&m, PH_I64), pa = var(&m, PH_I32), am = var(&m, PH_I64), memo = var(&m, PH_STR), row = var(&m, PH_I64);
+    int32_t id = var(&m, PH_I64), pa = var(&m, PH_I32), am = var(&m, PH_I64), memo = var(&m, PH_STR),
+            row = var(&m, PH_I64);
     add(&m, ACCT, A_BAL, PH_I64, find(&m, ACCT, ld(&m, pa)), ld(&m, am));
     Reg r = find(&m, ACCT, ld(&m, pa));
     put(&m, ACCT, A_NOTE, PH_STR, r, ld(&m, memo));
@@ -262,11 +282,13 @@ static Proc *make_record(Arena *a) {
     return proc_done(&m, true, 1);
 }
 
-/* loop(a, n): FOR i IN 1..n: skips every third, stops at 50; then counts to cnt. Too large an n meets the limit of steps. */
+/* loop(a, n): FOR i IN 1..n: skips every third, stops at 50; then counts to cnt. Too large an n meets the limit of
+ * steps. */
 static Proc *make_loop(Arena *a) {
     Make m;
     start(&m, a);
-    int32_t pa = var(&m, PH_I32), n = var(&m, PH_I32), i = var(&m, PH_I32), sum = var(&m, PH_I32), out = var(&m, PH_I32);
+    int32_t pa = var(&m, PH_I32), n = var(&m, PH_I32), i = var(&m, PH_I32), sum = var(&m, PH_I32),
+            out = var(&m, PH_I32);
     Reg row = find(&m, ACCT, ld(&m, pa));
     put(&m, ACCT, A_CNT, PH_I32, row, ld(&m, n)); /* a change before what may fail */
     st(&m, i, num(&m, PH_I32, 1));
@@ -276,7 +298,8 @@ static Proc *make_loop(Arena *a) {
     p_if(&m, op2(&m, OP_GT, PH_I32, PH_BOOL, ld(&m, i), ld(&m, n)));
     stmt(&m, OP_P_LEAVE, 1);
     stmt(&m, OP_P_ENDIF, 0);
-    p_if(&m, op2(&m, OP_EQ, PH_I32, PH_BOOL, op2(&m, OP_MOD, PH_I32, PH_I32, ld(&m, i), num(&m, PH_I32, 3)), num(&m, PH_I32, 0)));
+    p_if(&m, op2(&m, OP_EQ, PH_I32, PH_BOOL, op2(&m, OP_MOD, PH_I32, PH_I32, ld(&m, i), num(&m, PH_I32, 3)),
+                 num(&m, PH_I32, 0)));
     emit(&m, OP_P_LEAVE, PH_BOOL, 0, 0, 0)->imm = 1;
     m.b.instrs.items[m.b.instrs.len - 1].aux = &m;
     stmt(&m, OP_P_ENDIF, 0);
@@ -325,7 +348,8 @@ static Proc *make_balance(Arena *a) {
     return proc_done(&m, false, 0);
 }
 
-/* close(id): deletes a line of history, and puts a new one with the same key half the time. A closed one is 22012 afterwards. */
+/* close(id): deletes a line of history, and puts a new one with the same key half the time. A closed one is 22012
+ * afterwards. */
 static Proc *make_close(Arena *a) {
     Make m;
     start(&m, a);
@@ -388,7 +412,8 @@ static Proc *make_many(Arena *a) {
     p_if(&m, op2(&m, OP_GE, PH_I64, PH_BOOL, ld(&m, i), ld(&m, n)));
     stmt(&m, OP_P_LEAVE, 1);
     stmt(&m, OP_P_ENDIF, 0);
-    Reg key = op2(&m, OP_ADD, PH_I64, PH_I64, op2(&m, OP_MUL, PH_I64, PH_I64, ld(&m, id), num(&m, PH_I64, 1000)), ld(&m, i));
+    Reg key =
+        op2(&m, OP_ADD, PH_I64, PH_I64, op2(&m, OP_MUL, PH_I64, PH_I64, ld(&m, id), num(&m, PH_I64, 1000)), ld(&m, i));
     insert(&m, HIST, false, N_HIST, (Reg[]){key, num(&m, PH_I32, 1), ld(&m, i), text(&m, "one of many")});
     st(&m, i, op2(&m, OP_ADD, PH_I64, PH_I64, ld(&m, i), num(&m, PH_I64, 1)));
     stmt(&m, OP_P_ENDLOOP, 1);
@@ -411,10 +436,15 @@ typedef struct World {
 enum { N_ACCOUNTS = 200 };
 
 static void world_new(World *w) {
-    static const ColumnDef acct[N_ACCT] = {{.name = "id", .type = {.id = T_INT4}, .not_null = true}, {.name = "bal", .type = {.id = T_INT8}, .not_null = true},
-                                           {.name = "cnt", .type = {.id = T_INT4}}, {.name = "note", .type = {.id = T_TEXT}}, {.name = "small", .type = {.id = T_INT2}}};
-    static const ColumnDef hist[N_HIST] = {{.name = "id", .type = {.id = T_INT8}, .not_null = true}, {.name = "acct", .type = {.id = T_INT4}},
-                                           {.name = "amount", .type = {.id = T_INT8}, .not_null = true}, {.name = "memo", .type = {.id = T_TEXT}, .not_null = true}};
+    static const ColumnDef acct[N_ACCT] = {{.name = "id", .type = {.id = T_INT4}, .not_null = true},
+                                           {.name = "bal", .type = {.id = T_INT8}, .not_null = true},
+                                           {.name = "cnt", .type = {.id = T_INT4}},
+                                           {.name = "note", .type = {.id = T_TEXT}},
+                                           {.name = "small", .type = {.id = T_INT2}}};
+    static const ColumnDef hist[N_HIST] = {{.name = "id", .type = {.id = T_INT8}, .not_null = true},
+                                           {.name = "acct", .type = {.id = T_INT4}},
+                                           {.name = "amount", .type = {.id = T_INT8}, .not_null = true},
+                                           {.name = "memo", .type = {.id = T_TEXT}, .not_null = true}};
     static const int first[] = {0};
     KeyDef ak = {"acct_pkey", true, 1, first}, hk = {"hist_pkey", true, 1, first};
     memset(w, 0, sizeof *w);
@@ -439,13 +469,16 @@ static void world_new(World *w) {
     }
     for (int i = 0; i < N_ACCOUNTS; i++)
         if (!valid[i]) cnt[i] = 0, note[i] = str_make(NULL, 0);
-    Vec v[N_ACCT] = {{.data = id, .phys = PH_I32, .type = type_make(T_INT4)}, {.data = bal, .phys = PH_I64, .type = type_make(T_INT8)},
-                     {.data = cnt, .valid = valid, .phys = PH_I32, .type = type_make(T_INT4)}, {.data = note, .valid = valid, .phys = PH_STR, .type = type_make(T_TEXT)},
+    Vec v[N_ACCT] = {{.data = id, .phys = PH_I32, .type = type_make(T_INT4)},
+                     {.data = bal, .phys = PH_I64, .type = type_make(T_INT8)},
+                     {.data = cnt, .valid = valid, .phys = PH_I32, .type = type_make(T_INT4)},
+                     {.data = note, .valid = valid, .phys = PH_STR, .type = type_make(T_TEXT)},
                      {.data = small, .phys = PH_I16, .type = type_make(T_INT2)}};
     assert_int_equal(table_append(tables[ACCT], N_ACCOUNTS, v, NULL, NULL, &err), ST_OK);
     w->a = arena_new(&root, &err);
     w->images = images_new(&root, &err);
-    Proc *(*const make[N_PROCS])(Arena *) = {make_transfer, make_deposit, make_record, make_loop, make_balance, make_close, make_divide, make_pair, make_small, make_many};
+    Proc *(*const make[N_PROCS])(Arena *) = {make_transfer, make_deposit, make_record, make_loop,  make_balance,
+                                             make_close,    make_divide,  make_pair,   make_small, make_many};
     for (int i = 0; i < N_PROCS; i++) w->procs[i] = make[i](w->a);
 }
 static void world_free(World *w) {
@@ -456,9 +489,22 @@ static void world_free(World *w) {
 }
 
 /* ---- bulks ------------------------------------------------------------------------------------------- */
-typedef struct Call { int32_t proc; int64_t x[4]; bool null; } Call;
-typedef struct Calls { int64_t n; Call *c; } Calls;
-typedef struct Built { int32_t n_parts; BulkPart parts[N_PROCS]; int32_t part_of[N_PROCS]; void *mem[256]; int n_mem; } Built;
+typedef struct Call {
+    int32_t proc;
+    int64_t x[4];
+    bool null;
+} Call;
+typedef struct Calls {
+    int64_t n;
+    Call *c;
+} Calls;
+typedef struct Built {
+    int32_t n_parts;
+    BulkPart parts[N_PROCS];
+    int32_t part_of[N_PROCS];
+    void *mem[256];
+    int n_mem;
+} Built;
 
 static void *keep(Built *b, int64_t bytes) { return b->mem[b->n_mem++] = calloc((size_t)bytes + 64, 1); }
 static void build(const World *w, const Calls *cs, Built *b) {
@@ -498,9 +544,24 @@ static void built_free(Built *b) {
     for (int i = 0; i < b->n_mem; i++) free(b->mem[i]);
 }
 
-typedef struct Config { Strategy strategy; int64_t vector_size; int workers; int64_t cut; bool any; const char *device; bool copies; } Config; /* device: kernels run there; NULL: the virtual machine */
+typedef struct Config {
+    Strategy strategy;
+    int64_t vector_size;
+    int workers;
+    int64_t cut;
+    bool any;
+    const char *device;
+    bool copies;
+} Config; /* device: kernels run there; NULL: the virtual machine */
 /* All that can be seen afterwards, as text. */
-typedef struct Seen { char *text; size_t len; FILE *f; int64_t failed, on_device; int32_t order[N_PROCS]; BulkStats stats; } Seen;
+typedef struct Seen {
+    char *text;
+    size_t len;
+    FILE *f;
+    int64_t failed, on_device;
+    int32_t order[N_PROCS];
+    BulkStats stats;
+} Seen;
 
 static void see_value(FILE *f, const Vec *v, int64_t i) {
     if (!v->valid[i]) fputs("NULL", f);
@@ -517,7 +578,9 @@ static void see_results(Seen *s, const Calls *cs, const Built *b, const BulkResu
         int64_t k = at[p]++;
         const CallError *e = r->errors[p][k];
         fprintf(s->f, "%d:", cs->c[i].proc);
-        if (e) fprintf(s->f, " %s %s|%s|%s|%d", e->sqlstate, e->message, e->detail ? e->detail : "", e->hint ? e->hint : "", (int)e->line);
+        if (e)
+            fprintf(s->f, " %s %s|%s|%s|%d", e->sqlstate, e->message, e->detail ? e->detail : "",
+                    e->hint ? e->hint : "", (int)e->line);
         for (int32_t o = 0; o < b->parts[p].proc->n_outs; o++) {
             fputc(' ', s->f);
             see_value(s->f, &r->outs[p][o], k);
@@ -547,7 +610,12 @@ static void see_table(Seen *s, const Table *t) {
 }
 
 /* Kernels on a device; false when there is none of that name. */
-typedef struct Host { Devices *devices; Device *device; CodeCache *cache; DevRuntime *runtime; } Host;
+typedef struct Host {
+    Devices *devices;
+    Device *device;
+    CodeCache *cache;
+    DevRuntime *runtime;
+} Host;
 static bool host_new(Host *h, const char *device, Pool *pool, QueryOptions *q) {
     *h = (Host){0};
     if (devices_open(pool, &devices_account, &h->devices, &err) != ST_OK) fail_msg("%s", err.message);
@@ -556,7 +624,9 @@ static bool host_new(Host *h, const char *device, Pool *pool, QueryOptions *q) {
         devices_close(h->devices);
         return false;
     }
-    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK || dev_runtime_new(h->device, h->cache, &devices_account, &h->runtime, &err) != ST_OK) fail_msg("%s", err.message);
+    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK ||
+        dev_runtime_new(h->device, h->cache, &devices_account, &h->runtime, &err) != ST_OK)
+        fail_msg("%s", err.message);
     q->device = (DeviceUse){.runtime = h->runtime, .wait = true};
     return true;
 }
@@ -567,8 +637,14 @@ static void host_free(Host *h) {
     devices_close(h->devices);
 }
 
-/* Devices stay open from run to run: opening one again would build its kernels again, which takes most of the time on OpenCL. */
-typedef struct Kept { const char *device; int workers; Pool *pool; Host h; } Kept;
+/* Devices stay open from run to run: opening one again would build its kernels again, which takes most of the time on
+ * OpenCL. */
+typedef struct Kept {
+    const char *device;
+    int workers;
+    Pool *pool;
+    Host h;
+} Kept;
 static Kept kept[8];
 static Kept *host_kept(const char *device, int workers) {
     Kept *k = kept;
@@ -598,7 +674,14 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
     s->f = open_memstream(&s->text, &s->len);
     Pool *pool = pool_new(cf->workers, &err);
     QueryOptions q = {.pool = pool, .threads = cf->workers, .vector_size = cf->vector_size, .account = &root};
-    BulkOptions opt = {.query = &q, .strategy = cf->strategy, .any_order = cf->any, .compiled = cf->device != NULL, .copies = cf->copies, .figures = cf->copies, .group_bits = (int32_t)((cf->cut + cf->copies) % 4), .step_limit = 500};
+    BulkOptions opt = {.query = &q,
+                       .strategy = cf->strategy,
+                       .any_order = cf->any,
+                       .compiled = cf->device != NULL,
+                       .copies = cf->copies,
+                       .figures = cf->copies,
+                       .group_bits = (int32_t)((cf->cut + cf->copies) % 4),
+                       .step_limit = 500};
     Kept *host = cf->device ? host_kept(cf->device, cf->workers) : NULL;
     if (cf->device && !host) fail_msg("no device %s", cf->device);
     if (host) q.device = (DeviceUse){.runtime = host->h.runtime, .wait = true};
@@ -617,7 +700,9 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
         for (int32_t i = 0; cf->any && i < b.n_parts; i++)
             for (int32_t k = 0; k < N_PROCS; k++)
                 if (w.procs[k] == procs[r->part_order[i]]) s->order[i] = k;
-        if (cf->device && cs.n > 1 && strcmp(r->stats.executor, "compiled") != 0 && !((cf->copies || strncmp(cf->device, "cuda", 4) == 0) && strstr(r->stats.reason, "strings"))) fail_msg("not compiled: %s", r->stats.reason);
+        if (cf->device && cs.n > 1 && strcmp(r->stats.executor, "compiled") != 0 &&
+            !((cf->copies || strncmp(cf->device, "cuda", 4) == 0) && strstr(r->stats.reason, "strings")))
+            fail_msg("not compiled: %s", r->stats.reason);
         s->on_device += strcmp(r->stats.executor, "compiled") == 0 && !r->stats.reason;
         s->stats.executor = s->stats.device = s->stats.reason = NULL;
         bulk_result_free(r);
@@ -646,10 +731,17 @@ static Calls random_calls(int64_t n, uint32_t procs) {
         switch (c->proc) {
         case P_TRANSFER: c->x[0] = hot(), c->x[1] = hot(), c->x[2] = (int64_t)(rnd() % 600); break;
         case P_DEPOSIT: c->x[0] = hot(), c->x[1] = (int64_t)(rnd() % 100) - 20; break;
-        case P_RECORD: c->x[0] = (int64_t)(rnd() % (uint64_t)(n / 2 + 1)), c->x[1] = hot(), c->x[2] = (int64_t)(rnd() % 50), c->x[3] = (int64_t)rnd(), c->null = rnd() % 10 == 0; break;
-        case P_LOOP: c->x[0] = hot(), c->x[1] = (int64_t)(rnd() % 60), c->x[1] = rnd() % 20 ? c->x[1] : rnd() % 2 ? -1 : 600; break;
+        case P_RECORD:
+            c->x[0] = (int64_t)(rnd() % (uint64_t)(n / 2 + 1)), c->x[1] = hot(), c->x[2] = (int64_t)(rnd() % 50),
+            c->x[3] = (int64_t)rnd(), c->null = rnd() % 10 == 0;
+            break;
+        case P_LOOP:
+            c->x[0] = hot(), c->x[1] = (int64_t)(rnd() % 60), c->x[1] = rnd() % 20 ? c->x[1] : rnd() % 2 ? -1 : 600;
+            break;
         case P_BALANCE: c->x[0] = hot(), c->null = rnd() % 20 == 0; break;
-        case P_CLOSE: c->x[0] = (int64_t)(rnd() % (uint64_t)(n / 2 + 1)), c->x[1] = rnd() % 2, c->x[2] = (int64_t)(rnd() % 4); break;
+        case P_CLOSE:
+            c->x[0] = (int64_t)(rnd() % (uint64_t)(n / 2 + 1)), c->x[1] = rnd() % 2, c->x[2] = (int64_t)(rnd() % 4);
+            break;
         case P_DIVIDE: c->x[0] = hot(), c->x[1] = rnd() % 5 ? (int64_t)(rnd() % 4) : rnd() % 2 ? 13 : 200; break;
         case P_PAIR: c->x[0] = hot(), c->x[1] = (int64_t)(rnd() % 40); break;
         case P_SMALL: c->x[0] = hot(), c->x[1] = (int64_t)(rnd() % 2000) - 500, c->null = rnd() % 30 == 0; break;
@@ -674,8 +766,8 @@ static void same_as(const Calls *cs, const Seen *want, const Config *cf) {
     Seen got;
     run_calls(cf, cs, &got);
     char what[200];
-    snprintf(what, sizeof what, "%s%s, strategy %d, vectors of %d, %d workers, cut %d", cf->device ? cf->device : "vm", cf->copies ? " with copies" : "", (int)cf->strategy, (int)cf->vector_size,
-             cf->workers, (int)cf->cut);
+    snprintf(what, sizeof what, "%s%s, strategy %d, vectors of %d, %d workers, cut %d", cf->device ? cf->device : "vm",
+             cf->copies ? " with copies" : "", (int)cf->strategy, (int)cf->vector_size, cf->workers, (int)cf->cut);
     same_text(want->text, got.text, what);
     free(got.text);
 }
@@ -699,7 +791,8 @@ static void compare(const Calls *cs, int64_t cut, bool any) {
     static const int64_t sizes[] = {1, 3, 64, 1024};
     for (int64_t s = 0; s < ARRAY_LEN(strategies); s++)
         for (int64_t v = 0; v < ARRAY_LEN(sizes); v++)
-            for (int workers = 1; workers <= 4; workers += 3) same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, NULL, false});
+            for (int workers = 1; workers <= 4; workers += 3)
+                same_as(cs, &want, &(Config){strategies[s], sizes[v], workers, cut, any, NULL, false});
     static const char *const devices[] = {"host", "opencl:0", "cuda:0"};
     static const Strategy by_kernels[] = {STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_PART, STRATEGY_TPL, STRATEGY_SERIAL};
     static int there[] = {1, -1, -1};
@@ -707,7 +800,8 @@ static void compare(const Calls *cs, int64_t cut, bool any) {
         if (there[i] < 0) there[i] = host_kept(devices[i], 1) != NULL;
         for (int copies = 0; there[i] && copies < 2; copies++)
             for (int k = 0; k < (int)ARRAY_LEN(by_kernels); k++)
-                for (int workers = 1; workers <= (i == 0 ? 4 : 1); workers += 3) same_as(cs, &want, &(Config){by_kernels[k], 64, workers, cut, any, devices[i], copies});
+                for (int workers = 1; workers <= (i == 0 ? 4 : 1); workers += 3)
+                    same_as(cs, &want, &(Config){by_kernels[k], 64, workers, cut, any, devices[i], copies});
     }
     free(want.text);
 }
@@ -774,7 +868,8 @@ static void test_all(void **state) {
     each((1u << N_PROCS) - 1, 1500, 311);
 }
 
-/* bulk_order = any: as if the calls had come procedure by procedure, in the order that the result names, those that only read first. */
+/* bulk_order = any: as if the calls had come procedure by procedure, in the order that the result names, those that
+ * only read first. */
 static void test_any_order(void **state) {
     (void)state;
     Calls cs = random_calls(800, (1u << N_PROCS) - 1), sorted = {0, calloc(800, sizeof(Call))};
@@ -803,7 +898,10 @@ static void test_one_hash(void **state) {
     hash_constant = false;
 }
 
-typedef struct Cancel { long after_ms; _Atomic bool flag; } Cancel;
+typedef struct Cancel {
+    long after_ms;
+    _Atomic bool flag;
+} Cancel;
 static void *cancel_soon(void *p) {
     Cancel *c = p;
     struct timespec t = {.tv_sec = c->after_ms / 1000, .tv_nsec = c->after_ms % 1000 * 1000000};
@@ -848,7 +946,8 @@ static void cancel_on(const char *device, bool copies, Strategy strategy) {
     assert_non_null(r->errors[0][100]);
     assert_string_equal(r->stats.executor, device ? "compiled" : "vm");
     bulk_result_free(r);
-    for (int t = 0; t < N_TABLES; t++) assert_int_equal(image_verify(images_find(w.images, tables[t]->id), false, &err), ST_OK);
+    for (int t = 0; t < N_TABLES; t++)
+        assert_int_equal(image_verify(images_find(w.images, tables[t]->id), false, &err), ST_OK);
     built_free(&b);
     free(cs.c);
     images_free(w.images);
@@ -867,7 +966,8 @@ static void test_cancel(void **state) {
     }
 }
 
-/* Results from a device with memory of its own outlive the images; several are there at a time; failures are more than were expected. */
+/* Results from a device with memory of its own outlive the images; several are there at a time; failures are more than
+ * were expected. */
 static void test_results_stay(void **state) {
     (void)state;
     enum { CUT = 1500, BULKS = 3 };
@@ -881,7 +981,11 @@ static void test_results_stay(void **state) {
     run_calls(&(Config){STRATEGY_AUTO, 64, 1, CUT, false, NULL, false}, &cs, &want);
     world_new(&w);
     Pool *pool = pool_new(2, &err);
-    QueryOptions q = {.pool = pool, .threads = 2, .vector_size = 64, .account = &root, .device = {.runtime = host_kept("host", 1)->h.runtime, .wait = true}};
+    QueryOptions q = {.pool = pool,
+                      .threads = 2,
+                      .vector_size = 64,
+                      .account = &root,
+                      .device = {.runtime = host_kept("host", 1)->h.runtime, .wait = true}};
     BulkOptions opt = {.query = &q, .strategy = STRATEGY_TPL, .compiled = true, .copies = true, .step_limit = 500};
     for (int i = 0; i < BULKS; i++) {
         Calls some = {CUT, cs.c + i * CUT};
@@ -915,13 +1019,26 @@ static void test_results_stay(void **state) {
 }
 
 /* A world of its own on a device with copies whose operations fail as planned. */
-typedef struct Faulty { World w; Pool *pool; Host *h; FaultPlan plan; Device *device; DevRuntime *runtime; QueryOptions q; } Faulty;
+typedef struct Faulty {
+    World w;
+    Pool *pool;
+    Host *h;
+    FaultPlan plan;
+    Device *device;
+    DevRuntime *runtime;
+    QueryOptions q;
+} Faulty;
 static void faulty_new(Faulty *x, int64_t fail_at, bool sticky) {
-    *x = (Faulty){.pool = pool_new(1, &err), .h = &host_kept("host", 1)->h, .plan = {.fail_at = fail_at, .sticky = sticky}};
+    *x = (Faulty){
+        .pool = pool_new(1, &err), .h = &host_kept("host", 1)->h, .plan = {.fail_at = fail_at, .sticky = sticky}};
     world_new(&x->w);
     assert_int_equal(device_fault_new(x->h->device, &x->plan, &x->device, &err), ST_OK);
     assert_int_equal(dev_runtime_new(x->device, x->h->cache, &root, &x->runtime, &err), ST_OK);
-    x->q = (QueryOptions){.pool = x->pool, .threads = 1, .vector_size = 16, .account = &root, .device = {.runtime = x->runtime, .wait = true}};
+    x->q = (QueryOptions){.pool = x->pool,
+                          .threads = 1,
+                          .vector_size = 16,
+                          .account = &root,
+                          .device = {.runtime = x->runtime, .wait = true}};
 }
 static BulkOptions faulty_options(Faulty *x, Strategy strategy) {
     return (BulkOptions){.query = &x->q, .strategy = strategy, .compiled = true, .copies = true, .step_limit = 500};
@@ -958,13 +1075,15 @@ static void same_faulty(const Seen *want, const Seen *got, int64_t fail_at) {
     same_text(want->text, got->text, what);
 }
 
-/* A device with copies that fails, wherever: the machine does what it did not, or the error is told and the images are as before the bulk. */
+/* A device with copies that fails, wherever: the machine does what it did not, or the error is told and the images are
+ * as before the bulk. */
 static void device_faults(Strategy strategy) {
     Calls cs = random_calls(300, 1u << P_TRANSFER | 1u << P_DEPOSIT | 1u << P_DIVIDE | 1u << P_LOOP);
     Seen want;
     run_calls(&(Config){STRATEGY_SERIAL, 64, 1, 300, false, NULL, false}, &cs, &want);
     int64_t errors = 0, alone = 0;
-    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 400; fail_at++) { /* until a run has no operation of that number */
+    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 400;
+         fail_at++) { /* until a run has no operation of that number */
         Faulty x;
         faulty_new(&x, fail_at, fail_at % 2);
         const BulkOptions opt = faulty_options(&x, strategy);
@@ -1001,7 +1120,8 @@ static void test_device_faults(void **state) {
     device_faults(STRATEGY_SERIAL);
 }
 
-/* Two bulks, the second one's arguments sent ahead, on a device that fails once: what fails on their way there is nobody's error. */
+/* Two bulks, the second one's arguments sent ahead, on a device that fails once: what fails on their way there is
+ * nobody's error. */
 static bool give_second(void *ctx, int32_t *n_parts, const BulkPart **parts) {
     const Built *b = ctx;
     *n_parts = b->n_parts;
@@ -1015,7 +1135,8 @@ static void test_faults_ahead(void **state) {
     Seen want;
     run_calls(&(Config){STRATEGY_SERIAL, 64, 1, CUT, false, NULL, false}, &cs, &want);
     int64_t spared = 0, ahead = 0, feet = 0;
-    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 600; fail_at++) { /* until a run has no operation of that number */
+    for (int64_t fail_at = 1, calls = 1; calls >= fail_at - 1 && fail_at < 600;
+         fail_at++) { /* until a run has no operation of that number */
         Faulty x;
         faulty_new(&x, fail_at, false);
         Built b[BULKS];
@@ -1046,7 +1167,8 @@ static void test_faults_ahead(void **state) {
         calls = faulty_free(&x);
         spared += compiled && calls >= fail_at;
     }
-    print_message("%lld bulks had their arguments sent ahead, %lld their footprints made, %lld faults cost no device\n", (long long)ahead, (long long)feet, (long long)spared);
+    print_message("%lld bulks had their arguments sent ahead, %lld their footprints made, %lld faults cost no device\n",
+                  (long long)ahead, (long long)feet, (long long)spared);
     assert_true(ahead > 20);
     assert_true(feet > 20);
     assert_true(spared > 3); /* the queue, memory, copies */
@@ -1054,7 +1176,8 @@ static void test_faults_ahead(void **state) {
     free(cs.c);
 }
 
-/* partner(a, amount): adds to the balance of the account that `small` of a names, and tells it. Its footprint has to look that up. */
+/* partner(a, amount): adds to the balance of the account that `small` of a names, and tells it. Its footprint has to
+ * look that up. */
 static Reg partner_of(Make *m, int32_t pa) {
     Reg r = reg(m, PH_I32);
     emit(m, OP_CVT, PH_I16, r, get(m, ACCT, A_SMALL, PH_I16, find(m, ACCT, ld(m, pa))), 0);
@@ -1081,8 +1204,11 @@ static void append_accounts(int32_t n) {
         int64_t bal = 1000;
         int16_t small = 7;
         Str note = str_make("late", 4);
-        Vec v[N_ACCT] = {{.data = &id, .phys = PH_I32, .type = type_make(T_INT4)}, {.data = &bal, .phys = PH_I64, .type = type_make(T_INT8)}, {.data = &cnt, .phys = PH_I32, .type = type_make(T_INT4)},
-                         {.data = &note, .phys = PH_STR, .type = type_make(T_TEXT)}, {.data = &small, .phys = PH_I16, .type = type_make(T_INT2)}};
+        Vec v[N_ACCT] = {{.data = &id, .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = &bal, .phys = PH_I64, .type = type_make(T_INT8)},
+                         {.data = &cnt, .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = &note, .phys = PH_STR, .type = type_make(T_TEXT)},
+                         {.data = &small, .phys = PH_I16, .type = type_make(T_INT2)}};
         assert_int_equal(table_append(tables[ACCT], 1, v, NULL, NULL, &err), ST_OK);
     }
 }
@@ -1111,7 +1237,8 @@ static void change_partners(ImageSet *images) {
 }
 enum { LATE = 10, LATE_CUT = 150 };
 typedef enum Change { UNCHANGED, APPENDED, FOLLOWED, CHANGES } Change;
-/* Two bulks of partner(), here as P_DEPOSIT; in between others change the table. On a device with copies the second one is sent ahead. Tells the second one's figures. */
+/* Two bulks of partner(), here as P_DEPOSIT; in between others change the table. On a device with copies the second one
+ * is sent ahead. Tells the second one's figures. */
 static BulkStats run_partners(const Calls *cs, bool compiled, Change change, Seen *got) {
     Faulty x;
     Built b[2];
@@ -1147,7 +1274,8 @@ static BulkStats run_partners(const Calls *cs, bool compiled, Change change, See
 static void test_changed_ahead(void **state) {
     (void)state;
     Calls cs = {2 * LATE_CUT, calloc(2 * LATE_CUT, sizeof(Call))};
-    for (int64_t i = 0; i < cs.n; i++) cs.c[i] = (Call){.proc = P_DEPOSIT, .x = {(int64_t)(rnd() % N_ACCOUNTS), (int64_t)(rnd() % 100)}};
+    for (int64_t i = 0; i < cs.n; i++)
+        cs.c[i] = (Call){.proc = P_DEPOSIT, .x = {(int64_t)(rnd() % N_ACCOUNTS), (int64_t)(rnd() % 100)}};
     for (int64_t i = 0; i < cs.n; i += 2) cs.c[i].x[0] = N_ACCOUNTS + (int64_t)(rnd() % LATE);
     for (Change change = UNCHANGED; change < CHANGES; change++) {
         static const char *const names[CHANGES] = {"as it was", "rows appended in between", "rows changed in between"};
@@ -1172,27 +1300,34 @@ static Seen one(Call c) {
 }
 static void starts_with(Call c, const char *want) {
     Seen s = one(c);
-    if (strncmp(s.text, want, strlen(want)) != 0) fail_msg("%.*s instead of %s", (int)strcspn(s.text, "\n"), s.text, want);
+    if (strncmp(s.text, want, strlen(want)) != 0)
+        fail_msg("%.*s instead of %s", (int)strcspn(s.text, "\n"), s.text, want);
     free(s.text);
 }
 static void test_known(void **state) {
     (void)state;
-    starts_with((Call){.proc = P_TRANSFER, .x = {1, 2, 300}}, "0: 700\ntables\n0,1000,NULL,NULL,0\n1,700,0,'first',1\n2,1300,0,'first',2\n");
+    starts_with((Call){.proc = P_TRANSFER, .x = {1, 2, 300}},
+                "0: 700\ntables\n0,1000,NULL,NULL,0\n1,700,0,'first',1\n2,1300,0,'first',2\n");
     starts_with((Call){.proc = P_LOOP, .x = {1, 9}}, "3: 27\ntables\n0,1000,NULL,NULL,0\n1,1000,9,'first',1\n");
     starts_with((Call){.proc = P_LOOP, .x = {1, 60}}, "3: 817\n"); /* left at 50 */
     starts_with((Call){.proc = P_LOOP, .x = {1, 7}}, "3: NULL\n");
     starts_with((Call){.proc = P_LOOP, .x = {1, -1}}, "3: 0\n");
-    starts_with((Call){.proc = P_LOOP, .x = {1, 55}}, "3: 54000 the call has made more than 500 loop iterations||Raise bulk_step_limit if the loop is meant to be that long.|2 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
+    starts_with((Call){.proc = P_LOOP, .x = {1, 55}},
+                "3: 54000 the call has made more than 500 loop iterations||Raise bulk_step_limit if the loop is meant "
+                "to be that long.|2 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
     starts_with((Call){.proc = P_RECORD, .x = {5, 1, 7, 1}, .null = true},
-                "2: 23502 null value in column \"memo\" of relation \"hist\" violates not-null constraint|Failing row contains (5, 1, 7, null).||7 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
+                "2: 23502 null value in column \"memo\" of relation \"hist\" violates not-null constraint|Failing row "
+                "contains (5, 1, 7, null).||7 NULL\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
     starts_with((Call){.proc = P_DIVIDE, .x = {1, 0}}, "6: 22012 division by zero|||1\n");
     starts_with((Call){.proc = P_DIVIDE, .x = {1, 13}},
-                "6: 23502 null value in column \"bal\" of relation \"acct\" violates not-null constraint|||4\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
+                "6: 23502 null value in column \"bal\" of relation \"acct\" violates not-null "
+                "constraint|||4\ntables\n0,1000,NULL,NULL,0\n1,1000,0,'first',1\n");
     starts_with((Call){.proc = P_SMALL, .x = {4, 32767}}, "8: 22003 smallint out of range|||1 NULL\n");
     Call two[] = {{.proc = P_RECORD, .x = {5, 1, 7, 1}}, {.proc = P_RECORD, .x = {5, 2, 7, 1}}};
     Seen s;
     run_calls(&(Config){STRATEGY_AUTO, 1024, 1, 2, false, NULL, false}, &(Calls){2, two}, &s);
-    assert_non_null(strstr(s.text, "\n2: 23505 duplicate key value violates unique constraint \"hist_pkey\"|Key (id)=(5) already exists.||7 NULL\n"));
+    assert_non_null(strstr(s.text, "\n2: 23505 duplicate key value violates unique constraint \"hist_pkey\"|Key "
+                                   "(id)=(5) already exists.||7 NULL\n"));
     assert_non_null(strstr(s.text, "\n1,1007,0,'lunch',1\n2,1000,0,'first',2\n"));
     free(s.text);
 }
@@ -1273,10 +1408,13 @@ static void test_out_of_memory(void **state) {
             assert_null(r);
             err_clear(&err);
             bulks++;
-            for (int t = 0; t < N_TABLES; t++) assert_true(!images_find(w.images, tables[t]->id) || !image_is_dirty(images_find(w.images, tables[t]->id)));
+            for (int t = 0; t < N_TABLES; t++)
+                assert_true(!images_find(w.images, tables[t]->id) ||
+                            !image_is_dirty(images_find(w.images, tables[t]->id)));
         } else {
             for (int32_t p = 0; p < b.n_parts; p++)
-                for (int64_t i = 0; i < b.parts[p].n; i++) calls += r->errors[p][i] && strcmp(r->errors[p][i]->sqlstate, "53200") == 0;
+                for (int64_t i = 0; i < b.parts[p].n; i++)
+                    calls += r->errors[p][i] && strcmp(r->errors[p][i]->sqlstate, "53200") == 0;
             bulk_result_free(r);
         }
         for (int t = 0; t < N_TABLES; t++) {
@@ -1297,10 +1435,15 @@ int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     mem_account_init(&devices_account, NULL, "devices", 0, NULL);
     seed = 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),  cmocka_unit_test(test_refused), cmocka_unit_test(test_transfer), cmocka_unit_test(test_adds),
-                                       cmocka_unit_test(test_small),  cmocka_unit_test(test_inserts), cmocka_unit_test(test_loops),    cmocka_unit_test(test_divide),
-                                       cmocka_unit_test(test_no_footprint), cmocka_unit_test(test_all), cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_one_hash), cmocka_unit_test(test_cancel), cmocka_unit_test(test_results_stay), cmocka_unit_test(test_device_faults), cmocka_unit_test(test_faults_ahead), cmocka_unit_test(test_changed_ahead), cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known),         cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_transfer),      cmocka_unit_test(test_adds),
+                                       cmocka_unit_test(test_small),         cmocka_unit_test(test_inserts),
+                                       cmocka_unit_test(test_loops),         cmocka_unit_test(test_divide),
+                                       cmocka_unit_test(test_no_footprint),  cmocka_unit_test(test_all),
+                                       cmocka_unit_test(test_any_order),     cmocka_unit_test(test_one_hash),
+                                       cmocka_unit_test(test_cancel),        cmocka_unit_test(test_results_stay),
+                                       cmocka_unit_test(test_device_faults), cmocka_unit_test(test_faults_ahead),
+                                       cmocka_unit_test(test_changed_ahead), cmocka_unit_test(test_out_of_memory)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     hosts_free();
     return failed;

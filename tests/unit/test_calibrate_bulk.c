@@ -1,4 +1,5 @@
-/* test_calibrate_bulk.c - Algorithm 1's thresholds: measured with small bulks, and used by bulks of sessions when the profile has them. */
+/* test_calibrate_bulk.c - Algorithm 1's thresholds: measured with small bulks, and used by bulks of sessions when the
+ * profile has them. */
 #include "session/calibrate_bulk.h"
 #include "session/bulk.h"
 #include "unit_session.h"
@@ -43,8 +44,10 @@ static Strategy chosen(const char *set_min) {
     Database *db;
     Session *s;
     session_open(&db, &s);
-    session_sql(s, "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL); INSERT INTO t SELECT i, i FROM generate_series(0, 255) AS g(i);"
-                   "CREATE PROCEDURE p(k int) LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET v = 1 - v WHERE id = k; END $$");
+    session_sql(s,
+                "CREATE TABLE t (id int PRIMARY KEY, v int NOT NULL); INSERT INTO t SELECT i, i FROM "
+                "generate_series(0, 255) AS g(i);"
+                "CREATE PROCEDURE p(k int) LANGUAGE plpgsql AS $$ BEGIN UPDATE t SET v = 1 - v WHERE id = k; END $$");
     const Routine *r;
     assert_int_equal(session_bulk_routine(s, slice_of("p"), &r), ST_OK);
     static int32_t keys[N];

@@ -1,5 +1,5 @@
-/* test_callpool.c - the pool of calls: many connections at once, through CALL and through submitted bulks; what becomes of calls that are cancelled, time out, fail,
- * lose their routine or their connection. */
+/* test_callpool.c - the pool of calls: many connections at once, through CALL and through submitted bulks; what becomes
+ * of calls that are cancelled, time out, fail, lose their routine or their connection. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ static const char *state_of(stele_conn *c) {
     memcpy(state, e.sqlstate, 6);
     return state;
 }
-/* What holds at any time is asked for once, and waited for as long as a busy machine may need. What depends on who meets whom is to be seen in one of some tries. */
+/* What holds at any time is asked for once, and waited for as long as a busy machine may need. What depends on who
+ * meets whom is to be seen in one of some tries. */
 enum { HANG_MS = 600000, TRIES = 30 };
 static void nap_ms(int64_t ms) {
     struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -54,14 +55,17 @@ static int set_up(void **state) {
     (void)state;
     stele_options o = {.threads = 2};
     if (stele_open(":memory:", &o, &db, NULL) != STELE_OK || stele_connect(db, &conn) != STELE_OK) return -1;
-    run(conn, "create table branches(bid int primary key, bal bigint not null); insert into branches select i, 0 from generate_series(1, 4) g(i);"
-              "create table accounts(aid int primary key, bal bigint not null); insert into accounts select i, 0 from generate_series(1, 1000) g(i);"
+    run(conn, "create table branches(bid int primary key, bal bigint not null); insert into branches select i, 0 from "
+              "generate_series(1, 4) g(i);"
+              "create table accounts(aid int primary key, bal bigint not null); insert into accounts select i, 0 from "
+              "generate_series(1, 1000) g(i);"
               "create table history(aid int, bid int, delta bigint); create table held(a int);"
               "create procedure pay(a int, b int, d bigint, out balance bigint) language plpgsql as $$ begin"
               "  update accounts set bal = bal + d where aid = a returning bal into balance;"
               "  if not found then raise exception 'no account %', a; end if;"
               "  update branches set bal = bal + d where bid = b; insert into history values (a, b, d); end $$;"
-              "create procedure odd(a int) language plpgsql as $$ begin execute 'update accounts set bal = bal + 1000000 where aid = ' || a; end $$;");
+              "create procedure odd(a int) language plpgsql as $$ begin execute 'update accounts set bal = bal + "
+              "1000000 where aid = ' || a; end $$;");
     return 0;
 }
 static int tear_down(void **state) {
@@ -129,7 +133,9 @@ static void call_through_bulks(Client *k, stele_conn *c) {
             a[j] = 1 + rand_r(&seed) % ACCOUNTS, branch[j] = 1 + a[j] % 4, d[j] = rand_r(&seed) % 1000;
             k->sum += d[j];
         }
-        if (stele_bulk_add_columns(x, PER_BULK, (const void *const[]){a, branch, d}, NULL) != STELE_OK || stele_bulk_submit(x) != STELE_OK) k->wrong = "submit";
+        if (stele_bulk_add_columns(x, PER_BULK, (const void *const[]){a, branch, d}, NULL) != STELE_OK ||
+            stele_bulk_submit(x) != STELE_OK)
+            k->wrong = "submit";
     }
     for (int i = 0; i < UNDER_WAY; i++) {
         if (stele_bulk_wait(b[i], -1, NULL) != STELE_OK) k->wrong = "last wait";
@@ -182,7 +188,10 @@ static void clients(int n, int calls, const char *settings, int submitting, stel
     gives(conn, "select sum(delta) from history", text);
     snprintf(text, sizeof text, "%lld", (long long)(made - failed));
     gives(conn, "select count(*) from history", text);
-    gives(conn, "select count(*) from accounts a where bal <> coalesce((select sum(delta) from history h where h.aid = a.aid), 0)", "0");
+    gives(conn,
+          "select count(*) from accounts a where bal <> coalesce((select sum(delta) from history h where h.aid = "
+          "a.aid), 0)",
+          "0");
 }
 
 static void statements_of_many(void **state) {
@@ -193,8 +202,9 @@ static void statements_of_many(void **state) {
         clients(CLIENTS, n_calls(), "set bulk_interval = '20ms'", 0, &info);
         met = info.calls >= 2 * info.bulks && info.largest > 2; /* bulks really form */
     }
-    print_message("%lld calls in %lld bulks (%lld by size, %lld by time, %lld all), p50 %lld us, p99 %lld us\n", (long long)info.calls, (long long)info.bulks, (long long)info.by_size,
-                  (long long)info.by_time, (long long)info.by_all, (long long)info.p50_ns / 1000, (long long)info.p99_ns / 1000);
+    print_message("%lld calls in %lld bulks (%lld by size, %lld by time, %lld all), p50 %lld us, p99 %lld us\n",
+                  (long long)info.calls, (long long)info.bulks, (long long)info.by_size, (long long)info.by_time,
+                  (long long)info.by_all, (long long)info.p50_ns / 1000, (long long)info.p99_ns / 1000);
     assert_true(met);
     assert_true(info.largest <= CLIENTS);
     assert_true(info.p50_ns > 0 && info.p50_ns <= info.p99_ns && info.p99_ns <= info.max_ns);
@@ -216,13 +226,21 @@ static void submissions_ahead(void **state) {
     stele_pool_info info;
     bool ahead = false;
     for (int again = 0; again < TRIES && !ahead; again++) {
-        clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on", CLIENTS, &info);
+        clients(CLIENTS, n_calls(),
+                "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set "
+                "bulk_copies = on",
+                CLIENTS, &info);
         ahead = info.sent_ahead > info.bulks / 10;
     }
-    print_message("%lld bulks, %lld sent ahead, %lld with footprints\n", (long long)info.bulks, (long long)info.sent_ahead, (long long)info.footprints_ahead);
+    print_message("%lld bulks, %lld sent ahead, %lld with footprints\n", (long long)info.bulks,
+                  (long long)info.sent_ahead, (long long)info.footprints_ahead);
     assert_true(ahead);
-    assert_in_range(info.footprints_ahead, 0, info.sent_ahead); /* where the device is not done before the host: test_bulk */
-    clients(CLIENTS, n_calls(), "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = off", CLIENTS, &info);
+    assert_in_range(info.footprints_ahead, 0,
+                    info.sent_ahead); /* where the device is not done before the host: test_bulk */
+    clients(CLIENTS, n_calls(),
+            "set bulk_size = 40; set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies "
+            "= off",
+            CLIENTS, &info);
     assert_int_equal(info.sent_ahead + info.footprints_ahead, 0);
 }
 static void mixed(void **state) {
@@ -247,10 +265,13 @@ static void functions(void **state) {
     stele_conn *c = connect_with("set bulk_interval = '20s'");
     stele_stmt *st;
     run(c, "update accounts set bal = 0 where aid = 7;"
-           "create function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; begin update accounts set bal = bal - d where aid = a returning bal into b;"
+           "create function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; begin update "
+           "accounts set bal = bal - d where aid = a returning bal into b;"
            "  if b < -100 then raise exception 'no more from %', a; end if; return b; end $$;"
-           "create function seen(a int) returns bigint stable language plpgsql as $$ declare b bigint; begin select bal into b from accounts where aid = a; return b; end $$;"
-           "create function careful(a int) returns bigint strict language plpgsql as $$ begin update accounts set bal = 0 where aid = a; return 1; end $$");
+           "create function seen(a int) returns bigint stable language plpgsql as $$ declare b bigint; begin select "
+           "bal into b from accounts where aid = a; return b; end $$;"
+           "create function careful(a int) returns bigint strict language plpgsql as $$ begin update accounts set bal "
+           "= 0 where aid = a; return 1; end $$");
     stele_pool_get_info(c, true, &info);
     gives(c, "select draw(7, 10)", "-10");
     gives(c, "select draw(7, 20) as left_over", "-30");
@@ -280,7 +301,8 @@ static void functions(void **state) {
     assert_string_equal(state_of(c), "P0001");
     stele_pool_get_info(c, false, &info);
     assert_int_equal(info.calls, 10);
-    run(c, "create or replace function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; begin update accounts set bal = bal - d where aid = a returning bal into b;"
+    run(c, "create or replace function draw(a int, d bigint) returns bigint language plpgsql as $$ declare b bigint; "
+           "begin update accounts set bal = bal - d where aid = a returning bal into b;"
            "  if b < -200 then raise exception 'no more from %', a; end if; return b; end $$");
     gives(c, "execute later(7, 50)", "-140");
     gives(c, "execute later(7, -50)", "-90");
@@ -332,7 +354,8 @@ static void wait_until_queued(int64_t n) {
     fail_msg("%lld calls in the queue, not %lld", (long long)info.waiting, (long long)n);
 }
 
-/* While a transaction that holds the database is open, calls gather; one of them is cancelled, one runs into its time limit, the others run. */
+/* While a transaction that holds the database is open, calls gather; one of them is cancelled, one runs into its time
+ * limit, the others run. */
 static void cancelled(void **state) {
     (void)state;
     enum { N = 4 };
@@ -385,8 +408,9 @@ static void cancelled(void **state) {
     stele_disconnect(c);
 }
 
-/* Calls that never end are ended alone: by the statement_timeout of who runs the bulk and of somebody else in it, by stele_interrupt, by closing the handle. What they changed is gone, and the
- * calls of others are as if they had never been there. */
+/* Calls that never end are ended alone: by the statement_timeout of who runs the bulk and of somebody else in it, by
+ * stele_interrupt, by closing the handle. What they changed is gone, and the calls of others are as if they had never
+ * been there. */
 enum { ENDLESS = 3, PAYING = 3 };
 /* All calls wait for the database; false: some ran out of their time before. */
 static bool all_queued(One *o) {
@@ -462,21 +486,28 @@ static int in_one_bulk(const char *settings, int timeout_ms) {
 }
 static void endless(void **state) {
     (void)state;
-    static const char *const how[] = {"set bulk_strategy = tpl", "set bulk_strategy = kset", "set bulk_strategy = part", "set bulk_strategy = serial",
-                                      "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = kset",
-                                      "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = tpl"};
-    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin update accounts set bal = bal + 1 where aid = a; while loops loop null; end loop; end $$");
+    static const char *const how[] = {
+        "set bulk_strategy = tpl",
+        "set bulk_strategy = kset",
+        "set bulk_strategy = part",
+        "set bulk_strategy = serial",
+        "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = kset",
+        "set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_strategy = tpl"};
+    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin update accounts set bal = bal "
+              "+ 1 where aid = a; while loops loop null; end loop; end $$");
     int together = 0;
     for (int i = 0; i < (int)(sizeof how / sizeof how[0]); i++) {
         int one = -1;
-        for (int timeout_ms = 700; one < 0 && timeout_ms < HANG_MS; timeout_ms *= 4) one = in_one_bulk(how[i], timeout_ms);
+        for (int timeout_ms = 700; one < 0 && timeout_ms < HANG_MS; timeout_ms *= 4)
+            one = in_one_bulk(how[i], timeout_ms);
         assert_true(one >= 0);
         together += one;
     }
     assert_true(together >= 4); /* else nothing was shown of others */
     run(conn, "drop procedure endless");
     /* one at a time */
-    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin execute 'update accounts set bal = bal + 1 where aid = 2'; while loops loop null; end loop; end $$");
+    run(conn, "create procedure endless(a int, loops bool) language plpgsql as $$ begin execute 'update accounts set "
+              "bal = bal + 1 where aid = 2'; while loops loop null; end loop; end $$");
     stele_conn *c = connect_with(NULL), *d = connect_with(NULL);
     stele_bulk *stuck, *fine;
     bool done = false;
@@ -521,14 +552,19 @@ static void outcome(stele_conn *c, stele_stmt *st, char *out, size_t size) {
     if (r == STELE_ERROR) {
         stele_error_info e;
         stele_error(c, &e);
-        snprintf(out + n, size - n, "%s %s", e.sqlstate, e.message); /* details that bulks do not give: other columns of the row */
+        snprintf(out + n, size - n, "%s %s", e.sqlstate,
+                 e.message); /* details that bulks do not give: other columns of the row */
     } else if (n < size) {
         snprintf(out + n, size - n, "%s", stele_command_tag(st));
     }
     stele_reset(st);
 }
-#define ROWS(t) "create table " t "(id int primary key, bal numeric(8,2) not null, note text, k bigint unique, at timestamp, check (bal > -900000))"
-static const struct { const char *text, *params; /* i: id, b: bal, n: note, k */ } row_texts[] = {
+#define ROWS(t)       \
+    "create table " t \
+    "(id int primary key, bal numeric(8,2) not null, note text, k bigint unique, at timestamp, check (bal > -900000))"
+static const struct {
+    const char *text, *params; /* i: id, b: bal, n: note, k */
+} row_texts[] = {
     {"insert into %s values ($1, $2, $3, $4)", "ibnk"},
     {"insert into %s (id, bal, note, k) values ($1, $2 * 2, $3 || '!', $4) returning id, bal, note as said, k", "ibnk"},
     {"insert into %s (id, bal) values ($1, $2) on conflict (id) do update set bal = excluded.bal returning bal", "ib"},
@@ -569,19 +605,25 @@ static void rows_alike(const char *settings, int seed_of) {
         for (int t = 0; t < 2; t++) {
             for (int64_t p = 0; params[p]; p++) {
                 const char *value = params[p] == 'i' ? id : params[p] == 'b' ? bal : params[p] == 'n' ? note : k;
-                assert_int_equal(null == p ? stele_bind_null(st[t][which], p + 1) : stele_bind_text(st[t][which], p + 1, value, -1), STELE_OK);
+                assert_int_equal(null == p ? stele_bind_null(st[t][which], p + 1)
+                                           : stele_bind_text(st[t][which], p + 1, value, -1),
+                                 STELE_OK);
             }
             outcome(c[t], st[t][which], got[t], sizeof got[t]);
         }
         char *table; /* errors name it */
-        while ((table = strstr(got[1], "plain"))) memmove(table + 6, table + 5, strlen(table + 5) + 1), memcpy(table, "pooled", 6);
-        if (strcmp(got[0], got[1]) != 0) fail_msg("%d: %s\nwith the pool: %s\nwithout it:    %s", i, row_texts[which].text, got[0], got[1]);
+        while ((table = strstr(got[1], "plain")))
+            memmove(table + 6, table + 5, strlen(table + 5) + 1), memcpy(table, "pooled", 6);
+        if (strcmp(got[0], got[1]) != 0)
+            fail_msg("%d: %s\nwith the pool: %s\nwithout it:    %s", i, row_texts[which].text, got[0], got[1]);
         failed += strlen(got[0]) > 5 && got[0][5] == ' ';
     }
     stele_pool_get_info(conn, false, &info);
     print_message("%d statements, %d failed, %lld in the pool\n", n, failed, (long long)info.calls);
     assert_true(failed > 10 && info.calls > n / 2); /* reads of tables that are up to date are not the pool's */
-    gives(conn, "select count(*) from ((table pooled except table plain) union all (table plain except table pooled)) x", "0");
+    gives(conn,
+          "select count(*) from ((table pooled except table plain) union all (table plain except table pooled)) x",
+          "0");
     for (int i = 0; i < 2 * ROW_TEXTS; i++) stele_finalize(st[i % 2][i / 2]);
     stele_disconnect(c[0]);
     stele_disconnect(c[1]);
@@ -594,14 +636,22 @@ static void rows(void **state) {
     rows_alike("set executor = compiled; set device = 'cpu'; set device_wait = on; set bulk_copies = on", 3);
 }
 
-/* Statements and calls of many connections in one order: counters that all of them move, and reads that never go back. */
-typedef struct Mover { int id; stele_conn *c; int64_t sum; const char *wrong; } Mover;
+/* Statements and calls of many connections in one order: counters that all of them move, and reads that never go back.
+ */
+typedef struct Mover {
+    int id;
+    stele_conn *c;
+    int64_t sum;
+    const char *wrong;
+} Mover;
 static void *mover(void *arg) {
     Mover *m = arg;
     stele_stmt *up, *see, *call;
     unsigned seed = (unsigned)m->id + 77;
-    if (stele_prepare(m->c, "update accounts set bal = bal + $2 where aid = $1 returning bal", -1, &up, NULL) != STELE_OK ||
-        stele_prepare(m->c, "select bal from accounts where aid = $1", -1, &see, NULL) != STELE_OK || stele_prepare(m->c, "call pay($1, 1, $2, null)", -1, &call, NULL) != STELE_OK) {
+    if (stele_prepare(m->c, "update accounts set bal = bal + $2 where aid = $1 returning bal", -1, &up, NULL) !=
+            STELE_OK ||
+        stele_prepare(m->c, "select bal from accounts where aid = $1", -1, &see, NULL) != STELE_OK ||
+        stele_prepare(m->c, "call pay($1, 1, $2, null)", -1, &call, NULL) != STELE_OK) {
         m->wrong = "prepare";
         return NULL;
     }
@@ -647,17 +697,22 @@ static void rows_of_many(void **state) {
     assert_true(info.calls > CLIENTS * (n_calls() / 4) * 9 / 10 && info.bulks < info.calls);
 }
 
-/* A statement that would have procedures name whole tables stays outside, and so does one of no key; both have their place in the order. */
+/* A statement that would have procedures name whole tables stays outside, and so does one of no key; both have their
+ * place in the order. */
 static void rows_apart(void **state) {
     (void)state;
     stele_pool_info info;
     stele_conn *c = connect_with("set bulk_interval = '20s'");
     stele_stmt *st;
-    run(conn, "create table named(id int primary key, name text not null, v int not null, w int); create unique index named_name on named(name); insert into named values (1, 'a', 0, 0), (2, 'b', 0, 0);"
-              "create procedure by_name(n text) language plpgsql as $$ declare i int; begin select id into i from named where name = n; update named set v = v + 1 where id = i; end $$");
+    run(conn, "create table named(id int primary key, name text not null, v int not null, w int); create unique index "
+              "named_name on named(name); insert into named values (1, 'a', 0, 0), (2, 'b', 0, 0);"
+              "create procedure by_name(n text) language plpgsql as $$ declare i int; begin select id into i from "
+              "named where name = n; update named set v = v + 1 where id = i; end $$");
     run(c, "call by_name('a')");
     stele_pool_get_info(conn, true, &info);
-    const char *const texts[] = {"update named set name = $1 where id = 2", "update named set v = v + 1 where w = $1::int", "update named set w = $1::int where id = 2"};
+    const char *const texts[] = {"update named set name = $1 where id = 2",
+                                 "update named set v = v + 1 where w = $1::int",
+                                 "update named set w = $1::int where id = 2"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(stele_prepare(c, texts[i], -1, &st, NULL), STELE_OK);
         stele_bind_text(st, 1, i == 0 ? "c" : "0", -1);
@@ -680,7 +735,8 @@ static void rows_large(void **state) {
     stele_conn *c = connect_with("set bulk_interval = '20s'");
     stele_stmt *st;
     stele_pool_info info;
-    run(conn, "create table large(id int primary key, a bigint, b bigint) with (expected_rows = 2000000000); set memory_limit = '1GB'");
+    run(conn, "create table large(id int primary key, a bigint, b bigint) with (expected_rows = 2000000000); set "
+              "memory_limit = '1GB'");
     assert_int_equal(stele_prepare(c, "insert into large values ($1, $2, 0)", -1, &st, NULL), STELE_OK);
     stele_pool_get_info(conn, true, &info);
     for (int i = 1; i <= 3; i++) {
@@ -705,7 +761,8 @@ static void withdrawn(void **state) {
     stele_conn *ddl = connect_with(NULL), *c = connect_with("set lock_timeout = '10min'");
     stele_bulk *b, *gone, *late;
     bool done;
-    run(conn, "update accounts set bal = 0; create procedure passing(a int) language plpgsql as $$ begin update accounts set bal = bal + 7 where aid = a; end $$");
+    run(conn, "update accounts set bal = 0; create procedure passing(a int) language plpgsql as $$ begin update "
+              "accounts set bal = bal + 7 where aid = a; end $$");
     assert_int_equal(stele_bulk_new(c, "pay", &b), STELE_OK);
     assert_int_equal(stele_bulk_new(c, "passing", &gone), STELE_OK);
     assert_int_equal(stele_bulk_new(c, "pay", &late), STELE_OK);
@@ -768,15 +825,18 @@ static void withdrawn(void **state) {
     stele_disconnect(c);
 }
 
-/* A definition changes between bulks: one that runs is waited for. And a thread that waits for the lock to run a bulk may run out of its own time. */
+/* A definition changes between bulks: one that runs is waited for. And a thread that waits for the lock to run a bulk
+ * may run out of its own time. */
 static void definitions(void **state) {
     (void)state;
-    stele_conn *ddl = connect_with(NULL), *c = connect_with("set bulk_step_limit = 0"), *hasty = connect_with("set bulk_interval = '1ms'");
+    stele_conn *ddl = connect_with(NULL), *c = connect_with("set bulk_step_limit = 0"),
+               *hasty = connect_with("set bulk_interval = '1ms'");
     stele_bulk *b;
     stele_stmt *call;
     stele_pool_info info;
     bool done;
-    run(conn, "update accounts set bal = 0; create procedure slow(a int, n int) language plpgsql as $$ declare i int := 0; begin "
+    run(conn, "update accounts set bal = 0; create procedure slow(a int, n int) language plpgsql as $$ declare i int "
+              ":= 0; begin "
               "while i < n loop i := i + 1; update accounts set bal = bal + 1 where aid = a; end loop; end $$");
     assert_int_equal(stele_bulk_new(c, "slow", &b), STELE_OK);
     for (int64_t n = 20000;; n *= 4) { /* until it is caught running */
@@ -830,7 +890,8 @@ static void refused(void **state) {
     stele_conn *c = connect_with("set bulk_interval = '1ms'");
     stele_bulk *b;
     run(conn, "update accounts set bal = 0");
-    assert_int_equal(stele_bulk_new(c, "odd", &b), STELE_OK); /* cannot be compiled: one at a time, in the pool all the same */
+    assert_int_equal(stele_bulk_new(c, "odd", &b),
+                     STELE_OK); /* cannot be compiled: one at a time, in the pool all the same */
     run(c, "begin");
     assert_int_equal(stele_bulk_add(b, (const char *const[]){"3"}), STELE_OK);
     assert_int_equal(stele_bulk_submit(b), STELE_ERROR);
@@ -876,7 +937,8 @@ static void notices(void **state) {
     stele_conn *c = connect_with("set bulk_interval = '1ms'"), *other = connect_with(NULL);
     stele_bulk *b;
     const char *args[1];
-    run(c, "create procedure tell(a int, out b int) language plpgsql as $$ begin raise notice 'a = %', a; if a = 2 then raise warning 'two'; raise exception 'too much'; end if; b := a; end $$");
+    run(c, "create procedure tell(a int, out b int) language plpgsql as $$ begin raise notice 'a = %', a; if a = 2 "
+           "then raise warning 'two'; raise exception 'too much'; end if; b := a; end $$");
     stele_set_notice(c, collect, pooled);
     stele_set_notice(other, collect, plain);
     run(c, "call tell(1, null)");
@@ -905,23 +967,27 @@ static void notices(void **state) {
 }
 
 /* ---- what was sent ahead does not fit ------------------------------------------------------------------- */
-/* A device with memory of its own, and full bulks waiting at all times, so that the next one's arguments are always sent ahead. Every call has a number, which is its delta: history says
- * which have run, and with which arguments. A call that is known to have run is there once; one that is known not to have run is not; any other at most once. */
-#define AHEAD "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_size = 40; "
-#define PAY_LESS "create procedure pay_less(d bigint, a int) language plpgsql as $$ begin update accounts set bal = bal + d where aid = a;" \
-                 "  update branches set bal = bal + d where bid = 1 + a % 4; insert into history values (a, 1 + a % 4, d); end $$"
+/* A device with memory of its own, and full bulks waiting at all times, so that the next one's arguments are always
+ * sent ahead. Every call has a number, which is its delta: history says which have run, and with which arguments. A
+ * call that is known to have run is there once; one that is known not to have run is not; any other at most once. */
+#define AHEAD \
+    "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_size = 40; "
+#define PAY_LESS                                                                                                       \
+    "create procedure pay_less(d bigint, a int) language plpgsql as $$ begin update accounts set bal = bal + d where " \
+    "aid = a;"                                                                                                         \
+    "  update branches set bal = bal + d where bid = 1 + a % 4; insert into history values (a, 1 + a % 4, d); end $$"
 enum { QUEUED = 8, HANG_S = 900 /* SIGALRM ends a test that hangs */ };
 typedef enum Fate { UNKNOWN, RAN, RAN_NOT } Fate;
 typedef struct Payer {
-    int id, calls;          /* its calls' numbers are id * calls + 1 ... */
+    int id, calls;           /* its calls' numbers are id * calls + 1 ... */
     const char *settings[4]; /* used in turn, NULL: no more */
-    bool withdraws;         /* at random, and may be timed out */
-    bool redefined;         /* routines may be gone */
-    uint8_t *fates;         /* Fate of all clients' calls, by number */
+    bool withdraws;          /* at random, and may be timed out */
+    bool redefined;          /* routines may be gone */
+    uint8_t *fates;          /* Fate of all clients' calls, by number */
     unsigned seed;
     stele_conn *c;
     stele_bulk *b[QUEUED];
-    int first[QUEUED];      /* number of its first call, 0: not submitted */
+    int first[QUEUED]; /* number of its first call, 0: not submitted */
     const char *wrong;
     char state[6];
 } Payer;
@@ -943,7 +1009,9 @@ static void payer_submit(Payer *k, int x, int first) {
     for (int j = 0; j < PER_BULK; j++) d[j] = first + j, a[j] = account_of(d[j]), branch[j] = 1 + a[j] % 4;
     const void *const pay[] = {a, branch, d}, *const less[] = {d, a};
     k->first[x] = first;
-    if (stele_bulk_add_columns(k->b[x], PER_BULK, x % 3 == 2 ? less : pay, NULL) == STELE_OK && stele_bulk_submit(k->b[x]) == STELE_OK) return;
+    if (stele_bulk_add_columns(k->b[x], PER_BULK, x % 3 == 2 ? less : pay, NULL) == STELE_OK &&
+        stele_bulk_submit(k->b[x]) == STELE_OK)
+        return;
     k->wrong = "submit";
     memcpy(k->state, state_of(k->c), 6);
 }
@@ -959,13 +1027,17 @@ static void payer_end(Payer *k, int x, int how) {
         } else {
             fate = RAN_NOT;
             memcpy(k->state, state_of(k->c), 6);
-            if (!(done ? k->redefined && strcmp(k->state, "42883") == 0 : k->withdraws && strcmp(k->state, "57014") == 0)) k->wrong = "wait";
-            if (!done && again < 3 && !k->wrong && stele_bulk_submit(k->b[x]) == STELE_OK) continue; /* withdrawn; may be submitted again */
+            if (!(done ? k->redefined && strcmp(k->state, "42883") == 0
+                       : k->withdraws && strcmp(k->state, "57014") == 0))
+                k->wrong = "wait";
+            if (!done && again < 3 && !k->wrong && stele_bulk_submit(k->b[x]) == STELE_OK)
+                continue; /* withdrawn; may be submitted again */
         }
         break;
     }
     for (int j = 0; fate == RAN && j < PER_BULK; j++)
-        if (stele_bulk_status(k->b[x], j, NULL) != STELE_OK || (x % 3 != 2 && !stele_bulk_value(k->b[x], j, 0, NULL))) k->wrong = "status";
+        if (stele_bulk_status(k->b[x], j, NULL) != STELE_OK || (x % 3 != 2 && !stele_bulk_value(k->b[x], j, 0, NULL)))
+            k->wrong = "status";
     for (int j = 0; j < PER_BULK; j++) k->fates[k->first[x] + j] = (uint8_t)fate;
     k->first[x] = 0;
     if (how == 7 || (done && fate == RAN_NOT)) { /* its memory goes too */
@@ -988,7 +1060,9 @@ static void *payer(void *arg) {
     for (int i = 0; i < k->calls / PER_BULK && !k->wrong; i++) {
         int x = i % QUEUED;
         if (k->first[x]) payer_end(k, x, k->withdraws ? rand_r(&k->seed) % 8 : 0);
-        if (n_settings > 1 && rand_r(&k->seed) % 10 == 0 && stele_exec(k->c, k->settings[rand_r(&k->seed) % (unsigned)n_settings], NULL, NULL) != STELE_OK) k->wrong = "set";
+        if (n_settings > 1 && rand_r(&k->seed) % 10 == 0 &&
+            stele_exec(k->c, k->settings[rand_r(&k->seed) % (unsigned)n_settings], NULL, NULL) != STELE_OK)
+            k->wrong = "set";
         if (!k->wrong) payer_submit(k, x, k->id * k->calls + i * PER_BULK + 1);
     }
     for (int x = 0; x < QUEUED; x++) {
@@ -999,7 +1073,13 @@ static void *payer(void *arg) {
     return NULL;
 }
 
-typedef struct Seen { const uint8_t *fates; uint8_t *times; int64_t n, ran; const char *wrong; int64_t number; } Seen;
+typedef struct Seen {
+    const uint8_t *fates;
+    uint8_t *times;
+    int64_t n, ran;
+    const char *wrong;
+    int64_t number;
+} Seen;
 static bool see_call(void *ctx, int64_t n, const char *const *v, const char *const *names) {
     Seen *s = ctx;
     (void)n, (void)names;
@@ -1008,11 +1088,13 @@ static bool see_call(void *ctx, int64_t n, const char *const *v, const char *con
     if (s->number < 1 || s->number > s->n) s->wrong = "no such call";
     else if (s->times[s->number]++) s->wrong = "ran twice";
     else if (s->fates[s->number] == RAN_NOT) s->wrong = "ran after all";
-    else if (atoi(v[0]) != account_of(s->number) || atoi(v[1]) != 1 + account_of(s->number) % 4) s->wrong = "has arguments of another";
+    else if (atoi(v[0]) != account_of(s->number) || atoi(v[1]) != 1 + account_of(s->number) % 4)
+        s->wrong = "has arguments of another";
     return s->wrong != NULL; /* true: no more */
 }
 /* Runs clients with these settings, each its own; meanwhile `disturb` may do something. Returns how many calls ran. */
-static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, const char *(*disturb)(void), stele_pool_info *info) {
+static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, const char *(*disturb)(void),
+                      stele_pool_info *info) {
     pthread_t threads[CLIENTS];
     Payer k[CLIENTS];
     int per = n_calls() / PER_BULK * PER_BULK, n = CLIENTS * per;
@@ -1041,9 +1123,16 @@ static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, co
         known += s.fates[i] == RAN;
         if (s.fates[i] == RAN && !s.times[i]) fail_msg("call %lld left nothing", (long long)i);
     }
-    gives(conn, "select (select sum(bal) from accounts) = sum(delta) and (select sum(bal) from branches) = sum(delta) from history", "t");
-    gives(conn, "select count(*) from accounts a where bal <> coalesce((select sum(delta) from history h where h.aid = a.aid), 0)", "0");
-    print_message("%d calls, %lld ran, %lld of them for sure; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)known, (long long)info->bulks, (long long)info->sent_ahead);
+    gives(conn,
+          "select (select sum(bal) from accounts) = sum(delta) and (select sum(bal) from branches) = sum(delta) from "
+          "history",
+          "t");
+    gives(conn,
+          "select count(*) from accounts a where bal <> coalesce((select sum(delta) from history h where h.aid = "
+          "a.aid), 0)",
+          "0");
+    print_message("%d calls, %lld ran, %lld of them for sure; %lld bulks, %lld sent ahead\n", n, (long long)s.ran,
+                  (long long)known, (long long)info->bulks, (long long)info->sent_ahead);
     free((void *)(uintptr_t)s.fates);
     free(s.times);
     return s.ran;
@@ -1053,12 +1142,13 @@ static int64_t payers(Payer like, const char *(*settings)[4], int n_settings, co
 static void payers_ahead(Payer like, const char *(*settings)[4], int n_settings, const char *(*disturb)(void)) {
     stele_pool_info info = {0};
     int64_t ran = 0;
-    for (int again = 0; again < TRIES && (ran == 0 || info.sent_ahead == 0); again++) ran = payers(like, settings, n_settings, disturb, &info);
+    for (int again = 0; again < TRIES && (ran == 0 || info.sent_ahead == 0); again++)
+        ran = payers(like, settings, n_settings, disturb, &info);
     assert_true(ran > 0 && info.sent_ahead > 0);
 }
 
-/* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend, are gathered, or run. Where bulk_size is 5 an entry is a
- * bulk alone, and lends its columns. */
+/* Calls are withdrawn by reset and free, at once or after a short wait, and by statement_timeout, whether they pend,
+ * are gathered, or run. Where bulk_size is 5 an entry is a bulk alone, and lends its columns. */
 static void withdrawn_ahead(void **state) {
     (void)state;
     const char *settings[][4] = {{AHEAD}, {AHEAD "set statement_timeout = '1ms'"}, {AHEAD "set bulk_size = 5"}};
@@ -1069,13 +1159,19 @@ static void withdrawn_ahead(void **state) {
 
 /* Definitions change while full bulks wait: calls of what is gone fail alone, and all others run once. */
 static const char *redefine(void) {
-    static const char pay[] = "create or replace procedure pay(a int, b int, d bigint, out balance bigint) language plpgsql as $$ begin %s"
-                              "  update accounts set bal = bal + d where aid = a returning bal into balance;"
-                              "  if not found then raise exception 'no account %%', a; end if;"
-                              "  update branches set bal = bal + d where bid = b; insert into history values (a, b, d); end $$";
+    static const char pay[] =
+        "create or replace procedure pay(a int, b int, d bigint, out balance bigint) language plpgsql as $$ begin %s"
+        "  update accounts set bal = bal + d where aid = a returning bal into balance;"
+        "  if not found then raise exception 'no account %%', a; end if;"
+        "  update branches set bal = bal + d where bid = b; insert into history values (a, b, d); end $$";
     static char replace[600];
-    const char *const texts[] = {replace, "create table passing(a int primary key, b text); create unique index passing_b on passing(b)", "drop procedure pay_less", PAY_LESS,
-                                 "begin; drop procedure pay_less; rollback", "drop table passing"};
+    const char *const texts[] = {
+        replace,
+        "create table passing(a int primary key, b text); create unique index passing_b on passing(b)",
+        "drop procedure pay_less",
+        PAY_LESS,
+        "begin; drop procedure pay_less; rollback",
+        "drop table passing"};
     const char *wrong = NULL;
     stele_conn *c;
     if (stele_connect(db, &c) != STELE_OK) return "connect";
@@ -1095,12 +1191,16 @@ static void definitions_ahead(void **state) {
     run(conn, "drop procedure pay_less");
 }
 
-/* Clients whose settings differ, and change: a bulk that was sent ahead may grow or not, and the one after it may need nothing of the device. */
+/* Clients whose settings differ, and change: a bulk that was sent ahead may grow or not, and the one after it may need
+ * nothing of the device. */
 static void settings_ahead(void **state) {
     (void)state;
     stele_pool_info info;
-    const char *settings[][4] = {{AHEAD, AHEAD "set bulk_order = 'any'"}, {AHEAD "set bulk_copies = off", AHEAD "set bulk_order = 'timestamp'", "set bulk_size = 7"}, {AHEAD, "set executor = 'vm'"},
-                                 {AHEAD, "set bulk_strategy = 'serial'", "set bulk_strategy = 'auto'", "set threads = 1"}};
+    const char *settings[][4] = {
+        {AHEAD, AHEAD "set bulk_order = 'any'"},
+        {AHEAD "set bulk_copies = off", AHEAD "set bulk_order = 'timestamp'", "set bulk_size = 7"},
+        {AHEAD, "set executor = 'vm'"},
+        {AHEAD, "set bulk_strategy = 'serial'", "set bulk_strategy = 'auto'", "set threads = 1"}};
     run(conn, PAY_LESS);
     int64_t ran = payers((Payer){0}, settings, 4, NULL, &info);
     assert_int_equal(ran, CLIENTS * (n_calls() / PER_BULK * PER_BULK));
@@ -1108,7 +1208,8 @@ static void settings_ahead(void **state) {
     run(conn, "drop procedure pay_less");
 }
 
-/* Texts and arrays of all lengths. The client's memory for them is used again as soon as the results are there, or the calls withdrawn. */
+/* Texts and arrays of all lengths. The client's memory for them is used again as soon as the results are there, or the
+ * calls withdrawn. */
 enum { TEXT_MAX = 400, ELEMENTS_MAX = 40 };
 static void text_of(int64_t number, char *to) {
     int n = (int)(number * 37 % 300);
@@ -1119,7 +1220,8 @@ static void text_of(int64_t number, char *to) {
 static int64_t array_of(int64_t number, char *to) {
     int64_t sum = 0;
     int n = (int)(number % ELEMENTS_MAX), at = snprintf(to, 2, "{");
-    for (int i = 0; i < n; i++) at += snprintf(to + at, 16, "%s%lld", i ? "," : "", (long long)(number % 1000 + i)), sum += number % 1000 + i;
+    for (int i = 0; i < n; i++)
+        at += snprintf(to + at, 16, "%s%lld", i ? "," : "", (long long)(number % 1000 + i)), sum += number % 1000 + i;
     snprintf(to + at, 2, "}");
     return sum;
 }
@@ -1127,7 +1229,8 @@ static void *writer(void *arg) {
     Payer *k = arg;
     stele_bulk **b = k->b;
     k->seed = (unsigned)k->id + 1;
-    if (stele_connect(db, &k->c) != STELE_OK || stele_exec(k->c, k->settings[0], NULL, NULL) != STELE_OK) k->wrong = "connect";
+    if (stele_connect(db, &k->c) != STELE_OK || stele_exec(k->c, k->settings[0], NULL, NULL) != STELE_OK)
+        k->wrong = "connect";
     for (int x = 0; x < QUEUED && !k->wrong; x++)
         if (stele_bulk_new(k->c, "note", &b[x]) != STELE_OK) k->wrong = "new";
     for (int i = 0; i < k->calls / PER_BULK + QUEUED && !k->wrong; i++) {
@@ -1160,7 +1263,8 @@ static void *writer(void *arg) {
             snprintf(number, sizeof number, "%lld", (long long)c);
             text_of(c, t);
             (void)array_of(c, a);
-            if (stele_bulk_add(b[x], (const char *const[]){number, c % 11 == 0 ? NULL : t, a}) != STELE_OK) k->wrong = "add";
+            if (stele_bulk_add(b[x], (const char *const[]){number, c % 11 == 0 ? NULL : t, a}) != STELE_OK)
+                k->wrong = "add";
         }
         if (stele_bulk_submit(b[x]) != STELE_OK) k->wrong = "submit";
     }
@@ -1190,7 +1294,8 @@ static bool sends_texts(void) {
     uint8_t *fates = calloc((size_t)n + 1, 1);
     Seen s = {.fates = fates, .times = calloc((size_t)n + 1, 1), .n = n};
     run(conn, "create table notes(k bigint, t text, s bigint);"
-              "create procedure note(k bigint, t text, a int[], out o text, out s bigint) language plpgsql as $$ declare e int; begin s := 0;"
+              "create procedure note(k bigint, t text, a int[], out o text, out s bigint) language plpgsql as $$ "
+              "declare e int; begin s := 0;"
               "  foreach e in array a loop s := s + e; end loop; o := t; insert into notes values (k, t, s); end $$");
     stele_pool_get_info(conn, true, &info);
     alarm(HANG_S);
@@ -1207,7 +1312,8 @@ static bool sends_texts(void) {
     for (int64_t i = 1; i <= n; i++)
         if (fates[i] == RAN && !s.times[i]) fail_msg("call %lld left nothing", (long long)i);
     stele_pool_get_info(conn, false, &info);
-    print_message("%d calls, %lld ran; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)info.bulks, (long long)info.sent_ahead);
+    print_message("%d calls, %lld ran; %lld bulks, %lld sent ahead\n", n, (long long)s.ran, (long long)info.bulks,
+                  (long long)info.sent_ahead);
     free(fates);
     free(s.times);
     run(conn, "drop procedure note; drop table notes");
@@ -1222,9 +1328,26 @@ static void texts_ahead(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone), cmocka_unit_test(functions), cmocka_unit_test(notices), cmocka_unit_test(statements_of_many), cmocka_unit_test(submissions_of_many), cmocka_unit_test(submissions_ahead), cmocka_unit_test(mixed),
-        cmocka_unit_test(cancelled), cmocka_unit_test(endless), cmocka_unit_test(rows), cmocka_unit_test(rows_of_many), cmocka_unit_test(rows_apart), cmocka_unit_test(rows_large), cmocka_unit_test(withdrawn), cmocka_unit_test(definitions), cmocka_unit_test(refused),
-        cmocka_unit_test(withdrawn_ahead), cmocka_unit_test(definitions_ahead), cmocka_unit_test(settings_ahead), cmocka_unit_test(texts_ahead),
+        cmocka_unit_test(alone),
+        cmocka_unit_test(functions),
+        cmocka_unit_test(notices),
+        cmocka_unit_test(statements_of_many),
+        cmocka_unit_test(submissions_of_many),
+        cmocka_unit_test(submissions_ahead),
+        cmocka_unit_test(mixed),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(endless),
+        cmocka_unit_test(rows),
+        cmocka_unit_test(rows_of_many),
+        cmocka_unit_test(rows_apart),
+        cmocka_unit_test(rows_large),
+        cmocka_unit_test(withdrawn),
+        cmocka_unit_test(definitions),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(withdrawn_ahead),
+        cmocka_unit_test(definitions_ahead),
+        cmocka_unit_test(settings_ahead),
+        cmocka_unit_test(texts_ahead),
     };
     return cmocka_run_group_tests_name("callpool", tests, set_up, tear_down);
 }

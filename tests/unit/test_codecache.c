@@ -1,4 +1,5 @@
-/* test_codecache.c - the code cache over a device that only pretends: its code is a copy of the source, and it counts, sleeps and fails as told. */
+/* test_codecache.c - the code cache over a device that only pretends: its code is a copy of the source, and it counts,
+ * sleeps and fails as told. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -24,8 +25,8 @@ struct DevModule {
 typedef struct Fake {
     Device base;
     _Atomic int compiles, loads, unloads, refuse_loads; /* the next so many loads fail */
-    _Atomic bool hold;   /* compile waits until it is false */
-    const char *sqlstate; /* of failing compilations */
+    _Atomic bool hold;                                  /* compile waits until it is false */
+    const char *sqlstate;                               /* of failing compilations */
 } Fake;
 
 static Status fake_compile(Device *d, const char *source, const char *options, DevCode *out, Err *e) {
@@ -66,7 +67,8 @@ static void fake_unload(Device *d, DevModule *m) {
     free(m);
 }
 
-static const DeviceOps fake_ops = {.version = DEVICE_VERSION, .compile = fake_compile, .load = fake_load, .unload = fake_unload};
+static const DeviceOps fake_ops = {
+    .version = DEVICE_VERSION, .compile = fake_compile, .load = fake_load, .unload = fake_unload};
 
 static void fake_init(Fake *f) {
     memset(f, 0, sizeof *f);

@@ -53,7 +53,8 @@ static const Proc *compile(Arena *a, const char *const *sql, int n) {
 }
 static int count_items(const Program *p, int kind) {
     int n = 0;
-    for (int32_t i = 0; i < p->n_instrs; i++) n += p->instrs[i].op == OP_ITEM && ((const ItemSite *)p->instrs[i].aux)->kind == kind;
+    for (int32_t i = 0; i < p->n_instrs; i++)
+        n += p->instrs[i].op == OP_ITEM && ((const ItemSite *)p->instrs[i].aux)->kind == kind;
     return n;
 }
 static const ItemSite *item(const Program *p, int k) {
@@ -65,12 +66,14 @@ static const ItemSite *item(const Program *p, int k) {
 static void test_tpcb(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *sql[] = {"create procedure tpcb(a int, b int, d int, inout bal bigint) language plpgsql as $$ begin "
-                         "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
-                         "update branch set total = total - d where id = b; insert into history values (a, d); end $$"};
+    const char *sql[] = {
+        "create procedure tpcb(a int, b int, d int, inout bal bigint) language plpgsql as $$ begin "
+        "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
+        "update branch set total = total - d where id = b; insert into history values (a, d); end $$"};
     const Proc *p = compile(a, sql, 1);
     if (p->reason) fail_msg("%s", p->reason);
-    if (getenv("STELE_SHOW")) printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
+    if (getenv("STELE_SHOW"))
+        printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
     assert_int_equal(count_items(p->footprint, OPK_ADD), 2); /* balance and total; nobody looks at the history's rows */
     assert_int_equal(count_items(p->footprint, OPK_READ), 1);
     assert_int_equal(count_items(p->footprint, OPK_WRITE), 0);
@@ -86,7 +89,8 @@ static void test_tpcb(void **state) {
 static const Proc *compile_one(Arena *a, const char *sql) {
     const char *all[] = {sql};
     const Proc *p = compile(a, all, 1);
-    if (getenv("STELE_SHOW") && !p->reason) printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
+    if (getenv("STELE_SHOW") && !p->reason)
+        printf("%s\n%s\n", program_text(p->body, a), program_text(p->footprint, a)), fflush(stdout);
     return p;
 }
 
@@ -94,10 +98,12 @@ static const Proc *compile_one(Arena *a, const char *sql) {
 static void test_unknown_condition(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const Proc *p = compile_one(a, "create procedure transfer(x int, y int, m bigint) language plpgsql as $$ declare b bigint; begin "
-                                   "select balance into strict b from account where id = x; "
-                                   "if b < m then raise exception 'only % left', b; end if; "
-                                   "update account set balance = balance - m where id = x; update account set balance = balance + m where id = y; end $$");
+    const Proc *p = compile_one(
+        a, "create procedure transfer(x int, y int, m bigint) language plpgsql as $$ declare b bigint; begin "
+           "select balance into strict b from account where id = x; "
+           "if b < m then raise exception 'only % left', b; end if; "
+           "update account set balance = balance - m where id = x; update account set balance = balance + m where id = "
+           "y; end $$");
     if (p->reason) fail_msg("%s", p->reason);
     assert_int_equal(count_items(p->footprint, OPK_READ), 1);
     assert_int_equal(count_items(p->footprint, OPK_ADD), 2);
@@ -107,22 +113,26 @@ static void test_unknown_condition(void **state) {
     arena_free(a);
 }
 
-/* A column that nobody writes may be looked up beforehand; where somebody does, the key is not known and the group is one item. */
+/* A column that nobody writes may be looked up beforehand; where somebody does, the key is not known and the group is
+ * one item. */
 static void test_lookup_through_column(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *pay = "create procedure pay(x int, m int) language plpgsql as $$ declare b int; begin "
-                      "select branch into b from account where id = x; update branch set total = total + m where id = b; end $$";
+    const char *pay =
+        "create procedure pay(x int, m int) language plpgsql as $$ declare b int; begin "
+        "select branch into b from account where id = x; update branch set total = total + m where id = b; end $$";
     const Proc *p = compile_one(a, pay);
     if (p->reason) fail_msg("%s", p->reason);
     assert_int_equal(count_items(p->footprint, OPK_ADD), 1);
     assert_int_equal(item(p->footprint, 0)->n, 1);
     drop_all();
-    const char *both[] = {pay, "create procedure move(x int, b int) language plpgsql as $$ begin update account set branch = b where id = x; end $$"};
+    const char *both[] = {pay, "create procedure move(x int, b int) language plpgsql as $$ begin update account set "
+                               "branch = b where id = x; end $$"};
     p = compile(a, both, 2);
     if (p->reason || p[1].reason) fail_msg("%s", p->reason ? p->reason : p[1].reason);
     bool whole = false;
-    for (int k = 0; item(p->footprint, k); k++) whole |= item(p->footprint, k)->n == 0 && item(p->footprint, k)->kind == OPK_ADD;
+    for (int k = 0; item(p->footprint, k); k++)
+        whole |= item(p->footprint, k)->n == 0 && item(p->footprint, k)->kind == OPK_ADD;
     assert_true(whole);
     drop_all();
     arena_free(a);
@@ -131,10 +141,13 @@ static void test_lookup_through_column(void **state) {
 static void test_loops(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const Proc *p = compile_one(a, "create procedure each(lo int, hi int, inout n bigint) language plpgsql as $$ declare r record; begin n := 0; "
-                                   "for i in lo..hi loop continue when i % 2 = 0; update account set balance = balance + 1 where id = i; exit when i > 100; end loop; "
-                                   "for r in select id, balance from account where branch = 1 loop n := n + r.balance; end loop; "
-                                   "while n > 1000 loop n := n - 1000; end loop; end $$");
+    const Proc *p = compile_one(
+        a,
+        "create procedure each(lo int, hi int, inout n bigint) language plpgsql as $$ declare r record; begin n := 0; "
+        "for i in lo..hi loop continue when i % 2 = 0; update account set balance = balance + 1 where id = i; exit "
+        "when i > 100; end loop; "
+        "for r in select id, balance from account where branch = 1 loop n := n + r.balance; end loop; "
+        "while n > 1000 loop n := n - 1000; end loop; end $$");
     if (p->reason) fail_msg("%s", p->reason);
     assert_int_equal(count_items(p->footprint, OPK_ADD), 1);
     assert_int_equal(count_items(p->footprint, OPK_READ), 1);
@@ -146,14 +159,17 @@ static void test_loops(void **state) {
 static void test_first_of_group(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *first = "create procedure first(b int, out x int, out y int) language plpgsql as $$ begin "
-                        "select id into x from account where branch = b order by id limit 1; "
-                        "select id into y from account where branch = b order by balance desc limit 1; "
-                        "select id into y from account where branch = b and id > x order by id limit 1; "
-                        "select id into y from account where branch = b and x >= id order by id desc limit 1; "
-                        "select id into y from account where branch = b and id < x and id <= 7 order by id limit 1; "
-                        "select id into y from account where branch = b and id > x and balance > 7 order by id limit 1; end $$";
-    const char *both[] = {first, "create procedure pay(x int) language plpgsql as $$ begin update account set balance = 1 where id = x; end $$"};
+    const char *first =
+        "create procedure first(b int, out x int, out y int) language plpgsql as $$ begin "
+        "select id into x from account where branch = b order by id limit 1; "
+        "select id into y from account where branch = b order by balance desc limit 1; "
+        "select id into y from account where branch = b and id > x order by id limit 1; "
+        "select id into y from account where branch = b and x >= id order by id desc limit 1; "
+        "select id into y from account where branch = b and id < x and id <= 7 order by id limit 1; "
+        "select id into y from account where branch = b and id > x and balance > 7 order by id limit 1; end $$";
+    const char *both[] = {
+        first,
+        "create procedure pay(x int) language plpgsql as $$ begin update account set balance = 1 where id = x; end $$"};
     for (int pays = 0; pays < 2; pays++) {
         const Proc *p = compile(a, both, 1 + pays);
         if (p->reason) fail_msg("%s", p->reason);
@@ -167,7 +183,10 @@ static void test_first_of_group(void **state) {
         for (int32_t i = 0; i < p->body->n_instrs; i++) {
             const RowKey *k = p->body->instrs[i].aux;
             if (p->body->instrs[i].op != OP_ROW_FIRST) continue;
-            static const struct { int order; bool bounded, at; } want[] = {{1, false, false}, {3, false, false}, {1, true, false}, {1, true, true}, {0, false, false}};
+            static const struct {
+                int order;
+                bool bounded, at;
+            } want[] = {{1, false, false}, {3, false, false}, {1, true, false}, {1, true, true}, {0, false, false}};
             assert_int_equal(k->order, want[seen].order);
             assert_int_equal(k->bounded, want[seen].bounded);
             assert_int_equal(k->at, want[seen].at);
@@ -183,13 +202,15 @@ static void test_first_of_group(void **state) {
 static void test_covered(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const Proc *p = compile_one(a, "create procedure put(x int, t text, m bigint) language plpgsql as $$ begin "
-                                   "update account set balance = balance + m, branch = branch + 1, note = t where id = x; end $$");
+    const Proc *p =
+        compile_one(a, "create procedure put(x int, t text, m bigint) language plpgsql as $$ begin "
+                       "update account set balance = balance + m, branch = branch + 1, note = t where id = x; end $$");
     if (p->reason) fail_msg("%s", p->reason);
     assert_int_equal(count_items(p->footprint, OPK_READ), 0);
     assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
     assert_int_equal(count_items(p->footprint, OPK_ADD), 2);
-    for (int k = 0; item(p->footprint, k); k++) assert_int_equal(item(p->footprint, k)->covered, item(p->footprint, k)->kind == OPK_ADD);
+    for (int k = 0; item(p->footprint, k); k++)
+        assert_int_equal(item(p->footprint, k)->covered, item(p->footprint, k)->kind == OPK_ADD);
     drop_all();
     arena_free(a);
 }
@@ -203,9 +224,12 @@ static int count_ops(const Program *p, uint16_t op) {
 static void test_sliced(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    /* the row's columns and what is computed of them lead to nothing; whether the row is there is not asked, since its operations cannot do harm */
-    const Proc *p = compile_one(a, "create procedure amounts(acc int, x int, out y bigint) language plpgsql as $$ declare b int; begin "
-                                   "select branch into b from account where id = acc; y := b / x; update account set balance = y where id = acc; end $$");
+    /* the row's columns and what is computed of them lead to nothing; whether the row is there is not asked, since its
+     * operations cannot do harm */
+    const Proc *p = compile_one(
+        a, "create procedure amounts(acc int, x int, out y bigint) language plpgsql as $$ declare b int; begin "
+           "select branch into b from account where id = acc; y := b / x; update account set balance = y where id = "
+           "acc; end $$");
     assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 0);
     assert_int_equal(count_ops(p->footprint, OP_ROW_GET), 0);
     assert_int_equal(count_ops(p->footprint, OP_STORE), 0);
@@ -214,15 +238,19 @@ static void test_sliced(void **state) {
     assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
     drop_all();
     /* a column names the next row: it is looked for, under the condition that the first row is there */
-    p = compile_one(a, "create procedure through(acc int) language plpgsql as $$ declare b int; n text; begin "
-                       "select branch, note into b, n from account where id = acc; update branch set total = 0 where id = b; end $$");
+    p = compile_one(
+        a,
+        "create procedure through(acc int) language plpgsql as $$ declare b int; n text; begin "
+        "select branch, note into b, n from account where id = acc; update branch set total = 0 where id = b; end $$");
     assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 1);
     assert_int_equal(count_ops(p->footprint, OP_ROW_GET), 1);
     assert_int_equal(count_items(p->footprint, OPK_WRITE), 1);
     drop_all();
     /* and so is one that decides, and loops stay */
-    p = compile_one(a, "create procedure decides(acc int, n int) language plpgsql as $$ declare b int; z int := 0; begin select branch into b from account where id = acc; "
-                       "if b = 1 then for i in 1 .. n loop update account set balance = 0 where id = i; z := z + i; end loop; end if; end $$");
+    p = compile_one(a, "create procedure decides(acc int, n int) language plpgsql as $$ declare b int; z int := 0; "
+                       "begin select branch into b from account where id = acc; "
+                       "if b = 1 then for i in 1 .. n loop update account set balance = 0 where id = i; z := z + i; "
+                       "end loop; end if; end $$");
     assert_int_equal(count_ops(p->footprint, OP_ROW_FIND), 1);
     assert_true(count_ops(p->footprint, OP_P_IF) >= 2);
     assert_int_equal(count_ops(p->footprint, OP_P_LOOP), 1);
@@ -242,28 +270,53 @@ static int count_calls(const Program *p, const char *name) {
 static void test_reuse(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    static const struct { const char *body; int elements, finds, named; /* 1 + guards that take the hash of an earlier one; 0: whatever */ } cases[] = {
-        {"begin for i in 1 .. 3 loop n := n + list[i] + list[i]; if n > 5 then n := list[i]; end if; end loop; end", 1, 0},
-        {"begin for i in 1 .. 3 loop n := n + list[x]; end loop; n := n + list[x]; end", 2, 0},           /* the loop may not be entered: nothing is computed earlier */
+    static const struct {
+        const char *body;
+        int elements, finds, named; /* 1 + guards that take the hash of an earlier one; 0: whatever */
+    } cases[] = {
+        {"begin for i in 1 .. 3 loop n := n + list[i] + list[i]; if n > 5 then n := list[i]; end if; end loop; end", 1,
+         0},
+        {"begin for i in 1 .. 3 loop n := n + list[x]; end loop; n := n + list[x]; end", 2,
+         0}, /* the loop may not be entered: nothing is computed earlier */
         {"begin n := list[x]; for i in 1 .. 3 loop n := n + list[x]; end loop; n := n + list[x]; end", 1, 0},
         {"begin n := list[x]; x := x + 1; n := n + list[x]; end", 2, 0},
         {"begin if x > 1 then n := list[x]; end if; n := n + list[x]; end", 2, 0},
-        {"begin if x > 1 then n := list[x]; else n := 1 - list[x]; end if; n := n + list[x]; end", 2, 0}, /* one on each way */
-        {"begin n := list[x]; begin n := 1 / list[x]; x := 7; exception when others then n := 0; end; n := n + list[x]; end", 2, 0},
-        {"begin select balance into n from account where id = x; update account set balance = n + 1 where id = x; select balance into n from account where id = x; end", 0, 1, 3},
-        {"begin select balance into n from account where id = x; x := 3; update account set balance = n + 1 where id = x; end", 0, 2, 1},
-        {"begin select balance into n from account where id = x; delete from account where id = x; select balance into n from account where id = x; end", 0, 2},
-        {"begin select balance into n from account where id = x; insert into account values (x, 1, 1, '') on conflict do nothing; select balance into n from account where id = x; end", 0, 2},
-        {"begin select balance into n from account where id = x; insert into branch values (x, 'b', 1) on conflict do nothing; update account set balance = 1 where id = x; end", 0, 1},
-        {"begin for i in 1 .. 2 loop select balance into n from account where id = x; if i = 1 then delete from account where id = x; end if; end loop; end", 0, 1}, /* in each round */
+        {"begin if x > 1 then n := list[x]; else n := 1 - list[x]; end if; n := n + list[x]; end", 2,
+         0}, /* one on each way */
+        {"begin n := list[x]; begin n := 1 / list[x]; x := 7; exception when others then n := 0; end; n := n + "
+         "list[x]; end",
+         2, 0},
+        {"begin select balance into n from account where id = x; update account set balance = n + 1 where id = x; "
+         "select balance into n from account where id = x; end",
+         0, 1, 3},
+        {"begin select balance into n from account where id = x; x := 3; update account set balance = n + 1 where id = "
+         "x; end",
+         0, 2, 1},
+        {"begin select balance into n from account where id = x; delete from account where id = x; select balance into "
+         "n from account where id = x; end",
+         0, 2},
+        {"begin select balance into n from account where id = x; insert into account values (x, 1, 1, '') on conflict "
+         "do nothing; select balance into n from account where id = x; end",
+         0, 2},
+        {"begin select balance into n from account where id = x; insert into branch values (x, 'b', 1) on conflict do "
+         "nothing; update account set balance = 1 where id = x; end",
+         0, 1},
+        {"begin for i in 1 .. 2 loop select balance into n from account where id = x; if i = 1 then delete from "
+         "account where id = x; end if; end loop; end",
+         0, 1}, /* in each round */
     };
     for (int k = 0; k < ARRAY_LEN(cases); k++) {
-        const Proc *p = compile_one(a, arena_printf(a, "create procedure again(x int, list int[], inout n bigint) language plpgsql as $$ %s $$", cases[k].body));
+        const Proc *p = compile_one(
+            a, arena_printf(a, "create procedure again(x int, list int[], inout n bigint) language plpgsql as $$ %s $$",
+                            cases[k].body));
         if (p->reason) fail_msg("%s", p->reason);
-        if (count_calls(p->body, "array_subscript") != cases[k].elements || count_ops(p->body, OP_ROW_FIND) != cases[k].finds) fail_msg("%s", program_text(p->body, a));
+        if (count_calls(p->body, "array_subscript") != cases[k].elements ||
+            count_ops(p->body, OP_ROW_FIND) != cases[k].finds)
+            fail_msg("%s", program_text(p->body, a));
         if (p->guarded) assert_int_equal(count_ops(p->guarded, OP_ROW_FIND), cases[k].finds);
         int named = 1;
-        for (int32_t i = 0; p->guarded && i < p->guarded->n_instrs; i++) named += p->guarded->instrs[i].op == OP_GUARD && p->guarded->instrs[i].a != 0;
+        for (int32_t i = 0; p->guarded && i < p->guarded->n_instrs; i++)
+            named += p->guarded->instrs[i].op == OP_GUARD && p->guarded->instrs[i].a != 0;
         if (cases[k].named) assert_int_equal(named, cases[k].named);
         drop_all();
     }
@@ -274,9 +327,11 @@ static void test_reuse(void **state) {
 static void test_guarded_calls(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const char *sql[] = {"create function a_take(acc int, x int) returns bigint language plpgsql as $$ declare b bigint; begin "
-                         "update account set balance = balance - x where id = acc returning balance into b; return b; end $$",
-                         "create procedure from_both(c int, d int, x int, out y bigint) language plpgsql as $$ begin for i in 1 .. 2 loop y := a_take(c, x); y := y + a_take(d, x); end loop; end $$"};
+    const char *sql[] = {
+        "create function a_take(acc int, x int) returns bigint language plpgsql as $$ declare b bigint; begin "
+        "update account set balance = balance - x where id = acc returning balance into b; return b; end $$",
+        "create procedure from_both(c int, d int, x int, out y bigint) language plpgsql as $$ begin for i in 1 .. 2 "
+        "loop y := a_take(c, x); y := y + a_take(d, x); end loop; end $$"};
     const Proc *p = compile(a, sql, 2);
     for (int i = 0; i < 2; i++) {
         if (p[i].reason) fail_msg("%s", p[i].reason);
@@ -293,12 +348,21 @@ static void test_guarded_calls(void **state) {
 static void test_untold(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    static const struct { const char *body; int untold; } cases[] = {
+    static const struct {
+        const char *body;
+        int untold;
+    } cases[] = {
         {"begin for i in 1 .. x loop update account set balance = balance + i where id = acc; end loop; end", 0},
-        {"declare b int; begin select branch into b from account where id = x; update account set balance = balance + b where id = acc; end", 0}, /* nobody changes it */
-        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; update account set balance = balance + b where id = acc; end", 1}, /* the amount */
-        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; while b > 0 loop b := b - 1; "
-         "update account set balance = balance + 1 where id = acc; end loop; end", 1}, /* how often */
+        {"declare b int; begin select branch into b from account where id = x; update account set balance = balance + "
+         "b where id = acc; end",
+         0}, /* nobody changes it */
+        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; "
+         "update account set balance = balance + b where id = acc; end",
+         1}, /* the amount */
+        {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; "
+         "while b > 0 loop b := b - 1; "
+         "update account set balance = balance + 1 where id = acc; end loop; end",
+         1}, /* how often */
     };
     for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {
         char sql[500];
@@ -314,12 +378,14 @@ static void test_untold(void **state) {
 static void test_guessed(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const Proc *p = compile_one(a, "create procedure counted(n int) language plpgsql as $$ begin for i in 1 .. n loop insert into history values (i, n); end loop; end $$");
+    const Proc *p = compile_one(a, "create procedure counted(n int) language plpgsql as $$ begin for i in 1 .. n loop "
+                                   "insert into history values (i, n); end loop; end $$");
     if (p->reason) fail_msg("%s", p->reason);
     assert_false(p->tables[0].guessed);
     assert_int_equal(count_items(p->footprint, OPK_INSERTED), 1);
     drop_all();
-    p = compile_one(a, "create procedure found(k int) language plpgsql as $$ begin delete from account where id = k; insert into history select id, balance from account where branch = k; end $$");
+    p = compile_one(a, "create procedure found(k int) language plpgsql as $$ begin delete from account where id = k; "
+                       "insert into history select id, balance from account where branch = k; end $$");
     if (p->reason) fail_msg("%s", p->reason);
     for (int32_t t = 0; t < p->n_tables; t++) assert_int_equal(p->tables[t].guessed, p->tables[t].max_inserts < 0);
     assert_int_equal(count_items(p->footprint, OPK_INSERTED), 0);
@@ -330,11 +396,14 @@ static void test_guessed(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
-    const struct { const char *body, *reason; } cases[] = {
+    const struct {
+        const char *body, *reason;
+    } cases[] = {
         {"begin\n execute 'select 1'; end", "line 2: "},
         {"begin\n update account set id = id + 1 where id = 1; end", "line 2: UPDATE of key column"},
         {"declare n int; begin\n\n select 1 into n union select 2; end", "line 3: a query with set operations"},
-        {"begin raise log 'x' using hint = 'y' || now(); end", "line 1: RAISE of less than a notice with a computed hint"},
+        {"begin raise log 'x' using hint = 'y' || now(); end",
+         "line 1: RAISE of less than a notice with a computed hint"},
         {"begin insert into nowhere values (1); end", "line 1: relation \"nowhere\" does not exist"},
     };
     for (int i = 0; i < (int)ARRAY_LEN(cases); i++) {
@@ -342,7 +411,8 @@ static void test_refusals(void **state) {
         snprintf(sql, sizeof sql, "create procedure refused() language plpgsql as $$ %s $$", cases[i].body);
         const Proc *p = compile_one(a, sql);
         assert_non_null(p->reason);
-        if (strncmp(p->reason, cases[i].reason, strlen(cases[i].reason)) != 0) fail_msg("got: %s; wanted: %s", p->reason, cases[i].reason);
+        if (strncmp(p->reason, cases[i].reason, strlen(cases[i].reason)) != 0)
+            fail_msg("got: %s; wanted: %s", p->reason, cases[i].reason);
         assert_null(p->body);
         drop_all();
     }
@@ -350,7 +420,17 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb), cmocka_unit_test(test_unknown_condition), cmocka_unit_test(test_lookup_through_column), cmocka_unit_test(test_loops), cmocka_unit_test(test_first_of_group), cmocka_unit_test(test_covered), cmocka_unit_test(test_sliced), cmocka_unit_test(test_reuse),
-                                       cmocka_unit_test(test_guarded_calls), cmocka_unit_test(test_untold), cmocka_unit_test(test_guessed), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tpcb),
+                                       cmocka_unit_test(test_unknown_condition),
+                                       cmocka_unit_test(test_lookup_through_column),
+                                       cmocka_unit_test(test_loops),
+                                       cmocka_unit_test(test_first_of_group),
+                                       cmocka_unit_test(test_covered),
+                                       cmocka_unit_test(test_sliced),
+                                       cmocka_unit_test(test_reuse),
+                                       cmocka_unit_test(test_guarded_calls),
+                                       cmocka_unit_test(test_untold),
+                                       cmocka_unit_test(test_guessed),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

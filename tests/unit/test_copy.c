@@ -25,10 +25,19 @@ static Table *make_table(const char *shape) { /* i l s n(15,2) N d t v5 c3 b T B
             not_null = true;
             continue;
         }
-        Type t = *s == 'i' ? type_make(T_INT4) : *s == 's' ? type_make(T_INT2) : *s == 'l' ? type_make(T_INT8) : *s == 'n' ? type_numeric(15, 2)
-               : *s == 'N' ? type_make(T_NUMERIC) : *s == 'd' ? type_make(T_DATE) : *s == 't' ? type_make(T_TEXT) : *s == 'v' ? type_make(T_VARCHAR)
-               : *s == 'c' ? type_make(T_CHAR) : *s == 'b' ? type_make(T_BOOL) : *s == 'T' ? type_make(T_TIMESTAMP) : *s == 'B' ? type_make(T_BYTEA)
-               : type_make(T_FLOAT8);
+        Type t = *s == 'i'   ? type_make(T_INT4)
+                 : *s == 's' ? type_make(T_INT2)
+                 : *s == 'l' ? type_make(T_INT8)
+                 : *s == 'n' ? type_numeric(15, 2)
+                 : *s == 'N' ? type_make(T_NUMERIC)
+                 : *s == 'd' ? type_make(T_DATE)
+                 : *s == 't' ? type_make(T_TEXT)
+                 : *s == 'v' ? type_make(T_VARCHAR)
+                 : *s == 'c' ? type_make(T_CHAR)
+                 : *s == 'b' ? type_make(T_BOOL)
+                 : *s == 'T' ? type_make(T_TIMESTAMP)
+                 : *s == 'B' ? type_make(T_BYTEA)
+                             : type_make(T_FLOAT8);
         if (*s == 'v') t.length = 5;
         if (*s == 'c') t.length = 3;
         defs[n] = (ColumnDef){names[n], t, not_null, NULL};
@@ -41,7 +50,10 @@ static Table *make_table(const char *shape) { /* i l s n(15,2) N d t v5 c3 b T B
     return t;
 }
 
-typedef struct Input { const char *s; int64_t len, step; } Input;
+typedef struct Input {
+    const char *s;
+    int64_t len, step;
+} Input;
 static int64_t source_read(void *ctx, char *buf, int64_t size) {
     Input *s = ctx;
     if (s->len < 0) return -1;
@@ -52,7 +64,9 @@ static int64_t source_read(void *ctx, char *buf, int64_t size) {
     return n;
 }
 
-typedef struct Opt { const char *name, *value; } Opt;
+typedef struct Opt {
+    const char *name, *value;
+} Opt;
 static AstCopy *statement(bool from, const char *path, int n, const Opt *opts) {
     AstCopy *c = arena_new_of(arena, AstCopy);
     c->from = from;
@@ -82,7 +96,8 @@ static char *dump(const Table *t) {
                 Value v = {.type = t->cols[c].type};
                 uint8_t valid = 1;
                 bool nulls = false;
-                tablet_decode(t, t->tablets[i], c, r, NULL, 1, (uint8_t)type_phys(v.type), value_cell(&v), &valid, &nulls);
+                tablet_decode(t, t->tablets[i], c, r, NULL, 1, (uint8_t)type_phys(v.type), value_cell(&v), &valid,
+                              &nulls);
                 char *text = nulls && !valid ? arena_strdup(arena, "~") : value_to_text(arena, &v, NULL);
                 out = arena_printf(arena, "%s%s%s", out, c ? "|" : "", text);
             }
@@ -93,12 +108,19 @@ static char *dump(const Table *t) {
 
 static const char *table_names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
-static Status load_into(Table *t, const char *path, const char *text, int64_t len, int64_t step, int threads, int n, const Opt *opts, Err *e) {
+static Status load_into(Table *t, const char *path, const char *text, int64_t len, int64_t step, int threads, int n,
+                        const Opt *opts, Err *e) {
     CopyOptions o;
     int cols[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     AstCopy *c = statement(true, path, n, opts);
     TRY(copy_options(c, t->n_cols, table_names, arena, &o, e));
-    CopyTarget g = {.table = t, .n_cols = t->n_cols, .cols = cols, .session = &session, .pool = threads > 1 ? pool : NULL, .threads = threads, .account = &account};
+    CopyTarget g = {.table = t,
+                    .n_cols = t->n_cols,
+                    .cols = cols,
+                    .session = &session,
+                    .pool = threads > 1 ? pool : NULL,
+                    .threads = threads,
+                    .account = &account};
     Input s = {text, len, step};
     int64_t rows = -1;
     Status st = copy_from(&g, &o, vfs_posix(), path, path ? NULL : source_read, &s, NULL, &rows, e);
@@ -116,7 +138,8 @@ static const char *load_n(const char *shape, const char *text, int64_t len, int 
             Err e = {0};
             copy_chunk_bytes = size;
             Status st = load_into(t, NULL, text, len, size % 5 + 1, threads, n, opts, &e);
-            const char *got = st == ST_OK ? dump(t) : arena_printf(arena, "%s %s / %s", e.sqlstate, e.message, e.context);
+            const char *got =
+                st == ST_OK ? dump(t) : arena_printf(arena, "%s %s / %s", e.sqlstate, e.message, e.context);
             table_free(t);
             if (!first) first = got;
             if (strcmp(first, got) != 0) printf("block size %d, %d threads\n", (int)size, threads);
@@ -126,10 +149,15 @@ static const char *load_n(const char *shape, const char *text, int64_t len, int 
     copy_chunk_bytes = 1 << 20;
     return first;
 }
-#define LOAD(shape, text, ...) load_n(shape, text, (int64_t)sizeof(text) - 1, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), (Opt[]){__VA_ARGS__})
-#define TEXT {"format", "text"}
-#define CSV {"format", "csv"}
-#define TBL {"format", "tbl"}
+#define LOAD(shape, text, ...)                                                                        \
+    load_n(shape, text, (int64_t)sizeof(text) - 1, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), \
+           (Opt[]){__VA_ARGS__})
+#define TEXT \
+    { "format", "text" }
+#define CSV \
+    { "format", "csv" }
+#define TBL \
+    { "format", "tbl" }
 
 /* ---- options ---- */
 
@@ -140,7 +168,8 @@ static const char *option_error(bool from, int n, const Opt *opts) {
     if (copy_options(statement(from, NULL, n, opts), 2, names, arena, &o, &e) == ST_OK) return "ok";
     return arena_printf(arena, "%s %s", e.sqlstate, e.message);
 }
-#define OPTION_ERROR(from, ...) option_error(from, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), (Opt[]){__VA_ARGS__})
+#define OPTION_ERROR(from, ...) \
+    option_error(from, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), (Opt[]){__VA_ARGS__})
 
 static void test_options(void **state) {
     (void)state;
@@ -161,22 +190,31 @@ static void test_options(void **state) {
     assert_string_equal(OPTION_ERROR(true, CSV, CSV), "42601 conflicting or redundant options");
     assert_string_equal(OPTION_ERROR(true, {"format", "binary"}), "0A000 COPY format \"binary\" is not supported");
     assert_string_equal(OPTION_ERROR(true, {"format", "xml"}), "22023 COPY format \"xml\" not recognized");
-    assert_string_equal(OPTION_ERROR(true, {"delimiter", "ab"}), "0A000 COPY delimiter must be a single one-byte character");
-    assert_string_equal(OPTION_ERROR(true, {"delimiter", "\n"}), "22023 COPY delimiter cannot be newline or carriage return");
+    assert_string_equal(OPTION_ERROR(true, {"delimiter", "ab"}),
+                        "0A000 COPY delimiter must be a single one-byte character");
+    assert_string_equal(OPTION_ERROR(true, {"delimiter", "\n"}),
+                        "22023 COPY delimiter cannot be newline or carriage return");
     assert_string_equal(OPTION_ERROR(true, {"delimiter", "x"}), "22023 COPY delimiter cannot be \"x\"");
     assert_string_equal(OPTION_ERROR(true, {"quote", "'"}), "0A000 COPY quote available only in CSV mode");
     assert_string_equal(OPTION_ERROR(true, {"escape", "'"}), "0A000 COPY escape available only in CSV mode");
     assert_string_equal(OPTION_ERROR(true, CSV, {"quote", ","}), "22023 COPY delimiter and quote must be different");
-    assert_string_equal(OPTION_ERROR(true, CSV, {"null", "a,b"}), "22023 COPY delimiter must not appear in the NULL specification");
-    assert_string_equal(OPTION_ERROR(true, CSV, {"null", "\""}), "22023 CSV quote character must not appear in the NULL specification");
+    assert_string_equal(OPTION_ERROR(true, CSV, {"null", "a,b"}),
+                        "22023 COPY delimiter must not appear in the NULL specification");
+    assert_string_equal(OPTION_ERROR(true, CSV, {"null", "\""}),
+                        "22023 CSV quote character must not appear in the NULL specification");
     assert_string_equal(OPTION_ERROR(true, {"header", "maybe"}), "42601 header requires a Boolean value or \"match\"");
-    assert_string_equal(OPTION_ERROR(false, CSV, {"header", "match"}), "0A000 cannot use \"match\" with HEADER in COPY TO");
-    assert_string_equal(OPTION_ERROR(true, CSV, {"force_quote", "a"}), "0A000 COPY force quote only available using COPY TO");
-    assert_string_equal(OPTION_ERROR(true, CSV, {"force_null", "z"}), "42P10 FORCE_NULL column \"z\" not referenced by COPY");
-    assert_string_equal(OPTION_ERROR(false, CSV, {"force_not_null", "a"}), "0A000 COPY force not null only available using COPY FROM");
+    assert_string_equal(OPTION_ERROR(false, CSV, {"header", "match"}),
+                        "0A000 cannot use \"match\" with HEADER in COPY TO");
+    assert_string_equal(OPTION_ERROR(true, CSV, {"force_quote", "a"}),
+                        "0A000 COPY force quote only available using COPY TO");
+    assert_string_equal(OPTION_ERROR(true, CSV, {"force_null", "z"}),
+                        "42P10 FORCE_NULL column \"z\" not referenced by COPY");
+    assert_string_equal(OPTION_ERROR(false, CSV, {"force_not_null", "a"}),
+                        "0A000 COPY force not null only available using COPY FROM");
     assert_string_equal(OPTION_ERROR(false, {"force_quote", "*"}), "0A000 COPY force quote available only in CSV mode");
     assert_string_equal(OPTION_ERROR(true, {"encoding", "UTF8"}), "ok");
-    assert_string_equal(OPTION_ERROR(true, {"encoding", "LATIN1"}), "0A000 COPY encoding \"LATIN1\" is not supported: only UTF8 is");
+    assert_string_equal(OPTION_ERROR(true, {"encoding", "LATIN1"}),
+                        "0A000 COPY encoding \"LATIN1\" is not supported: only UTF8 is");
     assert_string_equal(OPTION_ERROR(false, CSV, {"header", NULL}, {"force_quote", "*"}), "ok");
 }
 
@@ -184,33 +222,49 @@ static void test_options(void **state) {
 
 static void test_tbl(void **state) {
     (void)state;
-    assert_string_equal(LOAD("int", "1|12.34|x y|\n-22|-0.5||\n333|7|z|\n", TBL), "1|12.34|x y\n-22|-0.50|\n333|7.00|z\n");
+    assert_string_equal(LOAD("int", "1|12.34|x y|\n-22|-0.5||\n333|7|z|\n", TBL),
+                        "1|12.34|x y\n-22|-0.50|\n333|7.00|z\n");
     assert_string_equal(LOAD("it", "1|a|\r\n2|b|\r\n3|c", TBL), "1|a\n2|b\n3|c\n");
     assert_string_equal(LOAD("ti", "a|1\r\nb|2\n", TBL), "a|1\nb|2\n");
-    assert_string_equal(LOAD("d", "1996-02-29|\n2100-01-01|\n1850-12-31|\n", TBL), "1996-02-29\n2100-01-01\n1850-12-31\n");
-    assert_string_equal(LOAD("vc", "abcde|xyz|\n\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa9|a  |\nabc    |x     |\n", TBL), "abcde|xyz\n\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa9|a  \nabc  |x  \n");
+    assert_string_equal(LOAD("d", "1996-02-29|\n2100-01-01|\n1850-12-31|\n", TBL),
+                        "1996-02-29\n2100-01-01\n1850-12-31\n");
+    assert_string_equal(LOAD("vc", "abcde|xyz|\n\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa9|a  |\nabc    |x     |\n", TBL),
+                        "abcde|xyz\n\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa9|a  \nabc  |x  \n");
     assert_string_equal(LOAD("i", "", TBL), "");
     assert_string_equal(LOAD("t", "\\N|\n", TBL), "\\N\n");
     assert_string_equal(LOAD("it", "-|x|\n", TBL, {"null", "-"}), "~|x\n");
     assert_string_equal(LOAD("ii", "1|2|\n3|\n", TBL), "22P04 missing data for column \"b\" / COPY t, line 2: \"3|\"");
     assert_string_equal(LOAD("it", "1|2|\n3\n", TBL), "22P04 missing data for column \"b\" / COPY t, line 2: \"3\"");
-    assert_string_equal(LOAD("ii", "1|2|\n3|4|5|\n", TBL), "22P04 extra data after last expected column / COPY t, line 2: \"3|4|5|\"");
-    assert_string_equal(LOAD("i", "1|\n|\n", TBL), "22P02 invalid input syntax for type integer: \"\" / COPY t, line 2, column a: \"\"");
-    assert_string_equal(LOAD("ii", "1|2|\n3|x4|\ny|1|\n", TBL), "22P02 invalid input syntax for type integer: \"x4\" / COPY t, line 2, column b: \"x4\"");
+    assert_string_equal(LOAD("ii", "1|2|\n3|4|5|\n", TBL),
+                        "22P04 extra data after last expected column / COPY t, line 2: \"3|4|5|\"");
+    assert_string_equal(LOAD("i", "1|\n|\n", TBL),
+                        "22P02 invalid input syntax for type integer: \"\" / COPY t, line 2, column a: \"\"");
+    assert_string_equal(LOAD("ii", "1|2|\n3|x4|\ny|1|\n", TBL),
+                        "22P02 invalid input syntax for type integer: \"x4\" / COPY t, line 2, column b: \"x4\"");
 }
 
 static void test_numbers(void **state) {
     (void)state;
-    assert_string_equal(LOAD("sil", "32767\t2147483647\t9223372036854775807\n-32768\t-2147483648\t-9223372036854775808\n 7 \t+8\t00000000000000000009\n", TEXT),
+    assert_string_equal(LOAD("sil",
+                             "32767\t2147483647\t9223372036854775807\n-32768\t-2147483648\t-9223372036854775808\n 7 "
+                             "\t+8\t00000000000000000009\n",
+                             TEXT),
                         "32767|2147483647|9223372036854775807\n-32768|-2147483648|-9223372036854775808\n7|8|9\n");
-    assert_string_equal(LOAD("s", "1\n32768\n", TEXT), "22003 value \"32768\" is out of range for type smallint / COPY t, line 2, column a: \"32768\"");
-    assert_string_equal(LOAD("l", "12345678\n123456789\n1234567890123456\n12345678901234567\n-0\n", TEXT), "12345678\n123456789\n1234567890123456\n12345678901234567\n0\n");
-    assert_string_equal(LOAD("n", "0.005\n.5\n5.\n1e2\n-9999999999999.99\n-0.00\n12345678.9\n123456789.01\n0.1234567891\n", TEXT),
-                        "0.01\n0.50\n5.00\n100.00\n-9999999999999.99\n0.00\n12345678.90\n123456789.01\n0.12\n");
+    assert_string_equal(
+        LOAD("s", "1\n32768\n", TEXT),
+        "22003 value \"32768\" is out of range for type smallint / COPY t, line 2, column a: \"32768\"");
+    assert_string_equal(LOAD("l", "12345678\n123456789\n1234567890123456\n12345678901234567\n-0\n", TEXT),
+                        "12345678\n123456789\n1234567890123456\n12345678901234567\n0\n");
+    assert_string_equal(
+        LOAD("n", "0.005\n.5\n5.\n1e2\n-9999999999999.99\n-0.00\n12345678.9\n123456789.01\n0.1234567891\n", TEXT),
+        "0.01\n0.50\n5.00\n100.00\n-9999999999999.99\n0.00\n12345678.90\n123456789.01\n0.12\n");
     assert_true(strncmp(LOAD("n", "99999999999999\n", TEXT), "22003 ", 6) == 0);
-    assert_string_equal(LOAD("N", "1.5\n-123456789012345678.25\n0\n12345678.1234567812345678\n", TEXT), "1.5\n-123456789012345678.25\n0\n12345678.1234567812345678\n");
-    assert_string_equal(LOAD("dT", "2024-02-29\t2024-02-29 12:34:56\n1999-12-31\t1999-12-31T23:59:59.123456\ninfinity\t2000-01-01\n", TEXT),
-                        "2024-02-29|2024-02-29 12:34:56\n1999-12-31|1999-12-31 23:59:59.123456\ninfinity|2000-01-01 00:00:00\n");
+    assert_string_equal(LOAD("N", "1.5\n-123456789012345678.25\n0\n12345678.1234567812345678\n", TEXT),
+                        "1.5\n-123456789012345678.25\n0\n12345678.1234567812345678\n");
+    assert_string_equal(
+        LOAD("dT", "2024-02-29\t2024-02-29 12:34:56\n1999-12-31\t1999-12-31T23:59:59.123456\ninfinity\t2000-01-01\n",
+             TEXT),
+        "2024-02-29|2024-02-29 12:34:56\n1999-12-31|1999-12-31 23:59:59.123456\ninfinity|2000-01-01 00:00:00\n");
     assert_true(strncmp(LOAD("d", "2024-02-29\n2023-02-29\n", TEXT), "22008 ", 6) == 0);
     assert_true(strncmp(LOAD("d", "2024-00-10\n", TEXT), "22008 ", 6) == 0);
     assert_string_equal(LOAD("bf", "t\t1.5\nfalse\t-2e10\nyes\tNaN\n", TEXT), "t|1.5\nf|-20000000000\nt|NaN\n");
@@ -229,28 +283,40 @@ static void test_text(void **state) {
     assert_string_equal(LOAD("ti", "a\t1\rb\t2\r", TEXT), "a|1\nb|2\n");
     assert_string_equal(LOAD("it", "1\tx\n2\ty", TEXT), "1|x\n2|y\n");
     assert_string_equal(LOAD("t", "x\nend\\", TEXT), "x\nend\\\n");
-    assert_string_equal(LOAD("ti", "a\t1\nb\rc\t2\n", TEXT), "22P04 literal carriage return found in data / COPY t, line 2: \"b\rc\t2\"");
+    assert_string_equal(LOAD("ti", "a\t1\nb\rc\t2\n", TEXT),
+                        "22P04 literal carriage return found in data / COPY t, line 2: \"b\rc\t2\"");
     assert_string_equal(LOAD("it", "0,x\n1,0\n", TEXT, {"delimiter", ","}, {"null", "0"}), "~|x\n1|~\n");
     assert_string_equal(LOAD("it", "\tx\n1\t\n", TEXT, {"null", ""}), "~|x\n1|~\n");
     assert_string_equal(LOAD("it", "h\tk\n1\tx\n", TEXT, {"header", "true"}), "1|x\n");
     assert_string_equal(LOAD("it", "a\tb\n1\tx\n", TEXT, {"header", "match"}), "1|x\n");
-    assert_string_equal(LOAD("it", "a\tz\n1\tx\n", TEXT, {"header", "match"}),
-                        "22P04 column name mismatch in header line field 2: got \"z\", expected \"b\" / COPY t, line 1: \"a\tz\"");
-    assert_string_equal(LOAD("it", "a\n1\tx\n", TEXT, {"header", "match"}), "22P04 wrong number of fields in header line: got 1, expected 2 / COPY t, line 1: \"a\"");
-    assert_string_equal(LOAD("ti", "a\\\nb\t1\nc\td\n", TEXT), "22P02 invalid input syntax for type integer: \"d\" / COPY t, line 3, column b: \"d\"");
-    assert_string_equal(LOAD("v", "abc\nabcdef\n", TEXT), "22001 value too long for type character varying(5) / COPY t, line 2, column a: \"abcdef\"");
+    assert_string_equal(
+        LOAD("it", "a\tz\n1\tx\n", TEXT, {"header", "match"}),
+        "22P04 column name mismatch in header line field 2: got \"z\", expected \"b\" / COPY t, line 1: \"a\tz\"");
+    assert_string_equal(LOAD("it", "a\n1\tx\n", TEXT, {"header", "match"}),
+                        "22P04 wrong number of fields in header line: got 1, expected 2 / COPY t, line 1: \"a\"");
+    assert_string_equal(LOAD("ti", "a\\\nb\t1\nc\td\n", TEXT),
+                        "22P02 invalid input syntax for type integer: \"d\" / COPY t, line 3, column b: \"d\"");
+    assert_string_equal(LOAD("v", "abc\nabcdef\n", TEXT),
+                        "22001 value too long for type character varying(5) / COPY t, line 2, column a: \"abcdef\"");
     assert_string_equal(LOAD("B", "\\\\x0041\n", TEXT), "\\x0041\n");
-    assert_string_equal(LOAD("!i!t", "1\tx\n2\t\\N\n\\N\ty\n", TEXT), "23502 null value in column \"b\" of relation \"t\" violates not-null constraint / COPY t, line 2: \"2\t\\N\"");
-    assert_string_equal(LOAD("!i", "1\n\\N\nx\n", TEXT), "23502 null value in column \"a\" of relation \"t\" violates not-null constraint / COPY t, line 2: \"\\N\"");
-    assert_string_equal(LOAD("i", "1\n\n2\n", TEXT), "22P02 invalid input syntax for type integer: \"\" / COPY t, line 2, column a: \"\"");
+    assert_string_equal(
+        LOAD("!i!t", "1\tx\n2\t\\N\n\\N\ty\n", TEXT),
+        "23502 null value in column \"b\" of relation \"t\" violates not-null constraint / COPY t, line 2: \"2\t\\N\"");
+    assert_string_equal(
+        LOAD("!i", "1\n\\N\nx\n", TEXT),
+        "23502 null value in column \"a\" of relation \"t\" violates not-null constraint / COPY t, line 2: \"\\N\"");
+    assert_string_equal(LOAD("i", "1\n\n2\n", TEXT),
+                        "22P02 invalid input syntax for type integer: \"\" / COPY t, line 2, column a: \"\"");
 }
 
 static void test_encoding(void **state) {
     (void)state;
     assert_string_equal(LOAD("t", "\xe2\x82\xac\nok\n", TEXT), "\xe2\x82\xac\nok\n");
-    assert_true(strncmp(LOAD("t", "ok\nb\xff\nx\n", TEXT), "22021 invalid byte sequence for encoding \"UTF8\": 0xff / COPY t, line 2", 70) == 0);
+    assert_true(strncmp(LOAD("t", "ok\nb\xff\nx\n", TEXT),
+                        "22021 invalid byte sequence for encoding \"UTF8\": 0xff / COPY t, line 2", 70) == 0);
     assert_true(strncmp(LOAD("ti", "ok\t1\nb\tx\nc\xff\t1\n", TEXT), "22P02 ", 6) == 0);
-    assert_true(strncmp(LOAD("t", "ok\nb\0b\n", TEXT), "22021 invalid byte sequence for encoding \"UTF8\": 0x00 / COPY t, line 2", 70) == 0);
+    assert_true(strncmp(LOAD("t", "ok\nb\0b\n", TEXT),
+                        "22021 invalid byte sequence for encoding \"UTF8\": 0x00 / COPY t, line 2", 70) == 0);
     assert_true(strncmp(LOAD("t", "\\xff\n", TEXT), "22021 ", 6) == 0);
     assert_true(strncmp(LOAD("t", "a\\000b\n", TEXT), "22021 ", 6) == 0);
     assert_string_equal(LOAD("t", "\\xe2\\x82\\xac\n", TEXT), "\xe2\x82\xac\n");
@@ -263,7 +329,8 @@ static void test_csv(void **state) {
     assert_string_equal(LOAD("ti", "\"a\nb\n\",1\n\"\",\"2\"\n\"\n\",3\n", CSV), "a\nb\n|1\n|2\n\n|3\n");
     assert_string_equal(LOAD("ti", "a\"b,\"c,1\n\"x\"y\"z\",2\n", CSV), "ab,c|1\nxyz|2\n");
     assert_string_equal(LOAD("ti", "\"a\",1\r\n\"b\r\nc\",2\r\n", CSV), "a|1\nb\r\nc|2\n");
-    assert_string_equal(LOAD("ti", "'a\\'b',1\n'c\\\\',2\n'd\\e\n',3\n", CSV, {"quote", "'"}, {"escape", "\\"}), "a'b|1\nc\\|2\nd\\e\n|3\n");
+    assert_string_equal(LOAD("ti", "'a\\'b',1\n'c\\\\',2\n'd\\e\n',3\n", CSV, {"quote", "'"}, {"escape", "\\"}),
+                        "a'b|1\nc\\|2\nd\\e\n|3\n");
     assert_string_equal(LOAD("ti", "NULL,NULL\n\"NULL\",1\n", CSV, {"null", "NULL"}), "~|~\nNULL|1\n");
     assert_string_equal(LOAD("tt", ",\"\"\n\"\",\n", CSV, {"force_not_null", "a"}), "|\n|~\n");
     assert_string_equal(LOAD("tt", ",\"\"\n\"\",\n", CSV, {"force_null", "b"}), "~|~\n|~\n");
@@ -271,12 +338,17 @@ static void test_csv(void **state) {
     assert_string_equal(LOAD("ti", "\"a\n\",b\nx,1\n", CSV, {"header", "true"}), "x|1\n");
     assert_string_equal(LOAD("ti", "a,1\n\\.\nb,2\n", CSV), "a|1\n");
     assert_string_equal(LOAD("ti", "\"a\n\\.\n\",1\nb,2", CSV), "a\n\\.\n|1\nb|2\n");
-    assert_string_equal(LOAD("ti", "a,1\n\"b,2\nc,3\n", CSV), "22P04 unterminated CSV quoted field / COPY t, line 4: \"\"b,2\nc,3\n\"");
-    assert_string_equal(LOAD("ti", "\"a\nb\",1\nc,x\n", CSV), "22P02 invalid input syntax for type integer: \"x\" / COPY t, line 3, column b: \"x\"");
-    assert_string_equal(LOAD("ti", "a,1\nb\rc,2\n", CSV), "22P04 unquoted carriage return found in data / COPY t, line 2: \"b\rc,2\"");
+    assert_string_equal(LOAD("ti", "a,1\n\"b,2\nc,3\n", CSV),
+                        "22P04 unterminated CSV quoted field / COPY t, line 4: \"\"b,2\nc,3\n\"");
+    assert_string_equal(LOAD("ti", "\"a\nb\",1\nc,x\n", CSV),
+                        "22P02 invalid input syntax for type integer: \"x\" / COPY t, line 3, column b: \"x\"");
+    assert_string_equal(LOAD("ti", "a,1\nb\rc,2\n", CSV),
+                        "22P04 unquoted carriage return found in data / COPY t, line 2: \"b\rc,2\"");
     assert_string_equal(LOAD("ti", "a\n", CSV), "22P04 missing data for column \"b\" / COPY t, line 1: \"a\"");
-    assert_string_equal(LOAD("i", "1,2\n", CSV), "22P04 extra data after last expected column / COPY t, line 1: \"1,2\"");
-    assert_string_equal(LOAD("nd", "\"12.50\",\"2020-01-02\"\n1,2020-01-03\n", CSV), "12.50|2020-01-02\n1.00|2020-01-03\n");
+    assert_string_equal(LOAD("i", "1,2\n", CSV),
+                        "22P04 extra data after last expected column / COPY t, line 1: \"1,2\"");
+    assert_string_equal(LOAD("nd", "\"12.50\",\"2020-01-02\"\n1,2020-01-03\n", CSV),
+                        "12.50|2020-01-02\n1.00|2020-01-03\n");
 }
 
 /* Many rows: several batches per block, several tablets' pieces; order and line numbers must hold. */
@@ -284,7 +356,8 @@ static void test_large(void **state) {
     (void)state;
     enum { N = 200000 };
     char *text = malloc(N * 40), *w = text;
-    for (int i = 0; i < N; i++) w += sprintf(w, "%d,\"row %d\n\",%d.%02d,2001-02-%02d\n", i, i % 777, i / 100, i % 100, i % 28 + 1);
+    for (int i = 0; i < N; i++)
+        w += sprintf(w, "%d,\"row %d\n\",%d.%02d,2001-02-%02d\n", i, i % 777, i / 100, i % 100, i % 28 + 1);
     for (int threads = 1; threads <= 3; threads += 2) {
         Table *t = make_table("itnd");
         Err e = {0};
@@ -360,9 +433,16 @@ static void test_columns_and_defaults(void **state) {
     Err e = {0};
     int cols[] = {2, 0};
     const char *names[] = {"c", "a"};
-    Value defaults[3] = {{.is_null = true}, {.type = type_make(T_TEXT), .u.str = str_make("dflt", 4)}, {.is_null = true}};
+    Value defaults[3] = {
+        {.is_null = true}, {.type = type_make(T_TEXT), .u.str = str_make("dflt", 4)}, {.is_null = true}};
     assert_int_equal(copy_options(statement(true, NULL, 0, NULL), 2, names, arena, &o, &e), ST_OK);
-    CopyTarget g = {.table = t, .n_cols = 2, .cols = cols, .defaults = defaults, .session = &session, .account = &account, .threads = 1};
+    CopyTarget g = {.table = t,
+                    .n_cols = 2,
+                    .cols = cols,
+                    .defaults = defaults,
+                    .session = &session,
+                    .account = &account,
+                    .threads = 1};
     Input s = {"1.5\t7\n\\N\t8\n", 11, 3};
     int64_t rows;
     assert_int_equal(copy_from(&g, &o, vfs_posix(), NULL, source_read, &s, NULL, &rows, &e), ST_OK);
@@ -372,7 +452,9 @@ static void test_columns_and_defaults(void **state) {
 
 /* ---- writing ---- */
 
-typedef struct Output { char *s; } Output;
+typedef struct Output {
+    char *s;
+} Output;
 static bool sink_write(void *ctx, const char *data, int64_t n) {
     Output *k = ctx;
     k->s = arena_printf(arena, "%s%.*s", k->s, (int)n, data);
@@ -390,7 +472,10 @@ static const char *written(const char *shape, const char *text, const char *path
     for (int c = 0; c < t->n_cols; c++) {
         types[c] = t->cols[c].type;
         specs[c] = (CellSpec){.phys = (uint8_t)type_phys(types[c]), .type = types[c], .nullable = true};
-        vecs[c] = (Vec){.phys = specs[c].phys, .type = types[c], .data = arena_calloc(arena, 16 * rows), .valid = arena_calloc(arena, rows)};
+        vecs[c] = (Vec){.phys = specs[c].phys,
+                        .type = types[c],
+                        .data = arena_calloc(arena, 16 * rows),
+                        .valid = arena_calloc(arena, rows)};
         memset(vecs[c].valid, 1, (size_t)rows);
         bool nulls;
         tablet_decode(t, t->tablets[0], c, 0, NULL, rows, specs[c].phys, vecs[c].data, vecs[c].valid, &nulls);
@@ -404,25 +489,32 @@ static const char *written(const char *shape, const char *text, const char *path
     CopyOptions o;
     assert_int_equal(copy_options(statement(false, path, n, opts), t->n_cols, table_names, arena, &o, &e), ST_OK);
     Output k = {arena_strdup(arena, "")};
-    Status st = copy_to(store, 0, t->n_cols, types, table_names, &o, vfs_posix(), path, path ? NULL : sink_write, &k, 0, &count, &e);
+    Status st = copy_to(store, 0, t->n_cols, types, table_names, &o, vfs_posix(), path, path ? NULL : sink_write, &k, 0,
+                        &count, &e);
     if (st == ST_OK) assert_int_equal(count, rows);
     rows_free(store);
     table_free(t);
     return st == ST_OK ? k.s : arena_printf(arena, "%s %s", e.sqlstate, e.message);
 }
-#define WRITTEN(shape, text, ...) written(shape, text, NULL, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), (Opt[]){__VA_ARGS__})
+#define WRITTEN(shape, text, ...) \
+    written(shape, text, NULL, (int)(sizeof((Opt[]){__VA_ARGS__}) / sizeof(Opt)), (Opt[]){__VA_ARGS__})
 
 static void test_write(void **state) {
     (void)state;
-    assert_string_equal(WRITTEN("itnb", "1,a,1.5,t\n-2,,,f\n,\"x\ty\\\n\",-0.05,\n", TEXT), "1\ta\t1.50\tt\n-2\t\\N\t\\N\tf\n\\N\tx\\ty\\\\\\n\t-0.05\t\\N\n");
-    assert_string_equal(WRITTEN("it", "1,\"a,b\"\"c\"\n2,\n3,\"\"\n4,\"x\ny\"\n", CSV, {"header", "true"}), "a,b\n1,\"a,b\"\"c\"\n2,\n3,\"\"\n4,\"x\ny\"\n");
+    assert_string_equal(WRITTEN("itnb", "1,a,1.5,t\n-2,,,f\n,\"x\ty\\\n\",-0.05,\n", TEXT),
+                        "1\ta\t1.50\tt\n-2\t\\N\t\\N\tf\n\\N\tx\\ty\\\\\\n\t-0.05\t\\N\n");
+    assert_string_equal(WRITTEN("it", "1,\"a,b\"\"c\"\n2,\n3,\"\"\n4,\"x\ny\"\n", CSV, {"header", "true"}),
+                        "a,b\n1,\"a,b\"\"c\"\n2,\n3,\"\"\n4,\"x\ny\"\n");
     assert_string_equal(WRITTEN("ti", "a,1\n", CSV, {"force_quote", "*"}), "\"a\",\"1\"\n");
     assert_string_equal(WRITTEN("ti", "a,1\n", CSV, {"force_quote", "b"}), "a,\"1\"\n");
     assert_string_equal(WRITTEN("t", "a'b\n", CSV, {"quote", "'"}, {"escape", "\\"}), "'a\\'b'\n");
-    assert_string_equal(WRITTEN("idcT", "1,2020-01-02,ab,2020-01-02 03:04:05\n", TBL), "1|2020-01-02|ab|2020-01-02 03:04:05|\n");
+    assert_string_equal(WRITTEN("idcT", "1,2020-01-02,ab,2020-01-02 03:04:05\n", TBL),
+                        "1|2020-01-02|ab|2020-01-02 03:04:05|\n");
     assert_string_equal(WRITTEN("ct", "ab,\\x\n", TEXT), "ab \t\\\\x\n");
-    assert_string_equal(WRITTEN("lNB", "-9223372036854775808,1.25,\\x00ff\n", TEXT), "-9223372036854775808\t1.25\t\\\\x00ff\n");
-    assert_string_equal(WRITTEN("t", "a|b\n", TBL), "22P04 a value with a delimiter cannot be written in COPY format \"tbl\"");
+    assert_string_equal(WRITTEN("lNB", "-9223372036854775808,1.25,\\x00ff\n", TEXT),
+                        "-9223372036854775808\t1.25\t\\\\x00ff\n");
+    assert_string_equal(WRITTEN("t", "a|b\n", TBL),
+                        "22P04 a value with a delimiter cannot be written in COPY format \"tbl\"");
     assert_string_equal(WRITTEN("it", "1,\n", TBL), "22004 a NULL cannot be written in COPY format \"tbl\"");
     assert_string_equal(WRITTEN("it", "1,\n", TBL, {"null", ""}), "1||\n");
     char dir[] = "/tmp/stele-test-copy-XXXXXX";
@@ -436,7 +528,8 @@ static void test_write(void **state) {
     table_free(t);
     unlink(path);
     assert_int_equal(rmdir(dir), 0); /* no temporary file is left */
-    assert_true(strncmp(written("i", "1\n", "/nonexistent/y.csv", 0, NULL), "58P01 could not open file \"/nonexistent/y.csv\" for writing", 58) == 0);
+    assert_true(strncmp(written("i", "1\n", "/nonexistent/y.csv", 0, NULL),
+                        "58P01 could not open file \"/nonexistent/y.csv\" for writing", 58) == 0);
 }
 
 static void test_failing_memory(void **state) {
@@ -446,7 +539,8 @@ static void test_failing_memory(void **state) {
         Err e = {0};
         copy_chunk_bytes = 8;
         mem_fail_at(n);
-        CopyOptions o = {.format = COPY_TEXT, .delimiter = '\t', .quote = '"', .escape = '"', .null_text = "\\N", .null_len = 2};
+        CopyOptions o = {
+            .format = COPY_TEXT, .delimiter = '\t', .quote = '"', .escape = '"', .null_text = "\\N", .null_len = 2};
         int cols[] = {0, 1};
         CopyTarget g = {.table = t, .n_cols = 2, .cols = cols, .session = &session, .account = &account, .threads = 1};
         Input s = {"1\ta\\tb\n2\tb\n3\tcdefghijklmnopqrstuvwxyz\n4\td\n", 42, 7};
@@ -490,8 +584,17 @@ static int teardown(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, before, after)
     const struct CMUnitTest tests[] = {
-        T(test_options), T(test_tbl), T(test_numbers), T(test_text), T(test_encoding), T(test_csv), T(test_large),
-        T(test_sources), T(test_columns_and_defaults), T(test_write), T(test_failing_memory),
+        T(test_options),
+        T(test_tbl),
+        T(test_numbers),
+        T(test_text),
+        T(test_encoding),
+        T(test_csv),
+        T(test_large),
+        T(test_sources),
+        T(test_columns_and_defaults),
+        T(test_write),
+        T(test_failing_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
-/* test_cuda.c - the cuda backend on a fake driver and compiler (fake_cuda.c): what probe says, every operation, every call failing once,
- * lost devices, memory given back. The real compiler is in test_nvrtc.c, the real device in tests/device/cuda_smoke.c.
+/* test_cuda.c - the cuda backend on a fake driver and compiler (fake_cuda.c): what probe says, every operation, every
+ * call failing once, lost devices, memory given back. The real compiler is in test_nvrtc.c, the real device in
+ * tests/device/cuda_smoke.c.
  *
  * The driver and the compiler are found once per process, so the tests of their absence come first.
  */
@@ -59,18 +60,18 @@ static void check_clean(void) {
     assert_int_equal(fake->programs, 0);
     assert_int_equal(fake->no_context, 0);
 }
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        Err e_ = {0}, *e = &e_;                                                                    \
+#define OK(call)                                                                                    \
+    do {                                                                                            \
+        Err e_ = {0}, *e = &e_;                                                                     \
         if ((call) != ST_OK) fail_msg("%s: %s %s (%s)", #call, e_.sqlstate, e_.message, e_.detail); \
     } while (0)
 /* The call fails with that SQLSTATE and the text somewhere in it. */
-#define FAILS(call, state, text)                                                                                     \
-    do {                                                                                                             \
-        Err e_ = {0}, *e = &e_;                                                                                      \
-        assert_int_equal((call), ST_ERROR);                                                                          \
-        if (strcmp(e_.sqlstate, state) != 0 || (!strstr(e_.message, text) && !strstr(e_.detail, text)))              \
-            fail_msg("%s: %s %s (%s), expected %s %s", #call, e_.sqlstate, e_.message, e_.detail, state, text);      \
+#define FAILS(call, state, text)                                                                                \
+    do {                                                                                                        \
+        Err e_ = {0}, *e = &e_;                                                                                 \
+        assert_int_equal((call), ST_ERROR);                                                                     \
+        if (strcmp(e_.sqlstate, state) != 0 || (!strstr(e_.message, text) && !strstr(e_.detail, text)))         \
+            fail_msg("%s: %s %s (%s), expected %s %s", #call, e_.sqlstate, e_.message, e_.detail, state, text); \
     } while (0)
 
 /* ---- absence ------------------------------------------------------------------------- */
@@ -166,7 +167,9 @@ static void test_operations(void **unused) {
     assert_true(d->info.peak_gbps > 127 && d->info.peak_gbps < 129);
 
     DevModule *m = load_source(d);
-    assert_string_equal(fake->options, "--gpu-architecture=sm_90\n-default-device\n--std=c++17\n--device-int128\n-fmad=false\n-DA=1\n-DB\n");
+    assert_string_equal(
+        fake->options,
+        "--gpu-architecture=sm_90\n-default-device\n--std=c++17\n--device-int128\n-fmad=false\n-DA=1\n-DB\n");
     DevKernel *k, *same;
     OK(d->ops->kernel(m, "add_k", &k, e));
     OK(d->ops->kernel(m, "add_k", &same, e));
@@ -345,7 +348,8 @@ static void test_memory(void **unused) {
     fake->memory_limit = 64 << 20;
     OK(d->ops->alloc(d, 60 << 20, &p[0], e));
     assert_int_equal(fake->device_bytes, 64 << 20); /* the small chunk of 32 MiB is gone */
-    FAILS(d->ops->alloc(d, 5 << 20, &p[1], e), ERR_OUT_OF_MEMORY, "5242880 bytes asked for, 62914560 in use, limit none");
+    FAILS(d->ops->alloc(d, 5 << 20, &p[1], e), ERR_OUT_OF_MEMORY,
+          "5242880 bytes asked for, 62914560 in use, limit none");
     OK(d->ops->alloc(d, 4 << 20, &p[1], e));
     FAILS(d->ops->alloc(d, INT64_MAX, &p[2], e), ERR_OUT_OF_MEMORY, "asked for");
     d->ops->free(d, p[0], 60 << 20);
@@ -422,7 +426,8 @@ static void test_span(void **unused) {
     assert_int_equal(d->memory.used, 0);
     fake->memory_limit = 0;
 
-    /* fewer addresses than asked for; all through the helper: in place, moved when they are used up, below a unit always */
+    /* fewer addresses than asked for; all through the helper: in place, moved when they are used up, below a unit
+     * always */
     fake->address_limit = 8 * MB;
     most = 1 << 30;
     OK(d->ops->span_new(d, 2 * MB, &most, &p, e));
@@ -710,7 +715,8 @@ static void test_lost(void **unused) {
     OK(d->ops->launch(q, k, 1, 1, 0, &p, 1, e));
     FAILS(d->ops->sync(q, NULL, NULL, e), ERR_SYSTEM, "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access");
     assert_true(d->info.lost);
-    FAILS(d->ops->queue_new(d, &other, e), ERR_SYSTEM, "cuda:0 was lost: cuCtxGetCurrent failed: CUDA_ERROR_ILLEGAL_ADDRESS");
+    FAILS(d->ops->queue_new(d, &other, e), ERR_SYSTEM,
+          "cuda:0 was lost: cuCtxGetCurrent failed: CUDA_ERROR_ILLEGAL_ADDRESS");
     FAILS(d->ops->compile(d, source, "", &code, e), ERR_SYSTEM, "was lost");
     assert_int_equal(d->ops->resident_groups(k, 1, 0), 0);
     d->ops->free(d, p, 100);
@@ -769,7 +775,10 @@ static void test_threads(void **unused) {
 
 /* ---- sub-allocator -------------------------------------------------------------------------- */
 
-typedef struct Space { uint64_t next; int64_t held, max; } Space;
+typedef struct Space {
+    uint64_t next;
+    int64_t held, max;
+} Space;
 static SubResult space_grow(void *ctx, int64_t bytes, uint64_t *addr, Err *e) {
     (void)e;
     Space *s = ctx;
@@ -787,7 +796,10 @@ static void space_drop(void *ctx, uint64_t addr, int64_t bytes) {
 static void test_suballoc(void **unused) {
     (void)unused;
     enum { LIVE = 400, STEPS = 40000 };
-    static struct { uint64_t at; int64_t n; } live[LIVE];
+    static struct {
+        uint64_t at;
+        int64_t n;
+    } live[LIVE];
     int64_t used = 0;
     Space space = {.next = 1 << 21, .max = INT64_C(128) << 20};
     SubAlloc *s;
@@ -804,7 +816,8 @@ static void test_suballoc(void **unused) {
             used -= live[slot].n;
             live[slot].n = 0;
         } else {
-            int64_t n = suballoc_rounded((int64_t)((rnd >> 20) & 0xFFFFF) << ((rnd >> 45) % 7 == 0 ? 4 : 0) >> (rnd >> 50) % 12);
+            int64_t n = suballoc_rounded((int64_t)((rnd >> 20) & 0xFFFFF) << ((rnd >> 45) % 7 == 0 ? 4 : 0) >>
+                                         (rnd >> 50) % 12);
             Err e = {0};
             SubResult r = suballoc_take(s, n, 0, &live[slot].at, &e);
             assert_false(err_is_set(&e));
@@ -823,7 +836,8 @@ static void test_suballoc(void **unused) {
             for (int a = 0; a < LIVE; a++) { /* none overlaps another */
                 for (int b = a + 1; b < LIVE && i % 5000 == 0; b++) {
                     if (live[a].n && live[b].n)
-                        assert_true(live[a].at + (uint64_t)live[a].n <= live[b].at || live[b].at + (uint64_t)live[b].n <= live[a].at);
+                        assert_true(live[a].at + (uint64_t)live[a].n <= live[b].at ||
+                                    live[b].at + (uint64_t)live[b].n <= live[a].at);
                 }
             }
         }
@@ -858,8 +872,9 @@ static void test_suballoc(void **unused) {
 int main(void) {
     mem_account_init(&account, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suballoc), cmocka_unit_test(test_absent),  cmocka_unit_test(test_operations),  cmocka_unit_test(test_compiler),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_span),   cmocka_unit_test(test_map),     cmocka_unit_test(test_faults),      cmocka_unit_test(test_host_faults),
+        cmocka_unit_test(test_suballoc), cmocka_unit_test(test_absent),  cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_compiler), cmocka_unit_test(test_memory),  cmocka_unit_test(test_span),
+        cmocka_unit_test(test_map),      cmocka_unit_test(test_faults),  cmocka_unit_test(test_host_faults),
         cmocka_unit_test(test_lost),     cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,8 @@ static int64_t make_positions(int32_t *pos) {
 static void check_column(const Table *t, Col *c, int64_t base, int width, Phys stored) {
     static int32_t pos[ROWS];
     int64_t np = make_positions(pos);
-    static const int64_t cuts[][2] = {{0, ROWS}, {1, 100}, {7, 1000}, {64, 1024}, {63, 65}, {2999, 1}, {13, 0}, {1000, 2000}, {5, 2995}};
+    static const int64_t cuts[][2] = {{0, ROWS}, {1, 100}, {7, 1000},    {64, 1024}, {63, 65},
+                                      {2999, 1}, {13, 0},  {1000, 2000}, {5, 2995}};
     uint64_t range = width >= 64 ? ~0ULL : width == 0 ? 0 : (1ULL << width) - 1;
     for (int p = PH_BOOL; p <= PH_I128; p++) {
         int bits = p == PH_BOOL ? 8 : p == PH_I16 ? 16 : p == PH_I32 ? 32 : 64;
@@ -117,7 +118,8 @@ static void check_column(const Table *t, Col *c, int64_t base, int width, Phys s
     }
     (void)stored;
     for (int k = 0; k < 24; k++) {
-        int64_t a = (int64_t)((uint64_t)base + rnd() % (range ? range : 1)), b = (int64_t)((uint64_t)base + rnd() % (range ? range : 1));
+        int64_t a = (int64_t)((uint64_t)base + rnd() % (range ? range : 1)),
+                b = (int64_t)((uint64_t)base + rnd() % (range ? range : 1));
         if (width == 64) a = (int64_t)rnd(), b = (int64_t)rnd();
         int64_t lo = MIN_OF(a, b), hi = MAX_OF(a, b);
         if (k == 0) lo = INT64_MIN, hi = INT64_MAX;
@@ -172,7 +174,8 @@ static void run_widths(bool nulls) {
             }
             c.nulls = nulls;
             void *cells = cells_of(&c, stored);
-            ColSeg segs[2] = {{cells, nulls ? c.valid : NULL, 1001}, {(char *)cells + 1001 * phys_size(stored), nulls ? c.valid + 1001 : NULL, ROWS - 1001}};
+            ColSeg segs[2] = {{cells, nulls ? c.valid : NULL, 1001},
+                              {(char *)cells + 1001 * phys_size(stored), nulls ? c.valid + 1001 : NULL, ROWS - 1001}};
             EncCol enc;
             Table *t = table_of(T_INT8, 0);
             assert_int_equal(enc_fixed(&root, (uint8_t)stored, segs, 2, ROWS, &enc, &e), ST_OK);
@@ -189,8 +192,16 @@ static void run_widths(bool nulls) {
 }
 /* Plain cells of a delta, every stored type. */
 static void run_plain(bool nulls) {
-    static const struct { TypeId id; int prec; Phys p; int64_t range; } kinds[] = {
-        {T_BOOL, 0, PH_BOOL, 2}, {T_INT2, 0, PH_I16, 30000}, {T_INT4, 0, PH_I32, 2000000000}, {T_INT8, 0, PH_I64, INT64_MAX}, {T_NUMERIC, 38, PH_I128, INT64_MAX}};
+    static const struct {
+        TypeId id;
+        int prec;
+        Phys p;
+        int64_t range;
+    } kinds[] = {{T_BOOL, 0, PH_BOOL, 2},
+                 {T_INT2, 0, PH_I16, 30000},
+                 {T_INT4, 0, PH_I32, 2000000000},
+                 {T_INT8, 0, PH_I64, INT64_MAX},
+                 {T_NUMERIC, 38, PH_I128, INT64_MAX}};
     static Col c;
     Err e = {0};
     for (int k = 0; k < ARRAY_LEN(kinds); k++) {

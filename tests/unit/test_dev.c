@@ -1,7 +1,9 @@
-/* test_dev.c - queries on a device: the answers of the virtual machine in every mode, restarts, faults at every call, cancellation.
+/* test_dev.c - queries on a device: the answers of the virtual machine in every mode, restarts, faults at every call,
+ * cancellation.
  *
- * The device is the host's own compiler behind the fault wrapper; told not to share memory, it goes through all the copies that a
- * GPU would. The rule for faults: an error with the right SQLSTATE or the right answer, and nothing leaks (the accounts and ASan tell).
+ * The device is the host's own compiler behind the fault wrapper; told not to share memory, it goes through all the
+ * copies that a GPU would. The rule for faults: an error with the right SQLSTATE or the right answer, and nothing leaks
+ * (the accounts and ASan tell).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,10 @@ static CodeCache *cache;
 static FaultPlan plan;
 
 /* An order-sensitive digest. */
-typedef struct Answer { uint64_t hash; int64_t rows; } Answer;
+typedef struct Answer {
+    uint64_t hash;
+    int64_t rows;
+} Answer;
 
 static int64_t fail_left; /* of an allocation failure that a test had planned */
 
@@ -55,7 +60,8 @@ static Status run(const char *sql, Answer *out) {
 }
 static void must(const char *sql) {
     Answer a;
-    if (run(sql, &a) != ST_OK) fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
+    if (run(sql, &a) != ST_OK)
+        fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
 }
 static void set(const char *name, const char *value) {
     err_clear(&session->err);
@@ -70,7 +76,8 @@ static const char *const queries[] = {
     "select t.a, u.n, u.s from t join u on t.a = u.k where t.b > 100 order by t.a, u.n",
     "select t.a, u.n from t left join u on t.a = u.k and u.n > 'n3' where t.a < 60 order by 1, 2",
     "select t.a from t where not exists (select 1 from u where u.k = t.a) and a < 500 order by 1",
-    "select u.k, x.c from u full join (select a, count(*) c from t where a between 90 and 110 group by a) x on x.a = u.k order by 1, 2",
+    "select u.k, x.c from u full join (select a, count(*) c from t where a between 90 and 110 group by a) x on x.a = "
+    "u.k order by 1, 2",
     "select n from t where n like '%7%' and a < 300 union all select n from u where k < 5",
     "select a, n from t order by n desc, a limit 7 offset 3",
     "select distinct n from u order by n",
@@ -87,10 +94,12 @@ static int setup(void **state) {
     assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
     must("create table t(a int, b numeric(10,2), s text, d date, n text, f double precision)");
-    must("insert into t select g, (g % 500) * 1.5, 'name' || (g % 7), date '2020-01-01' + (g % 100)::int, case when g % 11 = 0 then null else 'n' || (g * 7919 % 100003) end, g / 7.0 "
+    must("insert into t select g, (g % 500) * 1.5, 'name' || (g % 7), date '2020-01-01' + (g % 100)::int, case when g "
+         "% 11 = 0 then null else 'n' || (g * 7919 % 100003) end, g / 7.0 "
          "from generate_series(1, 3000) g");
     must("create table u(k int, n text, s text)");
-    must("insert into u select g % 120, 'n' || g, case when g % 3 = 0 then null else 's' || (g % 4) end from generate_series(1, 400) g");
+    must("insert into u select g % 120, 'n' || g, case when g % 3 = 0 then null else 's' || (g % 4) end from "
+         "generate_series(1, 400) g");
     must("insert into u values (null, 'none', null)");
     must("delete from t where a % 50 = 49");
     must("vacuum t");
@@ -143,9 +152,11 @@ static void all_queries(const char *how) {
     for (int i = 0; i < N_QUERIES; i++) {
         Answer a;
         if (run(queries[i], &a) != ST_OK)
-            fail_msg("%s, %s: %s %s %s", how, queries[i], session->err.sqlstate, session->err.message, session->err.detail);
+            fail_msg("%s, %s: %s %s %s", how, queries[i], session->err.sqlstate, session->err.message,
+                     session->err.detail);
         if (a.rows != expected[i].rows || a.hash != expected[i].hash)
-            fail_msg("%s, %s: %lld rows, expected %lld; hashes %s", how, queries[i], (long long)a.rows, (long long)expected[i].rows, a.hash == expected[i].hash ? "agree" : "differ");
+            fail_msg("%s, %s: %lld rows, expected %lld; hashes %s", how, queries[i], (long long)a.rows,
+                     (long long)expected[i].rows, a.hash == expected[i].hash ? "agree" : "differ");
     }
 }
 
@@ -177,12 +188,14 @@ static void test_streamed(void **state) {
     (void)state;
     static const char *const sql[] = {
         "select count(*), sum(a), sum(b), min(d) from big where a % 3 = 0",
-        "select x.s, count(*), sum(y.b) from big x join big y on x.a = y.a where y.b < 700 and x.s <> 's5' group by x.s order by x.s",
+        "select x.s, count(*), sum(y.b) from big x join big y on x.a = y.a where y.b < 700 and x.s <> 's5' group by "
+        "x.s order by x.s",
         "select a, s from big where b = 77 order by a limit 50",
     };
     set("executor", "vm");
     must("create table big(a int, b int, d date, s text)");
-    must("insert into big select g, g * 31 % 1000, date '2000-01-01' + (g % 3000)::int, 's' || (g * 7 % 250007) from generate_series(1, 800000) g");
+    must("insert into big select g, g * 31 % 1000, date '2000-01-01' + (g % 3000)::int, 's' || (g * 7 % 250007) from "
+         "generate_series(1, 800000) g");
     must("vacuum big");
     Answer want[3], got;
     for (int i = 0; i < 3; i++) assert_int_equal(run(sql[i], &want[i]), ST_OK);
@@ -220,8 +233,12 @@ static void test_changes(void **state) {
     (void)state;
     DevRuntime *r = use(false);
     for (int i = 0; i < 7; i++) {
-        static const char *const changes[] = {"insert into w values (7, 'seven')", "update w set n = 'changed' where k = 7", "delete from w where k = 3",
-                                              "vacuum w", "insert into w select g, 'x' || g from generate_series(10, 300) g", "truncate w"};
+        static const char *const changes[] = {"insert into w values (7, 'seven')",
+                                              "update w set n = 'changed' where k = 7",
+                                              "delete from w where k = 3",
+                                              "vacuum w",
+                                              "insert into w select g, 'x' || g from generate_series(10, 300) g",
+                                              "truncate w"};
         set("executor", "vm");
         if (i == 0) {
             must("create table w(k int, n text)");
@@ -242,7 +259,8 @@ static void test_changes(void **state) {
     done(r);
 }
 
-/* The n-th call of the device fails, once: with device_strict an error of the device or the answer, without it always the answer. */
+/* The n-th call of the device fails, once: with device_strict an error of the device or the answer, without it always
+ * the answer. */
 static void faults(bool strict, bool shares, int first, int step, const char *rows) {
     set("device_strict", strict ? "on" : "off");
     set("device_initial_rows", rows);
@@ -260,8 +278,10 @@ static void faults(bool strict, bool shares, int first, int step, const char *ro
                     fail_msg("%s: wrong after a fault at call %lld", queries[i], (long long)n);
             } else {
                 failed++;
-                if (!strict || (strcmp(session->err.sqlstate, ERR_SYSTEM) != 0 && strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0))
-                    fail_msg("%s: call %lld: %s %s", queries[i], (long long)n, session->err.sqlstate, session->err.message);
+                if (!strict || (strcmp(session->err.sqlstate, ERR_SYSTEM) != 0 &&
+                                strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0))
+                    fail_msg("%s: call %lld: %s %s", queries[i], (long long)n, session->err.sqlstate,
+                             session->err.message);
             }
             done(r);
             if (over) break;
@@ -297,7 +317,8 @@ static void test_host_memory(void **state) {
             bool over = fail_left > 0;
             if (st != ST_OK) {
                 if (strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0)
-                    fail_msg("%s: allocation %lld: %s %s", queries[i], (long long)n, session->err.sqlstate, session->err.message);
+                    fail_msg("%s: allocation %lld: %s %s", queries[i], (long long)n, session->err.sqlstate,
+                             session->err.message);
             } else if (a.rows != expected[i].rows || a.hash != expected[i].hash) {
                 fail_msg("%s: wrong after allocation %lld failed", queries[i], (long long)n);
             }
@@ -361,7 +382,8 @@ static void test_mixed(void **state) {
         set("executor", "compiled");
         DevRuntime *r = use(false);
         if (run(sql[i], &on) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
-        if (on.rows != off.rows || on.hash != off.hash) fail_msg("%s: %lld rows, expected %lld", sql[i], (long long)on.rows, (long long)off.rows);
+        if (on.rows != off.rows || on.hash != off.hash)
+            fail_msg("%s: %lld rows, expected %lld", sql[i], (long long)on.rows, (long long)off.rows);
         done(r);
     }
     set("device_strict", "on");
@@ -374,7 +396,10 @@ static void test_cancel(void **state) {
     set("statement_timeout", "300ms");
     Answer a;
     int64_t start = clock_ns();
-    assert_int_equal(run("select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100", &a), ST_ERROR);
+    assert_int_equal(
+        run("select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100",
+            &a),
+        ST_ERROR);
     assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
     assert_true(clock_ns() - start < INT64_C(300000000000)); /* all of it takes hours */
     set("statement_timeout", "0");
@@ -383,10 +408,13 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers), cmocka_unit_test(test_residence), cmocka_unit_test(test_streamed),
-        cmocka_unit_test(test_restarts), cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_mixed), cmocka_unit_test(test_limit), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_faults_strict), cmocka_unit_test(test_faults_restarts), cmocka_unit_test(test_faults_fall_back), cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_answers),         cmocka_unit_test(test_residence),
+        cmocka_unit_test(test_streamed),        cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_changes),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_mixed),           cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_cancel),          cmocka_unit_test(test_faults_strict),
+        cmocka_unit_test(test_faults_restarts), cmocka_unit_test(test_faults_fall_back),
+        cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,5 @@
-/* test_device.c - the device layer without a GPU: registry, host, null and fault. Run it under AddressSanitizer too: it proves that nothing leaks. */
+/* test_device.c - the device layer without a GPU: registry, host, null and fault. Run it under AddressSanitizer too: it
+ * proves that nothing leaks. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -13,16 +14,16 @@
 #include "base/log.h"
 #include "device/device.h"
 
-#define OK(x)                                                                                                   \
-    do {                                                                                                        \
-        err = (Err){0};                                                                                         \
-        if ((x) != ST_OK) fail_msg("%s: %s %s (%s)", #x, err.sqlstate, err.message, err.detail);                \
+#define OK(x)                                                                                    \
+    do {                                                                                         \
+        err = (Err){0};                                                                          \
+        if ((x) != ST_OK) fail_msg("%s: %s %s (%s)", #x, err.sqlstate, err.message, err.detail); \
     } while (0)
-#define FAILS(code, x)                                     \
-    do {                                                   \
-        err = (Err){0};                                    \
-        assert_int_equal((x), ST_ERROR);                   \
-        assert_string_equal(err.sqlstate, (code));         \
+#define FAILS(code, x)                             \
+    do {                                           \
+        err = (Err){0};                            \
+        assert_int_equal((x), ST_ERROR);           \
+        assert_string_equal(err.sqlstate, (code)); \
     } while (0)
 
 static Err err;
@@ -31,10 +32,9 @@ static MemAccount account;
 static Devices *devices;
 
 /* What the prelude gives a kernel on the host. */
-static const char prelude[] =
-    "typedef unsigned char u8; typedef unsigned long u64; typedef long i64;\n"
-    "typedef struct { u64 gid, ngroups; u8 *lmem; } KernelCtx;\n"
-    "#define KERNEL(f) void f(const u64 *p, KernelCtx *c)\n";
+static const char prelude[] = "typedef unsigned char u8; typedef unsigned long u64; typedef long i64;\n"
+                              "typedef struct { u64 gid, ngroups; u8 *lmem; } KernelCtx;\n"
+                              "#define KERNEL(f) void f(const u64 *p, KernelCtx *c)\n";
 
 static void open_with(int threads) {
     err = (Err){0};
@@ -83,9 +83,11 @@ static void test_launch(void **state) {
     for (int threads = 1; threads <= 4; threads *= 2) {
         open_with(threads);
         Device *d = get("host");
-        DevModule *m = module_of(d, "KERNEL(mark) { u64 *a = (u64 *)p[0]; __atomic_fetch_add(&a[c->gid], p[1] + c->ngroups, __ATOMIC_RELAXED); }\n"
-                                    "KERNEL(last) { *(u64 *)p[0] = p[479]; }\n"
-                                    "KERNEL(bits) { double x; __builtin_memcpy(&x, &p[1], 8); *(double *)p[0] = __builtin_sqrt(x); }\n");
+        DevModule *m = module_of(
+            d, "KERNEL(mark) { u64 *a = (u64 *)p[0]; __atomic_fetch_add(&a[c->gid], p[1] + c->ngroups, "
+               "__ATOMIC_RELAXED); }\n"
+               "KERNEL(last) { *(u64 *)p[0] = p[479]; }\n"
+               "KERNEL(bits) { double x; __builtin_memcpy(&x, &p[1], 8); *(double *)p[0] = __builtin_sqrt(x); }\n");
         DevKernel *mark = kernel_of(m, d, "mark");
         DevQueue *q;
         OK(d->ops->queue_new(d, &q, &err));
@@ -136,8 +138,10 @@ static void test_local_memory(void **state) {
     open_with(4);
     Device *d = get("host");
     /* Each group fills its local memory and checks, after giving others time, that nobody else wrote to it. */
-    DevModule *m = module_of(d, "KERNEL(own) { u64 n = p[1]; u64 bad = (u64)c->lmem & 63; for (u64 i = 0; i < n; i++) c->lmem[i] = (u8)(c->gid + i);\n"
-                                "  for (volatile int w = 0; w < 2000; w++) { } for (u64 i = 0; i < n; i++) bad |= c->lmem[i] ^ (u8)(c->gid + i);\n"
+    DevModule *m = module_of(d, "KERNEL(own) { u64 n = p[1]; u64 bad = (u64)c->lmem & 63; for (u64 i = 0; i < n; i++) "
+                                "c->lmem[i] = (u8)(c->gid + i);\n"
+                                "  for (volatile int w = 0; w < 2000; w++) { } for (u64 i = 0; i < n; i++) bad |= "
+                                "c->lmem[i] ^ (u8)(c->gid + i);\n"
                                 "  if (bad) __atomic_fetch_add((u64 *)p[0], 1, __ATOMIC_RELAXED); }\n"
                                 "KERNEL(none) { if (c->lmem) *(u64 *)p[0] += 1; }\n");
     DevKernel *own = kernel_of(m, d, "own");
@@ -145,7 +149,8 @@ static void test_local_memory(void **state) {
     OK(d->ops->queue_new(d, &q, &err));
     uint64_t bad = 0;
     const int64_t sizes[] = {1, 64, 1000, 16384, 65, 40000};
-    for (int64_t s = 0; s < ARRAY_LEN(sizes); s++) launch(d, q, own, 500, sizes[s], 2, (uint64_t[]){address(&bad), (uint64_t)sizes[s]});
+    for (int64_t s = 0; s < ARRAY_LEN(sizes); s++)
+        launch(d, q, own, 500, sizes[s], 2, (uint64_t[]){address(&bad), (uint64_t)sizes[s]});
     launch(d, q, own, 8, d->info.local_bytes, 2, (uint64_t[]){address(&bad), (uint64_t)d->info.local_bytes});
     launch(d, q, kernel_of(m, d, "none"), 1, 0, 1, (uint64_t[]){address(&bad)});
     OK(d->ops->sync(q, NULL, NULL, &err));
@@ -175,10 +180,11 @@ static void test_compile(void **state) {
     DevCode code, again;
     /* A library function, an option, and code that outlives the device that made it. */
     char source[1024];
-    snprintf(source, sizeof source, "%sdouble pow(double, double);\nKERNEL(k) { *(u64 *)p[0] = (u64)pow((double)p[1], 2) + ADD; }\n", prelude);
+    snprintf(source, sizeof source,
+             "%sdouble pow(double, double);\nKERNEL(k) { *(u64 *)p[0] = (u64)pow((double)p[1], 2) + ADD; }\n", prelude);
     OK(d->ops->compile(d, source, " -DADD=3  -O1 ", &code, &err));
     assert_true(code.n > 0 && code.log);
-    assert_int_equal(entries_in(tmp), 0); /* nothing is left behind */
+    assert_int_equal(entries_in(tmp), 0);                         /* nothing is left behind */
     FAILS("58000", d->ops->compile(d, source, "", &again, &err)); /* ADD is missing */
     assert_null(again.bytes);
     assert_null(again.log);
@@ -188,7 +194,8 @@ static void test_compile(void **state) {
     assert_true(strncmp(err.detail, "kernel.c:", 9) == 0);
     FAILS("58000", d->ops->compile(d, source, "-DADD=1 --no-such-option", &again, &err));
     /* Very long messages are cut. */
-    const char *bad = "#error a\n#error b\n@ @ @ @ x y z;\nint f(void) { return u1 + u2 + u3 + u4 + u5 + u6 + u7 + u8 + u9 + u10 + u11 + u12; }\n";
+    const char *bad = "#error a\n#error b\n@ @ @ @ x y z;\nint f(void) { return u1 + u2 + u3 + u4 + u5 + u6 + u7 + u8 "
+                      "+ u9 + u10 + u11 + u12; }\n";
     FAILS("58000", d->ops->compile(d, bad, "", &again, &err));
     assert_true(strlen(err.detail) < sizeof err.detail);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -206,7 +213,8 @@ static void test_compile(void **state) {
     DevModule *m[3];
     DevQueue *q;
     OK(d->ops->queue_new(d, &q, &err));
-    for (int i = 0; i < 3; i++) OK(d->ops->load(d, code.bytes, code.n, &m[i], &err)); /* several at once are several libraries */
+    for (int i = 0; i < 3; i++)
+        OK(d->ops->load(d, code.bytes, code.n, &m[i], &err)); /* several at once are several libraries */
     for (int i = 0; i < 3; i++) {
         uint64_t got = 0;
         launch(d, q, kernel_of(m[i], d, "k"), 1, 0, 2, (uint64_t[]){address(&got), 9});
@@ -516,10 +524,10 @@ static void test_copies(void **state) {
     close_all();
 }
 
-static const char gate_kernels[] =
-    "KERNEL(gate) { while (!__atomic_load_n((u64 *)p[0], __ATOMIC_ACQUIRE)) { } if (p[1]) __atomic_store_n((u64 *)p[1], 1, __ATOMIC_RELAXED); }\n"
-    "KERNEL(copy) { *(u64 *)p[0] = *(u64 *)p[1]; }\n"
-    "KERNEL(set) { __atomic_store_n((u64 *)p[0], p[1], __ATOMIC_RELEASE); }\n";
+static const char gate_kernels[] = "KERNEL(gate) { while (!__atomic_load_n((u64 *)p[0], __ATOMIC_ACQUIRE)) { } if "
+                                   "(p[1]) __atomic_store_n((u64 *)p[1], 1, __ATOMIC_RELAXED); }\n"
+                                   "KERNEL(copy) { *(u64 *)p[0] = *(u64 *)p[1]; }\n"
+                                   "KERNEL(set) { __atomic_store_n((u64 *)p[0], p[1], __ATOMIC_RELEASE); }\n";
 
 typedef struct Poll {
     _Atomic uint64_t gate;
@@ -588,7 +596,8 @@ static void test_sync_poll(void **state) {
     }
 }
 
-/* Whoever waits runs what has not begun, while somebody else asks its poll: the gate only opens because that is called. */
+/* Whoever waits runs what has not begun, while somebody else asks its poll: the gate only opens because that is called.
+ */
 static void test_finish(void **state) {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
@@ -728,10 +737,12 @@ static void *queue_thread(void *arg) {
     Device *d = j->d;
     DevQueue *q;
     DevPtr p = 0;
-    j->ok = d->ops->queue_new(d, &q, &e) == ST_OK && d->ops->alloc(d, 8, &p, &e) == ST_OK && d->ops->fill(q, p, 0, 8, &e) == ST_OK;
+    j->ok = d->ops->queue_new(d, &q, &e) == ST_OK && d->ops->alloc(d, 8, &p, &e) == ST_OK &&
+            d->ops->fill(q, p, 0, 8, &e) == ST_OK;
     for (int i = 0; i < 50 && j->ok; i++) {
         uint64_t params[2] = {p, (uint64_t)i};
-        j->ok = d->ops->launch(q, j->add, 100, 1, 64, params, 2, &e) == ST_OK && (i % 10 || d->ops->sync(q, NULL, NULL, &e) == ST_OK);
+        j->ok = d->ops->launch(q, j->add, 100, 1, 64, params, 2, &e) == ST_OK &&
+                (i % 10 || d->ops->sync(q, NULL, NULL, &e) == ST_OK);
     }
     j->ok = j->ok && d->ops->copy_out(q, &j->sum, p, 8, &e) == ST_OK && d->ops->sync(q, NULL, NULL, &e) == ST_OK;
     d->ops->queue_free(d, q);
@@ -743,7 +754,8 @@ static void test_queues_of_threads(void **state) {
     (void)state;
     open_with(3);
     Device *d = get("host");
-    DevModule *m = module_of(d, "KERNEL(add) { c->lmem[0] = (u8)c->gid; __atomic_fetch_add((u64 *)p[0], p[1] * (c->lmem[0] == (u8)c->gid), __ATOMIC_RELAXED); }");
+    DevModule *m = module_of(d, "KERNEL(add) { c->lmem[0] = (u8)c->gid; __atomic_fetch_add((u64 *)p[0], p[1] * "
+                                "(c->lmem[0] == (u8)c->gid), __ATOMIC_RELAXED); }");
     QueueJob jobs[4];
     pthread_t t[4];
     for (int i = 0; i < 4; i++) {
@@ -787,7 +799,8 @@ static Status use_device(Device *d, const char *source, int32_t group, Err *e) {
     if (st == ST_OK) st = d->ops->kernel(m, "k", &k, e);
     if (st == ST_OK) st = d->ops->event_record(q, from, e);
     if (st == ST_OK) st = d->ops->copy_in(q, a, &out, 8, e);
-    if (st == ST_OK) st = device_copy_in_many(d, q, (DevCopy[]){{a + 4, (char *)&in + 4, 4}, {a, &in, 4}, {a, NULL, 0}}, 3, e);
+    if (st == ST_OK)
+        st = device_copy_in_many(d, q, (DevCopy[]){{a + 4, (char *)&in + 4, 4}, {a, &in, 4}, {a, NULL, 0}}, 3, e);
     if (st == ST_OK) st = d->ops->copy(q, b, a, 8, e);
     if (st == ST_OK) st = d->ops->fill(q, a, 0, 8, e);
     if (st == ST_OK) st = d->ops->launch(q, k, d->ops->resident_groups(k, group, 64), group, 64, (uint64_t[]){b}, 1, e);
@@ -806,11 +819,13 @@ static Status use_device(Device *d, const char *source, int32_t group, Err *e) {
     if (pinned) d->ops->free_pinned(d, pinned, 100);
     d->ops->free(d, a, 1000);
     d->ops->free(d, b, 2 << 20);
-    if (st == ST_OK && d->info.kind == DEVICE_HOST && out != 8 + (uint64_t)d->info.units - 1) st = err_set(e, "XX000", "wrong result");
+    if (st == ST_OK && d->info.kind == DEVICE_HOST && out != 8 + (uint64_t)d->info.units - 1)
+        st = err_set(e, "XX000", "wrong result");
     return st;
 }
 enum { USE_CALLS = 23 };
-static const char use_source[] = "void k(const unsigned long *p, void *c) { (void)c; __atomic_fetch_add((unsigned long *)p[0], 1, __ATOMIC_RELAXED); }";
+static const char use_source[] = "void k(const unsigned long *p, void *c) { (void)c; __atomic_fetch_add((unsigned long "
+                                 "*)p[0], 1, __ATOMIC_RELAXED); }";
 
 /* Every allocation of the host device fails once. */
 static void test_allocations(void **state) {
@@ -1064,7 +1079,8 @@ int main(void) {
         cmocka_unit_test(test_compile_threads),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_spans), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_sync_poll),
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_events),

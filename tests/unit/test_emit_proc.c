@@ -1,5 +1,5 @@
-/* Kernels of procedures: what the text is made of, that the system's compiler, OpenCL and NVRTC take it, and what has no kernel, with the reason. That the
- * kernels do what the virtual machine does is test_bulk's. */
+/* Kernels of procedures: what the text is made of, that the system's compiler, OpenCL and NVRTC take it, and what has
+ * no kernel, with the reason. That the kernels do what the virtual machine does is test_bulk's. */
 #include "unit_session.h"
 
 #include <stdlib.h>
@@ -52,8 +52,10 @@ static void emit_with(const char *sql, DeviceKind kind, bool strings, ProcModule
     Image *images[TABLES];
     assert_in_range(n, 1, MOST);
     for (int32_t k = 0; k < n; k++)
-        if (pl_of_routine(arena, &db->catalog, db->catalog.routines[k], &f[k], &err) != ST_OK) fail_msg("%s", err.message);
-    if (pl_compile(&db->catalog, &s->info, n, (const PlFunction *const *)f, arena, &p, &err) != ST_OK) fail_msg("%s", err.message);
+        if (pl_of_routine(arena, &db->catalog, db->catalog.routines[k], &f[k], &err) != ST_OK)
+            fail_msg("%s", err.message);
+    if (pl_compile(&db->catalog, &s->info, n, (const PlFunction *const *)f, arena, &p, &err) != ST_OK)
+        fail_msg("%s", err.message);
     for (int32_t k = 0; k < n; k++) {
         if (p[k].reason) fail_msg("%s", p[k].reason);
         ProcTableForm *t = arena_array(arena, ProcTableForm, p[k].n_tables + 1);
@@ -99,7 +101,8 @@ static void compile_on(const char *id, const char *source) {
     }
     char *whole = kernel_source_expand(source);
     assert_non_null(whole);
-    if (d->ops->compile(d, whole, "", &code, &err) != ST_OK) fail_msg("%s: %s %s\n%s", id, err.message, err.detail, source);
+    if (d->ops->compile(d, whole, "", &code, &err) != ST_OK)
+        fail_msg("%s: %s %s\n%s", id, err.message, err.detail, source);
     dev_code_free(&code);
     free(whole);
 }
@@ -121,15 +124,19 @@ static void compile_nvrtc(const char *source) {
 static const char *const procs[] = {
     "create procedure tpcb(a int, b int, d bigint, inout bal bigint) language plpgsql as $$ begin "
     "update account set balance = balance + d where id = a; select balance into bal from account where id = a; "
-    "update branch set total = total - d, small = small + 1::smallint where id = b; insert into history values (a, d, 'x'); end $$",
+    "update branch set total = total - d, small = small + 1::smallint where id = b; insert into history values (a, d, "
+    "'x'); end $$",
     "create procedure transfer(x int, y int, m bigint) language plpgsql as $$ declare b bigint; begin "
     "select balance into strict b from account where id = x; "
     "if b < m then raise exception 'only % left', b; end if; "
-    "update account set balance = balance - m, note = 'from' where id = x; update account set balance = balance + m where id = y; end $$",
+    "update account set balance = balance - m, note = 'from' where id = x; update account set balance = balance + m "
+    "where id = y; end $$",
     "create procedure loops(x int, n int, out r bigint) language plpgsql as $$ declare b bigint; begin "
-    "r := 0; for i in 1 .. n loop if i % 3 = 0 then continue; end if; exit when i > 90; r := r + i; update account set balance = balance + i where id = x; end loop; "
+    "r := 0; for i in 1 .. n loop if i % 3 = 0 then continue; end if; exit when i > 90; r := r + i; update account set "
+    "balance = balance + i where id = x; end loop; "
     "delete from history where account = x and amount = r; end $$",
-    "create procedure texts(x int, t text, out r text) language plpgsql as $$ begin select note into r from account where id = x; "
+    "create procedure texts(x int, t text, out r text) language plpgsql as $$ begin select note into r from account "
+    "where id = x; "
     "if r like 'a%b' or substr(t, 2, 3) = 'xyz' then update account set note = t where id = x; end if; end $$"};
 
 static void test_compiles(void **state) {
@@ -151,11 +158,14 @@ static void test_compiles(void **state) {
 /* On devices with memory of their own cells of strings have the host's addresses; keys, too. */
 static void test_far(void **state) {
     (void)state;
-    static const char keys[] =
-        "create procedure names(n text, v int[], x numeric(9,2), d date, out r text, out k int) language plpgsql as $$ declare w int[] := '{}'; begin "
-        "insert into person values (upper(n), n || x::text || d::text, v); select note into r from person where name = n; "
-        "for i in 1 .. array_length(v, 1) loop if v[i] = any(w) then k := array_position(w, v[i]); else w := array_append(w, v[i]); end if; end loop; "
-        "update person set list = w, note = substr(r || '|' || note, 1, 20) where name = n and n in ('a', 'b', lower(n)); r := r::varchar(5) || n; end $$";
+    static const char keys[] = "create procedure names(n text, v int[], x numeric(9,2), d date, out r text, out k int) "
+                               "language plpgsql as $$ declare w int[] := '{}'; begin "
+                               "insert into person values (upper(n), n || x::text || d::text, v); select note into r "
+                               "from person where name = n; "
+                               "for i in 1 .. array_length(v, 1) loop if v[i] = any(w) then k := array_position(w, "
+                               "v[i]); else w := array_append(w, v[i]); end if; end loop; "
+                               "update person set list = w, note = substr(r || '|' || note, 1, 20) where name = n and "
+                               "n in ('a', 'b', lower(n)); r := r::varchar(5) || n; end $$";
     ProcModule src;
     for (int i = 0; i < (int)ARRAY_LEN(procs) + 1; i++) {
         const char *sql = i < (int)ARRAY_LEN(procs) ? procs[i] : keys;
@@ -202,15 +212,19 @@ static void test_module(void **state) {
     compile_on(NULL, NULL);
 }
 
-/* The first row of a group: from an ordered index, which inserts and the undo of deletes keep; by a column that is updated, along the list. */
+/* The first row of a group: from an ordered index, which inserts and the undo of deletes keep; by a column that is
+ * updated, along the list. */
 static void test_first(void **state) {
     (void)state;
     static const char *const sql[] = {
         "create procedure pop(a int, b int, out x bigint, out y int) language plpgsql as $$ begin "
-        "insert into history values (a, b, 'x'); select amount into x from history where account = a order by amount limit 1; delete from history where account = a and amount = x; "
-        "select id into y from account where branch = b order by id desc limit 1; if x > y then raise exception 'no'; end if; end $$",
+        "insert into history values (a, b, 'x'); select amount into x from history where account = a order by amount "
+        "limit 1; delete from history where account = a and amount = x; "
+        "select id into y from account where branch = b order by id desc limit 1; if x > y then raise exception 'no'; "
+        "end if; end $$",
         "create procedure richest(b int, out y int) language plpgsql as $$ begin "
-        "select id into y from account where branch = b order by balance desc limit 1; update account set balance = balance + 1 where id = y; end $$"};
+        "select id into y from account where branch = b order by balance desc limit 1; update account set balance = "
+        "balance + 1 where id = y; end $$"};
     static const DeviceKind kinds[] = {DEVICE_HOST, DEVICE_OPENCL, DEVICE_CUDA};
     for (int i = 0; i < 2; i++)
         for (int d = 0; d < (int)ARRAY_LEN(kinds); d++) {
@@ -247,7 +261,9 @@ static void test_text(void **state) {
 static void test_reasons(void **state) {
     (void)state;
     ProcModule src;
-    emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = md5(t) where id = x; end $$", DEVICE_HOST, &src);
+    emit("create procedure p(x int, t text) language plpgsql as $$ begin\nupdate account set note = md5(t) where id = "
+         "x; end $$",
+         DEVICE_HOST, &src);
     assert_non_null(src.reason);
     assert_string_equal(src.procs[0].reason, "line 2: call md5(text)");
     emit(procs[1], DEVICE_HOST, &src); /* the message's cast is not the kernel's */
@@ -255,6 +271,8 @@ static void test_reasons(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far), cmocka_unit_test(test_module), cmocka_unit_test(test_first), cmocka_unit_test(test_text), cmocka_unit_test(test_reasons)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far),
+                                       cmocka_unit_test(test_module),   cmocka_unit_test(test_first),
+                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_reasons)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -63,14 +63,15 @@ static Digest digest_of(const char *sql) {
 }
 
 /* ---- every allocation fails once ---- */
-static const char *const schema =
-    "create table a(id int primary key, g int, t text, n numeric(12,2), d date);"
-    "create table b(id bigint, a_id int, v double precision, s varchar(20), unique (id));"
-    "insert into a select x, x % 7, 'text ' || x % 50, x / 4.0, date '2020-01-01' + x from generate_series(1, 300) g(x);"
-    "insert into b select x, x % 100, x * 1.5, case when x % 5 <> 0 then 's' || x % 20 end from generate_series(1, 400) g(x);"
-    "create view v as select g, count(*) as c, sum(n) as total from a group by g";
-static const char *const state_query =
-    "select 'a', count(*), sum(id), sum(n), count(distinct t) from a union all select 'b', count(*), sum(id), sum(a_id), count(distinct s) from b";
+static const char *const schema = "create table a(id int primary key, g int, t text, n numeric(12,2), d date);"
+                                  "create table b(id bigint, a_id int, v double precision, s varchar(20), unique (id));"
+                                  "insert into a select x, x % 7, 'text ' || x % 50, x / 4.0, date '2020-01-01' + x "
+                                  "from generate_series(1, 300) g(x);"
+                                  "insert into b select x, x % 100, x * 1.5, case when x % 5 <> 0 then 's' || x % 20 "
+                                  "end from generate_series(1, 400) g(x);"
+                                  "create view v as select g, count(*) as c, sum(n) as total from a group by g";
+static const char *const state_query = "select 'a', count(*), sum(id), sum(n), count(distinct t) from a union all "
+                                       "select 'b', count(*), sum(id), sum(a_id), count(distinct s) from b";
 
 static const char *const queries[] = {
     "select 1",
@@ -95,14 +96,18 @@ static const char *const queries[] = {
     "select * from v where c > 2",
     "select * from (values (1, 'x'), (2, 'y'), (3, null)) t(i, s) order by s nulls first",
     "select x, x * x from generate_series(1, 3000) g(x) where x % 3 = 0",
-    "select regexp_replace(t, '[0-9]+', 'N'), upper(t), substring(t from 2 for 3), extract(year from d), to_char(d, 'YYYY-MM') from a",
+    "select regexp_replace(t, '[0-9]+', 'N'), upper(t), substring(t from 2 for 3), extract(year from d), to_char(d, "
+    "'YYYY-MM') from a",
     "select string_agg(t, ',') from a where id < 10",
-    "select g, string_agg(distinct t, ',' order by t desc), string_agg(t, t order by n, id desc) from a where id < 40 group by g",
-    "select x.id, y.id from a x, lateral (select b.id from b where b.a_id = x.id order by b.v desc limit 2 offset 1) y where x.g = 1",
+    "select g, string_agg(distinct t, ',' order by t desc), string_agg(t, t order by n, id desc) from a where id < 40 "
+    "group by g",
+    "select x.id, y.id from a x, lateral (select b.id from b where b.a_id = x.id order by b.v desc limit 2 offset 1) y "
+    "where x.g = 1",
     "select id from a order by g limit (select min(g) + 3 from a) offset (select 1)",
     "select id, g from a order by g desc fetch first 5 rows with ties",
     "select sum(i), avg(i) from (select make_interval(0, 0, 0, id) as i from a) q",
-    "select case when g = 1 then 'one' when g = 2 then 'two' else t end, coalesce(t, 'none'), g::text, n::float8 from a",
+    "select case when g = 1 then 'one' when g = 2 then 'two' else t end, coalesce(t, 'none'), g::text, n::float8 from "
+    "a",
     "select d + interval '1 month', d - date '2020-01-01', age(d, date '2019-01-01') from a where id < 30",
     "select t from a order by t, id offset 5 limit 10",
     "select sum(x) from (select distinct g * 10 as x from a) q",
@@ -115,7 +120,8 @@ static const char *const changes[] = {
     "insert into a select id + 2000, g, t || '+', n, d from a",
     "insert into b(id, s) values (5001, 'x') returning id, s",
     "insert into a values (1, 1, 'dup', 0, null), (3001, 1, 'x', 0, null) on conflict do nothing",
-    "insert into a select id - 5, g, 'up', n, d from a where id < 20 on conflict (id) do update set t = a.t || excluded.t, n = null where a.g <> 2 returning id, t",
+    "insert into a select id - 5, g, 'up', n, d from a where id < 20 on conflict (id) do update set t = a.t || "
+    "excluded.t, n = null where a.g <> 2 returning id, t",
     "update a set n = n + 1, t = t || '.' where g = 3",
     "update b set a_id = null where v > 500 returning id",
     "update a set n = b.v from b where b.id = a.id and b.id < 50",
@@ -141,7 +147,8 @@ static const char *const changes[] = {
     "analyze a",
     "vacuum a",
     "drop table c",
-    "begin; insert into b(id) values (7000); update b set v = 1 where id = 7000; create table q as select * from b; commit",
+    "begin; insert into b(id) values (7000); update b set v = 1 where id = 7000; create table q as select * from b; "
+    "commit",
     "drop table q",
     "delete from b",
 };
@@ -225,9 +232,12 @@ static void allocations_of_handles(void **state) {
 
 /* ---- memory_limit ---- */
 static const char *const heavy[] = {
-    "select count(*), sum(c) from (select x % 400000 as k, count(*) as c from generate_series(1, 500000) g(x) group by 1) q",
-    "select count(*), min(s) from (select 'key number ' || x as s, sum(x) from generate_series(1, 500000) g(x) group by 1) q",
-    "select count(*), sum(a.y) from (select x, x + 1 as y from generate_series(1, 500000) g(x)) a join (select x * 2 as x from generate_series(1, 500000) h(x)) b on a.x = b.x",
+    "select count(*), sum(c) from (select x % 400000 as k, count(*) as c from generate_series(1, 500000) g(x) group by "
+    "1) q",
+    "select count(*), min(s) from (select 'key number ' || x as s, sum(x) from generate_series(1, 500000) g(x) group "
+    "by 1) q",
+    "select count(*), sum(a.y) from (select x, x + 1 as y from generate_series(1, 500000) g(x)) a join (select x * 2 "
+    "as x from generate_series(1, 500000) h(x)) b on a.x = b.x",
     "select count(*), sum(a.id), sum(length(b.t)) from big a join big b on a.id = b.id + 1",
     "select count(*), sum(a.id) from big a left join big b on a.id = b.id * 3 where b.id is null",
     "select sum(id * r) from (select id, t, 1 as r from big order by t desc, id limit 400000) q",
@@ -242,7 +252,8 @@ static const char *const heavy[] = {
 static void limits(void **state) {
     (void)state;
     open_memory(2);
-    run("create table big as select x as id, x % 1000 as g, 'some text ' || x as t from generate_series(1, 500000) s(x)");
+    run("create table big as select x as id, x % 1000 as g, 'some text ' || x as t from generate_series(1, 500000) "
+        "s(x)");
     for (size_t i = 0; i < sizeof heavy / sizeof heavy[0]; i++) {
         Digest right, now;
         if (digest(heavy[i], &right) != STELE_OK) continue; /* not supported */
@@ -253,11 +264,13 @@ static void limits(void **state) {
             run(set);
             stele_status r = digest(heavy[i], &now);
             if (r == STELE_OK) {
-                if (now.sum != right.sum || now.rows != right.rows) fail_msg("%s under %s: a wrong answer", heavy[i], limit[k]);
+                if (now.sum != right.sum || now.rows != right.rows)
+                    fail_msg("%s under %s: a wrong answer", heavy[i], limit[k]);
             } else {
                 stele_error_info e;
                 stele_error(conn, &e);
-                if (strcmp(e.sqlstate, "53400") != 0 || !strstr(e.message, "memory limit") || !strstr(e.hint, "memory_limit"))
+                if (strcmp(e.sqlstate, "53400") != 0 || !strstr(e.message, "memory limit") ||
+                    !strstr(e.hint, "memory_limit"))
                     fail_msg("%s under %s: %s %s (%s)", heavy[i], limit[k], e.sqlstate, e.message, e.hint);
                 print_message("%s: %s: %s\n", limit[k], heavy[i], e.message);
             }
@@ -278,7 +291,8 @@ static Status f_open(Vfs *v, const char *p, int mode, VfsFile **out, Err *e) {
     return st;
 }
 static Status f_write(VfsFile *f, const void *b, int64_t n, int64_t at, Err *e) {
-    if (__atomic_sub_fetch(&writes_left, 1, __ATOMIC_RELAXED) < 0) return err_set(e, ERR_DISK_FULL, "could not write file \"%s\": no space left on device", f->path);
+    if (__atomic_sub_fetch(&writes_left, 1, __ATOMIC_RELAXED) < 0)
+        return err_set(e, ERR_DISK_FULL, "could not write file \"%s\": no space left on device", f->path);
     return vfs_posix()->write_at(f, b, n, at, e);
 }
 static void break_disk(void) {
@@ -292,9 +306,10 @@ static void full_disk_spill(void **state) {
     open_memory(2);
     break_disk();
     run("create table big as select x as id, 'some text ' || x as t from generate_series(1, 400000) s(x)");
-    static const char *const q[] = {"select count(*), sum(length(t)) from (select t, id from big order by t limit 399999) q",
-                                    "select count(*) from (select t, count(*) from big group by t) q",
-                                    "select count(*) from big a join big b on a.t = b.t"};
+    static const char *const q[] = {
+        "select count(*), sum(length(t)) from (select t, id from big order by t limit 399999) q",
+        "select count(*) from (select t, count(*) from big group by t) q",
+        "select count(*) from big a join big b on a.t = b.t"};
     for (int i = 0; i < 3; i++) {
         writes_left = INT64_MAX;
         Digest right = digest_of(q[i]), now;
@@ -305,7 +320,8 @@ static void full_disk_spill(void **state) {
             stele_error_info e;
             stele_error(conn, &e);
             if (r == STELE_OK) assert_true(now.sum == right.sum);
-            else if (strcmp(e.sqlstate, "53100") != 0 && strcmp(e.sqlstate, "53400") != 0) fail_msg("%s: %s %s", q[i], e.sqlstate, e.message);
+            else if (strcmp(e.sqlstate, "53100") != 0 && strcmp(e.sqlstate, "53400") != 0)
+                fail_msg("%s: %s %s", q[i], e.sqlstate, e.message);
             run("set memory_limit = '8GB'");
             if (r == STELE_OK) break;
         }
@@ -375,7 +391,8 @@ static void check_damaged(const char *file, const char *what, int64_t at, Digest
             if (now.sum != right.sum) fail_msg("%s %s at %lld: a wrong answer", file, what, (long long)at);
         } else {
             stele_error(conn, &e);
-            if (strcmp(e.sqlstate, "XX001") != 0) fail_msg("%s %s at %lld: %s %s", file, what, (long long)at, e.sqlstate, e.message);
+            if (strcmp(e.sqlstate, "XX001") != 0)
+                fail_msg("%s %s at %lld: %s %s", file, what, (long long)at, e.sqlstate, e.message);
         }
         close_all();
     } else if (strcmp(e.sqlstate, "XX001") != 0 || !strstr(e.message, dir)) {
@@ -462,8 +479,10 @@ static void damaged_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_of_handles), cmocka_unit_test(allocations_one), cmocka_unit_test(allocations_two),
-        cmocka_unit_test(limits), cmocka_unit_test(full_disk_spill), cmocka_unit_test(full_disk_save), cmocka_unit_test(damaged_files),
+        cmocka_unit_test(allocations_of_handles), cmocka_unit_test(allocations_one),
+        cmocka_unit_test(allocations_two),        cmocka_unit_test(limits),
+        cmocka_unit_test(full_disk_spill),        cmocka_unit_test(full_disk_save),
+        cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

@@ -22,8 +22,8 @@ static int64_t fail_countdown;
 static bool torn;
 static Vfs faulty;
 static bool must_fail(void) { return fail_countdown > 0 && --fail_countdown == 0; }
-#define FAULT(e)                                                                       \
-    do {                                                                               \
+#define FAULT(e)                                                                        \
+    do {                                                                                \
         if (must_fail()) return err_set(e, ERR_DISK_FULL, "could not write: no space"); \
     } while (0)
 static Status f_write(VfsFile *f, const void *b, int64_t n, int64_t at, Err *e) {
@@ -40,10 +40,25 @@ static Status f_open(Vfs *v, const char *p, int mode, VfsFile **out, Err *e) {
     if (st == ST_OK) (*out)->vfs = v;
     return st;
 }
-static Status f_sync(VfsFile *f, Err *e) { FAULT(e); return vfs_posix()->sync(f, e); }
-static Status f_rename(Vfs *v, const char *a, const char *b, Err *e) { (void)v; FAULT(e); return vfs_posix()->rename(vfs_posix(), a, b, e); }
-static Status f_sync_dir(Vfs *v, const char *p, Err *e) { (void)v; FAULT(e); return vfs_posix()->sync_dir(vfs_posix(), p, e); }
-static Status f_make_dir(Vfs *v, const char *p, Err *e) { (void)v; FAULT(e); return vfs_posix()->make_dir(vfs_posix(), p, e); }
+static Status f_sync(VfsFile *f, Err *e) {
+    FAULT(e);
+    return vfs_posix()->sync(f, e);
+}
+static Status f_rename(Vfs *v, const char *a, const char *b, Err *e) {
+    (void)v;
+    FAULT(e);
+    return vfs_posix()->rename(vfs_posix(), a, b, e);
+}
+static Status f_sync_dir(Vfs *v, const char *p, Err *e) {
+    (void)v;
+    FAULT(e);
+    return vfs_posix()->sync_dir(vfs_posix(), p, e);
+}
+static Status f_make_dir(Vfs *v, const char *p, Err *e) {
+    (void)v;
+    FAULT(e);
+    return vfs_posix()->make_dir(vfs_posix(), p, e);
+}
 
 /* ---- helpers ---- */
 static void fill(Table *t, int32_t first, int64_t n, bool bulk) {
@@ -60,8 +75,10 @@ static void fill(Table *t, int32_t first, int64_t n, bool bulk) {
         valid[i] = k[i] % 7 != 0;
         f[i] = k[i] / 4.0;
     }
-    Vec v[] = {{.data = k, .phys = PH_I32, .type = ty(T_INT4)}, {.data = a, .phys = PH_STR, .type = ty(T_TEXT)},
-               {.data = b, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)}, {.data = f, .valid = valid, .phys = PH_F64, .type = ty(T_FLOAT8)}};
+    Vec v[] = {{.data = k, .phys = PH_I32, .type = ty(T_INT4)},
+               {.data = a, .phys = PH_STR, .type = ty(T_TEXT)},
+               {.data = b, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)},
+               {.data = f, .valid = valid, .phys = PH_F64, .type = ty(T_FLOAT8)}};
     Err e = {0};
     if (!bulk) {
         if (table_append(t, n, v, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
@@ -74,8 +91,10 @@ static void fill(Table *t, int32_t first, int64_t n, bool bulk) {
     bulk_cancel(l);
 }
 static Table *new_table(Database *db, const char *name) {
-    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4), .not_null = true, .default_sql = "1 + 1"}, {.name = "a", .type = ty(T_TEXT)},
-                      {.name = "b", .type = ty(T_TEXT)}, {.name = "f", .type = ty(T_FLOAT8)}};
+    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4), .not_null = true, .default_sql = "1 + 1"},
+                      {.name = "a", .type = ty(T_TEXT)},
+                      {.name = "b", .type = ty(T_TEXT)},
+                      {.name = "f", .type = ty(T_FLOAT8)}};
     static const int pk[] = {0}, uq[] = {2, 0};
     KeyDef keys[] = {{"pkey", true, 1, pk}, {"uq", false, 2, uq}};
     CheckDef check = {"positive", "k >= 0"};
@@ -125,7 +144,8 @@ static uint64_t content(Database *db) {
         const ForeignKey *f = db->catalog.foreign[i];
         char text[256];
         snprintf(text, sizeof text, "%s %s %s %c %c", f->name, f->table, f->ref_table, f->on_delete, f->on_update);
-        for (int c = 0; c < f->n_cols; c++) snprintf(text + strlen(text), sizeof text - strlen(text), " %s %s", f->cols[c], f->ref_cols[c]);
+        for (int c = 0; c < f->n_cols; c++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " %s %s", f->cols[c], f->ref_cols[c]);
         h = hash_combine(h, hash_bytes(text, (int64_t)strlen(text)));
     }
     return h;
@@ -154,7 +174,14 @@ static uint64_t make_small(Vfs *v, int64_t expected_rows) {
     if (views_read) v1.n_sources = 2, v1.sources = sources;
     assert_int_equal(catalog_add_view(&db->catalog, view_new(&v1, &e), &e), ST_OK);
     static char *from[] = {(char *)"b", (char *)"f"}, *to[] = {(char *)"k", (char *)"a"};
-    ForeignKey f = {.name = (char *)"fk", .table = (char *)"t", .ref_table = (char *)"t", .n_cols = 2, .cols = from, .ref_cols = to, .on_delete = 'c', .on_update = 'n'};
+    ForeignKey f = {.name = (char *)"fk",
+                    .table = (char *)"t",
+                    .ref_table = (char *)"t",
+                    .n_cols = 2,
+                    .cols = from,
+                    .ref_cols = to,
+                    .on_delete = 'c',
+                    .on_update = 'n'};
     assert_int_equal(catalog_add_foreign(&db->catalog, foreign_new(&f, &e), &e), ST_OK);
     db->dirty = true;
     if (database_save(db, &e) != ST_OK) fail_msg("%s", e.message);

@@ -18,7 +18,8 @@ typedef struct Case {
 
 static MemAccount account;
 static Err err;
-static const SessionInfo session = {.now_micros = INT64_C(762527045678901), .user = "ada", .database = "db", .random_seed = 7};
+static const SessionInfo session = {
+    .now_micros = INT64_C(762527045678901), .user = "ada", .database = "db", .random_seed = 7};
 
 static Type parse_type(Slice s) {
     char name[64] = "";
@@ -52,7 +53,8 @@ static int parse_args(Arena *a, const char *text, Value *v, Type *types) {
         v[n].type = types[n];
         if (val.len == 4 && memcmp(val.ptr, "NULL", 4) == 0) v[n].is_null = true;
         else if (types[n].id == T_UNKNOWN) v[n].u.str = str_make(val.ptr, val.len);
-        else if (value_from_text(types[n], val, NULL, a, &v[n], &err) != ST_OK) fail_msg("value %.*s: %s", (int)val.len, val.ptr, err.message);
+        else if (value_from_text(types[n], val, NULL, a, &v[n], &err) != ST_OK)
+            fail_msg("value %.*s: %s", (int)val.len, val.ptr, err.message);
         n++;
         text = end ? end + 1 : text + len;
     }
@@ -415,9 +417,12 @@ static const Case dates[] = {
     {"isfinite", "date:infinity", "f"},
     {"timezone", "text:UTC|timestamp:2024-01-01 00:00", "2024-01-01 00:00:00+00"},
     {"timezone", "interval:02:00|timestamptz:2024-01-01 00:00+00", "2024-01-01 02:00:00"},
-    {"to_char", "timestamp:2024-02-29 13:04:05.678901|text:YYYY-MM-DD HH24:MI:SS.MS US", "2024-02-29 13:04:05.678 678901"},
-    {"to_char", "timestamp:2024-02-29 13:04:05|text:Day DAY day Dy Month MON Mon FMMonth FMDay", "Thursday  THURSDAY  thursday  Thu February  FEB Feb February Thursday"},
-    {"to_char", "timestamp:2024-02-29 13:04:05|text:DDD D ID WW IW IYYY Q CC J AM am A.M. HH12 HH RM Y,YYY YY Y", "060 5 4 09 09 2024 1 21 2460370 PM pm P.M. 01 01 II   2,024 24 4"},
+    {"to_char", "timestamp:2024-02-29 13:04:05.678901|text:YYYY-MM-DD HH24:MI:SS.MS US",
+     "2024-02-29 13:04:05.678 678901"},
+    {"to_char", "timestamp:2024-02-29 13:04:05|text:Day DAY day Dy Month MON Mon FMMonth FMDay",
+     "Thursday  THURSDAY  thursday  Thu February  FEB Feb February Thursday"},
+    {"to_char", "timestamp:2024-02-29 13:04:05|text:DDD D ID WW IW IYYY Q CC J AM am A.M. HH12 HH RM Y,YYY YY Y",
+     "060 5 4 09 09 2024 1 21 2460370 PM pm P.M. 01 01 II   2,024 24 4"},
     {"to_char", "timestamp:2024-02-29 13:04:05|text:DDth FMDDth SSSS \"lit\" W BC", "29th 29th 47045 lit 5 AD"},
     {"to_char", "date:2024-02-09|text:FMMM/FMDD/YY", "2/9/24"},
     {"to_char", "interval:15h 2m 12s|text:HH24:MI:SS", "15:02:12"},
@@ -555,19 +560,22 @@ static void test_casts(void **s) {
     assert_int_equal(failed, 0);
 }
 
-static void resolve_is(const char *name, bool op, int n, const Type *args, const char *want_ret, const char *want_arg0) {
+static void resolve_is(const char *name, bool op, int n, const Type *args, const char *want_ret,
+                       const char *want_arg0) {
     const FuncDef *f;
     Type coerced[8], ret;
     char b[64];
     err_clear(&err);
-    if (func_resolve(slice_of(name), op, n, args, 0, &f, coerced, &ret, &err) != ST_OK) fail_msg("%s: %s", name, err.message);
+    if (func_resolve(slice_of(name), op, n, args, 0, &f, coerced, &ret, &err) != ST_OK)
+        fail_msg("%s: %s", name, err.message);
     assert_string_equal(type_name(ret, b, sizeof b), want_ret);
     if (want_arg0) assert_string_equal(type_name(coerced[0], b, sizeof b), want_arg0);
 }
 
 static void test_types(void **s) {
     (void)s;
-    Type i4 = type_make(T_INT4), i8 = type_make(T_INT8), num = type_numeric(15, 2), f4 = type_make(T_FLOAT4), d = type_make(T_DATE);
+    Type i4 = type_make(T_INT4), i8 = type_make(T_INT8), num = type_numeric(15, 2), f4 = type_make(T_FLOAT4),
+         d = type_make(T_DATE);
     resolve_is("+", true, 2, (Type[]){num, num}, "numeric(16,2)", "numeric(16,2)");
     resolve_is("-", true, 2, (Type[]){i4, num}, "numeric(16,2)", "numeric(16,2)");
     resolve_is("*", true, 2, (Type[]){num, type_numeric(16, 2)}, "numeric(31,4)", "numeric(15,2)");
@@ -611,7 +619,8 @@ static void test_messages(void **s) {
     err_clear(&err);
     assert_int_equal(func_resolve(slice_of("foo"), false, 2, args + 2, 0, &f, out, &ret, &err), ST_ERROR);
     assert_string_equal(err.message, "function foo(integer, unknown) does not exist");
-    assert_string_equal(err.hint, "No function matches the given name and argument types. You might need to add explicit type casts.");
+    assert_string_equal(
+        err.hint, "No function matches the given name and argument types. You might need to add explicit type casts.");
     err_clear(&err);
     assert_int_equal(func_resolve(slice_of("-"), true, 1, args + 3, 0, &f, out, &ret, &err), ST_ERROR);
     assert_string_equal(err.message, "operator is not unique: - unknown");
@@ -627,7 +636,8 @@ static void test_vectors(void **s) {
     assert_int_equal(func_resolve(slice_of("/"), true, 2, (Type[]){i4, i4}, 0, &f, coerced, &ret, &err), ST_OK);
     int32_t x[] = {100}, y[] = {5, 0, 7, 0}, r[4];
     uint8_t valid[] = {1, 0, 1, 0}, all[] = {1, 0, 1, 1};
-    Vec v[] = {{.data = x, .phys = PH_I32, .is_const = true, .type = i4}, {.data = y, .valid = valid, .phys = PH_I32, .type = i4}};
+    Vec v[] = {{.data = x, .phys = PH_I32, .is_const = true, .type = i4},
+               {.data = y, .valid = valid, .phys = PH_I32, .type = i4}};
     Vec out = {.data = r, .valid = valid, .phys = PH_I32, .type = i4};
     FuncCtx ctx = {.arena = a, .state_arena = a, .err = &err, .session = &session, .ret = i4};
     assert_int_equal(f->kernel(&ctx, 4, v, 2, &out), ST_OK);
@@ -660,8 +670,8 @@ static void test_table(void **s) {
 int main(void) {
     mem_account_init(&account, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_texts),    cmocka_unit_test(test_dates),
-        cmocka_unit_test(test_own),     cmocka_unit_test(test_casts),    cmocka_unit_test(test_types),
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_texts),   cmocka_unit_test(test_dates),
+        cmocka_unit_test(test_own),      cmocka_unit_test(test_casts),   cmocka_unit_test(test_types),
         cmocka_unit_test(test_messages), cmocka_unit_test(test_vectors), cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

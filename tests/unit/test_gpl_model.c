@@ -1,4 +1,5 @@
-/* test_gpl_model.c - the model of pipelines [GPL §4]: its equations on small numbers, limits kept, choices that move the way they should. */
+/* test_gpl_model.c - the model of pipelines [GPL §4]: its equations on small numbers, limits kept, choices that move
+ * the way they should. */
 #include "unit.h"
 
 #include <math.h>
@@ -11,7 +12,13 @@
 static bool near(double a, double b, double by) { return a - b <= by && b - a <= by; }
 
 static GplMachine machine(void) {
-    GplMachine m = {.units = 10, .concurrency = 2, .instruction_ns = 0.001, .latency_ns = 500, .read_gbps = 1000, .launch_ns = 1000, .fixed_ns = 5000};
+    GplMachine m = {.units = 10,
+                    .concurrency = 2,
+                    .instruction_ns = 0.001,
+                    .latency_ns = 500,
+                    .read_gbps = 1000,
+                    .launch_ns = 1000,
+                    .fixed_ns = 5000};
     static const int64_t counts[] = {1, 4, 16};
     static const double rates[] = {20, 80, 50};
     for (int i = 0; i < 12; i++) { /* more for big packets and much data */
@@ -35,12 +42,19 @@ static void gamma_takes_the_nearest(void **state) {
     assert_true(gpl_channel_rate(&none, 4, 8192, 1 << 20) == 0);
 }
 
-/* Two kernels by hand. K_1: 1000 * 12 * 0.001 / 0.5 = 24 to issue, but one turn of its groups takes (1 + 2) * 500; 8000 / 1000 to read; 1000 * 0.001 random. K_2:
- * 500 * 6 * 0.001 / 0.25 = 12, one turn 500; 8000 / (80 * 0.25 / 0.4) through the channel. */
+/* Two kernels by hand. K_1: 1000 * 12 * 0.001 / 0.5 = 24 to issue, but one turn of its groups takes (1 + 2) * 500; 8000
+ * / 1000 to read; 1000 * 0.001 random. K_2: 500 * 6 * 0.001 / 0.25 = 12, one turn 500; 8000 / (80 * 0.25 / 0.4) through
+ * the channel. */
 static void equations(void **state) {
     (void)state;
     GplMachine m = machine();
-    GplStage s[2] = {{.share = 1, .row_bytes = 8, .compute = 12, .chain = 2, .random_ns = 0.001, .group_rows = 256, .max_groups = 100},
+    GplStage s[2] = {{.share = 1,
+                      .row_bytes = 8,
+                      .compute = 12,
+                      .chain = 2,
+                      .random_ns = 0.001,
+                      .group_rows = 256,
+                      .max_groups = 100},
                      {.share = 0.5, .row_bytes = 16, .compute = 6, .group_rows = 256, .max_groups = 80}};
     GplChoice c = {.tile_rows = 1000, .channels = 4, .packet_rows = 512, .groups = {50, 20}};
     gpl_estimate(&m, s, 2, 10000, &c);
@@ -59,9 +73,11 @@ static void equations(void **state) {
     assert_true(near(c.stage_ns[0], 1609, 1e-9));
     c.tile_rows = 10000000; /* the slowest, and the first packets of both */
     gpl_estimate(&m, s, 2, 10000000, &c);
-    double slow = fmax(c.stage_ns[0], c.stage_ns[1]), fill = c.stage_ns[0] * 512 * 50 / 1e7 + c.stage_ns[1] * 512 * 20 / 5e6;
+    double slow = fmax(c.stage_ns[0], c.stage_ns[1]),
+           fill = c.stage_ns[0] * 512 * 50 / 1e7 + c.stage_ns[1] * 512 * 20 / 5e6;
     assert_true(near(c.ns, 5000 + slow + fill + 2000, 1));
-    s[1].busy_ns = 2; /* profiled: 5e6 rows * 2 / 20 groups, whatever is guessed; for fewer rows than a turn has, those of the turn */
+    s[1].busy_ns = 2; /* profiled: 5e6 rows * 2 / 20 groups, whatever is guessed; for fewer rows than a turn has, those
+                         of the turn */
     gpl_estimate(&m, s, 2, 10000000, &c);
     assert_true(near(c.stage_ns[1], 100 + 5e6 * 2 / 20, 1e-6));
     c.tile_rows = 100;
@@ -116,7 +132,8 @@ static void all_find_room(void **state) {
     for (int i = 0; i < 3; i++) assert_int_equal(c.groups[i], 1);
 }
 
-/* Units that take groups of several kernels: every group finds room, wherever those before it were put. Tried with placings that leave as little as they can. */
+/* Units that take groups of several kernels: every group finds room, wherever those before it were put. Tried with
+ * placings that leave as little as they can. */
 static bool placed(const GplStage *s, int n, const int64_t *groups, int units, int how, int first) {
     double room[132];
     for (int u = 0; u < units; u++) room[u] = 1;
@@ -126,7 +143,9 @@ static bool placed(const GplStage *s, int n, const int64_t *groups, int units, i
         for (int64_t k = 0; k < groups[i]; k++) {
             int best = -1;
             for (int u = 0; u < units; u++) /* the fullest, the emptiest, the first, in turn by kernel */
-                if (room[u] >= each - 1e-9 && (best < 0 || (how == 0 && room[u] < room[best]) || (how == 1 && room[u] > room[best]) || (how == 3 && (i % 2 ? room[u] < room[best] : room[u] > room[best]))))
+                if (room[u] >= each - 1e-9 &&
+                    (best < 0 || (how == 0 && room[u] < room[best]) || (how == 1 && room[u] > room[best]) ||
+                     (how == 3 && (i % 2 ? room[u] < room[best] : room[u] > room[best]))))
                     best = u;
             if (best < 0) return false;
             room[best] -= each;
@@ -140,13 +159,15 @@ static void shared_units(void **state) {
     m.shares_units = true;
     m.units = 132;
     m.concurrency = 0;
-    const GplStage s[3] = {{1, 8, 1000, 2, 0, 256, 132 * 8}, {0.3, 16, 300, 3, 0, 256, 132 * 4}, {0.1, 12, 600, 1, 0, 256, 132 * 3}};
+    const GplStage s[3] = {
+        {1, 8, 1000, 2, 0, 256, 132 * 8}, {0.3, 16, 300, 3, 0, 256, 132 * 4}, {0.1, 12, 600, 1, 0, 256, 132 * 3}};
     for (int64_t groups = 0; groups <= 1024; groups += 64) {
         const GplFixed fixed = {.groups = groups};
         GplChoice c;
         gpl_choose(&m, s, 3, 6e7, 2048, 1024, &fixed, &c);
         assert_true(gpl_all_start(&m, s, 3, c.groups));
-        if (groups == 0) assert_true(c.groups[0] + c.groups[1] + c.groups[2] > 132); /* more than units of their own would allow */
+        if (groups == 0)
+            assert_true(c.groups[0] + c.groups[1] + c.groups[2] > 132); /* more than units of their own would allow */
         for (int how = 0; how < 12; how++) assert_true(placed(s, 3, c.groups, 132, how % 4, how / 4));
     }
     const int64_t full[1] = {132 * 8}, too_many[3] = {132 * 6, 66, 66}, fits[3] = {264, 132, 1}, least[3] = {1, 1, 1};
@@ -222,9 +243,14 @@ static void what_is_fixed_stays(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gamma_takes_the_nearest), cmocka_unit_test(equations),           cmocka_unit_test(choice_fits_and_is_best),
-        cmocka_unit_test(groups_follow_work),      cmocka_unit_test(what_is_fixed_stays),
-        cmocka_unit_test(all_find_room),           cmocka_unit_test(shared_units),        cmocka_unit_test(choosing_is_quick),
+        cmocka_unit_test(gamma_takes_the_nearest),
+        cmocka_unit_test(equations),
+        cmocka_unit_test(choice_fits_and_is_best),
+        cmocka_unit_test(groups_follow_work),
+        cmocka_unit_test(what_is_fixed_stays),
+        cmocka_unit_test(all_find_room),
+        cmocka_unit_test(shared_units),
+        cmocka_unit_test(choosing_is_quick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

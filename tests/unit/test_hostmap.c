@@ -1,6 +1,8 @@
-/* test_hostmap.c - tables that devices read or copy where they lie: registered pages go when their tablet's bytes go, and not before a query is done with them.
+/* test_hostmap.c - tables that devices read or copy where they lie: registered pages go when their tablet's bytes go,
+ * and not before a query is done with them.
  *
- * The device is the host's compiler, told not to share memory, with a book of what is registered put between. Whatever unmaps must find the bytes still there.
+ * The device is the host's compiler, told not to share memory, with a book of what is registered put between. Whatever
+ * unmaps must find the bytes still there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,10 @@ static DevRuntime *runtime;
 
 /* ---- the book --------------------------------------------------------------------------------------------- */
 enum { BOOK_MAX = 256 };
-static struct { char *host; int64_t bytes; } book[BOOK_MAX];
+static struct {
+    char *host;
+    int64_t bytes;
+} book[BOOK_MAX];
 static int n_book;
 static int64_t maps, direct_bytes, other_bytes, fail_map_at;
 static const DeviceOps *real;
@@ -50,13 +55,15 @@ static void book_unmap(Device *d, void *host, int64_t bytes) {
 }
 static Status book_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) {
     bool in = false;
-    for (int i = 0; i < n_book; i++) in |= (const char *)src >= book[i].host && (const char *)src + n <= book[i].host + book[i].bytes;
+    for (int i = 0; i < n_book; i++)
+        in |= (const char *)src >= book[i].host && (const char *)src + n <= book[i].host + book[i].bytes;
     *(in ? &direct_bytes : &other_bytes) += n;
     return real->copy_in(q, dst, src, n, e);
 }
 
 static _Atomic int launches;
-static Status book_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t size, int64_t local, const uint64_t *params, int32_t n, Err *e) {
+static Status book_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t size, int64_t local,
+                          const uint64_t *params, int32_t n, Err *e) {
     atomic_fetch_add(&launches, 1);
     return real->launch(q, k, groups, size, local, params, n, e);
 }
@@ -111,8 +118,10 @@ static void fill(const char *name) {
     snprintf(sql, sizeof sql, "create table %s(a int, b int, d date, s text, n int, f double precision)", name);
     run(sql);
     snprintf(sql, sizeof sql,
-             "insert into %s select g, g * 31 %% 1000, date '2000-01-01' + (g %% 3000)::int, 's' || (g * 7 %% 250007), case when g %% 5 = 0 then null else g %% 3 end, g / 8.0 "
-             "from generate_series(1, 300000) g", name);
+             "insert into %s select g, g * 31 %% 1000, date '2000-01-01' + (g %% 3000)::int, 's' || (g * 7 %% 250007), "
+             "case when g %% 5 = 0 then null else g %% 3 end, g / 8.0 "
+             "from generate_series(1, 300000) g",
+             name);
     run(sql);
     snprintf(sql, sizeof sql, "vacuum %s", name);
     on_vm(sql);
@@ -295,8 +304,12 @@ static void test_limit(void **state) {
 /* Everything that gives up tablets. */
 static void test_gone(void **state) {
     (void)state;
-    static const char *const ways[] = {"drop table v", "truncate v", "delete from v where a % 10 <> 0; vacuum v", "update v set b = b + 1; vacuum v",
-                                       "begin; truncate v; commit", "begin; drop table v; commit"};
+    static const char *const ways[] = {"drop table v",
+                                       "truncate v",
+                                       "delete from v where a % 10 <> 0; vacuum v",
+                                       "update v set b = b + 1; vacuum v",
+                                       "begin; truncate v; commit",
+                                       "begin; drop table v; commit"};
     static const char *const undone[] = {"begin; truncate v; rollback", "begin; delete from v; rollback"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         device_use();
@@ -309,13 +322,15 @@ static void test_gone(void **state) {
         for (size_t k = 0; k < sizeof undone / sizeof *undone; k++) {
             char text[128];
             snprintf(text, sizeof text, "%s", undone[k]);
-            for (char *save = NULL, *part = strtok_r(text, ";", &save); part; part = strtok_r(NULL, ";", &save)) on_vm(part);
+            for (char *save = NULL, *part = strtok_r(text, ";", &save); part; part = strtok_r(NULL, ";", &save))
+                on_vm(part);
             assert_true(run(sql) == before);
             assert_int_equal(n_book, 3);
         }
         char text[128];
         snprintf(text, sizeof text, "%s", ways[i]);
-        for (char *save = NULL, *part = strtok_r(text, ";", &save); part; part = strtok_r(NULL, ";", &save)) on_vm(part);
+        for (char *save = NULL, *part = strtok_r(text, ";", &save); part; part = strtok_r(NULL, ";", &save))
+            on_vm(part);
         assert_int_equal(n_book, 0);
         device_done();
     }
@@ -342,7 +357,8 @@ static void test_cancel(void **state) {
     (void)state;
     static const char *const modes[] = {"streamed", "serial", "mapped"};
     /* 13 tablets, each a piece: more than the ring and the pinned buffers have room for */
-    on_vm("create table w as select g as a, g / 8.0 :: double precision as f, g / 7.0 :: double precision as h, g / 6.0 :: double precision as k, g / 5.0 :: double precision as m from generate_series(1, 1600000) g");
+    on_vm("create table w as select g as a, g / 8.0 :: double precision as f, g / 7.0 :: double precision as h, g / "
+          "6.0 :: double precision as k, g / 5.0 :: double precision as m from generate_series(1, 1600000) g");
     device_use();
     set("executor", "compiled");
     for (int again = 0; again < 2; again++) /* through buffers first; all is registered when it has been mapped */
@@ -353,12 +369,14 @@ static void test_cancel(void **state) {
             assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
             Statement *st;
             int64_t used;
-            const char *sql = "select count(*) from w x, w y where x.a + y.a = -1 and x.f > -1 and x.h > -1 and x.k > -1 and x.m > -1 and y.f > -1 and y.h > -1 and y.k > -1 and y.m > -1";
+            const char *sql = "select count(*) from w x, w y where x.a + y.a = -1 and x.f > -1 and x.h > -1 and x.k > "
+                              "-1 and x.m > -1 and y.f > -1 and y.h > -1 and y.k > -1 and y.m > -1";
             assert_int_equal(statement_prepare(session, slice_of(sql), &st, &used), ST_OK);
             assert_int_equal(statement_run(st), ST_ERROR);
             assert_string_equal(session->err.sqlstate, "57014");
             assert_int_equal(pthread_join(thread, NULL), 0);
-            assert_true(clock_ns() - cancelled_ns < INT64_C(300000000000)); /* all of it takes the better part of an hour */
+            assert_true(clock_ns() - cancelled_ns <
+                        INT64_C(300000000000)); /* all of it takes the better part of an hour */
             statement_free(st);
         }
     compare("streamed", true);
@@ -367,7 +385,9 @@ static void test_cancel(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_watch), cmocka_unit_test(test_mapped), cmocka_unit_test(test_moved), cmocka_unit_test(test_register),
-                                       cmocka_unit_test(test_limit), cmocka_unit_test(test_gone), cmocka_unit_test(test_cancel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_watch), cmocka_unit_test(test_mapped),
+                                       cmocka_unit_test(test_moved), cmocka_unit_test(test_register),
+                                       cmocka_unit_test(test_limit), cmocka_unit_test(test_gone),
+                                       cmocka_unit_test(test_cancel)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,5 @@
-/* test_image.c - images against a naive model: random reads, updates, inserts, deletes and their undo, synchronised with the table now and then;
- * inserts by several threads; failing memory. */
+/* test_image.c - images against a naive model: random reads, updates, inserts, deletes and their undo, synchronised
+ * with the table now and then; inserts by several threads; failing memory. */
 #include "unit.h"
 #include "unit_random.h"
 
@@ -11,7 +11,16 @@
 #include "txn/store/image.h"
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
-enum { MAX_ID = 3000, KEY_ID = 0, KEY_CODE = 1, KEY_PAIR = 2, BY_GRP = 3, BY_NAME = 4, GRP_BY_ID = 5, NAME_BY_SIDE = 6 };
+enum {
+    MAX_ID = 3000,
+    KEY_ID = 0,
+    KEY_CODE = 1,
+    KEY_PAIR = 2,
+    BY_GRP = 3,
+    BY_NAME = 4,
+    GRP_BY_ID = 5,
+    NAME_BY_SIDE = 6
+};
 static MemAccount root;
 static Err err;
 
@@ -47,10 +56,20 @@ static void fill_cells(const Row *r, Cells *c) {
     c->flag = r->flag;
     c->big = r->big;
     c->code = str_make(c->code_buf, snprintf(c->code_buf, sizeof c->code_buf, "code-%d", r->code));
-    c->name = str_make(c->name_buf, snprintf(c->name_buf, sizeof c->name_buf, "%.*sname %d", r->name % 7, "xyzxyzxyz", r->name));
-    c->note = str_make(c->note_buf, r->note == 0 ? 0 : snprintf(c->note_buf, sizeof c->note_buf, "a note of some length, number %d", r->note));
-    const void *ptr[N_COLS] = {&c->id, r->code < 0 ? NULL : &c->code, r->grp < 0 ? NULL : &c->grp, &c->amount, &c->name,
-                               r->note < 0 ? NULL : &c->note, &c->flag, &c->big, &c->side};
+    c->name = str_make(c->name_buf,
+                       snprintf(c->name_buf, sizeof c->name_buf, "%.*sname %d", r->name % 7, "xyzxyzxyz", r->name));
+    c->note = str_make(
+        c->note_buf,
+        r->note == 0 ? 0 : snprintf(c->note_buf, sizeof c->note_buf, "a note of some length, number %d", r->note));
+    const void *ptr[N_COLS] = {&c->id,
+                               r->code < 0 ? NULL : &c->code,
+                               r->grp < 0 ? NULL : &c->grp,
+                               &c->amount,
+                               &c->name,
+                               r->note < 0 ? NULL : &c->note,
+                               &c->flag,
+                               &c->big,
+                               &c->side};
     memcpy(c->ptr, ptr, sizeof ptr);
 }
 static Row random_row(int64_t id) {
@@ -84,12 +103,17 @@ static Table *make_table(int n_keys) {
     assert_int_equal(table_new(&root, "t", N_COLS, defs, n_keys, keys, 0, NULL, &t, &err), ST_OK);
     return t;
 }
-typedef struct Batch { Vec cols[N_COLS]; char *mem; Cells *cells; } Batch;
+typedef struct Batch {
+    Vec cols[N_COLS];
+    char *mem;
+    Cells *cells;
+} Batch;
 static void batch_make(Batch *b, int64_t n, const Row *rows) {
     b->cells = calloc((size_t)n, sizeof *b->cells);
     b->mem = calloc((size_t)(N_COLS * n + 1), 32);
-    const Type types[N_COLS] = {type_make(T_INT8), type_make(T_TEXT), type_make(T_INT4),       type_numeric(15, 2), type_make(T_VARCHAR),
-                                type_make(T_TEXT), type_make(T_BOOL), type_numeric(38, 0), type_make(T_INT8)};
+    const Type types[N_COLS] = {type_make(T_INT8),   type_make(T_TEXT),    type_make(T_INT4),
+                                type_numeric(15, 2), type_make(T_VARCHAR), type_make(T_TEXT),
+                                type_make(T_BOOL),   type_numeric(38, 0),  type_make(T_INT8)};
     static const Phys phys[N_COLS] = {PH_I64, PH_STR, PH_I32, PH_I64, PH_STR, PH_STR, PH_BOOL, PH_I128, PH_I64};
     for (int64_t i = 0; i < n; i++) fill_cells(&rows[i], &b->cells[i]);
     for (int c = 0; c < N_COLS; c++) {
@@ -138,11 +162,19 @@ static void add_rows(Table *t, int64_t from, int64_t to, bool bulk) {
 static bool all_cols[N_COLS] = {true, true, true, true, true, true, true, true, true};
 static int32_t group_cols[] = {GRP}, group_name[] = {NAME, FLAG};
 typedef __typeof__(*((ImageNeed *)0)->groups) Group;
-static Group all_groups[] = {{1, group_cols, 0, false}, {2, group_name, 0, false}, {1, group_cols, 1 + ID, false}, {2, group_name, 1 + SIDE, true}};
+static Group all_groups[] = {{1, group_cols, 0, false},
+                             {2, group_name, 0, false},
+                             {1, group_cols, 1 + ID, false},
+                             {2, group_name, 1 + SIDE, true}};
 static Image *make_image(Table *t, bool inserts, Pool *pool) {
     static bool writes[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
     bool cols[N_COLS] = {[AMOUNT] = true, [NOTE] = true, [BIG] = true};
-    ImageNeed need = {.table = t, .cols = inserts ? all_cols : cols, .writes = writes, .inserts = inserts, .n_groups = 4, .groups = all_groups};
+    ImageNeed need = {.table = t,
+                      .cols = inserts ? all_cols : cols,
+                      .writes = writes,
+                      .inserts = inserts,
+                      .n_groups = 4,
+                      .groups = all_groups};
     Image *im = NULL;
     if (image_make(&need, &root, pool, &im, &err) != ST_OK) fail_msg("%s", err.message);
     return im;
@@ -161,13 +193,16 @@ static void check_row(const Image *im, int64_t r, const Row *want) {
         if (valid) assert_int_equal(cell_cmp((Phys)col->phys, image_cell(col, r), c.ptr[i]), 0);
     }
 }
-static int64_t int_at(const Image *im, int col, int64_t row) { return *(const int64_t *)(const void *)image_cell(&im->cols[col], row); }
+static int64_t int_at(const Image *im, int col, int64_t row) {
+    return *(const int64_t *)(const void *)image_cell(&im->cols[col], row);
+}
 /* All rows of ordered groups, in order. */
 static void check_order(const Image *im) {
     int64_t listed = 0, live = 0;
     for (int32_t g = 0; g < 40; g++) {
         int64_t want = 0;
-        for (int64_t r = image_first(im, GRP_BY_ID, (const void *const[]){&g}); r >= 0; r = image_next(im, GRP_BY_ID, r), want++) {
+        for (int64_t r = image_first(im, GRP_BY_ID, (const void *const[]){&g}); r >= 0;
+             r = image_next(im, GRP_BY_ID, r), want++) {
             while (want < MAX_ID && !(model[want].live && model[want].grp == g)) want++;
             assert_int_equal(int_at(im, ID, r), want);
         }
@@ -180,7 +215,8 @@ static void check_order(const Image *im) {
         fill_cells(&m, &c);
         uint8_t flag = k & 1;
         int64_t side = INT64_MAX, row = -1;
-        for (int64_t r = image_first(im, NAME_BY_SIDE, (const void *const[]){&c.name, &flag}); r >= 0; r = image_next(im, NAME_BY_SIDE, r), listed++) {
+        for (int64_t r = image_first(im, NAME_BY_SIDE, (const void *const[]){&c.name, &flag}); r >= 0;
+             r = image_next(im, NAME_BY_SIDE, r), listed++) {
             assert_true(int_at(im, SIDE, r) < side || (int_at(im, SIDE, r) == side && r > row));
             side = int_at(im, SIDE, r);
             row = r;
@@ -237,7 +273,8 @@ static void check_image(const Image *im) {
     for (int32_t g = 0; g < 40; g++) {
         int64_t n = 0, last = INT64_MAX;
         assert_int_equal(image_first(im, BY_GRP, (const void *const[]){&g}), rows[g]);
-        for (int64_t r = image_first(im, BY_GRP, (const void *const[]){&g}); r >= 0; r = image_next(im, BY_GRP, r), n++) {
+        for (int64_t r = image_first(im, BY_GRP, (const void *const[]){&g}); r >= 0;
+             r = image_next(im, BY_GRP, r), n++) {
             assert_true(r < last); /* newest first */
             last = r;
             assert_int_equal(*(const int32_t *)(const void *)image_cell(&im->cols[GRP], r), g);
@@ -340,13 +377,18 @@ static void random_operations(void **state) {
             for (int64_t i = 0; i < n; i++) {
                 switch (rnd() % 3) {
                 case 0: random_update(im); break;
-                case 1: if (inserts) { random_insert(im); break; } /* fallthrough */
+                case 1:
+                    if (inserts) {
+                        random_insert(im);
+                        break;
+                    } /* fallthrough */
                 default: random_delete(im);
                 }
             }
             check_image(im);
             switch (rnd() % 6) {
-            case 0: case 1:
+            case 0:
+            case 1:
                 if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
                 assert_false(image_is_dirty(im));
                 if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
@@ -442,7 +484,9 @@ static void small_tables(void **state) {
 /* Several tablets, deleted rows among them, more rows than a batch. */
 static void many_tablets(void **state) {
     (void)state;
-    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true}, {.name = "b", .type = {.id = T_INT8}}, {.name = "c", .type = {.id = T_INT4}, .not_null = true}};
+    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true},
+                                     {.name = "b", .type = {.id = T_INT8}},
+                                     {.name = "c", .type = {.id = T_INT4}, .not_null = true}};
     static const int pk[] = {0};
     KeyDef key = {"p", true, 1, pk};
     Table *t = NULL;
@@ -451,8 +495,11 @@ static void many_tablets(void **state) {
     int32_t *a = malloc(N * 4), *three = malloc(N * 4);
     int64_t *b = malloc(N * 8), *rows = malloc(N * 8);
     uint8_t *valid = malloc(N);
-    for (int64_t i = 0; i < N; i++) a[i] = (int32_t)(i * 7919 % N), b[i] = i * 3, three[i] = (int32_t)(i % 3), valid[i] = i % 11 != 0;
-    Vec cols[3] = {{.data = a, .phys = PH_I32, .type = defs[0].type}, {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type}, {.data = three, .phys = PH_I32, .type = defs[2].type}};
+    for (int64_t i = 0; i < N; i++)
+        a[i] = (int32_t)(i * 7919 % N), b[i] = i * 3, three[i] = (int32_t)(i % 3), valid[i] = i % 11 != 0;
+    Vec cols[3] = {{.data = a, .phys = PH_I32, .type = defs[0].type},
+                   {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type},
+                   {.data = three, .phys = PH_I32, .type = defs[2].type}};
     BulkLoad *l;
     int64_t loaded, done;
     assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
@@ -480,7 +527,8 @@ static void many_tablets(void **state) {
     int64_t missing = 0;
     for (int64_t i = 0; i < N; i++) {
         missing += rows[i] < 0;
-        if (rows[i] >= 0) assert_int_equal(valid[i] ? *(int64_t *)(void *)image_cell(&im->cols[1], rows[i]) : 0, valid[i] ? b[i] : 0);
+        if (rows[i] >= 0)
+            assert_int_equal(valid[i] ? *(int64_t *)(void *)image_cell(&im->cols[1], rows[i]) : 0, valid[i] ? b[i] : 0);
     }
     assert_int_equal(missing, 2000);
     for (int32_t g = 0, last = INT32_MAX; g < 3; g++, last = INT32_MAX)
@@ -562,17 +610,26 @@ static void gaps_close(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
-/* A queue: rows come, and the first one goes, in several orders; calls fail and give back what they took, rows die and come again. */
-static int64_t queue_first(Image *im, int32_t index, int32_t g) { return image_first(im, index, (const void *const[]){&g}); }
+/* A queue: rows come, and the first one goes, in several orders; calls fail and give back what they took, rows die and
+ * come again. */
+static int64_t queue_first(Image *im, int32_t index, int32_t g) {
+    return image_first(im, index, (const void *const[]){&g});
+}
 static void queues(void **state) {
     (void)state;
-    static const ColumnDef defs[] = {{.name = "g", .type = {.id = T_INT4}, .not_null = true}, {.name = "k", .type = {.id = T_INT2}, .not_null = true}, {.name = "n", .type = {.id = T_INT4}, .not_null = true}};
+    static const ColumnDef defs[] = {{.name = "g", .type = {.id = T_INT4}, .not_null = true},
+                                     {.name = "k", .type = {.id = T_INT2}, .not_null = true},
+                                     {.name = "n", .type = {.id = T_INT4}, .not_null = true}};
     enum { G, K, N_NO, COLS, GROUPS = 3, ROUNDS = 300, STEPS = 60, MANY = 40000 };
     static const int pk[] = {N_NO};
     static int32_t by_g[] = {G};
     static bool cols[COLS] = {true, true, true}, writes[COLS];
     KeyDef key = {"p", true, 1, pk};
-    static struct { int16_t k; int32_t g; bool live; } rows[MANY];
+    static struct {
+        int16_t k;
+        int32_t g;
+        bool live;
+    } rows[MANY];
     for (int kind = 0; kind < 5; kind++) {
         Table *t = NULL;
         Group orders[] = {{1, by_g, 1 + K, false}, {1, by_g, 1 + K, true}, {1, by_g, 1 + N_NO, false}};
@@ -600,30 +657,46 @@ static void queues(void **state) {
             assert_true(base == n);
             for (int step = 0; step < STEPS; step++, n++) {
                 int32_t g = (int32_t)rnd_below(GROUPS), number = (int32_t)(round * STEPS + step), conflict;
-                int16_t k = kind == 0 ? (int16_t)(number / 2) : kind == 1 ? (int16_t)(-number / 2) : kind == 2 ? (int16_t)rnd_below(30000) : kind == 3 ? (int16_t)rnd_below(5) : (int16_t)(rnd_below(2) ? 30000 : rnd_below(100));
+                int16_t k = kind == 0   ? (int16_t)(number / 2)
+                            : kind == 1 ? (int16_t)(-number / 2)
+                            : kind == 2 ? (int16_t)rnd_below(30000)
+                            : kind == 3 ? (int16_t)rnd_below(5)
+                                        : (int16_t)(rnd_below(2) ? 30000 : rnd_below(100));
                 assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
                 __typeof__(rows[0]) m = {k, g, true};
                 rows[n] = m;
                 if (rnd_below(10) == 0) { /* its call failed and ran again, with a look between */
                     image_delete(im, n);
                     if (rnd_below(2)) (void)queue_first(im, 1, g), (void)queue_first(im, 2, g);
-                    assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
+                    assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err),
+                                     n);
                 }
                 for (int takes = (int)rnd_below(round < 100 ? 2 : 4); takes > 0; takes--) {
                     int32_t index = 1 + (int32_t)rnd_below(3), from = (int32_t)rnd_below(GROUPS);
                     int64_t r = queue_first(im, index, from), best = -1;
                     for (int64_t i = 0; i <= n; i++) {
                         if (!rows[i].live || rows[i].g != from) continue;
-                        if (best < 0 || (index == 1 && rows[i].k < rows[best].k) || (index == 2 && rows[i].k > rows[best].k)) best = i;
+                        if (best < 0 || (index == 1 && rows[i].k < rows[best].k) ||
+                            (index == 2 && rows[i].k > rows[best].k))
+                            best = i;
                     }
                     assert_int_equal(r, best);
                     if (rnd_below(4) == 0) { /* from a value on */
-                        int64_t v = index == 3 ? rnd_below(number + 2) : rnd_below(10) ? rnd_below(200) - 100 : rnd_below(30002), want = -1;
+                        int64_t v = index == 3      ? rnd_below(number + 2)
+                                    : rnd_below(10) ? rnd_below(200) - 100
+                                                    : rnd_below(30002),
+                                want = -1;
                         bool at = rnd_below(2);
                         for (int64_t i = 0; i <= n; i++) {
-                            int64_t mine = index == 3 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], i) : rows[i].k, sign = index == 2 ? -1 : 1;
-                            if (!rows[i].live || rows[i].g != from || !((at && mine == v) || mine * sign > v * sign)) continue;
-                            int64_t best_v = want < 0 ? 0 : index == 3 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], want) : rows[want].k;
+                            int64_t mine = index == 3 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], i)
+                                                      : rows[i].k,
+                                    sign = index == 2 ? -1 : 1;
+                            if (!rows[i].live || rows[i].g != from || !((at && mine == v) || mine * sign > v * sign))
+                                continue;
+                            int64_t best_v = want < 0 ? 0
+                                             : index == 3
+                                                 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], want)
+                                                 : rows[want].k;
                             if (want < 0 || mine * sign < best_v * sign) want = i;
                         }
                         assert_int_equal(image_first_after(im, index, (const void *const[]){&from}, v, at), want);
@@ -653,7 +726,8 @@ static void queues(void **state) {
         for (int64_t i = 0; i <= im->indexes[2].mask; i++) {
             if (!im->indexes[2].slots[i]) continue;
             const int64_t *next = im->indexes[2].next;
-            int64_t anchor = (int64_t)(im->indexes[2].slots[i] & 0xffffffffff) - 1, first = next[4 * anchor + 1] - 1, steps = 0;
+            int64_t anchor = (int64_t)(im->indexes[2].slots[i] & 0xffffffffff) - 1, first = next[4 * anchor + 1] - 1,
+                    steps = 0;
             for (int64_t r = next[4 * anchor + 3] - 1; r != first && steps < 1000; r = next[4 * r] - 1) steps++;
             assert_true(steps < 200);
         }
@@ -680,7 +754,16 @@ static void race_work(void *ctx, int worker) {
         for (int64_t i = 0; i < PER_THREAD; i++) {
             seed = hash_u64(seed + 1);
             int64_t id = (int64_t)(seed % KEYS);
-            Row m = {true, id, (int32_t)((id + part) % KEYS), (int32_t)(id % 50), 1, (int32_t)(part + id % 4), (int32_t)i, 0, 0, part};
+            Row m = {true,
+                     id,
+                     (int32_t)((id + part) % KEYS),
+                     (int32_t)(id % 50),
+                     1,
+                     (int32_t)(part + id % 4),
+                     (int32_t)i,
+                     0,
+                     0,
+                     part};
             Cells c;
             fill_cells(&m, &c);
             int32_t conflict;
@@ -716,11 +799,13 @@ static void threads_insert(void **state) {
         if (image_verify(x.im, false, &err) != ST_OK) fail_msg("%s", err.message);
         int64_t listed = 0;
         for (int32_t g = 0; g < 50; g++)
-            for (int64_t r = image_first(x.im, 2, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 2, r)) listed++;
+            for (int64_t r = image_first(x.im, 2, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 2, r))
+                listed++;
         assert_int_equal(listed, won);
         for (int32_t g = 0; g < 50; g++) {
             int64_t last = -1;
-            for (int64_t r = image_first(x.im, 4, (const void *const[]){&g}); r >= 0; r = image_next(x.im, 4, r), listed--) {
+            for (int64_t r = image_first(x.im, 4, (const void *const[]){&g}); r >= 0;
+                 r = image_next(x.im, 4, r), listed--) {
                 assert_true(int_at(x.im, ID, r) > last);
                 last = int_at(x.im, ID, r);
             }
@@ -739,7 +824,10 @@ static void threads_insert(void **state) {
 /* ---- expected rows ---- */
 /* What images ask the system to back with pages. */
 static _Atomic int n_populated;
-static struct { const char *p; size_t n; } populated[1024];
+static struct {
+    const char *p;
+    size_t n;
+} populated[1024];
 int madvise(void *p, size_t n, int advice) {
     enum { POPULATE_WRITE = 23 };
     if (advice == POPULATE_WRITE) {
@@ -763,8 +851,10 @@ static bool is_populated(const void *array, int64_t bytes) {
     return at >= end;
 }
 static void check_populated(const Image *im) {
-    assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap) && is_populated(im->rowids, im->cap * 8));
-    for (int k = 0; k < IMAGE_PARTS; k++) assert_true(im->parts[k].rows && is_populated(im->parts[k].rows, im->cap * im->parts[k].stride));
+    assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap) &&
+                is_populated(im->rowids, im->cap * 8));
+    for (int k = 0; k < IMAGE_PARTS; k++)
+        assert_true(im->parts[k].rows && is_populated(im->parts[k].rows, im->cap * im->parts[k].stride));
     for (int i = 0; i < im->n_indexes; i++) {
         const ImageIndex *x = &im->indexes[i];
         assert_true(is_populated(x->slots, (x->mask + 1) * 8));
@@ -774,7 +864,8 @@ static void check_populated(const Image *im) {
 /* Room for the rows that a table expects is there from the beginning, and more later as ever. */
 static void expected_rows(void **state) {
     (void)state;
-    static const int64_t expected[] = {0, 100, 2500, 400000}; /* fewer than there are; some more; arrays of several pieces */
+    static const int64_t expected[] = {0, 100, 2500,
+                                       400000}; /* fewer than there are; some more; arrays of several pieces */
     for (int i = 0; i < 8; i++) {
         Pool *pool = i & 1 ? pool_new(3, &err) : NULL;
         memset(model, 0, sizeof model);
@@ -921,7 +1012,8 @@ int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_operations), cmocka_unit_test(small_tables),   cmocka_unit_test(many_tablets),
-        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert), cmocka_unit_test(expected_rows), cmocka_unit_test(failing_memory),
+        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert),
+        cmocka_unit_test(expected_rows),     cmocka_unit_test(failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* test_interp.c - the device interpreter against the virtual machine: every opcode on edge values of every type, joins, aggregations and sorts in all their
- * device forms, and queries of which some segments are interpreted and others compiled. The device is the host, or what STELE_TEST_DEVICE names. */
+/* test_interp.c - the device interpreter against the virtual machine: every opcode on edge values of every type, joins,
+ * aggregations and sorts in all their device forms, and queries of which some segments are interpreted and others
+ * compiled. The device is the host, or what STELE_TEST_DEVICE names. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static void stop(Fix *x) {
     free(x);
 }
 static Type type_of(Phys p) {
-    static const uint8_t ids[] = {T_BOOL, T_INT2, T_INT4, T_INT8, T_NUMERIC, T_FLOAT4, T_FLOAT8, T_TEXT, T_INTERVAL, T_UUID};
+    static const uint8_t ids[] = {T_BOOL,   T_INT2,   T_INT4, T_INT8,     T_NUMERIC,
+                                  T_FLOAT4, T_FLOAT8, T_TEXT, T_INTERVAL, T_UUID};
     return p == PH_I128 ? type_numeric(38, 0) : type_make((TypeId)ids[p]);
 }
 static Reg reg(Fix *x, Phys p) { return builder_reg(&x->b, p, type_of(p), true); }
@@ -112,7 +114,9 @@ static void finish(Fix *x, Source src, Sink sink) {
     builder_init(&x->b, x->a);
 }
 static const Source one_row = {.kind = SRC_ONE};
-static Source series(int64_t n) { return (Source){.kind = SRC_SERIES, .start = 0, .stop = n - 1, .step = 1, .est_rows = (double)n}; }
+static Source series(int64_t n) {
+    return (Source){.kind = SRC_SERIES, .start = 0, .stop = n - 1, .step = 1, .est_rows = (double)n};
+}
 static void finish_rows(Fix *x, Source src, const Reg *regs, int32_t n) {
     x->rows.n_cols = n;
     for (int32_t i = 0; i < n; i++) {
@@ -123,7 +127,12 @@ static void finish_rows(Fix *x, Source src, const Reg *regs, int32_t n) {
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------- */
-typedef struct Answer { bool failed; char sqlstate[8]; int64_t rows; uint64_t bag, ordered; } Answer;
+typedef struct Answer {
+    bool failed;
+    char sqlstate[8];
+    int64_t rows;
+    uint64_t bag, ordered;
+} Answer;
 static uint64_t hash_cell(Phys p, const void *cell) {
     double d = 0;
     if (p == PH_STR) return hash_bytes(((const Str *)cell)->ptr, ((const Str *)cell)->len);
@@ -136,7 +145,12 @@ static uint64_t hash_cell(Phys p, const void *cell) {
 static Answer answer(Fix *x, bool device, uint64_t compiled_too, int64_t initial_rows) {
     QueryOptions opt = {.threads = 1, .account = &root};
     if (device)
-        opt.device = (DeviceUse){.runtime = runtime, .strict = true, .wait = true, .interpreted = true, .compiled_too = compiled_too, .initial_rows = initial_rows};
+        opt.device = (DeviceUse){.runtime = runtime,
+                                 .strict = true,
+                                 .wait = true,
+                                 .interpreted = true,
+                                 .compiled_too = compiled_too,
+                                 .initial_rows = initial_rows};
     Answer out = {0};
     Query *q;
     err_clear(&x->e);
@@ -164,7 +178,8 @@ static Answer answer(Fix *x, bool device, uint64_t compiled_too, int64_t initial
 }
 static void same(Fix *x, const Answer *want, const Answer *got, bool ordered, const char *what) {
     if (want->failed != got->failed || strcmp(want->sqlstate, got->sqlstate) != 0)
-        fail_msg("%s: the machine gives %s, the interpreter %s (%s)", what, want->failed ? want->sqlstate : "a value", got->failed ? got->sqlstate : "a value", x->e.message);
+        fail_msg("%s: the machine gives %s, the interpreter %s (%s)", what, want->failed ? want->sqlstate : "a value",
+                 got->failed ? got->sqlstate : "a value", x->e.message);
     if (want->rows != got->rows || want->bag != got->bag || (ordered && want->ordered != got->ordered))
         fail_msg("%s: %lld rows, expected %lld; the answers differ", what, (long long)got->rows, (long long)want->rows);
 }
@@ -199,8 +214,10 @@ static int n_values[PH_COUNT_];
 
 static void put(Phys p, union Cell c) { values[p][n_values[p]++] = c; }
 static void make_values(void) {
-    static const int64_t ints[] = {0, 1, -1, 7, -1000, INT16_MAX, INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
-    static const double floats[] = {0.0, -0.0, 1.5, -2.5, 1e10, 3e38, -1e300, 1e-310, (double)INFINITY, (double)NAN, 32767.5};
+    static const int64_t ints[] = {0,         1,         -1,        7,         -1000,    INT16_MAX,
+                                   INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
+    static const double floats[] = {0.0,         -0.0,   1.5, -2.5, 1e10, 3e38, -1e300, 1e-310, (double)INFINITY,
+                                    (double)NAN, 32767.5};
     static const char *const texts[] = {"", "a", "ab", "abcdefgh", "abcdefghi", "abcdefgi", "\xc3\xa9t\xc3\xa9", "b"};
     int128_t big = 1;
     for (int i = 0; i < 37; i++) big *= 10;
@@ -219,7 +236,8 @@ static void make_values(void) {
         put(PH_F64, (union Cell){.f64 = floats[i]});
         put(PH_F32, (union Cell){.f32 = i == 6 ? -1e30f : i == 7 ? 1e-40f : (float)floats[i]});
     }
-    for (int i = 0; i < (int)ARRAY_LEN(texts); i++) put(PH_STR, (union Cell){.str = str_make(texts[i], (int64_t)strlen(texts[i]))});
+    for (int i = 0; i < (int)ARRAY_LEN(texts); i++)
+        put(PH_STR, (union Cell){.str = str_make(texts[i], (int64_t)strlen(texts[i]))});
     put(PH_INTERVAL, (union Cell){.iv = {0, 0, 0}});
     put(PH_INTERVAL, (union Cell){.iv = {0, 30, 0}});
     put(PH_INTERVAL, (union Cell){.iv = {0, 0, 1}});
@@ -238,8 +256,8 @@ static void run_op(Opcode op, Phys p, Phys to, int64_t imm, const union Cell *a,
     builder_emit(&x->b, op, p, d, ra, rb, 0)->imm = imm;
     finish_rows(x, one_row, &d, 1);
     char what[160];
-    snprintf(what, sizeof what, "%s of phys %d to %d, imm %llx, operands %d, %d", op_info[op].name, (int)p, (int)to, (long long)imm, a ? (int)(a - values[p]) : -1,
-             b ? (int)(b - values[pb]) : -1);
+    snprintf(what, sizeof what, "%s of phys %d to %d, imm %llx, operands %d, %d", op_info[op].name, (int)p, (int)to,
+             (long long)imm, a ? (int)(a - values[p]) : -1, b ? (int)(b - values[pb]) : -1);
     agree(x, true, false, what);
     programs++;
     stop(x);
@@ -249,7 +267,8 @@ static void unary(Opcode op, Phys p, Phys to, int64_t imm) {
 }
 static void binary(Opcode op, Phys p, Phys to, int64_t imm, Phys pb) {
     for (int i = -1; i < n_values[p]; i++)
-        for (int k = -1; k < n_values[pb]; k++) run_op(op, p, to, imm, i < 0 ? NULL : &values[p][i], pb, k < 0 ? NULL : &values[pb][k]);
+        for (int k = -1; k < n_values[pb]; k++)
+            run_op(op, p, to, imm, i < 0 ? NULL : &values[p][i], pb, k < 0 ? NULL : &values[pb][k]);
 }
 
 static void test_arithmetic(void **state) {
@@ -268,7 +287,10 @@ static void test_arithmetic(void **state) {
     for (Phys p = PH_I16; p <= PH_I128; p++) { /* unchecked: only what fits */
         n_values[p] = 0;
         for (int i = 0; i < 4; i++)
-            put(p, p == PH_I16 ? (union Cell){.i16 = (int16_t)small[i]} : p == PH_I32 ? (union Cell){.i32 = (int32_t)small[i]} : p == PH_I64 ? (union Cell){.i64 = small[i]} : (union Cell){.i128 = small[i]});
+            put(p, p == PH_I16   ? (union Cell){.i16 = (int16_t)small[i]}
+                   : p == PH_I32 ? (union Cell){.i32 = (int32_t)small[i]}
+                   : p == PH_I64 ? (union Cell){.i64 = small[i]}
+                                 : (union Cell){.i128 = small[i]});
         binary(OP_ADD_N, p, p, 0, p);
         binary(OP_SUB_N, p, p, 0, p);
         binary(OP_MUL_N, p, p, 0, p);
@@ -282,7 +304,8 @@ static void test_conversions(void **state) {
     for (Phys p = PH_BOOL; p <= PH_F64; p++)
         for (Phys to = PH_BOOL; to <= PH_F64; to++)
             if (p != to) unary(OP_CVT, p, to, 0);
-    static const int64_t imms[] = {NUM_IMM(0, 2, 10), NUM_IMM(2, 0, 5), NUM_IMM(4, 1, 38), NUM_IMM(0, 20, 38), NUM_IMM(10, 3, 18)};
+    static const int64_t imms[] = {NUM_IMM(0, 2, 10), NUM_IMM(2, 0, 5), NUM_IMM(4, 1, 38), NUM_IMM(0, 20, 38),
+                                   NUM_IMM(10, 3, 18)};
     for (int i = 0; i < (int)ARRAY_LEN(imms); i++)
         for (Phys to = PH_I64; to <= PH_I128; to++) {
             unary(OP_RESCALE, PH_I64, to, imms[i]);
@@ -326,7 +349,8 @@ static void test_comparisons(void **state) {
 static void test_control(void **state) {
     (void)state;
     Fix *x = start();
-    Reg i = load(x, PH_I64, 0), n = null_where(x, i, 5, 3), code = emit(x, OP_CVT, PH_I64, PH_I32, i64_op(x, OP_MOD, i, number(x, 6)), 0, 0);
+    Reg i = load(x, PH_I64, 0), n = null_where(x, i, 5, 3),
+        code = emit(x, OP_CVT, PH_I64, PH_I32, i64_op(x, OP_MOD, i, number(x, 6)), 0, 0);
     Reg odd = emit(x, OP_EQ, PH_I64, PH_BOOL, i64_op(x, OP_MOD, n, number(x, 2)), number(x, 1), 0);
     Reg sel = emit(x, OP_SELECT, PH_I64, PH_I64, odd, n, i64_op(x, OP_NEG, i, 0));
     Reg div = reg(x, PH_I64); /* division only where it can be done */
@@ -343,7 +367,8 @@ static void test_control(void **state) {
     CodeMap map = {cells, there, 6};
     Reg mapped = reg(x, PH_I64);
     builder_emit(&x->b, OP_CODE_MAP, PH_I32, mapped, code, 0, 0)->aux = &map;
-    Str texts[] = {str_make("a", 1), str_make("bc", 2), str_make("x%", 2), str_make("abc", 3), str_make("", 0), str_make("zz", 2)};
+    Str texts[] = {str_make("a", 1),   str_make("bc", 2), str_make("x%", 2),
+                   str_make("abc", 3), str_make("", 0),   str_make("zz", 2)};
     CodeMap names = {texts, NULL, 6};
     Reg name = reg(x, PH_STR), in = reg(x, PH_BOOL), in_text = reg(x, PH_BOOL);
     builder_emit(&x->b, OP_CODE_MAP, PH_I32, name, code, 0, 0)->aux = &names;
@@ -351,7 +376,12 @@ static void test_control(void **state) {
     InSet set = {.n = 6, .cells = members, .has_null = true}, text_set = {.n = 2, .cells = texts};
     builder_emit(&x->b, OP_IN_SET, PH_I64, in, n, 0, 0)->aux = &set;
     builder_emit(&x->b, OP_IN_SET, PH_STR, in_text, name, 0, 0)->aux = &text_set;
-    KeyPack pack = {.n = 2, .args = list(x, (Reg[]){n, code}, 2), .base = (int64_t[]){0, 1}, .shift = (uint8_t[]){0, 20}, .bits = (uint8_t[]){7, 3}, .nullable = (bool[]){true, false}};
+    KeyPack pack = {.n = 2,
+                    .args = list(x, (Reg[]){n, code}, 2),
+                    .base = (int64_t[]){0, 1},
+                    .shift = (uint8_t[]){0, 20},
+                    .bits = (uint8_t[]){7, 3},
+                    .nullable = (bool[]){true, false}};
     Reg key = reg(x, PH_I64);
     builder_emit(&x->b, OP_KEY_PACK, PH_I64, key, 0, 0, 0)->aux = &pack;
     Reg keep = emit(x, OP_NE, PH_I64, PH_BOOL, i64_op(x, OP_MOD, i, number(x, 7)), number(x, 3), 0);
@@ -388,7 +418,11 @@ static void test_registers(void **state) {
 }
 
 /* ---- joins ------------------------------------------------------------------------------------------------ */
-typedef struct JoinCase { ProbeKind kind; bool residual, nulls, null_equal, direct, text; int keys; } JoinCase;
+typedef struct JoinCase {
+    ProbeKind kind;
+    bool residual, nulls, null_equal, direct, text;
+    int keys;
+} JoinCase;
 static Reg as_text(Fix *x, Reg k) { /* 0 .. 9 by a table of names */
     static Str names[10];
     static CodeMap map = {names, NULL, 10};
@@ -405,26 +439,54 @@ static void join_keys(Fix *x, const JoinCase *c, Reg i, int64_t mod, Reg *keys) 
 }
 static void join_case(JoinCase c, bool mixed) {
     Fix *x = start();
-    bool residual = c.residual, exists = !residual && (c.kind == PK_SEMI || c.kind == PK_ANTI || c.kind == PK_MARK), back = c.kind == PK_MARK_BUILD;
+    bool residual = c.residual, exists = !residual && (c.kind == PK_SEMI || c.kind == PK_ANTI || c.kind == PK_MARK),
+         back = c.kind == PK_MARK_BUILD;
     for (int k = 0; k < c.keys; k++)
-        x->keys[k] = (KeySpec){.phys = k ? PH_I128 : c.text ? PH_STR : PH_I64, .type = type_of(k ? PH_I128 : c.text ? PH_STR : PH_I64), .nullable = c.nulls && !k,
-                               .null_equal = c.null_equal, .has_range = c.direct && !k, .min = 0, .max = 40};
+        x->keys[k] = (KeySpec){.phys = k        ? PH_I128
+                                       : c.text ? PH_STR
+                                                : PH_I64,
+                               .type = type_of(k        ? PH_I128
+                                               : c.text ? PH_STR
+                                                        : PH_I64),
+                               .nullable = c.nulls && !k,
+                               .null_equal = c.null_equal,
+                               .has_range = c.direct && !k,
+                               .min = 0,
+                               .max = 40};
     x->pay[0] = (CellSpec){.phys = PH_I64, .type = type_of(PH_I64), .nullable = true};
-    x->join = (JoinSpec){.n_keys = c.keys, .keys = x->keys, .n_payload = exists ? 0 : 1, .payload = x->pay, .est_rows = 100, .exists_only = exists,
-                         .has_null_mark = c.kind == PK_MARK, .track_matched = back};
+    x->join = (JoinSpec){.n_keys = c.keys,
+                         .keys = x->keys,
+                         .n_payload = exists ? 0 : 1,
+                         .payload = x->pay,
+                         .est_rows = 100,
+                         .exists_only = exists,
+                         .has_null_mark = c.kind == PK_MARK,
+                         .track_matched = back};
     x->plan.n_joins = 1;
     x->plan.joins = &x->join;
     Reg keys[2], i = load(x, PH_I64, 0);
     join_keys(x, &c, i, c.kind == PK_SINGLE ? 1000 : 31, keys);
-    finish(x, series(c.kind == PK_SINGLE ? 30 : 100), (Sink){.kind = SINK_JOIN, .n_keys = c.keys, .keys = list(x, keys, c.keys), .n_regs = exists ? 0 : 1, .regs = list(x, &i, 1), .limit = -1});
+    finish(x, series(c.kind == PK_SINGLE ? 30 : 100),
+           (Sink){.kind = SINK_JOIN,
+                  .n_keys = c.keys,
+                  .keys = list(x, keys, c.keys),
+                  .n_regs = exists ? 0 : 1,
+                  .regs = list(x, &i, 1),
+                  .limit = -1});
 
     i = load(x, PH_I64, 0);
     join_keys(x, &c, i, 41, keys);
     ProbeSite *site = arena_new_of(x->a, ProbeSite);
     *site = (ProbeSite){.kind = (uint8_t)c.kind, .n_keys = c.keys, .keys = list(x, keys, c.keys)};
     bool rows = probe_has_rows((uint8_t)c.kind);
-    Reg row = rows || residual ? builder_reg(&x->b, PH_I64, type_of(PH_I64), false) : 0, mark = c.kind == PK_MARK ? reg(x, PH_BOOL) : 0, out[4] = {i};
-    builder_emit(&x->b, residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64, residual ? row : mark ? mark : row, 0, 0, 0)->aux = site;
+    Reg row = rows || residual ? builder_reg(&x->b, PH_I64, type_of(PH_I64), false) : 0,
+        mark = c.kind == PK_MARK ? reg(x, PH_BOOL) : 0, out[4] = {i};
+    builder_emit(&x->b, residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64,
+                 residual ? row
+                 : mark   ? mark
+                          : row,
+                 0, 0, 0)
+        ->aux = site;
     if (residual) {
         Reg v = reg(x, PH_I64);
         builder_emit(&x->b, OP_LOAD_BUILD, PH_I64, v, row, 0, 0)->aux = site;
@@ -452,7 +514,8 @@ static void join_case(JoinCase c, bool mixed) {
     } else {
         finish_rows(x, series(500), out, n);
         char what[96];
-        snprintf(what, sizeof what, "join kind %d, residual %d, nulls %d, null equal %d, direct %d, text %d, keys %d", (int)c.kind, residual, c.nulls, c.null_equal, c.direct, c.text, c.keys);
+        snprintf(what, sizeof what, "join kind %d, residual %d, nulls %d, null equal %d, direct %d, text %d, keys %d",
+                 (int)c.kind, residual, c.nulls, c.null_equal, c.direct, c.text, c.keys);
         agree(x, false, mixed, what);
     }
     stop(x);
@@ -461,7 +524,12 @@ static void test_joins(void **state) {
     (void)state;
     for (int kind = PK_INNER; kind <= PK_MARK_BUILD; kind++)
         for (int bits = 0; bits < 64; bits++) {
-            JoinCase c = {.kind = (ProbeKind)kind, .residual = bits & 1, .nulls = bits >> 1 & 1, .null_equal = bits >> 2 & 1, .direct = bits >> 3 & 1, .text = bits >> 4 & 1,
+            JoinCase c = {.kind = (ProbeKind)kind,
+                          .residual = bits & 1,
+                          .nulls = bits >> 1 & 1,
+                          .null_equal = bits >> 2 & 1,
+                          .direct = bits >> 3 & 1,
+                          .text = bits >> 4 & 1,
                           .keys = 1 + (bits >> 5)};
             if ((c.direct && (c.text || c.keys > 1)) || (c.null_equal && kind == PK_MARK)) continue;
             join_case(c, false);
@@ -478,10 +546,16 @@ static void test_joins_mixed(void **state) {
 
 /* ---- aggregations ------------------------------------------------------------------------------------------ */
 static void aggregate(Fix *x, AggOp op, Phys in, Phys out, Reg r, Reg *inputs) {
-    x->cells[x->agg.n_aggs] = (AggCell){.op = (uint8_t)op, .in_phys = (uint8_t)in, .out_phys = (uint8_t)out, .in_nullable = true, .type = type_of(out)};
+    x->cells[x->agg.n_aggs] = (AggCell){
+        .op = (uint8_t)op, .in_phys = (uint8_t)in, .out_phys = (uint8_t)out, .in_nullable = true, .type = type_of(out)};
     inputs[x->agg.n_aggs++] = r;
 }
-typedef struct AggCase { int keys; bool nulls; int64_t rows; bool single, twice; } AggCase; /* keys: 0 none, 1 few values, 2 many, 3 text, 4 two without ranges */
+typedef struct AggCase {
+    int keys;
+    bool nulls;
+    int64_t rows;
+    bool single, twice;
+} AggCase; /* keys: 0 none, 1 few values, 2 many, 3 text, 4 two without ranges */
 static void agg_feed(Fix *x, AggCase c, bool second) {
     Reg i = load(x, PH_I64, 0), k[2] = {0}, inputs[COLS], n = null_where(x, i, 3, 1);
     int64_t groups = c.keys == 2 ? 5000 : 9;
@@ -491,10 +565,16 @@ static void agg_feed(Fix *x, AggCase c, bool second) {
     if (c.keys == 3) k[0] = as_text(x, k[0]);
     if (c.keys == 4) k[1] = emit(x, OP_CVT, PH_I64, PH_F64, i64_op(x, OP_MOD, i, number(x, 5)), 0, 0);
     Phys p = c.keys == 3 ? PH_STR : PH_I64;
-    x->keys[0] = (KeySpec){.phys = (uint8_t)p, .type = type_of(p), .nullable = c.nulls, .has_range = c.keys == 1 || c.keys == 2, .min = 0, .max = groups - 1};
+    x->keys[0] = (KeySpec){.phys = (uint8_t)p,
+                           .type = type_of(p),
+                           .nullable = c.nulls,
+                           .has_range = c.keys == 1 || c.keys == 2,
+                           .min = 0,
+                           .max = groups - 1};
     x->keys[1] = (KeySpec){.phys = PH_F64, .type = type_of(PH_F64)};
     x->agg = (AggSpec){.n_keys = n_keys, .keys = x->keys, .aggs = x->cells, .est_groups = 10, .one_group = c.keys == 0};
-    Reg wide = emit(x, OP_MUL_WIDE, PH_I64, PH_I128, n, number(x, INT64_MAX), 0), f = emit(x, OP_CVT, PH_I64, PH_F64, n, 0, 0), narrow = emit(x, OP_CVT, PH_I64, PH_I32, n, 0, 0);
+    Reg wide = emit(x, OP_MUL_WIDE, PH_I64, PH_I128, n, number(x, INT64_MAX), 0),
+        f = emit(x, OP_CVT, PH_I64, PH_F64, n, 0, 0), narrow = emit(x, OP_CVT, PH_I64, PH_I32, n, 0, 0);
     Reg odd = emit(x, OP_EQ, PH_I64, PH_BOOL, i64_op(x, OP_MOD, n, number(x, 2)), number(x, 1), 0);
     aggregate(x, AO_COUNT_STAR, PH_I64, PH_I64, 0, inputs);
     aggregate(x, AO_COUNT, PH_I64, PH_I64, n, inputs);
@@ -507,10 +587,20 @@ static void agg_feed(Fix *x, AggCase c, bool second) {
     aggregate(x, AO_BOOL_AND, PH_BOOL, PH_BOOL, odd, inputs);
     aggregate(x, AO_BOOL_OR, PH_BOOL, PH_BOOL, odd, inputs);
     aggregate(x, AO_BIT_AND, PH_I64, PH_I64, n, inputs);
-    aggregate(x, c.single ? AO_SINGLE : AO_ANY, PH_I64, PH_I64, c.single ? n : c.keys && c.keys != 3 ? k[0] : number(x, 5), inputs);
+    aggregate(x, c.single ? AO_SINGLE : AO_ANY, PH_I64, PH_I64,
+              c.single                ? n
+              : c.keys && c.keys != 3 ? k[0]
+                                      : number(x, 5),
+              inputs);
     Source src = series(c.rows);
     if (second) src.start = c.rows, src.stop += c.rows;
-    finish(x, src, (Sink){.kind = SINK_AGG, .n_keys = n_keys, .keys = list(x, k, n_keys), .n_regs = x->agg.n_aggs, .regs = list(x, inputs, x->agg.n_aggs), .limit = -1});
+    finish(x, src,
+           (Sink){.kind = SINK_AGG,
+                  .n_keys = n_keys,
+                  .keys = list(x, k, n_keys),
+                  .n_regs = x->agg.n_aggs,
+                  .regs = list(x, inputs, x->agg.n_aggs),
+                  .limit = -1});
 }
 static void agg_case(AggCase c, bool mixed) {
     Fix *x = start();
@@ -525,7 +615,8 @@ static void agg_case(AggCase c, bool mixed) {
     for (int32_t k = 0; k < x->agg.n_aggs; k++, n_out++) out[n_out] = load(x, (Phys)x->cells[k].out_phys, n_keys + k);
     finish_rows(x, (Source){.kind = SRC_AGG}, out, n_out);
     char what[64];
-    snprintf(what, sizeof what, "aggregation: keys %d, nulls %d, %lld rows, single %d", c.keys, c.nulls, (long long)c.rows, c.single);
+    snprintf(what, sizeof what, "aggregation: keys %d, nulls %d, %lld rows, single %d", c.keys, c.nulls,
+             (long long)c.rows, c.single);
     agree(x, false, mixed, what);
     stop(x);
 }
@@ -543,7 +634,8 @@ static void test_aggregations(void **state) {
 }
 static void test_aggregations_mixed(void **state) {
     (void)state;
-    for (int keys = 0; keys < 5; keys++) agg_case((AggCase){.keys = keys, .nulls = true, .rows = 3000, .twice = true}, true);
+    for (int keys = 0; keys < 5; keys++)
+        agg_case((AggCase){.keys = keys, .nulls = true, .rows = 3000, .twice = true}, true);
     agg_case((AggCase){.keys = 4, .rows = 2000, .single = true}, true);
 }
 
@@ -554,10 +646,21 @@ static void test_sorts(void **state) {
         Fix *x = start();
         bool desc = how & 1, first = how & 2;
         int64_t rows = how == 11 ? 5000 : 700;
-        Reg i = load(x, PH_I64, 0), m = i64_op(x, OP_MOD, i64_op(x, OP_MUL, i, number(x, 7919)), number(x, 97)), n = null_where(x, m, 10, 3), k;
-        Phys p = how < 4 ? PH_I64 : how < 8 ? PH_STR : how == 8 ? PH_I32 : how == 9 ? PH_F64 : how == 10 ? PH_I128 : PH_F32;
+        Reg i = load(x, PH_I64, 0), m = i64_op(x, OP_MOD, i64_op(x, OP_MUL, i, number(x, 7919)), number(x, 97)),
+            n = null_where(x, m, 10, 3), k;
+        Phys p = how < 4     ? PH_I64
+                 : how < 8   ? PH_STR
+                 : how == 8  ? PH_I32
+                 : how == 9  ? PH_F64
+                 : how == 10 ? PH_I128
+                             : PH_F32;
         k = p == PH_STR ? as_text(x, n) : p == PH_I64 ? n : emit(x, OP_CVT, PH_I64, p, n, 0, 0);
-        x->sort = (SortSpec){.n_keys = 2, .keys = arena_calloc(x->a, 2 * (int64_t)sizeof *x->sort.keys), .n_cols = 2, .cols = x->cols, .limit = how % 3 ? 50 : -1, .offset = how % 3 ? 20 : 0};
+        x->sort = (SortSpec){.n_keys = 2,
+                             .keys = arena_calloc(x->a, 2 * (int64_t)sizeof *x->sort.keys),
+                             .n_cols = 2,
+                             .cols = x->cols,
+                             .limit = how % 3 ? 50 : -1,
+                             .offset = how % 3 ? 20 : 0};
         x->sort.keys[0].key = (KeySpec){.phys = (uint8_t)p, .type = type_of(p), .nullable = true};
         x->sort.keys[0].desc = desc;
         x->sort.keys[0].nulls_first = first;
@@ -569,7 +672,13 @@ static void test_sorts(void **state) {
         x->plan.n_sorts = 1;
         x->plan.sorts = &x->sort;
         Reg keys[] = {k, m}, out[] = {i, k};
-        finish(x, series(rows), (Sink){.kind = SINK_SORT, .n_keys = 2, .keys = list(x, keys, 2), .n_regs = 2, .regs = list(x, out, 2), .limit = -1});
+        finish(x, series(rows),
+               (Sink){.kind = SINK_SORT,
+                      .n_keys = 2,
+                      .keys = list(x, keys, 2),
+                      .n_regs = 2,
+                      .regs = list(x, out, 2),
+                      .limit = -1});
         char what[32];
         snprintf(what, sizeof what, "sort %d", how);
         agree(x, true, false, what);
@@ -584,7 +693,12 @@ static char *text_for(DeviceKind kind, int32_t group, bool join, Err *e) {
     Fix *x = start();
     Reg i = load(x, PH_I64, 0), out[] = {i, join ? i64_op(x, OP_MUL, i, number(x, 3)) : i};
     finish_rows(x, series(10), out, 2);
-    EmitTarget t = {.kind = kind, .group_size = group, .tile_rows = 2048, .local_bytes = 16384, .units = 4, .direct_bytes = 1 << 20};
+    EmitTarget t = {.kind = kind,
+                    .group_size = group,
+                    .tile_rows = 2048,
+                    .local_bytes = 16384,
+                    .units = 4,
+                    .direct_bytes = 1 << 20};
     EmitPlan *ep;
     EmitSegment s;
     assert_int_equal(emit_plan(&x->plan, &t, x->a, &ep, e), ST_OK);
@@ -600,7 +714,8 @@ static char *text_for(DeviceKind kind, int32_t group, bool join, Err *e) {
 static void test_text(void **state) {
     (void)state;
     Err e = {0};
-    char *a = text_for(DEVICE_CUDA, 256, false, &e), *b = text_for(DEVICE_CUDA, 256, true, &e), *c = text_for(DEVICE_CUDA, 128, true, &e), *d = text_for(DEVICE_HOST, 1, true, &e);
+    char *a = text_for(DEVICE_CUDA, 256, false, &e), *b = text_for(DEVICE_CUDA, 256, true, &e),
+         *c = text_for(DEVICE_CUDA, 128, true, &e), *d = text_for(DEVICE_HOST, 1, true, &e);
     assert_string_equal(a, b);
     assert_string_not_equal(a, c);
     assert_string_not_equal(a, d);
@@ -622,9 +737,12 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text), cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_conversions), cmocka_unit_test(test_comparisons),
-        cmocka_unit_test(test_control), cmocka_unit_test(test_registers), cmocka_unit_test(test_joins), cmocka_unit_test(test_joins_mixed),
-        cmocka_unit_test(test_aggregations), cmocka_unit_test(test_aggregations_mixed), cmocka_unit_test(test_sorts),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_conversions),  cmocka_unit_test(test_comparisons),
+        cmocka_unit_test(test_control),      cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_joins),        cmocka_unit_test(test_joins_mixed),
+        cmocka_unit_test(test_aggregations), cmocka_unit_test(test_aggregations_mixed),
+        cmocka_unit_test(test_sorts),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

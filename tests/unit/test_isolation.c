@@ -1,15 +1,18 @@
-/* test_isolation.c - transactions of several connections: scripts of interleaved statements (tests/isolation), and histories of random transactions, whose
- * dependency graphs must have no cycle.
+/* test_isolation.c - transactions of several connections: scripts of interleaved statements (tests/isolation), and
+ * histories of random transactions, whose dependency graphs must have no cycle.
  *
- * A script is a list of tests, each on a database of its own with test(id int primary key, value int) = (1, 10), (2, 20):
+ * A script is a list of tests, each on a database of its own with test(id int primary key, value int) = (1, 10), (2,
+ * 20):
  *
  *     test NAME
- *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it); nobody waits for another transaction, so that one thread does it all
- *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed
+ *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it); nobody waits for another transaction, so
+ * that one thread does it all 1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it
+ * must succeed
  *
- * The histories: every write gives its key a value that was never used before and says which value it replaces. So the order of a key's versions is known, and who read
- * which. Edges between committed transactions: from a version's writer to that of the next one, to its readers, and from its readers to the next one's writer.
- * Calls of bulks are transactions like the others: their OUT values say what they read and replaced. */
+ * The histories: every write gives its key a value that was never used before and says which value it replaces. So the
+ * order of a key's versions is known, and who read which. Edges between committed transactions: from a version's writer
+ * to that of the next one, to its readers, and from its readers to the next one's writer. Calls of bulks are
+ * transactions like the others: their OUT values say what they read and replaced. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -28,11 +31,19 @@ typedef struct Script {
     char *name;
     int failures;
 } Script;
-typedef struct Cells { char text[CELLS]; size_t n; } Cells;
+typedef struct Cells {
+    char text[CELLS];
+    size_t n;
+} Cells;
 static bool add_row(void *ctx, int64_t n, const char *const *v, const char *const *names) {
     Cells *t = ctx;
     (void)names;
-    for (int64_t i = 0; i < n; i++) t->n += (size_t)snprintf(t->text + t->n, sizeof t->text - t->n, "%s%s", i ? "," : t->n ? " " : "", v[i] ? v[i] : "NULL");
+    for (int64_t i = 0; i < n; i++)
+        t->n += (size_t)snprintf(t->text + t->n, sizeof t->text - t->n, "%s%s",
+                                 i      ? ","
+                                 : t->n ? " "
+                                        : "",
+                                 v[i] ? v[i] : "NULL");
     return t->n > sizeof t->text / 2;
 }
 static void leave(Script *x) {
@@ -61,10 +72,12 @@ static void step(Script *x, const char *file, int line, int k, const char *sql, 
     } else {
         stele_error(c, &e);
         snprintf(outcome, sizeof outcome, "! %s", e.sqlstate);
-        if (expected && strcmp(outcome, expected) == 0 && strcmp(e.sqlstate, "40001") == 0) assert_non_null(strstr(e.message, "could not serialize access"));
+        if (expected && strcmp(outcome, expected) == 0 && strcmp(e.sqlstate, "40001") == 0)
+            assert_non_null(strstr(e.message, "could not serialize access"));
     }
     if (expected && strcmp(outcome, expected) == 0) return;
-    print_error("%s:%d: %s: T%d %s: %s (%s), not %s\n", file, line, x->name, k, sql, outcome, outcome[0] == '!' ? e.message : "", expected ? expected : "success");
+    print_error("%s:%d: %s: T%d %s: %s (%s), not %s\n", file, line, x->name, k, sql, outcome,
+                outcome[0] == '!' ? e.message : "", expected ? expected : "success");
     x->failures++;
 }
 static void run_script(const char *file) {
@@ -88,10 +101,15 @@ static void run_script(const char *file) {
             x.name = strdup(t + 5);
             tests++;
             assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &x.db, NULL), STELE_OK);
-            assert_int_equal(stele_exec(connection(&x, 0), "create table test(id int primary key, value int); insert into test values (1, 10), (2, 20)", NULL, NULL), STELE_OK);
+            assert_int_equal(
+                stele_exec(connection(&x, 0),
+                           "create table test(id int primary key, value int); insert into test values (1, 10), (2, 20)",
+                           NULL, NULL),
+                STELE_OK);
         } else if (t[0] == 'T') {
             char expected[1024] = "";
-            if (strncmp(next, "  ", 2) == 0) snprintf(expected, sizeof expected, "%.*s", (int)strcspn(next + 2, "\n"), next + 2);
+            if (strncmp(next, "  ", 2) == 0)
+                snprintf(expected, sizeof expected, "%.*s", (int)strcspn(next + 2, "\n"), next + 2);
             assert_true(x.db && t[1] >= '1' && t[1] <= '9' && t[2] == ' ');
             step(&x, file, line, t[1] - '0', t + 3, expected[0] ? expected : NULL);
         }
@@ -121,14 +139,23 @@ static void savepoints(void **state) {
 
 /* ---- histories ------------------------------------------------------------------------------------------- */
 enum { KEYS = 6, THREADS = 4, OPS_MAX = 24, MIX = 5, WRITERS = 8 /* at most, so that their values differ */ };
-typedef struct Op { int key; int64_t value, replaced; bool write; } Op; /* replaced: of a write */
-typedef struct Commit { int n; bool torn; Op ops[OPS_MAX]; bool call; } Commit; /* torn: it read a key twice, and not the same; call: it came from the pool of calls */
+typedef struct Op {
+    int key;
+    int64_t value, replaced;
+    bool write;
+} Op; /* replaced: of a write */
+typedef struct Commit {
+    int n;
+    bool torn;
+    Op ops[OPS_MAX];
+    bool call;
+} Commit; /* torn: it read a key twice, and not the same; call: it came from the pool of calls */
 typedef struct Worker {
     stele_db *db;
     int id, transactions;
     int64_t next_value;
-    const char *settings;          /* of bulks, NULL: the usual */
-    _Atomic int *progress;         /* of all writers, in thousandths of their transactions */
+    const char *settings;  /* of bulks, NULL: the usual */
+    _Atomic int *progress; /* of all writers, in thousandths of their transactions */
     int writers;
     int n_commits, refused, saved; /* saved: by ROLLBACK TO, from a refused write */
     Commit *commits;
@@ -148,7 +175,8 @@ static void *finish(Worker *w, stele_conn *c) {
     stele_disconnect(c);
     return NULL;
 }
-static bool exec(Worker *w, stele_conn *c, const char *sql, bool (*row)(void *, int64_t, const char *const *, const char *const *), void *ctx) {
+static bool exec(Worker *w, stele_conn *c, const char *sql,
+                 bool (*row)(void *, int64_t, const char *const *, const char *const *), void *ctx) {
     if (stele_exec(c, sql, row, ctx) == STELE_OK) return true;
     stele_error_info e;
     stele_error(c, &e);
@@ -199,7 +227,8 @@ static bool write_one(Worker *w, stele_conn *c, Commit *t, unsigned *seed, const
     snprintf(sql, sizeof sql, form, key, (long long)value);
     if (!exec(w, c, sql, take_replaced, &replaced)) return false;
     if (replaced < 0) w->wrong = "a row is gone";
-    for (int i = 0; i < t->n; i++) /* of two writes of a transaction to a key only the last is seen by others: the chain goes from the first's predecessor to it */
+    for (int i = 0; i < t->n; i++) /* of two writes of a transaction to a key only the last is seen by others: the chain
+                                      goes from the first's predecessor to it */
         if (t->ops[i].write && t->ops[i].key == key) {
             if (t->ops[i].value != replaced) w->wrong = "a transaction does not see its own write";
             t->ops[i].value = value;
@@ -215,7 +244,9 @@ static void *work(void *arg) {
     Worker *w = arg;
     stele_conn *c;
     unsigned seed = (unsigned)w->id * 7919 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK || (w->settings && stele_exec(c, w->settings, NULL, NULL) != STELE_OK)) w->wrong = "connect";
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK ||
+        (w->settings && stele_exec(c, w->settings, NULL, NULL) != STELE_OK))
+        w->wrong = "connect";
     while (!w->wrong && w->n_commits < w->transactions) {
         Commit *t = &w->commits[w->n_commits];
         keep_pace(w);
@@ -261,9 +292,14 @@ static void *work(void *arg) {
 
 /* Calls only: those of one row after the other, or bulks of PER_BULK, of which two are under way. */
 enum { PER_BULK = 8, UNDER_WAY = 2 };
-typedef struct Keys { int32_t from[PER_BULK], to[PER_BULK]; int64_t value[PER_BULK]; } Keys;
+typedef struct Keys {
+    int32_t from[PER_BULK], to[PER_BULK];
+    int64_t value[PER_BULK];
+} Keys;
 static void choose(Worker *w, Keys *k, unsigned *seed) {
-    for (int i = 0; i < PER_BULK; i++) k->from[i] = rand_r(seed) % KEYS, k->to[i] = rand_r(seed) % KEYS, k->value[i] = w->next_value++ * WRITERS + w->id + 1;
+    for (int i = 0; i < PER_BULK; i++)
+        k->from[i] = rand_r(seed) % KEYS, k->to[i] = rand_r(seed) % KEYS,
+        k->value[i] = w->next_value++ * WRITERS + w->id + 1;
 }
 static void took(Worker *w, const Keys *k, int i, const char *seen, const char *replaced) {
     Commit *t = &w->commits[w->n_commits];
@@ -276,18 +312,23 @@ static void took(Worker *w, const Keys *k, int i, const char *seen, const char *
     add_op(t, (Op){.key = k->to[i], .value = k->value[i], .replaced = atoll(replaced), .write = true});
     w->n_commits++;
 }
-typedef struct Seen { char seen[32], replaced[32]; } Seen;
+typedef struct Seen {
+    char seen[32], replaced[32];
+} Seen;
 static bool take_seen(void *ctx, int64_t n, const char *const *v, const char *const *names) {
     Seen *s = ctx;
     (void)names;
-    if (n == 2 && v[0] && v[1]) snprintf(s->seen, sizeof s->seen, "%s", v[0]), snprintf(s->replaced, sizeof s->replaced, "%s", v[1]);
+    if (n == 2 && v[0] && v[1])
+        snprintf(s->seen, sizeof s->seen, "%s", v[0]), snprintf(s->replaced, sizeof s->replaced, "%s", v[1]);
     return false;
 }
 static void *call_only(void *arg) {
     Worker *w = arg;
     stele_conn *c;
     unsigned seed = (unsigned)w->id * 7919 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK || stele_exec(c, w->settings, NULL, NULL) != STELE_OK) w->wrong = "connect";
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, "set bulk_interval = '200us'", NULL, NULL) != STELE_OK ||
+        stele_exec(c, w->settings, NULL, NULL) != STELE_OK)
+        w->wrong = "connect";
     while (!w->wrong && w->n_commits < w->transactions) {
         Keys k;
         Seen s = {.seen = ""};
@@ -306,7 +347,8 @@ static void *bulks_only(void *arg) {
     stele_bulk *b[UNDER_WAY] = {NULL};
     Keys k[UNDER_WAY];
     unsigned seed = (unsigned)w->id * 7919 + 1;
-    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, w->settings, NULL, NULL) != STELE_OK) w->wrong = "connect";
+    if (stele_connect(w->db, &c) != STELE_OK || stele_exec(c, w->settings, NULL, NULL) != STELE_OK)
+        w->wrong = "connect";
     for (int i = 0; i < UNDER_WAY && !w->wrong; i++)
         if (stele_bulk_new(c, "follow", &b[i]) != STELE_OK) w->wrong = "new";
     const int turns = w->transactions / PER_BULK;
@@ -326,7 +368,10 @@ static void *bulks_only(void *arg) {
         if (i >= turns) continue;
         keep_pace(w);
         choose(w, &k[at], &seed);
-        if (stele_bulk_add_columns(b[at], PER_BULK, (const void *const[]){k[at].from, k[at].to, k[at].value}, NULL) != STELE_OK || stele_bulk_submit(b[at]) != STELE_OK) w->wrong = "submit";
+        if (stele_bulk_add_columns(b[at], PER_BULK, (const void *const[]){k[at].from, k[at].to, k[at].value}, NULL) !=
+                STELE_OK ||
+            stele_bulk_submit(b[at]) != STELE_OK)
+            w->wrong = "submit";
     }
     for (int i = 0; i < UNDER_WAY; i++) stele_bulk_free(b[i]);
     return finish(w, c);
@@ -340,11 +385,19 @@ static void verify(stele_db *db) {
 }
 
 /* What else goes on: rows are renumbered, definitions change, bulks of others run. */
-typedef struct Disturber { Worker w; _Atomic bool stop; } Disturber;
+typedef struct Disturber {
+    Worker w;
+    _Atomic bool stop;
+} Disturber;
 static void *disturb(void *arg) {
     Disturber *d = arg;
-    static const char *const what[] = {"vacuum kv", "begin; create table z(a int); insert into z values (1); commit", "drop table z", "analyze kv", "select count(*) from kv",
-                                       "call bulk_call('look', 'select i from generate_series(0, 5) g(i)')", "begin; truncate kv; rollback"};
+    static const char *const what[] = {"vacuum kv",
+                                       "begin; create table z(a int); insert into z values (1); commit",
+                                       "drop table z",
+                                       "analyze kv",
+                                       "select count(*) from kv",
+                                       "call bulk_call('look', 'select i from generate_series(0, 5) g(i)')",
+                                       "begin; truncate kv; rollback"};
     stele_conn *c;
     if (stele_connect(d->w.db, &c) != STELE_OK) d->w.wrong = "connect";
     for (size_t i = 0; !d->w.wrong && !atomic_load(&d->stop); i++) {
@@ -355,8 +408,13 @@ static void *disturb(void *arg) {
     return NULL;
 }
 
-typedef struct Version { int writer, next; int64_t value, replaced; } Version; /* transaction, version of the same key; -1 */
-typedef struct Edge { int from, to; } Edge;
+typedef struct Version {
+    int writer, next;
+    int64_t value, replaced;
+} Version; /* transaction, version of the same key; -1 */
+typedef struct Edge {
+    int from, to;
+} Edge;
 typedef struct Graph {
     int n, n_edges, cap;
     Edge *edges;
@@ -375,7 +433,8 @@ static void add_edge(Graph *g, int from, int to) {
 }
 /* Whether all nodes can be taken away one by one, each without edges to it. */
 static bool acyclic(const Graph *g) {
-    int *indegree = calloc((size_t)g->n + 1, sizeof *indegree), *queue = calloc((size_t)g->n + 1, sizeof *queue), n = 0, done = 0;
+    int *indegree = calloc((size_t)g->n + 1, sizeof *indegree), *queue = calloc((size_t)g->n + 1, sizeof *queue), n = 0,
+        done = 0;
     int *first = calloc((size_t)g->n + 2, sizeof *first), *to = calloc((size_t)g->n_edges + 1, sizeof *to);
     assert_true(indegree && queue && first && to);
     for (int i = 0; i < g->n_edges; i++) indegree[g->edges[i].to]++, first[g->edges[i].from + 1]++;
@@ -397,7 +456,8 @@ static int find_version(const Version *v, int n, int64_t value) {
     return -1;
 }
 
-/* NULL: serialisable. Else what is wrong with it. *crossing (NULL: nobody asks): edges between calls from the pool and others. */
+/* NULL: serialisable. Else what is wrong with it. *crossing (NULL: nobody asks): edges between calls from the pool and
+ * others. */
 static const char *judge(const Commit *commits, int n, const int64_t last[KEYS], int *crossing) {
     Graph g = {.n = n, .commits = commits};
     const char *wrong = NULL;
@@ -408,7 +468,8 @@ static const char *judge(const Commit *commits, int n, const int64_t last[KEYS],
         v[m++] = (Version){.writer = -1, .next = -1, .value = 0, .replaced = -1};
         for (int t = 0; t < n; t++)
             for (int i = 0; i < commits[t].n; i++)
-                if (commits[t].ops[i].write && commits[t].ops[i].key == key) v[m++] = (Version){t, -1, commits[t].ops[i].value, commits[t].ops[i].replaced};
+                if (commits[t].ops[i].write && commits[t].ops[i].key == key)
+                    v[m++] = (Version){t, -1, commits[t].ops[i].value, commits[t].ops[i].replaced};
         int newest = 0;
         for (int i = 1; i < m && !wrong; i++) {
             int before = find_version(v, m, v[i].replaced);
@@ -431,7 +492,7 @@ static const char *judge(const Commit *commits, int n, const int64_t last[KEYS],
                 if (read < 0 && own) continue;
                 if (read < 0) wrong = "a value was read that nobody committed";
                 else if (v[read].writer != t) {
-                    add_edge(&g, v[read].writer, t); /* wr */
+                    add_edge(&g, v[read].writer, t);                                /* wr */
                     if (v[read].next >= 0) add_edge(&g, t, v[v[read].next].writer); /* rw */
                 }
             }
@@ -450,9 +511,11 @@ static void judged(void **state) {
     assert_null(judge(ok, 2, NULL, NULL));
     Commit lost[] = {{1, false, {{0, 1, 0, true}}}, {1, false, {{0, 2, 0, true}}}};
     assert_non_null(judge(lost, 2, NULL, NULL));
-    Commit skew[] = {{3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {0, 1, 0, true}}}, {3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {1, 2, 0, true}}}};
+    Commit skew[] = {{3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {0, 1, 0, true}}},
+                     {3, false, {{0, 0, 0, false}, {1, 0, 0, false}, {1, 2, 0, true}}}};
     assert_non_null(judge(skew, 2, NULL, NULL));
-    Commit circular[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, false}}}, {2, false, {{1, 2, 0, true}, {0, 1, 0, false}}}};
+    Commit circular[] = {{2, false, {{0, 1, 0, true}, {1, 2, 0, false}}},
+                         {2, false, {{1, 2, 0, true}, {0, 1, 0, false}}}};
     assert_non_null(judge(circular, 2, NULL, NULL));
     Commit aborted[] = {{1, false, {{0, 9, 0, false}}}};
     assert_non_null(judge(aborted, 1, NULL, NULL));
@@ -460,7 +523,12 @@ static void judged(void **state) {
     assert_non_null(judge(split, 2, NULL, NULL));
 }
 
-typedef struct History { int writers, n, refused, saved, crossing; stele_pool_info pool; void *(*roles[WRITERS])(void *); int shares[WRITERS]; } History; /* shares: of the usual number of transactions */
+typedef struct History {
+    int writers, n, refused, saved, crossing;
+    stele_pool_info pool;
+    void *(*roles[WRITERS])(void *);
+    int shares[WRITERS];
+} History; /* shares: of the usual number of transactions */
 static void record(History *h, const char *settings) {
     const char *env = getenv("STELE_TEST_TRANSACTIONS");
     int each = env ? atoi(env) : 400;
@@ -471,19 +539,33 @@ static void record(History *h, const char *settings) {
     _Atomic int progress[WRITERS] = {0};
     assert_int_equal(stele_open(NULL, &(stele_options){.threads = 2}, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
-    assert_int_equal(stele_exec(c, "create table kv(k int primary key, v bigint not null, prev bigint);"
-                                   "insert into kv select i, 0, null from generate_series(0, 5) g(i);"
-                                   "create procedure put(key int, value bigint, out replaced bigint) language plpgsql as $$ begin"
-                                   "  select v into replaced from kv where k = key; update kv set prev = v, v = value where k = key; end $$;"
-                                   "create procedure follow(a int, b int, value bigint, out seen bigint, out replaced bigint) language plpgsql as $$ begin"
-                                   "  select v into seen from kv where k = a; select v into replaced from kv where k = b; update kv set prev = v, v = value where k = b; end $$;"
-                                   "create procedure look(key int, out seen bigint) language plpgsql as $$ begin select v into seen from kv where k = key; end $$;", NULL, NULL), STELE_OK);
+    assert_int_equal(
+        stele_exec(
+            c,
+            "create table kv(k int primary key, v bigint not null, prev bigint);"
+            "insert into kv select i, 0, null from generate_series(0, 5) g(i);"
+            "create procedure put(key int, value bigint, out replaced bigint) language plpgsql as $$ begin"
+            "  select v into replaced from kv where k = key; update kv set prev = v, v = value where k = key; end $$;"
+            "create procedure follow(a int, b int, value bigint, out seen bigint, out replaced bigint) language "
+            "plpgsql as $$ begin"
+            "  select v into seen from kv where k = a; select v into replaced from kv where k = b; update kv set prev "
+            "= v, v = value where k = b; end $$;"
+            "create procedure look(key int, out seen bigint) language plpgsql as $$ begin select v into seen from kv "
+            "where k = key; end $$;",
+            NULL, NULL),
+        STELE_OK);
     Disturber disturber = {.w = {.db = db}};
     pthread_t disturbing;
     assert_int_equal(pthread_create(&disturbing, NULL, disturb, &disturber), 0);
     for (int i = 0; i < h->writers; i++) {
         const int mine = h->shares[i] * each;
-        w[i] = (Worker){.db = db, .id = i, .transactions = mine, .settings = settings, .progress = progress, .writers = h->writers, .commits = calloc((size_t)mine + 1, sizeof(Commit))};
+        w[i] = (Worker){.db = db,
+                        .id = i,
+                        .transactions = mine,
+                        .settings = settings,
+                        .progress = progress,
+                        .writers = h->writers,
+                        .commits = calloc((size_t)mine + 1, sizeof(Commit))};
         assert_non_null(w[i].commits);
         assert_int_equal(pthread_create(&threads[i], NULL, h->roles[i], &w[i]), 0);
     }
@@ -513,8 +595,9 @@ static void record(History *h, const char *settings) {
     assert_int_equal(stele_exec(c, "select k, v from kv", take_read, &end), STELE_OK);
     for (int i = 0; i < end.n; i++) last[end.ops[i].key] = end.ops[i].value;
     const char *wrong = judge(all, n, last, &h->crossing);
-    print_message("%d transactions committed, %d refused, %d saved by ROLLBACK TO; %lld calls in %lld bulks, %d dependencies between calls and others\n", n, h->refused, h->saved, (long long)h->pool.calls,
-                  (long long)h->pool.bulks, h->crossing);
+    print_message("%d transactions committed, %d refused, %d saved by ROLLBACK TO; %lld calls in %lld bulks, %d "
+                  "dependencies between calls and others\n",
+                  n, h->refused, h->saved, (long long)h->pool.calls, (long long)h->pool.bulks, h->crossing);
     if (wrong) fail_msg("%s", wrong);
     free(all);
     stele_disconnect(c);
@@ -526,14 +609,23 @@ static void histories(void **state) {
     record(&h, NULL);
     assert_true(h.refused > 0); /* they did meet */
 }
-/* Bulks of several calls, calls of several connections that form bulks, and transactions, on the same rows at the same time. */
+/* Bulks of several calls, calls of several connections that form bulks, and transactions, on the same rows at the same
+ * time. */
 static void histories_with_bulks(void **state) {
     (void)state;
-    static const char *const ways[] = {"set bulk_strategy = 'kset'", "set bulk_strategy = 'tpl'", "set bulk_strategy = 'part'", "set bulk_order = 'any'", "set bulk_strategy = 'serial'",
-                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'",
-                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_strategy = 'part'"};
+    static const char *const ways[] = {"set bulk_strategy = 'kset'",
+                                       "set bulk_strategy = 'tpl'",
+                                       "set bulk_strategy = 'part'",
+                                       "set bulk_order = 'any'",
+                                       "set bulk_strategy = 'serial'",
+                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set "
+                                       "bulk_copies = on; set bulk_release = 'statement'",
+                                       "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set "
+                                       "bulk_copies = on; set bulk_strategy = 'part'"};
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-        History h = {.writers = 6, .roles = {work, work, bulks_only, bulks_only, call_only, call_only}, .shares = {1, 1, 8, 8, 1, 1}};
+        History h = {.writers = 6,
+                     .roles = {work, work, bulks_only, bulks_only, call_only, call_only},
+                     .shares = {1, 1, 8, 8, 1, 1}};
         record(&h, ways[i]);
         assert_true(h.refused > 0);
         assert_true(h.pool.largest >= PER_BULK);
@@ -557,13 +649,18 @@ static void random_change(char *sql, size_t size, unsigned *seed, int odd, int *
     case 1: snprintf(sql, size, "update r set s = 'text %d of some length', a = a + 1 where id = %d", x % 40, k); break;
     case 2: snprintf(sql, size, "update r set s = null, d = 'd%d' where id = %d", x, k); break;
     case 3: snprintf(sql, size, "delete from r where id = %d", k); break;
-    case 4: snprintf(sql, size, "insert into r values (%d, %d, 'new %d', null) on conflict (id) do nothing", k, x, x % 7); break;
+    case 4:
+        snprintf(sql, size, "insert into r values (%d, %d, 'new %d', null) on conflict (id) do nothing", k, x, x % 7);
+        break;
     case 5: snprintf(sql, size, "insert into r values (%d, %d, null, 'x')", 10000 + 2 * ++*fresh + odd, x); break;
     case 6: snprintf(sql, size, "update r set id = %d where id = %d", 20000 + 2 * ++*fresh + odd, k); break;
-    default: snprintf(sql, size, "update r set a = a * 2 %% 1000, d = null where id = %d", 10000 + 2 * (x % (*fresh + 1)) + odd);
+    default:
+        snprintf(sql, size, "update r set a = a * 2 %% 1000, d = null where id = %d",
+                 10000 + 2 * (x % (*fresh + 1)) + odd);
     }
 }
-/* One connection's transaction and another's statements, which change other rows, in turns; a second database does the same with the transaction at its end. */
+/* One connection's transaction and another's statements, which change other rows, in turns; a second database does the
+ * same with the transaction at its end. */
 static void out_and_back(void **state) {
     (void)state;
     enum { ROUNDS = 40, STATEMENTS = 30, SQL = 160 };
@@ -573,11 +670,13 @@ static void out_and_back(void **state) {
     Cells got, want;
     unsigned seed = 11;
     int fresh = 0, committed = 0;
-    for (int i = 0; i < 2; i++) assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db[i], NULL), STELE_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db[i], NULL), STELE_OK);
     assert_int_equal(stele_connect(db[0], &mine), STELE_OK);
     assert_int_equal(stele_connect(db[0], &other), STELE_OK);
     assert_int_equal(stele_connect(db[1], &model), STELE_OK);
-    static const char *const make = "create table r(id int primary key, a int, s text, d varchar(20)); insert into r select i, i, 'text ' || i % 40, 'd' || i from generate_series(0, 599) g(i)";
+    static const char *const make = "create table r(id int primary key, a int, s text, d varchar(20)); insert into r "
+                                    "select i, i, 'text ' || i % 40, 'd' || i from generate_series(0, 599) g(i)";
     must(mine, make, NULL);
     must(model, make, NULL);
     for (int round = 0; round < ROUNDS; round++) {
@@ -610,8 +709,14 @@ static void out_and_back(void **state) {
             for (int i = 0; i < n; i++) must(model, pending[i], NULL);
             committed++;
         }
-        must(other, "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || coalesce(d, '-'), ' ' order by id)) from r", &got);
-        must(model, "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || coalesce(d, '-'), ' ' order by id)) from r", &want);
+        must(other,
+             "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || "
+             "coalesce(d, '-'), ' ' order by id)) from r",
+             &got);
+        must(model,
+             "select md5(string_agg(id || ':' || coalesce(a::text, '-') || ':' || coalesce(s, '-') || ':' || "
+             "coalesce(d, '-'), ' ' order by id)) from r",
+             &want);
         assert_string_equal(got.text, want.text);
         verify(db[0]);
     }
@@ -622,7 +727,8 @@ static void out_and_back(void **state) {
     for (int i = 0; i < 2; i++) assert_int_equal(stele_close(db[i], NULL), STELE_OK);
 }
 
-/* Memory runs out while changes are taken out (0), put back (1), or committed beside another transaction and an image (2): the transaction fails, or nothing happened to it. */
+/* Memory runs out while changes are taken out (0), put back (1), or committed beside another transaction and an image
+ * (2): the transaction fails, or nothing happened to it. */
 static void out_of_memory(void **state) {
     (void)state;
     stele_db *db;
@@ -634,12 +740,19 @@ static void out_of_memory(void **state) {
     assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
     assert_int_equal(stele_connect(db, &other), STELE_OK);
-    must(c, "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from generate_series(1, 50) g(i);"
-            "create procedure look(k int, out oa int) language plpgsql as $$ begin select a into oa from r where id = k; end $$", NULL);
+    must(c,
+         "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from "
+         "generate_series(1, 50) g(i);"
+         "create procedure look(k int, out oa int) language plpgsql as $$ begin select a into oa from r where id = k; "
+         "end $$",
+         NULL);
     for (int where = 0; where < 3; where++)
         for (int n = 1; n < 100; n++) {
             must(other, "call bulk_call('look', 'select i from generate_series(1, 3) g(i)')", NULL); /* an image */
-            must(c, "begin; update r set a = a + 1, s = 'changed to something longer than before' where id = 7; insert into r values (1000, 5, 'new'); delete from r where id = 1000", NULL);
+            must(c,
+                 "begin; update r set a = a + 1, s = 'changed to something longer than before' where id = 7; insert "
+                 "into r values (1000, 5, 'new'); delete from r where id = 1000",
+                 NULL);
             if (where == 0) mem_fail_at(n);
             bool ok = stele_exec(other, "select count(*) from r where id = 3", NULL, NULL) == STELE_OK;
             if (where == 1) mem_fail_at(n);
@@ -649,7 +762,8 @@ static void out_of_memory(void **state) {
             bool ran_out = mem_fail_at(0) <= 0;
             if (!ok) {
                 stele_error(c, &e);
-                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, "40001") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, "40001") != 0)
+                    fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
                 assert_true(ran_out);
                 failed++;
             }
@@ -668,8 +782,8 @@ static void out_of_memory(void **state) {
     assert_int_equal(stele_close(db, NULL), STELE_OK);
 }
 
-/* Memory runs out while a commit is kept for an older snapshot (0, a bulk: 1), or the older snapshot is looked at (2), or validated (3): it is lost, or what it was; the commit stands or
- * never was. */
+/* Memory runs out while a commit is kept for an older snapshot (0, a bulk: 1), or the older snapshot is looked at (2),
+ * or validated (3): it is lost, or what it was; the commit stands or never was. */
 static void snapshots_without_memory(void **state) {
     (void)state;
     stele_db *db;
@@ -681,8 +795,11 @@ static void snapshots_without_memory(void **state) {
     assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
     assert_int_equal(stele_connect(db, &old), STELE_OK);
-    must(c, "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from generate_series(1, 50) g(i);"
-            "create procedure plus(k int) language plpgsql as $$ begin update r set a = a + 1 where id = k; end $$", NULL);
+    must(c,
+         "create table r(id int primary key, a int, s text); insert into r select i, 0, 'text ' || i from "
+         "generate_series(1, 50) g(i);"
+         "create procedure plus(k int) language plpgsql as $$ begin update r set a = a + 1 where id = k; end $$",
+         NULL);
     for (int where = 0; where < 4; where++)
         for (int n = 1; n < 120; n++) {
             char before[64], sql[64] = "update r set a = a + 1 where id = 7";
@@ -695,11 +812,13 @@ static void snapshots_without_memory(void **state) {
             if (where < 2) mem_fail_at(n);
             bool ok = stele_exec(c, sql, NULL, NULL) == STELE_OK;
             if (!ok) stele_error(c, &e);
-            if (where == 1) (void)stele_exec(c, "select 1", NULL, NULL); /* brings it into the tables, or leaves it in its image */
+            if (where == 1)
+                (void)stele_exec(c, "select 1", NULL, NULL); /* brings it into the tables, or leaves it in its image */
             bool ran_out = where < 2 && mem_fail_at(0) <= 0;
             if (!ok) {
                 assert_true(ran_out);
-                if (strcmp(e.sqlstate, "53200") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                if (strcmp(e.sqlstate, "53200") != 0)
+                    fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
                 failed++;
             }
             sum += ok;
@@ -713,7 +832,8 @@ static void snapshots_without_memory(void **state) {
             } else {
                 stele_error(old, &e);
                 assert_true(ran_out || where == 3);
-                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, where < 2 ? "72000" : "40001") != 0) fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
+                if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, where < 2 ? "72000" : "40001") != 0)
+                    fail_msg("where %d, step %d: %s %s", where, n, e.sqlstate, e.message);
                 lost += ran_out;
             }
             if (stele_transaction_state(old) != 'I') must(old, "rollback", NULL);
@@ -741,13 +861,19 @@ static void bulks_beside(void **state) {
     assert_int_equal(stele_open(NULL, &(stele_options){.threads = 1}, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
     assert_int_equal(stele_connect(db, &other), STELE_OK);
-    must(c, "create table r(id int primary key, a int, s text, d varchar(20), g int default 3);"
-            "insert into r select i, i, 'text ' || i % 40, 'd' || i, i % 7 from generate_series(0, 599) g(i); vacuum r;"
-            "create procedure look(k int, out oa int, out os text, out od varchar, out og int) language plpgsql as $$ begin select a, s, d, g into oa, os, od, og from r where id = k; end $$;"
-            "create procedure change(k int, v int, t text) language plpgsql as $$ begin update r set a = a + v, s = t where id = k; end $$;"
-            "create procedure members(x int, out n bigint, out total bigint) language plpgsql as $$ begin select count(*), sum(a) into n, total from r where g = x; end $$;"
-            "create procedure come(k int, v int) language plpgsql as $$ begin insert into r values (k, v, 'came', null, 5); end $$;"
-            "create procedure leave(k int) language plpgsql as $$ begin delete from r where id = k; end $$", NULL);
+    must(c,
+         "create table r(id int primary key, a int, s text, d varchar(20), g int default 3);"
+         "insert into r select i, i, 'text ' || i % 40, 'd' || i, i % 7 from generate_series(0, 599) g(i); vacuum r;"
+         "create procedure look(k int, out oa int, out os text, out od varchar, out og int) language plpgsql as $$ "
+         "begin select a, s, d, g into oa, os, od, og from r where id = k; end $$;"
+         "create procedure change(k int, v int, t text) language plpgsql as $$ begin update r set a = a + v, s = t "
+         "where id = k; end $$;"
+         "create procedure members(x int, out n bigint, out total bigint) language plpgsql as $$ begin select "
+         "count(*), sum(a) into n, total from r where g = x; end $$;"
+         "create procedure come(k int, v int) language plpgsql as $$ begin insert into r values (k, v, 'came', null, "
+         "5); end $$;"
+         "create procedure leave(k int) language plpgsql as $$ begin delete from r where id = k; end $$",
+         NULL);
     for (int round = 0; round < ROUNDS; round++) {
         char sql[SQL];
         bool block = rand_r(&seed) % 2, rolled_back = rand_r(&seed) % 4 == 0;
@@ -755,16 +881,34 @@ static void bulks_beside(void **state) {
         if (block) must(c, "begin", NULL);
         for (int i = rand_r(&seed) % 5; i >= 0; i--) {
             random_change(sql, sizeof sql, &seed, 1, &fresh);
-            if (strstr(sql, "insert")) snprintf(sql, sizeof sql, "insert into r values (%d, %d, 'new', null, %d)", 50000 + 2 * ++fresh + 1, i, rand_r(&seed) % 7);
-            if (rand_r(&seed) % 12 == 0) snprintf(sql, sizeof sql, "update r set g = %d where id = %d", rand_r(&seed) % 7, 2 * (rand_r(&seed) % 300) + 1);
+            if (strstr(sql, "insert"))
+                snprintf(sql, sizeof sql, "insert into r values (%d, %d, 'new', null, %d)", 50000 + 2 * ++fresh + 1, i,
+                         rand_r(&seed) % 7);
+            if (rand_r(&seed) % 12 == 0)
+                snprintf(sql, sizeof sql, "update r set g = %d where id = %d", rand_r(&seed) % 7,
+                         2 * (rand_r(&seed) % 300) + 1);
             must(c, sql, NULL);
-            if (block && rand_r(&seed) % 3 == 0) must(other, "call bulk_call('change', 'select i * 2, 1, ''by a bulk'' from generate_series(1, 9) g(i)')", NULL);
+            if (block && rand_r(&seed) % 3 == 0)
+                must(other,
+                     "call bulk_call('change', 'select i * 2, 1, ''by a bulk'' from generate_series(1, 9) g(i)')",
+                     NULL);
         }
         if (block) must(c, rolled_back ? "rollback" : "commit", NULL);
         switch (rand_r(&seed) % 4) {
-        case 0: must(other, "call bulk_call('change', 'select i * 3, 7, ''again'' from generate_series(1, 50) g(i)')", NULL); break;
-        case 1: snprintf(sql, sizeof sql, "call bulk_call('come', 'select %d + 2 * i, i from generate_series(1, 3) g(i)')", 100000 + 10 * round); must(other, sql, NULL); break;
-        case 2: snprintf(sql, sizeof sql, "call bulk_call('leave', 'select %d + i from generate_series(1, 3) g(i)')", rand_r(&seed) % 600); must(other, sql, NULL); break;
+        case 0:
+            must(other, "call bulk_call('change', 'select i * 3, 7, ''again'' from generate_series(1, 50) g(i)')",
+                 NULL);
+            break;
+        case 1:
+            snprintf(sql, sizeof sql, "call bulk_call('come', 'select %d + 2 * i, i from generate_series(1, 3) g(i)')",
+                     100000 + 10 * round);
+            must(other, sql, NULL);
+            break;
+        case 2:
+            snprintf(sql, sizeof sql, "call bulk_call('leave', 'select %d + i from generate_series(1, 3) g(i)')",
+                     rand_r(&seed) % 600);
+            must(other, sql, NULL);
+            break;
         default: break;
         }
         got.n = want.n = 0;
@@ -778,16 +922,21 @@ static void bulks_beside(void **state) {
             got.n = 0;
             for (int k = 0; k < 4; k++) {
                 const char *v = stele_bulk_value(b, i, k, NULL);
-                got.n += (size_t)snprintf(got.text + got.n, sizeof got.text - got.n, "%s%s", k ? "," : "", v ? v : "NULL");
+                got.n +=
+                    (size_t)snprintf(got.text + got.n, sizeof got.text - got.n, "%s%s", k ? "," : "", v ? v : "NULL");
             }
             snprintf(sql, sizeof sql, "select a, s, d, g from r where id = %d", ids[i]);
             must(c, sql, &want);
             if (!want.n) snprintf(want.text, sizeof want.text, "NULL,NULL,NULL,NULL");
-            if (strcmp(got.text, want.text) != 0) fail_msg("round %d, row %d: the bulk saw %s, a query %s", round, ids[i], got.text, want.text);
+            if (strcmp(got.text, want.text) != 0)
+                fail_msg("round %d, row %d: the bulk saw %s, a query %s", round, ids[i], got.text, want.text);
         }
         stele_bulk_free(b);
         must(other, "call bulk_call('members', 'select i from generate_series(0, 6) g(i)')", &got);
-        must(c, "select x.g + 1, null, null, null, null, count(r.id), sum(r.a) from generate_series(0, 6) x(g) left join r on r.g = x.g group by x.g order by x.g", &want);
+        must(c,
+             "select x.g + 1, null, null, null, null, count(r.id), sum(r.a) from generate_series(0, 6) x(g) left join "
+             "r on r.g = x.g group by x.g order by x.g",
+             &want);
         if (strcmp(got.text, want.text) != 0) fail_msg("round %d: groups: %s, not %s", round, got.text, want.text);
         verify(db);
     }
@@ -811,7 +960,8 @@ static void *take_places(void *arg) {
         snprintf(sql, sizeof sql, "select count(*) from place where g = %d", g);
         bool ok = exec(w, c, "begin", NULL, NULL) && exec(w, c, sql, add_row, &n);
         if (ok && atoi(n.text) > PLACES) w->wrong = "more than there are places";
-        if (ok && atoi(n.text) < PLACES) snprintf(sql, sizeof sql, "insert into place values (%d, %d)", w->id + THREADS * i, g);
+        if (ok && atoi(n.text) < PLACES)
+            snprintf(sql, sizeof sql, "insert into place values (%d, %d)", w->id + THREADS * i, g);
         else snprintf(sql, sizeof sql, "delete from place where g = %d and id %% 2 = %d", g, rand_r(&seed) % 2);
         sched_yield();
         ok = ok && exec(w, c, sql, NULL, NULL) && exec(w, c, "commit", NULL, NULL);
@@ -851,6 +1001,17 @@ static void phantoms(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage), cmocka_unit_test(more), cmocka_unit_test(snapshots), cmocka_unit_test(savepoints), cmocka_unit_test(judged), cmocka_unit_test(histories), cmocka_unit_test(histories_with_bulks), cmocka_unit_test(out_and_back), cmocka_unit_test(out_of_memory), cmocka_unit_test(snapshots_without_memory), cmocka_unit_test(bulks_beside), cmocka_unit_test(phantoms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hermitage),
+                                       cmocka_unit_test(more),
+                                       cmocka_unit_test(snapshots),
+                                       cmocka_unit_test(savepoints),
+                                       cmocka_unit_test(judged),
+                                       cmocka_unit_test(histories),
+                                       cmocka_unit_test(histories_with_bulks),
+                                       cmocka_unit_test(out_and_back),
+                                       cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(snapshots_without_memory),
+                                       cmocka_unit_test(bulks_beside),
+                                       cmocka_unit_test(phantoms)};
     return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_join.c - the join table against a nested loop: all forms, key types, NULLs, duplicates, constants, spilling, threads. */
+/* test_join.c - the join table against a nested loop: all forms, key types, NULLs, duplicates, constants, spilling,
+ * threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,8 +27,8 @@ typedef struct Case {
     bool nullable[MAX_KEYS], null_equal[MAX_KEYS];
     int64_t n_build, n_probe, domain, stride; /* key number k stands for value base + k * stride */
     int64_t base;
-    bool distinct;   /* no two build rows have the same key (if the domain allows) */
-    bool skew;       /* half of the build rows share one key */
+    bool distinct; /* no two build rows have the same key (if the domain allows) */
+    bool skew;     /* half of the build rows share one key */
     bool exists, track, const_probe, const_build, has_range;
     int threads;
     int64_t limit;
@@ -44,7 +45,9 @@ static void make_cell(uint8_t phys, int64_t base, int64_t k, int64_t stride, boo
     case PH_I64: *(int64_t *)out = v; break;
     case PH_I128: *(int128_t *)out = ((int128_t)k << 64) + (uint64_t)v; break;
     case PH_F32: *(float *)out = k == 0 ? (other ? -0.0F : 0.0F) : k == 1 ? (other ? -NAN : NAN) : (float)k / 4; break;
-    case PH_F64: *(double *)out = k == 0 ? (other ? -0.0 : 0.0) : k == 1 ? (other ? -(double)NAN : (double)NAN) : (double)k / 4; break;
+    case PH_F64:
+        *(double *)out = k == 0 ? (other ? -0.0 : 0.0) : k == 1 ? (other ? -(double)NAN : (double)NAN) : (double)k / 4;
+        break;
     case PH_STR: {
         int n = snprintf(text, 32, k % 3 ? "%lld" : "some longer text %lld", (long long)k);
         *(Str *)out = k == 5 ? (Str){0} : str_make(text, n);
@@ -94,7 +97,8 @@ static void make_side(Side *s, const Case *c, int64_t n, bool build) {
             if (c->nullable[k] && !same && rnd() % 10 == 0) key = -1;
             s->key[k][i] = key;
             s->valid[k][i] = key >= 0;
-            make_cell(c->phys[k], c->base, key < 0 ? 0 : key, c->stride, rnd() & 1, s->text[k][i], s->cells[k] + i * size);
+            make_cell(c->phys[k], c->base, key < 0 ? 0 : key, c->stride, rnd() & 1, s->text[k][i],
+                      s->cells[k] + i * size);
         }
     }
 }
@@ -165,7 +169,8 @@ static int compare_i64(const void *a, const void *b) {
 }
 
 /* Payload of matched rows, checked against their ids. */
-static void check_rows(const JoinTable *j, const Case *c, const Side *build, int64_t n, const int64_t *rows, int64_t *ids) {
+static void check_rows(const JoinTable *j, const Case *c, const Side *build, int64_t n, const int64_t *rows,
+                       int64_t *ids) {
     Str str[VECTOR];
     uint8_t valid[VECTOR];
     static char cell[VECTOR * 16] __attribute__((aligned(16)));
@@ -196,7 +201,8 @@ static void check_rows(const JoinTable *j, const Case *c, const Side *build, int
             bool null = key.valid && !key.valid[i];
             assert_int_equal(null, build->key[k][ids[i]] < 0);
             int64_t size = phys_size(c->phys[k]);
-            if (!null) assert_int_equal(cell_cmp((Phys)c->phys[k], cell + i * size, build->cells[k] + ids[i] * size), 0);
+            if (!null)
+                assert_int_equal(cell_cmp((Phys)c->phys[k], cell + i * size, build->cells[k] + ids[i] * size), 0);
         }
     }
 }
@@ -216,7 +222,8 @@ static void found(Found *f, int64_t probe, int64_t build) {
 }
 
 /* Probes rows first..first+n-1 (map[i]: their numbers) in all ways. */
-static void probe_vector(JoinTable *j, JoinProbe *p, const Case *c, const Side *build, int64_t n, const Vec *keys, const int64_t *map, Found *f, uint8_t *semi) {
+static void probe_vector(JoinTable *j, JoinProbe *p, const Case *c, const Side *build, int64_t n, const Vec *keys,
+                         const int64_t *map, Found *f, uint8_t *semi) {
     int64_t match[VECTOR], rows[VECTOR], ids[VECTOR];
     int32_t idx[VECTOR];
     join_probe_first(p, n, keys, match);
@@ -277,11 +284,21 @@ static void run_case(const Case *c) {
     err_clear(&e);
     KeySpec keys[MAX_KEYS] = {0};
     for (int32_t k = 0; k < c->n_keys; k++)
-        keys[k] = (KeySpec){.phys = c->phys[k], .nullable = c->nullable[k], .null_equal = c->null_equal[k], .has_range = c->has_range,
-                            .min = c->base, .max = c->has_range ? c->base + c->domain * c->stride : 0};
+        keys[k] = (KeySpec){.phys = c->phys[k],
+                            .nullable = c->nullable[k],
+                            .null_equal = c->null_equal[k],
+                            .has_range = c->has_range,
+                            .min = c->base,
+                            .max = c->has_range ? c->base + c->domain * c->stride : 0};
     CellSpec payload[2] = {{.phys = PH_I64}, {.phys = PH_STR, .nullable = true}};
-    JoinSpec spec = {.n_keys = c->n_keys, .keys = keys, .n_payload = 2, .payload = payload, .exists_only = c->exists,
-                     .track_matched = c->track, .has_null_mark = true, .est_rows = (double)c->n_build};
+    JoinSpec spec = {.n_keys = c->n_keys,
+                     .keys = keys,
+                     .n_payload = 2,
+                     .payload = payload,
+                     .exists_only = c->exists,
+                     .track_matched = c->track,
+                     .has_null_mark = true,
+                     .est_rows = (double)c->n_build};
     int threads = MAX_OF(c->threads, 1);
     Pool *pool = pool_new(threads, &e);
     BuildJob b = {.c = c, .s = &build};
@@ -289,7 +306,8 @@ static void run_case(const Case *c) {
     JoinTable *j = b.j;
     pool_run(pool, threads, build_worker, &b);
     if (b.failed) fail_msg("build: %s", b.first_error.message);
-    if (join_finish(j, &e) != ST_OK) fail_msg("finish (%d threads, phys %d, %d keys): %s %s", threads, c->phys[0], c->n_keys, e.message, e.detail);
+    if (join_finish(j, &e) != ST_OK)
+        fail_msg("finish (%d threads, phys %d, %d keys): %s %s", threads, c->phys[0], c->n_keys, e.message, e.detail);
     assert_int_equal(join_is_partitioned(j), c->expect_partitioned);
     Arena *a = arena_new(NULL, &e);
     char *text = join_text(j, a);
@@ -355,7 +373,8 @@ static void run_case(const Case *c) {
     bool any_dup = false;
     if (c->expect_partitioned) {
         /* pairs come partition by partition: bring them into probe order (stable insertion by counting) */
-        int64_t *start = calloc((size_t)c->n_probe + 2, 8), *pb = malloc((size_t)f.n * 8 + 8), *bb = malloc((size_t)f.n * 8 + 8);
+        int64_t *start = calloc((size_t)c->n_probe + 2, 8), *pb = malloc((size_t)f.n * 8 + 8),
+                *bb = malloc((size_t)f.n * 8 + 8);
         for (int64_t k = 0; k < f.n; k++) start[f.probe[k] + 1]++;
         for (int64_t i = 0; i < c->n_probe; i++) start[i + 1] += start[i];
         for (int64_t k = 0; k < f.n; k++) {
@@ -445,8 +464,15 @@ static void test_dense(void **s) {
     for (int p = 0; p < 4; p++) {
         for (int nullable = 0; nullable < 2; nullable++) {
             int64_t domain = int_phys[p] == PH_BOOL ? 2 : 500;
-            Case c = {.n_keys = 1, .phys = {int_phys[p]}, .nullable = {nullable}, .n_build = 300, .n_probe = 700,
-                      .domain = domain, .stride = 1, .base = int_phys[p] == PH_BOOL ? 0 : -100, .threads = 1};
+            Case c = {.n_keys = 1,
+                      .phys = {int_phys[p]},
+                      .nullable = {nullable},
+                      .n_build = 300,
+                      .n_probe = 700,
+                      .domain = domain,
+                      .stride = 1,
+                      .base = int_phys[p] == PH_BOOL ? 0 : -100,
+                      .threads = 1};
             all_flags(c); /* duplicates */
             c.n_build = domain;
             c.distinct = true;
@@ -475,8 +501,16 @@ static void test_hash_int(void **s) {
     (void)s;
     for (int nullable = 0; nullable < 2; nullable++) {
         for (int distinct = 0; distinct < 2; distinct++) {
-            Case c = {.n_keys = 1, .phys = {PH_I64}, .nullable = {nullable}, .n_build = 400, .n_probe = 700, .domain = 500,
-                      .stride = 1000000007, .base = -77, .distinct = distinct, .threads = 1};
+            Case c = {.n_keys = 1,
+                      .phys = {PH_I64},
+                      .nullable = {nullable},
+                      .n_build = 400,
+                      .n_probe = 700,
+                      .domain = 500,
+                      .stride = 1000000007,
+                      .base = -77,
+                      .distinct = distinct,
+                      .threads = 1};
             all_flags(c);
             c.const_probe = true;
             all_flags(c);
@@ -486,9 +520,23 @@ static void test_hash_int(void **s) {
         }
     }
     /* the whole of 64 bits */
-    Case c = {.n_keys = 1, .phys = {PH_I64}, .n_build = 300, .n_probe = 500, .domain = 200, .stride = INT64_MAX / 100, .base = INT64_MIN, .threads = 1};
+    Case c = {.n_keys = 1,
+              .phys = {PH_I64},
+              .n_build = 300,
+              .n_probe = 500,
+              .domain = 200,
+              .stride = INT64_MAX / 100,
+              .base = INT64_MIN,
+              .threads = 1};
     all_flags(c);
-    Case c32 = {.n_keys = 1, .phys = {PH_I32}, .n_build = 300, .n_probe = 500, .domain = 200, .stride = 20000000, .base = INT32_MIN, .threads = 1};
+    Case c32 = {.n_keys = 1,
+                .phys = {PH_I32},
+                .n_build = 300,
+                .n_probe = 500,
+                .domain = 200,
+                .stride = 20000000,
+                .base = INT32_MIN,
+                .threads = 1};
     all_flags(c32);
 }
 
@@ -496,7 +544,14 @@ static void test_generic(void **s) {
     (void)s;
     for (uint8_t p = 0; p < PH_COUNT_; p++) {
         for (int nullable = 0; nullable < 2; nullable++) {
-            Case c = {.n_keys = 1, .phys = {p}, .nullable = {nullable}, .n_build = 200, .n_probe = 300, .domain = 100, .stride = 3, .threads = 1};
+            Case c = {.n_keys = 1,
+                      .phys = {p},
+                      .nullable = {nullable},
+                      .n_build = 200,
+                      .n_probe = 300,
+                      .domain = 100,
+                      .stride = 3,
+                      .threads = 1};
             all_flags(c);
             c.n_keys = 2;
             c.phys[1] = PH_I32;
@@ -518,7 +573,14 @@ static void test_generic(void **s) {
 static void test_constant_hash(void **s) {
     (void)s;
     hash_constant = true;
-    Case c = {.n_keys = 1, .phys = {PH_I64}, .nullable = {true}, .n_build = 300, .n_probe = 300, .domain = 200, .stride = 1000000007, .threads = 1};
+    Case c = {.n_keys = 1,
+              .phys = {PH_I64},
+              .nullable = {true},
+              .n_build = 300,
+              .n_probe = 300,
+              .domain = 200,
+              .stride = 1000000007,
+              .threads = 1};
     all_flags(c);
     c.n_keys = 2;
     c.phys[1] = PH_STR;
@@ -530,7 +592,13 @@ static void test_constant_hash(void **s) {
 static void test_threads(void **s) {
     (void)s;
     for (int t = 2; t <= 3; t++) {
-        Case c = {.n_keys = 1, .phys = {PH_I32}, .n_build = 40000, .n_probe = 300, .domain = 60000, .stride = 1, .threads = t};
+        Case c = {.n_keys = 1,
+                  .phys = {PH_I32},
+                  .n_build = 40000,
+                  .n_probe = 300,
+                  .domain = 60000,
+                  .stride = 1,
+                  .threads = t};
         run_case(&c);
         c.distinct = true;
         run_case(&c);
@@ -568,14 +636,30 @@ static void test_spill(void **s) {
     (void)s;
     for (int t = 1; t <= 3; t++) {
         for (int k = 0; k < 12; k++) {
-            Case c = {.n_keys = 1 + k % 2, .phys = {k % 3 ? PH_I32 : PH_STR, PH_I64}, .nullable = {k % 4 == 0}, .n_build = 30000, .n_probe = 300,
-                      .domain = k % 2 ? 150 : 50000, .stride = 1, .threads = t, .limit = 2 << 20, .expect_partitioned = true};
+            Case c = {.n_keys = 1 + k % 2,
+                      .phys = {k % 3 ? PH_I32 : PH_STR, PH_I64},
+                      .nullable = {k % 4 == 0},
+                      .n_build = 30000,
+                      .n_probe = 300,
+                      .domain = k % 2 ? 150 : 50000,
+                      .stride = 1,
+                      .threads = t,
+                      .limit = 2 << 20,
+                      .expect_partitioned = true};
             c.track = k % 4 < 2;
             c.null_equal[0] = k >= 8;
             run_case(&c);
         }
-        Case c = {.n_keys = 1, .phys = {PH_I64}, .n_build = 60000, .n_probe = 300, .domain = 100000, .stride = 100000, .threads = t,
-                  .limit = 2 << 20, .exists = true, .expect_partitioned = true};
+        Case c = {.n_keys = 1,
+                  .phys = {PH_I64},
+                  .n_build = 60000,
+                  .n_probe = 300,
+                  .domain = 100000,
+                  .stride = 100000,
+                  .threads = t,
+                  .limit = 2 << 20,
+                  .exists = true,
+                  .expect_partitioned = true};
         run_case(&c);
     }
 }
@@ -632,8 +716,9 @@ static void test_failing_memory(void **s) {
 
 int main(void) {
     rng_state = 7;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),   cmocka_unit_test(test_hash_int), cmocka_unit_test(test_generic), cmocka_unit_test(test_constant_hash),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_spill),    cmocka_unit_test(test_failing_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense),         cmocka_unit_test(test_hash_int),
+                                       cmocka_unit_test(test_generic),       cmocka_unit_test(test_constant_hash),
+                                       cmocka_unit_test(test_threads),       cmocka_unit_test(test_spill),
+                                       cmocka_unit_test(test_failing_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

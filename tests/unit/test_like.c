@@ -50,7 +50,9 @@ static void test_like(void **state) {
     /* '_' is a character, not a byte. */
     YES("\xC3\xA9", "_");
     NO("\xC3\xA9", "__");
-    YES("a\xE2\x82\xAC" "b", "a_b");
+    YES("a\xE2\x82\xAC"
+        "b",
+        "a_b");
     YES("\xF0\x9F\x98\x80x", "%_x");
     YES("x\xF0\x9F\x98\x80", "x%_");
     /* escapes */
@@ -78,7 +80,7 @@ static void test_ilike(void **state) {
     INO("abc", "abd");
     IYES("\xC3\x89t\xC3\xA9", "\xC3\xA9T\xC3\x89"); /* Été */
     IYES("ÄÖÜ straße", "äöü STRAßE");
-    IYES("ΣΑΣ", "%ας"); /* final sigma */
+    IYES("ΣΑΣ", "%ας");        /* final sigma */
     IYES("\xE2\x84\xAA", "k"); /* Kelvin sign */
     INO("abc", "ä%");
     IYES("Äx", "_X");
@@ -141,8 +143,10 @@ static void test_utf8(void **state) {
     static const struct {
         const char *bytes;
         int n;
-    } bad[] = {{"\x80", 1}, {"\xC0\x80", 2}, {"\xC1\xBF", 2}, {"\xED\xA0\x80", 3}, {"\xF4\x90\x80\x80", 4},
-               {"\xE0\x80\x80", 3}, {"\xF0\x80\x80\x80", 4}, {"\xFF", 1}, {"\0", 1}, {"\xC3(", 2}, {"\xE2\x82(", 3}};
+    } bad[] = {
+        {"\x80", 1},         {"\xC0\x80", 2},         {"\xC1\xBF", 2}, {"\xED\xA0\x80", 3}, {"\xF4\x90\x80\x80", 4},
+        {"\xE0\x80\x80", 3}, {"\xF0\x80\x80\x80", 4}, {"\xFF", 1},     {"\0", 1},           {"\xC3(", 2},
+        {"\xE2\x82(", 3}};
     for (int64_t b = 0; b < ARRAY_LEN(bad); b++) {
         for (int at = 0; at < 150; at++) {
             memset(buf, 'x', sizeof buf);

@@ -31,7 +31,8 @@ static void test_account_tree(void **state) {
     assert_true(mem_headroom(&child) == INT64_MAX);
 }
 
-/* What is charged below an account with a reserve may go so far beyond the limits above it; others may not, meanwhile and after it. */
+/* What is charged below an account with a reserve may go so far beyond the limits above it; others may not, meanwhile
+ * and after it. */
 static void test_reserve(void **state) {
     (void)state;
     MemAccount root, child, leaf, other;
@@ -233,7 +234,8 @@ static void test_touch(void **state) {
         mem_touch(p, SIZE);
         assert_int_equal(resident(p, SIZE), SIZE / page);
         for (int64_t i = 0; i < SIZE; i++)
-            if (p[i] != (i == PART + 5 ? 1 : i == 2 * PART - 1 ? 2 : 0)) fail_msg("byte %lld was changed", (long long)i);
+            if (p[i] != (i == PART + 5 ? 1 : i == 2 * PART - 1 ? 2 : 0))
+                fail_msg("byte %lld was changed", (long long)i);
         mem_free(&a, p, SIZE);
         char *small = mem_calloc(&a, 3 * page + 7, &e); /* with neighbours on its pages */
         for (int64_t i = 0; i < 3 * page + 7; i++) small[i] = (char)i;
@@ -317,8 +319,8 @@ static void test_arena(void **state) {
         assert_int_equal(arena_bytes(a), atomic_load(&acct.used));
         assert_int_equal(big[(3 << 20) - 1], 0);
         order[0] = 0;
-        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t)"1"), ST_OK);
-        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t)"2"), ST_OK);
+        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t) "1"), ST_OK);
+        assert_int_equal(arena_on_release(a, note, (void *)(uintptr_t) "2"), ST_OK);
         arena_reset(a);
         assert_string_equal(order, "21");
         assert_true(atomic_load(&acct.used) <= 4096 + (256 << 10));
@@ -340,8 +342,7 @@ static void test_arena(void **state) {
     mem_account_init(&acct, NULL, "small", 10000, "memory_limit");
     err_clear(&e);
     a = arena_new(&acct, &e);
-    while (arena_alloc(a, 100)) {
-    }
+    while (arena_alloc(a, 100)) {}
     assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
     arena_free(a);
     assert_int_equal(atomic_load(&acct.used), 0);
@@ -381,8 +382,16 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_reserve), cmocka_unit_test(test_blocks), cmocka_unit_test(test_kept), cmocka_unit_test(test_spans), cmocka_unit_test(test_touch), cmocka_unit_test(test_failure_injection),
-        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),  cmocka_unit_test(test_err),
+        cmocka_unit_test(test_account_tree),
+        cmocka_unit_test(test_reserve),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_touch),
+        cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_hooks),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* test_mirror.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and is lost only with the device; wherever memory or the
- * device fails. The host device stands for one with memory of its own: its addresses can be read and written here as a kernel would.
+/* test_mirror.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and is
+ * lost only with the device; wherever memory or the device fails. The host device stands for one with memory of its
+ * own: its addresses can be read and written here as a kernel would.
  *
  *   test_mirror                 the tests
  *   test_mirror check DEVICE    indexes made larger by kernels, on another device */
@@ -30,8 +31,10 @@ typedef struct World {
 
 static int64_t expects; /* rows, of tables of new worlds */
 static void world_new(World *w, FaultPlan *plan) {
-    static const ColumnDef defs[N_COLS] = {{.name = "id", .type = {.id = T_INT8}, .not_null = true}, {.name = "name", .type = {.id = T_TEXT}},
-                                           {.name = "small", .type = {.id = T_INT2}, .not_null = true}, {.name = "balance", .type = {.id = T_INT8}, .not_null = true}};
+    static const ColumnDef defs[N_COLS] = {{.name = "id", .type = {.id = T_INT8}, .not_null = true},
+                                           {.name = "name", .type = {.id = T_TEXT}},
+                                           {.name = "small", .type = {.id = T_INT2}, .not_null = true},
+                                           {.name = "balance", .type = {.id = T_INT8}, .not_null = true}};
     static const int pk[] = {ID};
     static bool cols[N_COLS] = {true, true, true, true}, writes[N_COLS] = {[NAME] = true, [BALANCE] = true};
     static int32_t group_cols[] = {SMALL};
@@ -47,12 +50,15 @@ static void world_new(World *w, FaultPlan *plan) {
         small[i] = (int16_t)(i % 7);
         name[i] = str_make(i % 2 ? "a name of more than twelve bytes" : "short", i % 2 ? 32 : 5);
     }
-    Vec v[N_COLS] = {{.data = id, .phys = PH_I64, .type = type_make(T_INT8)}, {.data = name, .phys = PH_STR, .type = type_make(T_TEXT)},
-                     {.data = small, .phys = PH_I16, .type = type_make(T_INT2)}, {.data = balance, .phys = PH_I64, .type = type_make(T_INT8)}};
+    Vec v[N_COLS] = {{.data = id, .phys = PH_I64, .type = type_make(T_INT8)},
+                     {.data = name, .phys = PH_STR, .type = type_make(T_TEXT)},
+                     {.data = small, .phys = PH_I16, .type = type_make(T_INT2)},
+                     {.data = balance, .phys = PH_I64, .type = type_make(T_INT8)}};
     assert_int_equal(table_new(&root, "t", N_COLS, defs, 1, &key, 0, NULL, &w->table, &err), ST_OK);
     assert_int_equal(table_append(w->table, ROWS, v, NULL, NULL, &err), ST_OK);
     w->table->expected_rows = expects;
-    ImageNeed need = {.table = w->table, .cols = cols, .writes = writes, .inserts = true, .n_groups = 2, .groups = groups};
+    ImageNeed need = {
+        .table = w->table, .cols = cols, .writes = writes, .inserts = true, .n_groups = 2, .groups = groups};
     assert_int_equal(image_make(&need, &root, NULL, &w->im, &err), ST_OK);
     if (plan) assert_int_equal(device_fault_new(host, plan, &w->d, &err), ST_OK);
     assert_int_equal(w->d->ops->queue_new(w->d, &w->q, &err), ST_OK);
@@ -69,7 +75,9 @@ static void world_free(World *w) {
 }
 
 static int64_t *balance(const Image *im, int64_t row) { return (int64_t *)(void *)image_cell(&im->cols[BALANCE], row); }
-static int64_t *on_device(const Image *im, int64_t row) { return (int64_t *)(uintptr_t)image_mirror_at(im, balance(im, row)); }
+static int64_t *on_device(const Image *im, int64_t row) {
+    return (int64_t *)(uintptr_t)image_mirror_at(im, balance(im, row));
+}
 static void same_on_device(const Image *im) {
     for (int64_t i = 0; i < ROWS; i++) assert_int_equal(*on_device(im, i), *balance(im, i));
 }
@@ -100,9 +108,11 @@ static void test_use(void **state) {
     assert_ptr_not_equal(on_device(w.im, 0), balance(w.im, 0));
     same_on_device(w.im);
     assert_int_equal(image_mirror_at(w.im, NULL), 0);
-    for (int64_t i = ROWS; i < w.im->cap; i++) assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
+    for (int64_t i = ROWS; i < w.im->cap; i++)
+        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
     const Str *s = (const Str *)(uintptr_t)image_mirror_at(w.im, image_cell(&w.im->cols[NAME], 1));
-    assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + image_mirror_texts(w.im)), "a name of more than twelve bytes", 32);
+    assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + image_mirror_texts(w.im)),
+                        "a name of more than twelve bytes", 32);
     change(&w, 7, -1);
     assert_true(image_mirror_ahead(w.im));
     assert_int_equal(*balance(w.im, 7), 700);
@@ -150,7 +160,8 @@ static void test_room(void **state) {
     assert_non_null(image_texts(w.im, &texts, &used));
     assert_int_equal(copied_in, slots + ROWS * by_row + used);
     same_on_device(w.im);
-    for (int64_t i = ROWS; i < w.im->cap; i++) assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
+    for (int64_t i = ROWS; i < w.im->cap; i++)
+        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
     change(&w, 7, -1);
     image_mirror_changed(w.im, w.im->live);
     image_mirror_changed(w.im, w.im->indexes[1].next);
@@ -168,7 +179,9 @@ static void test_grow(void **state) {
     assert_int_equal(use(&w), ST_OK);
     change(&w, 7, -1);
     int64_t cap = w.im->cap, generation = w.im->generation, inserts = 0;
-    while (w.im->cap == cap) assert_int_equal(image_reserve(w.im, ++inserts, &err), ST_OK); /* the keys' table has room longer than the rows have */
+    while (w.im->cap == cap)
+        assert_int_equal(image_reserve(w.im, ++inserts, &err),
+                         ST_OK); /* the keys' table has room longer than the rows have */
     assert_true(w.im->generation > generation);
     assert_true(image_mirror_ahead(w.im)); /* it grew there */
     assert_int_equal(*balance(w.im, 7), 700);
@@ -209,10 +222,28 @@ static void test_grow(void **state) {
     cache = kernels;
 }
 
-/* Tables made larger by kernels are those that the host would make, with keys of every kind; rows that died leave unique ones. */
+/* Tables made larger by kernels are those that the host would make, with keys of every kind; rows that died leave
+ * unique ones. */
 static void check_types(Device *d) {
-    enum { K_ID, K_BOOL, K_I16, K_I32, K_I64, K_I128, K_F32, K_F64, K_STR, K_INTERVAL, K_UUID, COLS, N = 3000, DEAD = 500, GROUPS = 12 };
-    static const TypeId ids[COLS] = {T_INT8, T_BOOL, T_INT2, T_INT4, T_INT8, T_NUMERIC, T_FLOAT4, T_FLOAT8, T_TEXT, T_INTERVAL, T_UUID};
+    enum {
+        K_ID,
+        K_BOOL,
+        K_I16,
+        K_I32,
+        K_I64,
+        K_I128,
+        K_F32,
+        K_F64,
+        K_STR,
+        K_INTERVAL,
+        K_UUID,
+        COLS,
+        N = 3000,
+        DEAD = 500,
+        GROUPS = 12
+    };
+    static const TypeId ids[COLS] = {T_INT8,   T_BOOL,   T_INT2, T_INT4,     T_INT8, T_NUMERIC,
+                                     T_FLOAT4, T_FLOAT8, T_TEXT, T_INTERVAL, T_UUID};
     static const char *const names[COLS] = {"id", "b", "s", "i", "l", "n", "f", "d", "t", "v", "u"};
     static int64_t id[N], l[N];
     static uint8_t b[N], valid[N];
@@ -228,7 +259,9 @@ static void check_types(Device *d) {
     static const int pk[] = {K_ID}, wide[] = {K_STR, K_ID, K_UUID};
     KeyDef keys[] = {{"t_pkey", true, 1, pk}, {"t_key", false, 3, wide}};
     ColumnDef defs[COLS];
-    for (int c = 0; c < COLS; c++) defs[c] = (ColumnDef){.name = names[c], .type = c == K_I128 ? type_numeric(30, 2) : type_make(ids[c]), .not_null = c != K_STR};
+    for (int c = 0; c < COLS; c++)
+        defs[c] = (ColumnDef){
+            .name = names[c], .type = c == K_I128 ? type_numeric(30, 2) : type_make(ids[c]), .not_null = c != K_STR};
     for (int64_t i = 0, at = 0; i < N; i++) {
         int64_t k = i * 7919 % 1009;
         id[i] = i - 100;
@@ -249,10 +282,15 @@ static void check_types(Device *d) {
     }
     const void *data[COLS] = {id, b, s, i4, l, n, f, f8, t, v, u};
     Vec vecs[COLS];
-    for (int c = 0; c < COLS; c++) vecs[c] = (Vec){.data = (void *)(uintptr_t)data[c], .phys = (uint8_t)type_phys(defs[c].type), .type = defs[c].type, .valid = c == K_STR ? valid : NULL};
+    for (int c = 0; c < COLS; c++)
+        vecs[c] = (Vec){.data = (void *)(uintptr_t)data[c],
+                        .phys = (uint8_t)type_phys(defs[c].type),
+                        .type = defs[c].type,
+                        .valid = c == K_STR ? valid : NULL};
     static int32_t alone[COLS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, several[] = {K_F32, K_INTERVAL, K_I128};
     __typeof__(*((ImageNeed *)0)->groups) groups[GROUPS];
-    for (int k = 0; k < 10; k++) groups[k] = (__typeof__(groups[0])){1, &alone[k + 1], k % 2 ? 1 + K_ID : 0, k % 4 == 1};
+    for (int k = 0; k < 10; k++)
+        groups[k] = (__typeof__(groups[0])){1, &alone[k + 1], k % 2 ? 1 + K_ID : 0, k % 4 == 1};
     groups[10] = (__typeof__(groups[0])){3, several, 1 + K_I16, false};
     groups[11] = (__typeof__(groups[0])){0, several, 0, false};
     Table *table;
@@ -260,11 +298,13 @@ static void check_types(Device *d) {
     DevQueue *q;
     assert_int_equal(table_new(&root, "t", COLS, defs, 2, keys, 0, NULL, &table, &err), ST_OK);
     if (table_append(table, N, vecs, NULL, NULL, &err) != ST_OK) fail_msg("%s", err.message);
-    ImageNeed need = {.table = table, .inserts = true, .writes = (bool[COLS]){false}, .n_groups = GROUPS, .groups = groups};
+    ImageNeed need = {
+        .table = table, .inserts = true, .writes = (bool[COLS]){false}, .n_groups = GROUPS, .groups = groups};
     assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
     for (int64_t i = 0; i < DEAD; i++) image_delete(im, i * 5);
     assert_int_equal(d->ops->queue_new(d, &q, &err), ST_OK);
-    if (image_mirror_use(im, d, cache, q, 1000, &err) != ST_OK || d->ops->sync(q, NULL, NULL, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
+    if (image_mirror_use(im, d, cache, q, 1000, &err) != ST_OK || d->ops->sync(q, NULL, NULL, &err) != ST_OK)
+        fail_msg("%s: %s", d->info.id, err.message);
     image_mirror_changed(im, im->live);
     if (image_reserve(im, 20000, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
     assert_true(image_mirror_ahead(im));
@@ -275,7 +315,8 @@ static void check_types(Device *d) {
     uint64_t *before = im->indexes[0].slots;
     assert_int_equal(image_reserve(im, 20000, &err), ST_OK); /* there is room */
     assert_ptr_equal(im->indexes[0].slots, before);
-    if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
+    if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
+        fail_msg("%s: %s", d->info.id, err.message);
     assert_true(im->indexes[0].mask + 1 >= 2 * 22500);
     d->ops->queue_free(d, q);
     image_free(im);
@@ -322,7 +363,8 @@ static void test_moved(void **state) {
     world_free(&w);
 }
 
-/* Room for more rows, entries and strings, with whatever fails: the change is on the host or still on the device. With a device that is lost it is lost, and said to be. */
+/* Room for more rows, entries and strings, with whatever fails: the change is on the host or still on the device. With
+ * a device that is lost it is lost, and said to be. */
 static Status grow_all(World *w, int64_t inserts, int64_t room) {
     TRY(image_reserve(w->im, inserts, &err));
     return room > 0 ? image_mirror_use(w->im, w->d, cache, w->q, room, &err) : ST_OK;
@@ -426,8 +468,12 @@ static void test_bound(void **state) {
 }
 
 /* Strings gathered anew on the device, which has the newer ones; the host's cells keep theirs until it gets those. */
-static Str *name_on_device(const Image *im, int64_t row) { return (Str *)(uintptr_t)image_mirror_at(im, image_cell(&im->cols[NAME], row)); }
-static int64_t longer_name(int64_t row, char *out) { return sprintf(out, "row %d has a name that only the device knows", (int)row); }
+static Str *name_on_device(const Image *im, int64_t row) {
+    return (Str *)(uintptr_t)image_mirror_at(im, image_cell(&im->cols[NAME], row));
+}
+static int64_t longer_name(int64_t row, char *out) {
+    return sprintf(out, "row %d has a name that only the device knows", (int)row);
+}
 static Status rename_there(const World *w, int64_t row) {
     char text[64];
     int64_t n = longer_name(row, text);
@@ -446,7 +492,8 @@ static void expect_names(const Image *im, bool there) {
     const uint8_t *live = there ? (const uint8_t *)(uintptr_t)image_mirror_at(im, im->live) : im->live;
     for (int64_t i = 0; i < ROWS; i++) {
         const Str *s = there ? name_on_device(im, i) : (const Str *)(const void *)image_cell(&im->cols[NAME], i);
-        int64_t n = i % 3 == 0 ? longer_name(i, text) : sprintf(text, "%s", i % 2 ? "a name of more than twelve bytes" : "short");
+        int64_t n = i % 3 == 0 ? longer_name(i, text)
+                               : sprintf(text, "%s", i % 2 ? "a name of more than twelve bytes" : "short");
         if (live[i] != ROW_LIVE) n = 0;
         assert_int_equal(s->len, n);
         if (n) assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + texts), text, (size_t)n);
@@ -492,7 +539,9 @@ static void gather_with(FaultPlan *plan, int64_t fail_at, bool *over) {
         assert_true((plan && strcmp(err.sqlstate, "58000") == 0) || strcmp(err.sqlstate, "53200") == 0);
         err_clear(&err);
         if (image_mirror_to_host(w.im, &err) == ST_OK) expect_names(w.im, false);
-        else assert_string_equal(err.sqlstate, "58000"); /* it failed while it moved them: what only the device had is lost, and that is said each time */
+        else
+            assert_string_equal(err.sqlstate, "58000"); /* it failed while it moved them: what only the device had is
+                                                           lost, and that is said each time */
         err_clear(&err);
     }
     world_free(&w);
@@ -526,12 +575,23 @@ int main(int argc, char **argv) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     mem_account_init(&devices_account, NULL, "devices", 0, NULL);
     Pool *pool = pool_new(1, &err);
-    if (!pool || devices_open(pool, &devices_account, &devices, &err) != ST_OK || devices_get(devices, "host", &host, &err) != ST_OK ||
-        (check && devices_get(devices, argv[2], &chosen, &err) != ST_OK) || code_cache_new(NULL, -1, &cache, &err) != ST_OK) {
+    if (!pool || devices_open(pool, &devices_account, &devices, &err) != ST_OK ||
+        devices_get(devices, "host", &host, &err) != ST_OK ||
+        (check && devices_get(devices, argv[2], &chosen, &err) != ST_OK) ||
+        code_cache_new(NULL, -1, &cache, &err) != ST_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use), cmocka_unit_test(test_room), cmocka_unit_test(test_grow), cmocka_unit_test(test_types), cmocka_unit_test(test_compiles_for_cuda), cmocka_unit_test(test_moved), cmocka_unit_test(test_faults), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_bound), cmocka_unit_test(test_gather)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_use),
+                                       cmocka_unit_test(test_room),
+                                       cmocka_unit_test(test_grow),
+                                       cmocka_unit_test(test_types),
+                                       cmocka_unit_test(test_compiles_for_cuda),
+                                       cmocka_unit_test(test_moved),
+                                       cmocka_unit_test(test_faults),
+                                       cmocka_unit_test(test_out_of_memory),
+                                       cmocka_unit_test(test_bound),
+                                       cmocka_unit_test(test_gather)};
     const struct CMUnitTest of_device[] = {cmocka_unit_test(on_chosen)};
     int failed = check ? cmocka_run_group_tests(of_device, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
     if (check) printf("%d passed, %d failed\n", !failed, failed); /* for tests/device/run.sh */

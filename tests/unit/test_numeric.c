@@ -113,7 +113,8 @@ static void test_div(void **state) {
     for (int i = 0; i < 20000; i++) {
         int128_t a = ((int128_t)random() << 62 | (int128_t)random() << 31 | random()) >> (random() % 90);
         int128_t b = (((int128_t)random() << 93 | (int128_t)random() << 62 | (int128_t)random() << 31 | random()) >>
-                      (random() % 120)) | 1;
+                      (random() % 120)) |
+                     1;
         if (b >= pow10_i128[38]) b = pow10_i128[38] - 1;
         int scale = (int)(random() % 39);
         int128_t q = a / b, rem = a % b;

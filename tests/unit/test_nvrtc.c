@@ -1,5 +1,5 @@
-/* test_nvrtc.c - the real run-time compiler, without a device: cubins for sm_80 and sm_90, PTX for what it does not know yet, errors with
- * their log. Skipped where there is no libnvrtc.
+/* test_nvrtc.c - the real run-time compiler, without a device: cubins for sm_80 and sm_90, PTX for what it does not
+ * know yet, errors with their log. Skipped where there is no libnvrtc.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,8 @@ static void test_cubin(void **state) {
     for (int i = 0; i < 2; i++) {
         Err e = {0};
         DevCode c;
-        if (nvrtc_compile(source, archs[i], " -DEXTRA=7u  --disable-warnings ", &c, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+        if (nvrtc_compile(source, archs[i], " -DEXTRA=7u  --disable-warnings ", &c, &e) != ST_OK)
+            fail_msg("%s %s", e.message, e.detail);
         assert_true(c.n > 64);
         assert_memory_equal(c.bytes, "\177ELF", 4);
         assert_true(contains(&c, "scale"));
@@ -110,6 +111,7 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cubin), cmocka_unit_test(test_ptx), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cubin), cmocka_unit_test(test_ptx),
+                                       cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

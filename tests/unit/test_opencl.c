@@ -1,5 +1,5 @@
-/* test_opencl.c - the OpenCL backend: refusals without a driver, and everything else on the first usable device (PoCL on machines without
- * a GPU).
+/* test_opencl.c - the OpenCL backend: refusals without a driver, and everything else on the first usable device (PoCL
+ * on machines without a GPU).
  *
  * Run with `--load FILE` it is a second process that runs a kernel from a program binary (test_fresh_process). */
 #include "unit.h"
@@ -116,19 +116,20 @@ typedef struct Fixture {
 } Fixture;
 
 static Err err; /* of the calls that must succeed */
-#define OK(call)                                             \
-    do {                                                     \
-        err_clear(&err);                                     \
-        Status st_ = (call);                                 \
+#define OK(call)                                                                            \
+    do {                                                                                    \
+        err_clear(&err);                                                                    \
+        Status st_ = (call);                                                                \
         if (st_ != ST_OK) print_error("%s %s %s\n", err.sqlstate, err.message, err.detail); \
-        assert_int_equal(st_, ST_OK);                        \
-        assert_false(err_is_set(&err));                      \
+        assert_int_equal(st_, ST_OK);                                                       \
+        assert_false(err_is_set(&err));                                                     \
     } while (0)
 
 static void assert_fails(Status st, Err *e, const char *sqlstate, const char *text) {
     assert_int_equal(st, ST_ERROR);
     assert_string_equal(e->sqlstate, sqlstate);
-    if (text && !strstr(e->message, text) && !strstr(e->detail, text)) fail_msg("\"%s\" is not in: %s / %s", text, e->message, e->detail);
+    if (text && !strstr(e->message, text) && !strstr(e->detail, text))
+        fail_msg("\"%s\" is not in: %s / %s", text, e->message, e->detail);
     err_clear(e);
 }
 
@@ -138,8 +139,9 @@ static int set_up(void **state) {
     *state = &f;
     int index = usable();
     if (index < 0) return 0;
-    if (device_driver_opencl.open(index, NULL, &root, &f.d, &err) != ST_OK || f.d->ops->queue_new(f.d, &f.q, &err) != ST_OK ||
-        f.d->ops->compile(f.d, source, "", &f.code, &err) != ST_OK || f.d->ops->load(f.d, f.code.bytes, f.code.n, &f.m, &err) != ST_OK) {
+    if (device_driver_opencl.open(index, NULL, &root, &f.d, &err) != ST_OK ||
+        f.d->ops->queue_new(f.d, &f.q, &err) != ST_OK || f.d->ops->compile(f.d, source, "", &f.code, &err) != ST_OK ||
+        f.d->ops->load(f.d, f.code.bytes, f.code.n, &f.m, &err) != ST_OK) {
         print_error("%s %s\n%s\n", err.sqlstate, err.message, err.detail);
         return -1;
     }
@@ -159,13 +161,13 @@ static int tear_down(void **state) {
     return -1;
 }
 
-#define NEED_DEVICE()                                                             \
-    Fixture *f = *state;                                                          \
-    if (!f->d) {                                                                  \
-        print_message("no OpenCL device to test on: %s\n", none_found);           \
-        skip();                                                                   \
-    }                                                                             \
-    const DeviceOps *ops = f->d->ops;                                             \
+#define NEED_DEVICE()                                                   \
+    Fixture *f = *state;                                                \
+    if (!f->d) {                                                        \
+        print_message("no OpenCL device to test on: %s\n", none_found); \
+        skip();                                                         \
+    }                                                                   \
+    const DeviceOps *ops = f->d->ops;                                   \
     (void)ops
 
 static DevKernel *kernel_of(Fixture *f, const char *name) {
@@ -194,7 +196,8 @@ static void test_info(void **state) {
     for (int j = 0; j < n_found; j++) {
         if (strcmp(found[j].id, i->id) != 0) continue;
         assert_string_equal(found[j].state, "ready");
-        assert_true(strstr(found[j].detail, "CPU") || strstr(found[j].detail, "GPU") || strstr(found[j].detail, "accelerator"));
+        assert_true(strstr(found[j].detail, "CPU") || strstr(found[j].detail, "GPU") ||
+                    strstr(found[j].detail, "accelerator"));
         assert_int_equal(found[j].memory_bytes, i->memory_bytes);
     }
     int64_t free_bytes, total;
@@ -238,7 +241,8 @@ static void test_copies(void **state) {
 }
 
 /* Groups of 64 with local memory and barriers; input and output are reached through addresses in memory. */
-static uint64_t run_sum(Fixture *f, DevModule *m, int64_t groups, int32_t group_size, uint32_t factor, uint64_t *last_group) {
+static uint64_t run_sum(Fixture *f, DevModule *m, int64_t groups, int32_t group_size, uint32_t factor,
+                        uint64_t *last_group) {
     const DeviceOps *ops = f->d->ops;
     enum { N = 10007 };
     uint32_t *in = malloc(N * sizeof *in);
@@ -290,7 +294,8 @@ static void test_launch(void **state) {
     assert_fails(ops->kernel(f->m, "no_such_kernel", &k, &e), &e, ERR_SYSTEM, "CL_INVALID_KERNEL_NAME");
 }
 
-/* More launches in flight than a queue has slots, each with all its parameters, none of which may be overwritten early. */
+/* More launches in flight than a queue has slots, each with all its parameters, none of which may be overwritten early.
+ */
 static void test_params(void **state) {
     NEED_DEVICE();
     enum { N = 200 };
@@ -320,7 +325,9 @@ static void test_params(void **state) {
     ops->free(f->d, out, sizeof result);
 }
 
-typedef struct Polls { int64_t n, give_up_at; } Polls;
+typedef struct Polls {
+    int64_t n, give_up_at;
+} Polls;
 static bool count_poll(void *ctx) {
     Polls *p = ctx;
     return ++p->n != p->give_up_at;
@@ -343,7 +350,8 @@ static void test_poll_and_events(void **state) {
     OK(ops->queue_new(f->d, &q2, &err));
     OK(ops->event_new(f->d, &from, &err));
     OK(ops->event_new(f->d, &to, &err));
-    OK(ops->launch(f->q, k, 1, 1, 0, (uint64_t[]){out, 1, 1}, 3, &err)); /* compiled for its shape before the clock runs */
+    OK(ops->launch(f->q, k, 1, 1, 0, (uint64_t[]){out, 1, 1}, 3,
+                   &err)); /* compiled for its shape before the clock runs */
     OK(ops->sync(f->q, NULL, NULL, &err));
 
     int64_t start = ms_now();
@@ -382,7 +390,8 @@ static void test_poll_and_events(void **state) {
     ops->free(f->d, out, 64);
 }
 
-/* Where host memory is the kernels' too: a launch starts by itself, reads malloc'ed memory, and sees the host's writes while it runs. */
+/* Where host memory is the kernels' too: a launch starts by itself, reads malloc'ed memory, and sees the host's writes
+ * while it runs. */
 static void test_host_memory(void **state) {
     NEED_DEVICE();
     Err e = {0};
@@ -423,7 +432,8 @@ static void test_compile_errors(void **state) {
     DevCode code;
     DevModule *m;
     const char *number = "__kernel void k(__global ulong *p) { p[0] = NUMBER; }";
-    assert_fails(ops->compile(f->d, "__kernel void k(__global ulong *p) { no_such_name(); }", "", &code, &e), &e, ERR_SYSTEM, "no_such_name");
+    assert_fails(ops->compile(f->d, "__kernel void k(__global ulong *p) { no_such_name(); }", "", &code, &e), &e,
+                 ERR_SYSTEM, "no_such_name");
     assert_null(code.bytes);
     assert_fails(ops->compile(f->d, number, "", &code, &e), &e, ERR_SYSTEM, "CL_BUILD_PROGRAM_FAILURE");
     OK(ops->compile(f->d, number, "-DNUMBER=3", &code, &err));
@@ -446,7 +456,8 @@ static void test_memory_limit(void **state) {
     assert_int_equal(f->d->memory.used, 1 << 19);
     ops->free(f->d, p, 1 << 19);
     atomic_store(&f->d->memory.limit, 0);
-    assert_fails(ops->alloc(f->d, INT64_MAX / 2, &p, &e), &e, ERR_OUT_OF_MEMORY, f->d->info.id); /* the driver refuses */
+    assert_fails(ops->alloc(f->d, INT64_MAX / 2, &p, &e), &e, ERR_OUT_OF_MEMORY,
+                 f->d->info.id); /* the driver refuses */
     assert_fails(ops->alloc(f->d, INT64_MAX, &p, &e), &e, ERR_OUT_OF_MEMORY, f->d->info.id);
     assert_fails(ops->alloc(f->d, -1, &p, &e), &e, ERR_INTERNAL, NULL);
     assert_int_equal(f->d->memory.used, 0);
@@ -471,7 +482,11 @@ static void test_blocks(void **state) {
     }
 }
 
-typedef struct Job { Fixture *f; uint64_t seed; bool right; } Job;
+typedef struct Job {
+    Fixture *f;
+    uint64_t seed;
+    bool right;
+} Job;
 
 static void *queue_thread(void *arg) {
     Job *job = arg;
@@ -540,7 +555,8 @@ static cl_int note_exec_info(cl_kernel k, cl_uint what, size_t size, const void 
     return real_exec_info(k, what, size, value);
 }
 
-/* A device with memory of its own: parameters go by copy (or by fine-grained SVM), memory found through addresses is declared. */
+/* A device with memory of its own: parameters go by copy (or by fine-grained SVM), memory found through addresses is
+ * declared. */
 static void check_own_memory(Fixture *f, bool fine) {
     Fixture own = {0};
     OK(device_driver_opencl.open(usable(), NULL, &root, &own.d, &err));
@@ -602,8 +618,8 @@ static void test_own_memory(void **state) {
 
 /* ---- errors of the driver ---------------------------------------------------------------------- */
 static cl_int driver_error;
-static cl_int failing_launch(cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset, const size_t *global, const size_t *local,
-                             cl_uint n, const cl_event *wait, cl_event *ev) {
+static cl_int failing_launch(cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset, const size_t *global,
+                             const size_t *local, cl_uint n, const cl_event *wait, cl_event *ev) {
     (void)q, (void)k, (void)dim, (void)offset, (void)global, (void)local, (void)n, (void)wait, (void)ev;
     return driver_error;
 }
@@ -624,9 +640,11 @@ static void test_driver_errors(void **state) {
     uint64_t params[] = {p, 1, 1};
     cl->api.EnqueueNDRangeKernel = failing_launch;
     driver_error = CL_OUT_OF_RESOURCES;
-    assert_fails(ops->launch(f->q, k, 1, 1, 0, params, 3, &e), &e, ERR_SYSTEM, "clEnqueueNDRangeKernel failed: CL_OUT_OF_RESOURCES");
+    assert_fails(ops->launch(f->q, k, 1, 1, 0, params, 3, &e), &e, ERR_SYSTEM,
+                 "clEnqueueNDRangeKernel failed: CL_OUT_OF_RESOURCES");
     driver_error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    assert_fails(ops->launch(f->q, k, 1, 1, 0, params, 3, &e), &e, ERR_OUT_OF_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE");
+    assert_fails(ops->launch(f->q, k, 1, 1, 0, params, 3, &e), &e, ERR_OUT_OF_MEMORY,
+                 "CL_MEM_OBJECT_ALLOCATION_FAILURE");
     driver_error = -9999;
     assert_fails(ops->launch(f->q, k, 1, 1, 0, params, 3, &e), &e, ERR_SYSTEM, "error -9999");
     assert_false(f->d->info.lost);
@@ -664,7 +682,9 @@ static int load_and_run(const char *path) {
     rewind(in);
     char *code = malloc((size_t)n);
     if (!code || fread(code, 1, (size_t)n, in) != (size_t)n || fclose(in) != 0) return 2;
-    if (device_driver_opencl.open(index, NULL, &root, &f.d, &err) != ST_OK || f.d->ops->load(f.d, code, n, &f.m, &err) != ST_OK) return 3;
+    if (device_driver_opencl.open(index, NULL, &root, &f.d, &err) != ST_OK ||
+        f.d->ops->load(f.d, code, n, &f.m, &err) != ST_OK)
+        return 3;
     uint64_t sum = run_sum(&f, f.m, 3, 64, 5, NULL);
     f.d->ops->unload(f.d, f.m);
     f.d->ops->close(f.d);
@@ -712,11 +732,20 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--load") == 0) return load_and_run(argv[2]);
     const struct CMUnitTest without[] = {cmocka_unit_test(test_no_loader)};
     const struct CMUnitTest with[] = {
-        cmocka_unit_test(test_info),          cmocka_unit_test(test_copies),         cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_params),        cmocka_unit_test(test_poll_and_events), cmocka_unit_test(test_host_memory),
-        cmocka_unit_test(test_compile_errors), cmocka_unit_test(test_memory_limit),  cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_lost),           cmocka_unit_test(test_own_memory),
-        cmocka_unit_test(test_driver_errors), cmocka_unit_test(test_fresh_process),
+        cmocka_unit_test(test_info),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_params),
+        cmocka_unit_test(test_poll_and_events),
+        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_compile_errors),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_own_memory),
+        cmocka_unit_test(test_driver_errors),
+        cmocka_unit_test(test_fresh_process),
     };
     int failed = cmocka_run_group_tests_name("without a loader", without, NULL, NULL);
     return failed + cmocka_run_group_tests_name("with a device", with, set_up, tear_down);

@@ -1,7 +1,9 @@
-/* test_pipe.c - pipelines: the answers of the virtual machine whatever their set-up, errors and cancellation in the middle, faults at every call.
+/* test_pipe.c - pipelines: the answers of the virtual machine whatever their set-up, errors and cancellation in the
+ * middle, faults at every call.
  *
- * The device is the host's own compiler behind the fault wrapper, so that ASan sees the kernels' groups at work where it checks the library. Channels are made
- * so small that every kernel waits for its neighbours; a call that fails leaves kernels behind that wait for others which never come, and they must end.
+ * The device is the host's own compiler behind the fault wrapper, so that ASan sees the kernels' groups at work where
+ * it checks the library. Channels are made so small that every kernel waits for its neighbours; a call that fails
+ * leaves kernels behind that wait for others which never come, and they must end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,10 @@ static CodeCache *cache;
 static FaultPlan plan;
 static int64_t fail_left; /* of an allocation failure that a test had planned */
 
-typedef struct Answer { uint64_t hash; int64_t rows; } Answer;
+typedef struct Answer {
+    uint64_t hash;
+    int64_t rows;
+} Answer;
 
 static Status run(const char *sql, Answer *out) {
     Statement *st;
@@ -53,7 +58,8 @@ static Status run(const char *sql, Answer *out) {
 }
 static void must(const char *sql) {
     Answer a;
-    if (run(sql, &a) != ST_OK) fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
+    if (run(sql, &a) != ST_OK)
+        fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
 }
 static void set(const char *name, const char *value) {
     err_clear(&session->err);
@@ -63,7 +69,8 @@ static void set(const char *name, const char *value) {
 /* Filters, probes and expressions in a row; many matches; rows as a sink; groups; a join as a sink. */
 static const char *const queries[] = {
     "select sum(u.v * t.c), count(*) from big t join u on t.b = u.k where t.a % 3 <> 0",
-    "select t.s, count(*), sum(x.v), min(y.v) from t join u x on t.b = x.k join u y on t.c = y.k where t.a > 40 and x.v > 5 group by t.s order by t.s",
+    "select t.s, count(*), sum(x.v), min(y.v) from t join u x on t.b = x.k join u y on t.c = y.k where t.a > 40 and "
+    "x.v > 5 group by t.s order by t.s",
     "select count(*), sum(o.a) from t join t o on t.c = o.c where t.a < 900 and o.a > 7",
     "select t.a, u.n from t left join u on t.b = u.k and u.v > 10 where t.c < 9 order by 1, 2",
     "select count(*) from t where not exists (select 1 from u where u.k = t.b and u.v + t.c > 30)",
@@ -71,14 +78,15 @@ static const char *const queries[] = {
 enum { N_QUERIES = (int)(sizeof queries / sizeof *queries) };
 static Answer expected[N_QUERIES];
 
-typedef struct Setup { const char *in_turn, *tile, *channels, *packet, *ring, *groups; } Setup;
+typedef struct Setup {
+    const char *in_turn, *tile, *channels, *packet, *ring, *groups;
+} Setup;
 static const Setup setups[] = {
-    {"off", "0", "0", "0", "0", "0"},       /* by the model */
-    {"off", "0", "1", "1", "1", "1"},       /* everybody waits for everybody */
-    {"off", "8192", "2", "3", "2", "2"},    /* rounds, and more sub-channels than groups might like */
-    {"off", "0", "16", "100", "1", "1"},    /* more sub-channels than groups */
-    {"on", "0", "0", "0", "0", "0"},
-    {"on", "8192", "4", "7", "1", "2"},
+    {"off", "0", "0", "0", "0", "0"},    /* by the model */
+    {"off", "0", "1", "1", "1", "1"},    /* everybody waits for everybody */
+    {"off", "8192", "2", "3", "2", "2"}, /* rounds, and more sub-channels than groups might like */
+    {"off", "0", "16", "100", "1", "1"}, /* more sub-channels than groups */
+    {"on", "0", "0", "0", "0", "0"},     {"on", "8192", "4", "7", "1", "2"},
 };
 
 static void set_up(const Setup *s) {
@@ -157,8 +165,11 @@ static void test_answers(void **state) {
         for (int k = 0; k < N_QUERIES; k++)
             for (int again = 0; again < 2; again++) {
                 Answer a;
-                if (run(queries[k], &a) != ST_OK) fail_msg("set-up %d, %s: %s %s %s", i, queries[k], session->err.sqlstate, session->err.message, session->err.detail);
-                if (a.rows != expected[k].rows || a.hash != expected[k].hash) fail_msg("set-up %d, %s: wrong, %lld rows", i, queries[k], (long long)a.rows);
+                if (run(queries[k], &a) != ST_OK)
+                    fail_msg("set-up %d, %s: %s %s %s", i, queries[k], session->err.sqlstate, session->err.message,
+                             session->err.detail);
+                if (a.rows != expected[k].rows || a.hash != expected[k].hash)
+                    fail_msg("set-up %d, %s: wrong, %lld rows", i, queries[k], (long long)a.rows);
             }
         done(r);
     }
@@ -180,7 +191,8 @@ static void test_told(void **state) {
         strcat(text, "\n");
     }
     statement_free(st);
-    if (!strstr(text, "pipeline of ") || !strstr(text, "2 channels") || !strstr(text, "packets of 3 rows")) fail_msg("%s", text);
+    if (!strstr(text, "pipeline of ") || !strstr(text, "2 channels") || !strstr(text, "packets of 3 rows"))
+        fail_msg("%s", text);
     done(r);
 }
 
@@ -191,9 +203,11 @@ static void test_errors(void **state) {
     Answer a;
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
         set_up(&setups[i]);
-        assert_int_equal(run("select sum(1000 / (u.v + t.a - 3000)) from t join u on t.b = u.k where t.a > 5", &a), ST_ERROR);
+        assert_int_equal(run("select sum(1000 / (u.v + t.a - 3000)) from t join u on t.b = u.k where t.a > 5", &a),
+                         ST_ERROR);
         assert_string_equal(session->err.sqlstate, "22012");
-        assert_int_equal(run("select sum(u.v) from t join u on t.b / (t.a - 300) = u.k", &a), ST_ERROR); /* the first kernel of all */
+        assert_int_equal(run("select sum(u.v) from t join u on t.b / (t.a - 300) = u.k", &a),
+                         ST_ERROR); /* the first kernel of all */
         assert_string_equal(session->err.sqlstate, "22012");
     }
     done(r);
@@ -202,23 +216,27 @@ static void test_errors(void **state) {
 static void test_cancel(void **state) {
     (void)state;
     DevRuntime *r = use(true);
-    static const char sql[] = "select count(*), sum(x.a * y.a % 7 + z.a) from big x join big y on x.c = y.c join big z on y.b = z.b where x.a > 1";
+    static const char sql[] = "select count(*), sum(x.a * y.a % 7 + z.a) from big x join big y on x.c = y.c join big z "
+                              "on y.b = z.b where x.a > 1";
     set("statement_timeout", "300ms");
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
         set_up(&setups[i]);
         Answer a;
         int64_t start = clock_ns();
-        if (i == 0) (void)run("select count(*) from t join u on t.b = u.k", &a); /* compiles something, may take longer */
+        if (i == 0)
+            (void)run("select count(*) from t join u on t.b = u.k", &a); /* compiles something, may take longer */
         start = clock_ns();
         assert_int_equal(run(sql, &a), ST_ERROR);
         assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
-        if (clock_ns() - start > INT64_C(300000000000)) fail_msg("set-up %d took %lld ms to cancel", i, (long long)((clock_ns() - start) / 1000000));
+        if (clock_ns() - start > INT64_C(300000000000))
+            fail_msg("set-up %d took %lld ms to cancel", i, (long long)((clock_ns() - start) / 1000000));
     }
     set("statement_timeout", "10min");
     done(r);
 }
 
-/* The n-th call of the device fails, once or for good: an error of the device or the answer, without device_strict the answer. */
+/* The n-th call of the device fails, once or for good: an error of the device or the answer, without device_strict the
+ * answer. */
 static void faults(const char *sql, const Answer *want, const Setup *s, bool strict, bool sticky) {
     set("device_strict", strict ? "on" : "off");
     set_up(s);
@@ -234,10 +252,13 @@ static void faults(const char *sql, const Answer *want, const Setup *s, bool str
         plan.fail_at = 0;
         plan.sticky = false;
         if (st == ST_OK) {
-            if (a.rows != want->rows || a.hash != want->hash) fail_msg("%s: wrong after a fault at call %lld", sql, (long long)n);
+            if (a.rows != want->rows || a.hash != want->hash)
+                fail_msg("%s: wrong after a fault at call %lld", sql, (long long)n);
         } else {
             failed++;
-            if (!strict || (strcmp(session->err.sqlstate, ERR_SYSTEM) != 0 && strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0 && strcmp(session->err.sqlstate, ERR_FEATURE_NOT_SUPPORTED) != 0))
+            if (!strict || (strcmp(session->err.sqlstate, ERR_SYSTEM) != 0 &&
+                            strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0 &&
+                            strcmp(session->err.sqlstate, ERR_FEATURE_NOT_SUPPORTED) != 0))
                 fail_msg("%s: call %lld: %s %s", sql, (long long)n, session->err.sqlstate, session->err.message);
         }
         done(r);
@@ -272,7 +293,8 @@ static void test_host_memory(void **state) {
         Status st = run(queries[1], &a);
         bool over = fail_left > 0;
         if (st != ST_OK) assert_string_equal(session->err.sqlstate, ERR_OUT_OF_MEMORY);
-        else if (a.rows != expected[1].rows || a.hash != expected[1].hash) fail_msg("wrong after allocation %lld failed", (long long)n);
+        else if (a.rows != expected[1].rows || a.hash != expected[1].hash)
+            fail_msg("wrong after allocation %lld failed", (long long)n);
         done(r);
         if (over) break;
     }
@@ -280,8 +302,10 @@ static void test_host_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers), cmocka_unit_test(test_told), cmocka_unit_test(test_errors), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_faults), cmocka_unit_test(test_faults_sticky), cmocka_unit_test(test_faults_fall_back), cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_answers),          cmocka_unit_test(test_told),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_faults),           cmocka_unit_test(test_faults_sticky),
+        cmocka_unit_test(test_faults_fall_back), cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
-/* test_pl.c - PL/pgSQL: the tree that a body becomes (sql/pl/pl.h), and what the corpus (tests/sql/pl) cannot see: notices, positions and contexts of errors,
- * limits, cancellation, shapes of prepared calls, routines in the database's files. */
+/* test_pl.c - PL/pgSQL: the tree that a body becomes (sql/pl/pl.h), and what the corpus (tests/sql/pl) cannot see:
+ * notices, positions and contexts of errors, limits, cancellation, shapes of prepared calls, routines in the database's
+ * files. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,9 @@ static void test_signature(void **state) {
     (void)state;
     Fixture f;
     fixture_init(&f);
-    PlFunction *p = parsed(&f, "create procedure p(a int, inout b numeric(10,2), c t.id%type default 4) language plpgsql as $$ begin end $$");
+    PlFunction *p = parsed(
+        &f,
+        "create procedure p(a int, inout b numeric(10,2), c t.id%type default 4) language plpgsql as $$ begin end $$");
     assert_true(p->is_procedure && p->has_outs && !p->returns_set);
     assert_int_equal(p->n_params, 3);
     assert_string_equal(p->signature, "p(integer,numeric,integer)");
@@ -116,7 +119,8 @@ static void test_tree(void **state) {
     assert_true(pl_resolve(p, inner->block, -1, NULL, "top", "x", &ref));
     assert_int_equal(ref.var, pl_find_var(p, b->block, "x"));
     assert_true(pl_resolve(p, inner->block, -1, NULL, "f", "a", &ref) && ref.var == 0);
-    assert_true(pl_resolve(p, inner->block, -1, "top", "w", "name", &ref) && ref.var == w && strcmp(ref.field, "name") == 0);
+    assert_true(pl_resolve(p, inner->block, -1, "top", "w", "name", &ref) && ref.var == w &&
+                strcmp(ref.field, "name") == 0);
     assert_false(pl_resolve(p, inner->block, -1, NULL, "x", "y", &ref)); /* a scalar has no fields */
     fixture_free(&f);
 }
@@ -138,7 +142,8 @@ static void test_syntax_errors(void **state) {
         {"begin raise exception '%'; end", "42601", "too few parameters specified for RAISE", 7},
         {"begin null end", "42601", "syntax error at or near \"end\"", 12},
         {"begin end; select 1", "42601", "syntax error at or near \"select\"", 12},
-        {"begin begin null; exception when nonsense then null; end; end", "42704", "unrecognized exception condition \"nonsense\"", 34},
+        {"begin begin null; exception when nonsense then null; end; end", "42704",
+         "unrecognized exception condition \"nonsense\"", 34},
         {"", "42601", "syntax error at end of input", 1},
     };
     Fixture f;
@@ -149,9 +154,12 @@ static void test_syntax_errors(void **state) {
         char sql[512];
         snprintf(sql, sizeof sql, "%s%s$$", head, cases[i].body);
         if (parse(&f, sql, &p) == ST_OK) fail_msg("no error: %s", cases[i].body);
-        if (strcmp(f.err.sqlstate, cases[i].state) != 0 || strcmp(f.err.message, cases[i].message) != 0) fail_msg("%s: %s %s", cases[i].body, f.err.sqlstate, f.err.message);
+        if (strcmp(f.err.sqlstate, cases[i].state) != 0 || strcmp(f.err.message, cases[i].message) != 0)
+            fail_msg("%s: %s %s", cases[i].body, f.err.sqlstate, f.err.message);
         int64_t want = cases[i].at ? (int64_t)strlen(head) + cases[i].at : 0;
-        if (cases[i].at && f.err.position != want) fail_msg("%s: position %lld, not %lld", cases[i].body, (long long)(f.err.position - (int64_t)strlen(head)), (long long)cases[i].at);
+        if (cases[i].at && f.err.position != want)
+            fail_msg("%s: position %lld, not %lld", cases[i].body, (long long)(f.err.position - (int64_t)strlen(head)),
+                     (long long)cases[i].at);
     }
     fixture_free(&f);
 }
@@ -161,7 +169,8 @@ static void test_deep_nesting(void **state) {
     Fixture f;
     fixture_init(&f);
     enum { DEEP = 20000 };
-    char *sql = malloc(DEEP * 8 + 200), *p = sql + sprintf(sql, "create function f() returns int language plpgsql as $$ begin ");
+    char *sql = malloc(DEEP * 8 + 200),
+         *p = sql + sprintf(sql, "create function f() returns int language plpgsql as $$ begin ");
     for (int i = 0; i < DEEP; i++) p += sprintf(p, "begin ");
     sprintf(p, "$$");
     PlFunction *out;
@@ -224,7 +233,8 @@ static void refused(const char *sql, const char *sqlstate, const char *context) 
 
 static void test_notices(void **state) {
     (void)state;
-    run("create procedure p(a int) language plpgsql as $$ begin raise notice 'n % %%', a; raise warning 'w'; raise info using message = 'i'; raise debug 'd'; "
+    run("create procedure p(a int) language plpgsql as $$ begin raise notice 'n % %%', a; raise warning 'w'; raise "
+        "info using message = 'i'; raise debug 'd'; "
         "raise notice 'c' using errcode = '01234'; end $$");
     run("call p(null)");
     assert_string_equal(notices, "NOTICE 00000 n <NULL> %|WARNING 01000 w|INFO 00000 i|NOTICE 01234 c|");
@@ -239,10 +249,12 @@ static void test_contexts(void **state) {
     (void)state;
     run("create table t (id int primary key)");
     run("create procedure inner_(a int) language plpgsql as $$\nbegin\n  insert into t values (a);\nend $$");
-    run("create procedure outer_(a int) language plpgsql as $$\ndeclare x int;\nbegin\n  if a > 5 then\n    x := 1 / (a - a);\n  end if;\n  call inner_(a);\n  call inner_(a);\nend $$");
+    run("create procedure outer_(a int) language plpgsql as $$\ndeclare x int;\nbegin\n  if a > 5 then\n    x := 1 / "
+        "(a - a);\n  end if;\n  call inner_(a);\n  call inner_(a);\nend $$");
     refused("call outer_(6)", "22012", "PL/pgSQL function outer_(integer) line 5 at assignment");
     refused("call outer_(1)", "23505",
-            "SQL statement \"insert into t values (a)\"\nPL/pgSQL function inner_(integer) line 3 at SQL statement\nSQL statement \"call inner_(a)\"\n"
+            "SQL statement \"insert into t values (a)\"\nPL/pgSQL function inner_(integer) line 3 at SQL "
+            "statement\nSQL statement \"call inner_(a)\"\n"
             "PL/pgSQL function outer_(integer) line 8 at CALL");
     refused("do $$ begin raise exception 'x'; end $$", "P0001", "PL/pgSQL function inline_code_block line 1 at RAISE");
 }
@@ -250,7 +262,8 @@ static void test_contexts(void **state) {
 static void test_prepared_calls(void **state) {
     (void)state;
     stele_stmt *s;
-    run("create procedure p(a int, inout b bigint, out c text) language plpgsql as $$ begin b := a * b; c := 'c' || a; end $$");
+    run("create procedure p(a int, inout b bigint, out c text) language plpgsql as $$ begin b := a * b; c := 'c' || a; "
+        "end $$");
     assert_int_equal(stele_prepare(conn, "call p($1, $2, null)", -1, &s, NULL), STELE_OK);
     assert_int_equal(stele_param_count(s), 2);
     assert_int_equal(stele_column_count(s), 2);
@@ -294,12 +307,14 @@ static void test_limits(void **state) {
     run("reset bulk_step_limit");
     run("set statement_timeout = 30");
     refused("call spin()", "57014", NULL);
-    run("create function fib(n int) returns bigint language plpgsql as $$ begin if n < 2 then return n; end if; return fib(n - 1) + fib(n - 2); end $$");
+    run("create function fib(n int) returns bigint language plpgsql as $$ begin if n < 2 then return n; end if; return "
+        "fib(n - 1) + fib(n - 2); end $$");
     refused("select fib(60)", "57014", NULL);
     run("set statement_timeout = 0");
     run("create function r(n int) returns int language plpgsql as $$ begin return r(n + 1); end $$");
     refused("select r(1)", "54001", NULL);
-    run("create function q(n int) returns bigint language plpgsql as $$ declare x bigint; begin select sum(q(n + i)) into x from generate_series(1, 2) i; return x; end $$");
+    run("create function q(n int) returns bigint language plpgsql as $$ declare x bigint; begin select sum(q(n + i)) "
+        "into x from generate_series(1, 2) i; return x; end $$");
     refused("select q(1)", "54001", NULL);
     run("create procedure caught() language plpgsql as $$ begin perform r(1); exception when others then null; end $$");
     run("call caught()");
@@ -317,7 +332,8 @@ static void *interrupt(void *arg) { /* again and again: the call may not have be
 static void test_cancel(void **state) {
     (void)state;
     pthread_t th;
-    run("create procedure spin() language plpgsql as $$ begin begin loop null; end loop; exception when others then raise notice 'caught'; end; end $$");
+    run("create procedure spin() language plpgsql as $$ begin begin loop null; end loop; exception when others then "
+        "raise notice 'caught'; end; end $$");
     assert_int_equal(pthread_create(&th, NULL, interrupt, NULL), 0);
     refused("call spin()", "57014", NULL);
     atomic_store(&interrupted, true);
@@ -332,10 +348,12 @@ typedef struct Text {
 static bool add_row(void *ctx, int64_t n, const char *const *v, const char *const *names) {
     Text *t = ctx;
     (void)names;
-    for (int64_t i = 0; i < n; i++) snprintf(t->s + strlen(t->s), sizeof t->s - strlen(t->s), "%s%s", v[i] ? v[i] : "NULL", i == n - 1 ? ";" : ",");
+    for (int64_t i = 0; i < n; i++)
+        snprintf(t->s + strlen(t->s), sizeof t->s - strlen(t->s), "%s%s", v[i] ? v[i] : "NULL", i == n - 1 ? ";" : ",");
     return false;
 }
-static bool add_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result, const char *language) {
+static bool add_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result,
+                        const char *language) {
     Text *t = ctx;
     snprintf(t->s + strlen(t->s), sizeof t->s - strlen(t->s), "%s %s(%s) %s %s;", kind, name, args, result, language);
     return false;
@@ -354,9 +372,12 @@ static void test_files(void **state) {
         if (pass == 0)
             assert_int_equal(stele_exec(c,
                                         "create table t (id int primary key, v text);"
-                                        "create function f(a int, b int default 2) returns int language plpgsql strict as $$ begin return a * b; end $$;"
-                                        "create procedure p(inout x text, i t.id%type) language plpgsql as $$ begin x := x || i; insert into t values (i, x); end $$;"
-                                        "create function s(n int) returns table (i int) language sql as 'select g from generate_series(1, n) g'",
+                                        "create function f(a int, b int default 2) returns int language plpgsql strict "
+                                        "as $$ begin return a * b; end $$;"
+                                        "create procedure p(inout x text, i t.id%type) language plpgsql as $$ begin x "
+                                        ":= x || i; insert into t values (i, x); end $$;"
+                                        "create function s(n int) returns table (i int) language sql as 'select g from "
+                                        "generate_series(1, n) g'",
                                         NULL, NULL),
                              STELE_OK);
         if (stele_exec(c, "select f(21); call p('a', 1); select * from s(2); delete from t", add_row, &t) != STELE_OK) {
@@ -366,8 +387,14 @@ static void test_files(void **state) {
         }
         assert_string_equal(t.s, "42;a1;1;2;");
         assert_int_equal(stele_list_routines(c, add_routine, &list), STELE_OK);
-        assert_string_equal(list.s, "function f(a integer, b integer) integer plpgsql;procedure p(INOUT x text, i integer)  plpgsql;function s(n integer) TABLE(i integer) sql;");
-        if (pass == 1) assert_int_equal(stele_exec(c, "create or replace function s(n int) returns table (i int) language sql as 'select g + 0 from generate_series(1, n) g'", NULL, NULL), STELE_OK);
+        assert_string_equal(list.s, "function f(a integer, b integer) integer plpgsql;procedure p(INOUT x text, i "
+                                    "integer)  plpgsql;function s(n integer) TABLE(i integer) sql;");
+        if (pass == 1)
+            assert_int_equal(stele_exec(c,
+                                        "create or replace function s(n int) returns table (i int) language sql as "
+                                        "'select g + 0 from generate_series(1, n) g'",
+                                        NULL, NULL),
+                             STELE_OK);
         stele_disconnect(c);
         assert_int_equal(stele_close(d, NULL), STELE_OK);
     }
@@ -380,7 +407,8 @@ static void *many_calls(void *arg) {
     stele_conn *c;
     int *failed = arg;
     if (stele_connect(db, &c) != STELE_OK) return NULL;
-    for (int i = 0; i < 300; i++) *failed += stele_exec(c, i % 2 ? "call add_(1)" : "select addf(1)", NULL, NULL) != STELE_OK;
+    for (int i = 0; i < 300; i++)
+        *failed += stele_exec(c, i % 2 ? "call add_(1)" : "select addf(1)", NULL, NULL) != STELE_OK;
     stele_disconnect(c);
     return NULL;
 }
@@ -390,8 +418,10 @@ static void test_concurrent_calls(void **state) {
     int failed[3] = {0};
     Text t = {""};
     run("create table t (id int primary key, v bigint); insert into t values (1, 0)");
-    run("create procedure add_(i int) language plpgsql as $$ declare x bigint; begin select v into x from t where id = i; update t set v = x + 1 where id = i; end $$");
-    run("create function addf(i int) returns int language plpgsql as $$ declare x bigint; begin select v into x from t where id = i; update t set v = x + 1 where id = i; return 1; end $$");
+    run("create procedure add_(i int) language plpgsql as $$ declare x bigint; begin select v into x from t where id = "
+        "i; update t set v = x + 1 where id = i; end $$");
+    run("create function addf(i int) returns int language plpgsql as $$ declare x bigint; begin select v into x from t "
+        "where id = i; update t set v = x + 1 where id = i; return 1; end $$");
     for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&th[i], NULL, many_calls, &failed[i]), 0);
     for (int i = 0; i < 3; i++) pthread_join(th[i], NULL);
     for (int i = 0; i < 3; i++) assert_int_equal(failed[i], 0);
@@ -399,19 +429,25 @@ static void test_concurrent_calls(void **state) {
     assert_string_equal(t.s, "900;");
 }
 
-/* Every allocation of a call fails once: the call ends with 53200 or goes on, nothing is left behind, and the connection works. */
+/* Every allocation of a call fails once: the call ends with 53200 or goes on, nothing is left behind, and the
+ * connection works. */
 static void test_out_of_memory(void **state) {
     (void)state;
     static const char script[] =
-        "create or replace function m(n int) returns setof text language plpgsql as $$ declare r record; a int[] := '{1,2}'; c cursor for select id from t order by id; x int; begin "
-        "for r in select id, v from t order by id loop begin if r.id = 2 then raise exception 'two'; end if; return next r.v || repeat('x', n); exception when others then "
-        "return next sqlerrm; end; end loop; a[3] := n; foreach x in array a loop update t set v = v || x where id = x; end loop; open c; fetch c into x; close c; "
+        "create or replace function m(n int) returns setof text language plpgsql as $$ declare r record; a int[] := "
+        "'{1,2}'; c cursor for select id from t order by id; x int; begin "
+        "for r in select id, v from t order by id loop begin if r.id = 2 then raise exception 'two'; end if; return "
+        "next r.v || repeat('x', n); exception when others then "
+        "return next sqlerrm; end; end loop; a[3] := n; foreach x in array a loop update t set v = v || x where id = "
+        "x; end loop; open c; fetch c into x; close c; "
         "execute 'select $1 + 1' into x using n; return next x::text; end $$;"
-        "create or replace procedure mp(inout o text) language plpgsql as $$ declare k bigint; begin insert into t values (100, 'h'); select count(*) into k from m(70); "
+        "create or replace procedure mp(inout o text) language plpgsql as $$ declare k bigint; begin insert into t "
+        "values (100, 'h'); select count(*) into k from m(70); "
         "o := o || k || (select v from t where id = 100); delete from t where id = 100; end $$;"
         "call mp('o'); select m2(1); do $$ declare q text; begin call mp(q); end $$";
     run("create table t (id int primary key, v text); insert into t values (1, 'a'), (2, 'b'), (3, 'c')");
-    run("create function m2(n int) returns int language plpgsql as $$ begin return n + length(repeat('y', 200)); end $$");
+    run("create function m2(n int) returns int language plpgsql as $$ begin return n + length(repeat('y', 200)); end "
+        "$$");
     int64_t n = 1;
     int failures = 0;
     for (;; n += n < 400 ? 1 : 7) {
@@ -421,7 +457,8 @@ static void test_out_of_memory(void **state) {
         if (st == STELE_ERROR) {
             stele_error_info e;
             stele_error(conn, &e);
-            if (strcmp(e.sqlstate, "53200") != 0) fail_msg("allocation %lld: %s %s", (long long)n, e.sqlstate, e.message);
+            if (strcmp(e.sqlstate, "53200") != 0)
+                fail_msg("allocation %lld: %s %s", (long long)n, e.sqlstate, e.message);
             failures++;
         }
         Text t = {""};
@@ -441,11 +478,16 @@ static void test_two_connections(void **state) {
     run("create function f() returns int language plpgsql as $$ begin return 1; end $$");
     run("create function g() returns int language plpgsql as $$ begin return f() + 10; end $$");
     assert_int_equal(stele_exec(conn, "select g()", add_row, &t), STELE_OK);
-    assert_int_equal(stele_exec(other, "create or replace function f() returns int language plpgsql as $$ begin return 2; end $$", NULL, NULL), STELE_OK);
+    assert_int_equal(
+        stele_exec(other, "create or replace function f() returns int language plpgsql as $$ begin return 2; end $$",
+                   NULL, NULL),
+        STELE_OK);
     assert_int_equal(stele_exec(conn, "select g()", add_row, &t), STELE_OK);
     assert_int_equal(stele_exec(other, "drop function f()", NULL, NULL), STELE_OK);
     refused("select g()", "42883", NULL);
-    assert_int_equal(stele_exec(other, "create function f() returns int language plpgsql as $$ begin return 3; end $$", NULL, NULL), STELE_OK);
+    assert_int_equal(
+        stele_exec(other, "create function f() returns int language plpgsql as $$ begin return 3; end $$", NULL, NULL),
+        STELE_OK);
     assert_int_equal(stele_exec(conn, "select g()", add_row, &t), STELE_OK);
     assert_string_equal(t.s, "11;12;13;");
     stele_disconnect(other);

@@ -23,7 +23,8 @@ static const char *rows_text(Session *s, Statement *st) {
         for (int32_t c = 0; c < st->n_cols; c++) {
             const void *cell;
             bool null;
-            assert_int_equal(rows_cell(st->rows, st->row_map ? st->row_map[r] : r, st->first_col + c, &cell, &null, &s->err), ST_OK);
+            assert_int_equal(
+                rows_cell(st->rows, st->row_map ? st->row_map[r] : r, st->first_col + c, &cell, &null, &s->err), ST_OK);
             Value v = {.type = st->types[c], .is_null = null};
             if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
             int64_t n = 4;
@@ -43,7 +44,8 @@ static int64_t fail_left; /* mem_fail_at's countdown when the statement had run 
 static const char *ask(Session *s, const char *sql) {
     Statement *st;
     int64_t used;
-    Status prepared = statement_prepare(s, slice_of(sql), &st, &used), ran = prepared == ST_OK ? statement_run(st) : ST_ERROR;
+    Status prepared = statement_prepare(s, slice_of(sql), &st, &used),
+           ran = prepared == ST_OK ? statement_run(st) : ST_ERROR;
     fail_left = mem_fail_at(0);
     if (prepared != ST_OK) return failure(s);
     const char *out = ran == ST_OK ? st->rows ? rows_text(s, st) : "" : failure(s);
@@ -94,7 +96,9 @@ static int teardown(void **state) {
 }
 
 static void data_changes(void) {
-    const char *sum = "select count(*), sum(a), min(a), max(a) from t", *like = "select count(*) from t where s like '%e'", *in = "select s from t where s in ('one', 'nine') order by s";
+    const char *sum = "select count(*), sum(a), min(a), max(a) from t",
+               *like = "select count(*) from t where s like '%e'",
+               *in = "select s from t where s in ('one', 'nine') order by s";
     twice(sum, "3,6,1,3");
     twice(like, "2");
     twice(in, "one");
@@ -133,7 +137,8 @@ static void many_rows(const char *order) {
     enum { ROWS = 20000 };
     char sql[128];
     must("create table many(a int, s text, u text)");
-    must("insert into many select g, case when g % 10 = 0 then null else 'name' || (g % 7) end, 'u' || g from generate_series(1, 20000) g");
+    must("insert into many select g, case when g % 10 = 0 then null else 'name' || (g % 7) end, 'u' || g from "
+         "generate_series(1, 20000) g");
     must("vacuum many");
     snprintf(sql, sizeof sql, "select a, s, u from many where a >= 0%s", order);
     Statement *st[2];
@@ -172,7 +177,8 @@ static void test_device(void **state) {
     must("set device = cpu");
     must("set device_wait = on");
     data_changes();
-    const char *join = "select x.s, count(*) from t x join t y on x.a >= y.a - 1 and x.d = y.d group by x.s order by x.s";
+    const char *join =
+        "select x.s, count(*) from t x join t y on x.a >= y.a - 1 and x.d = y.d group by x.s order by x.s";
     twice(join, "one,1;two,1");
     many_rows("");
     many_rows(" order by a");
@@ -227,7 +233,8 @@ static void test_constraints(void **state) {
     /* What a constraint proves is gone with it. */
     must("create table k(id int primary key, v int not null)");
     must("insert into k values (1, 10), (2, 20)");
-    const char *distinct = "select count(*) from (select distinct id, v from k) x", *nulls = "select count(*) from k where v is null";
+    const char *distinct = "select count(*) from (select distinct id, v from k) x",
+               *nulls = "select count(*) from k where v is null";
     twice(distinct, "2");
     twice(nulls, "0");
     must("alter table k drop constraint k_pkey");
@@ -241,7 +248,8 @@ static void test_constraints(void **state) {
 
 static void test_settings(void **state) {
     (void)state;
-    const char *zone = "select extract(hour from timestamptz '2020-01-01 12:00:00+00' at time zone 'UTC'), '2020-01-01 00:00:00'::timestamptz = '2020-01-01 00:00:00+00'::timestamptz";
+    const char *zone = "select extract(hour from timestamptz '2020-01-01 12:00:00+00' at time zone 'UTC'), '2020-01-01 "
+                       "00:00:00'::timestamptz = '2020-01-01 00:00:00+00'::timestamptz";
     twice(zone, "12,t");
     must("set timezone = '+02:00'");
     anew(zone, "12,f");
@@ -311,10 +319,16 @@ static void test_parameters(void **state) {
     (void)state;
     Statement *st;
     int64_t used;
-    assert_int_equal(statement_prepare(session, slice_of("select a, $1 from t where a = $1 order by a"), &st, &used), ST_OK);
+    assert_int_equal(statement_prepare(session, slice_of("select a, $1 from t where a = $1 order by a"), &st, &used),
+                     ST_OK);
     assert_int_equal(st->n_params, 1);
     int64_t found = session->n_plans_found;
-    const struct { int32_t v; const char *want; bool same; } runs[] = {{1, "1,1", false}, {2, "2,2", false}, {2, "2,2", true}, {9, "", false}, {9, "", true}, {1, "1,1", false}};
+    const struct {
+        int32_t v;
+        const char *want;
+        bool same;
+    } runs[] = {{1, "1,1", false}, {2, "2,2", false}, {2, "2,2", true},
+                {9, "", false},    {9, "", true},     {1, "1,1", false}};
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         st->params[0] = (Value){.type = type_make(T_INT8), .u.i64 = runs[i].v};
         assert_int_equal(statement_run(st), ST_OK);
@@ -357,8 +371,12 @@ static void test_parameters(void **state) {
 
 static void test_clock(void **state) {
     (void)state;
-    static const char *const texts[] = {"select now() as x", "select 'now'::timestamp as x", "select clock_timestamp() as x", "select count(*) from t where current_timestamp < timestamptz 'tomorrow'",
-                                        "select a from t where d + 40000 > current_date", "select a from t where d < date 'yesterday' order by a"};
+    static const char *const texts[] = {"select now() as x",
+                                        "select 'now'::timestamp as x",
+                                        "select clock_timestamp() as x",
+                                        "select count(*) from t where current_timestamp < timestamptz 'tomorrow'",
+                                        "select a from t where d + 40000 > current_date",
+                                        "select a from t where d < date 'yesterday' order by a"};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         char before[64];
         snprintf(before, sizeof before, "%.60s", ask(session, texts[i]));
@@ -368,7 +386,8 @@ static void test_clock(void **state) {
         if (strstr(texts[i], "as x")) assert_string_not_equal(before, after);
         else assert_string_equal(before, after);
     }
-    const char *limit = "select a from t order by a limit (select count(*) - 1 from t)", *random = "select count(distinct x) from (select random() as x from generate_series(1, 10)) r";
+    const char *limit = "select a from t order by a limit (select count(*) - 1 from t)",
+               *random = "select count(distinct x) from (select random() as x from generate_series(1, 10)) r";
     assert_string_equal(ask(session, limit), "1;2");
     assert_string_equal(ask(session, limit), "1;2");
     must("delete from t where a = 1");
@@ -469,9 +488,10 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_data),        cmocka_unit_test(test_device),     cmocka_unit_test(test_definitions), cmocka_unit_test(test_constraints),
-        cmocka_unit_test(test_settings),    cmocka_unit_test(test_transactions), cmocka_unit_test(test_parameters), cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_results),     cmocka_unit_test(test_list),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_data),        cmocka_unit_test(test_device),   cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_constraints), cmocka_unit_test(test_settings), cmocka_unit_test(test_transactions),
+        cmocka_unit_test(test_parameters),  cmocka_unit_test(test_clock),    cmocka_unit_test(test_results),
+        cmocka_unit_test(test_list),        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

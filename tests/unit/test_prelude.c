@@ -1,5 +1,6 @@
-/* test_prelude.c - kernel C against the virtual machine and src/types, value by value: edges of every type first, then random values of
- * all magnitudes. test_prelude_limbs.c runs the same with 128-bit integers made of two limbs, as on OpenCL devices.
+/* test_prelude.c - kernel C against the virtual machine and src/types, value by value: edges of every type first, then
+ * random values of all magnitudes. test_prelude_limbs.c runs the same with 128-bit integers made of two limbs, as on
+ * OpenCL devices.
  *
  * The virtual machine's file is included for its static functions (its object then stays out of the link).
  */
@@ -56,7 +57,7 @@ static void make_edges(void) {
         uint128_t p = (uint128_t)1 << b;
         for (int d = -1; d <= 1; d++) {
             edge((int128_t)(p + (uint128_t)(int128_t)d));
-            edge((int128_t)-(p + (uint128_t)(int128_t)d));
+            edge((int128_t) - (p + (uint128_t)(int128_t)d));
         }
     }
     for (int t = 1; t < 39; t++)
@@ -79,9 +80,36 @@ static int128_t any_int(int bits) {
     return (int128_t)(v << (128 - keep)) >> (128 - keep);
 }
 static double any_f64(void) {
-    static const double edge_f[] = {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 1e-300, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, 2147483647.5, 2147483648.0,
-                                    -2147483648.5, 9223372036854775807.0, -9223372036854775808.0, 9223372036854774784.0, 32767.5, -32768.5, 1.7014118346046923e38,
-                                    -1.7014118346046923e38, 3.4028234663852886e38, 3.4028235677973366e38, 1e-46, 7e-46, 1.1754943508222875e-38, 1e15, 1e16, 0.1, 0.3};
+    static const double edge_f[] = {0.0,
+                                    -0.0,
+                                    0.5,
+                                    -0.5,
+                                    1.5,
+                                    2.5,
+                                    1e-300,
+                                    5e-324,
+                                    -5e-324,
+                                    1.7976931348623157e308,
+                                    -1.7976931348623157e308,
+                                    2147483647.5,
+                                    2147483648.0,
+                                    -2147483648.5,
+                                    9223372036854775807.0,
+                                    -9223372036854775808.0,
+                                    9223372036854774784.0,
+                                    32767.5,
+                                    -32768.5,
+                                    1.7014118346046923e38,
+                                    -1.7014118346046923e38,
+                                    3.4028234663852886e38,
+                                    3.4028235677973366e38,
+                                    1e-46,
+                                    7e-46,
+                                    1.1754943508222875e-38,
+                                    1e15,
+                                    1e16,
+                                    0.1,
+                                    0.3};
     uint64_t kind = rnd() % 16, bits = rnd();
     double d;
     if (kind == 0) return edge_f[rnd() % (sizeof edge_f / sizeof *edge_f)];
@@ -115,45 +143,45 @@ static bool vm_un(Opcode op, Phys p, const void *x, void *r) {
     return vm->un[op][p](1, x, r) != 0;
 }
 
-#define CHECK_BIN(OP, PH, T, FN_NAME, ZERO_KIND)                                               \
-    do {                                                                                       \
-        alignas(16) char cell[16];                                                             \
-        T got;                                                                                 \
+#define CHECK_BIN(OP, PH, T, FN_NAME, ZERO_KIND)                                                 \
+    do {                                                                                         \
+        alignas(16) char cell[16];                                                               \
+        T got;                                                                                   \
         uint32_t kind = FN_NAME(x, y, &got), want = vm_bin(OP, PH, &x, &y, cell) ? KE_RANGE : 0; \
-        if (want && y == 0 && (ZERO_KIND)) want = KE_ZERO_DIV;                                 \
-        same(kind == want, #FN_NAME " outcome", i);                                            \
-        if (!want) same(memcmp(&got, cell, sizeof got) == 0, #FN_NAME, i);                     \
+        if (want && y == 0 && (ZERO_KIND)) want = KE_ZERO_DIV;                                   \
+        same(kind == want, #FN_NAME " outcome", i);                                              \
+        if (!want) same(memcmp(&got, cell, sizeof got) == 0, #FN_NAME, i);                       \
     } while (0)
-#define CHECK_WRAP(OP, PH, T, EXPR)                       \
-    do {                                                  \
-        alignas(16) char cell[16];                        \
-        T got = EXPR;                                     \
-        vm_bin(OP, PH, &x, &y, cell);                     \
+#define CHECK_WRAP(OP, PH, T, EXPR)                          \
+    do {                                                     \
+        alignas(16) char cell[16];                           \
+        T got = EXPR;                                        \
+        vm_bin(OP, PH, &x, &y, cell);                        \
         same(memcmp(&got, cell, sizeof got) == 0, #EXPR, i); \
     } while (0)
-#define CHECK_UN(OP, PH, T, FN_NAME)                                                    \
-    do {                                                                                \
-        alignas(16) char cell[16];                                                      \
-        T got;                                                                          \
+#define CHECK_UN(OP, PH, T, FN_NAME)                                                     \
+    do {                                                                                 \
+        alignas(16) char cell[16];                                                       \
+        T got;                                                                           \
         uint32_t kind = FN_NAME(x, &got), want = vm_un(OP, PH, &x, cell) ? KE_RANGE : 0; \
-        same(kind == want, #FN_NAME " outcome", i);                                     \
-        if (!want) same(memcmp(&got, cell, sizeof got) == 0, #FN_NAME, i);              \
+        same(kind == want, #FN_NAME " outcome", i);                                      \
+        if (!want) same(memcmp(&got, cell, sizeof got) == 0, #FN_NAME, i);               \
     } while (0)
-#define INT_TEST(T, HT, PH, BITS)                                       \
-    static void arithmetic_##T(void) {                                  \
-        for (int64_t i = 0; i < 4 * ROUNDS; i++) {                      \
-            HT x = (HT)any_int(BITS), y = (HT)any_int(BITS);            \
-            CHECK_BIN(OP_ADD, PH, HT, ovf_add_##T, false);              \
-            CHECK_BIN(OP_SUB, PH, HT, ovf_sub_##T, false);              \
-            CHECK_BIN(OP_MUL, PH, HT, ovf_mul_##T, false);              \
-            CHECK_BIN(OP_DIV, PH, HT, ovf_div_##T, true);               \
-            CHECK_BIN(OP_MOD, PH, HT, ovf_mod_##T, true);               \
-            CHECK_WRAP(OP_ADD_N, PH, HT, wrap_add_##T(x, y));           \
-            CHECK_WRAP(OP_SUB_N, PH, HT, wrap_sub_##T(x, y));           \
-            CHECK_WRAP(OP_MUL_N, PH, HT, wrap_mul_##T(x, y));           \
-            CHECK_UN(OP_NEG, PH, HT, ovf_neg_##T);                      \
-            CHECK_UN(OP_ABS, PH, HT, ovf_abs_##T);                      \
-        }                                                               \
+#define INT_TEST(T, HT, PH, BITS)                             \
+    static void arithmetic_##T(void) {                        \
+        for (int64_t i = 0; i < 4 * ROUNDS; i++) {            \
+            HT x = (HT)any_int(BITS), y = (HT)any_int(BITS);  \
+            CHECK_BIN(OP_ADD, PH, HT, ovf_add_##T, false);    \
+            CHECK_BIN(OP_SUB, PH, HT, ovf_sub_##T, false);    \
+            CHECK_BIN(OP_MUL, PH, HT, ovf_mul_##T, false);    \
+            CHECK_BIN(OP_DIV, PH, HT, ovf_div_##T, true);     \
+            CHECK_BIN(OP_MOD, PH, HT, ovf_mod_##T, true);     \
+            CHECK_WRAP(OP_ADD_N, PH, HT, wrap_add_##T(x, y)); \
+            CHECK_WRAP(OP_SUB_N, PH, HT, wrap_sub_##T(x, y)); \
+            CHECK_WRAP(OP_MUL_N, PH, HT, wrap_mul_##T(x, y)); \
+            CHECK_UN(OP_NEG, PH, HT, ovf_neg_##T);            \
+            CHECK_UN(OP_ABS, PH, HT, ovf_abs_##T);            \
+        }                                                     \
     }
 INT_TEST(i16, int16_t, PH_I16, 16)
 INT_TEST(i32, int32_t, PH_I32, 32)
@@ -174,9 +202,16 @@ static void test_integers(void **state) {
 /* 128-bit integers: the plain functions against the compiler, the checked ones against the virtual machine. */
 static void test_i128(void **state) {
     (void)state;
-    static const struct { Opcode op; uint32_t (*fn)(i128, i128, i128 *); const char *name; bool divides; } ops[] = {
-        {OP_ADD, ovf_add_i128, "ovf_add_i128", false}, {OP_SUB, ovf_sub_i128, "ovf_sub_i128", false}, {OP_MUL, ovf_mul_i128, "ovf_mul_i128", false},
-        {OP_DIV, ovf_div_i128, "ovf_div_i128", true},  {OP_MOD, ovf_mod_i128, "ovf_mod_i128", true}};
+    static const struct {
+        Opcode op;
+        uint32_t (*fn)(i128, i128, i128 *);
+        const char *name;
+        bool divides;
+    } ops[] = {{OP_ADD, ovf_add_i128, "ovf_add_i128", false},
+               {OP_SUB, ovf_sub_i128, "ovf_sub_i128", false},
+               {OP_MUL, ovf_mul_i128, "ovf_mul_i128", false},
+               {OP_DIV, ovf_div_i128, "ovf_div_i128", true},
+               {OP_MOD, ovf_mod_i128, "ovf_mod_i128", true}};
     for (int64_t i = 0; i < 4 * ROUNDS; i++) {
         int128_t x = any_int(128), y = any_int(128), r, cell;
         if (i < (int64_t)n_edges * n_edges / 4) x = edges[i % n_edges];
@@ -185,7 +220,7 @@ static void test_i128(void **state) {
         same(H(i128_add(kx, ky)) == (int128_t)((uint128_t)x + (uint128_t)y), "i128_add", i);
         same(H(i128_sub(kx, ky)) == (int128_t)((uint128_t)x - (uint128_t)y), "i128_sub", i);
         same(H(i128_mul(kx, ky)) == (int128_t)((uint128_t)x * (uint128_t)y), "i128_mul", i);
-        same(H(i128_neg(kx)) == (int128_t)-(uint128_t)x, "i128_neg", i);
+        same(H(i128_neg(kx)) == (int128_t) - (uint128_t)x, "i128_neg", i);
         bool over = __builtin_add_overflow(x, y, &r);
         same(i128_add_ovf(kx, ky, &k) == over && (over || H(k) == r), "i128_add_ovf", i);
         over = __builtin_sub_overflow(x, y, &r);
@@ -225,45 +260,48 @@ static void test_i128(void **state) {
 }
 
 /* ---- floats and conversions -------------------------------------------------------------------- */
-#define CHECK_FLOAT(OP, PH, T, FN_NAME, SAME, DIVIDES)                                                    \
-    do {                                                                                                  \
-        alignas(16) char cell[16];                                                                        \
-        T got, want_r;                                                                                    \
-        bool bad = vm_bin(OP, PH, &x, &y, cell);                                                          \
-        memcpy(&want_r, cell, sizeof want_r);                                                             \
-        uint32_t kind = FN_NAME(x, y, &got), want = !bad ? 0 : (DIVIDES) && y == 0 ? KE_ZERO_DIV : want_r == 0 ? KE_UNDERFLOW : KE_RANGE; \
-        same(kind == want, #FN_NAME " outcome", i);                                                       \
-        if (!bad) same(SAME(got, want_r), #FN_NAME, i);                                                   \
+#define CHECK_FLOAT(OP, PH, T, FN_NAME, SAME, DIVIDES)                                   \
+    do {                                                                                 \
+        alignas(16) char cell[16];                                                       \
+        T got, want_r;                                                                   \
+        bool bad = vm_bin(OP, PH, &x, &y, cell);                                         \
+        memcpy(&want_r, cell, sizeof want_r);                                            \
+        uint32_t kind = FN_NAME(x, y, &got), want = !bad                  ? 0            \
+                                                    : (DIVIDES) && y == 0 ? KE_ZERO_DIV  \
+                                                    : want_r == 0         ? KE_UNDERFLOW \
+                                                                          : KE_RANGE;            \
+        same(kind == want, #FN_NAME " outcome", i);                                      \
+        if (!bad) same(SAME(got, want_r), #FN_NAME, i);                                  \
     } while (0)
-#define CHECK_CMP(OP, PH, EXPR)                            \
-    do {                                                   \
-        alignas(16) char cell[16];                         \
-        vm_bin(OP, PH, &x, &y, cell);                      \
-        same((EXPR) == (cell[0] != 0), #EXPR, i);          \
+#define CHECK_CMP(OP, PH, EXPR)                   \
+    do {                                          \
+        alignas(16) char cell[16];                \
+        vm_bin(OP, PH, &x, &y, cell);             \
+        same((EXPR) == (cell[0] != 0), #EXPR, i); \
     } while (0)
-#define FLOAT_TEST(T, HT, PH, SAME)                                                 \
-    static void floats_##T(void) {                                                  \
-        for (int64_t i = 0; i < 4 * ROUNDS; i++) {                                  \
-            HT x = (HT)any_f64(), y = (HT)any_f64();                                \
-            if (rnd() % 8 == 0) y = x;                                              \
-            CHECK_FLOAT(OP_ADD, PH, HT, ovf_add_##T, SAME, false);                  \
-            CHECK_FLOAT(OP_SUB, PH, HT, ovf_sub_##T, SAME, false);                  \
-            CHECK_FLOAT(OP_MUL, PH, HT, ovf_mul_##T, SAME, false);                  \
-            CHECK_FLOAT(OP_DIV, PH, HT, ovf_div_##T, SAME, true);                   \
-            CHECK_CMP(OP_EQ, PH, eq_##T(x, y));                                     \
-            CHECK_CMP(OP_NE, PH, ne_##T(x, y));                                     \
-            CHECK_CMP(OP_LT, PH, lt_##T(x, y));                                     \
-            CHECK_CMP(OP_LE, PH, le_##T(x, y));                                     \
-            CHECK_CMP(OP_GT, PH, gt_##T(x, y));                                     \
-            CHECK_CMP(OP_GE, PH, ge_##T(x, y));                                     \
-            same(cmp_##T(x, y) == cell_cmp(PH, &x, &y), "cmp_" #T, i);              \
-            alignas(16) char cell[16];                                              \
-            HT neg = neg_##T(x), mag = abs_##T(x);                                  \
-            vm_un(OP_NEG, PH, &x, cell);                                            \
-            same(memcmp(&neg, cell, sizeof neg) == 0 || isnan(x), "neg_" #T, i);    \
-            vm_un(OP_ABS, PH, &x, cell);                                            \
-            same(memcmp(&mag, cell, sizeof mag) == 0 || isnan(x), "abs_" #T, i);    \
-        }                                                                           \
+#define FLOAT_TEST(T, HT, PH, SAME)                                              \
+    static void floats_##T(void) {                                               \
+        for (int64_t i = 0; i < 4 * ROUNDS; i++) {                               \
+            HT x = (HT)any_f64(), y = (HT)any_f64();                             \
+            if (rnd() % 8 == 0) y = x;                                           \
+            CHECK_FLOAT(OP_ADD, PH, HT, ovf_add_##T, SAME, false);               \
+            CHECK_FLOAT(OP_SUB, PH, HT, ovf_sub_##T, SAME, false);               \
+            CHECK_FLOAT(OP_MUL, PH, HT, ovf_mul_##T, SAME, false);               \
+            CHECK_FLOAT(OP_DIV, PH, HT, ovf_div_##T, SAME, true);                \
+            CHECK_CMP(OP_EQ, PH, eq_##T(x, y));                                  \
+            CHECK_CMP(OP_NE, PH, ne_##T(x, y));                                  \
+            CHECK_CMP(OP_LT, PH, lt_##T(x, y));                                  \
+            CHECK_CMP(OP_LE, PH, le_##T(x, y));                                  \
+            CHECK_CMP(OP_GT, PH, gt_##T(x, y));                                  \
+            CHECK_CMP(OP_GE, PH, ge_##T(x, y));                                  \
+            same(cmp_##T(x, y) == cell_cmp(PH, &x, &y), "cmp_" #T, i);           \
+            alignas(16) char cell[16];                                           \
+            HT neg = neg_##T(x), mag = abs_##T(x);                               \
+            vm_un(OP_NEG, PH, &x, cell);                                         \
+            same(memcmp(&neg, cell, sizeof neg) == 0 || isnan(x), "neg_" #T, i); \
+            vm_un(OP_ABS, PH, &x, cell);                                         \
+            same(memcmp(&mag, cell, sizeof mag) == 0 || isnan(x), "abs_" #T, i); \
+        }                                                                        \
     }
 FLOAT_TEST(f32, float, PH_F32, same_f32)
 FLOAT_TEST(f64, double, PH_F64, same_f64)
@@ -273,35 +311,36 @@ static void test_floats(void **state) {
     floats_f64();
 }
 
-/* Conversion A_B (A a prefix: bool itself is a macro) against the machine's; AK makes the kernel's argument of the host's value, BH the host's value of the result. */
+/* Conversion A_B (A a prefix: bool itself is a macro) against the machine's; AK makes the kernel's argument of the
+ * host's value, BH the host's value of the result. */
 #define SAME_INT(a, b) ((a) == (b))
 #define ID(x) (x)
-#define CHECK_CVT(A, B, PA, PB_, HB, KB, AK, BH, SAME)                                                       \
-    do {                                                                                                     \
-        alignas(16) char cell[16] = {0};                                                                     \
-        HB want_r;                                                                                           \
-        KB got;                                                                                              \
-        bool bad = vm->cvt[PA][PB_](1, &x, cell) != 0;                                                       \
-        memcpy(&want_r, cell, sizeof want_r);                                                                \
-        uint32_t kind = A##_##B(AK(x), &got);                                                          \
-        uint32_t want = !bad ? 0 : (PB_) == PH_F32 && want_r == 0 ? KE_UNDERFLOW : KE_RANGE;                 \
-        same(kind == want, #A "_" #B " outcome", i);                                                  \
-        if (!bad) same(SAME((HB)BH(got), want_r), #A "_" #B, i);                                      \
+#define CHECK_CVT(A, B, PA, PB_, HB, KB, AK, BH, SAME)                                       \
+    do {                                                                                     \
+        alignas(16) char cell[16] = {0};                                                     \
+        HB want_r;                                                                           \
+        KB got;                                                                              \
+        bool bad = vm->cvt[PA][PB_](1, &x, cell) != 0;                                       \
+        memcpy(&want_r, cell, sizeof want_r);                                                \
+        uint32_t kind = A##_##B(AK(x), &got);                                                \
+        uint32_t want = !bad ? 0 : (PB_) == PH_F32 && want_r == 0 ? KE_UNDERFLOW : KE_RANGE; \
+        same(kind == want, #A "_" #B " outcome", i);                                         \
+        if (!bad) same(SAME((HB)BH(got), want_r), #A "_" #B, i);                             \
     } while (0)
-#define CHECK_CVTS(A, PA, AK)                                                        \
-    CHECK_CVT(A, bool, PA, PH_BOOL, uint8_t, bool, AK, ID, SAME_INT);                \
-    CHECK_CVT(A, i16, PA, PH_I16, int16_t, i16, AK, ID, SAME_INT);                   \
-    CHECK_CVT(A, i32, PA, PH_I32, int32_t, i32, AK, ID, SAME_INT);                   \
-    CHECK_CVT(A, i64, PA, PH_I64, int64_t, i64, AK, ID, SAME_INT);                   \
-    CHECK_CVT(A, i128, PA, PH_I128, int128_t, i128, AK, H, SAME_INT);                \
-    CHECK_CVT(A, f32, PA, PH_F32, float, f32, AK, ID, same_f32);                     \
+#define CHECK_CVTS(A, PA, AK)                                         \
+    CHECK_CVT(A, bool, PA, PH_BOOL, uint8_t, bool, AK, ID, SAME_INT); \
+    CHECK_CVT(A, i16, PA, PH_I16, int16_t, i16, AK, ID, SAME_INT);    \
+    CHECK_CVT(A, i32, PA, PH_I32, int32_t, i32, AK, ID, SAME_INT);    \
+    CHECK_CVT(A, i64, PA, PH_I64, int64_t, i64, AK, ID, SAME_INT);    \
+    CHECK_CVT(A, i128, PA, PH_I128, int128_t, i128, AK, H, SAME_INT); \
+    CHECK_CVT(A, f32, PA, PH_F32, float, f32, AK, ID, same_f32);      \
     CHECK_CVT(A, f64, PA, PH_F64, double, f64, AK, ID, same_f64)
-#define CVT_TEST(A, HT, PA, BITS)                                \
-    static void cvt_ints_##A(void) {                             \
-        for (int64_t i = 0; i < ROUNDS; i++) {                   \
-            HT x = (HT)any_int(BITS);                            \
-            CHECK_CVTS(cvt_##A, PA, ID);                               \
-        }                                                        \
+#define CVT_TEST(A, HT, PA, BITS)              \
+    static void cvt_ints_##A(void) {           \
+        for (int64_t i = 0; i < ROUNDS; i++) { \
+            HT x = (HT)any_int(BITS);          \
+            CHECK_CVTS(cvt_##A, PA, ID);       \
+        }                                      \
     }
 CVT_TEST(i16, int16_t, PH_I16, 16)
 CVT_TEST(i32, int32_t, PH_I32, 32)
@@ -345,13 +384,17 @@ static void test_numeric(void **state) {
         int64_t x64 = (int64_t)any_int(64), n64;
         i128 k;
         bool bad = vm_rescale(x, sa, sb, prec, false, &want);
-        same((rescale_i128_i128(K(x), sa, sb, prec, &k) == KE_NUMERIC) == bad && (bad || H(k) == want), "rescale_i128_i128", i);
+        same((rescale_i128_i128(K(x), sa, sb, prec, &k) == KE_NUMERIC) == bad && (bad || H(k) == want),
+             "rescale_i128_i128", i);
         bad = vm_rescale(x, sa, sb, prec, true, &want);
-        same((rescale_i128_i64(K(x), sa, sb, prec, &n64) == KE_NUMERIC) == bad && (bad || n64 == want), "rescale_i128_i64", i);
+        same((rescale_i128_i64(K(x), sa, sb, prec, &n64) == KE_NUMERIC) == bad && (bad || n64 == want),
+             "rescale_i128_i64", i);
         bad = vm_rescale(x64, sa, sb, prec, false, &want);
-        same((rescale_i64_i128(x64, sa, sb, prec, &k) == KE_NUMERIC) == bad && (bad || H(k) == want), "rescale_i64_i128", i);
+        same((rescale_i64_i128(x64, sa, sb, prec, &k) == KE_NUMERIC) == bad && (bad || H(k) == want),
+             "rescale_i64_i128", i);
         bad = vm_rescale(x64, sa, sb, prec, true, &want);
-        same((rescale_i64_i64(x64, sa, sb, prec, &n64) == KE_NUMERIC) == bad && (bad || n64 == want), "rescale_i64_i64", i);
+        same((rescale_i64_i64(x64, sa, sb, prec, &n64) == KE_NUMERIC) == bad && (bad || n64 == want), "rescale_i64_i64",
+             i);
         bad = numeric_rescale(x, sa, sb, &want);
         same(numeric_rescale_ovf(K(x), sa, sb, &k) == bad && (bad || H(k) == want), "numeric_rescale_ovf", i);
 
@@ -362,7 +405,8 @@ static void test_numeric(void **state) {
             same(num_div(K(x), K(y), sa, sb, sr, &k) == (bad ? KE_NUMERIC : 0) && (bad || H(k) == want), "num_div", i);
             int128_t y64 = (int64_t)y ? (int64_t)y : 1;
             bad = div_rescale(x64, y64, sa, sb, sr, &want);
-            same(num_div(K(x64), K(y64), sa, sb, sr, &k) == (bad ? KE_NUMERIC : 0) && (bad || H(k) == want), "num_div of 64 bits", i);
+            same(num_div(K(x64), K(y64), sa, sb, sr, &k) == (bad ? KE_NUMERIC : 0) && (bad || H(k) == want),
+                 "num_div of 64 bits", i);
         }
         same(num_div(K(x), K(0), sa, sb, sr, &k) == KE_ZERO_DIV, "num_div by 0", i);
         if (sr > sa + sb) bad = __builtin_mul_overflow(x, y, &r64) || numeric_rescale(r64, sa + sb, sr, &want);
@@ -384,9 +428,11 @@ static void test_f64_to_numeric(void **state) {
         double d = any_f64();
         int to = (int)(rnd() % 39), prec = 1 + (int)(rnd() % 38);
         switch (i % 4) {
-        case 0: d = (double)any_int(120) / pow(10, (double)(rnd() % 60)); break;             /* all magnitudes */
-        case 1: d = (double)(2 * (int64_t)any_int(30) + 1) / 2 / pow(10, (double)(to % 16)); break; /* at a half of the last digit */
-        case 2: d = (double)any_int(70) * 0x1p-16; break;                                    /* exact ties of the 15th digit */
+        case 0: d = (double)any_int(120) / pow(10, (double)(rnd() % 60)); break; /* all magnitudes */
+        case 1:
+            d = (double)(2 * (int64_t)any_int(30) + 1) / 2 / pow(10, (double)(to % 16));
+            break;                                        /* at a half of the last digit */
+        case 2: d = (double)any_int(70) * 0x1p-16; break; /* exact ties of the 15th digit */
         default: break;
         }
         int128_t want = 0;
@@ -403,30 +449,39 @@ static void test_f64_to_numeric(void **state) {
 /* ---- dates, intervals, uuids, hashes ------------------------------------------------------------------ */
 static void test_dates(void **state) {
     (void)state;
-    static const DateField fields[] = {DF_YEAR, DF_MONTH, DF_DAY, DF_QUARTER, DF_WEEK, DF_DOW, DF_ISODOW, DF_DOY, DF_ISOYEAR, DF_DECADE, DF_CENTURY, DF_MILLENNIUM, DF_JULIAN};
-    static_assert(DF_YEAR == KC_YEAR && DF_MONTH == KC_MONTH && DF_DAY == KC_DAY && DF_HOUR == KC_HOUR && DF_MINUTE == KC_MINUTE && DF_SECOND == KC_SECOND &&
-                      DF_QUARTER == KC_QUARTER && DF_WEEK == KC_WEEK && DF_DOW == KC_DOW && DF_ISODOW == KC_ISODOW && DF_DOY == KC_DOY &&
-                      DF_ISOYEAR == KC_ISOYEAR && DF_DECADE == KC_DECADE && DF_CENTURY == KC_CENTURY && DF_MILLENNIUM == KC_MILLENNIUM && DF_JULIAN == KC_JULIAN,
+    static const DateField fields[] = {DF_YEAR, DF_MONTH,   DF_DAY,    DF_QUARTER, DF_WEEK,       DF_DOW,   DF_ISODOW,
+                                       DF_DOY,  DF_ISOYEAR, DF_DECADE, DF_CENTURY, DF_MILLENNIUM, DF_JULIAN};
+    static_assert(DF_YEAR == KC_YEAR && DF_MONTH == KC_MONTH && DF_DAY == KC_DAY && DF_HOUR == KC_HOUR &&
+                      DF_MINUTE == KC_MINUTE && DF_SECOND == KC_SECOND && DF_QUARTER == KC_QUARTER &&
+                      DF_WEEK == KC_WEEK && DF_DOW == KC_DOW && DF_ISODOW == KC_ISODOW && DF_DOY == KC_DOY &&
+                      DF_ISOYEAR == KC_ISOYEAR && DF_DECADE == KC_DECADE && DF_CENTURY == KC_CENTURY &&
+                      DF_MILLENNIUM == KC_MILLENNIUM && DF_JULIAN == KC_JULIAN,
                   "numbers of date fields");
     for (int64_t i = 0; i < 2 * ROUNDS; i++) {
         /* every day of 1900 to 2099, then all magnitudes, both ends of the type included */
         int32_t days = i < 73050 ? (int32_t)(i - 36524) : (int32_t)any_int(32);
-        if (i >= 73050 && i % 16 == 0) days = (i & 16 ? INT32_MAX : INT32_MIN) + (i & 16 ? -1 : 1) * (int32_t)(rnd() % 6000);
+        if (i >= 73050 && i % 16 == 0)
+            days = (i & 16 ? INT32_MAX : INT32_MIN) + (i & 16 ? -1 : 1) * (int32_t)(rnd() % 6000);
         int64_t y;
         int m, d;
         date_to_ymd(days, &y, &m, &d);
         ymd c = date_to_civil(days);
         same(c.year == y && c.month == m && c.day == d, "date_to_civil", days);
         same((int32_t)date_from_civil(y, m, d) == date_from_ymd(y, m, d), "date_from_civil", days);
-        bool near_end = days > INT32_MAX - 800 || days < INT32_MIN + 800; /* the machine's 1 January or Thursday would leave 32 bits */
+        bool near_end = days > INT32_MAX - 800 ||
+                        days < INT32_MIN + 800; /* the machine's 1 January or Thursday would leave 32 bits */
         for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
-            if (near_end && (fields[f] == DF_DOY || fields[f] == DF_WEEK || fields[f] == DF_ISOYEAR || fields[f] == DF_JULIAN)) continue;
+            if (near_end &&
+                (fields[f] == DF_DOY || fields[f] == DF_WEEK || fields[f] == DF_ISOYEAR || fields[f] == DF_JULIAN))
+                continue;
             int32_t fast = 0;
             int32_t want = date_field(fields[f], days), got = date_part((i32)fields[f], days);
             same(got == want, "date_part", days * 32LL + fields[f]);
-            if (!vm->date_part(1, (int)fields[f], &days, &fast)) same(fast == want, "the machine's own date_part", days);
+            if (!vm->date_part(1, (int)fields[f], &days, &fast))
+                same(fast == want, "the machine's own date_part", days);
         }
-        int64_t ts = i % 3 == 0 ? (int64_t)any_int(64) : (int64_t)days % 1000000 * USECS_PER_DAY + (int64_t)(rnd() % (uint64_t)USECS_PER_DAY);
+        int64_t ts = i % 3 == 0 ? (int64_t)any_int(64)
+                                : (int64_t)days % 1000000 * USECS_PER_DAY + (int64_t)(rnd() % (uint64_t)USECS_PER_DAY);
         int64_t t = ts % USECS_PER_DAY;
         if (t < 0) t += USECS_PER_DAY;
         same(date_part_ts(KC_HOUR, ts) == (int32_t)(t / (3600 * USECS_PER_SEC)), "hour", i);
@@ -440,7 +495,8 @@ static void test_dates(void **state) {
 static void test_cells(void **state) {
     (void)state;
     for (int64_t i = 0; i < 4 * ROUNDS; i++) {
-        Interval a = {(int64_t)any_int(64), (int32_t)any_int(32), (int32_t)any_int(32)}, b = {(int64_t)any_int(64), (int32_t)any_int(32), (int32_t)any_int(32)};
+        Interval a = {(int64_t)any_int(64), (int32_t)any_int(32), (int32_t)any_int(32)},
+                 b = {(int64_t)any_int(64), (int32_t)any_int(32), (int32_t)any_int(32)};
         if (i & 1) { /* equal in another spelling */
             a.months %= 1000;
             a.days %= 1000000;
@@ -472,14 +528,19 @@ static void test_cells(void **state) {
         same(hash_i64(n) == cell_hash(PH_I64, &n) && hash_i64(n32) == cell_hash(PH_I32, &n32), "hash_i64", i);
         same(hash_i128(K(w)) == cell_hash(PH_I128, &w), "hash_i128", i);
         same(hash_f64(d) == cell_hash(PH_F64, &d) && hash_f64((double)f) == cell_hash(PH_F32, &f), "hash_f64", i);
-        same(k_hash_u64((uint64_t)n) == hash_u64((uint64_t)n) && k_hash_combine((uint64_t)n, (uint64_t)w) == hash_combine((uint64_t)n, (uint64_t)w) && k_hash_key((uint64_t)n, (uint64_t)w) == hash_key((uint64_t)n, (uint64_t)w), "hash_combine, hash_key", i);
+        same(k_hash_u64((uint64_t)n) == hash_u64((uint64_t)n) &&
+                 k_hash_combine((uint64_t)n, (uint64_t)w) == hash_combine((uint64_t)n, (uint64_t)w) &&
+                 k_hash_key((uint64_t)n, (uint64_t)w) == hash_key((uint64_t)n, (uint64_t)w),
+             "hash_combine, hash_key", i);
 
         /* aggregate states */
         int64_t m = (int64_t)any_int(64);
         double e = any_f64();
         same(dec_max_i64(enc_max_i64(n)) == n && dec_min_i64(enc_min_i64(n)) == n, "integer encodings", i);
-        same((enc_max_i64(n) < enc_max_i64(m)) == (n < m) && (enc_min_i64(n) < enc_min_i64(m)) == (n > m), "integer order", i);
-        same(same_f64(dec_max_f64(enc_max_f64(d)), d) && same_f64(dec_min_f64(enc_min_f64(d)), d), "float encodings", i);
+        same((enc_max_i64(n) < enc_max_i64(m)) == (n < m) && (enc_min_i64(n) < enc_min_i64(m)) == (n > m),
+             "integer order", i);
+        same(same_f64(dec_max_f64(enc_max_f64(d)), d) && same_f64(dec_min_f64(enc_min_f64(d)), d), "float encodings",
+             i);
         if (cell_cmp(PH_F64, &d, &e)) {
             same((enc_max_f64(d) < enc_max_f64(e)) == (cell_cmp(PH_F64, &d, &e) < 0), "float order", i);
             same((enc_min_f64(d) < enc_min_f64(e)) == (cell_cmp(PH_F64, &d, &e) > 0), "float order", i);
@@ -514,7 +575,8 @@ static void test_sums(void **state) {
             top += (int64_t)(low < old) - (v < 0);
         }
         same(memcmp(two, &total, 16) == 0 && memcmp(local, &total, 16) == 0, "128-bit sum", round);
-        same(memcmp(three, &low, 16) == 0 && three[2] == (uint64_t)top && memcmp(three, local3, 24) == 0, "192-bit sum in memory", round);
+        same(memcmp(three, &low, 16) == 0 && three[2] == (uint64_t)top && memcmp(three, local3, 24) == 0,
+             "192-bit sum in memory", round);
         same(H(s.low) == (int128_t)low && s.top == top, "192-bit sum", round);
         i128 r;
         sum192 back = sum192_load((u64)(uintptr_t)three);
@@ -602,7 +664,9 @@ static void test_kernel(void **state) {
 /* ---- text -------------------------------------------------------------------------------------------------- */
 /* Random text of few letters, so that parts repeat; some of it not ASCII. */
 static int64_t any_text(char *out, int64_t max, bool pattern) {
-    static const char *const pieces[] = {"a", "b", "c", "a", "b", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "%", "_", "%", "_", "\\%", "\\_", "%%"};
+    static const char *const pieces[] = {
+        "a", "b", "c", "a",   "b",   "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "%",
+        "_", "%", "_", "\\%", "\\_", "%%"};
     int64_t len = 0, n = (int64_t)(rnd() % (uint64_t)max);
     while (len < n) {
         const char *p = pieces[rnd() % (pattern ? 15 : rnd() % 8 ? 5 : 10)];
@@ -674,9 +738,10 @@ static int setup(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_i128),    cmocka_unit_test(test_floats), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_numeric),  cmocka_unit_test(test_f64_to_numeric), cmocka_unit_test(test_dates),  cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_sums),     cmocka_unit_test(test_packed),  cmocka_unit_test(test_kernel), cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_integers),    cmocka_unit_test(test_i128),    cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_conversions), cmocka_unit_test(test_numeric), cmocka_unit_test(test_f64_to_numeric),
+        cmocka_unit_test(test_dates),       cmocka_unit_test(test_cells),   cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_packed),      cmocka_unit_test(test_kernel),  cmocka_unit_test(test_strings),
         cmocka_unit_test(test_like),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

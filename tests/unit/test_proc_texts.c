@@ -1,5 +1,5 @@
-/* Strings and arrays in kernels of procedures: bulks on the virtual machine, and by kernels on the host, on the host as if it had memory of its own, and by OpenCL, must
- * give the same OUT values, errors and images. */
+/* Strings and arrays in kernels of procedures: bulks on the virtual machine, and by kernels on the host, on the host as
+ * if it had memory of its own, and by OpenCL, must give the same OUT values, errors and images. */
 #include "unit_session.h"
 
 #include <stdlib.h>
@@ -27,7 +27,9 @@ static uint64_t rnd(void) {
 static int64_t to(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 /* ---- what is run ---------------------------------------------------------------------------------------- */
-#define ARGS "(i int, n bigint, x numeric(12,2), d date, t timestamp, a text, b text, v int[], w text[], out r text, out k int, out z int[])"
+#define ARGS                                                                                                        \
+    "(i int, n bigint, x numeric(12,2), d date, t timestamp, a text, b text, v int[], w text[], out r text, out k " \
+    "int, out z int[])"
 static const char *const bodies[] = {
     "r := n::text || ' ' || x::text || '/' || i || (n > 0)::text; k := length(r)",
     "r := d::text || t::text || '|'; k := position('-' in r)",
@@ -36,25 +38,34 @@ static const char *const bodies[] = {
     "r := a::varchar(5) || '<' || b::char(4) || '>'; k := length(b::char(6))",
     "r := ltrim(b) || rtrim(b) || btrim(b) || '.'; k := length(r)",
     "r := replace(a, 'a', b) || repeat(b, 2) || lpad(a, 7, 'xy') || rpad(b, 9, ' ')",
-    "if a < b then r := 'less'; elsif a = b then r := 'same'; else r := 'more'; end if; if a in ('abc', 'x', b) or b like '%a_b%' then k := 1; end if",
+    "if a < b then r := 'less'; elsif a = b then r := 'same'; else r := 'more'; end if; if a in ('abc', 'x', b) or b "
+    "like '%a_b%' then k := 1; end if",
     "k := array_length(v, 1) + cardinality(v); z := array_append(v, i); r := w[2] || coalesce(w[i % 4], '-')",
     "k := array_position(v, 3); z := array_prepend(i, v || 7); r := array_position(w, a)::text",
     "if i = any(v) then k := 1; end if; if i > all(v) then k := k + 2; end if; if a = any(w) then r := 'in'; end if",
-    "z := array[i, k, null, 4]; update texts set list[1 + i % 3] = i where id = i; k := z[1] + v[1]; r := (array['p', a, b])[2]",
-    "z := '{}'; for j in 1 .. least(abs(i), 150) loop z := array_append(z, j); end loop; r := ''; for j in 1 .. 60 loop r := r || a || j; end loop; k := length(r)",
-    "r := concat(a, n, d, null::text, x) || least(a, b, 'm'); k := greatest(i, 7, length(b)) - least(i, null, 3); if greatest(x, 10.5) > 20 then k := 0; end if",
-    "update texts set note = a, short = b::varchar(8) where id = i; select note into r from texts where id = i; r := coalesce(r, 'none')",
+    "z := array[i, k, null, 4]; update texts set list[1 + i % 3] = i where id = i; k := z[1] + v[1]; r := (array['p', "
+    "a, b])[2]",
+    "z := '{}'; for j in 1 .. least(abs(i), 150) loop z := array_append(z, j); end loop; r := ''; for j in 1 .. 60 "
+    "loop r := r || a || j; end loop; k := length(r)",
+    "r := concat(a, n, d, null::text, x) || least(a, b, 'm'); k := greatest(i, 7, length(b)) - least(i, null, 3); if "
+    "greatest(x, 10.5) > 20 then k := 0; end if",
+    "update texts set note = a, short = b::varchar(8) where id = i; select note into r from texts where id = i; r := "
+    "coalesce(r, 'none')",
     "insert into words values (a || i, b, i); select count(*) into k from words where word = a || i; r := 'in'",
-    "select name into r from texts where key = b; k := length(r); update texts set list = array_append(list, i), name = r || '!' where id = i; select list into z from texts where id = i",
-    "update texts set name = 'n' || i where id = i; if x > 50 then raise exception 'too much'; end if; insert into words values (b || a || i, a, 1); r := b"};
+    "select name into r from texts where key = b; k := length(r); update texts set list = array_append(list, i), name "
+    "= r || '!' where id = i; select list into z from texts where id = i",
+    "update texts set name = 'n' || i where id = i; if x > 50 then raise exception 'too much'; end if; insert into "
+    "words values (b || a || i, a, 1); r := b"};
 
 enum { PROCS = ARRAY_LEN(bodies) };
 
 static void set_up(void) {
     session_open(&db, &s);
-    session_sql(s, "create table texts (id int primary key, key text not null, name text, note varchar(200), short varchar(8), list int[] not null);"
+    session_sql(s, "create table texts (id int primary key, key text not null, name text, note varchar(200), short "
+                   "varchar(8), list int[] not null);"
                    "create table words (word text primary key, other text, n int);"
-                   "insert into texts select i, case when i % 3 = 0 then '' else 'k' || i end, case when i % 5 = 0 then null else 'name ' || i end, 'a note that is longer than others ' || i, 's', '{1,2}' "
+                   "insert into texts select i, case when i % 3 = 0 then '' else 'k' || i end, case when i % 5 = 0 "
+                   "then null else 'name ' || i end, 'a note that is longer than others ' || i, 's', '{1,2}' "
                    "from generate_series(1, 300) g(i);"
                    "insert into words select 'abc' || i, 'o', i from generate_series(1, 20) g(i);");
 }
@@ -62,7 +73,18 @@ static void tear_down(void) { session_close(db, s); }
 
 /* ---- calls ---------------------------------------------------------------------------------------------------- */
 static Str any_text(Arena *a) {
-    static const char *const some[] = {"", "a", "abc", "x", " ab ", "  ", "Grüße", "aXbYaab", "k7", "k10", "a longer text, of more than sixteen bytes", "ab_b"};
+    static const char *const some[] = {"",
+                                       "a",
+                                       "abc",
+                                       "x",
+                                       " ab ",
+                                       "  ",
+                                       "Grüße",
+                                       "aXbYaab",
+                                       "k7",
+                                       "k10",
+                                       "a longer text, of more than sixteen bytes",
+                                       "ab_b"};
     const char *p = some[to(ARRAY_LEN(some))];
     (void)a;
     return str_make(p, (int64_t)strlen(p));
@@ -84,7 +106,10 @@ static Str any_array(Arena *a, Phys phys) {
 static void make_calls(Arena *a, const Proc *p, Vec *params) {
     for (int32_t c = 0; c < PARAMS; c++) {
         int64_t size = phys_size((Phys)p->vars[c].phys);
-        params[c] = (Vec){.data = arena_calloc(a, CALLS * size), .valid = arena_calloc(a, CALLS), .phys = p->vars[c].phys, .type = p->vars[c].type};
+        params[c] = (Vec){.data = arena_calloc(a, CALLS * size),
+                          .valid = arena_calloc(a, CALLS),
+                          .phys = p->vars[c].phys,
+                          .type = p->vars[c].type};
         for (int64_t i = 0; i < CALLS; i++) {
             char *cell = (char *)params[c].data + i * size;
             params[c].valid[i] = to(12) != 0;
@@ -135,7 +160,8 @@ static char *seen(const Proc *const *procs, const BulkResult *r, ImageSet *image
             const CallError *e = r->errors[p][i];
             fprintf(f, "%s %lld:", bodies[p], (long long)i);
             if (e) fprintf(f, " %s %s %s %d", e->sqlstate, e->message, e->detail ? e->detail : "", (int)e->line);
-            for (int32_t o = 0; !e && o < procs[p]->n_outs; o++) see(f, r->outs[p][o].phys, r->outs[p][o].data, r->outs[p][o].valid, i);
+            for (int32_t o = 0; !e && o < procs[p]->n_outs; o++)
+                see(f, r->outs[p][o].phys, r->outs[p][o].data, r->outs[p][o].valid, i);
             fputc('\n', f);
         }
     for (int32_t p = 0; p < PROCS; p++)
@@ -145,12 +171,15 @@ static char *seen(const Proc *const *procs, const BulkResult *r, ImageSet *image
             if (tables[t]) continue;
             tables[t] = procs[p]->tables[k].table_id;
             Image *im = images_find(images, tables[t]);
-            if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+            if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
+                fail_msg("%s", err.message);
             for (int64_t row = 0; row < im->rows; row++) {
                 if (im->live[row] != ROW_LIVE) continue;
                 fprintf(f, "%s:", im->table->name);
                 for (int32_t c = 0; c < im->n_cols; c++)
-                    if (im->cols[c].used) see(f, im->cols[c].phys, image_cell(&im->cols[c], row), image_is_valid(&im->cols[c], row) ? NULL : (const uint8_t *)"", 0);
+                    if (im->cols[c].used)
+                        see(f, im->cols[c].phys, image_cell(&im->cols[c], row),
+                            image_is_valid(&im->cols[c], row) ? NULL : (const uint8_t *)"", 0);
                 fputc('\n', f);
             }
         }
@@ -167,12 +196,24 @@ static void same(const char *want, const char *got, const char *where) {
     fail_msg("%s: %.*s instead of %.*s", where, (int)strcspn(got, "\n"), got, (int)strcspn(want, "\n"), want);
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------------- */
-typedef struct Place { const char *device; bool copies; Strategy strategy; } Place; /* device NULL: the machine */
-static const Place places[] = {{"host", false, STRATEGY_KSET}, {"host", true, STRATEGY_KSET}, {"host", true, STRATEGY_TPL}, {"opencl:0", false, STRATEGY_KSET}, {"opencl:0", true, STRATEGY_KSET},
-                               {"cuda:0", true, STRATEGY_KSET}, {"cuda:0", true, STRATEGY_TPL}};
+/* ---- running
+ * --------------------------------------------------------------------------------------------------------- */
+typedef struct Place {
+    const char *device;
+    bool copies;
+    Strategy strategy;
+} Place; /* device NULL: the machine */
+static const Place places[] = {{"host", false, STRATEGY_KSET},    {"host", true, STRATEGY_KSET},
+                               {"host", true, STRATEGY_TPL},      {"opencl:0", false, STRATEGY_KSET},
+                               {"opencl:0", true, STRATEGY_KSET}, {"cuda:0", true, STRATEGY_KSET},
+                               {"cuda:0", true, STRATEGY_TPL}};
 
-typedef struct Host { Devices *devices; Device *device; CodeCache *cache; struct DevRuntime *runtime; } Host;
+typedef struct Host {
+    Devices *devices;
+    Device *device;
+    CodeCache *cache;
+    struct DevRuntime *runtime;
+} Host;
 static bool host_open(Host *h, const char *device) {
     *h = (Host){0};
     if (devices_open(db->pool, &db->account, &h->devices, &err) != ST_OK) fail_msg("%s", err.message);
@@ -182,7 +223,9 @@ static bool host_open(Host *h, const char *device) {
         devices_close(h->devices);
         return false;
     }
-    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK || dev_runtime_new(h->device, h->cache, &db->account, &h->runtime, &err) != ST_OK) fail_msg("%s", err.message);
+    if (code_cache_new(NULL, INT64_C(64) << 20, &h->cache, &err) != ST_OK ||
+        dev_runtime_new(h->device, h->cache, &db->account, &h->runtime, &err) != ST_OK)
+        fail_msg("%s", err.message);
     return true;
 }
 static void host_close(Host *h) {
@@ -194,8 +237,17 @@ static void host_close(Host *h) {
 
 /* Two bulks of the same calls, one after the other. */
 static char *run(Arena *a, const Proc *const *procs, const Place *place, struct DevRuntime *runtime) {
-    QueryOptions q = {.pool = db->pool, .threads = 2, .vector_size = 64, .account = &db->account, .session = &s->info, .device = {.runtime = runtime, .wait = true}};
-    BulkOptions opt = {.query = &q, .strategy = place ? place->strategy : STRATEGY_AUTO, .compiled = place != NULL, .copies = place && place->copies, .step_limit = 5000};
+    QueryOptions q = {.pool = db->pool,
+                      .threads = 2,
+                      .vector_size = 64,
+                      .account = &db->account,
+                      .session = &s->info,
+                      .device = {.runtime = runtime, .wait = true}};
+    BulkOptions opt = {.query = &q,
+                       .strategy = place ? place->strategy : STRATEGY_AUTO,
+                       .compiled = place != NULL,
+                       .copies = place && place->copies,
+                       .step_limit = 5000};
     ImageSet *images = images_new(&db->account, &err);
     BulkPart parts[PROCS];
     char *text = NULL;
@@ -209,8 +261,11 @@ static char *run(Arena *a, const Proc *const *procs, const Place *place, struct 
     }
     for (int round = 0; round < 2; round++) {
         BulkResult *r = NULL;
-        if (images_get(images, &db->catalog, PROCS, procs, db->pool, &err) != ST_OK || bulk_run(images, PROCS, parts, &opt, &r, &err) != ST_OK) fail_msg("%s", err.message);
-        if (place && (strcmp(r->stats.executor, "compiled") != 0 || r->stats.reason)) fail_msg("%s: %s", r->stats.executor, r->stats.reason);
+        if (images_get(images, &db->catalog, PROCS, procs, db->pool, &err) != ST_OK ||
+            bulk_run(images, PROCS, parts, &opt, &r, &err) != ST_OK)
+            fail_msg("%s", err.message);
+        if (place && (strcmp(r->stats.executor, "compiled") != 0 || r->stats.reason))
+            fail_msg("%s: %s", r->stats.executor, r->stats.reason);
         free(text);
         text = seen(procs, r, images);
         bulk_result_free(r);
@@ -223,14 +278,18 @@ static void compile(Arena *a, Proc **procs) {
     PlFunction *f[PROCS];
     for (int k = 0; k < PROCS; k++) {
         char sql[2048];
-        snprintf(sql, sizeof sql, "create procedure p%02d" ARGS " language plpgsql as $$ begin %s; end $$", k, bodies[k]);
+        snprintf(sql, sizeof sql, "create procedure p%02d" ARGS " language plpgsql as $$ begin %s; end $$", k,
+                 bodies[k]);
         session_sql(s, sql);
     }
     for (int k = 0; k < PROCS; k++)
         for (int32_t i = 0; i < db->catalog.n_routines; i++)
-            if (atoi(db->catalog.routines[i]->name + 1) == k && pl_of_routine(a, &db->catalog, db->catalog.routines[i], &f[k], &err) != ST_OK) fail_msg("%s", err.message);
+            if (atoi(db->catalog.routines[i]->name + 1) == k &&
+                pl_of_routine(a, &db->catalog, db->catalog.routines[i], &f[k], &err) != ST_OK)
+                fail_msg("%s", err.message);
     Proc *all;
-    if (pl_compile(&db->catalog, &s->info, PROCS, (const PlFunction *const *)f, a, &all, &err) != ST_OK) fail_msg("%s", err.message);
+    if (pl_compile(&db->catalog, &s->info, PROCS, (const PlFunction *const *)f, a, &all, &err) != ST_OK)
+        fail_msg("%s", err.message);
     for (int k = 0; k < PROCS; k++) {
         procs[k] = &all[k];
         if (procs[k]->reason) fail_msg("%s: %s", bodies[k], procs[k]->reason);
@@ -249,7 +308,8 @@ static void test_same(void **state) {
         Host h;
         char where[64];
         if (!host_open(&h, places[i].device)) continue;
-        snprintf(where, sizeof where, "%s%s, %s", places[i].device, places[i].copies ? " with copies" : "", strategy_name(places[i].strategy));
+        snprintf(where, sizeof where, "%s%s, %s", places[i].device, places[i].copies ? " with copies" : "",
+                 strategy_name(places[i].strategy));
         char *got = run(a, (const Proc *const *)procs, &places[i], h.runtime);
         same(want, got, where);
         free(got);

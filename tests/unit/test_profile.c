@@ -1,4 +1,5 @@
-/* test_profile.c - the machine profile: text form there and back, bad files, calibration with small sizes on the host device. */
+/* test_profile.c - the machine profile: text form there and back, bad files, calibration with small sizes on the host
+ * device. */
 #include "unit.h"
 
 #include <math.h>
@@ -23,14 +24,30 @@ static Profile *sample(void) {
     memset(&p, 0, sizeof p);
     p.cpu = (CpuProfile){.threads = 16, .read_gbps_thread = 14.25, .read_gbps_all = 180.5, .bulk_set_min = 6};
     p.n_devices = 2;
-    p.devices[0] = (DeviceProfile){.id = "cuda:0", .name = "NVIDIA H200", .arch = "sm_90", .driver = "580.1 = new # not a comment", .read_gbps = 4591.125,
-                                   .copy_gbps = 4288, .to_device_gbps = 55.6, .to_host_gbps = 55.4, .mapped_gbps = 51.4, .launch_us = 3.1,
-                                   .launch_sync_us = 8.1, .local_atomic_mps = 630000, .compute_gips = 9123.5, .latency_ns = 612.25,
-                                   .pipeline_us = 31.5, .pipeline_kernel_us = 4.125, .bulk_set_min = 64, .bulk_groups = 65536,
-                                   .channels = {.n = 1, .at = {{16, 65536, 1 << 24, 350.25}}},
-                                   .gather = {.n = 3, .bytes = {1 << 20, 1 << 26, 1 << 30}, .mps = {168000, 80000.5, 42000}},
-                                   .atomic_add = {.n = 1, .bytes = {1 << 20}, .mps = {102000}}};
-    p.devices[1] = (DeviceProfile){.id = "opencl:1", .name = "  padded  ", .read_gbps = 0.001, .copy_gbps = 99999999999.999};
+    p.devices[0] =
+        (DeviceProfile){.id = "cuda:0",
+                        .name = "NVIDIA H200",
+                        .arch = "sm_90",
+                        .driver = "580.1 = new # not a comment",
+                        .read_gbps = 4591.125,
+                        .copy_gbps = 4288,
+                        .to_device_gbps = 55.6,
+                        .to_host_gbps = 55.4,
+                        .mapped_gbps = 51.4,
+                        .launch_us = 3.1,
+                        .launch_sync_us = 8.1,
+                        .local_atomic_mps = 630000,
+                        .compute_gips = 9123.5,
+                        .latency_ns = 612.25,
+                        .pipeline_us = 31.5,
+                        .pipeline_kernel_us = 4.125,
+                        .bulk_set_min = 64,
+                        .bulk_groups = 65536,
+                        .channels = {.n = 1, .at = {{16, 65536, 1 << 24, 350.25}}},
+                        .gather = {.n = 3, .bytes = {1 << 20, 1 << 26, 1 << 30}, .mps = {168000, 80000.5, 42000}},
+                        .atomic_add = {.n = 1, .bytes = {1 << 20}, .mps = {102000}}};
+    p.devices[1] =
+        (DeviceProfile){.id = "opencl:1", .name = "  padded  ", .read_gbps = 0.001, .copy_gbps = 99999999999.999};
     return &p;
 }
 
@@ -94,7 +111,8 @@ static void test_round_trip(void **state) {
     char *again = profile_text(a, &back); /* written values are read exactly */
     assert_string_equal(text, again);
     /* Carriage returns, blanks, and no end of line at the end. */
-    const char loose[] = "# comment\r\n\r\n  version=1\r\n[cpu]\r\n\tthreads =  4 \r\n [device host] \r\nread_gbps = 7\r\ngather_mps = 64 : 1.5 ,128:2";
+    const char loose[] = "# comment\r\n\r\n  version=1\r\n[cpu]\r\n\tthreads =  4 \r\n [device host] \r\nread_gbps = "
+                         "7\r\ngather_mps = 64 : 1.5 ,128:2";
     assert_int_equal(profile_parse("test", loose, (int64_t)sizeof loose - 1, &back, &e), ST_OK);
     expect_near(back.cpu.threads, 4);
     assert_int_equal(back.n_devices, 1);
@@ -155,14 +173,16 @@ static void test_malformed(void **state) {
         {"version = 1\n[device a]\ngather_mps = 5:1,\n", "line 3: invalid value"},
         {"version = 1\n[device a]\ngather_mps = 5:1,5:2\n", "line 3: invalid value"},
         {"version = 1\n[device a]\ngather_mps = 1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1\n", "line 3: invalid value"},
-        {"version = 1\n[device a]\narch = 0123456789012345678901234567890123456789012345678901234567890123\n", "line 3: invalid value"},
+        {"version = 1\n[device a]\narch = 0123456789012345678901234567890123456789012345678901234567890123\n",
+         "line 3: invalid value"},
     };
     static Profile p;
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++) {
         Err e = {0};
         assert_int_equal(profile_parse("some/file", cases[i].text, (int64_t)strlen(cases[i].text), &p, &e), ST_ERROR);
         assert_string_equal(e.sqlstate, ERR_INVALID_PARAMETER);
-        if (!strstr(e.message, cases[i].message) || !strstr(e.message, "\"some/file\"")) fail_msg("case %d: %s", (int)i, e.message);
+        if (!strstr(e.message, cases[i].message) || !strstr(e.message, "\"some/file\""))
+            fail_msg("case %d: %s", (int)i, e.message);
     }
     Err e = {0};
     assert_int_equal(profile_parse("f", "version = 1\n[cpu]\n\0= 1\n", 24, &p, &e), ST_ERROR);
@@ -279,7 +299,8 @@ static void calibrate(const char *id) {
     if (usable) {
         int64_t start = clock_ns();
         Status st = ST_OK;
-        for (int i = 0; i < 2 && st == ST_OK; i++) st = profile_calibrate(ds, id, true, &p, &e); /* the second replaces the first */
+        for (int i = 0; i < 2 && st == ST_OK; i++)
+            st = profile_calibrate(ds, id, true, &p, &e); /* the second replaces the first */
         if (st != ST_OK) fail_msg("%s: %s: %s", id, e.message, e.detail);
         double seconds = (double)(clock_ns() - start) / 2e9;
         if (seconds > 3) print_message("quick calibration of %s took %.1f s\n", id, seconds);
@@ -355,7 +376,8 @@ static void test_faults(void **state) {
         skip();
     }
     static Profile p;
-    for (int64_t n = 3; n < 200; n = n * 2 + 1) { /* 1 and 2 are compile and load: not every n, compiling takes its time */
+    for (int64_t n = 3; n < 200;
+         n = n * 2 + 1) { /* 1 and 2 are compile and load: not every n, compiling takes its time */
         FaultPlan plan = {.fail_at = n};
         err_clear(&e);
         memset(&p, 0, sizeof p);
@@ -402,9 +424,10 @@ static void test_nvrtc(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_lookup), cmocka_unit_test(test_malformed), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_cpu),        cmocka_unit_test(test_host),   cmocka_unit_test(test_cuda),      cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_nvrtc),      cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_lookup), cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_file),       cmocka_unit_test(test_cpu),    cmocka_unit_test(test_host),
+        cmocka_unit_test(test_cuda),       cmocka_unit_test(test_opencl), cmocka_unit_test(test_nvrtc),
+        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

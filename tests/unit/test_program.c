@@ -226,7 +226,7 @@ static void test_out_of_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_liveness), cmocka_unit_test(test_blocks), cmocka_unit_test(test_rejects),
-                                       cmocka_unit_test(test_out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_liveness), cmocka_unit_test(test_blocks),
+                                       cmocka_unit_test(test_rejects), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

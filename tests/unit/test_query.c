@@ -65,7 +65,8 @@ static Reg *two(Fix *x, Reg r, Reg s) {
 }
 
 /* build: keys i % n_keys with payload i; probe: i, i % mod -> (i, payload); LOAD after the probe */
-static void join_plan(Fix *x, int64_t build, int64_t n_keys, int64_t probe, int64_t mod, ProbeKind kind, bool residual) {
+static void join_plan(Fix *x, int64_t build, int64_t n_keys, int64_t probe, int64_t mod, ProbeKind kind,
+                      bool residual) {
     ProgramBuilder b;
     builder_init(&b, x->a);
     Reg i = reg(&b);
@@ -106,7 +107,8 @@ static int64_t cell(RowStore *r, int64_t row, int32_t col, Fix *x) {
 }
 
 static void run_join(ProbeKind kind, bool residual, int threads, int64_t limit_bytes) {
-    const int64_t scale = limit_bytes ? 10 : 1, BUILD = 40000 * scale, KEYS = 20000 * scale, PROBE = 50000 * scale, MOD = 30000 * scale;
+    const int64_t scale = limit_bytes ? 10 : 1, BUILD = 40000 * scale, KEYS = 20000 * scale, PROBE = 50000 * scale,
+                  MOD = 30000 * scale;
     Fix x;
     start(&x);
     join_plan(&x, BUILD, KEYS, PROBE, MOD, kind, residual);
@@ -136,7 +138,8 @@ static void run_join(ProbeKind kind, bool residual, int threads, int64_t limit_b
     }
     RowStore *r = query_result(q);
     assert_int_equal(rows_count(r), n);
-    for (int64_t i = 0; i < n; i++) got += hash_combine(hash_u64((uint64_t)cell(r, i, 0, &x)), (uint64_t)cell(r, i, 1, &x));
+    for (int64_t i = 0; i < n; i++)
+        got += hash_combine(hash_u64((uint64_t)cell(r, i, 0, &x)), (uint64_t)cell(r, i, 1, &x));
     assert_true(want == got);
     assert_int_equal(query_stats(q, 1)->rows_in, PROBE);
     if (limit_bytes) {
@@ -177,7 +180,8 @@ static void test_order_and_limit(void **state) {
         builder_init(&b, x.a);
         Reg i = reg(&b);
         builder_emit(&b, OP_LOAD, PH_I64, i, 0, 0, 0);
-        add(&x, &b, (Source){.kind = SRC_SERIES, .start = 100, .stop = -200000, .step = -1}, (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, i, i), .limit = -1});
+        add(&x, &b, (Source){.kind = SRC_SERIES, .start = 100, .stop = -200000, .step = -1},
+            (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, i, i), .limit = -1});
         Pool *pool = pool_new(threads, &x.e);
         x.opt.pool = pool;
         x.opt.threads = threads;
@@ -213,11 +217,13 @@ static void test_offset(void **state) {
     builder_init(&b, x.a);
     Reg i = reg(&b);
     builder_emit(&b, OP_LOAD, PH_I64, i, 0, 0, 0);
-    add(&x, &b, (Source){.kind = SRC_SERIES, .start = 0, .stop = 99999, .step = 1}, (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, i, i), .limit = -1});
+    add(&x, &b, (Source){.kind = SRC_SERIES, .start = 0, .stop = 99999, .step = 1},
+        (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, i, i), .limit = -1});
     builder_init(&b, x.a);
     i = reg(&b);
     builder_emit(&b, OP_LOAD, PH_I64, i, 0, 0, 0)->imm = 1;
-    add(&x, &b, (Source){.kind = SRC_ROWS}, (Sink){.kind = SINK_ROWS, .id = 1, .n_regs = 2, .regs = two(&x, i, constant(&b, 4)), .limit = -1});
+    add(&x, &b, (Source){.kind = SRC_ROWS},
+        (Sink){.kind = SINK_ROWS, .id = 1, .n_regs = 2, .regs = two(&x, i, constant(&b, 4)), .limit = -1});
     Query *q;
     assert_int_equal(query_new(&x.plan, &x.opt, &q, &x.e), ST_OK);
     assert_int_equal(query_run(q, &x.e), ST_OK);
@@ -239,7 +245,8 @@ static void test_errors(void **state) {
         Reg i = reg(&b);
         builder_emit(&b, OP_LOAD, PH_I64, i, 0, 0, 0);
         Reg d = op(&b, OP_DIV, i, op(&b, OP_SUB, i, constant(&b, 123456)));
-        add(&x, &b, (Source){.kind = SRC_SERIES, .start = 0, .stop = 999999, .step = 1}, (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, d, d), .limit = -1});
+        add(&x, &b, (Source){.kind = SRC_SERIES, .start = 0, .stop = 999999, .step = 1},
+            (Sink){.kind = SINK_ROWS, .n_regs = 2, .regs = two(&x, d, d), .limit = -1});
         Pool *pool = pool_new(3, &x.e);
         x.opt.pool = pool;
         x.opt.threads = 3;
@@ -256,7 +263,8 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins), cmocka_unit_test(test_partitioned_joins), cmocka_unit_test(test_order_and_limit), cmocka_unit_test(test_offset),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_joins), cmocka_unit_test(test_partitioned_joins),
+                                       cmocka_unit_test(test_order_and_limit), cmocka_unit_test(test_offset),
                                        cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
-/* test_rank_device.c - orders made on a device against schedule_make: on the host device, on OpenCL where there is a platform; the text also through NVRTC.
+/* test_rank_device.c - orders made on a device against schedule_make: on the host device, on OpenCL where there is a
+ * platform; the text also through NVRTC.
  *
  *   test_rank_device                    the tests
  *   test_rank_device check DEVICE [N]   random bulks on another device; oclgrind: two of them, or one of N calls
- *   test_rank_device bench DEVICE [N]   times of both orders for some shapes of bulks of up to N operations, compared with the host's; wants a quiet machine
- *   oclgrind --data-races --uniform-writes --check-api tests/test_rank_device check oclgrind */
+ *   test_rank_device bench DEVICE [N]   times of both orders for some shapes of bulks of up to N operations, compared
+ * with the host's; wants a quiet machine oclgrind --data-races --uniform-writes --check-api tests/test_rank_device
+ * check oclgrind */
 #include "unit.h"
 #include "unit_random.h"
 #include "unit_nvrtc.h"
@@ -26,7 +28,7 @@ static Err err;
         if ((x) != ST_OK) fail_msg("%s: %s %s (%s)", #x, err.sqlstate, err.message, err.detail); \
     } while (0)
 
-/* ---- bulks --------------------------------------------------------------------------------------------------------------------- */
+/* ---- bulks ----------------------------------------------------------------------------------------------- */
 enum { KINDS = (1 << RANK_KIND_BITS) - 1 };
 typedef struct Bulk {
     int64_t n_calls, n, n_types; /* n: places of operations */
@@ -83,12 +85,13 @@ static Bulk bulk_long(int64_t n_calls) {
         for (int64_t uses = 1 + rnd_below(2); uses > 0; uses--) {
             uint64_t item = (uint64_t)rnd_below(6);
             uint32_t kind = (uint32_t)rnd_below(3);
-            for (int64_t k = rnd_below(4) ? rnd_below(12) : rnd_below(100); k >= 0; k--) add_op(&b, item, c, rnd_below(300) ? kind : (uint32_t)rnd_below(3));
+            for (int64_t k = rnd_below(4) ? rnd_below(12) : rnd_below(100); k >= 0; k--)
+                add_op(&b, item, c, rnd_below(300) ? kind : (uint32_t)rnd_below(3));
         }
     return b;
 }
 
-/* ---- a device -------------------------------------------------------------------------------------------------------------------- */
+/* ---- a device -------------------------------------------------------------------------------------------- */
 typedef struct Rig {
     Devices *devices;
     Pool *pool;
@@ -126,14 +129,18 @@ static void rig_close(Rig *g) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 /* Operations that stand for more like them. */
-static bool again(const Bulk *b, int64_t i) { return (b->uses[i] & KINDS) < RANK_OWN && hash_combine(b->items[i], b->uses[i] + (uint64_t)i % 3) % 7 == 0; }
+static bool again(const Bulk *b, int64_t i) {
+    return (b->uses[i] & KINDS) < RANK_OWN && hash_combine(b->items[i], b->uses[i] + (uint64_t)i % 3) % 7 == 0;
+}
 /* What schedule.h has no kind for does what additions do where nobody adds, and what reads do where nobody reads. */
 static uint32_t *with_own(const Bulk *b) {
     uint32_t *uses = malloc((size_t)(b->n + 1) * 4);
     for (int64_t i = 0; i < b->n; i++) {
         uint32_t kind = b->uses[i] & KINDS, instead = rank_item_name(b->items[i]) % 3;
         bool own = (kind == OPK_ADD && instead == 1) || (kind == OPK_READ && instead == 2);
-        uses[i] = own ? rank_use(b->uses[i] >> RANK_KIND_BITS, RANK_OWN) : again(b, i) ? b->uses[i] | RANK_AGAIN : b->uses[i];
+        uses[i] = own           ? rank_use(b->uses[i] >> RANK_KIND_BITS, RANK_OWN)
+                  : again(b, i) ? b->uses[i] | RANK_AGAIN
+                                : b->uses[i];
     }
     return uses;
 }
@@ -145,7 +152,12 @@ static RankInput upload(Rig *g, const Bulk *b, bool counted) {
         g->bytes = bytes * 2;
         OK(g->d->ops->alloc(g->d, g->bytes, &g->mem, &err));
     }
-    RankInput in = {.n_calls = b->n_calls, .max_ops = b->n + extra, .items = g->mem + 256, .in_order = b->in_order, .n_types = (int32_t)b->n_types, .figures = true};
+    RankInput in = {.n_calls = b->n_calls,
+                    .max_ops = b->n + extra,
+                    .items = g->mem + 256,
+                    .in_order = b->in_order,
+                    .n_types = (int32_t)b->n_types,
+                    .figures = true};
     in.uses = in.items + (uint64_t)align_up((b->n + extra) * 8, 8);
     in.types = in.uses + (uint64_t)align_up((b->n + extra) * 4, 8);
     if (counted) in.n_ops = g->mem;
@@ -168,13 +180,16 @@ static void *fetch(Rig *g, Arena *a, DevPtr p, int64_t bytes) {
     return to;
 }
 
-/* ---- what schedule.h says -------------------------------------------------------------------------------------------------------- */
+/* ---- what schedule.h says -------------------------------------------------------------------------------- */
 static ScheduleInput named(const Bulk *b, Arena *a, Strategy s) {
     TxnOp *ops = arena_alloc(a, (b->n + 1) * (int64_t)sizeof *ops);
     int64_t n = 0;
     for (int64_t i = 0; i < b->n; i++)
-        if ((b->uses[i] & KINDS) != RANK_NONE) ops[n++] = (TxnOp){rank_item_name(b->items[i]), b->uses[i] >> RANK_KIND_BITS, (uint8_t)(b->uses[i] & KINDS)};
-    return (ScheduleInput){.n_calls = b->n_calls, .types = b->types, .n_ops = n, .ops = ops, .strategy = s, .workers = 1};
+        if ((b->uses[i] & KINDS) != RANK_NONE)
+            ops[n++] =
+                (TxnOp){rank_item_name(b->items[i]), b->uses[i] >> RANK_KIND_BITS, (uint8_t)(b->uses[i] & KINDS)};
+    return (ScheduleInput){
+        .n_calls = b->n_calls, .types = b->types, .n_ops = n, .ops = ops, .strategy = s, .workers = 1};
 }
 static void check_sets(Rig *g, const Bulk *b, const RankSets *got, Arena *a) {
     ScheduleInput in = named(b, a, STRATEGY_KSET);
@@ -193,13 +208,17 @@ static void check_sets(Rig *g, const Bulk *b, const RankSets *got, Arena *a) {
         assert_int_equal(start[k * b->n_types], want.set_start[k]);
         for (int64_t t = 0; t < b->n_types; t++) {
             assert_true(start[k * b->n_types + t] <= start[k * b->n_types + t + 1]);
-            for (int64_t i = start[k * b->n_types + t]; i < start[k * b->n_types + t + 1]; i++) assert_int_equal(b->types[order[i]], t);
+            for (int64_t i = start[k * b->n_types + t]; i < start[k * b->n_types + t + 1]; i++)
+                assert_int_equal(b->types[order[i]], t);
         }
     }
 }
 
 /* Locks are equal up to their numbers when each call has the same uses, a lock being known by who uses it, and how. */
-typedef struct Use { uint64_t lock; uint32_t from; } Use;
+typedef struct Use {
+    uint64_t lock;
+    uint32_t from;
+} Use;
 static int by_use(const void *x, const void *y) {
     const Use *a = x, *b = y;
     if (a->lock != b->lock) return a->lock < b->lock ? -1 : 1;
@@ -234,12 +253,14 @@ static void check_locks(Rig *g, const Bulk *b, const RankLocks *got, Arena *a) {
     for (int64_t i = 0; i < got->n_locks; i++) assert_int_equal(counters[i], 0);
     const Use *x = uses_of(n, start, locks, got->n_locks, a), *y = uses_of(n, want_start, want.locks, want.n_locks, a);
     for (int64_t k = 0; k < start[n]; k++)
-        if (x[k].lock != y[k].lock || x[k].from != y[k].from) fail_msg("use %lld of %u differs", (long long)k, start[n]);
+        if (x[k].lock != y[k].lock || x[k].from != y[k].from)
+            fail_msg("use %lld of %u differs", (long long)k, start[n]);
     const uint32_t *figures = fetch(g, a, got->figures, 8);
     assert_int_equal(figures[0], want.width0);
     assert_int_equal(figures[1], want.crossing);
 }
-/* With names: the same locks, each with the name of an item that the call has, and the number of the call's operations on items of that name. */
+/* With names: the same locks, each with the name of an item that the call has, and the number of the call's operations
+ * on items of that name. */
 static int by_four(const void *x, const void *y) { return memcmp(x, y, 16); }
 static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankLocks *l, Arena *a) {
     RankInput named = *in;
@@ -251,12 +272,16 @@ static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankL
     OK(rank_device_locks(g->r, g->q, &named, &got, &err));
     assert_memory_equal(fetch(g, a, got.lock_start, (n + 1) * 4), start, (size_t)(n + 1) * 4);
     uint32_t *mine = with_own(b);
-    uint32_t(*have)[4] = fetch(g, a, start[n] ? got.guards : 0, start[n] * INT64_C(16)), (*want)[4] = arena_alloc(a, start[n] * INT64_C(16) + 16);
+    uint32_t(*have)[4] = fetch(g, a, start[n] ? got.guards : 0, start[n] * INT64_C(16)),
+    (*want)[4] = arena_alloc(a, start[n] * INT64_C(16) + 16);
     for (int64_t c = 0; c < n; c++)
-        for (int64_t k = start[c]; k < start[c + 1]; k++) { /* numbers of locks are those of places, which are the same ones */
+        for (int64_t k = start[c]; k < start[c + 1];
+             k++) { /* numbers of locks are those of places, which are the same ones */
             uint32_t ops = 0, more = 0;
             for (int64_t i = 0; i < b->n && n < 400; i++)
-                if ((b->uses[i] & KINDS) != RANK_NONE && b->uses[i] >> RANK_KIND_BITS == c && rank_item_name(b->items[i]) == have[k][0]) ops++, more += (mine[i] & KINDS) != RANK_OWN && again(b, i);
+                if ((b->uses[i] & KINDS) != RANK_NONE && b->uses[i] >> RANK_KIND_BITS == c &&
+                    rank_item_name(b->items[i]) == have[k][0])
+                    ops++, more += (mine[i] & KINDS) != RANK_OWN && again(b, i);
             if (n < 400 && more == 0) assert_int_equal(have[k][1], ops);
             if (n < 400 && more > 0) assert_in_range(have[k][1], RANK_OPS_AGAIN, RANK_OPS_AGAIN + ops);
             want[k][0] = have[k][2];
@@ -281,13 +306,15 @@ static void check_order(Rig *g, const Bulk *b, const RankInput *in, const RankLo
         return;
     }
     while ((types - 1) >> drop >> in->group_bits > 0) drop++;
-    const uint32_t *start = fetch(g, a, l->lock_start, (n + 1) * 4), *order = fetch(g, a, l->order, n * 4), *n_first = fetch(g, a, l->n_first, 4);
+    const uint32_t *start = fetch(g, a, l->lock_start, (n + 1) * 4), *order = fetch(g, a, l->order, n * 4),
+                   *n_first = fetch(g, a, l->n_first, 4);
     for (int64_t c = 0; c < n; c++)
         if (start[c] != start[c + 1]) assert_int_equal(order[at++], c);
     first = at;
     for (int64_t key = 0; key <= (types - 1) >> drop; key++)
         for (int64_t c = 0; c < n; c++)
-            if (start[c] == start[c + 1] && (in->types ? b->types[c] >> drop : 0) == key) assert_int_equal(order[at++], c);
+            if (start[c] == start[c + 1] && (in->types ? b->types[c] >> drop : 0) == key)
+                assert_int_equal(order[at++], c);
     assert_int_equal(at, n);
     assert_int_equal(n_first[0], first);
 }
@@ -305,7 +332,8 @@ static void check(Rig *g, const Bulk *b, bool counted) {
     assert_int_equal(s.ops_left, l.ops_left);
     check_sets(g, b, &s, a);
     int64_t depth = s.depth, w0 = s.width0, c = s.crossing;
-    for (int less = 0; less < 2 && depth > 1 && b->n_calls < 1000 && g->d != &oclgrind.device; less++) { /* as many as are allowed, and one more */
+    for (int less = 0; less < 2 && depth > 1 && b->n_calls < 1000 && g->d != &oclgrind.device;
+         less++) { /* as many as are allowed, and one more */
         in.depth_max = depth - less;
         OK(rank_device_sets(g->r, g->q, &in, &s, &err));
         assert_true(less ? s.depth == depth && s.order == 0 : s.depth <= depth);
@@ -316,29 +344,34 @@ static void check(Rig *g, const Bulk *b, bool counted) {
     arena_free(a);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------------------- */
 static void shapes(Rig *g, int rounds, int64_t large) {
     for (int round = 0; round < rounds; round++) {
-        Bulk b = bulk_random(rnd_below(round % 10 ? 40 : 900), 1 + rnd_below(8), 1 + rnd_below(30), (int)rnd_below(11), 1 + (int)rnd_below(7) + 8 * (round % 4 == 0), 1 + rnd_below(4));
+        Bulk b = bulk_random(rnd_below(round % 10 ? 40 : 900), 1 + rnd_below(8), 1 + rnd_below(30), (int)rnd_below(11),
+                             1 + (int)rnd_below(7) + 8 * (round % 4 == 0), 1 + rnd_below(4));
         if (rnd_below(2)) shuffle(&b);
         check(g, &b, rnd_below(2));
         bulk_free(&b);
     }
-    const struct { int64_t calls, ops, items; int hot, kinds; int64_t types; } cases[] = {
-        {0, 1, 1, 0, 7, 1},                 /* nothing */
-        {1, 1, 1, 0, 7, 1},                 /* one call */
-        {1, large / 4, 40, 2, 7, 3},             /* with the same items again and again */
-        {large, 4, large, 0, 7, 5},         /* few conflicts */
-        {large, 3, 50, 10, 1 << OPK_ADD, 2}, /* additions only */
-        {large, 3, 50, 0, 1 << OPK_READ, 1}, /* reads only */
-        {large / 4, 12, 64, 1, 3, 4},       /* hot: reads and additions */
-        {large / 50, 2, 3, 0, 4, 200},      /* hot: writes, a long chain that changes items all the time */
-        {large / 2, 1, 1, 0, 7, 1},         /* one item */
-        {large / 100, 300, large, 1, 15, 3}, /* calls with many items, and empty places */
-        {large, 3, 3 * large, 0, 4, 40000}};
+    const struct {
+        int64_t calls, ops, items;
+        int hot, kinds;
+        int64_t types;
+    } cases[] = {{0, 1, 1, 0, 7, 1},                  /* nothing */
+                 {1, 1, 1, 0, 7, 1},                  /* one call */
+                 {1, large / 4, 40, 2, 7, 3},         /* with the same items again and again */
+                 {large, 4, large, 0, 7, 5},          /* few conflicts */
+                 {large, 3, 50, 10, 1 << OPK_ADD, 2}, /* additions only */
+                 {large, 3, 50, 0, 1 << OPK_READ, 1}, /* reads only */
+                 {large / 4, 12, 64, 1, 3, 4},        /* hot: reads and additions */
+                 {large / 50, 2, 3, 0, 4, 200},       /* hot: writes, a long chain that changes items all the time */
+                 {large / 2, 1, 1, 0, 7, 1},          /* one item */
+                 {large / 100, 300, large, 1, 15, 3}, /* calls with many items, and empty places */
+                 {large, 3, 3 * large, 0, 4, 40000}};
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++)
         for (int order = 0; order < 2; order++) {
-            Bulk b = bulk_random(cases[i].calls, cases[i].ops, cases[i].items, cases[i].hot, cases[i].kinds, cases[i].types);
+            Bulk b =
+                bulk_random(cases[i].calls, cases[i].ops, cases[i].items, cases[i].hot, cases[i].kinds, cases[i].types);
             if (order) shuffle(&b);
             check(g, &b, order);
             bulk_free(&b);
@@ -432,17 +465,17 @@ static void refused(void **state) {
     RankInput good = upload(&g, &b, false), in;
     RankLocks l;
     RankSets s;
-#define REFUSED(code, text)                                                         \
-    do {                                                                            \
-        Err e = {0};                                                                \
-        assert_int_equal(rank_device_locks(g.r, g.q, &in, &l, &e), ST_ERROR);       \
-        assert_string_equal(e.sqlstate, code);                                      \
-        if (!strstr(e.message, text)) fail_msg("%s", e.message);                    \
-        OK(g.d->ops->sync(g.q, NULL, NULL, &err));                                  \
-        e = (Err){0};                                                               \
-        assert_int_equal(rank_device_sets(g.r, g.q, &in, &s, &e), ST_ERROR);        \
-        assert_string_equal(e.sqlstate, code);                                      \
-        OK(g.d->ops->sync(g.q, NULL, NULL, &err));                                  \
+#define REFUSED(code, text)                                                   \
+    do {                                                                      \
+        Err e = {0};                                                          \
+        assert_int_equal(rank_device_locks(g.r, g.q, &in, &l, &e), ST_ERROR); \
+        assert_string_equal(e.sqlstate, code);                                \
+        if (!strstr(e.message, text)) fail_msg("%s", e.message);              \
+        OK(g.d->ops->sync(g.q, NULL, NULL, &err));                            \
+        e = (Err){0};                                                         \
+        assert_int_equal(rank_device_sets(g.r, g.q, &in, &s, &e), ST_ERROR);  \
+        assert_string_equal(e.sqlstate, code);                                \
+        OK(g.d->ops->sync(g.q, NULL, NULL, &err));                            \
     } while (0)
     in = good, in.n_calls = 499; /* the last call's operations */
     b.uses[b.n - 1] = rank_use(499, OPK_READ);
@@ -510,9 +543,10 @@ static void compiles_for_cuda(void **state) {
     compiles_with_nvrtc(defines, kernel_rank_text);
 }
 
-/* ---- the benchmark ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the benchmark --------------------------------------------------------------------------------------- */
 enum { SHAPE_ADDS, SHAPE_UNIFORM, SHAPE_TPCC, SHAPE_ONE, N_SHAPES };
-static const char *const shape_names[N_SHAPES] = {"adds on 11 items", "writes over 10M", "64 warehouses", "one hot item"};
+static const char *const shape_names[N_SHAPES] = {"adds on 11 items", "writes over 10M", "64 warehouses",
+                                                  "one hot item"};
 static Bulk bulk_shape(int shape, int64_t n) {
     int64_t per = shape == SHAPE_ADDS || shape == SHAPE_UNIFORM ? 4 : shape == SHAPE_TPCC ? 12 : 1, calls = n / per;
     Bulk b = bulk_new(calls, n, 5);
@@ -520,11 +554,16 @@ static Bulk bulk_shape(int shape, int64_t n) {
         int64_t w = rnd_below(64), kind = rnd_below(2);
         for (int64_t k = 0; k < per; k++) {
             if (shape == SHAPE_ADDS) add_op(&b, hash_u64((uint64_t)rnd_below(11)), c, OPK_ADD);
-            else if (shape == SHAPE_UNIFORM) add_op(&b, hash_u64((uint64_t)rnd_below(10000000)), c, rnd_below(2) ? OPK_READ : OPK_WRITE);
+            else if (shape == SHAPE_UNIFORM)
+                add_op(&b, hash_u64((uint64_t)rnd_below(10000000)), c, rnd_below(2) ? OPK_READ : OPK_WRITE);
             else if (shape == SHAPE_ONE) add_op(&b, 1, c, OPK_WRITE);
-            else if (k == 0) add_op(&b, hash_u64((uint64_t)w), c, kind ? OPK_READ : OPK_ADD);                      /* its warehouse */
-            else if (k == 1) add_op(&b, hash_u64((uint64_t)(100 + w * 10 + rnd_below(10))), c, OPK_WRITE);        /* a district */
-            else add_op(&b, hash_u64((uint64_t)(100000 + (rnd_below(100) ? w : rnd_below(64)) * 100000 + rnd_below(100000))), c, k == 2 ? OPK_WRITE : OPK_ADD);
+            else if (k == 0) add_op(&b, hash_u64((uint64_t)w), c, kind ? OPK_READ : OPK_ADD); /* its warehouse */
+            else if (k == 1)
+                add_op(&b, hash_u64((uint64_t)(100 + w * 10 + rnd_below(10))), c, OPK_WRITE); /* a district */
+            else
+                add_op(&b,
+                       hash_u64((uint64_t)(100000 + (rnd_below(100) ? w : rnd_below(64)) * 100000 + rnd_below(100000))),
+                       c, k == 2 ? OPK_WRITE : OPK_ADD);
         }
     }
     return b;
@@ -572,8 +611,10 @@ static void bench_one(Rig *g, int shape, int64_t n) {
         host_ns[k / 2] = want.plan_ns;
     }
     schedule_scratch_free(scratch);
-    printf("%-18s %9lld %9lld %10.1f %10.1f %10.1f %7d %8lld %10.1f %10.1f\n", shape_names[shape], (long long)n, (long long)l.ops_left, (double)median(locks_ns[0], TIMES) / 1e3,
-           (double)median(locks_ns[1], TIMES) / 1e3, (double)median(sets_ns, TIMES) / 1e3, s.rounds, (long long)s.depth, (double)host_ns[0] / 1e3, (double)host_ns[1] / 1e3);
+    printf("%-18s %9lld %9lld %10.1f %10.1f %10.1f %7d %8lld %10.1f %10.1f\n", shape_names[shape], (long long)n,
+           (long long)l.ops_left, (double)median(locks_ns[0], TIMES) / 1e3, (double)median(locks_ns[1], TIMES) / 1e3,
+           (double)median(sets_ns, TIMES) / 1e3, s.rounds, (long long)s.depth, (double)host_ns[0] / 1e3,
+           (double)host_ns[1] / 1e3);
     fflush(stdout);
     arena_free(a);
     bulk_free(&b);
@@ -586,7 +627,8 @@ static void bench(void **state) {
     if (!rig_open(&g, chosen)) fail();
     if (shape == 0) {
         printf("%s; times in us; host: schedule_make on one core, operations shuffled\n", g.d->info.name);
-        printf("%-18s %9s %9s %10s %10s %10s %7s %8s %10s %10s\n", "shape", "ops", "left", "locks", "shuffled", "sets", "rounds", "depth", "host locks", "host sets");
+        printf("%-18s %9s %9s %10s %10s %10s %7s %8s %10s %10s\n", "shape", "ops", "left", "locks", "shuffled", "sets",
+               "rounds", "depth", "host locks", "host sets");
     }
     for (int64_t n = 1 << 16; n <= bench_max; n *= n == 1 << 16 ? 16 : 8) bench_one(&g, shape, n);
     rig_close(&g);
@@ -614,7 +656,8 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "bench") == 0) {
         if (argc > 3) bench_max = atoll(argv[3]);
         struct CMUnitTest tests[N_SHAPES];
-        for (intptr_t i = 0; i < N_SHAPES; i++) tests[i] = (struct CMUnitTest){shape_names[i], bench, NULL, NULL, (void *)i};
+        for (intptr_t i = 0; i < N_SHAPES; i++)
+            tests[i] = (struct CMUnitTest){shape_names[i], bench, NULL, NULL, (void *)i};
         return cmocka_run_group_tests(tests, NULL, NULL);
     }
     if (argc > 2 && strcmp(argv[1], "check") == 0) {
@@ -624,7 +667,9 @@ int main(int argc, char **argv) {
         printf("%d passed, %d failed\n", !failed, failed); /* for run_all.py */
         return failed;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host), cmocka_unit_test(filtered), cmocka_unit_test(deterministic), cmocka_unit_test(refused),
-                                       cmocka_unit_test(faults),  cmocka_unit_test(on_opencl), cmocka_unit_test(compiles_for_cuda)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),          cmocka_unit_test(filtered),
+                                       cmocka_unit_test(deterministic),    cmocka_unit_test(refused),
+                                       cmocka_unit_test(faults),           cmocka_unit_test(on_opencl),
+                                       cmocka_unit_test(compiles_for_cuda)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

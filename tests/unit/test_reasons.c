@@ -1,8 +1,9 @@
 /* test_reasons.c - EXPLAIN ANALYZE says why a segment did not run on the device: every reason that there is.
  *
- * The device is the host's own compiler behind the fault wrapper. Reasons that follow from another segment's (exec/device/dev.c, share) need a segment that
- * has a device form but no code: the interpreter, which refuses more than the emitter does, makes them. Not reached by any statement: "a pattern
- * without case" (codegen/emit_expr.c: ILIKE is a call), "a load from a source without columns", "a call that the interpreter does not have" and "opcode .."
+ * The device is the host's own compiler behind the fault wrapper. Reasons that follow from another segment's
+ * (exec/device/dev.c, share) need a segment that has a device form but no code: the interpreter, which refuses more
+ * than the emitter does, makes them. Not reached by any statement: "a pattern without case" (codegen/emit_expr.c: ILIKE
+ * is a call), "a load from a source without columns", "a call that the interpreter does not have" and "opcode .."
  * (codegen/interp.c): the lowering makes no such program.
  */
 #include "unit_device.h"
@@ -26,7 +27,8 @@ static int setup(void **state) {
     device_session_open();
     set("executor", "vm");
     run("create table t(a int, b numeric(30,4), s text, f double precision, i interval, u uuid, y bytea)");
-    run("insert into t select g, g * 1.5, 'name' || g, g / 7.0, make_interval(0, 0, 0, g), '00000000-0000-0000-0000-000000000001', 'x' from generate_series(1, 200) g");
+    run("insert into t select g, g * 1.5, 'name' || g, g / 7.0, make_interval(0, 0, 0, g), "
+        "'00000000-0000-0000-0000-000000000001', 'x' from generate_series(1, 200) g");
     set("device_wait", "on");
     return 0;
 }
@@ -50,19 +52,24 @@ static void test_forms(void **state) {
     reasons("select upper(s) from t", "call upper(text)", NULL, NULL);
     reasons("select a::text from t", "cast from integer to text", NULL, NULL);
     reasons("select a from t where s ilike '%1%'", "call ~~*(text, text)", NULL, NULL);
-    reasons("select variance(f) from t", "aggregation #0: variance", "aggregation #0: filled on the cpu (aggregation #0: variance)", NULL);
+    reasons("select variance(f) from t", "aggregation #0: variance",
+            "aggregation #0: filled on the cpu (aggregation #0: variance)", NULL);
     reasons("select string_agg(s, ',') from t", "aggregation #0: string_agg", NULL, NULL);
     reasons("select min(b * 10000000000000000) from t", "aggregation #0: min over numeric", NULL, NULL);
     reasons("select max(i) from t", "aggregation #0: max over interval", NULL, NULL);
     reasons("select min(u) from t", "aggregation #0: min over uuid", NULL, NULL);
     reasons("select max(s || 'x') from t", "call ||(text, text)", NULL, NULL);
-    reasons("select x.a from t x join (select s from t where a < 5) y on x.s = lower(y.s)", "call lower(text)", "join #0: filled on the cpu (call lower(text))", NULL);
-    reasons("select sum(a) from (select a from t union all select length(upper(s)) from t) q", "call upper(text)", "filled on the cpu (call upper(text))", NULL);
+    reasons("select x.a from t x join (select s from t where a < 5) y on x.s = lower(y.s)", "call lower(text)",
+            "join #0: filled on the cpu (call lower(text))", NULL);
+    reasons("select sum(a) from (select a from t union all select length(upper(s)) from t) q", "call upper(text)",
+            "filled on the cpu (call upper(text))", NULL);
 }
 /* A plan that is kept keeps them, and VERBOSE says no less. */
 static void test_again(void **state) {
     (void)state;
-    for (int i = 0; i < 3; i++) reasons(i == 2 ? "verbose select upper(s), a from t" : "select upper(s), a from t", "call upper(text)", NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        reasons(i == 2 ? "verbose select upper(s), a from t" : "select upper(s), a from t", "call upper(text)", NULL,
+                NULL);
     explain("select a from t");
     assert_null(strstr(lines, "not on the device"));
 }
@@ -87,10 +94,14 @@ static void test_interpreter(void **state) {
     for (int i = 0; i < 80; i++) at += snprintf(sql + at, sizeof sql - (size_t)at, " + sum(a %% %d)", i + 2);
     snprintf(sql + at, sizeof sql - (size_t)at, " > 0");
     reasons(sql, "too many registers for the interpreter", "reads groups that segment 0 made on the cpu", NULL);
-    reasons("select generate_series(1, a % 3) from t union all select a from t", "rows repeated with a number", "fills the same state as segment 0 on the cpu", NULL);
-    reasons("select g + 1 from (select generate_series(1, a % 3) as g from t limit 5) q", "rows repeated with a number", "reads rows that segment 0 made on the cpu", NULL);
-    reasons("select g, generate_series(1, c) from (select a % 3 as g, count(*)::int as c from t group by 1) q", "makes groups that segment 1 reads on the cpu", "rows repeated with a number", NULL);
-    reasons("select x.a from t x join (select generate_series(1, a % 3) g from t) y on x.a = y.g", "rows repeated with a number", "shares a join with segment 1 on the cpu", NULL);
+    reasons("select generate_series(1, a % 3) from t union all select a from t", "rows repeated with a number",
+            "fills the same state as segment 0 on the cpu", NULL);
+    reasons("select g + 1 from (select generate_series(1, a % 3) as g from t limit 5) q", "rows repeated with a number",
+            "reads rows that segment 0 made on the cpu", NULL);
+    reasons("select g, generate_series(1, c) from (select a % 3 as g, count(*)::int as c from t group by 1) q",
+            "makes groups that segment 1 reads on the cpu", "rows repeated with a number", NULL);
+    reasons("select x.a from t x join (select generate_series(1, a % 3) g from t) y on x.a = y.g",
+            "rows repeated with a number", "shares a join with segment 1 on the cpu", NULL);
 }
 
 /* ---- compilation ---- */
@@ -118,10 +129,14 @@ static void test_faults(void **state) {
 static void test_pipelines(void **state) {
     (void)state;
     static const char *const sql[][2] = {
-        {"select x.a from t x join t y on x.a = y.a where x.f > 3 order by x.a, y.a", "       not pipelined: what is sorted keeps the order of its source"},
-        {"select x.a from t x join t y on x.a = y.a where x.f > 3 limit 5", "       not pipelined: LIMIT ends it early"},
-        {"select x.a from t x join t y on x.a = y.a where x.f > 3 offset 5", "       not pipelined: its rows keep the order of their source"},
-        {"select x.a from t x join t y on x.a = y.a where x.s || y.s <> ''", "       not on the device: call ||(text, text)"},
+        {"select x.a from t x join t y on x.a = y.a where x.f > 3 order by x.a, y.a",
+         "       not pipelined: what is sorted keeps the order of its source"},
+        {"select x.a from t x join t y on x.a = y.a where x.f > 3 limit 5",
+         "       not pipelined: LIMIT ends it early"},
+        {"select x.a from t x join t y on x.a = y.a where x.f > 3 offset 5",
+         "       not pipelined: its rows keep the order of their source"},
+        {"select x.a from t x join t y on x.a = y.a where x.s || y.s <> ''",
+         "       not on the device: call ||(text, text)"},
     };
     set("executor", "pipelined");
     for (int i = 0; i < (int)ARRAY_LEN(sql); i++) {
@@ -145,9 +160,10 @@ static void test_costs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_forms, begin), cmocka_unit_test_setup(test_again, begin), cmocka_unit_test_setup(test_parameters, begin),
-        cmocka_unit_test_setup(test_interpreter, begin), cmocka_unit_test_setup(test_compilation, begin), cmocka_unit_test_setup(test_faults, begin),
-        cmocka_unit_test_setup(test_pipelines, begin), cmocka_unit_test_setup(test_costs, begin),
+        cmocka_unit_test_setup(test_forms, begin),       cmocka_unit_test_setup(test_again, begin),
+        cmocka_unit_test_setup(test_parameters, begin),  cmocka_unit_test_setup(test_interpreter, begin),
+        cmocka_unit_test_setup(test_compilation, begin), cmocka_unit_test_setup(test_faults, begin),
+        cmocka_unit_test_setup(test_pipelines, begin),   cmocka_unit_test_setup(test_costs, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

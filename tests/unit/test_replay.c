@@ -1,5 +1,6 @@
-/* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost (session/bulk_state.h, txn/run/replay.h): a script of bulks, in which every operation of the device
- * fails once, gives the results and tables that it gives on the virtual machine. */
+/* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost
+ * (session/bulk_state.h, txn/run/replay.h): a script of bulks, in which every operation of the device fails once, gives
+ * the results and tables that it gives on the virtual machine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,22 +21,31 @@ static Session *session;
 static FaultPlan plan;
 static Device *device;
 
-/* ---- a database on a device that fails as planned ------------------------------------------------------------------- */
+/* ---- a database on a device that fails as planned -------------------------------------------------------------------
+ */
 static const char *const schema =
-    "create table accounts(aid int primary key, bal bigint not null, note text); insert into accounts select i, 0, 'account ' || i from generate_series(1, 200) g(i);"
+    "create table accounts(aid int primary key, bal bigint not null, note text); insert into accounts select i, 0, "
+    "'account ' || i from generate_series(1, 200) g(i);"
     "create table payments(id int primary key, aid int not null, amount bigint not null, what text);"
-    "create table counters(c int primary key, n bigint not null); insert into counters select i, 0 from generate_series(0, 3) g(i);"
-    "create table waiting(g int, k int, primary key (g, k)); insert into waiting select i % 4, i from generate_series(1, 400) g(i);"
+    "create table counters(c int primary key, n bigint not null); insert into counters select i, 0 from "
+    "generate_series(0, 3) g(i);"
+    "create table waiting(g int, k int, primary key (g, k)); insert into waiting select i % 4, i from "
+    "generate_series(1, 400) g(i);"
     "create procedure pay(i int, a int, d bigint, w text, out balance bigint) language plpgsql as $$ begin"
     "  update accounts set bal = bal + d where aid = a returning bal into balance;"
     "  if not found then raise exception 'no account %', a; end if;"
     "  insert into payments values (i, a, d, w); end $$;" /* a key that is there fails behind a change */
-    "create procedure name_it(a int, w text) language plpgsql as $$ begin update accounts set note = w || a where aid = a; if a % 13 = 0 then raise exception 'unlucky %', w; end if; end $$;"
-    "create procedure count_up(x int, by bigint) language plpgsql as $$ begin update counters set n = n * 3 + by where c = x; end $$;"
-    "create procedure look(a int, out b bigint) language plpgsql as $$ begin select bal into b from accounts where aid = a; end $$;"
+    "create procedure name_it(a int, w text) language plpgsql as $$ begin update accounts set note = w || a where aid "
+    "= a; if a % 13 = 0 then raise exception 'unlucky %', w; end if; end $$;"
+    "create procedure count_up(x int, by bigint) language plpgsql as $$ begin update counters set n = n * 3 + by where "
+    "c = x; end $$;"
+    "create procedure look(a int, out b bigint) language plpgsql as $$ begin select bal into b from accounts where aid "
+    "= a; end $$;"
     "create procedure serve(x int, out first int) language plpgsql as $$ begin"
-    "  select k into first from waiting where g = x order by k limit 1; if first is null then return; end if; delete from waiting where g = x and k = first; end $$;"
-    "create procedure settle(x int) language plpgsql as $$ begin update counters set n = n + length(current_setting('timezone')) where c = x; end $$;";
+    "  select k into first from waiting where g = x order by k limit 1; if first is null then return; end if; delete "
+    "from waiting where g = x and k = first; end $$;"
+    "create procedure settle(x int) language plpgsql as $$ begin update counters set n = n + "
+    "length(current_setting('timezone')) where c = x; end $$;";
 
 static void open_on(int64_t fail_at, bool sticky, bool lose) {
     Err e = {0};
@@ -61,7 +71,11 @@ static int64_t close_all(void) {
 }
 
 /* Texts of all cells of statements, or their errors. */
-typedef struct Text { char *at; size_t bytes; FILE *f; } Text;
+typedef struct Text {
+    char *at;
+    size_t bytes;
+    FILE *f;
+} Text;
 static void text_open(Text *t) { t->f = open_memstream(&t->at, &t->bytes); }
 static void say_value(Text *t, const Value *v) {
     Arena *a = arena_new(&root, NULL);
@@ -86,7 +100,9 @@ static void say(Text *t, const char *sql) {
                 say_value(t, &st->values[i * st->n_cols + c]);
                 continue;
             }
-            assert_int_equal(rows_cell(st->rows, st->row_map ? st->row_map[i] : i, st->first_col + c, &cell, &null, &session->err), ST_OK);
+            assert_int_equal(
+                rows_cell(st->rows, st->row_map ? st->row_map[i] : i, st->first_col + c, &cell, &null, &session->err),
+                ST_OK);
             Value v = {.type = st->types[c], .is_null = null};
             if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
             say_value(t, &v);
@@ -121,20 +137,28 @@ static void say_mixed(Text *t, const char *order) {
         some[i] = i % 9 != 4;
         for (int k = 0; k < 4; k++) calls[k][i] = (uint32_t)(4 * i + k);
     }
-    const Vec ints[4] = {{.data = keys[0], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[1], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[2], .phys = PH_I32, .type = type_make(T_INT4)}, {.data = keys[3], .phys = PH_I32, .type = type_make(T_INT4)}};
-    const Vec ids = {.data = amounts, .phys = PH_I32, .type = type_make(T_INT4)}, bigs = {.data = big, .phys = PH_I64, .type = type_make(T_INT8)}, texts = {.data = words, .valid = some, .phys = PH_STR, .type = type_make(T_TEXT)};
-    const Vec up[] = {ints[0], bigs}, look[] = {ints[1]}, name[] = {ints[2], texts}, pay[] = {ids, ints[3], bigs, texts};
+    const Vec ints[4] = {{.data = keys[0], .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = keys[1], .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = keys[2], .phys = PH_I32, .type = type_make(T_INT4)},
+                         {.data = keys[3], .phys = PH_I32, .type = type_make(T_INT4)}};
+    const Vec ids = {.data = amounts, .phys = PH_I32, .type = type_make(T_INT4)},
+              bigs = {.data = big, .phys = PH_I64, .type = type_make(T_INT8)},
+              texts = {.data = words, .valid = some, .phys = PH_STR, .type = type_make(T_TEXT)};
+    const Vec up[] = {ints[0], bigs}, look[] = {ints[1]}, name[] = {ints[2], texts},
+              pay[] = {ids, ints[3], bigs, texts};
     const Vec *const params[4] = {up, look, name, pay};
     static const char *const names[4] = {"count_up", "look", "name_it", "pay"};
     BulkCalls parts[4];
     BulkResult *r = NULL;
-    for (int k = 0; k < 4; k++) parts[k] = (BulkCalls){.routine = routine_of(names[k]), .n = PER, .params = params[k], .calls = calls[k]};
+    for (int k = 0; k < 4; k++)
+        parts[k] = (BulkCalls){.routine = routine_of(names[k]), .n = PER, .params = params[k], .calls = calls[k]};
     Status st = session_bulk_run(session, 4, parts, NULL, &r);
     if (st != ST_OK) say_error(t);
     for (int k = 0; st == ST_OK && k < 4; k++)
         for (int i = 0; i < PER; i++) {
             if (r->errors[k][i]) fprintf(t->f, "%s %s\n", r->errors[k][i]->sqlstate, r->errors[k][i]->message);
-            else if (k == 1 || k == 3) fprintf(t->f, "%lld\n", r->outs[k][0].valid[i] ? (long long)((int64_t *)r->outs[k][0].data)[i] : -1LL);
+            else if (k == 1 || k == 3)
+                fprintf(t->f, "%lld\n", r->outs[k][0].valid[i] ? (long long)((int64_t *)r->outs[k][0].data)[i] : -1LL);
         }
     bulk_result_free(r);
     (void)session_end_statement(session, st);
@@ -150,14 +174,17 @@ static void say_tables(Text *t) {
 }
 /* Bulks one after the other; nobody looks at tables before the last one but one, unless `looks`. */
 static void script(Text *t, bool looks) {
-    say(t, "call bulk_call('pay', 'select i, i % 210, i * 10::bigint, ''first '' || i from generate_series(1, 200) g(i)')");
+    say(t, "call bulk_call('pay', 'select i, i % 210, i * 10::bigint, ''first '' || i from generate_series(1, 200) "
+           "g(i)')");
     say(t, "call bulk_call('count_up', 'select i % 5, i::bigint from generate_series(1, 100) g(i)')");
     say_mixed(t, "timestamp");
-    say(t, "call bulk_call('pay', 'select 20000 + i, case when i % 3 = 0 then 7 else 999 end, 1::bigint, null from generate_series(1, 600) g(i)')"); /* most fail */
+    say(t, "call bulk_call('pay', 'select 20000 + i, case when i % 3 = 0 then 7 else 999 end, 1::bigint, null from "
+           "generate_series(1, 600) g(i)')"); /* most fail */
     if (looks) say(t, "select sum(bal) from accounts");
     say(t, "call bulk_call('serve', 'select i % 5 from generate_series(1, 100) g(i)')");
     say_mixed(t, "any");
-    say(t, "call bulk_call('name_it', 'select i % 40, case when i % 7 <> 0 then ''again '' || i end from generate_series(1, 90) g(i)')");
+    say(t, "call bulk_call('name_it', 'select i % 40, case when i % 7 <> 0 then ''again '' || i end from "
+           "generate_series(1, 90) g(i)')");
     say(t, "call bulk_call('pay', 'select 150 + i, i % 20, 5::bigint, ''twice'' from generate_series(1, 100) g(i)')");
     say_tables(t);
     say(t, "call bulk_call('pay', 'select 5000 + i, i % 20, 5::bigint, ''late'' from generate_series(1, 50) g(i)')");
@@ -180,7 +207,8 @@ static void same(const char *want, const char *got, const char *what, int64_t fa
     while (want[i] && want[i] == got[i]) line += want[i++] == '\n';
     if (want[i] == got[i]) return;
     while (i > 0 && want[i - 1] != '\n') i--;
-    fail_msg("%s, fault %lld, line %lld: %.*s, not %.*s", what, (long long)fail_at, (long long)line + 1, (int)strcspn(got + i, "\n"), got + i, (int)strcspn(want + i, "\n"), want + i);
+    fail_msg("%s, fault %lld, line %lld: %.*s, not %.*s", what, (long long)fail_at, (long long)line + 1,
+             (int)strcspn(got + i, "\n"), got + i, (int)strcspn(want + i, "\n"), want + i);
 }
 
 static int64_t again, lost; /* what the log said */
@@ -190,13 +218,15 @@ static void listen(void *ctx, LogLevel level, const char *message) {
     lost += strstr(message, "changes are lost") != NULL;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------ */
+/* ---- tests
+ * ------------------------------------------------------------------------------------------------------------ */
 /* Every operation fails: once, from then on, or the device is lost. */
 static void every_fault(const char *what, const char *settings, bool looks, int64_t step, int64_t least) {
     char *want = expected(looks);
     again = lost = 0;
     int64_t calls = 1, tried = 0;
-    for (int64_t fail_at = 1; calls >= fail_at - step; fail_at += step, tried++) { /* until a run has no operation of that number */
+    for (int64_t fail_at = 1; calls >= fail_at - step;
+         fail_at += step, tried++) { /* until a run has no operation of that number */
         Text t;
         open_on(fail_at, fail_at / step % 3 == 1, fail_at / step % 3 == 2);
         session_sql(session, settings);
@@ -207,7 +237,8 @@ static void every_fault(const char *what, const char *settings, bool looks, int6
         same(want, t.at, what, fail_at);
         free(t.at);
     }
-    print_message("%s: %lld faults of up to %lld operations, %lld times bulks ran again\n", what, (long long)tried, (long long)calls, (long long)again);
+    print_message("%s: %lld faults of up to %lld operations, %lld times bulks ran again\n", what, (long long)tried,
+                  (long long)calls, (long long)again);
     assert_in_range(again, least, tried);
     assert_int_equal(lost, 0);
     free(want);
@@ -248,10 +279,14 @@ static void test_off(void **state) {
         char found[1024];
         snprintf(found, sizeof found, "%s", t.at);
         free(t.at);
-        if (on) same("0,\n29524,\n29524,\n0,\n0,\n29524,\n29524,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n29524,\n0,\n", found, "on", 0);
+        if (on)
+            same("0,\n29524,\n29524,\n0,\n0,\n29524,\n29524,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,"
+                 "\n265716,\n29524,\n0,\n",
+                 found, "on", 0);
         else {
             assert_non_null(strstr(found, "58000 device \"host\" was lost, and with it what bulks had left there"));
-            same("0,\n29524,\n0,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n0,\n0,\n", strchr(found, '\n') + 1, "off", 0);
+            same("0,\n29524,\n0,\n0,\n1,NULL,NULL,NULL,NULL,\n2,NULL,NULL,NULL,NULL,\n0,\n265716,\n0,\n0,\n",
+                 strchr(found, '\n') + 1, "off", 0);
         }
         assert_int_equal(again, on);
         assert_int_equal(lost, !on);
@@ -269,14 +304,16 @@ static void test_in_a_transaction(void **state) {
             session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
             plan.calls = 0;
             plan.fail_at = fail_at;
-            session_sql(session, "begin; call bulk_call('count_up', 'select i % 3, 1 from generate_series(1, 10) g(i)')");
+            session_sql(session,
+                        "begin; call bulk_call('count_up', 'select i % 3, 1 from generate_series(1, 10) g(i)')");
             session_sql(session, commits ? "commit" : "rollback");
             session_sql(session, "call bulk_call('count_up', 'select 3, 1 from generate_series(1, 2) g(i)')");
             text_open(&t);
             say(&t, "select n from counters order by c");
             fclose(t.f);
             calls = close_all();
-            same(commits ? "13,\n2391484,\n13,\n4,\n" : "0,\n29524,\n0,\n4,\n", t.at, commits ? "commit" : "rollback", fail_at);
+            same(commits ? "13,\n2391484,\n13,\n4,\n" : "0,\n29524,\n0,\n4,\n", t.at, commits ? "commit" : "rollback",
+                 fail_at);
             free(t.at);
         }
     }
@@ -326,7 +363,8 @@ static int teardown(void **state) {
     return 0;
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault), cmocka_unit_test(test_looked_at), cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
-                                       cmocka_unit_test(test_in_a_transaction), cmocka_unit_test(test_settings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault),          cmocka_unit_test(test_looked_at),
+                                       cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
+                                       cmocka_unit_test(test_in_a_transaction),     cmocka_unit_test(test_settings)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,4 +1,5 @@
-/* test_residency.c - device_memory_limit and what is cached on a device: columns give way, then tables are streamed, then the virtual machine runs the query. */
+/* test_residency.c - device_memory_limit and what is cached on a device: columns give way, then tables are streamed,
+ * then the virtual machine runs the query. */
 #include "unit_device.h"
 
 static int setup(void **state) {
@@ -9,7 +10,10 @@ static int setup(void **state) {
         char sql[256];
         snprintf(sql, sizeof sql, "create table %c(k int, x bigint, y bigint, z bigint)", *t);
         run(sql);
-        snprintf(sql, sizeof sql, "insert into %c select g, g::bigint * 7919 %% 4294967291, g::bigint * 104729 %% 4294967279, g::bigint * 1299709 %% 4294967231 from generate_series(1, 500000) g", *t);
+        snprintf(sql, sizeof sql,
+                 "insert into %c select g, g::bigint * 7919 %% 4294967291, g::bigint * 104729 %% 4294967279, g::bigint "
+                 "* 1299709 %% 4294967231 from generate_series(1, 500000) g",
+                 *t);
         run(sql);
         snprintf(sql, sizeof sql, "vacuum %c", *t);
         run(sql);
@@ -83,11 +87,14 @@ static void test_streamed(void **state) {
     assert_true(used() <= 4 << 20);
 }
 
-/* Less and less: cached, then streamed because columns and groups do not fit beside each other, then on the cpu for want of memory; always the same answer. */
+/* Less and less: cached, then streamed because columns and groups do not fit beside each other, then on the cpu for
+ * want of memory; always the same answer. */
 static void test_states(void **state) {
     (void)state;
-    static const char sql[] = "select sum(n)::bigint from (select x % 300000 as g, sum(y + z + k) as n from a group by 1) q where n > 0";
-    static const char *const ways[] = {"       cached, ", "       streamed, ", "       not on the device: the device failed: out of memory on device \"host\""};
+    static const char sql[] =
+        "select sum(n)::bigint from (select x % 300000 as g, sum(y + z + k) as n from a group by 1) q where n > 0";
+    static const char *const ways[] = {"       cached, ", "       streamed, ",
+                                       "       not on the device: the device failed: out of memory on device \"host\""};
     set("executor", "vm");
     int64_t want = number(sql);
     set("executor", "compiled");
@@ -110,7 +117,9 @@ static void test_states(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lowered, begin), cmocka_unit_test_setup(test_room, begin), cmocka_unit_test_setup(test_streamed, begin),
+        cmocka_unit_test_setup(test_lowered, begin),
+        cmocka_unit_test_setup(test_room, begin),
+        cmocka_unit_test_setup(test_streamed, begin),
         cmocka_unit_test_setup(test_states, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -289,7 +289,8 @@ static void test_const(void **s) {
     Str str = str_make(text, 13);
     int32_t i = 7;
     uint8_t no = 0;
-    Vec v[2] = {{.data = &str, .phys = PH_STR, .is_const = true}, {.data = &i, .valid = &no, .phys = PH_I32, .is_const = true}};
+    Vec v[2] = {{.data = &str, .phys = PH_STR, .is_const = true},
+                {.data = &i, .valid = &no, .phys = PH_I32, .is_const = true}};
     assert_int_equal(rows_append(r, 0, 0, 3000, v, &e), ST_OK);
     memset(text, 'x', sizeof text - 1);
     assert_int_equal(rows_finish(r, true, &e), ST_OK);

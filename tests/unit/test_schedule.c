@@ -1,4 +1,5 @@
-/* test_schedule.c - orders of execution against the graph built edge by edge, and against the definition of a conflict. */
+/* test_schedule.c - orders of execution against the graph built edge by edge, and against the definition of a conflict.
+ */
 #include "unit.h"
 #include "unit_random.h"
 
@@ -21,8 +22,11 @@ static void bulk_free(Bulk *b) {
     free(b->types);
 }
 /* hot: of 10 operations so many go to the first 4 items. kinds: bits of those that occur. */
-static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int hot, int kinds, bool sorted, int64_t n_types) {
-    Bulk b = {.ops = malloc((size_t)(n_calls * max_ops + 1) * sizeof(TxnOp)), .types = malloc((size_t)(n_calls + 1) * 2), .sorted = sorted};
+static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int hot, int kinds, bool sorted,
+                        int64_t n_types) {
+    Bulk b = {.ops = malloc((size_t)(n_calls * max_ops + 1) * sizeof(TxnOp)),
+              .types = malloc((size_t)(n_calls + 1) * 2),
+              .sorted = sorted};
     int64_t n = 0;
     for (int64_t c = 0; c < n_calls; c++) {
         b.types[c] = (uint16_t)rnd_below(n_types);
@@ -41,8 +45,16 @@ static Bulk bulk_random(int64_t n_calls, int64_t max_ops, int64_t n_items, int h
             b.ops[i] = b.ops[j];
             b.ops[j] = t;
         }
-    b.in = (ScheduleInput){.n_calls = n_calls, .types = b.types, .n_ops = n, .ops = b.ops, .strategy = STRATEGY_KSET, .type_drop = (int)(n_calls % 3), .group_free = n_calls % 2 != 0, .workers = 4,
-                           .n_types = n_calls % 5 < 2 ? (int32_t)n_types : 0, .in_order = sorted && n_calls % 4 < 3};
+    b.in = (ScheduleInput){.n_calls = n_calls,
+                           .types = b.types,
+                           .n_ops = n,
+                           .ops = b.ops,
+                           .strategy = STRATEGY_KSET,
+                           .type_drop = (int)(n_calls % 3),
+                           .group_free = n_calls % 2 != 0,
+                           .workers = 4,
+                           .n_types = n_calls % 5 < 2 ? (int32_t)n_types : 0,
+                           .in_order = sorted && n_calls % 4 < 3};
     return b;
 }
 
@@ -66,7 +78,8 @@ static bool only_takes(const Bulk *b, int64_t x, int64_t y) {
     for (int64_t i = 0; i < b->in.n_ops; i++) {
         if (b->ops[i].call != x) continue;
         int both = kinds_of(b, x, b->ops[i].item) | kinds_of(b, y, b->ops[i].item);
-        if (kinds_of(b, y, b->ops[i].item) && both != 1 << OPK_READ && both != 1 << OPK_ADD && both != 1 << OPK_TAKE) return false;
+        if (kinds_of(b, y, b->ops[i].item) && both != 1 << OPK_READ && both != 1 << OPK_ADD && both != 1 << OPK_TAKE)
+            return false;
     }
     return true;
 }
@@ -109,7 +122,10 @@ static void check_tpl(const Bulk *b, const Schedule *s) {
     int64_t last = -1;
     for (int64_t i = 0; i < s->n_calls; i++) {
         uint32_t c = s->order[i];
-        int64_t group = !b->in.group_free || s->lock_start[c] != s->lock_start[c + 1] ? 0 : 1 + (b->types[c] >> b->in.type_drop), key = group << 32 | c;
+        int64_t group = !b->in.group_free || s->lock_start[c] != s->lock_start[c + 1]
+                            ? 0
+                            : 1 + (b->types[c] >> b->in.type_drop),
+                key = group << 32 | c;
         assert_true(key > last);
         last = key;
     }
@@ -143,7 +159,8 @@ static void run_locks(const Schedule *s, int64_t *done) {
         for (int64_t i = 0; i < n; i++) {
             int64_t c = waiting[i];
             bool may = true;
-            for (int64_t k = s->lock_start[c]; k < s->lock_start[c + 1]; k++) may = may && counter[s->locks[k].lock] >= s->locks[k].from;
+            for (int64_t k = s->lock_start[c]; k < s->lock_start[c + 1]; k++)
+                may = may && counter[s->locks[k].lock] >= s->locks[k].from;
             if (!may) continue;
             waiting[i] = waiting[started];
             waiting[started++] = (uint32_t)c;
@@ -172,10 +189,12 @@ static void small_bulks(void **state) {
     ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
     for (int round = 0; round < 1500; round++) {
         int64_t n = rnd_below(round % 10 ? 24 : 90); /* with takes, half of them */
-        Bulk b = bulk_random(n, 1 + rnd_below(8), 1 + rnd_below(20), (int)rnd_below(11), 1 + (int)rnd_below(15), rnd_below(2), 1 + rnd_below(4));
+        Bulk b = bulk_random(n, 1 + rnd_below(8), 1 + rnd_below(20), (int)rnd_below(11), 1 + (int)rnd_below(15),
+                             rnd_below(2), 1 + rnd_below(4));
         if (round % 3) b.in.scratch = scratch;
         Arena *a = arena_new(&root, &err);
-        int32_t *depth = arena_array(a, int32_t, n), *ref = arena_array(a, int32_t, n), *naive = arena_array(a, int32_t, n);
+        int32_t *depth = arena_array(a, int32_t, n), *ref = arena_array(a, int32_t, n),
+                *naive = arena_array(a, int32_t, n);
         int64_t *done = arena_array(a, int64_t, n);
         uint8_t *seen = arena_array(a, uint8_t, n);
         for (int64_t c = 0; c < n; c++)
@@ -215,8 +234,9 @@ static void small_bulks(void **state) {
 static void locks_share(void **state) {
     (void)state;
     /* item 1: add add add read read write read; item 2: reads only; call 3 has read and add on 1 = write */
-    TxnOp ops[] = {{1, 0, OPK_ADD},   {2, 0, OPK_READ}, {1, 1, OPK_ADD},  {1, 2, OPK_ADD},  {2, 2, OPK_READ}, {1, 3, OPK_READ},
-                   {1, 3, OPK_ADD},   {1, 4, OPK_READ}, {1, 5, OPK_READ}, {1, 6, OPK_WRITE}, {1, 7, OPK_READ}};
+    TxnOp ops[] = {{1, 0, OPK_ADD},  {2, 0, OPK_READ},  {1, 1, OPK_ADD}, {1, 2, OPK_ADD},
+                   {2, 2, OPK_READ}, {1, 3, OPK_READ},  {1, 3, OPK_ADD}, {1, 4, OPK_READ},
+                   {1, 5, OPK_READ}, {1, 6, OPK_WRITE}, {1, 7, OPK_READ}};
     ScheduleInput in = {.n_calls = 8, .n_ops = ARRAY_LEN(ops), .ops = ops, .strategy = STRATEGY_TPL};
     Arena *a = arena_new(&root, &err);
     Schedule s;
@@ -234,10 +254,12 @@ static void locks_share(void **state) {
     arena_free(a);
 }
 
-/* Who takes comes no earlier than those who took before: item 1 is taken from by all; item 2 keeps call 1 back, and so the calls behind it. Locks and partitions know nothing of takes. */
+/* Who takes comes no earlier than those who took before: item 1 is taken from by all; item 2 keeps call 1 back, and so
+ * the calls behind it. Locks and partitions know nothing of takes. */
 static void takes_keep_order(void **state) {
     (void)state;
-    TxnOp ops[] = {{1, 0, OPK_TAKE}, {2, 0, OPK_WRITE}, {1, 1, OPK_TAKE}, {2, 1, OPK_WRITE}, {1, 2, OPK_TAKE}, {1, 3, OPK_TAKE}, {1, 3, OPK_READ}, {1, 4, OPK_ADD}, {1, 5, OPK_TAKE}, {1, 6, OPK_TAKE}};
+    TxnOp ops[] = {{1, 0, OPK_TAKE}, {2, 0, OPK_WRITE}, {1, 1, OPK_TAKE}, {2, 1, OPK_WRITE}, {1, 2, OPK_TAKE},
+                   {1, 3, OPK_TAKE}, {1, 3, OPK_READ},  {1, 4, OPK_ADD},  {1, 5, OPK_TAKE},  {1, 6, OPK_TAKE}};
     static const int32_t want[] = {0, 1, 1, 2, 3, 4, 4};
     ScheduleInput in = {.n_calls = 7, .n_ops = ARRAY_LEN(ops), .ops = ops, .strategy = STRATEGY_KSET};
     Arena *a = arena_new(&root, &err);
@@ -264,7 +286,8 @@ static void partitions_given(void **state) {
     for (int64_t c = 0; c < N; c++) {
         uint64_t p = rnd() % 37;
         part[c] = hash_u64(p);
-        for (int64_t k = 0; k < 2; k++) ops[2 * c + k] = (TxnOp){hash_u64(1000 * (p + 1) + rnd() % 10), (uint32_t)c, OPK_WRITE};
+        for (int64_t k = 0; k < 2; k++)
+            ops[2 * c + k] = (TxnOp){hash_u64(1000 * (p + 1) + rnd() % 10), (uint32_t)c, OPK_WRITE};
     }
     Bulk b = {.ops = ops, .in = {.n_calls = N, .n_ops = N * 2, .ops = ops, .partition = part}};
     Arena *a = arena_new(&root, &err);
@@ -274,7 +297,8 @@ static void partitions_given(void **state) {
     assert_int_equal(s.crossing, 0);
     check_parts(&b, &s, false);
     for (int64_t p = 0; p < 37; p++)
-        for (int64_t i = s.part_start[p]; i < s.part_start[p + 1]; i++) assert_int_equal(part[s.order[i]], part[s.order[s.part_start[p]]]);
+        for (int64_t i = s.part_start[p]; i < s.part_start[p + 1]; i++)
+            assert_int_equal(part[s.order[i]], part[s.order[s.part_start[p]]]);
     /* Two that cross: partitions 1 and 2 become one, 3 and 4 as well. */
     for (int64_t k = 0; k < 2; k++) {
         int64_t c = 100 + 1000 * k;
@@ -298,8 +322,14 @@ static void algorithm_1(void **state) {
     Schedule s;
     run(&b, NULL, a, STRATEGY_KSET, &s);
     assert_true(s.crossing > 10 && s.depth > 10 && s.width0 > 1);
-    static const struct { int w0, c, d; Strategy want; } cases[] = {
-        {0, 0, 0, STRATEGY_KSET}, {1, 1, 1, STRATEGY_PART}, {1, 1, -1, STRATEGY_PART}, {1, -1, 1, STRATEGY_PART}, {1, -1, -1, STRATEGY_TPL}};
+    static const struct {
+        int w0, c, d;
+        Strategy want;
+    } cases[] = {{0, 0, 0, STRATEGY_KSET},
+                 {1, 1, 1, STRATEGY_PART},
+                 {1, 1, -1, STRATEGY_PART},
+                 {1, -1, 1, STRATEGY_PART},
+                 {1, -1, -1, STRATEGY_TPL}};
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++) {
         ScheduleInput in = b.in;
         in.strategy = STRATEGY_AUTO;
@@ -312,9 +342,13 @@ static void algorithm_1(void **state) {
         assert_non_null(got.why);
     }
     /* by the average width of sets */
-    static const struct { bool narrow, locks, crossing, chains; Strategy want; } widths[] = {
-        {false, false, false, false, STRATEGY_KSET}, {false, true, true, false, STRATEGY_KSET}, {false, true, false, true, STRATEGY_KSET}, {true, true, false, false, STRATEGY_TPL}, {true, true, false, true, STRATEGY_PART},
-        {true, true, true, true, STRATEGY_TPL}, {true, false, false, false, STRATEGY_PART}, {true, false, true, true, STRATEGY_KSET}};
+    static const struct {
+        bool narrow, locks, crossing, chains;
+        Strategy want;
+    } widths[] = {{false, false, false, false, STRATEGY_KSET}, {false, true, true, false, STRATEGY_KSET},
+                  {false, true, false, true, STRATEGY_KSET},   {true, true, false, false, STRATEGY_TPL},
+                  {true, true, false, true, STRATEGY_PART},    {true, true, true, true, STRATEGY_TPL},
+                  {true, false, false, false, STRATEGY_PART},  {true, false, true, true, STRATEGY_KSET}};
     for (int64_t i = 0; i < ARRAY_LEN(widths); i++) {
         ScheduleInput in = b.in;
         in.strategy = STRATEGY_AUTO;
@@ -328,13 +362,26 @@ static void algorithm_1(void **state) {
     }
     bulk_free(&b);
     /* A few chains whose calls wait for two things each: no locks; many of them, or a chain behind a wide set: locks */
-    static const struct { int64_t chains, lone; Strategy want; } chained[] = {{1, 0, STRATEGY_PART}, {10, 0, STRATEGY_PART}, {40, 0, STRATEGY_TPL}, {1, 30, STRATEGY_TPL}};
+    static const struct {
+        int64_t chains, lone;
+        Strategy want;
+    } chained[] = {{1, 0, STRATEGY_PART}, {10, 0, STRATEGY_PART}, {40, 0, STRATEGY_TPL}, {1, 30, STRATEGY_TPL}};
     for (int64_t i = 0; i < ARRAY_LEN(chained); i++) {
         enum { CALLS = 1000 };
         TxnOp *ops = arena_array(a, TxnOp, 2 * CALLS);
         for (int64_t c = 0; c < CALLS; c++)
-            for (int64_t k = 0; k < 2; k++) ops[2 * c + k] = (TxnOp){c < chained[i].lone ? hash_u64((uint64_t)(1000 + 2 * c + k)) : (uint64_t)(2 * (c % chained[i].chains) + k + 1), (uint32_t)c, OPK_WRITE};
-        ScheduleInput in = {.n_calls = CALLS, .n_ops = 2 * CALLS, .ops = ops, .strategy = STRATEGY_AUTO, .set_min = 64, .locks_pay = true, .chain_min = 8, .c_max = 1};
+            for (int64_t k = 0; k < 2; k++)
+                ops[2 * c + k] = (TxnOp){c < chained[i].lone ? hash_u64((uint64_t)(1000 + 2 * c + k))
+                                                             : (uint64_t)(2 * (c % chained[i].chains) + k + 1),
+                                         (uint32_t)c, OPK_WRITE};
+        ScheduleInput in = {.n_calls = CALLS,
+                            .n_ops = 2 * CALLS,
+                            .ops = ops,
+                            .strategy = STRATEGY_AUTO,
+                            .set_min = 64,
+                            .locks_pay = true,
+                            .chain_min = 8,
+                            .c_max = 1};
         Schedule got;
         assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
         assert_int_equal(got.strategy, chained[i].want);
@@ -356,7 +403,8 @@ static void assert_same_locks(Arena *a, const Schedule *x, const Schedule *y) {
         assert_int_equal(x->locks[i].from, y->locks[i].from);
     }
 }
-/* The operations as footprints leave them: in pieces of whole calls, here and there an empty one, not one behind the other unless `together`. */
+/* The operations as footprints leave them: in pieces of whole calls, here and there an empty one, not one behind the
+ * other unless `together`. */
 static OpRun *cut_runs(Arena *a, ScheduleInput *in, bool together) {
     OpRun *runs = arena_array(a, OpRun, 2 * in->n_ops + 2);
     in->n_runs = 0;
@@ -408,14 +456,20 @@ static void locks_beside_depths(void **state) {
     pool_free(pool);
     assert_int_equal(atomic_load(&root.used), 0);
 }
-/* Calls that work on one item each, some of them twice: several workers find the depths, unless some call has a second item. */
+/* Calls that work on one item each, some of them twice: several workers find the depths, unless some call has a second
+ * item. */
 static void one_item_each(void **state) {
     (void)state;
     Pool *pool = pool_new(3, &err);
     ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
     for (int round = 0; round < 60; round++) {
         static const int64_t items[] = {2, 40, 5000, 1 << 20};
-        Bulk one = bulk_random(9000 + rnd_below(20000), 1, items[round % 4], round % 3, round % 5 ? round % 2 ? 7 : 15 : round % 2 ? 4 : 8, true, 3), b = one;
+        Bulk one = bulk_random(9000 + rnd_below(20000), 1, items[round % 4], round % 3,
+                               round % 5   ? round % 2 ? 7 : 15
+                               : round % 2 ? 4
+                                           : 8,
+                               true, 3),
+             b = one;
         b.ops = malloc((size_t)(2 * one.in.n_ops) * sizeof(TxnOp));
         b.in.n_ops = 0;
         for (int64_t i = 0; i < one.in.n_ops; i++) {
@@ -465,12 +519,21 @@ static void sizes(void **state) {
     (void)state;
     Pool *pool = pool_new(4, &err);
     ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
-    static const struct { int64_t calls, ops, items; int hot, kinds, types; } cases[] = {
-        {0, 1, 1, 0, 7, 1},           {1, 1, 1, 0, 7, 1},          {1, 200, 40, 2, 7, 1},          {1 << 17, 4, 1 << 18, 0, 7, 5},
-        {1 << 17, 4, 1 << 17, 1, 1 | 2, 9}, {1 << 15, 2, 3, 0, 4, 2000}, {(1 << 17) + 1, 3, 1 << 20, 0, 4, 40000}, {3000, 300, 100000, 0, 7, 3}};
+    static const struct {
+        int64_t calls, ops, items;
+        int hot, kinds, types;
+    } cases[] = {{0, 1, 1, 0, 7, 1},
+                 {1, 1, 1, 0, 7, 1},
+                 {1, 200, 40, 2, 7, 1},
+                 {1 << 17, 4, 1 << 18, 0, 7, 5},
+                 {1 << 17, 4, 1 << 17, 1, 1 | 2, 9},
+                 {1 << 15, 2, 3, 0, 4, 2000},
+                 {(1 << 17) + 1, 3, 1 << 20, 0, 4, 40000},
+                 {3000, 300, 100000, 0, 7, 3}};
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++)
         for (int sorted = 0; sorted < 2; sorted++) {
-            Bulk b = bulk_random(cases[i].calls, cases[i].ops, cases[i].items, cases[i].hot, cases[i].kinds, sorted, cases[i].types);
+            Bulk b = bulk_random(cases[i].calls, cases[i].ops, cases[i].items, cases[i].hot, cases[i].kinds, sorted,
+                                 cases[i].types);
             if (sorted) b.in.scratch = scratch;
             Arena *a = arena_new(&root, &err);
             int64_t n = b.in.n_calls;
@@ -492,7 +555,8 @@ static void sizes(void **state) {
             check_permutation(&s, seen);
             check_tpl(&b, &s);
             for (int64_t c = 0; c < n; c++)
-                for (int64_t k = s.lock_start[c]; k < s.lock_start[c + 1]; k++) assert_true(s.locks[k].lock < s.n_locks && s.locks[k].from <= c);
+                for (int64_t k = s.lock_start[c]; k < s.lock_start[c + 1]; k++)
+                    assert_true(s.locks[k].lock < s.n_locks && s.locks[k].from <= c);
             arena_free(a);
             bulk_free(&b);
         }
@@ -578,7 +642,8 @@ static void zero_sets_are_k_sets(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
-/* Calls come while others run: who is taken conflicts with no earlier one that has not finished, and nobody waits without need. */
+/* Calls come while others run: who is taken conflicts with no earlier one that has not finished, and nobody waits
+ * without need. */
 static void zero_sets_with_arrivals(void **state) {
     (void)state;
     enum { WAITING, TAKEN, DONE };
@@ -650,11 +715,17 @@ static void zero_sets_out_of_memory(void **state) {
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_bulks),      cmocka_unit_test(locks_share), cmocka_unit_test(takes_keep_order),
-        cmocka_unit_test(partitions_given), cmocka_unit_test(algorithm_1),
-        cmocka_unit_test(sizes),            cmocka_unit_test(out_of_memory),
-        cmocka_unit_test(one_item_each), cmocka_unit_test(locks_beside_depths),
-        cmocka_unit_test(zero_sets_are_k_sets), cmocka_unit_test(zero_sets_with_arrivals),
+        cmocka_unit_test(small_bulks),
+        cmocka_unit_test(locks_share),
+        cmocka_unit_test(takes_keep_order),
+        cmocka_unit_test(partitions_given),
+        cmocka_unit_test(algorithm_1),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(one_item_each),
+        cmocka_unit_test(locks_beside_depths),
+        cmocka_unit_test(zero_sets_are_k_sets),
+        cmocka_unit_test(zero_sets_with_arrivals),
         cmocka_unit_test(zero_sets_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

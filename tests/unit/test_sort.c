@@ -1,5 +1,5 @@
-/* test_sort.c - sorting and top-N against qsort: every physical type, directions, NULLs, ties in order of arrival, several
- * workers, offsets and limits, little memory. */
+/* test_sort.c - sorting and top-N against qsort: every physical type, directions, NULLs, ties in order of arrival,
+ * several workers, offsets and limits, little memory. */
 #include "unit.h"
 
 #include <math.h>
@@ -75,12 +75,16 @@ static void col_free(Col *c) {
     free(c->valid);
 }
 static Vec col_vec(const Col *c, int64_t first) {
-    return (Vec){.data = c->data + first * size_of(c->phys), .valid = c->valid ? c->valid + first : NULL, .phys = c->phys};
+    return (Vec){
+        .data = c->data + first * size_of(c->phys), .valid = c->valid ? c->valid + first : NULL, .phys = c->phys};
 }
 static bool is_valid(const Col *c, int64_t i) { return !c->valid || c->valid[i]; }
 
 enum { MAX_KEYS = 6, MORSEL = 3000 };
-typedef struct Key { KeySpec key; bool desc, nulls_first; } Key;
+typedef struct Key {
+    KeySpec key;
+    bool desc, nulls_first;
+} Key;
 typedef struct Case {
     SortSpec spec;
     Key keys[MAX_KEYS];
@@ -186,7 +190,10 @@ static Case *new_case(int64_t n) {
 }
 static void add_key(Case *c, uint8_t phys, int64_t range, int nulls, bool ranged, bool desc, bool nulls_first) {
     int32_t i = c->spec.n_keys++;
-    c->keys[i] = (Key){{.phys = phys, .nullable = nulls > 0, .has_range = ranged, .min = -(range / 2), .max = range - 1 - range / 2}, desc, nulls_first};
+    c->keys[i] = (Key){
+        {.phys = phys, .nullable = nulls > 0, .has_range = ranged, .min = -(range / 2), .max = range - 1 - range / 2},
+        desc,
+        nulls_first};
     c->key_cols[i] = col_new(phys, c->n, range, nulls);
 }
 static void free_case(Case *c) {
@@ -272,6 +279,10 @@ static void test_little_memory(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_matrix), cmocka_unit_test(test_little_memory),};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_little_memory),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

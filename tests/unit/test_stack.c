@@ -1,5 +1,5 @@
-/* test_stack.c - deeply nested statements on threads with stacks of several sizes: an answer or 54001, and the connection goes on; other stacks than the
- * thread's own; interrupts while a statement is planned. */
+/* test_stack.c - deeply nested statements on threads with stacks of several sizes: an answer or 54001, and the
+ * connection goes on; other stacks than the thread's own; interrupts while a statement is planned. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ static void add(Text *t, const char *s, int i) { /* %d in s is i, %e is i - 1 */
     if (!t->s) t->s = malloc(t->cap = 4096);
     for (; *s; s++) {
         if (t->cap - t->n < 64) t->s = realloc(t->s, t->cap *= 2);
-        if (s[0] == '%' && (s[1] == 'd' || s[1] == 'e')) t->n += (size_t)sprintf(t->s + t->n, "%d", s[1] == 'd' ? i : i - 1), s++;
+        if (s[0] == '%' && (s[1] == 'd' || s[1] == 'e'))
+            t->n += (size_t)sprintf(t->s + t->n, "%d", s[1] == 'd' ? i : i - 1), s++;
         else t->s[t->n++] = *s;
     }
     t->s[t->n] = 0;
@@ -36,7 +37,8 @@ typedef struct Shape {
 static const Shape shapes[] = {
     {"with c0 as (select 1 as a)", ", c%d as (select a + 1 as a from c%e)", " select count(*) from c0", "", ""},
     {"with c0 as (select 1 as a)", ", c%d as (select a + (select 1) as a from c%e)", " select max(a) from c1", "", ""},
-    {"with c0 as materialized (select 1 as a)", ", c%d as materialized (select a + 1 as a from c%e)", " select * from c1", "", ""},
+    {"with c0 as materialized (select 1 as a)", ", c%d as materialized (select a + 1 as a from c%e)",
+     " select * from c1", "", ""},
     {"", "with a as (", "select 1 as x", ") select * from a", ""},
     {"select * from ", "(select * from ", "t", ") x%d", ""},
     {"select * from ", "(select a + 1 as a from ", "t", ") x%d where a > %d", ""},
@@ -88,7 +90,8 @@ static const Shape shapes[] = {
     {"do $$ begin ", "for i in 1 .. 1 loop ", "null; ", "end loop; ", "end $$"},
     {"do $$ begin ", "begin ", "raise exception 'x'; ", "exception when division_by_zero then null; end; ", "end $$"},
     {"do $$ declare x int; begin x := ", "(1 + ", "1", ")", "; end $$"},
-    {"create or replace function g(x int) returns int language plpgsql as $$ begin ", "if x > %d then return %d; ", "", "end if; ", "return 0; end $$"},
+    {"create or replace function g(x int) returns int language plpgsql as $$ begin ", "if x > %d then return %d; ", "",
+     "end if; ", "return 0; end $$"},
     {"select * from v%d", "", "", "", ""},
     {"create or replace view w as select ", "(select ", "1", ")", " as a"},
     {"create table if not exists t3 (a int check (", "(a > 0) and (", "true", ")", "))"},
@@ -109,7 +112,9 @@ static bool drop_output(void *ctx, const char *data, int64_t size) {
 
 /* What else a statement may end with: it is about something else that the statement does, or had no time. */
 static bool expected(const char *sqlstate) {
-    static const char *const states[] = {"57014", "0A000" /* EXPLAIN of what has no plan */, "42601" /* EXPLAIN DO */, "42804", "42803", "P0001", "42P01" /* no such view */};
+    static const char *const states[] = {
+        "57014", "0A000" /* EXPLAIN of what has no plan */, "42601" /* EXPLAIN DO */, "42804", "42803", "P0001",
+        "42P01" /* no such view */};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (strcmp(sqlstate, states[i]) == 0) return true;
     return false;
@@ -153,10 +158,12 @@ static void *run_all(void *arg) {
     Text t = {0};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         char what[160];
-        snprintf(what, sizeof what, "%s%.40s%.30s, depth %d, stack of %zu KiB", k->prefix, shapes[i].head, shapes[i].open, k->depth, k->stack >> 10);
+        snprintf(what, sizeof what, "%s%.40s%.30s, depth %d, stack of %zu KiB", k->prefix, shapes[i].head,
+                 shapes[i].open, k->depth, k->stack >> 10);
         make(&t, &shapes[i], k->prefix, k->depth);
         run_one(c, t.s, what);
-        if (k->stack >= 128 << 10 && stele_exec(c, "select 1", NULL, NULL) != STELE_OK) fail_msg("%s: the connection is broken", what);
+        if (k->stack >= 128 << 10 && stele_exec(c, "select 1", NULL, NULL) != STELE_OK)
+            fail_msg("%s: the connection is broken", what);
     }
     free(t.s);
     stele_disconnect(c);
@@ -177,12 +184,17 @@ static void run_on(size_t stack, int depth, const char *prefix) {
 /* ---- tests --------------------------------------------------- */
 
 static void stacks(void **state) {
-    static const struct { size_t kib; int depth; } cases[] = {{64, 10}, {64, 1000}, {128, 100}, {256, 10}, {256, 300}, {256, 20000}, {1024, 900}, {1024, 5000}, {8192, 2000}};
+    static const struct {
+        size_t kib;
+        int depth;
+    } cases[] = {{64, 10},     {64, 1000},  {128, 100},   {256, 10},   {256, 300},
+                 {256, 20000}, {1024, 900}, {1024, 5000}, {8192, 2000}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t before = answers;
         run_on(cases[i].kib << 10, cases[i].depth, "");
-        if (cases[i].kib >= 256 && cases[i].depth == 10) assert_true(answers - before > 50); /* most of them are no task */
+        if (cases[i].kib >= 256 && cases[i].depth == 10)
+            assert_true(answers - before > 50); /* most of them are no task */
         if (cases[i].depth < 5000) run_on(cases[i].kib << 10, cases[i].depth, "explain ");
     }
     assert_true(refusals > 100);
@@ -217,7 +229,11 @@ static void handlers(void **state) {
     stele_conn *c;
     (void)state;
     assert_int_equal(stele_connect(db, &c), STELE_OK);
-    assert_int_equal(stele_exec(c, "do $$ begin perform endless(1); raise exception 'it ended'; exception when statement_too_complex then null; end $$", NULL, NULL), STELE_OK);
+    assert_int_equal(stele_exec(c,
+                                "do $$ begin perform endless(1); raise exception 'it ended'; exception when "
+                                "statement_too_complex then null; end $$",
+                                NULL, NULL),
+                     STELE_OK);
     assert_int_equal(stele_exec(c, "select endless(1)", NULL, NULL), STELE_ERROR);
     stele_error_info e;
     stele_error(c, &e);
@@ -246,7 +262,8 @@ static void *cancel(void *arg) {
 static void *plan_long(void *arg) {
     static const Shape slow[] = {
         {"explain select * from ", "(select a + b as a, b from ", "t", ") x%d where a > %d", ""},
-        {"explain with c0 as (select 1 as a)", ", c%d as (select (select a + 1 from c%e) as a)", " select * from c12000", "", ""},
+        {"explain with c0 as (select 1 as a)", ", c%d as (select (select a + 1 from c%e) as a)",
+         " select * from c12000", "", ""},
         {"explain select count(*) from t t0", " join t t%d on t%d.a = t%e.a", "", "", ""},
     };
     static const int depth[] = {1500, 12000, 12000};
@@ -258,7 +275,8 @@ static void *plan_long(void *arg) {
         stele_error_info e;
         stele_error(k->c, &e);
         if (strcmp(e.sqlstate, "57014") != 0) fail_msg("%.60s: %s %s", t.s, e.sqlstate, e.message);
-        assert_string_equal(e.message, k->timeout ? "canceling statement due to statement timeout" : "canceling statement due to user request");
+        assert_string_equal(e.message, k->timeout ? "canceling statement due to statement timeout"
+                                                  : "canceling statement due to user request");
         assert_int_equal(stele_transaction_state(k->c), 'I');
     }
     free(t.s);
@@ -295,11 +313,17 @@ static int open_db(void **state) {
     (void)state;
     assert_int_equal(stele_open(NULL, NULL, &db, NULL), STELE_OK);
     assert_int_equal(stele_connect(db, &c), STELE_OK);
-    assert_int_equal(stele_exec(c, "create table t (a int, b int, s text); insert into t values (1, 2, 'x'), (2, 3, 'y'); create table t2 (b bool); insert into t2 values (true);"
-                                   "create function f(x int) returns int language plpgsql as $$ begin return x; end $$;"
-                                   "create function endless(x int) returns int language plpgsql as $$ begin return endless(x); end $$;"
-                                   "create function recursive(x int) returns int language plpgsql as $$ begin if x = 0 then return 0; end if; return recursive(x - 1); end $$;"
-                                   "create view v0 as select a from t", NULL, NULL), STELE_OK);
+    assert_int_equal(
+        stele_exec(c,
+                   "create table t (a int, b int, s text); insert into t values (1, 2, 'x'), (2, 3, 'y'); create table "
+                   "t2 (b bool); insert into t2 values (true);"
+                   "create function f(x int) returns int language plpgsql as $$ begin return x; end $$;"
+                   "create function endless(x int) returns int language plpgsql as $$ begin return endless(x); end $$;"
+                   "create function recursive(x int) returns int language plpgsql as $$ begin if x = 0 then return 0; "
+                   "end if; return recursive(x - 1); end $$;"
+                   "create view v0 as select a from t",
+                   NULL, NULL),
+        STELE_OK);
     for (int i = 1; i <= VIEWS; i++) {
         snprintf(sql, sizeof sql, "create view v%d as select a + 1 as a from v%d", i, i - 1);
         if (stele_exec(c, sql, NULL, NULL) != STELE_OK) return 1;

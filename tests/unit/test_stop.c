@@ -1,10 +1,13 @@
-/* test_stop.c - kernels that start with their stop flag set do nothing: every kernel of every executor, told by device memory that stays as it is.
+/* test_stop.c - kernels that start with their stop flag set do nothing: every kernel of every executor, told by device
+ * memory that stays as it is.
  *
- * The device's launch is replaced by one that raises the flag, and cancels the statement, before the n-th launch, and from then on compares all device memory
- * before and after each kernel. So a kernel that does not look at the flag before its first step is found however fast it is; those with more steps look again
- * every so many (emit_seg.c, emit_sort.c, dev_order.c, ki_*.h). The statement must end with 57014.
+ * The device's launch is replaced by one that raises the flag, and cancels the statement, before the n-th launch, and
+ * from then on compares all device memory before and after each kernel. So a kernel that does not look at the flag
+ * before its first step is found however fast it is; those with more steps look again every so many (emit_seg.c,
+ * emit_sort.c, dev_order.c, ki_*.h). The statement must end with 57014.
  *
- * On the virtual machine vectors look at cancellation; what is done between segments (sorting, merging, building maps) is called here with it.
+ * On the virtual machine vectors look at cancellation; what is done between segments (sorting, merging, building maps)
+ * is called here with it.
  */
 #include "exec/agg.h"
 #include "exec/join.h"
@@ -12,9 +15,16 @@
 #include "unit_device.h"
 
 enum { BLOCKS = 4096, KERNELS = 4096 };
-static struct { DevPtr p; int64_t bytes; uint8_t *before; } blocks[BLOCKS];
+static struct {
+    DevPtr p;
+    int64_t bytes;
+    uint8_t *before;
+} blocks[BLOCKS];
 static int n_blocks;
-static struct { const DevKernel *k; char name[32]; } kernels[KERNELS];
+static struct {
+    const DevKernel *k;
+    char name[32];
+} kernels[KERNELS];
 static int n_kernels;
 static const DeviceOps *real;
 static DeviceOps spy;
@@ -46,13 +56,15 @@ static const char *name_of(const DevKernel *k) {
     return "?";
 }
 
-static Status spy_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params, int32_t n_params, Err *e) {
+static Status spy_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                         const uint64_t *params, int32_t n_params, Err *e) {
     if (++launches == stop_at) atomic_store(&session->cancel, true);
     if (!stop_at || launches < stop_at) return real->launch(q, k, groups, group_size, local_bytes, params, n_params, e);
     TRY(real->sync(q, NULL, NULL, e));
     uint64_t *flag = (uint64_t *)(uintptr_t)params[0] + 1; /* the host's memory is the device's */
     *(volatile uint64_t *)flag = 1;
-    bool hands_over = strcmp(session->settings.executor, "pipelined") == 0 && strcmp(name_of(k), "seg_main") == 0; /* tells the others by its channel */
+    bool hands_over = strcmp(session->settings.executor, "pipelined") == 0 &&
+                      strcmp(name_of(k), "seg_main") == 0; /* tells the others by its channel */
     if (hands_over) return real->launch(q, k, groups, group_size, local_bytes, params, n_params, e);
     for (int i = 0; i < n_blocks; i++) {
         blocks[i].before = malloc((size_t)blocks[i].bytes);
@@ -66,7 +78,8 @@ static Status spy_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t grou
         changed |= memcmp(blocks[i].before, (const void *)(uintptr_t)blocks[i].p, (size_t)blocks[i].bytes) != 0;
         free(blocks[i].before);
     }
-    if (changed && !strstr(worked, name_of(k))) snprintf(worked + strlen(worked), sizeof worked - strlen(worked), " %s", name_of(k));
+    if (changed && !strstr(worked, name_of(k)))
+        snprintf(worked + strlen(worked), sizeof worked - strlen(worked), " %s", name_of(k));
     return st;
 }
 
@@ -89,7 +102,8 @@ static int setup(void **state) {
     device->ops = &spy;
     set("executor", "vm");
     run("create table t(a int, b numeric(10,2), s text, f double precision)");
-    run("insert into t select g * 7919 % 5003, (g % 500) * 1.5, case when g % 11 <> 0 then 'name' || g * 31 % 4999 end, g / 7.0 from generate_series(1, 5000) g");
+    run("insert into t select g * 7919 % 5003, (g % 500) * 1.5, case when g % 11 <> 0 then 'name' || g * 31 % 4999 "
+        "end, g / 7.0 from generate_series(1, 5000) g");
     run("create table u(k int, n text)");
     run("insert into u select g % 1200, 'n' || g from generate_series(1, 4000) g");
     set("device_wait", "on");
@@ -132,10 +146,14 @@ static void stops(const char *executor) {
             stop_at = n;
             launches = 0;
             worked[0] = 0;
-            if (try_run(queries[i]) == ST_OK) fail_msg("%s, %s: launch %lld of %lld was stopped without an error", executor, queries[i], (long long)n, (long long)all);
+            if (try_run(queries[i]) == ST_OK)
+                fail_msg("%s, %s: launch %lld of %lld was stopped without an error", executor, queries[i], (long long)n,
+                         (long long)all);
             atomic_store(&session->cancel, false);
             assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
-            if (worked[0]) fail_msg("%s, %s, stopped at launch %lld of %lld: kernels that went on:%s", executor, queries[i], (long long)n, (long long)all, worked);
+            if (worked[0])
+                fail_msg("%s, %s, stopped at launch %lld of %lld: kernels that went on:%s", executor, queries[i],
+                         (long long)n, (long long)all, worked);
         }
         stop_at = 0;
     }
@@ -171,7 +189,9 @@ static void fill_numbers(void) {
         texts[i] = str_make(text_bytes[i], n);
     }
 }
-static Vec vector_at(bool text, int64_t i) { return (Vec){.data = text ? (void *)&texts[i] : (void *)&numbers[i], .phys = text ? PH_STR : PH_I64}; }
+static Vec vector_at(bool text, int64_t i) {
+    return (Vec){.data = text ? (void *)&texts[i] : (void *)&numbers[i], .phys = text ? PH_STR : PH_I64};
+}
 static void is_stopped(Status st, Err *e, bool stopped) {
     if (!stopped && st != ST_OK) fail_msg("%s %s", e->sqlstate, e->message);
     if (!stopped) return;
@@ -260,8 +280,8 @@ static void test_between_segments(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compiled), cmocka_unit_test(test_interpreted), cmocka_unit_test(test_kernel), cmocka_unit_test(test_pipelined),
-        cmocka_unit_test(test_between_segments),
+        cmocka_unit_test(test_compiled),  cmocka_unit_test(test_interpreted),      cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_pipelined), cmocka_unit_test(test_between_segments),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

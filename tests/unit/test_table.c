@@ -21,13 +21,17 @@ static Type ty(TypeId id, int precision, int scale) {
 }
 static ColumnDef defs[N_COLS];
 static void init_defs(void) {
-    static const struct { const char *name; TypeId id; int p, s; } d[N_COLS] = {
-        {"id", T_INT8, 0, 0},        {"b", T_BOOL, 0, 0},        {"i2", T_INT2, 0, 0},     {"i4", T_INT4, 0, 0},
-        {"i8", T_INT8, 0, 0},        {"n15", T_NUMERIC, 15, 2},  {"n38", T_NUMERIC, 38, 4}, {"f4", T_FLOAT4, 0, 0},
-        {"f8", T_FLOAT8, 0, 0},      {"low", T_TEXT, 0, 0},      {"high", T_VARCHAR, 0, 0}, {"d", T_DATE, 0, 0},
-        {"t", T_TIME, 6, 0},         {"ts", T_TIMESTAMP, 6, 0},  {"iv", T_INTERVAL, 0, 0}, {"u", T_UUID, 0, 0},
-        {"uq", T_INT4, 0, 0}};
-    for (int i = 0; i < N_COLS; i++) defs[i] = (ColumnDef){.name = d[i].name, .type = ty(d[i].id, d[i].p, d[i].s), .not_null = i == 0};
+    static const struct {
+        const char *name;
+        TypeId id;
+        int p, s;
+    } d[N_COLS] = {{"id", T_INT8, 0, 0},   {"b", T_BOOL, 0, 0},       {"i2", T_INT2, 0, 0},      {"i4", T_INT4, 0, 0},
+                   {"i8", T_INT8, 0, 0},   {"n15", T_NUMERIC, 15, 2}, {"n38", T_NUMERIC, 38, 4}, {"f4", T_FLOAT4, 0, 0},
+                   {"f8", T_FLOAT8, 0, 0}, {"low", T_TEXT, 0, 0},     {"high", T_VARCHAR, 0, 0}, {"d", T_DATE, 0, 0},
+                   {"t", T_TIME, 6, 0},    {"ts", T_TIMESTAMP, 6, 0}, {"iv", T_INTERVAL, 0, 0},  {"u", T_UUID, 0, 0},
+                   {"uq", T_INT4, 0, 0}};
+    for (int i = 0; i < N_COLS; i++)
+        defs[i] = (ColumnDef){.name = d[i].name, .type = ty(d[i].id, d[i].p, d[i].s), .not_null = i == 0};
 }
 
 /* The cell that a seed stands for; seed 0 is NULL. */
@@ -50,7 +54,8 @@ static void gen(int col, uint64_t seed, char *str, void *cell) {
     case 8: memcpy(cell, &(double){(double)(h % 100000) / 16}, 8); break;
     case 9:
     case 10: {
-        int n = snprintf(str, STR_BUF, col == 9 ? "value %d" : "some longer text %d", (int)(h % (col == 9 ? 12 : 100000000)));
+        int n = snprintf(str, STR_BUF, col == 9 ? "value %d" : "some longer text %d",
+                         (int)(h % (col == 9 ? 12 : 100000000)));
         Str s = str_make(str, h % 31 == 0 ? 0 : n);
         memcpy(cell, &s, 16);
         break;
@@ -133,7 +138,8 @@ static void compare(Table *t) {
             int64_t n = tablet_live_rows(tab, first, MIN_OF(1024, tab->rows - first), pos, &ident);
             bool nulls[N_COLS];
             for (int c = 0; c < N_COLS; c++)
-                tablet_decode(t, tab, c, first, ident ? NULL : pos, n, (uint8_t)type_phys(defs[c].type), buf[c], valid[c], &nulls[c]);
+                tablet_decode(t, tab, c, first, ident ? NULL : pos, n, (uint8_t)type_phys(defs[c].type), buf[c],
+                              valid[c], &nulls[c]);
             for (int64_t i = 0; i < n; i++) {
                 int64_t id;
                 memcpy(&id, buf[0] + i * 8, 8);
@@ -286,10 +292,15 @@ static void run_random(uint64_t seed, int steps) {
     UndoLog *u = NULL;
     for (int i = 0; i < steps; i++) {
         switch (rnd_below(15)) {
-        case 0: case 1: case 2: op_append(t, u, false, pool); break;
+        case 0:
+        case 1:
+        case 2: op_append(t, u, false, pool); break;
         case 3: op_append(t, u, true, pool); break;
-        case 4: case 5: op_delete(t, u); break;
-        case 6: case 7: case 8: op_update(t, u); break;
+        case 4:
+        case 5: op_delete(t, u); break;
+        case 6:
+        case 7:
+        case 8: op_update(t, u); break;
         case 9:
             if (!u) {
                 if (table_merge(t, pool, &e) != ST_OK) fail_msg("%s", e.message);
@@ -351,8 +362,11 @@ static void test_random(void **state) {
 static void some_change(Table *t, UndoLog *u, Pool *pool, int only) {
     Err e = {0};
     switch (only >= 0 ? only : (int)rnd_below(12)) {
-    case 0: case 1: case 2: op_append(t, u, false, pool); break;
-    case 3: case 4: op_delete(t, u); break;
+    case 0:
+    case 1:
+    case 2: op_append(t, u, false, pool); break;
+    case 3:
+    case 4: op_delete(t, u); break;
     case 5: op_append(t, u, true, pool); break;
     case 6:
         assert_int_equal(table_truncate(t, u, &e), ST_OK);
@@ -363,7 +377,8 @@ static void some_change(Table *t, UndoLog *u, Pool *pool, int only) {
     }
     compare(t);
 }
-/* Kept logs: the table goes back behind any of them and forward again, with changes on top that are taken back, or come out and stay so while others are made. */
+/* Kept logs: the table goes back behind any of them and forward again, with changes on top that are taken back, or come
+ * out and stay so while others are made. */
 static void run_versions(uint64_t seed) {
     enum { VERSIONS = 8 };
     static Model models[VERSIONS + 1];
@@ -428,7 +443,7 @@ static void run_versions(uint64_t seed) {
         model = models[view];
         compare(t);
         if (view == n) contents[n] = t->content; /* a load that was taken back leaves a new one */
-        if (n > 1 && rnd() % 4 == 0) { /* two versions become one */
+        if (n > 1 && rnd() % 4 == 0) {           /* two versions become one */
             int k = (int)rnd_below(n - 1);
             if (view == k + 1) continue;
             int64_t bytes, both = undo_bytes(logs[k]) + undo_bytes(logs[k + 1]);
@@ -524,7 +539,9 @@ static void test_bulk_order(void **state) {
     Err e = {0};
     Pool *pool = pool_new(2, &e);
     for (int variant = 0; variant < 4; variant++) {
-        ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4, 0, 0), .not_null = true}, {.name = "s", .type = ty(T_TEXT, 0, 0)}, {.name = "h", .type = ty(T_TEXT, 0, 0)}};
+        ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4, 0, 0), .not_null = true},
+                          {.name = "s", .type = ty(T_TEXT, 0, 0)},
+                          {.name = "h", .type = ty(T_TEXT, 0, 0)}};
         static const int pk[] = {0};
         KeyDef key = {"k_pkey", true, 1, pk};
         Table *t = NULL;
@@ -549,7 +566,8 @@ static void test_bulk_order(void **state) {
                 h[i] = str_make(text[i], len);
                 valid[i] = (first + i) % 10 != 0;
             }
-            Vec v[] = {{.data = k, .phys = PH_I32, .type = cd[0].type}, {.data = s, .valid = valid, .phys = PH_STR, .type = cd[1].type},
+            Vec v[] = {{.data = k, .phys = PH_I32, .type = cd[0].type},
+                       {.data = s, .valid = valid, .phys = PH_STR, .type = cd[1].type},
                        {.data = h, .phys = PH_STR, .type = cd[2].type}};
             assert_int_equal(bulk_add(l, (int)(c & 1), variant == 2 ? chunk * 5 : chunk, n, v, &e), ST_OK);
         }
@@ -569,7 +587,8 @@ static void test_bulk_order(void **state) {
         assert_true(st->unique && st->sorted && st->has_range && st->min == 0 && st->max == 2 * (ROWS - 1));
         assert_true(st->distinct == ROWS);
         assert_true(t->cols[2].stats.unique && !t->cols[2].stats.sorted);
-        assert_true(t->cols[1].stats.distinct == 7 && t->cols[1].stats.null_count == ROWS / 10 && t->cols[1].stats.n_mcv == 7);
+        assert_true(t->cols[1].stats.distinct == 7 && t->cols[1].stats.null_count == ROWS / 10 &&
+                    t->cols[1].stats.n_mcv == 7);
         assert_int_equal(t->keys[0].index->used, 0); /* sorted: no storage */
         Value key_value = {.type = cd[0].type};
         for (int32_t i = 0; i < 2000; i++) {
@@ -585,7 +604,8 @@ static void test_bulk_order(void **state) {
     pool_free(pool);
 }
 
-/* Rows [first, first + n) of a table with a key by its values only, repeated numbers, few texts, many texts and floats. */
+/* Rows [first, first + n) of a table with a key by its values only, repeated numbers, few texts, many texts and floats.
+ */
 static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
     enum { CHUNK = 2000 };
     static int64_t k[CHUNK], v[CHUNK];
@@ -608,8 +628,10 @@ static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
             f[i] = (double)(row % 333) / 8;
             valid[i] = row % 10 != 0;
         }
-        Vec vecs[] = {{.data = k, .phys = PH_I64, .type = t->cols[0].type}, {.data = v, .valid = valid, .phys = PH_I64, .type = t->cols[1].type},
-                      {.data = s, .valid = valid, .phys = PH_STR, .type = t->cols[2].type}, {.data = h, .phys = PH_STR, .type = t->cols[3].type},
+        Vec vecs[] = {{.data = k, .phys = PH_I64, .type = t->cols[0].type},
+                      {.data = v, .valid = valid, .phys = PH_I64, .type = t->cols[1].type},
+                      {.data = s, .valid = valid, .phys = PH_STR, .type = t->cols[2].type},
+                      {.data = h, .phys = PH_STR, .type = t->cols[3].type},
                       {.data = f, .phys = PH_F64, .type = t->cols[4].type}};
         assert_int_equal(bulk_add(l, 0, at / CHUNK, m, vecs, &e), ST_OK);
     }
@@ -619,15 +641,19 @@ static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
 }
 static bool about(double a, double b) { return a > b * 0.95 && a < b * 1.05; }
 
-/* Many loads read each tablet a few times for statistics, not once per load, and arrive at what reading everything finds. */
+/* Many loads read each tablet a few times for statistics, not once per load, and arrive at what reading everything
+ * finds. */
 static void test_many_loads(void **state) {
     (void)state;
     enum { LOADS = 60, N = 12000 };
     Err e = {0};
     mem_account_init(&root, NULL, "test", 0, NULL);
     Pool *pool = pool_new(2, &e);
-    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT8, 0, 0), .not_null = true}, {.name = "v", .type = ty(T_INT8, 0, 0)}, {.name = "s", .type = ty(T_TEXT, 0, 0)},
-                      {.name = "h", .type = ty(T_TEXT, 0, 0)}, {.name = "f", .type = ty(T_FLOAT8, 0, 0)}};
+    ColumnDef cd[] = {{.name = "k", .type = ty(T_INT8, 0, 0), .not_null = true},
+                      {.name = "v", .type = ty(T_INT8, 0, 0)},
+                      {.name = "s", .type = ty(T_TEXT, 0, 0)},
+                      {.name = "h", .type = ty(T_TEXT, 0, 0)},
+                      {.name = "f", .type = ty(T_FLOAT8, 0, 0)}};
     Table *t = NULL;
     assert_int_equal(table_new(&root, "loaded", 5, cd, 0, NULL, 0, NULL, &t, &e), ST_OK);
     for (int i = 0; i < LOADS; i++) {
@@ -635,7 +661,9 @@ static void test_many_loads(void **state) {
         if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
     }
     assert_true(t->n_tablets > LOADS / 2);
-    if (t->impl->analysed > 5 * t->n_tablets) fail_msg("%lld tablets were read for statistics of %lld", (long long)t->impl->analysed, (long long)t->n_tablets);
+    if (t->impl->analysed > 5 * t->n_tablets)
+        fail_msg("%lld tablets were read for statistics of %lld", (long long)t->impl->analysed,
+                 (long long)t->n_tablets);
     ColumnStats found[5];
     for (int c = 0; c < 5; c++) found[c] = t->cols[c].stats;
     for (int c = 0; c < 5; c++) found[c].sketch = NULL;
@@ -648,7 +676,8 @@ static void test_many_loads(void **state) {
         assert_int_equal(found[c].max, st->max);
         assert_int_equal(found[c].null_count, st->null_count);
         assert_true(about(found[c].avg_width, st->avg_width));
-        if (!about(found[c].distinct, st->distinct)) fail_msg("column %d: %f different values, not %f", c, found[c].distinct, st->distinct);
+        if (!about(found[c].distinct, st->distinct))
+            fail_msg("column %d: %f different values, not %f", c, found[c].distinct, st->distinct);
     }
     assert_true(found[0].unique && found[0].sorted);
     assert_true(!found[1].unique && !found[1].sorted);
@@ -662,7 +691,8 @@ static void test_many_loads(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_versions), cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_bulk_order), cmocka_unit_test(test_many_loads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),        cmocka_unit_test(test_versions),
+                                       cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
+                                       cmocka_unit_test(test_bulk_order),    cmocka_unit_test(test_many_loads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* test_texts.c - changes of a table and the kernels of queries on it: a text that exists serves on. Compilations are counted. */
+/* test_texts.c - changes of a table and the kernels of queries on it: a text that exists serves on. Compilations are
+ * counted. */
 #include "unit_device.h"
 
 static int setup(void **state) {
@@ -41,7 +42,9 @@ static int64_t compilations(void) { return atomic_load(&plan.calls); }
 /* A deleted row, one run of deleted rows, and a tablet of which hardly anything is left. */
 static void test_delete(void **state) {
     (void)state;
-    static const char *const deletes[] = {"delete from t where id = 150000", "delete from t where id between 40000 and 40200", "delete from t where id < 60000 and id % 97 <> 0"};
+    static const char *const deletes[] = {"delete from t where id = 150000",
+                                          "delete from t where id between 40000 and 40200",
+                                          "delete from t where id < 60000 and id % 97 <> 0"};
     static const char *const executors[] = {"compiled", "kernel", "pipelined"};
     plan = (FaultPlan){.only = "compile"};
     for (int k = 0; k < (int)ARRAY_LEN(executors); k++) {
@@ -52,13 +55,16 @@ static void test_delete(void **state) {
             set("executor", "vm");
             run(deletes[i]);
             all_right(executors[k]);
-            if (compilations() != before) fail_msg("%s, %s: %lld kernels were compiled anew", executors[k], deletes[i], (long long)(compilations() - before));
+            if (compilations() != before)
+                fail_msg("%s, %s: %lld kernels were compiled anew", executors[k], deletes[i],
+                         (long long)(compilations() - before));
         }
         run("rollback");
     }
 }
 
-/* Known: the first row in the delta brings a form of columns (plain, with validity) that the texts do not have. See src/codegen/README.md, Changes of tables. */
+/* Known: the first row in the delta brings a form of columns (plain, with validity) that the texts do not have. See
+ * src/codegen/README.md, Changes of tables. */
 static void test_insert(void **state) {
     (void)state;
     plan = (FaultPlan){.only = "compile"};

@@ -2,8 +2,8 @@
  *
  * Expression opcodes run over columns of chosen and random values: with and without NULLs, with operands as
  * vectors, constants and NULL constants, for vector sizes 1, 3 and 1024 and every instruction set the processor has.
- * The references compute one cell at a time in wide arithmetic. Opcodes that change rows have tests of their own below; the
- * last test fails when an opcode of the catalogue was not seen by any.
+ * The references compute one cell at a time in wide arithmetic. Opcodes that change rows have tests of their own below;
+ * the last test fails when an opcode of the catalogue was not seen by any.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,8 +48,25 @@ typedef struct V {
 } V;
 
 static const char text_pool[] = "abcdefghabcxabcdefzz%_a";
-static const double doubles[] = {0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 32767.5, 1e9, 2147483647.5, 1e18, 9.3e18, 1e30, 1e300, -1e300, 1e-300, 5e-324, INFINITY, -INFINITY, NAN};
-static const int64_t ints[] = {0, 1, -1, 2, 7, -7, 100, INT16_MAX, INT16_MIN, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_MAX - 1, 99999999999999999, 3037000500};
+static const double doubles[] = {0,     -0.0,    1,      -1,           0.5,      1.5,       2.5,
+                                 -2.5,  32767.5, 1e9,    2147483647.5, 1e18,     9.3e18,    1e30,
+                                 1e300, -1e300,  1e-300, 5e-324,       INFINITY, -INFINITY, NAN};
+static const int64_t ints[] = {0,
+                               1,
+                               -1,
+                               2,
+                               7,
+                               -7,
+                               100,
+                               INT16_MAX,
+                               INT16_MIN,
+                               INT32_MAX,
+                               INT32_MIN,
+                               INT64_MAX,
+                               INT64_MIN,
+                               INT64_MAX - 1,
+                               99999999999999999,
+                               3037000500};
 
 /* small: values on which nothing overflows */
 static V random_value(Phys p, bool small, bool nulls) {
@@ -65,11 +82,15 @@ static V random_value(Phys p, bool small, bool nulls) {
     case PH_I16: v.c.i16 = (int16_t)x; break;
     case PH_I32: v.c.i32 = (int32_t)x; break;
     case PH_I64: v.c.i64 = x; break;
-    case PH_I128: v.c.i128 = small ? s : rnd() % 3 ? (int128_t)x : ((int128_t)x * (int64_t)(rnd() >> 2)) % pow10_i128[38]; break;
+    case PH_I128:
+        v.c.i128 = small ? s : rnd() % 3 ? (int128_t)x : ((int128_t)x * (int64_t)(rnd() >> 2)) % pow10_i128[38];
+        break;
     case PH_F32: v.c.f32 = (float)d; break;
     case PH_F64: v.c.f64 = d; break;
     case PH_STR: v.c.str = str_make(text_pool + rnd() % 8, (int64_t)(rnd() % 12)); break;
-    case PH_INTERVAL: v.c.iv = (Interval){(int64_t)(rnd() % 3) * USECS_PER_DAY, (int32_t)(rnd() % 3) * 30, (int32_t)(rnd() % 3)}; break;
+    case PH_INTERVAL:
+        v.c.iv = (Interval){(int64_t)(rnd() % 3) * USECS_PER_DAY, (int32_t)(rnd() % 3) * 30, (int32_t)(rnd() % 3)};
+        break;
     default: memset(v.c.uuid.bytes, (int)(rnd() % 3), 16); v.c.uuid.bytes[15] = (uint8_t)(rnd() % 3);
     }
     if (v.null && rnd() % 2) memset(&v.c, 0, sizeof v.c);
@@ -143,7 +164,15 @@ static Status test_sink(Frame *f) {
 
 static Status run_program(Run *r, Program *p, const QueryPlan *plan, JoinTable **joins, int64_t vs) {
     SessionInfo session = {0};
-    VmEnv env = {.plan = plan, .joins = joins, .session = &session, .account = &r->acct, .vector_size = vs, .workers = 1, .sink = test_sink, .load = test_load, .ctx = r};
+    VmEnv env = {.plan = plan,
+                 .joins = joins,
+                 .session = &session,
+                 .account = &r->acct,
+                 .vector_size = vs,
+                 .workers = 1,
+                 .sink = test_sink,
+                 .load = test_load,
+                 .ctx = r};
     Vm *vm;
     Frame *f;
     r->out_n = 0;
@@ -343,8 +372,15 @@ static const char *reference(const Case *c, const V *a, const V *b, const V *d, 
         return NULL;
     }
     switch (c->op) {
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_ADD_N: case OP_SUB_N: case OP_MUL_N: case OP_MUL_WIDE: case OP_DIV: case OP_MOD:
-        return ref_arith(c, &a->c, &b->c, &r->c);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_ADD_N:
+    case OP_SUB_N:
+    case OP_MUL_N:
+    case OP_MUL_WIDE:
+    case OP_DIV:
+    case OP_MOD: return ref_arith(c, &a->c, &b->c, &r->c);
     case OP_NEG:
     case OP_ABS: {
         if (is_float(c->phys)) {
@@ -360,28 +396,32 @@ static const char *reference(const Case *c, const V *a, const V *b, const V *d, 
     }
     case OP_RESCALE: {
         int128_t v;
-        if (numeric_rescale(geti(c->phys, &a->c), NUM_IMM_FROM(c->imm), NUM_IMM_TO(c->imm), &v) || numeric_exceeds(v, NUM_IMM_PREC(c->imm)))
+        if (numeric_rescale(geti(c->phys, &a->c), NUM_IMM_FROM(c->imm), NUM_IMM_TO(c->imm), &v) ||
+            numeric_exceeds(v, NUM_IMM_PREC(c->imm)))
             return "22003";
         return puti(c->dst, v, &r->c) ? NULL : "22003";
     }
     case OP_NUM_DIV:
         if (b->c.i128 == 0) return "22012";
-        return numeric_div(a->c.i128, NUM_IMM_FROM(c->imm), b->c.i128, NUM_IMM_TO(c->imm), NUM_IMM_PREC(c->imm), &r->c.i128) ? "22003" : NULL;
+        return numeric_div(a->c.i128, NUM_IMM_FROM(c->imm), b->c.i128, NUM_IMM_TO(c->imm), NUM_IMM_PREC(c->imm),
+                           &r->c.i128)
+                   ? "22003"
+                   : NULL;
     case OP_NUM_MUL: {
         int128_t v;
         if (__builtin_mul_overflow(a->c.i128, b->c.i128, &v)) return "?"; /* wider than the reference: skipped */
-        return numeric_rescale(v, NUM_IMM_FROM(c->imm) + NUM_IMM_TO(c->imm), NUM_IMM_PREC(c->imm), &r->c.i128) ? "22003" : NULL;
+        return numeric_rescale(v, NUM_IMM_FROM(c->imm) + NUM_IMM_TO(c->imm), NUM_IMM_PREC(c->imm), &r->c.i128) ? "22003"
+                                                                                                               : NULL;
     }
     case OP_NUM_TO_F64: r->c.f64 = numeric_to_f64(geti(c->phys, &a->c), NUM_IMM_FROM(c->imm)); return NULL;
     case OP_F64_TO_NUM: {
         int128_t v;
         if (!isfinite(a->c.f64)) return "0A000";
-        if (numeric_from_f64(a->c.f64, NUM_IMM_TO(c->imm), &v) || numeric_exceeds(v, NUM_IMM_PREC(c->imm))) return "22003";
+        if (numeric_from_f64(a->c.f64, NUM_IMM_TO(c->imm), &v) || numeric_exceeds(v, NUM_IMM_PREC(c->imm)))
+            return "22003";
         return puti(c->dst, v, &r->c) ? NULL : "22003";
     }
-    case OP_CHECK_DIGITS:
-        r->c = a->c;
-        return numeric_exceeds(geti(c->phys, &a->c), (int)c->imm) ? "22003" : NULL;
+    case OP_CHECK_DIGITS: r->c = a->c; return numeric_exceeds(geti(c->phys, &a->c), (int)c->imm) ? "22003" : NULL;
     case OP_CVT: return ref_cvt(c, &a->c, &r->c);
     case OP_EQ: r->c.b = ref_cmp(c->phys, &a->c, &b->c) == 0; return NULL;
     case OP_NE: r->c.b = ref_cmp(c->phys, &a->c, &b->c) != 0; return NULL;
@@ -389,7 +429,9 @@ static const char *reference(const Case *c, const V *a, const V *b, const V *d, 
     case OP_LE: r->c.b = ref_cmp(c->phys, &a->c, &b->c) <= 0; return NULL;
     case OP_GT: r->c.b = ref_cmp(c->phys, &a->c, &b->c) > 0; return NULL;
     case OP_GE: r->c.b = ref_cmp(c->phys, &a->c, &b->c) >= 0; return NULL;
-    case OP_DISTINCT: r->c.b = a->null || b->null ? a->null != b->null : ref_cmp(c->phys, &a->c, &b->c) != 0; return NULL;
+    case OP_DISTINCT:
+        r->c.b = a->null || b->null ? a->null != b->null : ref_cmp(c->phys, &a->c, &b->c) != 0;
+        return NULL;
     case OP_AND:
     case OP_OR: {
         bool decisive = c->op == OP_OR;
@@ -497,15 +539,17 @@ static void check_case(const Case *c, const int *kinds, int n_ops, int64_t vs) {
         if (state) {
             if (st == ST_OK) fail_msg("%s.%s: expected error %s", op_info[c->op].name, phys_name(c->phys), state);
             if (strcmp(r.e.sqlstate, state) != 0)
-                fail_msg("%s.%s: expected %s, got %s %s", op_info[c->op].name, phys_name(c->phys), state, r.e.sqlstate, r.e.message);
+                fail_msg("%s.%s: expected %s, got %s %s", op_info[c->op].name, phys_name(c->phys), state, r.e.sqlstate,
+                         r.e.message);
         } else {
             if (st != ST_OK) fail_msg("%s.%s: %s", op_info[c->op].name, phys_name(c->phys), r.e.message);
             assert_int_equal(r.out_n, r.n);
             for (int64_t i = 0; i < r.n; i++) {
                 if (!same(c->dst, &want[i], &r.out[0][i]))
-                    fail_msg("%s.%s -> %s (imm %lld, vector %lld, %s): row %lld differs, kinds %d %d %d, null %d/%d", op_info[c->op].name,
-                             phys_name(c->phys), phys_name(c->dst), (long long)c->imm, (long long)vs, vm_isa(), (long long)i, kinds[0],
-                             kinds[1], kinds[2], want[i].null, r.out[0][i].null);
+                    fail_msg("%s.%s -> %s (imm %lld, vector %lld, %s): row %lld differs, kinds %d %d %d, null %d/%d",
+                             op_info[c->op].name, phys_name(c->phys), phys_name(c->dst), (long long)c->imm,
+                             (long long)vs, vm_isa(), (long long)i, kinds[0], kinds[1], kinds[2], want[i].null,
+                             r.out[0][i].null);
                 for (int k = 0, o = 1; k < n_ops; k++)
                     if (kinds[k] < OPERAND_CONST) {
                         assert_true(same(operand_phys(c, k), &r.cols[k][i], &r.out[o][i]));
@@ -522,7 +566,9 @@ static void check(Case c) {
     int n_ops = op_info[c.op].shape == SH_DABC ? 3 : op_info[c.op].shape == SH_DAB ? 2 : 1;
     for (int64_t v = 0; v < ARRAY_LEN(vector_sizes); v++) {
         int kinds[3] = {0};
-        int combos = n_ops == 1 ? OPERAND_KINDS : n_ops == 2 ? OPERAND_KINDS * OPERAND_KINDS : OPERAND_KINDS * OPERAND_KINDS * OPERAND_KINDS;
+        int combos = n_ops == 1   ? OPERAND_KINDS
+                     : n_ops == 2 ? OPERAND_KINDS * OPERAND_KINDS
+                                  : OPERAND_KINDS * OPERAND_KINDS * OPERAND_KINDS;
         for (int x = 0; x < combos; x++) {
             kinds[0] = x % OPERAND_KINDS;
             kinds[1] = x / OPERAND_KINDS % OPERAND_KINDS;
@@ -597,29 +643,50 @@ static void check_opcode(Opcode op) {
     for (Phys p = 0; p < PH_COUNT_; p++) {
         if (!(op_info[op].phys >> p & 1)) continue;
         switch (op) {
-        case OP_ADD: case OP_SUB: case OP_MUL: case OP_ADD_N: case OP_SUB_N: case OP_MUL_N: case OP_DIV: case OP_MOD: case OP_NEG: case OP_ABS:
-        case OP_NOT: case OP_AND: case OP_OR: case OP_SELECT: case OP_COALESCE: case OP_NULLIF:
-            check((Case){.op = op, .phys = p, .dst = p});
-            break;
+        case OP_ADD:
+        case OP_SUB:
+        case OP_MUL:
+        case OP_ADD_N:
+        case OP_SUB_N:
+        case OP_MUL_N:
+        case OP_DIV:
+        case OP_MOD:
+        case OP_NEG:
+        case OP_ABS:
+        case OP_NOT:
+        case OP_AND:
+        case OP_OR:
+        case OP_SELECT:
+        case OP_COALESCE:
+        case OP_NULLIF: check((Case){.op = op, .phys = p, .dst = p}); break;
         case OP_MUL_WIDE: check((Case){.op = op, .phys = p, .dst = (Phys)(p + 1)}); break;
-        case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_DISTINCT: case OP_IS_NULL: case OP_IS_NOT_NULL: case OP_IS_TRUE:
-        case OP_IS_FALSE:
-            check((Case){.op = op, .phys = p, .dst = PH_BOOL});
-            break;
+        case OP_EQ:
+        case OP_NE:
+        case OP_LT:
+        case OP_LE:
+        case OP_GT:
+        case OP_GE:
+        case OP_DISTINCT:
+        case OP_IS_NULL:
+        case OP_IS_NOT_NULL:
+        case OP_IS_TRUE:
+        case OP_IS_FALSE: check((Case){.op = op, .phys = p, .dst = PH_BOOL}); break;
         case OP_CVT:
             for (Phys d = PH_BOOL; d <= PH_F64; d++) check((Case){.op = op, .phys = p, .dst = d});
             break;
         case OP_RESCALE:
             for (Phys d = PH_I64; d <= PH_I128; d++)
                 for (int i = 0; i < 5; i++) {
-                    static const int64_t imms[] = {NUM_IMM(2, 4, 18), NUM_IMM(4, 2, 15), NUM_IMM(2, 2, 5), NUM_IMM(0, 30, 38), NUM_IMM(20, 0, 38)};
+                    static const int64_t imms[] = {NUM_IMM(2, 4, 18), NUM_IMM(4, 2, 15), NUM_IMM(2, 2, 5),
+                                                   NUM_IMM(0, 30, 38), NUM_IMM(20, 0, 38)};
                     check((Case){.op = op, .phys = p, .dst = d, .imm = imms[i]});
                 }
             break;
         case OP_NUM_DIV:
         case OP_NUM_MUL:
             for (int i = 0; i < 4; i++) {
-                static const int64_t imms[] = {NUM_IMM3(2, 2, 6), NUM_IMM3(0, 10, 4), NUM_IMM3(16, 0, 16), NUM_IMM3(20, 4, 2)};
+                static const int64_t imms[] = {NUM_IMM3(2, 2, 6), NUM_IMM3(0, 10, 4), NUM_IMM3(16, 0, 16),
+                                               NUM_IMM3(20, 4, 2)};
                 check((Case){.op = op, .phys = p, .dst = p, .imm = imms[i]});
             }
             break;
@@ -644,13 +711,18 @@ static void check_opcode(Opcode op) {
             Err e = {0};
             Arena *a = arena_new(NULL, &e);
             for (int64_t i = 0; i < ARRAY_LEN(patterns); i++)
-                check((Case){.op = op, .phys = p, .dst = PH_BOOL, .aux = like_compile(a, slice_of(patterns[i]), '\\', false, &e)});
+                check((Case){.op = op,
+                             .phys = p,
+                             .dst = PH_BOOL,
+                             .aux = like_compile(a, slice_of(patterns[i]), '\\', false, &e)});
             arena_free(a);
             break;
         }
         case OP_DATE_PART: {
-            static const DateField fields[] = {DF_YEAR, DF_MONTH, DF_DAY, DF_QUARTER, DF_DOY, DF_DOW, DF_ISODOW, DF_HOUR, DF_MINUTE, DF_SECOND};
-            for (int64_t i = 0; i < ARRAY_LEN(fields); i++) check((Case){.op = op, .phys = p, .dst = PH_I32, .imm = fields[i]});
+            static const DateField fields[] = {DF_YEAR, DF_MONTH,  DF_DAY,  DF_QUARTER, DF_DOY,
+                                               DF_DOW,  DF_ISODOW, DF_HOUR, DF_MINUTE,  DF_SECOND};
+            for (int64_t i = 0; i < ARRAY_LEN(fields); i++)
+                check((Case){.op = op, .phys = p, .dst = PH_I32, .imm = fields[i]});
             break;
         }
         default: break;
@@ -670,11 +742,16 @@ static void test_expressions(void **state) {
 /* Values known from PostgreSQL. */
 static void test_known_values(void **state) {
     (void)state;
-    static const struct { int64_t y; int m, d; DateField f; int32_t want; } dates[] = {
-        {2005, 1, 1, DF_WEEK, 53}, {2005, 1, 1, DF_ISOYEAR, 2004}, {2006, 12, 31, DF_WEEK, 52}, {2007, 1, 1, DF_WEEK, 1},
-        {2012, 12, 31, DF_ISOYEAR, 2013}, {2000, 12, 31, DF_CENTURY, 20}, {2001, 1, 1, DF_CENTURY, 21}, {0, 6, 1, DF_CENTURY, -1},
-        {2001, 2, 16, DF_MILLENNIUM, 3}, {2001, 2, 16, DF_DECADE, 200}, {2000, 1, 1, DF_JULIAN, 2451545}, {0, 6, 1, DF_YEAR, -1},
-        {2024, 2, 29, DF_DOY, 60}, {1970, 1, 1, DF_ISODOW, 4}};
+    static const struct {
+        int64_t y;
+        int m, d;
+        DateField f;
+        int32_t want;
+    } dates[] = {{2005, 1, 1, DF_WEEK, 53},     {2005, 1, 1, DF_ISOYEAR, 2004},   {2006, 12, 31, DF_WEEK, 52},
+                 {2007, 1, 1, DF_WEEK, 1},      {2012, 12, 31, DF_ISOYEAR, 2013}, {2000, 12, 31, DF_CENTURY, 20},
+                 {2001, 1, 1, DF_CENTURY, 21},  {0, 6, 1, DF_CENTURY, -1},        {2001, 2, 16, DF_MILLENNIUM, 3},
+                 {2001, 2, 16, DF_DECADE, 200}, {2000, 1, 1, DF_JULIAN, 2451545}, {0, 6, 1, DF_YEAR, -1},
+                 {2024, 2, 29, DF_DOY, 60},     {1970, 1, 1, DF_ISODOW, 4}};
     for (int64_t i = 0; i < ARRAY_LEN(dates); i++) {
         Run r;
         run_start(&r, 1);
@@ -713,9 +790,13 @@ static void test_known_values(void **state) {
 
 static void test_messages(void **state) {
     (void)state;
-    static const struct { Phys p; int64_t v; const char *text; } cases[] = {{PH_I16, INT16_MAX, "smallint out of range"},
-                                                                          {PH_I32, INT32_MAX, "integer out of range"},
-                                                                          {PH_I64, INT64_MAX, "bigint out of range"}};
+    static const struct {
+        Phys p;
+        int64_t v;
+        const char *text;
+    } cases[] = {{PH_I16, INT16_MAX, "smallint out of range"},
+                 {PH_I32, INT32_MAX, "integer out of range"},
+                 {PH_I64, INT64_MAX, "bigint out of range"}};
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++)
         for (int null = 0; null < 2; null++) {
             Run r;
@@ -804,7 +885,8 @@ static void if_once(int64_t vs) {
             if (density == 2) r.cols[1][i].null = r.cols[2][i].null = false;
         }
         /* if c then (if c2 then a + b else a) else load of column 2 */
-        Reg c = load_col(&r, 0, PH_BOOL), a = load_col(&r, 1, PH_I64), b = load_col(&r, 2, PH_I64), c2 = load_col(&r, 3, PH_BOOL);
+        Reg c = load_col(&r, 0, PH_BOOL), a = load_col(&r, 1, PH_I64), b = load_col(&r, 2, PH_I64),
+            c2 = load_col(&r, 3, PH_BOOL);
         builder_emit(&r.b, OP_IF, PH_BOOL, 0, c, 0, 0);
         builder_emit(&r.b, OP_IF, PH_BOOL, 0, c2, 0, 0);
         Reg s = new_reg(&r, PH_I64), in = new_reg(&r, PH_I64), out = new_reg(&r, PH_I64);
@@ -906,12 +988,26 @@ static void scan_once(int64_t vs) {
         int64_t n_deleted = 0;
         memset(deleted, 0, sizeof deleted);
         for (int i = 0; with_deleted && i < N; i += 3) deleted[i / 64] |= UINT64_C(1) << (i % 64), n_deleted++;
-        TabletColumn cols[2] = {{.encoding = ENC_FOR, .width = 8, .phys = PH_I32, .base = 1000, .data = codes, .has_minmax = true, .min = 1000, .max = 1099},
-                                {.encoding = ENC_FOR, .width = 8, .phys = PH_I32, .data = other, .has_minmax = true, .max = 9}};
+        TabletColumn cols[2] = {
+            {.encoding = ENC_FOR,
+             .width = 8,
+             .phys = PH_I32,
+             .base = 1000,
+             .data = codes,
+             .has_minmax = true,
+             .min = 1000,
+             .max = 1099},
+            {.encoding = ENC_FOR, .width = 8, .phys = PH_I32, .data = other, .has_minmax = true, .max = 9}};
         Tablet tab = {.rows = N, .cols = cols, .deleted = with_deleted ? deleted : NULL, .n_deleted = n_deleted};
         Tablet *tabs[1] = {&tab};
-        Column tcols[2] = {{.name = (char *)"a", .type = type_make(T_INT4)}, {.name = (char *)"b", .type = type_make(T_TEXT), .dict = &dict}};
-        Table t = {.name = (char *)"t", .n_cols = 2, .cols = tcols, .n_tablets = 1, .tablets = tabs, .live_rows = N - n_deleted};
+        Column tcols[2] = {{.name = (char *)"a", .type = type_make(T_INT4)},
+                           {.name = (char *)"b", .type = type_make(T_TEXT), .dict = &dict}};
+        Table t = {.name = (char *)"t",
+                   .n_cols = 2,
+                   .cols = tcols,
+                   .n_tablets = 1,
+                   .tablets = tabs,
+                   .live_rows = N - n_deleted};
         Run r;
         run_start(&r, N);
         RangeTest range = {1010, 1059, false}, second = {1030, 1030, true};
@@ -919,7 +1015,8 @@ static void scan_once(int64_t vs) {
         CodeMask cm = {mask, 10, "x"};
         builder_emit(&r.b, OP_FILTER_RANGE, PH_BOOL, 0, 0, 0, 0)->aux = &range;
         Reg a = load_col(&r, 0, PH_I32);
-        Instr *in = builder_emit(&r.b, OP_FILTER_CODES, PH_BOOL, 0, 0, 0, 0); /* in the middle, with a carried register */
+        Instr *in =
+            builder_emit(&r.b, OP_FILTER_CODES, PH_BOOL, 0, 0, 0, 0); /* in the middle, with a carried register */
         in->imm = 1;
         in->aux = &cm;
         builder_emit(&r.b, OP_FILTER_RANGE, PH_BOOL, 0, 0, 0, 0)->aux = &second;
@@ -952,7 +1049,8 @@ static void scan_once(int64_t vs) {
         free(buf);
         int64_t m = 0;
         for (int i = 0; i < N; i++) {
-            if ((with_deleted && i % 3 == 0) || codes[i] < 10 || codes[i] > 59 || codes[i] == 30 || !mask[other[i]]) continue;
+            if ((with_deleted && i % 3 == 0) || codes[i] < 10 || codes[i] > 59 || codes[i] == 30 || !mask[other[i]])
+                continue;
             assert_true(m < r.out_n);
             assert_int_equal(r.out[0][m].c.i32, 1000 + codes[i]);
             assert_int_equal(r.out[1][m].c.i32, other[i]);
@@ -971,12 +1069,14 @@ static void test_scan(void **state) {
     each_configuration(scan_once);
 }
 
-/* ---- calls and packed keys ---------------------------------------------------------------------------------------- */
+/* ---- calls and packed keys ----------------------------------------------------------------------------------------
+ */
 static Status kernel_add(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
     (void)nargs;
     for (int64_t i = 0; i < n; i++) {
         if (out->valid && !out->valid[i]) continue;
-        int64_t x = ((const int64_t *)args[0].data)[args[0].is_const ? 0 : i], y = ((const int64_t *)args[1].data)[args[1].is_const ? 0 : i];
+        int64_t x = ((const int64_t *)args[0].data)[args[0].is_const ? 0 : i],
+                y = ((const int64_t *)args[1].data)[args[1].is_const ? 0 : i];
         if (x == 13) return err_set(ctx->err, ERR_INVALID_PARAMETER, "thirteen");
         ((int64_t *)out->data)[i] = x * 1000 + y;
     }
@@ -1014,8 +1114,15 @@ static void call_once(int64_t vs) {
         Reg a = load_col(&r, 0, PH_I64), b = konst ? const_reg(&r, PH_I64, &c) : load_col(&r, 1, PH_I64);
         Reg args[2] = {a, b}, x = new_reg(&r, PH_I64), y = new_reg(&r, PH_STR);
         Type types[2] = {type_make(T_INT8), type_make(T_INT8)};
-        CallSite strict = {.kernel = kernel_add, .strict = true, .can_fail = true, .ret = type_make(T_INT8), .arg_types = types, .n_args = 2, .args = args};
-        CallSite loose = {.kernel = kernel_text, .ret = type_make(T_TEXT), .arg_types = types, .n_args = 2, .args = args, .site = 1};
+        CallSite strict = {.kernel = kernel_add,
+                           .strict = true,
+                           .can_fail = true,
+                           .ret = type_make(T_INT8),
+                           .arg_types = types,
+                           .n_args = 2,
+                           .args = args};
+        CallSite loose = {
+            .kernel = kernel_text, .ret = type_make(T_TEXT), .arg_types = types, .n_args = 2, .args = args, .site = 1};
         builder_emit(&r.b, OP_CALL, PH_I64, x, 0, 0, 0)->aux = &strict;
         builder_emit(&r.b, OP_CALL, PH_STR, y, 0, 0, 0)->aux = &loose;
         Reg z = new_reg(&r, PH_BOOL), lit;
@@ -1073,7 +1180,8 @@ static void test_calls(void **state) {
     each_configuration(pack_once);
 }
 
-/* ---- joins ------------------------------------------------------------------------------------------------------------ */
+/* ---- joins
+ * ------------------------------------------------------------------------------------------------------------ */
 enum { BUILD = 300 };
 typedef struct Build {
     V key[BUILD], val[BUILD];
@@ -1109,7 +1217,13 @@ static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, i
     KeySpec ks = {.phys = PH_I64, .type = type_make(T_INT8), .nullable = true};
     CellSpec cs[1] = {{.phys = PH_I64, .type = type_make(T_INT8), .nullable = true}};
     bool marks = kind == PK_MARK_BUILD;
-    JoinSpec spec = {.n_keys = cross ? 0 : 1, .keys = &ks, .n_payload = 1, .payload = cs, .track_matched = marks, .has_null_mark = kind == PK_MARK && !residual, .est_rows = BUILD};
+    JoinSpec spec = {.n_keys = cross ? 0 : 1,
+                     .keys = &ks,
+                     .n_payload = 1,
+                     .payload = cs,
+                     .track_matched = marks,
+                     .has_null_mark = kind == PK_MARK && !residual,
+                     .est_rows = BUILD};
     JoinTable *j = NULL;
     if (join_new(&spec, 1, NULL, 1, &r.acct, NULL, NULL, &j, &r.e) != ST_OK) fail_msg("%s", r.e.message);
     int64_t keys[BUILD], vals[BUILD];
@@ -1120,7 +1234,8 @@ static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, i
         kv[i] = !b.key[i].null;
         vv[i] = !b.val[i].null;
     }
-    Vec kvec = {.data = keys, .valid = kv, .phys = PH_I64, .type = ks.type}, vvec = {.data = vals, .valid = vv, .phys = PH_I64, .type = ks.type};
+    Vec kvec = {.data = keys, .valid = kv, .phys = PH_I64, .type = ks.type},
+        vvec = {.data = vals, .valid = vv, .phys = PH_I64, .type = ks.type};
     assert_int_equal(join_build(j, 0, b.n, cross ? NULL : &kvec, &vvec, &r.e), ST_OK);
     if (join_finish(j, &r.e) != ST_OK) fail_msg("%s", r.e.message);
     QueryPlan plan = {.n_joins = 1, .joins = &spec};
@@ -1131,7 +1246,12 @@ static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, i
     bool rows = kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE;
     Reg row = residual || rows ? builder_reg(&r.b, PH_I64, type_make(T_INT8), false) : 0;
     Reg mark = kind == PK_MARK ? new_reg(&r, PH_BOOL) : 0;
-    builder_emit(&r.b, residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64, residual ? row : kind == PK_MARK ? mark : row, 0, 0, 0)->aux = &site;
+    builder_emit(&r.b, residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64,
+                 residual          ? row
+                 : kind == PK_MARK ? mark
+                                   : row,
+                 0, 0, 0)
+        ->aux = &site;
     if (residual) {
         Reg bv = new_reg(&r, PH_I64), ok = new_reg(&r, PH_BOOL);
         Instr *in = builder_emit(&r.b, OP_LOAD_BUILD, PH_I64, bv, row, 0, 0);
@@ -1180,7 +1300,9 @@ static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, i
     }
     for (int64_t i = 0; i < r.out_n; i++) {
         got[i][0] = r.out[0][i].c.i64;
-        got[i][1] = rows ? (r.out[2][i].null ? -1000 : r.out[2][i].c.i64) : mark ? (r.out[2][i].null ? -1000 : r.out[2][i].c.b) : 0;
+        got[i][1] = rows   ? (r.out[2][i].null ? -1000 : r.out[2][i].c.i64)
+                    : mark ? (r.out[2][i].null ? -1000 : r.out[2][i].c.b)
+                           : 0;
         assert_true(same(PH_I64, &r.out[1][i], &r.cols[1][got[i][0]]));
     }
     assert_int_equal(r.out_n, n_want);
@@ -1214,7 +1336,8 @@ static void test_joins(void **state) {
     each_configuration(joins_once);
 }
 
-/* ---- completeness --------------------------------------------------------------------------------------------------------- */
+/* ---- completeness
+ * --------------------------------------------------------------------------------------------------------- */
 static void test_catalogue_is_covered(void **state) {
     (void)state;
     for (Opcode op = OP_NONE + 1; op < OP_STORE; op++) /* those of procedures: test_bulk */
@@ -1226,8 +1349,10 @@ static void test_catalogue_is_covered(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values), cmocka_unit_test(test_messages), cmocka_unit_test(test_filter), cmocka_unit_test(test_if),
-        cmocka_unit_test(test_repeat),       cmocka_unit_test(test_scan),     cmocka_unit_test(test_calls),  cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_known_values), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_filter),       cmocka_unit_test(test_if),
+        cmocka_unit_test(test_repeat),       cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_calls),        cmocka_unit_test(test_joins),
         cmocka_unit_test(test_expressions),  cmocka_unit_test(test_catalogue_is_covered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* unit_device.h - a session whose segments run on the host's own compiler behind the fault wrapper, as on a device with memory of its own; EXPLAIN's text. */
+/* unit_device.h - a session whose segments run on the host's own compiler behind the fault wrapper, as on a device with
+ * memory of its own; EXPLAIN's text. */
 #ifndef STELE_UNIT_DEVICE_H
 #define STELE_UNIT_DEVICE_H
 
@@ -35,7 +36,8 @@ static inline Status try_run(const char *sql) {
     return r;
 }
 static inline void run(const char *sql) {
-    if (try_run(sql) != ST_OK) fail_msg("%.500s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
+    if (try_run(sql) != ST_OK)
+        fail_msg("%.500s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
 }
 static inline void explain(const char *sql) {
     char text[16384];
@@ -48,7 +50,8 @@ static inline int64_t number(const char *sql) {
     int64_t used, v = 0;
     const void *cell;
     bool null;
-    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK || statement_run(st) != ST_OK) fail_msg("%s: %s %s", sql, session->err.message, session->err.detail);
+    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK || statement_run(st) != ST_OK)
+        fail_msg("%s: %s %s", sql, session->err.message, session->err.detail);
     assert_int_equal(st->n_rows, 1);
     assert_int_equal(rows_cell(st->rows, 0, st->first_col, &cell, &null, &session->err), ST_OK);
     assert_int_equal(phys_size(type_phys(st->types[0])), 8);

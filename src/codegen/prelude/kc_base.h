@@ -1,9 +1,11 @@
 /* kc_base.h - kernel C: one vocabulary for C17 (gcc, clang), CUDA C++ (NVRTC) and OpenCL C 1.2 and later.
  *
- * Types, address spaces, kernel signature, group and item numbers, barriers, atomics, append, packed loads. No standard header is
- * included, since NVRTC has none and a kernel should compile fast. KC_HOST, KC_CUDA or KC_OPENCL is defined by what compiles it.
+ * Types, address spaces, kernel signature, group and item numbers, barriers, atomics, append, packed loads. No standard
+ * header is included, since NVRTC has none and a kernel should compile fast. KC_HOST, KC_CUDA or KC_OPENCL is defined
+ * by what compiles it.
  *
- * Addresses are u64. Pointers appear only where the compiler must know the address space: results (`PRIV T *`) and local memory
+ * Addresses are u64. Pointers appear only where the compiler must know the address space: results (`PRIV T *`) and
+ * local memory
  * (`LOCAL T *`). The contract is README.md of this folder.
  */
 #ifndef KC_BASE_H
@@ -96,7 +98,8 @@ typedef double f64;
 #define FN_BIG static __attribute__((noinline, unused))
 #endif
 
-typedef char kc_check_sizes[((sizeof(u64) == 8) & (sizeof(u32) == 4) & (sizeof(u16) == 2) & (sizeof(f64) == 8)) ? 1 : -1];
+typedef char
+    kc_check_sizes[((sizeof(u64) == 8) & (sizeof(u32) == 4) & (sizeof(u16) == 2) & (sizeof(f64) == 8)) ? 1 : -1];
 
 /* A 64-bit literal in every dialect. */
 #define U64C(x) ((u64)(x##UL))
@@ -110,7 +113,9 @@ typedef char kc_check_sizes[((sizeof(u64) == 8) & (sizeof(u32) == 4) & (sizeof(u
 #define G(T, addr) ((GLOBAL T *)(addr))
 #if defined(KC_CUDA)
 template <typename T> FN T kc_ro_load(const T *p) { return *p; }
-template <> __device__ __forceinline__ bool kc_ro_load<bool>(const bool *p) { return __ldg((const unsigned char *)p) != 0; }
+template <> __device__ __forceinline__ bool kc_ro_load<bool>(const bool *p) {
+    return __ldg((const unsigned char *)p) != 0;
+}
 template <> __device__ __forceinline__ i8 kc_ro_load<i8>(const i8 *p) { return __ldg(p); }
 template <> __device__ __forceinline__ u8 kc_ro_load<u8>(const u8 *p) { return __ldg(p); }
 template <> __device__ __forceinline__ i16 kc_ro_load<i16>(const i16 *p) { return __ldg(p); }
@@ -141,7 +146,8 @@ template <typename T> struct KcFresh {
 #else
 #define GFRESH(T, addr) GVOL(T, addr)
 #endif
-/* Reads of words that others change atomically. Checkers (KC_CHECK) call the volatile read a race, so they get an atomic. */
+/* Reads of words that others change atomically. Checkers (KC_CHECK) call the volatile read a race, so they get an
+ * atomic. */
 #if defined(KC_CHECK)
 #define KC_PEEK(addr) ga_add_u64(addr, 0)
 #define KC_PEEK_LOCAL(p) la_add_u64(p, 0)
@@ -151,14 +157,24 @@ template <typename T> struct KcFresh {
 #endif
 
 /* Strings anywhere in the device's memory; intervals and uuids as Interval and Uuid lie in memory. */
-typedef struct str { u64 ptr; i64 len; } str;
-typedef struct iv { i64 micros; i32 days, months; } iv;
-typedef struct uuid { u64 a, b; } uuid; /* the 16 bytes, little-endian words */
+typedef struct str {
+    u64 ptr;
+    i64 len;
+} str;
+typedef struct iv {
+    i64 micros;
+    i32 days, months;
+} iv;
+typedef struct uuid {
+    u64 a, b;
+} uuid; /* the 16 bytes, little-endian words */
 
 /* ---- kernels ---------------------------------------------------------------------------------- */
 #if defined(KC_OPENCL)
 #if defined(GROUP_SIZE)
-#define KERNEL(name) __kernel __attribute__((reqd_work_group_size(GROUP_SIZE, 1, 1))) void name(__global const ulong *restrict kp, __local uchar *lmem)
+#define KERNEL(name)                                                                                              \
+    __kernel __attribute__((reqd_work_group_size(GROUP_SIZE, 1, 1))) void name(__global const ulong *restrict kp, \
+                                                                               __local uchar *lmem)
 #define LSIZE ((u32)GROUP_SIZE)
 #else
 #define KERNEL(name) __kernel void name(__global const ulong *restrict kp, __local uchar *lmem)
@@ -172,7 +188,9 @@ typedef struct uuid { u64 a, b; } uuid; /* the 16 bytes, little-endian words */
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #elif defined(KC_CUDA)
-struct KernelParams { u64 p[N_PARAMS]; };
+struct KernelParams {
+    u64 p[N_PARAMS];
+};
 extern __shared__ __align__(16) u8 kc_local_memory[];
 #if defined(GROUP_SIZE)
 #if defined(GROUPS_PER_UNIT) /* groups that must fit on a multiprocessor: a limit for registers */
@@ -193,15 +211,19 @@ extern __shared__ __align__(16) u8 kc_local_memory[];
 #define LMEM kc_local_memory
 #define BARRIER() __syncthreads()
 #define FENCE() __threadfence()
-/* The halves of a fence: what was written before is there for whoever sees what is written behind; what is read behind is as new as what was seen before. */
+/* The halves of a fence: what was written before is there for whoever sees what is written behind; what is read behind
+ * is as new as what was seen before. */
 #if __CUDACC_VER_MAJOR__ >= 13 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define FENCE_GIVE() asm volatile("fence.release.gpu;" ::: "memory")
 #define FENCE_TAKE() asm volatile("fence.acquire.gpu;" ::: "memory")
 #endif
 #else
-typedef struct { u64 gid, ngroups; u8 *lmem; } KernelCtx;
-#define KERNEL(name)                                                     \
-    void name(const u64 *restrict kp, KernelCtx *restrict kc);           \
+typedef struct {
+    u64 gid, ngroups;
+    u8 *lmem;
+} KernelCtx;
+#define KERNEL(name)                                           \
+    void name(const u64 *restrict kp, KernelCtx *restrict kc); \
     __attribute__((visibility("default"))) void name(const u64 *restrict kp, KernelCtx *restrict kc)
 #define LSIZE 1u
 #define P(i) (kp[i])
@@ -231,7 +253,7 @@ FN u64 f64_bits(f64 x) { return as_ulong(x); }
 FN f64 bits_f64(u64 x) { return as_double(x); }
 FN u32 f32_bits(f32 x) { return as_uint(x); }
 FN f32 bits_f32(u32 x) { return as_float(x); }
-FN u32 clz_u64(u64 x) { return (u32)clz(x); } /* 64 for 0 */
+FN u32 clz_u64(u64 x) { return (u32)clz(x); }             /* 64 for 0 */
 FN u32 ctz_u64(u64 x) { return (u32)(63 - clz(x & -x)); } /* x != 0 */
 FN u32 popc_u32(u32 x) { return popcount(x); }
 FN u32 popc_u64(u64 x) { return (u32)popcount(x); }
@@ -257,19 +279,36 @@ FN f32 abs_f32(f32 x) { return fabsf(x); }
 FN f64 rint_f64(f64 x) { return rint(x); }
 FN f32 rint_f32(f32 x) { return rintf(x); }
 FN f64 floor_f64(f64 x) { return floor(x); }
-FN u64 bswap_u64(u64 x) {
-    return (u64)__byte_perm((u32)x, 0, 0x0123) << 32 | __byte_perm((u32)(x >> 32), 0, 0x0123);
-}
+FN u64 bswap_u64(u64 x) { return (u64)__byte_perm((u32)x, 0, 0x0123) << 32 | __byte_perm((u32)(x >> 32), 0, 0x0123); }
 #else
-FN u64 f64_bits(f64 x) { u64 b; __builtin_memcpy(&b, &x, 8); return b; }
-FN f64 bits_f64(u64 x) { f64 d; __builtin_memcpy(&d, &x, 8); return d; }
-FN u32 f32_bits(f32 x) { u32 b; __builtin_memcpy(&b, &x, 4); return b; }
-FN f32 bits_f32(u32 x) { f32 d; __builtin_memcpy(&d, &x, 4); return d; }
+FN u64 f64_bits(f64 x) {
+    u64 b;
+    __builtin_memcpy(&b, &x, 8);
+    return b;
+}
+FN f64 bits_f64(u64 x) {
+    f64 d;
+    __builtin_memcpy(&d, &x, 8);
+    return d;
+}
+FN u32 f32_bits(f32 x) {
+    u32 b;
+    __builtin_memcpy(&b, &x, 4);
+    return b;
+}
+FN f32 bits_f32(u32 x) {
+    f32 d;
+    __builtin_memcpy(&d, &x, 4);
+    return d;
+}
 FN u32 clz_u64(u64 x) { return x ? (u32)__builtin_clzll(x) : 64u; }
 FN u32 ctz_u64(u64 x) { return (u32)__builtin_ctzll(x); }
 FN u32 popc_u32(u32 x) { return (u32)__builtin_popcount(x); }
 FN u32 popc_u64(u64 x) { return (u32)__builtin_popcountll(x); }
-FN u64 mulhi_u64(u64 a, u64 b) { __extension__ typedef unsigned __int128 wide; return (u64)((wide)a * b >> 64); }
+FN u64 mulhi_u64(u64 a, u64 b) {
+    __extension__ typedef unsigned __int128 wide;
+    return (u64)((wide)a * b >> 64);
+}
 FN f64 abs_f64(f64 x) { return __builtin_fabs(x); }
 FN f32 abs_f32(f32 x) { return __builtin_fabsf(x); }
 FN f64 rint_f64(f64 x) { return __builtin_rint(x); }
@@ -280,8 +319,8 @@ FN u64 bswap_u64(u64 x) { return __builtin_bswap64(x); }
 
 /* ---- atomics: relaxed, return the old value. ga_: an address of the device's memory; la_: local memory -------- */
 #if defined(KC_OPENCL)
-#define KC_ATOMIC(NAME, T, CALL32)                                                       \
-    FN T ga_##NAME(u64 addr, T v) { return CALL32((volatile __global T *)addr, v); }     \
+#define KC_ATOMIC(NAME, T, CALL32)                                                   \
+    FN T ga_##NAME(u64 addr, T v) { return CALL32((volatile __global T *)addr, v); } \
     FN T la_##NAME(__local T *p, T v) { return CALL32((volatile __local T *)p, v); }
 KC_ATOMIC(add_u32, u32, atomic_add)
 KC_ATOMIC(or_u32, u32, atomic_or)
@@ -299,20 +338,26 @@ KC_ATOMIC(xchg_u64, u64, atom_xchg)
 FN u64 ga_cas_u64(u64 addr, u64 expect, u64 v) { return atom_cmpxchg((volatile __global u64 *)addr, expect, v); }
 FN u64 la_cas_u64(__local u64 *p, u64 expect, u64 v) { return atom_cmpxchg((volatile __local u64 *)p, expect, v); }
 #else
-#define KC_ATOMIC20(NAME, CALL)                                                                                                             \
-    FN u64 ga_##NAME(u64 addr, u64 v) { return CALL((volatile __global atomic_ulong *)addr, v, memory_order_relaxed, memory_scope_device); } \
-    FN u64 la_##NAME(__local u64 *p, u64 v) { return CALL((volatile __local atomic_ulong *)p, v, memory_order_relaxed, memory_scope_work_group); }
+#define KC_ATOMIC20(NAME, CALL)                                                                            \
+    FN u64 ga_##NAME(u64 addr, u64 v) {                                                                    \
+        return CALL((volatile __global atomic_ulong *)addr, v, memory_order_relaxed, memory_scope_device); \
+    }                                                                                                      \
+    FN u64 la_##NAME(__local u64 *p, u64 v) {                                                              \
+        return CALL((volatile __local atomic_ulong *)p, v, memory_order_relaxed, memory_scope_work_group); \
+    }
 KC_ATOMIC20(add_u64, atomic_fetch_add_explicit)
 KC_ATOMIC20(max_u64, atomic_fetch_max_explicit)
 KC_ATOMIC20(or_u64, atomic_fetch_or_explicit)
 KC_ATOMIC20(and_u64, atomic_fetch_and_explicit)
 KC_ATOMIC20(xchg_u64, atomic_exchange_explicit)
 FN u64 ga_cas_u64(u64 addr, u64 expect, u64 v) {
-    atomic_compare_exchange_strong_explicit((volatile __global atomic_ulong *)addr, &expect, v, memory_order_relaxed, memory_order_relaxed, memory_scope_device);
+    atomic_compare_exchange_strong_explicit((volatile __global atomic_ulong *)addr, &expect, v, memory_order_relaxed,
+                                            memory_order_relaxed, memory_scope_device);
     return expect;
 }
 FN u64 la_cas_u64(__local u64 *p, u64 expect, u64 v) {
-    atomic_compare_exchange_strong_explicit((volatile __local atomic_ulong *)p, &expect, v, memory_order_relaxed, memory_order_relaxed, memory_scope_work_group);
+    atomic_compare_exchange_strong_explicit((volatile __local atomic_ulong *)p, &expect, v, memory_order_relaxed,
+                                            memory_order_relaxed, memory_scope_work_group);
     return expect;
 }
 #endif
@@ -367,45 +412,74 @@ FN u64 append(u64 counter) {
 
 #else
 /* A group is one item, so local memory needs no atomics. With HOST_SINGLE only one thread runs the kernel. */
-#define KC_LOCAL_ATOMICS(T)                                                                   \
-    FN T la_add_##T(T *p, T v) { T old = *p; *p = (T)(old + v); return old; }                 \
-    FN T la_max_##T(T *p, T v) { T old = *p; *p = old > v ? old : v; return old; }
-#define KC_LOCAL_BITS(T)                                                                      \
-    KC_LOCAL_ATOMICS(T)                                                                       \
-    FN T la_or_##T(T *p, T v) { T old = *p; *p = old | v; return old; }                       \
-    FN T la_and_##T(T *p, T v) { T old = *p; *p = old & v; return old; }                      \
-    FN T la_xchg_##T(T *p, T v) { T old = *p; *p = v; return old; }                           \
-    FN T la_cas_##T(T *p, T expect, T v) { T old = *p; if (old == expect) *p = v; return old; }
+#define KC_LOCAL_ATOMICS(T)      \
+    FN T la_add_##T(T *p, T v) { \
+        T old = *p;              \
+        *p = (T)(old + v);       \
+        return old;              \
+    }                            \
+    FN T la_max_##T(T *p, T v) { \
+        T old = *p;              \
+        *p = old > v ? old : v;  \
+        return old;              \
+    }
+#define KC_LOCAL_BITS(T)                   \
+    KC_LOCAL_ATOMICS(T)                    \
+    FN T la_or_##T(T *p, T v) {            \
+        T old = *p;                        \
+        *p = old | v;                      \
+        return old;                        \
+    }                                      \
+    FN T la_and_##T(T *p, T v) {           \
+        T old = *p;                        \
+        *p = old & v;                      \
+        return old;                        \
+    }                                      \
+    FN T la_xchg_##T(T *p, T v) {          \
+        T old = *p;                        \
+        *p = v;                            \
+        return old;                        \
+    }                                      \
+    FN T la_cas_##T(T *p, T expect, T v) { \
+        T old = *p;                        \
+        if (old == expect) *p = v;         \
+        return old;                        \
+    }
 KC_LOCAL_BITS(u32)
 KC_LOCAL_BITS(u64)
-FN f64 la_add_f64(f64 *p, f64 v) { f64 old = *p; *p = old + v; return old; }
+FN f64 la_add_f64(f64 *p, f64 v) {
+    f64 old = *p;
+    *p = old + v;
+    return old;
+}
 #if defined(HOST_SINGLE)
-#define KC_GLOBAL_ATOMICS(T)                                                   \
-    FN T ga_add_##T(u64 addr, T v) { return la_add_##T((T *)addr, v); }        \
-    FN T ga_max_##T(u64 addr, T v) { return la_max_##T((T *)addr, v); }        \
-    FN T ga_or_##T(u64 addr, T v) { return la_or_##T((T *)addr, v); }          \
-    FN T ga_and_##T(u64 addr, T v) { return la_and_##T((T *)addr, v); }        \
-    FN T ga_xchg_##T(u64 addr, T v) { return la_xchg_##T((T *)addr, v); }      \
+#define KC_GLOBAL_ATOMICS(T)                                              \
+    FN T ga_add_##T(u64 addr, T v) { return la_add_##T((T *)addr, v); }   \
+    FN T ga_max_##T(u64 addr, T v) { return la_max_##T((T *)addr, v); }   \
+    FN T ga_or_##T(u64 addr, T v) { return la_or_##T((T *)addr, v); }     \
+    FN T ga_and_##T(u64 addr, T v) { return la_and_##T((T *)addr, v); }   \
+    FN T ga_xchg_##T(u64 addr, T v) { return la_xchg_##T((T *)addr, v); } \
     FN T ga_cas_##T(u64 addr, T expect, T v) { return la_cas_##T((T *)addr, expect, v); }
 FN f64 ga_add_f64(u64 addr, f64 v) { return la_add_f64((f64 *)addr, v); }
 #else
-#define KC_GLOBAL_ATOMICS(T)                                                                                   \
-    FN T ga_add_##T(u64 addr, T v) { return __atomic_fetch_add((T *)addr, v, __ATOMIC_RELAXED); }              \
-    FN T ga_or_##T(u64 addr, T v) { return __atomic_fetch_or((T *)addr, v, __ATOMIC_RELAXED); }                \
-    FN T ga_and_##T(u64 addr, T v) { return __atomic_fetch_and((T *)addr, v, __ATOMIC_RELAXED); }              \
-    FN T ga_xchg_##T(u64 addr, T v) { return __atomic_exchange_n((T *)addr, v, __ATOMIC_RELAXED); }            \
-    FN T ga_cas_##T(u64 addr, T expect, T v) {                                                                 \
-        __atomic_compare_exchange_n((T *)addr, &expect, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);             \
-        return expect;                                                                                         \
-    }                                                                                                          \
-    FN T ga_max_##T(u64 addr, T v) {                                                                           \
-        T old = __atomic_load_n((T *)addr, __ATOMIC_RELAXED);                                                  \
+#define KC_GLOBAL_ATOMICS(T)                                                                                          \
+    FN T ga_add_##T(u64 addr, T v) { return __atomic_fetch_add((T *)addr, v, __ATOMIC_RELAXED); }                     \
+    FN T ga_or_##T(u64 addr, T v) { return __atomic_fetch_or((T *)addr, v, __ATOMIC_RELAXED); }                       \
+    FN T ga_and_##T(u64 addr, T v) { return __atomic_fetch_and((T *)addr, v, __ATOMIC_RELAXED); }                     \
+    FN T ga_xchg_##T(u64 addr, T v) { return __atomic_exchange_n((T *)addr, v, __ATOMIC_RELAXED); }                   \
+    FN T ga_cas_##T(u64 addr, T expect, T v) {                                                                        \
+        __atomic_compare_exchange_n((T *)addr, &expect, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                    \
+        return expect;                                                                                                \
+    }                                                                                                                 \
+    FN T ga_max_##T(u64 addr, T v) {                                                                                  \
+        T old = __atomic_load_n((T *)addr, __ATOMIC_RELAXED);                                                         \
         while (old < v && !__atomic_compare_exchange_n((T *)addr, &old, v, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {} \
-        return old;                                                                                            \
+        return old;                                                                                                   \
     }
 FN f64 ga_add_f64(u64 addr, f64 v) {
     u64 old = __atomic_load_n((u64 *)addr, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n((u64 *)addr, &old, f64_bits(bits_f64(old) + v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (!__atomic_compare_exchange_n((u64 *)addr, &old, f64_bits(bits_f64(old) + v), 1, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {}
     return bits_f64(old);
 }
 #endif
@@ -429,16 +503,18 @@ FN u32 append_local(LOCAL u32 *counter) {
 }
 
 /* ---- appending in chunks ------------------------------------------------------------------------------- */
-/* One counter for a whole device is the limit of a build that many items append to. Here a group takes APPEND_CHUNK slots at a time and hands them out from
- * a word in local memory (first slot << 16 | taken), which append_chunk_init fills before a barrier. Slots that are left over stay empty: append_chunk_end
- * adds their number to the u32 at `holes` after a barrier. All lanes of one call must pass the same word. */
+/* One counter for a whole device is the limit of a build that many items append to. Here a group takes APPEND_CHUNK
+ * slots at a time and hands them out from a word in local memory (first slot << 16 | taken), which append_chunk_init
+ * fills before a barrier. Slots that are left over stay empty: append_chunk_end adds their number to the u32 at `holes`
+ * after a barrier. All lanes of one call must pass the same word. */
 FN void append_chunk_init(LOCAL u64 *word) { word[0] = APPEND_CHUNK; }
 FN void append_chunk_lose(u32 taken, u64 holes) {
     if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
 }
 FN void append_chunk_end(LOCAL u64 *word, u64 holes) { append_chunk_lose((u32)word[0] & 0xffffu, holes); }
-/* n neighbouring slots for a caller that counts for n items. Who goes past the end of a chunk brings the next one; those who come before it is there take
- * their slots from the counter, so that no more than n - 1 slots of a chunk are lost. */
+/* n neighbouring slots for a caller that counts for n items. Who goes past the end of a chunk brings the next one;
+ * those who come before it is there take their slots from the counter, so that no more than n - 1 slots of a chunk are
+ * lost. */
 FN u64 append_chunk_take(u64 counter, LOCAL u64 *word, u64 holes, u32 n) {
     u64 old = la_add_u64(word, (u64)n), first;
     u32 taken = (u32)old & 0xffffu;
@@ -465,14 +541,16 @@ FN u64 append_chunk(u64 counter, LOCAL u64 *word, u64 holes) {
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------ */
-/* The error word is u64[2]: the first error (0 none), and the stop flag that the host sets to cancel. The first error stays. */
+/* The error word is u64[2]: the first error (0 none), and the stop flag that the host sets to cancel. The first error
+ * stays. */
 FN_BIG void kc_raise(u64 word, u64 code) {
     if (KC_PEEK(word) == 0) ga_cas_u64(word, 0, code);
 }
 FN bool kc_stopped(u64 word) { return (KC_PEEK(word) | KC_PEEK(word + 8)) != 0; }
 #define RAISE(code) kc_raise(P(ERR_PARAM), (u64)(code))
 #define STOPPED() kc_stopped(P(ERR_PARAM))
-/* In the condition of a loop that each item runs alone: whether to go on. The flag is read in the first round and every so many; `polls` is a u32 that begins with 0. */
+/* In the condition of a loop that each item runs alone: whether to go on. The flag is read in the first round and every
+ * so many; `polls` is a u32 that begins with 0. */
 #define GOES_ON(polls, every) (!((polls)++ % (every) == 0 && STOPPED()))
 
 /* ---- warps ------------------------------------------------------------------------------------------- */
@@ -503,8 +581,13 @@ FN f64 warp_sum_f64(f64 v) {
 }
 #endif
 
-/* ---- packed columns (storage/tablet.h): data areas are 64-byte aligned and have 64 readable bytes behind them ---------- */
-FN u64 unpack_0(u64 addr, i64 row) { (void)addr; (void)row; return 0; }
+/* ---- packed columns (storage/tablet.h): data areas are 64-byte aligned and have 64 readable bytes behind them
+ * ---------- */
+FN u64 unpack_0(u64 addr, i64 row) {
+    (void)addr;
+    (void)row;
+    return 0;
+}
 FN u64 unpack_1(u64 addr, i64 row) { return (u64)(((u32)GRO(u8, addr)[row >> 3] >> (row & 7)) & 1u); }
 FN u64 unpack_2(u64 addr, i64 row) { return (u64)(((u32)GRO(u8, addr)[row >> 2] >> ((row & 3) * 2)) & 3u); }
 FN u64 unpack_4(u64 addr, i64 row) { return (u64)(((u32)GRO(u8, addr)[row >> 1] >> ((row & 1) * 4)) & 15u); }
@@ -543,7 +626,8 @@ FN u64 unpack(u32 width, u64 addr, i64 row) {
 /* Bit `row` of a bitmap of 64-bit words. */
 FN bool bit_at(u64 addr, i64 row) { return ((u32)GRO(u8, addr)[row >> 3] >> (row & 7)) & 1u; }
 
-/* Loops that had better stay loops, functions that had better be called: instructions of long procedures do not fit into a GPU's cache for them (KC_LONG: whose kernels these are). */
+/* Loops that had better stay loops, functions that had better be called: instructions of long procedures do not fit
+ * into a GPU's cache for them (KC_LONG: whose kernels these are). */
 #if defined(KC_CUDA) && defined(KC_LONG)
 #define ROLLED _Pragma("unroll 1")
 #define FN_LONG FN_BIG /* a function that is worth a call there only */

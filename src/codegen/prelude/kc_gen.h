@@ -1,4 +1,5 @@
-/* kc_gen.h - what generated kernels share beyond values: device structs, strings of columns and dictionaries, hashes of keys.
+/* kc_gen.h - what generated kernels share beyond values: device structs, strings of columns and dictionaries, hashes of
+ * keys.
  *
  * The structs are those of codegen/emit.h; every field is read on its own, so that a kernel loads what it needs.
  */
@@ -6,8 +7,15 @@
 #define KC_GEN_H
 #include "codegen/prelude/kc_state.h"
 
-typedef struct DTablet { u64 deleted; i64 rows, number, pad; } DTablet;
-typedef struct DColumn { u64 data, validity, var; i64 base; u32 form, pad; } DColumn;
+typedef struct DTablet {
+    u64 deleted;
+    i64 rows, number, pad;
+} DTablet;
+typedef struct DColumn {
+    u64 data, validity, var;
+    i64 base;
+    u32 form, pad;
+} DColumn;
 
 /* A field of column `tno`'s description: u64 0 data, 1 validity, 2 var, 3 base, 4 form. */
 #define COL_data 0
@@ -15,9 +23,10 @@ typedef struct DColumn { u64 data, validity, var; i64 base; u32 form, pad; } DCo
 #define COL_var 2
 #define COL_base 3
 #define COL_form 4
-#define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno) * 5 + COL_##field])
+#define GRO_COL(columns, tno, field) (GRO(u64, columns)[(u64)(tno)*5 + COL_##field])
 FN u64 tablet_deleted(u64 tablets, u32 tno) { return GRO(u64, tablets)[(u64)tno * 4]; }
-/* Runs of live rows, for the host: the first live row from `row` on, and the first deleted one; `end` when there is none before it. */
+/* Runs of live rows, for the host: the first live row from `row` on, and the first deleted one; `end` when there is
+ * none before it. */
 FN u32 live_first(u64 deleted, u32 row, u32 end) {
     if (deleted == 0) return row;
     for (; row < end; row = (row | 63u) + 1) {
@@ -60,7 +69,8 @@ FN str dict_str(u64 offsets, u64 bytes, i32 code) {
 /* Tiles between two looks at the stop flag: all groups read the same word. */
 #define POLL_TILES 8u
 
-/* load4_: codes of rows row .. row + 3, row a multiple of 4; load8_: eight rows. What lies behind the last row is readable (tablet.h). */
+/* load4_: codes of rows row .. row + 3, row a multiple of 4; load8_: eight rows. What lies behind the last row is
+ * readable (tablet.h). */
 #if defined(KC_HOST)
 #define UNROLL
 #define NO_UNROLL
@@ -251,21 +261,21 @@ FN u64 key_iv(iv v) { return key_i64((i64)i128_lo(i128_shr(iv_value(v), 20))); }
 FN u64 key_f64(f64 v) { return enc_max_f64(v == 0 ? 0 : v); }
 
 /* x among n ascending cells. */
-#define IN_SET(NAME, C, T, LOAD, LT)                                     \
-    FN bool in_set_##NAME(u64 cells, i64 n, T x) {                       \
-        i64 lo = 0, hi = n;                                              \
-        while (lo < hi) {                                                \
-            i64 mid = (lo + hi) >> 1;                                    \
-            T y = LOAD(C, cells, mid);                                   \
-            if (LT(y, x)) lo = mid + 1;                                  \
-            else hi = mid;                                               \
-        }                                                                \
-        if (lo == n) return false;                                       \
-        T y = LOAD(C, cells, lo);                                        \
-        return !LT(x, y);                                                \
+#define IN_SET(NAME, C, T, LOAD, LT)               \
+    FN bool in_set_##NAME(u64 cells, i64 n, T x) { \
+        i64 lo = 0, hi = n;                        \
+        while (lo < hi) {                          \
+            i64 mid = (lo + hi) >> 1;              \
+            T y = LOAD(C, cells, mid);             \
+            if (LT(y, x)) lo = mid + 1;            \
+            else hi = mid;                         \
+        }                                          \
+        if (lo == n) return false;                 \
+        T y = LOAD(C, cells, lo);                  \
+        return !LT(x, y);                          \
     }
 #define GEN_CELL(C, cells, i) G(C, cells)[i]
-#define GEN_WIDE(C, cells, i) ld_i128((cells) + (u64)(i) * 16)
+#define GEN_WIDE(C, cells, i) ld_i128((cells) + (u64)(i)*16)
 #define GEN_LESS(a, b) ((a) < (b))
 IN_SET(i16, i16, i16, GEN_CELL, GEN_LESS)
 IN_SET(i32, i32, i32, GEN_CELL, GEN_LESS)

@@ -1,8 +1,8 @@
 /* kc_int128.h - 128-bit integers, and what needs 256 bits on the way.
  *
- * i128 and u128 are __int128 where the compiler has it (host, NVRTC with --device-int128) and two limbs elsewhere (OpenCL);
- * KC_TWO_LIMBS forces limbs, which is how their code is tested on the host. Code above this file uses the functions only.
- * Plain functions wrap; ovf_ functions return true when the result leaves 128 bits. Division truncates.
+ * i128 and u128 are __int128 where the compiler has it (host, NVRTC with --device-int128) and two limbs elsewhere
+ * (OpenCL); KC_TWO_LIMBS forces limbs, which is how their code is tested on the host. Code above this file uses the
+ * functions only. Plain functions wrap; ovf_ functions return true when the result leaves 128 bits. Division truncates.
  */
 #ifndef KC_INT128_H
 #define KC_INT128_H
@@ -13,23 +13,94 @@
 __extension__ typedef __int128 i128;
 __extension__ typedef unsigned __int128 u128;
 #else
-typedef struct i128 { u64 lo; i64 hi; } i128;
-typedef struct u128 { u64 lo, hi; } u128;
+typedef struct i128 {
+    u64 lo;
+    i64 hi;
+} i128;
+typedef struct u128 {
+    u64 lo, hi;
+} u128;
 #endif
 
 /* Powers of ten. The table is for variable exponents; with a constant one compilers fold it. */
-CONSTANT u64 kc_pow10_lo[39] = {
-    U64C(1), U64C(10), U64C(100), U64C(1000), U64C(10000), U64C(100000), U64C(1000000), U64C(10000000), U64C(100000000),
-    U64C(1000000000), U64C(10000000000), U64C(100000000000), U64C(1000000000000), U64C(10000000000000), U64C(100000000000000),
-    U64C(1000000000000000), U64C(10000000000000000), U64C(100000000000000000), U64C(1000000000000000000),
-    U64C(0x8ac7230489e80000), U64C(0x6bc75e2d63100000), U64C(0x35c9adc5dea00000), U64C(0x19e0c9bab2400000), U64C(0x02c7e14af6800000),
-    U64C(0x1bcecceda1000000), U64C(0x161401484a000000), U64C(0xdcc80cd2e4000000), U64C(0x9fd0803ce8000000), U64C(0x3e25026110000000),
-    U64C(0x6d7217caa0000000), U64C(0x4674edea40000000), U64C(0xc0914b2680000000), U64C(0x85acef8100000000), U64C(0x38c15b0a00000000),
-    U64C(0x378d8e6400000000), U64C(0x2b878fe800000000), U64C(0xb34b9f1000000000), U64C(0x00f436a000000000), U64C(0x098a224000000000)};
-CONSTANT u64 kc_pow10_hi[39] = {
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, U64C(0x5), U64C(0x36), U64C(0x21e), U64C(0x152d), U64C(0xd3c2), U64C(0x84595),
-    U64C(0x52b7d2), U64C(0x33b2e3c), U64C(0x204fce5e), U64C(0x1431e0fae), U64C(0xc9f2c9cd0), U64C(0x7e37be2022), U64C(0x4ee2d6d415b),
-    U64C(0x314dc6448d93), U64C(0x1ed09bead87c0), U64C(0x13426172c74d82), U64C(0xc097ce7bc90715), U64C(0x785ee10d5da46d9), U64C(0x4b3b4ca85a86c47a)};
+CONSTANT u64 kc_pow10_lo[39] = {U64C(1),
+                                U64C(10),
+                                U64C(100),
+                                U64C(1000),
+                                U64C(10000),
+                                U64C(100000),
+                                U64C(1000000),
+                                U64C(10000000),
+                                U64C(100000000),
+                                U64C(1000000000),
+                                U64C(10000000000),
+                                U64C(100000000000),
+                                U64C(1000000000000),
+                                U64C(10000000000000),
+                                U64C(100000000000000),
+                                U64C(1000000000000000),
+                                U64C(10000000000000000),
+                                U64C(100000000000000000),
+                                U64C(1000000000000000000),
+                                U64C(0x8ac7230489e80000),
+                                U64C(0x6bc75e2d63100000),
+                                U64C(0x35c9adc5dea00000),
+                                U64C(0x19e0c9bab2400000),
+                                U64C(0x02c7e14af6800000),
+                                U64C(0x1bcecceda1000000),
+                                U64C(0x161401484a000000),
+                                U64C(0xdcc80cd2e4000000),
+                                U64C(0x9fd0803ce8000000),
+                                U64C(0x3e25026110000000),
+                                U64C(0x6d7217caa0000000),
+                                U64C(0x4674edea40000000),
+                                U64C(0xc0914b2680000000),
+                                U64C(0x85acef8100000000),
+                                U64C(0x38c15b0a00000000),
+                                U64C(0x378d8e6400000000),
+                                U64C(0x2b878fe800000000),
+                                U64C(0xb34b9f1000000000),
+                                U64C(0x00f436a000000000),
+                                U64C(0x098a224000000000)};
+CONSTANT u64 kc_pow10_hi[39] = {0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                U64C(0x5),
+                                U64C(0x36),
+                                U64C(0x21e),
+                                U64C(0x152d),
+                                U64C(0xd3c2),
+                                U64C(0x84595),
+                                U64C(0x52b7d2),
+                                U64C(0x33b2e3c),
+                                U64C(0x204fce5e),
+                                U64C(0x1431e0fae),
+                                U64C(0xc9f2c9cd0),
+                                U64C(0x7e37be2022),
+                                U64C(0x4ee2d6d415b),
+                                U64C(0x314dc6448d93),
+                                U64C(0x1ed09bead87c0),
+                                U64C(0x13426172c74d82),
+                                U64C(0xc097ce7bc90715),
+                                U64C(0x785ee10d5da46d9),
+                                U64C(0x4b3b4ca85a86c47a)};
 
 /* ---- unsigned 128 bits -------------------------------------------------------------------------- */
 #if defined(KC_INT128)
@@ -121,15 +192,19 @@ FN u32 u128_clz(u128 a) { return u128_hi(a) ? clz_u64(u128_hi(a)) : 64 + clz_u64
 FN u128 u128_pow10(u32 n) { return u128_make(kc_pow10_lo[n], kc_pow10_hi[n]); }
 
 /* ---- 256 bits -------------------------------------------------------------------------------------- */
-typedef struct u256 { u128 lo, hi; } u256;
+typedef struct u256 {
+    u128 lo, hi;
+} u256;
 
 FN u256 u256_mul(u128 a, u128 b) {
     u64 a0 = u128_lo(a), a1 = u128_hi(a), b0 = u128_lo(b), b1 = u128_hi(b);
     u128 p00 = u128_mul64(a0, b0), p01 = u128_mul64(a0, b1), p10 = u128_mul64(a1, b0), p11 = u128_mul64(a1, b1);
-    u128 mid = u128_add(u128_add(u128_from_u64(u128_hi(p00)), u128_from_u64(u128_lo(p01))), u128_from_u64(u128_lo(p10)));
+    u128 mid =
+        u128_add(u128_add(u128_from_u64(u128_hi(p00)), u128_from_u64(u128_lo(p01))), u128_from_u64(u128_lo(p10)));
     u256 r;
     r.lo = u128_make(u128_lo(p00), u128_lo(mid));
-    r.hi = u128_add(u128_add(p11, u128_from_u64(u128_hi(p01))), u128_add(u128_from_u64(u128_hi(p10)), u128_from_u64(u128_hi(mid))));
+    r.hi = u128_add(u128_add(p11, u128_from_u64(u128_hi(p01))),
+                    u128_add(u128_from_u64(u128_hi(p10)), u128_from_u64(u128_hi(mid))));
     return r;
 }
 FN u256 u256_shl(u256 a, u32 n) { /* n < 256 */
@@ -146,7 +221,8 @@ FN u256 u256_shl(u256 a, u32 n) { /* n < 256 */
     }
     return r;
 }
-/* One digit (64 bits) of a quotient: (n2 * 2^64 + n0) / d with n2 < d and d's top bit set (Knuth D, steps D3 and D4). */
+/* One digit (64 bits) of a quotient: (n2 * 2^64 + n0) / d with n2 < d and d's top bit set (Knuth D, steps D3 and D4).
+ */
 FN_BIG u64 u256_div_step(u128 n2, u64 n0, u128 d, PRIV u128 *rem) {
     u64 d1 = u128_hi(d), d0 = u128_lo(d), q, part;
     u128 r;
@@ -212,7 +288,7 @@ FN u64 i128_hi(i128 a) { return (u64)((u128)a >> 64); }
 FN i128 i128_add(i128 a, i128 b) { return (i128)((u128)a + (u128)b); }
 FN i128 i128_sub(i128 a, i128 b) { return (i128)((u128)a - (u128)b); }
 FN i128 i128_mul(i128 a, i128 b) { return (i128)((u128)a * (u128)b); }
-FN i128 i128_neg(i128 a) { return (i128)-(u128)a; }
+FN i128 i128_neg(i128 a) { return (i128) - (u128)a; }
 FN i128 i128_mul64(i64 a, i64 b) { return (i128)a * b; } /* exact */
 FN bool i128_eq(i128 a, i128 b) { return a == b; }
 FN bool i128_lt(i128 a, i128 b) { return a < b; }
@@ -333,7 +409,8 @@ FN i128 i128_mod(i128 a, i128 b) {
 
 /* ---- floats ------------------------------------------------------------------------------------------------ */
 FN f64 kc_pow2(i32 e) { return bits_f64((u64)(1023 + e) << 52); } /* -1022 <= e <= 1023 */
-/* The top 64 bits, the lost ones gathered in the lowest: rounding that once to a shorter float is rounding the whole. */
+/* The top 64 bits, the lost ones gathered in the lowest: rounding that once to a shorter float is rounding the whole.
+ */
 FN u64 u128_sticky(u128 a, PRIV u32 *shift) {
     u32 s = 64 - u128_clz(a); /* a >= 2^64 */
     u128 top = u128_shr(a, s);

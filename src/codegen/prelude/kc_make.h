@@ -1,9 +1,11 @@
-/* kc_make.h - strings and arrays that kernels of procedures make. Not part of the prelude: codegen/emit_make.c puts it behind it where a procedure needs it.
+/* kc_make.h - strings and arrays that kernels of procedures make. Not part of the prelude: codegen/emit_make.c puts it
+ * behind it where a procedure needs it.
  *
- * An item makes strings in memory of its own (`scratch`), which is bounded: a function that returns bool returns false when there is no room, or when the value
- * is one that only the host words (letters beyond ASCII, years that need more than four digits, errors); then the virtual machine makes the call. Values are those
- * of types/func_text.c, func_cast.c, func_array.c. Strings never change once made, so that one may be part of another; but a string that ends where the scratch
- * does grows in place, and both share their bytes.
+ * An item makes strings in memory of its own (`scratch`), which is bounded: a function that returns bool returns false
+ * when there is no room, or when the value is one that only the host words (letters beyond ASCII, years that need more
+ * than four digits, errors); then the virtual machine makes the call. Values are those of types/func_text.c,
+ * func_cast.c, func_array.c. Strings never change once made, so that one may be part of another; but a string that ends
+ * where the scratch does grows in place, and both share their bytes.
  *
  * Arrays are blobs as in types/array.h, at any address; new ones lie at multiples of 16 and are canonical.
  */
@@ -11,7 +13,9 @@
 #define KC_MAKE_H
 #include "codegen/prelude/kc_gen.h"
 
-typedef struct scratch { u64 from, at, end; } scratch;
+typedef struct scratch {
+    u64 from, at, end;
+} scratch;
 
 FN scratch scratch_make(u64 from, u64 bytes) {
     scratch s;
@@ -33,11 +37,10 @@ FN u64 scratch_aligned(PRIV scratch *s, i64 n) {
     return scratch_room(s, n);
 }
 
-FN void zero_bytes(u64 to, i64 n) {
-    ROLLED for (i64 i = 0; i < n; i++) G(u8, to)[i] = 0;
-}
+FN void zero_bytes(u64 to, i64 n) { ROLLED for (i64 i = 0; i < n; i++) G(u8, to)[i] = 0; }
 
-/* A string of the old scratch moves to the other one; what lies elsewhere stays there. False: no room, since strings that shared bytes come apart. */
+/* A string of the old scratch moves to the other one; what lies elsewhere stays there. False: no room, since strings
+ * that shared bytes come apart. */
 FN_BIG bool scratch_keep(PRIV scratch *to, scratch old, PRIV str *s) {
     if (s->len == 0 || s->ptr < old.from || s->ptr >= old.end) return true;
     const u64 p = scratch_aligned(to, s->len);
@@ -71,9 +74,7 @@ FN u32 digits_of(u64 v) {
     return n;
 }
 /* The last n digits of v. */
-FN void put_digits(u64 at, u32 n, u64 v) {
-    ROLLED for (; n > 0; v /= 10) G(u8, at)[--n] = (u8)(48 + v % 10);
-}
+FN void put_digits(u64 at, u32 n, u64 v) { ROLLED for (; n > 0; v /= 10) G(u8, at)[--n] = (u8)(48 + v % 10); }
 FN_BIG bool text_of_bool(PRIV scratch *s, bool v, PRIV str *out) {
     const u64 word = v ? U64C(0x65757274) : U64C(0x65736c6166); /* "true", "false" */
     const i64 n = v ? 4 : 5;
@@ -94,7 +95,8 @@ FN_BIG bool text_of_i64(PRIV scratch *s, i64 v, PRIV str *out) {
     return true;
 }
 /* A numeric: digits in parts of 18, the lowest first. trim: without zeros at the end of the fraction. */
-FN_BIG bool text_of_parts(PRIV scratch *s, bool negative, u64 low, u64 mid, u64 high, u32 scale, bool trim, PRIV str *out) {
+FN_BIG bool text_of_parts(PRIV scratch *s, bool negative, u64 low, u64 mid, u64 high, u32 scale, bool trim,
+                          PRIV str *out) {
     u32 n = high != 0 ? 36 + digits_of(high) : mid != 0 ? 18 + digits_of(mid) : digits_of(low), o = 0;
     if (n < scale + 1) n = scale + 1;
     const u64 p = scratch_room(s, (i64)n + 2);
@@ -184,12 +186,12 @@ FN_BIG bool text_of_timestamp(PRIV scratch *s, i64 ts, PRIV str *out) {
     *out = str_make(p, (i64)(s->at - p));
     return true;
 }
-/* As varchar(max) or char(max), 0: any length. cut: longer ones lose their end; else only blanks may go. blanks: those at the end go. */
+/* As varchar(max) or char(max), 0: any length. cut: longer ones lose their end; else only blanks may go. blanks: those
+ * at the end go. */
 FN_BIG bool text_fit(str s, i64 max, bool cut, bool blanks, PRIV str *out) {
     if (max > 0 && s.len > max) {
         const str kept = text_cut(s, 0, max);
-        ROLLED for (i64 k = kept.len; !cut && k < s.len; k++)
-            if (kc_byte(s.ptr + (u64)k) != 32) return false;
+        ROLLED for (i64 k = kept.len; !cut && k < s.len; k++) if (kc_byte(s.ptr + (u64)k) != 32) return false;
         s = kept;
     }
     ROLLED while (blanks && s.len > 0 && kc_byte(s.ptr + (u64)s.len - 1) == 32) s.len--;
@@ -272,8 +274,12 @@ FN_BIG bool text_pad(PRIV scratch *s, str a, i32 want, str fill, bool left, PRIV
     *out = str_make(p, a.len + filled);
     return true;
 }
-FN bool text_lpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) { return text_pad(s, a, want, fill, true, out); }
-FN bool text_rpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) { return text_pad(s, a, want, fill, false, out); }
+FN bool text_lpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) {
+    return text_pad(s, a, want, fill, true, out);
+}
+FN bool text_rpad(PRIV scratch *s, str a, i32 want, str fill, PRIV str *out) {
+    return text_pad(s, a, want, fill, false, out);
+}
 
 /* ---- arrays ------------------------------------------------------------------------------------ */
 FN u16 ld_u16_any(u64 a) { return (u16)(kc_byte(a) | kc_byte(a + 1) << 8); }
@@ -282,14 +288,18 @@ FN i32 array_n(str a) { return a.len < 16 ? 0 : (i32)ld_u32_any(a.ptr); }
 FN bool array_has_nulls(str a) { return a.len >= 16 && kc_byte(a.ptr + 5) != 0; }
 FN u64 array_cells(str a) { return a.ptr + ld_u32_any(a.ptr + 8); }
 /* Element k from 0 is there and not NULL. */
-FN bool array_has(str a, i64 k) { return k >= 0 && k < (i64)array_n(a) && (!array_has_nulls(a) || kc_byte(a.ptr + 16 + (u64)k) != 0); }
+FN bool array_has(str a, i64 k) {
+    return k >= 0 && k < (i64)array_n(a) && (!array_has_nulls(a) || kc_byte(a.ptr + 16 + (u64)k) != 0);
+}
 FN i32 array_cardinality(str a) { return array_n(a); }
 
 FN bool cell_bool(u64 cells, i64 k) { return kc_byte(cells + (u64)k) != 0; }
 FN i16 cell_i16(u64 cells, i64 k) { return (i16)ld_u16_any(cells + (u64)k * 2); }
 FN i32 cell_i32(u64 cells, i64 k) { return (i32)ld_u32_any(cells + (u64)k * 4); }
 FN i64 cell_i64(u64 cells, i64 k) { return (i64)ld_u64_any(cells + (u64)k * 8); }
-FN i128 cell_i128(u64 cells, i64 k) { return i128_from_limbs(ld_u64_any(cells + (u64)k * 16), ld_u64_any(cells + (u64)k * 16 + 8)); }
+FN i128 cell_i128(u64 cells, i64 k) {
+    return i128_from_limbs(ld_u64_any(cells + (u64)k * 16), ld_u64_any(cells + (u64)k * 16 + 8));
+}
 FN f32 cell_f32(u64 cells, i64 k) { return bits_f32(ld_u32_any(cells + (u64)k * 4)); }
 FN f64 cell_f64(u64 cells, i64 k) { return bits_f64(ld_u64_any(cells + (u64)k * 8)); }
 
@@ -315,11 +325,18 @@ FN void put_cell_i16(u64 cells, i64 k, i16 v) { G(i16, cells)[k] = v; }
 FN void put_cell_i32(u64 cells, i64 k, i32 v) { G(i32, cells)[k] = v; }
 FN void put_cell_i64(u64 cells, i64 k, i64 v) { G(i64, cells)[k] = v; }
 FN void put_cell_i128(u64 cells, i64 k, i128 v) { st_i128(cells + (u64)k * 16, v); }
-FN void put_cell_f32(u64 cells, i64 k, f32 v) { G(u32, cells)[k] = v == 0 ? 0 : v != v ? 0x7fc00000u : f32_bits(v); } /* equal floats get equal bytes */
-FN void put_cell_f64(u64 cells, i64 k, f64 v) { G(u64, cells)[k] = v == 0 ? 0 : v != v ? U64C(0x7ff8000000000000) : f64_bits(v); }
+FN void put_cell_f32(u64 cells, i64 k, f32 v) {
+    G(u32, cells)[k] = v == 0 ? 0 : v != v ? 0x7fc00000u : f32_bits(v);
+} /* equal floats get equal bytes */
+FN void put_cell_f64(u64 cells, i64 k, f64 v) {
+    G(u64, cells)[k] = v == 0 ? 0 : v != v ? U64C(0x7ff8000000000000) : f64_bits(v);
+}
 
 /* An array that stays: its header is read once. */
-typedef struct arr { u64 cells, valid; i32 n; } arr;
+typedef struct arr {
+    u64 cells, valid;
+    i32 n;
+} arr;
 FN arr arr_of(str a, bool there) {
     arr v = {0, 0, 0};
     if (!there || a.len < 16) return v;
@@ -333,100 +350,106 @@ FN bool arr_has(arr a, i32 k) { return k >= 1 && k <= a.n && (a.valid == 0 || kc
 
 #define KC_NONE_i128 i128_from_i64(0)
 /* PHYS: number of the elements' form; EQ, LESS: of two values. */
-#define KC_ARRAY(NAME, T, WIDTH, PHYS, ZERO, EQ, LESS)                                                                                                     \
-    FN bool array_get_##NAME(str a, i32 k, PRIV T *out) {                                                                                                  \
-        *out = ZERO;                                                                                                                                       \
-        if (a.len < 16) return false;                                                                                                                      \
-        const u64 head = ld_u64_any(a.ptr), cells = array_cells(a);                                                                                        \
-        if (k < 1 || k > (i32)(u32)head || ((head >> 40 & 255) != 0 && kc_byte(a.ptr + 15 + (u64)k) == 0)) return false;                                   \
-        *out = cell_##NAME(cells, (i64)k - 1);                                                                                                             \
-        return true;                                                                                                                                       \
-    }                                                                                                                                                      \
-    FN bool arr_get_##NAME(arr a, i32 k, PRIV T *out) {                                                                                                        \
-        const bool has = arr_has(a, k);                                                                                                                        \
-        *out = ZERO;                                                                                                                                           \
-        if (has) *out = cell_##NAME(a.cells, (i64)k - 1);                                                                                                      \
-        return has;                                                                                                                                            \
-    }                                                                                                                                                          \
-    FN_BIG i32 array_find_##NAME(str a, T x, bool valid, i32 from) { /* from 1 on; 0: it is not there */                                                   \
-        const i64 n = array_n(a);                                                                                                                          \
-        const bool nulls = array_has_nulls(a);                                                                                                             \
-        const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
-        ROLLED for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                                                                    \
-            if ((!nulls || kc_byte(a.ptr + 16 + (u64)k) != 0) != valid) continue;                                                                          \
-            if (!valid || EQ(cell_##NAME(cells, k), x)) return (i32)k + 1;                                                                                 \
-        }                                                                                                                                                  \
-        return 0;                                                                                                                                          \
-    }                                                                                                                                                      \
-    /* x OP ANY (a), ALL (a); op: bit 0 less, 1 equal, 2 greater. Returns whether it is known. */                                                          \
-    FN_BIG bool array_quantified_##NAME(u32 op, bool all, T x, bool valid, str a, PRIV bool *out) {                                                        \
-        bool unknown = false;                                                                                                                              \
-        const i64 n = array_n(a);                                                                                                                          \
-        const bool nulls = array_has_nulls(a);                                                                                                             \
-        const u64 cells = n > 0 ? array_cells(a) : 0;                                                                                                      \
-        *out = all;                                                                                                                                        \
-        ROLLED for (i64 k = 0; k < n; k++) {                                                                                                               \
-            if (!valid || (nulls && kc_byte(a.ptr + 16 + (u64)k) == 0)) {                                                                                  \
-                unknown = true;                                                                                                                            \
-                continue;                                                                                                                                  \
-            }                                                                                                                                              \
-            const T y = cell_##NAME(cells, k);                                                                                                             \
-            if (((op >> (EQ(x, y) ? 1 : LESS(x, y) ? 0 : 2) & 1u) != 0) == all) continue;                                                                  \
-            *out = !all;                                                                                                                                   \
-            return true;                                                                                                                                   \
-        }                                                                                                                                                  \
-        return !unknown;                                                                                                                                   \
-    }                                                                                                                                                      \
-    /* As a, with element k set: room for at least n elements, those in between NULL. */                                                                   \
-    FN_BIG bool array_set_##NAME(PRIV scratch *s, str a, i64 k, T x, bool valid, PRIV str *out) {                                                          \
-        const i64 had = array_n(a), n = k < had ? had : k + 1;                                                                                             \
-        if (n > (i64)(s->end - s->at)) return false;                                                                                                       \
-        bool nulls = !valid || k > had;                                                                                                                    \
-        ROLLED for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i);                                           \
-        const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                                                            \
-        if (p == 0) return false;                                                                                                                          \
-        const u64 cells = array_at(p);                                                                                                                     \
-        if (!nulls) {                                                                                                                                      \
-            if (had > 0) copy_bytes(cells, array_cells(a), had * WIDTH);                                                                                   \
-            put_cell_##NAME(cells, k, x);                                                                                                                  \
-        }                                                                                                                                                  \
-        ROLLED for (i64 i = 0; i < n && nulls; i++) {                                                                                                      \
-            const bool has = i == k ? valid : array_has(a, i);                                                                                             \
-            array_mark(p, i, has);                                                                                                                         \
-            put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                                                          \
-        }                                                                                                                                                  \
-        *out = array_done(p);                                                                                                                              \
-        return true;                                                                                                                                       \
-    }                                                                                                                                                      \
-    FN_BIG bool array_append_##NAME(PRIV scratch *s, str a, T x, bool valid, PRIV str *out) { return array_set_##NAME(s, a, array_n(a), x, valid, out); }  \
-    FN_BIG bool array_prepend_##NAME(PRIV scratch *s, T x, bool valid, str a, PRIV str *out) {                                                             \
-        const i64 n = array_n(a);                                                                                                                          \
-        const u64 p = array_begin(s, n + 1, PHYS, WIDTH, !valid || array_has_nulls(a), 0);                                                                 \
-        if (p == 0) return false;                                                                                                                          \
-        const u64 cells = array_at(p);                                                                                                                     \
-        array_mark(p, 0, valid);                                                                                                                           \
-        put_cell_##NAME(cells, 0, valid ? x : ZERO);                                                                                                       \
-        ROLLED for (i64 i = 0; i < n; i++) {                                                                                                               \
-            array_mark(p, i + 1, array_has(a, i));                                                                                                         \
-            put_cell_##NAME(cells, i + 1, array_has(a, i) ? cell_##NAME(array_cells(a), i) : ZERO);                                                        \
-        }                                                                                                                                                  \
-        *out = array_done(p);                                                                                                                              \
-        return true;                                                                                                                                       \
-    }                                                                                                                                                      \
-    FN_BIG bool array_cat_##NAME(PRIV scratch *s, str a, str b, PRIV str *out) {                                                                           \
-        const i64 na = array_n(a), nb = array_n(b);                                                                                                        \
-        *out = a;                                                                                                                                          \
-        if (nb == 0) return true;                                                                                                                          \
-        const u64 p = array_begin(s, na + nb, PHYS, WIDTH, array_has_nulls(a) || array_has_nulls(b), 0);                                                   \
-        if (p == 0) return false;                                                                                                                          \
-        const u64 cells = array_at(p);                                                                                                                     \
-        ROLLED for (i64 i = 0; i < na + nb; i++) {                                                                                                         \
-            const bool first = i < na, has = first ? array_has(a, i) : array_has(b, i - na);                                                               \
-            array_mark(p, i, has);                                                                                                                         \
-            put_cell_##NAME(cells, i, !has ? ZERO : first ? cell_##NAME(array_cells(a), i) : cell_##NAME(array_cells(b), i - na));                         \
-        }                                                                                                                                                  \
-        *out = array_done(p);                                                                                                                              \
-        return true;                                                                                                                                       \
+#define KC_ARRAY(NAME, T, WIDTH, PHYS, ZERO, EQ, LESS)                                                           \
+    FN bool array_get_##NAME(str a, i32 k, PRIV T *out) {                                                        \
+        *out = ZERO;                                                                                             \
+        if (a.len < 16) return false;                                                                            \
+        const u64 head = ld_u64_any(a.ptr), cells = array_cells(a);                                              \
+        if (k < 1 || k > (i32)(u32)head || ((head >> 40 & 255) != 0 && kc_byte(a.ptr + 15 + (u64)k) == 0))       \
+            return false;                                                                                        \
+        *out = cell_##NAME(cells, (i64)k - 1);                                                                   \
+        return true;                                                                                             \
+    }                                                                                                            \
+    FN bool arr_get_##NAME(arr a, i32 k, PRIV T *out) {                                                          \
+        const bool has = arr_has(a, k);                                                                          \
+        *out = ZERO;                                                                                             \
+        if (has) *out = cell_##NAME(a.cells, (i64)k - 1);                                                        \
+        return has;                                                                                              \
+    }                                                                                                            \
+    FN_BIG i32 array_find_##NAME(str a, T x, bool valid, i32 from) { /* from 1 on; 0: it is not there */         \
+        const i64 n = array_n(a);                                                                                \
+        const bool nulls = array_has_nulls(a);                                                                   \
+        const u64 cells = n > 0 ? array_cells(a) : 0;                                                            \
+        ROLLED for (i64 k = from > 1 ? (i64)from - 1 : 0; k < n; k++) {                                          \
+            if ((!nulls || kc_byte(a.ptr + 16 + (u64)k) != 0) != valid) continue;                                \
+            if (!valid || EQ(cell_##NAME(cells, k), x)) return (i32)k + 1;                                       \
+        }                                                                                                        \
+        return 0;                                                                                                \
+    }                                                                                                            \
+    /* x OP ANY (a), ALL (a); op: bit 0 less, 1 equal, 2 greater. Returns whether it is known. */                \
+    FN_BIG bool array_quantified_##NAME(u32 op, bool all, T x, bool valid, str a, PRIV bool *out) {              \
+        bool unknown = false;                                                                                    \
+        const i64 n = array_n(a);                                                                                \
+        const bool nulls = array_has_nulls(a);                                                                   \
+        const u64 cells = n > 0 ? array_cells(a) : 0;                                                            \
+        *out = all;                                                                                              \
+        ROLLED for (i64 k = 0; k < n; k++) {                                                                     \
+            if (!valid || (nulls && kc_byte(a.ptr + 16 + (u64)k) == 0)) {                                        \
+                unknown = true;                                                                                  \
+                continue;                                                                                        \
+            }                                                                                                    \
+            const T y = cell_##NAME(cells, k);                                                                   \
+            if (((op >> (EQ(x, y) ? 1 : LESS(x, y) ? 0 : 2) & 1u) != 0) == all) continue;                        \
+            *out = !all;                                                                                         \
+            return true;                                                                                         \
+        }                                                                                                        \
+        return !unknown;                                                                                         \
+    }                                                                                                            \
+    /* As a, with element k set: room for at least n elements, those in between NULL. */                         \
+    FN_BIG bool array_set_##NAME(PRIV scratch *s, str a, i64 k, T x, bool valid, PRIV str *out) {                \
+        const i64 had = array_n(a), n = k < had ? had : k + 1;                                                   \
+        if (n > (i64)(s->end - s->at)) return false;                                                             \
+        bool nulls = !valid || k > had;                                                                          \
+        ROLLED for (i64 i = 0; i < had && !nulls && array_has_nulls(a); i++) nulls = i != k && !array_has(a, i); \
+        const u64 p = array_begin(s, n, PHYS, WIDTH, nulls, 0);                                                  \
+        if (p == 0) return false;                                                                                \
+        const u64 cells = array_at(p);                                                                           \
+        if (!nulls) {                                                                                            \
+            if (had > 0) copy_bytes(cells, array_cells(a), had *WIDTH);                                          \
+            put_cell_##NAME(cells, k, x);                                                                        \
+        }                                                                                                        \
+        ROLLED for (i64 i = 0; i < n && nulls; i++) {                                                            \
+            const bool has = i == k ? valid : array_has(a, i);                                                   \
+            array_mark(p, i, has);                                                                               \
+            put_cell_##NAME(cells, i, !has ? ZERO : i == k ? x : cell_##NAME(array_cells(a), i));                \
+        }                                                                                                        \
+        *out = array_done(p);                                                                                    \
+        return true;                                                                                             \
+    }                                                                                                            \
+    FN_BIG bool array_append_##NAME(PRIV scratch *s, str a, T x, bool valid, PRIV str *out) {                    \
+        return array_set_##NAME(s, a, array_n(a), x, valid, out);                                                \
+    }                                                                                                            \
+    FN_BIG bool array_prepend_##NAME(PRIV scratch *s, T x, bool valid, str a, PRIV str *out) {                   \
+        const i64 n = array_n(a);                                                                                \
+        const u64 p = array_begin(s, n + 1, PHYS, WIDTH, !valid || array_has_nulls(a), 0);                       \
+        if (p == 0) return false;                                                                                \
+        const u64 cells = array_at(p);                                                                           \
+        array_mark(p, 0, valid);                                                                                 \
+        put_cell_##NAME(cells, 0, valid ? x : ZERO);                                                             \
+        ROLLED for (i64 i = 0; i < n; i++) {                                                                     \
+            array_mark(p, i + 1, array_has(a, i));                                                               \
+            put_cell_##NAME(cells, i + 1, array_has(a, i) ? cell_##NAME(array_cells(a), i) : ZERO);              \
+        }                                                                                                        \
+        *out = array_done(p);                                                                                    \
+        return true;                                                                                             \
+    }                                                                                                            \
+    FN_BIG bool array_cat_##NAME(PRIV scratch *s, str a, str b, PRIV str *out) {                                 \
+        const i64 na = array_n(a), nb = array_n(b);                                                              \
+        *out = a;                                                                                                \
+        if (nb == 0) return true;                                                                                \
+        const u64 p = array_begin(s, na + nb, PHYS, WIDTH, array_has_nulls(a) || array_has_nulls(b), 0);         \
+        if (p == 0) return false;                                                                                \
+        const u64 cells = array_at(p);                                                                           \
+        ROLLED for (i64 i = 0; i < na + nb; i++) {                                                               \
+            const bool first = i < na, has = first ? array_has(a, i) : array_has(b, i - na);                     \
+            array_mark(p, i, has);                                                                               \
+            put_cell_##NAME(cells, i,                                                                            \
+                            !has    ? ZERO                                                                       \
+                            : first ? cell_##NAME(array_cells(a), i)                                             \
+                                    : cell_##NAME(array_cells(b), i - na));                                      \
+        }                                                                                                        \
+        *out = array_done(p);                                                                                    \
+        return true;                                                                                             \
     }
 #define KC_SAME(a, b) ((a) == (b))
 #define KC_LESS(a, b) ((a) < (b))

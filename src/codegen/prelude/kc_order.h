@@ -1,8 +1,9 @@
-/* kc_order.h - ordered groups of an image's index in kernels: txn/store/image_order.c says what they are, and these functions leave what those do. Not part of the
- * prelude: codegen/emit_proc.c puts it behind it where a table has such an index.
+/* kc_order.h - ordered groups of an image's index in kernels: txn/store/image_order.c says what they are, and these
+ * functions leave what those do. Not part of the prelude: codegen/emit_proc.c puts it behind it where a table has such
+ * an index.
  *
- * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its values, plus ORD_DESC, plus 256 times the bytes from
- * row to row.
+ * `next` is the address of the index's cells, `cells` that of the column it is in order of, `kind` the bytes of its
+ * values, plus ORD_DESC, plus 256 times the bytes from row to row.
  */
 #ifndef KC_ORDER_H
 #define KC_ORDER_H
@@ -21,7 +22,9 @@ FN i64 ord_value(u64 cells, u32 kind, i64 row) {
     if ((kind & 15u) == 4u) return (i64)GVOL(i32, cell)[0];
     return GVOL(i64, cell)[0];
 }
-FN bool ord_before(u32 kind, i64 av, i64 a, i64 bv, i64 b) { return av != bv ? (av < bv) != ((kind & ORD_DESC) != 0) : a < b; }
+FN bool ord_before(u32 kind, i64 av, i64 a, i64 bv, i64 b) {
+    return av != bv ? (av < bv) != ((kind & ORD_DESC) != 0) : a < b;
+}
 
 FN i32 ord_height(i64 row) {
     const u64 r = (u64)row + 1;
@@ -110,7 +113,8 @@ FN_BIG void ord_enter(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
         entry = GVOL(i64, next)[4 * anchor + 1] - 1;
         const i32 top = ord_height(entry), last = height < top ? height : top;
         ROLLED for (i32 first = done + 1; first <= last; first += ORD_AT_ONCE)
-            ord_link_row(next, cells, kind, entry, top, v, row, first, last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
+            ord_link_row(next, cells, kind, entry, top, v, row, first,
+                         last < first + ORD_AT_ONCE - 1 ? last : first + ORD_AT_ONCE - 1);
         done = last;
         if (done == height) break;
         ROLLED for (i32 l = done + 1; l <= height; l++) GVOL(i64, next)[ord_link(row, l)] = row + 1;
@@ -136,7 +140,8 @@ FN void ord_again(u64 next, u64 cells, u32 kind, i64 anchor, i64 row) {
 /* hi -1: the end. */
 FN bool ord_between(u64 cells, u32 kind, i64 lo, i64 hi, i64 row) {
     const i64 v = ord_value(cells, kind, row);
-    return ord_before(kind, ord_value(cells, kind, lo), lo, v, row) && (hi < 0 || ord_before(kind, v, row, ord_value(cells, kind, hi), hi));
+    return ord_before(kind, ord_value(cells, kind, lo), lo, v, row) &&
+           (hi < 0 || ord_before(kind, v, row, ord_value(cells, kind, hi), hi));
 }
 FN_BIG void ord_take_out(u64 next, u64 cells, u32 kind, i64 entry, i64 lo, i64 hi) {
     const i64 v = ord_value(cells, kind, lo);

@@ -1,17 +1,30 @@
 /* kc_scalar.h - what the virtual machine computes on fixed-size values, row by row: checked arithmetic, conversions,
  * comparisons, numeric, dates, intervals, uuids, hashing.
  *
- * The virtual machine (exec/vm_kernels.inc, exec/vm_expr.c) and src/types define every result; tests/unit/test_prelude.c
- * compares. Functions that can fail return 0 or a KE_ kind (kc_codes.h), usable as a condition; *out is then unspecified but defined.
+ * The virtual machine (exec/vm_kernels.inc, exec/vm_expr.c) and src/types define every result;
+ * tests/unit/test_prelude.c compares. Functions that can fail return 0 or a KE_ kind (kc_codes.h), usable as a
+ * condition; *out is then unspecified but defined.
  */
 #ifndef KC_SCALAR_H
 #define KC_SCALAR_H
 #include "codegen/prelude/kc_int128.h"
 
 /* ---- integers: checked, KE_RANGE on overflow ------------------------------------------------------- */
-FN u32 ovf_add_i16(i16 x, i16 y, PRIV i16 *out) { i32 w = (i32)x + (i32)y; *out = (i16)w; return (u32)(w != (i32)(i16)w); }
-FN u32 ovf_sub_i16(i16 x, i16 y, PRIV i16 *out) { i32 w = (i32)x - (i32)y; *out = (i16)w; return (u32)(w != (i32)(i16)w); }
-FN u32 ovf_mul_i16(i16 x, i16 y, PRIV i16 *out) { i32 w = (i32)x * (i32)y; *out = (i16)w; return (u32)(w != (i32)(i16)w); }
+FN u32 ovf_add_i16(i16 x, i16 y, PRIV i16 *out) {
+    i32 w = (i32)x + (i32)y;
+    *out = (i16)w;
+    return (u32)(w != (i32)(i16)w);
+}
+FN u32 ovf_sub_i16(i16 x, i16 y, PRIV i16 *out) {
+    i32 w = (i32)x - (i32)y;
+    *out = (i16)w;
+    return (u32)(w != (i32)(i16)w);
+}
+FN u32 ovf_mul_i16(i16 x, i16 y, PRIV i16 *out) {
+    i32 w = (i32)x * (i32)y;
+    *out = (i16)w;
+    return (u32)(w != (i32)(i16)w);
+}
 #if defined(KC_HOST)
 FN u32 ovf_add_i32(i32 x, i32 y, PRIV i32 *out) { return (u32)__builtin_add_overflow(x, y, out); }
 FN u32 ovf_sub_i32(i32 x, i32 y, PRIV i32 *out) { return (u32)__builtin_sub_overflow(x, y, out); }
@@ -20,11 +33,31 @@ FN u32 ovf_add_i64(i64 x, i64 y, PRIV i64 *out) { return (u32)__builtin_add_over
 FN u32 ovf_sub_i64(i64 x, i64 y, PRIV i64 *out) { return (u32)__builtin_sub_overflow(x, y, out); }
 FN u32 ovf_mul_i64(i64 x, i64 y, PRIV i64 *out) { return (u32)__builtin_mul_overflow(x, y, out); }
 #else
-FN u32 ovf_add_i32(i32 x, i32 y, PRIV i32 *out) { u32 a = (u32)x, b = (u32)y, r = a + b; *out = (i32)r; return ((a ^ r) & (b ^ r)) >> 31; }
-FN u32 ovf_sub_i32(i32 x, i32 y, PRIV i32 *out) { u32 a = (u32)x, b = (u32)y, r = a - b; *out = (i32)r; return ((a ^ b) & (a ^ r)) >> 31; }
-FN u32 ovf_mul_i32(i32 x, i32 y, PRIV i32 *out) { i64 w = (i64)x * (i64)y; *out = (i32)w; return (u32)(w != (i64)(i32)w); }
-FN u32 ovf_add_i64(i64 x, i64 y, PRIV i64 *out) { u64 a = (u64)x, b = (u64)y, r = a + b; *out = (i64)r; return (u32)(((a ^ r) & (b ^ r)) >> 63); }
-FN u32 ovf_sub_i64(i64 x, i64 y, PRIV i64 *out) { u64 a = (u64)x, b = (u64)y, r = a - b; *out = (i64)r; return (u32)(((a ^ b) & (a ^ r)) >> 63); }
+FN u32 ovf_add_i32(i32 x, i32 y, PRIV i32 *out) {
+    u32 a = (u32)x, b = (u32)y, r = a + b;
+    *out = (i32)r;
+    return ((a ^ r) & (b ^ r)) >> 31;
+}
+FN u32 ovf_sub_i32(i32 x, i32 y, PRIV i32 *out) {
+    u32 a = (u32)x, b = (u32)y, r = a - b;
+    *out = (i32)r;
+    return ((a ^ b) & (a ^ r)) >> 31;
+}
+FN u32 ovf_mul_i32(i32 x, i32 y, PRIV i32 *out) {
+    i64 w = (i64)x * (i64)y;
+    *out = (i32)w;
+    return (u32)(w != (i64)(i32)w);
+}
+FN u32 ovf_add_i64(i64 x, i64 y, PRIV i64 *out) {
+    u64 a = (u64)x, b = (u64)y, r = a + b;
+    *out = (i64)r;
+    return (u32)(((a ^ r) & (b ^ r)) >> 63);
+}
+FN u32 ovf_sub_i64(i64 x, i64 y, PRIV i64 *out) {
+    u64 a = (u64)x, b = (u64)y, r = a - b;
+    *out = (i64)r;
+    return (u32)(((a ^ b) & (a ^ r)) >> 63);
+}
 FN u32 ovf_mul_i64(i64 x, i64 y, PRIV i64 *out) {
     i128 w = i128_mul64(x, y);
     *out = (i64)i128_lo(w);
@@ -33,8 +66,14 @@ FN u32 ovf_mul_i64(i64 x, i64 y, PRIV i64 *out) {
 #endif
 /* numeric: at most 38 digits */
 FN u32 kc_over38(i128 v) { return (u32)i128_ge(v, i128_pow10(38)) | (u32)i128_le(v, i128_neg(i128_pow10(38))); }
-FN u32 ovf_add_i128(i128 x, i128 y, PRIV i128 *out) { u32 f = (u32)i128_add_ovf(x, y, out); return f | kc_over38(*out); }
-FN u32 ovf_sub_i128(i128 x, i128 y, PRIV i128 *out) { u32 f = (u32)i128_sub_ovf(x, y, out); return f | kc_over38(*out); }
+FN u32 ovf_add_i128(i128 x, i128 y, PRIV i128 *out) {
+    u32 f = (u32)i128_add_ovf(x, y, out);
+    return f | kc_over38(*out);
+}
+FN u32 ovf_sub_i128(i128 x, i128 y, PRIV i128 *out) {
+    u32 f = (u32)i128_sub_ovf(x, y, out);
+    return f | kc_over38(*out);
+}
 FN u32 ovf_mul_i128(i128 x, i128 y, PRIV i128 *out) {
     if (i128_fits_i64(x) && i128_fits_i64(y)) {
         *out = i128_mul64((i64)i128_lo(x), (i64)i128_lo(y));
@@ -45,9 +84,9 @@ FN u32 ovf_mul_i128(i128 x, i128 y, PRIV i128 *out) {
 }
 
 /* Unchecked (_N opcodes): wraps. i128: i128_add, i128_sub, i128_mul. */
-#define KC_WRAP(T, U)                                                       \
-    FN T wrap_add_##T(T x, T y) { return (T)((U)x + (U)y); }                \
-    FN T wrap_sub_##T(T x, T y) { return (T)((U)x - (U)y); }                \
+#define KC_WRAP(T, U)                                        \
+    FN T wrap_add_##T(T x, T y) { return (T)((U)x + (U)y); } \
+    FN T wrap_sub_##T(T x, T y) { return (T)((U)x - (U)y); } \
     FN T wrap_mul_##T(T x, T y) { return (T)((U)x * (U)y); }
 KC_WRAP(i16, u32)
 KC_WRAP(i32, u32)
@@ -56,19 +95,25 @@ FN i64 mul_wide_i32(i32 x, i32 y) { return (i64)x * (i64)y; }
 FN i128 mul_wide_i64(i64 x, i64 y) { return i128_mul64(x, y); }
 
 /* Truncating; KE_ZERO_DIV, KE_RANGE for MIN / -1. MIN % -1 is 0. */
-#define KC_DIV(T, MIN)                                                                        \
-    FN u32 ovf_div_##T(T x, T y, PRIV T *out) {                                               \
-        u32 zero = (u32)(y == 0), over = (u32)(x == (MIN)) & (u32)(y == -1);                  \
-        *out = (T)(x / (zero | over ? (T)1 : y));                                             \
-        return zero * KE_ZERO_DIV | over * KE_RANGE;                                          \
-    }                                                                                         \
-    FN u32 ovf_mod_##T(T x, T y, PRIV T *out) {                                               \
-        u32 zero = (u32)(y == 0);                                                             \
-        *out = (T)(x % (zero | (u32)(y == -1) ? (T)1 : y));                                   \
-        return zero * KE_ZERO_DIV;                                                            \
-    }                                                                                         \
-    FN u32 ovf_neg_##T(T x, PRIV T *out) { *out = (T)(0 - (u64)x); return (u32)(x == (MIN)); } \
-    FN u32 ovf_abs_##T(T x, PRIV T *out) { *out = (T)(x < 0 ? 0 - (u64)x : (u64)x); return (u32)(x == (MIN)); }
+#define KC_DIV(T, MIN)                                                       \
+    FN u32 ovf_div_##T(T x, T y, PRIV T *out) {                              \
+        u32 zero = (u32)(y == 0), over = (u32)(x == (MIN)) & (u32)(y == -1); \
+        *out = (T)(x / (zero | over ? (T)1 : y));                            \
+        return zero * KE_ZERO_DIV | over * KE_RANGE;                         \
+    }                                                                        \
+    FN u32 ovf_mod_##T(T x, T y, PRIV T *out) {                              \
+        u32 zero = (u32)(y == 0);                                            \
+        *out = (T)(x % (zero | (u32)(y == -1) ? (T)1 : y));                  \
+        return zero * KE_ZERO_DIV;                                           \
+    }                                                                        \
+    FN u32 ovf_neg_##T(T x, PRIV T *out) {                                   \
+        *out = (T)(0 - (u64)x);                                              \
+        return (u32)(x == (MIN));                                            \
+    }                                                                        \
+    FN u32 ovf_abs_##T(T x, PRIV T *out) {                                   \
+        *out = (T)(x < 0 ? 0 - (u64)x : (u64)x);                             \
+        return (u32)(x == (MIN));                                            \
+    }
 KC_DIV(i16, -32768)
 KC_DIV(i32, I32_MIN)
 KC_DIV(i64, I64_MIN)
@@ -82,36 +127,52 @@ FN u32 ovf_mod_i128(i128 x, i128 y, PRIV i128 *out) {
     *out = i128_mod(x, zero | (u32)i128_eq(y, i128_from_i64(-1)) ? i128_from_i64(1) : y);
     return zero * KE_ZERO_DIV;
 }
-FN u32 ovf_neg_i128(i128 x, PRIV i128 *out) { *out = i128_neg(x); return (u32)i128_eq(x, I128_MIN); }
-FN u32 ovf_abs_i128(i128 x, PRIV i128 *out) { *out = i128_is_neg(x) ? i128_neg(x) : x; return (u32)i128_eq(x, I128_MIN); }
+FN u32 ovf_neg_i128(i128 x, PRIV i128 *out) {
+    *out = i128_neg(x);
+    return (u32)i128_eq(x, I128_MIN);
+}
+FN u32 ovf_abs_i128(i128 x, PRIV i128 *out) {
+    *out = i128_is_neg(x) ? i128_neg(x) : x;
+    return (u32)i128_eq(x, I128_MIN);
+}
 
 /* ---- floats: a finite result from finite operands, no underflow to zero ------------------------------------ */
 #define KC_LARGEST_f64 1.7976931348623157e308
 #define KC_LARGEST_f32 3.402823466e+38f
 #define KC_FINITE(T, x) ((u32)(abs_##T(x) <= KC_LARGEST_##T))
-#define KC_FLOAT(T, QUOTIENT)                                                                                                 \
-    FN u32 ovf_add_##T(T x, T y, PRIV T *out) { T r = x + y; *out = r; return (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y); } \
-    FN u32 ovf_sub_##T(T x, T y, PRIV T *out) { T r = x - y; *out = r; return (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y); } \
-    FN u32 ovf_mul_##T(T x, T y, PRIV T *out) {                                                                               \
-        T r = x * y;                                                                                                          \
-        *out = r;                                                                                                             \
-        u32 over = (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                                                \
-        return over * KE_RANGE | ((u32)(r == 0) & (u32)(x != 0) & (u32)(y != 0)) * KE_UNDERFLOW;                              \
-    }                                                                                                                         \
-    FN u32 ovf_div_##T(T x, T y, PRIV T *out) {                                                                               \
-        T r = QUOTIENT;                                                                                                       \
-        *out = r;                                                                                                             \
-        if ((y == 0) & (x == x)) return KE_ZERO_DIV;                                                                          \
-        u32 over = (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                                                \
-        return over * KE_RANGE | ((u32)(r == 0) & (u32)(x != 0) & KC_FINITE(T, y)) * KE_UNDERFLOW;                            \
-    }                                                                                                                         \
-    FN T neg_##T(T x) { return -x; }                                                                                          \
-    FN bool eq_##T(T x, T y) { return (x == y) | ((x != x) & (y != y)); } /* NaN equals NaN, is the greatest; -0 = 0 */        \
-    FN bool lt_##T(T x, T y) { return (x < y) | ((x == x) & (y != y)); }                                                      \
-    FN bool ne_##T(T x, T y) { return !eq_##T(x, y); }                                                                        \
-    FN bool gt_##T(T x, T y) { return lt_##T(y, x); }                                                                         \
-    FN bool le_##T(T x, T y) { return !lt_##T(y, x); }                                                                        \
-    FN bool ge_##T(T x, T y) { return !lt_##T(x, y); }                                                                        \
+#define KC_FLOAT(T, QUOTIENT)                                                                      \
+    FN u32 ovf_add_##T(T x, T y, PRIV T *out) {                                                    \
+        T r = x + y;                                                                               \
+        *out = r;                                                                                  \
+        return (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                         \
+    }                                                                                              \
+    FN u32 ovf_sub_##T(T x, T y, PRIV T *out) {                                                    \
+        T r = x - y;                                                                               \
+        *out = r;                                                                                  \
+        return (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                         \
+    }                                                                                              \
+    FN u32 ovf_mul_##T(T x, T y, PRIV T *out) {                                                    \
+        T r = x * y;                                                                               \
+        *out = r;                                                                                  \
+        u32 over = (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                     \
+        return over * KE_RANGE | ((u32)(r == 0) & (u32)(x != 0) & (u32)(y != 0)) * KE_UNDERFLOW;   \
+    }                                                                                              \
+    FN u32 ovf_div_##T(T x, T y, PRIV T *out) {                                                    \
+        T r = QUOTIENT;                                                                            \
+        *out = r;                                                                                  \
+        if ((y == 0) & (x == x)) return KE_ZERO_DIV;                                               \
+        u32 over = (KC_FINITE(T, r) ^ 1u) & KC_FINITE(T, x) & KC_FINITE(T, y);                     \
+        return over * KE_RANGE | ((u32)(r == 0) & (u32)(x != 0) & KC_FINITE(T, y)) * KE_UNDERFLOW; \
+    }                                                                                              \
+    FN T neg_##T(T x) { return -x; }                                                               \
+    FN bool eq_##T(T x, T y) {                                                                     \
+        return (x == y) | ((x != x) & (y != y));                                                   \
+    } /* NaN equals NaN, is the greatest; -0 = 0 */                                                \
+    FN bool lt_##T(T x, T y) { return (x < y) | ((x == x) & (y != y)); }                           \
+    FN bool ne_##T(T x, T y) { return !eq_##T(x, y); }                                             \
+    FN bool gt_##T(T x, T y) { return lt_##T(y, x); }                                              \
+    FN bool le_##T(T x, T y) { return !lt_##T(y, x); }                                             \
+    FN bool ge_##T(T x, T y) { return !lt_##T(x, y); }                                             \
     FN i32 cmp_##T(T x, T y) { return (i32)lt_##T(y, x) - (i32)lt_##T(x, y); }
 /* OpenCL's single division need not be exact; a double quotient, rounded, is. */
 #if defined(KC_OPENCL)
@@ -122,10 +183,26 @@ KC_FLOAT(f32, x / y)
 KC_FLOAT(f64, x / y)
 
 /* ---- conversions: cvt_FROM_TO(x, out), KE_RANGE or KE_UNDERFLOW ----------------------------------------------- */
-#define KC_WIDEN(A, B) FN u32 cvt_##A##_##B(A x, PRIV B *out) { *out = (B)x; return 0; }
-#define KC_NARROW(A, B) FN u32 cvt_##A##_##B(A x, PRIV B *out) { *out = (B)x; return (u32)((A)(B)x != x); }
-#define KC_TO_BOOL(A) FN u32 cvt_##A##_bool(A x, PRIV bool *out) { *out = x != 0; return 0; }
-#define KC_TO_I128(A) FN u32 cvt_##A##_i128(A x, PRIV i128 *out) { *out = i128_from_i64((i64)x); return 0; }
+#define KC_WIDEN(A, B)                       \
+    FN u32 cvt_##A##_##B(A x, PRIV B *out) { \
+        *out = (B)x;                         \
+        return 0;                            \
+    }
+#define KC_NARROW(A, B)                      \
+    FN u32 cvt_##A##_##B(A x, PRIV B *out) { \
+        *out = (B)x;                         \
+        return (u32)((A)(B)x != x);          \
+    }
+#define KC_TO_BOOL(A)                            \
+    FN u32 cvt_##A##_bool(A x, PRIV bool *out) { \
+        *out = x != 0;                           \
+        return 0;                                \
+    }
+#define KC_TO_I128(A)                            \
+    FN u32 cvt_##A##_i128(A x, PRIV i128 *out) { \
+        *out = i128_from_i64((i64)x);            \
+        return 0;                                \
+    }
 KC_WIDEN(bool, bool)
 KC_WIDEN(bool, i16)
 KC_WIDEN(bool, i32)
@@ -154,28 +231,50 @@ KC_WIDEN(i64, i64)
 KC_TO_I128(i64)
 KC_WIDEN(i64, f32)
 KC_WIDEN(i64, f64)
-FN u32 cvt_i128_bool(i128 x, PRIV bool *out) { *out = !i128_is_zero(x); return 0; }
-FN u32 cvt_i128_i16(i128 x, PRIV i16 *out) { i64 v; u32 f = (u32)i128_to_i64_ovf(x, &v); *out = (i16)v; return f | (u32)(v != (i64)(i16)v); }
-FN u32 cvt_i128_i32(i128 x, PRIV i32 *out) { i64 v; u32 f = (u32)i128_to_i64_ovf(x, &v); *out = (i32)v; return f | (u32)(v != (i64)(i32)v); }
+FN u32 cvt_i128_bool(i128 x, PRIV bool *out) {
+    *out = !i128_is_zero(x);
+    return 0;
+}
+FN u32 cvt_i128_i16(i128 x, PRIV i16 *out) {
+    i64 v;
+    u32 f = (u32)i128_to_i64_ovf(x, &v);
+    *out = (i16)v;
+    return f | (u32)(v != (i64)(i16)v);
+}
+FN u32 cvt_i128_i32(i128 x, PRIV i32 *out) {
+    i64 v;
+    u32 f = (u32)i128_to_i64_ovf(x, &v);
+    *out = (i32)v;
+    return f | (u32)(v != (i64)(i32)v);
+}
 FN u32 cvt_i128_i64(i128 x, PRIV i64 *out) { return (u32)i128_to_i64_ovf(x, out); }
-FN u32 cvt_i128_i128(i128 x, PRIV i128 *out) { *out = x; return 0; }
-FN u32 cvt_i128_f32(i128 x, PRIV f32 *out) { *out = i128_to_f32(x); return 0; }
-FN u32 cvt_i128_f64(i128 x, PRIV f64 *out) { *out = i128_to_f64(x); return 0; }
+FN u32 cvt_i128_i128(i128 x, PRIV i128 *out) {
+    *out = x;
+    return 0;
+}
+FN u32 cvt_i128_f32(i128 x, PRIV f32 *out) {
+    *out = i128_to_f32(x);
+    return 0;
+}
+FN u32 cvt_i128_f64(i128 x, PRIV f64 *out) {
+    *out = i128_to_f64(x);
+    return 0;
+}
 /* Rounded half to even, within [-LIMIT, LIMIT); NaN is out of range. */
-#define KC_FROM_FLOAT(A, B, LIMIT)                                        \
-    FN u32 cvt_##A##_##B(A x, PRIV B *out) {                              \
-        A v = rint_##A(x);                                                \
-        u32 ok = (u32)(v >= -(A)(LIMIT)) & (u32)(v < (A)(LIMIT));         \
-        *out = (B)(ok ? v : (A)0);                                        \
-        return ok ^ 1u;                                                   \
+#define KC_FROM_FLOAT(A, B, LIMIT)                                \
+    FN u32 cvt_##A##_##B(A x, PRIV B *out) {                      \
+        A v = rint_##A(x);                                        \
+        u32 ok = (u32)(v >= -(A)(LIMIT)) & (u32)(v < (A)(LIMIT)); \
+        *out = (B)(ok ? v : (A)0);                                \
+        return ok ^ 1u;                                           \
     }
-#define KC_FLOAT_TO_I128(A)                                                                          \
-    FN u32 cvt_##A##_i128(A x, PRIV i128 *out) {                                                     \
-        A v = rint_##A(x);                                                                           \
-        u32 ok = (u32)(v >= -(A)170141183460469231731687303715884105728.0) &                        \
-                 (u32)(v < (A)170141183460469231731687303715884105728.0);                           \
-        *out = i128_from_f64((f64)(ok ? v : (A)0));                                                  \
-        return ok ^ 1u;                                                                              \
+#define KC_FLOAT_TO_I128(A)                                                  \
+    FN u32 cvt_##A##_i128(A x, PRIV i128 *out) {                             \
+        A v = rint_##A(x);                                                   \
+        u32 ok = (u32)(v >= -(A)170141183460469231731687303715884105728.0) & \
+                 (u32)(v < (A)170141183460469231731687303715884105728.0);    \
+        *out = i128_from_f64((f64)(ok ? v : (A)0));                          \
+        return ok ^ 1u;                                                      \
     }
 KC_TO_BOOL(f32)
 KC_FROM_FLOAT(f32, i16, 32768.0f)
@@ -236,7 +335,8 @@ FN bool numeric_exceeds_i64(i64 v, i32 digits) {
 FN u32 check_digits_i64(i64 v, i32 digits) { return (u32)numeric_exceeds_i64(v, digits) * KE_NUMERIC; }
 FN u32 check_digits_i128(i128 v, i32 digits) { return (u32)numeric_exceeds_i128(v, digits) * KE_NUMERIC; }
 
-/* RESCALE: scales from, to, precision as in NUM_IMM; KE_NUMERIC. Give constants, so that it folds to one multiplication. */
+/* RESCALE: scales from, to, precision as in NUM_IMM; KE_NUMERIC. Give constants, so that it folds to one
+ * multiplication. */
 FN u32 rescale_i128_i128(i128 v, i32 from, i32 to, i32 prec, PRIV i128 *out) {
     if (prec < 1 || prec > 38) prec = 38;
     bool bad = numeric_rescale_ovf(v, from, to, out);
@@ -394,7 +494,8 @@ FN_BIG f64 kc_num_to_f64_slow(i128 v, i32 scale) {
     return i128_is_neg(v) ? -r : r;
 }
 FN f64 num_to_f64_i64(i64 v, i32 scale) {
-    if (scale <= 22 && v >= -(I64C(1) << 53) && v <= (I64C(1) << 53)) return (f64)v / kc_pow10_f64[scale]; /* both exact: rounds once */
+    if (scale <= 22 && v >= -(I64C(1) << 53) && v <= (I64C(1) << 53))
+        return (f64)v / kc_pow10_f64[scale]; /* both exact: rounds once */
     return kc_num_to_f64_slow(i128_from_i64(v), scale);
 }
 FN f64 num_to_f64_i128(i128 v, i32 scale) {
@@ -455,8 +556,9 @@ FN_BIG bool numeric_from_f64_ovf(f64 d, i32 scale, PRIV i128 *out) {
             }
         }
     }
-    if (!(a < 170141183460469231731687303715884105728.0)) return true; /* NaN, infinity, more than 38 digits at any scale */
-    if (a < 1e-44) return false;                                       /* below a half of 10^-38 */
+    if (!(a < 170141183460469231731687303715884105728.0))
+        return true;             /* NaN, infinity, more than 38 digits at any scale */
+    if (a < 1e-44) return false; /* below a half of 10^-38 */
     u64 m = kc_f64_digits15(a, &exp);
     return numeric_rescale_ovf(i128_from_i64(d < 0 ? -(i64)m : (i64)m), -exp, scale, out);
 }
@@ -474,7 +576,8 @@ FN u32 f64_to_num_i64(f64 d, i32 to, i32 prec, PRIV i64 *out) {
     return bad ? bad : (u32)wide * KE_NUMERIC;
 }
 
-/* ---- dates: days since 2000-01-01 (i32), microseconds since then (i64) ----------------------------------------------- */
+/* ---- dates: days since 2000-01-01 (i32), microseconds since then (i64)
+ * ----------------------------------------------- */
 #define USECS_DAY I64C(86400000000)
 /* DateField numbers of types/type.h */
 #define KC_YEAR 0
@@ -494,7 +597,9 @@ FN u32 f64_to_num_i64(f64 d, i32 to, i32 prec, PRIV i64 *out) {
 #define KC_MILLENNIUM 16
 #define KC_JULIAN 18
 
-typedef struct ymd { i32 year, month, day, doy; } ymd; /* year 0 = 1 BC; doy from 0 = March 1 */
+typedef struct ymd {
+    i32 year, month, day, doy;
+} ymd; /* year 0 = 1 BC; doy from 0 = March 1 */
 /* Eras of 400 years beginning in March (Hinnant), all in 32 bits: day -2^31 is day 3905 - 146097 of era -14694. */
 FN ymd date_to_civil(i32 days) {
     u32 w = (u32)days ^ 0x80000000u, era = w / 146097u, doe = w - era * 146097u;
@@ -552,14 +657,17 @@ FN i32 date_part(i32 field, i32 days) {
 FN i32 ts_to_date(i64 ts) { return (i32)(ts / USECS_DAY - (i64)(ts % USECS_DAY < 0)); }
 FN i32 date_part_ts(i32 field, i64 ts) {
     if (field == KC_HOUR || field == KC_MINUTE || field == KC_SECOND) {
-        i64 t = ts % USECS_DAY, unit = field == KC_HOUR ? I64C(3600000000) : field == KC_MINUTE ? I64C(60000000) : I64C(1000000);
+        i64 t = ts % USECS_DAY, unit = field == KC_HOUR     ? I64C(3600000000)
+                                       : field == KC_MINUTE ? I64C(60000000)
+                                                            : I64C(1000000);
         u32 n = (u32)((t + (t < 0 ? USECS_DAY : 0)) / unit);
         return (i32)(n % (field == KC_HOUR ? 24u : 60u));
     }
     return date_part(field, ts_to_date(ts));
 }
 
-/* ---- intervals, uuids ----------------------------------------------------------------------------------------------- */
+/* ---- intervals, uuids -----------------------------------------------------------------------------------------------
+ */
 /* Microseconds with months of 30 days: the order of intervals, and what they hash by. */
 FN i128 iv_value(iv x) { return i128_add(i128_mul64((i64)x.months * 30 + x.days, USECS_DAY), i128_from_i64(x.micros)); }
 FN bool iv_eq(iv x, iv y) { return i128_eq(iv_value(x), iv_value(y)); }
@@ -579,7 +687,8 @@ FN bool uuid_lt(uuid x, uuid y) {
 }
 FN i32 uuid_cmp(uuid x, uuid y) { return (i32)uuid_lt(y, x) - (i32)uuid_lt(x, y); }
 
-/* ---- hashing: equal to base/hash.h and, for fixed-size values but uuid, to cell_hash ------------------------------------- */
+/* ---- hashing: equal to base/hash.h and, for fixed-size values but uuid, to cell_hash
+ * ------------------------------------- */
 FN u64 hash_u64(u64 x) {
     x ^= x >> 32;
     x *= U64C(0xd6e8feb86659fd93);
@@ -593,7 +702,9 @@ FN u64 hash_key(u64 h, u64 k) { /* the next column of a key; h is a mix */
     h = (h ^ k ^ k >> 32) * U64C(0xd6e8feb86659fd93);
     return h ^ h >> 32;
 }
-FN u64 hash_i64(i64 v) { return hash_u64((u64)v); } /* bool, i16, i32 widen to it: a value hashes alike at every width */
+FN u64 hash_i64(i64 v) {
+    return hash_u64((u64)v);
+} /* bool, i16, i32 widen to it: a value hashes alike at every width */
 FN u64 hash_i128(i128 v) {
     u64 h = hash_u64(i128_lo(v));
     return i128_fits_i64(v) ? h : hash_combine(h, i128_hi(v));

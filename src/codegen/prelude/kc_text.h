@@ -1,9 +1,9 @@
 /* kc_text.h - strings in kernels: order, equality, hashing, LIKE.
  *
- * A str is an address and a length; the bytes may lie at any alignment. Eight bytes are read at a time; only words that hold a byte of
- * the string are touched. Order is that of memcmp, then the shorter first, as str_cmp of types/type.h.
- * LIKE works on a pattern encoded by like_encode (codegen/like_code.h; the format is in kc_codes.h). The algorithm is that of
- * types/like.c: the runs between % are found from left to right.
+ * A str is an address and a length; the bytes may lie at any alignment. Eight bytes are read at a time; only words that
+ * hold a byte of the string are touched. Order is that of memcmp, then the shorter first, as str_cmp of types/type.h.
+ * LIKE works on a pattern encoded by like_encode (codegen/like_code.h; the format is in kc_codes.h). The algorithm is
+ * that of types/like.c: the runs between % are found from left to right.
  */
 #ifndef KC_TEXT_H
 #define KC_TEXT_H
@@ -41,7 +41,8 @@ FN u64 ld_part(u64 addr, i64 n) {
     return n == 8 ? v : v & ((U64C(1) << (8 * n)) - 1);
 }
 FN u32 ld_u32_any(u64 addr) { /* both words hold bytes of the four */
-    return __funnelshift_r(G(const u32, addr & ~U64C(3))[0], G(const u32, (addr + 3) & ~U64C(3))[0], ((u32)addr & 3u) * 8u);
+    return __funnelshift_r(G(const u32, addr & ~U64C(3))[0], G(const u32, (addr + 3) & ~U64C(3))[0],
+                           ((u32)addr & 3u) * 8u);
 }
 #else
 FN u32 ld_u32_any(u64 addr) {
@@ -56,11 +57,14 @@ FN u32 ld_u32_any(u64 addr) {
 FN u64 ld_part(u64 addr, i64 n) {
     if (n == 8) return ld_u64_any(addr);
     if (n >= 4) return (u64)ld_u32_any(addr) | (u64)ld_u32_any(addr + (u64)n - 4) << (8 * (n - 4));
-    return (u64)kc_byte(addr) | (u64)kc_byte(addr + (u64)(n >> 1)) << (8 * (n >> 1)) | (u64)kc_byte(addr + (u64)n - 1) << (8 * (n - 1));
+    return (u64)kc_byte(addr) | (u64)kc_byte(addr + (u64)(n >> 1)) << (8 * (n >> 1)) |
+           (u64)kc_byte(addr + (u64)n - 1) << (8 * (n - 1));
 }
 #endif
 /* The word behind i bytes of n; 0 behind the end. */
-FN u64 ld_word(u64 from, i64 i, i64 n) { return i + 8 <= n ? ld_u64_any(from + (u64)i) : i < n ? ld_part(from + (u64)i, n - i) : 0; }
+FN u64 ld_word(u64 from, i64 i, i64 n) {
+    return i + 8 <= n ? ld_u64_any(from + (u64)i) : i < n ? ld_part(from + (u64)i, n - i) : 0;
+}
 #if defined(KC_HOST)
 FN void copy_bytes(u64 to, u64 from, i64 n) { __builtin_memcpy((void *)to, (const void *)from, (__SIZE_TYPE__)n); }
 FN void copy_words(u64 to, u64 from, i64 n) { copy_bytes(to, from, n); }
@@ -68,14 +72,16 @@ FN void copy_words(u64 to, u64 from, i64 n) { copy_bytes(to, from, n); }
 FN void put_part(u64 to, u64 v, i64 n) { /* fewer than 8 bytes */
     ROLLED for (i64 i = 0; i < n; i++) G(u8, to)[i] = (u8)(v >> (8 * i));
 }
-/* Words where they go are whole ones: the bytes in front of the first and behind the last are put one by one. Four words are read before the first is written: a load that comes behind a store waits for nothing,
- * but nothing overtakes it. */
+/* Words where they go are whole ones: the bytes in front of the first and behind the last are put one by one. Four
+ * words are read before the first is written: a load that comes behind a store waits for nothing, but nothing overtakes
+ * it. */
 FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
     i64 i = (i64)((0 - to) & 7);
     if (i > n) i = n;
     if (i > 0) put_part(to, ld_part(from, i), i);
     ROLLED for (; i + 32 <= n; i += 32) {
-        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16), d = ld_u64_any(p + 24), at = to + (u64)i;
+        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16),
+                  d = ld_u64_any(p + 24), at = to + (u64)i;
         G(u64, at)[0] = a;
         G(u64, at)[1] = b;
         G(u64, at)[2] = c;
@@ -88,7 +94,8 @@ FN_BIG void copy_bytes(u64 to, u64 from, i64 n) {
 FN_BIG void copy_words(u64 to, u64 from, i64 n) {
     i64 i = 0;
     ROLLED for (; i + 32 <= n; i += 32) {
-        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16), d = ld_u64_any(p + 24), at = to + (u64)i;
+        const u64 p = from + (u64)i, a = ld_u64_any(p), b = ld_u64_any(p + 8), c = ld_u64_any(p + 16),
+                  d = ld_u64_any(p + 24), at = to + (u64)i;
         G(u64, at)[0] = a;
         G(u64, at)[1] = b;
         G(u64, at)[2] = c;
@@ -100,8 +107,7 @@ FN_BIG void copy_words(u64 to, u64 from, i64 n) {
 
 FN_LONG bool kc_bytes_eq(u64 p, u64 q, i64 n) {
     if (n >= 8) {
-        ROLLED for (i64 i = 0; i + 8 <= n; i += 8)
-            if (ld_u64_any(p + (u64)i) != ld_u64_any(q + (u64)i)) return false;
+        ROLLED for (i64 i = 0; i + 8 <= n; i += 8) if (ld_u64_any(p + (u64)i) != ld_u64_any(q + (u64)i)) return false;
         return ld_u64_any(p + (u64)n - 8) == ld_u64_any(q + (u64)n - 8);
     }
     return n <= 0 || ld_part(p, n) == ld_part(q, n);
@@ -145,17 +151,18 @@ FN i64 kc_char_bytes(u64 p, u64 end) {
     ROLLED while (q < end && (kc_byte(q) & 0xc0u) == 0x80u) q++;
     return (i64)(q - p);
 }
-/* Where `needle` (n > 0 bytes) first occurs in [p, end); 0 when it does not. Candidates have the right first byte and the right last one, or second one where
- * memory is read by aligned words. */
+/* Where `needle` (n > 0 bytes) first occurs in [p, end); 0 when it does not. Candidates have the right first byte and
+ * the right last one, or second one where memory is read by aligned words. */
 #if defined(KC_CUDA)
-#define KC_ZERO_BYTES(x) (((x) - ones) & ~(x) & tops) /* the lowest is right; ones above it are compared anyway */
+#define KC_ZERO_BYTES(x) (((x)-ones) & ~(x)&tops) /* the lowest is right; ones above it are compared anyway */
 FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
     if ((i64)(end - p) < n) return 0;
     const u64 ones = U64C(0x0101010101010101), tops = U64C(0x8080808080808080);
     const u64 last = end - (u64)n, first8 = kc_byte(needle) * ones, second8 = n > 1 ? kc_byte(needle + 1) * ones : 0;
     const u32 at = (u32)p & 7u, more = n > 1 ? 1u : 0u, shift = at * 8u;
     u64 word = p & ~U64C(7), lo = G(const u64, word)[0], hi = 0;
-    ROLLED for (; p <= last; p += 8, word += 8, lo = hi) { /* candidates p .. p + r - 1; each word of the string is read once */
+    ROLLED for (; p <= last;
+                p += 8, word += 8, lo = hi) { /* candidates p .. p + r - 1; each word of the string is read once */
         const u32 r = last - p < 7 ? (u32)(last - p) + 1u : 8u;
         hi = at + r + more > 8u || last - p > 7 ? G(const u64, word)[1] : 0;
         u64 hits = (shift == 0 ? lo : lo >> shift | hi << (64u - shift)) ^ first8;
@@ -192,7 +199,9 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
     }
 #else
     u64 ones = U64C(0x0101010101010101), tops = U64C(0x8080808080808080), first8 = first * ones, tail8 = tail * ones;
-    ROLLED for (; p + 7 <= last; p += 8) { /* a zero byte of x ^ pattern is marked; bytes above it may be, wrongly, and are compared below */
+    ROLLED for (; p + 7 <= last;
+                p +=
+                8) { /* a zero byte of x ^ pattern is marked; bytes above it may be, wrongly, and are compared below */
         u64 x = ld_u64_any(p) ^ first8;
         u64 hits = (x - ones) & ~x & tops;
         if (hits == 0) continue;
@@ -204,8 +213,7 @@ FN_BIG u64 kc_find_bytes(u64 p, u64 end, u64 needle, i64 n) {
         }
     }
 #endif
-    ROLLED for (; p <= last; p++)
-        if (kc_byte(p) == (u32)first && kc_bytes_eq(p, needle, n)) return p;
+    ROLLED for (; p <= last; p++) if (kc_byte(p) == (u32)first && kc_bytes_eq(p, needle, n)) return p;
     return 0;
 }
 #endif
@@ -240,8 +248,9 @@ FN_BIG bool like_match(u64 pattern, str s) {
         } else if (i < stop) { /* anywhere */
             if (marks) {
                 u64 hit = 0;
-                ROLLED for (; (i64)(end - p) >= (i64)run[4]; p += (u64)kc_char_bytes(p, end))
-                    if ((hit = kc_like_here(bytes, marks, n, p, end)) != 0) break;
+                ROLLED for (; (i64)(end - p) >= (i64)run[4];
+                            p +=
+                            (u64)kc_char_bytes(p, end)) if ((hit = kc_like_here(bytes, marks, n, p, end)) != 0) break;
                 if (hit == 0) return false;
                 p = hit;
             } else {

@@ -1,12 +1,14 @@
-/* cuda.c - NVIDIA devices: driver, device, queues, events, modules and kernels. Memory is in cuda_mem.c, the compiler in nvrtc.c.
+/* cuda.c - NVIDIA devices: driver, device, queues, events, modules and kernels. Memory is in cuda_mem.c, the compiler
+ * in nvrtc.c.
  *
- * Every device uses its primary context, which it shares with other users of CUDA in the process (the runtime API, other libraries). It is
- * made current on the calling thread at the start of each operation when it is not, and stays so. The driver is asked each time: that costs
- * nanoseconds and is right also when another library changed the current context, which a memory of our own would miss.
+ * Every device uses its primary context, which it shares with other users of CUDA in the process (the runtime API,
+ * other libraries). It is made current on the calling thread at the start of each operation when it is not, and stays
+ * so. The driver is asked each time: that costs nanoseconds and is right also when another library changed the current
+ * context, which a memory of our own would miss.
  *
- * A queue is a non-blocking stream: it does not wait for the legacy default stream of others. Errors of kernels surface at any later
- * call; those that end the context make the device lost: every later operation fails with the first cause until the device is closed. Releasing
- * functions go on then, so that nothing of the host leaks.
+ * A queue is a non-blocking stream: it does not wait for the legacy default stream of others. Errors of kernels surface
+ * at any later call; those that end the context make the device lost: every later operation fails with the first cause
+ * until the device is closed. Releasing functions go on then, so that nothing of the host leaks.
  */
 #include <limits.h>
 #include <sched.h>
@@ -18,9 +20,11 @@
 #include "device/cuda/nvrtc.h"
 
 enum {
-    SPIN_NS = 1000 * 1000,          /* sync asks the driver without a pause for that long, */
-    YIELD_NS = 20 * 1000 * 1000,    /* then lets others run in between: whoever sleeps comes back too late by some 0.1 ms of a bulk's 8, */
-    SLEEP_MAX_NS = 1000 * 1000,     /* then sleeps a 64th of the time passed, at most this */
+    SPIN_NS = 1000 * 1000, /* sync asks the driver without a pause for that long, */
+    YIELD_NS =
+        20 * 1000 *
+        1000, /* then lets others run in between: whoever sleeps comes back too late by some 0.1 ms of a bulk's 8, */
+    SLEEP_MAX_NS = 1000 * 1000, /* then sleeps a 64th of the time passed, at most this */
     POLL_NS = 5 * 1000 * 1000,
 };
 
@@ -69,8 +73,8 @@ Status cuda_fail(CudaDevice *d, CuResult r, const char *call, Err *e) {
     const char *state = r == CU_OUT_OF_MEMORY ? ERR_OUT_OF_MEMORY : ERR_SYSTEM;
     err_set(e, state, "%s: %s failed: %s (%d): %s", d->base.info.id, call, name, r, text);
     if (r == CU_OUT_OF_MEMORY) {
-        err_detail(e, "%lld bytes of the device's memory are in use by Stele, limit %lld (0 = none).", (long long)atomic_load(&d->base.memory.used),
-                   (long long)atomic_load(&d->base.memory.limit));
+        err_detail(e, "%lld bytes of the device's memory are in use by Stele, limit %lld (0 = none).",
+                   (long long)atomic_load(&d->base.memory.used), (long long)atomic_load(&d->base.memory.limit));
     }
     return ST_ERROR;
 }
@@ -130,7 +134,9 @@ static void queue_free(Device *dev, DevQueue *q) {
     mem_free(d->account, q, (int64_t)sizeof *q);
 }
 
-static Status bad_size(int64_t n, const char *what, Err *e) { return err_internal(e, "%s of %lld bytes", what, (long long)n); }
+static Status bad_size(int64_t n, const char *what, Err *e) {
+    return err_internal(e, "%s of %lld bytes", what, (long long)n);
+}
 
 static Status copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) {
     CudaDevice *d = q->d;
@@ -144,7 +150,8 @@ static Status copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *
     return ST_OK;
 }
 
-/* Driver calls of up to BATCH copies. A copy of a batch starts while the one before it is still on the bus; copies of their own wait for each other. */
+/* Driver calls of up to BATCH copies. A copy of a batch starts while the one before it is still on the bus; copies of
+ * their own wait for each other. */
 enum { BATCH = 128 };
 static Status copy_in_many(DevQueue *q, const DevCopy *copies, int64_t n, Err *e) {
     CudaDevice *d = q->d;
@@ -166,11 +173,14 @@ static Status copy_in_many(DevQueue *q, const DevCopy *copies, int64_t n, Err *e
             from[have] = (CuDeviceptr)(uintptr_t)at;
             bytes[have++] = (size_t)piece;
             if (have < BATCH) continue;
-            CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream), "cuMemcpyBatchAsync", e);
+            CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream),
+                     "cuMemcpyBatchAsync", e);
             have = 0;
         }
     }
-    if (have > 0) CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream), "cuMemcpyBatchAsync", e);
+    if (have > 0)
+        CUDA_TRY(d, d->api->MemcpyBatchAsync(to, from, bytes, have, &how, &first, 1, q->stream), "cuMemcpyBatchAsync",
+                 e);
     return ST_OK;
 }
 
@@ -299,8 +309,8 @@ static Status compile(Device *dev, const char *source, const char *options, DevC
     return nvrtc_compile(source, dev->info.arch, options, out, e);
 }
 
-/* The driver takes an image without its length: a cut one would be read beyond its end. In an ELF file nothing lies behind both header
- * tables; PTX is text that ends with NUL. */
+/* The driver takes an image without its length: a cut one would be read beyond its end. In an ELF file nothing lies
+ * behind both header tables; PTX is text that ends with NUL. */
 static bool image_complete(const unsigned char *p, int64_t n) {
     if (n >= 64 && memcmp(p, "\177ELF\2\1", 6) == 0) {
         uint64_t phoff, shoff;
@@ -312,7 +322,8 @@ static bool image_complete(const unsigned char *p, int64_t n) {
         memcpy(&shsize, p + 58, 2);
         memcpy(&shnum, p + 60, 2);
         uint64_t end = (uint64_t)n;
-        return phoff <= end && (uint64_t)phsize * phnum <= end - phoff && shoff <= end && (uint64_t)shsize * shnum <= end - shoff;
+        return phoff <= end && (uint64_t)phsize * phnum <= end - phoff && shoff <= end &&
+               (uint64_t)shsize * shnum <= end - shoff;
     }
     return n > 0 && p[n - 1] == 0 && memchr(p, 0, (size_t)n) == p + n - 1;
 }
@@ -321,7 +332,8 @@ static Status load(Device *dev, const void *code, int64_t n, DevModule **out, Er
     CudaDevice *d = cuda_of(dev);
     *out = NULL;
     TRY(cuda_enter(d, e));
-    if (!image_complete(code, n)) return err_set(e, ERR_SYSTEM, "%s: compiled code of %lld bytes is damaged", dev->info.id, (long long)n);
+    if (!image_complete(code, n))
+        return err_set(e, ERR_SYSTEM, "%s: compiled code of %lld bytes is damaged", dev->info.id, (long long)n);
     DevModule *m = mem_calloc(d->account, (int64_t)sizeof *m, e);
     if (!m) return ST_ERROR;
     m->d = d;
@@ -330,9 +342,12 @@ static Status load(Device *dev, const void *code, int64_t n, DevModule **out, Er
         mem_free(d->account, m, (int64_t)sizeof *m);
         bool fresh = e && !err_is_set(e);
         cuda_fail(d, r, "cuModuleLoadData", e);
-        if (fresh && (r == CU_INVALID_IMAGE || r == CU_NO_BINARY_FOR_GPU || r == CU_INVALID_PTX || r == CU_UNSUPPORTED_PTX_VERSION)) {
-            err_hint(e, "The code is by %s and the driver supports %s. STELE_NVRTC can name a libnvrtc that suits the driver.", dev->info.compiler,
-                     dev->info.driver);
+        if (fresh && (r == CU_INVALID_IMAGE || r == CU_NO_BINARY_FOR_GPU || r == CU_INVALID_PTX ||
+                      r == CU_UNSUPPORTED_PTX_VERSION)) {
+            err_hint(
+                e,
+                "The code is by %s and the driver supports %s. STELE_NVRTC can name a libnvrtc that suits the driver.",
+                dev->info.compiler, dev->info.driver);
         }
         return ST_ERROR;
     }
@@ -360,7 +375,8 @@ static Status constant(DevModule *m, const char *name, int64_t bytes, DevPtr *ou
     *out = 0;
     TRY(cuda_enter(d, e));
     CUDA_TRY(d, d->api->ModuleGetGlobal(&p, &size, m->module, name), "cuModuleGetGlobal", e);
-    if ((int64_t)size != bytes) return err_internal(e, "constant \"%s\" has %lld bytes, not %lld", name, (long long)size, (long long)bytes);
+    if ((int64_t)size != bytes)
+        return err_internal(e, "constant \"%s\" has %lld bytes, not %lld", name, (long long)size, (long long)bytes);
     *out = (DevPtr)p;
     return ST_OK;
 }
@@ -417,7 +433,9 @@ static Status kernel(DevModule *m, const char *name, DevKernel **out, Err *e) {
 
 /* More local memory than every device has must be asked for, once per kernel; asking twice at once is harmless. */
 static CuResult raise_local(CudaDevice *d, DevKernel *k, int64_t local_bytes) {
-    if (LIKELY(k->local_static + local_bytes <= d->local_default) || atomic_load_explicit(&k->local_raised, memory_order_relaxed)) return CU_SUCCESS;
+    if (LIKELY(k->local_static + local_bytes <= d->local_default) ||
+        atomic_load_explicit(&k->local_raised, memory_order_relaxed))
+        return CU_SUCCESS;
     CuResult r = d->api->FuncSetAttribute(k->function, CU_FUNC_MAX_DYNAMIC_SHARED_BYTES, (int)k->local_max);
     if (r == CU_SUCCESS) atomic_store_explicit(&k->local_raised, true, memory_order_relaxed);
     return r;
@@ -425,7 +443,8 @@ static CuResult raise_local(CudaDevice *d, DevKernel *k, int64_t local_bytes) {
 
 static int64_t resident_groups(DevKernel *k, int32_t group_size, int64_t local_bytes) {
     CudaDevice *d = k->m->d;
-    if (group_size < 1 || group_size > d->base.info.group_max || local_bytes < 0 || local_bytes > k->local_max) return 0;
+    if (group_size < 1 || group_size > d->base.info.group_max || local_bytes < 0 || local_bytes > k->local_max)
+        return 0;
     if (cuda_enter(d, NULL) != ST_OK || raise_local(d, k, local_bytes) != CU_SUCCESS) return 0;
     int blocks = 0;
     CuResult r = d->api->OccupancyMaxActiveBlocks(&blocks, k->function, group_size, (size_t)local_bytes);
@@ -436,8 +455,8 @@ static int64_t resident_groups(DevKernel *k, int32_t group_size, int64_t local_b
     return (int64_t)blocks * d->base.info.units;
 }
 
-/* A multiprocessor divides its memory into cache and local memory as the first kernel wants it, and one that wants another division waits until it is empty. So
- * all of them want as much local memory as there is. */
+/* A multiprocessor divides its memory into cache and local memory as the first kernel wants it, and one that wants
+ * another division waits until it is empty. So all of them want as much local memory as there is. */
 static Status share_units(DevKernel *k, Err *e) {
     CudaDevice *d = k->m->d;
     if (atomic_load_explicit(&k->shares, memory_order_relaxed)) return ST_OK;
@@ -447,26 +466,29 @@ static Status share_units(DevKernel *k, Err *e) {
     return ST_OK;
 }
 
-static NOINLINE Status bad_launch(const DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, int32_t n_params, Err *e) {
-    return err_internal(e,
-                        "kernel \"%s\" launched with %lld groups of %d, %lld bytes of local memory (at most %lld) and %d parameters"
-                        " (%lld bytes expected)",
-                        k->name, (long long)groups, group_size, (long long)local_bytes, (long long)k->local_max, n_params,
-                        (long long)k->param_bytes);
+static NOINLINE Status bad_launch(const DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                                  int32_t n_params, Err *e) {
+    return err_internal(
+        e,
+        "kernel \"%s\" launched with %lld groups of %d, %lld bytes of local memory (at most %lld) and %d parameters"
+        " (%lld bytes expected)",
+        k->name, (long long)groups, group_size, (long long)local_bytes, (long long)k->local_max, n_params,
+        (long long)k->param_bytes);
 }
 
-static Status launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params, int32_t n_params,
-                     Err *e) {
+static Status launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                     const uint64_t *params, int32_t n_params, Err *e) {
     CudaDevice *d = q->d;
     TRY(cuda_enter(d, e));
-    if (UNLIKELY(groups < 0 || groups > INT32_MAX || group_size < 1 || group_size > d->base.info.group_max || local_bytes < 0 ||
-                 local_bytes > k->local_max || n_params < 0 || n_params > DEV_PARAMS_MAX ||
+    if (UNLIKELY(groups < 0 || groups > INT32_MAX || group_size < 1 || group_size > d->base.info.group_max ||
+                 local_bytes < 0 || local_bytes > k->local_max || n_params < 0 || n_params > DEV_PARAMS_MAX ||
                  (k->param_bytes >= 0 && k->param_bytes != n_params * 8))) {
         return bad_launch(k, groups, group_size, local_bytes, n_params, e);
     }
     if (groups == 0) return ST_OK;
     CUDA_TRY(d, raise_local(d, k, local_bytes), "cuFuncSetAttribute", e);
-    /* The driver copies as many bytes as the kernel declares: when it does not tell how many, zeros follow the caller's parameters. */
+    /* The driver copies as many bytes as the kernel declares: when it does not tell how many, zeros follow the caller's
+     * parameters. */
     uint64_t padded[DEV_PARAMS_MAX];
     void *block = (void *)(uintptr_t)params;
     if (k->param_bytes < 0) {
@@ -475,8 +497,8 @@ static Status launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_si
         block = padded;
     }
     CUDA_TRY(d,
-             d->api->LaunchKernel(k->function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, (unsigned)local_bytes, q->stream,
-                                  n_params > 0 ? &block : NULL, NULL),
+             d->api->LaunchKernel(k->function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1,
+                                  (unsigned)local_bytes, q->stream, n_params > 0 ? &block : NULL, NULL),
              "cuLaunchKernel", e);
     return ST_OK;
 }
@@ -487,7 +509,8 @@ static void close_device(Device *dev) {
     if (!dev) return;
     CudaDevice *d = cuda_of(dev);
     int64_t used = atomic_load(&dev->memory.used);
-    if (used != 0) log_write(LOG_ERROR, "%s is closed with %lld bytes of its memory in use", dev->info.id, (long long)used);
+    if (used != 0)
+        log_write(LOG_ERROR, "%s is closed with %lld bytes of its memory in use", dev->info.id, (long long)used);
     if (d->context) {
         cuda_enter_release(d);
         cuda_memory_close(d);
@@ -540,7 +563,21 @@ static const DeviceOps ops = {
 
 /* What is asked of a device, in the order of `attributes`. */
 enum {
-    CC_MAJOR, CC_MINOR, UNITS, WARP, GROUP_MAX, UNIT_ITEMS, LOCAL_OPTIN, LOCAL, L2, CLOCK_KHZ, BUS_BITS, MAP, UNIFIED, REGISTER, CONCURRENT,
+    CC_MAJOR,
+    CC_MINOR,
+    UNITS,
+    WARP,
+    GROUP_MAX,
+    UNIT_ITEMS,
+    LOCAL_OPTIN,
+    LOCAL,
+    L2,
+    CLOCK_KHZ,
+    BUS_BITS,
+    MAP,
+    UNIFIED,
+    REGISTER,
+    CONCURRENT,
     N_ATTRIBUTES
 };
 static const int attributes[N_ATTRIBUTES] = {
@@ -593,7 +630,8 @@ static Status fill_info(CudaDevice *d, Err *e) {
 static Status open_context(CudaDevice *d, int index, Err *e) {
     int count = 0;
     CUDA_TRY(d, d->api->DeviceGetCount(&count), "cuDeviceGetCount", e);
-    if (index < 0 || index >= count) return err_set(e, ERR_SYSTEM, "%s: there is no such device, %d found", d->base.info.id, count);
+    if (index < 0 || index >= count)
+        return err_set(e, ERR_SYSTEM, "%s: there is no such device, %d found", d->base.info.id, count);
     CUDA_TRY(d, d->api->DeviceGet(&d->device, index), "cuDeviceGet", e);
     TRY(fill_info(d, e));
     TRY(cuda_memory_open(d, e));
@@ -647,7 +685,8 @@ static void probe_device(const CudaApi *api, DeviceEntry *entry) {
     if (r != CU_SUCCESS) {
         const char *name = NULL;
         api->GetErrorName(r, &name);
-        snprintf(entry->state, sizeof entry->state, "the driver does not describe the device: %s (%d)", name ? name : "unknown error", r);
+        snprintf(entry->state, sizeof entry->state, "the driver does not describe the device: %s (%d)",
+                 name ? name : "unknown error", r);
         return;
     }
     entry->memory_bytes = (int64_t)total;
@@ -655,14 +694,15 @@ static void probe_device(const CudaApi *api, DeviceEntry *entry) {
     bool compiler = nvrtc_version(&rt_major, &rt_minor, &e) == ST_OK;
     char with[64] = "no nvrtc";
     if (compiler) snprintf(with, sizeof with, "nvrtc %d.%d", rt_major, rt_minor);
-    snprintf(entry->detail, sizeof entry->detail, "sm_%d%d, %d multiprocessors, CUDA %d.%d, %s", major, minor, units, api->version / 1000,
-             api->version % 1000 / 10, with);
+    snprintf(entry->detail, sizeof entry->detail, "sm_%d%d, %d multiprocessors, CUDA %d.%d, %s", major, minor, units,
+             api->version / 1000, api->version % 1000 / 10, with);
     if (mode == CU_COMPUTEMODE_PROHIBITED) {
         snprintf(entry->state, sizeof entry->state, "the device's compute mode prohibits its use");
     } else if (!compiler) {
         snprintf(entry->state, sizeof entry->state, "%.*s", (int)sizeof entry->state - 1, e.message);
     } else if (!nvrtc_supports(major * 10 + minor, &oldest)) {
-        snprintf(entry->state, sizeof entry->state, "%s cannot compile for sm_%d%d: it supports sm_%d and newer", with, major, minor, oldest);
+        snprintf(entry->state, sizeof entry->state, "%s cannot compile for sm_%d%d: it supports sm_%d and newer", with,
+                 major, minor, oldest);
     } else {
         snprintf(entry->state, sizeof entry->state, "ready");
         entry->usable = true;
@@ -694,4 +734,5 @@ static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
     }
 }
 
-const DeviceDriver device_driver_cuda = {.version = DEVICE_VERSION, .name = "cuda", .probe = probe, .open = open_device};
+const DeviceDriver device_driver_cuda = {
+    .version = DEVICE_VERSION, .name = "cuda", .probe = probe, .open = open_device};

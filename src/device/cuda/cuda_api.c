@@ -1,6 +1,7 @@
 /* cuda_api.c - opens NVIDIA's driver library at run time: see cuda_api.h.
  *
- * The library is never closed again once one of its functions was called: the driver keeps threads and exit handlers of its own.
+ * The library is never closed again once one of its functions was called: the driver keeps threads and exit handlers of
+ * its own.
  */
 #include "device/cuda/cuda_api.h"
 
@@ -50,8 +51,8 @@ static bool load_symbols(void *lib, CudaApi *a, char *why, size_t why_size) {
     for (int64_t i = 0; i < ARRAY_LEN(symbols); i++) {
         void *at = dlsym(lib, symbols[i].name);
         if (!at && symbols[i].required) {
-            snprintf(why, why_size, "libcuda has no function %s: the driver is too old, CUDA %d.%d is needed", symbols[i].name,
-                     CUDA_DRIVER_MIN / 1000, CUDA_DRIVER_MIN % 1000 / 10);
+            snprintf(why, why_size, "libcuda has no function %s: the driver is too old, CUDA %d.%d is needed",
+                     symbols[i].name, CUDA_DRIVER_MIN / 1000, CUDA_DRIVER_MIN % 1000 / 10);
             return false;
         }
         memcpy((char *)a + symbols[i].offset, &at, sizeof at);
@@ -70,8 +71,8 @@ static bool initialise(CudaApi *a, char *why, size_t why_size) {
     const char *call = "cuDriverGetVersion";
     if (r == CU_SUCCESS) {
         if (a->version < CUDA_DRIVER_MIN) {
-            snprintf(why, why_size, "the driver supports CUDA %d.%d, but %d.%d is needed", a->version / 1000, a->version % 1000 / 10,
-                     CUDA_DRIVER_MIN / 1000, CUDA_DRIVER_MIN % 1000 / 10);
+            snprintf(why, why_size, "the driver supports CUDA %d.%d, but %d.%d is needed", a->version / 1000,
+                     a->version % 1000 / 10, CUDA_DRIVER_MIN / 1000, CUDA_DRIVER_MIN % 1000 / 10);
             return false;
         }
         r = a->Init(0);

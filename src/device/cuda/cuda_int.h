@@ -82,11 +82,12 @@ static inline CudaDevice *cuda_of(Device *d) { return (CudaDevice *)d; }
 Status cuda_enter(CudaDevice *d, Err *e);
 /* The same for functions that release: goes on when the device was lost. */
 void cuda_enter_release(CudaDevice *d);
-/* Reports what `call` returned: 53200 for CU_OUT_OF_MEMORY, else 58000; errors that end the context mark the device lost. */
+/* Reports what `call` returned: 53200 for CU_OUT_OF_MEMORY, else 58000; errors that end the context mark the device
+ * lost. */
 Status cuda_fail(CudaDevice *d, CuResult r, const char *call, Err *e);
-#define CUDA_TRY(d, call, name, e)                                             \
-    do {                                                                       \
-        CuResult r_ = (call);                                                  \
+#define CUDA_TRY(d, call, name, e)                                              \
+    do {                                                                        \
+        CuResult r_ = (call);                                                   \
         if (UNLIKELY(r_ != CU_SUCCESS)) return cuda_fail((d), r_, (name), (e)); \
     } while (0)
 
@@ -102,7 +103,8 @@ void cuda_unmap_host(Device *d, void *host, int64_t bytes);
 Status cuda_memory_used(Device *d, int64_t *free_bytes, int64_t *total, Err *e);
 /* 53200: the driver has no more. */
 Status cuda_exhausted(CudaDevice *d, int64_t asked, Err *e);
-/* How many of the n bytes at `host` one copy may cover: the driver refuses copies that cross the border of a registered region. */
+/* How many of the n bytes at `host` one copy may cover: the driver refuses copies that cross the border of a registered
+ * region. */
 int64_t cuda_copy_piece(CudaDevice *d, const void *host, int64_t n);
 
 /* cuda_span.c */

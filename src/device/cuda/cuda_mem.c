@@ -2,15 +2,16 @@
  *
  * Device memory comes from suballoc.h; info.memory counts what callers hold, not what the sub-allocator keeps.
  *
- * Pinned blocks are expensive to make (the kernel locks page by page), so up to PINNED_KEEP bytes of freed ones are kept. The account is charged for
- * blocks in use.
+ * Pinned blocks are expensive to make (the kernel locks page by page), so up to PINNED_KEEP bytes of freed ones are
+ * kept. The account is charged for blocks in use.
  *
- * Mapped host memory is registered page by page, but blocks may begin and end inside pages that they share with other blocks.
- * A registration must not outlive the block it was made for: the pages could be unmapped, the addresses reused, and the device would go on
- * reading the old pages. So a block becomes up to three regions: its first page and its last page, when it only has a part of them, and the
- * whole pages between. A shared page stays registered while some mapped block lies on it (then it cannot be unmapped); whole pages
- * belong to one block alone. Device addresses of neighbouring regions must be neighbours too; they are wherever host and
- * device addresses are equal (64-bit Linux), and it is checked.
+ * Mapped host memory is registered page by page, but blocks may begin and end inside pages that they share with other
+ * blocks. A registration must not outlive the block it was made for: the pages could be unmapped, the addresses reused,
+ * and the device would go on reading the old pages. So a block becomes up to three regions: its first page and its last
+ * page, when it only has a part of them, and the whole pages between. A shared page stays registered while some mapped
+ * block lies on it (then it cannot be unmapped); whole pages belong to one block alone. Device addresses of
+ * neighbouring regions must be neighbours too; they are wherever host and device addresses are equal (64-bit Linux),
+ * and it is checked.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -40,10 +41,11 @@ static void drop_chunk(void *ctx, uint64_t addr, int64_t bytes) {
 
 Status cuda_exhausted(CudaDevice *d, int64_t asked, Err *e) {
     char limit[32] = "none";
-    if (atomic_load(&d->base.memory.limit) > 0) snprintf(limit, sizeof limit, "%lld", (long long)atomic_load(&d->base.memory.limit));
+    if (atomic_load(&d->base.memory.limit) > 0)
+        snprintf(limit, sizeof limit, "%lld", (long long)atomic_load(&d->base.memory.limit));
     bool fresh = e && !err_is_set(e);
-    err_set(e, ERR_OUT_OF_MEMORY, "out of memory on device \"%s\": %lld bytes asked for, %lld in use, limit %s", d->base.info.id, (long long)asked,
-            (long long)atomic_load(&d->base.memory.used), limit);
+    err_set(e, ERR_OUT_OF_MEMORY, "out of memory on device \"%s\": %lld bytes asked for, %lld in use, limit %s",
+            d->base.info.id, (long long)asked, (long long)atomic_load(&d->base.memory.used), limit);
     size_t free_bytes = 0, total = 0;
     if (fresh && d->api->MemGetInfo(&free_bytes, &total) == CU_SUCCESS) {
         err_detail(e, "The driver has %zu of %zu bytes free; other programs use the device too.", free_bytes, total);
@@ -72,8 +74,8 @@ void cuda_free(Device *dev, DevPtr p, int64_t bytes) {
     CudaDevice *d = cuda_of(dev);
     int64_t size = suballoc_give(d->memory, p);
     if (size < 0 || size != suballoc_rounded(bytes)) {
-        log_write(LOG_ERROR, "%s: freed %lld bytes at 0x%llx, where %lld bytes were allocated", dev->info.id, (long long)bytes,
-                  (unsigned long long)p, (long long)size);
+        log_write(LOG_ERROR, "%s: freed %lld bytes at 0x%llx, where %lld bytes were allocated", dev->info.id,
+                  (long long)bytes, (unsigned long long)p, (long long)size);
     }
     if (size > 0) mem_discharge(&dev->memory, size);
 }
@@ -153,8 +155,9 @@ static Status pinned_new(CudaDevice *d, int64_t size, Pinned **out, Err *e) {
     }
     mem_free(d->account, p, (int64_t)sizeof *p);
     if (r == CU_OUT_OF_MEMORY) {
-        return err_set(e, ERR_OUT_OF_MEMORY, "%s: could not lock %lld bytes of host memory: %s failed: CUDA_ERROR_OUT_OF_MEMORY", d->base.info.id,
-                       (long long)size, call);
+        return err_set(e, ERR_OUT_OF_MEMORY,
+                       "%s: could not lock %lld bytes of host memory: %s failed: CUDA_ERROR_OUT_OF_MEMORY",
+                       d->base.info.id, (long long)size, call);
     }
     return cuda_fail(d, r, call, e);
 }
@@ -201,7 +204,8 @@ void cuda_free_pinned(Device *dev, void *host, int64_t bytes) {
     }
     pthread_mutex_unlock(&d->lock);
     if (!p) {
-        log_write(LOG_ERROR, "%s: freed %lld bytes at %p, which are not pinned memory", dev->info.id, (long long)bytes, host);
+        log_write(LOG_ERROR, "%s: freed %lld bytes at %p, which are not pinned memory", dev->info.id, (long long)bytes,
+                  host);
     } else if (!keep) {
         pinned_drop(d, p);
     }
@@ -238,7 +242,8 @@ int64_t cuda_copy_piece(CudaDevice *d, const void *host, int64_t n) {
 static void region_drop(CudaDevice *d, uintptr_t start) {
     int64_t i = region_find(d, start), n = atomic_load(&d->n_regions);
     if (i == n || d->regions[i].start != start) {
-        log_write(LOG_ERROR, "%s: unmapped host memory at 0x%llx, which is not mapped", d->base.info.id, (unsigned long long)start);
+        log_write(LOG_ERROR, "%s: unmapped host memory at 0x%llx, which is not mapped", d->base.info.id,
+                  (unsigned long long)start);
         return;
     }
     if (--d->regions[i].refs > 0) return;
@@ -252,37 +257,46 @@ static Status register_refused(CudaDevice *d, CuResult r, uintptr_t start, int64
     const char *id = d->base.info.id;
     unsigned long long at = (unsigned long long)start;
     if (r == CU_ALREADY_REGISTERED) {
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s: cannot map %lld bytes of host memory at 0x%llx: part of them is mapped already", id,
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                       "%s: cannot map %lld bytes of host memory at 0x%llx: part of them is mapped already", id,
                        (long long)bytes, at);
     }
     if (r == CU_NOT_SUPPORTED) {
-        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s: cannot map host memory: cuMemHostRegister failed: CUDA_ERROR_NOT_SUPPORTED", id);
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                       "%s: cannot map host memory: cuMemHostRegister failed: CUDA_ERROR_NOT_SUPPORTED", id);
     }
     if (r == CU_OUT_OF_MEMORY) {
-        return err_set(e, ERR_OUT_OF_MEMORY, "%s: could not lock %lld bytes of host memory: cuMemHostRegister failed: CUDA_ERROR_OUT_OF_MEMORY", id,
-                       (long long)bytes);
+        return err_set(
+            e, ERR_OUT_OF_MEMORY,
+            "%s: could not lock %lld bytes of host memory: cuMemHostRegister failed: CUDA_ERROR_OUT_OF_MEMORY", id,
+            (long long)bytes);
     }
-    if (r == CU_UNKNOWN) { /* some memory cannot be locked (files, devices) and drivers differ in what they call it: the context is fine */
-        return err_set(e, ERR_SYSTEM, "%s: cuMemHostRegister failed for %lld bytes at 0x%llx: CUDA_ERROR_UNKNOWN", id, (long long)bytes, at);
+    if (r == CU_UNKNOWN) { /* some memory cannot be locked (files, devices) and drivers differ in what they call it: the
+                              context is fine */
+        return err_set(e, ERR_SYSTEM, "%s: cuMemHostRegister failed for %lld bytes at 0x%llx: CUDA_ERROR_UNKNOWN", id,
+                       (long long)bytes, at);
     }
     return cuda_fail(d, r, "cuMemHostRegister", e);
 }
 
-/* One reference more on exactly these pages, registering them first when they are not; where the device sees them in *dev. */
+/* One reference more on exactly these pages, registering them first when they are not; where the device sees them in
+ * *dev. */
 static Status region_add(CudaDevice *d, uintptr_t start, int64_t bytes, DevPtr *dev, Err *e) {
     int64_t n = atomic_load(&d->n_regions), i = region_find(d, start);
     bool there = i < n && d->regions[i].start == start && d->regions[i].bytes == bytes;
     if (!there) {
-        if (i < n && d->regions[i].start < start + (uintptr_t)bytes) return register_refused(d, CU_ALREADY_REGISTERED, start, bytes, e);
+        if (i < n && d->regions[i].start < start + (uintptr_t)bytes)
+            return register_refused(d, CU_ALREADY_REGISTERED, start, bytes, e);
         if (n == d->regions_cap) {
             int64_t cap = MAX_OF(d->regions_cap * 2, 16);
-            Region *more =
-                mem_realloc(d->account, d->regions, d->regions_cap * (int64_t)sizeof(Region), cap * (int64_t)sizeof(Region), e);
+            Region *more = mem_realloc(d->account, d->regions, d->regions_cap * (int64_t)sizeof(Region),
+                                       cap * (int64_t)sizeof(Region), e);
             if (!more) return ST_ERROR;
             d->regions = more;
             d->regions_cap = cap;
         }
-        CuResult r = d->api->MemHostRegister((void *)start, (size_t)bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+        CuResult r = d->api->MemHostRegister((void *)start, (size_t)bytes,
+                                             CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
         if (r != CU_SUCCESS) return register_refused(d, r, start, bytes, e);
         memmove(d->regions + i + 1, d->regions + i, (size_t)(n - i) * sizeof(Region));
         d->regions[i] = (Region){.start = start, .bytes = bytes};
@@ -345,7 +359,8 @@ Status cuda_map_host(Device *dev, void *host, int64_t bytes, DevPtr *out, Err *e
         if (st != ST_OK) break;
         if (done == 0) first = at;
         if (at - first != (uint64_t)(p.start[done] - p.start[0])) {
-            st = err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s: cannot map %lld bytes of host memory: they begin or end inside a page", dev->info.id,
+            st = err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                         "%s: cannot map %lld bytes of host memory: they begin or end inside a page", dev->info.id,
                          (long long)bytes);
         }
         done++;

@@ -1,10 +1,12 @@
 /* cuda_span.c - device memory that grows where it is: the driver's virtual memory management.
  *
- * cuMemAddressReserve keeps addresses, which cost nothing; cuMemCreate makes memory, cuMemMap puts it behind what the span has, cuMemSetAccess opens it for the device.
- * All sizes are multiples of the driver's granularity (info.span_unit, 2 MiB). Memory lives as long as it is mapped: its handle is released as soon as it is. A mapping
- * can only be undone as a whole, so each piece's size is kept.
+ * cuMemAddressReserve keeps addresses, which cost nothing; cuMemCreate makes memory, cuMemMap puts it behind what the
+ * span has, cuMemSetAccess opens it for the device. All sizes are multiples of the driver's granularity
+ * (info.span_unit, 2 MiB). Memory lives as long as it is mapped: its handle is released as soon as it is. A mapping can
+ * only be undone as a whole, so each piece's size is kept.
  *
- * Spans take what they need from the driver and give it back; the sub-allocator keeps free chunks, so it is asked to give those up when the driver has no more.
+ * Spans take what they need from the driver and give it back; the sub-allocator keeps free chunks, so it is asked to
+ * give those up when the driver has no more.
  */
 #include "base/log.h"
 #include "device/cuda/cuda_int.h"
@@ -84,7 +86,8 @@ static Status reserve(CudaDevice *d, Span *s, int64_t least, int64_t most, Err *
             s->reserved = want;
             return ST_OK;
         }
-        if (want == least || (r != CU_OUT_OF_MEMORY && r != CU_INVALID_VALUE)) return cuda_fail(d, r, "cuMemAddressReserve", e);
+        if (want == least || (r != CU_OUT_OF_MEMORY && r != CU_INVALID_VALUE))
+            return cuda_fail(d, r, "cuMemAddressReserve", e);
     }
 }
 
@@ -92,7 +95,8 @@ Status cuda_span_new(Device *dev, int64_t bytes, int64_t *most, DevPtr *out, Err
     CudaDevice *d = cuda_of(dev);
     *out = 0;
     TRY(cuda_enter(d, e));
-    if (bytes < 0 || dev->info.span_unit <= 0) return err_internal(e, "%s: a span of %lld bytes", dev->info.id, (long long)bytes);
+    if (bytes < 0 || dev->info.span_unit <= 0)
+        return err_internal(e, "%s: a span of %lld bytes", dev->info.id, (long long)bytes);
     if (bytes > INT64_MAX / 4 || *most > INT64_MAX / 4) return cuda_exhausted(d, bytes, e);
     Span *s = mem_calloc(d->account, (int64_t)sizeof *s, e);
     if (!s) return ST_ERROR;
@@ -127,7 +131,8 @@ Status cuda_span_grow(Device *dev, DevPtr p, int64_t had, int64_t bytes, Err *e)
     TRY(cuda_enter(d, e));
     Span *s = find(d, p, false);
     if (!s || bytes < had || bytes > s->reserved || units(d, had) != s->mapped)
-        return err_internal(e, "%s: a span at 0x%llx cannot grow from %lld to %lld bytes", dev->info.id, (unsigned long long)p, (long long)had, (long long)bytes);
+        return err_internal(e, "%s: a span at 0x%llx cannot grow from %lld to %lld bytes", dev->info.id,
+                            (unsigned long long)p, (long long)had, (long long)bytes);
     int64_t more = units(d, bytes) - s->mapped;
     return more > 0 ? map_more(d, s, more, e) : ST_OK;
 }
@@ -138,7 +143,8 @@ void cuda_span_free(Device *dev, DevPtr p, int64_t bytes, int64_t most) {
     cuda_enter_release(d);
     Span *s = find(d, p, true);
     if (!s || units(d, bytes) != s->mapped || most != s->reserved) {
-        log_write(LOG_ERROR, "%s: freed a span of %lld bytes at 0x%llx, where there is none", dev->info.id, (long long)bytes, (unsigned long long)p);
+        log_write(LOG_ERROR, "%s: freed a span of %lld bytes at 0x%llx, where there is none", dev->info.id,
+                  (long long)bytes, (unsigned long long)p);
     }
     if (s) drop(d, s);
 }
@@ -150,7 +156,9 @@ Status cuda_span_open(CudaDevice *d, Err *e) {
     CuMemoryKind kind = kind_of(d);
     Err why = {0};
     CUDA_TRY(d, d->api->DeviceGetAttribute(&has, CU_ATTR_VIRTUAL_MEMORY, d->device), "cuDeviceGetAttribute", e);
-    if (has) CUDA_TRY(d, d->api->MemGetAllocationGranularity(&unit, &kind, CU_GRANULARITY_MINIMUM), "cuMemGetAllocationGranularity", e);
+    if (has)
+        CUDA_TRY(d, d->api->MemGetAllocationGranularity(&unit, &kind, CU_GRANULARITY_MINIMUM),
+                 "cuMemGetAllocationGranularity", e);
     d->base.info.span_unit = (int64_t)unit;
     if (unit > 0) {
         int64_t most = (int64_t)unit;
@@ -162,7 +170,8 @@ Status cuda_span_open(CudaDevice *d, Err *e) {
         if (atomic_load(&d->lost)) return cuda_enter(d, e); /* says why */
         d->base.info.span_unit = 0;
     }
-    log_write(LOG_INFO, "%s: memory that grows is copied: %s", d->base.info.id, unit > 0 ? why.message : "the device has no virtual memory management");
+    log_write(LOG_INFO, "%s: memory that grows is copied: %s", d->base.info.id,
+              unit > 0 ? why.message : "the device has no virtual memory management");
     return ST_OK;
 }
 

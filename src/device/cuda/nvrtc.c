@@ -1,7 +1,7 @@
 /* nvrtc.c - the run-time compiler: see nvrtc.h.
  *
- * Options that every kernel gets: C++17 with unmarked functions on the device, __int128, and no contraction of a*b+c, because doubles must equal
- * the CPU's bit for bit.
+ * Options that every kernel gets: C++17 with unmarked functions on the device, __int128, and no contraction of a*b+c,
+ * because doubles must equal the CPU's bit for bit.
  */
 #include "device/cuda/nvrtc.h"
 
@@ -15,19 +15,20 @@
 typedef struct NvrtcProgram_st *NvrtcProgram;
 enum { NVRTC_OPTIONS_MAX = 64 };
 
-#define NVRTC_FUNCTIONS(X)                                                                                             \
-    X(Version, "nvrtcVersion", (int *major, int *minor))                                                               \
-    X(GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *n))                                                     \
-    X(GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                       \
-    X(CreateProgram, "nvrtcCreateProgram",                                                                             \
-      (NvrtcProgram * p, const char *source, const char *name, int n, const char *const *headers, const char *const *names)) \
-    X(DestroyProgram, "nvrtcDestroyProgram", (NvrtcProgram * p))                                                       \
-    X(CompileProgram, "nvrtcCompileProgram", (NvrtcProgram p, int n, const char *const *options))                      \
-    X(GetPTXSize, "nvrtcGetPTXSize", (NvrtcProgram p, size_t *n))                                                      \
-    X(GetPTX, "nvrtcGetPTX", (NvrtcProgram p, char *out))                                                              \
-    X(GetCUBINSize, "nvrtcGetCUBINSize", (NvrtcProgram p, size_t *n))                                                  \
-    X(GetCUBIN, "nvrtcGetCUBIN", (NvrtcProgram p, char *out))                                                          \
-    X(GetProgramLogSize, "nvrtcGetProgramLogSize", (NvrtcProgram p, size_t *n))                                        \
+#define NVRTC_FUNCTIONS(X)                                                                        \
+    X(Version, "nvrtcVersion", (int *major, int *minor))                                          \
+    X(GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *n))                                \
+    X(GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                  \
+    X(CreateProgram, "nvrtcCreateProgram",                                                        \
+      (NvrtcProgram * p, const char *source, const char *name, int n, const char *const *headers, \
+       const char *const *names))                                                                 \
+    X(DestroyProgram, "nvrtcDestroyProgram", (NvrtcProgram * p))                                  \
+    X(CompileProgram, "nvrtcCompileProgram", (NvrtcProgram p, int n, const char *const *options)) \
+    X(GetPTXSize, "nvrtcGetPTXSize", (NvrtcProgram p, size_t * n))                                \
+    X(GetPTX, "nvrtcGetPTX", (NvrtcProgram p, char *out))                                         \
+    X(GetCUBINSize, "nvrtcGetCUBINSize", (NvrtcProgram p, size_t * n))                            \
+    X(GetCUBIN, "nvrtcGetCUBIN", (NvrtcProgram p, char *out))                                     \
+    X(GetProgramLogSize, "nvrtcGetProgramLogSize", (NvrtcProgram p, size_t * n))                  \
     X(GetProgramLog, "nvrtcGetProgramLog", (NvrtcProgram p, char *out))
 
 typedef struct Nvrtc {
@@ -44,9 +45,14 @@ static Nvrtc nvrtc;
 static bool ready; /* under lock; never reset */
 
 static void *open_library(char *why, size_t why_size) {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
-                                        "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.12",
-                                        "/usr/local/cuda/lib64/libnvrtc.so.11.2", "/usr/local/cuda/lib64/libnvrtc.so"};
+    static const char *const names[] = {"libnvrtc.so.13",
+                                        "libnvrtc.so.12",
+                                        "libnvrtc.so.11.2",
+                                        "libnvrtc.so",
+                                        "/usr/local/cuda/lib64/libnvrtc.so.13",
+                                        "/usr/local/cuda/lib64/libnvrtc.so.12",
+                                        "/usr/local/cuda/lib64/libnvrtc.so.11.2",
+                                        "/usr/local/cuda/lib64/libnvrtc.so"};
     const char *own = getenv("STELE_NVRTC");
     bool only = own && *own;
     for (int64_t i = 0; i < (only ? 1 : ARRAY_LEN(names)); i++) {
@@ -79,8 +85,8 @@ static bool load(void *lib, Nvrtc *v, char *why, size_t why_size) {
         memcpy((char *)v + symbols[i].offset, &at, sizeof at);
     }
     int n = 0;
-    if (v->Version(&v->major, &v->minor) != 0 || v->GetNumSupportedArchs(&n) != 0 || n < 1 || n > (int)ARRAY_LEN(v->archs) ||
-        v->GetSupportedArchs(v->archs) != 0) {
+    if (v->Version(&v->major, &v->minor) != 0 || v->GetNumSupportedArchs(&n) != 0 || n < 1 ||
+        n > (int)ARRAY_LEN(v->archs) || v->GetSupportedArchs(v->archs) != 0) {
         snprintf(why, why_size, "it does not tell its version and architectures");
         return false;
     }
@@ -134,7 +140,8 @@ bool nvrtc_supports(int sm, int *oldest) {
 
 static Status failed(const Nvrtc *v, int r, const char *call, Err *e) {
     const char *text = v->GetErrorString(r);
-    return err_set(e, ERR_SYSTEM, "nvrtc %d.%d: %s failed: %s", v->major, v->minor, call, text ? text : "unknown error");
+    return err_set(e, ERR_SYSTEM, "nvrtc %d.%d: %s failed: %s", v->major, v->minor, call,
+                   text ? text : "unknown error");
 }
 
 /* Splits blanks away in place and appends the words. */
@@ -189,8 +196,8 @@ static Status fetch_code(const Nvrtc *v, NvrtcProgram p, bool ptx, DevCode *out,
     return ST_OK;
 }
 
-static Status compile_words(const Nvrtc *v, const char *source, const char *arch, bool ptx, const char **options, int n_options, DevCode *out,
-                            Err *e) {
+static Status compile_words(const Nvrtc *v, const char *source, const char *arch, bool ptx, const char **options,
+                            int n_options, DevCode *out, Err *e) {
     NvrtcProgram p = NULL;
     int r = v->CreateProgram(&p, source, "kernel.cu", 0, NULL, NULL);
     if (r != 0) return failed(v, r, "nvrtcCreateProgram", e);
@@ -198,7 +205,8 @@ static Status compile_words(const Nvrtc *v, const char *source, const char *arch
     char *log = read_log(v, p);
     Status st;
     if (r != 0) {
-        st = err_set(e, ERR_SYSTEM, "nvrtc %d.%d could not compile a kernel for %s: %s", v->major, v->minor, arch, v->GetErrorString(r));
+        st = err_set(e, ERR_SYSTEM, "nvrtc %d.%d could not compile a kernel for %s: %s", v->major, v->minor, arch,
+                     v->GetErrorString(r));
         if (log) err_detail(e, "%s", first_error(log));
     } else {
         st = fetch_code(v, p, ptx, out, e);
@@ -218,16 +226,20 @@ Status nvrtc_compile(const char *source, const char *arch, const char *options, 
     if (sm < 10 || sm > 9999 || !end || *end) return err_internal(e, "\"%s\" is not an architecture", arch);
     int target = newest_up_to(v, (int)sm);
     if (target == 0) {
-        return err_set(e, ERR_SYSTEM, "nvrtc %d.%d cannot compile for %s: it supports sm_%d and newer", v->major, v->minor, arch, v->archs[0]);
+        return err_set(e, ERR_SYSTEM, "nvrtc %d.%d cannot compile for %s: it supports sm_%d and newer", v->major,
+                       v->minor, arch, v->archs[0]);
     }
     bool ptx = target != (int)sm;
     if (ptx) {
-        log_write(LOG_WARNING, "nvrtc %d.%d does not know %s: kernels are compiled to PTX for compute_%d and translated by the driver", v->major,
-                  v->minor, arch, target);
+        log_write(
+            LOG_WARNING,
+            "nvrtc %d.%d does not know %s: kernels are compiled to PTX for compute_%d and translated by the driver",
+            v->major, v->minor, arch, target);
     }
     char arch_option[48];
     snprintf(arch_option, sizeof arch_option, "--gpu-architecture=%s_%d", ptx ? "compute" : "sm", target);
-    const char *words[NVRTC_OPTIONS_MAX] = {arch_option, "-default-device", "--std=c++17", "--device-int128", "-fmad=false"};
+    const char *words[NVRTC_OPTIONS_MAX] = {arch_option, "-default-device", "--std=c++17", "--device-int128",
+                                            "-fmad=false"};
     int n = 5;
     char *more = strdup(options ? options : "");
     if (!more) return err_oom(e);

@@ -3,8 +3,9 @@
  *     chunk  |used 256 K|free 1 M     |used 64 K|free 30.7 M                  |
  *     Block  o<-------->o<----------->o<------->o    by address (prev, next)
  *
- * Every block, used or free, is a Block in the list of its chunk; free ones are also in the list of their bin, used ones in a hash table by
- * address. A chunk is its first block's list: a free block without neighbours is a whole free chunk.
+ * Every block, used or free, is a Block in the list of its chunk; free ones are also in the list of their bin, used
+ * ones in a hash table by address. A chunk is its first block's list: a free block without neighbours is a whole free
+ * chunk.
  */
 #include "device/cuda/suballoc.h"
 
@@ -31,7 +32,7 @@ struct SubAlloc {
     pthread_mutex_t lock;
     MemAccount *account;
     SubSource source;
-    Block *bins[2][BINS];         /* small, large */
+    Block *bins[2][BINS];          /* small, large */
     uint64_t filled[2][BINS / 64]; /* a bit per bin that has blocks */
     Block **hash;
     int64_t hash_size, n_used; /* size: a power of two */
@@ -131,7 +132,8 @@ static int64_t trim_locked(SubAlloc *s) {
     return bytes;
 }
 
-/* A new chunk of at least `need` bytes as one free block. 1. the usual size; 2. without the chunks that are free; 3. just what is needed. */
+/* A new chunk of at least `need` bytes as one free block. 1. the usual size; 2. without the chunks that are free; 3.
+ * just what is needed. */
 static SubResult grow(SubAlloc *s, int64_t need, int64_t limit, bool large, Err *e) {
     int64_t least = align_up(need, CHUNK_ALIGN), usual = MAX_OF(least, large ? LARGE_CHUNK : SMALL_CHUNK);
     if (limit > 0 && usual > limit / 4) usual = least;
@@ -183,7 +185,8 @@ static Status split(SubAlloc *s, Block *b, int64_t need, Err *e) {
     if (b->size == need) return ST_OK;
     Block *rest = mem_calloc(s->account, (int64_t)sizeof *rest, e);
     if (!rest) return ST_ERROR;
-    *rest = (Block){.addr = b->addr + (uint64_t)need, .size = b->size - need, .prev = b, .next = b->next, .large = b->large};
+    *rest = (Block){
+        .addr = b->addr + (uint64_t)need, .size = b->size - need, .prev = b, .next = b->next, .large = b->large};
     if (b->next) b->next->prev = rest;
     b->next = rest;
     b->size = need;

@@ -1,12 +1,14 @@
 /* fault.c - a device around another one that fails when it is told to.
  *
- * Every op that returns a Status is counted in the plan, which the test owns and may change between calls. The n-th fails: an allocation
- * with 53200, as a full device would, the rest with 58000; with lose_device the device is lost there and then. What fails was not
- * done, with two exceptions: sync and event_sync wait first, so that the memory that queued work uses may be freed afterwards, as
- * it may after the driver's own errors (the inner device's work is not gone only because we say so).
+ * Every op that returns a Status is counted in the plan, which the test owns and may change between calls. The n-th
+ * fails: an allocation with 53200, as a full device would, the rest with 58000; with lose_device the device is lost
+ * there and then. What fails was not done, with two exceptions: sync and event_sync wait first, so that the memory that
+ * queued work uses may be freed afterwards, as it may after the driver's own errors (the inner device's work is not
+ * gone only because we say so).
  *
- * Releases always reach the inner device. Queues, modules and kernels are wrapped, because ops that take them must find the
- * device; events are the inner device's own. The wrapper has its own memory account, without a parent: the inner one charges its own.
+ * Releases always reach the inner device. Queues, modules and kernels are wrapped, because ops that take them must find
+ * the device; events are the inner device's own. The wrapper has its own memory account, without a parent: the inner
+ * one charges its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +21,20 @@ typedef struct FaultDevice {
     FaultPlan *plan;
 } FaultDevice;
 
-struct DevQueue { FaultDevice *f; DevQueue *inner; };
-struct DevKernel { FaultDevice *f; DevKernel *inner; DevKernel *next; };
-struct DevModule { FaultDevice *f; DevModule *inner; _Atomic(DevKernel *) kernels; };
+struct DevQueue {
+    FaultDevice *f;
+    DevQueue *inner;
+};
+struct DevKernel {
+    FaultDevice *f;
+    DevKernel *inner;
+    DevKernel *next;
+};
+struct DevModule {
+    FaultDevice *f;
+    DevModule *inner;
+    _Atomic(DevKernel *) kernels;
+};
 
 static FaultDevice *fault_of(Device *d) { return (FaultDevice *)d; }
 
@@ -36,7 +49,8 @@ static Status step(FaultDevice *f, const char *call, const char *sqlstate, Err *
         f->device.info.lost = true;
         return device_lost(&f->device, e);
     }
-    return err_set(e, sqlstate, "device \"%s\": %s: injected fault at call %lld", f->device.info.id, call, (long long)n);
+    return err_set(e, sqlstate, "device \"%s\": %s: injected fault at call %lld", f->device.info.id, call,
+                   (long long)n);
 }
 #define STEP(f, call, e) TRY(step((f), (call), ERR_SYSTEM, (e)))
 
@@ -170,17 +184,19 @@ static Status fault_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *
     return passed(q->f, q->f->inner->ops->fill(q->inner, dst, byte, n, e));
 }
 
-static Status fault_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
-                           int32_t n_params, Err *e) {
+static Status fault_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                           const uint64_t *params, int32_t n_params, Err *e) {
     STEP(q->f, "launch", e);
-    return passed(q->f, q->f->inner->ops->launch(q->inner, k->inner, groups, group_size, local_bytes, params, n_params, e));
+    return passed(q->f,
+                  q->f->inner->ops->launch(q->inner, k->inner, groups, group_size, local_bytes, params, n_params, e));
 }
 
 static Status wait_for(DevQueue *q, bool finish, DevPoll poll, void *ctx, Err *e) {
     FaultDevice *f = q->f;
     Status st = step(f, "sync", ERR_SYSTEM, e);
     Err *said = st == ST_OK ? e : NULL;
-    Status waited = passed(f, finish ? device_finish(f->inner, q->inner, poll, ctx, said) : f->inner->ops->sync(q->inner, poll, ctx, said));
+    Status waited = passed(f, finish ? device_finish(f->inner, q->inner, poll, ctx, said)
+                                     : f->inner->ops->sync(q->inner, poll, ctx, said));
     return st != ST_OK ? st : waited;
 }
 static Status fault_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) { return wait_for(q, false, poll, ctx, e); }
@@ -269,8 +285,7 @@ static Status fault_kernel(DevModule *m, const char *name, DevKernel **out, Err 
         return ST_ERROR;
     }
     k->next = atomic_load(&m->kernels);
-    while (!atomic_compare_exchange_weak(&m->kernels, &k->next, k)) {
-    }
+    while (!atomic_compare_exchange_weak(&m->kernels, &k->next, k)) {}
     *out = k;
     return ST_OK;
 }

@@ -1,13 +1,14 @@
 /* host.c - the CPU as a device: kernels are shared objects, memory is memory.
  *
- * What the machine is comes from /proc/cpuinfo and sysconf. Compiled code is loaded from a memfd where the system has them, so that it
- * needs no file system that allows execution; else from a file that is removed again at once.
+ * What the machine is comes from /proc/cpuinfo and sysconf. Compiled code is loaded from a memfd where the system has
+ * them, so that it needs no file system that allows execution; else from a file that is removed again at once.
  *
- * Addresses are pointers. Blocks are aligned to 256 bytes, charged in units of 256 to device.memory, whose parent is the account of whoever
- * opened the device: device memory is the machine's memory here. What the device needs for itself is charged to that account directly.
+ * Addresses are pointers. Blocks are aligned to 256 bytes, charged in units of 256 to device.memory, whose parent is
+ * the account of whoever opened the device: device memory is the machine's memory here. What the device needs for
+ * itself is charged to that account directly.
  *
- * A kernel that crashes takes the process with it; nothing here can help that. The code cache's checksums and the check of the ELF
- * header below keep damaged code from being run.
+ * A kernel that crashes takes the process with it; nothing here can help that. The code cache's checksums and the check
+ * of the ELF header below keep damaged code from being run.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -59,7 +60,8 @@ static void read_cpu(Cpu *c) {
         if (flags && strstr(value, " avx512f")) snprintf(c->arch, sizeof c->arch, "avx512");
         static const char *const telling[] = {"model", "cpu family", "flags", "CPU ", "Features"};
         for (int64_t i = 0; i < ARRAY_LEN(telling); i++) {
-            if (strncmp(line, telling[i], strlen(telling[i])) == 0) c->features = hash_u64(c->features ^ checksum64(value, (int64_t)strlen(value)));
+            if (strncmp(line, telling[i], strlen(telling[i])) == 0)
+                c->features = hash_u64(c->features ^ checksum64(value, (int64_t)strlen(value)));
         }
     }
     free(line);
@@ -79,7 +81,8 @@ static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
     snprintf(entry.name, sizeof entry.name, "%s", cpu.model);
     char path[HOST_PATH_MAX];
     entry.usable = host_compiler_find(path, sizeof path, entry.state, sizeof entry.state);
-    if (entry.usable) snprintf(entry.detail, sizeof entry.detail, "%s, %d processors, compiler %.150s", cpu.arch, cpu_count(), path);
+    if (entry.usable)
+        snprintf(entry.detail, sizeof entry.detail, "%s, %d processors, compiler %.150s", cpu.arch, cpu_count(), path);
     add(ctx, &entry);
 }
 
@@ -196,12 +199,14 @@ static Status host_memory_used(Device *d, int64_t *free_bytes, int64_t *total, E
 
 /* ---- modules --------------------------------------------------------------------------------------- */
 
-/* Whether all that the ELF header announces is there: the loader maps the file, and one that is cut off ends the process with SIGBUS. */
+/* Whether all that the ELF header announces is there: the loader maps the file, and one that is cut off ends the
+ * process with SIGBUS. */
 static bool elf_complete(const void *code, int64_t n) {
     Elf64_Ehdr h;
     if (!code || n < (int64_t)sizeof h) return false;
     memcpy(&h, code, sizeof h);
-    if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN) return false;
+    if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_DYN)
+        return false;
     if (h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phoff > (uint64_t)n) return false;
     if ((uint64_t)n - h.e_phoff < (uint64_t)h.e_phnum * sizeof(Elf64_Phdr)) return false;
     for (int i = 0; i < h.e_phnum; i++) {
@@ -216,7 +221,8 @@ static Status load_error(Err *e, const char *what) {
     return err_set(e, ERR_SYSTEM, "device \"host\": loading a kernel failed: %s", what ? what : "unknown reason");
 }
 
-/* Loads from memory, if it can. The descriptor must outlive the library: the loader takes an equal path for the same library. */
+/* Loads from memory, if it can. The descriptor must outlive the library: the loader takes an equal path for the same
+ * library. */
 static bool load_memfd(DevModule *m, const void *code, int64_t n) {
     m->fd = memfd_create("stele-kernel", MFD_CLOEXEC | MEMFD_EXEC);
     if (m->fd < 0 && errno == EINVAL) m->fd = memfd_create("stele-kernel", MFD_CLOEXEC);
@@ -343,7 +349,8 @@ static void fill_info(HostDevice *h, const Cpu *cpu) {
     snprintf(i->name, sizeof i->name, "%s", cpu->model);
     snprintf(i->arch, sizeof i->arch, "%s", cpu->arch);
     uint64_t key = hash_u64(cpu->features) ^ host_compiler_flags_hash(&h->compiler);
-    snprintf(i->compiler, sizeof i->compiler, "%.60s; %.40s; %016llx", h->compiler.version, cpu->model, (unsigned long long)key);
+    snprintf(i->compiler, sizeof i->compiler, "%.60s; %.40s; %016llx", h->compiler.version, cpu->model,
+             (unsigned long long)key);
     struct utsname u;
     if (uname(&u) == 0) snprintf(i->driver, sizeof i->driver, "%.30s %.30s", u.sysname, u.release);
     i->kind = DEVICE_HOST;

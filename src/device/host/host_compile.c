@@ -1,15 +1,16 @@
 /* host_compile.c - kernel C to a shared object with the system's C compiler.
  *
- * The compiler is a program like any other: started with posix_spawn and a vector of arguments (no shell), in a process group of its own so
- * that Ctrl-C at a terminal ends the query and not the compilation that others may wait for, in the C locale, and with $TMPDIR pointing
- * into a private directory that also holds source, object and messages and is removed whatever happens. The embedding program may
- * ignore or reap child processes itself; then the exit status is lost, and the object file tells whether it worked.
+ * The compiler is a program like any other: started with posix_spawn and a vector of arguments (no shell), in a process
+ * group of its own so that Ctrl-C at a terminal ends the query and not the compilation that others may wait for, in the
+ * C locale, and with $TMPDIR pointing into a private directory that also holds source, object and messages and is
+ * removed whatever happens. The embedding program may ignore or reap child processes itself; then the exit status is
+ * lost, and the object file tells whether it worked.
  *
  * Files are used directly and not through base/vfs.h: they are the compiler's as much as ours.
  *
- * Flags. -march=native: code is for this machine (the code cache's key has the processor's features). -ffp-contract=off and no -ffast-math:
- * results must be those of the virtual machine, bit for bit. -fno-math-errno and -fno-trapping-math change no result. $STELE_CC_OPTIONS comes
- * behind them: tests compile thousands of kernels and want -O0.
+ * Flags. -march=native: code is for this machine (the code cache's key has the processor's features). -ffp-contract=off
+ * and no -ffast-math: results must be those of the virtual machine, bit for bit. -fno-math-errno and -fno-trapping-math
+ * change no result. $STELE_CC_OPTIONS comes behind them: tests compile thousands of kernels and want -O0.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,19 +32,32 @@ extern char **environ;
 enum {
     ARGS_MAX = 64,
     FILE_MAX = HOST_PATH_MAX + 32,
-    LOG_MAX = 64 << 10,  /* of the compiler's messages this much is kept */
-    DETAIL_MAX = 960,    /* and of them this much goes into an Err */
+    LOG_MAX = 64 << 10, /* of the compiler's messages this much is kept */
+    DETAIL_MAX = 960,   /* and of them this much goes into an Err */
 };
 
 static const char *const base_flags[] = {
-    "-x", "c", "-std=gnu17", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fno-strict-aliasing", "-w",
+    "-x",
+    "c",
+    "-std=gnu17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-w",
 };
 
-/* Kernels are checked as the library is; -z defs (an undefined function is an error here and not when loading) does not go with that. */
+/* Kernels are checked as the library is; -z defs (an undefined function is an error here and not when loading) does not
+ * go with that. */
 #if defined(__SANITIZE_ADDRESS__)
-static const char *const extra_flags[] = {"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g1"};
+static const char *const extra_flags[] = {"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
+                                          "-fno-omit-frame-pointer", "-g1"};
 static const bool sanitized = true;
-#else /* kernels look at words before they change them atomically: ThreadSanitizer would call that a race, oclgrind and racecheck know better */
+#else /* kernels look at words before they change them atomically: ThreadSanitizer would call that a race, oclgrind \
+         and racecheck know better */
 static const char *const extra_flags[] = {"-Wl,-z,defs"};
 static const bool sanitized = false;
 #endif
@@ -55,7 +69,8 @@ static int fixed_args(const HostCompiler *c, const char *argv[ARGS_MAX]) {
     for (int64_t i = 0; i < ARRAY_LEN(base_flags); i++) argv[n++] = base_flags[i];
     if (strcmp(c->machine, "x86_64") == 0) argv[n++] = "-march=native";
     if (strcmp(c->machine, "aarch64") == 0) argv[n++] = "-mcpu=native";
-    /* The sanitizers' run-time libraries of gcc and clang do not mix, and it was gcc that built this (it alone defines __SANITIZE_...). */
+    /* The sanitizers' run-time libraries of gcc and clang do not mix, and it was gcc that built this (it alone defines
+     * __SANITIZE_...). */
     bool extra = !sanitized || !strstr(c->version, "clang");
     for (int64_t i = 0; extra && i < ARRAY_LEN(extra_flags); i++) argv[n++] = extra_flags[i];
     return n;
@@ -95,7 +110,8 @@ bool host_compiler_find(char *path, int64_t path_size, char *reason, int64_t rea
     const char *own = getenv("STELE_CC");
     if (own && *own) {
         if (find_program(own, path, path_size)) return true;
-        snprintf(reason, (size_t)reason_size, "no C compiler: STELE_CC is \"%.160s\", which is not a program that can be run", own);
+        snprintf(reason, (size_t)reason_size,
+                 "no C compiler: STELE_CC is \"%.160s\", which is not a program that can be run", own);
         return false;
     }
     static const char *const names[] = {"cc", "gcc", "clang"};
@@ -111,7 +127,8 @@ bool host_compiler_find(char *path, int64_t path_size, char *reason, int64_t rea
 Status host_make_dir(char *dir, int64_t size, Err *e) {
     const char *base = getenv("TMPDIR");
     if (!base || !*base) base = "/tmp";
-    if (snprintf(dir, (size_t)size, "%s/stele-cc-XXXXXX", base) >= size) return err_set(e, ERR_IO, "the name of the temporary directory is too long");
+    if (snprintf(dir, (size_t)size, "%s/stele-cc-XXXXXX", base) >= size)
+        return err_set(e, ERR_IO, "the name of the temporary directory is too long");
     if (mkdtemp(dir)) return ST_OK;
     err_errno(e, errno, "create temporary directory as", dir);
     err_hint(e, "TMPDIR names the directory for temporary files.");
@@ -176,7 +193,8 @@ static Status read_file(const char *path, int64_t max, char **out, int64_t *n, E
 
 /* ---- running it ------------------------------------------------------------------------------------ */
 
-/* Our environment with LC_ALL=C and TMPDIR=dir (unless NULL). `tmp` holds the latter's text. malloc'ed; the strings are borrowed. */
+/* Our environment with LC_ALL=C and TMPDIR=dir (unless NULL). `tmp` holds the latter's text. malloc'ed; the strings are
+ * borrowed. */
 static char **make_environment(const char *dir, char *tmp, size_t tmp_size) {
     static char locale[] = "LC_ALL=C";
     size_t n = 0, at = 0;
@@ -196,7 +214,8 @@ static char **make_environment(const char *dir, char *tmp, size_t tmp_size) {
     return env;
 }
 
-/* Runs argv[0] and waits; its output goes to the file `log`. *exit_code: 0 and up; -1 = not known; -signal - 1 when killed. */
+/* Runs argv[0] and waits; its output goes to the file `log`. *exit_code: 0 and up; -1 = not known; -signal - 1 when
+ * killed. */
 static Status run_program(const char *const *argv, const char *dir, const char *log, int *exit_code, Err *e) {
     char tmp[FILE_MAX];
     char **env = make_environment(dir, tmp, sizeof tmp);
@@ -230,12 +249,12 @@ static Status run_program(const char *const *argv, const char *dir, const char *
     free(env);
     if (rc) {
         char text[128];
-        return err_set(e, ERR_SYSTEM, "device \"host\": could not run the compiler \"%s\": %s", argv[0], strerror_r(rc, text, sizeof text));
+        return err_set(e, ERR_SYSTEM, "device \"host\": could not run the compiler \"%s\": %s", argv[0],
+                       strerror_r(rc, text, sizeof text));
     }
     int status = 0;
     pid_t got;
-    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
-    }
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {}
     *exit_code = got != pid ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1;
     return ST_OK;
 }
@@ -243,7 +262,8 @@ static Status run_program(const char *const *argv, const char *dir, const char *
 Status host_compiler_open(HostCompiler *c, Err *e) {
     const char *options = getenv("STELE_CC_OPTIONS");
     if (options && strlen(options) >= sizeof c->options) {
-        return err_set(e, ERR_INVALID_PARAMETER, "STELE_CC_OPTIONS is longer than %d bytes", (int)sizeof c->options - 1);
+        return err_set(e, ERR_INVALID_PARAMETER, "STELE_CC_OPTIONS is longer than %d bytes",
+                       (int)sizeof c->options - 1);
     }
     snprintf(c->options, sizeof c->options, "%s", options ? options : "");
     struct utsname u;
@@ -294,7 +314,8 @@ static Status add_options(const char *options, char **copy, const char *argv[ARG
     return ST_OK;
 }
 
-static Status compile_in(HostDevice *h, const char *dir, const char *source, const char *options, DevCode *out, Err *e) {
+static Status compile_in(HostDevice *h, const char *dir, const char *source, const char *options, DevCode *out,
+                         Err *e) {
     char src[FILE_MAX], object[FILE_MAX], log[FILE_MAX];
     snprintf(src, sizeof src, "%s/kernel.c", dir);
     snprintf(object, sizeof object, "%s/kernel.so", dir);

@@ -32,7 +32,7 @@ typedef struct HostCompiler {
 typedef struct HostDevice {
     Device device; /* first */
     Pool *pool;
-    int threads; /* of the pool */
+    int threads;         /* of the pool */
     MemAccount *account; /* queues, events, modules: not device memory */
     HostCompiler compiler;
 } HostDevice;
@@ -40,7 +40,8 @@ typedef struct HostDevice {
 struct DevModule {
     HostDevice *host;
     void *handle; /* dlopen */
-    int fd;       /* memfd behind it, -1 = none. Open as long as the module: the path /proc/self/fd/N names the library for the loader */
+    int fd; /* memfd behind it, -1 = none. Open as long as the module: the path /proc/self/fd/N names the library for
+               the loader */
     pthread_mutex_t lock;
     DevKernel *kernels;
 };
@@ -53,7 +54,8 @@ struct DevKernel {
 static inline HostDevice *host_of(Device *d) { return (HostDevice *)d; }
 
 /* host_compile.c */
-/* Finds the compiler: $STELE_CC, else cc, gcc, clang on PATH. Runs nothing. On failure `reason` says why (no Err: it is a state, not an error). */
+/* Finds the compiler: $STELE_CC, else cc, gcc, clang on PATH. Runs nothing. On failure `reason` says why (no Err: it is
+ * a state, not an error). */
 bool host_compiler_find(char *path, int64_t path_size, char *reason, int64_t reason_size);
 /* Asks the compiler at c->path for its version and fills the rest. */
 Status host_compiler_open(HostCompiler *c, Err *e);
@@ -73,8 +75,8 @@ Status host_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e)
 Status host_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e);
 Status host_copy(DevQueue *q, DevPtr dst, DevPtr src, int64_t n, Err *e);
 Status host_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e);
-Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
-                   int32_t n_params, Err *e);
+Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                   const uint64_t *params, int32_t n_params, Err *e);
 Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e);
 Status host_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e);
 Status host_event_new(Device *d, DevEvent **out, Err *e);

@@ -1,19 +1,20 @@
 /* host_queue.c - queues, events and launches of the host device.
  *
- * A queue is a list of items and a thread, started with the first item that needs it, that takes them in order. A launch runs on that
- * thread and on the pool's free workers, which take groups from a counter; so queues overlap, and whoever waits in sync is free to call
- * its poll while kernels run. Small copies, fills and event records on a queue with nothing to do are done at
- * once by the caller.
+ * A queue is a list of items and a thread, started with the first item that needs it, that takes them in order. A
+ * launch runs on that thread and on the pool's free workers, which take groups from a counter; so queues overlap, and
+ * whoever waits in sync is free to call its poll while kernels run. Small copies, fills and event records on a queue
+ * with nothing to do are done at once by the caller.
  *
- * Waking a thread takes 10 us, or some hundred on a virtual machine whose processor has gone idle. Whoever waits in finish instead runs what the queue's thread has not begun, as that thread would;
- * the thread, when it is awake, calls the poll meanwhile.
+ * Waking a thread takes 10 us, or some hundred on a virtual machine whose processor has gone idle. Whoever waits in
+ * finish instead runs what the queue's thread has not begun, as that thread would; the thread, when it is awake, calls
+ * the poll meanwhile.
  *
- * Kernels of different queues make progress independently of each other, because each has its queue's thread at least (info.concurrent).
- * The groups of one launch need not: with the pool busy elsewhere they run one after the other. A kernel must not wait for a later
- * group.
+ * Kernels of different queues make progress independently of each other, because each has its queue's thread at least
+ * (info.concurrent). The groups of one launch need not: with the pool busy elsewhere they run one after the other. A
+ * kernel must not wait for a later group.
  *
- * Events count recordings. A wait remembers how many had been asked for when it was queued and is over when that many have passed, so a wait
- * only ever depends on items that were queued before it and cannot deadlock.
+ * Events count recordings. A wait remembers how many had been asked for when it was queued and is over when that many
+ * have passed, so a wait only ever depends on items that were queued before it and cannot deadlock.
  *
  * Locks: a queue's lock and an event's lock are leaves; neither is held while an item runs or a poll is called.
  */
@@ -26,7 +27,8 @@
 #include "device/host/host_int.h"
 
 enum {
-    INLINE_BYTES = 1 << 20, /* copies up to this size do not go through the queue's thread when it is idle (about 100 us) */
+    INLINE_BYTES =
+        1 << 20, /* copies up to this size do not go through the queue's thread when it is idle (about 100 us) */
     POLL_MS = 5,
     CHUNKS_PER_WORKER = 16, /* groups are taken from the counter in this many portions per worker */
     CHUNK_MAX = 64,
@@ -50,7 +52,8 @@ typedef struct Item {
     uint64_t params[];
 } Item;
 
-/* Local memory, one part per worker. A launch that needs more makes a new block; the old one stays until earlier launches are through. */
+/* Local memory, one part per worker. A launch that needs more makes a new block; the old one stays until earlier
+ * launches are through. */
 typedef struct LocalBlock {
     struct LocalBlock *older;
     int64_t size; /* with this header */
@@ -278,7 +281,8 @@ static Status enqueue(DevQueue *q, Item *it, Err *e) {
         pthread_sigmask(SIG_SETMASK, &old, NULL);
         if (rc) {
             item_free(q, it);
-            return err_set(e, ERR_INSUFFICIENT_RESOURCES, "device \"%s\": could not start a queue's thread: %s", q->host->device.info.id,
+            return err_set(e, ERR_INSUFFICIENT_RESOURCES, "device \"%s\": could not start a queue's thread: %s",
+                           q->host->device.info.id,
                            rc == EAGAIN ? "resource temporarily unavailable" : "no permission");
         }
         q->started = true;
@@ -383,9 +387,15 @@ static Status copy_bytes(DevQueue *q, void *dst, const void *src, int64_t n, Err
 
 static void *at_address(DevPtr p) { return (void *)(uintptr_t)p; }
 
-Status host_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) { return copy_bytes(q, at_address(dst), src, n, e); }
-Status host_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) { return copy_bytes(q, dst, at_address(src), n, e); }
-Status host_copy(DevQueue *q, DevPtr dst, DevPtr src, int64_t n, Err *e) { return copy_bytes(q, at_address(dst), at_address(src), n, e); }
+Status host_copy_in(DevQueue *q, DevPtr dst, const void *src, int64_t n, Err *e) {
+    return copy_bytes(q, at_address(dst), src, n, e);
+}
+Status host_copy_out(DevQueue *q, void *dst, DevPtr src, int64_t n, Err *e) {
+    return copy_bytes(q, dst, at_address(src), n, e);
+}
+Status host_copy(DevQueue *q, DevPtr dst, DevPtr src, int64_t n, Err *e) {
+    return copy_bytes(q, at_address(dst), at_address(src), n, e);
+}
 
 Status host_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e) {
     if (n < 0) return err_internal(e, "device \"%s\": fill of %lld bytes", q->host->device.info.id, (long long)n);
@@ -406,7 +416,8 @@ Status host_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e) {
 static Status local_memory(DevQueue *q, int64_t stride, uint8_t **out, Err *e) {
     int64_t need = stride * q->host->threads + LOCAL_ALIGN;
     if (!q->local || q->local->size < need) {
-        int64_t size = q->local ? MAX_OF(need, q->local->size * 2) : need; /* old blocks together stay smaller than the newest */
+        int64_t size =
+            q->local ? MAX_OF(need, q->local->size * 2) : need; /* old blocks together stay smaller than the newest */
         LocalBlock *b = mem_alloc(q->host->account, size, e);
         if (!b) return ST_ERROR;
         *b = (LocalBlock){.older = q->local, .size = size};
@@ -416,14 +427,16 @@ static Status local_memory(DevQueue *q, int64_t stride, uint8_t **out, Err *e) {
     return ST_OK;
 }
 
-Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
-                   int32_t n_params, Err *e) {
+Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                   const uint64_t *params, int32_t n_params, Err *e) {
     const DeviceInfo *info = &q->host->device.info;
     if (group_size != 1 || groups < 0)
         return err_internal(e, "device \"%s\": launch of %lld groups of %d", info->id, (long long)groups, group_size);
-    if (n_params < 0 || n_params > DEV_PARAMS_MAX) return err_internal(e, "device \"%s\": launch with %d parameters", info->id, n_params);
+    if (n_params < 0 || n_params > DEV_PARAMS_MAX)
+        return err_internal(e, "device \"%s\": launch with %d parameters", info->id, n_params);
     if (local_bytes < 0 || local_bytes > info->local_bytes)
-        return err_internal(e, "device \"%s\": launch with %lld bytes of local memory", info->id, (long long)local_bytes);
+        return err_internal(e, "device \"%s\": launch with %lld bytes of local memory", info->id,
+                            (long long)local_bytes);
     if (groups == 0) return ST_OK;
     Item *it = item_new(q, ITEM_LAUNCH, n_params, e);
     if (!it) return ST_ERROR;

@@ -1,8 +1,8 @@
 /* null.c - a device that accepts and counts everything and runs nothing.
  *
- * For tests of what the layers above ask of a device, and for measuring what they cost without one. Addresses come from a counter and lead
- * nowhere; copies to the host give zeros, so that nobody reads what was never written. Everything is over at once. Counters are kept under a
- * lock and are read by their owner when nothing runs.
+ * For tests of what the layers above ask of a device, and for measuring what they cost without one. Addresses come from
+ * a counter and lead nowhere; copies to the host give zeros, so that nobody reads what was never written. Everything is
+ * over at once. Counters are kept under a lock and are read by their owner when nothing runs.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -22,10 +22,20 @@ typedef struct NullDevice {
 } NullDevice;
 
 /* All have the device, so that one release serves them. */
-struct DevQueue { NullDevice *n; };
-struct DevEvent { NullDevice *n; };
-struct DevKernel { NullDevice *n; DevKernel *next; };
-struct DevModule { NullDevice *n; DevKernel *kernels; };
+struct DevQueue {
+    NullDevice *n;
+};
+struct DevEvent {
+    NullDevice *n;
+};
+struct DevKernel {
+    NullDevice *n;
+    DevKernel *next;
+};
+struct DevModule {
+    NullDevice *n;
+    DevKernel *kernels;
+};
 
 static NullDevice *null_of(Device *d) { return (NullDevice *)d; }
 
@@ -131,14 +141,15 @@ static Status null_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e
     return ST_OK;
 }
 
-static Status null_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
-                          int32_t n_params, Err *e) {
+static Status null_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                          const uint64_t *params, int32_t n_params, Err *e) {
     (void)k, (void)params;
     const DeviceInfo *i = &q->n->device.info;
-    if (groups < 0 || group_size < 1 || group_size > i->group_max || local_bytes < 0 || local_bytes > i->local_bytes || n_params < 0 ||
-        n_params > DEV_PARAMS_MAX)
-        return err_internal(e, "device \"null\": launch of %lld groups of %d with %lld bytes of local memory and %d parameters", (long long)groups,
-                            group_size, (long long)local_bytes, n_params);
+    if (groups < 0 || group_size < 1 || group_size > i->group_max || local_bytes < 0 || local_bytes > i->local_bytes ||
+        n_params < 0 || n_params > DEV_PARAMS_MAX)
+        return err_internal(
+            e, "device \"null\": launch of %lld groups of %d with %lld bytes of local memory and %d parameters",
+            (long long)groups, group_size, (long long)local_bytes, n_params);
     count(q->n, &q->n->counts.launches, 1);
     return ST_OK;
 }
@@ -280,7 +291,8 @@ static const DeviceInfo null_info = {
 };
 
 static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
-    DeviceEntry entry = {.id = "null", .state = "ready", .usable = true, .kind = DEVICE_NULL, .memory_bytes = null_info.memory_bytes};
+    DeviceEntry entry = {
+        .id = "null", .state = "ready", .usable = true, .kind = DEVICE_NULL, .memory_bytes = null_info.memory_bytes};
     snprintf(entry.name, sizeof entry.name, "%s", null_info.name);
     snprintf(entry.detail, sizeof entry.detail, "for tests");
     add(ctx, &entry);

@@ -1,15 +1,17 @@
-/* opencl.c - devices of OpenCL: GPUs of any maker and, through PoCL, any CPU. See opencl_api.h for the loader and README.md for the rules.
+/* opencl.c - devices of OpenCL: GPUs of any maker and, through PoCL, any CPU. See opencl_api.h for the loader and
+ * README.md for the rules.
  *
- * Device memory is shared virtual memory (SVM): an allocation has one address, which kernels may find in memory and do arithmetic on. The
- * price is that a driver must be told which allocations a kernel may reach besides its arguments: launch hands it the list of live blocks
- * whenever that changed (declare_memory). Devices that see all of the host's memory need no list.
+ * Device memory is shared virtual memory (SVM): an allocation has one address, which kernels may find in memory and do
+ * arithmetic on. The price is that a driver must be told which allocations a kernel may reach besides its arguments:
+ * launch hands it the list of live blocks whenever that changed (declare_memory). Devices that see all of the host's
+ * memory need no list.
  *
- * Kernels have the signature `__kernel void name(__global const ulong *params, __local uchar *lmem)`. Parameters travel in a ring of slots
- * per queue; a slot is used again once the command that owned it has passed. The same ring keeps the events of all commands of the queue, so
- * that sync can say how each of them ended.
+ * Kernels have the signature `__kernel void name(__global const ulong *params, __local uchar *lmem)`. Parameters travel
+ * in a ring of slots per queue; a slot is used again once the command that owned it has passed. The same ring keeps the
+ * events of all commands of the queue, so that sync can say how each of them ended.
  *
- * Locks: ClDevice.lock guards the list of live blocks, DevKernel.lock the arguments of a kernel object between setting and enqueueing,
- * DevModule.lock the module's kernels. Order: kernel, then device.
+ * Locks: ClDevice.lock guards the list of live blocks, DevKernel.lock the arguments of a kernel object between setting
+ * and enqueueing, DevModule.lock the module's kernels. Order: kernel, then device.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -24,11 +26,11 @@ enum { SLOTS = 64, ALIGN = 256, SLOT_BYTES = DEV_PARAMS_MAX * 8, LOCAL_MIN = 16,
 struct DevQueue {
     ClDevice *d;
     cl_command_queue q;
-    void *ring;            /* the parameter slots' SVM block, as allocated */
-    char *slots;           /* its 256-byte aligned part */
-    uint64_t *staging;     /* the host's side of it where the host may not write SVM; else NULL */
+    void *ring;             /* the parameter slots' SVM block, as allocated */
+    char *slots;            /* its 256-byte aligned part */
+    uint64_t *staging;      /* the host's side of it where the host may not write SVM; else NULL */
     cl_event events[SLOTS]; /* of the last commands; NULL = free */
-    int next;              /* slot of the next command */
+    int next;               /* slot of the next command */
 };
 
 struct DevEvent {
@@ -40,9 +42,9 @@ struct DevKernel {
     DevKernel *next;
     cl_kernel k;
     pthread_mutex_t lock;
-    uint64_t version;      /* of the list of blocks the driver knows */
-    int64_t group_max;     /* of this kernel on this device */
-    int64_t local_static;  /* bytes of local memory it declares itself */
+    uint64_t version;     /* of the list of blocks the driver knows */
+    int64_t group_max;    /* of this kernel on this device */
+    int64_t local_static; /* bytes of local memory it declares itself */
     char name[];
 };
 
@@ -84,7 +86,8 @@ static Status live_add(ClDevice *d, void *p, Err *e) {
     pthread_mutex_lock(&d->lock);
     if (d->n_live == d->cap_live) {
         int64_t cap = MAX_OF(d->cap_live * 2, 64), size = (int64_t)sizeof(void *);
-        void **grown = d->live ? mem_realloc(d->account, d->live, d->cap_live * size, cap * size, e) : mem_alloc(d->account, cap * size, e);
+        void **grown = d->live ? mem_realloc(d->account, d->live, d->cap_live * size, cap * size, e)
+                               : mem_alloc(d->account, cap * size, e);
         if (grown) {
             d->live = grown;
             d->cap_live = cap;
@@ -118,8 +121,8 @@ static void *live_remove(ClDevice *d, DevPtr p) {
     return found;
 }
 
-/* An SVM block with an aligned part of `bytes`. Drivers refuse alignments above their largest type's (PoCL: 128), so the block is
- * larger. */
+/* An SVM block with an aligned part of `bytes`. Drivers refuse alignments above their largest type's (PoCL: 128), so
+ * the block is larger. */
 static void *svm_alloc(ClDevice *d, uint64_t flags, int64_t bytes) {
     if (bytes > INT64_MAX - ALIGN) return NULL;
     return d->api.SVMAlloc(d->context, flags, (size_t)MAX_OF(bytes, 1) + ALIGN, 0);
@@ -130,9 +133,11 @@ static Status out_of_memory(ClDevice *d, int64_t bytes, Err *e) {
     bool fresh = e && !err_is_set(e);
     err_set(e, ERR_OUT_OF_MEMORY, "out of memory on device \"%s\"", d->base.info.id);
     if (!fresh) return ST_ERROR;
-    err_detail(e, "Failed on a request of %lld bytes: %lld bytes are in use, the device has %lld and gives at most %lld at once.",
-               (long long)bytes, (long long)atomic_load(&d->base.memory.used), (long long)d->base.info.memory_bytes,
-               (long long)d->desc.max_alloc);
+    err_detail(
+        e,
+        "Failed on a request of %lld bytes: %lld bytes are in use, the device has %lld and gives at most %lld at once.",
+        (long long)bytes, (long long)atomic_load(&d->base.memory.used), (long long)d->base.info.memory_bytes,
+        (long long)d->desc.max_alloc);
     return ST_ERROR;
 }
 
@@ -164,7 +169,8 @@ static void ocl_free(Device *dev, DevPtr p, int64_t bytes) {
     mem_discharge(&dev->memory, bytes);
 }
 
-/* Host memory: ordinary where kernels see all of it; fine-grained SVM where the device has that; else ordinary, but not for kernels. */
+/* Host memory: ordinary where kernels see all of it; fine-grained SVM where the device has that; else ordinary, but not
+ * for kernels. */
 static bool pinned_is_svm(const ClDevice *d) { return !d->base.info.shares_memory && d->desc.svm_fine; }
 
 static Status ocl_alloc_pinned(Device *dev, int64_t bytes, void **host, DevPtr *dev_ptr, Err *e) {
@@ -182,7 +188,8 @@ static Status ocl_alloc_pinned(Device *dev, int64_t bytes, void **host, DevPtr *
         *host = (void *)(uintptr_t)svm_aligned(block);
     } else {
         if (dev_ptr && !dev->info.shares_memory) {
-            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" cannot reach host memory from kernels", dev->info.id);
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" cannot reach host memory from kernels",
+                           dev->info.id);
         }
         *host = mem_alloc(d->account, MAX_OF(bytes, 1), e);
         if (!*host) return ST_ERROR;
@@ -208,7 +215,8 @@ static void ocl_free_pinned(Device *dev, void *host, int64_t bytes) {
 static Status ocl_map_host(Device *dev, void *host, int64_t bytes, DevPtr *out, Err *e) {
     (void)bytes;
     TRY(alive(of(dev), e));
-    if (!dev->info.can_map) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" cannot map host memory", dev->info.id);
+    if (!dev->info.can_map)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" cannot map host memory", dev->info.id);
     *out = (DevPtr)(uintptr_t)host;
     return ST_OK;
 }
@@ -232,8 +240,8 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits by asking: first without sleeping, then with naps of an eighth of the time waited, at most a millisecond, so that short kernels are
- * answered at once and long ones cost nothing. */
+/* Waits by asking: first without sleeping, then with naps of an eighth of the time waited, at most a millisecond, so
+ * that short kernels are answered at once and long ones cost nothing. */
 static Status wait_event(ClDevice *d, cl_event ev, DevPoll poll, void *ctx, Err *e) {
     enum { SPIN_NS = 20000, NAP_MIN_NS = 10000, NAP_MAX_NS = 1000000, POLL_NS = 1000000 };
     int64_t start = now_ns(), polled = start - POLL_NS;
@@ -362,7 +370,8 @@ static Status ocl_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e)
     memset(pattern, byte, sizeof(pattern));
     size_t width = sizeof(pattern); /* the widest that divides address and length: some drivers go pattern by pattern */
     while ((dst | (uint64_t)n) % width != 0) width /= 2;
-    cl_int r = q->d->api.EnqueueSVMMemFill(q->q, (void *)(uintptr_t)dst, pattern, width, (size_t)n, 0, NULL, &q->events[slot]);
+    cl_int r =
+        q->d->api.EnqueueSVMMemFill(q->q, (void *)(uintptr_t)dst, pattern, width, (size_t)n, 0, NULL, &q->events[slot]);
     return slot_commit(q, slot, "clEnqueueSVMMemFill", r, e);
 }
 
@@ -372,15 +381,17 @@ static Status declare_memory(ClDevice *d, DevKernel *k, Err *e) {
     cl_int r = CL_SUCCESS;
     pthread_mutex_lock(&d->lock);
     if (k->version != d->version) {
-        if (d->n_live > 0) r = d->api.SetKernelExecInfo(k->k, CL_KERNEL_EXEC_INFO_SVM_PTRS, (size_t)d->n_live * sizeof(void *), d->live);
+        if (d->n_live > 0)
+            r = d->api.SetKernelExecInfo(k->k, CL_KERNEL_EXEC_INFO_SVM_PTRS, (size_t)d->n_live * sizeof(void *),
+                                         d->live);
         if (r == CL_SUCCESS) k->version = d->version;
     }
     pthread_mutex_unlock(&d->lock);
     return r == CL_SUCCESS ? ST_OK : fail(d, "clSetKernelExecInfo", r, e);
 }
 
-static Status enqueue_kernel(DevQueue *q, DevKernel *k, int slot, int64_t groups, int32_t group_size, int64_t local_bytes,
-                             const char **call, cl_int *r, Err *e) {
+static Status enqueue_kernel(DevQueue *q, DevKernel *k, int slot, int64_t groups, int32_t group_size,
+                             int64_t local_bytes, const char **call, cl_int *r, Err *e) {
     ClApi *api = &q->d->api;
     size_t local = (size_t)group_size, global = (size_t)groups * local;
     TRY(declare_memory(q->d, k, e));
@@ -395,26 +406,30 @@ static Status enqueue_kernel(DevQueue *q, DevKernel *k, int slot, int64_t groups
     return ST_OK;
 }
 
-static Status ocl_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes, const uint64_t *params,
-                         int32_t n_params, Err *e) {
+static Status ocl_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size, int64_t local_bytes,
+                         const uint64_t *params, int32_t n_params, Err *e) {
     ClDevice *d = q->d;
     TRY(alive(d, e));
-    if (groups < 0 || groups > INT64_MAX / MAX_OF(group_size, 1) || group_size < 1 || group_size > k->group_max || local_bytes < 0 ||
-        local_bytes + k->local_static > d->base.info.local_bytes || n_params < 0 || n_params > DEV_PARAMS_MAX) {
-        return err_internal(e, "device \"%s\": launch of \"%s\" with %lld groups of %d, %lld bytes of local memory, %d parameters",
-                            d->base.info.id, k->name, (long long)groups, group_size, (long long)local_bytes, n_params);
+    if (groups < 0 || groups > INT64_MAX / MAX_OF(group_size, 1) || group_size < 1 || group_size > k->group_max ||
+        local_bytes < 0 || local_bytes + k->local_static > d->base.info.local_bytes || n_params < 0 ||
+        n_params > DEV_PARAMS_MAX) {
+        return err_internal(
+            e, "device \"%s\": launch of \"%s\" with %lld groups of %d, %lld bytes of local memory, %d parameters",
+            d->base.info.id, k->name, (long long)groups, group_size, (long long)local_bytes, n_params);
     }
     if (groups == 0) return ST_OK;
     int slot;
     TRY(slot_take(q, &slot, e));
     size_t bytes = (size_t)n_params * sizeof(uint64_t);
-    if (q->staging && n_params > 0) { /* a command of its own; its slot's staging part is not touched until it has passed */
+    if (q->staging &&
+        n_params > 0) { /* a command of its own; its slot's staging part is not touched until it has passed */
         memcpy(q->staging + (int64_t)slot * DEV_PARAMS_MAX, params, bytes);
         int copy_slot = slot;
         slot = (slot + 1) % SLOTS;
         TRY(slot_clear(q, slot, NULL, NULL, e));
         cl_int copied = d->api.EnqueueSVMMemcpy(q->q, false, q->slots + (int64_t)slot * SLOT_BYTES,
-                                                q->staging + (int64_t)copy_slot * DEV_PARAMS_MAX, bytes, 0, NULL, &q->events[copy_slot]);
+                                                q->staging + (int64_t)copy_slot * DEV_PARAMS_MAX, bytes, 0, NULL,
+                                                &q->events[copy_slot]);
         TRY(slot_commit(q, copy_slot, "clEnqueueSVMMemcpy", copied, e));
     } else if (n_params > 0) {
         memcpy(q->slots + (int64_t)slot * SLOT_BYTES, params, bytes);
@@ -457,7 +472,8 @@ static Status ocl_event_record(DevQueue *q, DevEvent *ev, Err *e) {
     int slot;
     TRY(slot_take(q, &slot, e));
     ClApi *api = &q->d->api;
-    TRY(slot_commit(q, slot, "clEnqueueMarkerWithWaitList", api->EnqueueMarkerWithWaitList(q->q, 0, NULL, &q->events[slot]), e));
+    TRY(slot_commit(q, slot, "clEnqueueMarkerWithWaitList",
+                    api->EnqueueMarkerWithWaitList(q->q, 0, NULL, &q->events[slot]), e));
     if (ev->ev) api->ReleaseEvent(ev->ev);
     ev->ev = q->events[slot];
     api->RetainEvent(ev->ev);
@@ -480,10 +496,12 @@ static Status ocl_event_sync(Device *dev, DevEvent *ev, DevPoll poll, void *ctx,
 static Status ocl_event_ns(Device *dev, DevEvent *from, DevEvent *to, int64_t *ns, Err *e) {
     ClDevice *d = of(dev);
     TRY(alive(d, e));
-    if (!from->ev || !to->ev) return err_internal(e, "device \"%s\": time between events that were not recorded", dev->info.id);
+    if (!from->ev || !to->ev)
+        return err_internal(e, "device \"%s\": time between events that were not recorded", dev->info.id);
     cl_ulong at[2];
     for (int i = 0; i < 2; i++) {
-        cl_int r = d->api.GetEventProfilingInfo(i ? to->ev : from->ev, CL_PROFILING_COMMAND_END, sizeof(at[i]), &at[i], NULL);
+        cl_int r =
+            d->api.GetEventProfilingInfo(i ? to->ev : from->ev, CL_PROFILING_COMMAND_END, sizeof(at[i]), &at[i], NULL);
         if (r != CL_SUCCESS) return fail(d, "clGetEventProfilingInfo", r, e);
     }
     *ns = (int64_t)(at[1] - at[0]);
@@ -494,7 +512,8 @@ static Status ocl_event_ns(Device *dev, DevEvent *from, DevEvent *to, int64_t *n
 /* The compiler's messages, malloc'ed; NULL when there are none. */
 static char *build_log(ClDevice *d, cl_program p) {
     size_t n = 0;
-    if (d->api.GetProgramBuildInfo(p, d->desc.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) != CL_SUCCESS || n <= 1) return NULL;
+    if (d->api.GetProgramBuildInfo(p, d->desc.device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) != CL_SUCCESS || n <= 1)
+        return NULL;
     char *log = malloc(n + 1);
     if (!log) return NULL;
     if (d->api.GetProgramBuildInfo(p, d->desc.device, CL_PROGRAM_BUILD_LOG, n, log, NULL) != CL_SUCCESS) n = 0;
@@ -555,17 +574,20 @@ static Status pack_source(const char *options, const char *source, DevCode *out,
 
 /* False when `code` is not what pack_source made. */
 static bool unpack_source(const char *code, int64_t n, const char **options, const char **source) {
-    if (n <= (int64_t)sizeof(source_mark) || memcmp(code, source_mark, sizeof(source_mark)) != 0 || code[n - 1] != 0) return false;
+    if (n <= (int64_t)sizeof(source_mark) || memcmp(code, source_mark, sizeof(source_mark)) != 0 || code[n - 1] != 0)
+        return false;
     *options = code + sizeof(source_mark);
     *source = *options + strlen(*options) + 1;
     return *source < code + n;
 }
 
 static Status build_source(ClDevice *d, const char *source, const char *options, cl_program *out, char **log, Err *e) {
-    /* OpenCL lets compilers fuse a*b+c by default; results must be those of the other devices. The line numbers stay the source's own. */
+    /* OpenCL lets compilers fuse a*b+c by default; results must be those of the other devices. The line numbers stay
+     * the source's own. */
     const char *text[] = {"#pragma OPENCL FP_CONTRACT OFF\n#line 1\n", source};
     char *all = NULL;
-    if (asprintf(&all, "-w -cl-std=%s%s %s", d->desc.std, d->desc.fp32_exact ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", options) < 0) {
+    if (asprintf(&all, "-w -cl-std=%s%s %s", d->desc.std,
+                 d->desc.fp32_exact ? " -cl-fp32-correctly-rounded-divide-sqrt" : "", options) < 0) {
         return err_oom(e);
     }
     cl_int r = CL_SUCCESS;
@@ -577,8 +599,9 @@ static Status build_source(ClDevice *d, const char *source, const char *options,
     return st;
 }
 
-/* PoCL's binaries would hold code for any group size that no launch uses: it compiles once more for the size it sees. Asking for one doubles
- * the time, and its own cache of what it made lies on disk anyway; so there the code kept is the source, checked by a first build. */
+/* PoCL's binaries would hold code for any group size that no launch uses: it compiles once more for the size it sees.
+ * Asking for one doubles the time, and its own cache of what it made lies on disk anyway; so there the code kept is the
+ * source, checked by a first build. */
 static Status ocl_compile(Device *dev, const char *source, const char *options, DevCode *out, Err *e) {
     ClDevice *d = of(dev);
     *out = (DevCode){0};
@@ -652,9 +675,11 @@ static Status add_kernel(DevModule *m, const char *name, DevKernel **out, Err *e
     size_t group_max = 0;
     cl_ulong local = 0;
     const char *call = "clGetKernelWorkGroupInfo";
-    r = d->api.GetKernelWorkGroupInfo(k->k, d->desc.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(group_max), &group_max, NULL);
+    r = d->api.GetKernelWorkGroupInfo(k->k, d->desc.device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(group_max), &group_max,
+                                      NULL);
     /* Before the arguments are set this is what the kernel declares itself. */
-    if (r == CL_SUCCESS) r = d->api.GetKernelWorkGroupInfo(k->k, d->desc.device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
+    if (r == CL_SUCCESS)
+        r = d->api.GetKernelWorkGroupInfo(k->k, d->desc.device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL);
     if (r == CL_SUCCESS && d->desc.svm_system) {
         call = "clSetKernelExecInfo";
         r = d->api.SetKernelExecInfo(k->k, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof(yes), &yes);
@@ -690,7 +715,8 @@ static int64_t ocl_resident_groups(DevKernel *k, int32_t group_size, int64_t loc
     const DeviceInfo *info = &k->module->d->base.info;
     int64_t local = local_bytes + k->local_static;
     if (group_size < 1 || group_size > k->group_max || local > info->local_bytes) return 0;
-    if (k->module->d->desc.cpu) return (int64_t)info->units * 4; /* a unit runs one group after another: enough for even shares */
+    if (k->module->d->desc.cpu)
+        return (int64_t)info->units * 4; /* a unit runs one group after another: enough for even shares */
     int64_t per_unit = MAX_OF(info->items_per_unit / group_size, 1);
     if (local > 0) per_unit = MIN_OF(per_unit, info->local_bytes / local);
     return info->units * per_unit;
@@ -742,7 +768,8 @@ static const DeviceOps ops = {
 
 static Status open_described(ClDevice *d, int index, Err *e) {
     char why[256] = "";
-    if (!cl_api_open(&d->api, why, sizeof(why))) return err_set(e, ERR_SYSTEM, "device \"opencl:%d\" cannot be opened: %s", index, why);
+    if (!cl_api_open(&d->api, why, sizeof(why)))
+        return err_set(e, ERR_SYSTEM, "device \"opencl:%d\" cannot be opened: %s", index, why);
     ClDeviceDesc *all = mem_calloc(d->account, MAX_DEVICES * (int64_t)sizeof(*all), e);
     if (!all) return ST_ERROR;
     int n = cl_devices(&d->api, all, MAX_DEVICES, why, sizeof(why));
@@ -799,8 +826,8 @@ static void ocl_probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
         memcpy(entry.id, info->id, sizeof(entry.id));
         memcpy(entry.name, info->name, sizeof(entry.name));
         snprintf(entry.state, sizeof(entry.state), "%s", desc->why[0] ? desc->why : "ready");
-        snprintf(entry.detail, sizeof(entry.detail), "%s, %.64s, driver %.64s, %s, %d units", type, desc->platform_name, info->driver,
-                 desc->std, info->units);
+        snprintf(entry.detail, sizeof(entry.detail), "%s, %.64s, driver %.64s, %s, %d units", type, desc->platform_name,
+                 info->driver, desc->std, info->units);
         add(ctx, &entry);
     }
     if (n < 0) add(ctx, &none);

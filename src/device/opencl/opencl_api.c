@@ -1,7 +1,8 @@
 /* opencl_api.c - opening the OpenCL loader, naming its errors, and describing its devices. See opencl_api.h.
  *
- * A device is refused here, with a reason for `SHOW devices`, when it lacks something that every kernel relies on: addresses of 64 bits that
- * can be stored in memory (coarse-grained SVM), 64-bit atomics, doubles, a compiler at run time.
+ * A device is refused here, with a reason for `SHOW devices`, when it lacks something that every kernel relies on:
+ * addresses of 64 bits that can be stored in memory (coarse-grained SVM), 64-bit atomics, doubles, a compiler at run
+ * time.
  */
 #include "device/opencl/opencl_api.h"
 
@@ -10,7 +11,10 @@
 #include <stdlib.h>
 
 /* ---- loader ------------------------------------------------------------------------------------ */
-static const struct { const char *name; size_t offset; } functions[] = {
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
 #define CL_ENTRY(result, name, args) {"cl" #name, offsetof(ClApi, name)},
     CL_FUNCTIONS(CL_ENTRY)
 #undef CL_ENTRY
@@ -43,25 +47,64 @@ void cl_api_close(ClApi *api) {
 }
 
 /* ---- error names ------------------------------------------------------------------------------- */
-static const struct { cl_int code; const char *name; } error_names[] = {
-    {0, "CL_SUCCESS"}, {-1, "CL_DEVICE_NOT_FOUND"}, {-2, "CL_DEVICE_NOT_AVAILABLE"}, {-3, "CL_COMPILER_NOT_AVAILABLE"},
-    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"}, {-5, "CL_OUT_OF_RESOURCES"}, {-6, "CL_OUT_OF_HOST_MEMORY"},
-    {-7, "CL_PROFILING_INFO_NOT_AVAILABLE"}, {-8, "CL_MEM_COPY_OVERLAP"}, {-9, "CL_IMAGE_FORMAT_MISMATCH"},
-    {-10, "CL_IMAGE_FORMAT_NOT_SUPPORTED"}, {-11, "CL_BUILD_PROGRAM_FAILURE"}, {-12, "CL_MAP_FAILURE"},
-    {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET"}, {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
-    {-15, "CL_COMPILE_PROGRAM_FAILURE"}, {-16, "CL_LINKER_NOT_AVAILABLE"}, {-17, "CL_LINK_PROGRAM_FAILURE"},
-    {-18, "CL_DEVICE_PARTITION_FAILED"}, {-19, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"}, {-30, "CL_INVALID_VALUE"},
-    {-31, "CL_INVALID_DEVICE_TYPE"}, {-32, "CL_INVALID_PLATFORM"}, {-33, "CL_INVALID_DEVICE"},
-    {-34, "CL_INVALID_CONTEXT"}, {-35, "CL_INVALID_QUEUE_PROPERTIES"}, {-36, "CL_INVALID_COMMAND_QUEUE"},
-    {-37, "CL_INVALID_HOST_PTR"}, {-38, "CL_INVALID_MEM_OBJECT"}, {-42, "CL_INVALID_BINARY"},
-    {-43, "CL_INVALID_BUILD_OPTIONS"}, {-44, "CL_INVALID_PROGRAM"}, {-45, "CL_INVALID_PROGRAM_EXECUTABLE"},
-    {-46, "CL_INVALID_KERNEL_NAME"}, {-47, "CL_INVALID_KERNEL_DEFINITION"}, {-48, "CL_INVALID_KERNEL"},
-    {-49, "CL_INVALID_ARG_INDEX"}, {-50, "CL_INVALID_ARG_VALUE"}, {-51, "CL_INVALID_ARG_SIZE"},
-    {-52, "CL_INVALID_KERNEL_ARGS"}, {-53, "CL_INVALID_WORK_DIMENSION"}, {-54, "CL_INVALID_WORK_GROUP_SIZE"},
-    {-55, "CL_INVALID_WORK_ITEM_SIZE"}, {-56, "CL_INVALID_GLOBAL_OFFSET"}, {-57, "CL_INVALID_EVENT_WAIT_LIST"},
-    {-58, "CL_INVALID_EVENT"}, {-59, "CL_INVALID_OPERATION"}, {-61, "CL_INVALID_BUFFER_SIZE"},
-    {-63, "CL_INVALID_GLOBAL_WORK_SIZE"}, {-64, "CL_INVALID_PROPERTY"}, {-66, "CL_INVALID_COMPILER_OPTIONS"},
-    {-67, "CL_INVALID_LINKER_OPTIONS"}, {-70, "CL_INVALID_DEVICE_QUEUE"}, {-72, "CL_MAX_SIZE_RESTRICTION_EXCEEDED"},
+static const struct {
+    cl_int code;
+    const char *name;
+} error_names[] = {
+    {0, "CL_SUCCESS"},
+    {-1, "CL_DEVICE_NOT_FOUND"},
+    {-2, "CL_DEVICE_NOT_AVAILABLE"},
+    {-3, "CL_COMPILER_NOT_AVAILABLE"},
+    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+    {-5, "CL_OUT_OF_RESOURCES"},
+    {-6, "CL_OUT_OF_HOST_MEMORY"},
+    {-7, "CL_PROFILING_INFO_NOT_AVAILABLE"},
+    {-8, "CL_MEM_COPY_OVERLAP"},
+    {-9, "CL_IMAGE_FORMAT_MISMATCH"},
+    {-10, "CL_IMAGE_FORMAT_NOT_SUPPORTED"},
+    {-11, "CL_BUILD_PROGRAM_FAILURE"},
+    {-12, "CL_MAP_FAILURE"},
+    {-13, "CL_MISALIGNED_SUB_BUFFER_OFFSET"},
+    {-14, "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"},
+    {-15, "CL_COMPILE_PROGRAM_FAILURE"},
+    {-16, "CL_LINKER_NOT_AVAILABLE"},
+    {-17, "CL_LINK_PROGRAM_FAILURE"},
+    {-18, "CL_DEVICE_PARTITION_FAILED"},
+    {-19, "CL_KERNEL_ARG_INFO_NOT_AVAILABLE"},
+    {-30, "CL_INVALID_VALUE"},
+    {-31, "CL_INVALID_DEVICE_TYPE"},
+    {-32, "CL_INVALID_PLATFORM"},
+    {-33, "CL_INVALID_DEVICE"},
+    {-34, "CL_INVALID_CONTEXT"},
+    {-35, "CL_INVALID_QUEUE_PROPERTIES"},
+    {-36, "CL_INVALID_COMMAND_QUEUE"},
+    {-37, "CL_INVALID_HOST_PTR"},
+    {-38, "CL_INVALID_MEM_OBJECT"},
+    {-42, "CL_INVALID_BINARY"},
+    {-43, "CL_INVALID_BUILD_OPTIONS"},
+    {-44, "CL_INVALID_PROGRAM"},
+    {-45, "CL_INVALID_PROGRAM_EXECUTABLE"},
+    {-46, "CL_INVALID_KERNEL_NAME"},
+    {-47, "CL_INVALID_KERNEL_DEFINITION"},
+    {-48, "CL_INVALID_KERNEL"},
+    {-49, "CL_INVALID_ARG_INDEX"},
+    {-50, "CL_INVALID_ARG_VALUE"},
+    {-51, "CL_INVALID_ARG_SIZE"},
+    {-52, "CL_INVALID_KERNEL_ARGS"},
+    {-53, "CL_INVALID_WORK_DIMENSION"},
+    {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+    {-55, "CL_INVALID_WORK_ITEM_SIZE"},
+    {-56, "CL_INVALID_GLOBAL_OFFSET"},
+    {-57, "CL_INVALID_EVENT_WAIT_LIST"},
+    {-58, "CL_INVALID_EVENT"},
+    {-59, "CL_INVALID_OPERATION"},
+    {-61, "CL_INVALID_BUFFER_SIZE"},
+    {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
+    {-64, "CL_INVALID_PROPERTY"},
+    {-66, "CL_INVALID_COMPILER_OPTIONS"},
+    {-67, "CL_INVALID_LINKER_OPTIONS"},
+    {-70, "CL_INVALID_DEVICE_QUEUE"},
+    {-72, "CL_MAX_SIZE_RESTRICTION_EXCEEDED"},
     {CL_PLATFORM_NOT_FOUND_KHR, "CL_PLATFORM_NOT_FOUND_KHR"},
 };
 
@@ -119,14 +162,16 @@ static int version_of(const char *text, const char *prefix) {
     return major * 100 + minor * 10;
 }
 
-/* The newest OpenCL C the device compiles. 3.0 devices name 1.2 or so in the old query and list the rest in the new one. */
+/* The newest OpenCL C the device compiles. 3.0 devices name 1.2 or so in the old query and list the rest in the new
+ * one. */
 static int language_version(const ClApi *api, cl_device_id d, int device_version) {
     char text[128];
     info_text(api, d, CL_DEVICE_OPENCL_C_VERSION, text, sizeof(text));
     int best = version_of(text, "OpenCL C ");
     cl_name_version list[16];
     size_t n = 0;
-    if (device_version >= 300 && api->GetDeviceInfo(d, CL_DEVICE_OPENCL_C_ALL_VERSIONS, sizeof(list), list, &n) == CL_SUCCESS) {
+    if (device_version >= 300 &&
+        api->GetDeviceInfo(d, CL_DEVICE_OPENCL_C_ALL_VERSIONS, sizeof(list), list, &n) == CL_SUCCESS) {
         for (size_t i = 0; i < n / sizeof(list[0]); i++) {
             best = MAX_OF(best, (int)(list[i].version >> 22) * 100 + (int)(list[i].version >> 12 & 0x3ff) * 10);
         }
@@ -154,7 +199,8 @@ static void check_needs(const ClApi *api, ClDeviceDesc *desc, int version, int l
     }
     if (!info_number(api, d, CL_DEVICE_DOUBLE_FP_CONFIG)) refuse(desc, "it has no double precision");
     /* Atomics on ulong come with the two extensions; OpenCL C 2.x hangs its own 64-bit atomics on the same ones. */
-    if (!has_extension(api, d, "cl_khr_int64_base_atomics") || !has_extension(api, d, "cl_khr_int64_extended_atomics")) {
+    if (!has_extension(api, d, "cl_khr_int64_base_atomics") ||
+        !has_extension(api, d, "cl_khr_int64_extended_atomics")) {
         refuse(desc, "it has no 64-bit atomics (cl_khr_int64_base_atomics and cl_khr_int64_extended_atomics)");
     }
     if (language < 120) refuse(desc, "its compiler does not know OpenCL C 1.2");
@@ -180,18 +226,21 @@ static void describe(const ClApi *api, ClDeviceDesc *desc) {
     info_text(api, d, CL_DEVICE_NAME, info->arch, sizeof(info->arch));
     info_text(api, d, CL_DRIVER_VERSION, driver, sizeof(driver));
     snprintf(info->driver, sizeof(info->driver), "%s", driver);
-    if (api->GetPlatformInfo(desc->platform, CL_PLATFORM_NAME, sizeof(desc->platform_name) - 1, desc->platform_name, NULL) != CL_SUCCESS) {
+    if (api->GetPlatformInfo(desc->platform, CL_PLATFORM_NAME, sizeof(desc->platform_name) - 1, desc->platform_name,
+                             NULL) != CL_SUCCESS) {
         snprintf(desc->platform_name, sizeof(desc->platform_name), "unnamed platform");
     }
     char long_text[512] = "";
-    if (api->GetPlatformInfo(desc->platform, CL_PLATFORM_VERSION, sizeof(long_text) - 1, long_text, NULL) == CL_SUCCESS) {
+    if (api->GetPlatformInfo(desc->platform, CL_PLATFORM_VERSION, sizeof(long_text) - 1, long_text, NULL) ==
+        CL_SUCCESS) {
         snprintf(platform, sizeof(platform), "%.*s", (int)sizeof(platform) - 1, long_text);
     }
     /* The driver's version first: it must survive the cut, because it keys cached code. */
     snprintf(info->compiler, sizeof(info->compiler), "%.48s, %.77s", driver, platform);
 
     info->kind = DEVICE_OPENCL;
-    /* PoCL's CPU devices run kernels as threads of this process, so that every address is theirs too; it does not claim so. */
+    /* PoCL's CPU devices run kernels as threads of this process, so that every address is theirs too; it does not claim
+     * so. */
     bool pocl = desc->cpu && strcmp(desc->platform_name, "Portable Computing Language") == 0;
     desc->code_is_source = pocl;
     info->shares_memory = desc->svm_system || pocl;
@@ -207,7 +256,9 @@ static void describe(const ClApi *api, ClDeviceDesc *desc) {
     bool nvidia = strstr(vendor, "NVIDIA") != NULL;
     uint64_t multiple = version >= 300 ? info_number(api, d, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE) : 0;
     info->warp = desc->cpu ? 1 : multiple ? (int32_t)multiple : 32;
-    info->items_per_unit = desc->cpu ? 256 : nvidia ? 2048 : 1024; /* OpenCL does not tell: low guesses; CPUs: four groups of 64 */
+    info->items_per_unit = desc->cpu ? 256
+                           : nvidia  ? 2048
+                                     : 1024; /* OpenCL does not tell: low guesses; CPUs: four groups of 64 */
     check_needs(api, desc, version, language);
 }
 

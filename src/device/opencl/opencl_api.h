@@ -1,7 +1,8 @@
 /* opencl_api.h - as much of OpenCL's interface as the backend uses, and the loader that finds it at run time.
  *
- * The declarations are written out here (numbers and signatures are those of the Khronos specification), so that neither building nor
- * starting needs OpenCL: the ICD loader is opened by name when devices are looked for. Only files of this folder and its test include this.
+ * The declarations are written out here (numbers and signatures are those of the Khronos specification), so that
+ * neither building nor starting needs OpenCL: the ICD loader is opened by name when devices are looked for. Only files
+ * of this folder and its test include this.
  */
 #ifndef STELE_DEVICE_OPENCL_API_H
 #define STELE_DEVICE_OPENCL_API_H
@@ -85,7 +86,7 @@ enum {
 #define CL_DEVICE_TYPE_ALL UINT64_C(0xFFFFFFFF)
 
 typedef struct cl_name_version { /* CL_DEVICE_OPENCL_C_ALL_VERSIONS */
-    uint32_t version; /* major << 22 | minor << 12 | patch */
+    uint32_t version;            /* major << 22 | minor << 12 | patch */
     char name[64];
 } cl_name_version;
 static_assert(sizeof(cl_name_version) == 68, "cl_name_version is as the driver writes it");
@@ -94,43 +95,51 @@ typedef void (*ClContextNotify)(const char *text, const void *info, size_t n, vo
 typedef void (*ClBuildNotify)(cl_program program, void *user);
 
 /* X(result, name without cl, arguments): every function used; all must be there. */
-#define CL_FUNCTIONS(X)                                                                                                              \
-    X(cl_int, GetPlatformIDs, (cl_uint max, cl_platform_id *out, cl_uint *n))                                                        \
-    X(cl_int, GetPlatformInfo, (cl_platform_id p, cl_uint what, size_t size, void *out, size_t *n))                                  \
-    X(cl_int, GetDeviceIDs, (cl_platform_id p, cl_ulong type, cl_uint max, cl_device_id *out, cl_uint *n))                           \
-    X(cl_int, GetDeviceInfo, (cl_device_id d, cl_uint what, size_t size, void *out, size_t *n))                                      \
-    X(cl_context, CreateContext, (const intptr_t *props, cl_uint n, const cl_device_id *d, ClContextNotify fn, void *user, cl_int *err)) \
-    X(cl_int, ReleaseContext, (cl_context c))                                                                                        \
-    X(void *, SVMAlloc, (cl_context c, cl_ulong flags, size_t size, cl_uint alignment))                                              \
-    X(void, SVMFree, (cl_context c, void *p))                                                                                        \
-    X(cl_command_queue, CreateCommandQueueWithProperties, (cl_context c, cl_device_id d, const cl_ulong *props, cl_int *err))         \
-    X(cl_int, ReleaseCommandQueue, (cl_command_queue q))                                                                             \
-    X(cl_int, EnqueueSVMMemcpy, (cl_command_queue q, cl_uint blocking, void *dst, const void *src, size_t n, cl_uint n_wait,          \
-                                 const cl_event *wait, cl_event *ev))                                                                \
-    X(cl_int, EnqueueSVMMemFill, (cl_command_queue q, void *dst, const void *pattern, size_t pattern_n, size_t n, cl_uint n_wait,     \
-                                  const cl_event *wait, cl_event *ev))                                                               \
-    X(cl_int, EnqueueNDRangeKernel, (cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset, const size_t *global,        \
-                                     const size_t *local, cl_uint n_wait, const cl_event *wait, cl_event *ev))                       \
-    X(cl_int, EnqueueMarkerWithWaitList, (cl_command_queue q, cl_uint n_wait, const cl_event *wait, cl_event *ev))                    \
-    X(cl_int, EnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n_wait, const cl_event *wait, cl_event *ev))                   \
-    X(cl_int, Flush, (cl_command_queue q))                                                                                           \
-    X(cl_int, Finish, (cl_command_queue q))                                                                                          \
-    X(cl_int, GetEventInfo, (cl_event ev, cl_uint what, size_t size, void *out, size_t *n))                                          \
-    X(cl_int, GetEventProfilingInfo, (cl_event ev, cl_uint what, size_t size, void *out, size_t *n))                                 \
-    X(cl_int, RetainEvent, (cl_event ev))                                                                                            \
-    X(cl_int, ReleaseEvent, (cl_event ev))                                                                                           \
-    X(cl_program, CreateProgramWithSource, (cl_context c, cl_uint n, const char *const *text, const size_t *len, cl_int *err))        \
-    X(cl_program, CreateProgramWithBinary, (cl_context c, cl_uint n, const cl_device_id *d, const size_t *len,                        \
-                                            const unsigned char *const *bytes, cl_int *status, cl_int *err))                         \
-    X(cl_int, BuildProgram, (cl_program p, cl_uint n, const cl_device_id *d, const char *options, ClBuildNotify fn, void *user))      \
-    X(cl_int, GetProgramInfo, (cl_program p, cl_uint what, size_t size, void *out, size_t *n))                                       \
-    X(cl_int, GetProgramBuildInfo, (cl_program p, cl_device_id d, cl_uint what, size_t size, void *out, size_t *n))                  \
-    X(cl_int, ReleaseProgram, (cl_program p))                                                                                        \
-    X(cl_kernel, CreateKernel, (cl_program p, const char *name, cl_int *err))                                                        \
-    X(cl_int, ReleaseKernel, (cl_kernel k))                                                                                          \
-    X(cl_int, SetKernelArg, (cl_kernel k, cl_uint i, size_t size, const void *value))                                                \
-    X(cl_int, SetKernelArgSVMPointer, (cl_kernel k, cl_uint i, const void *p))                                                       \
-    X(cl_int, SetKernelExecInfo, (cl_kernel k, cl_uint what, size_t size, const void *value))                                        \
+#define CL_FUNCTIONS(X)                                                                                               \
+    X(cl_int, GetPlatformIDs, (cl_uint max, cl_platform_id * out, cl_uint * n))                                       \
+    X(cl_int, GetPlatformInfo, (cl_platform_id p, cl_uint what, size_t size, void *out, size_t *n))                   \
+    X(cl_int, GetDeviceIDs, (cl_platform_id p, cl_ulong type, cl_uint max, cl_device_id * out, cl_uint * n))          \
+    X(cl_int, GetDeviceInfo, (cl_device_id d, cl_uint what, size_t size, void *out, size_t *n))                       \
+    X(cl_context, CreateContext,                                                                                      \
+      (const intptr_t *props, cl_uint n, const cl_device_id *d, ClContextNotify fn, void *user, cl_int *err))         \
+    X(cl_int, ReleaseContext, (cl_context c))                                                                         \
+    X(void *, SVMAlloc, (cl_context c, cl_ulong flags, size_t size, cl_uint alignment))                               \
+    X(void, SVMFree, (cl_context c, void *p))                                                                         \
+    X(cl_command_queue, CreateCommandQueueWithProperties,                                                             \
+      (cl_context c, cl_device_id d, const cl_ulong *props, cl_int *err))                                             \
+    X(cl_int, ReleaseCommandQueue, (cl_command_queue q))                                                              \
+    X(cl_int, EnqueueSVMMemcpy,                                                                                       \
+      (cl_command_queue q, cl_uint blocking, void *dst, const void *src, size_t n, cl_uint n_wait,                    \
+       const cl_event *wait, cl_event *ev))                                                                           \
+    X(cl_int, EnqueueSVMMemFill,                                                                                      \
+      (cl_command_queue q, void *dst, const void *pattern, size_t pattern_n, size_t n, cl_uint n_wait,                \
+       const cl_event *wait, cl_event *ev))                                                                           \
+    X(cl_int, EnqueueNDRangeKernel,                                                                                   \
+      (cl_command_queue q, cl_kernel k, cl_uint dim, const size_t *offset, const size_t *global, const size_t *local, \
+       cl_uint n_wait, const cl_event *wait, cl_event *ev))                                                           \
+    X(cl_int, EnqueueMarkerWithWaitList, (cl_command_queue q, cl_uint n_wait, const cl_event *wait, cl_event *ev))    \
+    X(cl_int, EnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n_wait, const cl_event *wait, cl_event *ev))   \
+    X(cl_int, Flush, (cl_command_queue q))                                                                            \
+    X(cl_int, Finish, (cl_command_queue q))                                                                           \
+    X(cl_int, GetEventInfo, (cl_event ev, cl_uint what, size_t size, void *out, size_t *n))                           \
+    X(cl_int, GetEventProfilingInfo, (cl_event ev, cl_uint what, size_t size, void *out, size_t *n))                  \
+    X(cl_int, RetainEvent, (cl_event ev))                                                                             \
+    X(cl_int, ReleaseEvent, (cl_event ev))                                                                            \
+    X(cl_program, CreateProgramWithSource,                                                                            \
+      (cl_context c, cl_uint n, const char *const *text, const size_t *len, cl_int *err))                             \
+    X(cl_program, CreateProgramWithBinary,                                                                            \
+      (cl_context c, cl_uint n, const cl_device_id *d, const size_t *len, const unsigned char *const *bytes,          \
+       cl_int *status, cl_int *err))                                                                                  \
+    X(cl_int, BuildProgram,                                                                                           \
+      (cl_program p, cl_uint n, const cl_device_id *d, const char *options, ClBuildNotify fn, void *user))            \
+    X(cl_int, GetProgramInfo, (cl_program p, cl_uint what, size_t size, void *out, size_t *n))                        \
+    X(cl_int, GetProgramBuildInfo, (cl_program p, cl_device_id d, cl_uint what, size_t size, void *out, size_t *n))   \
+    X(cl_int, ReleaseProgram, (cl_program p))                                                                         \
+    X(cl_kernel, CreateKernel, (cl_program p, const char *name, cl_int *err))                                         \
+    X(cl_int, ReleaseKernel, (cl_kernel k))                                                                           \
+    X(cl_int, SetKernelArg, (cl_kernel k, cl_uint i, size_t size, const void *value))                                 \
+    X(cl_int, SetKernelArgSVMPointer, (cl_kernel k, cl_uint i, const void *p))                                        \
+    X(cl_int, SetKernelExecInfo, (cl_kernel k, cl_uint what, size_t size, const void *value))                         \
     X(cl_int, GetKernelWorkGroupInfo, (cl_kernel k, cl_device_id d, cl_uint what, size_t size, void *out, size_t *n))
 
 typedef struct ClApi {
@@ -140,8 +149,8 @@ typedef struct ClApi {
     void *library;
 } ClApi;
 
-/* Opens the loader: $STELE_LIBOPENCL when set (and nothing else then), libOpenCL.so.1, libOpenCL.so. False with the reason in `why`.
- * A loader once opened stays mapped, because its drivers start threads. */
+/* Opens the loader: $STELE_LIBOPENCL when set (and nothing else then), libOpenCL.so.1, libOpenCL.so. False with the
+ * reason in `why`. A loader once opened stays mapped, because its drivers start threads. */
 bool cl_api_open(ClApi *api, char *why, size_t why_size);
 void cl_api_close(ClApi *api);
 
@@ -152,23 +161,24 @@ const char *cl_error_name(cl_int code, char buf[32]);
 typedef struct ClDeviceDesc {
     cl_platform_id platform;
     cl_device_id device;
-    DeviceInfo info;         /* its id included */
+    DeviceInfo info; /* its id included */
     char platform_name[128];
-    char why[200];           /* why it cannot be used; "" when it can */
+    char why[200]; /* why it cannot be used; "" when it can */
     bool cpu, gpu;
-    bool code_is_source;     /* compiled code is kept as source: see ocl_compile */
-    bool svm_fine;           /* fine-grained buffers */
-    bool svm_system;         /* every host address, by the driver's word */
-    bool fp32_exact;         /* has -cl-fp32-correctly-rounded-divide-sqrt */
-    int64_t max_alloc;       /* bytes of one allocation */
-    char std[16];            /* "CL3.0" */
+    bool code_is_source; /* compiled code is kept as source: see ocl_compile */
+    bool svm_fine;       /* fine-grained buffers */
+    bool svm_system;     /* every host address, by the driver's word */
+    bool fp32_exact;     /* has -cl-fp32-correctly-rounded-divide-sqrt */
+    int64_t max_alloc;   /* bytes of one allocation */
+    char std[16];        /* "CL3.0" */
 } ClDeviceDesc;
 
-/* Devices of all platforms, unusable ones included, in the loader's order: a device's place in it is its number. At most `max` are stored;
- * returns the number stored, or -1 with the reason. Platforms that fail are passed over. */
+/* Devices of all platforms, unusable ones included, in the loader's order: a device's place in it is its number. At
+ * most `max` are stored; returns the number stored, or -1 with the reason. Platforms that fail are passed over. */
 int cl_devices(const ClApi *api, ClDeviceDesc *out, int max, char *why, size_t why_size);
 
-/* A device. Its test changes `desc` and `api` right after opening, to reach what PoCL has not: memory of its own, errors. */
+/* A device. Its test changes `desc` and `api` right after opening, to reach what PoCL has not: memory of its own,
+ * errors. */
 typedef struct ClDevice {
     Device base;
     ClApi api;
@@ -176,9 +186,9 @@ typedef struct ClDevice {
     cl_context context;
     MemAccount *account; /* host memory of the backend's own structures */
     pthread_mutex_t lock;
-    void **live;         /* start of every live SVM block, ascending */
+    void **live; /* start of every live SVM block, ascending */
     int64_t n_live, cap_live;
-    uint64_t version;    /* of `live`; starts at 1 */
+    uint64_t version; /* of `live`; starts at 1 */
 } ClDevice;
 
 #endif

@@ -1,7 +1,8 @@
 /* dev.c - the runtime of a device, and queries on it: placement, start, end. See dev.h and dev_int.h.
  *
- * Placement (place) depends on the plan, the tables' versions and a few settings only, and is kept for the plan's next run (dev_plan.c). All that it makes
- * lives in the query's code arena. start() gets what one run needs: memory, addresses, resident columns.
+ * Placement (place) depends on the plan, the tables' versions and a few settings only, and is kept for the plan's next
+ * run (dev_plan.c). All that it makes lives in the query's code arena. start() gets what one run needs: memory,
+ * addresses, resident columns.
  */
 #include <stdio.h>
 
@@ -72,7 +73,10 @@ CodeCache *dev_runtime_cache(DevRuntime *r) { return r->cache; }
 /* ---- placement ------------------------------------------------------------------------------------- */
 static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {
     const DeviceInfo *i = &d->info;
-    *t = (EmitTarget){.kind = i->kind, .result_cache = use->result_cache, .units = MAX_OF(i->units, 1), .direct_bytes = dev_limit(d) / 32};
+    *t = (EmitTarget){.kind = i->kind,
+                      .result_cache = use->result_cache,
+                      .units = MAX_OF(i->units, 1),
+                      .direct_bytes = dev_limit(d) / 32};
     if (i->kind == DEVICE_HOST) {
         t->group_size = 1;
         t->tile_rows = 8192;
@@ -82,7 +86,9 @@ static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {
         t->group_size = i->warp > 1 ? 256 : 64; /* warp 1: a CPU behind OpenCL */
         while (t->group_size > 1 && t->group_size > i->group_max) t->group_size /= 2;
         t->tile_rows = i->warp > 1 ? 2048 : 8192;
-        t->local_bytes = MIN_OF(i->local_bytes, MAX_OF(INT64_C(24576), MIN_OF(i->local_bytes / 4, INT64_C(49152)))); /* four groups per unit */
+        t->local_bytes =
+            MIN_OF(i->local_bytes,
+                   MAX_OF(INT64_C(24576), MIN_OF(i->local_bytes / 4, INT64_C(49152)))); /* four groups per unit */
     }
 }
 
@@ -96,7 +102,8 @@ static const char *why(DevQuery *q, const char *text, int32_t segment) {
 static int32_t vm_feeder(const DevQuery *q, SinkKind kind, int32_t id) {
     for (int32_t i = 0; i < q->n; i++) {
         const Sink *s = &q->plan->segments[i].program->sink;
-        if (q->segs[i].reason && s->id == id && (s->kind == kind || (kind == SINK_ROWS && s->kind == SINK_SORT))) return i;
+        if (q->segs[i].reason && s->id == id && (s->kind == kind || (kind == SINK_ROWS && s->kind == SINK_SORT)))
+            return i;
     }
     return -1;
 }
@@ -104,29 +111,35 @@ static bool touches_join(const Program *p, int32_t join) {
     if (p->sink.kind == SINK_JOIN && p->sink.id == join) return true;
     if (p->source.kind == SRC_JOIN && p->source.id == join) return true;
     for (int32_t k = 0; k < p->n_instrs; k++)
-        if ((p->instrs[k].op == OP_PROBE || p->instrs[k].op == OP_PROBE_BEGIN) && ((const ProbeSite *)p->instrs[k].aux)->join == join) return true;
+        if ((p->instrs[k].op == OP_PROBE || p->instrs[k].op == OP_PROBE_BEGIN) &&
+            ((const ProbeSite *)p->instrs[k].aux)->join == join)
+            return true;
     return false;
 }
 
 static const char *share(DevQuery *q, const DSegment *s, int32_t segment) {
     const Program *p = s->p;
     int32_t other;
-    if (p->sink.kind != SINK_NONE && (other = vm_feeder(q, p->sink.kind == SINK_SORT ? SINK_ROWS : p->sink.kind, p->sink.id)) >= 0)
+    if (p->sink.kind != SINK_NONE &&
+        (other = vm_feeder(q, p->sink.kind == SINK_SORT ? SINK_ROWS : p->sink.kind, p->sink.id)) >= 0)
         return why(q, "fills the same state as segment %d on the cpu", other);
-    if (p->source.kind == SRC_AGG && (other = vm_feeder(q, SINK_AGG, p->source.id)) >= 0) return why(q, "reads groups that segment %d made on the cpu", other);
-    if (p->source.kind == SRC_ROWS && (other = vm_feeder(q, SINK_ROWS, p->source.id)) >= 0) return why(q, "reads rows that segment %d made on the cpu", other);
+    if (p->source.kind == SRC_AGG && (other = vm_feeder(q, SINK_AGG, p->source.id)) >= 0)
+        return why(q, "reads groups that segment %d made on the cpu", other);
+    if (p->source.kind == SRC_ROWS && (other = vm_feeder(q, SINK_ROWS, p->source.id)) >= 0)
+        return why(q, "reads rows that segment %d made on the cpu", other);
     for (int32_t k = 0; k < q->n; k++) {
         const Program *o = q->segs[k].p;
         if (!q->segs[k].reason || k == segment) continue;
-        if (p->sink.kind == SINK_AGG && o->source.kind == SRC_AGG && o->source.id == p->sink.id) return why(q, "makes groups that segment %d reads on the cpu", k);
+        if (p->sink.kind == SINK_AGG && o->source.kind == SRC_AGG && o->source.id == p->sink.id)
+            return why(q, "makes groups that segment %d reads on the cpu", k);
         for (int32_t j = 0; j < q->plan->n_joins; j++)
             if (touches_join(p, j) && touches_join(o, j)) return why(q, "shares a join with segment %d on the cpu", k);
     }
     return NULL;
 }
 
-/* What follows for others when some segments run on the virtual machine: a state is filled and read on one side, but rows that the device made
- * move to the host for readers there. */
+/* What follows for others when some segments run on the virtual machine: a state is filled and read on one side, but
+ * rows that the device made move to the host for readers there. */
 static void spread(DevQuery *q) {
     for (bool changed = true; changed;) {
         changed = false;
@@ -158,9 +171,11 @@ static bool follows(const char *reason) {
 static Status strict_error(const DevQuery *q, Err *e) {
     int32_t found = -1;
     for (int32_t i = 0; i < q->n; i++)
-        if (q->segs[i].reason && (found < 0 || (follows(q->segs[found].reason) && !follows(q->segs[i].reason)))) found = i;
+        if (q->segs[i].reason && (found < 0 || (follows(q->segs[found].reason) && !follows(q->segs[i].reason))))
+            found = i;
     if (found < 0) return ST_OK;
-    err_set(e, ERR_FEATURE_NOT_SUPPORTED, "segment %d cannot run on device %s: %s", (int)found, q->d->info.id, q->segs[found].reason);
+    err_set(e, ERR_FEATURE_NOT_SUPPORTED, "segment %d cannot run on device %s: %s", (int)found, q->d->info.id,
+            q->segs[found].reason);
     if (q->segs[found].detail) err_detail(e, "%s", q->segs[found].detail);
     err_hint(e, "SET device_strict = off lets the processor run it.");
     return ST_ERROR;
@@ -182,7 +197,8 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
                 TRY(emit_segment(q->ep, i, s->last, q->code_arena, &s->e, e));
             }
             if (s->e.n_params > DEV_PARAMS_MAX) {
-                s->reason = arena_printf(q->code_arena, "its kernel would have %d parameters, more than %d", (int)s->e.n_params, (int)DEV_PARAMS_MAX);
+                s->reason = arena_printf(q->code_arena, "its kernel would have %d parameters, more than %d",
+                                         (int)s->e.n_params, (int)DEV_PARAMS_MAX);
                 if (!s->reason) return err_oom(e);
                 continue;
             }
@@ -204,7 +220,8 @@ static Status get_code(DevQuery *q, bool wait, bool *ready, Err *e) {
         s->reason = arena_printf(q->code_arena, "its kernel cannot be compiled: %s", err.message);
         s->detail = arena_strdup(q->code_arena, err.detail);
         if (!s->reason || !s->detail) return err_oom(e);
-        log_write(LOG_WARNING, "a kernel for device %s does not compile: %s %s", q->d->info.id, err.message, err.detail);
+        log_write(LOG_WARNING, "a kernel for device %s does not compile: %s %s", q->d->info.id, err.message,
+                  err.detail);
     }
     spread(q);
     Err err;
@@ -250,14 +267,16 @@ int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64
 static bool zone_misses(const Tablet *t, const Source *s) {
     for (int32_t i = 0; i < s->n_zone; i++) {
         const TabletColumn *c = &t->cols[s->zone[i].col];
-        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows) return true;
+        if (c->has_minmax ? c->max < s->zone[i].lo || c->min > s->zone[i].hi : t->rows > 0 && c->null_count == t->rows)
+            return true;
     }
     return false;
 }
 
 static Status list_tablets(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
-    if (t->n_tablets > UINT32_MAX) return err_set(e, ERR_OUT_OF_MEMORY, "table \"%s\" has too many tablets for device %s", t->name, q->d->info.id);
+    if (t->n_tablets > UINT32_MAX)
+        return err_set(e, ERR_OUT_OF_MEMORY, "table \"%s\" has too many tablets for device %s", t->name, q->d->info.id);
     if (!(s->list = arena_array(q->code_arena, uint32_t, t->n_tablets + 1))) return err_oom(e);
     for (int64_t i = 0; i < t->n_tablets; i++) {
         const Tablet *tab = t->tablets[i];
@@ -335,7 +354,8 @@ static Status place(DevQuery *q, const EmitTarget *target, bool *ready, Err *e) 
     return ST_OK;
 }
 
-Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready, Err *e) {
+Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready,
+                     Err *e) {
     *out = NULL;
     *ready = false;
     DevRuntime *r = opt->device.runtime;
@@ -346,7 +366,8 @@ Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount 
         arena_free(a);
         return err_is_set(e) ? ST_ERROR : err_oom(e);
     }
-    *q = (DevQuery){.r = r, .d = r->d, .plan = plan, .opt = *opt, .account = account, .arena = a, .n = plan->n_segments};
+    *q =
+        (DevQuery){.r = r, .d = r->d, .plan = plan, .opt = *opt, .account = account, .arena = a, .n = plan->n_segments};
     EmitTarget target;
     set_target(q->d, &opt->device, &target);
     DevPlan **keep = opt->device.shape == SHAPE_FUSED ? opt->device.keep : NULL;
@@ -420,7 +441,9 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     static const char *const names[] = {NULL, "cached", "serial", "streamed", "mapped"};
     DSegment *s = &q->segs[segment];
     Err quiet = {0};
-    if (s->from && s->to && s->stats.on_device && q->d->ops->event_ns(q->d, s->from, s->to, &s->stats.kernel_ns, &quiet) != ST_OK) s->stats.kernel_ns = 0;
+    if (s->from && s->to && s->stats.on_device &&
+        q->d->ops->event_ns(q->d, s->from, s->to, &s->stats.kernel_ns, &quiet) != ST_OK)
+        s->stats.kernel_ns = 0;
     if (!s->reason && s->p->source.kind == SRC_TABLE) {
         s->stats.residence = names[s->residence];
         s->stats.bytes_read = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
@@ -445,12 +468,16 @@ char *dev_query_join_text(const DevQuery *q, int32_t join, Arena *a) {
     const DState *st = &q->joins[join];
     if (st->kind != SINK_JOIN || st->first < 0) return NULL;
     DevJoinForm form = q->ep->joins[join].form;
-    if (form == DJ_BITMAP) return arena_printf(a, "%s of %lld values on %s", forms[form], (long long)q->ep->joins[join].dom, q->d->info.id);
+    if (form == DJ_BITMAP)
+        return arena_printf(a, "%s of %lld values on %s", forms[form], (long long)q->ep->joins[join].dom,
+                            q->d->info.id);
     return arena_printf(a, "%s, %lld rows on %s", forms[form], (long long)stored_rows(q, st), q->d->info.id);
 }
 char *dev_query_agg_text(const DevQuery *q, int32_t agg, Arena *a) {
-    static const char *const forms[] = {"one group", "groups in local memory", "array of groups", "hash table of groups"};
+    static const char *const forms[] = {"one group", "groups in local memory", "array of groups",
+                                        "hash table of groups"};
     const DState *st = &q->aggs[agg];
     if (st->kind != SINK_AGG || st->first < 0) return NULL;
-    return arena_printf(a, "%s, %lld records of %d bytes on %s", forms[q->ep->aggs[agg].form], (long long)st->count, (int)q->ep->aggs[agg].stride, q->d->info.id);
+    return arena_printf(a, "%s, %lld records of %d bytes on %s", forms[q->ep->aggs[agg].form], (long long)st->count,
+                        (int)q->ep->aggs[agg].stride, q->d->info.id);
 }

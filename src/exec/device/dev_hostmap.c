@@ -1,18 +1,24 @@
 /* dev_hostmap.c - tablets whose pages are registered with the device.
  *
- * Registered memory is read by kernels where it lies and copied at the bus's full rate without a detour through pinned buffers. Registering costs
- * a few hundred milliseconds per gigabyte, so a tablet stays registered when the query ends: until storage frees its bytes (TabletWatch), until the
- * runtime goes, or until others need the room (least recently used first; a query pins what its work may be reading).
+ * Registered memory is read by kernels where it lies and copied at the bus's full rate without a detour through pinned
+ * buffers. Registering costs a few hundred milliseconds per gigabyte, so a tablet stays registered when the query ends:
+ * until storage frees its bytes (TabletWatch), until the runtime goes, or until others need the room (least recently
+ * used first; a query pins what its work may be reading).
  *
- * Locks: map_lock before storage's own. `hostblock_gone` takes it on whatever thread frees a tablet, so nothing that waits for sessions or for a device is
- * done under it. A block that is evicted while storage is already telling its watch is left to `hostblock_gone`.
+ * Locks: map_lock before storage's own. `hostblock_gone` takes it on whatever thread frees a tablet, so nothing that
+ * waits for sessions or for a device is done under it. A block that is evicted while storage is already telling its
+ * watch is left to `hostblock_gone`.
  */
 #include <unistd.h>
 
 #include "exec/device/dev_int.h"
 #include "storage/tablet_block.h" /* blocks of tablets */
 
-enum { BLOCK_OF_ITS_OWN = 1 << 20, SMALLEST = 128 << 10, PAGE = 4096 }; /* blocks from the first size on have their pages to themselves (base/mem.h) */
+enum {
+    BLOCK_OF_ITS_OWN = 1 << 20,
+    SMALLEST = 128 << 10,
+    PAGE = 4096
+}; /* blocks from the first size on have their pages to themselves (base/mem.h) */
 
 struct HostBlock {
     TabletWatch watch; /* first: what storage hands back */
@@ -81,7 +87,8 @@ static Status block_new(DevRuntime *r, Tablet *t, HostBlock **out, Err *e) {
     int64_t size = tb->size >= BLOCK_OF_ITS_OWN ? align_up(tb->size, PAGE) : tb->size;
     HostBlock *b = mem_calloc(r->account, (int64_t)sizeof *b, e);
     if (!b) return ST_ERROR;
-    *b = (HostBlock){.watch = {.owner = r, .gone = hostblock_gone}, .r = r, .tablet = t, .bytes = tb->bytes, .size = size};
+    *b = (HostBlock){
+        .watch = {.owner = r, .gone = hostblock_gone}, .r = r, .tablet = t, .bytes = tb->bytes, .size = size};
     make_room(r, size);
     if (r->d->ops->map_host(r->d, b->bytes, size, &b->at, e) != ST_OK) {
         mem_free(r->account, b, (int64_t)sizeof *b);
@@ -95,7 +102,8 @@ static Status block_new(DevRuntime *r, Tablet *t, HostBlock **out, Err *e) {
 }
 
 static bool possible(const DevQuery *q, const Tablet *t) {
-    return q->d->info.can_map && !q->d->info.shares_memory && !t->is_delta && t->block && t->block->bytes && t->block->size >= SMALLEST;
+    return q->d->info.can_map && !q->d->info.shares_memory && !t->is_delta && t->block && t->block->bytes &&
+           t->block->size >= SMALLEST;
 }
 
 Status hostmap_get(DevQuery *q, Tablet *t, bool make, bool *mapped, uint64_t *shift, Err *e) {

@@ -12,13 +12,16 @@
  *   residency.c  table columns and dictionaries on the device
  *   dev_hostmap.c  tablets whose pages are registered with the device
  *
- * Order of work. A query has one queue that its kernels, zeroing and copies go through in order, so that a block given up by one
- * segment may serve the next one at once; such blocks stay with the query until its queue has been waited for at its end.
+ * Order of work. A query has one queue that its kernels, zeroing and copies go through in order, so that a block given
+ * up by one segment may serve the next one at once; such blocks stay with the query until its queue has been waited for
+ * at its end.
  *
- * The control block of a query holds, per segment, the error word and stop flag, and the counters of all sinks and the flags of all joins. One small copy
- * brings all of it to the host: that is the only synchronisation of a segment, and only of those whose counter is needed.
+ * The control block of a query holds, per segment, the error word and stop flag, and the counters of all sinks and the
+ * flags of all joins. One small copy brings all of it to the host: that is the only synchronisation of a segment, and
+ * only of those whose counter is needed.
  *
- * Locks: Runtime.res_lock (recursive) before Runtime.map_lock, Runtime.lock. Nothing waits for a device under these two.
+ * Locks: Runtime.res_lock (recursive) before Runtime.map_lock, Runtime.lock. Nothing waits for a device under these
+ * two.
  */
 #ifndef STELE_EXEC_DEVICE_DEV_INT_H
 #define STELE_EXEC_DEVICE_DEV_INT_H
@@ -30,7 +33,10 @@
 #include "exec/device/dev.h"
 #include "exec/device/split.h"
 
-typedef struct DevMem { DevPtr p; int64_t bytes; } DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
+typedef struct DevMem {
+    DevPtr p;
+    int64_t bytes;
+} DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
 
 enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slow for a while leave work to others */
 
@@ -43,21 +49,24 @@ typedef struct Lane {
     DevQueue *stop;  /* one of their own */
     void *words;     /* pinned: WORDS 8-byte values on their way to the device, then room for the control block */
     int64_t words_bytes;
-    void *down;      /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
+    void *down;          /* pinned, DOWN_BYTES: results on their way to the host; made when first needed */
     void *stage[STAGES]; /* pinned, STAGE_BYTES each: uploads; likewise */
     DevEvent *staged[STAGES];
     bool stage_busy[STAGES];
-    int stage_next; /* slots are used in turn */
-    bool staging;   /* by a Stager, now */
+    int stage_next;                      /* slots are used in turn */
+    bool staging;                        /* by a Stager, now */
     DevEvent *copied[RING], *used[RING]; /* streaming: pieces of the ring */
     DevQueue *pipe[PIPELINE_STAGES];     /* a pipeline's kernels, made when first needed */
     DevEvent *pipe_go, *pipe_done[PIPELINE_STAGES];
-    bool broken;     /* a wait failed: not to be used again */
+    bool broken; /* a wait failed: not to be used again */
 } Lane;
 
 /* Sizes that an earlier run of the same kernel text needed. */
 enum { LEARNED = 1024 };
-typedef struct Learned { uint64_t text; int64_t need; } Learned;
+typedef struct Learned {
+    uint64_t text;
+    int64_t need;
+} Learned;
 
 /* ---- residency ---- */
 typedef struct ResChunk { /* one upload of one column: bytes of several tablets */
@@ -65,11 +74,11 @@ typedef struct ResChunk { /* one upload of one column: bytes of several tablets 
     int64_t refs;
 } ResChunk;
 typedef struct ResPiece {
-    const void *block;  /* main: the tablet's bytes, NULL for delta */
+    const void *block; /* main: the tablet's bytes, NULL for delta */
     uint64_t checksum;
-    ResChunk *chunk;    /* NULL: the host's own bytes, or nothing to keep */
+    ResChunk *chunk; /* NULL: the host's own bytes, or nothing to keep */
     DColumn desc;
-    uint32_t *offsets;  /* packed delta strings: host copy, rows + 1 */
+    uint32_t *offsets; /* packed delta strings: host copy, rows + 1 */
     int64_t rows;
 } ResPiece;
 typedef struct ResColumn {
@@ -84,11 +93,11 @@ typedef struct ResTable {
     struct ResTable *next;
     int64_t id, version;
     int64_t n_tablets;
-    DevMem tablets; /* DTablet[n_tablets], then delete bitmaps */
-    bool ready;     /* `tablets` is there for `version` */
+    DevMem tablets;   /* DTablet[n_tablets], then delete bitmaps */
+    bool ready;       /* `tablets` is there for `version` */
     int64_t last_use; /* of `tablets` */
-    int64_t moved;  /* bytes that serial and streamed queries have moved */
-    bool refused;   /* its tablets cannot be registered */
+    int64_t moved;    /* bytes that serial and streamed queries have moved */
+    bool refused;     /* its tablets cannot be registered */
     int32_t pins;
     int32_t n_cols;
     ResColumn **cols; /* by column number, NULL = none */
@@ -105,7 +114,11 @@ typedef struct ResDict {
     int64_t last_use;
 } ResDict;
 
-typedef struct ResPin { ResTable *table; ResColumn *col; ResDict *dict; } ResPin;
+typedef struct ResPin {
+    ResTable *table;
+    ResColumn *col;
+    ResDict *dict;
+} ResPin;
 typedef struct HostBlock HostBlock; /* a tablet whose pages are registered */
 
 struct DevRuntime {
@@ -122,22 +135,23 @@ struct DevRuntime {
     ResDict *dicts;
     int64_t clock; /* of last_use */
     pthread_mutex_t map_lock;
-    HostBlock *newest, *oldest; /* by last use */
+    HostBlock *newest, *oldest;      /* by last use */
     int64_t mapped_bytes, map_limit; /* registered; at most */
-    pthread_mutex_t pipe_lock; /* held while a pipeline's kernels run: those of two might keep each other out */
-    DeviceProfile rates;       /* zero where nothing was measured, and */
-    GplMachine machine;        /* for the model; `known` once both have been looked up, under pipe_lock */
+    pthread_mutex_t pipe_lock;       /* held while a pipeline's kernels run: those of two might keep each other out */
+    DeviceProfile rates;             /* zero where nothing was measured, and */
+    GplMachine machine;              /* for the model; `known` once both have been looked up, under pipe_lock */
     bool machine_known;
-    DevPlan *plans;            /* kept by sessions, under `lock` */
+    DevPlan *plans; /* kept by sessions, under `lock` */
 };
 
 /* ---- a query ---- */
-/* Where addresses of strings on the device come from: read back, they become addresses of the same bytes on the host. */
+/* Where addresses of strings on the device come from: read back, they become addresses of the same bytes on the host.
+ */
 typedef struct HostRange {
     DevPtr base;
     int64_t bytes;
-    const char *host;    /* contiguous there too, or NULL: */
-    const Str *cells;    /* entry i is bytes [offsets[i], offsets[i+1]) */
+    const char *host; /* contiguous there too, or NULL: */
+    const Str *cells; /* entry i is bytes [offsets[i], offsets[i+1]) */
     const uint32_t *off32;
     const uint64_t *off64;
     int64_t n;
@@ -158,19 +172,19 @@ typedef struct DState {
     int32_t first, last; /* placed segments that feed it, -1 none */
     int32_t n_cols;
     const DevCol *cols;
-    const bool *stored;  /* NULL = all */
+    const bool *stored; /* NULL = all */
     DevMem mem;
     DevPtr *data, *valid;
     DevPtr next, matched;
-    DevMem head;         /* joins: head or bitmap; HASH aggregation: slots */
+    DevMem head; /* joins: head or bitmap; HASH aggregation: slots */
     int64_t mask;
-    int64_t cap, count;  /* count: rows or records that are there, an upper bound when !exact */
+    int64_t cap, count; /* count: rows or records that are there, an upper bound when !exact */
     bool exact;
-    bool fixed;          /* capacity follows from the form: no counter */
+    bool fixed; /* capacity follows from the form: no counter */
     DevPtr counter, flags;
     int64_t counter_word; /* its place in the control block, in words */
-    bool kept;           /* read on the host when the segments are done */
-    const Str **copies;  /* rows: of a column's dictionary, by code; NULL: none */
+    bool kept;            /* read on the host when the segments are done */
+    const Str **copies;   /* rows: of a column's dictionary, by code; NULL: none */
 } DState;
 
 /* Segments first .. last (the pieces of one) that run together. */
@@ -178,17 +192,17 @@ typedef struct Pipe {
     int32_t first, last, n;
     bool chosen;
     GplChoice choice;
-    int64_t cap, packets;     /* of its channels: rows of a packet, packets */
-    int32_t boost;            /* how often rows did not fit */
-    DevMem image, control;    /* control blocks of its channels one after the other: as they are at a start; in use */
-    int64_t queues;           /* bytes behind them that must be zero at a start */
+    int64_t cap, packets;  /* of its channels: rows of a packet, packets */
+    int32_t boost;         /* how often rows did not fit */
+    DevMem image, control; /* control blocks of its channels one after the other: as they are at a start; in use */
+    int64_t queues;        /* bytes behind them that must be zero at a start */
     bool ran;
     int64_t rounds;
     char note[256];
 } Pipe;
 
 typedef struct DSegment {
-    struct Pipe *pipe;   /* NULL: runs alone */
+    struct Pipe *pipe; /* NULL: runs alone */
     const Program *p;
     const char *reason, *detail;
     bool emitted, has_code, last;
@@ -196,18 +210,21 @@ typedef struct DSegment {
     CodeRef code;
     uint64_t text; /* hash of the source */
     DevKernel *main, *build, *sort_init, *sort_tile, *sort_merge, *sort_gather;
-    struct { const DevKernel *kernel; int64_t local, groups; } resident[6]; /* of these: groups that can be there at once; asking the driver takes a microsecond */
+    struct {
+        const DevKernel *kernel;
+        int64_t local, groups;
+    } resident[6];    /* of these: groups that can be there at once; asking the driver takes a microsecond */
     uint64_t *values; /* one per parameter */
     uint8_t *how;     /* per parameter: where its value comes from (dev_param.c) */
     uint64_t *given;  /* per parameter: what is known of it before the query starts */
     int64_t n_list;   /* SRC_TABLE: tablets to scan */
     int64_t list_rows;
     uint32_t *list;
-    int64_t list_at;  /* in the constants */
+    int64_t list_at; /* in the constants */
     DevPtr tablets;
-    DevPtr *columns;  /* per e.table_cols */
+    DevPtr *columns; /* per e.table_cols */
     Residence residence;
-    bool register_it;    /* a table that moves: its tablets are worth being registered */
+    bool register_it; /* a table that moves: its tablets are worth being registered */
     ResColumn **own;  /* columns of this query alone */
     DevMem own_tablets;
     int64_t added, base; /* rows it added to its sink and those before it, once known */
@@ -227,7 +244,7 @@ struct DevPlan {
     uint64_t compiled_too;
     EmitPlan *ep;
     int32_t n;
-    DSegment *segs;        /* without what belongs to a run */
+    DSegment *segs; /* without what belongs to a run */
     ConstBuf consts;
     CodeRef order;
     bool has_order;
@@ -240,9 +257,9 @@ struct DevQuery {
     QueryOptions opt;
     MemAccount *account;
     Arena *arena;
-    Arena *code_arena;     /* emitted plan and text, lists, constants: as long as the query, or as the DevPlan they go to */
-    const DevPlan *kept;   /* that they came from or went to; it has the references to code then */
-    bool refused;          /* a kernel does not compile: asked again next time */
+    Arena *code_arena; /* emitted plan and text, lists, constants: as long as the query, or as the DevPlan they go to */
+    const DevPlan *kept; /* that they came from or went to; it has the references to code then */
+    bool refused;        /* a kernel does not compile: asked again next time */
     Lane *lane;
     CodeRef order; /* dev_order.c */
     bool has_order;
@@ -253,13 +270,13 @@ struct DevQuery {
     Pipe *pipes;
     int32_t n_pipes;
     DState *joins, *aggs, *rows, *sorts, *staged; /* staged: of has_seq row stores, by row store */
-    bool started;     /* constants and control block are on the device */
-    bool checked;     /* no kernel was started since the control block was looked at */
-    bool side_busy;   /* the same for the lane's other queue */
-    bool busy;        /* something was put on the queue since the last wait */
+    bool started;                                 /* constants and control block are on the device */
+    bool checked;                                 /* no kernel was started since the control block was looked at */
+    bool side_busy;                               /* the same for the lane's other queue */
+    bool busy;                                    /* something was put on the queue since the last wait */
     DevMem control;
     int64_t control_words;
-    uint64_t *seen;   /* the control block as last copied to the host (pinned) */
+    uint64_t *seen; /* the control block as last copied to the host (pinned) */
     DevMem consts;
     int64_t word_next;
     VEC(DevMem) held; /* all blocks of the query that are free for reuse */
@@ -268,15 +285,16 @@ struct DevQuery {
     VEC(HostRange) ranges;
     bool ranges_complete;
     int64_t bytes_in, bytes_out;
-    bool stopping;    /* stop flags have been set */
+    bool stopping; /* stop flags have been set */
 };
 
 /* ---- dev_mem.c ---- */
 int64_t dev_limit(const Device *d); /* bytes of device memory that may be used */
-/* At least `bytes`, from the blocks that are kept, else fresh; cached columns and kept blocks give way when memory is short. */
+/* At least `bytes`, from the blocks that are kept, else fresh; cached columns and kept blocks give way when memory is
+ * short. */
 Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e);
-void dev_mem_put(DevRuntime *r, DevMem *m); /* nothing on any queue uses it any more */
-bool dev_mem_trim(DevRuntime *r);           /* frees all kept blocks; false: there were none */
+void dev_mem_put(DevRuntime *r, DevMem *m);         /* nothing on any queue uses it any more */
+bool dev_mem_trim(DevRuntime *r);                   /* frees all kept blocks; false: there were none */
 bool dev_mem_reclaim(void *runtime, int64_t bytes); /* Device.reclaim: kept blocks, then unpinned columns */
 /* The same within a query: what is given up may be used by later work of the same query at once. */
 Status query_mem_get(DevQuery *q, int64_t bytes, DevMem *out, Err *e);
@@ -288,7 +306,8 @@ void lane_free(DevRuntime *r, Lane *l);
 Status query_sync(DevQuery *q, Err *e);
 /* The same for an event. */
 Status query_wait_event(DevQuery *q, DevEvent *ev, Err *e);
-/* Waits whatever happens, before memory that the queues may be using is freed. Cancellation ends kernels, but is no error here. */
+/* Waits whatever happens, before memory that the queues may be using is freed. Cancellation ends kernels, but is no
+ * error here. */
 Status query_settle(DevQuery *q);
 void query_stop_kernels(DevQuery *q); /* sets the stop flags of all segments */
 Status query_check_cancel(DevQuery *q, Err *e);
@@ -296,25 +315,33 @@ Status query_check_cancel(DevQuery *q, Err *e);
 Status query_set_word(DevQuery *q, DevPtr at, uint64_t v, Err *e);
 Status query_set_words(DevQuery *q, DevPtr at, const uint64_t *v, int64_t n, Err *e); /* n < WORDS */
 Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e);
-/* Host bytes to the device: piece i goes to `to` + at. Registered ones are copied from where they are, others through pinned buffers that the pool's
- * threads fill. Has been done when it returns. */
-typedef struct Upload { const void *from; int64_t bytes, at; bool registered; } Upload;
+/* Host bytes to the device: piece i goes to `to` + at. Registered ones are copied from where they are, others through
+ * pinned buffers that the pool's threads fill. Has been done when it returns. */
+typedef struct Upload {
+    const void *from;
+    int64_t bytes, at;
+    bool registered;
+} Upload;
 Status query_upload(DevQuery *q, DevPtr to, const Upload *pieces, int64_t n, Err *e);
-/* The same without the last wait, on either queue of the lane; registered bytes, and all when the device shares memory, must stay as they are. */
+/* The same without the last wait, on either queue of the lane; registered bytes, and all when the device shares memory,
+ * must stay as they are. */
 Status query_upload_on(DevQuery *q, DevQueue *queue, DevPtr to, const Upload *pieces, int64_t n, Err *e);
-/* Several uploads, group g being jobs[groups[g] .. groups[g + 1]): `body` sends them in order, and does whatever else belongs to them, while the pool's threads
- * fill buffers ahead of it. */
+/* Several uploads, group g being jobs[groups[g] .. groups[g + 1]): `body` sends them in order, and does whatever else
+ * belongs to them, while the pool's threads fill buffers ahead of it. */
 typedef struct Stager Stager;
-Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups, Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e);
+Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups,
+                           Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e);
 Status stager_send(Stager *s, int64_t group, DevQueue *queue, DevPtr to, Err *e);
 Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev.c ---- */
-/* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device cannot tell. */
+/* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device cannot
+ * tell. */
 int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64_t local);
 
 /* ---- dev_plan.c ---- */
-/* Takes over what an earlier run of the same plan left; false: there is nothing that fits (and nothing any more, if there was). */
+/* Takes over what an earlier run of the same plan left; false: there is nothing that fits (and nothing any more, if
+ * there was). */
 bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e);
 /* Leaves what has been found out to the next run, once the query has started. Nothing is kept when memory is short. */
 void plan_keep(DevQuery *q, DevPlan **kept);
@@ -331,8 +358,8 @@ void params_set(DSegment *s, uint16_t kind, uint64_t v); /* all of that kind */
 
 /* ---- dev_state.c ---- */
 Status states_init(DevQuery *q, Err *e);
-DState *sink_state(DevQuery *q, const Sink *s);  /* what main writes; NULL for SINK_NONE */
-DState *source_state(DevQuery *q, const Source *s); /* NULL: no state */
+DState *sink_state(DevQuery *q, const Sink *s);      /* what main writes; NULL for SINK_NONE */
+DState *source_state(DevQuery *q, const Source *s);  /* NULL: no state */
 int64_t source_rows(DevQuery *q, const DSegment *s); /* of a pipeline's segment: those of its first one */
 /* Before the first segment that feeds it: memory for what may come; then what is in it is cleared on the queue. */
 Status state_begin(DevQuery *q, DState *st, int32_t segment, Err *e);
@@ -362,7 +389,8 @@ Status pipe_plan(DevQuery *q, Err *e);
 bool pipe_spread(DevQuery *q);
 /* Runs all segments of the pipeline and waits for them. */
 Status pipe_run(DevQuery *q, Pipe *p, Err *e);
-/* After pipe_run: *again = true when rows of some pipeline found no room; it has more now, and everything that feeds its sink is to run again. */
+/* After pipe_run: *again = true when rows of some pipeline found no room; it has more now, and everything that feeds
+ * its sink is to run again. */
 Status pipe_check(DevQuery *q, bool *again, Err *e);
 DevPtr pipe_channel(const DevQuery *q, int32_t rows); /* control block of a channel */
 const char *pipe_note(DevQuery *q, int32_t segment, double *model_ns);
@@ -377,14 +405,17 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
-/* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or nothing is left; true when something was. */
+/* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
+ * nothing is left; true when something was. */
 bool res_evict(DevRuntime *r, int64_t bytes);
 /* Decides how each table of the query is reached. */
 Status res_plan(DevQuery *q, Err *e);
 /* Makes the segment's table readable: fills s->tablets and s->columns. No-op when it is. */
 Status res_bind(DevQuery *q, DSegment *s, Err *e);
-/* A table that moves: lays out pieces (one of all for serial), binds descriptors that point into the ring, then calls run(ctx) for each piece, with tablets list[first .. first + n). */
-Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e);
+/* A table that moves: lays out pieces (one of all for serial), binds descriptors that point into the ring, then calls
+ * run(ctx) for each piece, with tablets list[first .. first + n). */
+Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx,
+                  Err *e);
 /* Its columns come and go with each run: serial and streamed tables. */
 static inline bool res_moves(const DSegment *s) { return s->residence == RES_SERIAL || s->residence == RES_STREAMED; }
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);
@@ -394,8 +425,9 @@ void res_drop_own(DevQuery *q, DSegment *s);
 Status res_ranges(DevQuery *q, Err *e);
 
 /* ---- dev_hostmap.c ---- */
-/* Whether the tablet's bytes are registered, after trying to when `make`: address on the device = host address + *shift. They stay so until the query
- * ends. False without an error for what cannot be: deltas, small tablets, devices that cannot. */
+/* Whether the tablet's bytes are registered, after trying to when `make`: address on the device = host address +
+ * *shift. They stay so until the query ends. False without an error for what cannot be: deltas, small tablets, devices
+ * that cannot. */
 Status hostmap_get(DevQuery *q, Tablet *t, bool make, bool *mapped, uint64_t *shift, Err *e);
 void res_unmap_all(DevQuery *q);
 void hostmap_free(DevRuntime *r); /* all that no query uses */

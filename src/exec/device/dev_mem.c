@@ -1,8 +1,9 @@
 /* dev_mem.c - blocks of device memory, lanes, and the small copies between them.
  *
- * Allocating device memory and making queues cost tens to hundreds of microseconds, so both are kept by the runtime when a query ends. Blocks have
- * sizes from a coarse grid, which makes the next query find what the last one left. What is kept counts against device_memory_limit like
- * everything else and goes first when memory is short, before cached columns do.
+ * Allocating device memory and making queues cost tens to hundreds of microseconds, so both are kept by the runtime
+ * when a query ends. Blocks have sizes from a coarse grid, which makes the next query find what the last one left. What
+ * is kept counts against device_memory_limit like everything else and goes first when memory is short, before cached
+ * columns do.
  */
 #include <sched.h>
 #include <time.h>
@@ -15,7 +16,9 @@ int64_t dev_limit(const Device *d) {
     int64_t limit = atomic_load(&d->memory.limit), all = d->info.memory_bytes - d->info.memory_bytes / 16;
     return limit > 0 && (limit < all || all <= 0) ? limit : all;
 }
-static int64_t keep_limit(const DevRuntime *r) { return r->d->info.shares_memory ? MIN_OF(INT64_C(64) << 20, dev_limit(r->d) / 8) : dev_limit(r->d) / 4; }
+static int64_t keep_limit(const DevRuntime *r) {
+    return r->d->info.shares_memory ? MIN_OF(INT64_C(64) << 20, dev_limit(r->d) / 8) : dev_limit(r->d) / 4;
+}
 
 /* Powers of two up to 1 MiB, then eighths of them. */
 static int64_t size_class(int64_t bytes) {
@@ -63,7 +66,9 @@ void dev_runtime_limit(DevRuntime *r, int64_t bytes) {
     if (beyond > 0) (void)res_evict(r, beyond);
 }
 
-static bool out_of_memory(const Err *e) { return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0; }
+static bool out_of_memory(const Err *e) {
+    return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+}
 
 Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
     *out = (DevMem){0};
@@ -182,7 +187,8 @@ Status lane_take(DevRuntime *r, Lane **out, Err *e) {
         Device *d = r->d;
         if (!(l = mem_calloc(r->account, (int64_t)sizeof *l, e))) return ST_ERROR;
         l->words_bytes = 65536;
-        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK || d->ops->queue_new(d, &l->stop, e) != ST_OK ||
+        if (d->ops->queue_new(d, &l->queue, e) != ST_OK || d->ops->queue_new(d, &l->side, e) != ST_OK ||
+            d->ops->queue_new(d, &l->stop, e) != ST_OK ||
             d->ops->alloc_pinned(d, l->words_bytes, &l->words, NULL, e) != ST_OK) {
             lane_free(r, l);
             return ST_ERROR;
@@ -208,8 +214,8 @@ void lane_give(DevRuntime *r, Lane *l) {
 /* ---- waiting --------------------------------------------------------------------------------------- */
 static QueryStop stop_of(const DevQuery *q) { return (QueryStop){q->opt.cancel, q->opt.deadline_ns}; }
 
-/* Running kernels look at their stop flag between tiles. The last segment's is set first: a kernel that reads what another, cut short, has not written finds its
- * own flag set. */
+/* Running kernels look at their stop flag between tiles. The last segment's is set first: a kernel that reads what
+ * another, cut short, has not written finds its own flag set. */
 void query_stop_kernels(DevQuery *q) {
     if (!q->control.bytes) return;
     Err quiet = {0};
@@ -295,9 +301,10 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 }
 
 /* ---- uploads ------------------------------------------------------------------------------------------- */
-/* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the query's own thread sends full ones off in
- * order, and fills some itself if the pool has nobody else. Slices are numbered through all groups of a Stager, so that the pool's threads work ahead of
- * the group that is being sent: calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
+/* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the
+ * query's own thread sends full ones off in order, and fills some itself if the pool has nobody else. Slices are
+ * numbered through all groups of a Stager, so that the pool's threads work ahead of the group that is being sent:
+ * calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
 enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64 };
 typedef struct StageRun { /* jobs without registered ones between them */
     const Upload *jobs;
@@ -311,7 +318,7 @@ struct Stager {
     const Upload *jobs;
     const int64_t *groups; /* where they begin, and the last one ends */
     StageRun *runs;
-    int64_t n_runs, run;   /* run: to be sent next */
+    int64_t n_runs, run; /* run: to be sent next */
     int64_t slices, sent;
     int first;
     _Atomic int64_t next;         /* slice to be filled next */
@@ -409,7 +416,8 @@ static Status send_run(Stager *f, const StageRun *r, DevQueue *queue, DevPtr to)
             continue;
         }
         int64_t mine = atomic_load(&f->next);
-        if (mine < MIN_OF(limit, f->slices) && atomic_compare_exchange_strong(&f->next, &mine, mine + 1)) fill_slot(f, mine);
+        if (mine < MIN_OF(limit, f->slices) && atomic_compare_exchange_strong(&f->next, &mine, mine + 1))
+            fill_slot(f, mine);
         else sched_yield();
     }
     return ST_OK;
@@ -456,9 +464,11 @@ static void stager_worker(void *ctx, int worker) {
     atomic_store(&f->stop, true);
 }
 
-Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups, Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e) {
+Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *groups, int64_t n_groups,
+                           Status (*body)(void *ctx, Stager *s, Err *e), void *ctx, Err *e) {
     Lane *l = q->lane;
-    Stager f = {.q = q, .lane = l, .jobs = jobs, .groups = groups, .first = l->stage_next, .body = body, .ctx = ctx, .e = e};
+    Stager f = {
+        .q = q, .lane = l, .jobs = jobs, .groups = groups, .first = l->stage_next, .body = body, .ctx = ctx, .e = e};
     int64_t loose = 0;
     for (int64_t i = 0; i < groups[n_groups] && !q->d->info.shares_memory; i++) loose += !jobs[i].registered;
     if (loose > 0 && !(f.runs = arena_array(q->arena, StageRun, loose))) return err_oom(e);
@@ -468,20 +478,28 @@ Status query_upload_groups(DevQuery *q, const Upload *jobs, const int64_t *group
             if (jobs[i].registered) continue;
             while (k < groups[g + 1] && !jobs[k].registered) k++;
             StageRun *r = &f.runs[f.n_runs++];
-            *r = (StageRun){.jobs = jobs + i, .n = k - i, .from = jobs[i].at, .to = jobs[k - 1].at + jobs[k - 1].bytes, .slice = f.slices};
+            *r = (StageRun){.jobs = jobs + i,
+                            .n = k - i,
+                            .from = jobs[i].at,
+                            .to = jobs[k - 1].at + jobs[k - 1].bytes,
+                            .slice = f.slices};
             f.slices += (r->to - r->from + STAGE_BYTES - 1) / STAGE_BYTES;
         }
     if (f.slices > 0 && l->staging) return err_internal(e, "an upload to device %s inside another", q->d->info.id);
     l->stage_next = slot_of(&f, f.slices);
     l->staging |= f.slices > 0;
-    int workers = q->opt.pool && f.slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
+    int workers =
+        q->opt.pool && f.slices > 2 ? MIN_OF(MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), FILLERS_MAX) : 1;
     if (workers > 1) pool_run(q->opt.pool, workers, stager_worker, &f);
     else stager_worker(&f, 0);
     if (f.slices > 0) l->staging = false;
     return f.st;
 }
 
-typedef struct OneGroup { DevQueue *queue; DevPtr to; } OneGroup;
+typedef struct OneGroup {
+    DevQueue *queue;
+    DevPtr to;
+} OneGroup;
 static Status send_group(void *ctx, Stager *s, Err *e) {
     const OneGroup *x = ctx;
     return stager_send(s, 0, x->queue, x->to, e);

@@ -1,8 +1,9 @@
 /* dev_move.c - rows from the device to a row store and back.
  *
- * Rows come over column by column in pieces through a pinned buffer (devices that share the host's memory are read in place) and are
- * handed on as vectors by the pool's threads. Codes become strings through their dictionary on the host. Other strings are not moved at all: every string on the device
- * was brought there from the host, so its address there is turned into the address of the same bytes here (HostRange).
+ * Rows come over column by column in pieces through a pinned buffer (devices that share the host's memory are read in
+ * place) and are handed on as vectors by the pool's threads. Codes become strings through their dictionary on the host.
+ * Other strings are not moved at all: every string on the device was brought there from the host, so its address there
+ * is turned into the address of the same bytes here (HostRange).
  */
 #include <stdlib.h>
 
@@ -21,7 +22,8 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
         *out = str_make("", 0);
         return ST_OK;
     }
-    if (len < 0 || len > UINT32_MAX) return err_internal(e, "a string of %lld bytes came from device %s", (long long)len, q->d->info.id);
+    if (len < 0 || len > UINT32_MAX)
+        return err_internal(e, "a string of %lld bytes came from device %s", (long long)len, q->d->info.id);
     int64_t lo = 0, hi = q->ranges.len; /* the last range that begins at or before the address */
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
@@ -34,7 +36,8 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
             *out = str_make((const char *)(uintptr_t)address, len);
             return ST_OK;
         }
-        return err_internal(e, "a string from device %s has the unknown address %llx", q->d->info.id, (unsigned long long)address);
+        return err_internal(e, "a string from device %s has the unknown address %llx", q->d->info.id,
+                            (unsigned long long)address);
     }
     int64_t at = (int64_t)(address - r->base);
     if (r->host) {
@@ -49,13 +52,15 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
         else b = mid;
     }
     int64_t off = r->off64 ? (int64_t)r->off64[a] : (int64_t)r->off32[a];
-    if (at - off + len > r->cells[a].len) return err_internal(e, "a string from device %s crosses an entry", q->d->info.id);
+    if (at - off + len > r->cells[a].len)
+        return err_internal(e, "a string from device %s crosses an entry", q->d->info.id);
     *out = str_make(r->cells[a].ptr + (at - off), len);
     return ST_OK;
 }
 
 /* ---- copies of dictionaries ------------------------------------------------------------------------ */
-/* A result is not to point into tables. Copying the entries of a dictionary that is small beside the rows is cheaper than copying each row's string. */
+/* A result is not to point into tables. Copying the entries of a dictionary that is small beside the rows is cheaper
+ * than copying each row's string. */
 static Status copy_entries(const Dict *d, Arena *a, const Str **out, Err *e) {
     int64_t bytes = 0;
     for (int32_t i = 0; i < d->n; i++) bytes += d->entries[i].len;
@@ -91,7 +96,7 @@ Status dev_query_rows_strings(DevQuery *q, int32_t rows, Arena *a, bool *lasting
 /* ---- to the host --------------------------------------------------------------------------------------- */
 typedef struct Down { /* one column of the piece that is on the host */
     const DevCol *from;
-    uint8_t phys; /* wanted */
+    uint8_t phys;       /* wanted */
     const Str *entries; /* of codes */
     const char *data;
     const uint8_t *valid;
@@ -102,7 +107,8 @@ static Status decode_codes(const Down *c, const int32_t *code, const uint8_t *va
     int32_t codes = c->from->dict->n;
     for (int64_t i = 0; i < n; i++) {
         if (valid && !valid[i]) out[i] = str_make("", 0);
-        else if (code[i] < 0 || code[i] >= codes) return err_internal(e, "code %d of a dictionary of %d", (int)code[i], (int)codes);
+        else if (code[i] < 0 || code[i] >= codes)
+            return err_internal(e, "code %d of a dictionary of %d", (int)code[i], (int)codes);
         else out[i] = c->entries[code[i]];
     }
     return ST_OK;
@@ -112,7 +118,8 @@ static Status vector_of(DevQuery *q, const Down *c, Str *strs, int64_t first, in
     int64_t size = phys_size((Phys)c->from->phys);
     const char *data = c->data + first * size;
     const uint8_t *valid = c->valid ? c->valid + first : NULL;
-    *out = (Vec){.data = (void *)(uintptr_t)data, .valid = (uint8_t *)(uintptr_t)valid, .phys = c->phys, .type = c->from->type};
+    *out = (Vec){
+        .data = (void *)(uintptr_t)data, .valid = (uint8_t *)(uintptr_t)valid, .phys = c->phys, .type = c->from->type};
     if (c->phys != PH_STR) return ST_OK;
     out->data = strs;
     if (c->from->phys != PH_STR) return decode_codes(c, (const int32_t *)(const void *)data, valid, n, strs, e);
@@ -132,8 +139,8 @@ typedef struct Handing {
     int32_t n_cols, n_strs;
     int64_t n, order; /* rows of the piece; number of its first vector */
     int workers;
-    Vec *vecs;        /* n_cols of each worker */
-    Str *strs;        /* n_strs vectors of each worker */
+    Vec *vecs; /* n_cols of each worker */
+    Str *strs; /* n_strs vectors of each worker */
     RowsFn fn;
     void *ctx;
     _Atomic int64_t next;
@@ -199,7 +206,8 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, E
     const DState *st = &q->rows[rows];
     const RowsSpec *spec = &q->plan->rows[rows];
     TRY(dev_query_finish(q, e)); /* everything is right and done */
-    if (st->n_cols != spec->n_cols) return err_internal(e, "row store %d has %d columns on the device", (int)rows, (int)st->n_cols);
+    if (st->n_cols != spec->n_cols)
+        return err_internal(e, "row store %d has %d columns on the device", (int)rows, (int)st->n_cols);
     if (st->count == 0) return ST_OK;
     Down *cols = arena_array(q->arena, Down, st->n_cols + 1);
     if (!cols) return err_oom(e);
@@ -208,21 +216,30 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, E
     bool strings = false;
     for (int32_t c = 0; c < st->n_cols; c++) {
         const Dict *dict = st->cols[c].dict;
-        cols[c] = (Down){.from = &st->cols[c], .phys = spec->cols[c].phys, .entries = st->copies && st->copies[c] ? st->copies[c] : dict ? dict->entries : NULL};
+        cols[c] = (Down){.from = &st->cols[c],
+                         .phys = spec->cols[c].phys,
+                         .entries = st->copies && st->copies[c] ? st->copies[c]
+                                    : dict                      ? dict->entries
+                                                                : NULL};
         uint8_t from = st->cols[c].phys;
         if (cols[c].phys != from && !(cols[c].phys == PH_STR && from == PH_I32 && st->cols[c].dict))
-            return err_internal(e, "column %d of row store %d is %s on the device", (int)c, (int)rows, phys_name((Phys)from));
+            return err_internal(e, "column %d of row store %d is %s on the device", (int)c, (int)rows,
+                                phys_name((Phys)from));
         width += phys_size((Phys)from) + 1;
         strings |= from == PH_STR;
         if (cols[c].phys == PH_STR) cols[c].slot = n_strs++;
     }
-    Handing h = {.q = q, .cols = cols, .n_cols = st->n_cols, .n_strs = n_strs, .workers = 1, .fn = fn, .ctx = ctx, .e = e};
-    if (q->opt.pool) h.workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)MIN_OF(q->opt.threads, pool_threads(q->opt.pool)), st->count / (HAND_VECTORS * VECTOR)));
+    Handing h = {
+        .q = q, .cols = cols, .n_cols = st->n_cols, .n_strs = n_strs, .workers = 1, .fn = fn, .ctx = ctx, .e = e};
+    if (q->opt.pool)
+        h.workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)MIN_OF(q->opt.threads, pool_threads(q->opt.pool)),
+                                                   st->count / (HAND_VECTORS * VECTOR)));
     h.vecs = arena_array(q->arena, Vec, (int64_t)h.workers * st->n_cols + 1);
     h.strs = arena_alloc(q->arena, (int64_t)h.workers * n_strs * VECTOR * (int64_t)sizeof(Str) + 1);
     if (!h.vecs || !h.strs) return err_oom(e);
     if (strings) TRY(res_ranges(q, e));
-    if (strings && q->ranges.len > 1) qsort(q->ranges.items, (size_t)q->ranges.len, sizeof *q->ranges.items, compare_ranges);
+    if (strings && q->ranges.len > 1)
+        qsort(q->ranges.items, (size_t)q->ranges.len, sizeof *q->ranges.items, compare_ranges);
     if (q->d->info.shares_memory) {
         for (int32_t c = 0; c < st->n_cols; c++) {
             cols[c].data = (const char *)(uintptr_t)st->data[c];

@@ -1,8 +1,9 @@
 /* dev_order.c - rows back in source order.
  *
- * Kernels append rows in whatever order their groups get to it. Where the order of a row store matters (RowsSpec.ordered), each row carries a
- * sequence number (segment and position in the source), and when the row store is complete its rows are sorted by it: pairs (sequence number, row), merge
- * sort, then one gather per column. One module for all queries, in kernel C like everything else.
+ * Kernels append rows in whatever order their groups get to it. Where the order of a row store matters
+ * (RowsSpec.ordered), each row carries a sequence number (segment and position in the source), and when the row store
+ * is complete its rows are sorted by it: pairs (sequence number, row), merge sort, then one gather per column. One
+ * module for all queries, in kernel C like everything else.
  */
 #include "codegen/prelude.h"
 #include "exec/device/dev_int.h"
@@ -11,8 +12,7 @@ enum { P_A = 1, P_B, P_N, P_X, P_Y, N_ORDER_PARAMS }; /* 0 is the error word, of
 #define PIECE "32"
 
 static const char source[] =
-    "#define N_PARAMS 6\n#define ERR_PARAM 0\n" KERNEL_PRELUDE_INCLUDE
-    "#define TILE 1024\n"
+    "#define N_PARAMS 6\n#define ERR_PARAM 0\n" KERNEL_PRELUDE_INCLUDE "#define TILE 1024\n"
     "#define ITEMS(i, n) \\\n"
     "    u32 polls = 0; \\\n"
     "    for (u64 i = GID * LSIZE + LID; i < (n) && GOES_ON(polls, 64u); i += NGROUPS * LSIZE)\n"
@@ -64,23 +64,28 @@ static const char source[] =
     "        BARRIER();\n"
     "    }\n"
     "}\n"
-    /* Each item merges PIECE pairs of the result: a binary search along the diagonal finds where they begin. P(4) = length of the runs. */
+    /* Each item merges PIECE pairs of the result: a binary search along the diagonal finds where they begin. P(4) =
+       length of the runs. */
     "KERNEL(order_merge) {\n"
     "    const u64 n = P(3), width = P(4);\n"
     "    u32 polls = 0;\n"
-    "    for (u64 d = (GID * LSIZE + LID) * " PIECE "; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * " PIECE ") {\n"
+    "    for (u64 d = (GID * LSIZE + LID) * " PIECE "; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * " PIECE
+    ") {\n"
     "        const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n;\n"
-    "        const u64 stop = start + 2 * width < n ? start + 2 * width : n, na = mid - start, nb = stop - mid, diag = d - start;\n"
+    "        const u64 stop = start + 2 * width < n ? start + 2 * width : n, na = mid - start, nb = stop - mid, diag = "
+    "d - start;\n"
     "        const u64 pa = P(1) + start * 16, pb = P(1) + mid * 16;\n"
     "        u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;\n"
     "        while (lo < hi) {\n"
     "            const u64 x = (lo + hi) / 2, y = diag - 1 - x;\n"
-    "            if (before(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = x + 1;\n"
+    "            if (before(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = "
+    "x + 1;\n"
     "            else hi = x;\n"
     "        }\n"
     "        u64 i = lo, j = diag - lo;\n"
     "        for (u32 q = 0; q < " PIECE " && i + j < na + nb; q++) {\n"
-    "            const bool left = j >= nb || (i < na && before(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));\n"
+    "            const bool left = j >= nb || (i < na && before(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 "
+    "* j], G(u64, pb)[2 * j + 1]));\n"
     "            const u64 from = left ? pa + i * 16 : pb + j * 16;\n"
     "            G(u64, P(2))[2 * (d + q)] = G(u64, from)[0];\n"
     "            G(u64, P(2))[2 * (d + q) + 1] = G(u64, from)[1];\n"
@@ -104,7 +109,8 @@ static const char source[] =
     "}\n";
 
 enum { K_INIT, K_TILE, K_MERGE, K_GATHER, K_COUNT = K_GATHER + 5 };
-static const char *const names[K_COUNT] = {"order_init", "order_tile", "order_merge", "gather_1", "gather_2", "gather_4", "gather_8", "gather_16"};
+static const char *const names[K_COUNT] = {"order_init", "order_tile", "order_merge", "gather_1",
+                                           "gather_2",   "gather_4",   "gather_8",    "gather_16"};
 
 static bool wants_order(const DevQuery *q) {
     for (int32_t i = 0; i < q->n; i++) {
@@ -128,7 +134,8 @@ static Status run(DevQuery *q, int kernel, int64_t work, int64_t local, const ui
     int64_t groups = MAX_OF(INT64_C(1), q->d->ops->resident_groups(k, size, local));
     q->busy = true;
     q->checked = false;
-    return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, MAX_OF(work, INT64_C(1))), size, local, p, N_ORDER_PARAMS, e);
+    return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, MAX_OF(work, INT64_C(1))), size, local, p,
+                             N_ORDER_PARAMS, e);
 }
 
 static Status gather(DevQuery *q, uint64_t err, int64_t size, int64_t n, DevPtr pairs, DevPtr from, DevPtr to, Err *e) {
@@ -146,7 +153,8 @@ Status order_rows(DevQuery *q, DState *in, DState *out, Err *e) {
     DevMem a = {0}, b = {0};
     Status st = query_mem_get(q, n * 16, &a, e);
     if (st == ST_OK) st = query_mem_get(q, n * 16, &b, e);
-    uint64_t p[N_ORDER_PARAMS] = {q->control.p + (uint64_t)in->last * 16, [P_A] = a.p, [P_B] = b.p, [P_N] = (uint64_t)n, [P_X] = in->data[seq]};
+    uint64_t p[N_ORDER_PARAMS] = {
+        q->control.p + (uint64_t)in->last * 16, [P_A] = a.p, [P_B] = b.p, [P_N] = (uint64_t)n, [P_X] = in->data[seq]};
     if (st == ST_OK) st = run(q, K_INIT, tiles, 0, p, e);
     if (st == ST_OK) st = run(q, K_TILE, tiles, (int64_t)SORT_TILE * 16, p, e);
     for (int64_t width = SORT_TILE; width < n && st == ST_OK; width *= 2) {

@@ -1,14 +1,15 @@
 /* dev_param.c - from a recipe to parameter values.
  *
- * Most parameters never change while a query runs: values that follow from the plan, and addresses of plan-time data. They are found once; the data
- * (constants' strings, masks, maps, sets, patterns, lists of tablets, of all segments together) go into one buffer and to the device in
- * one copy. What remains is filled in before each launch from the operator states.
+ * Most parameters never change while a query runs: values that follow from the plan, and addresses of plan-time data.
+ * They are found once; the data (constants' strings, masks, maps, sets, patterns, lists of tablets, of all segments
+ * together) go into one buffer and to the device in one copy. What remains is filled in before each launch from the
+ * operator states.
  */
 #include "codegen/like_code.h"
 #include "exec/device/dev_int.h"
 
-/* LATE: follows from operator states, before each launch. FIXED: known. DATA: the offset of data in the buffer is known. CONTROL: the same of the control
- * block. DICT: the address of a dictionary. */
+/* LATE: follows from operator states, before each launch. FIXED: known. DATA: the offset of data in the buffer is
+ * known. CONTROL: the same of the control block. DICT: the address of a dictionary. */
 enum { HOW_LATE, HOW_FIXED, HOW_DATA, HOW_CONTROL, HOW_DICT };
 
 static int64_t put_bytes(DevQuery *q, ConstBuf *b, const void *p, int64_t n) {
@@ -149,7 +150,11 @@ static Status prepare_one(DevQuery *q, DSegment *s, int32_t segment, int32_t i, 
     case KP_DICT_BYTES: s->how[i] = HOW_DICT; return ST_OK;
     case KP_HOST_SCAN_FN: s->given[i] = (uint64_t)(uintptr_t)host_scan; return ST_OK;
     case KP_HOST_SCAN: s->given[i] = (uint64_t)(uintptr_t)s->p; return ST_OK;
-    case KP_MASK: case KP_MAP_CELLS: case KP_SET: case KP_LIKE: case KP_CODE: break;
+    case KP_MASK:
+    case KP_MAP_CELLS:
+    case KP_SET:
+    case KP_LIKE:
+    case KP_CODE: break;
     default: s->how[i] = HOW_LATE; return ST_OK;
     }
     s->how[i] = HOW_DATA;
@@ -289,12 +294,18 @@ static Status late_value(DevQuery *q, const DSegment *s, const EmitParam *p, uin
     case KP_AGG_CAP: *out = (uint64_t)q->aggs[p->id].cap; return ST_OK;
     case KP_OUT_COUNT: *out = sink ? sink->counter : 0; return ST_OK;
     case KP_OUT_CAP: *out = sink ? (uint64_t)sink->cap : 0; return ST_OK;
-    case KP_CHAN_IN: case KP_CHAN_OUT: *out = pipe_channel(q, p->id); return ST_OK;
+    case KP_CHAN_IN:
+    case KP_CHAN_OUT: *out = pipe_channel(q, p->id); return ST_OK;
     case KP_CHAN_TILE: *out = 0; return ST_OK; /* set by rounds */
     case KP_OUT_BASE: *out = (uint64_t)s->base; return ST_OK;
     case KP_SORT_DATA: *out = q->sorts[p->id].data[p->col]; return ST_OK;
     case KP_SORT_VALID: *out = q->sorts[p->id].valid[p->col]; return ST_OK;
-    case KP_SORT_A: case KP_SORT_B: case KP_SORT_N: case KP_SORT_WIDTH: case KP_SORT_FIRST: case KP_SORT_TAKE:
+    case KP_SORT_A:
+    case KP_SORT_B:
+    case KP_SORT_N:
+    case KP_SORT_WIDTH:
+    case KP_SORT_FIRST:
+    case KP_SORT_TAKE:
         *out = 0; /* set while sorting */
         return ST_OK;
     default: return err_internal(e, "parameter kind %d", (int)p->kind);

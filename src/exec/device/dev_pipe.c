@@ -1,14 +1,17 @@
-/* dev_pipe.c - pipelines: the pieces of one segment run at the same time, each on a queue of its own, and hand over rows through channels [GPL §3].
+/* dev_pipe.c - pipelines: the pieces of one segment run at the same time, each on a queue of its own, and hand over
+ * rows through channels [GPL §3].
  *
- * The source is taken tile by tile: a round launches all kernels of the pipeline, the first over a tile, and joins their queues again. Without
- * concurrency ("in turn": a device that promises no progress of one kernel while another waits, or as the settings say) the kernels of a round run one
- * after the other on the query's queue, and the channels have room for all rows of a tile.
+ * The source is taken tile by tile: a round launches all kernels of the pipeline, the first over a tile, and joins
+ * their queues again. Without concurrency ("in turn": a device that promises no progress of one kernel while another
+ * waits, or as the settings say) the kernels of a round run one after the other on the query's queue, and the channels
+ * have room for all rows of a tile.
  *
- * All kernels of a round must be on the device together, so that only one pipeline at a time runs on a device (pipe_lock), with work-groups that fit
- * (cost/gpl.h, Eq. 2); every pipeline is waited for before the lock is given up. When a launch fails, the stop flags end the kernels that run already.
+ * All kernels of a round must be on the device together, so that only one pipeline at a time runs on a device
+ * (pipe_lock), with work-groups that fit (cost/gpl.h, Eq. 2); every pipeline is waited for before the lock is given up.
+ * When a launch fails, the stop flags end the kernels that run already.
  *
- * Rows that do not fit (emit_chan.c: only where probes find many matches, or in turn) end the round with CHANNEL_FULL; everything that feeds the sink runs
- * again with packets four times as big. */
+ * Rows that do not fit (emit_chan.c: only where probes find many matches, or in turn) end the round with CHANNEL_FULL;
+ * everything that feeds the sink runs again with packets four times as big. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -27,7 +30,8 @@ static const char *not_pipelined(const DevQuery *q, int32_t first, int32_t last)
         if (q->segs[i].reason) return "not pipelined: a piece runs on the cpu";
     if (s->kind == SINK_SORT) return "not pipelined: what is sorted keeps the order of its source";
     if (s->kind == SINK_ROWS && s->limit >= 0) return "not pipelined: LIMIT ends it early";
-    if (s->kind == SINK_ROWS && q->plan->rows[s->id].ordered) return "not pipelined: its rows keep the order of their source";
+    if (s->kind == SINK_ROWS && q->plan->rows[s->id].ordered)
+        return "not pipelined: its rows keep the order of their source";
     return NULL;
 }
 
@@ -70,14 +74,19 @@ bool pipe_spread(DevQuery *q) {
 }
 
 /* ---- what the model is told ------------------------------------------------------------------------------ */
-static const double setting_up_ns = 15000, group_latencies = 10; /* the host's work before the first launch; accesses of a group's item 0 that are not for rows */
+static const double setting_up_ns = 15000, group_latencies = 10; /* the host's work before the first launch; accesses of
+                                                                    a group's item 0 that are not for rows */
 
 /* Rates that hold where nothing was measured. */
 static void guess_machine(const Device *d, GplMachine *m) {
     const DeviceInfo *i = &d->info;
     bool host = i->kind == DEVICE_HOST;
     double units = MAX_OF(i->units, 1);
-    *m = (GplMachine){.shares_units = d->ops->share_units != NULL, .units = host ? 1 : i->units, .concurrency = host ? units : 0, .waits_are_yields = host, .cache_bytes = host ? 0 : (double)i->cache_bytes};
+    *m = (GplMachine){.shares_units = d->ops->share_units != NULL,
+                      .units = host ? 1 : i->units,
+                      .concurrency = host ? units : 0,
+                      .waits_are_yields = host,
+                      .cache_bytes = host ? 0 : (double)i->cache_bytes};
     m->instruction_ns = host ? 0.5 / units : 1.0 / (64 * units); /* a cycle of about a nanosecond, two for a lane */
     m->latency_ns = host ? 0 : 700;
     m->read_gbps = i->peak_gbps > 0 ? i->peak_gbps * 0.8 : host ? 10 : 500;
@@ -129,7 +138,8 @@ static double range_share(const DSegment *s, int64_t col, const RangeTest *t) {
         const Tablet *tab = s->p->source.table->tablets[s->list[i]];
         const TabletColumn *c = &tab->cols[col];
         double rows = (double)tab->rows, width = (double)c->max - (double)c->min + 1, share = 0.3;
-        if (c->has_minmax && width > 0) share = fmax(0, fmin((double)t->hi, (double)c->max) - fmax((double)t->lo, (double)c->min) + 1) / width;
+        if (c->has_minmax && width > 0)
+            share = fmax(0, fmin((double)t->hi, (double)c->max) - fmax((double)t->lo, (double)c->min) + 1) / width;
         in += rows * share;
         all += rows;
     }
@@ -147,16 +157,19 @@ static double mask_share(const CodeMask *k) {
 static double key_values(const DSegment *first, Reg key) {
     const Program *p = first->p;
     for (int32_t i = 0; p->source.kind == SRC_TABLE && i < p->n_instrs; i++)
-        if ((p->instrs[i].op == OP_LOAD || p->instrs[i].op == OP_LOAD_CODE) && p->instrs[i].dst == key) return p->source.table->cols[p->instrs[i].imm].stats.distinct;
+        if ((p->instrs[i].op == OP_LOAD || p->instrs[i].op == OP_LOAD_CODE) && p->instrs[i].dst == key)
+            return p->source.table->cols[p->instrs[i].imm].stats.distinct;
     return 0;
 }
 
-/* Rows for each one that probes: build rows that are left, over the values that the key had on the side that has more of them. */
+/* Rows for each one that probes: build rows that are left, over the values that the key had on the side that has more
+ * of them. */
 static double probe_share(const DevQuery *q, const DSegment *first, const ProbeSite *s) {
     const JoinSpec *j = &q->plan->joins[s->join];
     const DState *st = &q->joins[s->join];
     if (s->kind == PK_LEFT || s->kind == PK_SINGLE || s->kind == PK_MARK) return 1;
-    double built = st->fixed || !st->exact ? j->est_rows : (double)st->count, values = s->n_keys == 1 ? key_values(first, s->keys[0]) : 0, whole = 0;
+    double built = st->fixed || !st->exact ? j->est_rows : (double)st->count,
+           values = s->n_keys == 1 ? key_values(first, s->keys[0]) : 0, whole = 0;
     if (st->first >= 0) {
         const DSegment *from = &q->segs[st->first];
         if (from->pipe) from = &q->segs[from->pipe->first];
@@ -172,12 +185,16 @@ static double probe_share(const DevQuery *q, const DSegment *first, const ProbeS
 /* The first of a group's lanes that needs it makes all of them wait. */
 static double any_of(double share, double lanes) { return 1 - pow(1 - fmin(fmax(share, 0), 1), lanes); }
 
-typedef struct Work { double share, bodies, chain; } Work;
+typedef struct Work {
+    double share, bodies, chain;
+} Work;
 
 static void weigh_probe(const DevQuery *q, const ProbeSite *site, double rows, GplStage *out, double *waits) {
     const DevJoin *d = &q->ep->joins[site->join];
     const DState *st = &q->joins[site->join];
-    double heads = d->form == DJ_BITMAP ? (double)d->dom / 8 : d->form == DJ_DIRECT ? (double)d->dom * 4 : (double)(st->mask + 1) * 4;
+    double heads = d->form == DJ_BITMAP   ? (double)d->dom / 8
+                   : d->form == DJ_DIRECT ? (double)d->dom * 4
+                                          : (double)(st->mask + 1) * 4;
     out->random_ns += rows * access_ns(q, &q->r->rates.gather, heads);
     *waits += 1;
     if (d->form != DJ_HASH) return;
@@ -189,7 +206,8 @@ static void weigh_sink(const DevQuery *q, const Program *p, double share, GplSta
     const Sink *s = &p->sink;
     const DeviceProfile *rates = &q->r->rates;
     out->compute += share * (4 * s->n_regs + 4 * s->n_keys + 4);
-    if (s->kind == SINK_JOIN && q->ep->joins[s->id].form != DJ_HASH) out->random_ns += share * access_ns(q, &rates->atomic_cas, (double)q->ep->joins[s->id].dom * 4);
+    if (s->kind == SINK_JOIN && q->ep->joins[s->id].form != DJ_HASH)
+        out->random_ns += share * access_ns(q, &rates->atomic_cas, (double)q->ep->joins[s->id].dom * 4);
     if (s->kind != SINK_AGG) return;
     const DevAgg *d = &q->ep->aggs[s->id];
     double each = 0, bytes = (double)MAX_OF(d->n_slots, INT64_C(1)) * d->stride;
@@ -203,30 +221,47 @@ static void weigh_sink(const DevQuery *q, const Program *p, double share, GplSta
 static double weigh(const DevQuery *q, const DSegment *first, const DSegment *seg, GplStage *out) {
     const Program *p = seg->p;
     double share = 1, bodies = 1, lanes = MAX_OF(q->d->info.warp, 1), waits = 1; /* for the source */
-    bool four = p->source.kind == SRC_TABLE && q->d->info.kind != DEVICE_HOST; /* rows of an item, of which it runs one after the other */
+    bool four = p->source.kind == SRC_TABLE &&
+                q->d->info.kind != DEVICE_HOST; /* rows of an item, of which it runs one after the other */
     int32_t loaded = -1;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         double compute = 2, keep = 1, wait = 0, here = share * bodies;
         switch (in->op) {
-        case OP_LOAD: case OP_LOAD_CODE: compute = 4; break;
+        case OP_LOAD:
+        case OP_LOAD_CODE: compute = 4; break;
         case OP_LOAD_BUILD: /* columns of one build row are fetched together */
             compute = 3;
-            out->random_ns += here * access_ns(q, &q->r->rates.gather, (double)q->joins[((const ProbeSite *)p->instrs[MAX_OF(p->regs[in->a].first, 0)].aux)->join].mem.bytes);
+            out->random_ns +=
+                here *
+                access_ns(q, &q->r->rates.gather,
+                          (double)q->joins[((const ProbeSite *)p->instrs[MAX_OF(p->regs[in->a].first, 0)].aux)->join]
+                              .mem.bytes);
             wait = loaded == in->a ? 0 : 1;
             loaded = in->a;
             break;
-        case OP_FILTER_RANGE: keep = range_share(first, in->imm, in->aux); compute = 4; break;
-        case OP_FILTER_CODES: keep = mask_share(in->aux); compute = 5; break;
+        case OP_FILTER_RANGE:
+            keep = range_share(first, in->imm, in->aux);
+            compute = 4;
+            break;
+        case OP_FILTER_CODES:
+            keep = mask_share(in->aux);
+            compute = 5;
+            break;
         case OP_FILTER: keep = 0.5; break;
-        case OP_PROBE: case OP_PROBE_BEGIN:
+        case OP_PROBE:
+        case OP_PROBE_BEGIN:
             compute = 12;
             keep = probe_share(q, first, in->aux);
             weigh_probe(q, in->aux, here, out, &wait);
             break;
-        case OP_LIKE: compute = 100; wait = 2; break;
+        case OP_LIKE:
+            compute = 100;
+            wait = 2;
+            break;
         case OP_CALL: compute = 40; break;
-        case OP_NUM_MUL: case OP_NUM_DIV: compute = 60; break;
+        case OP_NUM_MUL:
+        case OP_NUM_DIV: compute = 60; break;
         case OP_IF: bodies = 0.5; break;
         case OP_ENDIF: bodies = 1; break;
         default: break;
@@ -250,7 +285,9 @@ static bool in_turn(const DevQuery *q) { return q->opt.device.pipeline.in_turn |
 
 /* ---- what earlier runs of the same kernels tell */
 enum { LEARNED_SHARE = 1, LEARNED_BUSY, LEARNED_BOOST };
-static uint64_t learned_name(const DevQuery *q, const Pipe *p, int32_t i, int what) { return hash_combine(q->segs[p->first + i].text, (uint64_t)(what * 32 + i * 2 + in_turn(q))); }
+static uint64_t learned_name(const DevQuery *q, const Pipe *p, int32_t i, int what) {
+    return hash_combine(q->segs[p->first + i].text, (uint64_t)(what * 32 + i * 2 + in_turn(q)));
+}
 
 /* The share of rows that K_i passed on, in millionths. */
 static double known_share(const DevQuery *q, const Pipe *p, int32_t i, double guess) {
@@ -282,15 +319,17 @@ static Status choose(DevQuery *q, Pipe *p, Err *e) {
         stages[i].busy_ns = known_busy(q, p, i);
         share *= known_share(q, p, i, weigh(q, &q->segs[p->first], s, &stages[i]));
     }
-    GplFixed fixed = {.tile_rows = use->tile_rows, .channels = use->channels, .packet_rows = use->packet_rows, .groups = use->groups};
+    GplFixed fixed = {
+        .tile_rows = use->tile_rows, .channels = use->channels, .packet_rows = use->packet_rows, .groups = use->groups};
     bool host = q->d->info.kind == DEVICE_HOST;
-    gpl_choose(&m, stages, p->n, (double)source_rows(q, &q->segs[p->first]), q->ep->target.tile_rows, host ? 1 : q->ep->target.group_size * 4, &fixed, &p->choice);
+    gpl_choose(&m, stages, p->n, (double)source_rows(q, &q->segs[p->first]), q->ep->target.tile_rows,
+               host ? 1 : q->ep->target.group_size * 4, &fixed, &p->choice);
     return ST_OK;
 }
 
 /* ---- channels ---------------------------------------------------------------------------------------------- */
-/* Device memory of a pipeline: the control blocks of its channels one after the other; CLOCKS sums of times for each; then the queues that they name. Rows are counted where the row store that
- * a channel stands for has its counter. */
+/* Device memory of a pipeline: the control blocks of its channels one after the other; CLOCKS sums of times for each;
+ * then the queues that they name. Rows are counted where the row store that a channel stands for has its counter. */
 enum { HEADER_BYTES = EMIT_CHANNEL_HEAD * 8, HEADER_WORDS = 13, CLOCKS = 4 };
 
 DevPtr pipe_channel(const DevQuery *q, int32_t rows) {
@@ -305,7 +344,8 @@ static int64_t step_of(const DevQuery *q, const Pipe *p, int32_t i) {
     return q->d->info.kind == DEVICE_HOST ? 1 : q->ep->target.group_size * (four ? 4 : 1);
 }
 
-/* Packets of a channel: concurrently, some for every group on either side; without concurrency all rows of a tile must fit, whichever groups write them. */
+/* Packets of a channel: concurrently, some for every group on either side; without concurrency all rows of a tile must
+ * fit, whichever groups write them. */
 static void size_channels(DevQuery *q, Pipe *p, int64_t rows) {
     const PipelineUse *use = &q->opt.device.pipeline;
     int64_t step = 1, most = 0, sides = 0;
@@ -318,7 +358,8 @@ static void size_channels(DevQuery *q, Pipe *p, int64_t rows) {
     p->packets = use->ring > 0 ? use->ring * p->choice.channels : sides;
     if (in_turn(q)) {
         p->choice.channels = 1;
-        int64_t tile = MIN_OF(MIN_OF(p->choice.tile_rows, (int64_t)TURN_TILE_MAX), align_up(MAX_OF(rows, INT64_C(1)), q->ep->target.tile_rows));
+        int64_t tile = MIN_OF(MIN_OF(p->choice.tile_rows, (int64_t)TURN_TILE_MAX),
+                              align_up(MAX_OF(rows, INT64_C(1)), q->ep->target.tile_rows));
         p->choice.tile_rows = MAX_OF(tile, (int64_t)q->ep->target.tile_rows);
         p->packets = 2 * (p->choice.tile_rows / MAX_OF(p->choice.packet_rows, step) + 1) + 2 * most + 2;
     }
@@ -329,19 +370,34 @@ static int64_t heads_bytes(const Pipe *p) { return (p->n - 1) * HEADER_BYTES; }
 static int64_t clocks_bytes(const Pipe *p) { return (p->n - 1) * CLOCKS * 8; }
 static DevPtr clocks_of(const Pipe *p) { return p->control.p + (uint64_t)heads_bytes(p); }
 
-/* A look at the room left is for `batch` rows of the source; it wants room for twice as many rows as these are known to become. */
+/* A look at the room left is for `batch` rows of the source; it wants room for twice as many rows as these are known to
+ * become. */
 static void set_header(DevQuery *q, Pipe *p, int32_t i, DevPtr counter, DevPtr queues, uint64_t *header) {
     const GplChoice *c = &p->choice;
-    int64_t step = step_of(q, p, i), batch = q->d->info.kind == DEVICE_HOST ? 1024 : MIN_OF(MAX_OF(p->cap / 4 / step * step, step), p->cap), room = batch;
+    int64_t step = step_of(q, p, i),
+            batch = q->d->info.kind == DEVICE_HOST ? 1024 : MIN_OF(MAX_OF(p->cap / 4 / step * step, step), p->cap),
+            room = batch;
     double share = known_share(q, p, i, 1);
     if (share > 1 && !in_turn(q)) room = (int64_t)fmin(2 * share * (double)batch, (double)p->cap);
-    const uint64_t words[HEADER_WORDS] = {(uint64_t)c->channels, (uint64_t)p->packets, (uint64_t)p->cap, (uint64_t)c->groups[i], 0, (uint64_t)batch, 0, in_turn(q), 0,
-                                          (uint64_t)room, queues, counter, clocks_of(p) + (uint64_t)(i * CLOCKS * 8)};
+    const uint64_t words[HEADER_WORDS] = {(uint64_t)c->channels,
+                                          (uint64_t)p->packets,
+                                          (uint64_t)p->cap,
+                                          (uint64_t)c->groups[i],
+                                          0,
+                                          (uint64_t)batch,
+                                          0,
+                                          in_turn(q),
+                                          0,
+                                          (uint64_t)room,
+                                          queues,
+                                          counter,
+                                          clocks_of(p) + (uint64_t)(i * CLOCKS * 8)};
     memcpy(header, words, sizeof words);
 }
 
 static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
-    int64_t heads = heads_bytes(p), clocks = clocks_bytes(p), block = emit_channel_words(p->choice.channels, p->packets) * 8;
+    int64_t heads = heads_bytes(p), clocks = clocks_bytes(p),
+            block = emit_channel_words(p->choice.channels, p->packets) * 8;
     uint64_t words[(PIPELINE_STAGES - 1) * EMIT_CHANNEL_HEAD] = {0};
     p->queues = block * (p->n - 1);
     query_mem_put(q, &p->image);
@@ -356,7 +412,8 @@ static Status make_channels(DevQuery *q, Pipe *p, Err *e) {
             TRY(state_alloc_rows(q, st, p->packets * p->cap, e));
         }
         if (p->ran) TRY(query_zero(q, st->counter, 8, e));
-        set_header(q, p, i, st->counter, p->control.p + (uint64_t)(heads + clocks + i * block), words + i * EMIT_CHANNEL_HEAD);
+        set_header(q, p, i, st->counter, p->control.p + (uint64_t)(heads + clocks + i * block),
+                   words + i * EMIT_CHANNEL_HEAD);
     }
     p->ran = true;
     return query_set_words(q, p->image.p, words, (p->n - 1) * EMIT_CHANNEL_HEAD, e);
@@ -379,15 +436,18 @@ static Status fetch_clocks(DevQuery *q, const Pipe *p, const uint64_t **out, Err
     return q->d->ops->copy_out(q->lane->queue, words, clocks_of(p), clocks_bytes(p), e);
 }
 
-/* Lives of K_i's groups without their waits and what every group takes anyway, per row, averaged with what is known: the last runs count. */
+/* Lives of K_i's groups without their waits and what every group takes anyway, per row, averaged with what is known:
+ * the last runs count. */
 static void learn_busy(DevQuery *q, const Pipe *p, int32_t i, const uint64_t *clocks, double rows) {
     double life = i > 0 ? (double)clocks[(i - 1) * CLOCKS + 3] : (double)clocks[1], waits = 0;
     if (i > 0) waits += (double)clocks[(i - 1) * CLOCKS + 2];
     if (i < p->n - 1) waits += (double)clocks[i * CLOCKS];
-    double busy = life - waits - (double)(p->choice.groups[i] * p->rounds) * q->r->machine.group_ns, known = known_busy(q, p, i);
+    double busy = life - waits - (double)(p->choice.groups[i] * p->rounds) * q->r->machine.group_ns,
+           known = known_busy(q, p, i);
     if (life <= 0 || rows <= 0) return;
     busy = fmax(busy, 0.05 * (life - waits)) / rows;
-    learned_put(q->r, learned_name(q, p, i, LEARNED_BUSY), (int64_t)fmin(fmax((known > 0 ? (known + busy) / 2 : busy) * 1e3, 1), 1e15));
+    learned_put(q->r, learned_name(q, p, i, LEARNED_BUSY),
+                (int64_t)fmin(fmax((known > 0 ? (known + busy) / 2 : busy) * 1e3, 1), 1e15));
 }
 
 /* What a run tells: the model knows better next time. In turn all rows handed over were there at once. */
@@ -399,7 +459,8 @@ static void learn(DevQuery *q, Pipe *p, const uint64_t *clocks) {
         if (i == p->n - 1) break;
         const DState *st = &q->rows[s->p->sink.id];
         int64_t rows = (int64_t)q->seen[st->counter_word];
-        if (in > 0) learned_put(q->r, learned_name(q, p, i, LEARNED_SHARE), (int64_t)fmin((double)rows / in * 1e6, 1e15));
+        if (in > 0)
+            learned_put(q->r, learned_name(q, p, i, LEARNED_SHARE), (int64_t)fmin((double)rows / in * 1e6, 1e15));
         if (in_turn(q)) s->stats.materialized = rows * state_row_bytes(q, st);
         s->added = rows;
         in = (double)rows;
@@ -420,10 +481,12 @@ static Status queues_ready(DevQuery *q, int32_t n, Err *e) {
 static Status launch(DevQuery *q, Pipe *p, int32_t i, DevQueue *queue, Err *e) {
     DSegment *s = &q->segs[p->first + i];
     s->stats.launches++;
-    return q->d->ops->launch(queue, s->main, p->choice.groups[i], q->ep->target.group_size, s->e.main_local_bytes, s->values, s->e.n_params, e);
+    return q->d->ops->launch(queue, s->main, p->choice.groups[i], q->ep->target.group_size, s->e.main_local_bytes,
+                             s->values, s->e.n_params, e);
 }
 
-/* All launches come before the first record: where queues share a channel to the device, a record that waits must not stand before a kernel. */
+/* All launches come before the first record: where queues share a channel to the device, a record that waits must not
+ * stand before a kernel. */
 static Status round_together(DevQuery *q, Pipe *p, Err *e) {
     Lane *l = q->lane;
     const DeviceOps *ops = q->d->ops;
@@ -445,9 +508,11 @@ static int64_t table_tiles(const DevQuery *q, const DSegment *s, int64_t first, 
 static Status run_rounds(DevQuery *q, Pipe *p, int64_t list, int64_t tiles, Err *e) {
     DSegment *first = &q->segs[p->first];
     int64_t step = MAX_OF(p->choice.tile_rows / q->ep->target.tile_rows, INT64_C(1));
-    if (p->choice.tile_rows >= source_rows(q, first) && !in_turn(q)) step = MAX_OF(tiles, INT64_C(1)); /* tablets need not be full */
+    if (p->choice.tile_rows >= source_rows(q, first) && !in_turn(q))
+        step = MAX_OF(tiles, INT64_C(1)); /* tablets need not be full */
     for (int32_t i = p->first; i <= p->last; i++) TRY(params_fill(q, &q->segs[i], e));
-    if (first->p->source.kind == SRC_TABLE) params_set(first, KP_TABLET_LIST, q->consts.p + (uint64_t)(first->list_at + list * 4));
+    if (first->p->source.kind == SRC_TABLE)
+        params_set(first, KP_TABLET_LIST, q->consts.p + (uint64_t)(first->list_at + list * 4));
     q->busy = true;
     q->checked = false;
     for (int64_t t = 0; t < tiles; t += step) {
@@ -465,7 +530,10 @@ static Status run_rounds(DevQuery *q, Pipe *p, int64_t list, int64_t tiles, Err 
     return ST_OK;
 }
 
-typedef struct Streamed { DevQuery *q; Pipe *p; } Streamed;
+typedef struct Streamed {
+    DevQuery *q;
+    Pipe *p;
+} Streamed;
 static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
     const Streamed *x = ctx;
     return run_rounds(x->q, x->p, first, table_tiles(x->q, &x->q->segs[x->p->first], first, n), e);
@@ -539,7 +607,9 @@ Status pipe_check(DevQuery *q, bool *again, Err *e) {
         if (word != EMIT_CHANNEL_FULL) return emit_error(q->ep, i, word, e);
         Pipe *p = q->segs[i].pipe;
         if (++p->boost > BOOST_MAX)
-            return err_set(e, ERR_LIMIT_EXCEEDED, "the channels of a pipeline on device %s would need packets of more than %lld rows", q->d->info.id, (long long)p->cap);
+            return err_set(e, ERR_LIMIT_EXCEEDED,
+                           "the channels of a pipeline on device %s would need packets of more than %lld rows",
+                           q->d->info.id, (long long)p->cap);
         learned_put(q->r, learned_name(q, p, p->n - 1, LEARNED_BOOST), p->boost);
         TRY(query_zero(q, q->control.p + (uint64_t)i * 16, 8, e));
         q->seen[2 * i] = 0;
@@ -556,11 +626,17 @@ const char *pipe_note(DevQuery *q, int32_t segment, double *model_ns) {
         snprintf(p->note, sizeof p->note, "in the pipeline of segment %d", (int)p->last);
     } else {
         const GplChoice *c = &p->choice;
-        int at = snprintf(p->note, sizeof p->note, "pipeline of %d kernels%s, %lld round%s of %lld rows, %lld channel%s, %lld packets of %lld rows, groups", (int)p->n,
-                          q->opt.device.pipeline.in_turn ? " in turn" : q->d->info.concurrent ? "" : " in turn (the device runs no kernels at the same time)",
-                          (long long)p->rounds, p->rounds == 1 ? "" : "s", (long long)c->tile_rows, (long long)c->channels, c->channels == 1 ? "" : "s", (long long)p->packets,
-                          (long long)p->cap);
-        for (int32_t i = 0; i < p->n && at > 0 && at < (int)sizeof p->note - 16; i++) at += snprintf(p->note + at, sizeof p->note - (size_t)at, "%s%lld", i ? "+" : " ", (long long)c->groups[i]);
+        int at = snprintf(
+            p->note, sizeof p->note,
+            "pipeline of %d kernels%s, %lld round%s of %lld rows, %lld channel%s, %lld packets of %lld rows, groups",
+            (int)p->n,
+            q->opt.device.pipeline.in_turn ? " in turn"
+            : q->d->info.concurrent        ? ""
+                                           : " in turn (the device runs no kernels at the same time)",
+            (long long)p->rounds, p->rounds == 1 ? "" : "s", (long long)c->tile_rows, (long long)c->channels,
+            c->channels == 1 ? "" : "s", (long long)p->packets, (long long)p->cap);
+        for (int32_t i = 0; i < p->n && at > 0 && at < (int)sizeof p->note - 16; i++)
+            at += snprintf(p->note + at, sizeof p->note - (size_t)at, "%s%lld", i ? "+" : " ", (long long)c->groups[i]);
         *model_ns = c->ns;
     }
     const char *copy = arena_strdup(q->arena, p->note);

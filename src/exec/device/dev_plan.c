@@ -1,10 +1,12 @@
 /* dev_plan.c - what is kept of a placed plan for its next run.
  *
- * Deciding forms, writing text and looking up code cost tens of microseconds per segment, and give the same as long as plan, tables, device and a few
- * settings are the same. The first run of a plan leaves its code arena and its references to code in a DevPlan; later runs copy the segments from there.
+ * Deciding forms, writing text and looking up code cost tens of microseconds per segment, and give the same as long as
+ * plan, tables, device and a few settings are the same. The first run of a plan leaves its code arena and its
+ * references to code in a DevPlan; later runs copy the segments from there.
  *
- * Ownership. The session owns a DevPlan beside the plan it belongs to; the runtime knows all that refer to its device's code, so that whichever goes first
- * leaves the other whole: without its runtime a DevPlan is empty and fits no query. The arena's account outlives it.
+ * Ownership. The session owns a DevPlan beside the plan it belongs to; the runtime knows all that refer to its device's
+ * code, so that whichever goes first leaves the other whole: without its runtime a DevPlan is empty and fits no query.
+ * The arena's account outlives it.
  */
 #include "exec/device/dev_int.h"
 
@@ -38,14 +40,16 @@ void plan_forget_all(DevRuntime *r) {
 
 static_assert(sizeof(EmitTarget) == 48, "same_target compares every field");
 static bool same_target(const EmitTarget *a, const EmitTarget *b) {
-    return a->kind == b->kind && a->group_size == b->group_size && a->tile_rows == b->tile_rows && a->local_bytes == b->local_bytes && a->units == b->units &&
-           a->direct_bytes == b->direct_bytes && a->host_lists == b->host_lists && a->result_cache == b->result_cache;
+    return a->kind == b->kind && a->group_size == b->group_size && a->tile_rows == b->tile_rows &&
+           a->local_bytes == b->local_bytes && a->units == b->units && a->direct_bytes == b->direct_bytes &&
+           a->host_lists == b->host_lists && a->result_cache == b->result_cache;
 }
 
 bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e) {
     DevPlan *p = *kept;
-    if (p->r != q->r || p->plan != q->plan || !same_target(&p->target, target) || p->interpreted != q->opt.device.interpreted ||
-        p->compiled_too != q->opt.device.compiled_too || atomic_load(&q->d->info.lost)) {
+    if (p->r != q->r || p->plan != q->plan || !same_target(&p->target, target) ||
+        p->interpreted != q->opt.device.interpreted || p->compiled_too != q->opt.device.compiled_too ||
+        atomic_load(&q->d->info.lost)) {
         dev_plan_free(p);
         *kept = NULL;
         return false;
@@ -65,10 +69,28 @@ bool plan_adopt(DevQuery *q, DevPlan **kept, const EmitTarget *target, Err *e) {
 
 /* A segment as placement left it. */
 static DSegment placed(const DSegment *s) {
-    DSegment d = {.p = s->p, .reason = s->reason, .detail = s->detail, .emitted = s->emitted, .has_code = s->has_code, .last = s->last, .e = s->e, .code = s->code,
-                  .text = s->text, .main = s->main, .build = s->build, .sort_init = s->sort_init, .sort_tile = s->sort_tile, .sort_merge = s->sort_merge,
-                  .sort_gather = s->sort_gather, .how = s->how, .given = s->given, .n_list = s->n_list, .list_rows = s->list_rows, .list = s->list,
-                  .list_at = s->list_at, .skipped = s->skipped};
+    DSegment d = {.p = s->p,
+                  .reason = s->reason,
+                  .detail = s->detail,
+                  .emitted = s->emitted,
+                  .has_code = s->has_code,
+                  .last = s->last,
+                  .e = s->e,
+                  .code = s->code,
+                  .text = s->text,
+                  .main = s->main,
+                  .build = s->build,
+                  .sort_init = s->sort_init,
+                  .sort_tile = s->sort_tile,
+                  .sort_merge = s->sort_merge,
+                  .sort_gather = s->sort_gather,
+                  .how = s->how,
+                  .given = s->given,
+                  .n_list = s->n_list,
+                  .list_rows = s->list_rows,
+                  .list = s->list,
+                  .list_at = s->list_at,
+                  .skipped = s->skipped};
     memcpy(d.resident, s->resident, sizeof d.resident);
     d.stats.code_from_memory = s->has_code;
     return d;
@@ -80,8 +102,18 @@ void plan_keep(DevQuery *q, DevPlan **kept) {
     DevPlan *p = arena_new_of(q->code_arena, DevPlan);
     DSegment *segs = arena_array(q->code_arena, DSegment, q->n + 1);
     if (!p || !segs) return;
-    *p = (DevPlan){.r = q->r, .arena = q->code_arena, .plan = q->plan, .target = q->ep->target, .interpreted = q->opt.device.interpreted,
-                   .compiled_too = q->opt.device.compiled_too, .ep = q->ep, .n = q->n, .segs = segs, .consts = q->buf, .order = q->order, .has_order = q->has_order};
+    *p = (DevPlan){.r = q->r,
+                   .arena = q->code_arena,
+                   .plan = q->plan,
+                   .target = q->ep->target,
+                   .interpreted = q->opt.device.interpreted,
+                   .compiled_too = q->opt.device.compiled_too,
+                   .ep = q->ep,
+                   .n = q->n,
+                   .segs = segs,
+                   .consts = q->buf,
+                   .order = q->order,
+                   .has_order = q->has_order};
     for (int32_t i = 0; i < q->n; i++) segs[i] = placed(&q->segs[i]);
     pthread_mutex_lock(&q->r->lock);
     p->next = q->r->plans;

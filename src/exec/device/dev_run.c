@@ -2,8 +2,8 @@
  *
  *   1. its table's columns are made resident, its sink gets memory
  *   2. main runs over the source
- *   3. where the sink's row count matters, control block -> host: errors, and whether everything fitted. If not, the sink is emptied, gets
- *      exactly enough room, and all segments that feed it so far run again
+ *   3. where the sink's row count matters, control block -> host: errors, and whether everything fitted. If not, the
+ * sink is emptied, gets exactly enough room, and all segments that feed it so far run again
  *   4. the last segment of a sink finishes it: hash join chains, sorting
  *
  * A segment whose count does not matter is not waited for; its errors show at the next wait or at the end.
@@ -21,11 +21,17 @@ static Status launch(DevQuery *q, DSegment *s, DevKernel *k, int64_t work, int64
     q->busy = true;
     q->checked = false;
     s->stats.launches++;
-    return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, work), t->group_size, local, s->values, s->e.n_params, e);
+    return q->d->ops->launch(q->lane->queue, k, MIN_OF(groups, work), t->group_size, local, s->values, s->e.n_params,
+                             e);
 }
-int64_t tiles_of(const DevQuery *q, int64_t rows) { return (rows + q->ep->target.tile_rows - 1) / q->ep->target.tile_rows; }
+int64_t tiles_of(const DevQuery *q, int64_t rows) {
+    return (rows + q->ep->target.tile_rows - 1) / q->ep->target.tile_rows;
+}
 
-typedef struct Streamed { DevQuery *q; DSegment *s; } Streamed;
+typedef struct Streamed {
+    DevQuery *q;
+    DSegment *s;
+} Streamed;
 static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
     DevQuery *q = ((Streamed *)ctx)->q;
     DSegment *s = ((Streamed *)ctx)->s;
@@ -36,7 +42,8 @@ static Status run_piece(void *ctx, int64_t first, int64_t n, Err *e) {
     return launch(q, s, s->main, work, s->e.main_local_bytes, e);
 }
 
-/* Where an identity sink's rows begin is known on the host; counters on the device learn of such rows when another segment counts on. */
+/* Where an identity sink's rows begin is known on the host; counters on the device learn of such rows when another
+ * segment counts on. */
 static Status run_main(DevQuery *q, DSegment *s, DState *st, Err *e) {
     int64_t rows = source_rows(q, s);
     if (s->pipe) {
@@ -46,10 +53,12 @@ static Status run_main(DevQuery *q, DSegment *s, DState *st, Err *e) {
     if (s->p->source.kind == SRC_TABLE) TRY(res_bind(q, s, e)); /* may decide to stream */
     s->base = st && !st->fixed ? st->count : 0;
     if (s->e.identity_sink && st) {
-        if (s->base + rows > st->cap) return err_internal(e, "%lld rows for a sink of %lld", (long long)(s->base + rows), (long long)st->cap);
+        if (s->base + rows > st->cap)
+            return err_internal(e, "%lld rows for a sink of %lld", (long long)(s->base + rows), (long long)st->cap);
         s->added = rows;
     }
-    int64_t work = s->p->source.kind == SRC_TABLE ? s->n_list * (TABLET_ROWS / q->ep->target.tile_rows) : tiles_of(q, rows);
+    int64_t work =
+        s->p->source.kind == SRC_TABLE ? s->n_list * (TABLET_ROWS / q->ep->target.tile_rows) : tiles_of(q, rows);
     if (s->p->source.kind == SRC_TABLE && res_moves(s)) {
         Streamed x = {q, s};
         TRY(res_stream(q, s, run_piece, &x, e));
@@ -210,7 +219,9 @@ static Status run_counted(DevQuery *q, DSegment *s, DState *st, int32_t segment,
 static bool reads(DevQuery *q, const Program *p, const DState *st) {
     if (source_state(q, &p->source) == st) return true;
     for (int32_t k = 0; k < p->n_instrs; k++)
-        if ((p->instrs[k].op == OP_PROBE || p->instrs[k].op == OP_PROBE_BEGIN) && &q->joins[((const ProbeSite *)p->instrs[k].aux)->join] == st) return true;
+        if ((p->instrs[k].op == OP_PROBE || p->instrs[k].op == OP_PROBE_BEGIN) &&
+            &q->joins[((const ProbeSite *)p->instrs[k].aux)->join] == st)
+            return true;
     return false;
 }
 
@@ -218,7 +229,9 @@ static bool reads(DevQuery *q, const Program *p, const DState *st) {
 static void release_inputs(DevQuery *q, int32_t segment) {
     const QueryPlan *plan = q->plan;
     for (int32_t k = 0; k < plan->n_joins + plan->n_aggs + plan->n_rows; k++) {
-        DState *st = k < plan->n_joins ? &q->joins[k] : k < plan->n_joins + plan->n_aggs ? &q->aggs[k - plan->n_joins] : &q->rows[k - plan->n_joins - plan->n_aggs];
+        DState *st = k < plan->n_joins                  ? &q->joins[k]
+                     : k < plan->n_joins + plan->n_aggs ? &q->aggs[k - plan->n_joins]
+                                                        : &q->rows[k - plan->n_joins - plan->n_aggs];
         if ((!st->mem.bytes && !st->head.bytes) || st->kept || !reads(q, plan->segments[segment].program, st)) continue;
         bool wanted = false;
         for (int32_t i = 0; i < q->n && !wanted; i++) {
@@ -266,7 +279,8 @@ static Status check_room(DevQuery *q, Err *e) {
     for (int32_t i = 0; i < q->plan->n_joins; i++) {
         const DState *st = &q->joins[i];
         if (st->first < 0 || st->fixed || st->exact || (int64_t)q->seen[st->counter_word] <= st->cap) continue;
-        return err_internal(e, "join #%d took %lld slots of %lld", (int)i, (long long)q->seen[st->counter_word], (long long)st->cap);
+        return err_internal(e, "join #%d took %lld slots of %lld", (int)i, (long long)q->seen[st->counter_word],
+                            (long long)st->cap);
     }
     return ST_OK;
 }

@@ -1,8 +1,9 @@
 /* dev_state.c - joins, aggregations, sorts and rows in device memory: capacity, allocation, restart.
  *
- * Capacity. When the program cannot multiply rows, the source's rows are an upper bound and the sink can never overflow; it is taken when its memory is
- * small against the device's. Otherwise a guess: what this kernel needed the last time, else the source's rows, else the planner's
- * estimate, cut to a share of memory. A guess that was too small costs one more run of the segment, with the exact size.
+ * Capacity. When the program cannot multiply rows, the source's rows are an upper bound and the sink can never
+ * overflow; it is taken when its memory is small against the device's. Otherwise a guess: what this kernel needed the
+ * last time, else the source's rows, else the planner's estimate, cut to a share of memory. A guess that was too small
+ * costs one more run of the segment, with the exact size.
  *
  * A block per state: columns, validity bytes, chains and matched flags lie side by side in it.
  */
@@ -12,7 +13,8 @@ enum { ROUND = 256, GUESS_MIN = 1024 };
 static const int64_t ROWS_MAX = (INT64_C(1) << 32) - 2;
 
 /* ---- what states there are ------------------------------------------------------------------------ */
-static Status state_init(DevQuery *q, DState *st, SinkKind kind, int32_t id, int32_t n_cols, const DevCol *cols, Err *e) {
+static Status state_init(DevQuery *q, DState *st, SinkKind kind, int32_t id, int32_t n_cols, const DevCol *cols,
+                         Err *e) {
     *st = (DState){.kind = kind, .id = id, .first = -1, .last = -1, .n_cols = n_cols, .cols = cols};
     st->data = arena_array(q->arena, DevPtr, n_cols + 1);
     st->valid = arena_array(q->arena, DevPtr, n_cols + 1);
@@ -157,7 +159,8 @@ int64_t state_row_bytes(const DevQuery *q, const DState *st) {
 static int64_t segment_slack(DevQuery *q, const DSegment *s) {
     int64_t groups = segment_groups(q, s, s->main, s->e.main_local_bytes);
     if (q->ep->target.kind == DEVICE_HOST) groups *= HOST_SPREAD;
-    int64_t rows = source_rows(q, s), tiles = rows / q->ep->target.tile_rows + (s->p->source.kind == SRC_TABLE ? s->n_list : 1);
+    int64_t rows = source_rows(q, s),
+            tiles = rows / q->ep->target.tile_rows + (s->p->source.kind == SRC_TABLE ? s->n_list : 1);
     return join_slack(rows, MIN_OF(MAX_OF(groups, (int64_t)q->ep->target.units), tiles));
 }
 
@@ -172,7 +175,8 @@ static int64_t choose_capacity(DevQuery *q, const DState *st, int32_t segment) {
     if (s->e.identity_sink && st->last == segment) return rows;
     int64_t learned = learned_get(q->r, s->text), guess;
     if (learned >= 0) guess = learned + learned / 8 + 64;
-    else if (st->kind == SINK_AGG) guess = (int64_t)MIN_OF(MAX_OF(q->plan->aggs[st->id].est_groups * 1.5, (double)GUESS_MIN), 1e15);
+    else if (st->kind == SINK_AGG)
+        guess = (int64_t)MIN_OF(MAX_OF(q->plan->aggs[st->id].est_groups * 1.5, (double)GUESS_MIN), 1e15);
     else guess = bound;
     if (!multi) guess = MIN_OF(guess, bound);
     if (guess > share) {
@@ -193,7 +197,8 @@ static int64_t power_of_two(int64_t n) {
 Status state_alloc_rows(DevQuery *q, DState *st, int64_t cap, Err *e) {
     bool join = st->kind == SINK_JOIN, track = join && q->plan->joins[st->id].track_matched;
     if (cap > ROWS_MAX) {
-        err_set(e, ERR_OUT_OF_MEMORY, "an operator on device %s needs room for %lld rows", q->d->info.id, (long long)cap);
+        err_set(e, ERR_OUT_OF_MEMORY, "an operator on device %s needs room for %lld rows", q->d->info.id,
+                (long long)cap);
         err_detail(e, "At most %lld rows fit.", (long long)ROWS_MAX);
         return ST_ERROR;
     }
@@ -239,7 +244,8 @@ static Status alloc_aggregation(DevQuery *q, DState *st, int64_t cap, Err *e) {
 
 static Status alloc_join(DevQuery *q, DState *st, int64_t cap, Err *e) {
     const DevJoin *j = &q->ep->joins[st->id];
-    if (j->form == DJ_BITMAP) return st->head.bytes ? ST_OK : query_mem_get(q, align_up(j->dom / 8 + 8, 8), &st->head, e);
+    if (j->form == DJ_BITMAP)
+        return st->head.bytes ? ST_OK : query_mem_get(q, align_up(j->dom / 8 + 8, 8), &st->head, e);
     if (j->form == DJ_DIRECT && !st->head.bytes) TRY(query_mem_get(q, (j->dom + 1) * 4, &st->head, e));
     return state_alloc_rows(q, st, cap, e);
 }
@@ -284,9 +290,12 @@ Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
     bool must = s->e.identity_sink; /* such a segment writes all its rows without asking */
     int64_t more = must ? source_rows(q, s) : choose_capacity(q, st, segment);
     if (st->count + more <= st->cap) return ST_OK;
-    if (!must && (q->opt.device.initial_rows > 0 || st->count + more > ROWS_MAX || (st->count + more) * state_row_bytes(q, st) > dev_limit(q->d) / 4)) return ST_OK;
+    if (!must && (q->opt.device.initial_rows > 0 || st->count + more > ROWS_MAX ||
+                  (st->count + more) * state_row_bytes(q, st) > dev_limit(q->d) / 4))
+        return ST_OK;
     DState old = *st;
-    if (!(st->data = arena_array(q->arena, DevPtr, st->n_cols + 1)) || !(st->valid = arena_array(q->arena, DevPtr, st->n_cols + 1))) {
+    if (!(st->data = arena_array(q->arena, DevPtr, st->n_cols + 1)) ||
+        !(st->valid = arena_array(q->arena, DevPtr, st->n_cols + 1))) {
         *st = old;
         return err_oom(e);
     }
@@ -297,11 +306,16 @@ Status state_extend(DevQuery *q, DState *st, int32_t segment, Err *e) {
     }
     Status r = st->kind == SINK_JOIN ? mark_empty(q, st, e) : ST_OK;
     for (int32_t c = 0; c < st->n_cols && r == ST_OK && old.count > 0; c++) {
-        if (st->data[c] && old.data[c]) r = q->d->ops->copy(q->lane->queue, st->data[c], old.data[c], old.count * phys_size((Phys)st->cols[c].phys), e);
-        if (r == ST_OK && st->data[c] && st->valid[c]) r = q->d->ops->copy(q->lane->queue, st->valid[c], old.valid[c], old.count, e);
+        if (st->data[c] && old.data[c])
+            r = q->d->ops->copy(q->lane->queue, st->data[c], old.data[c], old.count * phys_size((Phys)st->cols[c].phys),
+                                e);
+        if (r == ST_OK && st->data[c] && st->valid[c])
+            r = q->d->ops->copy(q->lane->queue, st->valid[c], old.valid[c], old.count, e);
     }
-    if (r == ST_OK && st->kind == SINK_JOIN && old.count > 0) r = q->d->ops->copy(q->lane->queue, st->next, old.next, old.count * 4, e);
-    if (r == ST_OK && st->matched && old.count > 0) r = q->d->ops->copy(q->lane->queue, st->matched, old.matched, old.count, e);
+    if (r == ST_OK && st->kind == SINK_JOIN && old.count > 0)
+        r = q->d->ops->copy(q->lane->queue, st->next, old.next, old.count * 4, e);
+    if (r == ST_OK && st->matched && old.count > 0)
+        r = q->d->ops->copy(q->lane->queue, st->matched, old.matched, old.count, e);
     q->busy = true;
     query_mem_put(q, &old.mem);
     return r;
@@ -312,7 +326,8 @@ Status state_restart(DevQuery *q, DState *st, int64_t need, int32_t segment, Err
     int64_t cap = need + need / 8 + 64;
     if (st->kind == SINK_JOIN) cap += segment_slack(q, s);
     if (st->kind == SINK_AGG) {
-        /* Rows that found no record count again and again: no more groups than rows, and no need to believe more than a step at first. */
+        /* Rows that found no record count again and again: no more groups than rows, and no need to believe more than a
+         * step at first. */
         if (st->first == segment && !segment_multiplies(q, s)) cap = MIN_OF(cap, source_rows(q, s) + 1);
         int64_t step = MAX_OF(st->cap * 16, (int64_t)GUESS_MIN);
         if (cap > step && cap * state_row_bytes(q, st) > dev_limit(q->d) / 16) cap = step;
@@ -332,7 +347,8 @@ bool state_needs_count(DevQuery *q, const DState *st, const DSegment *s) {
     if (st->fixed || s->e.identity_sink) return false;
     if (s->pipe) return true; /* waited for anyway, and every round may leave slots empty */
     if (st->kind != SINK_JOIN || q->ep->joins[st->id].form != DJ_DIRECT) return true;
-    if (segment_multiplies(q, s) || st->first != st->last || st->cap < source_rows(q, s) + segment_slack(q, s)) return true;
+    if (segment_multiplies(q, s) || st->first != st->last || st->cap < source_rows(q, s) + segment_slack(q, s))
+        return true;
     for (int32_t i = 0; i < q->plan->n_segments; i++) {
         const Source *src = &q->plan->segments[i].program->source;
         if (src->kind == SRC_JOIN && src->id == st->id) return true;

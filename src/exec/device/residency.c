@@ -1,15 +1,18 @@
 /* residency.c - table columns and dictionaries on the device.
  *
- * A column of a table is kept as one array of descriptors (DColumn per tablet) and the bytes they point to. Bytes of main tablets never change: they
- * are known by the address of their block and its checksum, and are uploaded once however often the table grows. Delta tablets are
- * uploaded again when the table's version has changed. On devices that share the host's memory descriptors point into the tablets themselves.
+ * A column of a table is kept as one array of descriptors (DColumn per tablet) and the bytes they point to. Bytes of
+ * main tablets never change: they are known by the address of their block and its checksum, and are uploaded once
+ * however often the table grows. Delta tablets are uploaded again when the table's version has changed. On devices that
+ * share the host's memory descriptors point into the tablets themselves.
  *
  * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main.
  *
- * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that nobody pins. A table's version
- * does not change while a query runs (the session's lock), so that pinned columns are always those of the present version.
+ * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that nobody
+ * pins. A table's version does not change while a query runs (the session's lock), so that pinned columns are always
+ * those of the present version.
  *
- * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may outlive it.
+ * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may
+ * outlive it.
  */
 #include "exec/device/dev_int.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
@@ -90,7 +93,12 @@ void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
 }
 
 /* What nobody reads and was not used for the longest time; all NULL: there is nothing. */
-typedef struct Oldest { ResTable *in; ResColumn *col; ResTable *tablets; ResDict **dict; } Oldest;
+typedef struct Oldest {
+    ResTable *in;
+    ResColumn *col;
+    ResTable *tablets;
+    ResDict **dict;
+} Oldest;
 static Oldest find_oldest(DevRuntime *r) {
     Oldest o = {0};
     int64_t use = INT64_MAX;
@@ -210,7 +218,8 @@ static int64_t room(int64_t bytes) { return bytes ? align_up(bytes + GUARD, ALIG
 /* Offsets and bytes of a delta tablet's strings, side by side in memory of the query. */
 static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
     if (a->var_bytes > UINT32_MAX)
-        return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s", (long long)a->var_bytes, q->d->info.id);
+        return err_set(e, ERR_OUT_OF_MEMORY, "a tablet's strings of %lld bytes are too long for device %s",
+                       (long long)a->var_bytes, q->d->info.id);
     p->rows = rows;
     if (!(p->offsets = mem_alloc(q->r->account, (rows + 1) * 4, e))) return ST_ERROR;
     char *bytes = arena_alloc(q->arena, a->var_bytes + 1);
@@ -259,8 +268,10 @@ static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
     if (d->validity) d->validity += shift;
 }
 
-/* A column as `old` (may be NULL) has it plus what is new. One that is for this query alone need not be there yet when this returns; `map`: read where it is. */
-static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map, ResColumn **out, Err *e) {
+/* A column as `old` (may be NULL) has it plus what is new. One that is for this query alone need not be there yet when
+ * this returns; `map`: read where it is. */
+static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map,
+                          ResColumn **out, Err *e) {
     DevRuntime *r = q->r;
     bool shares = q->d->info.shares_memory;
     int64_t n = t->n_tablets, total = 0, jobs_n = 0;
@@ -283,7 +294,8 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         const TabletColumn *tc = &tab->cols[col];
         ResPiece *p = &c->pieces[i];
         p->block = block_of(tab, &p->checksum);
-        if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block && old->pieces[i].checksum == p->checksum) {
+        if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block &&
+            old->pieces[i].checksum == p->checksum) {
             *p = old->pieces[i];
             if (p->chunk) p->chunk->refs++;
             continue;
@@ -308,11 +320,13 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         if (packs(tc) && pack_strings(q, tc, tab->rows, &a, p, e) != ST_OK) goto done;
         p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
         p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
-        p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1 : 0; /* + 1: place 0 is one, too */
+        p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1
+                                            : 0; /* + 1: place 0 is one, too */
     }
     if (chunk) {
         if (dev_mem_get(r, total + GUARD, &chunk->mem, e) != ST_OK) goto done;
-        if (query_zero(q, chunk->mem.p, total + GUARD, e) != ST_OK) goto done; /* kernels read whole words, and some behind the last row */
+        if (query_zero(q, chunk->mem.p, total + GUARD, e) != ST_OK)
+            goto done; /* kernels read whole words, and some behind the last row */
         if (upload(q, chunk->mem.p, jobs, jobs_n, !own, e) != ST_OK) goto done;
         q->bytes_in += total;
     }
@@ -396,7 +410,8 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     ResTable *rt = NULL;
     TRY(table_find(q, t, &rt, e));
     if (rt->ready && rt->version != t->version) {
-        if (rt->pins > 0) return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
+        if (rt->pins > 0)
+            return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
         dev_mem_put(r, &rt->tablets);
         rt->ready = false;
     }
@@ -413,7 +428,9 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
         int32_t col = s->e.table_cols[i];
         ResColumn *c = rt->cols[col];
         if (!c || c->version != t->version) {
-            if (c && c->pins > 0) return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
+            if (c && c->pins > 0)
+                return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name,
+                                    q->d->info.id);
             ResColumn *made;
             if (c) c->pins++; /* not to be evicted meanwhile */
             Status st = column_make(q, t, col, c, false, false, &made, e);
@@ -429,8 +446,8 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     return ST_OK;
 }
 
-/* Registering a table costs about as much time as moving it three times, and saves the processors' copying for good: worth it for what has been moved twice
- * over and fits beside others. */
+/* Registering a table costs about as much time as moving it three times, and saves the processors' copying for good:
+ * worth it for what has been moved twice over and fits beside others. */
 static Status worth_registering(DevQuery *q, const DSegment *s, bool *out, Err *e) {
     const Table *t = s->p->source.table;
     ResTable *rt = NULL;
@@ -442,7 +459,8 @@ static Status worth_registering(DevQuery *q, const DSegment *s, bool *out, Err *
     return ST_OK;
 }
 
-/* For this query only: all columns (mapped: read where they are), or those with strings (serial, streamed: others move piece by piece). */
+/* For this query only: all columns (mapped: read where they are), or those with strings (serial, streamed: others move
+ * piece by piece). */
 static Status bind_own(DevQuery *q, DSegment *s, Err *e) {
     const Table *t = s->p->source.table;
     if (!s->own && !(s->own = arena_array(q->arena, ResColumn *, s->e.n_tables_cols + 1))) return err_oom(e);
@@ -467,9 +485,11 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     int64_t pins = q->pins.len;
     Status st = s->residence == RES_CACHED ? bind_cached(q, s, &err) : bind_own(q, s, &err);
     /* Less fitted than it seemed: others' columns are pinned, or states take the memory. */
-    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO && strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
+    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO &&
+        strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
         err_clear(&err);
-        unpin(q, pins); /* uploads have been waited for, and no kernel was started: what has come of the table may go again */
+        unpin(q, pins); /* uploads have been waited for, and no kernel was started: what has come of the table may go
+                           again */
         s->residence = RES_STREAMED;
         st = bind_own(q, s, &err);
     }
@@ -479,13 +499,17 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
 }
 
 /* ---- streaming ----------------------------------------------------------------------------------------------- */
-/* Pieces are runs of tablets; piece p lies in slot p % slots of the ring, so that descriptors can be made once for the whole table. The lane's side
- * queue copies, its main queue computes: a kernel waits for its piece, a copy for the kernel that read what was there before. A serial table is one piece.
+/* Pieces are runs of tablets; piece p lies in slot p % slots of the ring, so that descriptors can be made once for the
+ * whole table. The lane's side queue copies, its main queue computes: a kernel waits for its piece, a copy for the
+ * kernel that read what was there before. A serial table is one piece.
  *
- * The bus wants few and large copies: columns that are neighbours in a tablet's block go in one, with what little lies between. Pieces are an eighth of the
- * table, so that little remains to be computed when the last one has come, within limits that keep a kernel's start and the ring small beside it. */
+ * The bus wants few and large copies: columns that are neighbours in a tablet's block go in one, with what little lies
+ * between. Pieces are an eighth of the table, so that little remains to be computed when the last one has come, within
+ * limits that keep a kernel's start and the ring small beside it. */
 enum { PIECE_MIN = 2 << 20, PIECE_MAX = 64 << 20, GAP_MAX = 8 << 10 };
-typedef struct Piece { int64_t first, n, jobs, n_jobs, bytes; } Piece;
+typedef struct Piece {
+    int64_t first, n, jobs, n_jobs, bytes;
+} Piece;
 typedef struct Stream {
     Piece *pieces;
     int64_t n;
@@ -495,7 +519,11 @@ typedef struct Stream {
 } Stream;
 
 /* An area of a tablet that moves, and the field of a descriptor that wants its address. */
-typedef struct Moved { const char *p; int64_t bytes; uint64_t *want; } Moved;
+typedef struct Moved {
+    const char *p;
+    int64_t bytes;
+    uint64_t *want;
+} Moved;
 
 static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Moved *out) {
     const Table *t = s->p->source.table;
@@ -519,8 +547,10 @@ static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Mov
     return n;
 }
 
-/* Copies for a tablet's areas behind `at` in the slot; where it ends. `near`: they are parts of one block. Fields get their place in the slot, plus 1. */
-static int64_t plan_copies(const Moved *m, int64_t n, bool near, bool registered, int64_t at, Upload *jobs, int64_t *n_jobs) {
+/* Copies for a tablet's areas behind `at` in the slot; where it ends. `near`: they are parts of one block. Fields get
+ * their place in the slot, plus 1. */
+static int64_t plan_copies(const Moved *m, int64_t n, bool near, bool registered, int64_t at, Upload *jobs,
+                           int64_t *n_jobs) {
     Upload *u = NULL;
     for (int64_t i = 0; i < n; i++) {
         int64_t gap = u ? (int64_t)((uintptr_t)m[i].p - (uintptr_t)u->from) - u->bytes : 0;
@@ -618,7 +648,8 @@ static Status stream_body(void *ctx, Stager *stager, Err *e) {
     return ST_OK;
 }
 
-static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int64_t, int64_t, Err *), void *ctx, Err *e) {
+static Status stream_run(DevQuery *q, const Stream *x, Status (*run)(void *, int64_t, int64_t, Err *), void *ctx,
+                         Err *e) {
     Lane *l = q->lane;
     for (int i = 0; i < RING; i++) {
         TRY(lane_event(q, &l->copied[i], e));
@@ -643,7 +674,8 @@ static Status ring_make(DevQuery *q, Stream *x, Err *e) {
     }
 }
 
-Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx, Err *e) {
+Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx,
+                  Err *e) {
     const Table *t = s->p->source.table;
     int64_t n = t->n_tablets, bytes = s->e.n_tables_cols * n * (int64_t)sizeof(DColumn);
     DColumn *desc = arena_array(q->arena, DColumn, s->e.n_tables_cols * n + 1);
@@ -665,7 +697,8 @@ Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t fir
     Upload u = {desc, bytes, 0, false};
     if (st == ST_OK && bytes > 0) st = upload(q, x.desc.p, &u, 1, false, e);
     for (int32_t i = 0; i < s->e.n_tables_cols; i++)
-        if (!has_strings(&t->cols[s->e.table_cols[i]])) s->columns[i] = x.desc.p + (uint64_t)(i * n * (int64_t)sizeof(DColumn));
+        if (!has_strings(&t->cols[s->e.table_cols[i]]))
+            s->columns[i] = x.desc.p + (uint64_t)(i * n * (int64_t)sizeof(DColumn));
     if (st == ST_OK) st = stream_run(q, &x, run, ctx, e);
     if (st != ST_OK) (void)query_settle(q); /* copies may be under way */
     query_mem_put(q, &x.ring);
@@ -682,11 +715,13 @@ void res_drop_own(DevQuery *q, DSegment *s) {
 }
 
 /* ---- dictionaries -------------------------------------------------------------------------------------------- */
-/* A dictionary changes with its table's version only. Those of tables that the query does not scan cannot be known again. */
+/* A dictionary changes with its table's version only. Those of tables that the query does not scan cannot be known
+ * again. */
 static void owner_of(const DevQuery *q, const Dict *dict, int64_t *id, int64_t *version) {
     *id = *version = -1;
     for (int32_t i = 0; i < q->n; i++) {
-        const Table *t = q->plan->segments[i].program->source.kind == SRC_TABLE ? q->plan->segments[i].program->source.table : NULL;
+        const Table *t =
+            q->plan->segments[i].program->source.kind == SRC_TABLE ? q->plan->segments[i].program->source.table : NULL;
         for (int c = 0; t && c < t->n_cols; c++)
             if (t->cols[c].dict == dict) {
                 *id = t->id;
@@ -707,7 +742,8 @@ static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
     char *bytes = arena_alloc(q->arena, total + 1);
     if (!bytes) return err_oom(e);
     for (int64_t i = 0; i < n; i++)
-        if (d->dict->entries[i].len) memcpy(bytes + d->host_offsets[i], d->dict->entries[i].ptr, d->dict->entries[i].len);
+        if (d->dict->entries[i].len)
+            memcpy(bytes + d->host_offsets[i], d->dict->entries[i].ptr, d->dict->entries[i].len);
     int64_t at = room((n + 1) * 8);
     TRY(dev_mem_get(q->r, at + room(total) + GUARD, &d->mem, e));
     TRY(query_zero(q, d->mem.p, at + room(total) + GUARD, e));
@@ -726,7 +762,8 @@ Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
     Status st = ST_OK;
     ResDict *d = NULL;
     for (int64_t i = 0; i < q->pins.len && !d; i++)
-        if (q->pins.items[i].dict && q->pins.items[i].dict->dict == dict) d = q->pins.items[i].dict; /* of this query: surely the same */
+        if (q->pins.items[i].dict && q->pins.items[i].dict->dict == dict)
+            d = q->pins.items[i].dict; /* of this query: surely the same */
     for (ResDict **link = &r->dicts; !d && *link;) {
         ResDict *x = *link;
         if (x->dict == dict && id >= 0 && x->table_id == id && x->version == version && x->n == dict->n) {
@@ -792,7 +829,8 @@ Status res_ranges(DevQuery *q, Err *e) {
         for (int32_t k = 0; s->own && k < s->e.n_tables_cols; k++)
             if (s->own[k]) TRY(column_ranges(q, t, s->own[k], e));
         bool before = false;
-        for (int32_t k = 0; k < i; k++) before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == t;
+        for (int32_t k = 0; k < i; k++)
+            before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == t;
         if (before) continue;
         for (ResTable *rt = q->r->tables; rt; rt = rt->next) {
             if (rt->id != t->id) continue;
@@ -805,14 +843,19 @@ Status res_ranges(DevQuery *q, Err *e) {
     for (int64_t i = 0; i < q->pins.len; i++) {
         const ResDict *d = q->pins.items[i].dict;
         if (!d) continue;
-        HostRange r = {.base = d->bytes, .bytes = (int64_t)d->host_offsets[d->n], .cells = d->dict->entries, .off64 = d->host_offsets, .n = d->n};
+        HostRange r = {.base = d->bytes,
+                       .bytes = (int64_t)d->host_offsets[d->n],
+                       .cells = d->dict->entries,
+                       .off64 = d->host_offsets,
+                       .n = d->n};
         if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
     }
     q->ranges_complete = true;
     return ST_OK;
 }
 
-/* ---- which way -------------------------------------------------------------------------------------------------------- */
+/* ---- which way
+ * -------------------------------------------------------------------------------------------------------- */
 static bool is_resident(const DevQuery *q, const Table *t, int32_t col) {
     for (const ResTable *x = q->r->tables; x; x = x->next)
         if (x->id == t->id) return col < x->n_cols && x->cols[col] && x->cols[col]->version == t->version;
@@ -827,7 +870,6 @@ static int64_t column_bytes(const Table *t, int32_t col) {
     }
     return n;
 }
-
 
 /* Bytes of all columns that the query's segments read of a table. */
 static int64_t table_bytes(const DevQuery *q, const Table *t) {
@@ -850,7 +892,8 @@ static void plan_auto(DevQuery *q) {
     for (int32_t i = 0; i < q->n && resident; i++) {
         const DSegment *s = &q->segs[i];
         if (s->reason || s->p->source.kind != SRC_TABLE) continue;
-        for (int32_t k = 0; k < s->e.n_tables_cols && resident; k++) resident = is_resident(q, s->p->source.table, s->e.table_cols[k]);
+        for (int32_t k = 0; k < s->e.n_tables_cols && resident; k++)
+            resident = is_resident(q, s->p->source.table, s->e.table_cols[k]);
     }
     if (resident) return;
     for (int64_t budget = dev_limit(q->d) / 4 * 3;;) {
@@ -860,7 +903,9 @@ static void plan_auto(DevQuery *q) {
             const DSegment *s = &q->segs[i];
             if (s->reason || s->p->source.kind != SRC_TABLE || s->residence == RES_STREAMED) continue;
             bool before = false;
-            for (int32_t k = 0; k < i; k++) before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == s->p->source.table;
+            for (int32_t k = 0; k < i; k++)
+                before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE &&
+                          q->segs[k].p->source.table == s->p->source.table;
             if (before) continue;
             int64_t n = table_bytes(q, s->p->source.table);
             total += n;
@@ -871,7 +916,8 @@ static void plan_auto(DevQuery *q) {
         }
         if (total <= budget || !largest) return;
         for (int32_t i = 0; i < q->n; i++)
-            if (!q->segs[i].reason && q->segs[i].p->source.kind == SRC_TABLE && q->segs[i].p->source.table == largest) q->segs[i].residence = RES_STREAMED;
+            if (!q->segs[i].reason && q->segs[i].p->source.kind == SRC_TABLE && q->segs[i].p->source.table == largest)
+                q->segs[i].residence = RES_STREAMED;
     }
 }
 

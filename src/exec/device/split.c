@@ -1,8 +1,9 @@
 /* split.c - cutting programs at operator boundaries.
  *
- * Stage 0 scans: the filters on encoded columns and all loads. After it come, each on its own, filters, probes (with their residual
- * bodies and all loads of build columns), REPEAT, and runs of expressions between them; the sink is the last stage. A row store between two stages holds the registers that are
- * born before the cut and used after it; registers keep their numbers, so that an instruction is copied as it is.
+ * Stage 0 scans: the filters on encoded columns and all loads. After it come, each on its own, filters, probes (with
+ * their residual bodies and all loads of build columns), REPEAT, and runs of expressions between them; the sink is the
+ * last stage. A row store between two stages holds the registers that are born before the cut and used after it;
+ * registers keep their numbers, so that an instruction is copied as it is.
  */
 #include "exec/device/split.h"
 
@@ -50,7 +51,8 @@ static void assign_stages(Split *s) {
 
 static bool is_unbounded(const Split *s, const Instr *in) {
     if (in->op == OP_REPEAT) return true;
-    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) && s->plan->joins[((const ProbeSite *)in->aux)->join].n_keys == 0;
+    return (in->op == OP_PROBE || in->op == OP_PROBE_BEGIN) &&
+           s->plan->joins[((const ProbeSite *)in->aux)->join].n_keys == 0;
 }
 
 /* At most max_stages, about as many operators in each; nothing is cut behind an unbounded operator. */
@@ -60,7 +62,8 @@ static void merge_stages(Split *s) {
     for (int32_t i = 0; i < s->p->n_instrs; i++)
         if (is_unbounded(s, &s->p->instrs[i])) n = MIN_OF(n, s->stage[i] + 1);
     int32_t most = MIN_OF(n, s->max_stages);
-    for (int32_t i = 0; i < s->p->n_instrs; i++) s->stage[i] = (int32_t)((int64_t)MIN_OF(s->stage[i], n - 1) * most / n);
+    for (int32_t i = 0; i < s->p->n_instrs; i++)
+        s->stage[i] = (int32_t)((int64_t)MIN_OF(s->stage[i], n - 1) * most / n);
     for (Reg r = 1; r < s->p->n_regs; r++)
         if (s->born[r] >= 0) s->born[r] = (int32_t)((int64_t)MIN_OF(s->born[r], n - 1) * most / n);
     s->n_stages = most;
@@ -79,7 +82,9 @@ static void find_uses(Split *s) {
         if (u) s->used[u] = s->n_stages - 1;
 }
 
-static bool crosses(const Split *s, Reg r, int32_t after) { return s->born[r] >= 0 && s->born[r] <= after && s->used[r] > after; }
+static bool crosses(const Split *s, Reg r, int32_t after) {
+    return s->born[r] >= 0 && s->born[r] <= after && s->used[r] > after;
+}
 
 /* The row store behind stage `after`: registers in ascending order, at least one column. */
 static Status cut(Split *s, int32_t after, int32_t n_regs, const RegInfo *regs, Reg filler, Sink *sink, Err *e) {
@@ -92,7 +97,11 @@ static Status cut(Split *s, int32_t after, int32_t n_regs, const RegInfo *regs, 
     for (Reg r = 1; r < n_regs; r++) {
         if (r == filler ? n > 0 : r >= s->p->n_regs || !crosses(s, r, after)) continue;
         const RegInfo *ri = &regs[r];
-        cells[n] = (CellSpec){.phys = ri->phys, .type = ri->type, .nullable = ri->nullable, .stable_str = ri->stable_str, .dict = ri->dict};
+        cells[n] = (CellSpec){.phys = ri->phys,
+                              .type = ri->type,
+                              .nullable = ri->nullable,
+                              .stable_str = ri->stable_str,
+                              .dict = ri->dict};
         out[n++] = r;
     }
     const Sink *last = &s->p->sink;
@@ -103,7 +112,8 @@ static Status cut(Split *s, int32_t after, int32_t n_regs, const RegInfo *regs, 
     return ST_OK;
 }
 
-static Status emit_stage(Split *s, int32_t stage, const Source *src, const Sink *before, bool last, Sink *sink, Err *e) {
+static Status emit_stage(Split *s, int32_t stage, const Source *src, const Sink *before, bool last, Sink *sink,
+                         Err *e) {
     const Program *p = s->p;
     ProgramBuilder b = {.arena = s->a, .n_sites = p->n_sites};
     /* One register more than the program has: what a store holds whose rows carry nothing. */

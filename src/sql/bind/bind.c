@@ -170,7 +170,8 @@ static Status param_value(ParamCtx *k, const Value *v, Type to, Value *out) {
             out->type = to;
             return ST_OK;
         }
-        return err_set(c->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_plain_name(v->type), type_plain_name(to));
+        return err_set(c->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_plain_name(v->type),
+                       type_plain_name(to));
     }
     TRY(func_eval(NULL, kernel, c->session, c->arena, to, 1, v, out, c->err));
     out->type = to;
@@ -201,7 +202,8 @@ static Status limit_const(ParamCtx *k, Expr **e, int64_t *value, bool offset) {
     if (!*e || (*e)->kind != EX_CONST) return ST_OK;
     const Value *v = &(*e)->u.value;
     if (!v->is_null && v->u.i64 < 0)
-        return err_at(k->c->err, (*e)->location, offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT, "%s must not be negative", offset ? "OFFSET" : "LIMIT");
+        return err_at(k->c->err, (*e)->location, offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT,
+                      "%s must not be negative", offset ? "OFFSET" : "LIMIT");
     *value = v->is_null ? -1 : v->u.i64;
     *e = NULL;
     return ST_OK;
@@ -218,7 +220,8 @@ static Status param_plan(ParamCtx *k, Plan *p) {
 
 Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values) {
     if (n < s->n_params)
-        return err_set(c->err, ERR_UNDEFINED_PARAMETER, "%d parameters were supplied, but the statement requires %d", n, s->n_params);
+        return err_set(c->err, ERR_UNDEFINED_PARAMETER, "%d parameters were supplied, but the statement requires %d", n,
+                       s->n_params);
     ParamCtx k = {.c = c, .n = n, .values = values};
     if (!s->plan) return ST_OK;
     Status st = param_plan(&k, s->plan);

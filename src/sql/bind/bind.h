@@ -5,18 +5,20 @@
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 
-/* Binds SELECT, VALUES, INSERT, UPDATE, DELETE (and the query of EXPLAIN, COPY, CREATE TABLE AS by being given that query).
- * param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared lock. */
+/* Binds SELECT, VALUES, INSERT, UPDATE, DELETE (and the query of EXPLAIN, COPY, CREATE TABLE AS by being given that
+ * query). param_types: declared types (T_UNKNOWN = infer); n_params in/out through BoundStmt. Needs the shared lock. */
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out);
 /* A view's query, under the view's names of columns. With PlanCtx.keep_sources also what it reads. Needs the shared
  * lock. */
 Status sql_bind_view(PlanCtx *c, const View *v, BoundStmt **out);
 /* A bare expression with no columns (DEFAULT, SET, EXECUTE arguments), cast to `type` unless T_UNKNOWN. */
 Status sql_bind_scalar(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);
-/* An expression with PlanCtx.variables: no columns of its own, subqueries allowed. `type` as above, with assignment casts. */
+/* An expression with PlanCtx.variables: no columns of its own, subqueries allowed. `type` as above, with assignment
+ * casts. */
 Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out);
-/* A call of a catalog's routine: CALL's, or a SELECT of nothing but a function. args: one per parameter that callers give (routine_is_arg), cast, defaults filled
- * in. Of a procedure's OUT parameters the expressions are bound and never used. */
+/* A call of a catalog's routine: CALL's, or a SELECT of nothing but a function. args: one per parameter that callers
+ * give (routine_is_arg), cast, defaults filled in. Of a procedure's OUT parameters the expressions are bound and never
+ * used. */
 typedef struct BoundCall {
     const Routine *routine;
     int32_t n_args;
@@ -25,7 +27,8 @@ typedef struct BoundCall {
     Type *param_types;
 } BoundCall;
 /* procedure: 42883 when there is none. Else *out NULL when the name is no routine's of the catalog. */
-Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types, BoundCall **out);
+Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
+                     BoundCall **out);
 /* bulk_call('p', 'query'): CALL's, and in FROM (LP_VALUES, Plan.bulk). */
 bool sql_is_bulk_call(const AstFunc *f);
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */
@@ -37,17 +40,21 @@ Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *
 bool sql_same_identity(const Routine *r, int n, const Type *types);
 /* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */
 Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine **out, Err *e);
-/* The routine that is meant, by name, or by name and types of parameters; what: 'f' a function, 'p' a procedure, 'r' either. *out NULL: there is none (missing tells how it was looked for:
- * "w(integer)", or the name). 42725 when several are. */
-Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out, const char **missing, Err *e);
+/* The routine that is meant, by name, or by name and types of parameters; what: 'f' a function, 'p' a procedure, 'r'
+ * either. *out NULL: there is none (missing tells how it was looked for: "w(integer)", or the name). 42725 when several
+ * are. */
+Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out,
+                        const char **missing, Err *e);
 Status sql_no_routine(char what, const AstFuncSignature *q, const char *missing, Err *e); /* 42883 */
 /* COLLATE: of a text, by its bytes (42804, 42704). */
 Status sql_check_collation(const AstName *collation, Type t, int64_t position, Err *e);
 /* A type name with modifiers. */
 Status sql_bind_type(const AstTypeName *ast, Type *out, Err *e);
-/* Replaces parameters by values (cast to their types) throughout the statement. Strict calls of those that are NULL become NULL, unless PlanCtx.of_routine. */
+/* Replaces parameters by values (cast to their types) throughout the statement. Strict calls of those that are NULL
+ * become NULL, unless PlanCtx.of_routine. */
 Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values);
-/* Whether a parameter that is NULL makes a call NULL whose other arguments could fail: then the statement is not the same with the parameter's value put in late. */
+/* Whether a parameter that is NULL makes a call NULL whose other arguments could fail: then the statement is not the
+ * same with the parameter's value put in late. */
 bool sql_null_params_matter(const PlanCtx *c, const BoundStmt *s);
 
 #endif

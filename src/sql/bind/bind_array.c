@@ -1,7 +1,9 @@
-/* bind_array.c - arrays: ARRAY[...], subscripts, the polymorphic functions and operators, ANY and ALL over arrays, unnest, array_agg.
+/* bind_array.c - arrays: ARRAY[...], subscripts, the polymorphic functions and operators, ANY and ALL over arrays,
+ * unnest, array_agg.
  *
- * The function table knows arrays only as T_ARRAY: it is here that the element types of a call's arguments get one common type, so that kernels
- * compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY, min, max) works on array_sort_key.
+ * The function table knows arrays only as T_ARRAY: it is here that the element types of a call's arguments get one
+ * common type, so that kernels compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY,
+ * min, max) works on array_sort_key.
  */
 #include <stdio.h>
 
@@ -100,7 +102,8 @@ static Expr *subscript(Binder *b, Query *q, const AstExpr *ast, int32_t missing)
 }
 
 static Expr *not_an_array(Binder *b, Type t, int64_t location) {
-    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting", type_plain_name(t));
+    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+           "cannot subscript type %s because it does not support subscripting", type_plain_name(t));
     return NULL;
 }
 
@@ -109,17 +112,20 @@ Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const cha
     Type t = array->type, element = type_element(t);
     if (t.id != T_ARRAY) return not_an_array(b, t, location);
     if (value->type.id != T_UNKNOWN && !cast_exists(value->type, element, CAST_ASSIGNMENT)) {
-        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "subscripted assignment to \"%s\" requires type %s but expression is of type %s", name,
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+               "subscripted assignment to \"%s\" requires type %s but expression is of type %s", name,
                type_plain_name(element), type_plain_name(value->type));
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
-    Expr *args[3] = {array, as_subscript(b, index, location), bind_coerce(b, value, element, CAST_ASSIGNMENT, location)};
+    Expr *args[3] = {array, as_subscript(b, index, location),
+                     bind_coerce(b, value, element, CAST_ASSIGNMENT, location)};
     return args[1] && args[2] ? bind_call(b, "array_set", false, 3, args, location) : NULL;
 }
 
 Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
-    if (s->arg->kind == AST_SUBSCRIPT && !AST_AS_CONST(AstSubscript, s->arg)->is_slice) return dimensions_error(b, s->location);
+    if (s->arg->kind == AST_SUBSCRIPT && !AST_AS_CONST(AstSubscript, s->arg)->is_slice)
+        return dimensions_error(b, s->location);
     Expr *args[3] = {bind_expr(b, q, s->arg)};
     if (!args[0]) return NULL;
     if (args[0]->type.id != T_ARRAY) return not_an_array(b, args[0]->type, s->location);
@@ -138,10 +144,10 @@ Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s) {
 static const struct {
     const char *name, *args;
 } forms[] = {
-    {"array_append", "ae"},    {"array_prepend", "ea"},   {"array_cat", "aa"},       {"array_position", "ae."}, {"array_positions", "ae"},
-    {"array_remove", "ae"},    {"array_replace", "aee"},  {"array_length", "a."},    {"array_upper", "a."},     {"array_lower", "a."},
-    {"cardinality", "a"},      {"array_ndims", "a"},      {"array_dims", "a"},       {"trim_array", "a."},      {"array_to_string", "a.."},
-    {"array_fill", "e."},
+    {"array_append", "ae"},    {"array_prepend", "ea"}, {"array_cat", "aa"},        {"array_position", "ae."},
+    {"array_positions", "ae"}, {"array_remove", "ae"},  {"array_replace", "aee"},   {"array_length", "a."},
+    {"array_upper", "a."},     {"array_lower", "a."},   {"cardinality", "a"},       {"array_ndims", "a"},
+    {"array_dims", "a"},       {"trim_array", "a."},    {"array_to_string", "a.."}, {"array_fill", "e."},
 };
 static const char *const array_ops[] = {"=", "<>", "!=", "<", "<=", ">", ">=", "@>", "<@", "&&"};
 
@@ -150,17 +156,20 @@ static Status no_such_call(Binder *b, const char *name, bool is_operator, int n,
     size_t len = 0;
     for (int i = 0; i < n && len < sizeof call; i++) {
         const char *sep = i == 0 ? "" : is_operator ? " " : ", ";
-        int w = snprintf(call + len, sizeof call - len, "%s%s%s%s", sep, is_operator && i ? name : "", is_operator && i ? " " : "", type_plain_name(args[i]->type));
+        int w = snprintf(call + len, sizeof call - len, "%s%s%s%s", sep, is_operator && i ? name : "",
+                         is_operator && i ? " " : "", type_plain_name(args[i]->type));
         if (w > 0) len += (size_t)w;
     }
     if (is_operator) err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s", call);
     else err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function %s(%s) does not exist", name, call);
-    err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.", is_operator ? "operator" : "function");
+    err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.",
+             is_operator ? "operator" : "function");
     return ST_ERROR;
 }
 
 /* Gives arrays and elements of a call one element type. same: the arrays must have it already, as operators want it. */
-static Status unify(Binder *b, const char *name, bool is_operator, bool same, const char *form, int n, Expr **args, int64_t location) {
+static Status unify(Binder *b, const char *name, bool is_operator, bool same, const char *form, int n, Expr **args,
+                    int64_t location) {
     Type t = type_make(T_UNKNOWN);
     for (int i = 0; i < n && form[i]; i++) {
         Type x = args[i]->type;
@@ -172,18 +181,21 @@ static Status unify(Binder *b, const char *name, bool is_operator, bool same, co
         else if (!fits || !type_common(t, x, &t)) return no_such_call(b, name, is_operator, n, args, location);
     }
     if (t.id == T_UNKNOWN)
-        return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "could not determine polymorphic type because input has type unknown");
+        return err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+                      "could not determine polymorphic type because input has type unknown");
     for (int i = 0; i < n && form[i]; i++) { /* literals have no part in the type, but their digits and lengths count */
         if (form[i] == '.' || args[i]->kind != EX_CONST || args[i]->type.id != T_UNKNOWN) continue;
         Type x = form[i] == 'a' ? type_array_of(t) : t;
         if (!(args[i] = bind_beside(b, args[i], x, location))) return ST_ERROR;
         x = args[i]->type;
-        if (!type_common(t, x.id == T_ARRAY ? type_element(x) : x, &t)) return no_such_call(b, name, is_operator, n, args, location);
+        if (!type_common(t, x.id == T_ARRAY ? type_element(x) : x, &t))
+            return no_such_call(b, name, is_operator, n, args, location);
     }
     for (int i = 0; i < n && form[i]; i++) {
         if (form[i] == '.') continue;
         Type want = form[i] == 'a' ? type_array_of(t) : t;
-        if (!(args[i] = bind_coerce(b, args[i], want, CAST_IMPLICIT, args[i]->location ? args[i]->location : location))) return ST_ERROR;
+        if (!(args[i] = bind_coerce(b, args[i], want, CAST_IMPLICIT, args[i]->location ? args[i]->location : location)))
+            return ST_ERROR;
     }
     return ST_OK;
 }
@@ -192,7 +204,8 @@ Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, E
     if (n == 0) return ST_OK;
     if (!*is_operator) {
         for (int64_t i = 0; i < ARRAY_LEN(forms); i++)
-            if (strcmp(*name, forms[i].name) == 0 && n <= (int)strlen(forms[i].args)) return unify(b, *name, false, false, forms[i].args, n, args, location);
+            if (strcmp(*name, forms[i].name) == 0 && n <= (int)strlen(forms[i].args))
+                return unify(b, *name, false, false, forms[i].args, n, args, location);
         return ST_OK;
     }
     if (n != 2) return ST_OK;
@@ -239,7 +252,8 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
     Expr *plain = args[1] ? bind_op(b, op, bind_copy(b, l), args[1], location) : NULL; /* whether the operator exists */
     if (!plain) return NULL;
     if (plain->type.id != T_BOOL) {
-        err_at(b->err, bind_pos(b, location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
+        err_at(b->err, bind_pos(b, location), ERR_WRONG_OBJECT_TYPE,
+               "op ANY/ALL (array) requires operator to yield boolean");
         return NULL;
     }
     char name[16];
@@ -260,7 +274,8 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
 
 /* ---- ARRAY(subquery) ------------------------------------------------------------------------------------------- */
 
-/* string_agg over the values' entries, with the subquery's sort keys if it has an order (types/func_sorted.c), then one array. */
+/* string_agg over the values' entries, with the subquery's sort keys if it has an order (types/func_sorted.c), then one
+ * array. */
 static Expr *entries_in_order(Binder *b, const Plan *sort, Expr *entry, int64_t location) {
     Expr **args = arena_array(b->a, Expr *, 3 + sort->n_sort);
     char *flags = arena_alloc(b->a, 2 * sort->n_sort + 1);
@@ -290,13 +305,16 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
     call.arg2 = bind_text_const(b, slice_of(""), location);
     TRY(func_resolve(slice_of("string_agg"), false, 2, text, bind_pos(b, location), &call.func, coerced, &ret, b->err));
     Plan *p = plan_new(b->c, LP_AGG, 1);
-    if (!call.arg || !call.arg2 || !p || !(p->aggs = arena_array(b->a, AggCall, 1)) || !(call.out = plan_new_col(b->c, "array", ret, true))) return ST_ERROR;
+    if (!call.arg || !call.arg2 || !p || !(p->aggs = arena_array(b->a, AggCall, 1)) ||
+        !(call.out = plan_new_col(b->c, "array", ret, true)))
+        return ST_ERROR;
     p->children[0] = r->plan;
     p->aggs[0] = call;
     p->n_aggs = 1;
     Expr *all = expr_col(b->c, call.out);
     if (ordered && all) all = bind_call(b, "string_agg_sorted", false, 1, &all, location);
-    Expr *array = all ? bind_call(b, "array_from_entries", false, 1, &all, location) : NULL, *e = expr_new(b->c, EX_COALESCE, type_array_of(t), 2);
+    Expr *array = all ? bind_call(b, "array_from_entries", false, 1, &all, location) : NULL,
+         *e = expr_new(b->c, EX_COALESCE, type_array_of(t), 2);
     if (!array || !e || !(e->args[1] = constant_array(b, t, 0, NULL, location))) return ST_ERROR;
     array->type = e->type;
     e->args[0] = array;
@@ -316,8 +334,10 @@ static Status check_array(Binder *b, const Expr *e, int64_t location) {
         err_hint(b->err, "Could not choose a best candidate function. You might need to add explicit type casts.");
         return ST_ERROR;
     }
-    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function unnest(%s) does not exist", type_plain_name(e->type));
-    err_hint(b->err, "No function matches the given name and argument types. You might need to add explicit type casts.");
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function unnest(%s) does not exist",
+           type_plain_name(e->type));
+    err_hint(b->err,
+             "No function matches the given name and argument types. You might need to add explicit type casts.");
     return ST_ERROR;
 }
 /* 1 .. the greatest number of elements */
@@ -351,7 +371,9 @@ Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names,
     if (!p) return NULL;
     for (int64_t i = 0; i < n; i++) {
         Expr *args[2] = {bind_copy(b, arrays[i]), expr_col(b->c, series->out_cols[0])};
-        if (!args[0] || !args[1] || !bind_proj_add(b, &proj, NULL, bind_call(b, "array_subscript", false, 2, args, location), names[i])) return NULL;
+        if (!args[0] || !args[1] ||
+            !bind_proj_add(b, &proj, NULL, bind_call(b, "array_subscript", false, 2, args, location), names[i]))
+            return NULL;
     }
     if (ordinality) {
         Expr *e = bind_coerce(b, expr_col(b->c, series->out_cols[0]), type_make(T_INT8), CAST_IMPLICIT, location);

@@ -11,7 +11,9 @@
 #include "sql/bind/bind_int.h"
 
 bool bind_is_unknown(const Expr *e) { return e->type.id == T_UNKNOWN && (e->kind == EX_CONST || e->kind == EX_PARAM); }
-static bool unknown_text(const Expr *e) { return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null; }
+static bool unknown_text(const Expr *e) {
+    return e->type.id == T_UNKNOWN && e->kind == EX_CONST && !e->u.value.is_null;
+}
 
 Status bind_type(Binder *b, const AstTypeName *t, Type *out) {
     if (sql_bind_type(t, out, b->err) == ST_OK) return ST_OK;
@@ -31,7 +33,8 @@ static int32_t interval_mask(int32_t fields) {
 Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
     if (t->percent_type) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "%%TYPE is not supported");
     if (t->setof) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "SETOF is not supported");
-    if (t->array_dims > 1) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
+    if (t->array_dims > 1)
+        return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "arrays of several dimensions are not supported");
     if (t->schema)
         return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s.%s\" does not exist", t->schema, t->name);
     int64_t mods[8];
@@ -44,7 +47,8 @@ Status sql_bind_type(const AstTypeName *t, Type *out, Err *e) {
         return ST_ERROR;
     }
     if (!t->array_dims) return ST_OK;
-    if (out->id == T_UNKNOWN || out->id == T_VOID) return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
+    if (out->id == T_UNKNOWN || out->id == T_VOID)
+        return err_at(e, t->location, ERR_UNDEFINED_OBJECT, "type \"%s[]\" does not exist", t->name);
     *out = type_array_of(*out);
     return ST_OK;
 }
@@ -89,7 +93,8 @@ static Status natural_numeric(Binder *b, Slice text, int64_t location, Value *v)
         return ST_ERROR;
     }
     int digits = i128_digits(n);
-    if (n == 0 && strpbrk(text.ptr, "eE") && text.len > 0 && scale >= NUMERIC_MAX_PRECISION) /* 1e-50: nothing of it fits */
+    if (n == 0 && strpbrk(text.ptr, "eE") && text.len > 0 &&
+        scale >= NUMERIC_MAX_PRECISION) /* 1e-50: nothing of it fits */
         return err_at(b->err, bind_pos(b, location), ERR_NUMERIC_RANGE, "value overflows numeric format");
     if (n == 0) digits = 1;
     int precision = MAX_OF(digits, scale);
@@ -207,7 +212,8 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
     Value v = {.type = to, .is_null = true};
     if (e->u.value.is_null) return constant(b, &v, e->location);
     Slice text = {e->u.value.u.str.ptr, e->u.value.u.str.len};
-    /* '1.50'::numeric keeps its digits. What is assigned or is an argument becomes the type that is asked for: a column's, a parameter's. */
+    /* '1.50'::numeric keeps its digits. What is assigned or is an argument becomes the type that is asked for: a
+     * column's, a parameter's. */
     if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
         if (natural_numeric(b, text, e->location ? e->location : location, &v) != ST_OK) return NULL;
         v.is_null = false;
@@ -238,7 +244,8 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
         Type want = bare(to), *have = &b->params.items[e->u.param - 1];
         if (have->id == T_UNKNOWN) *have = want;
         else if (have->id != want.id || (want.id == T_ARRAY && type_element(*have).id != type_element(want).id)) {
-            err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER, "inconsistent types deduced for parameter $%d", e->u.param);
+            err_at(b->err, bind_pos(b, e->location), ERR_AMBIGUOUS_PARAMETER,
+                   "inconsistent types deduced for parameter $%d", e->u.param);
             err_detail(b->err, "%s versus %s", type_plain_name(*have), type_plain_name(want));
             return NULL;
         }
@@ -250,7 +257,8 @@ Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (ctx == CAST_EXPLICIT && to.id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED)) {
         if (e->type.id == T_NUMERIC) return e;
         if (type_is_integer(e->type)) to = type_as_numeric(e->type);
-    } else if (ctx == CAST_EXPLICIT && to.id == T_ARRAY && type_element(to).id == T_NUMERIC && (to.flags & TF_UNCONSTRAINED) && e->type.id == T_ARRAY) {
+    } else if (ctx == CAST_EXPLICIT && to.id == T_ARRAY && type_element(to).id == T_NUMERIC &&
+               (to.flags & TF_UNCONSTRAINED) && e->type.id == T_ARRAY) {
         if (type_element(e->type).id == T_NUMERIC) return e;
         if (type_is_integer(type_element(e->type))) to = type_array_of(type_as_numeric(type_element(e->type)));
     }
@@ -280,8 +288,9 @@ static Expr *coerce_arg(Binder *b, Expr *e, Type to, int64_t location) {
 Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
     if (!e || type_eq(e->type, col->type)) return e;
     if (e->type.id != T_UNKNOWN && !cast_exists(e->type, col->type, CAST_ASSIGNMENT)) {
-        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "column \"%s\" is of type %s but expression is of type %s",
-               col->name, type_plain_name(col->type), type_plain_name(e->type));
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH,
+               "column \"%s\" is of type %s but expression is of type %s", col->name, type_plain_name(col->type),
+               type_plain_name(e->type));
         err_hint(b->err, "You will need to rewrite or cast the expression.");
         return NULL;
     }
@@ -291,8 +300,8 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
 Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location) {
     if (!e || e->type.id == T_BOOL) return e;
     if (e->type.id == T_UNKNOWN) return bind_coerce(b, e, type_make(T_BOOL), CAST_IMPLICIT, location);
-    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must be type boolean, not type %s", clause,
-           type_plain_name(e->type));
+    err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must be type boolean, not type %s",
+           clause, type_plain_name(e->type));
     return NULL;
 }
 
@@ -352,8 +361,9 @@ Status bind_common(Binder *b, int64_t n, Expr **args, const char *what, Type *ou
         if (t.id == T_UNKNOWN) t = args[i]->type;
         else if (type_common(t, args[i]->type, &u)) t = u;
         else
-            return err_at(b->err, bind_pos(b, args[i]->location), ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched", what,
-                          type_plain_name(t), type_plain_name(args[i]->type));
+            return err_at(b->err, bind_pos(b, args[i]->location), ERR_DATATYPE_MISMATCH,
+                          "%s types %s and %s cannot be matched", what, type_plain_name(t),
+                          type_plain_name(args[i]->type));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
     else if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
@@ -371,7 +381,9 @@ Status bind_comparable(Binder *b, int64_t n, Expr **args, const char *what, Type
         other |= type_is_number(args[i]->type) && args[i]->type.id != T_FLOAT4;
     }
     for (int64_t i = 0; i < n && real && other; i++)
-        if (type_is_number(args[i]->type) && !(args[i] = bind_coerce(b, args[i], type_make(T_FLOAT8), CAST_IMPLICIT, args[i]->location))) return ST_ERROR;
+        if (type_is_number(args[i]->type) &&
+            !(args[i] = bind_coerce(b, args[i], type_make(T_FLOAT8), CAST_IMPLICIT, args[i]->location)))
+            return ST_ERROR;
     return bind_common(b, n, args, what, out);
 }
 
@@ -395,14 +407,17 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
         for (int i = 0; i < 2; i++) {
             if (args[1 - i]->type.id != T_NUMERIC) continue;
             if (int_const(args[i])) args[i] = int_as_numeric(b, args[i]);
-            else if (unknown_text(args[i]) && (is_comparison(name) || strchr("+-*/%", name[0]))) args[i] = text_as_numeric(b, args[i]);
+            else if (unknown_text(args[i]) && (is_comparison(name) || strchr("+-*/%", name[0])))
+                args[i] = text_as_numeric(b, args[i]);
             if (!args[i]) return NULL;
         }
     const FuncDef *f;
     Type ret;
     for (int round = 0;; round++) {
         for (int i = 0; i < n; i++) types[i] = args[i]->type;
-        if (func_resolve(slice_of(name), is_operator, n, types, bind_pos(b, location), &f, coerced, &ret, b->err) != ST_OK) return NULL;
+        if (func_resolve(slice_of(name), is_operator, n, types, bind_pos(b, location), &f, coerced, &ret, b->err) !=
+            ST_OK)
+            return NULL;
         bool again = false;
         for (int i = 0; i < n && !round; i++)
             if (coerced[i].id == T_NUMERIC && unknown_text(args[i])) {
@@ -419,7 +434,8 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
     const Value **consts = arena_array(b->a, const Value *, n + 1);
     if (!e || !consts) return NULL;
     for (int i = 0; i < n; i++) {
-        if (!(e->args[i] = coerce_arg(b, args[i], coerced[i], args[i]->location ? args[i]->location : location))) return NULL;
+        if (!(e->args[i] = coerce_arg(b, args[i], coerced[i], args[i]->location ? args[i]->location : location)))
+            return NULL;
         if (e->args[i]->kind == EX_CONST) consts[i] = &e->args[i]->u.value;
         types[i] = e->args[i]->type;
     }

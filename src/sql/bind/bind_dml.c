@@ -29,7 +29,8 @@ static int find_column(const Table *t, const char *name) {
 }
 
 static Status no_column(Binder *b, const Table *t, const char *name, int64_t location) {
-    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", name, t->name);
+    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN,
+                  "column \"%s\" of relation \"%s\" does not exist", name, t->name);
 }
 
 /* The column's default, or NULL. */
@@ -61,7 +62,9 @@ static Status row_item(Binder *b, const Table *t, const char *name, const ColId 
 static int check_after(const Table *t, const char *name) {
     int best = -1;
     for (int i = 0; i < t->n_checks; i++)
-        if ((!name || strcmp(t->checks[i].name, name) > 0) && (best < 0 || strcmp(t->checks[i].name, t->checks[best].name) < 0)) best = i;
+        if ((!name || strcmp(t->checks[i].name, name) > 0) &&
+            (best < 0 || strcmp(t->checks[i].name, t->checks[best].name) < 0))
+            best = i;
     return best;
 }
 /* Twice for ON CONFLICT DO UPDATE: for the proposed row and for what comes of it. */
@@ -115,7 +118,8 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
     Plan *p = plan_new(b->c, LP_AGG, 1);
     ColId key = plan_new_col(b->c, "rowid", type_make(T_INT8), false);
     VEC(AggCall) aggs = {0};
-    if (!p || !key || !(p->exprs = arena_array(b->a, Expr *, 1)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
+    if (!p || !key || !(p->exprs = arena_array(b->a, Expr *, 1)) || !(p->out_cols = arena_array(b->a, ColId, 1)))
+        return NULL;
     p->children[0] = child;
     if (!(p->exprs[0] = expr_col(b->c, out->rowid))) return NULL;
     p->out_cols[0] = key;
@@ -134,8 +138,12 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
             const ColInfo info = b->c->cols.items[id];
             const FuncDef *f;
             Type coerced, ret;
-            if (func_resolve(slice_of("any_value"), false, 1, &info.type, 0, &f, &coerced, &ret, b->err) != ST_OK) return NULL;
-            AggCall call = {.func = f, .kind = AGG_ANY, .arg = expr_col(b->c, id), .out = plan_new_col(b->c, info.name, info.type, true)};
+            if (func_resolve(slice_of("any_value"), false, 1, &info.type, 0, &f, &coerced, &ret, b->err) != ST_OK)
+                return NULL;
+            AggCall call = {.func = f,
+                            .kind = AGG_ANY,
+                            .arg = expr_col(b->c, id),
+                            .out = plan_new_col(b->c, info.name, info.type, true)};
             if (!call.arg || !call.out || !vec_push(b->a, &aggs, call)) return NULL;
             lists[l][i] = call.out;
         }
@@ -169,7 +177,8 @@ static Status add_set(Binder *b, const Table *t, SetVec *sets, const char *name,
     if (c < 0) return no_column(b, t, name, location);
     for (int64_t i = 0; i < sets->len; i++)
         if (sets->items[i].col == c)
-            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", name);
+            return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
+                          name);
     Set s = {.col = c};
     s.value = value ? bind_assign(b, value, &t->cols[c], value->location) : default_value(b, &t->cols[c]);
     return s.value && vec_push(b->a, sets, s) ? ST_OK : ST_ERROR;
@@ -182,13 +191,18 @@ static Status set_element(Binder *b, Query *q, const Table *t, const AstAssign *
     for (int64_t i = 0; i < sets->len; i++)
         if (sets->items[i].col == c) before = &sets->items[i];
     if (before && !before->element)
-        return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"", a->columns[0]);
-    if (a->value->kind == AST_DEFAULT) return err_at(b->err, bind_pos(b, a->location), ERR_FEATURE_NOT_SUPPORTED, "cannot set an array element to DEFAULT");
+        return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "multiple assignments to same column \"%s\"",
+                      a->columns[0]);
+    if (a->value->kind == AST_DEFAULT)
+        return err_at(b->err, bind_pos(b, a->location), ERR_FEATURE_NOT_SUPPORTED,
+                      "cannot set an array element to DEFAULT");
     Expr *array = before ? before->value : NULL;
     for (int64_t i = 0; !array && i < q->ns.len; i++)
-        if (q->ns.items[i].table == t && !(q->ns.items[i].name && strcmp(q->ns.items[i].name, "excluded") == 0 && q->ns.len > 1))
+        if (q->ns.items[i].table == t &&
+            !(q->ns.items[i].name && strcmp(q->ns.items[i].name, "excluded") == 0 && q->ns.len > 1))
             array = expr_col(b->c, q->ns.items[i].cols[c].id);
-    if (!array) return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
+    if (!array)
+        return err_is_set(b->err) ? ST_ERROR : err_internal(b->err, "binder: the updated table is not in scope");
     Expr *index = bind_expr(b, q, a->subscript), *value = index ? bind_expr(b, q, a->value) : NULL;
     Set s = {.col = c, .value = bind_array_set(b, array, index, value, a->columns[0], a->location), .element = true};
     if (!s.value) return ST_ERROR;
@@ -224,7 +238,8 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
     TRY(bind_select(b, &env, s->query, &r));
-    if (r.n != a->n_columns) return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
+    if (r.n != a->n_columns)
+        return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
     bool dep = bind_depends(b, r.plan, *plan);
     if (!(*plan = bind_join(b, JN_SINGLE, *plan, r.plan))) return ST_ERROR;
     (*plan)->dependent = dep;
@@ -250,7 +265,8 @@ static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int6
             c = find_column(t, s->columns[i]);
             if (c < 0) return no_column(b, t, s->columns[i], loc);
             if (seen[c])
-                return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", s->columns[i]);
+                return err_at(b->err, bind_pos(b, loc), ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
+                              s->columns[i]);
         }
         seen[c] = true;
         (*map)[i] = c;
@@ -259,7 +275,8 @@ static Status insert_columns(Binder *b, const AstInsert *s, const Table *t, int6
 }
 
 static Status check_width(Binder *b, const AstInsert *s, int64_t n_cols, int64_t n, int64_t location) {
-    if (n > n_cols) return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "INSERT has more expressions than target columns");
+    if (n > n_cols)
+        return err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "INSERT has more expressions than target columns");
     if (n < n_cols && s->n_columns) {
         int64_t loc = s->column_locations ? s->column_locations[n] : s->location;
         return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "INSERT has more target columns than expressions");
@@ -268,7 +285,8 @@ static Status check_width(Binder *b, const AstInsert *s, int64_t n_cols, int64_t
 }
 
 /* VALUES straight into the table's columns: one pass, no common types. */
-static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map, ColId *ids) {
+static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
+                           ColId *ids) {
     int64_t n_rows = s->query ? s->query->n_values : 1;
     Query *q = arena_new_of(b->a, Query);
     Plan *p = plan_new(b->c, LP_VALUES, 0);
@@ -277,12 +295,15 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     q->clause = "VALUES";
     q->ctes = ctes;
     int64_t width = s->query ? s->query->values[0].n_items : 0;
-    if (s->query && check_width(b, s, n_cols, width, s->query->values[0].items[MIN_OF(width, n_cols) - (width > n_cols ? 0 : 1)]->location) != ST_OK)
+    if (s->query &&
+        check_width(b, s, n_cols, width,
+                    s->query->values[0].items[MIN_OF(width, n_cols) - (width > n_cols ? 0 : 1)]->location) != ST_OK)
         return NULL;
     for (int64_t r = 0; r < n_rows; r++) {
         const AstValuesRow *v = s->query ? &s->query->values[r] : NULL;
         if (v && v->n_items != width) {
-            err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX, "VALUES lists must all be the same length");
+            err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX,
+                   "VALUES lists must all be the same length");
             return NULL;
         }
         Expr **row = arena_array(b->a, Expr *, t->n_cols + 1);
@@ -301,13 +322,15 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     }
     p->n_rows = n_rows;
     p->n_out = t->n_cols;
-    if (!(p->out_cols = arena_array(b->a, ColId, t->n_cols + 1))) return NULL; /* the optimiser renames its own columns */
+    if (!(p->out_cols = arena_array(b->a, ColId, t->n_cols + 1)))
+        return NULL; /* the optimiser renames its own columns */
     for (int c = 0; c < t->n_cols; c++)
         if (!(p->out_cols[c] = ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
     return p;
 }
 
-static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map, ColId *ids) {
+static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,
+                           ColId *ids) {
     SelectEnv env = {.ctes = ctes, .keep_unknown = true};
     Rel r;
     if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
@@ -320,7 +343,8 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     if (!row) return NULL;
     for (int32_t i = 0; i < r.n; i++) {
         const Column *col = &t->cols[map[i]];
-        if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK) return NULL;
+        if (b->c->cols.items[r.cols[i]].type.id == T_UNKNOWN && bind_retype(b, r.plan, r.cols[i], col->type) != ST_OK)
+            return NULL;
         int64_t loc = i < first->n_targets ? first->targets[i].expr->location : s->query->location;
         if (!(row[map[i]] = bind_assign(b, expr_col(b->c, r.cols[i]), col, loc))) return NULL;
     }
@@ -335,7 +359,8 @@ static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
 static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t, int *key) {
     *key = -1;
     if (oc->do_update && !oc->constraint && !oc->n_target) {
-        err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX, "ON CONFLICT DO UPDATE requires inference specification or constraint name");
+        err_at(b->err, bind_pos(b, oc->location), ERR_SYNTAX,
+               "ON CONFLICT DO UPDATE requires inference specification or constraint name");
         err_hint(b->err, "For example, ON CONFLICT (column_name).");
         return ST_ERROR;
     }
@@ -343,7 +368,8 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t,
     if (oc->constraint) {
         for (int k = 0; k < t->n_keys; k++)
             if (strcmp(t->keys[k].name, oc->constraint) == 0) return *key = k, ST_OK;
-        return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
+        return err_at(b->err, bind_pos(b, oc->location), ERR_UNDEFINED_OBJECT,
+                      "constraint \"%s\" for table \"%s\" does not exist", oc->constraint, t->name);
     }
     if (!oc->n_target) return ST_OK;
     for (int k = 0; k < t->n_keys; k++) {
@@ -352,7 +378,9 @@ static Status check_conflict(Binder *b, const AstOnConflict *oc, const Table *t,
             const AstExpr *e = oc->target[i];
             const char *name = e->kind == AST_COLUMN ? AST_AS_CONST(AstColumn, e)->name : NULL;
             int c = name ? find_column(t, name) : -1;
-            if (name && c < 0) return err_at(b->err, bind_pos(b, e->location), ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", name);
+            if (name && c < 0)
+                return err_at(b->err, bind_pos(b, e->location), ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist",
+                              name);
             bool found = false;
             for (int j = 0; j < t->keys[k].n_cols; j++) found |= t->keys[k].cols[j] == c;
             all = found;
@@ -381,15 +409,18 @@ static ColId number_rows(Binder *b, Plan *p) {
 }
 static Plan *order_rows(Binder *b, Plan *p, ColId number) {
     Plan *sort = plan_new(b->c, LP_SORT, 1);
-    if (!sort || !(sort->sort = arena_array(b->a, SortKey, 1)) || !(sort->sort[0].expr = expr_col(b->c, number))) return NULL;
+    if (!sort || !(sort->sort = arena_array(b->a, SortKey, 1)) || !(sort->sort[0].expr = expr_col(b->c, number)))
+        return NULL;
     sort->children[0] = p;
     sort->n_sort = 1;
     sort->limit = sort->offset = -1;
     return sort;
 }
 
-/* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they will be (`final`). number: 0, or of the rows. */
-static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, ColId number, Plan *p, ColId *final, BoundStmt *out) {
+/* ON CONFLICT DO UPDATE over the proposed rows `ids`: joins them with the table by the key, and makes the rows as they
+ * will be (`final`). number: 0, or of the rows. */
+static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, const ColId *ids, ColId number, Plan *p,
+                            ColId *final, BoundStmt *out) {
     const AstOnConflict *oc = s->on_conflict;
     const KeyConstraint *key = &t->keys[out->conflict_key];
     NsItem item, excluded;
@@ -397,12 +428,15 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
     Plan *scan = q ? bind_scan(b, q, t, s->alias ? s->alias : t->name, &out->rowid, &item) : NULL;
     if (!scan || bind_own(b, q, out->rowid, false) != ST_OK) return NULL;
     q->ctes = ctes;
-    if (row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK || bind_add_item(b, q, &excluded) != ST_OK) return NULL;
+    if (row_item(b, t, "excluded", ids, &excluded) != ST_OK || bind_add_item(b, q, &item) != ST_OK ||
+        bind_add_item(b, q, &excluded) != ST_OK)
+        return NULL;
     if (!(p = bind_join(b, JN_LEFT, p, scan)) || !(p->conds = arena_array(b->a, Expr *, key->n_cols))) return NULL;
     p->n_conds = key->n_cols;
     for (int k = 0; k < key->n_cols; k++) {
         int c = key->cols[k];
-        if (!(p->conds[k] = bind_op(b, "=", expr_col(b->c, ids[c]), expr_col(b->c, item.cols[c].id), oc->location))) return NULL;
+        if (!(p->conds[k] = bind_op(b, "=", expr_col(b->c, ids[c]), expr_col(b->c, item.cols[c].id), oc->location)))
+            return NULL;
     }
     q->clause = "UPDATE";
     SetVec sets = {0};
@@ -422,7 +456,8 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
     out->n_set = (int32_t)sets.len;
     out->set_cols = arena_array(b->a, int32_t, sets.len + 1);
     out->set_values = arena_array(b->a, ColId, sets.len + 1);
-    if (!out->set_cols || !out->set_values || pass(b, &news, out->rowid) != ST_OK || pass(b, &news, out->hit) != ST_OK) return NULL;
+    if (!out->set_cols || !out->set_values || pass(b, &news, out->rowid) != ST_OK || pass(b, &news, out->hit) != ST_OK)
+        return NULL;
     if (number && pass(b, &news, number) != ST_OK) return NULL;
     for (int c = 0; c < t->n_cols; c++) {
         Expr *value = NULL, *e = expr_new(b->c, EX_CASE, t->cols[c].type, 3);
@@ -430,9 +465,11 @@ static Plan *bind_do_update(Binder *b, const AstInsert *s, Table *t, Cte *ctes, 
         for (int64_t i = 0; i < sets.len; i++)
             if (sets.items[i].col == c) value = sets.items[i].value, set = i;
         if (!value) value = expr_col(b->c, item.cols[c].id);
-        if (!e || !value || !(e->args[0] = expr_col(b->c, out->hit)) || !(e->args[2] = expr_col(b->c, ids[c]))) return NULL;
+        if (!e || !value || !(e->args[0] = expr_col(b->c, out->hit)) || !(e->args[2] = expr_col(b->c, ids[c])))
+            return NULL;
         e->args[1] = value;
-        if (pass(b, &news, ids[c]) != ST_OK || !(final[c] = bind_proj_add(b, &news, NULL, e, t->cols[c].name))) return NULL;
+        if (pass(b, &news, ids[c]) != ST_OK || !(final[c] = bind_proj_add(b, &news, NULL, e, t->cols[c].name)))
+            return NULL;
         if (set >= 0) out->set_cols[set] = c, out->set_values[set] = final[c];
     }
     return bind_proj_plan(b, &news, p);
@@ -474,7 +511,9 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     if (s->on_conflict && s->on_conflict->do_update) {
         out->sets_keys = (!direct || p->n_rows > 1) && sets_keys(s->on_conflict, t);
         if (out->sets_keys && direct && !(number = number_rows(b, p))) return ST_ERROR;
-        if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) || !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out))) return ST_ERROR;
+        if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) ||
+            !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out)))
+            return ST_ERROR;
         if (number) TRY(pass(b, &proj, number));
         TRY(pass(b, &proj, out->rowid));
         TRY(pass(b, &proj, out->hit));
@@ -500,7 +539,8 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
 
 /* ---- UPDATE ----------------------------------------------------------------------------------- */
 
-static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid, NsItem *item) {
+static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes, Plan **scan, ColId *rowid,
+                           NsItem *item) {
     Query *q = arena_new_of(b->a, Query);
     if (!q) return NULL;
     q->ctes = ctes;
@@ -521,7 +561,8 @@ Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
     if (!q || !(p = bind_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
-        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location)))) return ST_ERROR;
+        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location))))
+            return ST_ERROR;
     }
     q->clause = "UPDATE";
     SetVec sets = {0};
@@ -581,7 +622,8 @@ Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out) {
     if (!q || !(p = bind_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
-        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location)))) return ST_ERROR;
+        if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location))))
+            return ST_ERROR;
     }
     out->kind = STMT_DELETE;
     out->table = t;

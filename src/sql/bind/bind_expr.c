@@ -12,8 +12,8 @@ Expr **bind_list(Binder *b, Query *q, AstExpr *const *items, int64_t n) {
 /* ---- names of result columns ---------------------------------------------------- */
 
 static bool is_literal(const AstExpr *e) {
-    return e->kind == AST_STRING_LIT || e->kind == AST_INT_LIT || e->kind == AST_NUMBER_LIT || e->kind == AST_BOOL_LIT ||
-           e->kind == AST_NULL_LIT || e->kind == AST_PARAM;
+    return e->kind == AST_STRING_LIT || e->kind == AST_INT_LIT || e->kind == AST_NUMBER_LIT ||
+           e->kind == AST_BOOL_LIT || e->kind == AST_NULL_LIT || e->kind == AST_PARAM;
 }
 
 /* NULL: no opinion. */
@@ -112,7 +112,8 @@ static Expr *bind_is(Binder *b, Query *q, const AstIs *is) {
             Expr **parts = bind_list(b, q, row->items, row->n_items);
             if (!parts) return NULL;
             for (int64_t i = 0; i < row->n_items; i++)
-                if (!(parts[i] = bind_unary(b, is->negated ? EX_IS_NOT_NULL : EX_IS_NULL, parts[i], is->location))) return NULL;
+                if (!(parts[i] = bind_unary(b, is->negated ? EX_IS_NOT_NULL : EX_IS_NULL, parts[i], is->location)))
+                    return NULL;
             return row->n_items ? bind_nary(b, EX_AND, row->n_items, parts, is->location) : expr_bool(b->c, true);
         }
         Expr *arg = bind_expr(b, q, is->arg);
@@ -138,7 +139,9 @@ static Expr *bind_distinct(Binder *b, bool negated, Expr *l, Expr *r, int64_t lo
             err_clear(b->err);
             err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s = %s",
                    type_plain_name(l->type), type_plain_name(r->type));
-            err_hint(b->err, "No operator matches the given name and argument types. You might need to add explicit type casts.");
+            err_hint(
+                b->err,
+                "No operator matches the given name and argument types. You might need to add explicit type casts.");
         }
         return NULL;
     }
@@ -177,7 +180,8 @@ static Expr *between_once(Binder *b, const Expr *x, const Expr *lo, const Expr *
 }
 
 static Expr *bind_between(Binder *b, Query *q, const AstBetween *x) {
-    Expr *arg = bind_expr(b, q, x->arg), *lo = arg ? bind_expr(b, q, x->low) : NULL, *hi = lo ? bind_expr(b, q, x->high) : NULL;
+    Expr *arg = bind_expr(b, q, x->arg), *lo = arg ? bind_expr(b, q, x->low) : NULL,
+         *hi = lo ? bind_expr(b, q, x->high) : NULL;
     if (!hi) return NULL;
     Expr *e = between_once(b, arg, lo, hi, x->location);
     if (e && x->symmetric) {
@@ -201,7 +205,8 @@ static Expr *bind_case(Binder *b, Query *q, const AstCase *c) {
     for (int64_t i = 0; i < n; i++) {
         const AstWhen *w = &c->whens[i];
         Expr *when = bind_expr(b, q, w->when);
-        when = arg ? bind_op(b, "=", bind_copy(b, arg), when, w->location) : bind_bool(b, when, "CASE/WHEN", w->when->location);
+        when = arg ? bind_op(b, "=", bind_copy(b, arg), when, w->location)
+                   : bind_bool(b, when, "CASE/WHEN", w->when->location);
         if (!when || !(results[i + 1] = bind_expr(b, q, w->then))) return NULL;
         e->args[2 * i] = when;
     }
@@ -272,14 +277,16 @@ static Expr *bind_like(Binder *b, Query *q, const AstLike *l) {
 
 static Expr *bind_operator(Binder *b, Query *q, const AstOp *o) {
     if (o->op_schema && strcmp(o->op_schema, "pg_catalog") != 0) {
-        err_at(b->err, bind_pos(b, o->location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s.%s", o->op_schema, o->op);
+        err_at(b->err, bind_pos(b, o->location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s.%s", o->op_schema,
+               o->op);
         return NULL;
     }
     if (!o->left) {
         Expr *arg = bind_expr(b, q, o->right);
         return bind_call(b, o->op, true, 1, &arg, o->location);
     }
-    if (o->left->kind == AST_ROW || o->right->kind == AST_ROW) return bind_row_op(b, q, o->op, o->left, o->right, o->location);
+    if (o->left->kind == AST_ROW || o->right->kind == AST_ROW)
+        return bind_row_op(b, q, o->op, o->left, o->right, o->location);
     Expr *l = bind_expr(b, q, o->left);
     return bind_op(b, o->op, l, l ? bind_expr(b, q, o->right) : NULL, o->location);
 }

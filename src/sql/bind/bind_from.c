@@ -75,7 +75,8 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
     (void)q;
     Plan *p = plan_new(b->c, LP_SCAN, 0);
     int32_t n = t->n_cols + (rowid ? 1 : 0);
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->scan_cols = arena_array(b->a, int32_t, n + 1))) return NULL;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->scan_cols = arena_array(b->a, int32_t, n + 1)))
+        return NULL;
     p->table = t;
     p->alias = alias;
     p->n_out = n;
@@ -101,8 +102,8 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
 static Status rename_columns(Binder *b, const AstAlias *a, NsItem *item, int64_t location) {
     if (a->n_columns > item->n_cols)
         return err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE,
-                      "table \"%s\" has %d columns available but %lld columns specified", item->name ? item->name : "", item->n_cols,
-                      (long long)a->n_columns);
+                      "table \"%s\" has %d columns available but %lld columns specified", item->name ? item->name : "",
+                      item->n_cols, (long long)a->n_columns);
     for (int64_t i = 0; i < a->n_columns; i++) item->cols[i].name = a->columns[i];
     return ST_OK;
 }
@@ -123,7 +124,8 @@ static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
     for (const ViewGuard *g = b->views; g; g = g->up)
         if (g->view == v) {
-            err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION, "infinite recursion detected in view \"%s\"", v->name);
+            err_at(b->err, bind_pos(b, location), ERR_INVALID_OBJECT_DEFINITION,
+                   "infinite recursion detected in view \"%s\"", v->name);
             return NULL;
         }
     bool fixed = b->fixed_pos, params = b->params_ok;
@@ -159,7 +161,9 @@ Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
 
 static Plan *cte_scan(Binder *b, Cte *c, const char *alias, Rel *r) {
     Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, c->n + 1)) || !(p->cte_cols = arena_array(b->a, ColId, c->n + 1))) return NULL;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, c->n + 1)) ||
+        !(p->cte_cols = arena_array(b->a, ColId, c->n + 1)))
+        return NULL;
     p->cte_id = c->id;
     p->n_out = c->n;
     p->alias = alias;
@@ -239,7 +243,8 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (p && from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
         return p && add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
     }
-    if (!p || rename_columns(b, &f->alias, &item, f->location) != ST_OK || add_item(b, q, &item, f->location) != ST_OK) return NULL;
+    if (!p || rename_columns(b, &f->alias, &item, f->location) != ST_OK || add_item(b, q, &item, f->location) != ST_OK)
+        return NULL;
     return p;
 }
 
@@ -258,7 +263,8 @@ static Plan *from_unnest(Binder *b, const AstFunc *f, Expr **items, int64_t n, c
     Type t;
     if (bind_common(b, n, items, "ARRAY", &t) != ST_OK) return NULL;
     Plan *p = plan_new(b->c, LP_VALUES, 0);
-    if (!p || !(p->rows = arena_array(b->a, Expr **, n + 1)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
+    if (!p || !(p->rows = arena_array(b->a, Expr **, n + 1)) || !(p->out_cols = arena_array(b->a, ColId, 1)))
+        return NULL;
     for (int64_t i = 0; i < n; i++) {
         if (items[i]->kind != EX_CONST && items[i]->kind != EX_PARAM) {
             bind_unsupported(b, f->location, "unnest of computed values");
@@ -278,7 +284,9 @@ static bool constant_unnest(const AstFunc *call) {
     const AstList *l = AST_AS_CONST(AstList, call->args[0]);
     for (int64_t i = 0; i < l->n_items; i++) {
         int k = l->items[i]->kind;
-        if (k != AST_STRING_LIT && k != AST_INT_LIT && k != AST_NUMBER_LIT && k != AST_BOOL_LIT && k != AST_NULL_LIT && k != AST_PARAM) return false;
+        if (k != AST_STRING_LIT && k != AST_INT_LIT && k != AST_NUMBER_LIT && k != AST_BOOL_LIT && k != AST_NULL_LIT &&
+            k != AST_PARAM)
+            return false;
     }
     return l->n_items > 0;
 }
@@ -326,7 +334,8 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
     q->clause = clause;
     if (!p) return NULL;
     const char **cols = arena_array(b->a, const char *, p->n_out + 1);
-    for (int32_t i = 0; cols && i < p->n_out; i++) cols[i] = p->n_out == 1 ? alias : b->c->cols.items[p->out_cols[i]].name;
+    for (int32_t i = 0; cols && i < p->n_out; i++)
+        cols[i] = p->n_out == 1 ? alias : b->c->cols.items[p->out_cols[i]].name;
     if (!cols) return NULL;
     Rel r = {p, p->n_out, p->out_cols, cols};
     NsItem item;
@@ -341,14 +350,16 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
 static Plan *from_item(Binder *b, Query *q, const AstFrom *f);
 
 /* A column by name among the visible ones of items [from, to). 0 none, -1 error. */
-static ColId side_column(Binder *b, const Query *q, int64_t from, int64_t to, const char *name, const char *side, int64_t location) {
+static ColId side_column(Binder *b, const Query *q, int64_t from, int64_t to, const char *name, const char *side,
+                         int64_t location) {
     ColId id = 0;
     for (int64_t i = from; i < to; i++) {
         const NsItem *it = &q->ns.items[i];
         for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++) {
             if (strcmp(it->cols[k].name, name) != 0) continue;
             if (id) {
-                err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_COLUMN, "common column name \"%s\" appears more than once in %s table", name, side);
+                err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_COLUMN,
+                       "common column name \"%s\" appears more than once in %s table", name, side);
                 return -1;
             }
             id = it->cols[k].id;
@@ -436,14 +447,21 @@ static Status merged_item(Binder *b, Query *q, const AstFromJoin *f, int64_t sta
         it->cols_visible = false;
         if (f->alias.name) it->rel_visible = false;
     }
-    NsItem item = {.name = f->alias.name, .cols = cols.items, .n_cols = (int32_t)cols.len, .rel_visible = f->alias.name != NULL, .cols_visible = true};
+    NsItem item = {.name = f->alias.name,
+                   .cols = cols.items,
+                   .n_cols = (int32_t)cols.len,
+                   .rel_visible = f->alias.name != NULL,
+                   .cols_visible = true};
     TRY(rename_columns(b, &f->alias, &item, f->location));
     return add_item(b, q, &item, f->location);
 }
 
 static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
-    static const uint8_t kinds[] = {[AST_JOIN_INNER] = JN_INNER, [AST_JOIN_LEFT] = JN_LEFT, [AST_JOIN_RIGHT] = JN_RIGHT,
-                                    [AST_JOIN_FULL] = JN_FULL,   [AST_JOIN_CROSS] = JN_INNER};
+    static const uint8_t kinds[] = {[AST_JOIN_INNER] = JN_INNER,
+                                    [AST_JOIN_LEFT] = JN_LEFT,
+                                    [AST_JOIN_RIGHT] = JN_RIGHT,
+                                    [AST_JOIN_FULL] = JN_FULL,
+                                    [AST_JOIN_CROSS] = JN_INNER};
     int64_t start = q->ns.len;
     Plan *l = from_item(b, q, f->left);
     if (!l) return NULL;
@@ -467,8 +485,9 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
         ColId y = x < 0 ? -1 : side_column(b, q, mid, q->ns.len, names[i], "right", f->location);
         if (x < 0 || y < 0) return NULL;
         if (!x || !y) {
-            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN, "column \"%s\" specified in USING clause does not exist in %s table",
-                   names[i], x ? "right" : "left");
+            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_COLUMN,
+                   "column \"%s\" specified in USING clause does not exist in %s table", names[i],
+                   x ? "right" : "left");
             return NULL;
         }
         m[i] = (Merge){names[i], x, y, x};
@@ -531,7 +550,8 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
         const AstCte *a = &w->ctes[i];
         for (const Cte *c = *ctes; c != before; c = c->next)
             if (strcmp(c->name, a->name) == 0)
-                return err_at(b->err, bind_pos(b, a->location), ERR_DUPLICATE_ALIAS, "WITH query name \"%s\" specified more than once", a->name);
+                return err_at(b->err, bind_pos(b, a->location), ERR_DUPLICATE_ALIAS,
+                              "WITH query name \"%s\" specified more than once", a->name);
         if (a->query->kind != AST_SELECT) return bind_unsupported(b, a->location, "a data-modifying statement in WITH");
         Cte *c = arena_new_of(b->a, Cte);
         if (!c) return ST_ERROR;
@@ -542,7 +562,8 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
         TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
         if (a->n_columns > r.n)
             return err_at(b->err, bind_pos(b, a->location), ERR_INVALID_COLUMN_REFERENCE,
-                          "WITH query \"%s\" has %d columns available but %lld columns specified", a->name, r.n, (long long)a->n_columns);
+                          "WITH query \"%s\" has %d columns available but %lld columns specified", a->name, r.n,
+                          (long long)a->n_columns);
         c->binding = false;
         c->id = ++b->c->n_ctes;
         c->n = r.n;

@@ -1,14 +1,15 @@
 /* bind_func.c - function calls, aggregates, generate_series.
  *
  * Aggregates are collected in the level they belong to: the innermost level whose columns the arguments use. The
- * call itself becomes a column; equal aggregates share one. Some aggregates are made of others: sums of intervals, string_agg with an order.
+ * call itself becomes a column; equal aggregates share one. Some aggregates are made of others: sums of intervals,
+ * string_agg with an order.
  */
 #include "sql/bind/bind_int.h"
 
-static const char *const int_fields[] = {"year", "month",  "day",     "hour",   "minute",  "quarter",   "week",      "dow",
-                                         "isodow", "doy", "isoyear", "decade", "century", "millennium"};
-static const char *const whole_fields[] = {"microseconds", "timezone", "timezone_hour", "timezone_minute"}; /* others without a fraction */
-
+static const char *const int_fields[] = {"year", "month",  "day", "hour",    "minute", "quarter", "week",
+                                         "dow",  "isodow", "doy", "isoyear", "decade", "century", "millennium"};
+static const char *const whole_fields[] = {"microseconds", "timezone", "timezone_hour",
+                                           "timezone_minute"}; /* others without a fraction */
 
 /* extract('field', x) */
 static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
@@ -29,19 +30,23 @@ static Expr *bind_extract(Binder *b, Query *q, const AstFunc *f) {
     for (int64_t i = 0; i < ARRAY_LEN(int_fields); i++) whole |= strcmp(lower, int_fields[i]) == 0;
     whole &= args[1]->type.id != T_INTERVAL || strcmp(lower, "hour") != 0; /* 2562047788 at most */
     if (date_field_from_name(slice_of(lower)) == DF_INVALID) {
-        err_at(b->err, bind_pos(b, a0->location), ERR_INVALID_PARAMETER, "unit \"%s\" not recognized for type %s", lower,
-               type_plain_name(args[1]->type));
+        err_at(b->err, bind_pos(b, a0->location), ERR_INVALID_PARAMETER, "unit \"%s\" not recognized for type %s",
+               lower, type_plain_name(args[1]->type));
         return NULL;
     }
-    static const char *const time_fields[] = {"hour", "minute", "second", "milliseconds", "microseconds", "timezone", "timezone_hour", "timezone_minute"};
+    static const char *const time_fields[] = {"hour",         "minute",   "second",        "milliseconds",
+                                              "microseconds", "timezone", "timezone_hour", "timezone_minute"};
     for (int64_t i = 0; args[1]->type.id == T_DATE && i < ARRAY_LEN(time_fields); i++)
         if (strcmp(lower, time_fields[i]) == 0) {
-            err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "unit \"%s\" not supported for type date", lower);
+            err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+                   "unit \"%s\" not supported for type date", lower);
             return NULL;
         }
     Expr *e = bind_call(b, whole ? "extract_int" : "extract_num", false, 2, args, f->location);
     if (!e) return NULL;
-    if (whole) return bind_coerce(b, e, type_as_numeric(e->type), CAST_IMPLICIT, f->location); /* extract(year from x) / 100 has a fraction */
+    if (whole)
+        return bind_coerce(b, e, type_as_numeric(e->type), CAST_IMPLICIT,
+                           f->location); /* extract(year from x) / 100 has a fraction */
     int scale = strcmp(lower, "milliseconds") == 0 ? 3 : args[1]->type.id == T_DATE ? 0 : 6;
     for (int64_t i = 0; i < ARRAY_LEN(whole_fields); i++)
         if (strcmp(lower, whole_fields[i]) == 0) scale = 0;
@@ -61,8 +66,11 @@ static Expr *bind_overlaps(Binder *b, Query *q, const AstFunc *f) {
         decided = true;
     }
     for (int i = 0; length && i < 4; i += 2) {
-        if (args[i]->type.id == T_UNKNOWN && !(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, f->location))) return NULL;
-        if (args[i + 1]->type.id == T_INTERVAL && !(args[i + 1] = bind_op(b, "+", bind_copy(b, args[i]), args[i + 1], f->location))) return NULL;
+        if (args[i]->type.id == T_UNKNOWN && !(args[i] = bind_coerce(b, args[i], t, CAST_IMPLICIT, f->location)))
+            return NULL;
+        if (args[i + 1]->type.id == T_INTERVAL &&
+            !(args[i + 1] = bind_op(b, "+", bind_copy(b, args[i]), args[i + 1], f->location)))
+            return NULL;
     }
     return bind_call(b, "overlaps", false, 4, args, f->location);
 }
@@ -81,7 +89,8 @@ static Expr *bind_named(Binder *b, Query *q, const AstFunc *f) {
         if (f->arg_names[i])
             for (k = 0; k < 7 && strcmp(names[k], f->arg_names[i]) != 0;) k++;
         if (k >= 7 || args[k]) {
-            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function make_interval with these argument names does not exist");
+            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION,
+                   "function make_interval with these argument names does not exist");
             return NULL;
         }
         if (!(args[k] = bind_expr(b, q, f->args[i]))) return NULL;
@@ -130,7 +139,8 @@ Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t l
             unresolved = t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC;
         }
         step = t;
-        if (t.id == T_NUMERIC && t.precision < NUMERIC_MAX_PRECISION) t.precision = step.precision = NUMERIC_MAX_PRECISION;
+        if (t.id == T_NUMERIC && t.precision < NUMERIC_MAX_PRECISION)
+            t.precision = step.precision = NUMERIC_MAX_PRECISION;
         Value v = {.type = type_make(T_INT4)};
         v.u.i32 = 1;
         one = expr_const(b->c, &v);
@@ -142,13 +152,15 @@ Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t l
         int k = (int)MIN_OF(n, 16);
         for (int i = 0; i < k; i++) in[i] = args[i]->type;
         func_resolve(slice_of("generate_series"), false, k, in, bind_pos(b, location), &f, co, &ret, b->err);
-        if (!err_is_set(b->err)) err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function generate_series does not exist");
+        if (!err_is_set(b->err))
+            err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function generate_series does not exist");
         return NULL;
     }
     Plan *p = plan_new(b->c, LP_SERIES, 0);
     if (!p || !(p->exprs = arena_array(b->a, Expr *, 3)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
     for (int64_t i = 0; i < 3; i++)
-        if (!(p->exprs[i] = bind_coerce(b, i < n ? args[i] : one, i < 2 ? t : step, CAST_IMPLICIT, location))) return NULL;
+        if (!(p->exprs[i] = bind_coerce(b, i < n ? args[i] : one, i < 2 ? t : step, CAST_IMPLICIT, location)))
+            return NULL;
     p->n_exprs = 3;
     p->n_out = 1;
     p->alias = name;
@@ -199,8 +211,8 @@ Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, 
 
 static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
     if (!q->srf_ok) {
-        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in %s",
-               q->clause ? q->clause : "this context");
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+               "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
         return NULL;
     }
     if (q->srf) {
@@ -234,13 +246,14 @@ static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call,
     ColId id = 0;
     for (int64_t i = 0; i < level->aggs.len && !id; i++) {
         const AggCall *o = &level->aggs.items[i];
-        if (o->func == call.func && o->distinct == call.distinct && expr_equal(o->arg, call.arg) && expr_equal(o->arg2, call.arg2) &&
-            expr_equal(o->filter, call.filter) && !expr_is_volatile(call.arg))
+        if (o->func == call.func && o->distinct == call.distinct && expr_equal(o->arg, call.arg) &&
+            expr_equal(o->arg2, call.arg2) && expr_equal(o->filter, call.filter) && !expr_is_volatile(call.arg))
             id = o->out;
     }
     if (!id) {
         bool counts = call.kind == AGG_COUNT || call.kind == AGG_COUNT_STAR;
-        if (!(id = call.out = plan_new_col(b->c, f->name.name, ret, !counts)) || bind_own(b, level, id, true) != ST_OK || !vec_push(b->a, &level->aggs, call))
+        if (!(id = call.out = plan_new_col(b->c, f->name.name, ret, !counts)) ||
+            bind_own(b, level, id, true) != ST_OK || !vec_push(b->a, &level->aggs, call))
             return NULL;
     }
     Expr *e = expr_col(b->c, id);
@@ -253,14 +266,16 @@ static Expr **order_keys(Binder *b, Query *q, const AstFunc *f) {
     Expr **e = arena_array(b->a, Expr *, f->n_order_by + 1);
     for (int64_t i = 0; e && i < f->n_order_by; i++) {
         e[i] = bind_expr(b, q, f->order_by[i].expr);
-        if (e[i] && e[i]->type.id == T_UNKNOWN) e[i] = bind_coerce(b, e[i], type_make(T_TEXT), CAST_IMPLICIT, f->order_by[i].location);
+        if (e[i] && e[i]->type.id == T_UNKNOWN)
+            e[i] = bind_coerce(b, e[i], type_make(T_TEXT), CAST_IMPLICIT, f->order_by[i].location);
         if (!e[i]) return NULL;
     }
     return e;
 }
 
 /* string_agg whose order is given (types/func_sorted.c). DISTINCT sorts by its arguments, as PostgreSQL does. */
-static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, int n_given, Expr *const *given) {
+static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call,
+                               int n_given, Expr *const *given) {
     int64_t n = f->n_order_by, extra = f->distinct ? n_given : 0;
     Expr **args = arena_array(b->a, Expr *, 3 + n + extra);
     char *flags = arena_alloc(b->a, 2 * (n + extra) + 1);
@@ -311,17 +326,23 @@ static Expr *interval_agg(Binder *b, Query *level, const AstFunc *f, const AggCa
         if (x && i < 3) x = bind_call(b, fields[i], false, 1, &x, f->location);
         if (!x) return NULL;
         Type t = x->type, coerced;
-        if (func_resolve(slice_of(i < 3 ? "sum" : "count"), false, 1, &t, bind_pos(b, f->location), &c.func, &coerced, &ret, b->err) != ST_OK) return NULL;
+        if (func_resolve(slice_of(i < 3 ? "sum" : "count"), false, 1, &t, bind_pos(b, f->location), &c.func, &coerced,
+                         &ret, b->err) != ST_OK)
+            return NULL;
         c.kind = c.func->agg;
         c.arg = x;
         if (call->filter && !(c.filter = bind_copy(b, call->filter))) return NULL;
         if (!(parts[i] = agg_column(b, level, f, c, ret))) return NULL;
     }
     Expr *sum = bind_call(b, "interval_from_sums", false, 3, parts, f->location);
-    return call->kind == AGG_SUM || !sum ? sum : bind_op(b, "/", sum, bind_coerce(b, parts[3], type_make(T_FLOAT8), CAST_IMPLICIT, f->location), f->location);
+    return call->kind == AGG_SUM || !sum
+               ? sum
+               : bind_op(b, "/", sum, bind_coerce(b, parts[3], type_make(T_FLOAT8), CAST_IMPLICIT, f->location),
+                         f->location);
 }
 
-/* array_agg: the values' entries one behind the other, made an array; min and max of arrays: of their sort keys (types/func_array.c). */
+/* array_agg: the values' entries one behind the other, made an array; min and max of arrays: of their sort keys
+ * (types/func_array.c). */
 static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, const AggCall *call, Type ret) {
     AggCall c = *call;
     Expr *arg = call->arg, *all;
@@ -338,7 +359,9 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
     if (agg && f->distinct && bind_check_groupable(b, type_array_of(arg->type), f->location) != ST_OK) return NULL;
     if (!(c.arg = bind_call(b, agg ? "array_entry" : "array_sort_key", false, 1, &arg, f->location))) return NULL;
     if (!agg) types[0] = c.arg->type;
-    if (func_resolve(slice_of(agg ? "string_agg" : f->name.name), false, agg ? 2 : 1, types, bind_pos(b, f->location), &c.func, coerced, &t, b->err) != ST_OK) return NULL;
+    if (func_resolve(slice_of(agg ? "string_agg" : f->name.name), false, agg ? 2 : 1, types, bind_pos(b, f->location),
+                     &c.func, coerced, &t, b->err) != ST_OK)
+        return NULL;
     if (!agg) {
         all = agg_column(b, level, f, c, t);
     } else if (f->n_order_by || f->distinct) {
@@ -349,7 +372,8 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
         if (!(c.arg2 = bind_text_const(b, slice_of(""), f->location))) return NULL;
         all = agg_column(b, level, f, c, t);
     }
-    Expr *e = all ? bind_call(b, agg ? "array_from_entries" : "array_from_sort_key", false, 1, &all, f->location) : NULL;
+    Expr *e =
+        all ? bind_call(b, agg ? "array_from_entries" : "array_from_sort_key", false, 1, &all, f->location) : NULL;
     if (e) e->type = ret;
     return e;
 }
@@ -365,20 +389,23 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     if (strcmp(name, "count") == 0 && !f->star && f->n_args == 0) {
-        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "count(*) must be used to call a parameterless aggregate function");
+        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
+               "count(*) must be used to call a parameterless aggregate function");
         return NULL;
     }
     bool srf = q->srf_ok;
     q->srf_ok = false;
     Expr **args = bind_list(b, q, f->args, f->n_args);
     Expr *filter = NULL;
-    if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location))) return NULL;
+    if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location)))
+        return NULL;
     Expr **order = args ? order_keys(b, q, f) : NULL;
     q->srf_ok = srf;
     if (!order) return NULL;
     int n = (int)f->n_args;
     if (f->n_args > 8) {
-        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s with %d arguments does not exist", name, (int)f->n_args);
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s with %d arguments does not exist",
+               name, (int)f->n_args);
         return NULL;
     }
     ColSet used = colset_new(b->c);
@@ -396,13 +423,15 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
         }
     }
     if (level->clause) {
-        err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s", level->clause);
+        err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s",
+               level->clause);
         return NULL;
     }
     Type types[8], coerced[8], ret;
     for (int i = 0; i < n; i++) types[i] = args[i]->type;
     const FuncDef *def;
-    if (func_resolve(slice_of(name), false, n, types, bind_pos(b, f->location), &def, coerced, &ret, b->err) != ST_OK) return NULL;
+    if (func_resolve(slice_of(name), false, n, types, bind_pos(b, f->location), &def, coerced, &ret, b->err) != ST_OK)
+        return NULL;
     if (!(def->flags & FN_AGGREGATE)) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s is not an aggregate function", name);
         return NULL;
@@ -411,11 +440,12 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     if (n > 0 && ret.id == T_CHAR && args[0]->type.id == T_CHAR) ret = args[0]->type;
     for (int i = 0; i < n; i++) {
         if (type_eq(args[i]->type, coerced[i])) continue;
-        if (args[i]->kind != EX_CONST && args[i]->type.id != T_UNKNOWN && cast_is_noop(args[i]->type, coerced[i])) continue;
+        if (args[i]->kind != EX_CONST && args[i]->type.id != T_UNKNOWN && cast_is_noop(args[i]->type, coerced[i]))
+            continue;
         if (!(args[i] = bind_coerce(b, args[i], coerced[i], CAST_IMPLICIT, args[i]->location))) return NULL;
     }
-    bool distinct = f->distinct && def->agg != AGG_MIN && def->agg != AGG_MAX && def->agg != AGG_BOOL_AND && def->agg != AGG_BOOL_OR &&
-                    def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
+    bool distinct = f->distinct && def->agg != AGG_MIN && def->agg != AGG_MAX && def->agg != AGG_BOOL_AND &&
+                    def->agg != AGG_BOOL_OR && def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
     for (int64_t i = 0; f->distinct && i < f->n_order_by; i++) {
         bool found = false;
         for (int k = 0; k < n; k++) found |= expr_equal(order[i], args[k]);
@@ -429,8 +459,10 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
     if (n > 0) call.arg = args[0];
     if (n > 1) call.arg2 = args[1];
-    if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX)) return array_agg(b, level, f, order, &call, ret);
-    if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct)) return sorted_string_agg(b, level, f, order, &call, 2, args);
+    if (ret.id == T_ARRAY && (def->agg == AGG_STRING_AGG || def->agg == AGG_MIN || def->agg == AGG_MAX))
+        return array_agg(b, level, f, order, &call, ret);
+    if (def->agg == AGG_STRING_AGG && (f->n_order_by || distinct))
+        return sorted_string_agg(b, level, f, order, &call, 2, args);
     if (ret.id == T_INTERVAL && (def->agg == AGG_SUM || def->agg == AGG_AVG)) return interval_agg(b, level, f, &call);
     return agg_column(b, level, f, call, ret);
 }
@@ -456,12 +488,17 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     }
     if (f->arg_names) return bind_named(b, q, f);
     if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);
-    const char *wrong = f->star ? "(*)" : f->distinct ? "DISTINCT" : f->n_order_by ? "ORDER BY" : f->filter ? "FILTER" : NULL;
+    const char *wrong = f->star         ? "(*)"
+                        : f->distinct   ? "DISTINCT"
+                        : f->n_order_by ? "ORDER BY"
+                        : f->filter     ? "FILTER"
+                                        : NULL;
     if (wrong) {
         err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
         return NULL;
     }
-    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1)) return series_in_targets(b, q, f);
+    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1))
+        return series_in_targets(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     Expr **args = bind_list(b, q, f->args, f->n_args);

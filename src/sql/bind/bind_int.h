@@ -84,7 +84,7 @@ typedef struct Binder {
     bool no_inline; /* an expression with a subquery was copied: reference counts of CTEs are unknown */
     const ViewGuard *views;
     VEC(Type) params;
-    bool params_ok; /* false: $n is an error (defaults, checks) */
+    bool params_ok;      /* false: $n is an error (defaults, checks) */
     VEC(ColOwner) owner; /* by ColId, from owner_first on; others have none */
     ColId owner_first;
 } Binder;
@@ -118,7 +118,8 @@ Expr *bind_variable(Binder *b, int32_t number, Type type, int64_t location);
 bool bind_is_unknown(const Expr *e); /* an untyped literal or parameter */
 /* Casts; constants are folded. 42846 or (assignment) 42804 with the column's name. */
 Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location);
-/* An untyped literal beside values of type t is of that type, but keeps its own digits and length: '1.234' beside a numeric(10,2) is not 1.23. */
+/* An untyped literal beside values of type t is of that type, but keeps its own digits and length: '1.234' beside a
+ * numeric(10,2) is not 1.23. */
 Expr *bind_beside(Binder *b, Expr *e, Type t, int64_t location);
 /* Makes the numeric *t wide enough for an untyped literal. */
 Status bind_literal_type(Binder *b, const Expr *e, Type *t);
@@ -167,14 +168,16 @@ Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, 
 /* ARRAY[...]; want: the array type it is cast to at once, or NULL. */
 Expr *bind_array(Binder *b, Query *q, const AstList *l, const Type *want);
 Expr *bind_subscript(Binder *b, Query *q, const AstSubscript *s);
-/* The array with another element, as a[index] = value makes it; of the array's type. name: the column or variable, for messages. NULL passes. */
+/* The array with another element, as a[index] = value makes it; of the array's type. name: the column or variable, for
+ * messages. NULL passes. */
 Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const char *name, int64_t location);
 /* Gives the arguments of a call that takes arrays a common element type, and || of arrays its function's name. */
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
 Status bind_array_rel(Binder *b, Rel *r, int64_t location);
 bool bind_groupable(Type t); /* equal values have equal bytes, or know how to compare */
-/* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different bytes. */
+/* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
+ * bytes. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
 /* l op ANY (array), l op ALL (array). */
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);

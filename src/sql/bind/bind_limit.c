@@ -18,13 +18,15 @@ static Expr *limit_expr(Binder *b, const SelectEnv *env, const AstExpr *ast, con
     Expr *e = bind_expr(b, q, ast);
     if (!e) return NULL;
     if (e->type.id != T_UNKNOWN && !type_is_number(e->type)) {
-        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type bigint, not type %s", clause, type_plain_name(e->type));
+        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH,
+               "argument of %s must be type bigint, not type %s", clause, type_plain_name(e->type));
         return NULL;
     }
     return bind_coerce(b, e, type_make(T_INT8), CAST_ASSIGNMENT, ast->location);
 }
 
-static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, bool offset, int64_t *value, Expr **expr) {
+static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, bool offset, int64_t *value,
+                          Expr **expr) {
     if (!ast) return ST_OK;
     const char *clause = offset ? "OFFSET" : "LIMIT";
     Expr *e = limit_expr(b, env, ast, clause);
@@ -35,7 +37,8 @@ static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, b
     }
     if (e->u.value.is_null) return ST_OK;
     if (e->u.value.u.i64 < 0)
-        return err_at(b->err, bind_pos(b, ast->location), offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT, "%s must not be negative", clause);
+        return err_at(b->err, bind_pos(b, ast->location), offset ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT,
+                      "%s must not be negative", clause);
     *value = e->u.value.u.i64;
     return ST_OK;
 }
@@ -60,14 +63,18 @@ static Expr *int8_case(Binder *b, Expr *cond, Expr *then, Expr *other) {
     e->args[2] = other;
     return e;
 }
-static Expr *positive(Binder *b, const Expr *n) { return bind_op(b, ">", bind_copy(b, n), bind_int8_const(b, 0), n->location); }
+static Expr *positive(Binder *b, const Expr *n) {
+    return bind_op(b, ">", bind_copy(b, n), bind_int8_const(b, 0), n->location);
+}
 
 /* Row r sorts after edge e by keys i and on: never NULL. */
 static Expr *after_edge(Binder *b, const SortKey *keys, int32_t n, int32_t i, const ColId *r, const ColId *e) {
     if (stack_check(b->err) != ST_OK) return NULL;
     const SortKey *k = &keys[i];
-    Expr *nulls[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, k->nulls_first ? e[i] : r[i]), 0), bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, k->nulls_first ? r[i] : e[i]), 0)};
-    Expr *more = bind_unary(b, EX_IS_TRUE, bind_op(b, k->desc ? "<" : ">", expr_col(b->c, r[i]), expr_col(b->c, e[i]), 0), 0);
+    Expr *nulls[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, k->nulls_first ? e[i] : r[i]), 0),
+                      bind_unary(b, EX_IS_NOT_NULL, expr_col(b->c, k->nulls_first ? r[i] : e[i]), 0)};
+    Expr *more =
+        bind_unary(b, EX_IS_TRUE, bind_op(b, k->desc ? "<" : ">", expr_col(b->c, r[i]), expr_col(b->c, e[i]), 0), 0);
     Expr *any[3] = {bind_nary(b, EX_AND, 2, nulls, 0), more, NULL};
     if (i + 1 == n) return bind_nary(b, EX_OR, 2, any, 0);
     Expr *same = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
@@ -91,10 +98,14 @@ static Plan *sort_by(Binder *b, Plan *child, const Plan *like, const ColId *ids)
 
 static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r) {
     Plan *sort = r->plan, *p;
-    if (sort->kind != LP_SORT) return err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, "WITH TIES cannot be specified without ORDER BY clause");
+    if (sort->kind != LP_SORT)
+        return err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX,
+                      "WITH TIES cannot be specified without ORDER BY clause");
     if (!s->limit) /* the parser leaves a NULL out */
-        return err_at(b->err, bind_pos(b, s->location), ERR_INVALID_LIMIT, "row count cannot be null in FETCH FIRST ... WITH TIES clause");
-    Expr *n = limit_expr(b, env, s->limit, "LIMIT"), *offset = s->offset ? limit_expr(b, env, s->offset, "OFFSET") : NULL;
+        return err_at(b->err, bind_pos(b, s->location), ERR_INVALID_LIMIT,
+                      "row count cannot be null in FETCH FIRST ... WITH TIES clause");
+    Expr *n = limit_expr(b, env, s->limit, "LIMIT"),
+         *offset = s->offset ? limit_expr(b, env, s->offset, "OFFSET") : NULL;
     if (!n || (s->offset && !offset)) return ST_ERROR;
     int32_t k = sort->n_sort;
     IdVec all = {0};
@@ -102,7 +113,8 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     plan_outputs(b->c, sort->children[0], &produced);
     for (ColId id = 1; id < b->c->cols.len; id++)
         if (colset_has(&produced, id) && !vec_push(b->a, &all, id)) return ST_ERROR;
-    ColId *keys = arena_array(b->a, ColId, k), *edge = arena_array(b->a, ColId, k + 1), *rows = arena_array(b->a, ColId, all.len + 1), *row_keys = arena_array(b->a, ColId, k);
+    ColId *keys = arena_array(b->a, ColId, k), *edge = arena_array(b->a, ColId, k + 1),
+          *rows = arena_array(b->a, ColId, all.len + 1), *row_keys = arena_array(b->a, ColId, k);
     if (!keys || !edge || !rows || !row_keys) return ST_ERROR;
     for (int32_t i = 0; i < k; i++) keys[i] = sort->sort[i].expr->u.col;
     int64_t cte = ++b->c->n_ctes;
@@ -119,8 +131,10 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
         c->args[1] = start;
         start = c;
     }
-    Expr *skip = bind_op(b, "-", bind_op(b, "+", start, bind_copy(b, n), n->location), bind_int8_const(b, 1), n->location);
-    right = limit_plan(b, sort_by(b, right, sort, edge), int8_case(b, positive(b, n), bind_int8_const(b, 1), bind_int8_const(b, 0)),
+    Expr *skip =
+        bind_op(b, "-", bind_op(b, "+", start, bind_copy(b, n), n->location), bind_int8_const(b, 1), n->location);
+    right = limit_plan(b, sort_by(b, right, sort, edge),
+                       int8_case(b, positive(b, n), bind_int8_const(b, 1), bind_int8_const(b, 0)),
                        int8_case(b, positive(b, n), skip, bind_int8_const(b, 0)));
     Proj proj = {0};
     for (int32_t i = 0; i < k; i++) {
@@ -129,7 +143,8 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     }
     ColId found = bind_proj_add(b, &proj, NULL, expr_bool(b->c, true), "found");
     if (!right || !found || !(p = bind_join(b, JN_LEFT, left, bind_proj_plan(b, &proj, right)))) return ST_ERROR;
-    Expr *keep[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, found), 0), bind_not(b, after_edge(b, sort->sort, k, 0, row_keys, edge), 0)};
+    Expr *keep[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, found), 0),
+                     bind_not(b, after_edge(b, sort->sort, k, 0, row_keys, edge), 0)};
     p = bind_filter(b, p, bind_nary(b, EX_OR, 2, keep, 0));
     /* 0 keeps none, what is negative is an error */
     Expr *top = int8_case(b, positive(b, n), bind_null(b, type_make(T_INT8)), n);

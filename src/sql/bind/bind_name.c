@@ -8,7 +8,9 @@
 Status bind_own(Binder *b, Query *q, ColId id, bool agg) {
     const ColOwner none = {0};
     if (id <= 0) return ST_ERROR;
-    if (b->owner.len == 0) b->owner_first = id; /* a procedure's statements share the numbers: each one's columns lie side by side, far behind the first ones' */
+    if (b->owner.len == 0)
+        b->owner_first = id; /* a procedure's statements share the numbers: each one's columns lie side by side, far
+                                behind the first ones' */
     if (id < b->owner_first) {
         const int64_t had = b->owner.len, more = b->owner_first - id;
         for (int64_t i = 0; i < more; i++)
@@ -75,8 +77,8 @@ static Status ambiguous(Binder *b, const char *name, int64_t location) {
 }
 
 static Status lateral_error(Binder *b, const NsItem *it, int64_t location) {
-    err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE, "invalid reference to FROM-clause entry for table \"%s\"",
-           it->name ? it->name : "join");
+    err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE,
+           "invalid reference to FROM-clause entry for table \"%s\"", it->name ? it->name : "join");
     err_detail(b->err, "The combining JOIN type must be INNER or LEFT for a LATERAL reference.");
     return ST_ERROR;
 }
@@ -123,10 +125,8 @@ static int64_t edit_distance(const char *a, const char *s, int64_t limit) {
 
 static Status no_column(Binder *b, const Query *q, const AstColumn *col) {
     int64_t pos = bind_pos(b, col->location);
-    if (col->table)
-        err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", col->table, col->name);
-    else
-        err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", col->name);
+    if (col->table) err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column %s.%s does not exist", col->table, col->name);
+    else err_at(b->err, pos, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", col->name);
     int64_t best = MIN_OF(3, (int64_t)strlen(col->name) / 2) + 1;
     const char *t = NULL, *c = NULL;
     for (; q; q = q->outer)
@@ -154,7 +154,8 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
         for (int64_t i = 0; i < s->ns.len; i++) {
             const NsItem *it = &s->ns.items[i];
             if (it->table && it->name && strcmp(it->table->name, name) == 0) {
-                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"", name);
+                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"",
+                       name);
                 if (strcmp(it->name, name) != 0)
                     err_hint(b->err, "Perhaps you meant to reference the table alias \"%s\".", it->name);
                 return ST_ERROR;
@@ -164,8 +165,11 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
         for (int64_t i = 0; s->sibling && i < s->sibling->ns.len; i++) {
             const NsItem *it = &s->sibling->ns.items[i];
             if (it->name && strcmp(it->name, name) == 0) {
-                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"", name);
-                err_hint(b->err, "There is an entry for table \"%s\", but it cannot be referenced from this part of the query.", name);
+                err_at(b->err, pos, ERR_UNDEFINED_TABLE, "invalid reference to FROM-clause entry for table \"%s\"",
+                       name);
+                err_hint(b->err,
+                         "There is an entry for table \"%s\", but it cannot be referenced from this part of the query.",
+                         name);
                 return ST_ERROR;
             }
         }
@@ -183,7 +187,9 @@ static const NsItem *find_item(const Query *q, const char *name) {
 /* What the name means among a routine's variables: 0 nothing, -1 an error is set. */
 static int32_t find_variable(Binder *b, const AstColumn *col, bool is_column, Type *type) {
     PlanVariables *v = b->c->variables;
-    return v && b->params_ok ? v->find(v, NULL, col->table, col->name, is_column, bind_pos(b, col->location), type, b->err) : 0;
+    return v && b->params_ok
+               ? v->find(v, NULL, col->table, col->name, is_column, bind_pos(b, col->location), type, b->err)
+               : 0;
 }
 /* A name that is a column of `id`: that column, or the variable of that name when there is one and it goes first. */
 static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
@@ -200,20 +206,21 @@ static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
 }
 
 /* schema.table.column: all tables are in one. */
-static bool known_schema(const AstColumn *col) {
-    return !col->schema || strcmp(col->schema, "public") == 0;
-}
+static bool known_schema(const AstColumn *col) { return !col->schema || strcmp(col->schema, "public") == 0; }
 
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     Type type;
     int32_t variable;
-    if (q->no_columns && (variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+    if (q->no_columns && (variable = find_variable(b, col, false, &type)) != 0)
+        return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
     if (q->no_columns) {
-        err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE, "argument of %s must not contain variables", q->clause);
+        err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE,
+               "argument of %s must not contain variables", q->clause);
         return NULL;
     }
     if (q->is_default) {
-        err_at(b->err, bind_pos(b, col->location), ERR_FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression");
+        err_at(b->err, bind_pos(b, col->location), ERR_FEATURE_NOT_SUPPORTED,
+               "cannot use column reference in DEFAULT expression");
         return NULL;
     }
     if (!known_schema(col)) { /* a record's field in a block may be meant */
@@ -259,7 +266,8 @@ Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
         }
         return column_or_variable(b, col, it->cols[k].id);
     }
-    if ((variable = find_variable(b, col, false, &type)) != 0) return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
+    if ((variable = find_variable(b, col, false, &type)) != 0)
+        return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
     no_table(b, q, col->table, col->location);
     return NULL;
 }
@@ -286,7 +294,8 @@ Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int6
             }
         }
         if (!any)
-            return err_at(b->err, bind_pos(b, star->location), ERR_SYNTAX, "SELECT * with no tables specified is not valid");
+            return err_at(b->err, bind_pos(b, star->location), ERR_SYNTAX,
+                          "SELECT * with no tables specified is not valid");
     }
     *out = cols.items;
     *n = cols.len;

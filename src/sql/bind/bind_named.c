@@ -8,11 +8,14 @@ enum { PARAMS_MAX = 100 };
 
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e) {
     if (!t->percent_type) return sql_bind_type(t, out, e);
-    if (!t->schema) return err_at(e, t->location, ERR_SYNTAX, "improper %%TYPE reference (too few dotted names): %s", t->name);
+    if (!t->schema)
+        return err_at(e, t->location, ERR_SYNTAX, "improper %%TYPE reference (too few dotted names): %s", t->name);
     const Table *tab = catalog_table(c, slice_of(t->schema));
     if (!tab) return err_at(e, t->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", t->schema);
     int k = table_find_column(tab, slice_of(t->name));
-    if (k < 0) return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name, t->schema);
+    if (k < 0)
+        return err_at(e, t->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", t->name,
+                      t->schema);
     *out = tab->cols[k].type;
     return ST_OK;
 }
@@ -22,7 +25,8 @@ bool sql_same_identity(const Routine *r, int n, const Type *types) {
     for (int i = 0; i < r->n_params; i++) {
         if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
         Type t = r->param_types[i];
-        if (k == n || t.id != types[k].id || (t.id == T_ARRAY && type_element(t).id != type_element(types[k]).id)) return false;
+        if (k == n || t.id != types[k].id || (t.id == T_ARRAY && type_element(t).id != type_element(types[k]).id))
+            return false;
         k++;
     }
     return k == n;
@@ -33,11 +37,13 @@ static const char *kind_word(char what) { return what == 'f' ? "function" : what
 /* f(integer,text): as DROP's messages have it. */
 static char *call_text(Arena *a, const char *name, int n, const Type *types) {
     char *t = arena_printf(a, "%s(", name), buf[64];
-    for (int i = 0; t && i < n; i++) t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], buf, sizeof buf));
+    for (int i = 0; t && i < n; i++)
+        t = arena_printf(a, "%s%s%s", t, i ? "," : "", type_name(types[i], buf, sizeof buf));
     return t ? arena_printf(a, "%s)", t) : NULL;
 }
 
-Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out, const char **missing, Err *e) {
+Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out,
+                        const char **missing, Err *e) {
     Type types[PARAMS_MAX];
     int n = 0;
     Routine *found = NULL;
@@ -47,7 +53,8 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
     for (int64_t i = 0; q->has_args && i < q->n_params; i++) {
         all_ins &= q->params[i].mode == AST_PARAM_IN;
         if (q->params[i].mode == AST_PARAM_OUT || q->params[i].mode == AST_PARAM_TABLE) continue;
-        if (n == PARAMS_MAX) return err_set(e, ERR_TOO_MANY_ARGUMENTS, "functions cannot have more than %d arguments", PARAMS_MAX);
+        if (n == PARAMS_MAX)
+            return err_set(e, ERR_TOO_MANY_ARGUMENTS, "functions cannot have more than %d arguments", PARAMS_MAX);
         TRY(sql_routine_type(c, q->params[i].type, &types[n++], e));
     }
     for (int64_t i = 0; i < c->n_routines; i++) {
@@ -64,13 +71,15 @@ Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSign
         found = r;
     }
     if (hits > 1) {
-        err_at(e, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(what), q->name.name);
+        err_at(e, q->name.location, ERR_AMBIGUOUS_FUNCTION, "%s name \"%s\" is not unique", kind_word(what),
+               q->name.name);
         err_hint(e, "Specify the argument list to select the %s unambiguously.", kind_word(what));
         return ST_ERROR;
     }
     char *text = q->has_args ? call_text(a, q->name.name, n, types) : arena_strdup(a, q->name.name);
     if (!text) return stack_failed(e);
-    if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure))) return err_set(e, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
+    if (found && ((what == 'f' && found->is_procedure) || (what == 'p' && !found->is_procedure)))
+        return err_set(e, ERR_WRONG_OBJECT_TYPE, "%s is not a %s", text, kind_word(what));
     *missing = text;
     *out = found;
     return ST_OK;
@@ -85,7 +94,8 @@ Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine *
     const char *missing;
     Status st = sql_parse_signature(a, name, &q, e);
     if (st != ST_OK) err_context(e, "name of a routine \"%.*s\"", (int)MIN_OF(name.len, INT64_C(64)), name.ptr);
-    else if (q->name.schema && strcmp(q->name.schema, "public") != 0) st = err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", q->name.schema);
+    else if (q->name.schema && strcmp(q->name.schema, "public") != 0)
+        st = err_set(e, ERR_UNDEFINED_SCHEMA, "schema \"%s\" does not exist", q->name.schema);
     else st = sql_find_routine(c, a, 'r', q, &r, &missing, e);
     if (st == ST_OK && !r) st = sql_no_routine('r', q, missing, e);
     if (st != ST_OK) e->position = 0; /* not of the statement */
@@ -94,7 +104,9 @@ Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine *
 }
 
 /* ---- bulk_call ------------------------------------------------------------------------------------------ */
-bool sql_is_bulk_call(const AstFunc *f) { return strcmp(f->name.name, "bulk_call") == 0 && (!f->name.schema || strcmp(f->name.schema, "public") == 0); }
+bool sql_is_bulk_call(const AstFunc *f) {
+    return strcmp(f->name.name, "bulk_call") == 0 && (!f->name.schema || strcmp(f->name.schema, "public") == 0);
+}
 
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e) {
     if (f->n_args == 2) return ST_OK;
@@ -104,7 +116,10 @@ Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e) {
 }
 
 Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n_cols, const char ***names, Type **types) {
-    static const struct { const char *name; TypeId type; } fixed[] = {{"call", T_INT8}, {"sqlstate", T_TEXT}, {"message", T_TEXT}, {"line", T_INT4}, {"context", T_TEXT}};
+    static const struct {
+        const char *name;
+        TypeId type;
+    } fixed[] = {{"call", T_INT8}, {"sqlstate", T_TEXT}, {"message", T_TEXT}, {"line", T_INT4}, {"context", T_TEXT}};
     const int first = (int)ARRAY_LEN(fixed);
     int32_t k = first;
     *names = arena_array(a, const char *, r->n_params + first + 1);
@@ -113,7 +128,8 @@ Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n_cols, const char 
     for (int i = 0; i < first; i++) (*names)[i] = fixed[i].name, (*types)[i] = type_make(fixed[i].type);
     for (int i = 0; i < r->n_params; i++) {
         if (r->param_modes[i] == 'i') continue;
-        (*names)[k] = r->param_names[i] ? arena_strdup(a, r->param_names[i]) : arena_printf(a, "column%d", (int)k - first + 1);
+        (*names)[k] =
+            r->param_names[i] ? arena_strdup(a, r->param_names[i]) : arena_printf(a, "column%d", (int)k - first + 1);
         (*types)[k++] = r->param_types[i];
     }
     if (k == first && r->ret.id != T_VOID) (*names)[k] = arena_strdup(a, r->name), (*types)[k++] = r->ret;
@@ -123,9 +139,13 @@ Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n_cols, const char 
     return ST_OK;
 }
 
-/* Rows of a bulk that the session runs before the plan is made. It runs once: no place where what stands there may be bound twice, or never. */
+/* Rows of a bulk that the session runs before the plan is made. It runs once: no place where what stands there may be
+ * bound twice, or never. */
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f) {
-    const char *wrong = b->c->variables ? "bulk_call in a routine" : b->fixed_pos ? "bulk_call in a view" : q->outer ? "bulk_call in a subquery of an expression, or LATERAL" : NULL;
+    const char *wrong = b->c->variables ? "bulk_call in a routine"
+                        : b->fixed_pos  ? "bulk_call in a view"
+                        : q->outer      ? "bulk_call in a subquery of an expression, or LATERAL"
+                                        : NULL;
     const Routine *r;
     const char **names;
     Type *types;
@@ -133,12 +153,15 @@ Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f) {
     if (wrong) return bind_unsupported(b, f->location, wrong), NULL;
     if (sql_bulk_arguments(f, bind_pos(b, f->location), b->err) != ST_OK) return NULL;
     if (f->args[0]->kind != AST_STRING_LIT) {
-        err_at(b->err, bind_pos(b, f->args[0]->location), ERR_FEATURE_NOT_SUPPORTED, "bulk_call in FROM takes the procedure as a string literal");
+        err_at(b->err, bind_pos(b, f->args[0]->location), ERR_FEATURE_NOT_SUPPORTED,
+               "bulk_call in FROM takes the procedure as a string literal");
         return NULL;
     }
-    if (sql_named_routine(b->c->catalog, b->a, AST_AS_CONST(AstLiteral, f->args[0])->text, &r, b->err) != ST_OK) return NULL;
+    if (sql_named_routine(b->c->catalog, b->a, AST_AS_CONST(AstLiteral, f->args[0])->text, &r, b->err) != ST_OK)
+        return NULL;
     if (r->returns_set) {
-        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk", r->name);
+        err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
+               "function \"%s\" returns a set, and cannot be called in a bulk", r->name);
         return NULL;
     }
     Expr *query = bind_expr(b, q, f->args[1]);
@@ -149,7 +172,9 @@ Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f) {
         if (used.bits[w]) return bind_unsupported(b, f->args[1]->location, "bulk_call with columns as arguments"), NULL;
     Plan *p = plan_new(b->c, LP_VALUES, 0);
     Expr **exprs = arena_array(b->a, Expr *, 1);
-    if (!p || !exprs || sql_bulk_columns(b->a, r, &n, &names, &types) != ST_OK || !(p->out_cols = arena_array(b->a, ColId, n))) return NULL;
+    if (!p || !exprs || sql_bulk_columns(b->a, r, &n, &names, &types) != ST_OK ||
+        !(p->out_cols = arena_array(b->a, ColId, n)))
+        return NULL;
     exprs[0] = query;
     p->exprs = exprs;
     p->n_exprs = 1;

@@ -1,11 +1,13 @@
 /* bind_null.c - calls that are NULL because an argument is.
  *
- * A strict function is not called when an argument is NULL. Where a constant NULL is among its arguments PostgreSQL replaces the call by NULL before the statement
- * runs, so that the other arguments are never computed and cannot fail: NULL > 1/a is NULL also where a is 0. That is part of what a statement means, not a
- * rule of the optimiser: it is done to the bound tree, before the ways of running it part (query engine, statements on one row, expressions of routines, bulks).
+ * A strict function is not called when an argument is NULL. Where a constant NULL is among its arguments PostgreSQL
+ * replaces the call by NULL before the statement runs, so that the other arguments are never computed and cannot fail:
+ * NULL > 1/a is NULL also where a is 0. That is part of what a statement means, not a rule of the optimiser: it is done
+ * to the bound tree, before the ways of running it part (query engine, statements on one row, expressions of routines,
+ * bulks).
  *
- * Parameters of a statement count once they have values (PostgreSQL's custom plans). Variables of routines do not: what a call raises would depend on the
- * way its routine runs.
+ * Parameters of a statement count once they have values (PostgreSQL's custom plans). Variables of routines do not: what
+ * a call raises would depend on the way its routine runs.
  */
 #include "sql/bind/bind_int.h"
 
@@ -21,12 +23,16 @@ static bool all_null(const Expr *e) {
     return true;
 }
 
-static bool is_strict(const PlanCtx *c, const Expr *e) { return (e->u.func->flags & (FN_STRICT | FN_NULL_ARGS)) || bind_calls_strict_routine(c, e); }
+static bool is_strict(const PlanCtx *c, const Expr *e) {
+    return (e->u.func->flags & (FN_STRICT | FN_NULL_ARGS)) || bind_calls_strict_routine(c, e);
+}
 
 /* The value of an expression of constants; false when it is none. *failed: it has none, since computing it fails. */
 static bool constant_value(PlanCtx *c, const Expr *e, Value *out, bool *failed) {
     if (stack_stop()) return false;
-    bool cast = e->kind == EX_CAST, call = e->kind == EX_FUNC && !(e->u.func->flags & (FN_VOLATILE | FN_STABLE | FN_AGGREGATE)) && e->u.func->kernel;
+    bool cast = e->kind == EX_CAST, call = e->kind == EX_FUNC &&
+                                           !(e->u.func->flags & (FN_VOLATILE | FN_STABLE | FN_AGGREGATE)) &&
+                                           e->u.func->kernel;
     if (e->kind == EX_CONST) {
         *out = e->u.value;
         out->type = e->type;
@@ -42,7 +48,8 @@ static bool constant_value(PlanCtx *c, const Expr *e, Value *out, bool *failed) 
     *failed = func_eval(call ? e->u.func : NULL, k, c->session, c->arena, e->type, e->n_args, args, out, &err) != ST_OK;
     return !*failed;
 }
-/* PostgreSQL computes what is constant in the arguments before it looks for NULLs among them: an error there is the statement's. */
+/* PostgreSQL computes what is constant in the arguments before it looks for NULLs among them: an error there is the
+ * statement's. */
 static bool constant_fails(PlanCtx *c, const Expr *e) {
     Value v;
     bool failed = false;
@@ -54,9 +61,12 @@ static bool constant_fails(PlanCtx *c, const Expr *e) {
 static bool becomes_null(PlanCtx *c, const Expr *e) {
     switch ((ExprKind)e->kind) {
     case EX_FUNC: return some_null(e) && is_strict(c, e) && !constant_fails(c, e);
-    case EX_CAST: case EX_NOT: return is_null(e->args[0]);
+    case EX_CAST:
+    case EX_NOT: return is_null(e->args[0]);
     case EX_IN: return is_null(e->args[0]) && !constant_fails(c, e);
-    case EX_AND: case EX_OR: case EX_COALESCE: return e->n_args > 0 && all_null(e);
+    case EX_AND:
+    case EX_OR:
+    case EX_COALESCE: return e->n_args > 0 && all_null(e);
     default: return false;
     }
 }
@@ -115,4 +125,6 @@ static bool not_apart_expr(void *ctx, Expr *e) {
 }
 static Status apart_slot(void *ctx, Expr **slot) { return expr_walk(*slot, not_apart_expr, ctx) ? ST_OK : ST_ERROR; }
 
-bool sql_null_params_matter(const PlanCtx *c, const BoundStmt *s) { return s->plan && s->n_params > 0 && !not_apart(c, s->plan); }
+bool sql_null_params_matter(const PlanCtx *c, const BoundStmt *s) {
+    return s->plan && s->n_params > 0 && !not_apart(c, s->plan);
+}

@@ -1,8 +1,9 @@
 /* bind_routine.c - calls of functions and procedures of the catalog.
  *
- * Overloads are chosen by PostgreSQL's rules: exact types, then implicit casts, most exact matches, preferred types, categories of untyped literals; of
- * equals the one with fewer defaults. A scalar call becomes an EX_FUNC whose kernel calls back into the session (SessionInfo.call_routine); a call
- * in FROM becomes LP_VALUES whose rows the session fills in before the plan runs (Plan.routine_id).
+ * Overloads are chosen by PostgreSQL's rules: exact types, then implicit casts, most exact matches, preferred types,
+ * categories of untyped literals; of equals the one with fewer defaults. A scalar call becomes an EX_FUNC whose kernel
+ * calls back into the session (SessionInfo.call_routine); a call in FROM becomes LP_VALUES whose rows the session fills
+ * in before the plan runs (Plan.routine_id).
  */
 #include <stdio.h>
 
@@ -17,7 +18,9 @@ typedef struct Candidate {
     int n_default;
 } Candidate;
 
-static bool implicit(Type from, Type to) { return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT); }
+static bool implicit(Type from, Type to) {
+    return from.id == T_UNKNOWN || from.id == to.id || cast_exists(from, to, CAST_IMPLICIT);
+}
 
 /* Arguments to parameters; false: the routine does not take them. */
 static bool place_args(const Routine *r, int64_t n, const char *const *names, Candidate *c) {
@@ -91,12 +94,14 @@ static int narrow(Candidate **c, int n, int64_t n_args, Expr *const *args) {
 static const char *call_text(Binder *b, const char *name, int64_t n, Expr *const *args, const char *const *names) {
     const char *t = arena_printf(b->a, "%s(", name);
     for (int64_t i = 0; t && i < n; i++)
-        t = arena_printf(b->a, "%s%s%s%s%s", t, i ? ", " : "", names && names[i] ? names[i] : "", names && names[i] ? " => " : "", type_plain_name(args[i]->type));
+        t = arena_printf(b->a, "%s%s%s%s%s", t, i ? ", " : "", names && names[i] ? names[i] : "",
+                         names && names[i] ? " => " : "", type_plain_name(args[i]->type));
     return t ? arena_printf(b->a, "%s)", t) : name;
 }
 
 /* The routine that a call means, and where its arguments go. *found false, ST_OK: there is none for these arguments. */
-static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args, const char *const *names, int64_t location, Candidate *out, bool *found) {
+static Status find_routine(Binder *b, const char *name, bool procedure, int64_t n, Expr **args,
+                           const char *const *names, int64_t location, Candidate *out, bool *found) {
     const Catalog *k = b->c->catalog;
     Candidate *list[CANDIDATES_MAX];
     int n_list = 0, wrong_kind = 0;
@@ -105,7 +110,8 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
         const Routine *r = k->routines[i];
         if (strcmp(r->name, name) != 0) continue;
         Candidate *c = arena_new_of(b->a, Candidate);
-        if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1))) return ST_ERROR;
+        if (!c || !(c->slots = arena_array(b->a, int, n + 1)) || !(c->types = arena_array(b->a, Type, n + 1)))
+            return ST_ERROR;
         bool ok = place_args(r, n, names, c);
         for (int64_t j = 0; ok && j < n; j++) ok = implicit(args[j]->type, c->types[j]);
         if (!ok) continue;
@@ -117,7 +123,8 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
     }
     int64_t pos = bind_pos(b, location);
     if (n_list == 0 && wrong_kind) {
-        err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s is %s", call_text(b, name, n, args, names), procedure ? "not a procedure" : "a procedure");
+        err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s is %s", call_text(b, name, n, args, names),
+               procedure ? "not a procedure" : "a procedure");
         err_hint(b->err, procedure ? "To call a function, use SELECT." : "To call a procedure, use CALL.");
         return ST_ERROR;
     }
@@ -131,7 +138,8 @@ static Status find_routine(Binder *b, const char *name, bool procedure, int64_t 
     if (n_list == 0 && names && strcmp(name, "make_interval") != 0) { /* the one builtin with names */
         const char *what = procedure ? "procedure" : "function";
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "%s %s does not exist", what, call_text(b, name, n, args, names));
-        err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.", what);
+        err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.",
+                 what);
         return ST_ERROR;
     }
     if (n_list == 0) return ST_OK;
@@ -147,7 +155,8 @@ static Status fill_defaults(Binder *b, const Routine *r, Expr **args) {
     bool fixed = b->fixed_pos, params = b->params_ok;
     int64_t pos = b->pos;
     TRY(sql_parse(b->a, slice_of(r->sql), &list, &n, b->err));
-    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION) return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);
+    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
+        return err_internal(b->err, "routine \"%s\" has no CREATE statement", r->name);
     const AstCreateFunction *x = AST_AS_CONST(AstCreateFunction, list[0]);
     Query *q = arena_new_of(b->a, Query);
     if (!q) return ST_ERROR;
@@ -176,13 +185,16 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     const char *name = f->name.name;
     *out = NULL;
     bool any = false;
-    for (int64_t i = 0; i < b->c->catalog->n_routines && !any; i++) any = strcmp(b->c->catalog->routines[i]->name, name) == 0;
+    for (int64_t i = 0; i < b->c->catalog->n_routines && !any; i++)
+        any = strcmp(b->c->catalog->routines[i]->name, name) == 0;
     if (!any || f->n_args > ARGS_MAX) return ST_OK;
     if (f->name.schema && strcmp(f->name.schema, "public") != 0) return ST_OK;
     bool positional_after = false;
     for (int64_t i = 0; f->arg_names && i < f->n_args; i++) {
         if (f->arg_names[i]) positional_after = true;
-        else if (positional_after) return err_at(b->err, bind_pos(b, f->args[i]->location), ERR_SYNTAX, "positional argument cannot follow named argument");
+        else if (positional_after)
+            return err_at(b->err, bind_pos(b, f->args[i]->location), ERR_SYNTAX,
+                          "positional argument cannot follow named argument");
     }
     Expr **given = bind_list(b, q, f->args, f->n_args);
     Candidate c;
@@ -190,19 +202,28 @@ static Status bind_args(Binder *b, Query *q, const AstFunc *f, bool procedure, c
     if (!given) return ST_ERROR;
     TRY(find_routine(b, name, procedure, f->n_args, given, f->arg_names, f->location, &c, &found));
     if (!found) return ST_OK;
-    const char *wrong = f->star ? "(*)" : f->distinct ? "DISTINCT" : f->n_order_by ? "ORDER BY" : f->filter ? "FILTER" : f->over ? "OVER" : NULL;
-    if (wrong) return err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
+    const char *wrong = f->star         ? "(*)"
+                        : f->distinct   ? "DISTINCT"
+                        : f->n_order_by ? "ORDER BY"
+                        : f->filter     ? "FILTER"
+                        : f->over       ? "OVER"
+                                        : NULL;
+    if (wrong)
+        return err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
+                      "%s specified, but %s is not an aggregate function", wrong, name);
     Expr **args = arena_array(b->a, Expr *, c.r->n_args + 1);
     if (!args) return ST_ERROR;
     for (int64_t i = 0; i < f->n_args; i++)
-        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location))) return ST_ERROR;
+        if (!(args[c.slots[i]] = bind_coerce(b, given[i], c.types[i], CAST_IMPLICIT, f->args[i]->location)))
+            return ST_ERROR;
     if (c.n_default > 0) TRY(fill_defaults(b, c.r, args));
     b->c->calls_routine = true;
     b->c->writes_routine |= c.r->may_write;
     bool known = false;
     for (int64_t i = 0; i < b->c->routine_ids.len && !known; i++) known = b->c->routine_ids.items[i] == c.r->id;
     const FuncDef *later = NULL;
-    if (!known && (!vec_push(b->a, &b->c->routine_ids, c.r->id) || !vec_push(b->a, &b->c->routine_defs, later))) return ST_ERROR;
+    if (!known && (!vec_push(b->a, &b->c->routine_ids, c.r->id) || !vec_push(b->a, &b->c->routine_defs, later)))
+        return ST_ERROR;
     *out = c.r;
     *args_out = args;
     return ST_OK;
@@ -240,10 +261,12 @@ static void put_value(Vec *out, int64_t i, const Value *v) {
 static Status call_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
     Value result, *vals = arena_array(ctx->arena, Value, nargs + 1); /* not the stack: calls nest deeply */
     if (!vals) return stack_failed(ctx->err);
-    if (!ctx->session || !ctx->session->call_routine) return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
+    if (!ctx->session || !ctx->session->call_routine)
+        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
     for (int64_t i = 0; i < n; i++) {
         for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
-        if (ctx->session->call_routine(ctx->session->setting_ctx, vals[0].u.i64, nargs - 1, vals + 1, ctx->ret, ctx->arena, &result, ctx->err) != ST_OK) {
+        if (ctx->session->call_routine(ctx->session->setting_ctx, vals[0].u.i64, nargs - 1, vals + 1, ctx->ret,
+                                       ctx->arena, &result, ctx->err) != ST_OK) {
             ctx->error_row = i;
             return ST_ERROR;
         }
@@ -293,7 +316,8 @@ static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *nam
     for (int i = 0; i < r->n_params; i++) n_cols += r->param_modes[i] != 'i';
     bool columns = r->returns_record && n_cols > 0;
     if (r->returns_record && !columns) {
-        err_at(b->err, bind_pos(b, location), ERR_SYNTAX, "a column definition list is required for functions returning \"record\"");
+        err_at(b->err, bind_pos(b, location), ERR_SYNTAX,
+               "a column definition list is required for functions returning \"record\"");
         return NULL;
     }
     ColSet used = colset_new(b->c);
@@ -313,10 +337,13 @@ static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *nam
     p->exprs = args;
     p->n_exprs = r->n_args;
     p->alias = name;
-    if (!columns) return (p->out_cols[0] = plan_new_col(b->c, name, r->returns_void ? type_make(T_TEXT) : r->ret, true)) ? p : NULL;
+    if (!columns)
+        return (p->out_cols[0] = plan_new_col(b->c, name, r->returns_void ? type_make(T_TEXT) : r->ret, true)) ? p
+                                                                                                               : NULL;
     for (int i = 0, k = 0; i < r->n_params; i++) {
         if (r->param_modes[i] == 'i') continue;
-        const char *col = r->param_names[i] ? arena_strdup(b->a, r->param_names[i]) : arena_printf(b->a, "column%d", k + 1);
+        const char *col =
+            r->param_names[i] ? arena_strdup(b->a, r->param_names[i]) : arena_printf(b->a, "column%d", k + 1);
         if (!col || !(p->out_cols[k++] = plan_new_col(b->c, col, r->param_types[i], true))) return NULL;
     }
     return p;
@@ -331,11 +358,14 @@ Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name,
 
 static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args, const AstFunc *f) {
     if (!q->srf_ok) {
-        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+               "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
         return NULL;
     }
     if (q->srf || r->returns_record) {
-        bind_unsupported(b, f->location, q->srf ? "more than one set-returning function in a select list" : "a set of records in a select list");
+        bind_unsupported(b, f->location,
+                         q->srf ? "more than one set-returning function in a select list"
+                                : "a set of records in a select list");
         return NULL;
     }
     if (!(q->srf = call_rows(b, r, args, f->name.name, false, f->location)) ||
@@ -355,7 +385,9 @@ Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
 
 /* ---- entry points ----------------------------------------------------------------------------------- */
 
-static Status finish(Binder *b, Status st) { return st == ST_OK && stack_check(b->err) == ST_OK ? ST_OK : stack_failed(b->err); }
+static Status finish(Binder *b, Status st) {
+    return st == ST_OK && stack_check(b->err) == ST_OK ? ST_OK : stack_failed(b->err);
+}
 
 Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     Binder b;
@@ -368,7 +400,8 @@ Status sql_bind_value(PlanCtx *c, const AstExpr *ast, Type type, Expr **out) {
     }
     if (e && type.id == T_UNKNOWN && e->type.id == T_UNKNOWN) type = type_make(T_TEXT);
     if (e && type.id != T_UNKNOWN && !type_eq(e->type, type)) {
-        if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT)) e = bind_coerce(&b, e, type, CAST_EXPLICIT, ast->location); /* through text, as PL/pgSQL does */
+        if (e->type.id != T_UNKNOWN && !cast_exists(e->type, type, CAST_ASSIGNMENT))
+            e = bind_coerce(&b, e, type, CAST_EXPLICIT, ast->location); /* through text, as PL/pgSQL does */
         else e = bind_coerce(&b, e, type, CAST_ASSIGNMENT, ast->location);
     }
     if (e) bind_null_expr(c, e);
@@ -388,8 +421,10 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     if (!r) {
         Expr **given = bind_list(b, q, f->args, f->n_args);
         if (!given) return ST_ERROR;
-        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "procedure %s does not exist", call_text(b, f->name.name, f->n_args, given, f->arg_names));
-        err_hint(b->err, "No procedure matches the given name and argument types. You might need to add explicit type casts.");
+        err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "procedure %s does not exist",
+               call_text(b, f->name.name, f->n_args, given, f->arg_names));
+        err_hint(b->err,
+                 "No procedure matches the given name and argument types. You might need to add explicit type casts.");
         return ST_ERROR;
     }
     BoundCall *c = arena_new_of(b->a, BoundCall);
@@ -402,13 +437,15 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     for (int64_t i = 0; i < b->params.len; i++) {
         c->param_types[i] = b->params.items[i];
         if (c->param_types[i].id == T_UNKNOWN)
-            return err_set(b->err, ERR_INDETERMINATE_DATATYPE, "could not determine data type of parameter $%d", (int)i + 1);
+            return err_set(b->err, ERR_INDETERMINATE_DATATYPE, "could not determine data type of parameter $%d",
+                           (int)i + 1);
     }
     *out = c;
     return ST_OK;
 }
 
-Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types, BoundCall **out) {
+Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
+                     BoundCall **out) {
     Binder b;
     binder_init(&b, c);
     for (int32_t i = 0; i < n_params; i++) {

@@ -54,7 +54,9 @@ Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVe
             }
             continue;
         }
-        Target x = {.expr = bind_expr(b, q, t[i].expr), .name = t[i].alias ? t[i].alias : bind_target_name(t[i].expr), .ast = t[i].expr};
+        Target x = {.expr = bind_expr(b, q, t[i].expr),
+                    .name = t[i].alias ? t[i].alias : bind_target_name(t[i].expr),
+                    .ast = t[i].expr};
         if (!x.expr || !vec_push(b->a, out, x)) return ST_ERROR;
     }
     return ST_OK;
@@ -118,11 +120,14 @@ static Expr *dependent_value(Group *g, ColId id) {
     Type coerced, ret;
     for (int64_t i = 0; i < g->q->aggs.len; i++) {
         const AggCall *a = &g->q->aggs.items[i];
-        if (a->kind == AGG_ANY && a->arg && a->arg->kind == EX_COL && a->arg->u.col == id && !a->filter) return expr_col(b->c, a->out);
+        if (a->kind == AGG_ANY && a->arg && a->arg->kind == EX_COL && a->arg->u.col == id && !a->filter)
+            return expr_col(b->c, a->out);
     }
     if (func_resolve(slice_of("any_value"), false, 1, &info.type, 0, &f, &coerced, &ret, b->err) != ST_OK) return NULL;
-    AggCall call = {.func = f, .kind = AGG_ANY, .arg = expr_col(b->c, id), .out = plan_new_col(b->c, info.name, info.type, true)};
-    if (!call.arg || !call.out || bind_own(b, g->q, call.out, true) != ST_OK || !vec_push(b->a, &g->q->aggs, call)) return NULL;
+    AggCall call = {
+        .func = f, .kind = AGG_ANY, .arg = expr_col(b->c, id), .out = plan_new_col(b->c, info.name, info.type, true)};
+    if (!call.arg || !call.out || bind_own(b, g->q, call.out, true) != ST_OK || !vec_push(b->a, &g->q->aggs, call))
+        return NULL;
     return expr_col(b->c, call.out);
 }
 
@@ -149,7 +154,8 @@ static Status regroup(Group *g, Expr **slot) {
         }
         const char *label = bind_column_label(b, g->q, e->u.col);
         if (g->in_sub)
-            return err_at(b->err, bind_pos(b, e->location), ERR_GROUPING, "subquery uses ungrouped column \"%s\" from outer query", label);
+            return err_at(b->err, bind_pos(b, e->location), ERR_GROUPING,
+                          "subquery uses ungrouped column \"%s\" from outer query", label);
         return err_at(b->err, bind_pos(b, e->location), ERR_GROUPING,
                       "column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", label);
     }
@@ -192,9 +198,11 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
     if (ast->kind == AST_INT_LIT) {
         int64_t k = AST_AS_CONST(AstLiteral, ast)->i;
         if (k < 1 || k > targets->len)
-            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE, "GROUP BY position %lld is not in select list", (long long)k);
+            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "GROUP BY position %lld is not in select list", (long long)k);
         e = targets->items[k - 1].expr;
-    } else if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT || ast->kind == AST_NULL_LIT) {
+    } else if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT ||
+               ast->kind == AST_NULL_LIT) {
         return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in GROUP BY");
     } else if (ast->kind == AST_COLUMN && !AST_AS_CONST(AstColumn, ast)->table) {
         /* a column of FROM first, then an output name */
@@ -205,7 +213,8 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
         for (int64_t i = 0; !id && i < targets->len; i++) {
             if (strcmp(targets->items[i].name, name) != 0) continue;
             if (same && !expr_equal(same, targets->items[i].expr))
-                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "GROUP BY \"%s\" is ambiguous", name);
+                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "GROUP BY \"%s\" is ambiguous",
+                              name);
             same = targets->items[i].expr;
         }
         e = same ? same : bind_expr(b, q, ast);
@@ -216,7 +225,9 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
     if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
     if (q->srf && uses_srf(b, q, e)) return bind_unsupported(b, ast->location, "a set-returning function in GROUP BY");
     void *k[2] = {b, q};
-    if (!expr_walk(e, no_agg_col, k)) return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING, "aggregate functions are not allowed in GROUP BY");
+    if (!expr_walk(e, no_agg_col, k))
+        return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING,
+                      "aggregate functions are not allowed in GROUP BY");
     for (int64_t i = 0; i < keys->len; i++)
         if (expr_equal(keys->items[i], e)) return ST_OK;
     return vec_push(b->a, keys, e) ? ST_OK : ST_ERROR;
@@ -234,23 +245,28 @@ typedef VEC(OrderKey) OrderVec;
 
 static Status order_key(Binder *b, Query *q, const AstOrderItem *o, const TargetVec *targets, OrderKey *key) {
     const AstExpr *ast = o->expr;
-    *key = (OrderKey){.target = -1, .desc = o->desc, .location = ast->location,
+    *key = (OrderKey){.target = -1,
+                      .desc = o->desc,
+                      .location = ast->location,
                       .nulls_first = o->nulls == AST_NULLS_DEFAULT ? o->desc : o->nulls == AST_NULLS_FIRST};
     if (ast->kind == AST_INT_LIT) {
         int64_t k = AST_AS_CONST(AstLiteral, ast)->i;
         if (k < 1 || k > targets->len)
-            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE, "ORDER BY position %lld is not in select list", (long long)k);
+            return err_at(b->err, bind_pos(b, ast->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "ORDER BY position %lld is not in select list", (long long)k);
         key->target = k - 1;
         return ST_OK;
     }
-    if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT || ast->kind == AST_NULL_LIT)
+    if (ast->kind == AST_STRING_LIT || ast->kind == AST_NUMBER_LIT || ast->kind == AST_BOOL_LIT ||
+        ast->kind == AST_NULL_LIT)
         return err_at(b->err, bind_pos(b, ast->location), ERR_SYNTAX, "non-integer constant in ORDER BY");
     if (ast->kind == AST_COLUMN && !AST_AS_CONST(AstColumn, ast)->table) { /* an output name wins */
         const char *name = AST_AS_CONST(AstColumn, ast)->name;
         for (int64_t i = 0; i < targets->len; i++) {
             if (strcmp(targets->items[i].name, name) != 0) continue;
             if (key->target >= 0 && !expr_equal(targets->items[key->target].expr, targets->items[i].expr))
-                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "ORDER BY \"%s\" is ambiguous", name);
+                return err_at(b->err, bind_pos(b, ast->location), ERR_AMBIGUOUS_COLUMN, "ORDER BY \"%s\" is ambiguous",
+                              name);
             if (key->target < 0) key->target = i;
         }
         if (key->target >= 0) return ST_OK;
@@ -273,7 +289,9 @@ static Plan *array_keys(Binder *b, Plan *child, int64_t n, ColId *ids) {
     ColSet out = colset_new(b->c);
     plan_outputs(b->c, child, &out);
     ColId n_cols = (ColId)b->c->cols.len;
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_cols + n)) || !(p->exprs = arena_array(b->a, Expr *, n_cols + n))) return NULL;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_cols + n)) ||
+        !(p->exprs = arena_array(b->a, Expr *, n_cols + n)))
+        return NULL;
     p->children[0] = child;
     for (ColId id = 1; id < n_cols; id++) {
         if (!colset_has(&out, id)) continue;
@@ -325,7 +343,9 @@ static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId
 static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const char *const *names) {
     Plan *p = child ? plan_new(b->c, LP_AGG, 1) : NULL;
     ColId *old = arena_array(b->a, ColId, n + 1);
-    if (!p || !old || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->exprs = arena_array(b->a, Expr *, n + 1))) return NULL;
+    if (!p || !old || !(p->out_cols = arena_array(b->a, ColId, n + 1)) ||
+        !(p->exprs = arena_array(b->a, Expr *, n + 1)))
+        return NULL;
     p->children[0] = child;
     for (int32_t i = 0; i < n; i++) {
         int32_t same = 0;
@@ -334,7 +354,9 @@ static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const 
             ColInfo info = b->c->cols.items[ids[i]];
             if (bind_check_groupable(b, info.type, 0) != ST_OK) return NULL;
             old[same] = ids[i];
-            if (!(p->exprs[same] = expr_col(b->c, ids[i])) || !(p->out_cols[same] = plan_new_col(b->c, names[i], info.type, true))) return NULL;
+            if (!(p->exprs[same] = expr_col(b->c, ids[i])) ||
+                !(p->out_cols[same] = plan_new_col(b->c, names[i], info.type, true)))
+                return NULL;
             p->n_keys++;
         }
         ids[i] = p->out_cols[same];
@@ -358,12 +380,13 @@ Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *ou
 }
 
 /* DISTINCT ON: for every distinct key the first row, as a LATERAL ... ORDER BY ... LIMIT 1 over the materialised input:
- *   CTE d = input;  JOIN (AGG keys of d, LIMIT 1 (SORT (FILTER key IS NOT DISTINCT FROM (d)))). `all` are the input's columns; they are
- * replaced by the result's. */
-static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId *on, const OrderVec *keys, ColId *key_ids, int64_t n_all,
-                              ColId *all) {
+ *   CTE d = input;  JOIN (AGG keys of d, LIMIT 1 (SORT (FILTER key IS NOT DISTINCT FROM (d)))). `all` are the input's
+ * columns; they are replaced by the result's. */
+static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId *on, const OrderVec *keys,
+                              ColId *key_ids, int64_t n_all, ColId *all) {
     int64_t cte = ++b->c->n_ctes;
-    ColId *k1 = arena_array(b->a, ColId, n_on + 1), *k2 = arena_array(b->a, ColId, n_on + 1), *out = arena_array(b->a, ColId, n_all + 1);
+    ColId *k1 = arena_array(b->a, ColId, n_on + 1), *k2 = arena_array(b->a, ColId, n_on + 1),
+          *out = arena_array(b->a, ColId, n_all + 1);
     const char **names = arena_array(b->a, const char *, n_on + 1);
     if (!k1 || !k2 || !out || !names) return NULL;
     Plan *scan = bind_cte_ref(b, cte, n_on, on, k1), *rows = bind_cte_ref(b, cte, n_all, all, out);
@@ -379,7 +402,9 @@ static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId 
         for (int64_t j = 0; j < n_all; j++)
             if (all[j] == on[i]) local = out[j];
         Expr *e = expr_new(b->c, EX_NOT_DISTINCT, type_make(T_BOOL), 2);
-        if (!e || !local || !(e->args[0] = expr_col(b->c, local)) || !(e->args[1] = expr_col(b->c, k2[i])) || !vec_push(b->a, &conds, e)) return NULL;
+        if (!e || !local || !(e->args[0] = expr_col(b->c, local)) || !(e->args[1] = expr_col(b->c, k2[i])) ||
+            !vec_push(b->a, &conds, e))
+            return NULL;
     }
     if (!groups) return NULL;
     for (int64_t i = 0; i < keys->len; i++)
@@ -592,7 +617,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < targets.len && !keep; i++) {
         Target *t = &targets.items[i];
-        if (t->expr->type.id == T_UNKNOWN && !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
+        if (t->expr->type.id == T_UNKNOWN &&
+            !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
             return ST_ERROR;
     }
     Group g = {.b = b, .q = q};
@@ -600,7 +626,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     for (int64_t i = 0; i < s->n_group_by; i++) TRY(group_item(b, q, &s->group_by[i], &targets, &g.keys));
     q->clause = NULL;
     Expr *having = NULL;
-    if (s->having && !(having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location))) return ST_ERROR;
+    if (s->having && !(having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
+        return ST_ERROR;
     if (s->lock) TRY(check_locking(b, env, s, q));
     OrderVec order = {0};
     for (int64_t i = 0; i < s->n_order_by; i++) {
@@ -617,7 +644,9 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     }
 
     if (s->n_group_by || q->aggs.len || having) {
-        if (q->srf) return bind_unsupported(b, s->targets[0].location, "a set-returning function in the select list of a grouped query");
+        if (q->srf)
+            return bind_unsupported(b, s->targets[0].location,
+                                    "a set-returning function in the select list of a grouped query");
         for (int64_t i = 0; i < g.keys.len; i++) {
             const Expr *k = g.keys.items[i];
             /* nullable: an outer join below may have added NULLs */
@@ -627,7 +656,8 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         for (int64_t i = 0; i < targets.len; i++) {
             Expr *e = targets.items[i].expr; /* a constant target that is a key must not be in two places */
             for (int64_t k = 0; k < g.keys.len; k++)
-                if (e == g.keys.items[k] && e->kind == EX_CONST && !(g.keys.items[k] = bind_copy(b, e))) return ST_ERROR;
+                if (e == g.keys.items[k] && e->kind == EX_CONST && !(g.keys.items[k] = bind_copy(b, e)))
+                    return ST_ERROR;
             TRY(regroup(&g, &targets.items[i].expr));
         }
         if (having) TRY(regroup(&g, &having));
@@ -680,14 +710,16 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         for (int64_t i = 0; i < order.len; i++) {
             bool is_on = false;
             for (int64_t k = 0; k < on.len && !is_on; k++)
-                is_on = on_ids[k] == sort_ids[i] || (order.items[i].expr && on.items[k].expr && expr_equal(order.items[i].expr, on.items[k].expr));
+                is_on = on_ids[k] == sort_ids[i] ||
+                        (order.items[i].expr && on.items[k].expr && expr_equal(order.items[i].expr, on.items[k].expr));
             if (!is_on && seen < on.len)
                 return err_at(b->err, bind_pos(b, on.items[0].location), ERR_INVALID_COLUMN_REFERENCE,
                               "SELECT DISTINCT ON expressions must match initial ORDER BY expressions");
             seen += is_on;
         }
         int64_t n_all = proj.ids.len;
-        ColId *all = arena_array(b->a, ColId, n_all + 1), *old = arena_array(b->a, ColId, n_all + 1), *keys = arena_array(b->a, ColId, order.len + 1);
+        ColId *all = arena_array(b->a, ColId, n_all + 1), *old = arena_array(b->a, ColId, n_all + 1),
+              *keys = arena_array(b->a, ColId, order.len + 1);
         if (!all || !old || !keys) return ST_ERROR;
         memcpy(all, proj.ids.items, sizeof *all * (size_t)n_all);
         memcpy(old, all, sizeof *all * (size_t)n_all);
@@ -755,7 +787,8 @@ static Status bind_values(Binder *b, const SelectEnv *env, const AstSelect *s, R
     for (int64_t r = 0; r < s->n_values; r++) {
         const AstValuesRow *v = &s->values[r];
         if (v->n_items != n)
-            return err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX, "VALUES lists must all be the same length");
+            return err_at(b->err, bind_pos(b, v->n_items ? v->items[0]->location : s->location), ERR_SYNTAX,
+                          "VALUES lists must all be the same length");
         if (!(rows[r] = bind_list(b, &q, v->items, n))) return ST_ERROR;
         for (int32_t i = 0; i < n && constant; i++) constant = expr_walk(rows[r][i], row_constant, NULL);
     }
@@ -768,7 +801,8 @@ static Status bind_values(Binder *b, const SelectEnv *env, const AstSelect *s, R
         Type t = type_make(T_UNKNOWN);
         if (known && bind_common(b, s->n_values, column, "VALUES", &t) != ST_OK) return ST_ERROR;
         for (int64_t r = 0; r < s->n_values; r++) rows[r][i] = column[r];
-        if (!(names[i] = arena_printf(b->a, "column%d", i + 1)) || !(ids[i] = plan_new_col(b->c, names[i], t, true))) return ST_ERROR;
+        if (!(names[i] = arena_printf(b->a, "column%d", i + 1)) || !(ids[i] = plan_new_col(b->c, names[i], t, true)))
+            return ST_ERROR;
     }
     Plan *p;
     if (constant) {
@@ -806,8 +840,10 @@ static Status order_result(Binder *b, const AstSelect *s, Rel *r) {
         OrderKey k;
         TRY(order_key(b, &q, &s->order_by[i], &targets, &k));
         if (k.target < 0) {
-            if (s->set_op == AST_SETOP_NONE) return bind_unsupported(b, k.location, "an expression in ORDER BY of VALUES");
-            err_at(b->err, bind_pos(b, k.location), ERR_FEATURE_NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause");
+            if (s->set_op == AST_SETOP_NONE)
+                return bind_unsupported(b, k.location, "an expression in ORDER BY of VALUES");
+            err_at(b->err, bind_pos(b, k.location), ERR_FEATURE_NOT_SUPPORTED,
+                   "invalid UNION/INTERSECT/EXCEPT ORDER BY clause");
             err_detail(b->err, "Only result column names can be used, not expressions or functions.");
             err_hint(b->err, "Add the expression/function to every SELECT, or move the UNION into a FROM clause.");
             return ST_ERROR;

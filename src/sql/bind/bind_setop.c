@@ -23,7 +23,8 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++)
             for (int64_t r = 0; p->out_cols[i] == id && r < p->n_rows; r++)
-                if (!(p->rows[r][i] = bind_coerce(b, p->rows[r][i], t, CAST_IMPLICIT, p->rows[r][i]->location))) return ST_ERROR;
+                if (!(p->rows[r][i] = bind_coerce(b, p->rows[r][i], t, CAST_IMPLICIT, p->rows[r][i]->location)))
+                    return ST_ERROR;
         break;
     case LP_FILTER:
     case LP_LIMIT: return bind_retype(b, p->children[0], id, t);
@@ -59,11 +60,14 @@ static Status literals_type(Binder *b, const Plan *p, ColId id, Type *t) {
 
 Status bind_settle(Binder *b, Rel *r) {
     for (int32_t i = 0; i < r->n; i++)
-        if (b->c->cols.items[r->cols[i]].type.id == T_UNKNOWN) TRY(bind_retype(b, r->plan, r->cols[i], type_make(T_TEXT)));
+        if (b->c->cols.items[r->cols[i]].type.id == T_UNKNOWN)
+            TRY(bind_retype(b, r->plan, r->cols[i], type_make(T_TEXT)));
     return ST_OK;
 }
 
-static const char *setop_name(AstSetOp op) { return op == AST_SETOP_UNION ? "UNION" : op == AST_SETOP_INTERSECT ? "INTERSECT" : "EXCEPT"; }
+static const char *setop_name(AstSetOp op) {
+    return op == AST_SETOP_UNION ? "UNION" : op == AST_SETOP_INTERSECT ? "INTERSECT" : "EXCEPT";
+}
 
 static int64_t select_location(const AstSelect *s) {
     while (s->set_op != AST_SETOP_NONE) s = s->left;
@@ -74,7 +78,8 @@ static int64_t select_location(const AstSelect *s) {
 
 static bool same_cells(Type a, Type b) { return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b); }
 
-static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const AstSelect *const *asts, int32_t col, Type *out) {
+static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const AstSelect *const *asts, int32_t col,
+                    Type *out) {
     Type t = type_make(T_UNKNOWN), u;
     bool literal = false;
     for (int64_t i = 0; i < n; i++) {
@@ -83,14 +88,15 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
         else if (t.id == T_UNKNOWN) t = c;
         else if (type_common(t, c, &u)) t = u;
         else
-            return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_DATATYPE_MISMATCH, "%s types %s and %s cannot be matched", name,
-                          type_plain_name(t), type_plain_name(c));
+            return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_DATATYPE_MISMATCH,
+                          "%s types %s and %s cannot be matched", name, type_plain_name(t), type_plain_name(c));
     }
     if (t.id == T_UNKNOWN) t = type_make(T_TEXT);
     if (literal && (t.id == T_CHAR || t.id == T_VARCHAR)) t.length = 0;
     for (int64_t i = 0; literal && i < n; i++) TRY(literals_type(b, rels[i].plan, rels[i].cols[col], &t));
     for (int64_t i = 0; i < n; i++)
-        if (b->c->cols.items[rels[i].cols[col]].type.id == T_UNKNOWN) TRY(bind_retype(b, rels[i].plan, rels[i].cols[col], t));
+        if (b->c->cols.items[rels[i].cols[col]].type.id == T_UNKNOWN)
+            TRY(bind_retype(b, rels[i].plan, rels[i].cols[col], t));
     *out = t;
     return ST_OK;
 }
@@ -116,8 +122,8 @@ static Status cast_input(Binder *b, Rel *r, const Type *types) {
 }
 
 static bool chain_link(const AstSelect *s, const AstSelect *top) {
-    return s->set_op == AST_SETOP_UNION && top->set_op == AST_SETOP_UNION && s->set_all == top->set_all && !s->with && !s->n_order_by &&
-           !s->limit && !s->offset;
+    return s->set_op == AST_SETOP_UNION && top->set_op == AST_SETOP_UNION && s->set_all == top->set_all && !s->with &&
+           !s->n_order_by && !s->limit && !s->offset;
 }
 
 Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
@@ -138,12 +144,15 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     for (int64_t i = 0; i < n; i++) {
         TRY(bind_select(b, &sub, asts[i], &rels[i]));
         if (rels[i].n != rels[0].n)
-            return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_SYNTAX, "each %s query must have the same number of columns", name);
+            return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_SYNTAX,
+                          "each %s query must have the same number of columns", name);
     }
     int32_t m = rels[0].n;
     Type *types = arena_array(b->a, Type, m + 1);
     Plan *p = plan_new(b->c, LP_SETOP, (int32_t)n);
-    if (!types || !p || !(p->out_cols = arena_array(b->a, ColId, m + 1)) || !(p->set_cols = arena_array(b->a, ColId *, n))) return ST_ERROR;
+    if (!types || !p || !(p->out_cols = arena_array(b->a, ColId, m + 1)) ||
+        !(p->set_cols = arena_array(b->a, ColId *, n)))
+        return ST_ERROR;
     for (int32_t c = 0; c < m; c++) {
         TRY(unify(b, name, n, rels, asts, c, &types[c]));
         if (s->set_op != AST_SETOP_UNION || !s->set_all) TRY(bind_check_groupable(b, types[c], 0));

@@ -17,7 +17,8 @@ Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r
         return bind_nary(b, eq ? EX_AND : EX_OR, n, parts, location);
     }
     if (strcmp(op, "<") != 0 && strcmp(op, "<=") != 0 && strcmp(op, ">") != 0 && strcmp(op, ">=") != 0) {
-        err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED, "could not determine interpretation of row comparison operator %s", op);
+        err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED,
+               "could not determine interpretation of row comparison operator %s", op);
         return NULL;
     }
     /* (a, b) < (c, d): a < c OR (a = c AND b < d), built from the last pair */
@@ -25,7 +26,8 @@ Expr *bind_compare_rows(Binder *b, const char *op, int64_t n, Expr **l, Expr **r
     Expr *acc = bind_op(b, op, bind_copy(b, l[n - 1]), bind_copy(b, r[n - 1]), location);
     for (int64_t i = n - 1; i-- > 0 && acc;) {
         Expr *and_[2] = {bind_op(b, "=", bind_copy(b, l[i]), bind_copy(b, r[i]), location), acc};
-        Expr *or_[2] = {bind_op(b, strict, bind_copy(b, l[i]), bind_copy(b, r[i]), location), bind_nary(b, EX_AND, 2, and_, location)};
+        Expr *or_[2] = {bind_op(b, strict, bind_copy(b, l[i]), bind_copy(b, r[i]), location),
+                        bind_nary(b, EX_AND, 2, and_, location)};
         acc = or_[0] ? bind_nary(b, EX_OR, 2, or_, location) : NULL;
     }
     return acc;
@@ -43,13 +45,15 @@ static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r
 }
 
 /* (a, b) = (select x, y ...): the comparison becomes the subquery's one result column. */
-static Expr *row_with_subquery(Binder *b, Query *q, const char *op, const AstList *row, const AstSubLink *s, bool swapped, int64_t location) {
+static Expr *row_with_subquery(Binder *b, Query *q, const char *op, const AstList *row, const AstSubLink *s,
+                               bool swapped, int64_t location) {
     Expr **l = bind_list(b, q, row->items, row->n_items);
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
     if (!l || bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (r.n != row->n_items) {
-        err_at(b->err, bind_pos(b, location), ERR_SYNTAX, r.n > row->n_items ? "subquery has too many columns" : "subquery has too few columns");
+        err_at(b->err, bind_pos(b, location), ERR_SYNTAX,
+               r.n > row->n_items ? "subquery has too many columns" : "subquery has too few columns");
         return NULL;
     }
     Expr **cols = arena_array(b->a, Expr *, r.n + 1);
@@ -71,7 +75,8 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
     if (l->kind != AST_ROW || r->kind != AST_ROW) {
         const AstExpr *sub = l->kind == AST_ROW ? r : l, *row = l->kind == AST_ROW ? l : r;
         if (sub->kind == AST_SUBLINK && AST_AS_CONST(AstSubLink, sub)->sub_kind == AST_SUB_SCALAR)
-            return row_with_subquery(b, q, op, AST_AS_CONST(AstList, row), AST_AS_CONST(AstSubLink, sub), row == r, location);
+            return row_with_subquery(b, q, op, AST_AS_CONST(AstList, row), AST_AS_CONST(AstSubLink, sub), row == r,
+                                     location);
         bind_unsupported(b, location, "comparing a row with a value");
         return NULL;
     }
@@ -94,8 +99,9 @@ static bool col_fn(void *ctx, Expr *e) {
     (void)ctx;
     return e->kind != EX_COL && e->kind != EX_SUBQUERY;
 }
-/* With reals it matters which values PostgreSQL makes an array of, whose elements have one type before they are compared: all of ARRAY[..], and those
- * of a list that depend on no column, if there are two or more. The list's x has a part in that type. */
+/* With reals it matters which values PostgreSQL makes an array of, whose elements have one type before they are
+ * compared: all of ARRAY[..], and those of a list that depend on no column, if there are two or more. The list's x has
+ * a part in that type. */
 static Status settle_reals(Binder *b, bool list, Expr *x, int64_t n, Expr **items) {
     bool real = x->type.id == T_FLOAT4;
     for (int64_t i = 0; i < n; i++) real |= items[i]->type.id == T_FLOAT4;
@@ -123,7 +129,8 @@ static Status settle_reals(Binder *b, bool list, Expr *x, int64_t n, Expr **item
 }
 
 /* x = any of the items of a list or array, or for op other than "=" / all: OR or AND of comparisons. */
-static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, int64_t n, Expr **items, int64_t location) {
+static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, int64_t n, Expr **items,
+                     int64_t location) {
     if (n == 0) return expr_bool(b->c, all);
     if (settle_reals(b, list, x, n, items) != ST_OK) return NULL;
     bool in = (!all && strcmp(op, "=") == 0) || (all && strcmp(op, "<>") == 0);
@@ -148,7 +155,9 @@ static Expr *any_all(Binder *b, const char *op, bool all, bool list, Expr *x, in
     Expr **parts = arena_array(b->a, Expr *, n);
     if (!parts) return NULL;
     for (int64_t i = 0; i < n; i++)
-        if (!(parts[i] = bind_bool(b, bind_op(b, op, i ? bind_copy(b, x) : x, items[i], location), "op ANY/ALL", location))) return NULL;
+        if (!(parts[i] =
+                  bind_bool(b, bind_op(b, op, i ? bind_copy(b, x) : x, items[i], location), "op ANY/ALL", location)))
+            return NULL;
     return bind_nary(b, all ? EX_AND : EX_OR, n, parts, location);
 }
 
@@ -162,7 +171,8 @@ Expr *bind_in_list(Binder *b, Query *q, const AstInList *in) {
         for (int64_t i = 0; i < in->n_items; i++) {
             const AstList *r = AST_AS_CONST(AstList, in->items[i]);
             if (in->items[i]->kind != AST_ROW || r->n_items != row->n_items || !row->n_items) {
-                err_at(b->err, bind_pos(b, in->items[i]->location), ERR_SYNTAX, "unequal number of entries in row expressions");
+                err_at(b->err, bind_pos(b, in->items[i]->location), ERR_SYNTAX,
+                       "unequal number of entries in row expressions");
                 return NULL;
             }
             Expr **y = bind_list(b, q, r->items, r->n_items), **x = arena_array(b->a, Expr *, row->n_items);
@@ -189,7 +199,8 @@ static Status split_array(Binder *b, Slice s, int64_t location, ExprVec *out) {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\n')) p++;
     while (end > p && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\n')) end--;
     if (p == end || *p != '{' || end[-1] != '}' || end - p < 2)
-        return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(s.len, 200), s.ptr);
+        return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"",
+                      (int)MIN_OF(s.len, 200), s.ptr);
     p++;
     end--;
     bool more = p < end;
@@ -221,7 +232,8 @@ static Status split_array(Binder *b, Slice s, int64_t location, ExprVec *out) {
         Value v = {.type = type_make(T_UNKNOWN)};
         v.is_null = !quoted && n == 4 && (memcmp(text, "NULL", 4) == 0 || memcmp(text, "null", 4) == 0);
         if (!quoted && n == 0)
-            return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"", (int)MIN_OF(s.len, 200), s.ptr);
+            return err_at(b->err, bind_pos(b, location), ERR_INVALID_TEXT, "malformed array literal: \"%.*s\"",
+                          (int)MIN_OF(s.len, 200), s.ptr);
         v.u.str = str_make(text, n);
         Expr *e = expr_const(b->c, &v);
         if (!e || !vec_push(b->a, out, e)) return ST_ERROR;
@@ -300,7 +312,8 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
     Rel r;
     if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (r.n != n) {
-        err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX, r.n > n ? "subquery has too many columns" : "subquery has too few columns");
+        err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX,
+               r.n > n ? "subquery has too many columns" : "subquery has too few columns");
         return NULL;
     }
     const char *op = s->op ? s->op : "=";
@@ -325,7 +338,8 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
             Expr *c = bind_op(b, op, l[i], right[i], s->location);
             if (!c) return NULL;
             if (c->type.id != T_BOOL) {
-                err_at(b->err, bind_pos(b, s->location), ERR_WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires operator to yield boolean");
+                err_at(b->err, bind_pos(b, s->location), ERR_WRONG_OBJECT_TYPE,
+                       "op ANY/ALL (array) requires operator to yield boolean");
                 return NULL;
             }
             e->u.sub.compare[i] = c;

@@ -50,11 +50,19 @@ static Status seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
 
 static CellSpec cell_spec(Pipe *p, Reg r) {
     const RegInfo *i = lower_info(p, r);
-    return (CellSpec){.phys = i->phys, .type = i->type, .nullable = i->nullable, .stable_str = i->stable_str, .dict = i->dict};
+    return (CellSpec){
+        .phys = i->phys, .type = i->type, .nullable = i->nullable, .stable_str = i->stable_str, .dict = i->dict};
 }
 
 static ColEntry source_entry(int64_t imm, const CellSpec *c, Type type, Range range) {
-    return (ColEntry){.where = CW_SOURCE, .phys = c->phys, .nullable = c->nullable, .stable_str = c->stable_str, .type = type, .imm = imm, .dict = c->dict, .range = range};
+    return (ColEntry){.where = CW_SOURCE,
+                      .phys = c->phys,
+                      .nullable = c->nullable,
+                      .stable_str = c->stable_str,
+                      .type = type,
+                      .imm = imm,
+                      .dict = c->dict,
+                      .range = range};
 }
 
 static Type col_type(Lower *l, ColId id) { return l->c->cols.items[id].type; }
@@ -69,7 +77,8 @@ static ColId *needed_of(Lower *l, Plan *p, const ColSet *needed, int32_t *n) {
     *n = 0;
     if (!ids) return NULL;
     for (int64_t w = 0; w < words; w++)
-        for (uint64_t b = out.bits[w] & needed->bits[w]; b; b &= b - 1) ids[(*n)++] = (ColId)(w * 64 + __builtin_ctzll(b));
+        for (uint64_t b = out.bits[w] & needed->bits[w]; b; b &= b - 1)
+            ids[(*n)++] = (ColId)(w * 64 + __builtin_ctzll(b));
     return ids;
 }
 
@@ -82,7 +91,8 @@ static ColSet needed_with(Lower *l, const ColSet *needed, Expr *const *exprs, in
 
 /* ---- row stores -------------------------------------------------------------------------- */
 
-static int32_t rows_spec_new(Lower *l, int32_t n, CellSpec *cells, int64_t limit, int64_t offset, bool ordered, int32_t sort) {
+static int32_t rows_spec_new(Lower *l, int32_t n, CellSpec *cells, int64_t limit, int64_t offset, bool ordered,
+                             int32_t sort) {
     RowsSpec r = {.n_cols = n, .cols = cells, .ordered = ordered, .limit = limit, .offset = offset, .sort = sort};
     return vec_push(l->arena, &l->rows, r) ? (int32_t)l->rows.len - 1 : -1;
 }
@@ -132,7 +142,8 @@ static const JoinInfo *find_join(Lower *l, const Plan *plan) {
 static Status runtime_filters(Lower *l, Pipe *p, Plan *s) {
     for (int32_t i = 0; i < s->n_runtime; i++) {
         const JoinInfo *j = find_join(l, s->runtime[i].join);
-        if (!j || !j->build_key || j->build_key->kind != EX_COL || j->build_key->u.col != s->runtime[i].build_col) continue;
+        if (!j || !j->build_key || j->build_key->kind != EX_COL || j->build_key->u.col != s->runtime[i].build_col)
+            continue;
         Reg k = lower_col(l, p, s->runtime[i].local_col);
         if (!k) return ST_ERROR;
         if (j->key_dict) {
@@ -164,23 +175,37 @@ static Pipe *lower_scan(Lower *l, Plan *s) {
         ColEntry *e = pipe_col(p, s->out_cols[i]);
         int32_t c = s->scan_cols[i];
         if (c < 0) {
-            *e = (ColEntry){.where = CW_SOURCE, .phys = PH_I64, .type = type_make(T_INT8), .imm = -1, .range = {true, 0, INT64_MAX}};
+            *e = (ColEntry){.where = CW_SOURCE,
+                            .phys = PH_I64,
+                            .type = type_make(T_INT8),
+                            .imm = -1,
+                            .range = {true, 0, INT64_MAX}};
             continue;
         }
         const Column *col = &s->table->cols[c];
         Phys ph = type_phys(col->type);
-        *e = (ColEntry){.where = CW_SOURCE, .phys = (uint8_t)ph, .type = col->type, .imm = c, .stable_str = true,
-                        .nullable = !col->not_null && !(s->table->live_rows > 0 && col->stats.has_range && col->stats.null_count == 0), .range = range_of_type(col->type)};
+        *e = (ColEntry){.where = CW_SOURCE,
+                        .phys = (uint8_t)ph,
+                        .type = col->type,
+                        .imm = c,
+                        .stable_str = true,
+                        .nullable = !col->not_null &&
+                                    !(s->table->live_rows > 0 && col->stats.has_range && col->stats.null_count == 0),
+                        .range = range_of_type(col->type)};
         if (col->dict) {
             e->dict = col->dict;
             e->phys = PH_I32;
             e->range = (Range){true, 0, MAX_OF(col->dict->n - 1, 0)};
             e->table_int = true;
         } else if (ph >= PH_I16 && ph <= PH_I128) {
-            if (col->stats.has_range && rule_on(l->c, RULE_RANGES)) e->range = (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
-            if (col->stats.has_range && rule_on(l->c, RULE_RANGES) && !e->nullable) e->range = (Range){true, col->stats.min, MAX_OF(col->stats.max, col->stats.min)};
+            if (col->stats.has_range && rule_on(l->c, RULE_RANGES))
+                e->range = (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
+            if (col->stats.has_range && rule_on(l->c, RULE_RANGES) && !e->nullable)
+                e->range = (Range){true, col->stats.min, MAX_OF(col->stats.max, col->stats.min)};
             e->table_int = ph != PH_I128;
-            e->phys = e->range.lo >= INT32_MIN && e->range.hi <= INT32_MAX ? PH_I32 : e->range.lo >= INT64_MIN && e->range.hi <= INT64_MAX ? PH_I64 : PH_I128;
+            e->phys = e->range.lo >= INT32_MIN && e->range.hi <= INT32_MAX   ? PH_I32
+                      : e->range.lo >= INT64_MIN && e->range.hi <= INT64_MAX ? PH_I64
+                                                                             : PH_I128;
         }
     }
     /* Tests on encoded data first; then semi-joins against small builds; then the rest in the given order. */
@@ -216,7 +241,8 @@ static Reg row_index(Lower *l, Pipe *p, int64_t n) {
 }
 
 /* One column of n values as a map from row number to cell. */
-static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, const void *cells, const uint8_t *valid, Range range) {
+static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, const void *cells, const uint8_t *valid,
+                            Range range) {
     Type t = col_type(l, id);
     CodeMap *m = arena_new_of(l->arena, CodeMap);
     if (!m) return NULL;
@@ -278,7 +304,9 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         Type t = col_type(l, v->out_cols[i]);
         int64_t size = phys_size(type_phys(t));
         if (v->cells) {
-            if (!map_column(l, p, index, v->out_cols[i], v->n_rows, v->cells[i].data, v->cells[i].valid, range_of_type(t))) return NULL;
+            if (!map_column(l, p, index, v->out_cols[i], v->n_rows, v->cells[i].data, v->cells[i].valid,
+                            range_of_type(t)))
+                return NULL;
             continue;
         }
         char *cells = arena_calloc(l->arena, size * (v->n_rows + 1));
@@ -291,7 +319,8 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
             nulls |= val->is_null;
             if (!val->is_null) memcpy(cells + r * size, value_cell_const(val), (size_t)size);
         }
-        if (!map_column(l, p, index, v->out_cols[i], v->n_rows, cells, nulls ? valid : NULL, range_of_type(t))) return NULL;
+        if (!map_column(l, p, index, v->out_cols[i], v->n_rows, cells, nulls ? valid : NULL, range_of_type(t)))
+            return NULL;
     }
     return p;
 }
@@ -303,7 +332,9 @@ static Pipe *lower_series(Lower *l, Plan *s) {
     for (int32_t i = 0; i < s->n_exprs && i < 3; i++) {
         Expr *e = s->exprs[i];
         if (e->kind != EX_CONST && !lower_eval(l, e, 0, NULL, &a[i]))
-            return err_at(l->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "arguments of generate_series must be constant"), NULL;
+            return err_at(l->err, e->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "arguments of generate_series must be constant"),
+                   NULL;
         if (e->kind == EX_CONST) a[i] = e->u.value;
     }
     ColId id = s->out_cols[0];
@@ -344,21 +375,28 @@ static Pipe *lower_series(Lower *l, Plan *s) {
         up = step > 0;
         int128_t x = ph == PH_I64 ? a[0].u.i64 : a[0].u.i128, end = ph == PH_I64 ? a[1].u.i64 : a[1].u.i128;
         for (; cells && (up ? x <= end : x >= end); x += step) {
-            if (n == SERIES_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX), NULL;
+            if (n == SERIES_MAX)
+                return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX),
+                       NULL;
             if (n == cap && !vec_grow_(l->arena, (void **)&cells, n, &cap, size)) return NULL;
             int64_t x64 = (int64_t)x;
             memcpy(cells + n++ * size, ph == PH_I64 ? (void *)&x64 : (void *)&x, (size_t)size);
         }
     } else if (!null_arg) {
-        if (s->n_exprs < 3 || a[2].type.id != T_INTERVAL) return err_set(l->err, ERR_UNDEFINED_FUNCTION, "generate_series over timestamps needs an interval step"), NULL;
+        if (s->n_exprs < 3 || a[2].type.id != T_INTERVAL)
+            return err_set(l->err, ERR_UNDEFINED_FUNCTION, "generate_series over timestamps needs an interval step"),
+                   NULL;
         int128_t k = interval_cmp_value(&a[2].u.interval);
         if (k == 0) return err_set(l->err, ERR_INVALID_PARAMETER, "step size cannot equal zero"), NULL;
         up = k > 0;
         for (int64_t x = a[0].u.i64; cells && (up ? x <= a[1].u.i64 : x >= a[1].u.i64);) {
-            if (n == SERIES_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX), NULL;
+            if (n == SERIES_MAX)
+                return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "generate_series has more than %d rows", SERIES_MAX),
+                       NULL;
             if (n == cap && !vec_grow_(l->arena, (void **)&cells, n, &cap, size)) return NULL;
             memcpy(cells + n++ * size, &x, (size_t)size);
-            if (timestamp_add_interval(x, &a[2].u.interval, 1, &x)) return err_set(l->err, ERR_DATETIME_OVERFLOW, "timestamp out of range"), NULL;
+            if (timestamp_add_interval(x, &a[2].u.interval, 1, &x))
+                return err_set(l->err, ERR_DATETIME_OVERFLOW, "timestamp out of range"), NULL;
         }
     }
     if (!cells) return NULL;
@@ -381,7 +419,8 @@ typedef struct KeyPair {
     bool null_equal;
 } KeyPair;
 
-/* The dictionary of a column's codes, wherever it came from, NULL for others. Lowered columns of that origin are always codes. */
+/* The dictionary of a column's codes, wherever it came from, NULL for others. Lowered columns of that origin are always
+ * codes. */
 static const Dict *static_dict(Lower *l, const Expr *e) {
     if (e->kind != EX_COL) return NULL;
     ColId id = e->u.col;
@@ -415,7 +454,8 @@ static Status collect_aliases(Lower *l, Plan *p) {
     }
     if (p->kind == LP_AGG)
         for (int32_t i = 0; i < p->n_aggs; i++)
-            if (p->aggs[i].kind == AGG_ANY && p->aggs[i].arg->kind == EX_COL && !vec_push(l->arena, &l->aliases, ((ColMap){p->aggs[i].out, p->aggs[i].arg->u.col})))
+            if (p->aggs[i].kind == AGG_ANY && p->aggs[i].arg->kind == EX_COL &&
+                !vec_push(l->arena, &l->aliases, ((ColMap){p->aggs[i].out, p->aggs[i].arg->u.col})))
                 return ST_ERROR;
     for (int32_t i = 0; i < p->n_children; i++) TRY(collect_aliases(l, p->children[i]));
     return ST_OK;
@@ -426,12 +466,12 @@ static int bits_of(uint64_t v) { return v ? 64 - __builtin_clzll(v) : 0; }
 
 /* How the keys of a join are compared; decided from the build side. */
 typedef struct KeyPlan {
-    int32_t n;        /* pairs */
+    int32_t n; /* pairs */
     KeyPair *pairs;
     const Dict **dict; /* codes on both sides */
     uint8_t *phys;     /* of each key when not packed */
     bool packed;
-    KeyPack pack;      /* base, shift, bits, nullable; args per side */
+    KeyPack pack; /* base, shift, bits, nullable; args per side */
 } KeyPlan;
 
 static Range probe_range(Lower *l, const Expr *e) {
@@ -441,7 +481,8 @@ static Range probe_range(Lower *l, const Expr *e) {
             const ColInfo *c = &l->c->cols.items[id];
             if (c->table && c->col >= 0) {
                 const Column *col = &c->table->cols[c->col];
-                if (col->stats.has_range && rule_on(l->c, RULE_RANGES)) return (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
+                if (col->stats.has_range && rule_on(l->c, RULE_RANGES))
+                    return (Range){true, MIN_OF(col->stats.min, 0), MAX_OF(col->stats.max, 0)};
                 break;
             }
             ColId next = 0;
@@ -485,10 +526,10 @@ static Reg *build_keys(Lower *l, Pipe *bp, KeyPlan *k, KeySpec **specs_out, int3
             }
         }
         Range range = lower_range(bp, r);
-        if (packable && is_int_phys(k->phys[i]) && k->phys[i] != PH_I128 && range.known && range.hi >= range.lo && range.hi - range.lo < ((int128_t)1 << 61))
+        if (packable && is_int_phys(k->phys[i]) && k->phys[i] != PH_I128 && range.known && range.hi >= range.lo &&
+            range.hi - range.lo < ((int128_t)1 << 61))
             total += bits_of((uint64_t)(range.hi - range.lo) + (kp->null_equal ? 1 : 0));
-        else
-            packable = false;
+        else packable = false;
         if (total > 62) packable = false;
         regs[i] = r;
     }
@@ -505,16 +546,26 @@ static Reg *build_keys(Lower *l, Pipe *bp, KeyPlan *k, KeySpec **specs_out, int3
             Range range = lower_range(bp, regs[i]);
             k->pack.base[i] = (int64_t)range.lo;
             k->pack.nullable[i] = k->pairs[i].null_equal;
-            k->pack.bits[i] = (uint8_t)MAX_OF(1, bits_of((uint64_t)(range.hi - range.lo) + (k->pairs[i].null_equal ? 1 : 0)));
+            k->pack.bits[i] =
+                (uint8_t)MAX_OF(1, bits_of((uint64_t)(range.hi - range.lo) + (k->pairs[i].null_equal ? 1 : 0)));
             k->pack.shift[i] = (uint8_t)shift;
             shift += k->pack.bits[i];
         }
-        specs[0] = (KeySpec){.phys = PH_I64, .type = type_make(T_INT8), .nullable = true, .has_range = true, .min = 0, .max = (int64_t)(((uint64_t)1 << shift) - 1)};
+        specs[0] = (KeySpec){.phys = PH_I64,
+                             .type = type_make(T_INT8),
+                             .nullable = true,
+                             .has_range = true,
+                             .min = 0,
+                             .max = (int64_t)(((uint64_t)1 << shift) - 1)};
         *n_out = 1;
     } else {
         for (int32_t i = 0; i < k->n; i++) {
             Range range = lower_range(bp, regs[i]);
-            specs[i] = (KeySpec){.phys = k->phys[i], .type = k->pairs[i].build->type, .nullable = true, .null_equal = k->pairs[i].null_equal, .dict = k->dict[i]};
+            specs[i] = (KeySpec){.phys = k->phys[i],
+                                 .type = k->pairs[i].build->type,
+                                 .nullable = true,
+                                 .null_equal = k->pairs[i].null_equal,
+                                 .dict = k->dict[i]};
             if (is_int_phys(k->phys[i]) && range.known && range.lo >= INT64_MIN && range.hi <= INT64_MAX) {
                 specs[i].has_range = true;
                 specs[i].min = (int64_t)range.lo;
@@ -585,11 +636,26 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     bool unmatched = false, from_build = false;
     switch ((JoinKind)p->join) {
     case JN_INNER: break;
-    case JN_LEFT: kind = bl ? PK_INNER : PK_LEFT; unmatched = bl; break;
-    case JN_RIGHT: kind = bl ? PK_LEFT : PK_INNER; unmatched = !bl; break;
-    case JN_FULL: kind = PK_LEFT; unmatched = true; break;
-    case JN_SEMI: kind = bl ? PK_MARK_BUILD : PK_SEMI; from_build = bl; break;
-    case JN_ANTI: kind = bl ? PK_MARK_BUILD : PK_ANTI; from_build = bl; break;
+    case JN_LEFT:
+        kind = bl ? PK_INNER : PK_LEFT;
+        unmatched = bl;
+        break;
+    case JN_RIGHT:
+        kind = bl ? PK_LEFT : PK_INNER;
+        unmatched = !bl;
+        break;
+    case JN_FULL:
+        kind = PK_LEFT;
+        unmatched = true;
+        break;
+    case JN_SEMI:
+        kind = bl ? PK_MARK_BUILD : PK_SEMI;
+        from_build = bl;
+        break;
+    case JN_ANTI:
+        kind = bl ? PK_MARK_BUILD : PK_ANTI;
+        from_build = bl;
+        break;
     case JN_MARK: kind = PK_MARK; break;
     case JN_SINGLE: kind = PK_SINGLE; break;
     }
@@ -604,7 +670,8 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *c = p->conds[i];
         bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
-        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) && (kind != PK_MARK || p->n_conds == 1 || p->mark_exists) && !expr_is_volatile(c)) {
+        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) &&
+            (kind != PK_MARK || p->n_conds == 1 || p->mark_exists) && !expr_is_volatile(c)) {
             bool constant_side = c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST;
             if (!constant_side && covers(l, &build_out, c->args[0]) && covers(l, &probe_out, c->args[1])) {
                 k.pairs[k.n++] = (KeyPair){c->args[0], c->args[1], nd};
@@ -642,7 +709,9 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
         as_key[i] = -1;
         if (kind == PK_INNER && !track && !residual_block)
             for (int32_t j = 0; j < k.n; j++)
-                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] && type_eq(bk[j]->type, pk[j]->type) && equal_is_same(bk[j]->type)) as_key[i] = j;
+                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] &&
+                    type_eq(bk[j]->type, pk[j]->type) && equal_is_same(bk[j]->type))
+                    as_key[i] = j;
         if (as_key[i] >= 0) continue;
         Reg r = lower_col(l, bp, ids[i]);
         if (!r) return NULL;
@@ -652,13 +721,22 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
         n_pay++;
     }
     int32_t join = (int32_t)l->joins.len;
-    JoinSpec spec = {.n_keys = n_keys, .keys = specs, .n_payload = n_pay, .payload = cells, .exists_only = !rows_used, .track_matched = track,
-                     .has_null_mark = kind == PK_MARK, .est_rows = build->est_rows};
-    spec.text = n_keys && k.n ? arena_printf(l->arena, "%s = %s%s", expr_text(l->c, pk[0]), expr_text(l->c, bk[0]), k.n > 1 ? ", ..." : "") : "cross";
+    JoinSpec spec = {.n_keys = n_keys,
+                     .keys = specs,
+                     .n_payload = n_pay,
+                     .payload = cells,
+                     .exists_only = !rows_used,
+                     .track_matched = track,
+                     .has_null_mark = kind == PK_MARK,
+                     .est_rows = build->est_rows};
+    spec.text = n_keys && k.n ? arena_printf(l->arena, "%s = %s%s", expr_text(l->c, pk[0]), expr_text(l->c, bk[0]),
+                                             k.n > 1 ? ", ..." : "")
+                              : "cross";
     if (!vec_push(l->arena, &l->joins, spec)) return NULL;
     Reg *bkeys = finish_keys(l, bp, &k, raw);
     if (!bkeys) return NULL;
-    Sink sink = {.kind = SINK_JOIN, .id = join, .n_keys = n_keys, .keys = bkeys, .n_regs = n_pay, .regs = pay, .limit = -1};
+    Sink sink = {
+        .kind = SINK_JOIN, .id = join, .n_keys = n_keys, .keys = bkeys, .n_regs = n_pay, .regs = pay, .limit = -1};
     if (seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)join)) != ST_OK) return NULL;
     JoinInfo info = {.plan = p, .id = join};
     if (!k.packed && k.n == 1 && !k.pairs[0].null_equal) {
@@ -699,7 +777,11 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     for (int32_t i = 0; i < n_ids && rows_used; i++) {
         ColEntry *e = pipe_col(pp, ids[i]);
         if (as_key[i] >= 0) {
-            *e = (ColEntry){.where = CW_REG, .reg = pcols[as_key[i]], .type = col_type(l, ids[i]), .nullable = false, .dict = lower_info(pp, pcols[as_key[i]])->dict,
+            *e = (ColEntry){.where = CW_REG,
+                            .reg = pcols[as_key[i]],
+                            .type = col_type(l, ids[i]),
+                            .nullable = false,
+                            .dict = lower_info(pp, pcols[as_key[i]])->dict,
                             .range = lower_range(pp, pcols[as_key[i]])};
             continue;
         }
@@ -739,7 +821,8 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
     if (outer) /* rows without a match carry zero cells in NULL places */
         for (int32_t i = 0; i < n_ids && rows_used; i++) pipe_col(pp, ids[i])->nullable = true;
     if (kind == PK_MARK)
-        *pipe_col(pp, p->mark_col) = (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
+        *pipe_col(pp, p->mark_col) =
+            (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
     if (kind == PK_INNER && !track)
         for (int32_t i = 0; i < n_rest; i++)
             if (lower_filter(l, pp, rest[i]) != ST_OK) return NULL;
@@ -750,7 +833,9 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
         Sink none = {.kind = SINK_NONE, .id = -1, .limit = -1};
         if (seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
     }
-    Pipe *up = pipe_new(l, SRC_JOIN, arena_printf(l->arena, "join #%d %s rows", (int)join, p->join == JN_SEMI ? "matched" : "unmatched"));
+    Pipe *up =
+        pipe_new(l, SRC_JOIN,
+                 arena_printf(l->arena, "join #%d %s rows", (int)join, p->join == JN_SEMI ? "matched" : "unmatched"));
     if (!up) return NULL;
     up->source.id = join;
     up->source.matched = p->join == JN_SEMI;
@@ -784,7 +869,8 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
         out[i] = source_entry(i, &spec2[i], col_type(l, all[i]), range);
     }
     int32_t store = rows_spec_new(l, n_all, spec2, -1, 0, false, -1);
-    if (store < 0 || sink_rows(l, pp, store, n_all, r1, -1) != ST_OK || sink_rows(l, up, store, n_all, r2, -1) != ST_OK) return NULL;
+    if (store < 0 || sink_rows(l, pp, store, n_all, r1, -1) != ST_OK || sink_rows(l, up, store, n_all, r2, -1) != ST_OK)
+        return NULL;
     return rows_pipe(l, store, n_all, all, out);
 }
 
@@ -809,7 +895,8 @@ static double max_rows(Lower *l, const Plan *p) {
                     if (!ci->table || ci->col < 0 || !ci->table->cols[ci->col].stats.unique) continue;
                     /* the column's table appears once below that side only if that side is its plain scan */
                     for (int ch = 0; ch < 2; ch++)
-                        if (p->children[ch]->kind == LP_SCAN && p->children[ch]->table == ci->table) return ch == 0 ? b : a;
+                        if (p->children[ch]->kind == LP_SCAN && p->children[ch]->table == ci->table)
+                            return ch == 0 ? b : a;
                 }
             }
         return a * b + a + b;
@@ -838,9 +925,13 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
     Pipe *cp = lower_plan(l, p->children[0], &in);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
     double bound = max_rows(l, p->children[0]);
-    Reg *keys = arena_array(l->arena, Reg, p->n_keys + 1), *regs = arena_array(l->arena, Reg, p->n_aggs + 1), *regs2 = arena_array(l->arena, Reg, p->n_aggs + 1);
-    AggSpec spec = {.n_keys = p->n_keys, .keys = arena_array(l->arena, KeySpec, p->n_keys + 1), .aggs = arena_array(l->arena, AggCell, p->n_aggs + 1),
-                    .est_groups = p->est_rows, .one_group = p->n_keys == 0};
+    Reg *keys = arena_array(l->arena, Reg, p->n_keys + 1), *regs = arena_array(l->arena, Reg, p->n_aggs + 1),
+        *regs2 = arena_array(l->arena, Reg, p->n_aggs + 1);
+    AggSpec spec = {.n_keys = p->n_keys,
+                    .keys = arena_array(l->arena, KeySpec, p->n_keys + 1),
+                    .aggs = arena_array(l->arena, AggCell, p->n_aggs + 1),
+                    .est_groups = p->est_rows,
+                    .one_group = p->n_keys == 0};
     int32_t id = (int32_t)l->aggs.len;
     Pipe *np = pipe_new(l, SRC_AGG, arena_printf(l->arena, "groups #%d", (int)id));
     if (!keys || !regs || !regs2 || !spec.keys || !spec.aggs || !np) return NULL;
@@ -852,7 +943,14 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         keys[i] = r;
         const RegInfo *ri = lower_info(cp, r);
         Range range = lower_range(cp, r);
-        spec.keys[i] = (KeySpec){.phys = ri->phys, .type = p->exprs[i]->type, .nullable = ri->nullable, .null_equal = true, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
+        spec.keys[i] = (KeySpec){.phys = ri->phys,
+                                 .type = p->exprs[i]->type,
+                                 .nullable = ri->nullable,
+                                 .null_equal = true,
+                                 .has_range = ri->has_range,
+                                 .min = ri->min,
+                                 .max = ri->max,
+                                 .dict = ri->dict};
         CellSpec c = cell_spec(cp, r);
         c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
         *pipe_col(np, p->out_cols[i]) = source_entry(i, &c, p->exprs[i]->type, range);
@@ -886,7 +984,8 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         cell->in_nullable = ri.nullable;
         bool nullable = true;
         switch ((AggKind)a->kind) {
-        case AGG_COUNT_STAR: case AGG_COUNT:
+        case AGG_COUNT_STAR:
+        case AGG_COUNT:
             cell->op = arg && ri.nullable ? AO_COUNT : AO_COUNT_STAR;
             if (cell->op == AO_COUNT_STAR) r = 0;
             cell->out_phys = PH_I64;
@@ -899,7 +998,8 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
                 cell->out_phys = PH_F64;
                 break;
             }
-            if (range.known && range_max_abs(range) < INT64_MAX && (double)range_max_abs(range) * MAX_OF(bound, 1.0) < 9e18) {
+            if (range.known && range_max_abs(range) < INT64_MAX &&
+                (double)range_max_abs(range) * MAX_OF(bound, 1.0) < 9e18) {
                 cell->op = AO_SUM_I64;
                 cell->out_phys = PH_I64;
                 if (ri.phys == PH_I128) {
@@ -917,7 +1017,8 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
                 cell->out_phys = PH_I128;
             }
             break;
-        case AGG_MIN: case AGG_MAX:
+        case AGG_MIN:
+        case AGG_MAX:
             if (ri.dict && ri.dict->n != ri.dict->n_sorted) {
                 r = lower_as(l, cp, r, PH_STR);
                 if (!r) return NULL;
@@ -929,21 +1030,32 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
             cell->out_phys = ri.phys;
             out_range = range;
             break;
-        case AGG_ANY: case AGG_SINGLE:
+        case AGG_ANY:
+        case AGG_SINGLE:
             dict = ri.dict;
             cell->op = a->kind == AGG_ANY ? AO_ANY : AO_SINGLE;
             cell->out_phys = ri.phys;
             out_range = range;
             break;
-        case AGG_BOOL_AND: cell->op = AO_BOOL_AND; cell->out_phys = PH_BOOL; break;
-        case AGG_BOOL_OR: cell->op = AO_BOOL_OR; cell->out_phys = PH_BOOL; break;
-        case AGG_BIT_AND: case AGG_BIT_OR:
+        case AGG_BOOL_AND:
+            cell->op = AO_BOOL_AND;
+            cell->out_phys = PH_BOOL;
+            break;
+        case AGG_BOOL_OR:
+            cell->op = AO_BOOL_OR;
+            cell->out_phys = PH_BOOL;
+            break;
+        case AGG_BIT_AND:
+        case AGG_BIT_OR:
             r = lower_canonical(l, cp, r, arg->type);
             if (!r) return NULL;
             cell->in_phys = cell->out_phys = lower_info(cp, r)->phys;
             cell->op = a->kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
             break;
-        case AGG_VAR_POP: case AGG_VAR_SAMP: case AGG_STDDEV_POP: case AGG_STDDEV_SAMP:
+        case AGG_VAR_POP:
+        case AGG_VAR_SAMP:
+        case AGG_STDDEV_POP:
+        case AGG_STDDEV_SAMP:
             if (t.id == T_NUMERIC) {
                 cell->op = AO_VAR_EXACT;
                 cell->arg = a->kind;
@@ -973,14 +1085,24 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
             cell->in_nullable = fi->nullable;
             cell->stable_str = fi->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
         }
-        if (nullable && p->n_keys > 0 && r && !lower_info(cp, r)->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP) nullable = false;
+        if (nullable && p->n_keys > 0 && r && !lower_info(cp, r)->nullable && a->kind != AGG_VAR_SAMP &&
+            a->kind != AGG_STDDEV_SAMP)
+            nullable = false;
         regs[slot] = r;
         if (nullable && out_range.known) out_range.lo = MIN_OF(out_range.lo, 0), out_range.hi = MAX_OF(out_range.hi, 0);
-        CellSpec c = {.phys = cell->out_phys, .type = t, .nullable = nullable, .stable_str = cell->stable_str, .dict = dict};
+        CellSpec c = {
+            .phys = cell->out_phys, .type = t, .nullable = nullable, .stable_str = cell->stable_str, .dict = dict};
         *pipe_col(np, a->out) = source_entry(p->n_keys + slot, &c, t, out_range);
     }
     if (!vec_push(l->arena, &l->aggs, spec)) return NULL;
-    Sink sink = {.kind = SINK_AGG, .id = id, .n_keys = p->n_keys, .keys = keys, .n_regs = spec.n_aggs, .regs = regs, .regs2 = any2 ? regs2 : NULL, .limit = -1};
+    Sink sink = {.kind = SINK_AGG,
+                 .id = id,
+                 .n_keys = p->n_keys,
+                 .keys = keys,
+                 .n_regs = spec.n_aggs,
+                 .regs = regs,
+                 .regs2 = any2 ? regs2 : NULL,
+                 .limit = -1};
     return seal(l, cp, &sink, arena_printf(l->arena, "aggregate #%d", (int)id)) == ST_OK ? np : NULL;
 }
 
@@ -993,17 +1115,28 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
     for (int32_t i = 0; i < p->n_sort; i++) expr_cols(l->c, p->sort[i].expr, &in);
     Pipe *cp = lower_plan(l, p->children[0], &in);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return -1;
-    SortSpec spec = {.n_keys = p->n_sort, .n_cols = n, .cols = arena_array(l->arena, CellSpec, n + 1), .limit = p->limit, .offset = MAX_OF(p->offset, 0)};
+    SortSpec spec = {.n_keys = p->n_sort,
+                     .n_cols = n,
+                     .cols = arena_array(l->arena, CellSpec, n + 1),
+                     .limit = p->limit,
+                     .offset = MAX_OF(p->offset, 0)};
     spec.keys = arena_calloc(l->arena, (int64_t)sizeof(spec.keys[0]) * (p->n_sort + 1));
     Reg *keys = arena_array(l->arena, Reg, p->n_sort + 1), *regs = arena_array(l->arena, Reg, n + 1);
     if (!spec.cols || !spec.keys || !keys || !regs) return -1;
     for (int32_t i = 0; i < p->n_sort; i++) {
         Reg r = lower_expr(l, cp, p->sort[i].expr);
-        if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted) r = lower_as(l, cp, r, PH_STR);
+        if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted)
+            r = lower_as(l, cp, r, PH_STR);
         if (!r) return -1;
         const RegInfo *ri = lower_info(cp, r);
         keys[i] = r;
-        spec.keys[i].key = (KeySpec){.phys = ri->phys, .type = p->sort[i].expr->type, .nullable = ri->nullable, .has_range = ri->has_range, .min = ri->min, .max = ri->max, .dict = ri->dict};
+        spec.keys[i].key = (KeySpec){.phys = ri->phys,
+                                     .type = p->sort[i].expr->type,
+                                     .nullable = ri->nullable,
+                                     .has_range = ri->has_range,
+                                     .min = ri->min,
+                                     .max = ri->max,
+                                     .dict = ri->dict};
         spec.keys[i].desc = p->sort[i].desc;
         spec.keys[i].nulls_first = p->sort[i].nulls_first;
     }
@@ -1018,8 +1151,11 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
     int32_t sort = (int32_t)l->sorts.len;
     if (!vec_push(l->arena, &l->sorts, spec)) return -1;
     int32_t store = rows_spec_new(l, n, spec.cols, -1, 0, true, sort);
-    Sink sink = {.kind = SINK_SORT, .id = store, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
-    if (store < 0 || seal(l, cp, &sink, arena_printf(l->arena, p->limit >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK) return -1;
+    Sink sink = {
+        .kind = SINK_SORT, .id = store, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
+    if (store < 0 ||
+        seal(l, cp, &sink, arena_printf(l->arena, p->limit >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK)
+        return -1;
     return store;
 }
 
@@ -1120,7 +1256,8 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
             if (e->kind == EX_COL) {
                 *pipe_col(cp, id) = *pipe_col(cp, e->u.col);
                 if (!pipe_col(cp, id)->reg) { /* load once, under the original's entry */
-                    *pipe_col(cp, id) = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type, .dict = pipe_col(cp, e->u.col)->dict};
+                    *pipe_col(cp, id) =
+                        (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type, .dict = pipe_col(cp, e->u.col)->dict};
                 }
             } else {
                 *pipe_col(cp, id) = (ColEntry){.where = CW_EXPR, .expr = e, .type = e->type};
@@ -1147,7 +1284,8 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         return ids ? materialise(l, cp, n, ids, p->limit, MAX_OF(p->offset, 0), true) : NULL;
     }
     case LP_SETOP:
-        if (p->setop != SO_UNION_ALL) return err_internal(l->err, "set operation %d reached the lowering", (int)p->setop), NULL;
+        if (p->setop != SO_UNION_ALL)
+            return err_internal(l->err, "set operation %d reached the lowering", (int)p->setop), NULL;
         return lower_union(l, p, needed);
     case LP_CTE: return lower_cte(l, p, needed);
     case LP_CTE_SCAN: return lower_cte_scan(l, p);
@@ -1197,8 +1335,17 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     /* walks that return no Status may have been cut short */
     QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
-    *q = (QueryPlan){.serial = c->calls_routine, .n_segments = (int32_t)l->segments.len, .segments = l->segments.items, .n_joins = (int32_t)l->joins.len, .joins = l->joins.items,
-                     .n_aggs = (int32_t)l->aggs.len, .aggs = l->aggs.items, .n_sorts = (int32_t)l->sorts.len, .sorts = l->sorts.items,
-                     .n_rows = (int32_t)l->rows.len, .rows = l->rows.items, .result = store};
+    *q = (QueryPlan){.serial = c->calls_routine,
+                     .n_segments = (int32_t)l->segments.len,
+                     .segments = l->segments.items,
+                     .n_joins = (int32_t)l->joins.len,
+                     .joins = l->joins.items,
+                     .n_aggs = (int32_t)l->aggs.len,
+                     .aggs = l->aggs.items,
+                     .n_sorts = (int32_t)l->sorts.len,
+                     .sorts = l->sorts.items,
+                     .n_rows = (int32_t)l->rows.len,
+                     .rows = l->rows.items,
+                     .result = store};
     return q;
 }

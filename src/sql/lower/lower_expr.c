@@ -84,7 +84,8 @@ static Reg emit(Lower *l, Pipe *p, Opcode op, Phys phys, Reg dst, Reg a, Reg b, 
 }
 static Instr *last(Pipe *p) { return &p->b.instrs.items[p->b.instrs.len - 1]; }
 
-static Reg emit1(Lower *l, Pipe *p, Opcode op, Phys phys, Phys out, Type t, bool nullable, Range r, Reg a, Reg b, Reg c) {
+static Reg emit1(Lower *l, Pipe *p, Opcode op, Phys phys, Phys out, Type t, bool nullable, Range r, Reg a, Reg b,
+                 Reg c) {
     Reg dst = lower_reg(l, p, out, t, nullable, r);
     return dst ? emit(l, p, op, phys, dst, a, b, c) : 0;
 }
@@ -182,14 +183,16 @@ static bool can_fail_since(Pipe *p, Mark m) {
 
 /* ---- conversions ----------------------------------------------------------------------- */
 
-/* Equal expressions have the same: comparing trees with every one computed so far would cost their sizes each time. Other ones after a change, at worst. */
+/* Equal expressions have the same: comparing trees with every one computed so far would cost their sizes each time.
+ * Other ones after a change, at worst. */
 static uint32_t expr_hash(Expr *e) {
     if (e->hash || stack_stop()) return e->hash;
     uint64_t h = hash_combine(e->kind, (uint64_t)e->type.id << 32 | (uint32_t)e->n_args);
     if (e->kind == EX_COL) h = hash_combine(h, (uint64_t)e->u.col);
     if (e->kind == EX_PARAM) h = hash_combine(h, (uint64_t)e->u.param);
     if (e->kind == EX_FUNC) h = hash_combine(h, (uint64_t)(uintptr_t)e->u.func);
-    if (e->kind == EX_CONST && !e->u.value.is_null) h = hash_combine(h, cell_hash(type_phys(e->type), value_cell_const(&e->u.value)));
+    if (e->kind == EX_CONST && !e->u.value.is_null)
+        h = hash_combine(h, cell_hash(type_phys(e->type), value_cell_const(&e->u.value)));
     for (int32_t i = 0; i < e->n_args; i++) h = hash_combine(h, expr_hash(e->args[i]));
     return e->hash = (uint32_t)h | 1;
 }
@@ -201,7 +204,8 @@ static Reg cached(Pipe *p, Expr *e, Reg src, int phys) {
     int64_t oldest = MAX_OF(p->computed.len - LOOK_BACK, INT64_C(0));
     for (int64_t i = p->computed.len - 1; i >= oldest; i--) {
         const Computed *c = &p->computed.items[i];
-        if (e ? (c->expr && c->hash == hash && expr_equal(c->expr, e)) : (!c->expr && c->src == src && c->phys == phys)) return c->reg;
+        if (e ? (c->expr && c->hash == hash && expr_equal(c->expr, e)) : (!c->expr && c->src == src && c->phys == phys))
+            return c->reg;
     }
     return 0;
 }
@@ -247,7 +251,8 @@ Reg lower_as(Lower *l, Pipe *p, Reg r, Phys phys) {
     }
     Type type = ri.type; /* an integer in fewer or more bits is of its type still, one as a double is not */
     if (phys == PH_F64 || phys == PH_F32) type = type_make(phys == PH_F64 ? T_FLOAT8 : T_FLOAT4);
-    else if (!from_int && to_int && ri.phys != PH_BOOL) type = type_make(phys == PH_I16 ? T_INT2 : phys == PH_I32 ? T_INT4 : T_INT8);
+    else if (!from_int && to_int && ri.phys != PH_BOOL)
+        type = type_make(phys == PH_I16 ? T_INT2 : phys == PH_I32 ? T_INT4 : T_INT8);
     Reg d = emit1(l, p, OP_CVT, (Phys)ri.phys, phys, type, ri.nullable, out, r, 0, 0);
     if (!d) return 0;
     if ((from_int && to_int && fits(range, phys)) || (from_int && (phys == PH_F64 || phys == PH_F32)) ||
@@ -270,7 +275,11 @@ Reg lower_col(Lower *l, Pipe *p, ColId id) {
     case CW_SOURCE:
         r = lower_reg(l, p, (Phys)e->phys, e->type, e->nullable, e->range);
         if (!r) return 0;
-        if (!emit(l, p, e->dict && p->source.kind == SRC_TABLE ? OP_LOAD_CODE : e->imm == -1 ? OP_LOAD_ROWID : OP_LOAD, (Phys)e->phys, r, 0, 0, 0))
+        if (!emit(l, p,
+                  e->dict && p->source.kind == SRC_TABLE ? OP_LOAD_CODE
+                  : e->imm == -1                         ? OP_LOAD_ROWID
+                                                         : OP_LOAD,
+                  (Phys)e->phys, r, 0, 0, 0))
             return 0;
         last(p)->imm = e->imm;
         break;
@@ -295,7 +304,10 @@ Reg lower_col(Lower *l, Pipe *p, ColId id) {
         pipe_col(p, id)->reg = r;
         return r;
     }
-    default: return err_internal(l->err, "column \"%s\" (%d) is not available here", l->c->cols.items[id].name ? l->c->cols.items[id].name : "?", (int)id), 0;
+    default:
+        return err_internal(l->err, "column \"%s\" (%d) is not available here",
+                            l->c->cols.items[id].name ? l->c->cols.items[id].name : "?", (int)id),
+               0;
     }
     e = pipe_col(p, id);
     RegInfo *ri = lower_info(p, r);
@@ -417,7 +429,8 @@ static Reg lower_cast(Lower *l, Pipe *p, Expr *e) {
     if (to_f && from.id == T_NUMERIC) {
         if (reg_phys(p, r) < PH_I64) r = lower_as(l, p, r, PH_I64);
         if (!r) return 0;
-        Reg d = emit1(l, p, OP_NUM_TO_F64, reg_phys(p, r), PH_F64, type_make(T_FLOAT8), reg_nullable(p, r), (Range){false, 0, 0}, r, 0, 0);
+        Reg d = emit1(l, p, OP_NUM_TO_F64, reg_phys(p, r), PH_F64, type_make(T_FLOAT8), reg_nullable(p, r),
+                      (Range){false, 0, 0}, r, 0, 0);
         if (!d) return 0;
         last(p)->imm = NUM_IMM(from.scale, 0, 0);
         return lower_as(l, p, d, type_phys(to));
@@ -469,7 +482,8 @@ static Reg call_kernel(Lower *l, Pipe *p, FuncKernel k, const FuncDef *f, bool s
     s->site = p->b.n_sites++;
     Phys ph = type_phys(ret);
     /* Strict kernels may still produce NULL (nullif-like functions): their vectors say so at run time. */
-    Reg d = emit1(l, p, OP_CALL, ph, ph, ret, nullable || (f && !(f->flags & FN_OPERATOR)), range_of_type(ret), 0, 0, 0);
+    Reg d =
+        emit1(l, p, OP_CALL, ph, ph, ret, nullable || (f && !(f->flags & FN_OPERATOR)), range_of_type(ret), 0, 0, 0);
     if (d) last(p)->aux = s;
     return d;
 }
@@ -484,7 +498,8 @@ static Reg lower_call(Lower *l, Pipe *p, Expr *e) {
         args[i] = lower_canonical(l, p, lower_expr(l, p, e->args[i]), types[i]);
         if (!args[i]) return 0;
     }
-    return call_kernel(l, p, f->kernel, f, (f->flags & FN_STRICT) != 0, (f->flags & FN_CAN_FAIL) != 0, e->type, e->n_args, args, types);
+    return call_kernel(l, p, f->kernel, f, (f->flags & FN_STRICT) != 0, (f->flags & FN_CAN_FAIL) != 0, e->type,
+                       e->n_args, args, types);
 }
 
 /* ---- comparison ------------------------------------------------------------------------------------ */
@@ -541,7 +556,8 @@ static Reg select_regs(Lower *l, Pipe *p, Type t, Reg cond, Reg a, Reg b) {
 
 /* cond ? make(then) : make(other), with the sides evaluated only where they are needed. `other` NULL gives NULL. */
 typedef Reg (*Maker)(Lower *l, Pipe *p, void *arg);
-static Reg conditional(Lower *l, Pipe *p, Type t, Reg cond, Maker then_fn, void *then_arg, Maker else_fn, void *else_arg) {
+static Reg conditional(Lower *l, Pipe *p, Type t, Reg cond, Maker then_fn, void *then_arg, Maker else_fn,
+                       void *else_arg) {
     if (!cond) return 0;
     Mark m = mark_now(p);
     l->trial++;
@@ -604,7 +620,8 @@ static Reg make_logic_rest(Lower *l, Pipe *p, void *arg) {
     LogicTail *t = arg;
     Reg r = lower_expr(l, p, t->e->args[t->i]);
     if (!r) return 0;
-    return emit_bool(l, p, t->e->kind == EX_AND ? OP_AND : OP_OR, PH_BOOL, reg_nullable(p, t->left) || reg_nullable(p, r), t->left, r);
+    return emit_bool(l, p, t->e->kind == EX_AND ? OP_AND : OP_OR, PH_BOOL,
+                     reg_nullable(p, t->left) || reg_nullable(p, r), t->left, r);
 }
 static Reg make_same(Lower *l, Pipe *p, void *arg) {
     (void)l;
@@ -653,7 +670,8 @@ static Reg make_coalesce(Lower *l, Pipe *p, void *arg) {
         Phys w = unified_phys(p, ty, a, b);
         TRY_REG(unify(l, p, ty, w, &a));
         TRY_REG(unify(l, p, ty, w, &b));
-        Reg d = emit1(l, p, OP_COALESCE, w, w, ty, reg_nullable(p, b), range_union(lower_range(p, a), lower_range(p, b)), a, b, 0);
+        Reg d = emit1(l, p, OP_COALESCE, w, w, ty, reg_nullable(p, b),
+                      range_union(lower_range(p, a), lower_range(p, b)), a, b, 0);
         if (d) lower_info(p, d)->stable_str = lower_info(p, a)->stable_str && lower_info(p, b)->stable_str;
         return d;
     }
@@ -701,11 +719,16 @@ static Reg lower_in(Lower *l, Pipe *p, Expr *e) {
             set_int_cell(&t, w, k);
             memcpy(cells + n++ * size, &t.u, (size_t)size);
         }
-        int (*cmp)(const void *, const void *) = w == PH_I16 ? cmp_cells16 : w == PH_I32 ? cmp_cells32 : w == PH_I64 ? cmp_cells64 : w == PH_I128 ? cmp_cells128 : cmp_cells_str;
+        int (*cmp)(const void *, const void *) = w == PH_I16    ? cmp_cells16
+                                                 : w == PH_I32  ? cmp_cells32
+                                                 : w == PH_I64  ? cmp_cells64
+                                                 : w == PH_I128 ? cmp_cells128
+                                                                : cmp_cells_str;
         qsort(cells, (size_t)n, (size_t)size, cmp);
         int64_t m = 0;
         for (int64_t i = 0; i < n; i++)
-            if (m == 0 || cmp(cells + (m - 1) * size, cells + i * size) != 0) memmove(cells + m++ * size, cells + i * size, (size_t)size);
+            if (m == 0 || cmp(cells + (m - 1) * size, cells + i * size) != 0)
+                memmove(cells + m++ * size, cells + i * size, (size_t)size);
         s->n = m;
         s->cells = cells;
         Reg d = emit_bool(l, p, OP_IN_SET, w, reg_nullable(p, x) || s->has_null, x, 0);
@@ -726,9 +749,11 @@ static Reg lower_in(Lower *l, Pipe *p, Expr *e) {
 
 static Range date_part_range(DateField f, Range r, Type t) {
     switch (f) {
-    case DF_YEAR: case DF_ISOYEAR: {
+    case DF_YEAR:
+    case DF_ISOYEAR: {
         if (!r.known || r.lo <= INT64_MIN || r.hi >= INT64_MAX) break;
-        int128_t lo = t.id == T_DATE ? r.lo : r.lo / USECS_PER_DAY - 1, hi = t.id == T_DATE ? r.hi : r.hi / USECS_PER_DAY + 1;
+        int128_t lo = t.id == T_DATE ? r.lo : r.lo / USECS_PER_DAY - 1,
+                 hi = t.id == T_DATE ? r.hi : r.hi / USECS_PER_DAY + 1;
         if (lo <= INT32_MIN + 400 || hi >= INT32_MAX - 400) break;
         int64_t y0, y1;
         int m, d;
@@ -741,7 +766,8 @@ static Range date_part_range(DateField f, Range r, Type t) {
     case DF_HOUR: return (Range){true, 0, 24};
     case DF_MINUTE: return (Range){true, 0, 59};
     case DF_QUARTER: return (Range){true, 1, 4};
-    case DF_DOW: case DF_ISODOW: return (Range){true, 0, 7};
+    case DF_DOW:
+    case DF_ISODOW: return (Range){true, 0, 7};
     case DF_WEEK: return (Range){true, 1, 53};
     case DF_DOY: return (Range){true, 1, 366};
     default: break;
@@ -754,18 +780,23 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
     Opcode op = (Opcode)f->opcode;
     Type t0 = e->n_args > 0 ? e->args[0]->type : e->type;
     switch (op) {
-    case OP_ADD: case OP_SUB: case OP_MUL:
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
         if (e->n_args != 2) break;
         if (exact_type(e->type) && exact_type(t0) && exact_type(e->args[1]->type)) {
             Reg a = lower_expr(l, p, e->args[0]), b = a ? lower_expr(l, p, e->args[1]) : 0;
             if (!b) return 0;
-            int sa = t0.id == T_NUMERIC ? t0.scale : 0, sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
+            int sa = t0.id == T_NUMERIC ? t0.scale : 0,
+                sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
             int sr = e->type.id == T_NUMERIC ? e->type.scale : 0;
             if (op == OP_MUL && sa + sb != sr) {
                 bool nullable = reg_nullable(p, a) || reg_nullable(p, b);
                 a = lower_as(l, p, a, PH_I128);
                 b = lower_as(l, p, b, PH_I128);
-                Reg d = a && b ? emit1(l, p, OP_NUM_MUL, PH_I128, PH_I128, e->type, nullable, range_of_type(e->type), a, b, 0) : 0;
+                Reg d = a && b ? emit1(l, p, OP_NUM_MUL, PH_I128, PH_I128, e->type, nullable, range_of_type(e->type), a,
+                                       b, 0)
+                               : 0;
                 if (d) last(p)->imm = NUM_IMM3(sa, sb, sr);
                 return d;
             }
@@ -776,7 +807,10 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
             return arith(l, p, op, e->type, a, b);
         }
         /* fallthrough */
-    case OP_DIV: case OP_MOD: case OP_NEG: case OP_ABS: {
+    case OP_DIV:
+    case OP_MOD:
+    case OP_NEG:
+    case OP_ABS: {
         bool fl = (e->type.id == T_FLOAT4 || e->type.id == T_FLOAT8) && op != OP_MOD;
         bool in = type_is_integer(e->type);
         if (!fl && !in) break;
@@ -798,13 +832,20 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
             Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_I128);
             Reg b = a ? lower_as(l, p, lower_expr(l, p, e->args[1]), PH_I128) : 0;
             if (!b) return 0;
-            int sa = t0.id == T_NUMERIC ? t0.scale : 0, sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
-            Reg d = emit1(l, p, OP_NUM_DIV, PH_I128, PH_I128, e->type, reg_nullable(p, a) || reg_nullable(p, b), range_of_type(e->type), a, b, 0);
+            int sa = t0.id == T_NUMERIC ? t0.scale : 0,
+                sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
+            Reg d = emit1(l, p, OP_NUM_DIV, PH_I128, PH_I128, e->type, reg_nullable(p, a) || reg_nullable(p, b),
+                          range_of_type(e->type), a, b, 0);
             if (d) last(p)->imm = NUM_IMM3(sa, sb, e->type.scale);
             return d;
         }
         break;
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_GT: case OP_GE:
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_GT:
+    case OP_GE:
         if (e->n_args == 2 && type_phys(t0) == type_phys(e->args[1]->type)) {
             Reg a = lower_expr(l, p, e->args[0]);
             return a ? compare(l, p, op, a, lower_expr(l, p, e->args[1])) : 0;
@@ -816,7 +857,8 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
         }
         break;
     case OP_LIKE:
-        if (e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null && strcmp(f->name, "~~") == 0) {
+        if (e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null &&
+            strcmp(f->name, "~~") == 0) {
             Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_STR);
             if (!a) return 0;
             Str s = e->args[1]->u.value.u.str;
@@ -840,7 +882,8 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
             if (!in.known || in.lo <= (e->args[1]->type.id == T_DATE ? INT32_MIN : INT64_MIN) ||
                 in.hi >= (e->args[1]->type.id == T_DATE ? INT32_MAX : INT64_MAX))
                 break;
-            Reg d = emit1(l, p, OP_DATE_PART, reg_phys(p, a), PH_I32, e->type, reg_nullable(p, a), date_part_range(df, in, e->args[1]->type), a, 0, 0);
+            Reg d = emit1(l, p, OP_DATE_PART, reg_phys(p, a), PH_I32, e->type, reg_nullable(p, a),
+                          date_part_range(df, in, e->args[1]->type), a, 0, 0);
             if (d) last(p)->imm = df;
             return d;
         }
@@ -902,23 +945,31 @@ Reg lower_expr(Lower *l, Pipe *p, Expr *e) {
         switch (e->kind) {
         case EX_FUNC: r = lower_func(l, p, e); break;
         case EX_CAST: r = lower_cast(l, p, e); break;
-        case EX_AND: case EX_OR: r = lower_logic(l, p, e); break;
+        case EX_AND:
+        case EX_OR: r = lower_logic(l, p, e); break;
         case EX_NOT:
             r = lower_expr(l, p, e->args[0]);
             if (r) r = emit_bool(l, p, OP_NOT, PH_BOOL, reg_nullable(p, r), r, 0);
             break;
-        case EX_IS_NULL: case EX_IS_NOT_NULL:
+        case EX_IS_NULL:
+        case EX_IS_NOT_NULL:
             r = lower_expr(l, p, e->args[0]);
-            if (r) r = emit_bool(l, p, e->kind == EX_IS_NULL ? OP_IS_NULL : OP_IS_NOT_NULL, reg_phys(p, r), false, r, 0);
+            if (r)
+                r = emit_bool(l, p, e->kind == EX_IS_NULL ? OP_IS_NULL : OP_IS_NOT_NULL, reg_phys(p, r), false, r, 0);
             break;
-        case EX_IS_TRUE: case EX_IS_FALSE: case EX_IS_NOT_TRUE: case EX_IS_NOT_FALSE: {
+        case EX_IS_TRUE:
+        case EX_IS_FALSE:
+        case EX_IS_NOT_TRUE:
+        case EX_IS_NOT_FALSE: {
             bool is_true = e->kind == EX_IS_TRUE || e->kind == EX_IS_NOT_TRUE;
             r = lower_expr(l, p, e->args[0]);
             if (r) r = emit_bool(l, p, is_true ? OP_IS_TRUE : OP_IS_FALSE, PH_BOOL, false, r, 0);
-            if (r && (e->kind == EX_IS_NOT_TRUE || e->kind == EX_IS_NOT_FALSE)) r = emit_bool(l, p, OP_NOT, PH_BOOL, false, r, 0);
+            if (r && (e->kind == EX_IS_NOT_TRUE || e->kind == EX_IS_NOT_FALSE))
+                r = emit_bool(l, p, OP_NOT, PH_BOOL, false, r, 0);
             break;
         }
-        case EX_DISTINCT: case EX_NOT_DISTINCT: {
+        case EX_DISTINCT:
+        case EX_NOT_DISTINCT: {
             Reg a = lower_expr(l, p, e->args[0]), b = a ? lower_expr(l, p, e->args[1]) : 0;
             r = b ? compare(l, p, OP_DISTINCT, a, b) : 0;
             if (r && e->kind == EX_NOT_DISTINCT) r = emit_bool(l, p, OP_NOT, PH_BOOL, false, r, 0);
@@ -944,7 +995,9 @@ Reg lower_expr(Lower *l, Pipe *p, Expr *e) {
             break;
         }
         case EX_IN: r = lower_in(l, p, e); break;
-        case EX_PARAM: return err_at(l->err, e->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", (int)e->u.param), 0;
+        case EX_PARAM:
+            return err_at(l->err, e->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $%d", (int)e->u.param),
+                   0;
         default: return err_internal(l->err, "expression kind %d reached the lowering", (int)e->kind), 0;
         }
     }

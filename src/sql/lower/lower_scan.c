@@ -31,9 +31,7 @@ static bool eval_bool3(Eval *x, const Expr *e, int *out) { /* 0 false, 1 true, 2
     *out = v.is_null ? 2 : v.u.b ? 1 : 0;
     return true;
 }
-static Value bool_value(int b) {
-    return (Value){.type = type_make(T_BOOL), .is_null = b == 2, .u.b = b == 1};
-}
+static Value bool_value(int b) { return (Value){.type = type_make(T_BOOL), .is_null = b == 2, .u.b = b == 1}; }
 static LikePattern *pattern_of(Eval *x, const Expr *e) {
     for (int i = 0; i < x->n_like; i++)
         if (x->like_expr[i] == e) return x->like[i];
@@ -109,7 +107,8 @@ static bool eval(Eval *x, const Expr *e, Value *out) {
         FuncKernel k = cast_kernel(a.type, e->type, (CastCtx)e->cast_ctx);
         return k && func_eval(NULL, k, x->l->c->session, x->arena, e->type, 1, &a, out, &x->err) == ST_OK;
     }
-    case EX_AND: case EX_OR:
+    case EX_AND:
+    case EX_OR:
         acc = e->kind == EX_AND ? 1 : 0;
         for (int32_t i = 0; i < e->n_args; i++) {
             if (!eval_bool3(x, e->args[i], &t)) return false;
@@ -125,17 +124,26 @@ static bool eval(Eval *x, const Expr *e, Value *out) {
         if (!eval_bool3(x, e->args[0], &t)) return false;
         *out = bool_value(t == 2 ? 2 : !t);
         return true;
-    case EX_IS_NULL: case EX_IS_NOT_NULL:
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL:
         if (!eval(x, e->args[0], &a)) return false;
         *out = bool_value(a.is_null == (e->kind == EX_IS_NULL));
         return true;
-    case EX_IS_TRUE: case EX_IS_NOT_TRUE: case EX_IS_FALSE: case EX_IS_NOT_FALSE:
+    case EX_IS_TRUE:
+    case EX_IS_NOT_TRUE:
+    case EX_IS_FALSE:
+    case EX_IS_NOT_FALSE:
         if (!eval_bool3(x, e->args[0], &t)) return false;
-        *out = bool_value(e->kind == EX_IS_TRUE ? t == 1 : e->kind == EX_IS_NOT_TRUE ? t != 1 : e->kind == EX_IS_FALSE ? t == 0 : t != 0);
+        *out = bool_value(e->kind == EX_IS_TRUE       ? t == 1
+                          : e->kind == EX_IS_NOT_TRUE ? t != 1
+                          : e->kind == EX_IS_FALSE    ? t == 0
+                                                      : t != 0);
         return true;
-    case EX_DISTINCT: case EX_NOT_DISTINCT:
+    case EX_DISTINCT:
+    case EX_NOT_DISTINCT:
         if (!eval(x, e->args[0], &a) || !eval(x, e->args[1], &b)) return false;
-        t = a.is_null || b.is_null ? a.is_null != b.is_null : cell_cmp(type_phys(a.type), value_cell_const(&a), value_cell_const(&b)) != 0;
+        t = a.is_null || b.is_null ? a.is_null != b.is_null
+                                   : cell_cmp(type_phys(a.type), value_cell_const(&a), value_cell_const(&b)) != 0;
         *out = bool_value(t == (e->kind == EX_DISTINCT));
         return true;
     case EX_CASE:
@@ -196,11 +204,21 @@ ColId lower_single_col(Lower *l, const Expr *e) {
 static bool cheap_match(const Expr *e) { /* comparisons and LIKE against constants, and their combinations */
     if (stack_stop()) return false;
     switch (e->kind) {
-    case EX_CONST: case EX_COL: return true;
-    case EX_AND: case EX_OR: case EX_NOT: case EX_IN: case EX_IS_NULL: case EX_IS_NOT_NULL: break;
-    case EX_CAST: if (!type_is_text(e->type) || !type_is_text(e->args[0]->type)) return false; break;
+    case EX_CONST:
+    case EX_COL: return true;
+    case EX_AND:
+    case EX_OR:
+    case EX_NOT:
+    case EX_IN:
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL: break;
+    case EX_CAST:
+        if (!type_is_text(e->type) || !type_is_text(e->args[0]->type)) return false;
+        break;
     case EX_FUNC:
-        if (!op_is_comparison(e->u.func->opcode) && strcmp(e->u.func->name, "~~") != 0 && strcmp(e->u.func->name, "!~~") != 0) return false;
+        if (!op_is_comparison(e->u.func->opcode) && strcmp(e->u.func->name, "~~") != 0 &&
+            strcmp(e->u.func->name, "!~~") != 0)
+            return false;
         break;
     default: return false;
     }
@@ -209,7 +227,9 @@ static bool cheap_match(const Expr *e) { /* comparisons and LIKE against constan
     return true;
 }
 
-static bool worth(const Expr *e, const Dict *dict) { return dict->n <= (cheap_match(e) ? DICT_MATCH_MAX : DICT_EVAL_MAX); }
+static bool worth(const Expr *e, const Dict *dict) {
+    return dict->n <= (cheap_match(e) ? DICT_MATCH_MAX : DICT_EVAL_MAX);
+}
 
 CodeMask *lower_code_mask(Lower *l, const Expr *e, ColId col, const Dict *dict, bool filter) {
     if (expr_is_volatile(e) || !worth(e, dict)) return NULL;
@@ -292,7 +312,10 @@ static const Expr *strip_casts(const Expr *e, int128_t *k) {
         bool ints = type_is_integer(from) || from.id == T_NUMERIC;
         if (ints && type_is_integer(to) && type_is_integer(from) && to.id >= from.id) {
         } else if (ints && to.id == T_NUMERIC) {
-            int fs = from.id == T_NUMERIC ? from.scale : 0, fd = from.id == T_NUMERIC ? from.precision : from.id == T_INT2 ? 5 : from.id == T_INT4 ? 10 : 19;
+            int fs = from.id == T_NUMERIC ? from.scale : 0, fd = from.id == T_NUMERIC ? from.precision
+                                                                 : from.id == T_INT2  ? 5
+                                                                 : from.id == T_INT4  ? 10
+                                                                                      : 19;
             if (to.scale < fs || to.precision - to.scale < fd - fs) return NULL;
             *k *= pow10_i128[to.scale - fs];
         } else if (from.id == T_DATE && to.id == T_TIMESTAMP) {
@@ -342,7 +365,8 @@ bool lower_col_bounds(const Expr *cond, ColId *col, int128_t *lo, int128_t *hi, 
     *lo = -FAR;
     *hi = FAR;
     switch (op) {
-    case OP_EQ: case OP_NE:
+    case OP_EQ:
+    case OP_NE:
         *negate = op == OP_NE;
         *lo = floor_div(c + k - 1, k);
         *hi = floor_div(c, k); /* empty when c is no multiple of k */
@@ -358,7 +382,8 @@ bool lower_col_bounds(const Expr *cond, ColId *col, int128_t *lo, int128_t *hi, 
 static bool has_int_storage(Pipe *p, ColId id) {
     if (id <= 0 || id >= p->n_cols) return false;
     const ColEntry *e = pipe_col(p, id);
-    return p->source.kind == SRC_TABLE && e->where == CW_SOURCE && e->imm >= 0 && e->phys >= PH_I16 && e->phys <= PH_I64 && e->table_int;
+    return p->source.kind == SRC_TABLE && e->where == CW_SOURCE && e->imm >= 0 && e->phys >= PH_I16 &&
+           e->phys <= PH_I64 && e->table_int;
 }
 
 static Status emit_range(Lower *l, Pipe *p, int64_t column, int64_t lo, int64_t hi, bool negate) {
@@ -368,7 +393,9 @@ static Status emit_range(Lower *l, Pipe *p, int64_t column, int64_t lo, int64_t 
     *t = (RangeTest){lo, hi, negate};
     in->imm = column;
     in->aux = t;
-    if (!negate && rule_on(l->c, RULE_ZONE_MAPS) && !vec_push(l->arena, &p->zones, ((ZonePred){(int32_t)column, lo, hi}))) return ST_ERROR;
+    if (!negate && rule_on(l->c, RULE_ZONE_MAPS) &&
+        !vec_push(l->arena, &p->zones, ((ZonePred){(int32_t)column, lo, hi})))
+        return ST_ERROR;
     return ST_OK;
 }
 
@@ -376,7 +403,8 @@ static Status emit_range(Lower *l, Pipe *p, int64_t column, int64_t lo, int64_t 
 static Status emit_wide_range(Lower *l, Pipe *p, int64_t column, int128_t lo, int128_t hi, bool negate) {
     lo = MAX_OF(lo, (int128_t)INT64_MIN);
     hi = MIN_OF(hi, (int128_t)INT64_MAX);
-    return lo > hi ? emit_range(l, p, column, 1, 0, negate) : emit_range(l, p, column, (int64_t)lo, (int64_t)hi, negate);
+    return lo > hi ? emit_range(l, p, column, 1, 0, negate)
+                   : emit_range(l, p, column, (int64_t)lo, (int64_t)hi, negate);
 }
 
 /* Bounds of several conjuncts on one column wait in p->pending and are emitted as one test. */
@@ -421,7 +449,8 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
             a = b;
             b = t;
         }
-        while (a->kind == EX_CAST && type_is_text(a->type) && type_is_text(a->args[0]->type) && a->type.length == 0) a = a->args[0];
+        while (a->kind == EX_CAST && type_is_text(a->type) && type_is_text(a->args[0]->type) && a->type.length == 0)
+            a = a->args[0];
         if (a->kind == EX_COL && b->kind == EX_CONST && !b->u.value.is_null) {
             int32_t code = dict_find(dict, b->u.value.u.str);
             *done = true;
@@ -438,7 +467,8 @@ Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done) {
         if (end != i) runs++;
         end = i + 1;
     }
-    if (!m->mask[m->n] && runs <= 1) return runs == 0 ? emit_range(l, p, column, 1, 0, false) : emit_range(l, p, column, first, end - 1, false);
+    if (!m->mask[m->n] && runs <= 1)
+        return runs == 0 ? emit_range(l, p, column, 1, 0, false) : emit_range(l, p, column, first, end - 1, false);
     Instr *in = builder_emit(&p->b, OP_FILTER_CODES, PH_BOOL, 0, 0, 0, 0);
     if (!in) return err_oom(l->err);
     in->imm = column;

@@ -6,7 +6,6 @@
 
 #include "sql/lower/lower.h"
 
-
 /* Inclusive bounds of an integer register's non-NULL values. */
 typedef struct Range {
     bool known;
@@ -17,7 +16,7 @@ typedef struct Range {
 typedef enum ColWhere { CW_NONE = 0, CW_SOURCE, CW_BUILD, CW_REG, CW_EXPR, CW_ROW } ColWhere;
 typedef struct ColEntry {
     uint8_t where;
-    uint8_t phys;     /* CW_SOURCE, CW_BUILD: phys to load */
+    uint8_t phys; /* CW_SOURCE, CW_BUILD: phys to load */
     bool nullable;
     bool stable_str;
     Type type;
@@ -48,9 +47,12 @@ typedef struct PendingRange {
     int128_t lo, hi;
 } PendingRange;
 
-/* Entries of columns, by ColId, in pages that are made when they are first asked for: a query of many pipes has many columns, and a pipe few of them. */
+/* Entries of columns, by ColId, in pages that are made when they are first asked for: a query of many pipes has many
+ * columns, and a pipe few of them. */
 enum { COL_PAGE = 32 };
-typedef struct ColPage { ColEntry at[COL_PAGE]; } ColPage;
+typedef struct ColPage {
+    ColEntry at[COL_PAGE];
+} ColPage;
 
 /* A pipeline under construction: current rows = output of the plan lowered so far. */
 typedef struct Pipe {
@@ -58,7 +60,7 @@ typedef struct Pipe {
     Source source;
     ColPage **pages;
     int64_t n_pages, n_cols;
-    ColEntry lost; /* what pipe_col() gives when there is no memory */
+    ColEntry lost;     /* what pipe_col() gives when there is no memory */
     VEC(Range) ranges; /* by register */
     VEC(Computed) computed;
     VEC(ZonePred) zones;
@@ -94,12 +96,13 @@ typedef struct Lower {
     VEC(RowsSpec) rows;
     VEC(JoinInfo) join_infos;
     VEC(CteInfo) ctes;
-    VEC(ColSet) cte_needed;  /* by cte id */
-    VEC(ColMap) aliases;     /* column -> the column it copies */
-    int32_t trial;           /* > 0: only finding out whether something can fail; the outermost trial makes it again */
+    VEC(ColSet) cte_needed; /* by cte id */
+    VEC(ColMap) aliases;    /* column -> the column it copies */
+    int32_t trial;          /* > 0: only finding out whether something can fail; the outermost trial makes it again */
 } Lower;
 
-/* The column's entry; never NULL, and stays where it is. Out of memory is an error of the arena, which sql_lower() looks at in the end. */
+/* The column's entry; never NULL, and stays where it is. Out of memory is an error of the arena, which sql_lower()
+ * looks at in the end. */
 ColEntry *pipe_col(Pipe *p, ColId id);
 
 /* ---- registers (lower_expr.c) ---- */
@@ -130,9 +133,9 @@ CodeMask *lower_code_mask(Lower *l, const Expr *e, ColId col, const Dict *dict, 
 CodeMap *lower_code_map(Lower *l, const Expr *e, ColId col, const Dict *dict, Range *range);
 /* Drops registers numbered from `reg` on from the column cache (the end of a probe's residual body). */
 void lower_forget_since_reg(Pipe *p, int64_t reg, int64_t computed);
-#define TRY_REG(expr)                              \
-    do {                                           \
-        if ((expr) != ST_OK) return 0;             \
+#define TRY_REG(expr)                  \
+    do {                               \
+        if ((expr) != ST_OK) return 0; \
     } while (0)
 /* Tries to run cond on encoded data of the table source; *done tells. */
 Status lower_scan_filter(Lower *l, Pipe *p, Expr *cond, bool *done);

@@ -6,7 +6,8 @@
  *   avg(x)               sum(x) / count(x), shared with sums and counts that are there anyway
  *   one DISTINCT set     two levels: group by keys and argument, then aggregate; the others re-aggregate
  *   several              one aggregation per set over a shared CTE, joined on the keys
- * Group keys that another key determines become AGG_ANY (opt_group_keys, after join ordering does not matter: before it). */
+ * Group keys that another key determines become AGG_ANY (opt_group_keys, after join ordering does not matter: before
+ * it). */
 #include "sql/optimize/optimize_int.h"
 
 /* ---- set operations -------------------------------------------------------------------------- */
@@ -23,7 +24,8 @@ static ColId *fresh_like(Opt *o, int64_t n, const ColId *ids) {
         if ((r[i] = opt_new_like(o, ids[i])) <= 0) return NULL;
     return r;
 }
-static Status same_conds(Opt *o, int64_t n, const ColId *a, const ColId *b, const Plan *pa, const Plan *pb, ExprVec *out) {
+static Status same_conds(Opt *o, int64_t n, const ColId *a, const ColId *b, const Plan *pa, const Plan *pb,
+                         ExprVec *out) {
     for (int64_t i = 0; i < n; i++) {
         Expr *x = opt_col(o, a[i]), *y = opt_col(o, b[i]);
         bool nn = (pa && opt_col_nonnull(o, pa, a[i])) || (pb && opt_col_nonnull(o, pb, b[i]));
@@ -50,7 +52,8 @@ static Plan *setop(Opt *o, Plan *p) {
     }
     /* ALL: count equal rows per side */
     Type i8 = type_make(T_INT8);
-    ColId ca = plan_new_col(o->c, "n_left", i8, false), cb = plan_new_col(o->c, "n_right", i8, true), cr = plan_new_col(o->c, "n", i8, false);
+    ColId ca = plan_new_col(o->c, "n_left", i8, false), cb = plan_new_col(o->c, "n_right", i8, true),
+          cr = plan_new_col(o->c, "n", i8, false);
     ColId *rk = fresh_like(o, n, p->out_cols);
     if (!rk || ca <= 0 || cb <= 0 || cr <= 0) return NULL;
     Plan *a = distinct_of(o, l, n, p->set_cols[0], p->out_cols, ca), *b = distinct_of(o, r, n, p->set_cols[1], rk, cb);
@@ -168,20 +171,25 @@ typedef struct Calls {
 /* Adds a call or finds an equal one; answers its column. */
 static ColId add_call(Opt *o, Calls *cs, AggCall g, Type type) {
     for (int64_t i = 0; i < cs->v.len; i++)
-        if (same_call(&cs->v.items[i], &g) && type_eq(o->c->cols.items[cs->v.items[i].out].type, type)) return cs->v.items[i].out;
-    if (g.out <= 0) g.out = plan_new_col(o->c, g.func ? g.func->name : "agg", type, g.kind != AGG_COUNT && g.kind != AGG_COUNT_STAR);
+        if (same_call(&cs->v.items[i], &g) && type_eq(o->c->cols.items[cs->v.items[i].out].type, type))
+            return cs->v.items[i].out;
+    if (g.out <= 0)
+        g.out =
+            plan_new_col(o->c, g.func ? g.func->name : "agg", type, g.kind != AGG_COUNT && g.kind != AGG_COUNT_STAR);
     return g.out > 0 && vec_push(o->a, &cs->v, g) ? g.out : 0;
 }
 static bool ignores_nulls(uint8_t k) { return k != AGG_ANY && k != AGG_SINGLE && k != AGG_COUNT_STAR; }
 static bool distinct_matters(uint8_t k) {
-    return !(k == AGG_MIN || k == AGG_MAX || k == AGG_BOOL_AND || k == AGG_BOOL_OR || k == AGG_BIT_AND || k == AGG_BIT_OR || k == AGG_ANY);
+    return !(k == AGG_MIN || k == AGG_MAX || k == AGG_BOOL_AND || k == AGG_BOOL_OR || k == AGG_BIT_AND ||
+             k == AGG_BIT_OR || k == AGG_ANY);
 }
 
 /* Expression for avg over the sum's and count's columns, of exactly type t. */
 static Expr *avg_value(Opt *o, Expr *sum, Expr *count, Type t) {
     Expr *e;
     if (t.id == T_NUMERIC) {
-        e = opt_op(o, "/", opt_cast(o, sum, type_as_numeric(sum->type)), opt_cast(o, count, type_as_numeric(count->type)));
+        e = opt_op(o, "/", opt_cast(o, sum, type_as_numeric(sum->type)),
+                   opt_cast(o, count, type_as_numeric(count->type)));
         if (e && e->type.id == T_NUMERIC) e->type = t;
     } else {
         e = opt_op(o, "/", sum, opt_cast(o, count, type_make(T_FLOAT8)));
@@ -230,7 +238,8 @@ static Plan *simplify_calls(Opt *o, Plan *p) {
             AggCall s, n;
             Type st, nt;
             Expr *arg2 = expr_copy(o->c, arg);
-            if (opt_agg_call(o, "sum", arg, &s, &st) != ST_OK || opt_agg_call(o, "count", arg2, &n, &nt) != ST_OK) return NULL;
+            if (opt_agg_call(o, "sum", arg, &s, &st) != ST_OK || opt_agg_call(o, "count", arg2, &n, &nt) != ST_OK)
+                return NULL;
             s.distinct = n.distinct = g.distinct;
             if (!n.distinct && opt_expr_nonnull(o, child, n.arg) && !expr_can_fail(n.arg)) {
                 n.kind = AGG_COUNT_STAR;
@@ -289,7 +298,9 @@ static Plan *two_levels(Opt *o, Plan *p) {
         top[i] = opt_col(o, p->out_cols[i]);
         if (!uk[i] || !top[i]) return NULL;
     }
-    ColId x = d->arg->kind == EX_COL ? opt_new_like(o, d->arg->u.col) : plan_new_col(o->c, "distinct", d->arg->type, true), x2 = 0;
+    ColId x = d->arg->kind == EX_COL ? opt_new_like(o, d->arg->u.col)
+                                     : plan_new_col(o->c, "distinct", d->arg->type, true),
+          x2 = 0;
     lo[nk] = x;
     lk[nk] = expr_copy(o->c, d->arg);
     if (arg2_key) {
@@ -421,13 +432,15 @@ Plan *sql_split_aggregates(PlanCtx *c, Plan *p) {
 }
 
 /* ---- functional dependencies among group keys --------------------------------------------------------
- * Attributes are column ids below the aggregation. Rows agree on a column when its values are equal or both NULL. Facts: a base row's unique
- * columns determine all its columns; the keys of an aggregation determine its aggregates; inner joins' and filters' equalities make columns
- * equal; projections pass columns on under new ids. A key in the closure of the other keys becomes AGG_ANY.
+ * Attributes are column ids below the aggregation. Rows agree on a column when its values are equal or both NULL.
+ * Facts: a base row's unique columns determine all its columns; the keys of an aggregation determine its aggregates;
+ * inner joins' and filters' equalities make columns equal; projections pass columns on under new ids. A key in the
+ * closure of the other keys becomes AGG_ANY.
  *
- * An outer join above where a fact holds adds rows in which all columns of one side are NULL. Equalities hold in them. What determines
- * other columns goes on doing so only if it is never NULL before: else the added rows agree with one that is NULL there and has values
- * elsewhere. Keys of base rows must be free of NULLs anyway, since NULLs do not conflict. */
+ * An outer join above where a fact holds adds rows in which all columns of one side are NULL. Equalities hold in them.
+ * What determines other columns goes on doing so only if it is never NULL before: else the added rows agree with one
+ * that is NULL there and has values elsewhere. Keys of base rows must be free of NULLs anyway, since NULLs do not
+ * conflict. */
 typedef struct Facts {
     VEC(const Plan *) scans;
     VEC(ColMap) equal;
@@ -446,8 +459,9 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
     if (p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join == JN_INNER))
         for (int32_t i = 0; i < p->n_conds; i++) {
             Expr *e = p->conds[i];
-            if ((opt_is_op(e, "=") || e->kind == EX_NOT_DISTINCT) && e->args[0]->kind == EX_COL && e->args[1]->kind == EX_COL &&
-                type_eq(e->args[0]->type, e->args[1]->type) && e->args[0]->type.id != T_NUMERIC && e->args[0]->type.id != T_FLOAT4 &&
+            if ((opt_is_op(e, "=") || e->kind == EX_NOT_DISTINCT) && e->args[0]->kind == EX_COL &&
+                e->args[1]->kind == EX_COL && type_eq(e->args[0]->type, e->args[1]->type) &&
+                e->args[0]->type.id != T_NUMERIC && e->args[0]->type.id != T_FLOAT4 &&
                 e->args[0]->type.id != T_FLOAT8 && e->args[0]->type.id != T_INTERVAL) {
                 ColMap m = {e->args[0]->u.col, e->args[1]->u.col};
                 if (!vec_push(o->a, &f->equal, m)) return ST_ERROR;
@@ -465,7 +479,11 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
         TRY(gather_facts(o, p->children[0], f, extended || p->join == JN_RIGHT || p->join == JN_FULL));
         return one ? ST_OK : gather_facts(o, p->children[1], f, extended || p->join != JN_INNER);
     }
-    case LP_FILTER: case LP_PROJECT: case LP_SORT: case LP_LIMIT: case LP_REPEAT: return gather_facts(o, p->children[0], f, extended);
+    case LP_FILTER:
+    case LP_PROJECT:
+    case LP_SORT:
+    case LP_LIMIT:
+    case LP_REPEAT: return gather_facts(o, p->children[0], f, extended);
     case LP_AGG: return p->n_keys > 0 ? gather_facts(o, p->children[0], f, extended) : ST_OK;
     case LP_CTE: return gather_facts(o, p->children[1], f, extended);
     default: return ST_OK;
@@ -499,7 +517,8 @@ static void closure(Opt *o, const Facts *f, ColSet *s) {
                 int n = 0;
                 for (int q = 0; q < kc->n_cols; q++)
                     for (int32_t j = 0; j < p->n_out; j++)
-                        if (p->scan_cols[j] == kc->cols[q] && colset_has(s, p->out_cols[j]) && p->table->cols[kc->cols[q]].not_null) {
+                        if (p->scan_cols[j] == kc->cols[q] && colset_has(s, p->out_cols[j]) &&
+                            p->table->cols[kc->cols[q]].not_null) {
                             n++;
                             break;
                         }
@@ -525,7 +544,10 @@ static void closure(Opt *o, const Facts *f, ColSet *s) {
 static int key_rank(const Opt *o, const Expr *e) { /* narrow integer keys stay, strings go */
     (void)o;
     Phys ph = type_phys(e->type);
-    return ph == PH_STR ? 3 : ph == PH_I128 || ph == PH_INTERVAL || ph == PH_UUID ? 2 : ph == PH_F32 || ph == PH_F64 ? 1 : 0;
+    return ph == PH_STR                                          ? 3
+           : ph == PH_I128 || ph == PH_INTERVAL || ph == PH_UUID ? 2
+           : ph == PH_F32 || ph == PH_F64                        ? 1
+                                                                 : 0;
 }
 static Status reduce_keys(Opt *o, Plan *p) {
     Facts f = {0};
@@ -571,7 +593,8 @@ static Status reduce_keys(Opt *o, Plan *p) {
             continue;
         }
         ColId id = p->out_cols[i];
-        aggs[na++] = (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, p->exprs[i]->type), .arg = p->exprs[i], .out = id};
+        aggs[na++] =
+            (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, p->exprs[i]->type), .arg = p->exprs[i], .out = id};
     }
     p->aggs = aggs;
     p->n_aggs = na;

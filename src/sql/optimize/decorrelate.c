@@ -10,17 +10,18 @@
  *      aggregation they must be equalities, whose inner sides become group keys. An ungrouped aggregate then has a
  *      default row (count 0, the rest NULL) for outer rows without a group: the join becomes an outer one and
  *      the defaults are patched in.
- *   b) otherwise unnest(), after Neumann and Kemper, "Unnesting Arbitrary Queries": the left side becomes a CTE, D is the set of
- *      its distinct correlated values, D is crossed into the right side's leaves and
- *      carried up, and the result is joined back on D, null-safely.
+ *   b) otherwise unnest(), after Neumann and Kemper, "Unnesting Arbitrary Queries": the left side becomes a CTE, D is
+ * the set of its distinct correlated values, D is crossed into the right side's leaves and carried up, and the result
+ * is joined back on D, null-safely.
  *
  * Columns of outer levels that a right side uses stay free in it until the outer level's own join is made.
  *
- * So made, subqueries are computed whether a row wants their values or not. That is fast, and right as long as nothing fails: CASE, COALESCE, AND or a
- * FROM without rows may stand in front of a subquery whose values cannot be computed, or that has too many rows. When a statement fails and one of its subqueries
- * could have been the reason, it is planned once more with PlanCtx.guarded: then whatever of a subquery can fail is computed for D alone, and D is made of those rows
- * of the left side that want a value (`need`, the conditions on the way to the subquery in its expression). Subqueries without correlation have a D too, of one row
- * or none. */
+ * So made, subqueries are computed whether a row wants their values or not. That is fast, and right as long as nothing
+ * fails: CASE, COALESCE, AND or a FROM without rows may stand in front of a subquery whose values cannot be computed,
+ * or that has too many rows. When a statement fails and one of its subqueries could have been the reason, it is planned
+ * once more with PlanCtx.guarded: then whatever of a subquery can fail is computed for D alone, and D is made of those
+ * rows of the left side that want a value (`need`, the conditions on the way to the subquery in its expression).
+ * Subqueries without correlation have a D too, of one row or none. */
 #include "sql/optimize/optimize_int.h"
 
 static Plan *lift_plan(Opt *o, Plan *p);
@@ -86,11 +87,14 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
     *ok = false;
     /* rows of other outer rows would be computed too: not where that can raise an error nobody asked for */
     for (int32_t i = 0; i < p->n_conds; i++)
-        if (expr_is_volatile(p->conds[i]) || (opt_is_domain_fallible(p->conds[i]) && !opt_uses(o, p->conds[i], &st->corr))) return ST_OK;
+        if (expr_is_volatile(p->conds[i]) ||
+            (opt_is_domain_fallible(p->conds[i]) && !opt_uses(o, p->conds[i], &st->corr)))
+            return ST_OK;
     for (int32_t i = 0; i < p->n_exprs; i++)
         if (opt_is_domain_fallible(p->exprs[i]) || expr_is_volatile(p->exprs[i])) return ST_OK;
     for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg))) return ST_OK;
+        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg)))
+            return ST_OK;
     switch ((PlanKind)p->kind) {
     case LP_FILTER:
         TRY(pull(o, &p->children[0], st, ok));
@@ -163,7 +167,8 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
             }
             return take_conds(o, p, st);
         }
-        if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr)) return ST_OK;
+        if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr))
+            return ST_OK;
         for (int32_t i = 0; i < p->n_conds; i++)
             if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
         TRY(pull(o, &p->children[0], st, ok));
@@ -187,14 +192,15 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
             *ok = false;
             return ST_OK;
         }
-        /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key does that,
-         * but groups nobody asks for would raise 21000 */
+        /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key
+         * does that, but groups nobody asks for would raise 21000 */
         for (int32_t i = 0; i < p->n_aggs; i++)
             if (p->aggs[i].kind == AGG_SINGLE) {
                 *ok = false;
                 return ST_OK;
             }
-        /* two inner columns equal to one outer value are equal to each other: below the aggregation, and one key less */
+        /* two inner columns equal to one outer value are equal to each other: below the aggregation, and one key less
+         */
         ExprVec same = {0};
         for (int64_t i = 0; i < st->conds.len; i++)
             for (int64_t j = i + 1; j < st->conds.len; j++) {
@@ -233,7 +239,8 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
             for (int32_t i = 0; i < p->n_aggs; i++) {
                 bool count = p->aggs[i].kind == AGG_COUNT || p->aggs[i].kind == AGG_COUNT_STAR;
                 if (!vec_push(o->a, &st->def_cols, p->aggs[i].out)) return ST_ERROR;
-                TRY(opt_push(o, &st->def_vals, count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
+                TRY(opt_push(o, &st->def_vals,
+                             count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
             }
         }
         return ST_OK;
@@ -289,7 +296,8 @@ static Plan *join_with_defaults(Opt *o, Plan *l, Plan *r, Pull *st) {
         if (orig != ids.items[i])
             for (int64_t k = 0; k < st->def_cols.len; k++)
                 if (st->def_cols.items[k] == orig)
-                    e = opt_case(o, opt_unary(o, EX_IS_NULL, opt_col(o, marker)), opt_cast(o, st->def_vals.items[k], o->c->cols.items[orig].type), e);
+                    e = opt_case(o, opt_unary(o, EX_IS_NULL, opt_col(o, marker)),
+                                 opt_cast(o, st->def_vals.items[k], o->c->cols.items[orig].type), e);
         ids.items[i] = orig;
         if (opt_push(o, &ex, e) != ST_OK) return NULL;
     }
@@ -309,7 +317,7 @@ typedef struct Unnest {
         struct CorrCte *next;
         int64_t id;
         ColId *cols;
-    } *ctes; /* CTEs whose definition was extended by D's columns */
+    } * ctes; /* CTEs whose definition was extended by D's columns */
 } Unnest;
 
 static bool scans_corr_cte(const Unnest *u, const Plan *p) {
@@ -321,7 +329,9 @@ static bool scans_corr_cte(const Unnest *u, const Plan *p) {
         if (scans_corr_cte(u, p->children[i])) return true;
     return false;
 }
-static bool un_uses(const Unnest *u, const Plan *p) { return depends(u->o, p, &u->corr) || (u->ctes && scans_corr_cte(u, p)); }
+static bool un_uses(const Unnest *u, const Plan *p) {
+    return depends(u->o, p, &u->corr) || (u->ctes && scans_corr_cte(u, p));
+}
 static bool un_depends(const Unnest *u, const Plan *p) { return un_uses(u, p) || (u->guard && opt_plan_can_fail(p)); }
 static ColId *fresh_locals(Unnest *u) {
     ColId *l = arena_array(u->o->a, ColId, u->n + 1);
@@ -336,7 +346,9 @@ static Plan *dom_scan(Unnest *u, ColId **local) {
     return id > 0 ? opt_cte_scan(u->o, u->dom_cte, 1, &id, u->dom_cols) : NULL;
 }
 /* p for every row of D. */
-static Plan *dom_times(Unnest *u, Plan *p, ColId **local) { return opt_join(u->o, JN_INNER, dom_scan(u, local), p, NULL); }
+static Plan *dom_times(Unnest *u, Plan *p, ColId **local) {
+    return opt_join(u->o, JN_INNER, dom_scan(u, local), p, NULL);
+}
 static void localise(Unnest *u, Expr *e, const ColId *local) {
     for (int64_t i = 0; i < u->n; i++) {
         ColMap m = {u->outer[i], local[i]};
@@ -379,7 +391,8 @@ static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const Co
             if (key) continue;
             Expr *arg = opt_col(o, opt_mapped(&map, ids.items[i]));
             if (!arg) return NULL;
-            aggs[n++] = (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, arg->type), .arg = arg, .out = ids.items[i]};
+            aggs[n++] =
+                (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, arg->type), .arg = arg, .out = ids.items[i]};
         }
         return opt_agg(o, p, u->n, local, keys, n, aggs);
     }
@@ -420,7 +433,8 @@ static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const Co
     ag[2].out = plan_new_col(o->c, "n_rows", type_make(T_INT8), false);
     Plan *best = opt_agg(o, scan2, u->n, l3, keys, s->nulls_first ? 3 : 1, ag);
     Expr *value = opt_col(o, ag[0].out);
-    if (s->nulls_first) value = opt_case(o, opt_op(o, "<", opt_col(o, ag[1].out), opt_col(o, ag[2].out)), opt_null(o, kt), value);
+    if (s->nulls_first)
+        value = opt_case(o, opt_op(o, "<", opt_col(o, ag[1].out), opt_col(o, ag[2].out)), opt_null(o, kt), value);
     ExprVec conds = {0};
     if (add_same(u, &conds, local, l3, NULL, NULL) != ST_OK) return NULL;
     if (opt_push(o, &conds, opt_pair(o, EX_NOT_DISTINCT, opt_col(o, s->expr->u.col), value)) != ST_OK) return NULL;
@@ -453,8 +467,9 @@ static Expr *call(Opt *o, const char *name, int n, Expr **args) {
     return e;
 }
 
-/* Rows offset .. offset + limit - 1 (limit < 0: all after offset) per value of D out of p: every row gets a sort key that no other has
- * (types/func_sorted.c), the keys of a value of D are collected to find the first and the last one wanted. */
+/* Rows offset .. offset + limit - 1 (limit < 0: all after offset) per value of D out of p: every row gets a sort key
+ * that no other has (types/func_sorted.c), the keys of a value of D are collected to find the first and the last one
+ * wanted. */
 static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int64_t offset, const ColId *local) {
     Opt *o = u->o;
     int32_t k = sort->kind == LP_SORT ? sort->n_sort : 0;
@@ -482,9 +497,12 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     args[3 + k] = call(o, "row_unique", 0, NULL);
     Expr *entry = call(o, "string_agg_entry", 4 + k, args);
     int64_t n = ids.len, cte = ++o->c->n_ctes;
-    ColId *def = arena_array(o->a, ColId, n + 1), *out = arena_array(o->a, ColId, n + 1), *l2 = fresh_locals(u), *l3 = fresh_locals(u);
-    ColId *so = arena_array(o->a, ColId, u->n + 1), *sd = arena_array(o->a, ColId, u->n + 1), *go = arena_array(o->a, ColId, u->n + 1);
-    Expr **ex = arena_array(o->a, Expr *, n + 1), **keys = arena_array(o->a, Expr *, u->n + 1), **picks = arena_array(o->a, Expr *, u->n + 1);
+    ColId *def = arena_array(o->a, ColId, n + 1), *out = arena_array(o->a, ColId, n + 1), *l2 = fresh_locals(u),
+          *l3 = fresh_locals(u);
+    ColId *so = arena_array(o->a, ColId, u->n + 1), *sd = arena_array(o->a, ColId, u->n + 1),
+          *go = arena_array(o->a, ColId, u->n + 1);
+    Expr **ex = arena_array(o->a, Expr *, n + 1), **keys = arena_array(o->a, Expr *, u->n + 1),
+         **picks = arena_array(o->a, Expr *, u->n + 1);
     if (!entry || !def || !out || !l2 || !l3 || !so || !sd || !go || !ex || !keys || !picks) return NULL;
     for (int64_t i = 0; i < n; i++) {
         out[i] = ids.items[i];
@@ -493,7 +511,8 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     }
     Type text = type_make(T_TEXT);
     ex[n] = entry;
-    if ((def[n] = plan_new_col(o->c, "entry", text, false)) <= 0 || (out[n] = opt_new_like(o, def[n])) <= 0) return NULL;
+    if ((def[n] = plan_new_col(o->c, "entry", text, false)) <= 0 || (out[n] = opt_new_like(o, def[n])) <= 0)
+        return NULL;
     for (int64_t i = 0; i < u->n; i++) {
         so[i] = l2[i];
         sd[i] = opt_mapped(&map, local[i]);
@@ -503,7 +522,10 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     }
     sd[u->n] = def[n];
     if ((so[u->n] = opt_new_like(o, def[n])) <= 0) return NULL;
-    AggCall all = {.kind = AGG_STRING_AGG, .arg = opt_col(o, so[u->n]), .arg2 = text_const(o, "", 0), .out = plan_new_col(o->c, "entries", text, true)};
+    AggCall all = {.kind = AGG_STRING_AGG,
+                   .arg = opt_col(o, so[u->n]),
+                   .arg2 = text_const(o, "", 0),
+                   .out = plan_new_col(o->c, "entries", text, true)};
     Type two[2] = {text, text}, co[2], ret;
     if (func_resolve(slice_of("string_agg"), false, 2, two, 0, &all.func, co, &ret, o->err) != ST_OK) return NULL;
     Expr *pick[3] = {opt_col(o, all.out), opt_int8(o, offset), opt_int8(o, limit)}, *between[2];
@@ -515,8 +537,11 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     ExprVec conds = {0};
     between[0] = opt_col(o, out[n]);
     between[1] = opt_col(o, ends);
-    if (!groups || add_same(u, &conds, local, l3, NULL, NULL) != ST_OK || opt_push(o, &conds, call(o, "string_agg_between", 2, between)) != ST_OK) return NULL;
-    Plan *j = opt_join(o, JN_SEMI, opt_cte_scan(o, cte, n + 1, out, def), groups, &conds), *c = plan_new(o->c, LP_CTE, 2);
+    if (!groups || add_same(u, &conds, local, l3, NULL, NULL) != ST_OK ||
+        opt_push(o, &conds, call(o, "string_agg_between", 2, between)) != ST_OK)
+        return NULL;
+    Plan *j = opt_join(o, JN_SEMI, opt_cte_scan(o, cte, n + 1, out, def), groups, &conds),
+         *c = plan_new(o->c, LP_CTE, 2);
     if (!j || !c || !(c->children[0] = opt_project(o, p, n + 1, def, ex))) return NULL;
     c->cte_id = cte;
     c->children[1] = j;
@@ -533,7 +558,8 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     }
     bool dl = un_depends(u, p->children[0]), dr = un_depends(u, p->children[1]), dc = false;
     for (int32_t i = 0; i < p->n_conds; i++) dc |= opt_uses(o, p->conds[i], &u->corr);
-    if (p->join == JN_MARK && !p->mark_exists && u->n > 0 && dr) dr = un_uses(u, p->children[1]); /* no more conditions then */
+    if (p->join == JN_MARK && !p->mark_exists && u->n > 0 && dr)
+        dr = un_uses(u, p->children[1]); /* no more conditions then */
     if (p->join == JN_MARK && (u->n > 0 || dc) && (dr || dc)) {
         if (!p->mark_exists) {
             unsupported(o, "this form of IN");
@@ -606,8 +632,7 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
         if (g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR) {
             g->out = opt_new_like(o, id);
             e = opt_coalesce(o, opt_col(o, g->out), opt_int8(o, 0));
-        } else
-            e = opt_col(o, id);
+        } else e = opt_col(o, id);
         if (!vec_push(o->a, &ids, id) || opt_push(o, &ex, e) != ST_OK) return NULL;
     }
     if (add_same(u, &conds, dl, keys, d, NULL) != ST_OK) return NULL;
@@ -622,7 +647,8 @@ static Plan *series_along(Opt *o, Plan *child, Plan *s) {
     Type t = o->c->cols.items[s->out_cols[0]].type, int8 = type_make(T_INT8);
     const Expr *step = s->exprs[2];
     int64_t k = 0;
-    bool known = type_is_integer(t) && step->kind == EX_CONST && !step->u.value.is_null && cell_as_i64(type_phys(step->type), value_cell_const(&step->u.value), &k);
+    bool known = type_is_integer(t) && step->kind == EX_CONST && !step->u.value.is_null &&
+                 cell_as_i64(type_phys(step->type), value_cell_const(&step->u.value), &k);
     if (!known || k == 0) {
         unsupported(o, "generate_series over outer columns with other than integers and a constant step");
         return NULL;
@@ -636,12 +662,16 @@ static Plan *series_along(Opt *o, Plan *child, Plan *s) {
     Expr *many = opt_op(o, "-", expr_copy(o->c, hi), expr_copy(o->c, lo));
     if (many && k != 1) many = opt_op(o, "/", many, opt_int8(o, k));
     if (many) many = opt_op(o, "+", many, opt_int8(o, 1));
-    ColId first = plan_new_col(o->c, "first", int8, true), count = plan_new_col(o->c, "count", int8, true), number = plan_new_col(o->c, "number", int8, false);
+    ColId first = plan_new_col(o->c, "first", int8, true), count = plan_new_col(o->c, "count", int8, true),
+          number = plan_new_col(o->c, "number", int8, false);
     if (first <= 0 || count <= 0 || number <= 0) return NULL;
     for (int64_t i = 0; i < n; i++)
-        if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK || opt_push(o, &out, opt_col(o, ids.items[i])) != ST_OK) return NULL;
+        if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK || opt_push(o, &out, opt_col(o, ids.items[i])) != ST_OK)
+            return NULL;
     if (!vec_push(o->a, &ids, first) || !vec_push(o->a, &ids, count)) return NULL;
-    if (opt_push(o, &ex, expr_copy(o->c, lo)) != ST_OK || opt_push(o, &ex, many ? opt_case(o, some, many, opt_int8(o, 0)) : NULL) != ST_OK) return NULL;
+    if (opt_push(o, &ex, expr_copy(o->c, lo)) != ST_OK ||
+        opt_push(o, &ex, many ? opt_case(o, some, many, opt_int8(o, 0)) : NULL) != ST_OK)
+        return NULL;
     Plan *rows = opt_project(o, child, ids.len, ids.items, ex.items), *rep = plan_new(o->c, LP_REPEAT, 1);
     if (!rows || !rep || !(rep->out_cols = arena_array(o->a, ColId, 1))) return NULL;
     rep->children[0] = rows;
@@ -662,7 +692,8 @@ static Plan *series_along(Opt *o, Plan *child, Plan *s) {
 /* Whether a right side is a chain of rows made from each left row alone: computed along with it, no join is needed. */
 static bool is_chain(Opt *o, const Plan *p) {
     while (p->kind == LP_PROJECT || p->kind == LP_FILTER || p->kind == LP_REPEAT) p = p->children[0];
-    if (p->kind == LP_SERIES) return type_is_integer(o->c->cols.items[p->out_cols[0]].type) && p->exprs[2]->kind == EX_CONST;
+    if (p->kind == LP_SERIES)
+        return type_is_integer(o->c->cols.items[p->out_cols[0]].type) && p->exprs[2]->kind == EX_CONST;
     return p->kind == LP_VALUES && p->n_out == 0 && p->n_rows == 1;
 }
 static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
@@ -690,7 +721,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         p = opt_filter(o, p, &conds);
         return p ? unnest(u, p, local) : NULL;
     }
-    case LP_FILTER: case LP_REPEAT:
+    case LP_FILTER:
+    case LP_REPEAT:
         if (!(p->children[0] = unnest(u, p->children[0], local))) return NULL;
         localise_conds(u, p, *local);
         return p;
@@ -702,7 +734,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         return p;
     case LP_JOIN: return unnest_join(u, p, local);
     case LP_AGG: return unnest_agg(u, p, local);
-    case LP_SORT: case LP_LIMIT: {
+    case LP_SORT:
+    case LP_LIMIT: {
         if (u->n == 0) { /* D has one row at most */
             p->children[0] = unnest(u, p->children[0], local);
             return p->children[0] ? p : NULL;
@@ -717,7 +750,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
             Plan *e = opt_empty(o, child);
             return e;
         }
-        return limit == 1 && offset == 0 ? limit_one(u, child, sort, 0, *local) : limit_some(u, child, sort, limit, offset, *local);
+        return limit == 1 && offset == 0 ? limit_one(u, child, sort, 0, *local)
+                                         : limit_some(u, child, sort, limit, offset, *local);
     }
     case LP_SETOP: {
         ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
@@ -758,7 +792,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         struct CorrCte *c = u->ctes;
         while (c && c->id != p->cte_id) c = c->next;
         if (!c) return dom_times(u, p, local);
-        ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1), *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+        ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1),
+              *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
         if (!l || !oc || !cc) return NULL;
         for (int32_t i = 0; i < p->n_out; i++) {
             oc[i] = p->out_cols[i];
@@ -776,7 +811,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     }
     case LP_VALUES: {
         /* each row is a projection over D */
-        if (p->cells || p->n_out + u->n == 0) return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
+        if (p->cells || p->n_out + u->n == 0)
+            return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
         Plan *un = NULL;
         ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
         Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
@@ -835,8 +871,9 @@ static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *
     }
     return j;
 }
-/* Equal values of some types are different in other ways (an interval of 30 days and of one month, -0 and 0): D, whose rows stand for equal values, tells
- * them apart by their text, which becomes one more column of the left side and of `outer`. */
+/* Equal values of some types are different in other ways (an interval of 30 days and of one month, -0 and 0): D, whose
+ * rows stand for equal values, tells them apart by their text, which becomes one more column of the left side and of
+ * `outer`. */
 static Plan *tell_apart(Opt *o, Plan *l, IdVec *outer) {
     IdVec ids = {0};
     ExprVec ex = {0};
@@ -846,7 +883,8 @@ static Plan *tell_apart(Opt *o, Plan *l, IdVec *outer) {
         if (opt_equal_is_same(o->c->cols.items[id].type)) continue;
         Expr *text = opt_cast(o, opt_col(o, id), type_make(T_TEXT));
         ColId made = plan_new_col(o->c, "text", type_make(T_TEXT), true);
-        if (made <= 0 || opt_push(o, &ex, text) != ST_OK || !vec_push(o->a, &ids, made) || !vec_push(o->a, outer, made)) return NULL;
+        if (made <= 0 || opt_push(o, &ex, text) != ST_OK || !vec_push(o->a, &ids, made) || !vec_push(o->a, outer, made))
+            return NULL;
     }
     if (ids.len == 0) return l;
     IdVec all = {0};
@@ -866,8 +904,10 @@ static Plan *limit_1(Opt *o, Plan *p) {
     l->offset = 0;
     return l;
 }
-/* The general way. need: D is made of the rows of l for which it is true, and what can fail in r is computed for D alone; NULL: of all rows. */
-static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const ColSet *corr, const Expr *need) {
+/* The general way. need: D is made of the rows of l for which it is true, and what can fail in r is computed for D
+ * alone; NULL: of all rows. */
+static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const ColSet *corr,
+                         const Expr *need) {
     Unnest u = {.o = o, .corr = *corr, .guard = need != NULL};
     IdVec outer = {0}, lids = {0};
     for (int64_t w = 0; w < corr->n_words; w++)
@@ -883,7 +923,8 @@ static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec 
     if (opt_plan_rename(o, l, &map) != ST_OK) return NULL;
     u.n = outer.len;
     u.outer = outer.items;
-    ColId *def = arena_array(o->a, ColId, lids.len + 1), *seen = arena_array(o->a, ColId, lids.len + 1), *dout = arena_array(o->a, ColId, u.n + 1);
+    ColId *def = arena_array(o->a, ColId, lids.len + 1), *seen = arena_array(o->a, ColId, lids.len + 1),
+          *dout = arena_array(o->a, ColId, u.n + 1);
     Expr **keys = arena_array(o->a, Expr *, u.n + 1);
     MapVec here = {0};
     if (!def || !seen || !dout || !keys) return NULL;
@@ -925,7 +966,8 @@ static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec 
     for (int64_t i = 0; i < conds->len; i++)
         if (opt_push(o, &all, conds->items[i]) != ST_OK) return NULL;
     if (add_same(&u, &all, u.outer, local, NULL, NULL) != ST_OK) return NULL;
-    Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2), *j = plain_join(o, kind, scan, right, &all, mark);
+    Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2),
+         *j = plain_join(o, kind, scan, right, &all, mark);
     if (!cl || !cd || !j) return NULL;
     cl->cte_id = cte_l;
     cl->children[0] = l;
@@ -940,7 +982,8 @@ static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec 
 static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const Expr *need) {
     ColSet lo = opt_outputs(o, l), fr = opt_free(o, r), corr = opt_set_and(o, &lo, &fr);
     if (kind == JN_SINGLE && opt_max_one_row(r)) kind = JN_LEFT;
-    if (need && (kind == JN_SINGLE || opt_plan_can_fail(r))) return domain_join(o, kind, l, r, conds, mark, &corr, need);
+    if (need && (kind == JN_SINGLE || opt_plan_can_fail(r)))
+        return domain_join(o, kind, l, r, conds, mark, &corr, need);
     if (opt_set_empty(&corr)) {
         if (kind == JN_LEFT && conds->len == 0 && opt_one_row(r)) kind = JN_INNER;
         return plain_join(o, kind, l, r, conds, mark);
@@ -954,7 +997,9 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
     bool ok;
     if (!copy || pull(o, &copy, &st, &ok) != ST_OK) return NULL;
     if (ok && depends(o, copy, &corr)) ok = false;
-    if (ok && st.has_default && (kind == JN_SEMI || kind == JN_ANTI || kind == JN_MARK || (kind == JN_LEFT && conds->len > 0))) ok = false;
+    if (ok && st.has_default &&
+        (kind == JN_SEMI || kind == JN_ANTI || kind == JN_MARK || (kind == JN_LEFT && conds->len > 0)))
+        ok = false;
     /* the inner columns of pulled conditions must be visible */
     if (ok) {
         ColSet all = opt_outputs(o, copy);
@@ -985,7 +1030,8 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
             for (int64_t i = 0; i < st.conds.len; i++) {
                 Expr *a, *b;
                 bool ns;
-                if (opt_equi(o, st.conds.items[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL) colset_add(o->c, &keys, b->u.col);
+                if (opt_equi(o, st.conds.items[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL)
+                    colset_add(o->c, &keys, b->u.col);
             }
             if (opt_unique(o, copy, &keys)) kind = JN_LEFT;
         }
@@ -1036,7 +1082,8 @@ static Expr *exists_value(Opt *o, Plan **child, Plan *r, const ExprVec *conds, c
             Plan *a = opt_agg(o, limit_1(o, r), 0, NULL, NULL, 1, &g);
             bool sure;
             if (!a || !beside(o, child, a, need, &sure)) return NULL;
-            return opt_op(o, ">", sure ? opt_col(o, g.out) : opt_coalesce(o, opt_col(o, g.out), opt_int8(o, 0)), opt_int8(o, 0));
+            return opt_op(o, ">", sure ? opt_col(o, g.out) : opt_coalesce(o, opt_col(o, g.out), opt_int8(o, 0)),
+                          opt_int8(o, 0));
         }
     }
     ColId mark = plan_new_col(o->c, "exists", type_make(T_BOOL), true);
@@ -1051,7 +1098,8 @@ static Expr *in_condition(Opt *o, Expr *e, Plan **child, const Plan *r, const Ex
     ColSet ro = opt_outputs(o, r);
     for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
         Expr *c = lift_expr(o, e->u.sub.compare[i], child, need);
-        for (int32_t k = 0; c && need && !opt_const_true(need) && k < c->n_args; k++) { /* the left side is for those rows only, too */
+        for (int32_t k = 0; c && need && !opt_const_true(need) && k < c->n_args;
+             k++) { /* the left side is for those rows only, too */
             if (!expr_can_fail(c->args[k]) || opt_uses(o, c->args[k], &ro)) continue;
             c->args[k] = opt_case(o, expr_copy(o->c, need), c->args[k], opt_null(o, c->args[k]->type));
             if (!c->args[k]) return NULL;
@@ -1100,7 +1148,8 @@ static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark, con
     ColSet corr = no_cols(o);
     if (opt_push(o, &conds, cond) != ST_OK) return NULL;
     bool guard = need && opt_plan_can_fail(r);
-    Plan *top = guard ? domain_join(o, JN_MARK, child, r, &conds, mark, &corr, need) : plain_join(o, JN_MARK, child, r, &conds, mark);
+    Plan *top = guard ? domain_join(o, JN_MARK, child, r, &conds, mark, &corr, need)
+                      : plain_join(o, JN_MARK, child, r, &conds, mark);
     Plan *j = top && guard ? top->children[1]->children[1] : top; /* below the two CTEs */
     if (j) j->mark_exists = false;
     return top;
@@ -1110,8 +1159,9 @@ static Plan *drop_order(Plan *r) {
     return r;
 }
 
-/* x op ANY and x op ALL of a subquery's values y, for an order, = ALL and <> ANY: the least or greatest y decides, which one aggregation
- * finds. NULLs among y are counted; they make NULL of an answer that the others leave open, and without rows ANY is false and ALL true. */
+/* x op ANY and x op ALL of a subquery's values y, for an order, = ALL and <> ANY: the least or greatest y decides,
+ * which one aggregation finds. NULLs among y are counted; they make NULL of an answer that the others leave open, and
+ * without rows ANY is false and ALL true. */
 typedef struct Bounds {
     Expr *hit;   /* x op y for some or all y that are not NULL; NULL where there are none, or x is NULL */
     Expr *empty; /* there are no rows */
@@ -1138,8 +1188,8 @@ static Expr *compare_bound(Opt *o, Expr *cond, int y, bool greatest, AggCall *ca
     if (!e || !(e->args[y] = opt_cast(o, opt_col(o, call->out), type))) return NULL;
     return e;
 }
-/* Joins the aggregation to *child and fills *b. *ok: the comparison is of that form, and the aggregation does not depend on *child in ways that
- * would make it a loop again. */
+/* Joins the aggregation to *child and fills *b. *ok: the comparison is of that form, and the aggregation does not
+ * depend on *child in ways that would make it a loop again. */
 static Status find_bounds(Opt *o, Plan **child, Plan *r, Expr *cond, bool all, const Expr *need, Bounds *b, bool *ok) {
     *ok = false;
     ColSet ro = opt_outputs(o, r);
@@ -1219,7 +1269,8 @@ static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *need) 
         ExprVec k1 = {0}, k2 = {0};
         if (opt_push(o, &k1, cond) != ST_OK || opt_push(o, &k2, opt_unary(o, EX_IS_NULL, c2)) != ST_OK) return NULL;
         Expr *yes = exists_value(o, child, r, &k1, need), *null = exists_value(o, child, r2, &k2, need);
-        result = opt_case(o, yes, expr_bool(o->c, true), opt_case(o, null, opt_null(o, type_make(T_BOOL)), expr_bool(o->c, false)));
+        result = opt_case(o, yes, expr_bool(o->c, true),
+                          opt_case(o, null, opt_null(o, type_make(T_BOOL)), expr_bool(o->c, false)));
     }
     return e->all ? opt_unary(o, EX_NOT, result) : result;
 }
@@ -1227,7 +1278,8 @@ static Expr *in_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *need) 
 static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *need) {
     ColId col = e->u.sub.cols[0];
     r = drop_order(r);
-    if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 && r->children[0]->n_rows == 1) {
+    if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 &&
+        r->children[0]->n_rows == 1) {
         for (int32_t i = 0; i < r->n_out; i++)
             if (r->out_cols[i] == col &&
                 !(expr_is_volatile(r->exprs[i]) &&
@@ -1248,12 +1300,12 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *ne
         }
         bool sure;
         if (!beside(o, child, r, need, &sure)) return NULL;
-    } else if (!(*child = dep_join(o, JN_SINGLE, *child, r, &none, 0, need)))
-        return NULL;
+    } else if (!(*child = dep_join(o, JN_SINGLE, *child, r, &none, 0, need))) return NULL;
     return opt_cast(o, opt_col(o, col), e->type);
 }
 
-/* Whether argument i of e is wanted, as far as the arguments in front of it, lifted already, decide that: c1 and c2 and ..., each looked at only when those before it are true. */
+/* Whether argument i of e is wanted, as far as the arguments in front of it, lifted already, decide that: c1 and c2 and
+ * ..., each looked at only when those before it are true. */
 static Expr *path_need(Opt *o, const Expr *e, int32_t i, const Expr *need) {
     ExprVec conds = {0};
     bool is_case = e->kind == EX_CASE, then = is_case && i % 2 == 1;
@@ -1599,7 +1651,8 @@ static Plan *lift_plan(Opt *o, Plan *p) {
     if (!sub) return p;
     switch ((PlanKind)p->kind) {
     case LP_FILTER: return lift_filter(o, p->children[0], p->n_conds, p->conds);
-    case LP_PROJECT: case LP_AGG: {
+    case LP_PROJECT:
+    case LP_AGG: {
         Lift l = {&p->children[0]};
         return opt_each_expr(o, p, lift_fn, &l) == ST_OK ? p : NULL;
     }
@@ -1609,9 +1662,7 @@ static Plan *lift_plan(Opt *o, Plan *p) {
         p->n_conds = 0;
         return lift_filter(o, p, n, p->conds);
     }
-    default:
-        err_set(o->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery is not supported here");
-        return NULL;
+    default: err_set(o->err, ERR_FEATURE_NOT_SUPPORTED, "a subquery is not supported here"); return NULL;
     }
 }
 

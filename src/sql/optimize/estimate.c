@@ -56,7 +56,9 @@ static bool value_f64(Type t, const Value *v, double *out) {
     case T_FLOAT8: *out = v->u.f64; return true;
     case T_NUMERIC: *out = numeric_to_f64(type_phys(t) == PH_I64 ? v->u.i64 : v->u.i128, t.scale); return true;
     case T_DATE: *out = (double)v->u.i32 * (double)USECS_PER_DAY; return true;
-    case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: *out = (double)v->u.i64; return true;
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: *out = (double)v->u.i64; return true;
     default: return false;
     }
 }
@@ -64,7 +66,12 @@ static bool column_range(const Column *c, double *lo, double *hi) {
     if (!c->stats.has_range || c->dict) return false;
     double f = 1;
     switch ((TypeId)c->type.id) {
-    case T_INT2: case T_INT4: case T_INT8: case T_TIME: case T_TIMESTAMP: case T_TIMESTAMPTZ: break;
+    case T_INT2:
+    case T_INT4:
+    case T_INT8:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: break;
     case T_NUMERIC: f = pow(10, -c->type.scale); break;
     case T_DATE: f = (double)USECS_PER_DAY; break;
     default: return false;
@@ -174,7 +181,8 @@ static double eq_const(Opt *o, const Expr *col, const Expr *val) {
     double mass = 0;
     if (type_phys(c->type) == type_phys(val->type) && c->type.scale == val->type.scale)
         for (int i = 0; i < c->stats.n_mcv; i++) {
-            if (!c->stats.mcv[i].value.is_null && value_cmp(&c->stats.mcv[i].value, v) == 0) return clamp(c->stats.mcv[i].fraction);
+            if (!c->stats.mcv[i].value.is_null && value_cmp(&c->stats.mcv[i].value, v) == 0)
+                return clamp(c->stats.mcv[i].fraction);
             mass += c->stats.mcv[i].fraction;
         }
     if (c->dict && type_is_text(val->type) && dict_find(c->dict, v->u.str) < 0) return 0;
@@ -196,7 +204,8 @@ static double below(Opt *o, ColId id, const Expr *val) {
         }
         return -1;
     }
-    if (c->dict && type_is_text(val->type) && c->dict->n_sorted > 0) return (double)dict_lower_bound(c->dict, val->u.value.u.str, false) / (double)c->dict->n_sorted;
+    if (c->dict && type_is_text(val->type) && c->dict->n_sorted > 0)
+        return (double)dict_lower_bound(c->dict, val->u.value.u.str, false) / (double)c->dict->n_sorted;
     double x, lo, hi;
     if (!value_f64(val->type, &val->u.value, &x) || !column_range(c, &lo, &hi)) return -1;
     if (hi <= lo) return x > lo ? 1 : 0;
@@ -205,7 +214,13 @@ static double below(Opt *o, ColId id, const Expr *val) {
 static int cmp_op(const Expr *e) {
     if (e->kind != EX_FUNC || e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR)) return 0;
     const char *n = e->u.func->name;
-    return !strcmp(n, "=") ? 1 : !strcmp(n, "<>") ? 2 : !strcmp(n, "<") ? 3 : !strcmp(n, "<=") ? 4 : !strcmp(n, ">") ? 5 : !strcmp(n, ">=") ? 6 : 0;
+    return !strcmp(n, "=")    ? 1
+           : !strcmp(n, "<>") ? 2
+           : !strcmp(n, "<")  ? 3
+           : !strcmp(n, "<=") ? 4
+           : !strcmp(n, ">")  ? 5
+           : !strcmp(n, ">=") ? 6
+                              : 0;
 }
 static double step_of(Opt *o, ColId id) { /* weight of one value, for closed bounds */
     double nd = opt_col_distinct(o, id);
@@ -259,13 +274,17 @@ static double cond_sel(Opt *o, Expr *e) {
     }
     case EX_NOT: return clamp(1 - cond_sel(o, e->args[0]));
     case EX_COL: return 0.5;
-    case EX_IS_NULL: case EX_IS_NOT_NULL: {
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL: {
         double s = e->args[0]->kind == EX_COL ? null_fraction(o, e->args[0]->u.col) : 0.05;
         return e->kind == EX_IS_NULL ? s : 1 - s;
     }
-    case EX_IS_TRUE: case EX_IS_NOT_FALSE: return cond_sel(o, e->args[0]);
-    case EX_IS_FALSE: case EX_IS_NOT_TRUE: return clamp(1 - cond_sel(o, e->args[0]));
-    case EX_NOT_DISTINCT: case EX_DISTINCT: {
+    case EX_IS_TRUE:
+    case EX_IS_NOT_FALSE: return cond_sel(o, e->args[0]);
+    case EX_IS_FALSE:
+    case EX_IS_NOT_TRUE: return clamp(1 - cond_sel(o, e->args[0]));
+    case EX_NOT_DISTINCT:
+    case EX_DISTINCT: {
         double s = cmp_sel(o, e, 1);
         return e->kind == EX_DISTINCT ? 1 - s : s;
     }
@@ -280,7 +299,9 @@ static double cond_sel(Opt *o, Expr *e) {
         }
         for (int32_t i = 1; i < e->n_args; i++) {
             if (opt_const_null(e->args[i])) continue;
-            s += e->args[i]->kind == EX_CONST ? eq_const(o, a, e->args[i]) : opt_col_distinct(o, a->u.col) > 0 ? 1 / opt_col_distinct(o, a->u.col) : 0.05;
+            s += e->args[i]->kind == EX_CONST        ? eq_const(o, a, e->args[i])
+                 : opt_col_distinct(o, a->u.col) > 0 ? 1 / opt_col_distinct(o, a->u.col)
+                                                     : 0.05;
         }
         return clamp(s);
     }
@@ -291,7 +312,8 @@ static double cond_sel(Opt *o, Expr *e) {
         if (s >= 0) return s;
         const char *n = e->u.func->name;
         if (!strcmp(n, "~~") || !strcmp(n, "~~*") || !strcmp(n, "~")) {
-            if (e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null) { /* longer patterns select less */
+            if (e->n_args == 2 && e->args[1]->kind == EX_CONST &&
+                !e->args[1]->u.value.is_null) { /* longer patterns select less */
                 Str p = e->args[1]->u.value.u.str;
                 int64_t lit = 0;
                 for (uint32_t i = 0; i < p.len; i++) lit += p.ptr[i] != '%' && p.ptr[i] != '_';
@@ -354,7 +376,11 @@ double opt_domain_rows(Opt *o, const Plan *p) {
             return a > b ? a : b;
         }
         return opt_domain_rows(o, p->children[0]);
-    case LP_FILTER: case LP_PROJECT: case LP_SORT: case LP_LIMIT: case LP_REPEAT: return opt_domain_rows(o, p->children[0]);
+    case LP_FILTER:
+    case LP_PROJECT:
+    case LP_SORT:
+    case LP_LIMIT:
+    case LP_REPEAT: return opt_domain_rows(o, p->children[0]);
     case LP_CTE: return opt_domain_rows(o, p->children[1]);
     default: return p->est_rows;
     }
@@ -425,7 +451,8 @@ static double join_rows(Opt *o, const Plan *p) {
     case JN_LEFT: return inner > l->est_rows ? inner : l->est_rows;
     case JN_RIGHT: return inner > r->est_rows ? inner : r->est_rows;
     case JN_FULL: return inner > l->est_rows + r->est_rows ? inner : l->est_rows + r->est_rows * (1 - s.match * 0.9);
-    case JN_SEMI: case JN_ANTI: {
+    case JN_SEMI:
+    case JN_ANTI: {
         /* several partners: some of them passes the residual */
         double partners = s.match > 0 ? r->est_rows * s.sel / s.match : 0;
         double pass = s.residual >= 1 ? 1 : 1 - pow(1 - clamp(s.residual), partners < 1 ? 1 : partners);
@@ -433,7 +460,8 @@ static double join_rows(Opt *o, const Plan *p) {
         if (p->join == JN_SEMI) return l->est_rows * f;
         return l->est_rows * (1 - f < 0.05 ? 0.05 : 1 - f);
     }
-    case JN_MARK: case JN_SINGLE: return l->est_rows;
+    case JN_MARK:
+    case JN_SINGLE: return l->est_rows;
     }
     return inner;
 }
@@ -490,13 +518,17 @@ static void agg_stats(Opt *o, Plan *p, double in) {
         ColStat st = {.distinct = p->est_rows};
         const Expr *arg = g->arg ? strip(g->arg) : NULL;
         switch ((AggKind)g->kind) {
-        case AGG_COUNT: case AGG_COUNT_STAR:
+        case AGG_COUNT:
+        case AGG_COUNT_STAR:
             st.mean = size;
             if (st.distinct > size * 4 + 10) st.distinct = size * 4 + 10;
             break;
         case AGG_SUM: st.mean = arg ? column_mean(o, arg) * size : 0; break;
         case AGG_AVG: st.mean = arg ? column_mean(o, arg) : 0; break;
-        case AGG_MIN: case AGG_MAX: case AGG_ANY: case AGG_SINGLE:
+        case AGG_MIN:
+        case AGG_MAX:
+        case AGG_ANY:
+        case AGG_SINGLE:
             if (arg && arg->kind == EX_COL) {
                 double d = st.distinct;
                 st = opt_col_stat(o, arg->u.col);
@@ -521,15 +553,19 @@ Status opt_estimate_node(Opt *o, Plan *p) {
     }
     case LP_VALUES:
         p->est_rows = (double)p->n_rows;
-        for (int32_t i = 0; i < p->n_out; i++) set_stat(o, p->out_cols[i], (ColStat){.distinct = p->n_rows > 0 ? (double)p->n_rows : 1});
+        for (int32_t i = 0; i < p->n_out; i++)
+            set_stat(o, p->out_cols[i], (ColStat){.distinct = p->n_rows > 0 ? (double)p->n_rows : 1});
         break;
     case LP_SERIES: {
         double a, b, s = 1;
         p->est_rows = 1000;
-        if (p->n_exprs >= 2 && p->exprs[0]->kind == EX_CONST && p->exprs[1]->kind == EX_CONST && value_f64(p->exprs[0]->type, &p->exprs[0]->u.value, &a) &&
+        if (p->n_exprs >= 2 && p->exprs[0]->kind == EX_CONST && p->exprs[1]->kind == EX_CONST &&
+            value_f64(p->exprs[0]->type, &p->exprs[0]->u.value, &a) &&
             value_f64(p->exprs[1]->type, &p->exprs[1]->u.value, &b)) {
-            if (p->n_exprs > 2 && p->exprs[2]->kind == EX_CONST) value_f64(p->exprs[2]->type, &p->exprs[2]->u.value, &s);
-            if (s != 0 && p->exprs[0]->type.id != T_TIMESTAMP && p->exprs[0]->type.id != T_TIMESTAMPTZ) p->est_rows = (b - a) / s + 1;
+            if (p->n_exprs > 2 && p->exprs[2]->kind == EX_CONST)
+                value_f64(p->exprs[2]->type, &p->exprs[2]->u.value, &s);
+            if (s != 0 && p->exprs[0]->type.id != T_TIMESTAMP && p->exprs[0]->type.id != T_TIMESTAMPTZ)
+                p->est_rows = (b - a) / s + 1;
             if (p->est_rows < 0) p->est_rows = 0;
         }
         set_stat(o, p->out_cols[0], (ColStat){.distinct = p->est_rows});
@@ -565,7 +601,8 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         agg_stats(o, p, in);
         cost += in * (p->n_keys ? 2 : 0.5) + p->est_rows * 2;
         break;
-    case LP_SORT: case LP_LIMIT: {
+    case LP_SORT:
+    case LP_LIMIT: {
         p->est_rows = in;
         double off = p->offset > 0 ? (double)p->offset : 0;
         if (off > 0) p->est_rows = p->est_rows > off ? p->est_rows - off : 0;

@@ -19,8 +19,9 @@ static bool all_const(const Expr *e) {
     return true;
 }
 static const char *negated_op(const char *n) {
-    static const char *const t[][2] = {{"=", "<>"}, {"<>", "="}, {"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"},
-                                       {"~~", "!~~"}, {"!~~", "~~"}, {"~~*", "!~~*"}, {"!~~*", "~~*"}, {"~", "!~"}, {"!~", "~"}};
+    static const char *const t[][2] = {{"=", "<>"},     {"<>", "="},     {"<", ">="},   {">=", "<"},
+                                       {">", "<="},     {"<=", ">"},     {"~~", "!~~"}, {"!~~", "~~"},
+                                       {"~~*", "!~~*"}, {"!~~*", "~~*"}, {"~", "!~"},   {"!~", "~"}};
     for (int64_t i = 0; i < ARRAY_LEN(t); i++)
         if (strcmp(n, t[i][0]) == 0) return t[i][1];
     return NULL;
@@ -103,9 +104,11 @@ static Expr *floor_const(Opt *o, const Expr *k, Type t, int128_t factor, bool *e
 static Expr *unwrap_cast(Opt *o, Expr *e) {
     int128_t factor;
     bool exact;
-    if (e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || !opt_is_const(e->args[1]) || !exact_cast(e->args[0], &factor)) return e;
-    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) || e->args[0]->type.scale != e->args[1]->type.scale ||
-        e->args[0]->type.id != e->args[1]->type.id)
+    if (e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || !opt_is_const(e->args[1]) ||
+        !exact_cast(e->args[0], &factor))
+        return e;
+    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) ||
+        e->args[0]->type.scale != e->args[1]->type.scale || e->args[0]->type.id != e->args[1]->type.id)
         return e;
     const char *n = e->u.func->name, *op = NULL;
     Expr *x = e->args[0]->args[0], *k = floor_const(o, e->args[1], x->type, factor, &exact);
@@ -130,25 +133,29 @@ static Expr *unwrap_in(Opt *o, Expr *e) {
     r->args[0] = x;
     for (int32_t i = 1; i < e->n_args; i++) {
         bool exact = false;
-        if (!opt_is_const(e->args[i]) || opt_const_null(e->args[i]) || e->args[i]->type.id != e->args[0]->type.id) return e;
+        if (!opt_is_const(e->args[i]) || opt_const_null(e->args[i]) || e->args[i]->type.id != e->args[0]->type.id)
+            return e;
         if (!(r->args[i] = floor_const(o, e->args[i], x->type, factor, &exact))) return err_is_set(o->err) ? NULL : e;
         if (!exact) return e;
     }
     return r;
 }
 
-/* NULL, whatever the other arguments are (bind_null.c). In a routine not where one of them may fail, which a call whose NULL is not known before it runs would tell. */
+/* NULL, whatever the other arguments are (bind_null.c). In a routine not where one of them may fail, which a call whose
+ * NULL is not known before it runs would tell. */
 /* False: constants whose value is an error. */
 static bool could_be_folded(void *ctx, Expr *e) {
     (void)ctx;
-    bool computed = e->kind == EX_CAST || (e->kind == EX_FUNC && !(e->u.func->flags & (FN_VOLATILE | FN_AGGREGATE)) && e->u.func->kernel);
+    bool computed = e->kind == EX_CAST ||
+                    (e->kind == EX_FUNC && !(e->u.func->flags & (FN_VOLATILE | FN_AGGREGATE)) && e->u.func->kernel);
     return !computed || !all_const(e) || !expr_can_fail(e);
 }
 static bool surely_null(const Opt *o, const Expr *e) {
     bool null = false;
     for (int32_t i = 0; i < e->n_args; i++) null |= opt_const_null(e->args[i]);
     for (int32_t i = 0; null && i < e->n_args; i++)
-        if (!opt_const_null(e->args[i]) && expr_can_fail(e->args[i]) && (o->c->of_routine || !expr_walk(e->args[i], could_be_folded, NULL)))
+        if (!opt_const_null(e->args[i]) && expr_can_fail(e->args[i]) &&
+            (o->c->of_routine || !expr_walk(e->args[i], could_be_folded, NULL)))
             return false;
     return null;
 }
@@ -164,7 +171,8 @@ static Expr *fold_func(Opt *o, Expr *e) {
         Err err;
         err_clear(&err);
         memset(&out, 0, sizeof out);
-        if (func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err) == ST_OK) return const_of(o, e->type, &out);
+        if (func_eval(f, NULL, o->c->session, o->a, e->type, e->n_args, args, &out, &err) == ST_OK)
+            return const_of(o, e->type, &out);
         if (strcmp(err.sqlstate, "53200") == 0 || strcmp(err.sqlstate, "53400") == 0) {
             err_copy(o->err, &err);
             return NULL;
@@ -197,7 +205,8 @@ static Expr *fold_cast(Opt *o, Expr *e) {
     Err err;
     err_clear(&err);
     memset(&out, 0, sizeof out);
-    if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK) return const_of(o, e->type, &out);
+    if (func_eval(NULL, k, o->c->session, o->a, e->type, 1, &in, &out, &err) == ST_OK)
+        return const_of(o, e->type, &out);
     return e;
 }
 
@@ -208,7 +217,8 @@ static Expr *fold_not(Opt *o, Expr *x) {
     switch ((ExprKind)x->kind) {
     case EX_CONST: return expr_bool(o->c, !x->u.value.u.b);
     case EX_NOT: return x->args[0];
-    case EX_AND: case EX_OR:
+    case EX_AND:
+    case EX_OR:
         x->kind = x->kind == EX_AND ? EX_OR : EX_AND;
         for (int32_t i = 0; i < x->n_args; i++)
             if (!(x->args[i] = fold_not(o, x->args[i]))) return NULL;
@@ -262,7 +272,8 @@ static Expr *factor_or(Opt *o, Expr *e) {
         if (opt_split(o, e->args[k], &part) != ST_OK) return NULL;
         for (int64_t j = 0; j < part.len; j++) {
             bool is_common = false;
-            for (int64_t i = 0; i < common.len && !is_common; i++) is_common = expr_equal(common.items[i], part.items[j]);
+            for (int64_t i = 0; i < common.len && !is_common; i++)
+                is_common = expr_equal(common.items[i], part.items[j]);
             if (!is_common && opt_push(o, &rest, part.items[j]) != ST_OK) return NULL;
         }
         if (rest.len == 0) absorbed = true;
@@ -276,7 +287,8 @@ static Expr *factor_or(Opt *o, Expr *e) {
 }
 /* x = 1 or x = 2 or x in (3, 4) -> x in (1, 2, 3, 4) */
 static bool const_choice(const Expr *d) {
-    if (d->kind == EX_IN) return all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d->args[0]);
+    if (d->kind == EX_IN)
+        return all_const(&(Expr){.n_args = d->n_args - 1, .args = d->args + 1}) && !expr_is_volatile(d->args[0]);
     if (!opt_is_op(d, "=") || !opt_is_const(d->args[1])) return false;
     Type a = d->args[0]->type, b = d->args[1]->type;
     return a.id == b.id && a.scale == b.scale && type_phys(a) == type_phys(b) && !expr_is_volatile(d->args[0]);
@@ -343,7 +355,8 @@ static Expr *fold_logic(Opt *o, Expr *e) {
         }
         if (is_and ? opt_const_true(x) : opt_const_false(x)) continue;
         bool dup = false;
-        for (int64_t j = 0; j < out.len && !dup && out.len < 200; j++) dup = expr_equal(out.items[j], x) && !expr_is_volatile(x);
+        for (int64_t j = 0; j < out.len && !dup && out.len < 200; j++)
+            dup = expr_equal(out.items[j], x) && !expr_is_volatile(x);
         if (!dup && opt_push(o, &out, x) != ST_OK) return NULL;
     }
     if (out.len < 2) return opt_nary(o, (ExprKind)e->kind, out.len, out.items);
@@ -401,18 +414,22 @@ static Expr *fold_in(Opt *o, Expr *e) {
                 null = true;
                 continue;
             }
-            if (type_phys(e->args[i]->type) != type_phys(e->args[0]->type) || e->args[i]->type.scale != e->args[0]->type.scale) return e;
+            if (type_phys(e->args[i]->type) != type_phys(e->args[0]->type) ||
+                e->args[i]->type.scale != e->args[0]->type.scale)
+                return e;
             if (value_cmp(&e->args[0]->u.value, &e->args[i]->u.value) == 0) return expr_bool(o->c, true);
         }
         return null ? opt_null(o, type_make(T_BOOL)) : expr_bool(o->c, false);
     }
-    if (e->n_args == 2 && e->args[0]->type.id == e->args[1]->type.id) return opt_fold(o, opt_op(o, "=", e->args[0], e->args[1]));
+    if (e->n_args == 2 && e->args[0]->type.id == e->args[1]->type.id)
+        return opt_fold(o, opt_op(o, "=", e->args[0], e->args[1]));
     return unwrap_in(o, e);
 }
 static Expr *fold_is(Opt *o, Expr *e) {
     Expr *x = e->args[0];
     if (x->kind == EX_CONST) {
-        bool null = x->u.value.is_null, t = !null && x->type.id == T_BOOL && x->u.value.u.b, f = !null && x->type.id == T_BOOL && !x->u.value.u.b;
+        bool null = x->u.value.is_null, t = !null && x->type.id == T_BOOL && x->u.value.u.b,
+             f = !null && x->type.id == T_BOOL && !x->u.value.u.b;
         bool r = e->kind == EX_IS_NULL       ? null
                  : e->kind == EX_IS_NOT_NULL ? !null
                  : e->kind == EX_IS_TRUE     ? t
@@ -421,10 +438,13 @@ static Expr *fold_is(Opt *o, Expr *e) {
                                              : !f;
         return expr_bool(o->c, r);
     }
-    bool two_valued = x->kind == EX_DISTINCT || x->kind == EX_NOT_DISTINCT || (x->kind >= EX_IS_NULL && x->kind <= EX_IS_NOT_FALSE);
+    bool two_valued =
+        x->kind == EX_DISTINCT || x->kind == EX_NOT_DISTINCT || (x->kind >= EX_IS_NULL && x->kind <= EX_IS_NOT_FALSE);
     if (two_valued) switch ((ExprKind)e->kind) {
-        case EX_IS_TRUE: case EX_IS_NOT_FALSE: return x;
-        case EX_IS_FALSE: case EX_IS_NOT_TRUE: return fold_not(o, x);
+        case EX_IS_TRUE:
+        case EX_IS_NOT_FALSE: return x;
+        case EX_IS_FALSE:
+        case EX_IS_NOT_TRUE: return fold_not(o, x);
         case EX_IS_NULL: return expr_bool(o->c, false);
         case EX_IS_NOT_NULL: return expr_bool(o->c, true);
         default: break;
@@ -434,8 +454,10 @@ static Expr *fold_is(Opt *o, Expr *e) {
 static Expr *fold_distinct(Opt *o, Expr *e) {
     Expr *a = e->args[0], *b = e->args[1];
     bool distinct = e->kind == EX_DISTINCT;
-    if (a->kind == EX_CONST && b->kind == EX_CONST && type_phys(a->type) == type_phys(b->type) && a->type.scale == b->type.scale) {
-        bool same = a->u.value.is_null || b->u.value.is_null ? a->u.value.is_null == b->u.value.is_null : value_cmp(&a->u.value, &b->u.value) == 0;
+    if (a->kind == EX_CONST && b->kind == EX_CONST && type_phys(a->type) == type_phys(b->type) &&
+        a->type.scale == b->type.scale) {
+        bool same = a->u.value.is_null || b->u.value.is_null ? a->u.value.is_null == b->u.value.is_null
+                                                             : value_cmp(&a->u.value, &b->u.value) == 0;
         return expr_bool(o->c, same != distinct);
     }
     if (opt_const_null(a)) return opt_unary(o, distinct ? EX_IS_NOT_NULL : EX_IS_NULL, b);
@@ -443,10 +465,13 @@ static Expr *fold_distinct(Opt *o, Expr *e) {
     return e;
 }
 
-/* x = ANY (array known by now): an IN list, which has sets, dictionary codes and key lookups. NULL on failure, e when it is none. */
+/* x = ANY (array known by now): an IN list, which has sets, dictionary codes and key lookups. NULL on failure, e when
+ * it is none. */
 static Expr *any_to_in(Opt *o, Expr *e) {
     bool any = strcmp(e->u.func->name, "array_any=") == 0;
-    if ((!any && strcmp(e->u.func->name, "array_all<>") != 0) || e->args[1]->kind != EX_CONST || e->args[1]->u.value.is_null || opt_is_const(e->args[0])) return e;
+    if ((!any && strcmp(e->u.func->name, "array_all<>") != 0) || e->args[1]->kind != EX_CONST ||
+        e->args[1]->u.value.is_null || opt_is_const(e->args[0]))
+        return e;
     ArrayView a = array_view(e->args[1]->u.value.u.str);
     Type t = type_element(e->args[1]->type);
     if (a.n > ANY_LIST_MAX || !type_eq(t, e->args[0]->type)) return e;
@@ -470,14 +495,22 @@ static Expr *fold_node(Opt *o, Expr *e) {
         return !in || in != e ? in : fold_func(o, e);
     }
     case EX_CAST: return fold_cast(o, e);
-    case EX_AND: case EX_OR: return fold_logic(o, e);
+    case EX_AND:
+    case EX_OR: return fold_logic(o, e);
     case EX_NOT: return fold_not(o, e->args[0]);
-    case EX_IS_NULL: case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_NOT_TRUE: case EX_IS_FALSE: case EX_IS_NOT_FALSE: return fold_is(o, e);
-    case EX_DISTINCT: case EX_NOT_DISTINCT: return fold_distinct(o, e);
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL:
+    case EX_IS_TRUE:
+    case EX_IS_NOT_TRUE:
+    case EX_IS_FALSE:
+    case EX_IS_NOT_FALSE: return fold_is(o, e);
+    case EX_DISTINCT:
+    case EX_NOT_DISTINCT: return fold_distinct(o, e);
     case EX_CASE: return fold_case(o, e);
     case EX_COALESCE: return fold_coalesce(o, e);
     case EX_NULLIF:
-        if (e->n_args == 3 && opt_is_const(e->args[2])) return opt_const_true(e->args[2]) ? opt_null(o, e->type) : opt_cast(o, e->args[0], e->type);
+        if (e->n_args == 3 && opt_is_const(e->args[2]))
+            return opt_const_true(e->args[2]) ? opt_null(o, e->type) : opt_cast(o, e->args[0], e->type);
         return e;
     case EX_IN: return fold_in(o, e);
     default: return e;
@@ -536,11 +569,19 @@ Expr *opt_fold_cond(Opt *o, Expr *e) {
 
 /* col op const with an ordering operator: 1 <, 2 <=, 3 =, 4 >=, 5 > */
 static int range_op(const Expr *e) {
-    if (e->kind != EX_FUNC || e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || e->args[0]->kind != EX_COL || !opt_is_const(e->args[1])) return 0;
-    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) || e->args[0]->type.scale != e->args[1]->type.scale) return 0;
+    if (e->kind != EX_FUNC || e->n_args != 2 || !(e->u.func->flags & FN_OPERATOR) || e->args[0]->kind != EX_COL ||
+        !opt_is_const(e->args[1]))
+        return 0;
+    if (type_phys(e->args[0]->type) != type_phys(e->args[1]->type) || e->args[0]->type.scale != e->args[1]->type.scale)
+        return 0;
     if (opt_const_null(e->args[1])) return 0;
     const char *n = e->u.func->name;
-    return !strcmp(n, "<") ? 1 : !strcmp(n, "<=") ? 2 : !strcmp(n, "=") ? 3 : !strcmp(n, ">=") ? 4 : !strcmp(n, ">") ? 5 : 0;
+    return !strcmp(n, "<")    ? 1
+           : !strcmp(n, "<=") ? 2
+           : !strcmp(n, "=")  ? 3
+           : !strcmp(n, ">=") ? 4
+           : !strcmp(n, ">")  ? 5
+                              : 0;
 }
 /* Relation of two range conditions on one column: -1 contradiction, 1 a implies b, 2 b implies a, 0 both needed. */
 static int range_relation(const Expr *a, int oa, const Expr *b, int ob) {
@@ -674,14 +715,16 @@ static Status fold_limit(Opt *o, Expr **e, int64_t *out, bool is_limit) {
     if (!x) return ST_ERROR;
     if (x->kind != EX_CONST) TRY(raise_const(o, x));
     if (x->kind != EX_CONST) {
-        err_at(o->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "argument of %s must be a constant expression", is_limit ? "LIMIT" : "OFFSET");
+        err_at(o->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "argument of %s must be a constant expression",
+               is_limit ? "LIMIT" : "OFFSET");
         return ST_ERROR;
     }
     int64_t v = 0;
     if (x->u.value.is_null) v = is_limit ? -1 : 0;
     else if (!cell_as_i64(type_phys(x->type), value_cell_const(&x->u.value), &v)) v = INT64_MAX;
     else if (v < 0)
-        return err_at(o->err, x->location, is_limit ? ERR_INVALID_LIMIT : ERR_INVALID_OFFSET, "%s must not be negative", is_limit ? "LIMIT" : "OFFSET");
+        return err_at(o->err, x->location, is_limit ? ERR_INVALID_LIMIT : ERR_INVALID_OFFSET, "%s must not be negative",
+                      is_limit ? "LIMIT" : "OFFSET");
     *out = v;
     *e = NULL;
     return ST_OK;

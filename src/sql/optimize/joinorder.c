@@ -1,16 +1,18 @@
 /* joinorder.c - the order of inner joins, the places of semi joins, the sides hash tables are built on.
  *
- * A region is a maximal tree of inner joins. Its leaves are joined by dynamic programming over subsets (up to DP_MAX leaves; greedily
- * beyond), bushy trees included, cross products only where nothing connects. Equalities form classes: a class with members on both
- * sides of a join gives one condition, so a transitive equality costs nothing and connects what it can.
+ * A region is a maximal tree of inner joins. Its leaves are joined by dynamic programming over subsets (up to DP_MAX
+ * leaves; greedily beyond), bushy trees included, cross products only where nothing connects. Equalities form classes:
+ * a class with members on both sides of a join gives one condition, so a transitive equality costs nothing and connects
+ * what it can.
  *
- * Cost: a row put into a hash table costs about three probes; probing a larger table costs more (cache misses); rows made
- * cost a little. An inner join's children end as probe side (left) and build side (right).
+ * Cost: a row put into a hash table costs about three probes; probing a larger table costs more (cache misses); rows
+ * made cost a little. An inner join's children end as probe side (left) and build side (right).
  *
  * Semi and anti joins above a region are tried on the leaf they filter and stay where the total is cheaper. All other
  * joins are fixed points with regions of their own below.
  *
- * Paper: Moerkotte and Neumann, "Analysis of two existing and one new dynamic programming algorithm" (DPsub here: regions are small). */
+ * Paper: Moerkotte and Neumann, "Analysis of two existing and one new dynamic programming algorithm" (DPsub here:
+ * regions are small). */
 #include <math.h>
 
 #include "sql/optimize/optimize_int.h"
@@ -144,8 +146,7 @@ static Status add_leaf_filter(Graph *g, int rel, Expr *e) {
         for (int32_t i = 0; i < p->n_conds; i++) c[i] = p->conds[i];
         c[p->n_conds++] = e;
         p->conds = c;
-    } else if (!(g->rels[rel] = p = opt_filter(g->o, p, &v)))
-        return ST_ERROR;
+    } else if (!(g->rels[rel] = p = opt_filter(g->o, p, &v))) return ST_ERROR;
     return opt_estimate_node(g->o, p);
 }
 /* Conditions on one leaf move from the pool into the leaf. */
@@ -170,8 +171,8 @@ static Status graph_init(Graph *g, Opt *o, Region *r) {
             continue;
         }
         r->pool.items[kept++] = e;
-        if (opt_is_op(e, "=") && e->args[0]->kind == EX_COL && e->args[1]->kind == EX_COL && type_eq(e->args[0]->type, e->args[1]->type) &&
-            __builtin_popcountll(rels) == 2) {
+        if (opt_is_op(e, "=") && e->args[0]->kind == EX_COL && e->args[1]->kind == EX_COL &&
+            type_eq(e->args[0]->type, e->args[1]->type) && __builtin_popcountll(rels) == 2) {
             TRY(add_equality(g, e->args[0]->u.col, e->args[1]->u.col));
             continue;
         }
@@ -224,7 +225,8 @@ static Status graph_init(Graph *g, Opt *o, Region *r) {
                 for (int k = 0; k < n; k++) top = nds[k] > top ? nds[k] : top;
                 domain = top * sqrt(product / top);
                 /* a side cannot have more different pairs than rows; the smaller side's are assumed to be the domain */
-                double ri = opt_domain_rows(o, g->rels[i]), rj = opt_domain_rows(o, g->rels[j]), cap = ri < rj ? ri : rj;
+                double ri = opt_domain_rows(o, g->rels[i]), rj = opt_domain_rows(o, g->rels[j]),
+                       cap = ri < rj ? ri : rj;
                 if (domain > cap) domain = cap > top ? cap : top;
             }
             if (domain < 1) domain = 1;
@@ -261,7 +263,8 @@ static uint64_t neighbours(const Graph *g, int i) {
     for (int64_t k = 0; k < g->classes.len; k++)
         if (g->classes.items[k].rels & bit) s |= g->classes.items[k].rels;
     for (int64_t k = 0; k < g->preds.len; k++)
-        if ((g->preds.items[k].rels & bit) && __builtin_popcountll(g->preds.items[k].rels) == 2) s |= g->preds.items[k].rels;
+        if ((g->preds.items[k].rels & bit) && __builtin_popcountll(g->preds.items[k].rels) == 2)
+            s |= g->preds.items[k].rels;
     return s & ~bit;
 }
 /* Conditions over three and more leaves connect what they complete. */
@@ -278,7 +281,9 @@ static bool connected(const Graph *g, uint64_t a, uint64_t b) {
     return hyper_connected(g, a, b);
 }
 static double probe_cost(double build) { return build > 4096 ? 1 + 0.15 * log2(build / 4096) : 1; }
-static double hash_cost(double build, double probe, double out) { return build * 3 + probe * probe_cost(build) + out * 0.5; }
+static double hash_cost(double build, double probe, double out) {
+    return build * 3 + probe * probe_cost(build) + out * 0.5;
+}
 static double join_cost(double a, double b, double out, bool cross) {
     double x = hash_cost(a, b, out), y = hash_cost(b, a, out);
     double c = x < y ? x : y;
@@ -391,7 +396,8 @@ static Plan *build_tree(Graph *g, int node) {
     if (!l || !r) return NULL;
     uint64_t ls = g->nodes.items[nd.left].set, rs = g->nodes.items[nd.right].set;
     double out = card(g, nd.set);
-    if (rule_on(o->c, RULE_BUILD_SIDE) && hash_cost(l->est_rows, r->est_rows, out) < hash_cost(r->est_rows, l->est_rows, out)) {
+    if (rule_on(o->c, RULE_BUILD_SIDE) &&
+        hash_cost(l->est_rows, r->est_rows, out) < hash_cost(r->est_rows, l->est_rows, out)) {
         Plan *x = l;
         l = r;
         r = x;
@@ -479,7 +485,8 @@ static Plan *order_region(Opt *o, Plan *p, PlanVec *semis) {
                     placed[k] = true;
                     if (opt_push(o, &conds, r.pool.items[k]) != ST_OK) return NULL;
                 }
-            if (!(cur = opt_join(o, JN_INNER, cur, r.leaves.items[i], &conds)) || opt_estimate_node(o, cur) != ST_OK) return NULL;
+            if (!(cur = opt_join(o, JN_INNER, cur, r.leaves.items[i], &conds)) || opt_estimate_node(o, cur) != ST_OK)
+                return NULL;
         }
         for (int64_t i = semis->len - 1; i >= 0 && cur; i--) cur = rebuild_semi(o, semis->items[i], cur);
         return cur;
@@ -492,7 +499,8 @@ static Plan *order_region(Opt *o, Plan *p, PlanVec *semis) {
         for (int k = 0; k < g.n; k++) r.leaves.items[k] = g.rels[k]; /* with the filters graph_init added */
         int leaf = semi_leaf(o, s, &r);
         bool movable = leaf >= 0 && r.leaves.len > 1;
-        for (int32_t k = 0; k < s->n_conds && movable; k++) movable = !expr_is_volatile(s->conds[k]) && !opt_is_domain_fallible(s->conds[k]);
+        for (int32_t k = 0; k < s->n_conds && movable; k++)
+            movable = !expr_is_volatile(s->conds[k]) && !opt_is_domain_fallible(s->conds[k]);
         if (!movable) continue;
         Plan *old = r.leaves.items[leaf];
         double right = s->children[1]->est_rows;
@@ -508,8 +516,7 @@ static Plan *order_region(Opt *o, Plan *p, PlanVec *semis) {
             choose_build(o, s);
             g = h;
             semis->items[i] = NULL;
-        } else
-            r.leaves.items[leaf] = old;
+        } else r.leaves.items[leaf] = old;
     }
     Plan *t = build_tree(&g, g.root);
     if (t && g.n == 1) { /* conditions without any column */
@@ -552,8 +559,7 @@ static Plan *order(Opt *o, Plan *p) {
                 p->children[0] = p->children[1];
                 p->children[1] = x;
             }
-        } else
-            choose_build(o, p);
+        } else choose_build(o, p);
     }
     return opt_estimate_node(o, p) == ST_OK ? p : NULL;
 }

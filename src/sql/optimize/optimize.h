@@ -7,27 +7,27 @@
 
 #include "sql/plan/plan.h"
 
-#define OPTIMIZER_RULES(X)                                                  \
-    X(FOLD, "constant_folding")                                             \
-    X(PUSHDOWN, "predicate_pushdown")                                       \
-    X(PROJECTION, "projection_pushdown")                                    \
-    X(OUTER_JOIN, "outer_join_simplification")                              \
-    X(JOIN_ORDER, "join_order")                                             \
-    X(BUILD_SIDE, "build_side")                                             \
-    X(GROUP_KEYS, "functional_dependencies")                                \
-    X(RUNTIME_FILTER, "runtime_filters")                                    \
-    X(CSE, "common_subexpressions")                                         \
-    X(ZONE_MAPS, "zone_maps")                                               \
-    X(TOP_N, "top_n")                                                       \
-    X(OR_FACTOR, "or_factoring")                                            \
-    X(CODES, "dictionary_codes")                                            \
+#define OPTIMIZER_RULES(X)                     \
+    X(FOLD, "constant_folding")                \
+    X(PUSHDOWN, "predicate_pushdown")          \
+    X(PROJECTION, "projection_pushdown")       \
+    X(OUTER_JOIN, "outer_join_simplification") \
+    X(JOIN_ORDER, "join_order")                \
+    X(BUILD_SIDE, "build_side")                \
+    X(GROUP_KEYS, "functional_dependencies")   \
+    X(RUNTIME_FILTER, "runtime_filters")       \
+    X(CSE, "common_subexpressions")            \
+    X(ZONE_MAPS, "zone_maps")                  \
+    X(TOP_N, "top_n")                          \
+    X(OR_FACTOR, "or_factoring")               \
+    X(CODES, "dictionary_codes")               \
     X(RANGES, "value_ranges")
 
 typedef enum OptRule {
 #define X(name, text) RULE_##name,
     OPTIMIZER_RULES(X)
 #undef X
-    RULE_COUNT_
+        RULE_COUNT_
 } OptRule;
 static inline bool rule_on(const PlanCtx *c, OptRule r) { return !(c->disabled_rules >> r & 1); }
 /* "join_order, top_n" -> bit set; 22023 names the unknown rule and lists the known ones. */
@@ -37,13 +37,15 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e);
  * LP_SORT+LP_LIMIT fused, limits constant, est_rows and est_cost filled, build_left chosen,
  * runtime filters annotated, unused columns pruned. */
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt);
-/* Before that: whether a subquery can fail for a value that no row wants, so that a statement that fails is worth planning again with PlanCtx.guarded; and a copy of
- * its plan for that. */
+/* Before that: whether a subquery can fail for a value that no row wants, so that a statement that fails is worth
+ * planning again with PlanCtx.guarded; and a copy of its plan for that. */
 bool sql_subqueries_can_fail(const BoundStmt *stmt);
 Plan *sql_copy_plan(PlanCtx *c, const Plan *p);
-/* avg() becomes sum() and count(), an aggregate over DISTINCT values two levels of aggregation; the plan's own subqueries are left. NULL: c->err. */
+/* avg() becomes sum() and count(), an aggregate over DISTINCT values two levels of aggregation; the plan's own
+ * subqueries are left. NULL: c->err. */
 Plan *sql_split_aggregates(PlanCtx *c, Plan *p);
-/* The error that every execution of the optimised plan would meet in a constant (1/0), if there is one: for EXPLAIN, which executes nothing. */
+/* The error that every execution of the optimised plan would meet in a constant (1/0), if there is one: for EXPLAIN,
+ * which executes nothing. */
 Status sql_raise_constants(PlanCtx *c, Plan *p);
 
 #endif

@@ -14,9 +14,11 @@ static bool strict_in(const Expr *e, const ColSet *s) {
         for (int32_t i = 0; i < e->n_args; i++)
             if (strict_in(e->args[i], s)) return true;
         return false;
-    case EX_CAST: case EX_NOT: return strict_in(e->args[0], s);
+    case EX_CAST:
+    case EX_NOT: return strict_in(e->args[0], s);
     case EX_IN: return strict_in(e->args[0], s);
-    case EX_AND: case EX_OR: /* NULL only if all are (an AND may be FALSE otherwise, which is enough for opt_rejects_null) */
+    case EX_AND:
+    case EX_OR: /* NULL only if all are (an AND may be FALSE otherwise, which is enough for opt_rejects_null) */
         for (int32_t i = 0; i < e->n_args; i++)
             if (!strict_in(e->args[i], s)) return false;
         return e->n_args > 0;
@@ -36,7 +38,9 @@ bool opt_rejects_null(const Expr *e, const ColSet *s) {
         for (int32_t i = 0; i < e->n_args; i++)
             if (!opt_rejects_null(e->args[i], s)) return false;
         return e->n_args > 0;
-    case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_FALSE: return strict_in(e->args[0], s);
+    case EX_IS_NOT_NULL:
+    case EX_IS_TRUE:
+    case EX_IS_FALSE: return strict_in(e->args[0], s);
     default: return strict_in(e, s);
     }
 }
@@ -51,13 +55,22 @@ bool opt_expr_nonnull(Opt *o, const Plan *p, const Expr *e) {
         for (int32_t i = 0; i < e->n_args; i++)
             if (!opt_expr_nonnull(o, p, e->args[i])) return false;
         return true;
-    case EX_CAST: case EX_NOT: return opt_expr_nonnull(o, p, e->args[0]);
-    case EX_AND: case EX_OR: case EX_IN:
+    case EX_CAST:
+    case EX_NOT: return opt_expr_nonnull(o, p, e->args[0]);
+    case EX_AND:
+    case EX_OR:
+    case EX_IN:
         for (int32_t i = 0; i < e->n_args; i++)
             if (!opt_expr_nonnull(o, p, e->args[i])) return false;
         return true;
-    case EX_IS_NULL: case EX_IS_NOT_NULL: case EX_IS_TRUE: case EX_IS_NOT_TRUE: case EX_IS_FALSE: case EX_IS_NOT_FALSE:
-    case EX_DISTINCT: case EX_NOT_DISTINCT: return true;
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL:
+    case EX_IS_TRUE:
+    case EX_IS_NOT_TRUE:
+    case EX_IS_FALSE:
+    case EX_IS_NOT_FALSE:
+    case EX_DISTINCT:
+    case EX_NOT_DISTINCT: return true;
     case EX_COALESCE:
         for (int32_t i = 0; i < e->n_args; i++)
             if (opt_expr_nonnull(o, p, e->args[i])) return true;
@@ -80,9 +93,9 @@ static bool conds_reject(Opt *o, const Plan *p, ColId id) {
     if (id / 64 < o->one.n_words) o->one.bits[id / 64] = 0;
     return rejects;
 }
-/* What a plan says of a column: whether it is one of its outputs, and whether it is never NULL in its rows (a column of an outer level may be
- * NULL as far as is known here, unless a condition inside says otherwise). One walk for both: joins ask on which side
- * it comes from, and walks for that at every join would be quadratic. */
+/* What a plan says of a column: whether it is one of its outputs, and whether it is never NULL in its rows (a column of
+ * an outer level may be NULL as far as is known here, unless a condition inside says otherwise). One walk for both:
+ * joins ask on which side it comes from, and walks for that at every join would be quadratic. */
 enum { COL_PRODUCED = 1, COL_NONNULL = 2 };
 static int col_state(Opt *o, const Plan *p, ColId id);
 
@@ -92,9 +105,11 @@ static int join_col_state(Opt *o, const Plan *p, ColId id) {
     bool left = s & COL_PRODUCED;
     if (!left) s = col_state(o, p->children[1], id);
     if (!left && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) s &= ~COL_PRODUCED;
-    bool extended = p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
+    bool extended =
+        p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
     if (extended) s &= ~COL_NONNULL;
-    if (!(s & COL_NONNULL) && (p->join == JN_INNER || (p->join == JN_SEMI && left)) && conds_reject(o, p, id)) s |= COL_NONNULL;
+    if (!(s & COL_NONNULL) && (p->join == JN_INNER || (p->join == JN_SEMI && left)) && conds_reject(o, p, id))
+        s |= COL_NONNULL;
     return s;
 }
 static int col_state(Opt *o, const Plan *p, ColId id) {
@@ -117,19 +132,23 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
     case LP_REPEAT:
         if (p->n_out && p->out_cols[0] == id) return COL_PRODUCED | COL_NONNULL;
         return col_state(o, p->children[0], id);
-    case LP_SORT: case LP_LIMIT: return col_state(o, p->children[0], id);
+    case LP_SORT:
+    case LP_LIMIT: return col_state(o, p->children[0], id);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id) return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
+            if (p->out_cols[i] == id)
+                return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
         return 0;
     case LP_AGG:
         for (int32_t i = 0; i < p->n_keys; i++)
-            if (p->out_cols[i] == id) return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
+            if (p->out_cols[i] == id)
+                return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
         for (int32_t i = 0; i < p->n_aggs; i++) {
             if (p->aggs[i].out != id) continue;
             uint8_t k = p->aggs[i].kind;
             bool nonnull = k == AGG_COUNT || k == AGG_COUNT_STAR ||
-                           (p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY && opt_expr_nonnull(o, p->children[0], p->aggs[i].arg));
+                           (p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY &&
+                            opt_expr_nonnull(o, p->children[0], p->aggs[i].arg));
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -138,7 +157,8 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
             bool nonnull = !p->cells || !p->cells[i].valid;
-            for (int64_t r = 0; r < p->n_rows && !p->cells && nonnull; r++) nonnull = opt_expr_nonnull(o, p, p->rows[r][i]);
+            for (int64_t r = 0; r < p->n_rows && !p->cells && nonnull; r++)
+                nonnull = opt_expr_nonnull(o, p, p->rows[r][i]);
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -147,7 +167,8 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
             bool nonnull = true;
-            for (int32_t k = 0; k < p->n_children && nonnull; k++) nonnull = opt_col_nonnull(o, p->children[k], p->set_cols[k][i]);
+            for (int32_t k = 0; k < p->n_children && nonnull; k++)
+                nonnull = opt_col_nonnull(o, p->children[k], p->set_cols[k][i]);
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -165,16 +186,19 @@ bool opt_max_one_row(const Plan *p) {
     if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->n_keys == 0 || opt_max_one_row(p->children[0]);
-    case LP_PROJECT: case LP_FILTER: return opt_max_one_row(p->children[0]);
+    case LP_PROJECT:
+    case LP_FILTER: return opt_max_one_row(p->children[0]);
     case LP_SORT: return (p->limit >= 0 && p->limit <= 1) || opt_max_one_row(p->children[0]);
     case LP_LIMIT: return (p->limit >= 0 && p->limit <= 1 && !p->limit_expr) || opt_max_one_row(p->children[0]);
     case LP_VALUES: return p->n_rows <= 1;
     case LP_CTE: return opt_max_one_row(p->children[1]);
     case LP_JOIN:
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return opt_max_one_row(p->children[0]);
+        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE)
+            return opt_max_one_row(p->children[0]);
         if (p->join != JN_INNER && p->join != JN_LEFT) return false;
         /* a leaf first: chains of joins need not be gone down from every join */
-        return opt_max_one_row(p->children[p->children[1]->n_children == 0]) && opt_max_one_row(p->children[p->children[1]->n_children != 0]);
+        return opt_max_one_row(p->children[p->children[1]->n_children == 0]) &&
+               opt_max_one_row(p->children[p->children[1]->n_children != 0]);
     default: return false;
     }
 }
@@ -183,7 +207,8 @@ bool opt_one_row(const Plan *p) {
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->n_keys == 0;
     case LP_PROJECT: return opt_one_row(p->children[0]);
-    case LP_SORT: return p->limit != 0 && !p->limit_expr && p->offset <= 0 && !p->offset_expr && opt_one_row(p->children[0]);
+    case LP_SORT:
+        return p->limit != 0 && !p->limit_expr && p->offset <= 0 && !p->offset_expr && opt_one_row(p->children[0]);
     case LP_VALUES: return p->n_rows == 1;
     case LP_CTE: return opt_one_row(p->children[1]);
     case LP_JOIN:
@@ -230,14 +255,18 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
                     }
             if (kc->n_cols > 0 && found == kc->n_cols) return true;
         }
-        /* a column fixed by an equality counts as a key column: left to the constraint check above by equality classes */
+        /* a column fixed by an equality counts as a key column: left to the constraint check above by equality classes
+         */
         return false;
     }
-    case LP_FILTER: case LP_SORT: case LP_LIMIT: return opt_unique(o, p->children[0], keys);
+    case LP_FILTER:
+    case LP_SORT:
+    case LP_LIMIT: return opt_unique(o, p->children[0], keys);
     case LP_PROJECT: {
         ColSet k = colset_new(o->c);
         for (int32_t i = 0; i < p->n_out; i++)
-            if (colset_has(keys, p->out_cols[i]) && p->exprs[i]->kind == EX_COL) colset_add(o->c, &k, p->exprs[i]->u.col);
+            if (colset_has(keys, p->out_cols[i]) && p->exprs[i]->kind == EX_COL)
+                colset_add(o->c, &k, p->exprs[i]->u.col);
         return opt_unique(o, p->children[0], &k);
     }
     case LP_AGG: {
@@ -250,7 +279,8 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     case LP_CTE: return opt_unique(o, p->children[1], keys);
     case LP_JOIN: {
         const Plan *l = p->children[0], *r = p->children[1];
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return opt_unique(o, l, keys);
+        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE)
+            return opt_unique(o, l, keys);
         if (p->join != JN_INNER && p->join != JN_LEFT) return false;
         ColSet lo = opt_outputs(o, l), ro = opt_outputs(o, r);
         ColSet lk = colset_new(o->c), rk = colset_new(o->c);

@@ -23,7 +23,10 @@ static int64_t count_col(const Expr *e, ColId id) {
     for (int32_t i = 0; i < e->n_args; i++) n += count_col(e->args[i], id);
     return n;
 }
-static bool trivial(const Expr *e) { return e->kind == EX_COL || e->kind == EX_CONST || (e->kind == EX_CAST && e->args[0]->kind == EX_COL && cast_is_noop(e->args[0]->type, e->type)); }
+static bool trivial(const Expr *e) {
+    return e->kind == EX_COL || e->kind == EX_CONST ||
+           (e->kind == EX_CAST && e->args[0]->kind == EX_COL && cast_is_noop(e->args[0]->type, e->type));
+}
 
 /* Projection over projection. An inner expression that is used twice stays, so that it is computed once. */
 static Plan *merge_projects(Opt *o, Plan *p) {
@@ -37,7 +40,9 @@ static Plan *merge_projects(Opt *o, Plan *p) {
             /* inside CASE or COALESCE it would be evaluated conditionally: harmless */
         }
         for (int32_t k = 0; k < p->n_exprs; k++)
-            if (!(p->exprs[k] = opt_subst(o, p->exprs[k], q->n_out, q->out_cols, q->exprs)) || !(p->exprs[k] = opt_fold(o, p->exprs[k]))) return NULL;
+            if (!(p->exprs[k] = opt_subst(o, p->exprs[k], q->n_out, q->out_cols, q->exprs)) ||
+                !(p->exprs[k] = opt_fold(o, p->exprs[k])))
+                return NULL;
         p->children[0] = q = q->children[0];
     }
     return p;
@@ -45,7 +50,8 @@ static Plan *merge_projects(Opt *o, Plan *p) {
 static bool is_identity(Opt *o, const Plan *p) {
     ColSet out = opt_outputs(o, p->children[0]);
     for (int32_t i = 0; i < p->n_out; i++)
-        if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i] || !colset_has(&out, p->out_cols[i])) return false;
+        if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i] || !colset_has(&out, p->out_cols[i]))
+            return false;
     return p->n_out > 0;
 }
 static Plan *drop_sort(Plan *p) {
@@ -66,7 +72,8 @@ static bool removable(Opt *o, const Plan *p, const ColSet *need) {
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *a, *b;
         bool ns;
-        if (opt_equi(o, p->conds[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL) colset_add(o->c, &keys, b->u.col);
+        if (opt_equi(o, p->conds[i], &lo, &ro, &a, &b, &ns) && !ns && b->kind == EX_COL)
+            colset_add(o->c, &keys, b->u.col);
     }
     return opt_unique(o, r, &keys);
 }
@@ -79,13 +86,14 @@ static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
         if (!colset_has(need, p->aggs[i].out)) continue;
         p->aggs[n++] = p->aggs[i];
         ordered |= p->aggs[i].kind == AGG_STRING_AGG;
-        only_any &= (p->aggs[i].kind == AGG_ANY || p->aggs[i].kind == AGG_MIN || p->aggs[i].kind == AGG_MAX) && p->aggs[i].arg &&
-                    type_eq(p->aggs[i].arg->type, o->c->cols.items[p->aggs[i].out].type);
+        only_any &= (p->aggs[i].kind == AGG_ANY || p->aggs[i].kind == AGG_MIN || p->aggs[i].kind == AGG_MAX) &&
+                    p->aggs[i].arg && type_eq(p->aggs[i].arg->type, o->c->cols.items[p->aggs[i].out].type);
     }
     p->n_aggs = n;
     if (n == 0 && p->n_keys == 0) {
         Plan *v = plan_new(o->c, LP_VALUES, 0);
-        if (!v || !(v->rows = arena_array(o->a, Expr **, 1)) || !(v->rows[0] = arena_array(o->a, Expr *, 1))) return NULL;
+        if (!v || !(v->rows = arena_array(o->a, Expr **, 1)) || !(v->rows[0] = arena_array(o->a, Expr *, 1)))
+            return NULL;
         v->n_rows = 1;
         return v;
     }
@@ -93,7 +101,8 @@ static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
     if (p->n_keys > 0 && only_any) { /* every group is one row */
         ColSet keys = colset_new(o->c);
         for (int32_t i = 0; i < p->n_keys; i++)
-            if (p->exprs[i]->kind == EX_COL && opt_expr_nonnull(o, p->children[0], p->exprs[i])) colset_add(o->c, &keys, p->exprs[i]->u.col);
+            if (p->exprs[i]->kind == EX_COL && opt_expr_nonnull(o, p->children[0], p->exprs[i]))
+                colset_add(o->c, &keys, p->exprs[i]->u.col);
         if (opt_unique(o, p->children[0], &keys)) {
             ColId *ids = arena_array(o->a, ColId, p->n_keys + n + 1);
             Expr **ex = arena_array(o->a, Expr *, p->n_keys + n + 1);

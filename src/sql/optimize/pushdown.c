@@ -1,8 +1,8 @@
 /* pushdown.c - predicates sink as low as they may, and make joins better on the way.
  *
- * One top-down walk carries a list of conjuncts. Inner joins are flattened into a region of leaves and a pool of conjuncts,
- * where equalities carry predicates from one leaf to another, ORs over several leaves leave an implied
- * OR on each, and outer joins below predicates that reject NULLs become inner ones.
+ * One top-down walk carries a list of conjuncts. Inner joins are flattened into a region of leaves and a pool of
+ * conjuncts, where equalities carry predicates from one leaf to another, ORs over several leaves leave an implied OR on
+ * each, and outer joins below predicates that reject NULLs become inner ones.
  *
  * What never moves: volatile predicates; predicates that may fail for other reasons than overflow do not go below joins
  * (the join may be what guards them). At one place, lower predicates come before upper ones and those that
@@ -81,15 +81,20 @@ static bool col_eq(const Expr *e, ColId *a, ColId *b) {
     *b = e->args[1]->u.col;
     return *a != *b;
 }
-/* A predicate that compares: it is true of a value where it is of an equal one, though equal values may differ in other ways. */
+/* A predicate that compares: it is true of a value where it is of an equal one, though equal values may differ in other
+ * ways. */
 static bool only_compares(const Expr *e) {
     if (stack_stop()) return false;
     switch ((ExprKind)e->kind) {
     case EX_FUNC:
         if (!(e->u.func->flags & FN_OPERATOR) || e->n_args != 2 || e->type.id != T_BOOL) return false;
         break;
-    case EX_IN: case EX_IS_NULL: case EX_IS_NOT_NULL: break;
-    case EX_AND: case EX_OR: case EX_NOT:
+    case EX_IN:
+    case EX_IS_NULL:
+    case EX_IS_NOT_NULL: break;
+    case EX_AND:
+    case EX_OR:
+    case EX_NOT:
         for (int32_t i = 0; i < e->n_args; i++)
             if (!only_compares(e->args[i])) return false;
         return true;
@@ -124,7 +129,9 @@ static Status spread(Opt *o, const ExprVec *eqs, const Expr *pred, ExprVec *out)
         }
     return ST_OK;
 }
-static bool fixes_value(const Expr *e) { return opt_is_op(e, "=") && e->args[0]->kind == EX_COL && opt_is_const(e->args[1]); }
+static bool fixes_value(const Expr *e) {
+    return opt_is_op(e, "=") && e->args[0]->kind == EX_COL && opt_is_const(e->args[1]);
+}
 
 /* ---- inner joins --------------------------------------------------------------------------------------- */
 typedef struct Region {
@@ -253,7 +260,9 @@ static Plan *push_region(Opt *o, Plan *p, ExprVec *preds) {
         int64_t next = -1;
         for (int64_t i = 1; i < n && next < 0; i++) {
             for (int64_t k = 0; k < multi.len && next < 0 && !done[i]; k++)
-                if (!placed[k] && opt_uses(o, multi.items[k], &outs[i]) && opt_within_both(o, multi.items[k], &have, &outs[i])) next = i;
+                if (!placed[k] && opt_uses(o, multi.items[k], &outs[i]) &&
+                    opt_within_both(o, multi.items[k], &have, &outs[i]))
+                    next = i;
         }
         for (int64_t i = 1; i < n && next < 0; i++)
             if (!done[i]) next = i;
@@ -333,8 +342,9 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
     return filter_ordered(o, p, &above);
 }
 
-/* Below the projection the predicate would be nested more than PUSH_DEPTH levels deep, because of what is computed there. Where subqueries that compute and
- * filter are nested by the hundred, all predicates with all that they need, at every level, would be cubic; and the value is there anyway. */
+/* Below the projection the predicate would be nested more than PUSH_DEPTH levels deep, because of what is computed
+ * there. Where subqueries that compute and filter are nested by the hundred, all predicates with all that they need, at
+ * every level, would be cubic; and the value is there anyway. */
 enum { PUSH_DEPTH = 64 };
 static bool grows_too_deep(const Plan *p, const Expr *e, int depth) {
     if (stack_stop()) return true;
@@ -414,7 +424,8 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     case LP_SORT: {
         bool through = p->limit < 0 && p->offset <= 0;
         for (int64_t i = 0; i < preds->len; i++)
-            if (opt_push(o, through && !expr_is_volatile(preds->items[i]) ? &go : &stay, preds->items[i]) != ST_OK) return NULL;
+            if (opt_push(o, through && !expr_is_volatile(preds->items[i]) ? &go : &stay, preds->items[i]) != ST_OK)
+                return NULL;
         if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
         return filter_ordered(o, p, &stay);
     }
@@ -463,10 +474,13 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
         return filter_ordered(o, p, &stay);
     }
     case LP_CTE:
-        if (!(p->children[0] = push_none(o, p->children[0])) || !(p->children[1] = push(o, p->children[1], preds))) return NULL;
+        if (!(p->children[0] = push_none(o, p->children[0])) || !(p->children[1] = push(o, p->children[1], preds)))
+            return NULL;
         return p;
     case LP_JOIN: return push_join(o, p, preds);
-    case LP_VALUES: case LP_SERIES: case LP_CTE_SCAN: return opt_is_empty(p) ? p : filter_ordered(o, p, preds);
+    case LP_VALUES:
+    case LP_SERIES:
+    case LP_CTE_SCAN: return opt_is_empty(p) ? p : filter_ordered(o, p, preds);
     }
     return NULL;
 }

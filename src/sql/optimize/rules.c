@@ -40,7 +40,8 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e) {
                 found = true;
             }
         if (!found) {
-            err_set(e, ERR_INVALID_PARAMETER, "unrecognized optimizer rule \"%.*s\"", (int)(name.len > 200 ? 200 : name.len), name.ptr);
+            err_set(e, ERR_INVALID_PARAMETER, "unrecognized optimizer rule \"%.*s\"",
+                    (int)(name.len > 200 ? 200 : name.len), name.ptr);
             char list[480];
             int64_t n = 0;
             for (int64_t k = 0; k < ARRAY_LEN(rule_names); k++) {
@@ -115,7 +116,8 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
 #endif
 
     TRY(check(o, p, "binding"));
-    TRY(plan_verify_unshared(c, p, c->err)); /* in every build: rules would change one operator's columns by another's */
+    TRY(plan_verify_unshared(c, p,
+                             c->err)); /* in every build: rules would change one operator's columns by another's */
     TRY(opt_fold_plan(o, p));
     p = opt_setops(o, p);
     TRY(check(o, p, "set operations"));

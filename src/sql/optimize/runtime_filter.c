@@ -1,9 +1,9 @@
 /* runtime_filter.c - scans that may skip rows because a later join would drop them anyway.
  *
- * A join's hash table is complete before its probe side starts. Where the probe side's key comes from a base table's scan that runs in
- * an earlier pipeline (below an aggregation or on the build side of another join), the scan is told to keep only rows whose
- * column is among the build keys. A scan in the join's own probe pipeline needs no filter: the probe comes right after.
- * Worth it only if the build side holds a small part of the key's domain. */
+ * A join's hash table is complete before its probe side starts. Where the probe side's key comes from a base table's
+ * scan that runs in an earlier pipeline (below an aggregation or on the build side of another join), the scan is told
+ * to keep only rows whose column is among the build keys. A scan in the join's own probe pipeline needs no filter: the
+ * probe comes right after. Worth it only if the build side holds a small part of the key's domain. */
 #include "sql/optimize/optimize_int.h"
 
 static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local) {
@@ -17,7 +17,8 @@ static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local)
     scan->runtime = r;
     return ST_OK;
 }
-/* Which of a join's sides yields the column. The smaller tree is looked through: chains of joins have a leaf on one side. */
+/* Which of a join's sides yields the column. The smaller tree is looked through: chains of joins have a leaf on one
+ * side. */
 static int side_of(const Plan *p, ColId id) {
     int leaf = p->children[1]->n_children == 0 ? 1 : 0;
     if (leaf == 1 && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) return 0;
@@ -38,26 +39,34 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
         return trace(o, p->children[0], id, join, build, false);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return trace(o, p->children[0], p->exprs[i]->u.col, join, build, direct);
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL)
+                return trace(o, p->children[0], p->exprs[i]->u.col, join, build, direct);
         return ST_OK;
     case LP_AGG:
         for (int32_t i = 0; i < p->n_keys; i++)
-            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return trace(o, p->children[0], p->exprs[i]->u.col, join, build, false);
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL)
+                return trace(o, p->children[0], p->exprs[i]->u.col, join, build, false);
         return ST_OK;
     case LP_SETOP:
         if (p->setop != SO_UNION_ALL) return ST_OK;
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id)
-                for (int32_t k = 0; k < p->n_children; k++) TRY(trace(o, p->children[k], p->set_cols[k][i], join, build, direct));
+                for (int32_t k = 0; k < p->n_children; k++)
+                    TRY(trace(o, p->children[k], p->set_cols[k][i], join, build, direct));
         return ST_OK;
     case LP_CTE: return trace(o, p->children[1], id, join, build, direct);
     case LP_JOIN: {
         int side = side_of(p, id);
-        /* rows of a side may be dropped only if the join neither preserves the other side's partnerless rows on their account ... */
+        /* rows of a side may be dropped only if the join neither preserves the other side's partnerless rows on their
+         * account ... */
         bool ok = false;
         switch ((JoinKind)p->join) {
         case JN_INNER: ok = true; break;
-        case JN_LEFT: case JN_SEMI: case JN_ANTI: case JN_MARK: case JN_SINGLE: ok = side == 0; break;
+        case JN_LEFT:
+        case JN_SEMI:
+        case JN_ANTI:
+        case JN_MARK:
+        case JN_SINGLE: ok = side == 0; break;
         case JN_RIGHT: ok = side == 1; break;
         case JN_FULL: ok = false; break;
         }
@@ -93,14 +102,16 @@ static bool single_key(Opt *o, const Plan *p, ColId *build, ColId *probe) {
     }
     return n == 1;
 }
-/* A join inside p (which is complete before its consumer starts) whose table holds every value that p yields in `id`. */
+/* A join inside p (which is complete before its consumer starts) whose table holds every value that p yields in `id`.
+ */
 static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
     if (stack_stop()) return NULL;
     switch ((PlanKind)p->kind) {
     case LP_FILTER: return key_source(o, p->children[0], id, build);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL) return key_source(o, p->children[0], p->exprs[i]->u.col, build);
+            if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL)
+                return key_source(o, p->children[0], p->exprs[i]->u.col, build);
         return NULL;
     case LP_JOIN: {
         ColId b, pr;
@@ -134,7 +145,8 @@ Status opt_runtime_filters(Opt *o, Plan *p) {
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *eb, *ep;
         bool ns;
-        if (!opt_equi(o, p->conds[i], &bo, &po, &eb, &ep, &ns) || ns || eb->kind != EX_COL || ep->kind != EX_COL) continue;
+        if (!opt_equi(o, p->conds[i], &bo, &po, &eb, &ep, &ns) || ns || eb->kind != EX_COL || ep->kind != EX_COL)
+            continue;
         if (!type_eq(eb->type, ep->type)) continue;
         double nd = opt_col_distinct(o, ep->u.col), have = opt_draws(nd > 0 ? nd : build->est_rows, build->est_rows);
         if (nd <= 0 || have >= 0.5 * nd) continue;

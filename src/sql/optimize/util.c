@@ -3,11 +3,16 @@
 
 /* ---- tests ------------------------------------------------------------------------- */
 bool opt_is_op(const Expr *e, const char *name) {
-    return e->kind == EX_FUNC && e->n_args == 2 && (e->u.func->flags & FN_OPERATOR) && strcmp(e->u.func->name, name) == 0;
+    return e->kind == EX_FUNC && e->n_args == 2 && (e->u.func->flags & FN_OPERATOR) &&
+           strcmp(e->u.func->name, name) == 0;
 }
 bool opt_is_const(const Expr *e) { return e->kind == EX_CONST; }
-bool opt_const_true(const Expr *e) { return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && e->u.value.u.b; }
-bool opt_const_false(const Expr *e) { return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && !e->u.value.u.b; }
+bool opt_const_true(const Expr *e) {
+    return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && e->u.value.u.b;
+}
+bool opt_const_false(const Expr *e) {
+    return e->kind == EX_CONST && e->type.id == T_BOOL && !e->u.value.is_null && !e->u.value.u.b;
+}
 bool opt_const_null(const Expr *e) { return e->kind == EX_CONST && e->u.value.is_null; }
 bool opt_equal_is_same(Type t) {
     if (t.id == T_ARRAY) t = type_element(t);
@@ -26,11 +31,14 @@ bool opt_is_domain_fallible(const Expr *e) {
     if (stack_stop()) return true;
     for (int32_t i = 0; i < e->n_args; i++)
         if (opt_is_domain_fallible(e->args[i])) return true;
-    if (e->kind == EX_CAST) return type_is_text(e->args[0]->type) && !type_is_text(e->type) && e->args[0]->kind != EX_CONST;
+    if (e->kind == EX_CAST)
+        return type_is_text(e->args[0]->type) && !type_is_text(e->type) && e->args[0]->kind != EX_CONST;
     if (e->kind != EX_FUNC || !(e->u.func->flags & FN_CAN_FAIL)) return false;
     const char *n = e->u.func->name;
     if ((e->u.func->flags & FN_OPERATOR) && n[1] == 0 && (n[0] == '+' || n[0] == '-' || n[0] == '*')) return false;
-    if ((e->u.func->flags & FN_OPERATOR) && n[1] == 0 && (n[0] == '/' || n[0] == '%') && e->n_args == 2 && opt_is_const(e->args[1])) return false;
+    if ((e->u.func->flags & FN_OPERATOR) && n[1] == 0 && (n[0] == '/' || n[0] == '%') && e->n_args == 2 &&
+        opt_is_const(e->args[1]))
+        return false;
     for (int32_t i = 1; i < e->n_args; i++)
         if (!opt_is_const(e->args[i])) return true;
     /* f(x, constants): substring(x, 1, 2) cannot fail by x; unary functions (ln, sqrt) can */
@@ -45,7 +53,8 @@ bool opt_plan_can_fail(const Plan *p) {
     if (stack_stop()) return true;
     bool fails = p->kind == LP_JOIN && p->join == JN_SINGLE;
     (void)plan_each_expr((Plan *)(uintptr_t)p, can_fail_fn, &fails); /* only looks */
-    for (int32_t i = 0; i < p->n_aggs; i++) fails |= p->aggs[i].kind == AGG_SINGLE || (p->aggs[i].func && (p->aggs[i].func->flags & FN_CAN_FAIL));
+    for (int32_t i = 0; i < p->n_aggs; i++)
+        fails |= p->aggs[i].kind == AGG_SINGLE || (p->aggs[i].func && (p->aggs[i].func->flags & FN_CAN_FAIL));
     for (int32_t i = 0; i < p->n_children && !fails; i++) fails = opt_plan_can_fail(p->children[i]);
     return fails;
 }
@@ -185,7 +194,8 @@ Expr *opt_subst(Opt *o, Expr *e, int64_t n, const ColId *from, Expr *const *to) 
     Subst s = {o, n, from, to};
     return subst(&s, e);
 }
-/* Whether some column of e is in one of the sets (want) or in none of them (!want). Only subqueries need a set of their own: rules ask this very often. */
+/* Whether some column of e is in one of the sets (want) or in none of them (!want). Only subqueries need a set of their
+ * own: rules ask this very often. */
 static bool has_col(Opt *o, const Expr *e, const ColSet *a, const ColSet *b, bool want) {
     if (stack_stop()) return true;
     if (e->kind == EX_COL) return (colset_has(a, e->u.col) || (b && colset_has(b, e->u.col))) == want;
@@ -204,7 +214,9 @@ static bool has_col(Opt *o, const Expr *e, const ColSet *a, const ColSet *b, boo
 }
 bool opt_uses(Opt *o, const Expr *e, const ColSet *s) { return e && has_col(o, e, s, NULL, true); }
 bool opt_within(Opt *o, const Expr *e, const ColSet *s) { return !e || !has_col(o, e, s, NULL, false); }
-bool opt_within_both(Opt *o, const Expr *e, const ColSet *a, const ColSet *b) { return !e || !has_col(o, e, a, b, false); }
+bool opt_within_both(Opt *o, const Expr *e, const ColSet *a, const ColSet *b) {
+    return !e || !has_col(o, e, a, b, false);
+}
 bool opt_uses_col(Opt *o, const Expr *e, ColId id) {
     if (stack_stop()) return true;
     if (e->kind == EX_COL) return e->u.col == id;
@@ -269,7 +281,8 @@ Plan *opt_project(Opt *o, Plan *child, int64_t n, const ColId *out, Expr *const 
     p->exprs = expr_array(o, n, exprs);
     return p->out_cols && p->exprs ? p : NULL;
 }
-Plan *opt_agg(Opt *o, Plan *child, int64_t n_keys, const ColId *out, Expr *const *keys, int64_t n_aggs, const AggCall *aggs) {
+Plan *opt_agg(Opt *o, Plan *child, int64_t n_keys, const ColId *out, Expr *const *keys, int64_t n_aggs,
+              const AggCall *aggs) {
     if (!child) return NULL;
     for (int64_t i = 0; i < n_keys; i++)
         if (!keys[i] || out[i] <= 0) return NULL;
@@ -372,7 +385,8 @@ bool opt_set_empty(const ColSet *s) {
 ColSet opt_set_and(Opt *o, const ColSet *a, const ColSet *b) {
     ColSet r = colset_new(o->c);
     for (int64_t w = 0; w < a->n_words && w < b->n_words; w++)
-        for (uint64_t x = a->bits[w] & b->bits[w]; x; x &= x - 1) colset_add(o->c, &r, (ColId)(w * 64 + __builtin_ctzll(x)));
+        for (uint64_t x = a->bits[w] & b->bits[w]; x; x &= x - 1)
+            colset_add(o->c, &r, (ColId)(w * 64 + __builtin_ctzll(x)));
     return r;
 }
 
@@ -514,7 +528,8 @@ Status opt_each_arg(Opt *o, Expr *e, Status (*fn)(Opt *o, Expr **e, void *ctx), 
     return ST_OK;
 }
 
-/* Maps are sorted by `from` when long; a map here is searched linearly up to 16 entries and through a table otherwise. */
+/* Maps are sorted by `from` when long; a map here is searched linearly up to 16 entries and through a table otherwise.
+ */
 typedef struct Remap {
     int64_t n;
     const ColMap *map;

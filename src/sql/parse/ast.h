@@ -18,8 +18,8 @@
  * changed after it was made, so several threads may read it.
  *
  * Depth: nesting (parentheses, subqueries, CASE, right operands) is bounded by the grammar's stack and by the thread's;
- * chains through a left or only operand (1+1+1+..., NOT NOT ..., x::a::b, a UNION b UNION c ...) are bounded by the text only.
- * Walks loop over chains, or recurse and look at the stack (base/stack.h).
+ * chains through a left or only operand (1+1+1+..., NOT NOT ..., x::a::b, a UNION b UNION c ...) are bounded by the
+ * text only. Walks loop over chains, or recurse and look at the stack (base/stack.h).
  */
 #ifndef STELE_SQL_PARSE_AST_H
 #define STELE_SQL_PARSE_AST_H
@@ -95,14 +95,14 @@ typedef enum AstKind {
     AST_SET,  /* AstSet: SET, RESET, RESET ALL */
     AST_SHOW, /* AstShow */
     AST_EXPLAIN,
-    AST_VACUUM,      /* AstVacuum: VACUUM and ANALYZE */
-    AST_CHECKPOINT,  /* AstStmt alone */
-    AST_DISCARD,     /* AstStmt alone: DISCARD ALL */
+    AST_VACUUM,          /* AstVacuum: VACUUM and ANALYZE */
+    AST_CHECKPOINT,      /* AstStmt alone */
+    AST_DISCARD,         /* AstStmt alone: DISCARD ALL */
     AST_CREATE_FUNCTION, /* AstCreateFunction: functions and procedures */
     AST_DROP_FUNCTION,   /* AstDropFunction */
     AST_CALL,            /* AstCall */
     AST_DO,              /* AstDo */
-    AST_UNSUPPORTED, /* AstUnsupported: parsed, but Stele has no such statement */
+    AST_UNSUPPORTED,     /* AstUnsupported: parsed, but Stele has no such statement */
     AST_KIND_COUNT_
 } AstKind;
 
@@ -149,19 +149,20 @@ typedef struct AstTypeName {
     const char *name;
     int64_t *mods; /* (15,2) -> 15, 2; char without length has one modifier 1; interval: see below */
     int32_t n_mods;
-    int32_t interval_fields; /* AstIntervalFields for INTERVAL DAY TO SECOND etc., 0 = none; precision, if any, in mods[0] */
+    int32_t interval_fields; /* AstIntervalFields for INTERVAL DAY TO SECOND etc., 0 = none; precision, if any, in
+                                mods[0] */
     int32_t array_dims;      /* 0 = no array */
     bool setof;
     bool percent_type; /* t.c%TYPE */
     int64_t location;
 } AstTypeName;
 typedef enum AstIntervalFields { /* bits */
-    AST_IV_YEAR = 1,
-    AST_IV_MONTH = 2,
-    AST_IV_DAY = 4,
-    AST_IV_HOUR = 8,
-    AST_IV_MINUTE = 16,
-    AST_IV_SECOND = 32
+                                 AST_IV_YEAR = 1,
+                                 AST_IV_MONTH = 2,
+                                 AST_IV_DAY = 4,
+                                 AST_IV_HOUR = 8,
+                                 AST_IV_MINUTE = 16,
+                                 AST_IV_SECOND = 32
 } AstIntervalFields;
 
 /* ---- expressions -------------------------------------------------------------- */
@@ -320,8 +321,8 @@ typedef struct AstLike {
 } AstLike;
 
 /* Function calls, aggregates and window functions. Special syntax arrives as PostgreSQL's functions:
- * EXTRACT(f FROM x) -> extract('f', x); POSITION(a IN b) -> position(b, a); SUBSTRING(x FROM a FOR b) -> substring(x, a, b);
- * OVERLAY -> overlay(...); TRIM(BOTH y FROM x) -> btrim(x, y), ltrim, rtrim; x AT TIME ZONE z -> timezone(z, x);
+ * EXTRACT(f FROM x) -> extract('f', x); POSITION(a IN b) -> position(b, a); SUBSTRING(x FROM a FOR b) -> substring(x,
+ * a, b); OVERLAY -> overlay(...); TRIM(BOTH y FROM x) -> btrim(x, y), ltrim, rtrim; x AT TIME ZONE z -> timezone(z, x);
  * x SIMILAR TO is AST_LIKE. `sql_syntax` tells that the special syntax was used. */
 typedef struct AstFunc {
     AST_HEAD;
@@ -375,7 +376,12 @@ typedef enum AstFrameBound {
     AST_BOUND_FOLLOWING, /* with an offset */
     AST_BOUND_UNBOUNDED_FOLLOWING
 } AstFrameBound;
-typedef enum AstFrameExclude { AST_EXCLUDE_NONE, AST_EXCLUDE_CURRENT_ROW, AST_EXCLUDE_GROUP, AST_EXCLUDE_TIES } AstFrameExclude;
+typedef enum AstFrameExclude {
+    AST_EXCLUDE_NONE,
+    AST_EXCLUDE_CURRENT_ROW,
+    AST_EXCLUDE_GROUP,
+    AST_EXCLUDE_TIES
+} AstFrameExclude;
 /* A window specification: OVER name, OVER (...), or a WINDOW clause's entry. */
 struct AstWindow {
     const char *name; /* WINDOW name AS; or OVER name (then nothing else is set) */
@@ -521,7 +527,7 @@ struct AstSelect {
     AstExpr *limit; /* NULL = none or LIMIT ALL / NULL */
     AstExpr *offset;
     bool limit_with_ties; /* FETCH FIRST ... WITH TIES */
-    const char *lock;     /* "FOR UPDATE" ...: no row is locked, so that it only has to be one that could be; NULL = none */
+    const char *lock; /* "FOR UPDATE" ...: no row is locked, so that it only has to be one that could be; NULL = none */
     const char **lock_of; /* OF: names of FROM's items */
     int64_t n_lock_of;
 };
@@ -539,7 +545,7 @@ typedef struct AstAssign {
 } AstAssign;
 
 typedef struct AstOnConflict {
-    bool do_update; /* else DO NOTHING */
+    bool do_update;   /* else DO NOTHING */
     AstExpr **target; /* (a, b): conflict columns or expressions; none = any */
     int64_t n_target;
     AstExpr *target_where;
@@ -602,12 +608,12 @@ typedef struct AstTruncate {
 
 /* name = value of WITH (...), COPY options, EXPLAIN options. Values: number and words arrive as text. */
 typedef struct AstOption {
-    const char *space;  /* toast of toast.fillfactor; NULL = none */
-    const char *name;   /* lower case */
-    const char *value;  /* NULL = name alone */
-    const char **list;  /* force_quote (a, b): n_list entries, value NULL */
+    const char *space; /* toast of toast.fillfactor; NULL = none */
+    const char *name;  /* lower case */
+    const char *value; /* NULL = name alone */
+    const char **list; /* force_quote (a, b): n_list entries, value NULL */
     int64_t n_list;
-    bool star;          /* force_quote * */
+    bool star; /* force_quote * */
     int64_t location;
 } AstOption;
 
@@ -627,15 +633,16 @@ typedef struct AstConstraint {
     const char *name;     /* CONSTRAINT name; NULL = none */
     const char **columns; /* table-level PRIMARY KEY, UNIQUE, FOREIGN KEY; at column level empty */
     int64_t n_columns;
-    AstExpr *expr;        /* DEFAULT, CHECK, GENERATED */
-    Slice expr_source;    /* the expression's text (without the parentheses of CHECK), for the catalog */
-    AstName ref_table;    /* FOREIGN KEY */
+    AstExpr *expr;     /* DEFAULT, CHECK, GENERATED */
+    Slice expr_source; /* the expression's text (without the parentheses of CHECK), for the catalog */
+    AstName ref_table; /* FOREIGN KEY */
     const char **ref_columns;
     int64_t n_ref_columns;
-    char on_delete; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default; 0 if no foreign key */
+    char on_delete; /* PostgreSQL's codes: a no action, r restrict, c cascade, n set null, d set default; 0 if no
+                       foreign key */
     char on_update;
     bool nulls_not_distinct;
-    bool not_valid; /* NOT VALID: rows that are there need not pass */
+    bool not_valid;       /* NOT VALID: rows that are there need not pass */
     const char **include; /* INCLUDE: of a key, to be columns */
     int64_t n_include;
     AstOption *options; /* of the index behind a key */
@@ -689,7 +696,8 @@ typedef struct AstCreateView {
     AstName name;
     bool or_replace;
     bool temporary;
-    bool recursive; /* CREATE RECURSIVE VIEW: query is already the WITH RECURSIVE form; query_source is the text as written */
+    bool recursive; /* CREATE RECURSIVE VIEW: query is already the WITH RECURSIVE form; query_source is the text as
+                       written */
     const char **columns;
     int64_t n_columns;
     AstOption *options;
@@ -793,9 +801,9 @@ typedef struct AstAlterTable {
 /* ALTER TABLE / VIEW / INDEX ... RENAME, and RENAME COLUMN, RENAME CONSTRAINT. */
 typedef struct AstRename {
     AST_STMT_HEAD;
-    AstObject object;   /* what is renamed: TABLE, VIEW, INDEX, SCHEMA, COLUMN, CONSTRAINT */
-    AstObject relation; /* COLUMN: what kind of relation it is in */
-    AstName name;       /* the relation (or schema) */
+    AstObject object;     /* what is renamed: TABLE, VIEW, INDEX, SCHEMA, COLUMN, CONSTRAINT */
+    AstObject relation;   /* COLUMN: what kind of relation it is in */
+    AstName name;         /* the relation (or schema) */
     const char *old_name; /* COLUMN, CONSTRAINT */
     const char *new_name;
     bool if_exists;
@@ -813,21 +821,21 @@ typedef struct AstComment {
 
 typedef struct AstCopy {
     AST_STMT_HEAD;
-    bool from;            /* FROM (load), else TO */
-    AstName table;        /* table.name NULL: COPY (query) TO */
-    AstStmt *query;       /* AST_SELECT, or a data change with RETURNING */
+    bool from;      /* FROM (load), else TO */
+    AstName table;  /* table.name NULL: COPY (query) TO */
+    AstStmt *query; /* AST_SELECT, or a data change with RETURNING */
     const char **columns;
     int64_t n_columns;
-    const char *path;     /* NULL = STDIN / STDOUT, or a program's command if `program` */
+    const char *path; /* NULL = STDIN / STDOUT, or a program's command if `program` */
     bool program;
-    AstOption *options;   /* format, delimiter, header, null, quote, escape, encoding ... */
+    AstOption *options; /* format, delimiter, header, null, quote, escape, encoding ... */
     int64_t n_options;
     AstExpr *where;
 } AstCopy;
 
 typedef enum AstTransactionKind {
-    AST_TX_BEGIN, /* BEGIN, START TRANSACTION */
-    AST_TX_COMMIT, /* COMMIT, END */
+    AST_TX_BEGIN,    /* BEGIN, START TRANSACTION */
+    AST_TX_COMMIT,   /* COMMIT, END */
     AST_TX_ROLLBACK, /* ROLLBACK, ABORT */
     AST_TX_SAVEPOINT,
     AST_TX_RELEASE,
@@ -839,7 +847,7 @@ typedef enum AstTransactionKind {
 typedef struct AstTransaction {
     AST_STMT_HEAD;
     AstTransactionKind tx_kind;
-    const char *name; /* savepoint or prepared transaction */
+    const char *name;   /* savepoint or prepared transaction */
     AstOption *options; /* transaction_isolation, transaction_read_only ("on"/"off"), transaction_deferrable */
     int64_t n_options;
     bool chain; /* AND CHAIN */
@@ -894,15 +902,15 @@ typedef struct AstShow {
 
 typedef struct AstExplain {
     AST_STMT_HEAD;
-    AstStmt *query;      /* NULL: EXPLAIN PROCEDURE */
+    AstStmt *query;                         /* NULL: EXPLAIN PROCEDURE */
     const struct AstFuncSignature *routine; /* EXPLAIN PROCEDURE f, f(int, text) */
-    AstOption *options; /* analyze, verbose, format ... */
+    AstOption *options;                     /* analyze, verbose, format ... */
     int64_t n_options;
 } AstExplain;
 
 typedef struct AstVacuum {
     AST_STMT_HEAD;
-    bool is_vacuum; /* else ANALYZE */
+    bool is_vacuum;     /* else ANALYZE */
     AstOption *options; /* full, verbose, analyze, freeze ... */
     int64_t n_options;
     AstName *tables; /* none = all */
@@ -913,7 +921,13 @@ typedef struct AstVacuum {
 
 /* ---- routines ----------------------------------------------------------------------------- */
 
-typedef enum AstParamMode { AST_PARAM_IN, AST_PARAM_OUT, AST_PARAM_INOUT, AST_PARAM_TABLE, AST_PARAM_VARIADIC } AstParamMode;
+typedef enum AstParamMode {
+    AST_PARAM_IN,
+    AST_PARAM_OUT,
+    AST_PARAM_INOUT,
+    AST_PARAM_TABLE,
+    AST_PARAM_VARIADIC
+} AstParamMode;
 typedef struct AstFuncParam {
     const char *name; /* NULL: $n only */
     AstParamMode mode;
@@ -929,19 +943,19 @@ typedef struct AstCreateFunction {
     bool or_replace;
     AstFuncParam *params;
     int64_t n_params;
-    AstTypeName *ret;  /* RETURNS; NULL = none. RETURNS TABLE: parameters of mode TABLE, setof record */
+    AstTypeName *ret;     /* RETURNS; NULL = none. RETURNS TABLE: parameters of mode TABLE, setof record */
     const char *language; /* lower case; NULL = not given */
-    Slice body;        /* AS '...' with quotes resolved; NULL: SQL-standard body or none */
-    int64_t body_offset; /* 0-based, of the body in the whole text when it stands there as it is ($$...$$), else -1 */
-    char volatility;   /* 'i' immutable, 's' stable, 'v' volatile (default) */
-    bool strict;       /* RETURNS NULL ON NULL INPUT */
-    bool sql_body;     /* BEGIN ATOMIC or RETURN */
+    Slice body;           /* AS '...' with quotes resolved; NULL: SQL-standard body or none */
+    int64_t body_offset;  /* 0-based, of the body in the whole text when it stands there as it is ($$...$$), else -1 */
+    char volatility;      /* 'i' immutable, 's' stable, 'v' volatile (default) */
+    bool strict;          /* RETURNS NULL ON NULL INPUT */
+    bool sql_body;        /* BEGIN ATOMIC or RETURN */
     const char *unsupported; /* an option that Stele has not, or NULL */
 } AstCreateFunction;
 
 typedef struct AstFuncSignature {
     AstName name;
-    bool has_args; /* f(int) and f(), not f */
+    bool has_args;        /* f(int) and f(), not f */
     AstFuncParam *params; /* without names and defaults when none are written */
     int64_t n_params;
 } AstFuncSignature;

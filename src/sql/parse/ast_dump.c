@@ -113,7 +113,8 @@ static void dump_type(Dump *d, const AstTypeName *t) {
 
 static void dump_window(Dump *d, const AstWindow *w) {
     static const char *const modes[] = {"range", "rows", "groups"};
-    static const char *const bounds[] = {"unbounded_preceding", "preceding", "current_row", "following", "unbounded_following"};
+    static const char *const bounds[] = {"unbounded_preceding", "preceding", "current_row", "following",
+                                         "unbounded_following"};
     static const char *const excludes[] = {"", "exclude_current_row", "exclude_group", "exclude_ties"};
     put(d, " (window");
     put_name(d, "", w->name);
@@ -482,7 +483,8 @@ static void dump_source(Dump *d, const char *label, Slice s) {
 }
 
 static void dump_constraints(Dump *d, const AstConstraint *v, int64_t n) {
-    static const char *const kinds[] = {"not_null", "null", "default", "check", "primary_key", "unique", "foreign_key", "generated", "identity"};
+    static const char *const kinds[] = {"not_null", "null",        "default",   "check",   "primary_key",
+                                        "unique",   "foreign_key", "generated", "identity"};
     for (int64_t i = 0; i < n; i++) {
         const AstConstraint *k = &v[i];
         put(d, " (");
@@ -639,7 +641,10 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     }
     case AST_ALTER_TABLE: {
-        static const char *const kinds[] = {"add_column", "drop_column", "set_not_null", "drop_not_null", "set_default", "drop_default", "set_type", "add_constraint", "drop_constraint", "validate_constraint", "set_options", "reset_options", "other"};
+        static const char *const kinds[] = {
+            "add_column",   "drop_column",   "set_not_null",   "drop_not_null",   "set_default",
+            "drop_default", "set_type",      "add_constraint", "drop_constraint", "validate_constraint",
+            "set_options",  "reset_options", "other"};
         const AstAlterTable *x = AST_AS_CONST(AstAlterTable, s);
         put_qualified(d, &x->table);
         for (int64_t i = 0; i < x->n_cmds; i++) {
@@ -706,7 +711,8 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         break;
     case AST_DEALLOCATE: put_name(d, "", AST_AS_CONST(AstDeallocate, s)->name); break;
     case AST_SET: {
-        static const char *const kinds[] = {"value", "default", "current", "reset_all", "transaction", "session_characteristics"};
+        static const char *const kinds[] = {"value",     "default",     "current",
+                                            "reset_all", "transaction", "session_characteristics"};
         const AstSet *x = AST_AS_CONST(AstSet, s);
         put(d, " ");
         put(d, kinds[x->set_kind]);

@@ -6,7 +6,8 @@
 
 static Status check_text(Slice text, Err *e) {
     if (text.len > SQL_TEXT_MAX)
-        return err_set(e, ERR_STATEMENT_TOO_COMPLEX, "statement text is longer than %lld bytes", (long long)SQL_TEXT_MAX);
+        return err_set(e, ERR_STATEMENT_TOO_COMPLEX, "statement text is longer than %lld bytes",
+                       (long long)SQL_TEXT_MAX);
     int64_t bad = utf8_check(text.ptr, text.len);
     if (bad >= 0)
         return err_at(e, bad + 1, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
@@ -25,7 +26,8 @@ static Status signature_at(Arena *a, Slice text, int64_t at, AstFuncSignature **
     memcpy(copy, words, sizeof words - 1);
     TRY(pg_convert(a, (Slice){copy, text.len}, &stmts, &n, e));
     AstDropFunction *x = n == 1 && stmts[0]->kind == AST_DROP_FUNCTION ? AST_AS(AstDropFunction, stmts[0]) : NULL;
-    if (!x || x->n_items != 1 || x->if_exists || x->cascade) return err_at(e, at + 1, ERR_SYNTAX, "one routine is to be named, with or without the types of its parameters");
+    if (!x || x->n_items != 1 || x->if_exists || x->cascade)
+        return err_at(e, at + 1, ERR_SYNTAX, "one routine is to be named, with or without the types of its parameters");
     *out = x->items;
     return ST_OK;
 }
@@ -48,7 +50,8 @@ static Status explain_procedure(Arena *a, Slice text, AstExplain **out, Err *e) 
     t = scan_next(text, &at);
     bool verbose = scan_is_word(text, t, "verbose");
     if (verbose) t = scan_next(text, &at);
-    if (!scan_is_word(text, t, "procedure") && !scan_is_word(text, t, "function") && !scan_is_word(text, t, "routine")) return ST_OK;
+    if (!scan_is_word(text, t, "procedure") && !scan_is_word(text, t, "function") && !scan_is_word(text, t, "routine"))
+        return ST_OK;
     AstFuncSignature *routine;
     AstExplain *x = arena_new_of(a, AstExplain);
     AstOption *option = arena_new_of(a, AstOption);
@@ -249,7 +252,8 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
     case AST_CHECKPOINT: return "CHECKPOINT";
     case AST_DISCARD: return "DISCARD ALL";
-    case AST_CREATE_FUNCTION: return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
+    case AST_CREATE_FUNCTION:
+        return AST_AS_CONST(AstCreateFunction, s)->is_procedure ? "CREATE PROCEDURE" : "CREATE FUNCTION";
     case AST_DROP_FUNCTION: {
         char what = AST_AS_CONST(AstDropFunction, s)->what;
         return what == 'f' ? "DROP FUNCTION" : what == 'p' ? "DROP PROCEDURE" : "DROP ROUTINE";

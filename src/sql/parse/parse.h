@@ -15,8 +15,8 @@
  * statements in the arena (n 0: blank text). Source slices point into `text`, which
  * must outlive the tree. Positions count from the beginning of `text`.
  *
- * Errors: 42601 syntax error, with position; 22021 NUL byte or invalid UTF-8; 54001 nested too deeply for the grammar or the
- * thread's stack, or text too long; 0A000 a construct Stele has no tree for; 53200/53400 memory. On error the
+ * Errors: 42601 syntax error, with position; 22021 NUL byte or invalid UTF-8; 54001 nested too deeply for the grammar
+ * or the thread's stack, or text too long; 0A000 a construct Stele has no tree for; 53200/53400 memory. On error the
  * arena keeps whatever was allocated; nothing else changes. */
 Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e);
 
@@ -24,15 +24,16 @@ Status sql_parse(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err
  * tree are 7 too high (the text is parsed behind "SELECT "); error positions are right. */
 Status sql_parse_expr(Arena *a, Slice text, AstExpr **out, Err *e);
 
-/* The name of a routine, with or without the types of its parameters: f, f(int, text), "F"(). Error positions mean nothing. */
+/* The name of a routine, with or without the types of its parameters: f, f(int, text), "F"(). Error positions mean
+ * nothing. */
 Status sql_parse_signature(Arena *a, Slice text, AstFuncSignature **out, Err *e);
 
-/* Refuses text that costs the grammar's scanner more than time in proportion to its length: long runs of operator signs outside strings,
- * quoted names and comments, and of comments. */
+/* Refuses text that costs the grammar's scanner more than time in proportion to its length: long runs of operator signs
+ * outside strings, quoted names and comments, and of comments. */
 Status sql_runs_check(Slice text, Err *e);
 
-/* Length of the first statement of `text` with its semicolon, and of whatever blanks, comments and lone semicolons stand
- * before it. Lexical only: the whole length when no semicolon ends it. */
+/* Length of the first statement of `text` with its semicolon, and of whatever blanks, comments and lone semicolons
+ * stand before it. Lexical only: the whole length when no semicolon ends it. */
 int64_t sql_statement_end(Slice text);
 /* Its first word; empty when it begins with something else. */
 Slice sql_first_word(Slice text);

@@ -13,14 +13,15 @@
  *     and no code of Stele lies between it and the jump.
  *   - The grammar's own stack is on the heap and bounded (10,000 symbols); its tree can be 10,000 levels deep to
  *     the right and arbitrarily deep to the left. Freeing is by context, without recursion.
- *   - The header's node tags and layouts must match the library's; tests/unit/test_parse.c parses every construct, which
- *     would fail loudly.
+ *   - The header's node tags and layouts must match the library's; tests/unit/test_parse.c parses every construct,
+ * which would fail loudly.
  *
  * Depth (see ast.h): conv_expr() loops over chains whose nodes have one interesting child (left operands, casts,
  * NOT, ...), and recurses for the rest as long as there is stack (base/stack.h).
  *
- * All conversion functions return NULL or false after setting Conv.e, or after an arena ran out of memory; pg_convert() completes
- * the error in that case. This file must not use printf-like functions of the C library: PostgreSQL's port.h renames them.
+ * All conversion functions return NULL or false after setting Conv.e, or after an arena ran out of memory; pg_convert()
+ * completes the error in that case. This file must not use printf-like functions of the C library: PostgreSQL's port.h
+ * renames them.
  */
 #include "postgres.h"
 
@@ -178,7 +179,7 @@ static const char *op_name(List *l) {
 static int32_t interval_fields(int mask) {
     static const struct {
         int bit, field;
-    } map[] = {{1 << 2, AST_IV_YEAR}, {1 << 1, AST_IV_MONTH},   {1 << 3, AST_IV_DAY},
+    } map[] = {{1 << 2, AST_IV_YEAR},  {1 << 1, AST_IV_MONTH},   {1 << 3, AST_IV_DAY},
                {1 << 10, AST_IV_HOUR}, {1 << 11, AST_IV_MINUTE}, {1 << 12, AST_IV_SECOND}};
     int32_t f = 0;
     if (mask == 0x7FFF) return 0; /* INTERVAL_FULL_RANGE: interval(p) */
@@ -331,7 +332,8 @@ static bool flatten_bool(Conv *c, BoolExpr *b, AstBool *out, int64_t *cap) {
             if (!flatten_bool(c, (BoolExpr *)x, out, cap)) return false;
             continue;
         }
-        if (out->n_items == *cap && !vec_grow_(c->a, (void **)&out->items, out->n_items, cap, (int64_t)sizeof(AstExpr *)))
+        if (out->n_items == *cap &&
+            !vec_grow_(c->a, (void **)&out->items, out->n_items, cap, (int64_t)sizeof(AstExpr *)))
             return false;
         if (!(out->items[out->n_items] = conv_expr(c, x))) return false;
         out->n_items++;
@@ -364,7 +366,8 @@ static AstExpr *conv_like(Conv *c, A_Expr *a) {
             }
         }
     }
-    return (x->arg = conv_expr(c, a->lexpr)) && (x->pattern = conv_expr(c, pattern)) && conv_opt_expr(c, escape, &x->escape)
+    return (x->arg = conv_expr(c, a->lexpr)) && (x->pattern = conv_expr(c, pattern)) &&
+                   conv_opt_expr(c, escape, &x->escape)
                ? (AstExpr *)x
                : NULL;
 }
@@ -397,8 +400,9 @@ static AstExpr *conv_a_expr(Conv *c, A_Expr *a) {
         if (!x) return NULL;
         if (!IsA(a->rexpr, List)) return unexpected(c, a->rexpr);
         x->negated = strcmp(op_name(a->name), "<>") == 0;
-        return (x->arg = conv_expr(c, a->lexpr)) && conv_exprs(c, (List *)a->rexpr, &x->items, &x->n_items) ? (AstExpr *)x
-                                                                                                               : NULL;
+        return (x->arg = conv_expr(c, a->lexpr)) && conv_exprs(c, (List *)a->rexpr, &x->items, &x->n_items)
+                   ? (AstExpr *)x
+                   : NULL;
     }
     case AEXPR_LIKE:
     case AEXPR_ILIKE:
@@ -450,7 +454,8 @@ static AstExpr *conv_case(Conv *c, CaseExpr *k) {
     for (int64_t i = 0; i < x->n_whens; i++) {
         CaseWhen *w = list_nth(k->args, (int)i);
         x->whens[i].location = pos_of(w->location);
-        if (!(x->whens[i].when = conv_expr(c, (Node *)w->expr)) || !(x->whens[i].then = conv_expr(c, (Node *)w->result)))
+        if (!(x->whens[i].when = conv_expr(c, (Node *)w->expr)) ||
+            !(x->whens[i].then = conv_expr(c, (Node *)w->result)))
             return NULL;
     }
     return conv_opt_expr(c, k->defresult, &x->otherwise) ? (AstExpr *)x : NULL;
@@ -469,7 +474,8 @@ static bool conv_order(Conv *c, List *l, AstOrderItem **out, int64_t *n) {
         if (s->sortby_dir == SORTBY_USING) {
             const char *op = op_name(s->useOp);
             if (strcmp(op, ">") == 0) v[i].desc = true;
-            else if (strcmp(op, "<") != 0) return unsupported(c, s->location, "ORDER BY USING with this operator") != NULL;
+            else if (strcmp(op, "<") != 0)
+                return unsupported(c, s->location, "ORDER BY USING with this operator") != NULL;
         }
         v[i].nulls = s->sortby_nulls == SORTBY_NULLS_FIRST  ? AST_NULLS_FIRST
                      : s->sortby_nulls == SORTBY_NULLS_LAST ? AST_NULLS_LAST
@@ -502,7 +508,8 @@ static AstExpr *conv_func(Conv *c, FuncCall *f) {
         }
         if (!(x->args[i] = conv_expr(c, arg))) return NULL;
     }
-    if (!conv_order(c, f->agg_order, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, f->agg_filter, &x->filter)) return NULL;
+    if (!conv_order(c, f->agg_order, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, f->agg_filter, &x->filter))
+        return NULL;
     if (f->over && !(x->over = conv_window(c, f->over))) return NULL;
     return (AstExpr *)x;
 }
@@ -613,7 +620,9 @@ static AstExpr *conv_step(Conv *c, Node *n, AstExpr ***slot, Node **child) {
         AstIs *x = NEW(AstIs, AST_IS, t->location);
         if (!x) return NULL;
         BoolTestType k = t->booltesttype;
-        x->test = k == IS_TRUE || k == IS_NOT_TRUE ? AST_IS_TRUE : k == IS_FALSE || k == IS_NOT_FALSE ? AST_IS_FALSE : AST_IS_UNKNOWN;
+        x->test = k == IS_TRUE || k == IS_NOT_TRUE     ? AST_IS_TRUE
+                  : k == IS_FALSE || k == IS_NOT_FALSE ? AST_IS_FALSE
+                                                       : AST_IS_UNKNOWN;
         x->negated = k == IS_NOT_TRUE || k == IS_NOT_FALSE || k == IS_NOT_UNKNOWN;
         *slot = &x->arg;
         *child = (Node *)t->arg;
@@ -621,7 +630,11 @@ static AstExpr *conv_step(Conv *c, Node *n, AstExpr ***slot, Node **child) {
     }
     case T_BoolExpr: {
         BoolExpr *b = (BoolExpr *)n;
-        AstBool *x = NEW(AstBool, b->boolop == AND_EXPR ? AST_AND : b->boolop == OR_EXPR ? AST_OR : AST_NOT, b->location);
+        AstBool *x = NEW(AstBool,
+                         b->boolop == AND_EXPR  ? AST_AND
+                         : b->boolop == OR_EXPR ? AST_OR
+                                                : AST_NOT,
+                         b->location);
         if (!x) return NULL;
         if (b->boolop == NOT_EXPR) {
             if (!(x->items = new_array(c, 1, (int64_t)sizeof(AstExpr *)))) return NULL;
@@ -895,11 +908,12 @@ static bool conv_plain_select(Conv *c, SelectStmt *s, AstSelect *x) {
     if (s->distinctClause) {
         x->distinct = true;
         /* DISTINCT alone is a list of one NULL. */
-        if (linitial(s->distinctClause) && !conv_exprs(c, s->distinctClause, &x->distinct_on, &x->n_distinct_on)) return false;
+        if (linitial(s->distinctClause) && !conv_exprs(c, s->distinctClause, &x->distinct_on, &x->n_distinct_on))
+            return false;
     }
-    if (!conv_targets(c, s->targetList, &x->targets, &x->n_targets) || !conv_froms(c, s->fromClause, &x->from, &x->n_from) ||
-        !conv_opt_expr(c, s->whereClause, &x->where) || !conv_groups(c, s->groupClause, &x->group_by, &x->n_group_by) ||
-        !conv_opt_expr(c, s->havingClause, &x->having))
+    if (!conv_targets(c, s->targetList, &x->targets, &x->n_targets) ||
+        !conv_froms(c, s->fromClause, &x->from, &x->n_from) || !conv_opt_expr(c, s->whereClause, &x->where) ||
+        !conv_groups(c, s->groupClause, &x->group_by, &x->n_group_by) || !conv_opt_expr(c, s->havingClause, &x->having))
         return false;
     x->group_distinct = s->groupDistinct;
     x->n_windows = list_length(s->windowClause);
@@ -947,7 +961,8 @@ static AstSelect *conv_select(Conv *c, SelectStmt *s) {
         if (!x || !conv_with(c, s->withClause, &x->with)) return NULL;
         *slot = x;
         if (s->op == SETOP_NONE && !conv_plain_select(c, s, x)) return NULL;
-        if (!conv_order(c, s->sortClause, &x->order_by, &x->n_order_by) || !conv_opt_expr(c, s->limitOffset, &x->offset))
+        if (!conv_order(c, s->sortClause, &x->order_by, &x->n_order_by) ||
+            !conv_opt_expr(c, s->limitOffset, &x->offset))
             return NULL;
         /* LIMIT ALL is a NULL constant. */
         if (s->limitCount && !(IsA(s->limitCount, A_Const) && ((A_Const *)s->limitCount)->isnull) &&
@@ -956,7 +971,9 @@ static AstSelect *conv_select(Conv *c, SelectStmt *s) {
         x->limit_with_ties = s->limitOption == LIMIT_OPTION_WITH_TIES;
         if (!conv_locking(c, s->lockingClause, x)) return NULL;
         if (s->op == SETOP_NONE) return root;
-        x->set_op = s->op == SETOP_UNION ? AST_SETOP_UNION : s->op == SETOP_INTERSECT ? AST_SETOP_INTERSECT : AST_SETOP_EXCEPT;
+        x->set_op = s->op == SETOP_UNION       ? AST_SETOP_UNION
+                    : s->op == SETOP_INTERSECT ? AST_SETOP_INTERSECT
+                                               : AST_SETOP_EXCEPT;
         x->set_all = s->all;
         if (!(x->right = conv_select(c, s->rarg))) return NULL;
         slot = &x->left;
@@ -974,7 +991,8 @@ static bool no_indirection(Conv *c, ResTarget *t) {
 static bool conv_target_subscript(Conv *c, ResTarget *t, int width, AstExpr **out) {
     if (!t->indirection) return true;
     A_Indices *k = linitial(t->indirection);
-    if (width != 1 || list_length(t->indirection) != 1 || !IsA(k, A_Indices) || k->is_slice) return no_indirection(c, t);
+    if (width != 1 || list_length(t->indirection) != 1 || !IsA(k, A_Indices) || k->is_slice)
+        return no_indirection(c, t);
     return (*out = conv_expr(c, k->uidx)) != NULL;
 }
 
@@ -1009,7 +1027,8 @@ static bool conv_assigns(Conv *c, List *l, AstAssign **out, int64_t *n_out) {
         if (!(x->columns = new_array(c, width, (int64_t)sizeof(char *)))) return false;
         for (int j = 0; j < width; j++) {
             ResTarget *u = list_nth(l, i + j);
-            if (!conv_target_subscript(c, u, width, &x->subscript) || !copy_str(c, u->name, &x->columns[j])) return false;
+            if (!conv_target_subscript(c, u, width, &x->subscript) || !copy_str(c, u->name, &x->columns[j]))
+                return false;
         }
         if (!(x->value = conv_expr(c, value))) return false;
         i += width;
@@ -1041,10 +1060,12 @@ static bool conv_on_conflict(Conv *c, OnConflictClause *o, AstOnConflict **out) 
                 x->target[i] = (AstExpr *)col;
             }
         }
-        if (!conv_opt_expr(c, o->infer->whereClause, &x->target_where) || !copy_str(c, o->infer->conname, &x->constraint))
+        if (!conv_opt_expr(c, o->infer->whereClause, &x->target_where) ||
+            !copy_str(c, o->infer->conname, &x->constraint))
             return false;
     }
-    if (!conv_assigns(c, o->targetList, &x->set, &x->n_set) || !conv_opt_expr(c, o->whereClause, &x->where)) return false;
+    if (!conv_assigns(c, o->targetList, &x->set, &x->n_set) || !conv_opt_expr(c, o->whereClause, &x->where))
+        return false;
     *out = x;
     return true;
 }
@@ -1074,8 +1095,8 @@ static AstStmt *conv_insert(Conv *c, InsertStmt *s) {
 static AstStmt *conv_update(Conv *c, UpdateStmt *s) {
     AstUpdate *x = NEW(AstUpdate, AST_UPDATE, s->relation->location);
     return x && conv_with(c, s->withClause, &x->with) && (x->table = conv_from_table(c, s->relation)) &&
-                   conv_assigns(c, s->targetList, &x->set, &x->n_set) && conv_froms(c, s->fromClause, &x->from, &x->n_from) &&
-                   conv_opt_expr(c, s->whereClause, &x->where) &&
+                   conv_assigns(c, s->targetList, &x->set, &x->n_set) &&
+                   conv_froms(c, s->fromClause, &x->from, &x->n_from) && conv_opt_expr(c, s->whereClause, &x->where) &&
                    conv_targets(c, s->returningList, &x->returning, &x->n_returning)
                ? (AstStmt *)x
                : NULL;
@@ -1084,7 +1105,8 @@ static AstStmt *conv_update(Conv *c, UpdateStmt *s) {
 static AstStmt *conv_delete(Conv *c, DeleteStmt *s) {
     AstDelete *x = NEW(AstDelete, AST_DELETE, s->relation->location);
     return x && conv_with(c, s->withClause, &x->with) && (x->table = conv_from_table(c, s->relation)) &&
-                   conv_froms(c, s->usingClause, &x->using_items, &x->n_using) && conv_opt_expr(c, s->whereClause, &x->where) &&
+                   conv_froms(c, s->usingClause, &x->using_items, &x->n_using) &&
+                   conv_opt_expr(c, s->whereClause, &x->where) &&
                    conv_targets(c, s->returningList, &x->returning, &x->n_returning)
                ? (AstStmt *)x
                : NULL;
@@ -1119,9 +1141,7 @@ static bool option_text(Conv *c, Node *n, int location, const char **out) {
         return copy_str(c, strVal(llast(names)), out);
     }
     case T_TypeCast: return option_text(c, ((TypeCast *)n)->arg, location, out);
-    default:
-        err_at(c->e, pos_of(location), ERR_SYNTAX, "unexpected option value");
-        return false;
+    default: err_at(c->e, pos_of(location), ERR_SYNTAX, "unexpected option value"); return false;
     }
 }
 
@@ -1249,7 +1269,8 @@ static AstColumnDef *conv_column_def(Conv *c, ColumnDef *d) {
     if (!x || !copy_str(c, d->colname, &x->name)) return NULL;
     x->location = pos_of(d->location);
     if (d->typeName && !(x->type = conv_type(c, d->typeName))) return NULL;
-    if (d->collClause && !conv_qualified(c, d->collClause->collname, d->collClause->location, &x->collation)) return NULL;
+    if (d->collClause && !conv_qualified(c, d->collClause->collname, d->collClause->location, &x->collation))
+        return NULL;
     drop_pg_catalog(&x->collation);
     if (d->compression) return unsupported(c, d->location, "COMPRESSION");
     if (d->fdwoptions) return unsupported(c, d->location, "OPTIONS of a column");
@@ -1293,7 +1314,8 @@ static AstStmt *conv_create_table(Conv *c, CreateStmt *s) {
     return conv_options(c, s->options, &x->options, &x->n_options) ? (AstStmt *)x : NULL;
 }
 
-static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *converted, bool matview, bool if_not_exists) {
+static AstStmt *conv_create_as(Conv *c, IntoClause *into, Node *query, AstStmt *converted, bool matview,
+                               bool if_not_exists) {
     AstCreateTableAs *x = NEW(AstCreateTableAs, AST_CREATE_TABLE_AS, into->rel->location);
     if (!x || !conv_rangevar(c, into->rel, &x->name)) return NULL;
     if (into->tableSpaceName) return unsupported(c, into->rel->location, "TABLESPACE");
@@ -1334,7 +1356,8 @@ static AstStmt *conv_create_view(Conv *c, ViewStmt *s) {
         x->recursive = scan_is_word(c->stmt, t, "recursive");
     }
     if (!IsA(s->query, SelectStmt)) return unexpected(c, s->query);
-    return conv_names(c, s->aliases, &x->columns, &x->n_columns) && conv_options(c, s->options, &x->options, &x->n_options) &&
+    return conv_names(c, s->aliases, &x->columns, &x->n_columns) &&
+                   conv_options(c, s->options, &x->options, &x->n_options) &&
                    copy_source(c, scan_after_as(c->stmt), &x->query_source) &&
                    (x->query = conv_select(c, (SelectStmt *)s->query))
                ? (AstStmt *)x
@@ -1375,8 +1398,9 @@ static AstStmt *conv_create_index(Conv *c, IndexStmt *s) {
         if (!el->name) return unsupported(c, s->relation->location, "an expression in INCLUDE");
         if (!copy_str(c, el->name, &x->include[i])) return NULL;
     }
-    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where) ? (AstStmt *)x
-                                                                                                                    : NULL;
+    return conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where)
+               ? (AstStmt *)x
+               : NULL;
 }
 
 static AstObject object_of(ObjectType t) {
@@ -1427,7 +1451,8 @@ static const char *object_name(ObjectType t) {
     }
 }
 
-/* An object's name where the grammar gives a List of String, a String or a TypeName. False without error: none of these. */
+/* An object's name where the grammar gives a List of String, a String or a TypeName. False without error: none of
+ * these. */
 static bool object_names(Conv *c, Node *n, AstName *out) {
     memset(out, 0, sizeof *out);
     if (n && IsA(n, List) && list_length((List *)n) > 0 && IsA((Node *)linitial((List *)n), String))
@@ -1591,7 +1616,8 @@ static AstStmt *conv_copy(Conv *c, CopyStmt *s) {
     if (s->relation && !conv_rangevar(c, s->relation, &x->table)) return NULL;
     if (s->query && !(x->query = conv_stmt(c, s->query))) return NULL;
     return conv_names(c, s->attlist, &x->columns, &x->n_columns) && copy_str(c, s->filename, &x->path) &&
-                   conv_options(c, s->options, &x->options, &x->n_options) && conv_opt_expr(c, s->whereClause, &x->where)
+                   conv_options(c, s->options, &x->options, &x->n_options) &&
+                   conv_opt_expr(c, s->whereClause, &x->where)
                ? (AstStmt *)x
                : NULL;
 }
@@ -1627,10 +1653,13 @@ static AstStmt *conv_prepare(Conv *c, PrepareStmt *s) {
     if (!(x->types = new_array(c, x->n_types, (int64_t)sizeof(AstTypeName *)))) return NULL;
     for (int64_t i = 0; i < x->n_types; i++)
         if (!(x->types[i] = conv_type(c, list_nth(s->argtypes, (int)i)))) return NULL;
-    return copy_source(c, scan_after_as(c->stmt), &x->query_source) && (x->query = conv_stmt(c, s->query)) ? (AstStmt *)x : NULL;
+    return copy_source(c, scan_after_as(c->stmt), &x->query_source) && (x->query = conv_stmt(c, s->query))
+               ? (AstStmt *)x
+               : NULL;
 }
 
-/* SET bulk_order = any: the grammar reserves the word. The text that it gets has another one there, of the same length. */
+/* SET bulk_order = any: the grammar reserves the word. The text that it gets has another one there, of the same length.
+ */
 static bool is_any(Slice text, Tok t) { return scan_is_word(text, t, "any"); }
 static void mask_any(Slice text, char *copy) {
     int64_t at = 0, depth = 0;
@@ -1645,7 +1674,9 @@ static void mask_any(Slice text, char *copy) {
         depth += (c == '(' || c == '[') - (c == ')' || c == ']');
         if (over) where = FIRST, depth = 0;
         else if (where == FIRST) where = scan_is_word(text, t, "set") ? NAME : REST;
-        else if (where == NAME && (scan_is_word(text, t, "to") || (t.kind == TOK_OP && t.end - t.start == 1 && text.ptr[t.start] == '='))) where = VALUE;
+        else if (where == NAME && (scan_is_word(text, t, "to") ||
+                                   (t.kind == TOK_OP && t.end - t.start == 1 && text.ptr[t.start] == '=')))
+            where = VALUE;
         else if (where == VALUE) value = t, where = AFTER;
         else if (where == AFTER) where = c == ',' ? VALUE : REST;
     }
@@ -1653,7 +1684,8 @@ static void mask_any(Slice text, char *copy) {
 static void unmask_any(Conv *c, AstSet *x) {
     for (int64_t i = 0; i < x->n_values; i++) {
         int64_t at = x->values[i]->location - 1;
-        if (x->values[i]->kind == AST_STRING_LIT && at >= 0 && is_any(c->text, scan_next(c->text, &at))) AST_AS(AstLiteral, x->values[i])->text = slice_of("any");
+        if (x->values[i]->kind == AST_STRING_LIT && at >= 0 && is_any(c->text, scan_next(c->text, &at)))
+            AST_AS(AstLiteral, x->values[i])->text = slice_of("any");
     }
 }
 
@@ -1699,7 +1731,8 @@ static AstStmt *conv_vacuum(Conv *c, VacuumStmt *s) {
 
 /* ---- routines --------------------------------------------------------------------------------------- */
 
-/* Where the text of a body stands in the statement, in dollars or in quotes with none inside; -1 when it is written otherwise. */
+/* Where the text of a body stands in the statement, in dollars or in quotes with none inside; -1 when it is written
+ * otherwise. */
 static int64_t body_place(Conv *c, Slice body) {
     int64_t at = 0;
     for (;;) {
@@ -1710,7 +1743,9 @@ static int64_t body_place(Conv *c, Slice body) {
         int64_t open = t.start + (quote == '$');
         while (open < t.end && c->stmt.ptr[open] != quote) open++;
         int64_t tag = open + 1 - t.start;
-        if (t.end - t.start - 2 * tag == body.len && memcmp(c->stmt.ptr + t.start + tag, body.ptr, (size_t)body.len) == 0) return c->stmt_offset + t.start + tag;
+        if (t.end - t.start - 2 * tag == body.len &&
+            memcmp(c->stmt.ptr + t.start + tag, body.ptr, (size_t)body.len) == 0)
+            return c->stmt_offset + t.start + tag;
     }
 }
 
@@ -1727,7 +1762,9 @@ static bool conv_func_params(Conv *c, List *l, AstFuncParam **out, int64_t *n) {
         case FUNC_PARAM_VARIADIC: v[i].mode = AST_PARAM_VARIADIC; break;
         default: v[i].mode = AST_PARAM_IN; break;
         }
-        if (!copy_str(c, p->name, &v[i].name) || !(v[i].type = conv_type(c, p->argType)) || !conv_opt_expr(c, p->defexpr, &v[i].def)) return false;
+        if (!copy_str(c, p->name, &v[i].name) || !(v[i].type = conv_type(c, p->argType)) ||
+            !conv_opt_expr(c, p->defexpr, &v[i].def))
+            return false;
         v[i].location = v[i].type->location;
     }
     return true;
@@ -1773,7 +1810,9 @@ static bool of_procedures(const char *option) {
 
 static AstStmt *conv_create_function(Conv *c, CreateFunctionStmt *s) {
     AstCreateFunction *x = NEW(AstCreateFunction, AST_CREATE_FUNCTION, -1);
-    if (!x || !conv_qualified(c, s->funcname, -1, &x->name) || !conv_func_params(c, s->parameters, &x->params, &x->n_params)) return NULL;
+    if (!x || !conv_qualified(c, s->funcname, -1, &x->name) ||
+        !conv_func_params(c, s->parameters, &x->params, &x->n_params))
+        return NULL;
     x->is_procedure = s->is_procedure;
     x->or_replace = s->replace;
     x->volatility = 'v';
@@ -1953,7 +1992,9 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     }
     case T_DropStmt: {
         ObjectType t = ((DropStmt *)n)->removeType;
-        return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE ? conv_drop_function(c, (DropStmt *)n) : conv_drop(c, (DropStmt *)n);
+        return t == OBJECT_FUNCTION || t == OBJECT_PROCEDURE || t == OBJECT_ROUTINE
+                   ? conv_drop_function(c, (DropStmt *)n)
+                   : conv_drop(c, (DropStmt *)n);
     }
     case T_CreateFunctionStmt: return conv_create_function(c, (CreateFunctionStmt *)n);
     case T_CallStmt: return conv_call(c, (CallStmt *)n);
@@ -1998,9 +2039,7 @@ static AstStmt *conv_stmt_inner(Conv *c, Node *n) {
     }
 }
 
-static AstStmt *conv_stmt(Conv *c, Node *n) {
-    return stack_check(c->e) == ST_OK ? conv_stmt_inner(c, n) : NULL;
-}
+static AstStmt *conv_stmt(Conv *c, Node *n) { return stack_check(c->e) == ST_OK ? conv_stmt_inner(c, n) : NULL; }
 
 /* ---- the grammar ---------------------------------------------------------------------------------- */
 
@@ -2082,7 +2121,8 @@ static Status conv_all(Conv *c, List *raw, AstStmt ***stmts_out, int64_t *n_out)
 }
 
 /* Frees all of the thread's contexts. Not pg_query_exit(): that one leaves the freed top context in the
- * allocator's list of contexts to reuse. Deleting the top context puts it into that list, and freeing the list frees it. */
+ * allocator's list of contexts to reuse. Deleting the top context puts it into that list, and freeing the list frees
+ * it. */
 static void free_top_context(void) {
     MemoryContext top = TopMemoryContext;
     MemoryContextDeleteChildren(top);
@@ -2093,8 +2133,8 @@ static void free_top_context(void) {
 }
 
 Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e) {
-    /* The grammar wants a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so that
-     * a huge statement is refused under a small limit. */
+    /* The grammar wants a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so
+     * that a huge statement is refused under a small limit. */
     MemAccount *acct = arena_account(a);
     int64_t copy_size = text.len + 1, estimate = text.len * 16 + (64 << 10);
     char *copy = mem_alloc(acct, copy_size, e);

@@ -16,13 +16,40 @@ static int char_class(char ch) {
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80) return C_WORD;
     if (c >= '0' && c <= '9') return C_DIGIT;
     switch (c) {
-    case ' ': case '\t': case '\n': case '\r': case '\f': case '\v': return C_BLANK;
-    case '(': case ')': case '[': case ']': case ',': case ';': case ':': case '.': return C_PUNCT;
+    case ' ':
+    case '\t':
+    case '\n':
+    case '\r':
+    case '\f':
+    case '\v': return C_BLANK;
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case ',':
+    case ';':
+    case ':':
+    case '.': return C_PUNCT;
     case '\'': return C_QUOTE;
     case '"': return C_DQUOTE;
     case '$': return C_DOLLAR;
-    case '+': case '-': case '*': case '/': case '<': case '>': case '=': case '~': case '!':
-    case '@': case '#': case '%': case '^': case '&': case '|': case '`': case '?': return C_OP;
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '<':
+    case '>':
+    case '=':
+    case '~':
+    case '!':
+    case '@':
+    case '#':
+    case '%':
+    case '^':
+    case '&':
+    case '|':
+    case '`':
+    case '?': return C_OP;
     default: return C_OTHER;
     }
 }
@@ -171,7 +198,8 @@ Status sql_runs_check(Slice t, Err *e) {
         Tok k = scan_next(t, &at);
         if (k.kind == TOK_END) return ST_OK;
         /* Each sign of a run such as +-+-+- makes the grammar's scanner look at the whole run. */
-        if (k.kind == TOK_OP && k.end - k.start > OPERATOR_MAX) return err_at(e, k.start + 1, ERR_SYNTAX, "operator too long");
+        if (k.kind == TOK_OP && k.end - k.start > OPERATOR_MAX)
+            return err_at(e, k.start + 1, ERR_SYNTAX, "operator too long");
     }
 }
 
@@ -248,8 +276,8 @@ Slice scan_parenthesised(Slice t, int64_t start) {
 }
 
 Slice scan_default_expr(Slice t, int64_t start) {
-    static const char *const ends[] = {"constraint", "unique", "primary", "check", "default", "references",
-                                       "generated", "deferrable", "initially", "collate"};
+    static const char *const ends[] = {"constraint", "unique",    "primary",    "check",     "default",
+                                       "references", "generated", "deferrable", "initially", "collate"};
     int64_t depth = 0, at = start;
     bool first = true, after_is = false, after_operand = false;
     for (;;) {

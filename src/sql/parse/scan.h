@@ -1,5 +1,5 @@
-/* scan.h - a small lexer over raw SQL text: for the parts of statements that the grammar does not keep as text, and for the
- * bodies of routines (src/sql/pl). Pure functions; nothing is allocated and nothing fails.
+/* scan.h - a small lexer over raw SQL text: for the parts of statements that the grammar does not keep as text, and for
+ * the bodies of routines (src/sql/pl). Pure functions; nothing is allocated and nothing fails.
  */
 #ifndef STELE_SQL_PARSE_SCAN_H
 #define STELE_SQL_PARSE_SCAN_H

@@ -1,4 +1,5 @@
-/* compile.c - all procedures: passes, what they write, groups of columns and their keys; variables and expressions of one. */
+/* compile.c - all procedures: passes, what they write, groups of columns and their keys; variables and expressions of
+ * one. */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
 
@@ -14,9 +15,11 @@ CpTable *registry_table(Registry *r, Table *t) {
     c->written = arena_calloc(r->arena, t->n_cols + 1);
     c->writers = arena_calloc(r->arena, (t->n_cols + 1) * (int64_t)sizeof *c->writers);
     c->group = arena_array(r->arena, int32_t, t->n_cols + 1);
-    c->need = (ImageNeed){.table = t, .cols = arena_calloc(r->arena, t->n_cols + 1), .adds = arena_calloc(r->arena, t->n_cols + 1)};
+    c->need = (ImageNeed){
+        .table = t, .cols = arena_calloc(r->arena, t->n_cols + 1), .adds = arena_calloc(r->arena, t->n_cols + 1)};
     c->need.writes = c->written;
-    if (!c->written || !c->writers || !c->group || !c->need.cols || !c->need.adds || !vec_push(r->arena, &r->tables, c)) return NULL;
+    if (!c->written || !c->writers || !c->group || !c->need.cols || !c->need.adds || !vec_push(r->arena, &r->tables, c))
+        return NULL;
     for (int i = 0; i < t->n_cols; i++) c->group[i] = NO_GROUP;
     return c;
 }
@@ -24,7 +27,9 @@ CpTable *registry_table(Registry *r, Table *t) {
 int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc) {
     ImageNeed *d = &t->need;
     for (int32_t g = 0; g < d->n_groups; g++)
-        if (d->groups[g].n_cols == n && d->groups[g].order == order && d->groups[g].desc == desc && (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0)) return t->table->n_keys + g;
+        if (d->groups[g].n_cols == n && d->groups[g].order == order && d->groups[g].desc == desc &&
+            (n == 0 || memcmp(d->groups[g].cols, cols, (size_t)n * sizeof *cols) == 0))
+            return t->table->n_keys + g;
     if (d->n_groups == t->cap_groups) {
         int32_t cap = t->cap_groups * 2 + 4;
         void *more = arena_alloc(r->arena, cap * (int64_t)sizeof *d->groups);
@@ -86,18 +91,22 @@ static bool key_has_nulls(const Table *t, int k) {
 /* Places of the group that know all these columns. */
 static int64_t sites_knowing(const CpTable *t, int32_t group, uint64_t bits) {
     int64_t n = 0;
-    for (int64_t i = 0; bits && i < t->sites.len; i++) n += t->sites.items[i].group == group && (t->sites.items[i].known & bits) == bits;
+    for (int64_t i = 0; bits && i < t->sites.len; i++)
+        n += t->sites.items[i].group == group && (t->sites.items[i].known & bits) == bits;
     return n;
 }
-/* Several unique keys: one that all rows have, if there is one, and of those the one that most places know. Rows that are looked for by no key are there by this one. */
+/* Several unique keys: one that all rows have, if there is one, and of those the one that most places know. Rows that
+ * are looked for by no key are there by this one. */
 static void choose_main_key(CpTable *t) {
     int64_t best = -1;
     for (int k = 0; k < t->table->n_keys; k++) {
-        int64_t hits = sites_knowing(t, rows_group(t) + k, key_bits(t->table, k)) + (key_has_nulls(t->table, k) ? 0 : t->sites.len + 1);
+        int64_t hits = sites_knowing(t, rows_group(t) + k, key_bits(t->table, k)) +
+                       (key_has_nulls(t->table, k) ? 0 : t->sites.len + 1);
         if (hits > best) best = hits, t->main_key = k;
     }
     for (int64_t i = 0; i < t->sites.len; i++)
-        if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t)) t->sites.items[i].group = rows_group(t) + t->main_key;
+        if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t))
+            t->sites.items[i].group = rows_group(t) + t->main_key;
 }
 /* From the places that touch a group to its keys: the unique key that most of them know, and what all know. */
 static void make_keys(CpTable *t) {
@@ -140,8 +149,12 @@ Status cp_refuse(Cp *c, const char *fmt, ...) {
     va_end(ap);
     const CpCall *outer = c->at.call;
     while (outer && outer->up) outer = outer->up;
-    if (outer) c->reason = arena_printf(c->reg->arena, "line %d: in %s, line %d: %s", (int)outer->line, c->at.f->signature, (int)c->at.line, text);
-    else c->reason = c->at.line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->at.line, text) : arena_printf(c->reg->arena, "%s", text);
+    if (outer)
+        c->reason = arena_printf(c->reg->arena, "line %d: in %s, line %d: %s", (int)outer->line, c->at.f->signature,
+                                 (int)c->at.line, text);
+    else
+        c->reason = c->at.line > 0 ? arena_printf(c->reg->arena, "line %d: %s", (int)c->at.line, text)
+                                   : arena_printf(c->reg->arena, "%s", text);
     if (!c->reason) c->oom = true;
     return ST_ERROR;
 }
@@ -161,13 +174,18 @@ Status cp_stack(Cp *c) { return stack_check(&c->scratch) == ST_OK ? ST_OK : cp_r
 /* ---- instructions ---------------------------------------------------------------------------- */
 /* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
 static const char *call_context(Cp *c) {
-    if (c->context && c->context_call == c->at.call && c->context_line == c->at.line && c->context_place == c->at.place) return c->context;
-    const char *t = c->at.line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s", c->at.f->signature, (int)c->at.line, c->at.place)
-                                : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->at.f->signature);
-    if (t && c->at.f->is_sql) t = arena_printf(c->reg->arena, "SQL function \"%s\" statement %d", c->at.f->name, (int)c->at.line);
+    if (c->context && c->context_call == c->at.call && c->context_line == c->at.line && c->context_place == c->at.place)
+        return c->context;
+    const char *t = c->at.line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s",
+                                                  c->at.f->signature, (int)c->at.line, c->at.place)
+                                   : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->at.f->signature);
+    if (t && c->at.f->is_sql)
+        t = arena_printf(c->reg->arena, "SQL function \"%s\" statement %d", c->at.f->name, (int)c->at.line);
     for (const CpCall *k = c->at.call; k && t; k = k->up) {
         if (k->statement) t = arena_printf(c->reg->arena, "%s\nSQL statement \"%.200s\"", t, k->statement);
-        if (k->up && t) t = arena_printf(c->reg->arena, "%s\nPL/pgSQL function %s line %d at %s", t, k->f->signature, (int)k->line, k->place);
+        if (k->up && t)
+            t = arena_printf(c->reg->arena, "%s\nPL/pgSQL function %s line %d at %s", t, k->f->signature, (int)k->line,
+                             k->place);
     }
     c->context = t;
     c->context_call = c->at.call;
@@ -182,7 +200,8 @@ void cp_mark(Cp *c) {
     int32_t line = outer ? outer->line : c->at.line;
     const char *place = outer ? outer->place : c->at.place, *context = outer ? call_context(c) : NULL;
     while (c->lines.len < c->pipe.b.instrs.len) {
-        if ((outer && !context) || !vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) || !vec_push(c->arena, &c->contexts, context)) {
+        if ((outer && !context) || !vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) ||
+            !vec_push(c->arena, &c->contexts, context)) {
             c->oom = true;
             return;
         }
@@ -221,7 +240,12 @@ int32_t cp_var_new(Cp *c, const char *name, Type type) {
     ColEntry *e = cp_entry(c, v.col);
     if (!e) return -1;
     int32_t number = (int32_t)c->vars.len - 1;
-    *e = (ColEntry){.where = CW_SOURCE, .phys = (uint8_t)type_phys(type), .nullable = true, .type = type, .imm = number, .range = range_of_type(type)};
+    *e = (ColEntry){.where = CW_SOURCE,
+                    .phys = (uint8_t)type_phys(type),
+                    .nullable = true,
+                    .type = type,
+                    .imm = number,
+                    .range = range_of_type(type)};
     return number;
 }
 
@@ -274,9 +298,11 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
         Expr *n = expr_const(&c->ctx, &v);
         return n ? n : (c->oom = true, NULL);
     }
-    if (!cast_exists(e->type, to, CAST_ASSIGNMENT) && e->kind == EX_CONST && type_is_text(e->type)) { /* PL/pgSQL assigns by way of the text */
+    if (!cast_exists(e->type, to, CAST_ASSIGNMENT) && e->kind == EX_CONST &&
+        type_is_text(e->type)) { /* PL/pgSQL assigns by way of the text */
         Value v;
-        if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session, c->arena, &v, &c->scratch) != ST_OK) {
+        if (value_from_text(to, (Slice){e->u.value.u.str.ptr, e->u.value.u.str.len}, c->reg->session, c->arena, &v,
+                            &c->scratch) != ST_OK) {
             (void)cp_refuse_error(c);
             return NULL;
         }
@@ -385,7 +411,9 @@ Reg cp_lower_as(Cp *c, Expr *e, Type t) {
 }
 Reg cp_condition(Cp *c, Expr *e) { return cp_lower_as(c, e, type_make(T_BOOL)); }
 
-Status cp_raise(Cp *c, const char *sqlstate, const char *format, const char *hint) { return cp_raise_site(c, &(RaiseSite){.sqlstate = sqlstate, .format = format, .hint = hint}); }
+Status cp_raise(Cp *c, const char *sqlstate, const char *format, const char *hint) {
+    return cp_raise_site(c, &(RaiseSite){.sqlstate = sqlstate, .format = format, .hint = hint});
+}
 Status cp_raise_site(Cp *c, const RaiseSite *site) {
     RaiseSite *s = arena_new_of(c->arena, RaiseSite);
     Instr *in = s ? builder_emit(&c->pipe.b, OP_RAISE, PH_BOOL, 0, 0, 0, 0) : NULL;
@@ -429,8 +457,10 @@ static int32_t snapshot(Cp *c, int32_t var) {
 
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
-    /* A bulk's result is that of its calls one by one, whoever runs it again: what the clock or chance says is no part of it. */
-    if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e)) return cp_refuse(c, "%s() is volatile", e->u.func->name), false;
+    /* A bulk's result is that of its calls one by one, whoever runs it again: what the clock or chance says is no part
+     * of it. */
+    if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e))
+        return cp_refuse(c, "%s() is volatile", e->u.func->name), false;
     if (e->kind == EX_SUBQUERY) {
         for (int32_t i = 0; i < (e->subquery == SQ_IN ? e->u.sub.n_cols : 0); i++)
             if (!expr_walk(e->u.sub.compare[i], to_column, c)) return false;
@@ -441,7 +471,8 @@ static bool to_column(void *ctx, Expr *e) {
     int32_t var = cp_ref(c, r);
     if (var < 0) return cp_refuse(c, "variable \"%s\" as a whole", c->at.f->vars[r.var].name), false;
     if (r.var == c->at.f->found) c->found_seen = true;
-    if ((c->at.snapshot || (r.var == c->at.f->found && c->at.in_statement)) && (var = snapshot(c, var)) < 0) return false;
+    if ((c->at.snapshot || (r.var == c->at.f->found && c->at.in_statement)) && (var = snapshot(c, var)) < 0)
+        return false;
     ColId col = c->vars.items[var].col;
     e->kind = EX_COL;
     e->u.col = col;
@@ -477,7 +508,9 @@ BoundStmt *cp_bind(Cp *c, const AstStmt *stmt, const PlExpr *x) {
     c->at.copies.len = 0;
     bool once = b->plan->kind == LP_AGG; /* UPDATE .. FROM: cp_update looks for it */
     Plan **plan = once ? &b->plan->children[0] : &b->plan;
-    if (cp_prepare_plan(c, plan, b->kind == STMT_SELECT ? NULL : b->table) != ST_OK || cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len)) return NULL;
+    if (cp_prepare_plan(c, plan, b->kind == STMT_SELECT ? NULL : b->table) != ST_OK ||
+        cp_plan_columns(c, b->plan) != ST_OK || !cp_entry(c, (ColId)c->ctx.cols.len))
+        return NULL;
     return b;
 }
 
@@ -496,7 +529,8 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
     Expr *e = NULL;
     for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_exprs; i++)
         if (p->out_cols[i] == b->result[0]) e = p->exprs[i];
-    if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id) return (void)cp_refuse(c, "an expression that is a query"), NULL;
+    if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id)
+        return (void)cp_refuse(c, "an expression that is a query"), NULL;
     const bool *read = cp_tables_read(c, p);
     int64_t from = c->write_tables.len;
     if (cp_settle(c, &e) != ST_OK || cp_check_changed(c, read, from) != ST_OK) return NULL;
@@ -533,7 +567,9 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
 }
 Status cp_declare(Cp *c) {
     const PlFunction *f = c->at.f;
-    if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) || !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1))) return cp_oom(c);
+    if (!(c->at.var_of = arena_array(c->arena, int32_t, f->n_vars + 1)) ||
+        !(c->at.records = arena_array(c->arena, CpRecord, f->n_vars + 1)))
+        return cp_oom(c);
     for (int32_t i = 0; i < f->n_vars; i++) c->at.var_of[i] = -1;
     bool outs = false;
     for (int32_t i = 0; i < f->n_params; i++) outs |= f->param_modes[i] != PL_IN;
@@ -557,7 +593,9 @@ Status cp_declare(Cp *c) {
         }
     c->at.ret = f->is_procedure || f->returns_void || outs ? -1 : cp_var_new(c, NULL, f->ret);
     PlBody whole = {1, (PlStmt *[]){f->body}};
-    c->at.row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK) ? cp_var_new(c, NULL, type_make(T_INT8)) : -1; /* a statement that fails keeps the old one */
+    c->at.row_count = body_has(&whole, PLS_DIAGNOSTICS) && !body_has(&whole, PLS_BLOCK)
+                          ? cp_var_new(c, NULL, type_make(T_INT8))
+                          : -1; /* a statement that fails keeps the old one */
     return c->oom ? ST_ERROR : ST_OK;
 }
 
@@ -589,13 +627,15 @@ static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **
 }
 static ProcVar *vars_of(const Cp *c) {
     ProcVar *vars = arena_array(c->arena, ProcVar, c->vars.len + 1);
-    for (int64_t i = 0; vars && i < c->vars.len; i++) vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
+    for (int64_t i = 0; vars && i < c->vars.len; i++)
+        vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
     return vars;
 }
 /* It is the same procedure as before, and its guards are where the footprint said. */
 static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     Proc *proc = c->proc;
-    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->guard_items.len == 0) return ST_OK;
+    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->guard_items.len == 0)
+        return ST_OK;
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
     int32_t *plain = arena_array(c->arena, int32_t, g->n_instrs + 1);
@@ -628,12 +668,23 @@ static Status skip_nulls(Cp *c) {
     return ST_OK;
 }
 
-static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, CpFootSites *foot, bool *uses_found, const char **reason, Program **out) {
+static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, bool dry, CpFootSites *foot,
+                   bool *uses_found, const char **reason, Program **out) {
     Arena *a = reg->arena;
     Cp *c = arena_new_of(a, Cp);
     if (!c) return ST_ERROR;
-    *c = (Cp){.reg = reg, .at = {.f = f, .place = "function", .caught = -1, .found_to = -1, .count_to = -1}, .proc = proc, .mode = mode, .dry = dry, .arena = a, .uses_found = *uses_found, .next_block = 1,
-              .try_block = -1, .foot = foot, .foot_site = -1, .guarding = mode == CP_BODY && foot};
+    *c = (Cp){.reg = reg,
+              .at = {.f = f, .place = "function", .caught = -1, .found_to = -1, .count_to = -1},
+              .proc = proc,
+              .mode = mode,
+              .dry = dry,
+              .arena = a,
+              .uses_found = *uses_found,
+              .next_block = 1,
+              .try_block = -1,
+              .foot = foot,
+              .foot_site = -1,
+              .guarding = mode == CP_BODY && foot};
     c->err = &c->scratch;
     c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
     if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
@@ -655,12 +706,16 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (st == ST_OK && f->returns_set) st = cp_refuse(c, "it returns a set");
     PlBody body = {1, (PlStmt *[]){f->body}};
     if (st == ST_OK) st = cp_body(c, &body);
-    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->at.ret >= 0) st = c->at.var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record") : cp_copy(c, c->at.ret, c->at.var_of[f->result_var]);
+    if (st == ST_OK && f->is_sql && f->result_var >= 0 && c->at.ret >= 0)
+        st = c->at.var_of[f->result_var] < 0 ? cp_refuse(c, "its result is a record")
+                                             : cp_copy(c, c->at.ret, c->at.var_of[f->result_var]);
     int64_t n = c->pipe.b.instrs.len;
     bool returned = n > 0 && c->pipe.b.instrs.items[n - 1].op == OP_P_RETURN;
-    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned) st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL);
+    if (st == ST_OK && c->at.ret >= 0 && !f->is_sql && !cp_foot(c) && !returned)
+        st = cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL);
     if (st == ST_OK) st = cp_control(c, OP_P_RETURN, 0, 0);
-    if (st == ST_OK && time_reads != clock) st = cp_refuse(c, "a value depends on the time at which it is read ('now')");
+    if (st == ST_OK && time_reads != clock)
+        st = cp_refuse(c, "a value depends on the time at which it is read ('now')");
     if (st == ST_OK && zone_reads != zone) st = cp_refuse(c, "a value depends on the time zone in which it is read");
     if (st == ST_OK) cp_mark(c); /* else the calls that it stopped in are gone */
     if (st == ST_OK && c->oom) st = ST_ERROR;
@@ -723,7 +778,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     return ST_OK;
 }
 
-/* Something failed after the first change of a call: the change has to be taken back. Loops: a change comes before everything in the loop. */
+/* Something failed after the first change of a call: the change has to be taken back. Loops: a change comes before
+ * everything in the loop. */
 static bool needs_undo(const Program *p, bool adds_fail) {
     int32_t first = -1, loop = -1, depth = 0;
     for (int32_t i = 0; i < p->n_instrs; i++)
@@ -732,7 +788,8 @@ static bool needs_undo(const Program *p, bool adds_fail) {
         uint16_t op = p->instrs[i].op;
         if (op == OP_P_LOOP && depth++ == 0) loop = i;
         if (op == OP_P_ENDLOOP) depth--;
-        if (op == OP_ROW_PUT || op == OP_ROW_ADD || op == OP_ROW_INSERT || op == OP_ROW_DELETE) first = depth > 0 ? loop : i;
+        if (op == OP_ROW_PUT || op == OP_ROW_ADD || op == OP_ROW_INSERT || op == OP_ROW_DELETE)
+            first = depth > 0 ? loop : i;
     }
     if (first < 0) return false;
     for (int32_t i = first + (p->instrs[first].op != OP_P_LOOP); i < p->n_instrs; i++) {
@@ -768,8 +825,15 @@ static void count_inserts(Proc *p) {
     }
 }
 
-Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions, Arena *a, Proc **out, Err *e) {
-    Registry reg = {.arena = a, .catalog = catalog, .session = session, .n_functions = n, .functions = functions, .own_vars = arena_array(a, int32_t, n + 1), .takes = arena_array(a, CpTakes, n + 1)};
+Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n, const PlFunction *const *functions,
+                  Arena *a, Proc **out, Err *e) {
+    Registry reg = {.arena = a,
+                    .catalog = catalog,
+                    .session = session,
+                    .n_functions = n,
+                    .functions = functions,
+                    .own_vars = arena_array(a, int32_t, n + 1),
+                    .takes = arena_array(a, CpTakes, n + 1)};
     Proc *procs = arena_array(a, Proc, n + 1);
     CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
     bool *found = procs ? arena_calloc(a, n + 1) : NULL;
@@ -777,7 +841,8 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
     for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .queue = -1, .arena = a};
     /* What is written: of those procedures that can be compiled at all. */
     for (int32_t i = 0; i < n; i++)
-        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, NULL, &found[i], &procs[i].reason, NULL) != ST_OK) return err_oom(e);
+        if (pass(&reg, functions[i], &procs[i], CP_BODY, true, NULL, &found[i], &procs[i].reason, NULL) != ST_OK)
+            return err_oom(e);
     int64_t before = 0;
     for (bool again = true; again;) { /* a procedure that turns out to be impossible takes its writes with it */
         again = false;
@@ -794,7 +859,9 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         for (int step = 0; step < 2 && !again; step++)
             for (int32_t i = 0; i < n; i++) {
                 if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, NULL, &found[i], &procs[i].reason, &procs[i].body) != ST_OK) return err_oom(e);
+                if (pass(&reg, functions[i], &procs[i], CP_BODY, step == 0, NULL, &found[i], &procs[i].reason,
+                         &procs[i].body) != ST_OK)
+                    return err_oom(e);
                 again |= procs[i].reason != NULL;
             }
         if (again) continue;
@@ -807,7 +874,9 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
             for (int64_t t = 0; step && t < reg.tables.len; t++) make_keys(reg.tables.items[t]);
             for (int32_t i = 0; i < n; i++) {
                 if (procs[i].reason) continue;
-                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, step ? &foot[i] : NULL, &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK) return err_oom(e);
+                if (pass(&reg, functions[i], &procs[i], step ? CP_FOOTPRINT : CP_SITES, false, step ? &foot[i] : NULL,
+                         &found[i], &procs[i].reason, &procs[i].footprint) != ST_OK)
+                    return err_oom(e);
                 again |= procs[i].reason != NULL;
             }
         }
@@ -821,10 +890,12 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         }
         for (int32_t t = 0; t < p->n_tables; t++)
             for (int64_t k = 0; k < reg.tables.len; k++)
-                if (reg.tables.items[k]->table->id == p->tables[t].table_id) p->tables[t].need = reg.tables.items[k]->need;
+                if (reg.tables.items[k]->table->id == p->tables[t].table_id)
+                    p->tables[t].need = reg.tables.items[k]->need;
         const char *why = NULL;
         Program *guarded = NULL;
-        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &guarded) != ST_OK) return err_oom(e);
+        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &guarded) != ST_OK)
+            return err_oom(e);
         proc_find_own(p);
         if (proc_find_takes(p, (int32_t)reg.takes[i].takes.len) != ST_OK) return err_oom(e);
         p->writes = has_writes(p->body);

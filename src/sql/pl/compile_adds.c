@@ -1,20 +1,26 @@
 /* compile_adds.c - which assignments of an UPDATE are additions, whose operations commute.
  *
- * c = c + e is an addition of e, and c = c - e one that subtracts (RowCol.minus: the least integer has no negative), where e does not depend on the row, and is exact: at the column's
- * scale and in its range, so that the sum is what it would be if it were computed first and then cast to the column's type. Often e's type says so. Where it does not (a numeric without a scale, a wider integer), the value does, for each call: the statement is compiled
- * twice, as an addition for amounts that are exact, as a write for those that are not, NULL among them (compile_query.c, change_either).
+ * c = c + e is an addition of e, and c = c - e one that subtracts (RowCol.minus: the least integer has no negative),
+ * where e does not depend on the row, and is exact: at the column's scale and in its range, so that the sum is what it
+ * would be if it were computed first and then cast to the column's type. Often e's type says so. Where it does not (a
+ * numeric without a scale, a wider integer), the value does, for each call: the statement is compiled twice, as an
+ * addition for amounts that are exact, as a write for those that are not, NULL among them (compile_query.c,
+ * change_either).
  */
 #include "sql/pl/compile_rows.h"
 
 static bool exact_type(Type t) { return type_is_integer(t) || t.id == T_NUMERIC; }
 static int scale_of(Type t) { return t.id == T_NUMERIC ? t.scale : 0; }
-static int digits_of(Type t) { return t.id == T_NUMERIC ? t.precision - t.scale : t.id == T_INT8 ? 19 : t.id == T_INT4 ? 10 : 5; } /* before the point */
+static int digits_of(Type t) {
+    return t.id == T_NUMERIC ? t.precision - t.scale : t.id == T_INT8 ? 19 : t.id == T_INT4 ? 10 : 5;
+} /* before the point */
 
 /* Every value of the first type is one of the second. */
 static bool holds_all(Type from, Type to) {
     if (!exact_type(from) || !exact_type(to) || scale_of(from) > scale_of(to)) return false;
     if (to.id == T_NUMERIC) return digits_of(from) <= digits_of(to);
-    return from.id == T_NUMERIC ? digits_of(from) < digits_of(to) : phys_size(type_phys(from)) <= phys_size(type_phys(to));
+    return from.id == T_NUMERIC ? digits_of(from) < digits_of(to)
+                                : phys_size(type_phys(from)) <= phys_size(type_phys(to));
 }
 static Expr *without_casts(Expr *e) {
     while (e->kind == EX_CAST && holds_all(e->args[0]->type, e->type)) e = e->args[0];
@@ -54,8 +60,11 @@ CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     Type t = scan->table->cols[col].type;
     if (!exact_type(t) || type_phys(t) == PH_I128) return none;
     Expr *e = value;
-    while (e->kind == EX_CAST && exact_type(e->args[0]->type) && (type_eq(e->type, t) || holds_all(e->args[0]->type, e->type))) e = e->args[0];
-    if (e->kind != EX_FUNC || e->n_args != 2 || (e->u.func->opcode != OP_ADD && e->u.func->opcode != OP_SUB)) return none;
+    while (e->kind == EX_CAST && exact_type(e->args[0]->type) &&
+           (type_eq(e->type, t) || holds_all(e->args[0]->type, e->type)))
+        e = e->args[0];
+    if (e->kind != EX_FUNC || e->n_args != 2 || (e->u.func->opcode != OP_ADD && e->u.func->opcode != OP_SUB))
+        return none;
     bool negated = e->u.func->opcode == OP_SUB;
     Expr *base = without_casts(e->args[0]), *by = e->args[1];
     if (!(base->kind == EX_COL && cp_scan_column(scan, base) == col)) {
@@ -95,7 +104,9 @@ static Reg emit_safe(Cp *c, Opcode op, Reg a, Reg b) {
     if (d) c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1].flags |= INSTR_SAFE;
     return d;
 }
-static Reg both(Cp *c, Reg a, Reg b) { return a && b ? cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, a, b, 0) : b; }
+static Reg both(Cp *c, Reg a, Reg b) {
+    return a && b ? cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), true, a, b, 0) : b;
+}
 Reg cp_exact(Cp *c, const CpAdd *a) {
     Reg r = cp_lower_as(c, a->of, a->of->type), exact = 0;
     if (!r) return 0;
@@ -120,8 +131,11 @@ Reg cp_amount_bound(Cp *c, const CpAdd *a, Type col) {
     if (a->ranged) {
         int128_t most = MIN_OF(a->hi, -a->lo) - (rounds ? a->unit : 0); /* of integers one side goes further by one */
         for (int side = 0; side < 2; side++) {
-            Reg limit = number(c, r, side ? -most : most), beyond = cp_cmp(c, side ? OP_LT : OP_GT, type_phys(t), r, limit);
-            if (!beyond || !(r = cp_emit(c, OP_SELECT, type_phys(t), t, lower_info(&c->pipe, r)->nullable, beyond, limit, r))) return 0;
+            Reg limit = number(c, r, side ? -most : most),
+                beyond = cp_cmp(c, side ? OP_LT : OP_GT, type_phys(t), r, limit);
+            if (!beyond ||
+                !(r = cp_emit(c, OP_SELECT, type_phys(t), t, lower_info(&c->pipe, r)->nullable, beyond, limit, r)))
+                return 0;
         }
     }
     if (rounds) {

@@ -1,7 +1,8 @@
 /* compile_call.c - calls of other routines, and subqueries, in the expressions of a procedure.
  *
- * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. Its variables are the same whenever one place is compiled again.
- * An expression with such calls or with subqueries is settled: they are computed before it, in the order of evaluation, and what was to be computed before them goes to
+ * A routine that is called is compiled where it stands: its parameters are variables, its RETURN leaves a block. Its
+ * variables are the same whenever one place is compiled again. An expression with such calls or with subqueries is
+ * settled: they are computed before it, in the order of evaluation, and what was to be computed before them goes to
  * variables. Parts that may not be evaluated become conditions. */
 #include "base/hash.h"
 #include "sql/pl/compile_int.h"
@@ -22,7 +23,8 @@ typedef struct CpFrame {
 const Routine *cp_routine(Cp *c, const Expr *e) {
     if (e->kind != EX_FUNC) return NULL;
     for (int64_t i = 0; i < c->ctx.routine_defs.len; i++)
-        if (c->ctx.routine_defs.items[i] == e->u.func) return catalog_routine_by_id(c->reg->catalog, e->args[0]->u.value.u.i64);
+        if (c->ctx.routine_defs.items[i] == e->u.func)
+            return catalog_routine_by_id(c->reg->catalog, e->args[0]->u.value.u.i64);
     return NULL;
 }
 
@@ -51,7 +53,8 @@ static Status enter_frame(Cp *c, const PlFunction *g) {
     CpFrame *f = arena_new_of(c->arena, CpFrame);
     if (!f || !vec_push(c->arena, &c->frames, f)) return cp_oom(c);
     TRY(cp_declare(c));
-    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->at.site), hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
+    uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->at.site),
+                               hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
     *f = (CpFrame){up, id, c->at.site, nth, g, c->at.var_of, c->at.records, c->at.ret, c->at.row_count};
     c->at.frame = f;
     c->at.call_id = id;
@@ -89,7 +92,8 @@ static Status run_inlined(Cp *c, CpCall *call) {
     const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
     bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
     c->at.line = 0;
-    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned) TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
+    if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned)
+        TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
     c->blind = blind || cp_skipping(c);
     label = c->labels.items[--c->labels.len];
@@ -107,8 +111,14 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     bool again = c->at.f == g;
     for (const CpCall *k = c->at.call; k; k = k->up, depth++) again |= k->f == g;
     if (again) return cp_refuse(c, "a call of %s inside itself", g->signature);
-    if (depth >= CP_CALLS_MAX || c->pipe.b.instrs.len > CP_INSTRS_MAX) return cp_refuse(c, "too many calls of other routines");
-    CpCall call = {.up = c->at.call, .f = c->at.f, .line = c->at.line, .place = c->at.place, .statement = statement, .block = c->next_block++};
+    if (depth >= CP_CALLS_MAX || c->pipe.b.instrs.len > CP_INSTRS_MAX)
+        return cp_refuse(c, "too many calls of other routines");
+    CpCall call = {.up = c->at.call,
+                   .f = c->at.f,
+                   .line = c->at.line,
+                   .place = c->at.place,
+                   .statement = statement,
+                   .block = c->next_block++};
     /* What the caller was about stays with it. */
     CpPlace was = c->at;
     PlanVariables *variables = c->ctx.variables;
@@ -129,7 +139,8 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at.snapshot = c->at.in_statement = false;
     c->at.order_scan = c->at.change_scan = NULL;
     c->at.caught = c->at.found_to = c->at.count_to = -1;
-    if (c->at.row_count >= 0) TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
+    if (c->at.row_count >= 0)
+        TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] == PL_OUT) TRY(cp_store_null(c, vars[i]));
     if (c->at.ret >= 0) TRY(cp_store_null(c, c->at.ret));
@@ -145,8 +156,10 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     if (!(out->vars = arena_array(c->arena, int32_t, g->n_params + 1))) return cp_oom(c);
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] != PL_IN) out->vars[out->n++] = vars[i];
-    if (!g->has_outs && g->result_var >= 0 && vars[g->result_var] < 0) return cp_refuse(c, "a call of %s, whose result is a record", g->signature);
-    if (!g->has_outs && (g->result_var >= 0 || c->at.ret >= 0)) out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->at.ret;
+    if (!g->has_outs && g->result_var >= 0 && vars[g->result_var] < 0)
+        return cp_refuse(c, "a call of %s, whose result is a record", g->signature);
+    if (!g->has_outs && (g->result_var >= 0 || c->at.ret >= 0))
+        out->vars[out->n++] = g->result_var >= 0 ? vars[g->result_var] : c->at.ret;
     c->at = was;
     c->at.site_calls++;
     c->ctx.variables = variables;
@@ -178,8 +191,10 @@ Status cp_call_statement(Cp *c, const PlStmt *s) {
         if (r->param_modes[i] != 'i') {
             const Expr *x = e;
             while (x->kind == EX_CAST) x = x->args[0];
-            if (x->kind != EX_PARAM) return cp_refuse(c, "CALL with an argument for an OUT parameter that is no variable");
-            if ((targets[n_targets++] = cp_ref(c, c->at.names.refs.items[x->u.param - 1])) < 0) return cp_refuse(c, "CALL with a record as argument");
+            if (x->kind != EX_PARAM)
+                return cp_refuse(c, "CALL with an argument for an OUT parameter that is no variable");
+            if ((targets[n_targets++] = cp_ref(c, c->at.names.refs.items[x->u.param - 1])) < 0)
+                return cp_refuse(c, "CALL with a record as argument");
         }
         if (r->param_modes[i] == 'o') continue;
         TRY(cp_columns(c, &e));
@@ -199,7 +214,10 @@ Status cp_call_statement(Cp *c, const PlStmt *s) {
 }
 
 /* ---- expressions ------------------------------------------------------------------------------------ */
-typedef struct Looking { Cp *c; bool found; } Looking;
+typedef struct Looking {
+    Cp *c;
+    bool found;
+} Looking;
 static bool look(void *ctx, Expr *e) {
     Looking *k = ctx;
     k->found |= e->kind == EX_SUBQUERY || cp_routine(k->c, e) != NULL;
@@ -279,7 +297,8 @@ static Status case_part(Cp *c, void *ctx) {
     TRY(cp_settle(c, &cond));
     return cp_when(c, cond, case_hit, ctx);
 }
-/* TRUE in an OR, FALSE in an AND: nothing else of it is evaluated, whatever stands before (as PostgreSQL has it, and fold.c). NULL: there is none. */
+/* TRUE in an OR, FALSE in an AND: nothing else of it is evaluated, whatever stands before (as PostgreSQL has it, and
+ * fold.c). NULL: there is none. */
 static Expr *decided(Expr *e) {
     if (stack_stop()) return NULL;
     for (int32_t i = 0; i < e->n_args; i++) {
@@ -302,8 +321,10 @@ static Status settle_parts(Cp *c, Expr **slot) {
         TRY(cp_foot(c) && c->blind ? cp_unknown(c, p.pending) : cp_store_int(c, p.pending, 1));
     }
     for (p.i = first; p.i < e->n_args; p.i += first ? 1 : 2) {
-        Expr *cond = e->kind == EX_AND ? test_expr(c, EX_IS_NOT_FALSE, p.result) : e->kind == EX_OR ? test_expr(c, EX_IS_NOT_TRUE, p.result)
-                     : e->kind == EX_COALESCE ? test_expr(c, EX_IS_NULL, p.result) : var_expr(c, p.pending);
+        Expr *cond = e->kind == EX_AND        ? test_expr(c, EX_IS_NOT_FALSE, p.result)
+                     : e->kind == EX_OR       ? test_expr(c, EX_IS_NOT_TRUE, p.result)
+                     : e->kind == EX_COALESCE ? test_expr(c, EX_IS_NULL, p.result)
+                                              : var_expr(c, p.pending);
         if (!cond) return ST_ERROR;
         TRY(cp_when(c, cond, e->kind == EX_COALESCE ? coalesce_part : e->kind == EX_CASE ? case_part : chain_part, &p));
     }
@@ -315,7 +336,8 @@ Status cp_settle_list(Cp *c, int32_t n, Expr **e) {
     while (last >= 0 && !cp_unsettled(c, e[last])) last--;
     for (int32_t i = 0; i <= last; i++) {
         TRY(cp_settle(c, &e[i]));
-        if (i < last && e[i]->kind != EX_CONST && e[i]->kind != EX_COL && expr_can_fail(e[i])) TRY(keep(c, &e[i], NULL));
+        if (i < last && e[i]->kind != EX_CONST && e[i]->kind != EX_COL && expr_can_fail(e[i]))
+            TRY(keep(c, &e[i], NULL));
     }
     return ST_OK;
 }
@@ -355,7 +377,7 @@ Status cp_settle_copy(Cp *c, Expr **e) {
 /* ---- statements --------------------------------------------------------------------------------------- */
 typedef struct Parted {
     Cp *c;
-    int64_t table;      /* looked for; -1 none */
+    int64_t table; /* looked for; -1 none */
     const Table *read;
     bool calls, fails, inside; /* inside: of a subquery */
 } Parted;
@@ -396,7 +418,8 @@ const bool *cp_tables_read(Cp *c, Plan *p) {
     const Catalog *k = c->reg->catalog;
     Parted calls = {.c = c, .table = -1};
     bool *read = NULL;
-    if (part_plan(&calls, p) != ST_OK || (calls.calls && !(read = arena_calloc(c->arena, k->n_tables + 1)))) return c->oom = true, NULL;
+    if (part_plan(&calls, p) != ST_OK || (calls.calls && !(read = arena_calloc(c->arena, k->n_tables + 1))))
+        return c->oom = true, NULL;
     for (int64_t i = 0; read && i < k->n_tables; i++) read[i] = cp_reads_table(c, p, k->tables[i]->id) != NULL;
     return read;
 }
@@ -405,7 +428,8 @@ Status cp_check_changed(Cp *c, const bool *read, int64_t from) {
     const Catalog *k = c->reg->catalog;
     for (int64_t w = from; read && w < c->write_tables.len; w++)
         for (int64_t i = 0; i < k->n_tables; i++)
-            if (read[i] && k->tables[i]->id == c->write_tables.items[w]) return cp_refuse(c, "a call that changes table \"%s\", which the statement reads", k->tables[i]->name);
+            if (read[i] && k->tables[i]->id == c->write_tables.items[w])
+                return cp_refuse(c, "a call that changes table \"%s\", which the statement reads", k->tables[i]->name);
     return c->oom ? ST_ERROR : ST_OK;
 }
 typedef struct Hoist {
@@ -423,7 +447,8 @@ static bool hoist(void *ctx, Expr *e) {
     ColSet cols = colset_new(&c->ctx);
     expr_cols(&c->ctx, e, &cols);
     for (int64_t i = 0; i < c->vars.len; i++)
-        if (colset_has(&cols, c->vars.items[i].col)) cols.bits[c->vars.items[i].col >> 6] &= ~(UINT64_C(1) << (c->vars.items[i].col & 63));
+        if (colset_has(&cols, c->vars.items[i].col))
+            cols.bits[c->vars.items[i].col >> 6] &= ~(UINT64_C(1) << (c->vars.items[i].col & 63));
     for (int64_t i = 0; i < cols.n_words; i++)
         if (cols.bits[i]) return true; /* of a row of the statement */
     Expr *value = e;

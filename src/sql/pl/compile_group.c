@@ -1,12 +1,15 @@
 /* compile_group.c - aggregates in the queries of procedures, over all rows and by groups.
  *
- * Accumulators are variables of the call. A call has no table to group in, so groups come one after the other, in the order of their keys: all rows are gone through for the
- * least key that was not there yet, and once more for the aggregates of that group. That is quadratic in the number of groups, for the few rows that a call looks at. avg() and DISTINCT have been split
- * by the optimiser's own rule (sql_split_aggregates). */
+ * Accumulators are variables of the call. A call has no table to group in, so groups come one after the other, in the
+ * order of their keys: all rows are gone through for the least key that was not there yet, and once more for the
+ * aggregates of that group. That is quadratic in the number of groups, for the few rows that a call looks at. avg() and
+ * DISTINCT have been split by the optimiser's own rule (sql_split_aggregates). */
 #include "sql/pl/compile_rows.h"
 
 /* Aggregates over all rows: accumulators are variables. */
-static Status agg_init(Cp *c, const AggCall *g, int32_t var) { return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var); }
+static Status agg_init(Cp *c, const AggCall *g, int32_t var) {
+    return g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR ? cp_store_int(c, var, 0) : cp_store_null(c, var);
+}
 
 static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
@@ -59,9 +62,12 @@ static int32_t *agg_vars(Cp *c, const Plan *p) {
     if (!vars) return c->oom = true, NULL;
     for (int32_t i = 0; i < p->n_aggs; i++) {
         const AggCall *g = &p->aggs[i];
-        bool ok = g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM || g->kind == AGG_MIN || g->kind == AGG_MAX;
-        if (!ok || g->distinct) return (void)cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : ""), NULL;
-        if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8)) return (void)cp_refuse(c, "sum of floating-point numbers"), NULL; /* its order counts */
+        bool ok = g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM || g->kind == AGG_MIN ||
+                  g->kind == AGG_MAX;
+        if (!ok || g->distinct)
+            return (void)cp_refuse(c, "%s%s", g->func->name, g->distinct ? " with DISTINCT" : ""), NULL;
+        if (g->kind == AGG_SUM && (g->arg->type.id == T_FLOAT4 || g->arg->type.id == T_FLOAT8))
+            return (void)cp_refuse(c, "sum of floating-point numbers"), NULL; /* its order counts */
         if ((vars[i] = cp_var_new(c, NULL, c->ctx.cols.items[g->out].type)) < 0) return NULL;
         c->vars.items[vars[i]].known = true;
     }
@@ -117,7 +123,8 @@ static bool keys_known(Cp *c, const Groups *g) {
 /* A row whose key comes after the one in the variables leaves `later`; before it, or equal, `earlier`. */
 static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t later, int32_t earlier) {
     for (int32_t i = 0; i < g->n_keys; i++)
-        for (int after = 1; after >= 0; after--) TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], vars[i], after), after ? later : earlier));
+        for (int after = 1; after >= 0; after--)
+            TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], vars[i], after), after ? later : earlier));
     return cp_leave(c, earlier, false);
 }
 static Status key_row(Cp *c, void *ctx) {
@@ -135,7 +142,8 @@ static Status key_row(Cp *c, void *ctx) {
     TRY(compare_key(c, g, g->best, done, better));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, better));
-    for (int32_t i = 0; i < g->n_keys; i++) TRY(cp_store(c, g->best[i], cp_lower_as(c, g->keys[i].expr, g->keys[i].expr->type)));
+    for (int32_t i = 0; i < g->n_keys; i++)
+        TRY(cp_store(c, g->best[i], cp_lower_as(c, g->keys[i].expr, g->keys[i].expr->type)));
     TRY(cp_store_int(c, g->have, 1));
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
@@ -145,23 +153,29 @@ static Status member_row(Cp *c, void *ctx) {
     int32_t other = c->next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, other));
     for (int32_t i = 0; i < g->n_keys; i++)
-        for (int after = 1; after >= 0; after--) TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], g->last[i], after), other));
+        for (int after = 1; after >= 0; after--)
+            TRY(cp_leave_if(c, cp_key_differs(c, &g->keys[i], g->last[i], after), other));
     TRY(agg_row(c, &g->aggs));
     g->unknown |= g->aggs.unknown;
     return cp_control(c, OP_P_ENDBLOCK, 0, other);
 }
 
 static Status make_groups(Cp *c, Plan *p, Groups *g) {
-    *g = (Groups){.n_keys = p->n_keys, .keys = arena_array(c->arena, SortKey, p->n_keys), .best = arena_array(c->arena, int32_t, p->n_keys), .last = arena_array(c->arena, int32_t, p->n_keys)};
+    *g = (Groups){.n_keys = p->n_keys,
+                  .keys = arena_array(c->arena, SortKey, p->n_keys),
+                  .best = arena_array(c->arena, int32_t, p->n_keys),
+                  .last = arena_array(c->arena, int32_t, p->n_keys)};
     if (!g->keys || !g->best || !g->last) return cp_oom(c);
     if (!(g->aggs = (Above){.plan = p, .vars = agg_vars(c, p)}).vars) return ST_ERROR;
     for (int32_t i = 0; i < p->n_keys; i++) {
         Expr *e = p->exprs[i];
         Phys ph = type_phys(e->type);
         if (cp_unsettled(c, e)) return cp_refuse(c, "GROUP BY a call or subquery");
-        if (ph == PH_F32 || ph == PH_F64 || e->type.id == T_INTERVAL || e->type.id == T_CHAR || e->type.id == T_ARRAY) return cp_refuse(c, "GROUP BY %s", type_base_name((TypeId)e->type.id)); /* equal ones may differ */
+        if (ph == PH_F32 || ph == PH_F64 || e->type.id == T_INTERVAL || e->type.id == T_CHAR || e->type.id == T_ARRAY)
+            return cp_refuse(c, "GROUP BY %s", type_base_name((TypeId)e->type.id)); /* equal ones may differ */
         g->keys[i] = (SortKey){.expr = e};
-        if ((g->best[i] = cp_var_new(c, NULL, e->type)) < 0 || (g->last[i] = cp_var_new(c, NULL, e->type)) < 0) return ST_ERROR;
+        if ((g->best[i] = cp_var_new(c, NULL, e->type)) < 0 || (g->last[i] = cp_var_new(c, NULL, e->type)) < 0)
+            return ST_ERROR;
         c->vars.items[g->best[i]].known = c->vars.items[g->last[i]].known = true;
     }
     Type b = type_make(T_BOOL);

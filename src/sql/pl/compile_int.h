@@ -10,24 +10,33 @@
  *   slice.c, reuse.c what footprints do not need goes; what was computed before is used again
  *   items.c          operations are said once, in front of loops and in straight runs
  *
- * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn what is written. CP_SITES:
- * goes through it as the footprint does, to learn which columns are known where a group is touched: their common part is the group's key. CP_FOOTPRINT: makes the
- * footprint. CP_BODY, guarding: the body once more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
+ * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn
+ * what is written. CP_SITES: goes through it as the footprint does, to learn which columns are known where a group is
+ * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, guarding: the body once
+ * more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
  *
- * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that nobody writes are, in rows
- * that are found by known keys in a table where no rows come or go; what is computed from known values. Where a condition is not known, both ways are gone, one after the
- * other: then nothing is assigned, variables that would be are unknown afterwards. A loop whose end is not known is gone through once, with everything that it assigns unknown.
+ * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that
+ * nobody writes are, in rows that are found by known keys in a table where no rows come or go; what is computed from
+ * known values. Where a condition is not known, both ways are gone, one after the other: then nothing is assigned,
+ * variables that would be are unknown afterwards. A loop whose end is not known is gone through once, with everything
+ * that it assigns unknown.
  *
- * A group that some statements touch by a whole unique key and others by less has items of two kinds: fine ones, and coarse ones by what is known everywhere. Who
- * touches it finely says so at the coarse ones as well, by adding, which commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it
- * coarsely reads or writes these. So fine operations only meet each other at fine items.
+ * A group that some statements touch by a whole unique key and others by less has items of two kinds: fine ones, and
+ * coarse ones by what is known everywhere. Who touches it finely says so at the coarse ones as well, by adding, which
+ * commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it coarsely reads or
+ * writes these. So fine operations only meet each other at fine items.
  *
- * Rows exist by each unique key of their table (program/proc.h), and each of these existences is a group in this sense, whose fine items are by its key and no other. An INSERT knows the values of the row in
- * all keys, or does not. A DELETE seldom does: what the row has in another key than the one that it was found by is not known beforehand, since another call of the bulk may have put it there. There it reads the coarse item,
- * which fine operations add to: deletes that know some key of their rows commute with each other where they do not, and wait for inserts and lookups (CP_DELETES). Those of one row meet in the key that one of them knows.
- * A key's value tells of a row that goes and of another one that comes, other columns do not: coarse items of rows that are changed coarsely have columns of the key only.
+ * Rows exist by each unique key of their table (program/proc.h), and each of these existences is a group in this sense,
+ * whose fine items are by its key and no other. An INSERT knows the values of the row in all keys, or does not. A
+ * DELETE seldom does: what the row has in another key than the one that it was found by is not known beforehand, since
+ * another call of the bulk may have put it there. There it reads the coarse item, which fine operations add to: deletes
+ * that know some key of their rows commute with each other where they do not, and wait for inserts and lookups
+ * (CP_DELETES). Those of one row meet in the key that one of them knows. A key's value tells of a row that goes and of
+ * another one that comes, other columns do not: coarse items of rows that are changed coarsely have columns of the key
+ * only.
  *
- * Registers live within a straight run; every statement of control starts a new one (cp_control). Rows are numbers in hidden variables.
+ * Registers live within a straight run; every statement of control starts a new one (cp_control). Rows are numbers in
+ * hidden variables.
  */
 #ifndef STELE_SQL_PL_COMPILE_INT_H
 #define STELE_SQL_PL_COMPILE_INT_H
@@ -41,24 +50,44 @@ enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
 /* Kind of a place beyond OpKind: DELETE of a row that it knows by another unique key. */
 enum { CP_DELETES = OPK_WRITE + 1 };
 
-/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places: statement, of which call, and the number of the place in it. */
-typedef struct CpItem { int32_t number; uint32_t group; uint8_t kind, loops; bool insert, deletes, merged; const bool *key; const ItemSite *site; } CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
+/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places:
+ * statement, of which call, and the number of the place in it. */
+typedef struct CpItem {
+    int32_t number;
+    uint32_t group;
+    uint8_t kind, loops;
+    bool insert, deletes, merged;
+    const bool *key;
+    const ItemSite *site;
+} CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
 typedef struct CpFootSite {
     const PlStmt *stmt;
-    uint64_t call;      /* that it is gone through for; 0: of the procedure itself */
+    uint64_t call; /* that it is gone through for; 0: of the procedure itself */
     int32_t no, n;
-    bool once;          /* as often in the body as here: not in a loop that the footprint goes through once */
-    bool told;          /* the first place of an UPDATE: it tells whether amounts are exact */
+    bool once; /* as often in the body as here: not in a loop that the footprint goes through once */
+    bool told; /* the first place of an UPDATE: it tells whether amounts are exact */
     CpItem items[3];
 } CpFootSite;
-typedef struct CpFootSites { VEC(CpFootSite) sites; } CpFootSites;
+typedef struct CpFootSites {
+    VEC(CpFootSite) sites;
+} CpFootSites;
 
 /* A place that touches a group, with the columns that are known there (of the first 64). */
-typedef struct CpSite { int32_t group; uint8_t kind; uint64_t known; } CpSite;
+typedef struct CpSite {
+    int32_t group;
+    uint8_t kind;
+    uint64_t known;
+} CpSite;
 
 /* A statement that takes from a column, by place in the text: the same number in every pass. */
-typedef struct CpTake { const PlStmt *stmt; uint64_t call; int32_t col; } CpTake;
-typedef struct CpTakes { VEC(CpTake) takes; } CpTakes;
+typedef struct CpTake {
+    const PlStmt *stmt;
+    uint64_t call;
+    int32_t col;
+} CpTake;
+typedef struct CpTakes {
+    VEC(CpTake) takes;
+} CpTakes;
 
 /* What all procedures together do to a table. */
 typedef struct CpTable {
@@ -67,13 +96,15 @@ typedef struct CpTable {
     uint64_t *writers; /* by column: a number made of the statements that set it; equal = same group */
     bool inserted, deleted;
     int32_t n_groups;
-    int32_t *group;    /* by column; NO_GROUP: nobody writes it */
-    int32_t main_key;  /* several unique keys: the one by which whoever knows none of them names rows */
-    bool **key;        /* by group, last those of the rows' existence, by unique key: columns that are known wherever it is touched */
-    int32_t *fine;     /* by group: unique key that is known at some of the places, -1 none */
-    uint8_t *fine_kinds, *coarse_kinds; /* by group: bits of the kinds of operations where that key is known, and elsewhere */
+    int32_t *group;   /* by column; NO_GROUP: nobody writes it */
+    int32_t main_key; /* several unique keys: the one by which whoever knows none of them names rows */
+    bool **key;    /* by group, last those of the rows' existence, by unique key: columns that are known wherever it is
+                      touched */
+    int32_t *fine; /* by group: unique key that is known at some of the places, -1 none */
+    uint8_t *fine_kinds,
+        *coarse_kinds; /* by group: bits of the kinds of operations where that key is known, and elsewhere */
     VEC(CpSite) sites;
-    ImageNeed need;    /* what all procedures want of its image */
+    ImageNeed need; /* what all procedures want of its image */
     int32_t cap_groups;
 } CpTable;
 typedef struct Registry {
@@ -91,27 +122,41 @@ CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 int32_t registry_group(Registry *r, CpTable *t, int32_t n, const int32_t *cols, int32_t order, bool desc);
 static inline bool rows_static(const CpTable *t) { return !t->inserted && !t->deleted; }
 static inline int32_t rows_group(const CpTable *t) { return t->n_groups; } /* + unique key, where there are several */
-static inline int32_t rows_groups_end(const CpTable *t) { return t->n_groups + MAX_OF(t->table->n_keys, 1); } /* while places are collected: of no key */
+static inline int32_t rows_groups_end(const CpTable *t) {
+    return t->n_groups + MAX_OF(t->table->n_keys, 1);
+} /* while places are collected: of no key */
 
 typedef struct CpVar {
     ColId col;
     Type type;
     const char *name;
-    bool known;      /* footprint */
-    int64_t stamp;   /* of its last assignment in the text */
+    bool known;    /* footprint */
+    int64_t stamp; /* of its last assignment in the text */
 } CpVar;
 /* A record: its fields are variables. */
-typedef struct CpRecord { int32_t n; const char **names; int32_t *vars; } CpRecord;
+typedef struct CpRecord {
+    int32_t n;
+    const char **names;
+    int32_t *vars;
+} CpRecord;
 
-/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, somebody may have gone on to the next round (then the rest of this one is blind), or may
- * have left (then nobody knows afterwards what was assigned). Where one leaves knowingly, no more is known afterwards than there. */
-typedef struct CpKnown { bool *known; int64_t n; } CpKnown; /* NULL: nobody left */
-typedef struct CpLabel { int32_t loop, exit_block, next_block; bool dead, may_next, may_exit; CpKnown left, next; } CpLabel;
+/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, somebody may have gone on to the
+ * next round (then the rest of this one is blind), or may have left (then nobody knows afterwards what was assigned).
+ * Where one leaves knowingly, no more is known afterwards than there. */
+typedef struct CpKnown {
+    bool *known;
+    int64_t n;
+} CpKnown; /* NULL: nobody left */
+typedef struct CpLabel {
+    int32_t loop, exit_block, next_block;
+    bool dead, may_next, may_exit;
+    CpKnown left, next;
+} CpLabel;
 
 /* A call that is compiled where it stands: who calls, and from where. */
 typedef struct CpCall {
     const struct CpCall *up;
-    const PlFunction *f;   /* the caller */
+    const PlFunction *f; /* the caller */
     int32_t line;
     const char *place;
     const char *statement; /* for the context of errors: "SQL statement \"..\""; NULL: an expression */
@@ -123,28 +168,29 @@ enum { CP_CALLS_MAX = 32 /* inside each other */, CP_INSTRS_MAX = 100000, CP_STA
 /* Where the compiler is in the text: what stays with the caller while a routine is gone through that it calls. */
 typedef struct CpPlace {
     const PlFunction *f;
-    int32_t *var_of;     /* PlFunction variable -> number, -1 none (records) */
-    CpRecord *records;   /* by PlFunction variable */
-    int32_t line;        /* of the routine whose text is gone through */
+    int32_t *var_of;   /* PlFunction variable -> number, -1 none (records) */
+    CpRecord *records; /* by PlFunction variable */
+    int32_t line;      /* of the routine whose text is gone through */
     const char *place;
-    const CpCall *call;  /* NULL: that is the one that is compiled */
-    const PlExpr *site;  /* what was bound last, and calls in it so far: names a place that calls */
+    const CpCall *call; /* NULL: that is the one that is compiled */
+    const PlExpr *site; /* what was bound last, and calls in it so far: names a place that calls */
     int32_t site_calls;
-    uint64_t call_id;    /* names the call that is gone through, the same in every pass; 0: none */
+    uint64_t call_id;            /* names the call that is gone through, the same in every pass; 0: none */
     const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
     PlNames names;
-    bool snapshot;       /* statements that are bound see variables as they are now, whatever becomes of them */
-    bool in_statement;   /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
-    VEC(int32_t) copies; /* ... of the last one: variable, its copy */
-    int32_t row_count;   /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
-    int32_t count_to;    /* ... of the statement until it has ended; -1 none */
-    int32_t found_to;    /* a statement's FOUND until it has ended; -1: the variable itself */
-    int32_t ret;         /* variable of a function's result, -1 none */
-    int32_t caught;      /* the P_TRY whose handler this is, -1 none */
+    bool snapshot;          /* statements that are bound see variables as they are now, whatever becomes of them */
+    bool in_statement;      /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
+    VEC(int32_t) copies;    /* ... of the last one: variable, its copy */
+    int32_t row_count;      /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
+    int32_t count_to;       /* ... of the statement until it has ended; -1 none */
+    int32_t found_to;       /* a statement's FOUND until it has ended; -1: the variable itself */
+    int32_t ret;            /* variable of a function's result, -1 none */
+    int32_t caught;         /* the P_TRY whose handler this is, -1 none */
     const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
     int32_t order_col;
     bool order_desc;
-    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read them as well; NULL none */
+    const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read
+                                them as well; NULL none */
     const bool *change_groups;
 } CpPlace;
 
@@ -153,25 +199,25 @@ typedef struct Cp {
     CpPlace at;
     Proc *proc;
     CpMode mode;
-    bool dry;            /* first body pass: written columns are not known yet */
-    bool guarding;       /* last body pass: with guards */
-    CpFootSites *foot;   /* made by the footprint, used by the body with guards */
-    const PlStmt *stmt;  /* the statement, */
+    bool dry;                   /* first body pass: written columns are not known yet */
+    bool guarding;              /* last body pass: with guards */
+    CpFootSites *foot;          /* made by the footprint, used by the body with guards */
+    const PlStmt *stmt;         /* the statement, */
     int32_t site_no, stmt_open; /* places in it so far, loops around it that are gone through once */
-    int64_t foot_site;   /* footprint: the place that items belong to, -1 none */
-    VEC(int32_t) guards; /* of the statements around that count at their end */
+    int64_t foot_site;          /* footprint: the place that items belong to, -1 none */
+    VEC(int32_t) guards;        /* of the statements around that count at their end */
     VEC(const ItemSite *) guard_items;
     PlanCtx ctx;
     Lower low;
     Pipe pipe;
     Err *err;
-    Err scratch;         /* errors of binding: they become the reason */
+    Err scratch; /* errors of binding: they become the reason */
     Arena *arena;
-    VEC(CpVar) vars;     /* by number in Proc */
+    VEC(CpVar) vars; /* by number in Proc */
     VEC(ProcTable) tables;
     VEC(ProcColumn) untold;    /* footprint: Proc.untold */
     VEC(CpTable *) reg_tables; /* parallel */
-    VEC(int32_t) lines;  /* per instruction: of the routine that is compiled */
+    VEC(int32_t) lines;        /* per instruction: of the routine that is compiled */
     VEC(const char *) places;
     VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
     VEC(struct CpFrame *) frames;
@@ -181,28 +227,31 @@ typedef struct Cp {
     const char *context_place;
     bool uses_found, found_seen;
     VEC(CpLabel) labels;
-    int32_t next_block;  /* numbers for P_BLOCK and P_LOOP */
-    int32_t open;        /* footprint: loops around that are gone through once, because their end is not known */
-    bool blind;          /* footprint: under a condition that is not known: nothing is assigned */
-    int64_t clock;       /* assignments so far */
-    int64_t leaves;      /* footprint: the outermost label that somebody leaves knowingly since this was set; -1: the procedure */
+    int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
+    int32_t open;         /* footprint: loops around that are gone through once, because their end is not known */
+    bool blind;           /* footprint: under a condition that is not known: nothing is assigned */
+    int64_t clock;        /* assignments so far */
+    int64_t leaves;       /* footprint: the outermost label that somebody leaves knowingly since this was set; -1: the
+                             procedure */
     int64_t n_statements; /* gone through so far, trials included */
-    int32_t tries;       /* blocks with handlers around, */
-    int32_t try_block;   /* footprint: the block that the innermost one is, which those who raise an error leave; -1 none */
-    int32_t n_tries;     /* numbers of P_TRY */
-    int32_t trial;       /* > 0: what is compiled is thrown away, only what is known counts */
+    int32_t tries;        /* blocks with handlers around, */
+    int32_t
+        try_block;   /* footprint: the block that the innermost one is, which those who raise an error leave; -1 none */
+    int32_t n_tries; /* numbers of P_TRY */
+    int32_t trial;   /* > 0: what is compiled is thrown away, only what is known counts */
     const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
-    uint8_t does;        /* ItemDoes of the change whose items are being issued */
-    int32_t take;        /* ... its ItemSite.take and why, */
-    Expr *taken;         /* and the amount, */
-    bool taken_minus;    /* which is subtracted */
+    uint8_t does;           /* ItemDoes of the change whose items are being issued */
+    int32_t take;           /* ... its ItemSite.take and why, */
+    Expr *taken;            /* and the amount, */
+    bool taken_minus;       /* which is subtracted */
     const char *take_why;
-    const Table *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
+    const Table
+        *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
     const Plan *target_scan; /* UPDATE: of the table that is changed, */
     const int32_t *takes;    /* and by column of it RowCol.take; NULL: it takes nothing */
-    bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
-    VEC(int32_t) rows;   /* variables of the rows that are being looked at, outermost first */
-    ColSet in_scope;     /* columns of rows that are being looked at */
+    bool several_sources;    /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
+    VEC(int32_t) rows;       /* variables of the rows that are being looked at, outermost first */
+    ColSet in_scope;         /* columns of rows that are being looked at */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
     const char *reason;
     bool oom;
@@ -210,15 +259,18 @@ typedef struct Cp {
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);
-/* items.c. Before cp_reuse: the footprint's operations leave loops, and then their guards in the body; afterwards those of the footprint that come twice in a straight run go. */
+/* items.c. Before cp_reuse: the footprint's operations leave loops, and then their guards in the body; afterwards those
+ * of the footprint that come twice in a straight run go. */
 Status cp_hoist_items(Cp *c);
 Status cp_hoist_guards(Cp *c);
 Status cp_merge_items(Cp *c);
-/* reuse.c. What the program that was made computes more than once is computed once where possible, and what nobody wants goes: before program_finish, once. */
+/* reuse.c. What the program that was made computes more than once is computed once where possible, and what nobody
+ * wants goes: before program_finish, once. */
 Status cp_reuse(Cp *c);
 /* Variables that are results. */
 bool *cp_results(const Cp *c);
-/* Marks what else can go when what is marked goes: variables that are neither wanted nor loaded, and what is computed for nobody and cannot fail. */
+/* Marks what else can go when what is marked goes: variables that are neither wanted nor loaded, and what is computed
+ * for nobody and cannot fail. */
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
 void cp_drop(Cp *c, const bool *gone); /* by instruction: it goes, with its line and place */
 /* Ends the compilation of this procedure with a reason. */
@@ -227,31 +279,31 @@ Status cp_oom(Cp *c);
 void cp_fresh(Cp *c); /* registers and shared expressions are forgotten: something was written or a new run begins */
 Status cp_control(Cp *c, Opcode op, Reg a, int64_t imm);
 Status cp_leave(Cp *c, int64_t block, bool to_step);
-void cp_mark(Cp *c);  /* instructions so far belong to the current line and place */
+void cp_mark(Cp *c); /* instructions so far belong to the current line and place */
 static inline bool cp_foot(const Cp *c) { return c->mode != CP_BODY; }
 
 /* ---- variables ---- */
 int32_t cp_var_new(Cp *c, const char *name, Type type);
-Status cp_store(Cp *c, int32_t var, Reg r);        /* of the variable's phys */
+Status cp_store(Cp *c, int32_t var, Reg r);         /* of the variable's phys */
 Status cp_store_int(Cp *c, int32_t var, int64_t v); /* constants; bool too */
 Status cp_store_null(Cp *c, int32_t var);
 /* var := e (assignment cast). In the footprint as known as e is. */
 Status cp_assign(Cp *c, int32_t var, Expr *e);
-Status cp_unknown(Cp *c, int32_t var);             /* footprint: no value any more */
-Status cp_copy(Cp *c, int32_t to, int32_t from);   /* of one type; as known as it is */
+Status cp_unknown(Cp *c, int32_t var);           /* footprint: no value any more */
+Status cp_copy(Cp *c, int32_t to, int32_t from); /* of one type; as known as it is */
 Reg cp_load(Cp *c, int32_t var);
 Reg cp_cmp(Cp *c, Opcode op, Phys phys, Reg a, Reg b);
 Reg cp_int(Cp *c, Phys phys, int64_t v);
-Reg cp_test(Cp *c, Opcode op, Reg a);               /* IS_NULL, IS_NOT_NULL, IS_TRUE, IS_FALSE */
-Expr *cp_cast(Cp *c, Expr *e, Type to);            /* assignment cast; NULL with a reason */
+Reg cp_test(Cp *c, Opcode op, Reg a);   /* IS_NULL, IS_NOT_NULL, IS_TRUE, IS_FALSE */
+Expr *cp_cast(Cp *c, Expr *e, Type to); /* assignment cast; NULL with a reason */
 /* A copy of what is known, and the common part of two. */
 bool *cp_known_copy(Cp *c);
 void cp_known_set(Cp *c, const bool *k, int64_t n); /* of the variables there were, n */
 void cp_known_meet(Cp *c, const bool *k, int64_t n);
-void cp_forget_since(Cp *c, int64_t clock); /* what was assigned since */
-Status cp_known_leaves(Cp *c, CpKnown *k);   /* footprint: somebody leaves here */
+void cp_forget_since(Cp *c, int64_t clock);    /* what was assigned since */
+Status cp_known_leaves(Cp *c, CpKnown *k);     /* footprint: somebody leaves here */
 void cp_known_arrive(Cp *c, const CpKnown *k); /* ... to come here */
-bool cp_skipping(const Cp *c);               /* some round may have been left for the next */
+bool cp_skipping(const Cp *c);                 /* some round may have been left for the next */
 
 /* ---- expressions ---- */
 /* An expression's text bound and ready to lower: variables are columns. want T_UNKNOWN: as it is. */
@@ -262,44 +314,53 @@ Status cp_columns(Cp *c, Expr **slot);
 Status cp_plan_columns(Cp *c, Plan *p);
 void cp_names(Cp *c, const PlExpr *x); /* before binding */
 Status cp_refuse_error(Cp *c);         /* what binding or lowering could not do */
-Status cp_stack(Cp *c); /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the statement is canceled */
-Status cp_declare(Cp *c);              /* the variables of c->at.f */
+Status cp_stack(Cp *c);   /* in every recursive walk: refuses when too little stack is left (base/stack.h), or the
+                             statement is canceled */
+Status cp_declare(Cp *c); /* the variables of c->at.f */
 /* Condition: what is compiled by `part` runs where it is true. In the footprint, if that is not known, blindly. */
 typedef Status (*CpPart)(Cp *c, void *ctx);
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx);
-int32_t cp_ref(Cp *c, PlRef r);                    /* variable; -1 none */
+int32_t cp_ref(Cp *c, PlRef r); /* variable; -1 none */
 bool cp_known(Cp *c, const Expr *e);
-Reg cp_lower(Cp *c, Expr *e);                      /* any phys */
-Reg cp_lower_as(Cp *c, Expr *e, Type t);           /* canonical phys of t */
-Reg cp_condition(Cp *c, Expr *e);                  /* BOOL */
+Reg cp_lower(Cp *c, Expr *e);            /* any phys */
+Reg cp_lower_as(Cp *c, Expr *e, Type t); /* canonical phys of t */
+Reg cp_condition(Cp *c, Expr *e);        /* BOOL */
 ColEntry *cp_entry(Cp *c, ColId id);
 Status cp_raise(Cp *c, const char *sqlstate, const char *format, const char *hint);
 Status cp_raise_site(Cp *c, const RaiseSite *site);
 
 /* ---- calls and subqueries (compile_call.c) ---- */
-/* Calls of routines and subqueries in the expressions are computed here, in the order of evaluation, and stand for variables afterwards. */
+/* Calls of routines and subqueries in the expressions are computed here, in the order of evaluation, and stand for
+ * variables afterwards. */
 Status cp_settle(Cp *c, Expr **e);
 Status cp_settle_list(Cp *c, int32_t n, Expr **e);
 bool cp_unsettled(Cp *c, const Expr *e);
 /* The routine of the catalog that a call is of; NULL: a function of the system's. */
 const Routine *cp_routine(Cp *c, const Expr *e);
 /* The body of a routine: values of its IN and INOUT parameters, in order; out: variables of the results. */
-typedef struct CpOuts { int32_t n; int32_t *vars; } CpOuts;
+typedef struct CpOuts {
+    int32_t n;
+    int32_t *vars;
+} CpOuts;
 Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *statement, CpOuts *out);
 Status cp_call_statement(Cp *c, const PlStmt *s);
-/* Subqueries on the table that the statement changes are computed before it, where nobody can tell: they need no row of it, and cannot fail. */
+/* Subqueries on the table that the statement changes are computed before it, where nobody can tell: they need no row of
+ * it, and cannot fail. */
 Status cp_hoist(Cp *c, Plan *p, const Table *changed);
-/* Whether the values before IN, ANY or ALL with a query are among its rows, or compare as they are to: to the variable. */
+/* Whether the values before IN, ANY or ALL with a query are among its rows, or compare as they are to: to the variable.
+ */
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var);
 /* The query gives at most one row: it has all columns of a unique key, or is an aggregate. */
 bool cp_finds_one(Cp *c, const Plan *p);
-/* What is left in a statement after settling: no calls; no subquery that reads the table that it changes (NULL: none). */
+/* What is left in a statement after settling: no calls; no subquery that reads the table that it changes (NULL: none).
+ */
 Status cp_check_parts(Cp *c, Plan *p, const Table *changed);
 /* The rows of the query may fail to be computed. */
 bool cp_may_fail(Cp *c, Plan *p);
 /* The table of that id, if the plan or its subqueries read it, else NULL. */
 const Table *cp_reads_table(Cp *c, Plan *p, int64_t id);
-/* What a statement reads, found before it is settled; then: none of it was changed meanwhile, by writes of c->write_tables number `from` on. */
+/* What a statement reads, found before it is settled; then: none of it was changed meanwhile, by writes of
+ * c->write_tables number `from` on. */
 const bool *cp_tables_read(Cp *c, Plan *p);
 Status cp_check_changed(Cp *c, const bool *read, int64_t from);
 /* As cp_settle, of a copy: for plans that are gone through again. */
@@ -309,7 +370,8 @@ Status cp_settle_copy(Cp *c, Expr **e);
 /* A bound plan to forms that rows are compiled of, its subqueries apart; changed: by the statement, NULL none. */
 Status cp_prepare_plan(Cp *c, Plan **slot, const Table *changed);
 typedef Status (*CpRow)(Cp *c, void *ctx); /* compiles what is done for a row */
-/* For every row of the plan: `row`; needed: result columns. single: whether at most one row can come, right from before `row` is called; may be NULL. */
+/* For every row of the plan: `row`; needed: result columns. single: whether at most one row can come, right from before
+ * `row` is called; may be NULL. */
 Status cp_rows(Cp *c, Plan *p, int32_t n_needed, const ColId *needed, CpRow row, void *ctx, bool *single);
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx);
 Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single);
@@ -318,7 +380,11 @@ int32_t cp_table(Cp *c, Table *t); /* number in the procedure */
 
 /* ---- statements (compile_stmt.c) ---- */
 /* Trials: what was compiled since is taken back; hidden variables stay. */
-typedef struct CpState { int64_t instrs, regs, ranges, lines, labels, writes; int32_t sites; bool blind; } CpState;
+typedef struct CpState {
+    int64_t instrs, regs, ranges, lines, labels, writes;
+    int32_t sites;
+    bool blind;
+} CpState;
 CpState cp_state(const Cp *c);
 void cp_state_back(Cp *c, CpState s);
 Status cp_body(Cp *c, const PlBody *b);

@@ -1,7 +1,8 @@
 /* compile_plan.c - bound plans before rows are compiled of them: aggregates are split, IN with a query becomes a join.
  *
- * `x IN (query)` as a condition, x a column, is a join with the query's distinct values: a large table is then looked into by x instead of being gone through. The query must not look at
- * the rows that it is a condition for, nor at a table that the statement changes. */
+ * `x IN (query)` as a condition, x a column, is a join with the query's distinct values: a large table is then looked
+ * into by x instead of being gone through. The query must not look at the rows that it is a condition for, nor at a
+ * table that the statement changes. */
 #include "sql/optimize/optimize.h"
 #include "sql/pl/compile_int.h"
 
@@ -31,9 +32,13 @@ static bool can_join(Cp *c, Expr *e, const Plan *below) {
     for (int32_t i = 0; i < e->u.sub.n_cols; i++) {
         const Expr *cmp = e->u.sub.compare[i];
         if (cmp->kind != EX_FUNC || cmp->u.func->opcode != OP_EQ || cmp->n_args != 2) return false;
-        if (cmp->args[0]->kind != EX_COL || cmp->args[1]->kind != EX_COL || cmp->args[1]->u.col != e->u.sub.cols[i] || !has_scan_column(below, cmp->args[0]->u.col)) return false;
+        if (cmp->args[0]->kind != EX_COL || cmp->args[1]->kind != EX_COL || cmp->args[1]->u.col != e->u.sub.cols[i] ||
+            !has_scan_column(below, cmp->args[0]->u.col))
+            return false;
         Phys ph = type_phys(cmp->args[1]->type);
-        if (ph == PH_F32 || ph == PH_F64 || cmp->args[1]->type.id == T_INTERVAL || cmp->args[1]->type.id == T_CHAR || cmp->args[1]->type.id == T_ARRAY) return false;
+        if (ph == PH_F32 || ph == PH_F64 || cmp->args[1]->type.id == T_INTERVAL || cmp->args[1]->type.id == T_CHAR ||
+            cmp->args[1]->type.id == T_ARRAY)
+            return false;
     }
     return !looks_at(c, e, below);
 }
@@ -42,7 +47,8 @@ static bool can_join(Cp *c, Expr *e, const Plan *below) {
 static Plan *distinct_rows(Cp *c, const Expr *e) {
     int32_t n = e->u.sub.n_cols;
     Plan *p = plan_new(&c->ctx, LP_AGG, 1);
-    if (!p || !(p->exprs = arena_array(c->arena, Expr *, n)) || !(p->out_cols = arena_array(c->arena, ColId, n))) return c->oom = true, NULL;
+    if (!p || !(p->exprs = arena_array(c->arena, Expr *, n)) || !(p->out_cols = arena_array(c->arena, ColId, n)))
+        return c->oom = true, NULL;
     p->children[0] = e->u.sub.plan;
     p->n_keys = p->n_exprs = p->n_out = n;
     for (int32_t i = 0; i < n; i++) {
@@ -62,7 +68,9 @@ static Status join_one(Cp *c, Plan *filter, int32_t at) {
     join->children[0] = filter->children[0];
     join->children[1] = values;
     for (int32_t i = 0; i < n; i++) {
-        if (!(cond->args[i] = expr_copy(&c->ctx, e->u.sub.compare[i])) || !(cond->args[i]->args[1] = expr_col(&c->ctx, values->out_cols[i]))) return cp_oom(c);
+        if (!(cond->args[i] = expr_copy(&c->ctx, e->u.sub.compare[i])) ||
+            !(cond->args[i]->args[1] = expr_col(&c->ctx, values->out_cols[i])))
+            return cp_oom(c);
     }
     filter->children[0] = join;
     filter->conds[at] = cond;
@@ -83,7 +91,8 @@ static Status join_queries(Cp *c, Plan *p, const Table *changed) {
             p->n_conds += e->n_args - 1;
             continue;
         }
-        if (can_join(c, e, p->children[0]) && (!changed || !cp_reads_table(c, e->u.sub.plan, changed->id))) TRY(join_one(c, p, i));
+        if (can_join(c, e, p->children[0]) && (!changed || !cp_reads_table(c, e->u.sub.plan, changed->id)))
+            TRY(join_one(c, p, i));
     }
     return ST_OK;
 }

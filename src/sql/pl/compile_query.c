@@ -1,14 +1,17 @@
-/* compile_query.c - SQL statements of a procedure: bound plans to lookups and loops over rows, data-centric: an operator compiles its input and hands
- * over what is to be done with each of its rows.
+/* compile_query.c - SQL statements of a procedure: bound plans to lookups and loops over rows, data-centric: an
+ * operator compiles its input and hands over what is to be done with each of its rows.
  *
- * A scan looks at the conditions above it for equalities of its columns with values that are there already. All columns of a unique key: one
- * lookup. Some columns: the rows of a group. None: not in bulk.
+ * A scan looks at the conditions above it for equalities of its columns with values that are there already. All columns
+ * of a unique key: one lookup. Some columns: the rows of a group. None: not in bulk.
  *
- * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence of rows where they come and go. */
+ * In the footprint a scan issues items: for each group of columns that the statement reads of it, and for the existence
+ * of rows where they come and go. */
 #include "base/hash.h"
 #include "sql/pl/compile_rows.h"
 
-enum { WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */ };
+enum {
+    WHOLE_MAX = 1000 /* rows of a table that calls may go through as a whole: one call at a time has vectors for it */
+};
 
 Status cp_conds_add(Cp *c, Conds *k, Expr *e) {
     TRY(cp_stack(c));
@@ -42,23 +45,23 @@ int32_t cp_table(Cp *c, Table *t) {
 typedef struct Scan {
     Plan *plan;
     CpTable *table;
-    int32_t number;    /* in the procedure */
-    int32_t row;       /* variable; -1: in the footprint, when rows are not known */
-    Expr **eq;         /* by column: a value that it equals, NULL none */
-    bool *known;       /* footprint, by column: the value is known here */
-    int32_t index;     /* of the image */
+    int32_t number; /* in the procedure */
+    int32_t row;    /* variable; -1: in the footprint, when rows are not known */
+    Expr **eq;      /* by column: a value that it equals, NULL none */
+    bool *known;    /* footprint, by column: the value is known here */
+    int32_t index;  /* of the image */
     int32_t n_key;
     int32_t *key_cols;
     bool unique;
-    bool outer;        /* there is a row of NULLs if there is none */
-    bool one;          /* the first row of a group by c->at.order_col is all that is wanted */
-    Expr *bound;       /* ... after this value (or `at` it); NULL: of all */
+    bool outer;  /* there is a row of NULLs if there is none */
+    bool one;    /* the first row of a group by c->at.order_col is all that is wanted */
+    Expr *bound; /* ... after this value (or `at` it); NULL: of all */
     bool at;
     int32_t first_site; /* number of its first place in the statement */
-    bool before;       /* guards: the row is not there yet */
-    bool may_wait;     /* INSERT: a taken key is an error */
-    uint64_t guarded;  /* places that have their guards, from the first on */
-    Conds *conds;      /* not used for the lookup: to be tested */
+    bool before;        /* guards: the row is not there yet */
+    bool may_wait;      /* INSERT: a taken key is an error */
+    uint64_t guarded;   /* places that have their guards, from the first on */
+    Conds *conds;       /* not used for the lookup: to be tested */
     ColSet *needed;
     CpRow rows;
     void *ctx;
@@ -70,8 +73,8 @@ static ColId scan_col(const Plan *p, int32_t col) {
     return 0;
 }
 int32_t cp_scan_column(const Plan *p, const Expr *e) {
-    while (e->kind == EX_CAST && type_phys(e->type) == PH_STR && type_phys(e->args[0]->type) == PH_STR && type_is_text(e->type) && e->type.length == 0 &&
-           e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
+    while (e->kind == EX_CAST && type_phys(e->type) == PH_STR && type_phys(e->args[0]->type) == PH_STR &&
+           type_is_text(e->type) && e->type.length == 0 && e->type.id != T_CHAR && e->args[0]->type.id != T_CHAR)
         e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < p->n_out; i++)
@@ -117,7 +120,8 @@ static bool whole_key(const Table *t, const bool *cols) {
     return false;
 }
 /* One ITEM, or in bodies GUARD: `group` as the schedule sees it, by the columns `key`. kind: OpKind or CP_DELETES. */
-static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, int kind, int32_t amount_col, Expr *amount) {
+static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, int kind, int32_t amount_col,
+                        Expr *amount) {
     CpTable *t = s->table;
     const bool deletes = kind == CP_DELETES;
     if (deletes) kind = OPK_READ;
@@ -131,23 +135,41 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
         Type type = t->table->cols[i].type;
         ColId id = s->plan ? scan_col(s->plan, i) : 0;
         t->need.cols[i] = true;
-        Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type) : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
+        Reg r = s->eq[i] ? cp_lower_as(c, s->eq[i], type)
+                         : lower_canonical(&c->low, &c->pipe, lower_col(&c->low, &c->pipe, id), type);
         if (!r) return err_is_set(&c->scratch) ? cp_refuse(c, "%s", c->scratch.message) : ST_ERROR;
         args[n++] = r;
     }
     bool has_amount = kind == OPK_ADD && amount && cp_known(c, amount);
-    if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)))) return ST_ERROR;
-    /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too. */
-    bool insert = !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
+    if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) ||
+                       !(args[n] = cp_lower_as(c, amount, amount->type))))
+        return ST_ERROR;
+    /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too.
+     */
+    bool insert =
+        !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
     const char *why = c->take_why;
     int32_t take = kind == OPK_WRITE ? c->take : 0;
     if (take && !why) {
         if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
         else if (!cp_known(c, c->taken)) why = "its amount is not known before the call runs";
-        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) || !(args[n] = cp_lower_as(c, amount, amount->type)) || (c->taken_minus && !(args[n] = cp_negative(c, args[n])))) return ST_ERROR;
+        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) ||
+                 !(args[n] = cp_lower_as(c, amount, amount->type)) ||
+                 (c->taken_minus && !(args[n] = cp_negative(c, args[n]))))
+            return ST_ERROR;
     }
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = group, .kind = (uint8_t)kind, .has_amount = has_amount, .insert = insert && s->may_wait, .deletes = deletes, .does = c->does, .col = amount_col, .n = n,
-                    .take = why ? 0 : take, .why = take ? why : NULL, .args = args};
+    *x = (ItemSite){.table = (uint32_t)s->number,
+                    .group = group,
+                    .kind = (uint8_t)kind,
+                    .has_amount = has_amount,
+                    .insert = insert && s->may_wait,
+                    .deletes = deletes,
+                    .does = c->does,
+                    .col = amount_col,
+                    .n = n,
+                    .take = why ? 0 : take,
+                    .why = take ? why : NULL,
+                    .args = args};
     Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
@@ -159,14 +181,22 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     if (c->foot_site < 0) return ST_OK;
     CpFootSite *f = &c->foot->sites.items[c->foot_site];
     if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
-    f->items[f->n++] = (CpItem){.number = s->number, .group = group, .kind = (uint8_t)kind, .insert = x->insert, .deletes = deletes, .key = key, .site = x};
+    f->items[f->n++] = (CpItem){.number = s->number,
+                                .group = group,
+                                .kind = (uint8_t)kind,
+                                .insert = x->insert,
+                                .deletes = deletes,
+                                .key = key,
+                                .site = x};
     return ST_OK;
 }
 
 /* ---- guards ------------------------------------------------------------------------------- */
 static CpFootSite *foot_site(Cp *c, int32_t no) {
     for (int64_t i = 0; i < c->foot->sites.len; i++)
-        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->at.call_id && c->foot->sites.items[i].no == no) return &c->foot->sites.items[i];
+        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->at.call_id &&
+            c->foot->sites.items[i].no == no)
+            return &c->foot->sites.items[i];
     return NULL;
 }
 /* The footprint comes to a place, perhaps once more: what it said before was a trial. */
@@ -211,7 +241,13 @@ static Status covered_item(Cp *c, const Scan *s, int32_t group, int32_t col, Reg
     Reg *args = arena_array(c->arena, Reg, 1);
     if (!x || !args) return cp_oom(c);
     if (!(args[0] = amount)) return ST_ERROR;
-    *x = (ItemSite){.table = (uint32_t)s->number, .group = (uint32_t)group, .kind = OPK_ADD, .has_amount = true, .covered = true, .col = col, .args = args};
+    *x = (ItemSite){.table = (uint32_t)s->number,
+                    .group = (uint32_t)group,
+                    .kind = OPK_ADD,
+                    .has_amount = true,
+                    .covered = true,
+                    .col = col,
+                    .args = args};
     Instr *in = builder_emit(&c->pipe.b, OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
@@ -228,12 +264,18 @@ static Status covered_amount(Cp *c, const Scan *s, int32_t group, int32_t col, E
 static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
     enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE, DELETES = 1 << CP_DELETES };
     CpTable *t = s->table;
-    const uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group], kinds = fine_kinds | coarse_kinds;
+    const uint8_t fine_kinds = t->fine_kinds[group], coarse_kinds = t->coarse_kinds[group],
+                  kinds = fine_kinds | coarse_kinds;
     const bool rows = group >= rows_group(t);
     const int32_t of = rows ? group - rows_group(t) : group;
-    if (rows && (kinds == ADDS || kinds == DELETES)) return ST_OK; /* rows come, and nobody looks; or go, by other keys */
-    uint32_t name = !rows ? (uint32_t)of : of == t->main_key ? ITEM_ROWS : ITEM_KEY + (uint32_t)of, coarse = ITEM_COARSE + 2 * (uint32_t)(of + (rows ? ITEM_GROUPS_MAX : 0));
-    if (kind == CP_DELETES && coarse_kinds & READS) kind = OPK_WRITE; /* those who look for rows by less than a key read as well */
+    if (rows && (kinds == ADDS || kinds == DELETES))
+        return ST_OK; /* rows come, and nobody looks; or go, by other keys */
+    uint32_t name = !rows               ? (uint32_t)of
+                    : of == t->main_key ? ITEM_ROWS
+                                        : ITEM_KEY + (uint32_t)of,
+             coarse = ITEM_COARSE + 2 * (uint32_t)(of + (rows ? ITEM_GROUPS_MAX : 0));
+    if (kind == CP_DELETES && coarse_kinds & READS)
+        kind = OPK_WRITE; /* those who look for rows by less than a key read as well */
     if (!fine_kinds || !coarse_kinds) return emit_item(c, s, name, t->key[group], kind, amount_col, amount);
     const KeyConstraint *k = &t->table->keys[t->fine[group]];
     bool fine = true;
@@ -246,9 +288,11 @@ static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t 
     if (fine) {
         TRY(emit_item(c, s, name, key, kind, amount_col, amount));
         if (kind != OPK_READ) return emit_item(c, s, coarse, t->key[group], OPK_ADD, -1, NULL);
-        return coarse_kinds & (ADDS | WRITES | DELETES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL) : ST_OK;
+        return coarse_kinds & (ADDS | WRITES | DELETES) ? emit_item(c, s, coarse + 1, t->key[group], OPK_ADD, -1, NULL)
+                                                        : ST_OK;
     }
-    if (kind != OPK_READ && fine_kinds & READS) TRY(emit_item(c, s, coarse + 1, t->key[group], kind == CP_DELETES ? CP_DELETES : OPK_WRITE, -1, NULL));
+    if (kind != OPK_READ && fine_kinds & READS)
+        TRY(emit_item(c, s, coarse + 1, t->key[group], kind == CP_DELETES ? CP_DELETES : OPK_WRITE, -1, NULL));
     if (kind == OPK_ADD && fine_kinds & WRITES) {
         kind = OPK_WRITE;
         if (amount) TRY(covered_amount(c, s, group, amount_col, amount));
@@ -287,7 +331,10 @@ static bool knows_key(const Scan *s, int k) {
 /* Somebody looks for rows: by a whole unique key, or not. */
 static Status look_for_rows(Cp *c, Scan *s) {
     CpTable *t = s->table;
-    int32_t key = t->table->n_keys <= 1 ? 0 : s->unique ? s->index : c->mode == CP_SITES ? t->table->n_keys : t->main_key;
+    int32_t key = t->table->n_keys <= 1 ? 0
+                  : s->unique           ? s->index
+                  : c->mode == CP_SITES ? t->table->n_keys
+                                        : t->main_key;
     return told_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
 }
 /* A row goes: one operation for each unique key. */
@@ -315,10 +362,12 @@ static Status has_key(Cp *c, const Scan *s, const KeyConstraint *k, int32_t *ope
     }
     return ST_OK;
 }
-/* A row comes: one operation for each unique key, of the columns that are known of it. A NULL in a key that is not the main one conflicts with nobody. */
+/* A row comes: one operation for each unique key, of the columns that are known of it. A NULL in a key that is not the
+ * main one conflicts with nobody. */
 static Status insert_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
-    if (t->table->n_keys <= 1) return told_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
+    if (t->table->n_keys <= 1)
+        return told_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
     for (int k = 0; k < t->table->n_keys; k++) {
         int32_t open = 0;
         bool none = false;
@@ -340,7 +389,8 @@ static Status read_items(Cp *c, Scan *s) {
         if (col < 0 || !colset_has(s->needed, s->plan->out_cols[i])) continue;
         int32_t g = t->group[col];
         if (g == NO_GROUP) continue;
-        if (g >= CP_MAX_GROUPS) return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
+        if (g >= CP_MAX_GROUPS)
+            return cp_refuse(c, "more than %d groups of columns in table \"%s\"", CP_MAX_GROUPS, t->table->name);
         bool written = s->plan == c->at.change_scan && s->conds->n == 0 && c->at.change_groups[g];
         if (!done[g] && !written) TRY(scan_item(c, s, g, OPK_READ, -1, NULL));
         done[g] = true;
@@ -355,7 +405,8 @@ static bool key_column(const Table *t, int32_t col) {
     return false;
 }
 
-/* The row is in s->row (or unknown): its columns come into scope, remaining conditions are tested, and the row is used. */
+/* The row is in s->row (or unknown): its columns come into scope, remaining conditions are tested, and the row is used.
+ */
 static Status use_row(Cp *c, Scan *s) {
     Plan *p = s->plan;
     CpTable *t = s->table;
@@ -367,7 +418,10 @@ static Status use_row(Cp *c, Scan *s) {
         if (!e) return ST_ERROR;
         colset_add(&c->ctx, &c->in_scope, id);
         if (col < 0) { /* the row itself */
-            *e = found ? (ColEntry){.where = CW_EXPR, .type = type_make(T_INT8), .expr = expr_col(&c->ctx, c->vars.items[s->row].col)} : (ColEntry){0};
+            *e = found ? (ColEntry){.where = CW_EXPR,
+                                    .type = type_make(T_INT8),
+                                    .expr = expr_col(&c->ctx, c->vars.items[s->row].col)}
+                       : (ColEntry){0};
             continue;
         }
         const Column *k = &t->table->cols[col];
@@ -378,9 +432,16 @@ static Status use_row(Cp *c, Scan *s) {
         if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
-            *cell = (RowCol){.table = s->number, .col = col, .take = p == c->target_scan && c->takes ? c->takes[col] : 0};
-            *e = (ColEntry){.where = CW_ROW, .phys = (uint8_t)type_phys(k->type), .nullable = !k->not_null || s->outer, .stable_str = true, .type = k->type,
-                            .range = range_of_type(k->type), .row_var = c->vars.items[s->row].col, .cell = cell};
+            *cell =
+                (RowCol){.table = s->number, .col = col, .take = p == c->target_scan && c->takes ? c->takes[col] : 0};
+            *e = (ColEntry){.where = CW_ROW,
+                            .phys = (uint8_t)type_phys(k->type),
+                            .nullable = !k->not_null || s->outer,
+                            .stable_str = true,
+                            .type = k->type,
+                            .range = range_of_type(k->type),
+                            .row_var = c->vars.items[s->row].col,
+                            .cell = cell};
             if (colset_has(s->needed, id)) t->need.cols[col] = true;
             if (cp_foot(c) && key_column(t->table, col)) s->known[col] = true;
         } else if (named && (!cp_foot(c) || cp_known(c, s->eq[col]))) {
@@ -445,8 +506,8 @@ static Reg find_row(Cp *c, Scan *s, Opcode op) {
 }
 static Reg row_there(Cp *c, int32_t var) { return cp_cmp(c, OP_GE, PH_I64, cp_load(c, var), cp_int(c, PH_I64, 0)); }
 
-/* Whether all conditions compare the column of the order with values that are there: one of them may say where to begin (it leaves `rest`); those that say where to end
- * hold for the first row or for none. */
+/* Whether all conditions compare the column of the order with values that are there: one of them may say where to begin
+ * (it leaves `rest`); those that say where to end hold for the first row or for none. */
 static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
     const Table *t = s->table->table;
     int32_t from = -1;
@@ -457,7 +518,9 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
         uint16_t op = e->u.func->opcode;
         bool greater = op == OP_GT || op == OP_GE, less = op == OP_LT || op == OP_LE;
         int side = cp_scan_column(s->plan, e->args[0]) == c->at.order_col ? 0 : 1;
-        if ((!greater && !less) || cp_scan_column(s->plan, e->args[side]) != c->at.order_col || !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side])) return false;
+        if ((!greater && !less) || cp_scan_column(s->plan, e->args[side]) != c->at.order_col ||
+            !available(c, e->args[1 - side]) || uses_scan(c, s->plan, e->args[1 - side]))
+            return false;
         if ((greater == (side == 0)) == c->at.order_desc) continue; /* an end */
         if (from >= 0 || !same_cells(t->cols[c->at.order_col].type, e->args[1 - side]->type)) return false;
         from = i;
@@ -473,7 +536,14 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     Scan *s = arena_new_of(c->arena, Scan);
     Conds *rest = arena_new_of(c->arena, Conds);
     if (!s || !rest) return cp_oom(c);
-    *s = (Scan){.plan = p, .row = -1, .outer = c->outer_scan == p, .rows = row, .ctx = ctx, .needed = needed, .conds = rest, .index = -1};
+    *s = (Scan){.plan = p,
+                .row = -1,
+                .outer = c->outer_scan == p,
+                .rows = row,
+                .ctx = ctx,
+                .needed = needed,
+                .conds = rest,
+                .index = -1};
     if ((s->number = cp_table(c, t)) < 0) return ST_ERROR;
     s->table = c->reg_tables.items[s->number];
     s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
@@ -501,7 +571,8 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     }
     for (int k = 0; k < t->n_keys && !s->unique; k++) {
         s->unique = t->keys[k].n_cols > 0;
-        for (int i = 0; i < t->keys[k].n_cols; i++) s->unique &= s->eq[t->keys[k].cols[i]] && !s->table->written[t->keys[k].cols[i]];
+        for (int i = 0; i < t->keys[k].n_cols; i++)
+            s->unique &= s->eq[t->keys[k].cols[i]] && !s->table->written[t->keys[k].cols[i]];
         if (!s->unique) continue;
         s->index = k;
         s->n_key = t->keys[k].n_cols;
@@ -531,11 +602,15 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     s->one = c->at.order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
     bool ordered = s->one && !s->table->written[c->at.order_col];
     if (s->n_key == 0 && !ordered && t->live_rows > WHOLE_MAX)
-        return cp_refuse(c, "a scan of table \"%s\", which is large, without equality on a column that nobody updates", t->name);
+        return cp_refuse(c, "a scan of table \"%s\", which is large, without equality on a column that nobody updates",
+                         t->name);
     if (!s->unique && !c->dry) {
-        if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->at.order_col + 1 : 0, ordered && c->at.order_desc)) < 0) return cp_oom(c);
+        if ((s->index = registry_group(c->reg, s->table, s->n_key, s->key_cols, ordered ? c->at.order_col + 1 : 0,
+                                       ordered && c->at.order_desc)) < 0)
+            return cp_oom(c);
     }
-    if (s->outer && (!s->unique || rest->n > 0 || conds->n > 0)) return cp_refuse(c, "a left join that is not by a unique key alone");
+    if (s->outer && (!s->unique || rest->n > 0 || conds->n > 0))
+        return cp_refuse(c, "a left join that is not by a unique key alone");
     if (!s->unique && !s->one) {
         *single = false;
         c->several_sources |= p != c->target_scan;
@@ -545,8 +620,11 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (s->bound && cp_foot(c)) enumerate &= cp_known(c, s->bound);
     if (cp_foot(c) && s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
         for (int32_t i = 0; i < p->n_out; i++)
-            enumerate &= p->scan_cols[i] < 0 ? p != c->at.change_scan : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
-    /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is touched. */
+            enumerate &= p->scan_cols[i] < 0
+                             ? p != c->at.change_scan
+                             : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
+    /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is
+     * touched. */
     if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
         bool ask = false;
         for (int32_t i = 0; i < p->n_out && !ask; i++) {
@@ -573,7 +651,8 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (s->outer) {
         Type i8 = type_make(T_INT8);
         Value null = {.type = i8, .is_null = true};
-        Reg r = cp_emit(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row), lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
+        Reg r = cp_emit(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row),
+                        lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
         TRY(cp_store(c, s->row, r));
         return use_row(c, s);
     }
@@ -606,7 +685,8 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
 /* ---- other operators ------------------------------------------------------------------------- */
 enum { TIES_MAX = 16 };
 
-/* Variables for those of the first columns that are wanted and come from below: a->vars has pairs of column and variable. */
+/* Variables for those of the first columns that are wanted and come from below: a->vars has pairs of column and
+ * variable. */
 static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, const ColSet *out) {
     for (ColId id = 1; id < n_ids; id++) {
         if (!colset_has(wanted, id) || !colset_has(out, id)) continue;
@@ -704,7 +784,9 @@ static int part_score(Cp *c, const Plan *p, const Conds *conds) {
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
             int32_t col = cp_scan_column(p, e->args[side]);
-            if (col < 0 || x->written[col] || !available(c, e->args[1 - side]) || !same_cells(t->cols[col].type, e->args[1 - side]->type)) continue;
+            if (col < 0 || x->written[col] || !available(c, e->args[1 - side]) ||
+                !same_cells(t->cols[col].type, e->args[1 - side]->type))
+                continue;
             eq[col] = any = true;
         }
     }
@@ -804,7 +886,8 @@ static Status top_row(Cp *c, void *ctx) {
             if (lower_info(&c->pipe, v)->nullable) { /* NULLs: first or last */
                 Reg vn = cp_test(c, OP_IS_NULL, v), bn = cp_test(c, OP_IS_NULL, best);
                 Reg here = (worse != 0) == k->nulls_first ? bn : vn, there = (worse != 0) == k->nulls_first ? vn : bn;
-                Reg only = cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0);
+                Reg only =
+                    cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0);
                 cmp = cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, only, 0);
             }
             if (!cmp) return ST_ERROR;
@@ -874,7 +957,9 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         c->at.order_desc = p->sort[0].desc;
         bool in_key = false; /* a primary key's columns are not NULL */
         for (int i = 0; i < c->at.order_scan->table->n_keys; i++)
-            for (int j = 0; c->at.order_scan->table->keys[i].primary && j < c->at.order_scan->table->keys[i].n_cols; j++) in_key |= c->at.order_scan->table->keys[i].cols[j] == c->at.order_col;
+            for (int j = 0; c->at.order_scan->table->keys[i].primary && j < c->at.order_scan->table->keys[i].n_cols;
+                 j++)
+                in_key |= c->at.order_scan->table->keys[i].cols[j] == c->at.order_col;
         if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->at.order_scan = NULL;
     }
     if (cp_foot(c)) { /* is all of it known? */
@@ -887,7 +972,8 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
     if (!a->unknown) TRY(cp_store_int(c, a->best, 0));
-    for (int32_t j = 0; j < a->count && !a->unknown; j++) TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
+    for (int32_t j = 0; j < a->count && !a->unknown; j++)
+        TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
     TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
     c->blind = blind;
     c->at.order_scan = outer_scan;
@@ -911,8 +997,9 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
-/* Rows in an order, and rows of a LIMIT: for each, all candidates are gone through for the first one after the row before. Of rows that are equal in all keys the one with the
- * smaller number comes first, as where the rows are sorted. */
+/* Rows in an order, and rows of a LIMIT: for each, all candidates are gone through for the first one after the row
+ * before. Of rows that are equal in all keys the one with the smaller number comes first, as where the rows are sorted.
+ */
 Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
     Type t = k->expr->type;
     Phys ph = type_phys(t);
@@ -922,7 +1009,8 @@ Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
     if (!cmp || !lower_info(&c->pipe, v)->nullable) return cmp;
     Reg vn = cp_test(c, OP_IS_NULL, v), on = cp_test(c, OP_IS_NULL, other); /* NULLs: first or last */
     Reg here = after == k->nulls_first ? on : vn, there = after == k->nulls_first ? vn : on;
-    return cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp, cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
+    return cp_emit(c, OP_OR, PH_BOOL, type_make(T_BOOL), true, cmp,
+                   cp_emit(c, OP_AND, PH_BOOL, type_make(T_BOOL), false, here, cp_test(c, OP_IS_FALSE, there), 0), 0);
 }
 Status cp_leave_if(Cp *c, Reg cond, int32_t block) {
     if (!cond) return ST_ERROR;
@@ -930,13 +1018,18 @@ Status cp_leave_if(Cp *c, Reg cond, int32_t block) {
     TRY(cp_leave(c, block, false));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
-/* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`. */
+/* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`.
+ */
 static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t tie, int32_t later, int32_t earlier) {
     for (int32_t i = 0; i < (a->plan ? a->plan->n_sort : 0); i++)
-        for (int after = 1; after >= 0; after--) TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
+        for (int after = 1; after >= 0; after--)
+            TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
     for (int32_t i = 0; i < a->n_ties; i++)
         for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c, cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]), cp_load(c, a->ties[2 * i + tie])), after ? later : earlier));
+            TRY(cp_leave_if(c,
+                            cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]),
+                                   cp_load(c, a->ties[2 * i + tie])),
+                            after ? later : earlier));
     return cp_leave(c, earlier, false);
 }
 static Status sorted_row(Cp *c, void *ctx) {
@@ -976,7 +1069,8 @@ static Status sorted_row(Cp *c, void *ctx) {
         if (!e) return cp_oom(c);
         TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
     }
-    for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->rows.items[a->rows_from + i])));
+    for (int32_t i = 0; i < a->n_ties; i++)
+        TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->rows.items[a->rows_from + i])));
     TRY(cp_store_int(c, a->best, 1));
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
@@ -990,10 +1084,14 @@ static Status row_number(Cp *c, Expr *e, int32_t *var, const char *sqlstate, con
     TRY(cp_raise(c, sqlstate, message, NULL));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
-static Status one_less(Cp *c, int32_t var) { return cp_store(c, var, cp_emit(c, OP_SUB, PH_I64, type_make(T_INT8), true, cp_load(c, var), cp_int(c, PH_I64, 1), 0)); }
+static Status one_less(Cp *c, int32_t var) {
+    return cp_store(c, var,
+                    cp_emit(c, OP_SUB, PH_I64, type_make(T_INT8), true, cp_load(c, var), cp_int(c, PH_I64, 1), 0));
+}
 
 /* sort NULL: in no order, but LIMIT. limit NULL: all. offset NULL: from the first on. */
-static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *offset, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
+static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *offset, Conds *conds, ColSet *needed,
+                          CpRow row, void *ctx) {
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
@@ -1129,7 +1227,8 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
             TRY(cp_settle_copy(c, &e));
             TRY(cp_define(c, p->out_cols[i], e));
         }
-        if (c->upsert && !cp_foot(c)) TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
+        if (c->upsert && !cp_foot(c))
+            TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
         return cp_test_rest(c, conds, row, ctx);
     case LP_FILTER: {
         Conds *all = arena_new_of(c->arena, Conds);
@@ -1150,13 +1249,19 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         return cp_rows_of(c, p->children[0], none, needed, project_row, a, single);
     }
     case LP_JOIN: {
-        if ((p->join != JN_INNER && p->join != JN_LEFT) || p->dependent) return cp_refuse(c, "an outer join or a subquery");
+        if ((p->join != JN_INNER && p->join != JN_LEFT) || p->dependent)
+            return cp_refuse(c, "an outer join or a subquery");
         if (has_routine(p)) return cp_refuse(c, "a join with the result of a function of the database");
         if (p->join == JN_INNER) {
             enum { PARTS_MAX = 16 };
             Joined *j = arena_new_of(c->arena, Joined);
             if (!j) return cp_oom(c);
-            *j = (Joined){.parts = arena_array(c->arena, Plan *, PARTS_MAX), .conds = conds, .needed = needed, .row = row, .ctx = ctx, .single = single};
+            *j = (Joined){.parts = arena_array(c->arena, Plan *, PARTS_MAX),
+                          .conds = conds,
+                          .needed = needed,
+                          .row = row,
+                          .ctx = ctx,
+                          .single = single};
             if (!j->parts) return cp_oom(c);
             TRY(join_parts(c, p, j, PARTS_MAX));
             j->left = j->n;
@@ -1183,17 +1288,21 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         return sorted_rows(c, p, p->children[0], NULL, NULL, conds, needed, row, ctx);
     case LP_LIMIT: {
         Plan *k = p->children[0];
-        if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null && p->limit_expr->type.id == T_INT8) p->limit = p->limit_expr->u.value.u.i64;
+        if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null &&
+            p->limit_expr->type.id == T_INT8)
+            p->limit = p->limit_expr->u.value.u.i64;
         bool skips = p->offset_expr || p->offset > 0;
         if (p->limit != 1 || skips) {
             Expr *limit = p->limit_expr, *offset = p->offset_expr;
             *single &= p->limit == 1;
-            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit}, from = {.type = type_make(T_INT8), .u.i64 = p->offset};
+            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit},
+                  from = {.type = type_make(T_INT8), .u.i64 = p->offset};
             if (!limit && p->limit >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
             if (!offset && p->offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
             if (limit) TRY(cp_settle_copy(c, &limit));
             if (offset) TRY(cp_settle_copy(c, &offset));
-            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset, conds, needed, row, ctx);
+            return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset,
+                               conds, needed, row, ctx);
         }
         if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
         int32_t block = c->next_block++;
@@ -1263,16 +1372,20 @@ typedef struct Change {
     CpRow row;
     void *ctx;
     Scan *scan;
-    Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one of ... */
+    Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one
+                       of ... */
     CpAdd *takes;   /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
     int32_t *take_of; /* ... by column of the table: RowCol.take */
-    bool *writes;   /* footprint of an UPDATE, by group of columns: some of them is written plainly */
+    bool *writes;     /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     const CpAdd *adds;
-    struct { Expr **amounts; bool *writes; } forms[2]; /* ... where all amounts are exact, and where some may not be: all is written */
-    bool unsure;    /* there are two of them, */
-    bool inexact;   /* and this is the second one, of a call whose footprint tells which */
+    struct {
+        Expr **amounts;
+        bool *writes;
+    } forms[2];   /* ... where all amounts are exact, and where some may not be: all is written */
+    bool unsure;  /* there are two of them, */
+    bool inexact; /* and this is the second one, of a call whose footprint tells which */
     uint64_t site;
-    bool once; /* UPDATE .. FROM */
+    bool once;    /* UPDATE .. FROM */
     int32_t open; /* loops around the statement that the footprint goes through once */
 } Change;
 
@@ -1293,7 +1406,8 @@ static Plan *find_scan(Plan *p, const Table *t, ColId rowid) {
     }
     return NULL;
 }
-/* What is done for rows that have a value wherever NULL may not be: what stores them finds the others. The new values of columns cols[i] (NULL: of all, in order) are ids[i]. */
+/* What is done for rows that have a value wherever NULL may not be: what stores them finds the others. The new values
+ * of columns cols[i] (NULL: of all, in order) are ids[i]. */
 static Status unless_null(Cp *c, const Table *t, int32_t n, const int32_t *cols, const ColId *ids, int32_t *open) {
     for (int32_t i = 0; i < n; i++) {
         const Column *col = &t->cols[cols ? cols[i] : i];
@@ -1316,7 +1430,8 @@ static const ErrNames *public_names(Cp *c, const char *table, ErrField field, co
     return n;
 }
 /* Rows that CHECK constraints [from, to) of the statement refuse. FALSE, not NULL. NOT NULL comes before them. */
-static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols, const ColId *ids) {
+static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_t n, const int32_t *cols,
+                     const ColId *ids) {
     int32_t open = 0;
     if (from == to) return ST_OK;
     TRY(unless_null(c, b->table, n, cols, ids, &open));
@@ -1326,9 +1441,12 @@ static Status checks(Cp *c, const BoundStmt *b, int32_t from, int32_t to, int32_
         Reg bad = cp_test(c, OP_IS_FALSE, r);
         if (!bad) return ST_ERROR;
         TRY(cp_control(c, OP_P_IF, bad, 0));
-        char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"", b->table->name, b->check_names[i]);
+        char *text = arena_printf(c->arena, "new row for relation \"%s\" violates check constraint \"%s\"",
+                                  b->table->name, b->check_names[i]);
         if (!text) return cp_oom(c);
-        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_CHECK_VIOLATION, .format = text, .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])}));
+        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_CHECK_VIOLATION,
+                                          .format = text,
+                                          .names = public_names(c, b->table->name, EF_CONSTRAINT, b->check_names[i])}));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -1406,9 +1524,10 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     if (op == OP_ROW_PUT && !null_fails(c, k, i, value)) in->flags |= INSTR_SAFE;
     return ST_OK;
 }
-/* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found before that a value must not be NULL, and of either the first one in
- * the statement is told. Where several may fail for a NULL, additions of one add 0, and fail in their turn. Where one may, it comes last of all additions, though another sum might have to be
- * told then: a failure behind the additions would have all calls log their changes. */
+/* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found
+ * before that a value must not be NULL, and of either the first one in the statement is told. Where several may fail
+ * for a NULL, additions of one add 0, and fail in their turn. Where one may, it comes last of all additions, though
+ * another sum might have to be told then: a failure behind the additions would have all calls log their changes. */
 static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     const BoundStmt *b = k->b;
     CpTable *t = k->table;
@@ -1421,7 +1540,9 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
             if ((may_fail == 1 && fails) != (late == 1)) continue;
             Reg by = vals[i];
             Type type = t->table->cols[b->set_cols[i]].type;
-            if (may_fail > 1 && fails) by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by, lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
+            if (may_fail > 1 && fails)
+                by = cp_emit(c, OP_COALESCE, type_phys(type), type, false, by,
+                             lower_int_const(&c->low, &c->pipe, type_phys(type), type, 0), 0);
             if (!by) return cp_oom(c);
             k->table->need.adds[b->set_cols[i]] = true;
             TRY(put_column(c, k, OP_ROW_ADD, i, row, by));
@@ -1430,7 +1551,8 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
         Reg at = row, value = vals[i];
         if (k->amounts[i]) {
             if (may_fail < 2 || !null_fails(c, k, i, vals[i])) continue;
-            at = cp_emit(c, OP_SELECT, PH_I64, type_make(T_INT8), true, cp_test(c, OP_IS_NULL, value), row, cp_int(c, PH_I64, -1));
+            at = cp_emit(c, OP_SELECT, PH_I64, type_make(T_INT8), true, cp_test(c, OP_IS_NULL, value), row,
+                         cp_int(c, PH_I64, -1));
             if (!at) return cp_oom(c);
         }
         TRY(put_column(c, k, OP_ROW_PUT, i, at, value));
@@ -1455,7 +1577,8 @@ static Status note_untold(Cp *c, const Change *k, int32_t col, Expr *amount) {
 static int group_does(const Change *k, int32_t group) {
     int does = 0;
     for (int32_t i = 0; i < k->b->n_set; i++)
-        if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i]) does |= k->takes[i].by ? DOES_TAKE : DOES_WRITE;
+        if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i])
+            does |= k->takes[i].by ? DOES_TAKE : DOES_WRITE;
     return does;
 }
 /* The statement takes from a column: what the group's item has to say of it. */
@@ -1466,7 +1589,11 @@ static void tell_take(Cp *c, const Change *k, int32_t i) {
     c->take = k->take_of[k->b->set_cols[i]];
     c->taken = k->takes[i].by;
     c->taken_minus = k->takes[i].minus;
-    c->take_why = n > 1 ? "it changes other columns with it" : k->takes[i].of ? "its amount may not be exact for the column" : k->once ? "it is an UPDATE .. FROM" : c->open > 0 ? "it is in a loop" : NULL;
+    c->take_why = n > 1            ? "it changes other columns with it"
+                  : k->takes[i].of ? "its amount may not be exact for the column"
+                  : k->once        ? "it is an UPDATE .. FROM"
+                  : c->open > 0    ? "it is in a loop"
+                                   : NULL;
 }
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
@@ -1485,10 +1612,12 @@ static Status update_items(Cp *c, Change *k) {
         }
         done[g] |= !k->amounts[i];
         if (!k->inexact || !k->adds[i].by) continue;
-        if (k->adds[i].of && c->mode == CP_FOOTPRINT) TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
+        if (k->adds[i].of && c->mode == CP_FOOTPRINT)
+            TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
         else if (!c->guarding) TRY(covered_amount(c, k->scan, g, col, k->adds[i].by));
         for (int64_t p = from; p < c->pipe.b.instrs.len; p++)
-            if (c->pipe.b.instrs.items[p].op == OP_ITEM) ((ItemSite *)(uintptr_t)c->pipe.b.instrs.items[p].aux)->inexact = true;
+            if (c->pipe.b.instrs.items[p].op == OP_ITEM)
+                ((ItemSite *)(uintptr_t)c->pipe.b.instrs.items[p].aux)->inexact = true;
     }
     return ST_OK;
 }
@@ -1528,7 +1657,8 @@ static Status change_row(Cp *c, Change *k) {
         Expr *v = k->amounts[i] ? k->amounts[i] : expr_col(&c->ctx, b->values[i]);
         int64_t from = c->pipe.b.instrs.len;
         if (!v || !(v = cp_cast(c, v, type)) || !(vals[i] = cp_lower_as(c, v, type))) return ST_ERROR;
-        for (int64_t p = from; k->amounts[i] && k->adds[i].of && p < c->pipe.b.instrs.len; p++) { /* it was computed before, and is exact */
+        for (int64_t p = from; k->amounts[i] && k->adds[i].of && p < c->pipe.b.instrs.len;
+             p++) { /* it was computed before, and is exact */
             Instr *in = &c->pipe.b.instrs.items[p];
             if (op_is_pure(in->op)) in->flags |= INSTR_SAFE;
         }
@@ -1554,7 +1684,8 @@ static bool amounts_told(Cp *c, const Change *k) {
     for (int32_t i = 0; i < k->b->n_set; i++) told &= !k->adds[i].of || cp_known(c, k->adds[i].of);
     return told;
 }
-/* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail before it changes anything, the addition does not. */
+/* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail
+ * before it changes anything, the addition does not. */
 static Status change_either(Cp *c, Change *k) {
     int32_t no = c->site_no;
     bool told = amounts_told(c, k);
@@ -1589,7 +1720,8 @@ static Status update_row(Cp *c, void *ctx) {
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 
-/* A scan's state is made when its rows are compiled; the change needs it for items: the same conditions give the same keys. */
+/* A scan's state is made when its rows are compiled; the change needs it for items: the same conditions give the same
+ * keys. */
 static Scan *change_scan(Cp *c, Plan *plan, CpTable *t, int32_t number) {
     Scan *s = arena_new_of(c->arena, Scan);
     if (!s) return c->oom = true, NULL;
@@ -1606,7 +1738,9 @@ static Status known_columns(Cp *c, Scan *s) {
         Expr *e = id ? expr_col(&c->ctx, id) : NULL;
         if (id && !e) return cp_oom(c);
         const ColEntry *x = id ? cp_entry(c, id) : NULL;
-        bool name = x && (x->where == CW_EXPR || key_column(s->table->table, i)); /* what else is known of a row need not be looked at to name it */
+        bool name =
+            x && (x->where == CW_EXPR ||
+                  key_column(s->table->table, i)); /* what else is known of a row need not be looked at to name it */
         s->eq[i] = name && cp_known(c, e) ? e : NULL;
         s->known[i] = s->eq[i] != NULL;
     }
@@ -1618,7 +1752,8 @@ static Status foot_update(Cp *c, void *ctx) {
     return update_row(c, ctx);
 }
 
-/* UPDATE .. FROM takes a row once, by an aggregate over its number. Where the other tables give one row, it comes once: a projection. */
+/* UPDATE .. FROM takes a row once, by an aggregate over its number. Where the other tables give one row, it comes once:
+ * a projection. */
 static bool pass_once(Cp *c, BoundStmt *b) {
     Plan *p = b->plan;
     if (p->kind != LP_AGG || p->n_keys != 1 || p->exprs[0]->kind != EX_COL) return false;
@@ -1661,14 +1796,19 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
 static Status take_number(Cp *c, Change *k, int32_t col) {
     CpTakes *t = &c->reg->takes[c->proc->number];
     int64_t at = 0;
-    while (at < t->takes.len && !(t->takes.items[at].stmt == c->stmt && t->takes.items[at].call == c->at.call_id && t->takes.items[at].col == col)) at++;
-    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->stmt, c->at.call_id, col}))) return cp_oom(c);
-    if (!k->take_of && !(k->take_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->take_of))) return cp_oom(c);
+    while (at < t->takes.len && !(t->takes.items[at].stmt == c->stmt && t->takes.items[at].call == c->at.call_id &&
+                                  t->takes.items[at].col == col))
+        at++;
+    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->stmt, c->at.call_id, col})))
+        return cp_oom(c);
+    if (!k->take_of && !(k->take_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->take_of)))
+        return cp_oom(c);
     k->take_of[col] = (int32_t)at + 1;
     return ST_OK;
 }
-/* What is added: k->adds, and both forms. Of several columns whose values fail the first one is told, but sums are made behind what is computed: where anything else may fail, amounts must be
- * exact for sure, and where they are not, nothing is added. */
+/* What is added: k->adds, and both forms. Of several columns whose values fail the first one is told, but sums are made
+ * behind what is computed: where anything else may fail, amounts must be exact for sure, and where they are not,
+ * nothing is added. */
 static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     const BoundStmt *b = k->b;
     CpAdd *adds = arena_array(c->arena, CpAdd, b->n_set + 1);
@@ -1700,7 +1840,8 @@ static Status find_writes(Cp *c, Change *k) {
         if (!(k->forms[f].writes = arena_calloc(c->arena, k->table->n_groups + 1))) return cp_oom(c);
         for (int32_t i = 0; i < k->b->n_set; i++) {
             int32_t g = k->table->group[k->b->set_cols[i]];
-            if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", k->table->table->name);
+            if (g == NO_GROUP || g >= CP_MAX_GROUPS)
+                return cp_refuse(c, "too many groups of columns in table \"%s\"", k->table->table->name);
             k->forms[f].writes[g] |= !k->forms[f].amounts[i];
         }
     }
@@ -1716,7 +1857,8 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->open};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
-    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
+                       (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     k->once = pass_once(c, b);
     Plan *scan = find_scan(b->plan, t, k->once ? b->plan->exprs[0]->u.col : b->rowid);
     if (!scan) return cp_refuse(c, "UPDATE with several tables");
@@ -1726,7 +1868,8 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     for (int32_t i = 0; i < b->n_set; i++)
         for (int j = 0; j < t->n_keys; j++)
             for (int m = 0; m < t->keys[j].n_cols; m++)
-                if (t->keys[j].cols[m] == b->set_cols[i]) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
+                if (t->keys[j].cols[m] == b->set_cols[i])
+                    return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
     c->takes = k->take_of;
     if (cp_foot(c) || c->guarding) {
@@ -1740,7 +1883,8 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *s = colset_new(&c->ctx);
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_set; i++) {
-        if (k->amounts[i]) expr_cols(&c->ctx, k->amounts[i], s); /* what an inexact one is added to goes with the write */
+        if (k->amounts[i])
+            expr_cols(&c->ctx, k->amounts[i], s); /* what an inexact one is added to goes with the write */
         else colset_add(&c->ctx, s, b->values[i]);
     }
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
@@ -1796,7 +1940,11 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
 }
 
 static Status guard_insert(Cp *c, Change *k) {
-    Scan s = {.table = k->table, .number = k->number, .row = -1, .first_site = c->site_no, .may_wait = !k->b->on_conflict_nothing};
+    Scan s = {.table = k->table,
+              .number = k->number,
+              .row = -1,
+              .first_site = c->site_no,
+              .may_wait = !k->b->on_conflict_nothing};
     Table *t = k->b->table;
     if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++)
@@ -1825,7 +1973,8 @@ static Status insert_row(Cp *c, void *ctx) {
             ItemSite *x = arena_new_of(c->arena, ItemSite);
             Reg *one = arena_array(c->arena, Reg, 1);
             if (!x || !one || !(one[0] = cp_int(c, PH_I64, 1))) return cp_oom(c);
-            *x = (ItemSite){.table = (uint32_t)k->number, .group = ITEM_ROWS, .kind = OPK_INSERTED, .n = 1, .args = one};
+            *x =
+                (ItemSite){.table = (uint32_t)k->number, .group = ITEM_ROWS, .kind = OPK_INSERTED, .n = 1, .args = one};
             if (!emit_op(c, OP_ITEM, PH_BOOL, 0, 0, 0, x)) return ST_ERROR;
             cp_mark(c);
         }
@@ -1845,7 +1994,8 @@ static Status insert_row(Cp *c, void *ctx) {
     if (!x || !args) return cp_oom(c);
     for (int i = 0; i < t->n_cols; i++) {
         Expr *v = expr_col(&c->ctx, b->values[i]);
-        if (!v || !(v = cp_cast(c, v, t->cols[i].type)) || !(args[i] = cp_lower_as(c, v, t->cols[i].type))) return ST_ERROR;
+        if (!v || !(v = cp_cast(c, v, t->cols[i].type)) || !(args[i] = cp_lower_as(c, v, t->cols[i].type)))
+            return ST_ERROR;
         dbg_assert(type_same_cells(t->cols[i].type, lower_info(&c->pipe, args[i])->type));
     }
     *x = (RowInsert){k->number, t->n_cols, args, b->on_conflict_nothing};
@@ -1868,7 +2018,8 @@ static Status insert_row(Cp *c, void *ctx) {
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 /* ---- ON CONFLICT DO UPDATE ---- */
-/* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit says whether it is updated. */
+/* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit says whether it
+ * is updated. */
 static Status foot_upsert(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     Change in = *k;
@@ -1881,7 +2032,8 @@ static Status foot_upsert(Cp *c, Change *k) {
     TRY(known_columns(c, k->scan));
     for (int32_t i = 0; i < b->n_set; i++) {
         int32_t g = k->table->group[b->set_cols[i]];
-        if (g == NO_GROUP || g >= CP_MAX_GROUPS) return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
+        if (g == NO_GROUP || g >= CP_MAX_GROUPS)
+            return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
         if (!done[g]) TRY(told_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL, DOES_WRITE));
         done[g] = true;
     }
@@ -1900,10 +2052,14 @@ static Status check_proposed(Cp *c, const BoundStmt *b) {
         Reg r = v ? cp_lower_as(c, v, col->type) : 0;
         if (!r) return ST_ERROR;
         if (!lower_info(&c->pipe, r)->nullable) continue;
-        char *text = arena_printf(c->arena, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", col->name, b->table->name);
+        char *text =
+            arena_printf(c->arena, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+                         col->name, b->table->name);
         if (!text) return cp_oom(c);
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, r), 0));
-        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_NOT_NULL_VIOLATION, .format = text, .names = public_names(c, b->table->name, EF_COLUMN, col->name)}));
+        TRY(cp_raise_site(c, &(RaiseSite){.sqlstate = ERR_NOT_NULL_VIOLATION,
+                                          .format = text,
+                                          .names = public_names(c, b->table->name, EF_COLUMN, col->name)}));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
@@ -1926,7 +2082,8 @@ static Status upsert_row(Cp *c, void *ctx) {
     CpTable *t = k->table;
     if (cp_foot(c)) return foot_upsert(c, k);
     Type bt = type_make(T_BOOL);
-    int32_t changed = cp_var_new(c, NULL, bt), hit = cp_var_new(c, NULL, bt), *sets = arena_array(c->arena, int32_t, b->n_set + 1);
+    int32_t changed = cp_var_new(c, NULL, bt), hit = cp_var_new(c, NULL, bt),
+            *sets = arena_array(c->arena, int32_t, b->n_set + 1);
     if (changed < 0 || hit < 0 || !sets) return cp_oom(c);
     TRY(compute_first(c, b->table->n_cols, b->values));
     TRY(check_proposed(c, b));
@@ -1985,17 +2142,23 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Table *t = b->table;
     if (c->guarding) return cp_refuse(c, "guards in ON CONFLICT DO UPDATE");
     for (int32_t i = 0; i < b->n_set; i++)
-        if (key_column(t, b->set_cols[i])) return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
+        if (key_column(t, b->set_cols[i]))
+            return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     const Plan *v = b->plan;
     while (v->n_children > 0) v = v->children[0];
     if (v->kind != LP_VALUES || v->n_rows != 1) return cp_refuse(c, "ON CONFLICT DO UPDATE of several rows");
     Change *k = arena_new_of(c->arena, Change);
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!k || !s) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx, .amounts = arena_array(c->arena, Expr *, b->n_set + 1), .adds = arena_array(c->arena, CpAdd, b->n_set + 1)};
+    *k = (Change){.b = b,
+                  .row = row,
+                  .ctx = ctx,
+                  .amounts = arena_array(c->arena, Expr *, b->n_set + 1),
+                  .adds = arena_array(c->arena, CpAdd, b->n_set + 1)};
     if (!k->amounts || !k->adds || (k->number = cp_table(c, t)) < 0) return cp_oom(c);
     k->table = c->reg_tables.items[k->number];
-    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) + (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
+    k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
+                       (uint64_t)c->pipe.b.instrs.len * 0x9e3779b97f4a7c15u);
     Plan *scan = find_scan(b->plan, t, b->rowid);
     if (!scan) return cp_refuse(c, "ON CONFLICT DO UPDATE");
     if (cp_foot(c) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
@@ -2016,7 +2179,8 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
 Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     TRY(refuse_foreign(c, b->table));
     if (b->hit) return upsert(c, b, row, ctx);
-    if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1) return cp_refuse(c, "ON CONFLICT with one of several keys");
+    if (b->on_conflict_nothing && b->conflict_key >= 0 && b->table->n_keys > 1)
+        return cp_refuse(c, "ON CONFLICT with one of several keys");
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
     *k = (Change){.b = b, .row = row, .ctx = ctx};

@@ -10,7 +10,9 @@ static Status body(Cp *c, const PlBody *b) {
 Status cp_body(Cp *c, const PlBody *b) { return body(c, b); }
 
 /* A value known here, which the footprint may only assign where it is sure to get there. */
-static Status set_bool(Cp *c, int32_t var, bool v) { return cp_foot(c) && c->blind ? cp_unknown(c, var) : cp_store_int(c, var, v); }
+static Status set_bool(Cp *c, int32_t var, bool v) {
+    return cp_foot(c) && c->blind ? cp_unknown(c, var) : cp_store_int(c, var, v);
+}
 Status cp_set_found(Cp *c, bool v) {
     int32_t var = c->at.found_to >= 0 ? c->at.found_to : c->at.var_of[c->at.f->found];
     return c->uses_found && var >= 0 ? set_bool(c, var, v) : ST_OK;
@@ -18,7 +20,8 @@ Status cp_set_found(Cp *c, bool v) {
 
 /* ---- footprints of what is gone through several times or not surely ------------------------------- */
 CpState cp_state(const Cp *c) {
-    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len, c->pipe.ranges.len, c->lines.len, c->labels.len, c->write_tables.len, c->pipe.b.n_sites, c->blind};
+    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len,  c->pipe.ranges.len, c->lines.len,
+                     c->labels.len,        c->write_tables.len, c->pipe.b.n_sites,  c->blind};
 }
 void cp_state_back(Cp *c, CpState s) {
     cp_fresh(c);
@@ -31,7 +34,8 @@ void cp_state_back(Cp *c, CpState s) {
     c->write_tables.len = s.writes;
     c->blind = s.blind;
 }
-/* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is compiled for trial; the last time stands for all. */
+/* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is
+ * compiled for trial; the last time stands for all. */
 typedef Status (*Part)(Cp *c, void *ctx);
 static Status settle_known(Cp *c, Part run, void *ctx) {
     c->trial++;
@@ -44,7 +48,8 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
         cp_state_back(c, s);
         again = false;
         for (int64_t i = 0; i < n; i++) {
-            again |= before[i] && !c->vars.items[i].known && !c->blind; /* what is forgotten blindly does not depend on what is known */
+            again |= before[i] && !c->vars.items[i].known &&
+                     !c->blind; /* what is forgotten blindly does not depend on what is known */
             c->vars.items[i].known &= before[i];
         }
         for (int64_t i = n; i < c->vars.len; i++) c->vars.items[i].known = false;
@@ -66,19 +71,22 @@ static Status run_blind(Cp *c, Part run, void *ctx) {
 
 /* ---- targets -------------------------------------------------------------------------------------------- */
 /* The variables that a statement assigns, for values of these types: a record takes their shape. */
-static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types, const char *const *names, int32_t *n_out) {
+static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types, const char *const *names,
+                            int32_t *n_out) {
     int32_t *v = arena_array(c->arena, int32_t, MAX_OF(n, s->n_targets) + 1);
     if (!v) return c->oom = true, NULL;
     if (!s->is_row) {
         for (int32_t i = 0; i < s->n_targets; i++)
-            if ((v[i] = cp_ref(c, s->targets[i])) < 0) return (void)cp_refuse(c, "a record among several targets"), NULL;
+            if ((v[i] = cp_ref(c, s->targets[i])) < 0)
+                return (void)cp_refuse(c, "a record among several targets"), NULL;
         *n_out = s->n_targets;
         return v;
     }
     CpRecord *r = &c->at.records[s->targets[0].var];
     if (c->at.f->vars[s->targets[0].var].kind == PLV_RECORD) {
         bool same = r->n == n;
-        for (int32_t i = 0; i < n && same; i++) same = type_eq(c->vars.items[r->vars[i]].type, types[i]) && strcmp(r->names[i], names[i]) == 0;
+        for (int32_t i = 0; i < n && same; i++)
+            same = type_eq(c->vars.items[r->vars[i]].type, types[i]) && strcmp(r->names[i], names[i]) == 0;
         if (!same) { /* the shape it has from now on, in the order of the text */
             r->names = arena_array(c->arena, const char *, n + 1);
             r->vars = arena_array(c->arena, int32_t, n + 1);
@@ -94,7 +102,8 @@ static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types
     return v;
 }
 
-/* The row's values to the variables, all computed before the first is stored; what the row does not have becomes NULL. */
+/* The row's values to the variables, all computed before the first is stored; what the row does not have becomes NULL.
+ */
 static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *vars) {
     Reg *regs = arena_array(c->arena, Reg, n + 1);
     if (!regs) return cp_oom(c);
@@ -128,19 +137,21 @@ typedef struct Into {
     BoundStmt *b;
     int32_t n;
     int32_t *vars;
-    int32_t block;      /* left after the first row; -1: all rows are gone through */
-    int32_t count;      /* STRICT: variable that says that there was a row; -1 */
-    bool sure;          /* the footprint got here knowing that it does */
-    bool *known;        /* what is known where the block is left */
+    int32_t block; /* left after the first row; -1: all rows are gone through */
+    int32_t count; /* STRICT: variable that says that there was a row; -1 */
+    bool sure;     /* the footprint got here knowing that it does */
+    bool *known;   /* what is known where the block is left */
     bool single;
-    bool exists;        /* EXISTS: the variable says that there is a row */
-    bool subquery;      /* no statement: FOUND stays */
+    bool exists;   /* EXISTS: the variable says that there is a row */
+    bool subquery; /* no statement: FOUND stays */
 } Into;
 
 /* One more for ROW_COUNT. */
 static Status count_row(Cp *c) {
     if (c->at.count_to < 0) return ST_OK;
-    Reg n = cp_load(c, c->at.count_to), one = cp_int(c, PH_I64, 1), r = n && one ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), true, range_of_type(type_make(T_INT8))) : 0;
+    Reg n = cp_load(c, c->at.count_to), one = cp_int(c, PH_I64, 1),
+        r = n && one ? lower_reg(&c->low, &c->pipe, PH_I64, type_make(T_INT8), true, range_of_type(type_make(T_INT8)))
+                     : 0;
     if (!r || !builder_emit(&c->pipe.b, OP_ADD_N, PH_I64, r, n, one, 0)) return cp_oom(c);
     return cp_store(c, c->at.count_to, r);
 }
@@ -148,9 +159,12 @@ static Status into_row(Cp *c, void *ctx) {
     Into *k = ctx;
     if (k->count >= 0 && !k->single && !cp_foot(c)) {
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->count), 0));
-        if (k->subquery) TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", NULL));
+        if (k->subquery)
+            TRY(cp_raise(c, ERR_CARDINALITY, "more than one row returned by a subquery used as an expression", NULL));
         else if (c->at.found_to >= 0) TRY(cp_store_int(c, c->at.var_of[c->at.f->found], 1));
-        if (!k->subquery) TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row", "Make sure the query returns a single row, or use LIMIT 1."));
+        if (!k->subquery)
+            TRY(cp_raise(c, ERR_TOO_MANY_ROWS, "query returned more than one row",
+                         "Make sure the query returns a single row, or use LIMIT 1."));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
@@ -178,7 +192,8 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     if (!b) return cp_oom(c);
     if (c->guarding) return cp_refuse(c, "guards in a subquery");
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
-    Into k = {.b = b, .block = -1, .count = -1, .n = 1, .vars = &var, .exists = e->subquery == SQ_EXISTS, .subquery = true};
+    Into k = {
+        .b = b, .block = -1, .count = -1, .n = 1, .vars = &var, .exists = e->subquery == SQ_EXISTS, .subquery = true};
     if (k.exists) {
         k.block = c->next_block++;
         b->n_result = 0;
@@ -244,12 +259,18 @@ static Status spare_targets(Cp *c, Into *k) {
     return ST_OK;
 }
 
-/* Calls of routines in a statement: of SELECT and INSERT .. VALUES, without tables. PERFORM computes what nobody wants. */
+/* Calls of routines in a statement: of SELECT and INSERT .. VALUES, without tables. PERFORM computes what nobody wants.
+ */
 static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     Plan *p = b->plan;
-    while ((p->kind == LP_PROJECT || p->kind == LP_LIMIT || p->kind == LP_FILTER) && p->children[0]->kind != LP_VALUES) p = p->children[0];
-    Plan *v = p->kind == LP_VALUES ? p : p->n_children == 1 && p->children[0]->kind == LP_VALUES ? p->children[0] : NULL;
-    if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER || b->plan->kind == LP_LIMIT) return ST_OK;
+    while ((p->kind == LP_PROJECT || p->kind == LP_LIMIT || p->kind == LP_FILTER) && p->children[0]->kind != LP_VALUES)
+        p = p->children[0];
+    Plan *v = p->kind == LP_VALUES                                      ? p
+              : p->n_children == 1 && p->children[0]->kind == LP_VALUES ? p->children[0]
+                                                                        : NULL;
+    if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER ||
+        b->plan->kind == LP_LIMIT)
+        return ST_OK;
     const bool *read = cp_tables_read(c, b->plan);
     int64_t from = c->write_tables.len;
     c->at.in_statement = true;
@@ -280,7 +301,8 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     TRY(settle_statement(c, b, s->kind == PLS_PERFORM));
     if (change) TRY(cp_hoist(c, b->plan, b->table));
     TRY(cp_check_parts(c, b->plan, change ? b->table : NULL));
-    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0)
+        return ST_ERROR;
     if (c->at.row_count >= 0 && !cp_foot(c)) {
         if ((c->at.count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
         TRY(cp_store_int(c, c->at.count_to, 0));
@@ -311,7 +333,8 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     }
     TRY(cp_set_found(c, false));
-    for (int32_t i = 0; k.block < 0 && i < k.n; i++) TRY(cp_store_null(c, k.vars[i])); /* without a row the targets are NULL */
+    for (int32_t i = 0; k.block < 0 && i < k.n; i++)
+        TRY(cp_store_null(c, k.vars[i])); /* without a row the targets are NULL */
     if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, into_row, &k));
     else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, into_row, &k, &k.single));
     else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, into_row, &k, &k.single));
@@ -344,7 +367,10 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
 }
 
 /* ---- conditions ------------------------------------------------------------------------------------------ */
-typedef struct Arms { const PlStmt *s; int32_t i; } Arms;
+typedef struct Arms {
+    const PlStmt *s;
+    int32_t i;
+} Arms;
 static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     TRY(cp_stack(c));
     if (i == s->n_arms) {
@@ -388,10 +414,10 @@ typedef struct LoopRun {
     bool open;           /* footprint: no loop is made: EXIT and CONTINUE go nowhere */
     BoundStmt *b;        /* FOR over a query */
     int32_t *vars, n_vars;
-    bool may_exit;       /* footprint: some EXIT is reached by a condition that is not known */
-    bool unknown, ends;  /* ... the condition of WHILE is not known; something leaves the loop knowingly */
-    CpKnown left;        /* ... knowingly */
-    int32_t array;       /* FOREACH: the array */
+    bool may_exit;      /* footprint: some EXIT is reached by a condition that is not known */
+    bool unknown, ends; /* ... the condition of WHILE is not known; something leaves the loop knowingly */
+    CpKnown left;       /* ... knowingly */
+    int32_t array;      /* FOREACH: the array */
 } LoopRun;
 
 static Status leave_unless(Cp *c, Reg cond, int32_t loop) {
@@ -438,11 +464,15 @@ static Status loop_part(Cp *c, void *ctx) {
     } else if (s->kind == PLS_WHILE) {
         if (!cp_expr(c, s->expr, type_make(T_BOOL))) return ST_ERROR;
     }
-    if (s->kind == PLS_FOREACH && !k->open) TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
-    if (s->kind == PLS_FOR && !k->open) TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
+    if (s->kind == PLS_FOREACH && !k->open)
+        TRY(leave_unless(c, cp_cmp(c, OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)), k->loop));
+    if (s->kind == PLS_FOR && !k->open)
+        TRY(leave_unless(c, cp_cmp(c, s->reverse ? OP_GE : OP_LE, PH_I64, cp_load(c, k->cur), cp_load(c, k->hi)),
+                         k->loop));
     if (!k->open) TRY(cp_control(c, OP_P_ROUND, 0, k->loop));
     if (s->kind == PLS_FOREACH && !k->open) TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
-    if (s->kind == PLS_FOR && !k->open) TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
+    if (s->kind == PLS_FOR && !k->open)
+        TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
     bool blind = c->blind;
     int64_t leaves = c->leaves;
     c->leaves = c->labels.len;
@@ -479,7 +509,8 @@ static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
     return ST_OK;
 }
 
-/* Does the loop's end depend on known values alone? Its condition, and for LOOP an EXIT or RETURN that is reached knowingly, are tried out. */
+/* Does the loop's end depend on known values alone? Its condition, and for LOOP an EXIT or RETURN that is reached
+ * knowingly, are tried out. */
 static Status loop_statement(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
@@ -518,7 +549,8 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
     if (!k) return cp_oom(c);
     *k = (LoopRun){.s = s, .loop = c->next_block++};
     Type i4 = type_make(T_INT4);
-    Expr *lo = cp_expr(c, s->expr, i4), *hi = lo ? cp_expr(c, s->expr2, i4) : NULL, *by = hi && s->expr3 ? cp_expr(c, s->expr3, i4) : NULL;
+    Expr *lo = cp_expr(c, s->expr, i4), *hi = lo ? cp_expr(c, s->expr2, i4) : NULL,
+         *by = hi && s->expr3 ? cp_expr(c, s->expr3, i4) : NULL;
     if (!hi || (s->expr3 && !by)) return ST_ERROR;
     k->var = s->n_targets > 0 ? cp_ref(c, s->targets[0]) : c->at.var_of[s->implicit_var];
     if (k->var < 0) return cp_refuse(c, "a loop over numbers into a record");
@@ -530,7 +562,9 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
         return set_bool(c, c->at.var_of[c->at.f->found], false), cp_unknown(c, c->at.var_of[c->at.f->found]);
     }
     Type i8 = type_make(T_INT8);
-    if ((k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
+    if ((k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 ||
+        (k->by = cp_var_new(c, NULL, i8)) < 0)
+        return ST_ERROR;
     TRY(null_bound(c, lo, "lower bound of FOR loop cannot be null"));
     TRY(null_bound(c, hi, "upper bound of FOR loop cannot be null"));
     if (by) TRY(null_bound(c, by, "BY value of FOR loop cannot be null"));
@@ -571,7 +605,9 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
         return cp_unknown(c, k->var), cp_unknown(c, found);
     }
     Type i8 = type_make(T_INT8);
-    if ((k->array = cp_var_new(c, NULL, e->type)) < 0 || (k->cur = cp_var_new(c, NULL, i8)) < 0 || (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0) return ST_ERROR;
+    if ((k->array = cp_var_new(c, NULL, e->type)) < 0 || (k->cur = cp_var_new(c, NULL, i8)) < 0 ||
+        (k->hi = cp_var_new(c, NULL, i8)) < 0 || (k->by = cp_var_new(c, NULL, i8)) < 0)
+        return ST_ERROR;
     TRY(cp_assign(c, k->array, e));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, k->array)), 0));
     TRY(cp_raise(c, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null", NULL));
@@ -616,7 +652,8 @@ static Status query_loop(Cp *c, void *ctx) {
     c->at.snapshot = false;
     if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
-    if (c->tries > 0 && cp_may_fail(c, k->b->plan)) return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
+    if (c->tries > 0 && cp_may_fail(c, k->b->plan))
+        return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
     TRY(cp_check_parts(c, k->b->plan, NULL));
     Type *types = arena_array(c->arena, Type, k->b->n_result + 1);
     if (!types) return cp_oom(c);
@@ -739,7 +776,8 @@ static Status handlers(Cp *c, void *ctx) {
     for (int32_t i = 0; i < s->n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
-/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it stopped nobody knows: nothing that it assigns is known afterwards. */
+/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it
+ * stopped nobody knows: nothing that it assigns is known afterwards. */
 static Status guarded_body(Cp *c, const PlStmt *s) {
     int32_t outer = c->at.caught, outer_block = c->try_block;
     if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
@@ -821,19 +859,25 @@ static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
     *x = (NoticeSite){.say = *say, .severity = severities[s->level]};
     in->aux = x;
     cp_mark(c);
-    return (x->context = arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line)) ? ST_OK : cp_oom(c);
+    return (x->context =
+                arena_printf(c->arena, "PL/pgSQL function %.180s line %d at RAISE", c->at.f->signature, (int)s->line))
+               ? ST_OK
+               : cp_oom(c);
 }
 static Status raise_statement(Cp *c, const PlStmt *s) {
-    if (s->level <= PLR_LOG) { /* nobody is told: its arguments are computed */
+    if (s->level <= PLR_LOG) {                       /* nobody is told: its arguments are computed */
         for (int32_t i = 0; i < s->n_options; i++) { /* NULL would be an error */
             Expr *e = cp_expr(c, s->options[i].expr, type_make(T_TEXT));
             if (!e) return ST_ERROR;
             while (e->kind == EX_CAST) e = e->args[0];
-            if (e->kind != EX_CONST || e->u.value.is_null || strcmp(s->options[i].name, "errcode") == 0) return cp_refuse(c, "RAISE of less than a notice with a computed %s", s->options[i].name);
+            if (e->kind != EX_CONST || e->u.value.is_null || strcmp(s->options[i].name, "errcode") == 0)
+                return cp_refuse(c, "RAISE of less than a notice with a computed %s", s->options[i].name);
         }
         for (int32_t i = 0; i < s->n_args; i++) {
             Expr *e = cp_expr(c, s->args[i], type_make(T_UNKNOWN));
-            int32_t var = e && !cp_foot(c) && expr_can_fail(e) ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type) : -1;
+            int32_t var = e && !cp_foot(c) && expr_can_fail(e)
+                              ? cp_var_new(c, NULL, e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type)
+                              : -1;
             if (!e) return ST_ERROR;
             if (var >= 0) TRY(cp_assign(c, var, e));
         }
@@ -844,7 +888,10 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         return c->at.caught >= 0 ? reraise(c, c->at.caught) : cp_refuse(c, "RAISE without anything");
     }
     bool notice = s->level < PLR_EXCEPTION;
-    const char *state = s->sqlstate ? s->sqlstate : notice ? s->level == PLR_WARNING ? "01000" : "00000" : ERR_RAISE_EXCEPTION, *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
+    const char *state = s->sqlstate ? s->sqlstate
+                        : notice    ? s->level == PLR_WARNING ? "01000" : "00000"
+                                    : ERR_RAISE_EXCEPTION,
+               *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
     ErrNames *names = arena_new_of(c->arena, ErrNames);
     if (!names) return cp_oom(c);
     for (int32_t i = 0; i < s->n_options; i++) {
@@ -853,7 +900,8 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         Expr *e = cp_expr(c, o->expr, type_make(T_TEXT));
         if (!e) return ST_ERROR;
         while (e->kind == EX_CAST) e = e->args[0];
-        if (e->kind != EX_CONST || e->u.value.is_null || type_phys(e->type) != PH_STR) return cp_refuse(c, "RAISE with a computed %s", o->name);
+        if (e->kind != EX_CONST || e->u.value.is_null || type_phys(e->type) != PH_STR)
+            return cp_refuse(c, "RAISE with a computed %s", o->name);
         const char *text = arena_strndup(c->arena, e->u.value.u.str.ptr, e->u.value.u.str.len);
         if (!text) return cp_oom(c);
         if (strcmp(o->name, "errcode") == 0) {
@@ -883,8 +931,15 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->n_args; i++) /* what is computed before them, first */
         if (!(e[i] = cp_expr(c, s->args[i], type_make(T_UNKNOWN)))) return ST_ERROR;
     for (int32_t i = 0; i < s->n_args; i++)
-        if (!(e[i] = cp_cast(c, e[i], type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e[i], type_make(T_TEXT)))) return ST_ERROR;
-    RaiseSite say = {.sqlstate = state, .format = format, .detail = detail, .hint = hint, .n = s->n_args, .args = args, .names = names};
+        if (!(e[i] = cp_cast(c, e[i], type_make(T_TEXT))) || !(args[i] = cp_lower_as(c, e[i], type_make(T_TEXT))))
+            return ST_ERROR;
+    RaiseSite say = {.sqlstate = state,
+                     .format = format,
+                     .detail = detail,
+                     .hint = hint,
+                     .n = s->n_args,
+                     .args = args,
+                     .names = names};
     if (!format) say.format = s->sqlstate || !notice ? state : "";
     return notice ? notice_to(c, s, &say) : cp_raise_site(c, &say);
 }
@@ -973,7 +1028,10 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
 
 /* What OP_CAUGHT tells under this name; -1: nothing. */
 static int caught_item(const char *name) {
-    static const char *const items[] = {[CAUGHT_SQLSTATE] = "returned_sqlstate", [CAUGHT_MESSAGE] = "message_text", [CAUGHT_DETAIL] = "pg_exception_detail", [CAUGHT_HINT] = "pg_exception_hint"};
+    static const char *const items[] = {[CAUGHT_SQLSTATE] = "returned_sqlstate",
+                                        [CAUGHT_MESSAGE] = "message_text",
+                                        [CAUGHT_DETAIL] = "pg_exception_detail",
+                                        [CAUGHT_HINT] = "pg_exception_hint"};
     ErrField field;
     for (int i = 0; i < (int)ARRAY_LEN(items); i++)
         if (strcmp(name, items[i]) == 0) return i;
@@ -1042,7 +1100,8 @@ static Status unguard(Cp *c, int64_t first) {
 }
 static Status statement(Cp *c, const PlStmt *s) {
     TRY(cp_stack(c));
-    if (++c->n_statements > CP_STATEMENTS_MAX) return cp_refuse(c, "too many statements in loops and calls inside each other");
+    if (++c->n_statements > CP_STATEMENTS_MAX)
+        return cp_refuse(c, "too many statements in loops and calls inside each other");
     int32_t line = c->at.line;
     const char *place = c->at.place;
     c->at.line = s->line;

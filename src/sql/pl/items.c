@@ -1,10 +1,13 @@
 /* items.c - operations that a procedure says more often than it has to are said once.
  *
- * In loops. What a loop over numbers says in each round by a key that does not change there is said once, in front of it: in the footprint the ITEM goes there, in the body with guards its
- * GUARD, and what counts it behind the loop [loop-invariant code motion]. A loop that no round of is gone through says it all the same, which makes calls wait that need not. Only what
- * rounds do not exclude each other by: reads, inserts whose key is not known beforehand, additions to coarse items, and nothing else of these columns is in the loop: executors tell by the guards in a loop
+ * In loops. What a loop over numbers says in each round by a key that does not change there is said once, in front of
+ * it: in the footprint the ITEM goes there, in the body with guards its GUARD, and what counts it behind the loop
+ * [loop-invariant code motion]. A loop that no round of is gone through says it all the same, which makes calls wait
+ * that need not. Only what rounds do not exclude each other by: reads, inserts whose key is not known beforehand,
+ * additions to coarse items, and nothing else of these columns is in the loop: executors tell by the guards in a loop
  * which of its rounds may run side by side (codegen/emit_spread.c).
- * In straight runs. An operation that comes again, no weaker, is not said the first time: the first place's guard takes the lock, the last one's statement gives it up.
+ * In straight runs. An operation that comes again, no weaker, is not said the first time: the first place's guard takes
+ * the lock, the last one's statement gives it up.
  */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
@@ -18,7 +21,8 @@ static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
     }
     return NULL;
 }
-/* The item, and those that the body with guards may take for it: it may know the place by the number that it had when the statement was compiled for trial. */
+/* The item, and those that the body with guards may take for it: it may know the place by the number that it had when
+ * the statement was compiled for trial. */
 typedef void (*MarkFn)(CpItem *x);
 static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
     const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
@@ -27,9 +31,12 @@ static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
         CpFootSite *f = &c->foot->sites.items[i];
         for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
             CpItem *y = &f->items[k];
-            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind || y->insert != x->insert || y->deletes != x->deletes || memcmp(y->key, x->key, (size_t)n_cols) != 0) continue;
+            if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind ||
+                y->insert != x->insert || y->deletes != x->deletes || memcmp(y->key, x->key, (size_t)n_cols) != 0)
+                continue;
             bool issued = false;
-            for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++) issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
+            for (int64_t p = 0; p < c->pipe.b.instrs.len && !issued; p++)
+                issued = c->pipe.b.instrs.items[p].op == OP_ITEM && c->pipe.b.instrs.items[p].aux == y->site;
             if (!issued) mark(y);
         }
     }
@@ -37,10 +44,15 @@ static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
 static void mark_merged(CpItem *x) { x->merged = true; }
 static void mark_hoisted(CpItem *x) { x->loops++; }
 
-/* ---- straight runs ------------------------------------------------------------------------------------------------ */
+/* ---- straight runs ------------------------------------------------------------------------------------------------
+ */
 static bool says_same(const ItemSite *x, const ItemSite *y) {
-    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->take || y->take || x->covered || y->covered || x->insert != y->insert || x->deletes != y->deletes || x->kind > OPK_WRITE || y->kind > OPK_WRITE) return false;
-    return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) && (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
+    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->take ||
+        y->take || x->covered || y->covered || x->insert != y->insert || x->deletes != y->deletes ||
+        x->kind > OPK_WRITE || y->kind > OPK_WRITE)
+        return false;
+    return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) &&
+           (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);
 }
 static bool ends_run(uint16_t op) { return op_is_control(op) || op == OP_IF || op == OP_ELSE || op == OP_ENDIF; }
 Status cp_merge_items(Cp *c) {
@@ -54,7 +66,9 @@ Status cp_merge_items(Cp *c) {
         CpItem *again, *before;
         const CpFootSite *at = place_of(c, code[j].aux, &again), *at_before;
         for (int64_t i = run; at && at->once && i < j; i++) {
-            if (code[i].op != OP_ITEM || gone[i] || !says_same(code[i].aux, code[j].aux) || !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once) continue;
+            if (code[i].op != OP_ITEM || gone[i] || !says_same(code[i].aux, code[j].aux) ||
+                !(at_before = place_of(c, code[i].aux, &before)) || !at_before->once)
+                continue;
             gone[i] = true;
             ((ItemSite *)(uintptr_t)code[j].aux)->does |= ((const ItemSite *)code[i].aux)->does;
             mark_item(c, at_before, before, mark_merged);
@@ -64,14 +78,16 @@ Status cp_merge_items(Cp *c) {
     return ST_OK;
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
 /* The innermost loop around the instruction, when nothing but blocks stands between; -1 none. */
 static int32_t loop_around(const Cp *c, int32_t at) {
     const Instr *code = c->pipe.b.instrs.items;
     int32_t depth = 0;
     for (int32_t i = at - 1; i >= 0; i--) {
         uint16_t op = code[i].op;
-        if (op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK || op == OP_P_CATCH) depth++;
+        if (op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK || op == OP_P_CATCH)
+            depth++;
         if (op != OP_IF && op != OP_P_IF && op != OP_P_LOOP && op != OP_P_BLOCK && op != OP_P_TRY) continue;
         if (depth-- > 0) continue;
         depth = 0;
@@ -112,10 +128,14 @@ static bool may_leave(Cp *c, int32_t at, int32_t loop) {
     CpItem *item;
     const CpFootSite *place = place_of(c, x, &item);
     int32_t end = loop_end(c, loop);
-    if (!place || !place->once || x->has_amount || x->covered || (x->kind != OPK_READ && !x->insert && !(x->kind == OPK_ADD && x->group >= ITEM_COARSE)) || end == c->pipe.b.instrs.len) return false;
+    if (!place || !place->once || x->has_amount || x->covered ||
+        (x->kind != OPK_READ && !x->insert && !(x->kind == OPK_ADD && x->group >= ITEM_COARSE)) ||
+        end == c->pipe.b.instrs.len)
+        return false;
     for (int32_t i = loop; i < end; i++) {
         const ItemSite *y = code[i].aux;
-        if (code[i].op == OP_ITEM && i != at && y->kind <= OPK_WRITE && y->table == x->table && y->group == x->group) return false;
+        if (code[i].op == OP_ITEM && i != at && y->kind <= OPK_WRITE && y->table == x->table && y->group == x->group)
+            return false;
     }
     return is_invariant(c, at, loop, end);
 }
@@ -130,7 +150,9 @@ static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
     int32_t line = c->lines.items[like];
     const char *place = c->places.items[like], *context = c->contexts.items[like];
     n = c->lines.len;
-    if (!vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) || !vec_push(c->arena, &c->contexts, context)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) ||
+        !vec_push(c->arena, &c->contexts, context))
+        return cp_oom(c);
     memmove(&c->lines.items[at + 1], &c->lines.items[at], (size_t)(n - at) * sizeof line);
     memmove(&c->places.items[at + 1], &c->places.items[at], (size_t)(n - at) * sizeof place);
     memmove(&c->contexts.items[at + 1], &c->contexts.items[at], (size_t)(n - at) * sizeof context);
@@ -139,7 +161,8 @@ static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
     c->contexts.items[at] = context;
     return ST_OK;
 }
-/* The ITEM or GUARD goes in front of the loop, with its key read there; *moved: how many instructions there are more in front of what followed it. */
+/* The ITEM or GUARD goes in front of the loop, with its key read there; *moved: how many instructions there are more in
+ * front of what followed it. */
 static Status move_out(Cp *c, int32_t at, int32_t loop, int32_t *moved) {
     ProgramBuilder *b = &c->pipe.b;
     ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
@@ -150,7 +173,9 @@ static Status move_out(Cp *c, int32_t at, int32_t loop, int32_t *moved) {
         args[k] = x->args[k];
         if (b->regs.items[args[k]].is_const) continue;
         Instr load = *made_by(c, at + n, args[k]);
-        if (!(load.dst = builder_reg(b, (Phys)b->regs.items[args[k]].phys, b->regs.items[args[k]].type, b->regs.items[args[k]].nullable))) return cp_oom(c);
+        if (!(load.dst = builder_reg(b, (Phys)b->regs.items[args[k]].phys, b->regs.items[args[k]].type,
+                                     b->regs.items[args[k]].nullable)))
+            return cp_oom(c);
         args[k] = load.dst;
         TRY(insert_at(c, to++, load, at + n));
         n++;
@@ -170,7 +195,9 @@ Status cp_hoist_items(Cp *c) {
     for (int32_t at = 0; at < b->instrs.len; at++) {
         int32_t loop, moved;
         CpItem *item = NULL;
-        if (b->instrs.items[at].op != OP_ITEM || ((const ItemSite *)b->instrs.items[at].aux)->kind > OPK_WRITE || (loop = loop_around(c, at)) < 0 || !may_leave(c, at, loop)) continue;
+        if (b->instrs.items[at].op != OP_ITEM || ((const ItemSite *)b->instrs.items[at].aux)->kind > OPK_WRITE ||
+            (loop = loop_around(c, at)) < 0 || !may_leave(c, at, loop))
+            continue;
         const CpFootSite *place = place_of(c, b->instrs.items[at].aux, &item);
         if (!place) continue;
         mark_item(c, place, item, mark_hoisted);
@@ -180,7 +207,8 @@ Status cp_hoist_items(Cp *c) {
     return ST_OK;
 }
 
-/* ---- guards of what has left loops ---------------------------------------------------------------------------------- */
+/* ---- guards of what has left loops ----------------------------------------------------------------------------------
+ */
 /* Nobody in [from, to) counts the guard any more; *taken: somebody did. */
 static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *taken) {
     ProgramBuilder *b = &c->pipe.b;
@@ -212,8 +240,9 @@ static Status count_at(Cp *c, int32_t guard, int32_t at) {
     *l = (GuardList){1, only};
     return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
 }
-/* One that the body cannot say in front of the same loop (it is under an IF that the footprint does not have, or in a loop of its statement's own) is not counted any more: its lock is held to
- * the call's end, since what the footprint said once must not be given up in the first round. */
+/* One that the body cannot say in front of the same loop (it is under an IF that the footprint does not have, or in a
+ * loop of its statement's own) is not counted any more: its lock is held to the call's end, since what the footprint
+ * said once must not be given up in the first round. */
 Status cp_hoist_guards(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {

@@ -7,7 +7,8 @@
 
 static int32_t in_block(const PlFunction *f, int32_t block, int32_t limit, const char *name) {
     for (int32_t i = 0; i < f->n_aliases; i++)
-        if (f->aliases[i].block == block && f->aliases[i].var < limit && strcmp(f->aliases[i].name, name) == 0) return f->aliases[i].var;
+        if (f->aliases[i].block == block && f->aliases[i].var < limit && strcmp(f->aliases[i].name, name) == 0)
+            return f->aliases[i].var;
     for (int32_t i = 0; i < f->n_vars && i < limit; i++)
         if (f->vars[i].block == block && f->vars[i].name && strcmp(f->vars[i].name, name) == 0) return i;
     return -1;
@@ -36,7 +37,8 @@ static bool as_ref(const PlFunction *f, int32_t var, const char *field, PlRef *o
     return true;
 }
 
-bool pl_resolve(const PlFunction *f, int32_t block, int32_t limit, const char *schema, const char *table, const char *name, PlRef *out) {
+bool pl_resolve(const PlFunction *f, int32_t block, int32_t limit, const char *schema, const char *table,
+                const char *name, PlRef *out) {
     if (limit < 0) limit = f->n_vars;
     if (!table) {
         int32_t k = param_number(f, name);
@@ -48,7 +50,8 @@ bool pl_resolve(const PlFunction *f, int32_t block, int32_t limit, const char *s
             if (as_ref(f, in_block(f, block, limit, name), NULL, out)) return true;
         } else if (!schema) {
             if (as_ref(f, in_block(f, block, limit, table), name, out)) return true;
-            if (label && strcmp(label, table) == 0 && as_ref(f, in_block(f, block, limit, name), NULL, out)) return true;
+            if (label && strcmp(label, table) == 0 && as_ref(f, in_block(f, block, limit, name), NULL, out))
+                return true;
         } else if (label && strcmp(label, schema) == 0 && as_ref(f, in_block(f, block, limit, table), name, out)) {
             return true;
         }
@@ -70,13 +73,15 @@ static Status field_of(PlNames *n, PlRef r, bool is_column, int64_t position, bo
         *found = n->field_type && n->field_type(n->ctx, r.var, r.field, type, &assigned);
     }
     if (*found || is_column) return ST_OK;
-    if (assigned) return err_at(e, position, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"", v->name, r.field);
+    if (assigned)
+        return err_at(e, position, ERR_UNDEFINED_COLUMN, "record \"%s\" has no field \"%s\"", v->name, r.field);
     err_at(e, position, ERR_NOT_IN_STATE, "record \"%s\" is not assigned yet", v->name);
     err_detail(e, "The tuple structure of a not-yet-assigned record is indeterminate.");
     return ST_ERROR;
 }
 
-static int32_t find_variable(PlanVariables *hook, const char *schema, const char *table, const char *name, bool is_column, int64_t position, Type *type, Err *e) {
+static int32_t find_variable(PlanVariables *hook, const char *schema, const char *table, const char *name,
+                             bool is_column, int64_t position, Type *type, Err *e) {
     PlNames *n = (PlNames *)(void *)hook;
     PlRef r;
     if (!pl_resolve(n->f, n->block, n->limit, schema, table, name, &r)) return 0;
@@ -87,14 +92,16 @@ static int32_t find_variable(PlanVariables *hook, const char *schema, const char
         if (!found) return 0;
     } else if (v->kind != PLV_SCALAR) {
         if (is_column) return 0;
-        err_at(e, position, ERR_FEATURE_NOT_SUPPORTED, "a whole record as a value (variable \"%s\") is not supported", v->name);
+        err_at(e, position, ERR_FEATURE_NOT_SUPPORTED, "a whole record as a value (variable \"%s\") is not supported",
+               v->name);
         return -1;
     } else {
         *type = n->var_type ? n->var_type(n->ctx, r.var) : v->type;
     }
     for (int64_t i = 0; i < n->refs.len; i++) {
         const PlRef *o = &n->refs.items[i];
-        if (o->var == r.var && (o->field == r.field || (o->field && r.field && strcmp(o->field, r.field) == 0))) return (int32_t)i + 1;
+        if (o->var == r.var && (o->field == r.field || (o->field && r.field && strcmp(o->field, r.field) == 0)))
+            return (int32_t)i + 1;
     }
     if (!vec_push(n->arena, &n->refs, r)) {
         err_oom(e);
@@ -117,18 +124,40 @@ void pl_names_init(PlNames *n, Arena *a, const PlFunction *f, const PlExpr *x) {
 
 const char *pl_stmt_name(PlStmtKind k) {
     static const char *const names[] = {
-        [PLS_BLOCK] = "statement block", [PLS_ASSIGN] = "assignment", [PLS_IF] = "IF", [PLS_CASE] = "CASE", [PLS_LOOP] = "LOOP", [PLS_WHILE] = "WHILE",
-        [PLS_FOR] = "FOR with integer loop variable", [PLS_FOR_QUERY] = "FOR over SELECT rows", [PLS_FOREACH] = "FOREACH over array", [PLS_EXIT] = "EXIT", [PLS_RETURN] = "RETURN",
-        [PLS_RETURN_NEXT] = "RETURN NEXT", [PLS_RETURN_QUERY] = "RETURN QUERY", [PLS_RAISE] = "RAISE", [PLS_ASSERT] = "ASSERT", [PLS_SQL] = "SQL statement",
-        [PLS_DYNAMIC] = "EXECUTE", [PLS_PERFORM] = "PERFORM", [PLS_CALL] = "CALL", [PLS_DIAGNOSTICS] = "GET DIAGNOSTICS", [PLS_OPEN] = "OPEN", [PLS_FETCH] = "FETCH",
-        [PLS_CLOSE] = "CLOSE", [PLS_COMMIT] = "COMMIT", [PLS_ROLLBACK] = "ROLLBACK", [PLS_NULL] = "NULL",
+        [PLS_BLOCK] = "statement block",
+        [PLS_ASSIGN] = "assignment",
+        [PLS_IF] = "IF",
+        [PLS_CASE] = "CASE",
+        [PLS_LOOP] = "LOOP",
+        [PLS_WHILE] = "WHILE",
+        [PLS_FOR] = "FOR with integer loop variable",
+        [PLS_FOR_QUERY] = "FOR over SELECT rows",
+        [PLS_FOREACH] = "FOREACH over array",
+        [PLS_EXIT] = "EXIT",
+        [PLS_RETURN] = "RETURN",
+        [PLS_RETURN_NEXT] = "RETURN NEXT",
+        [PLS_RETURN_QUERY] = "RETURN QUERY",
+        [PLS_RAISE] = "RAISE",
+        [PLS_ASSERT] = "ASSERT",
+        [PLS_SQL] = "SQL statement",
+        [PLS_DYNAMIC] = "EXECUTE",
+        [PLS_PERFORM] = "PERFORM",
+        [PLS_CALL] = "CALL",
+        [PLS_DIAGNOSTICS] = "GET DIAGNOSTICS",
+        [PLS_OPEN] = "OPEN",
+        [PLS_FETCH] = "FETCH",
+        [PLS_CLOSE] = "CLOSE",
+        [PLS_COMMIT] = "COMMIT",
+        [PLS_ROLLBACK] = "ROLLBACK",
+        [PLS_NULL] = "NULL",
     };
     return (unsigned)k < ARRAY_LEN(names) ? names[k] : "?";
 }
 const char *pl_stmt_words(const PlStmt *s) {
     switch ((int)s->kind) {
     case PLS_EXIT: return s->is_exit ? "EXIT" : "CONTINUE";
-    case PLS_FOR_QUERY: return s->cursor >= 0 ? "FOR over cursor" : s->query ? "FOR over SELECT rows" : "FOR over EXECUTE statement";
+    case PLS_FOR_QUERY:
+        return s->cursor >= 0 ? "FOR over cursor" : s->query ? "FOR over SELECT rows" : "FOR over EXECUTE statement";
     case PLS_FETCH: return s->is_move ? "MOVE" : "FETCH";
     case PLS_DIAGNOSTICS: return s->stacked ? "GET STACKED DIAGNOSTICS" : "GET DIAGNOSTICS";
     case PLS_CALL: return s->query->stmt->kind == AST_DO ? "DO" : "CALL";
@@ -137,8 +166,11 @@ const char *pl_stmt_words(const PlStmt *s) {
 }
 
 bool pl_error_field(const char *name, ErrField *out) {
-    static const char *const names[][2] = {[EF_SCHEMA] = {"schema", "schema_name"}, [EF_TABLE] = {"table", "table_name"}, [EF_COLUMN] = {"column", "column_name"},
-                                           [EF_DATATYPE] = {"datatype", "pg_datatype_name"}, [EF_CONSTRAINT] = {"constraint", "constraint_name"}};
+    static const char *const names[][2] = {[EF_SCHEMA] = {"schema", "schema_name"},
+                                           [EF_TABLE] = {"table", "table_name"},
+                                           [EF_COLUMN] = {"column", "column_name"},
+                                           [EF_DATATYPE] = {"datatype", "pg_datatype_name"},
+                                           [EF_CONSTRAINT] = {"constraint", "constraint_name"}};
     for (int i = 0; i < ERR_FIELDS; i++)
         if (strcmp(name, names[i][0]) == 0 || strcmp(name, names[i][1]) == 0) return *out = (ErrField)i, true;
     return false;
@@ -149,7 +181,8 @@ bool pl_error_field(const char *name, ErrField *out) {
 /* Parameters and results have no lengths and scales, as in PostgreSQL. */
 static Type without_modifiers(Type t) {
     Type r = t;
-    if (t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_NUMERIC || t.id == T_TIME || t.id == T_TIMESTAMP || t.id == T_TIMESTAMPTZ || t.id == T_INTERVAL) {
+    if (t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_NUMERIC || t.id == T_TIME || t.id == T_TIMESTAMP ||
+        t.id == T_TIMESTAMPTZ || t.id == T_INTERVAL) {
         r = type_make((TypeId)t.id);
         if (t.id == T_CHAR) r.length = 0;
     }
@@ -185,7 +218,8 @@ static Status returns_table(Arena *a, const Table *t, Routine *r) {
     return ST_OK;
 }
 
-static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x, int n_outs, Type out_type, Routine *r, Err *e) {
+static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x, int n_outs, Type out_type, Routine *r,
+                          Err *e) {
     const AstTypeName *t = x->ret;
     bool plain = t && !t->schema && !t->array_dims && !t->percent_type;
     bool record = plain && strcmp(t->name, "record") == 0;
@@ -197,8 +231,12 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
         if (n_outs == 0) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be specified");
         return ST_OK;
     }
-    if (plain && (strcmp(t->name, "trigger") == 0 || strcmp(t->name, "event_trigger") == 0)) return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "trigger functions are not supported");
-    if (n_outs > 1) return record ? ST_OK : err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be record because of OUT parameters");
+    if (plain && (strcmp(t->name, "trigger") == 0 || strcmp(t->name, "event_trigger") == 0))
+        return err_at(e, t->location, ERR_FEATURE_NOT_SUPPORTED, "trigger functions are not supported");
+    if (n_outs > 1)
+        return record ? ST_OK
+                      : err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
+                               "function result type must be record because of OUT parameters");
     if (record && n_outs == 0) {
         r->returns_record = true;
         return ST_OK;
@@ -206,7 +244,9 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     if (plain && strcmp(t->name, "void") == 0) {
         if (n_outs) {
             char name[64];
-            return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+            return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
+                          "function result type must be %s because of OUT parameters",
+                          type_name(out_type, name, sizeof name));
         }
         r->returns_void = true;
         return ST_OK;
@@ -220,21 +260,30 @@ static Status result_type(Arena *a, const Catalog *c, const AstCreateFunction *x
     }
     if (n_outs == 1 && ret.id != out_type.id && !(x->n_params && x->params[x->n_params - 1].mode == AST_PARAM_TABLE)) {
         char name[64];
-        return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "function result type must be %s because of OUT parameters", type_name(out_type, name, sizeof name));
+        return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION,
+                      "function result type must be %s because of OUT parameters",
+                      type_name(out_type, name, sizeof name));
     }
     r->ret = n_outs == 1 ? out_type : ret;
     return ST_OK;
 }
 
 Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Routine *r, Err *e) {
-    static const char modes[] = {[AST_PARAM_IN] = 'i', [AST_PARAM_OUT] = 'o', [AST_PARAM_INOUT] = 'b', [AST_PARAM_TABLE] = 't', [AST_PARAM_VARIADIC] = 'v'};
+    static const char modes[] = {[AST_PARAM_IN] = 'i',
+                                 [AST_PARAM_OUT] = 'o',
+                                 [AST_PARAM_INOUT] = 'b',
+                                 [AST_PARAM_TABLE] = 't',
+                                 [AST_PARAM_VARIADIC] = 'v'};
     *r = (Routine){.is_procedure = x->is_procedure, .strict = x->strict, .volatility = x->volatility};
     if (x->unsupported) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s is not supported", x->unsupported);
     if (x->sql_body) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a routine's body without quotes is not supported");
     if (!x->language) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no language specified");
-    if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
+    if (strcmp(x->language, "plpgsql") != 0 && strcmp(x->language, "sql") != 0)
+        return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
     if (!x->body.ptr) return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "no function body specified");
-    if (x->n_params > PL_MAX_PARAMS) return err_set(e, ERR_TOO_MANY_ARGUMENTS, "%s cannot have more than %d arguments", x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
+    if (x->n_params > PL_MAX_PARAMS)
+        return err_set(e, ERR_TOO_MANY_ARGUMENTS, "%s cannot have more than %d arguments",
+                       x->is_procedure ? "procedures" : "functions", PL_MAX_PARAMS);
     r->name = (char *)(uintptr_t)x->name.name;
     r->language = (char *)(uintptr_t)x->language;
     r->n_params = (int)x->n_params;
@@ -247,28 +296,37 @@ Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Rout
     Type out_type = type_make(T_VOID);
     for (int i = 0; i < r->n_params; i++) {
         const AstFuncParam *p = &x->params[i];
-        if (p->mode == AST_PARAM_VARIADIC) return err_at(e, p->location, ERR_FEATURE_NOT_SUPPORTED, "VARIADIC parameters are not supported");
-        if (p->type->setof) return err_at(e, p->location, ERR_INVALID_FUNCTION_DEFINITION, x->is_procedure ? "procedures cannot accept set arguments" : "functions cannot accept set arguments");
+        if (p->mode == AST_PARAM_VARIADIC)
+            return err_at(e, p->location, ERR_FEATURE_NOT_SUPPORTED, "VARIADIC parameters are not supported");
+        if (p->type->setof)
+            return err_at(e, p->location, ERR_INVALID_FUNCTION_DEFINITION,
+                          x->is_procedure ? "procedures cannot accept set arguments"
+                                          : "functions cannot accept set arguments");
         r->param_names[i] = (char *)(uintptr_t)p->name;
         r->param_modes[i] = modes[p->mode];
         TRY(param_type(c, p->type, &r->param_types[i], e));
         for (int k = 0; p->name && k < i; k++)
-            if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 && (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
-                return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "parameter name \"%s\" used more than once", p->name);
+            if (r->param_names[k] && strcmp(r->param_names[k], p->name) == 0 &&
+                (r->param_modes[k] == 't') == (r->param_modes[i] == 't'))
+                return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "parameter name \"%s\" used more than once",
+                               p->name);
         bool in = p->mode == AST_PARAM_IN || p->mode == AST_PARAM_INOUT;
         if (p->mode != AST_PARAM_IN) {
             n_outs++;
             if (n_outs == 1) out_type = r->param_types[i];
         }
         if (routine_is_arg(r, i)) r->n_args++;
-        if (p->def && !in) return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "only input parameters can have default values");
+        if (p->def && !in)
+            return err_at(e, 0, ERR_INVALID_FUNCTION_DEFINITION, "only input parameters can have default values");
         if (p->def) {
             r->n_defaults++;
             no_default = true;
         } else if (in && no_default) {
-            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "input parameters after one with a default value must also have defaults");
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
+                           "input parameters after one with a default value must also have defaults");
         } else if (routine_is_arg(r, i) && no_default) {
-            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "procedure OUT parameters cannot appear after one with a default value");
+            return err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
+                           "procedure OUT parameters cannot appear after one with a default value");
         }
     }
     return result_type(a, c, x, n_outs, out_type, r, e);
@@ -300,15 +358,37 @@ static Status sql_body(PlParser *p) {
     }
     PlStmt *b = f->body = arena_new_of(p->a, PlStmt);
     if (!b || !(b->body.stmts = arena_array(p->a, PlStmt *, n + 1))) return ST_ERROR;
-    *b = (PlStmt){.kind = PLS_BLOCK, .block = p->block, .line = 1, .body = b->body, .loop = f->n_loops++, .cursor = -1, .case_var = -1, .state_var = -1, .message_var = -1, .implicit_var = -1};
+    *b = (PlStmt){.kind = PLS_BLOCK,
+                  .block = p->block,
+                  .line = 1,
+                  .body = b->body,
+                  .loop = f->n_loops++,
+                  .cursor = -1,
+                  .case_var = -1,
+                  .state_var = -1,
+                  .message_var = -1,
+                  .implicit_var = -1};
     bool returns = !f->returns_void && !f->is_procedure;
     for (int64_t i = 0; i < n; i++) {
         PlStmt *s = arena_new_of(p->a, PlStmt);
         PlExpr *x = arena_new_of(p->a, PlExpr);
         if (!s || !x) return ST_ERROR;
-        *x = (PlExpr){.stmt = list[i], .block = p->block, .limit = f->n_vars, .line = pl_line(p, list[i]->source_offset), .number = f->n_exprs++};
+        *x = (PlExpr){.stmt = list[i],
+                      .block = p->block,
+                      .limit = f->n_vars,
+                      .line = pl_line(p, list[i]->source_offset),
+                      .number = f->n_exprs++};
         if (!(x->text = arena_strndup(p->a, list[i]->source.ptr, list[i]->source.len))) return ST_ERROR;
-        *s = (PlStmt){.kind = PLS_SQL, .block = p->block, .line = x->line, .query = x, .loop = -1, .cursor = -1, .case_var = -1, .state_var = -1, .message_var = -1, .implicit_var = -1};
+        *s = (PlStmt){.kind = PLS_SQL,
+                      .block = p->block,
+                      .line = x->line,
+                      .query = x,
+                      .loop = -1,
+                      .cursor = -1,
+                      .case_var = -1,
+                      .state_var = -1,
+                      .message_var = -1,
+                      .implicit_var = -1};
         if (i == n - 1 && (returns || f->has_outs)) {
             if (f->returns_set) {
                 s->kind = PLS_RETURN_QUERY;
@@ -344,7 +424,8 @@ static Status sql_body(PlParser *p) {
     return ST_OK;
 }
 
-static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCreateFunction *x, Slice body, int64_t body_offset, PlFunction **out, Err *e) {
+static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCreateFunction *x, Slice body,
+                   int64_t body_offset, PlFunction **out, Err *e) {
     PlFunction *f = arena_new_of(a, PlFunction);
     PlParser p = {.a = a, .e = e, .c = c, .f = f, .body = body, .shift = body_offset, .line = 1, .block = -1};
     if (!f) return ST_ERROR;
@@ -365,7 +446,8 @@ static Status make(Arena *a, const Catalog *c, const Routine *sig, const AstCrea
     f->param_modes = arena_array(a, uint8_t, n + 1);
     f->param_types = arena_array(a, Type, n + 1);
     f->param_defaults = arena_array(a, const AstExpr *, n + 1);
-    if (!f->param_names || !f->param_modes || !f->param_types || !f->param_defaults || pl_add_block(&p, f->name) < 0) return ST_ERROR;
+    if (!f->param_names || !f->param_modes || !f->param_types || !f->param_defaults || pl_add_block(&p, f->name) < 0)
+        return ST_ERROR;
     p.block = 0;
     f->n_params = n;
     for (int i = 0; i < n; i++) {
@@ -400,10 +482,15 @@ Status pl_of_create(Arena *a, const Catalog *c, const AstCreateFunction *x, PlFu
 }
 
 Status pl_of_do(Arena *a, const Catalog *c, const AstDo *x, PlFunction **out, Err *e) {
-    Routine sig = {.name = (char *)(uintptr_t) "inline_code_block", .returns_void = true, .language = (char *)(uintptr_t) "plpgsql", .ret = type_make(T_VOID)};
+    Routine sig = {.name = (char *)(uintptr_t) "inline_code_block",
+                   .returns_void = true,
+                   .language = (char *)(uintptr_t) "plpgsql",
+                   .ret = type_make(T_VOID)};
     if (!x->body.ptr) return err_set(e, ERR_SYNTAX, "no inline code specified");
-    if (x->language && strcmp(x->language, "sql") == 0) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "language \"sql\" does not support inline code execution");
-    if (x->language && strcmp(x->language, "plpgsql") != 0) return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
+    if (x->language && strcmp(x->language, "sql") == 0)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "language \"sql\" does not support inline code execution");
+    if (x->language && strcmp(x->language, "plpgsql") != 0)
+        return err_set(e, ERR_UNDEFINED_OBJECT, "language \"%s\" does not exist", x->language);
     Status st = make(a, c, &sig, NULL, x->body, x->body_offset, out, e);
     if (st == ST_OK) (*out)->signature = "inline_code_block";
     return finish(a, st, e);
@@ -414,7 +501,8 @@ Status pl_of_statement(Arena *a, const Catalog *c, const Routine *sig, Slice tex
     while (n < sig->n_params && sig->param_modes[n] == 'i') n++;
     while (text.len > 0 && (text.ptr[text.len - 1] == ';' || (unsigned char)text.ptr[text.len - 1] <= ' ')) text.len--;
     char *body = arena_printf(a, "begin\n%.*s\n", (int)text.len, text.ptr);
-    for (int i = n + 1; body && i < sig->n_params; i++) body = arena_printf(a, "%s%s \"%s\"", body, i == n + 1 ? "into" : ",", sig->param_names[i]);
+    for (int i = n + 1; body && i < sig->n_params; i++)
+        body = arena_printf(a, "%s%s \"%s\"", body, i == n + 1 ? "into" : ",", sig->param_names[i]);
     if (body) body = arena_printf(a, "%s;\nget diagnostics \"%s\" = row_count;\nend", body, sig->param_names[n]);
     if (!body) return finish(a, ST_ERROR, e);
     Status st = make(a, c, sig, NULL, slice_of(body), 0, out, e);
@@ -428,7 +516,8 @@ Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **
     char *sql = arena_strdup(a, r->sql); /* the tree points into it; the catalog's may go first */
     if (!sql) return finish(a, ST_ERROR, e);
     TRY(sql_parse(a, slice_of(sql), &list, &n, e));
-    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION) return err_internal(e, "routine \"%s\" has no CREATE statement", r->name);
+    if (n != 1 || list[0]->kind != AST_CREATE_FUNCTION)
+        return err_internal(e, "routine \"%s\" has no CREATE statement", r->name);
     return pl_of_create(a, c, AST_AS_CONST(AstCreateFunction, list[0]), out, e);
 }
 

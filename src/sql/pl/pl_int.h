@@ -38,8 +38,8 @@ void pl_advance(PlParser *p);
 Status pl_syntax_at(PlParser *p, Tok t, const char *what);
 int64_t pl_position(const PlParser *p, int64_t at); /* 1-based in the statement, 0 unknown */
 int32_t pl_line(PlParser *p, int64_t at);
-int32_t pl_add_var(PlParser *p, const PlVar *v);     /* its number; -1 out of memory */
-int32_t pl_add_block(PlParser *p, const char *label); /* inside the current one */
+int32_t pl_add_var(PlParser *p, const PlVar *v);             /* its number; -1 out of memory */
+int32_t pl_add_block(PlParser *p, const char *label);        /* inside the current one */
 bool pl_row_of_table(PlParser *p, const Table *t, PlVar *v); /* v becomes a row of the table; false: out of memory */
 bool pl_sqlstate_ok(Slice s);
 Status pl_read_body(PlParser *p); /* PlFunction.body of a plpgsql body */

@@ -1,7 +1,9 @@
-/* pl_parse.c - a routine's body to a tree of statements, by recursive descent: the shape of PostgreSQL's pl_gram.y and its words for errors.
+/* pl_parse.c - a routine's body to a tree of statements, by recursive descent: the shape of PostgreSQL's pl_gram.y and
+ * its words for errors.
  *
- * The scanner is sql/parse's; expressions and SQL statements are found by their ends (`;`, THEN, LOOP ... outside parentheses and CASE) and read by
- * PostgreSQL's grammar. Positions of errors count from the beginning of the statement that holds the body, when the body stands there as it is.
+ * The scanner is sql/parse's; expressions and SQL statements are found by their ends (`;`, THEN, LOOP ... outside
+ * parentheses and CASE) and read by PostgreSQL's grammar. Positions of errors count from the beginning of the statement
+ * that holds the body, when the body stands there as it is.
  */
 #include "sql/pl/pl_int.h"
 
@@ -22,7 +24,8 @@ static bool is_word(const PlParser *p, const char *w) { return scan_is_word(p->b
 static bool is_punct(const PlParser *p, char c) { return p->tok.kind == TOK_PUNCT && p->body.ptr[p->tok.start] == c; }
 static bool is_op(const PlParser *p, const char *op) {
     int64_t n = (int64_t)strlen(op);
-    return p->tok.kind == TOK_OP && p->tok.end - p->tok.start == n && memcmp(p->body.ptr + p->tok.start, op, (size_t)n) == 0;
+    return p->tok.kind == TOK_OP && p->tok.end - p->tok.start == n &&
+           memcmp(p->body.ptr + p->tok.start, op, (size_t)n) == 0;
 }
 static bool char_at(const PlParser *p, int64_t i, char c) { return i < p->body.len && p->body.ptr[i] == c; }
 static bool is_assign(const PlParser *p) { return is_op(p, "=") || (is_punct(p, ':') && char_at(p, p->tok.end, '=')); }
@@ -48,7 +51,8 @@ int64_t pl_position(const PlParser *p, int64_t at) { return p->shift >= 0 ? p->s
 Status pl_syntax_at(PlParser *p, Tok t, const char *what) {
     if (t.kind == TOK_END) return err_at(p->e, pl_position(p, p->body.len), ERR_SYNTAX, "%s at end of input", what);
     int64_t n = MIN_OF(t.end - t.start, 200);
-    return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "%s at or near \"%.*s\"", what, (int)n, p->body.ptr + t.start);
+    return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "%s at or near \"%.*s\"", what, (int)n,
+                  p->body.ptr + t.start);
 }
 static Status syntax(PlParser *p) { return pl_syntax_at(p, p->tok, "syntax error"); }
 
@@ -65,14 +69,17 @@ static bool accept_punct(PlParser *p, char c) {
 }
 static Status expect_punct(PlParser *p, char c) { return accept_punct(p, c) ? ST_OK : syntax(p); }
 
-static const char *const reserved[] = {"all", "begin", "by", "case", "declare", "else", "end", "execute", "for", "foreach", "from", "if", "in", "into", "loop",
-                                       "not", "null", "or", "strict", "then", "to", "using", "when", "while"};
+static const char *const reserved[] = {"all",  "begin",   "by",     "case", "declare", "else",  "end",  "execute",
+                                       "for",  "foreach", "from",   "if",   "in",      "into",  "loop", "not",
+                                       "null", "or",      "strict", "then", "to",      "using", "when", "while"};
 static bool is_reserved(const PlParser *p) {
     for (int64_t i = 0; i < ARRAY_LEN(reserved); i++)
         if (is_word(p, reserved[i])) return true;
     return false;
 }
-static bool is_name(const PlParser *p) { return p->tok.kind == TOK_QUOTED || (p->tok.kind == TOK_WORD && !is_reserved(p)); }
+static bool is_name(const PlParser *p) {
+    return p->tok.kind == TOK_QUOTED || (p->tok.kind == TOK_WORD && !is_reserved(p));
+}
 
 /* A name as SQL folds it: lower case, or as it stands between the quotes; at most 63 bytes. */
 static char *name_text(PlParser *p, Tok t) {
@@ -159,19 +166,23 @@ static bool stops(const PlParser *p, unsigned flags, const char *const *words) {
 }
 
 /* Moves to the end of an expression or statement; the token there is the current one. */
-static Status find_end(PlParser *p, unsigned flags, const char *const *words, const char *missing, bool is_expr, int64_t *end) {
+static Status find_end(PlParser *p, unsigned flags, const char *const *words, const char *missing, bool is_expr,
+                       int64_t *end) {
     int64_t depth = 0, cases = 0;
     *end = p->tok.start;
     for (;;) {
         if (depth == 0 && cases == 0 && stops(p, flags, words)) return ST_OK;
         if (p->tok.kind == TOK_END || is_punct(p, ';')) {
-            if (depth == 0 && is_punct(p, ';') && (flags & STOP_SEMI)) return ST_OK; /* an unfinished CASE: the grammar tells */
+            if (depth == 0 && is_punct(p, ';') && (flags & STOP_SEMI))
+                return ST_OK; /* an unfinished CASE: the grammar tells */
             if (depth != 0) return pl_syntax_at(p, p->tok, "mismatched parentheses");
             if (!missing) return syntax(p);
-            return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "missing \"%s\" at end of SQL %s", missing, is_expr ? "expression" : "statement");
+            return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "missing \"%s\" at end of SQL %s", missing,
+                          is_expr ? "expression" : "statement");
         }
         if (is_punct(p, '(') || is_punct(p, '[')) depth++;
-        if ((is_punct(p, ')') || is_punct(p, ']')) && --depth < 0) return pl_syntax_at(p, p->tok, "mismatched parentheses");
+        if ((is_punct(p, ')') || is_punct(p, ']')) && --depth < 0)
+            return pl_syntax_at(p, p->tok, "mismatched parentheses");
         if (is_expr && is_word(p, "case")) cases++;
         if (is_expr && cases && is_word(p, "end")) cases--;
         *end = p->tok.end;
@@ -223,7 +234,8 @@ static Status read_expr(PlParser *p, unsigned flags, const char *const *words, c
     return expr_of(p, start, end, out);
 }
 
-/* text: the statement's, as long as the body's piece from `start`; `prefix` bytes in front of it are not in the body. */
+/* text: the statement's, as long as the body's piece from `start`; `prefix` bytes in front of it are not in the body.
+ */
 static Status stmt_of(PlParser *p, const char *text, int64_t start, int64_t prefix, PlExpr **out) {
     PlExpr *x = new_expr(p, text, start);
     if (!x) return ST_ERROR;
@@ -294,12 +306,15 @@ static Status read_ref(PlParser *p, PlRef *out, bool *found, Tok *first) {
 
 static Status not_variable(PlParser *p, Tok t) {
     int64_t n = MIN_OF(t.end - t.start, 200);
-    return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "\"%.*s\" is not a known variable", (int)n, p->body.ptr + t.start);
+    return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "\"%.*s\" is not a known variable", (int)n,
+                  p->body.ptr + t.start);
 }
 
 static Status assignable(PlParser *p, PlRef r, Tok t) {
     const PlVar *v = &p->vars.items[r.var];
-    if (v->constant) return err_at(p->e, pl_position(p, t.start), ERR_ERROR_IN_ASSIGNMENT, "variable \"%s\" is declared CONSTANT", v->name);
+    if (v->constant)
+        return err_at(p->e, pl_position(p, t.start), ERR_ERROR_IN_ASSIGNMENT, "variable \"%s\" is declared CONSTANT",
+                      v->name);
     return ST_OK;
 }
 
@@ -321,7 +336,10 @@ static Status read_targets(PlParser *p, PlStmt *s) {
         TRY(read_target(p, &r));
         if (is_composite(p, r)) {
             if (v.len > 0 || is_punct(p, ','))
-                return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, v.len ? "\"%s\" is not a scalar variable" : "record variable cannot be part of multiple-item INTO list", p->vars.items[r.var].name);
+                return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX,
+                              v.len ? "\"%s\" is not a scalar variable"
+                                    : "record variable cannot be part of multiple-item INTO list",
+                              p->vars.items[r.var].name);
             s->is_row = true;
         }
         if (!vec_push(p->a, &v, r)) return ST_ERROR;
@@ -346,7 +364,9 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     pl_advance(p);
     if (is_word(p, "rowtype")) {
         const Table *t = catalog_table(p->c, slice_of(part[n - 1]));
-        if (!t) return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", part[n - 1]);
+        if (!t)
+            return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          part[n - 1]);
         pl_advance(p);
         return pl_row_of_table(p, t, v) ? ST_OK : ST_ERROR;
     }
@@ -368,9 +388,13 @@ static Status percent_type(PlParser *p, Tok first, PlVar *v) {
     }
     if (n == 1) return err_at(p->e, pl_position(p, first.start), ERR_SYNTAX, "variable \"%s\" does not exist", part[0]);
     const Table *t = catalog_table(p->c, slice_of(part[0]));
-    if (!t) return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", part[0]);
+    if (!t)
+        return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                      part[0]);
     int k = table_find_column(t, slice_of(part[1]));
-    if (k < 0) return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", part[1], part[0]);
+    if (k < 0)
+        return err_at(p->e, pl_position(p, first.start), ERR_UNDEFINED_COLUMN,
+                      "column \"%s\" of relation \"%s\" does not exist", part[1], part[0]);
     v->type = t->cols[k].type;
     return ST_OK;
 }
@@ -381,7 +405,9 @@ static Status read_type(PlParser *p, PlVar *v) {
     int64_t at = p->at, start = first.start, end = start, depth = 0;
     bool percent = false;
     for (; p->tok.kind != TOK_END; pl_advance(p)) {
-        if (depth == 0 && (is_punct(p, ';') || is_punct(p, ',') || is_punct(p, ')') || is_assign(p) || is_word(p, "default") || is_word(p, "not") || is_word(p, "collate"))) break;
+        if (depth == 0 && (is_punct(p, ';') || is_punct(p, ',') || is_punct(p, ')') || is_assign(p) ||
+                           is_word(p, "default") || is_word(p, "not") || is_word(p, "collate")))
+            break;
         if (is_punct(p, '(') || is_punct(p, '[')) depth++;
         if (is_punct(p, ')') || is_punct(p, ']')) depth--;
         percent |= is_op(p, "%");
@@ -430,7 +456,8 @@ static Status read_type(PlParser *p, PlVar *v) {
 
 static bool declared_here(const PlParser *p, const char *name) {
     for (int64_t i = 0; i < p->vars.len; i++)
-        if (p->vars.items[i].block == p->block && p->vars.items[i].name && strcmp(p->vars.items[i].name, name) == 0) return true;
+        if (p->vars.items[i].block == p->block && p->vars.items[i].name && strcmp(p->vars.items[i].name, name) == 0)
+            return true;
     for (int64_t i = 0; i < p->aliases.len; i++)
         if (p->aliases.items[i].block == p->block && strcmp(p->aliases.items[i].name, name) == 0) return true;
     return false;
@@ -475,7 +502,9 @@ static Status declare(PlParser *p, PlStmt *block) {
         Tok t;
         TRY(expect_word(p, "for"));
         TRY(read_ref(p, &r, &found, &t));
-        if (!found || r.field) return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT, "variable \"%.*s\" does not exist", (int)(t.end - t.start), p->body.ptr + t.start);
+        if (!found || r.field)
+            return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT, "variable \"%.*s\" does not exist",
+                          (int)(t.end - t.start), p->body.ptr + t.start);
         PlAlias al = {name, r.var, p->block};
         if (!vec_push(p->a, &p->aliases, al)) return ST_ERROR;
         sync(p);
@@ -502,7 +531,8 @@ static Status declare(PlParser *p, PlStmt *block) {
         TRY(read_expr(p, STOP_SEMI, NULL, ";", &v.init));
     }
     if (v.not_null && !v.init) {
-        err_at(p->e, pl_position(p, first.start), ERR_NULL_NOT_ALLOWED, "variable \"%s\" must have a default value, since it's declared NOT NULL", name);
+        err_at(p->e, pl_position(p, first.start), ERR_NULL_NOT_ALLOWED,
+               "variable \"%s\" must have a default value, since it's declared NOT NULL", name);
         return ST_ERROR;
     }
     int32_t k = pl_add_var(p, &v);
@@ -523,8 +553,12 @@ static Status end_label(PlParser *p, const char *label) {
     Tok t = p->tok;
     char *name;
     TRY(take_name(p, &name));
-    if (!label) return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "end label \"%s\" specified for unlabeled block", name);
-    if (strcmp(label, name) != 0) return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "end label \"%s\" differs from block's label \"%s\"", name, label);
+    if (!label)
+        return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "end label \"%s\" specified for unlabeled block",
+                      name);
+    if (strcmp(label, name) != 0)
+        return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "end label \"%s\" differs from block's label \"%s\"",
+                      name, label);
     return ST_OK;
 }
 
@@ -569,13 +603,15 @@ static Status read_handlers(PlParser *p, PlStmt *s) {
                 if (p->tok.kind != TOK_STRING) return syntax(p);
                 TRY(sql_parse_expr(p->a, (Slice){p->body.ptr + p->tok.start, p->tok.end - p->tok.start}, &lit, p->e));
                 Slice text = AST_AS_CONST(AstLiteral, lit)->text;
-                if (lit->kind != AST_STRING_LIT || !pl_sqlstate_ok(text)) return pl_syntax_at(p, p->tok, "invalid SQLSTATE code");
+                if (lit->kind != AST_STRING_LIT || !pl_sqlstate_ok(text))
+                    return pl_syntax_at(p, p->tok, "invalid SQLSTATE code");
                 state = text.ptr;
                 pl_advance(p);
             } else if (strcmp(name, "others") == 0) {
                 state = "others";
             } else if (!(state = pl_condition(name, &other))) {
-                return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT, "unrecognized exception condition \"%s\"", name);
+                return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT,
+                              "unrecognized exception condition \"%s\"", name);
             }
             if (!vec_push(p->a, &states, state) || (other && !vec_push(p->a, &states, other))) return ST_ERROR;
         } while (accept_word(p, "or"));
@@ -614,7 +650,8 @@ static Status read_block(PlParser *p, const char *label, PlStmt **out) {
     return ST_OK;
 }
 
-static const char *const then_words[] = {"then", NULL}, *const loop_words[] = {"loop", NULL}, *const when_words[] = {"when", NULL};
+static const char *const then_words[] = {"then", NULL}, *const loop_words[] = {"loop", NULL},
+                         *const when_words[] = {"when", NULL};
 
 typedef VEC(PlArm) PlArms;
 static Status add_arm(PlParser *p, PlArms *arms, PlStmt *s, const PlArm *arm) {
@@ -666,7 +703,8 @@ static Status read_case(PlParser *p, PlStmt *s) {
             char *text = arena_printf(p->a, "\"%s\" IN (%.*s)", var, (int)(end - start), p->body.ptr + start);
             AstExpr *ast;
             if (!text || !(arm.cond = new_expr(p, text, start))) return ST_ERROR;
-            if (sql_parse_expr(p->a, slice_of(text), &ast, p->e) != ST_OK) return shift_error(p, start, (int64_t)strlen(var) + 7);
+            if (sql_parse_expr(p->a, slice_of(text), &ast, p->e) != ST_OK)
+                return shift_error(p, start, (int64_t)strlen(var) + 7);
             arm.cond->ast = ast;
         } else {
             TRY(read_expr(p, 0, then_words, "THEN", &arm.cond));
@@ -695,8 +733,10 @@ static Status read_using(PlParser *p, PlStmt *s, unsigned flags, const char *con
 static Status cursor_args(PlParser *p, PlStmt *s, const PlVar *v) {
     int32_t want = v->cursor ? v->cursor->n_args : 0;
     bool given = accept_punct(p, '(');
-    if (!given && want) return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "cursor \"%s\" has arguments", v->name);
-    if (given && !want) return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "cursor \"%s\" has no arguments", v->name);
+    if (!given && want)
+        return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "cursor \"%s\" has arguments", v->name);
+    if (given && !want)
+        return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "cursor \"%s\" has no arguments", v->name);
     if (!want) return ST_OK;
     s->n_args = want;
     if (!(s->args = arena_array(p->a, PlExpr *, want))) return ST_ERROR;
@@ -704,24 +744,33 @@ static Status cursor_args(PlParser *p, PlStmt *s, const PlVar *v) {
     do {
         int32_t k = n;
         Tok next = peek(p), name = p->tok;
-        bool named = (p->tok.kind == TOK_WORD || p->tok.kind == TOK_QUOTED) &&
-                     ((next.kind == TOK_PUNCT && p->body.ptr[next.start] == ':' && char_at(p, next.end, '=')) ||
-                      (next.kind == TOK_OP && next.end - next.start == 2 && memcmp(p->body.ptr + next.start, "=>", 2) == 0));
+        bool named =
+            (p->tok.kind == TOK_WORD || p->tok.kind == TOK_QUOTED) &&
+            ((next.kind == TOK_PUNCT && p->body.ptr[next.start] == ':' && char_at(p, next.end, '=')) ||
+             (next.kind == TOK_OP && next.end - next.start == 2 && memcmp(p->body.ptr + next.start, "=>", 2) == 0));
         if (named) {
             char *arg = name_text(p, p->tok);
             if (!arg) return ST_ERROR;
             for (k = 0; k < want && strcmp(p->vars.items[first + k].name, arg) != 0;) k++;
-            if (k == want) return err_at(p->e, pl_position(p, name.start), ERR_SYNTAX, "cursor \"%s\" has no argument named \"%s\"", v->name, arg);
+            if (k == want)
+                return err_at(p->e, pl_position(p, name.start), ERR_SYNTAX,
+                              "cursor \"%s\" has no argument named \"%s\"", v->name, arg);
             pl_advance(p);
             skip_assign(p);
         }
-        if (k >= want) return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "too many arguments for cursor \"%s\"", v->name);
+        if (k >= want)
+            return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "too many arguments for cursor \"%s\"",
+                          v->name);
         if (s->args[k])
-            return err_at(p->e, pl_position(p, name.start), ERR_SYNTAX, "value for parameter \"%s\" of cursor \"%s\" specified more than once", p->vars.items[first + k].name, v->name);
+            return err_at(p->e, pl_position(p, name.start), ERR_SYNTAX,
+                          "value for parameter \"%s\" of cursor \"%s\" specified more than once",
+                          p->vars.items[first + k].name, v->name);
         TRY(read_expr(p, STOP_COMMA | STOP_CLOSE, NULL, ")", &s->args[k]));
         n++;
     } while (accept_punct(p, ','));
-    if (n < want) return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "not enough arguments for cursor \"%s\"", v->name);
+    if (n < want)
+        return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "not enough arguments for cursor \"%s\"",
+                      v->name);
     return expect_punct(p, ')');
 }
 
@@ -735,13 +784,15 @@ static void go_to(PlParser *p, Place x) {
     p->at = x.at;
 }
 
-/* The bound cursor variable that stands here with LOOP or its arguments behind it; -1: something else. Nothing is consumed. */
+/* The bound cursor variable that stands here with LOOP or its arguments behind it; -1: something else. Nothing is
+ * consumed. */
 static int32_t for_cursor(PlParser *p) {
     Place here = place(p);
     PlRef r = {.var = -1};
     bool found = false;
     Tok t;
-    if (!is_name(p) || is_word(p, "execute") || is_word(p, "select") || is_word(p, "values") || is_word(p, "with")) return -1;
+    if (!is_name(p) || is_word(p, "execute") || is_word(p, "select") || is_word(p, "values") || is_word(p, "with"))
+        return -1;
     if (read_ref(p, &r, &found, &t) != ST_OK) err_clear(p->e);
     found = found && !r.field && p->vars.items[r.var].cursor && (is_word(p, "loop") || is_punct(p, '('));
     go_to(p, here);
@@ -784,7 +835,8 @@ static Status for_query_loop(PlParser *p, const char *label, PlStmt *s, Place ta
     go_to(p, target);
     TRY(read_ref(p, &r, &found, &t));
     if (!found)
-        return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "loop variable of loop over rows must be a record variable or list of scalar variables");
+        return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
+                      "loop variable of loop over rows must be a record variable or list of scalar variables");
     go_to(p, target);
     TRY(read_targets(p, s));
     if (!is_word(p, "in")) return syntax(p);
@@ -814,10 +866,14 @@ static Status for_range_loop(PlParser *p, const char *label, PlStmt *s, Place ta
     Place body = place(p);
     go_to(p, target);
     TRY(take_name(p, &name));
-    if (is_punct(p, ',')) return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "integer FOR loop must have only one target variable");
+    if (is_punct(p, ','))
+        return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX,
+                      "integer FOR loop must have only one target variable");
     if (!is_word(p, "in")) return syntax(p);
     go_to(p, body);
-    if ((p->block = pl_add_block(p, label)) < 0 || (s->implicit_var = add_scalar(p, name, type_make(T_INT4), s->line)) < 0) return ST_ERROR;
+    if ((p->block = pl_add_block(p, label)) < 0 ||
+        (s->implicit_var = add_scalar(p, name, type_make(T_INT4), s->line)) < 0)
+        return ST_ERROR;
     if (!(s->targets = arena_array(p->a, PlRef, 1))) return ST_ERROR;
     s->targets[0].var = s->implicit_var;
     s->n_targets = 1;
@@ -848,7 +904,8 @@ static Status read_for(PlParser *p, const char *label, PlStmt *s) {
         go_to(p, source);
     }
     if (!is_query) return for_range_loop(p, label, s, target);
-    if (s->reverse) return err_at(p->e, pl_position(p, start.tok.start), ERR_SYNTAX, "cannot specify REVERSE in query FOR loop");
+    if (s->reverse)
+        return err_at(p->e, pl_position(p, start.tok.start), ERR_SYNTAX, "cannot specify REVERSE in query FOR loop");
     s->kind = PLS_FOR_QUERY;
     return for_query_loop(p, label, s, target);
 }
@@ -858,11 +915,14 @@ static Status read_foreach(PlParser *p, const char *label, PlStmt *s) {
     pl_advance(p);
     Tok t = p->tok;
     TRY(read_targets(p, s));
-    if (s->is_row || s->n_targets != 1) return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "loop variable of FOREACH must be a known variable or list of variables");
+    if (s->is_row || s->n_targets != 1)
+        return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX,
+                      "loop variable of FOREACH must be a known variable or list of variables");
     if (accept_word(p, "slice")) {
         if (p->tok.kind != TOK_NUMBER) return syntax(p);
         if (p->tok.end - p->tok.start != 1 || p->body.ptr[p->tok.start] != '0')
-            return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED, "SLICE of a FOREACH loop is not supported");
+            return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
+                          "SLICE of a FOREACH loop is not supported");
         pl_advance(p);
     }
     TRY(expect_word(p, "in"));
@@ -886,12 +946,17 @@ static Status read_exit(PlParser *p, PlStmt *s) {
     if (s->label) {
         while (l && !(l->label && strcmp(l->label, s->label) == 0)) l = l->up;
         if (!l)
-            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "there is no label \"%s\" attached to any block or loop enclosing this statement", s->label);
-        if (!l->is_loop && !s->is_exit) return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "block label \"%s\" cannot be used in CONTINUE", s->label);
+            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX,
+                          "there is no label \"%s\" attached to any block or loop enclosing this statement", s->label);
+        if (!l->is_loop && !s->is_exit)
+            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "block label \"%s\" cannot be used in CONTINUE",
+                          s->label);
     } else {
         while (l && !l->is_loop) l = l->up;
         if (!l)
-            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, s->is_exit ? "EXIT cannot be used outside a loop, unless it has a label" : "CONTINUE cannot be used outside a loop");
+            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX,
+                          s->is_exit ? "EXIT cannot be used outside a loop, unless it has a label"
+                                     : "CONTINUE cannot be used outside a loop");
     }
     s->loop = l->number;
     return expect_punct(p, ';');
@@ -903,10 +968,14 @@ static Status read_return(PlParser *p, PlStmt *s) {
     Tok t = p->tok;
     if (accept_word(p, "next")) {
         s->kind = PLS_RETURN_NEXT;
-        if (!f->returns_set) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "cannot use RETURN NEXT in a non-SETOF function");
+        if (!f->returns_set)
+            return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
+                          "cannot use RETURN NEXT in a non-SETOF function");
         t = p->tok;
         if (f->has_outs) {
-            if (!is_punct(p, ';')) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "RETURN NEXT cannot have a parameter in function with OUT parameters");
+            if (!is_punct(p, ';'))
+                return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
+                              "RETURN NEXT cannot have a parameter in function with OUT parameters");
         } else {
             TRY(read_expr(p, STOP_SEMI, NULL, ";", &s->expr));
         }
@@ -914,7 +983,9 @@ static Status read_return(PlParser *p, PlStmt *s) {
     }
     if (accept_word(p, "query")) {
         s->kind = PLS_RETURN_QUERY;
-        if (!f->returns_set) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "cannot use RETURN QUERY in a non-SETOF function");
+        if (!f->returns_set)
+            return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
+                          "cannot use RETURN QUERY in a non-SETOF function");
         if (accept_word(p, "execute")) {
             static const char *const words[] = {"using", NULL};
             TRY(read_expr(p, STOP_SEMI, words, ";", &s->expr));
@@ -928,7 +999,7 @@ static Status read_return(PlParser *p, PlStmt *s) {
         bool needs = !f->returns_set && !f->returns_void && !f->is_procedure && !f->has_outs;
         return needs ? pl_syntax_at(p, t, "missing expression") : ST_OK;
     }
-    const char *why = f->returns_set ? "RETURN cannot have a parameter in function returning set"
+    const char *why = f->returns_set    ? "RETURN cannot have a parameter in function returning set"
                       : f->is_procedure ? "RETURN cannot have a parameter in a procedure"
                       : f->returns_void ? "RETURN cannot have a parameter in function returning void"
                       : f->has_outs     ? "RETURN cannot have a parameter in function with OUT parameters"
@@ -951,7 +1022,8 @@ bool pl_sqlstate_ok(Slice s) {
 static Status string_literal(PlParser *p, const char **out) {
     AstExpr *x;
     if (p->tok.kind != TOK_STRING) return syntax(p);
-    if (sql_parse_expr(p->a, (Slice){p->body.ptr + p->tok.start, p->tok.end - p->tok.start}, &x, p->e) != ST_OK) return shift_error(p, p->tok.start, 0);
+    if (sql_parse_expr(p->a, (Slice){p->body.ptr + p->tok.start, p->tok.end - p->tok.start}, &x, p->e) != ST_OK)
+        return shift_error(p, p->tok.start, 0);
     if (x->kind != AST_STRING_LIT) return syntax(p);
     *out = AST_AS_CONST(AstLiteral, x)->text.ptr;
     pl_advance(p);
@@ -970,9 +1042,12 @@ static int64_t placeholders(const char *f) {
 }
 
 static Status read_raise(PlParser *p, PlStmt *s) {
-    static const char *const levels[] = {[PLR_DEBUG] = "debug", [PLR_LOG] = "log", [PLR_INFO] = "info", [PLR_NOTICE] = "notice", [PLR_WARNING] = "warning", [PLR_EXCEPTION] = "exception"};
+    static const char *const levels[] = {
+        [PLR_DEBUG] = "debug",   [PLR_LOG] = "log",         [PLR_INFO] = "info",
+        [PLR_NOTICE] = "notice", [PLR_WARNING] = "warning", [PLR_EXCEPTION] = "exception"};
     static const char *const using_words[] = {"using", NULL};
-    static const char *const options[] = {"message", "detail", "hint", "errcode", "column", "constraint", "datatype", "table", "schema"};
+    static const char *const options[] = {"message",    "detail",   "hint",  "errcode", "column",
+                                          "constraint", "datatype", "table", "schema"};
     Tok start = p->tok;
     pl_advance(p);
     s->level = PLR_EXCEPTION;
@@ -990,7 +1065,9 @@ static Status read_raise(PlParser *p, PlStmt *s) {
         set_args(s, &v);
         int64_t want = placeholders(s->format);
         if (want != v.len)
-            return err_at(p->e, pl_position(p, start.start), ERR_SYNTAX, want > v.len ? "too few parameters specified for RAISE" : "too many parameters specified for RAISE");
+            return err_at(p->e, pl_position(p, start.start), ERR_SYNTAX,
+                          want > v.len ? "too few parameters specified for RAISE"
+                                       : "too many parameters specified for RAISE");
     } else if (!is_word(p, "using") && !is_punct(p, ';')) {
         Tok t = p->tok;
         char *name;
@@ -1002,7 +1079,8 @@ static Status read_raise(PlParser *p, PlStmt *s) {
             if (!pl_sqlstate_ok(slice_of(s->sqlstate))) return pl_syntax_at(p, lit, "invalid SQLSTATE code");
             s->condition = s->sqlstate;
         } else if (!(s->sqlstate = pl_condition(name, &other))) {
-            return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT, "unrecognized exception condition \"%s\"", name);
+            return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT,
+                          "unrecognized exception condition \"%s\"", name);
         } else {
             s->condition = name;
         }
@@ -1027,8 +1105,10 @@ static Status read_raise(PlParser *p, PlStmt *s) {
 }
 
 static Status read_diagnostics(PlParser *p, PlStmt *s) {
-    static const char *const items[] = {"row_count", "pg_context", "returned_sqlstate", "message_text", "pg_exception_detail", "pg_exception_hint", "pg_exception_context",
-                                        "column_name", "constraint_name", "pg_datatype_name", "table_name", "schema_name"};
+    static const char *const items[] = {
+        "row_count",           "pg_context",        "returned_sqlstate",    "message_text",
+        "pg_exception_detail", "pg_exception_hint", "pg_exception_context", "column_name",
+        "constraint_name",     "pg_datatype_name",  "table_name",           "schema_name"};
     pl_advance(p);
     if (accept_word(p, "stacked")) s->stacked = true;
     else (void)accept_word(p, "current");
@@ -1039,7 +1119,9 @@ static Status read_diagnostics(PlParser *p, PlStmt *s) {
         PlRef r;
         Tok t = p->tok;
         TRY(read_target(p, &r));
-        if (is_composite(p, r)) return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "\"%s\" is not a scalar variable", p->vars.items[r.var].name);
+        if (is_composite(p, r))
+            return err_at(p->e, pl_position(p, t.start), ERR_SYNTAX, "\"%s\" is not a scalar variable",
+                          p->vars.items[r.var].name);
         if (!is_assign(p)) return syntax(p);
         skip_assign(p);
         PlOption o = {0};
@@ -1048,7 +1130,9 @@ static Status read_diagnostics(PlParser *p, PlStmt *s) {
         if (!o.name) return pl_syntax_at(p, p->tok, "unrecognized GET DIAGNOSTICS item");
         bool current = strcmp(o.name, "row_count") == 0, any = strcmp(o.name, "pg_context") == 0;
         if (!any && current == s->stacked)
-            return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "diagnostics item %.*s is not allowed in GET %s DIAGNOSTICS", (int)(p->tok.end - p->tok.start), p->body.ptr + p->tok.start,
+            return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX,
+                          "diagnostics item %.*s is not allowed in GET %s DIAGNOSTICS",
+                          (int)(p->tok.end - p->tok.start), p->body.ptr + p->tok.start,
                           s->stacked ? "STACKED" : "CURRENT");
         pl_advance(p);
         if (!vec_push(p->a, &targets, r) || !vec_push(p->a, &v, o)) return ST_ERROR;
@@ -1074,7 +1158,8 @@ static Status read_sql(PlParser *p, PlStmt *s) {
     bool is_insert = false, first = true;
     int64_t depth = 0;
     for (; !is_punct(p, ';') || depth > 0;) {
-        if (p->tok.kind == TOK_END || is_punct(p, ';')) return depth ? pl_syntax_at(p, p->tok, "mismatched parentheses") : syntax(p);
+        if (p->tok.kind == TOK_END || is_punct(p, ';'))
+            return depth ? pl_syntax_at(p, p->tok, "mismatched parentheses") : syntax(p);
         if (is_punct(p, '(') || is_punct(p, '[')) depth++;
         if ((is_punct(p, ')') || is_punct(p, ']')) && depth > 0) depth--;
         if (is_word(p, "into") && !is_insert && !first) {
@@ -1091,7 +1176,9 @@ static Status read_sql(PlParser *p, PlStmt *s) {
     char *text = arena_strndup(p->a, p->body.ptr + start, end - start);
     if (!text) return ST_ERROR;
     if (into_to) memset(text + (into_from - start), ' ', (size_t)(into_to - into_from));
-    for (int64_t n = end - start; n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\n' || text[n - 1] == '\t' || text[n - 1] == '\r'); n--) text[n - 1] = 0;
+    for (int64_t n = end - start;
+         n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\n' || text[n - 1] == '\t' || text[n - 1] == '\r'); n--)
+        text[n - 1] = 0;
     TRY(stmt_of(p, text, start, 0, &s->query));
     if (s->query->stmt->kind == AST_CALL || s->query->stmt->kind == AST_DO) s->kind = PLS_CALL;
     return expect_punct(p, ';');
@@ -1135,7 +1222,9 @@ static Status read_cursor(PlParser *p, PlStmt *s) {
     if (!found) return not_variable(p, t);
     const PlVar *v = &p->vars.items[r.var];
     if (r.field || v->kind != PLV_SCALAR) return pl_syntax_at(p, t, "cursor variable must be a simple variable");
-    if (v->type.id != T_TEXT) return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH, "variable \"%s\" must be of type cursor or refcursor", v->name);
+    if (v->type.id != T_TEXT)
+        return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
+                      "variable \"%s\" must be of type cursor or refcursor", v->name);
     s->cursor = r.var;
     return ST_OK;
 }
@@ -1167,7 +1256,8 @@ static Status read_fetch(PlParser *p, PlStmt *s) {
         const char *word;
         int direction;
         bool count;
-    } dirs[] = {{"next", 0, false}, {"prior", 1, false}, {"first", 2, false}, {"last", 3, false}, {"absolute", 4, true}, {"relative", 5, true}};
+    } dirs[] = {{"next", 0, false}, {"prior", 1, false},   {"first", 2, false},
+                {"last", 3, false}, {"absolute", 4, true}, {"relative", 5, true}};
     static const char *const from_words[] = {"from", "in", NULL};
     s->is_move = is_word(p, "move");
     pl_advance(p);
@@ -1184,11 +1274,15 @@ static Status read_fetch(PlParser *p, PlStmt *s) {
         pl_advance(p);
         s->direction = back ? 1 : 0;
         if (is_word(p, "all")) {
-            if (!s->is_move) return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED, "FETCH statement cannot return multiple rows");
+            if (!s->is_move)
+                return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
+                              "FETCH statement cannot return multiple rows");
             s->direction = back ? 7 : 6;
             pl_advance(p);
         } else if (!is_word(p, "from") && !is_word(p, "in")) {
-            if (!s->is_move) return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED, "FETCH statement cannot return multiple rows");
+            if (!s->is_move)
+                return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
+                              "FETCH statement cannot return multiple rows");
             s->direction = back ? 8 : 5;
             TRY(read_expr(p, 0, from_words, "FROM", &s->expr));
         }
@@ -1218,7 +1312,9 @@ static Status read_assign(PlParser *p, PlStmt *s) {
     if (accept_punct(p, '[')) {
         TRY(read_expr(p, STOP_CLOSE, NULL, "]", &s->subscript));
         TRY(expect_punct(p, ']'));
-        if (is_punct(p, '[')) return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED, "arrays of more than one dimension are not supported");
+        if (is_punct(p, '['))
+            return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
+                          "arrays of more than one dimension are not supported");
     }
     if (!is_assign(p)) return syntax(p);
     skip_assign(p);
@@ -1249,7 +1345,10 @@ static Status read_labelled(PlParser *p, PlStmt **out) {
         TRY(read_block(p, label, out));
         return expect_punct(p, ';');
     }
-    PlStmtKind kind = is_word(p, "while") ? PLS_WHILE : is_word(p, "for") ? PLS_FOR : is_word(p, "foreach") ? PLS_FOREACH : PLS_LOOP;
+    PlStmtKind kind = is_word(p, "while")     ? PLS_WHILE
+                      : is_word(p, "for")     ? PLS_FOR
+                      : is_word(p, "foreach") ? PLS_FOREACH
+                                              : PLS_LOOP;
     PlStmt *s = *out = new_stmt(p, kind, at);
     PlLoop loop;
     if (!s) return ST_ERROR;
@@ -1277,7 +1376,8 @@ static Status read_null(PlParser *p, PlStmt *s) {
 static Status read_end_transaction(PlParser *p, PlStmt *s) {
     pl_advance(p);
     if (accept_word(p, "and")) {
-        s->is_exit = !accept_word(p, "no"); /* AND CHAIN: the next transaction has the settings of this one, which is so anyway */
+        s->is_exit = !accept_word(
+            p, "no"); /* AND CHAIN: the next transaction has the settings of this one, which is so anyway */
         TRY(expect_word(p, "chain"));
     }
     return expect_punct(p, ';');
@@ -1295,19 +1395,28 @@ static Status read_close(PlParser *p, PlStmt *s) {
 }
 
 static const Keyword keywords[] = {
-    {"if", PLS_IF, read_if},           {"case", PLS_CASE, read_case},
-    {"exit", PLS_EXIT, read_exit},     {"continue", PLS_EXIT, read_exit},
-    {"return", PLS_RETURN, read_return}, {"raise", PLS_RAISE, read_raise},
-    {"assert", PLS_ASSERT, read_assert}, {"execute", PLS_DYNAMIC, read_execute},
-    {"perform", PLS_PERFORM, read_perform}, {"get", PLS_DIAGNOSTICS, read_diagnostics},
-    {"open", PLS_OPEN, read_open},     {"fetch", PLS_FETCH, read_fetch},
-    {"move", PLS_FETCH, read_fetch},   {"close", PLS_CLOSE, read_close},
-    {"null", PLS_NULL, read_null},     {"commit", PLS_COMMIT, read_end_transaction},
+    {"if", PLS_IF, read_if},
+    {"case", PLS_CASE, read_case},
+    {"exit", PLS_EXIT, read_exit},
+    {"continue", PLS_EXIT, read_exit},
+    {"return", PLS_RETURN, read_return},
+    {"raise", PLS_RAISE, read_raise},
+    {"assert", PLS_ASSERT, read_assert},
+    {"execute", PLS_DYNAMIC, read_execute},
+    {"perform", PLS_PERFORM, read_perform},
+    {"get", PLS_DIAGNOSTICS, read_diagnostics},
+    {"open", PLS_OPEN, read_open},
+    {"fetch", PLS_FETCH, read_fetch},
+    {"move", PLS_FETCH, read_fetch},
+    {"close", PLS_CLOSE, read_close},
+    {"null", PLS_NULL, read_null},
+    {"commit", PLS_COMMIT, read_end_transaction},
     {"rollback", PLS_ROLLBACK, read_end_transaction},
 };
 
 static Status read_stmt_inner(PlParser *p, PlStmt **out) {
-    if (is_op(p, "<<") || is_word(p, "declare") || is_word(p, "begin") || is_word(p, "loop") || is_word(p, "while") || is_word(p, "for") || is_word(p, "foreach"))
+    if (is_op(p, "<<") || is_word(p, "declare") || is_word(p, "begin") || is_word(p, "loop") || is_word(p, "while") ||
+        is_word(p, "for") || is_word(p, "foreach"))
         return read_labelled(p, out);
     bool assign = begins_assignment(p);
     const Keyword *k = NULL;
@@ -1328,7 +1437,8 @@ static Status read_stmt(PlParser *p, PlStmt **out) {
 
 static Status read_body(PlParser *p, PlBody *b) {
     VEC(PlStmt *) v = {0};
-    while (!is_word(p, "end") && !is_word(p, "else") && !is_word(p, "elsif") && !is_word(p, "elseif") && !is_word(p, "when") && !is_word(p, "exception")) {
+    while (!is_word(p, "end") && !is_word(p, "else") && !is_word(p, "elsif") && !is_word(p, "elseif") &&
+           !is_word(p, "when") && !is_word(p, "exception")) {
         PlStmt *s;
         if (p->tok.kind == TOK_END) return syntax(p);
         TRY(read_stmt(p, &s));

@@ -1,22 +1,31 @@
-/* reuse.c - what a call has computed before, and what cannot have changed since, is used again: elements of arrays, calls of functions, rows found by key.
+/* reuse.c - what a call has computed before, and what cannot have changed since, is used again: elements of arrays,
+ * calls of functions, rows found by key.
  *
- * Global value numbering of the finished program [Alpern, Wegman, Zadeck 1988; available expressions as in Aho et al.]. One walk in the order of the text: a state says
- * for each variable which value it has, for each table which version its set of rows has, and which values have been computed on every way to here. Two values have one number when
- * they are made by the same operation of values with the same numbers, at the same version. Where ways meet, what differs is a new value; at the beginning of a loop everything is that the loop
- * stores, and every table's rows that it inserts into or deletes from. So a number stands for what was computed when the program came by there last: nothing that was computed inside a
- * loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH) begins with what was there at its P_TRY, but for all that was stored or changed since.
+ * Global value numbering of the finished program [Alpern, Wegman, Zadeck 1988; available expressions as in Aho et al.].
+ * One walk in the order of the text: a state says for each variable which value it has, for each table which version
+ * its set of rows has, and which values have been computed on every way to here. Two values have one number when they
+ * are made by the same operation of values with the same numbers, at the same version. Where ways meet, what differs is
+ * a new value; at the beginning of a loop everything is that the loop stores, and every table's rows that it inserts
+ * into or deletes from. So a number stands for what was computed when the program came by there last: nothing that was
+ * computed inside a loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH)
+ * begins with what was there at its P_TRY, but for all that was stored or changed since.
  *
- * What is computed once more becomes the register of the first time, in a straight run where no guard stands between; else a load of a variable that has the value, or of a
- * hidden one that it is stored in wherever it is computed. Nothing is computed earlier than before, so no error comes that did not.
+ * What is computed once more becomes the register of the first time, in a straight run where no guard stands between;
+ * else a load of a variable that has the value, or of a hidden one that it is stored in wherever it is computed.
+ * Nothing is computed earlier than before, so no error comes that did not.
  *
- * Rows. A lookup gives the same row, or none, as long as no row comes or goes that it could find. The call itself: the table's version. Other calls: whoever looks for rows in a table
- * where rows come and go has an operation on their existence, by the item that those who insert or delete them write, in this statement and in that one. In a set, or while the call has its
- * locks, nobody with a conflicting operation runs. Where locks are given up by statement, the second statement has its GUARD of that item as before, and that item had been taken when the first
- * one looked: had it been given up in between, the guard undoes the bulk; else nobody came between. Cells of rows are read anew.
+ * Rows. A lookup gives the same row, or none, as long as no row comes or goes that it could find. The call itself: the
+ * table's version. Other calls: whoever looks for rows in a table where rows come and go has an operation on their
+ * existence, by the item that those who insert or delete them write, in this statement and in that one. In a set, or
+ * while the call has its locks, nobody with a conflicting operation runs. Where locks are given up by statement, the
+ * second statement has its GUARD of that item as before, and that item had been taken when the first one looked: had it
+ * been given up in between, the guard undoes the bulk; else nobody came between. Cells of rows are read anew.
  *
- * Guards name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take it from there (Instr.a).
+ * Guards name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
+ * it from there (Instr.a).
  *
- * At last goes what nobody wants any more: variables that are never read, and what was computed for them alone, unless it may fail.
+ * At last goes what nobody wants any more: variables that are never read, and what was computed for them alone, unless
+ * it may fail.
  */
 #include "base/hash.h"
 #include "program/operands.h"
@@ -26,25 +35,29 @@ enum { VALUES_MAX = 1 << 22, NO_VALUE = -1 };
 
 /* What is known at a place. */
 typedef struct State {
-    struct State *next;  /* among those that are not in use */
-    int32_t *vars;       /* by variable: its value */
-    int32_t *rows;       /* by table: version of its rows */
-    uint64_t *there;     /* bits, by Kept: computed on every way to here */
-    bool dead;           /* nobody comes here */
+    struct State *next; /* among those that are not in use */
+    int32_t *vars;      /* by variable: its value */
+    int32_t *rows;      /* by table: version of its rows */
+    uint64_t *there;    /* bits, by Kept: computed on every way to here */
+    bool dead;          /* nobody comes here */
 } State;
 typedef struct Open {
     uint16_t op;
     int64_t number;
     int32_t at;
-    State *in, *out, *exits, *steps; /* at the opening; at the end of the first part; where P_LEAVE goes to: its end, its P_STEP */
+    State *in, *out, *exits,
+        *steps; /* at the opening; at the end of the first part; where P_LEAVE goes to: its end, its P_STEP */
 } Open;
 typedef struct ValueInfo {
-    Reg reg;             /* that has it in this stretch of the run, */
+    Reg reg; /* that has it in this stretch of the run, */
     int32_t stretch;
-    int32_t holder;      /* a variable that had it, -1 none */
-    int32_t kept;        /* number among those worth a variable, -1 */
+    int32_t holder; /* a variable that had it, -1 none */
+    int32_t kept;   /* number among those worth a variable, -1 */
 } ValueInfo;
-typedef struct Numbered { uint64_t hash; int32_t value, instr, version; } Numbered;
+typedef struct Numbered {
+    uint64_t hash;
+    int32_t value, instr, version;
+} Numbered;
 typedef enum Act { ACT_STAYS, ACT_GONE, ACT_LOAD, ACT_LOAD_KEPT, ACT_NAMED } Act;
 
 typedef struct Reuse {
@@ -53,21 +66,21 @@ typedef struct Reuse {
     int32_t n, n_vars, n_tables;
     Instr *code;
     const RegInfo *regs;
-    int64_t words;        /* of State.there */
-    int32_t *value;       /* by register */
-    Reg *same;            /* by register: the one that stands for it */
-    uint8_t *act;         /* by instruction: Act, */
-    int32_t *from;        /* ... the variable, or number among those kept */
-    bool *in_body;        /* by instruction: between IF and ENDIF */
-    int32_t *kept;        /* by instruction: it computes that one; -1 none */
-    int32_t *kept_var;    /* by number: hidden variable, -1: not wanted so far */
+    int64_t words;     /* of State.there */
+    int32_t *value;    /* by register */
+    Reg *same;         /* by register: the one that stands for it */
+    uint8_t *act;      /* by instruction: Act, */
+    int32_t *from;     /* ... the variable, or number among those kept */
+    bool *in_body;     /* by instruction: between IF and ENDIF */
+    int32_t *kept;     /* by instruction: it computes that one; -1 none */
+    int32_t *kept_var; /* by number: hidden variable, -1: not wanted so far */
     int32_t n_kept, stretch;
     VEC(ValueInfo) values;
-    Numbered *table;      /* open addressing */
+    Numbered *table; /* open addressing */
     int64_t mask;
     State *now, *unused;
     VEC(Open) open;
-    VEC(int32_t) body;    /* values in registers of the IF bodies around */
+    VEC(int32_t) body; /* values in registers of the IF bodies around */
     bool oom, too_much;
 } Reuse;
 
@@ -139,7 +152,7 @@ static bool is_find(uint16_t op) { return op == OP_ROW_FIND || op == OP_ROW_FIRS
 /* Its result depends on its operands and nothing else; lookups: and on the rows of their table. */
 static bool is_function(const Reuse *u, const Instr *in) {
     if (in->op == OP_CALL) return true; /* nothing volatile is compiled */
-    if (in->op == OP_ROW_FIRST) { /* whose order may change */
+    if (in->op == OP_ROW_FIRST) {       /* whose order may change */
         const RowKey *k = in->aux;
         return k->order == 0 || !u->c->reg_tables.items[k->table]->written[k->order - 1];
     }
@@ -148,12 +161,14 @@ static bool is_function(const Reuse *u, const Instr *in) {
 /* A variable costs less. Strings would have to be kept as long. */
 static bool worth_variable(const Reuse *u, const Instr *in) {
     const RegInfo *r = &u->regs[in->dst];
-    return (in->op == OP_CALL || is_find(in->op) || in->op == OP_NUM_DIV || in->op == OP_LIKE) && r->phys != PH_STR && type_phys(r->type) == (Phys)r->phys;
+    return (in->op == OP_CALL || is_find(in->op) || in->op == OP_NUM_DIV || in->op == OP_LIKE) && r->phys != PH_STR &&
+           type_phys(r->type) == (Phys)r->phys;
 }
 static bool same_aux(const Instr *a, const Instr *b) {
     if (is_find(a->op)) {
         const RowKey *x = a->aux, *y = b->aux;
-        return x->table == y->table && x->index == y->index && x->n == y->n && x->order == y->order && x->desc == y->desc && x->bounded == y->bounded && x->at == y->at;
+        return x->table == y->table && x->index == y->index && x->n == y->n && x->order == y->order &&
+               x->desc == y->desc && x->bounded == y->bounded && x->at == y->at;
     }
     if (a->op == OP_GUARD) {
         const ItemSite *x = a->aux, *y = b->aux;
@@ -161,20 +176,27 @@ static bool same_aux(const Instr *a, const Instr *b) {
     }
     if (a->op != OP_CALL) return a->aux == b->aux;
     const CallSite *x = a->aux, *y = b->aux;
-    if (x->kernel != y->kernel || x->func != y->func || x->strict != y->strict || x->n_args != y->n_args || !type_eq(x->ret, y->ret) || !x->arg_types != !y->arg_types) return false;
+    if (x->kernel != y->kernel || x->func != y->func || x->strict != y->strict || x->n_args != y->n_args ||
+        !type_eq(x->ret, y->ret) || !x->arg_types != !y->arg_types)
+        return false;
     for (int32_t i = 0; x->arg_types && i < x->n_args; i++)
         if (!type_eq(x->arg_types[i], y->arg_types[i])) return false;
     return true;
 }
 static bool same_constant(const RegInfo *x, const RegInfo *y) {
-    if (x->phys != y->phys || x->value.is_null != y->value.is_null || !type_eq(x->type, y->type) || x->dict != y->dict) return false;
+    if (x->phys != y->phys || x->value.is_null != y->value.is_null || !type_eq(x->type, y->type) || x->dict != y->dict)
+        return false;
     if (x->value.is_null) return true;
-    if (x->phys != PH_STR) return memcmp(value_cell_const(&x->value), value_cell_const(&y->value), (size_t)phys_size((Phys)x->phys)) == 0;
-    return x->value.u.str.len == y->value.u.str.len && memcmp(x->value.u.str.ptr, y->value.u.str.ptr, (size_t)x->value.u.str.len) == 0;
+    if (x->phys != PH_STR)
+        return memcmp(value_cell_const(&x->value), value_cell_const(&y->value), (size_t)phys_size((Phys)x->phys)) == 0;
+    return x->value.u.str.len == y->value.u.str.len &&
+           memcmp(x->value.u.str.ptr, y->value.u.str.ptr, (size_t)x->value.u.str.len) == 0;
 }
 static bool same_value(const Reuse *u, const Instr *a, const Instr *b) {
     const RegInfo *x = &u->regs[a->dst], *y = &u->regs[b->dst];
-    if (a->op != b->op || a->phys != b->phys || a->imm != b->imm || x->phys != y->phys || x->dict != y->dict || !type_eq(x->type, y->type) || !same_aux(a, b)) return false;
+    if (a->op != b->op || a->phys != b->phys || a->imm != b->imm || x->phys != y->phys || x->dict != y->dict ||
+        !type_eq(x->type, y->type) || !same_aux(a, b))
+        return false;
     Reg p, q;
     for (int32_t k = 0; (p = instr_use(a, k)) >= 0; k++) {
         q = instr_use(b, k);
@@ -209,7 +231,9 @@ static void number_constants(Reuse *u, int64_t n_regs) {
         const RegInfo *x = &u->regs[r];
         if (!x->is_const) continue;
         uint64_t h = hash_u64(x->phys);
-        if (!x->value.is_null) h = hash_combine(h, x->phys == PH_STR ? hash_bytes(x->value.u.str.ptr, x->value.u.str.len) : hash_bytes(value_cell_const(&x->value), phys_size((Phys)x->phys)));
+        if (!x->value.is_null)
+            h = hash_combine(h, x->phys == PH_STR ? hash_bytes(x->value.u.str.ptr, x->value.u.str.len)
+                                                  : hash_bytes(value_cell_const(&x->value), phys_size((Phys)x->phys)));
         int64_t i = (int64_t)(h & (uint64_t)u->mask);
         while (first[i] && !same_constant(&u->regs[first[i]], x)) i = (i + 1) & u->mask;
         if (!first[i]) {
@@ -224,7 +248,8 @@ static void number_constants(Reuse *u, int64_t n_regs) {
 /* ---- the walk ------------------------------------------------------------------------------------------------ */
 static int32_t depth_of_body(const Reuse *u) { /* IFs around */
     int32_t n = 0;
-    for (int64_t i = u->open.len - 1; i >= 0 && (u->open.items[i].op == OP_IF || u->open.items[i].op == OP_ELSE); i--) n++;
+    for (int64_t i = u->open.len - 1; i >= 0 && (u->open.items[i].op == OP_IF || u->open.items[i].op == OP_ELSE); i--)
+        n++;
     return n;
 }
 static void end_body(Reuse *u, int64_t from) {
@@ -234,7 +259,8 @@ static void end_body(Reuse *u, int64_t from) {
 /* Whether a register that has the value already may be used instead of r. */
 static bool may_stand_for(const Reuse *u, Reg have, Reg r) {
     const RegInfo *x = &u->regs[have], *y = &u->regs[r];
-    return (!x->nullable || y->nullable) && x->phys == y->phys && (x->phys != PH_STR || (x->stable_str == y->stable_str && x->dict == y->dict));
+    return (!x->nullable || y->nullable) && x->phys == y->phys &&
+           (x->phys != PH_STR || (x->stable_str == y->stable_str && x->dict == y->dict));
 }
 static void has_register(Reuse *u, int32_t value, Reg r, bool in_body) {
     ValueInfo *x = &u->values.items[value];
@@ -344,7 +370,8 @@ static void closes(Reuse *u) {
 static bool control(Reuse *u, int32_t at) {
     const Instr *in = &u->code[at];
     Open *top = u->open.len > 0 ? &u->open.items[u->open.len - 1] : NULL;
-    bool opening = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK || in->op == OP_P_TRY || in->op == OP_IF;
+    bool opening =
+        in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK || in->op == OP_P_TRY || in->op == OP_IF;
     if (!opening && !top && in->op != OP_P_RETURN) return false;
     switch (in->op) {
     case OP_IF:
@@ -375,9 +402,7 @@ static bool control(Reuse *u, int32_t at) {
         break;
     }
     case OP_P_ROUND: break;
-    case OP_P_STEP:
-        state_meet(u, u->now, top->steps);
-        break;
+    case OP_P_STEP: state_meet(u, u->now, top->steps); break;
     case OP_P_LEAVE: leave(u, in); break;
     case OP_P_RETURN: u->now->dead = true; break;
     default: closes(u);
@@ -441,7 +466,8 @@ static Status rewrite(Reuse *u) {
         Instr now[3]; /* what it becomes: what comes before it, it, what comes behind it */
         int32_t n = 0, kept = u->kept[i];
         if (u->act[i] == ACT_GONE) continue;
-        if (kept >= 0 && u->kept_var[kept] == INT32_MAX && (u->kept_var[kept] = hidden_var(u, &u->code[i])) < 0) return ST_ERROR;
+        if (kept >= 0 && u->kept_var[kept] == INT32_MAX && (u->kept_var[kept] = hidden_var(u, &u->code[i])) < 0)
+            return ST_ERROR;
         Instr *in = &now[n++];
         *in = u->code[i];
         if (u->act[i] == ACT_LOAD || u->act[i] == ACT_LOAD_KEPT) {
@@ -458,13 +484,16 @@ static Status rewrite(Reuse *u) {
         }
         if (kept >= 0 && u->kept_var[kept] >= 0) {
             if (in->op == OP_GUARD) in->dst = builder_reg(b, PH_I64, type_make(T_INT8), false);
-            now[n++] = (Instr){.op = OP_STORE, .phys = b->regs.items[in->dst].phys, .a = in->dst, .imm = u->kept_var[kept]};
+            now[n++] =
+                (Instr){.op = OP_STORE, .phys = b->regs.items[in->dst].phys, .a = in->dst, .imm = u->kept_var[kept]};
         }
         if (b->failed) return cp_oom(c);
         for (int32_t k = 0; k < n; k++) {
             if (!vec_push(c->arena, &b->instrs, now[k])) return cp_oom(c);
             if (i >= n_lines) continue;
-            if (!vec_push(c->arena, &c->lines, lines[i]) || !vec_push(c->arena, &c->places, places[i]) || !vec_push(c->arena, &c->contexts, contexts[i])) return cp_oom(c);
+            if (!vec_push(c->arena, &c->lines, lines[i]) || !vec_push(c->arena, &c->places, places[i]) ||
+                !vec_push(c->arena, &c->contexts, contexts[i]))
+                return cp_oom(c);
         }
     }
     return ST_OK;
@@ -476,7 +505,8 @@ static bool goes_unseen(const Instr *in) {
     if (in->op == OP_LOAD || op_is_row_read(in->op)) return true;
     return op_is_pure(in->op) && !instr_may_fail(in);
 }
-Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone) {
+Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted,
+                bool *gone) {
     int32_t *uses = arena_array(a, int32_t, n_regs + 1), *loads = arena_array(a, int32_t, n_vars + 1);
     if (!uses || !loads) return ST_ERROR;
     Reg r;
@@ -488,7 +518,9 @@ Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t 
         again = false;
         for (int32_t i = n - 1; i >= 0; i--) {
             const Instr *in = &code[i];
-            if (gone[i] || (in->op == OP_STORE ? wanted[in->imm] || loads[in->imm] > 0 : !in->dst || uses[in->dst] > 0 || !goes_unseen(in))) continue;
+            if (gone[i] || (in->op == OP_STORE ? wanted[in->imm] || loads[in->imm] > 0
+                                               : !in->dst || uses[in->dst] > 0 || !goes_unseen(in)))
+                continue;
             gone[i] = again = true;
             for (int32_t k = 0; (r = instr_use(in, k)) >= 0; k++) uses[r]--;
             if (in->op == OP_LOAD) loads[in->imm]--;
@@ -516,7 +548,9 @@ void cp_drop(Cp *c, const bool *gone) {
 static Status sweep(Cp *c, Arena *own, const bool *wanted) {
     const ProgramBuilder *b = &c->pipe.b;
     bool *gone = arena_calloc(own, b->instrs.len + 1);
-    if (!gone || cp_sweep(own, b->instrs.items, (int32_t)b->instrs.len, b->regs.len, c->vars.len, wanted, gone) != ST_OK) return cp_oom(c);
+    if (!gone ||
+        cp_sweep(own, b->instrs.items, (int32_t)b->instrs.len, b->regs.len, c->vars.len, wanted, gone) != ST_OK)
+        return cp_oom(c);
     cp_drop(c, gone);
     return ST_OK;
 }
@@ -537,9 +571,17 @@ static Status reuse_in(Cp *c, Arena *own) {
     if (b->failed) return cp_oom(c);
     Reuse *u = arena_new_of(own, Reuse);
     if (!u) return cp_oom(c);
-    *u = (Reuse){.c = c, .arena = own, .n = (int32_t)n, .n_vars = (int32_t)c->vars.len, .n_tables = (int32_t)c->tables.len, .code = b->instrs.items, .regs = b->regs.items, .stretch = 1};
+    *u = (Reuse){.c = c,
+                 .arena = own,
+                 .n = (int32_t)n,
+                 .n_vars = (int32_t)c->vars.len,
+                 .n_tables = (int32_t)c->tables.len,
+                 .code = b->instrs.items,
+                 .regs = b->regs.items,
+                 .stretch = 1};
     int64_t most = 0;
-    for (int64_t i = 0; i < n; i++) most += b->instrs.items[i].op == OP_GUARD || (b->instrs.items[i].dst && worth_variable(u, &b->instrs.items[i]));
+    for (int64_t i = 0; i < n; i++)
+        most += b->instrs.items[i].op == OP_GUARD || (b->instrs.items[i].dst && worth_variable(u, &b->instrs.items[i]));
     u->words = most / 64 + 1;
     u->value = arena_array(u->arena, int32_t, n_regs + 1);
     u->same = arena_array(u->arena, Reg, n_regs + 1);
@@ -548,11 +590,12 @@ static Status reuse_in(Cp *c, Arena *own) {
     u->kept = arena_array(u->arena, int32_t, n + 1);
     u->kept_var = arena_array(u->arena, int32_t, most + 1);
     u->in_body = arena_calloc(u->arena, n + 1);
-    for (u->mask = 64; u->mask < 2 * MAX_OF(n, n_regs); u->mask *= 2) {
-    }
+    for (u->mask = 64; u->mask < 2 * MAX_OF(n, n_regs); u->mask *= 2) {}
     u->table = arena_array(u->arena, Numbered, u->mask);
     u->mask--;
-    if (!u->value || !u->same || !u->act || !u->from || !u->kept || !u->kept_var || !u->in_body || !u->table || !(u->now = state_new(u))) return cp_oom(c);
+    if (!u->value || !u->same || !u->act || !u->from || !u->kept || !u->kept_var || !u->in_body || !u->table ||
+        !(u->now = state_new(u)))
+        return cp_oom(c);
     for (Reg r = 0; r < n_regs; r++) u->same[r] = r;
     (void)new_value(u); /* 0: of nothing */
     number_constants(u, n_regs);

@@ -1,33 +1,39 @@
 /* slice.c - a footprint keeps what leads to its operations.
  *
- * The footprint is made by the code that makes the body, so it computes what the body does with the rows it finds: amounts, texts, sums. Here all goes that neither an
- * operation needs nor a condition or loop that operations are under [Weiser 1981]. What goes may have failed; then the body does, and the operations that the footprint
- * has more are harmless.
+ * The footprint is made by the code that makes the body, so it computes what the body does with the rows it finds:
+ * amounts, texts, sums. Here all goes that neither an operation needs nor a condition or loop that operations are under
+ * [Weiser 1981]. What goes may have failed; then the body does, and the operations that the footprint has more are
+ * harmless.
  *
- * Nor is a row looked for only to learn whether it is there, when all that depends on it are operations: they are issued in any case, and nobody else meets them at a
- * row that is not there. So calls whose keys are arguments touch no table here.
+ * Nor is a row looked for only to learn whether it is there, when all that depends on it are operations: they are
+ * issued in any case, and nobody else meets them at a row that is not there. So calls whose keys are arguments touch no
+ * table here.
  */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
 
-typedef struct Bracket { int32_t open, middle, end, up; } Bracket; /* instructions; middle: P_ELSE, ELSE, -1 none; up: the bracket around it, -1 none */
+typedef struct Bracket {
+    int32_t open, middle, end, up;
+} Bracket; /* instructions; middle: P_ELSE, ELSE, -1 none; up: the bracket around it, -1 none */
 
 typedef struct Cut {
     ProgramBuilder *b;
     int32_t n, n_brackets;
     Instr *code;
     Bracket *brackets;
-    int32_t *around;  /* by instruction: the innermost bracket it is in, or is part of; -1 none */
-    int32_t *target;  /* by P_LEAVE: its bracket */
+    int32_t *around; /* by instruction: the innermost bracket it is in, or is part of; -1 none */
+    int32_t *target; /* by P_LEAVE: its bracket */
     bool *kept, *regs;
     int32_t *loads, *before; /* by variable: the last LOAD of it, and by LOAD: the one before it; -1 none */
-    bool *passed;     /* by bracket: a P_IF for a row that is there, whose operations are issued in any case */
+    bool *passed;            /* by bracket: a P_IF for a row that is there, whose operations are issued in any case */
     bool changed;
 } Cut;
 
 static bool opens(uint16_t op) { return op == OP_IF || op == OP_P_IF || op == OP_P_LOOP || op == OP_P_BLOCK; }
 static bool is_middle(uint16_t op) { return op == OP_ELSE || op == OP_P_ELSE; }
-static bool closes(uint16_t op) { return op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK; }
+static bool closes(uint16_t op) {
+    return op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK;
+}
 
 /* False: program_finish will say what is wrong. */
 static bool find_brackets(Cut *s) {
@@ -87,7 +93,8 @@ static bool is_read(const Cut *s, int32_t i) {
     for (int32_t at = s->loads[s->code[i].imm]; at >= 0; at = s->before[at]) {
         bool reaches = at > i;
         for (int32_t k = s->around[i]; k >= 0 && !reaches; k = s->brackets[k].up)
-            reaches = s->code[s->brackets[k].open].op == OP_P_LOOP && at > s->brackets[k].open && at < s->brackets[k].end;
+            reaches =
+                s->code[s->brackets[k].open].op == OP_P_LOOP && at > s->brackets[k].open && at < s->brackets[k].end;
         if (reaches && s->kept[at]) return true;
     }
     return false;
@@ -148,7 +155,8 @@ static bool asks_for_row(const Cut *s, const Bracket *x) {
         if (in->dst != s->code[x->open].a || in->op != OP_GE) continue;
         const RegInfo *zero = &s->b->regs.items[in->b];
         int64_t v;
-        return zero->is_const && !zero->value.is_null && cell_as_i64((Phys)zero->phys, &zero->value.u, &v) && v == 0 && is_row(s, in->a, 0);
+        return zero->is_const && !zero->value.is_null && cell_as_i64((Phys)zero->phys, &zero->value.u, &v) && v == 0 &&
+               is_row(s, in->a, 0);
     }
     return false;
 }
@@ -184,7 +192,8 @@ Status cp_slice(Cp *c) {
     s.regs = arena_calloc(c->arena, b->regs.len + 1);
     s.loads = arena_array(c->arena, int32_t, n_vars + 1);
     s.before = arena_array(c->arena, int32_t, n + 1);
-    if (b->failed || !s.brackets || !s.around || !s.target || !s.passed || !s.kept || !s.regs || !s.loads || !s.before) return cp_oom(c);
+    if (b->failed || !s.brackets || !s.around || !s.target || !s.passed || !s.kept || !s.regs || !s.loads || !s.before)
+        return cp_oom(c);
     if (!find_brackets(&s)) return ST_OK;
     for (int64_t v = 0; v < n_vars; v++) s.loads[v] = -1;
     for (int32_t i = 0; i < s.n; i++) {

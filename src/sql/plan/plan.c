@@ -1,7 +1,8 @@
 /* plan.c - construction, walks, column sets and verification of bound trees.
  *
- * Nothing here knows about rewriting. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set. Walks
- * recurse until there is too little stack left (base/stack.h): what such a walk returned means nothing, and the next stack_check() fails.
+ * Nothing here knows about rewriting. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set.
+ * Walks recurse until there is too little stack left (base/stack.h): what such a walk returned means nothing, and the
+ * next stack_check() fails.
  *
  * Scoping: a subquery inside an expression, and the right side of a dependent join, see the columns of the
  * level around them. plan_free_cols is what they use of it.
@@ -68,9 +69,9 @@ Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children) {
 /* ---- every expression of a node ---------------------------------------------- */
 
 Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx) {
-#define SLOT(s)                          \
-    do {                                 \
-        if (s) TRY(fn(ctx, &(s)));       \
+#define SLOT(s)                    \
+    do {                           \
+        if (s) TRY(fn(ctx, &(s))); \
     } while (0)
     for (int32_t i = 0; i < p->n_exprs; i++) SLOT(p->exprs[i]);
     for (int32_t i = 0; i < p->n_conds; i++) SLOT(p->conds[i]);
@@ -531,10 +532,12 @@ bool plan_yields(const Plan *p, ColId id) {
     case LP_FILTER:
     case LP_SORT:
     case LP_LIMIT:
-    case LP_REPEAT: return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || plan_yields(p->children[0], id);
+    case LP_REPEAT:
+        return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || plan_yields(p->children[0], id);
     case LP_JOIN:
         if (p->join == JN_MARK && p->mark_col == id) return true;
-        if (p->join != JN_MARK && p->join != JN_SEMI && p->join != JN_ANTI && plan_yields(p->children[1], id)) return true;
+        if (p->join != JN_MARK && p->join != JN_SEMI && p->join != JN_ANTI && plan_yields(p->children[1], id))
+            return true;
         return plan_yields(p->children[0], id);
     case LP_CTE: return plan_yields(p->children[1], id);
     }
@@ -608,7 +611,8 @@ static Status verify_expr(Verify *v, const Expr *e) {
         if (!colset_has(v->scope, e->u.col))
             return err_internal(v->e, "plan: column %d (%s) is not produced below its use", e->u.col,
                                 v->c->cols.items[e->u.col].name);
-        if (e->type.id != v->c->cols.items[e->u.col].type.id || e->type.scale != v->c->cols.items[e->u.col].type.scale ||
+        if (e->type.id != v->c->cols.items[e->u.col].type.id ||
+            e->type.scale != v->c->cols.items[e->u.col].type.scale ||
             type_phys(e->type) != type_phys(v->c->cols.items[e->u.col].type))
             return err_internal(v->e, "plan: column %d (%s) is used with another type", e->u.col,
                                 v->c->cols.items[e->u.col].name);
@@ -618,7 +622,8 @@ static Status verify_expr(Verify *v, const Expr *e) {
         if (!value_agrees(e->type, &e->u.value)) return err_internal(v->e, "plan: constant that its type cannot hold");
         break;
     case EX_FUNC:
-        if (!e->u.func || (e->u.func->flags & FN_AGGREGATE)) return err_internal(v->e, "plan: function node without a function");
+        if (!e->u.func || (e->u.func->flags & FN_AGGREGATE))
+            return err_internal(v->e, "plan: function node without a function");
         break;
     case EX_CAST:
         if (e->n_args != 1) return err_internal(v->e, "plan: cast with %d arguments", e->n_args);
@@ -627,7 +632,8 @@ static Status verify_expr(Verify *v, const Expr *e) {
     case EX_OR:
     case EX_NOT:
         for (int32_t i = 0; i < e->n_args; i++)
-            if (e->args[i]->type.id != T_BOOL) return err_internal(v->e, "plan: argument of AND, OR or NOT is not boolean");
+            if (e->args[i]->type.id != T_BOOL)
+                return err_internal(v->e, "plan: argument of AND, OR or NOT is not boolean");
         break;
     case EX_CASE:
         for (int32_t i = 0; i + 1 < e->n_args; i += 2)
@@ -642,13 +648,15 @@ static Status verify_expr(Verify *v, const Expr *e) {
         break;
     case EX_COALESCE:
         for (int32_t i = 0; i < e->n_args; i++)
-            if (!type_eq(e->args[i]->type, e->type)) return err_internal(v->e, "plan: argument of COALESCE has another type");
+            if (!type_eq(e->args[i]->type, e->type))
+                return err_internal(v->e, "plan: argument of COALESCE has another type");
         break;
     case EX_IN:
     case EX_DISTINCT:
     case EX_NOT_DISTINCT:
         for (int32_t i = 1; i < e->n_args; i++)
-            if (type_phys(e->args[i]->type) != type_phys(e->args[0]->type) || e->args[i]->type.scale != e->args[0]->type.scale)
+            if (type_phys(e->args[i]->type) != type_phys(e->args[0]->type) ||
+                e->args[i]->type.scale != e->args[0]->type.scale)
                 return err_internal(v->e, "plan: compared values have different types");
         break;
     case EX_AGG: return err_internal(v->e, "plan: aggregate outside of an aggregation");
@@ -657,7 +665,8 @@ static Status verify_expr(Verify *v, const Expr *e) {
         ColSet in = colset_new(v->c);
         plan_outputs(v->c, e->u.sub.plan, &in);
         for (int32_t i = 0; i < e->u.sub.n_cols; i++)
-            if (!colset_has(&in, e->u.sub.cols[i])) return err_internal(v->e, "plan: subquery does not yield column %d", e->u.sub.cols[i]);
+            if (!colset_has(&in, e->u.sub.cols[i]))
+                return err_internal(v->e, "plan: subquery does not yield column %d", e->u.sub.cols[i]);
         if (e->u.sub.compare) {
             colset_add_all(v->c, &in, v->scope);
             const ColSet *save = v->scope;
@@ -717,7 +726,8 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         if (p->conds[i]->type.id != T_BOOL) return err_internal(v->e, "plan: condition is not boolean");
     switch ((PlanKind)p->kind) {
     case LP_PROJECT:
-        if (p->n_exprs != p->n_out) return err_internal(v->e, "plan: projection of %d columns has %d expressions", p->n_out, p->n_exprs);
+        if (p->n_exprs != p->n_out)
+            return err_internal(v->e, "plan: projection of %d columns has %d expressions", p->n_out, p->n_exprs);
         for (int32_t i = 0; i < p->n_out; i++) {
             Type a = v->c->cols.items[p->out_cols[i]].type, b = p->exprs[i]->type;
             if (a.id != b.id || a.scale != b.scale || type_phys(a) != type_phys(b))
@@ -731,8 +741,10 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         for (int32_t i = 0; p->cells && i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->cells[i].type));
         break;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys && i < p->n_exprs; i++) TRY(verify_column_of(v, p->out_cols[i], p->exprs[i]->type));
-        if (p->n_exprs != p->n_keys) return err_internal(v->e, "plan: aggregation with %d keys has %d expressions", p->n_keys, p->n_exprs);
+        for (int32_t i = 0; i < p->n_keys && i < p->n_exprs; i++)
+            TRY(verify_column_of(v, p->out_cols[i], p->exprs[i]->type));
+        if (p->n_exprs != p->n_keys)
+            return err_internal(v->e, "plan: aggregation with %d keys has %d expressions", p->n_keys, p->n_exprs);
         break;
     case LP_SETOP:
         for (int32_t i = 0; i < p->n_children; i++) {
@@ -740,7 +752,8 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
             plan_outputs(v->c, p->children[i], &o);
             for (int32_t j = 0; j < p->n_out; j++) {
                 ColId id = p->set_cols[i][j];
-                if (!colset_has(&o, id)) return err_internal(v->e, "plan: set operation uses column %d that its input lacks", id);
+                if (!colset_has(&o, id))
+                    return err_internal(v->e, "plan: set operation uses column %d that its input lacks", id);
                 Type a = v->c->cols.items[id].type, b = v->c->cols.items[p->out_cols[j]].type;
                 if (a.id != b.id || a.scale != b.scale || type_phys(a) != type_phys(b))
                     return err_internal(v->e, "plan: columns of a set operation have different types");
@@ -752,7 +765,8 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         while (d && d->id != p->cte_id) d = d->next;
         if (!d) return err_internal(v->e, "plan: no definition of CTE %lld in scope", (long long)p->cte_id);
         for (int32_t i = 0; i < p->n_out; i++)
-            if (!colset_has(&d->outputs, p->cte_cols[i])) return err_internal(v->e, "plan: CTE does not yield column %d", p->cte_cols[i]);
+            if (!colset_has(&d->outputs, p->cte_cols[i]))
+                return err_internal(v->e, "plan: CTE does not yield column %d", p->cte_cols[i]);
         break;
     }
     case LP_SORT:
@@ -766,7 +780,8 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
 
 /* ---- sharing ------------------------------------------------------------------------------ */
 
-/* Rules change operators, their arrays and expressions in place, which is right only where each belongs to one operator. */
+/* Rules change operators, their arrays and expressions in place, which is right only where each belongs to one
+ * operator. */
 typedef struct Range {
     uintptr_t from, to;
     const char *what;
@@ -816,7 +831,8 @@ static Status plan_ranges(Ranges *r, const Plan *p) {
     ADD_RANGE(r, p->sort, p->n_sort, "sort keys");
     ADD_RANGE(r, p->cte_cols, p->n_out, "columns of a CTE");
     ADD_RANGE(r, p->set_cols, p->set_cols ? p->n_children : 0, "columns of set operations");
-    for (int32_t i = 0; p->set_cols && i < p->n_children; i++) ADD_RANGE(r, p->set_cols[i], p->n_out, "columns of a set operation");
+    for (int32_t i = 0; p->set_cols && i < p->n_children; i++)
+        ADD_RANGE(r, p->set_cols[i], p->n_out, "columns of a set operation");
     ADD_RANGE(r, p->runtime, p->n_runtime, "runtime filters");
     TRY(plan_each_expr(unconst_plan(p), slot_ranges, r));
     for (int32_t i = 0; i < p->n_children; i++) TRY(plan_ranges(r, p->children[i]));
@@ -836,7 +852,8 @@ Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e) {
     return ST_OK;
 }
 
-static Status verify_target(const PlanCtx *c, const Table *t, int32_t n, const int32_t *cols, const ColId *ids, Err *e) {
+static Status verify_target(const PlanCtx *c, const Table *t, int32_t n, const int32_t *cols, const ColId *ids,
+                            Err *e) {
     for (int32_t i = 0; i < n; i++) {
         const Column *col = &t->cols[cols ? cols[i] : i];
         Type have = c->cols.items[ids[i]].type;

@@ -23,18 +23,19 @@ typedef int32_t ColId; /* index into PlanCtx.cols; 0 is never used */
 typedef struct ColInfo {
     const char *name; /* for EXPLAIN and result headers */
     Type type;
-    bool nullable;    /* may be NULL where it is produced (outer joins add NULLs above: see optimiser) */
-    Table *table;     /* base column: table and its column number, else NULL, -1 */
+    bool nullable; /* may be NULL where it is produced (outer joins add NULLs above: see optimiser) */
+    Table *table;  /* base column: table and its column number, else NULL, -1 */
     int col;
 } ColInfo;
 
-/* Names that may be no columns: variables of the routine whose statement is bound (sql/pl/pl.h). A name that could be either is 42702, unless
- * one of the two is preferred. */
+/* Names that may be no columns: variables of the routine whose statement is bound (sql/pl/pl.h). A name that could be
+ * either is 42702, unless one of the two is preferred. */
 typedef struct PlanVariables PlanVariables;
 struct PlanVariables {
-    /* What [schema.][table.]name means: the number of a parameter (from 1) and its type. 0: no variable; -1: an error is set. is_column: there is a
-     * column of that name too, so that a record without such a field is no error. */
-    int32_t (*find)(PlanVariables *v, const char *schema, const char *table, const char *name, bool is_column, int64_t position, Type *type, Err *e);
+    /* What [schema.][table.]name means: the number of a parameter (from 1) and its type. 0: no variable; -1: an error
+     * is set. is_column: there is a column of that name too, so that a record without such a field is no error. */
+    int32_t (*find)(PlanVariables *v, const char *schema, const char *table, const char *name, bool is_column,
+                    int64_t position, Type *type, Err *e);
     bool prefer_variable, prefer_column;
 };
 
@@ -50,7 +51,7 @@ typedef struct GroupedKey {
 typedef struct PlanCtx {
     Arena *arena;
     Err *err;
-    VEC(ColInfo) cols;   /* [0] unused */
+    VEC(ColInfo) cols; /* [0] unused */
     const Catalog *catalog;
     const SessionInfo *session;
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
@@ -59,11 +60,12 @@ typedef struct PlanCtx {
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     bool keep_sources;           /* sql_bind_view is to tell what the view's own text reads: */
     VEC(ViewSource) sources;
-    bool keep_columns;           /* binding is to tell where the text names which column: */
+    bool keep_columns; /* binding is to tell where the text names which column: */
     VEC(NamedColumn) columns;
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
-    PlanVariables *variables;    /* NULL: names are columns only */
-    bool of_routine;             /* parameters are a routine's variables: a call that is NULL because one of them is computes its other arguments (bind_null.c) */
+    PlanVariables *variables;     /* NULL: names are columns only */
+    bool of_routine; /* parameters are a routine's variables: a call that is NULL because one of them is computes its
+                        other arguments (bind_null.c) */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
     bool runs_bulk;                     /* bulk_call in FROM */
     bool locks_rows;                    /* FOR UPDATE and the like */
@@ -74,18 +76,21 @@ ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0
 
 /* ---- expressions ------------------------------------------------------------------ */
 typedef enum ExprKind {
-    EX_CONST,    /* value */
-    EX_PARAM,    /* $n: number; replaced by EX_CONST before optimisation when values are bound */
-    EX_COL,      /* col */
-    EX_FUNC,     /* func(args): operators and functions; args already cast */
-    EX_CAST,     /* args[0] to type; cast_ctx */
-    EX_AND,      /* args, n-ary, three-valued */
+    EX_CONST, /* value */
+    EX_PARAM, /* $n: number; replaced by EX_CONST before optimisation when values are bound */
+    EX_COL,   /* col */
+    EX_FUNC,  /* func(args): operators and functions; args already cast */
+    EX_CAST,  /* args[0] to type; cast_ctx */
+    EX_AND,   /* args, n-ary, three-valued */
     EX_OR,
     EX_NOT,
-    EX_IS_NULL,  /* args[0] IS NULL */
+    EX_IS_NULL, /* args[0] IS NULL */
     EX_IS_NOT_NULL,
-    EX_IS_TRUE, EX_IS_NOT_TRUE, EX_IS_FALSE, EX_IS_NOT_FALSE, /* IS UNKNOWN = IS_NULL on boolean */
-    EX_DISTINCT, /* args[0] IS DISTINCT FROM args[1] (same type) */
+    EX_IS_TRUE,
+    EX_IS_NOT_TRUE,
+    EX_IS_FALSE,
+    EX_IS_NOT_FALSE, /* IS UNKNOWN = IS_NULL on boolean */
+    EX_DISTINCT,     /* args[0] IS DISTINCT FROM args[1] (same type) */
     EX_NOT_DISTINCT,
     EX_CASE,     /* args = when1, then1, when2, then2, ..., [else]; simple CASE was rewritten to searched with = */
     EX_COALESCE, /* args of one type */
@@ -98,32 +103,34 @@ typedef enum ExprKind {
 typedef enum SubqueryKind {
     SQ_SCALAR, /* one column; no row = NULL; more than one = 21000 */
     SQ_EXISTS,
-    SQ_IN      /* op ANY (subquery), op ALL (subquery), IN: sub.compare; three-valued */
+    SQ_IN /* op ANY (subquery), op ALL (subquery), IN: sub.compare; three-valued */
 } SubqueryKind;
 
 typedef struct Plan Plan;
 typedef struct Expr Expr;
 struct Expr {
-    uint8_t kind; /* ExprKind */
+    uint8_t kind;     /* ExprKind */
     uint8_t cast_ctx; /* EX_CAST: CastCtx */
     uint8_t subquery; /* EX_SUBQUERY: SubqueryKind */
     bool all;         /* SQ_IN: op ALL (true) or op ANY (false) */
-    bool folded;      /* opt_fold() leaves it as it is: whoever changes its arguments clears this, in all nodes above them too */
-    uint32_t hash;    /* of the lowering, which looks for equal expressions; 0: not yet */
+    bool folded;   /* opt_fold() leaves it as it is: whoever changes its arguments clears this, in all nodes above them
+                      too */
+    uint32_t hash; /* of the lowering, which looks for equal expressions; 0: not yet */
     Type type;
     int64_t location; /* in the statement, 1-based, 0 none */
     int32_t n_args;
     Expr **args;
     union {
-        Value value;       /* EX_CONST */
-        int32_t param;     /* EX_PARAM, 1-based */
-        ColId col;         /* EX_COL */
+        Value value;         /* EX_CONST */
+        int32_t param;       /* EX_PARAM, 1-based */
+        ColId col;           /* EX_COL */
         const FuncDef *func; /* EX_FUNC */
         struct {
             Plan *plan;
-            ColId *cols;   /* result columns of plan to compare (SQ_IN: one per comparison) or the scalar column */
+            ColId *cols; /* result columns of plan to compare (SQ_IN: one per comparison) or the scalar column */
             int32_t n_cols;
-            Expr **compare; /* SQ_IN: per pair, a bound boolean expression (usually =) over the left side and EX_COL cols; walks enter it (opt_each_arg) */
+            Expr **compare; /* SQ_IN: per pair, a bound boolean expression (usually =) over the left side and EX_COL
+                               cols; walks enter it (opt_each_arg) */
         } sub;
         struct {
             const FuncDef *func;
@@ -135,31 +142,35 @@ struct Expr {
 
 /* ---- logical operators -------------------------------------------------------------- */
 typedef enum PlanKind {
-    LP_SCAN,     /* table: out_cols[i] is table column scan_cols[i] (-1: the rowid, bigint); conds = pushed filters */
-    LP_VALUES,   /* rows x n_out constant (or parameter) expressions; n_rows may be 0; zero columns and 1 row = "SELECT 1"'s FROM */
-    LP_SERIES,   /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp),
-                    its number -> out_cols[1] if ordinality */
-    LP_FILTER,   /* child[0], conds (conjuncts) */
-    LP_PROJECT,  /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id passes through */
-    LP_JOIN,     /* child[0] left, child[1] right; join; conds. `dependent`: right may use left's columns (lateral / correlated subquery) */
-    LP_AGG,      /* child[0]; group keys out_cols[i] := exprs[i] for i < n_keys; then aggs. n_keys = 0: one row always */
-    LP_SORT,     /* child[0]; keys; with limit/offset (constants, -1 none) it is a top-N */
-    LP_LIMIT,    /* child[0]; limit, offset (constants; -1 none) */
-    LP_SETOP,    /* children n; out_cols[i] from set_cols[child][i]; setop kind. UNION ALL n-ary; others binary */
-    LP_CTE,      /* child[0] = definition of cte_id (materialised once), child[1] = body */
+    LP_SCAN,    /* table: out_cols[i] is table column scan_cols[i] (-1: the rowid, bigint); conds = pushed filters */
+    LP_VALUES,  /* rows x n_out constant (or parameter) expressions; n_rows may be 0; zero columns and 1 row = "SELECT
+                   1"'s FROM */
+    LP_SERIES,  /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp),
+                   its number -> out_cols[1] if ordinality */
+    LP_FILTER,  /* child[0], conds (conjuncts) */
+    LP_PROJECT, /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id
+                   passes through */
+    LP_JOIN,    /* child[0] left, child[1] right; join; conds. `dependent`: right may use left's columns (lateral /
+                   correlated subquery) */
+    LP_AGG,     /* child[0]; group keys out_cols[i] := exprs[i] for i < n_keys; then aggs. n_keys = 0: one row always */
+    LP_SORT,    /* child[0]; keys; with limit/offset (constants, -1 none) it is a top-N */
+    LP_LIMIT,   /* child[0]; limit, offset (constants; -1 none) */
+    LP_SETOP,   /* children n; out_cols[i] from set_cols[child][i]; setop kind. UNION ALL n-ary; others binary */
+    LP_CTE,     /* child[0] = definition of cte_id (materialised once), child[1] = body */
     LP_CTE_SCAN, /* out_cols[i] is column cte_cols[i] of the definition of cte_id */
-    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's number from 0, bigint (series over columns) */
+    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's
+                    number from 0, bigint (series over columns) */
 } PlanKind;
 
 typedef enum JoinKind {
-    JN_INNER,  /* without conds: cross */
+    JN_INNER, /* without conds: cross */
     JN_LEFT,
-    JN_RIGHT,  /* the optimiser may turn LEFT into RIGHT and back by swapping children */
+    JN_RIGHT, /* the optimiser may turn LEFT into RIGHT and back by swapping children */
     JN_FULL,
-    JN_SEMI,   /* left rows that have a match */
-    JN_ANTI,   /* left rows without a match (conds not true): NOT EXISTS */
-    JN_MARK,   /* left rows all kept; out mark_col := three-valued "conds is true for some right row" (IN) */
-    JN_SINGLE  /* LEFT, but more than one match is 21000 (scalar subquery) */
+    JN_SEMI,  /* left rows that have a match */
+    JN_ANTI,  /* left rows without a match (conds not true): NOT EXISTS */
+    JN_MARK,  /* left rows all kept; out mark_col := three-valued "conds is true for some right row" (IN) */
+    JN_SINGLE /* LEFT, but more than one match is 21000 (scalar subquery) */
 } JoinKind;
 
 typedef enum SetOpKind { SO_UNION_ALL, SO_UNION, SO_INTERSECT, SO_INTERSECT_ALL, SO_EXCEPT, SO_EXCEPT_ALL } SetOpKind;
@@ -174,9 +185,9 @@ typedef struct AggCall {
     const FuncDef *func; /* kind in func->agg */
     uint8_t kind;        /* AggKind; AVG is split by the lowering */
     bool distinct;
-    Expr *arg;           /* NULL for count(*) */
-    Expr *arg2;          /* string_agg delimiter */
-    Expr *filter;        /* or NULL */
+    Expr *arg;    /* NULL for count(*) */
+    Expr *arg2;   /* string_agg delimiter */
+    Expr *filter; /* or NULL */
     ColId out;
 } AggCall;
 
@@ -188,20 +199,23 @@ struct Plan {
     int32_t n_children;
     Plan **children;
     int32_t n_out;
-    ColId *out_cols;    /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL (REPEAT may add one) */
+    ColId *out_cols; /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL
+                        (REPEAT may add one) */
     int32_t n_exprs;
-    bool ordinality;    /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's
-                           number, from 1 */
-    Expr **exprs;       /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
+    bool ordinality; /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's
+                        number, from 1 */
+    Expr **exprs;    /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
     int32_t n_conds;
-    Expr **conds;       /* conjuncts */
-    Table *table;       /* LP_SCAN */
+    Expr **conds; /* conjuncts */
+    Table *table; /* LP_SCAN */
     int32_t *scan_cols;
     const char *alias;
-    int64_t n_rows;     /* LP_VALUES */
+    int64_t n_rows; /* LP_VALUES */
     Expr ***rows;
-    Vec *cells;         /* ... instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's results) */
-    int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the plan is about to run */
+    Vec *cells; /* ... instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's
+                   results) */
+    int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the
+                           plan is about to run */
     bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
     int32_t n_keys;     /* LP_AGG */
     int32_t n_aggs;
@@ -210,25 +224,31 @@ struct Plan {
     SortKey *sort;
     int64_t limit, offset;
     Expr *limit_expr, *offset_expr; /* as bound; folded to limit/offset before lowering */
-    ColId mark_col;     /* JN_MARK */
-    bool mark_exists;   /* JN_MARK: only IS TRUE of mark_col is asked (EXISTS): conditions need not keep NULL apart from FALSE */
-    ColId count_col;    /* LP_REPEAT */
+    ColId mark_col;                 /* JN_MARK */
+    bool mark_exists; /* JN_MARK: only IS TRUE of mark_col is asked (EXISTS): conditions need not keep NULL apart from
+                         FALSE */
+    ColId count_col;  /* LP_REPEAT */
     int64_t cte_id;
     ColId *cte_cols;
-    ColId **set_cols;   /* LP_SETOP: [child][i] */
+    ColId **set_cols; /* LP_SETOP: [child][i] */
     /* filled by the optimiser */
     double est_rows, est_cost;
-    bool build_left;    /* LP_JOIN: hash table on the left child instead of the right */
-    bool unordered;     /* LP_CTE (its definition), LP_SETOP: nothing looks at the order of the rows */
+    bool build_left; /* LP_JOIN: hash table on the left child instead of the right */
+    bool unordered;  /* LP_CTE (its definition), LP_SETOP: nothing looks at the order of the rows */
     /* Join ids for runtime filters: a join whose build side is ready before may filter scans below its probe side. */
     int32_t n_runtime;
-    struct RuntimeFilter { Plan *join; ColId build_col; ColId local_col; } *runtime; /* LP_SCAN: semi-join with join's build keys on local_col */
+    struct RuntimeFilter {
+        Plan *join;
+        ColId build_col;
+        ColId local_col;
+    } * runtime; /* LP_SCAN: semi-join with join's build keys on local_col */
 };
 
 /* ---- statements ----------------------------------------------------------------------- */
 typedef enum StmtKind {
     STMT_SELECT,
-    STMT_INSERT, /* plan yields one column per column of table, in table order; ON CONFLICT DO UPDATE: see BoundStmt.hit */
+    STMT_INSERT, /* plan yields one column per column of table, in table order; ON CONFLICT DO UPDATE: see BoundStmt.hit
+                  */
     STMT_UPDATE, /* plan yields rowid, then set_cols' new values, then (returning) */
     STMT_DELETE, /* plan yields rowid */
     STMT_UTILITY /* run by the session from the AST */
@@ -252,13 +272,16 @@ typedef struct BoundStmt {
     const char **check_names;
     /* RETURNING is result/n_result over plan outputs computed with the new values */
     bool on_conflict_nothing;
-    /* ON CONFLICT DO UPDATE: the plan has joined the proposed rows with the rows they conflict with. rowid is that row, NULL for
-     * none: then values[] are inserted. Else hit (boolean) says whether it is updated: set_values[i] for set_cols[i]. */
+    /* ON CONFLICT DO UPDATE: the plan has joined the proposed rows with the rows they conflict with. rowid is that row,
+     * NULL for none: then values[] are inserted. Else hit (boolean) says whether it is updated: set_values[i] for
+     * set_cols[i]. */
     ColId hit; /* 0: no DO UPDATE */
     ColId *set_values;
-    bool sets_keys; /* set_cols has columns of keys, and more than one row may be proposed: a row may free or take a key for those behind it */
-    ColId *inserted_result; /* then: RETURNING of a row that is inserted after all, since an earlier one has freed its key; NULL without RETURNING */
-    int conflict_key; /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
+    bool sets_keys; /* set_cols has columns of keys, and more than one row may be proposed: a row may free or take a key
+                       for those behind it */
+    ColId *inserted_result; /* then: RETURNING of a row that is inserted after all, since an earlier one has freed its
+                               key; NULL without RETURNING */
+    int conflict_key;       /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
     int32_t n_params;
     Type *param_types;
 } BoundStmt;
@@ -273,7 +296,9 @@ bool expr_equal(const Expr *a, const Expr *b);
 /* Calls fn for every node, children first when post; stops when it returns false. Does not enter subplans. */
 bool expr_walk(Expr *e, bool (*fn)(void *ctx, Expr *e), void *ctx);
 /* Replaces column references by map (ids not in the map stay). */
-typedef struct ColMap { ColId from, to; } ColMap;
+typedef struct ColMap {
+    ColId from, to;
+} ColMap;
 void expr_remap(Expr *e, int64_t n, const ColMap *map);
 bool expr_is_volatile(const Expr *e);
 bool expr_can_fail(const Expr *e); /* may raise a data error */
@@ -281,7 +306,10 @@ Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children);
 /* Calls fn with every expression slot of this operator alone (its subplans and children are not entered). */
 Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx);
 /* A set of column ids as a bitmap. */
-typedef struct ColSet { uint64_t *bits; int64_t n_words; } ColSet;
+typedef struct ColSet {
+    uint64_t *bits;
+    int64_t n_words;
+} ColSet;
 ColSet colset_new(PlanCtx *c); /* room for all current ids; grows on add */
 void colset_add(PlanCtx *c, ColSet *s, ColId id);
 bool colset_has(const ColSet *s, ColId id);
@@ -295,9 +323,11 @@ bool plan_yields(const Plan *p, ColId id); /* whether the column is an output */
 void plan_free_cols(PlanCtx *c, const Plan *p, ColSet *out);
 /* Text for EXPLAIN: SQL-like, into the arena. */
 const char *expr_text(PlanCtx *c, const Expr *e);
-Status plan_verify(PlanCtx *c, const Plan *p, Err *e); /* every used column is produced below, types agree, nothing is shared */
+Status plan_verify(PlanCtx *c, const Plan *p,
+                   Err *e); /* every used column is produced below, types agree, nothing is shared */
 /* A tree: no operator, expression or array of theirs is in two places (rules change them in place). */
 Status plan_verify_unshared(PlanCtx *c, const Plan *p, Err *e);
-Status stmt_verify(const PlanCtx *c, const BoundStmt *s, Err *e); /* what a DML statement computes are cells of its table's columns */
+Status stmt_verify(const PlanCtx *c, const BoundStmt *s,
+                   Err *e); /* what a DML statement computes are cells of its table's columns */
 
 #endif

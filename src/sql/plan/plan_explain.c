@@ -47,8 +47,10 @@ static void put_list(Out *t, const char *head, int64_t n, Expr *const *e) {
     }
 }
 static const char *agg_name(const AggCall *g) {
-    static const char *const names[] = {"none", "count", "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or",
-                                        "any_value", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "string_agg", "single_value"};
+    static const char *const names[] = {"none",        "count",      "count",       "sum",      "avg",
+                                        "min",         "max",        "bool_and",    "bool_or",  "bit_and",
+                                        "bit_or",      "any_value",  "var_pop",     "var_samp", "stddev_pop",
+                                        "stddev_samp", "string_agg", "single_value"};
     return g->kind < ARRAY_LEN(names) ? names[g->kind] : "agg";
 }
 static int64_t number_joins(Out *t, const Plan *p) {
@@ -172,7 +174,8 @@ static void node(Out *t, const Plan *p, int depth) {
             if (i) put(t, ", ");
             put_expr(t, p->sort[i].expr);
             if (p->sort[i].desc) put(t, " desc");
-            if (p->sort[i].nulls_first != p->sort[i].desc) put(t, p->sort[i].nulls_first ? " nulls first" : " nulls last");
+            if (p->sort[i].nulls_first != p->sort[i].desc)
+                put(t, p->sort[i].nulls_first ? " nulls first" : " nulls last");
         }
         put_limits(t, p);
         break;
@@ -181,7 +184,8 @@ static void node(Out *t, const Plan *p, int depth) {
         put_limits(t, p);
         break;
     case LP_SETOP: put(t, setops[p->setop]); break;
-    case LP_CTE: case LP_CTE_SCAN:
+    case LP_CTE:
+    case LP_CTE_SCAN:
         put(t, p->kind == LP_CTE ? "cte " : "scan cte ");
         put_int(t, p->cte_id);
         break;

@@ -63,7 +63,8 @@ static void put_list(Text *t, Expr *const *args, int32_t from, int32_t to, const
 }
 
 static const char *operator_word(const char *name) {
-    static const char *const words[][2] = {{"~~", "LIKE"}, {"!~~", "NOT LIKE"}, {"~~*", "ILIKE"}, {"!~~*", "NOT ILIKE"}};
+    static const char *const words[][2] = {
+        {"~~", "LIKE"}, {"!~~", "NOT LIKE"}, {"~~*", "ILIKE"}, {"!~~*", "NOT ILIKE"}};
     for (int64_t i = 0; i < ARRAY_LEN(words); i++)
         if (strcmp(name, words[i][0]) == 0) return words[i][1];
     return name;

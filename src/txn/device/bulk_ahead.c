@@ -1,15 +1,20 @@
 /* bulk_ahead.c - the footprints of the next bulk, made on a device with memory of its own behind the calls of this one.
  *
- * Between two bulks the host fetches results, gives them to who waits for them, and prepares the next bulk; the device waits. What the device does first in a bulk, footprints, needs little:
- * arguments, which have been sent ahead (bulk_args.c), and images, of which footprints read only what no compiled procedure writes (sql/pl). So once the last launch of a bulk is queued, the next one's
- * footprints are queued behind it, by the queue of the arguments, with memory of the other seat.
+ * Between two bulks the host fetches results, gives them to who waits for them, and prepares the next bulk; the device
+ * waits. What the device does first in a bulk, footprints, needs little: arguments, which have been sent ahead
+ * (bulk_args.c), and images, of which footprints read only what no compiled procedure writes (sql/pl). So once the last
+ * launch of a bulk is queued, the next one's footprints are queued behind it, by the queue of the arguments, with
+ * memory of the other seat.
  *
- * It is a guess: the next bulk's plan is taken to be this one's, for parts of the same procedures in the same order. That bulk makes its own plan. All that the kernel depends on is in the values of its parameters, and in images; where
- * it would have got the same values, and nothing was copied to the images since, what is there is what it wants (bulk_foot_take). Else it makes footprints as ever. Where that comes several
- * times in a row, it is not tried for a while.
+ * It is a guess: the next bulk's plan is taken to be this one's, for parts of the same procedures in the same order.
+ * That bulk makes its own plan. All that the kernel depends on is in the values of its parameters, and in images; where
+ * it would have got the same values, and nothing was copied to the images since, what is there is what it wants
+ * (bulk_foot_take). Else it makes footprints as ever. Where that comes several times in a row, it is not tried for a
+ * while.
  *
- * The module's constants have the next bulk's values from then on. So whoever launches anything more for the bulk that runs waits, and sends its own again (bulk_foot_drop); and a bulk of another image set with the same module, which takes the
- * constants next, waits as well (constants_ahead).
+ * The module's constants have the next bulk's values from then on. So whoever launches anything more for the bulk that
+ * runs waits, and sends its own again (bulk_foot_drop); and a bulk of another image set with the same module, which
+ * takes the constants next, waits as well (constants_ahead).
  */
 #include <pthread.h>
 
@@ -28,7 +33,8 @@ void bulk_constants_take(Bulk *b) {
     b->device->has_table = true;
     ImageSet *s = constants_ahead;
     Err e = {0};
-    if (s && s != b->images && s->device->ops->event_sync(s->device, s->foot_made, NULL, NULL, &e) != ST_OK) log_write(LOG_INFO, "footprints ahead: %s", e.message);
+    if (s && s != b->images && s->device->ops->event_sync(s->device, s->foot_made, NULL, NULL, &e) != ST_OK)
+        log_write(LOG_INFO, "footprints ahead: %s", e.message);
     constants_ahead = NULL; /* the same set's queue waits for them */
 }
 void bulk_constants_leave(Bulk *b) {
@@ -48,13 +54,35 @@ static uint64_t images_uploaded(const Bulk *b) {
     return sum;
 }
 
-/* The next bulk as far as its footprints need it: what this one is, with the arguments that were sent ahead. False: it is another kind of bulk. */
+/* The next bulk as far as its footprints need it: what this one is, with the arguments that were sent ahead. False: it
+ * is another kind of bulk. */
 static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e) {
     const BulkDevice *own = b->device;
     if (x->n_parts != b->n_parts || x->code != own->code || x->any_order != b->opt->any_order) return false;
-    *n = (Bulk){.images = b->images, .opt = b->opt, .n_parts = x->n_parts, .n_calls = x->n_calls, .arena = x->arena, .err = e, .workers = b->workers, .vector_size = b->vector_size, .seat = x->seat, .type_of = x->type_of, .pos_of = x->pos_of,
-                .part_order = x->part_order, .n_sums = b->n_sums, .args = x, .device = v};
-    *v = (BulkDevice){.d = own->d, .cache = own->cache, .target = own->target, .copies = true, .code = own->code, .foot = own->foot, .table = own->table, .undo_kernel = own->undo_kernel, .queue_part = -1};
+    *n = (Bulk){.images = b->images,
+                .opt = b->opt,
+                .n_parts = x->n_parts,
+                .n_calls = x->n_calls,
+                .arena = x->arena,
+                .err = e,
+                .workers = b->workers,
+                .vector_size = b->vector_size,
+                .seat = x->seat,
+                .type_of = x->type_of,
+                .pos_of = x->pos_of,
+                .part_order = x->part_order,
+                .n_sums = b->n_sums,
+                .args = x,
+                .device = v};
+    *v = (BulkDevice){.d = own->d,
+                      .cache = own->cache,
+                      .target = own->target,
+                      .copies = true,
+                      .code = own->code,
+                      .foot = own->foot,
+                      .table = own->table,
+                      .undo_kernel = own->undo_kernel,
+                      .queue_part = -1};
     n->parts = arena_array(n->arena, BulkPartRun, n->n_parts + 1);
     BulkPart *parts = arena_array(n->arena, BulkPart, n->n_parts + 1);
     v->kinds = arena_array(n->arena, uint16_t, n->n_parts + 1);
@@ -65,7 +93,10 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
         if (x->parts[k].proc != b->parts[k].part->proc) return false;
         parts[k] = x->parts[k];
         parts[k].params = x->params[k];
-        n->parts[k] = (BulkPartRun){.part = &parts[k], .proc = b->parts[k].proc, .calls = x->part_order ? NULL : x->parts[k].calls, .base = x->bases[k]};
+        n->parts[k] = (BulkPartRun){.part = &parts[k],
+                                    .proc = b->parts[k].proc,
+                                    .calls = x->part_order ? NULL : x->parts[k].calls,
+                                    .base = x->bases[k]};
         v->kinds[k] = own->kinds[k];
     }
     v->guarded = v->undo_kernel && bulk_guards_use(n);
@@ -73,21 +104,25 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
 }
 
 /* What both bulks have of their procedures, but for the plan of additions, is the other one's meanwhile. */
-typedef struct Saved { TableUse *body, *foot; } Saved;
+typedef struct Saved {
+    TableUse *body, *foot;
+} Saved;
 static Status save_tables(const Bulk *b, Arena *a, Saved **out, Err *e) {
     if (!(*out = arena_array(a, Saved, b->n_parts + 1))) return err_oom(e);
     for (int32_t k = 0; k < b->n_parts; k++) {
         const int32_t n = b->parts[k].part->proc->n_tables;
         ProgRun *body = b->parts[k].proc->body, *foot = b->parts[k].proc->foot;
         Saved *s = &(*out)[k];
-        if (!(s->body = arena_array(a, TableUse, n + 1)) || !(s->foot = arena_array(a, TableUse, n + 1))) return err_oom(e);
+        if (!(s->body = arena_array(a, TableUse, n + 1)) || !(s->foot = arena_array(a, TableUse, n + 1)))
+            return err_oom(e);
         for (int32_t i = 0; i < n; i++) {
             s->body[i] = body->tables[i];
             s->foot[i] = foot->tables[i];
         }
     }
     for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) b->parts[k].proc->body->tables[i].counts = b->parts[k].proc->foot->tables[i].counts = NULL;
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
+            b->parts[k].proc->body->tables[i].counts = b->parts[k].proc->foot->tables[i].counts = NULL;
     return ST_OK;
 }
 static void restore_tables(const Bulk *b, const Saved *saved) {
@@ -139,9 +174,12 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     ImageSet *s = b->images;
     BulkArgs *x = s->ahead;
     BulkDevice *v = b->device;
-    if (!x || x->foot || !v->foot || !b->failed_foot || b->writes_only || b->cautious || v->no_marks || (v->marked >> MARK_RUN & 1) == 0) return ST_OK;
+    if (!x || x->foot || !v->foot || !b->failed_foot || b->writes_only || b->cautious || v->no_marks ||
+        (v->marked >> MARK_RUN & 1) == 0)
+        return ST_OK;
     if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
-    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launched) > v->code->run_ns * (double)b->n_calls) return ST_OK; /* calls are done: the host is what is waited for */
+    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launched) > v->code->run_ns * (double)b->n_calls)
+        return ST_OK; /* calls are done: the host is what is waited for */
     Err e = {0};
     Bulk n;
     BulkDevice device = {0};
@@ -153,7 +191,8 @@ Status bulk_foot_next(Bulk *b, Err *out) {
         st = queue_foot(&n, &queued, &e);
         restore_tables(b, saved);
     }
-    if (st != ST_OK || err_is_set(&e)) log_write(LOG_INFO, "footprints of the next bulk could not be made ahead: %s", e.message);
+    if (st != ST_OK || err_is_set(&e))
+        log_write(LOG_INFO, "footprints of the next bulk could not be made ahead: %s", e.message);
     if (queued && device.table) constants_ahead = s;
     arena_set_err(x->arena, NULL);
     if (queued || st == ST_OK) return ST_OK;
@@ -166,16 +205,20 @@ Status bulk_foot_next(Bulk *b, Err *out) {
 static bool is_for_footprints(const ProcModule *m, const EmitParam *p) {
     if (p->proc > m->n_procs) return true;
     if (p->proc > 0) return (p->kind >= PP_ARG_CELLS && p->kind <= PP_ARG_STEP) || p->kind == PP_COUNTS;
-    return p->kind != PP_FAILED && p->kind != PP_KEYS && p->kind != PP_UNDO_AREA && p->kind != PP_TABLE && p->kind != PP_CALLS && p->kind != PP_ORDER && p->kind != PP_LAUNCH && p->kind != PP_TICKET;
+    return p->kind != PP_FAILED && p->kind != PP_KEYS && p->kind != PP_UNDO_AREA && p->kind != PP_TABLE &&
+           p->kind != PP_CALLS && p->kind != PP_ORDER && p->kind != PP_LAUNCH && p->kind != PP_TICKET;
 }
 bool bulk_foot_take(Bulk *b) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
     BulkFoot *f = b->args ? b->args->foot : NULL;
     if (!f) return false;
-    b->args->foot = NULL; /* once: more operations than there was room for, or additions that do not commute, want others */
-    bool same = f->n_images == b->images->n && f->n_sums == b->n_sums && f->foot_words == v->foot_words && f->uploads == images_uploaded(b);
-    for (int32_t i = 0; i < m->n_params && same; i++) same = v->values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
+    b->args->foot =
+        NULL; /* once: more operations than there was room for, or additions that do not commute, want others */
+    bool same = f->n_images == b->images->n && f->n_sums == b->n_sums && f->foot_words == v->foot_words &&
+                f->uploads == images_uploaded(b);
+    for (int32_t i = 0; i < m->n_params && same; i++)
+        same = v->values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
     v->code->foots_missed = same ? 0 : v->code->foots_missed + 1;
     v->foot_ahead |= same;
     if (!same) (void)images_wait_ahead(b->images);

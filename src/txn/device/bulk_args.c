@@ -1,22 +1,42 @@
-/* bulk_args.c - a bulk's arguments on their way to a device with memory of its own, and those of the next bulk, which go there while the calls of this one run.
+/* bulk_args.c - a bulk's arguments on their way to a device with memory of its own, and those of the next bulk, which
+ * go there while the calls of this one run.
  *
- * The host's workers put arguments into one piece of pinned memory that is laid out as the device's; what is complete from the beginning on is sent while they fill the rest.
+ * The host's workers put arguments into one piece of pinned memory that is laid out as the device's; what is complete
+ * from the beginning on is sent while they fill the rest.
  *
- * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a tenth of a bulk; kernels need neither. So a bulk whose calls have
- * been launched asks what comes next (BulkTurn), and does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one runs, the next
- * one's arguments go to the other, by a queue of their own. Behind them come its footprints (bulk_ahead.c); ranks, and room for inserts, depend on what these and the calls of this one do.
- * Whoever runs that bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels, or another device. It costs the work,
- * nothing else: a bulk always has its arguments at hand, and sends them itself where they are not there, or did not get there.
+ * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a
+ * tenth of a bulk; kernels need neither. So a bulk whose calls have been launched asks what comes next (BulkTurn), and
+ * does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one
+ * runs, the next one's arguments go to the other, by a queue of their own. Behind them come its footprints
+ * (bulk_ahead.c); ranks, and room for inserts, depend on what these and the calls of this one do. Whoever runs that
+ * bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels,
+ * or another device. It costs the work, nothing else: a bulk always has its arguments at hand, and sends them itself
+ * where they are not there, or did not get there.
  */
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
 
-enum { PIECE_BYTES = 64 << 10 /* that a worker copies at a time */, SEND_BYTES = 1 << 20, ALONE_BYTES = 128 << 10 /* not worth waking anybody */, PLACE_ALIGN = RESULT_ALIGN };
+enum {
+    PIECE_BYTES = 64 << 10 /* that a worker copies at a time */,
+    SEND_BYTES = 1 << 20,
+    ALONE_BYTES = 128 << 10 /* not worth waking anybody */,
+    PLACE_ALIGN = RESULT_ALIGN
+};
 
 /* ---- gathering ------------------------------------------------------------------------------------------ */
-/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their way; before `strings` lie the strings' cells, which
- * all chunks write, so they go last. */
-typedef struct Gather { Bulk *b; const BulkArgs *x; DevQueue *queue; int64_t pieces, strings; _Atomic int64_t next; _Atomic uint8_t *done; int64_t sent, strings_sent, ready, strings_ready; Status st; Err err; } Gather;
+/* Pieces of plain arguments, then chunks of strings. Copies of [0, sent) and of [strings, strings_sent) are on their
+ * way; before `strings` lie the strings' cells, which all chunks write, so they go last. */
+typedef struct Gather {
+    Bulk *b;
+    const BulkArgs *x;
+    DevQueue *queue;
+    int64_t pieces, strings;
+    _Atomic int64_t next;
+    _Atomic uint8_t *done;
+    int64_t sent, strings_sent, ready, strings_ready;
+    Status st;
+    Err err;
+} Gather;
 
 static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
     const DevPtr base = v->buffers[0].at;
@@ -35,7 +55,9 @@ static void copy_piece(const BulkArgs *v, int64_t from, int64_t to) {
 }
 static void send(Gather *g, int64_t *sent, int64_t to) {
     const BulkArgs *x = g->x;
-    if (g->st == ST_OK && to > *sent) g->st = g->b->device->d->ops->copy_in(g->queue, x->buffers[0].at + (uint64_t)*sent, x->sent + *sent, to - *sent, &g->err);
+    if (g->st == ST_OK && to > *sent)
+        g->st = g->b->device->d->ops->copy_in(g->queue, x->buffers[0].at + (uint64_t)*sent, x->sent + *sent, to - *sent,
+                                              &g->err);
     *sent = to;
 }
 static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
@@ -64,10 +86,15 @@ static void gather_worker(void *ctx, int worker) {
 }
 static Status send_all(Bulk *b, BulkArgs *x, DevQueue *queue, Err *e) {
     texts_stage(b, &x->texts, x->texts.staged_at);
-    Gather g = {.b = b, .x = x, .queue = queue, .pieces = (x->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES, .strings = x->plain_bytes + (x->texts.n_chunks > 0 ? x->texts.chunks[0].at : x->texts.staged_bytes)};
+    Gather g = {.b = b,
+                .x = x,
+                .queue = queue,
+                .pieces = (x->plain_bytes + PIECE_BYTES - 1) / PIECE_BYTES,
+                .strings = x->plain_bytes + (x->texts.n_chunks > 0 ? x->texts.chunks[0].at : x->texts.staged_bytes)};
     g.strings_sent = g.strings;
     if (!(g.done = arena_calloc(b->arena, g.pieces + x->texts.n_chunks + 1))) return err_oom(e);
-    if (b->workers > 1 && x->plain_bytes + x->texts.staged_bytes > ALONE_BYTES) pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
+    if (b->workers > 1 && x->plain_bytes + x->texts.staged_bytes > ALONE_BYTES)
+        pool_run(b->opt->query->pool, b->workers, gather_worker, &g);
     else gather_worker(&g, 0);
     if (g.strings_sent > g.strings) send(&g, &g.sent, g.strings);
     else g.strings_sent = g.sent; /* all that is left lies together */
@@ -79,7 +106,8 @@ static Status send_all(Bulk *b, BulkArgs *x, DevQueue *queue, Err *e) {
 /* ---- layout --------------------------------------------------------------------------------------------- */
 static void add(BulkArgs *x, int64_t *room, const void *host, int64_t bytes) {
     if (!host || bytes <= 0) return;
-    x->buffers[x->n_buffers++] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)*room, .in = true};
+    x->buffers[x->n_buffers++] =
+        (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)*room, .in = true};
     *room += align_up(bytes, PLACE_ALIGN);
 }
 /* Of a bulk that has numbers, a device with its code and kinds, and an arena; nothing else is looked at. */
@@ -96,7 +124,8 @@ static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
         const BulkPart *part = b->parts[k].part;
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             int64_t n = part->params[i].is_const ? 1 : part->n;
-            if (part->params[i].phys != PH_STR) add(x, &room, part->params[i].data, n * phys_size((Phys)part->params[i].phys));
+            if (part->params[i].phys != PH_STR)
+                add(x, &room, part->params[i].data, n * phys_size((Phys)part->params[i].phys));
             add(x, &room, part->params[i].valid, n);
         }
     }
@@ -116,7 +145,16 @@ static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
 }
 static BulkArgs *args_new(Bulk *b) {
     BulkArgs *x = arena_new_of(b->arena, BulkArgs);
-    if (x) *x = (BulkArgs){.d = b->device->d, .code = b->device->code, .any_order = b->opt->any_order, .n_parts = b->n_parts, .n_calls = b->n_calls, .seat = b->seat, .type_of = b->type_of, .pos_of = b->pos_of, .part_order = b->part_order};
+    if (x)
+        *x = (BulkArgs){.d = b->device->d,
+                        .code = b->device->code,
+                        .any_order = b->opt->any_order,
+                        .n_parts = b->n_parts,
+                        .n_calls = b->n_calls,
+                        .seat = b->seat,
+                        .type_of = b->type_of,
+                        .pos_of = b->pos_of,
+                        .part_order = b->part_order};
     return x;
 }
 
@@ -131,7 +169,8 @@ bool images_wait_ahead(ImageSet *s) {
 Status bulk_args_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const bool fits = b->args && b->args->code == v->code && b->args->d == v->d;
-    if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK) return ST_OK; /* by the queue that makes footprints behind them */
+    if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK)
+        return ST_OK; /* by the queue that makes footprints behind them */
     err_clear(e);
     const bool there = images_wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
     if (there && fits) return ST_OK;
@@ -238,7 +277,13 @@ void bulk_args_next(Bulk *b) {
     b->device->asked = true;
     if (!turn->next(turn->ctx, &n_parts, &parts)) return;
     Err e = {0};
-    Bulk n = {.images = b->images, .opt = b->opt, .n_parts = n_parts, .err = &e, .workers = b->workers, .vector_size = b->vector_size, .seat = 1 - b->seat};
+    Bulk n = {.images = b->images,
+              .opt = b->opt,
+              .n_parts = n_parts,
+              .err = &e,
+              .workers = b->workers,
+              .vector_size = b->vector_size,
+              .seat = 1 - b->seat};
     n.arena = arena_new(b->opt->query->account, &e);
     bool sent = false;
     Status st = n.arena ? send_next(&n, b, n_parts, parts, &sent, &e) : ST_ERROR;

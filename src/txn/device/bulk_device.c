@@ -1,21 +1,24 @@
-/* bulk_device.c - K-SET, TPL and PART with kernels made from the procedures (codegen/emit_proc.h): a launch for each set, or one for all calls, or for all partitions. SERIAL: one
- * partition, whose calls one work-item runs in the order of time, what GPUTx compares itself with [§6.3].
+/* bulk_device.c - K-SET, TPL and PART with kernels made from the procedures (codegen/emit_proc.h): a launch for each
+ * set, or one for all calls, or for all partitions. SERIAL: one partition, whose calls one work-item runs in the order
+ * of time, what GPUTx compares itself with [§6.3].
  *
- * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any other has copies of them
- * (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come back with each bulk. Footprints and schedule are the host's.
+ * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any
+ * other has copies of them (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come
+ * back with each bulk. Footprints and schedule are the host's.
  *
- * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of room; so errors
- * are the machine's own. A device with copies has to bring them to the host for that, and back; there, an error that its code tells is worded here. A RAISE
- * with a constant message is worded here in any case, and nobody waits for it.
- *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the failures are seen to, and the launches that
- *          did not run are queued again.
- *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
- *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most, and the partitions go on behind them.
- * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching): stats.reason says so.
+ * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of
+ * room; so errors are the machine's own. A device with copies has to bring them to the host for that, and back; there,
+ * an error that its code tells is worded here. A RAISE with a constant message is worded here in any case, and nobody
+ * waits for it. K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running;
+ * then the failures are seen to, and the launches that did not run are queued again. TPL    calls that conflict with a
+ * call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
+ *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most,
+ * and the partitions go on behind them. Where that takes all tables home and back again and again, the machine does the
+ * rest (give_up_launching): stats.reason says so.
  *
- * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest: stats.reason says so. When a device with
- * copies fails otherwise, the machine goes on from where the host's images are; but not when the device had changes of earlier bulks: 58000, and the session runs them all again
- * (replay.h).
+ * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest:
+ * stats.reason says so. When a device with copies fails otherwise, the machine goes on from where the host's images
+ * are; but not when the device had changes of earlier bulks: 58000, and the session runs them all again (replay.h).
  */
 #include <stdlib.h>
 
@@ -25,15 +28,24 @@
 #include "txn/device/bulk_device_int.h"
 
 enum {
-    WARP = 32, LOOP_LANES = 4, GROUP_OTHER = 64, GROUP_CUDA = 128, GROUPS_PER_UNIT = 16,
-    SAY_SAMPLE = 1024, SAY_STEP = 1024 /* failures, */, SAY_KEYS = 64 /* or keys, are worth waking workers */,
-    KEYS_MIN = 64, PROCS_MAX = 64,
+    WARP = 32,
+    LOOP_LANES = 4,
+    GROUP_OTHER = 64,
+    GROUP_CUDA = 128,
+    GROUPS_PER_UNIT = 16,
+    SAY_SAMPLE = 1024,
+    SAY_STEP = 1024 /* failures, */,
+    SAY_KEYS = 64 /* or keys, are worth waking workers */,
+    KEYS_MIN = 64,
+    PROCS_MAX = 64,
     STOP_AFTER_NS = 1000000000,
-    PART_SHARES = 8 /* of a worker, where partitions are many */, LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
-    TRIPS_MIN = 32, TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
-    TRIPS_ROWS = 4 << 20,           /* neither are those that took so many rows */
-    FAILED_LIST_MAX = 1 << 14,      /* more are looked for by all threads (replay.c) */
-    IN_CACHE_BYTES = 2 << 20,       /* tables of a bulk that processors' own caches hold, more or less */
+    PART_SHARES = 8 /* of a worker, where partitions are many */,
+    LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
+    TRIPS_MIN = 32,
+    TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
+    TRIPS_ROWS = 4 << 20,      /* neither are those that took so many rows */
+    FAILED_LIST_MAX = 1 << 14, /* more are looked for by all threads (replay.c) */
+    IN_CACHE_BYTES = 2 << 20,  /* tables of a bulk that processors' own caches hold, more or less */
     UNDO_BYTES_MAX = 1 << 30
 };
 #define SAID UINT32_MAX /* instead of a failure's code */
@@ -78,7 +90,9 @@ void images_drop_queue(ImageSet *s) {
     }
 }
 
-typedef struct Launch { int64_t start, n; } Launch; /* calls schedule.order[start ..], or n partitions */
+typedef struct Launch {
+    int64_t start, n;
+} Launch; /* calls schedule.order[start ..], or n partitions */
 /* ---- preparation ------------------------------------------------------------------------------ */
 /* What the text depends on besides the procedures. */
 static uint64_t image_form(const Image *im) {
@@ -91,7 +105,8 @@ static uint64_t image_form(const Image *im) {
     for (int32_t c = 0; c < im->n_cols; c++) {
         const ImageColumn *col = &im->cols[c];
         h = hash_combine(h, (uint64_t)col->used << 1 | (col->valid != NULL) | (uint64_t)(uint32_t)col->part << 2);
-        if (col->used) h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->parts[col->part].rows));
+        if (col->used)
+            h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->parts[col->part].rows));
     }
     return h;
 }
@@ -107,7 +122,9 @@ static int32_t code_table(const BulkCode *c, int64_t id) {
 }
 static bool code_fits(const Bulk *b, const BulkCode *c) {
     const BulkDevice *v = b->device;
-    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies || c->guards != bulk_guards_wanted(b)) return false;
+    if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies ||
+        c->guards != bulk_guards_wanted(b))
+        return false;
     for (int32_t k = 0; k < b->n_parts; k++) {
         const ProgRun *pr = b->parts[k].proc->body;
         if (bulk_code_proc(c, pr->proc) < 0) return false;
@@ -162,7 +179,9 @@ static Status get_code(Bulk *b, Err *e) {
     Arena *a = arena_new(&s->account, e);
     if (!a) return ST_ERROR;
     BulkCode *c = arena_new_of(a, BulkCode);
-    if (c) *c = (BulkCode){.arena = a, .target = v->target, .copies = v->copies, .guards = bulk_guards_wanted(b), .used = s->bulks};
+    if (c)
+        *c = (BulkCode){
+            .arena = a, .target = v->target, .copies = v->copies, .guards = bulk_guards_wanted(b), .used = s->bulks};
     if (!c || write_code(b, c, a, e) != ST_OK) {
         arena_free(a);
         return c ? ST_ERROR : err_oom(e);
@@ -181,7 +200,8 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     TRY(get_code(b, e));
     *reason = v->code->module.reason;
     if (*reason) return ST_OK;
-    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1)) || !(v->per_warp = arena_array(b->arena, uint8_t, b->n_parts + 1)) ||
+    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1)) ||
+        !(v->per_warp = arena_array(b->arena, uint8_t, b->n_parts + 1)) ||
         !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_parts + 4)))
         return err_oom(e);
     for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->parts[k].part->proc);
@@ -203,10 +223,14 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     v->queue_part = -1;
     if (v->code->module.constants) {
         bulk_constants_take(b);
-        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) != ST_OK) return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
+        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) !=
+            ST_OK)
+            return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
     }
-    if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK) v->foot = NULL;
-    if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK) v->guarded = bulk_guards_use(b);
+    if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK)
+        v->foot = NULL;
+    if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK)
+        v->guarded = bulk_guards_use(b);
     if (v->guarded) TRY(bulk_guards_plan(b, e));
     if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
@@ -215,10 +239,11 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
 
 static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
-    *reason = !r ? "there is no device"
-              : b->n_calls == 0 ? "no calls"
-              : b->n_calls == 1 ? "a single call"
-              : b->n_parts > PROCS_MAX ? "too many procedures" : NULL;
+    *reason = !r                       ? "there is no device"
+              : b->n_calls == 0        ? "no calls"
+              : b->n_calls == 1        ? "a single call"
+              : b->n_parts > PROCS_MAX ? "too many procedures"
+                                       : NULL;
     if (*reason) return ST_OK;
     Device *d = dev_runtime_device(r);
     BulkDevice *v = b->device = arena_new_of(b->arena, BulkDevice);
@@ -226,7 +251,11 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->d = d;
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
-    v->target = (EmitTarget){.kind = d->info.kind, .group_size = d->info.kind == DEVICE_CUDA ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA) : d->info.warp > 1 ? GROUP_OTHER : 1};
+    v->target = (EmitTarget){.kind = d->info.kind,
+                             .group_size = d->info.kind == DEVICE_CUDA
+                                               ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA)
+                                           : d->info.warp > 1 ? GROUP_OTHER
+                                                              : 1};
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
     s->device = d;
@@ -235,11 +264,13 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->queue = s->queue;
     s->queue = NULL;
     Err why = {0};
-    if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message))) return err_oom(e);
+    if (!v->queue && d->ops->queue_new(d, &v->queue, &why) != ST_OK && !(*reason = arena_strdup(b->arena, why.message)))
+        return err_oom(e);
     return ST_OK;
 }
 
-/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there: read[], by entry. */
+/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there: read[], by
+ * entry. */
 static void find_read(const Bulk *b, bool *read) {
     const ImageEntry *entries = b->images->entries;
     if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts sees to it */
@@ -248,9 +279,11 @@ static void find_read(const Bulk *b, bool *read) {
         for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
             const Instr *in = &pr->p->instrs[i];
             int32_t table = -1;
-            if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT) table = ((const RowKey *)in->aux)->table;
+            if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT)
+                table = ((const RowKey *)in->aux)->table;
             if (in->op == OP_ROW_GET) table = ((const RowCol *)in->aux)->table;
-            if (table >= 0 && !(b->device && b->device->foot)) read[images_entry(b->images, pr->proc->tables[table].table_id) - entries] = true;
+            if (table >= 0 && !(b->device && b->device->foot))
+                read[images_entry(b->images, pr->proc->tables[table].table_id) - entries] = true;
             const ItemSite *it = in->aux;
             if (in->op != OP_ITEM || it->kind != OPK_ADD || !it->has_amount) continue;
             const ImageEntry *x = images_entry(b->images, pr->proc->tables[it->table].table_id);
@@ -326,7 +359,9 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_SHARED: return x->cols[col].shared;
     case PP_LO: return limb(x->cols[col].lo, p->col);
     case PP_HI: return limb(x->cols[col].hi, p->col);
-    case PP_BOUND: return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot]) : 0;
+    case PP_BOUND:
+        return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot])
+                                                              : 0;
     case PP_IS_QUEUE: return b->device->guarded && b->device->queue_part >= 0 && bulk_guards_queue(b) == x->table_id;
     case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
@@ -343,24 +378,33 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     case PP_UNDO: *to = pr->undo || b->device->guarded; break;
     case PP_TAKES: *to = b->device->guarded && k == b->device->queue_part; break;
     case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
-    case PP_ARG_CELLS: *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id] : (const char *)part->params[p->id].data); break;
+    case PP_ARG_CELLS:
+        *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
+                                                                : (const char *)part->params[p->id].data);
+        break;
     case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
     case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
-    case PP_OUT_CELLS: *to = b->result ? at(b, b->result->outs[k][p->id].data) : 0; break; /* footprints come before the result */
+    case PP_OUT_CELLS:
+        *to = b->result ? at(b, b->result->outs[k][p->id].data) : 0;
+        break; /* footprints come before the result */
     case PP_OUT_VALID: *to = b->result ? at(b, b->result->outs[k][p->id].valid) : 0; break;
     case PP_BASE: *to = (uint64_t)t->base; break;
     case PP_STRIDE: *to = (uint64_t)t->stride; break;
     case PP_STARTS: *to = at(b, t->starts); break;
     case PP_COUNTS: *to = at(b, t->counts); break;
     default:
-        if (!emit_proc_value(part->proc->body, p, b->arena, to)) return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
+        if (!emit_proc_value(part->proc->body, p, b->arena, to))
+            return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
         if (p->kind == KP_LIKE && !*to) return err_oom(e);
     }
     return ST_OK;
 }
-static bool in_partitions(const Bulk *b) { return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL; }
+static bool in_partitions(const Bulk *b) {
+    return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL;
+}
 bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders; }
-/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for them, each had better be alone. So had partitions, as long as there is room. */
+/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for
+ * them, each had better be alone. So had partitions, as long as there is room. */
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
     if (v->guarded) return 1;
@@ -372,9 +416,11 @@ int64_t bulk_device_lanes(const Bulk *b) {
     }
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
-/* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls that wait in loops would part soon: a warp for each. Of other
- * types as many calls share a warp as it takes for these to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has a warp to
- * itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
+/* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls
+ * that wait in loops would part soon: a warp for each. Of other types as many calls share a warp as it takes for these
+ * to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has
+ * a warp to itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8
+ * without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
@@ -391,7 +437,8 @@ static void plan_together(Bulk *b) {
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
             if (src->waits_in_loops || k == v->queue_part) continue; /* who takes from a queue waits where it is */
             warps += n;
-            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most])) most = k;
+            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most]))
+                most = k;
         }
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
@@ -413,7 +460,9 @@ static void plan_together(Bulk *b) {
 /* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
 static int64_t part_each(const Bulk *b) {
     const BulkDevice *v = b->device;
-    return v->target.kind == DEVICE_HOST ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_parts / (b->workers * PART_SHARES))) : 1;
+    return v->target.kind == DEVICE_HOST
+               ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_parts / (b->workers * PART_SHARES)))
+               : 1;
 }
 /* Items that a launch of n calls wants. */
 static int64_t launch_items(const Bulk *b, int64_t n) {
@@ -452,7 +501,11 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_STRETCHES: return (uint64_t)v->stretches;
     case PP_TOGETHER: return at(b, v->together);
     case PP_LANES: return (uint64_t)bulk_device_lanes(b);
-    case PP_LOCKED: return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 && bulk_device_lanes(b) == 1 ? v->ranks.n_first : 0;
+    case PP_LOCKED:
+        return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 &&
+                       bulk_device_lanes(b) == 1
+                   ? v->ranks.n_first
+                   : 0;
     case PP_PART_AT: return at(b, v->part_at);
     case PP_PART_EACH: return (uint64_t)part_each(b);
     case PP_PART_START: return v->part_at ? at(b, b->schedule.part_start) : 0;
@@ -506,11 +559,16 @@ Status bulk_device_values(Bulk *b, Err *e) {
 }
 
 /* Bytes of an item's log; under guards there is one for all. */
-static int64_t undo_each(const BulkDevice *v) { return v->guarded ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY; }
+static int64_t undo_each(const BulkDevice *v) {
+    return v->guarded ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY;
+}
 /* Groups of a launch for so many calls, `each` of which an item takes at a time where it has a group to itself. */
 static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
     const BulkDevice *v = b->device;
-    int64_t size = v->target.group_size, tile = size == 1 ? each : size, most = v->target.kind == DEVICE_HOST ? b->workers : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
+    int64_t size = v->target.group_size, tile = size == 1 ? each : size,
+            most = v->target.kind == DEVICE_HOST
+                       ? b->workers
+                       : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
     most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((undo_each(v) + v->code->module.scratch + 1) * size)));
     return MAX_OF(INT64_C(1), MIN_OF((calls + tile - 1) / tile, most));
 }
@@ -520,7 +578,8 @@ int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, c
 bool bulk_uses_image(const Bulk *b, const Image *im) {
     bool used = false;
     for (int32_t k = 0; im && k < b->n_parts; k++)
-        for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++) used |= b->parts[k].proc->body->tables[t].image == im;
+        for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++)
+            used |= b->parts[k].proc->body->tables[t].image == im;
     return used;
 }
 static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
@@ -538,7 +597,8 @@ static Status use_mirror(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
     while (b->images->entries[entry].image != im) entry++;
     const int64_t room = texts_room(b, &b->device->texts, entry);
-    if (b->args && b->args->foot && !image_mirror_ready(im, room) && !images_wait_ahead(b->images)) b->args->foot = NULL; /* kernels read what is going to move */
+    if (b->args && b->args->foot && !image_mirror_ready(im, room) && !images_wait_ahead(b->images))
+        b->args->foot = NULL; /* kernels read what is going to move */
     return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
 }
 static Status fetch_image(Bulk *b, Image *im, Err *e) {
@@ -586,12 +646,14 @@ static void mark_changed(Bulk *b) {
                 if (x->order) image_mirror_changed(pr->tables[key->table].image, x->next);
             }
             if (in->op < OP_ROW_PUT || in->op > OP_ROW_DELETE) continue;
-            int32_t table = in->op == OP_ROW_INSERT ? ((const RowInsert *)in->aux)->table : ((const RowCol *)in->aux)->table;
+            int32_t table =
+                in->op == OP_ROW_INSERT ? ((const RowInsert *)in->aux)->table : ((const RowCol *)in->aux)->table;
             Image *im = pr->tables[table].image;
             int32_t col = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ? ((const RowCol *)in->aux)->col : -1;
             int64_t size, used;
             image_mirror_changed(im, im->dirty);
-            if (in->op == OP_ROW_INSERT || (in->op == OP_ROW_PUT && im->cols[col].phys == PH_STR)) image_mirror_changed(im, image_texts(im, &size, &used));
+            if (in->op == OP_ROW_INSERT || (in->op == OP_ROW_PUT && im->cols[col].phys == PH_STR))
+                image_mirror_changed(im, image_texts(im, &size, &used));
             if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) image_mirror_changed(im, im->live);
             for (int32_t x = 0; in->op == OP_ROW_DELETE && x < im->n_indexes; x++) /* undo */
                 if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
@@ -616,7 +678,9 @@ static Status make_locks(Bulk *b, Err *e) {
     if (!v->locked) return ST_OK;
     int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
     v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
-    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e) : mem_calloc(&b->images->account, v->state_bytes, e); /* it begins with none, where it is needed: fetch_locks */
+    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e)
+                            : mem_calloc(&b->images->account, v->state_bytes,
+                                         e); /* it begins with none, where it is needed: fetch_locks */
     if (!v->counters) return ST_ERROR;
     v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
     if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
@@ -627,7 +691,8 @@ static Status make_locks(Bulk *b, Err *e) {
 int64_t bulk_plan_items(Bulk *b) {
     BulkDevice *v = b->device;
     if (v->guarded) plan_together(b);
-    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) * v->target.group_size; /* partitions are taken one by one */
+    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) *
+                    v->target.group_size; /* partitions are taken one by one */
     v->undo_bytes = items * undo_each(v) + 64;
     v->scratch_bytes = items * v->code->module.scratch;
     return items;
@@ -651,7 +716,8 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     }
     v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
     for (int64_t i = 0; i < b->images->n; i++)
-        if (b->images->entries[i].image) v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
+        if (b->images->entries[i].image)
+            v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
     if (!(v->key_cells = arena_array(b->arena, const void *, v->key_cols * b->workers + 1))) return err_oom(e);
     if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
@@ -664,7 +730,9 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     TRY(texts_plan(b, &v->texts, e));
     if (!v->copies) {
         TRY(bulk_device_send(b, e));
-        if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) || (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e)))) return ST_ERROR;
+        if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) ||
+            (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e))))
+            return ST_ERROR;
         return ST_OK;
     }
     TRY(each_image(b, look_ahead, e));
@@ -738,7 +806,9 @@ static Status give_up(Bulk *b, const char **reason, Err *e) {
     if (!*reason) return err_oom(e);
     return ST_OK;
 }
-Status bulk_device_start(Bulk *b, const char **reason, Err *e) { return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e); }
+Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
+    return start(b, e) == ST_OK ? ST_OK : give_up(b, reason, e);
+}
 
 static Status foot_home(Bulk *b, Image *im, Err *e) {
     (void)b;
@@ -763,7 +833,8 @@ static void machine_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     BulkDevice *v = b->device;
     int64_t step = MIN_OF(b->parts[v->again_part].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
-    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;) bulk_chunk(b, worker, v->again_part, MIN_OF(step, v->n_again - i), v->again + i);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;)
+        bulk_chunk(b, worker, v->again_part, MIN_OF(step, v->n_again - i), v->again + i);
 }
 /* These calls of a part, which do not conflict, on the virtual machine. */
 static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
@@ -798,7 +869,8 @@ static Status fetch_locks(Bulk *b, Err *e) {
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     for (int64_t i = 0; i <= b->n_calls; i++) wide[i] = starts[i];
     if (!(s->locks = arena_alloc(b->arena, wide[b->n_calls] * (int64_t)sizeof(LockUse) + 8))) return err_oom(e);
-    if (wide[b->n_calls] > 0) TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
+    if (wide[b->n_calls] > 0)
+        TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     s->lock_start = wide;
     memset(v->counters, 0, (size_t)v->state_bytes); /* nobody has run, as far as the host knows */
@@ -818,7 +890,8 @@ static Status fetch_state(Bulk *b, Err *e) {
     TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
-/* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies are not to be used before go_back. */
+/* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies
+ * are not to be used before go_back. */
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
@@ -840,7 +913,9 @@ static Status go_back(Bulk *b, Err *e) {
     v->relaunched = true;
     TRY(bulk_device_send_back(b, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
-    if (v->part_at) TRY(v->d->ops->copy_in(v->queue, at(b, v->part_at), v->part_at, b->schedule.n_parts * 4, e)); /* and others have run */
+    if (v->part_at)
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->part_at), v->part_at, b->schedule.n_parts * 4,
+                               e)); /* and others have run */
     if (v->locked) {
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
@@ -926,8 +1001,14 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-/* Taken keys, and failures but those that are done with. Errors that calls share are there already, or are left for later, and so are calls for the machine. For some at a time it brings near what it is going to touch. */
-typedef struct Wording { Bulk *b; int64_t keys; uint32_t *left; _Atomic int64_t next, n_left; } Wording;
+/* Taken keys, and failures but those that are done with. Errors that calls share are there already, or are left for
+ * later, and so are calls for the machine. For some at a time it brings near what it is going to touch. */
+typedef struct Wording {
+    Bulk *b;
+    int64_t keys;
+    uint32_t *left;
+    _Atomic int64_t next, n_left;
+} Wording;
 enum { SAY_AT_A_TIME = 32 };
 static void say_some(Wording *y, int worker, int n, const int64_t *which) {
     Bulk *b = y->b;
@@ -959,7 +1040,8 @@ static void say_worker(void *ctx, int worker) {
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failed[0];
     for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
-        for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++) say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
+        for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++)
+            say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
     for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
         int64_t which[SAY_AT_A_TIME], end = MIN_OF(from + SAY_STEP, n);
         for (int64_t i = from; i < end; i += SAY_AT_A_TIME) {
@@ -992,11 +1074,13 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
     }
     atomic_store(&b->next, 0);
     y.left = v->again_calls;
-    if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS)) pool_run(b->opt->query->pool, b->workers, say_worker, &y);
+    if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS))
+        pool_run(b->opt->query->pool, b->workers, say_worker, &y);
     else say_worker(&y, 0);
     for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
         uint64_t entry = v->failed[1 + y.left[k]];
-        if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry)) (*calls)[m++] = (uint32_t)entry;
+        if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry))
+            (*calls)[m++] = (uint32_t)entry;
     }
     if (m > 1) qsort(*calls, (size_t)m, sizeof **calls, by_number);
     return m;
@@ -1029,7 +1113,8 @@ static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
 }
 
 /* ---- running ---------------------------------------------------------------------------------------- */
-/* All calls, or some, are to stop: the machine sees to what is left. For some it has to take all tables home, which is worth it only where nothing else ends the bulk. */
+/* All calls, or some, are to stop: the machine sees to what is left. For some it has to take all tables home, which is
+ * worth it only where nothing else ends the bulk. */
 static bool canceled(const Bulk *b) {
     const CallSink *k = &b->w[0].sink;
     return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->began > STOP_AFTER_NS);
@@ -1053,7 +1138,8 @@ static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
     int64_t n = *count = sets ? s->n_sets : 1;
     Launch *l = *out = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(Launch));
     if (!l) return err_oom(e);
-    for (int64_t k = 0; k < n; k++) l[k] = sets ? (Launch){s->set_start[k], s->set_start[k + 1] - s->set_start[k]} : (Launch){0, b->n_calls};
+    for (int64_t k = 0; k < n; k++)
+        l[k] = sets ? (Launch){s->set_start[k], s->set_start[k + 1] - s->set_start[k]} : (Launch){0, b->n_calls};
     return ST_OK;
 }
 
@@ -1062,13 +1148,17 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     const ProcModule *m = &v->code->module;
     uint64_t *to = v->values + PROC_LAUNCH_AT;
     *to++ = (uint64_t)l->n;
-    *to++ = v->in_sets ? v->sets.order + (DevPtr)l->start * 4 : v->ranked && l->n == b->n_calls ? v->ranks.order : at(b, b->schedule.order + l->start);
+    *to++ = v->in_sets                        ? v->sets.order + (DevPtr)l->start * 4
+            : v->ranked && l->n == b->n_calls ? v->ranks.order
+                                              : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->part_at ? 1 : PROC_TILE), v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->part_at ? 1 : PROC_TILE),
+                             v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
-/* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the device is not to be used further. */
+/* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the
+ * device is not to be used further. */
 static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued, int64_t *blocked, Err *e) {
     BulkDevice *v = b->device;
     Err refused = {0};
@@ -1080,7 +1170,9 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     TRY(bulk_foot_drop(b, e));
     memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
     if (v->copies) {
-        const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8}, {at(b, v->failed), v->failed, 8}, {at(b, v->keys), v->keys, 16}};
+        const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8},
+                                  {at(b, v->failed), v->failed, 8},
+                                  {at(b, v->keys), v->keys, 16}};
         TRY(device_copy_in_many(v->d, v->queue, copies, ARRAY_LEN(copies), e));
     }
     v->batches++;
@@ -1105,9 +1197,14 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
 
 /* OUT strings point anywhere: the result gets its own, procedure by procedure, a part of the calls for each worker. */
 enum { KEEP_CALLS = 4096 };
-typedef struct KeepTexts { Bulk *b; int32_t part; _Atomic int64_t next; } KeepTexts;
+typedef struct KeepTexts {
+    Bulk *b;
+    int32_t part;
+    _Atomic int64_t next;
+} KeepTexts;
 static void keep_worker(void *ctx, int worker) {
-    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
+    static CallError oom = {.sqlstate = "53200",
+                            .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     KeepTexts *k = ctx;
     Bulk *b = k->b;
     const BulkPart *part = b->parts[k->part].part;
@@ -1134,7 +1231,8 @@ static void keep_texts(Bulk *b) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         KeepTexts x = {.b = b, .part = k};
         if (!v->code->module.procs[v->kinds[k]].text_outs) continue;
-        if (b->workers > 1 && b->parts[k].part->n > KEEP_CALLS) pool_run(b->opt->query->pool, b->workers, keep_worker, &x);
+        if (b->workers > 1 && b->parts[k].part->n > KEEP_CALLS)
+            pool_run(b->opt->query->pool, b->workers, keep_worker, &x);
         else keep_worker(&x, 0);
     }
 }
@@ -1189,19 +1287,23 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
         int64_t longest;
         v->left = left_in_partitions(b, &longest);
         for (int64_t p = 0; p < b->schedule.n_parts; p++)
-            for (int64_t k = v->part_at[p]; k < b->schedule.part_start[p + 1]; k++) forget_error(b, b->schedule.order[k]);
+            for (int64_t k = v->part_at[p]; k < b->schedule.part_start[p + 1]; k++)
+                forget_error(b, b->schedule.order[k]);
         return ST_OK;
     }
     if (v->locked) find_left(b);
     for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
-        for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++) forget_error(b, b->schedule.order[k]);
+        for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++)
+            forget_error(b, b->schedule.order[k]);
     return ST_OK;
 }
 
-/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the virtual machine does the rest. `done`, `left`: launches, or
- * calls, since the trip before, and to come; `rows`: of all tables. */
+/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the
+ * virtual machine does the rest. `done`, `left`: launches, or calls, since the trip before, and to come; `rows`: of all
+ * tables. */
 static void give_up_launching(int64_t trips, int64_t rows, int64_t done, int64_t left, const char **reason) {
-    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && trips * rows > TRIPS_ROWS) *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
+    if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && trips * rows > TRIPS_ROWS)
+        *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
 }
 static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, const char **reason, Err *e) {
     int64_t batch = 8, trips = 0, before = *done, rows = all_rows(b);
@@ -1280,7 +1382,9 @@ static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
     uint32_t *at_part = b->device->part_at;
     for (int64_t p = 0; n > 0 && p < s->n_parts; p++)
-        if (at_part[p] < s->part_start[p + 1] && bsearch(&s->order[at_part[p]], calls, (size_t)n, sizeof *calls, by_number)) at_part[p]++;
+        if (at_part[p] < s->part_start[p + 1] &&
+            bsearch(&s->order[at_part[p]], calls, (size_t)n, sizeof *calls, by_number))
+            at_part[p]++;
 }
 /* All calls, partition by partition: none is left in the end. */
 static Status run_partitions(Bulk *b, const char **reason, Err *e) {
@@ -1314,7 +1418,8 @@ static Status run_partitions(Bulk *b, const char **reason, Err *e) {
 }
 /* `left`: calls that the device has not run. */
 static void note_stops(const Bulk *b, bool left, const char **reason) {
-    if (left && !*reason && sink_stops_some(&b->w[0].sink)) *reason = "calls were canceled: the virtual machine did the rest";
+    if (left && !*reason && sink_stops_some(&b->w[0].sink))
+        *reason = "calls were canceled: the virtual machine did the rest";
 }
 
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
@@ -1325,7 +1430,9 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     if (!v->part_at) TRY(cut_launches(b, &l, &n, e));
     v->left = v->locked ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if ((v->part_at ? run_partitions(b, reason, e) : v->locked ? run_locked(b, reason, e) : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if ((v->part_at  ? run_partitions(b, reason, e)
+         : v->locked ? run_locked(b, reason, e)
+                     : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
@@ -1341,7 +1448,8 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     note_stops(b, v->left > 0 || done < n || anew, reason);
     if (v->left > 0 && v->part_at) bulk_run_partitions(b, v->part_at);
     else if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
-    for (; done < n && !v->locked && !anew; done++) TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
+    for (; done < n && !v->locked && !anew; done++)
+        TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
     for (int32_t i = 0; i < b->n_sums; i++) {
         int128_t most = (int128_t)v->words[W_BOUNDS + i];
         b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);

@@ -1,5 +1,6 @@
-/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_args.c (arguments), bulk_memory.c (other memory and copies), bulk_foot.c (footprints), bulk_guard.c
- * (locks by statement) and bulk_texts.c (strings) only. */
+/* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_args.c (arguments), bulk_memory.c
+ * (other memory and copies), bulk_foot.c (footprints), bulk_guard.c (locks by statement) and bulk_texts.c (strings)
+ * only. */
 #ifndef STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 #define STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 
@@ -18,52 +19,79 @@ typedef struct BulkCode {
     int32_t n;
     const Proc **procs;
     int32_t n_tables;
-    int64_t *tables;  /* ids */
-    uint64_t *forms;  /* by table: of the image that the text was made for */
+    int64_t *tables; /* ids */
+    uint64_t *forms; /* by table: of the image that the text was made for */
     ProcModule module;
-    CodeRef ref;      /* what its text became on `device`: looking that up again takes 0.1 ms. Held until the device changes or the code goes; without an entry: not there yet */
+    CodeRef ref; /* what its text became on `device`: looking that up again takes 0.1 ms. Held until the device changes
+                    or the code goes; without an entry: not there yet */
     CodeCache *cache; /* whose it is */
     Device *device;
-    int64_t used;     /* ImageSet.bulks when it was last */
+    int64_t used;        /* ImageSet.bulks when it was last */
     double run_ns;       /* a call's share of the last bulk's time on the device; 0: not known */
     double ops_per_call; /* of the bulk that had the most, 0: not known */
-    double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, with taken keys; bytes of OUT strings */
-    int32_t foots_missed; /* footprints ahead in a row that were of no use */
-    double log_per_call; /* bytes of the log under guards, with what stays empty; 0: not known */
+    double failed_per_call, keys_per_call,
+        texts_per_call;     /* likewise: calls that failed, with taken keys; bytes of OUT strings */
+    int32_t foots_missed;   /* footprints ahead in a row that were of no use */
+    double log_per_call;    /* bytes of the log under guards, with what stays empty; 0: not known */
     const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
     int64_t queues_undone, queues_after; /* likewise of bulks whose calls took from queues without waiting */
-    int64_t in_a_row, undone, guards_after; /* bulks with guards since the last one that had to be undone; such that came soon after one another; ImageSet.bulks from which on guards are tried again */
+    int64_t in_a_row, undone,
+        guards_after; /* bulks with guards since the last one that had to be undone; such that came soon after one
+                         another; ImageSet.bulks from which on guards are tried again */
 } BulkCode;
 
 /* Memory of this bulk that a device has a copy of. */
-typedef struct Buffer { void *host; int64_t bytes; DevPtr at; bool in, out; } Buffer;
+typedef struct Buffer {
+    void *host;
+    int64_t bytes;
+    DevPtr at;
+    bool in, out;
+} Buffer;
 
 /* Device memory that bulks leave for the next one, and the host's. */
-typedef enum BulkDevMem { BM_BEFORE, BM_UNDO, BM_AFTER, BM_OPS, BM_LOG, BM_FOOT /* by seat */, BM_ARGS = BM_FOOT + 2 /* likewise */, BM_COUNT_ = BM_ARGS + 2 } BulkDevMem;
-typedef enum BulkHostMem { BH_STAGE, BH_OPS, BH_NUMBERS /* by seat */, BH_FOOT = BH_NUMBERS + 2 /* likewise */, BH_ARGS = BH_FOOT + 2, BH_COUNT_ = BH_ARGS + 2 } BulkHostMem;
-_Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY, "as ImageSet has them");
+typedef enum BulkDevMem {
+    BM_BEFORE,
+    BM_UNDO,
+    BM_AFTER,
+    BM_OPS,
+    BM_LOG,
+    BM_FOOT /* by seat */,
+    BM_ARGS = BM_FOOT + 2 /* likewise */,
+    BM_COUNT_ = BM_ARGS + 2
+} BulkDevMem;
+typedef enum BulkHostMem {
+    BH_STAGE,
+    BH_OPS,
+    BH_NUMBERS /* by seat */,
+    BH_FOOT = BH_NUMBERS + 2 /* likewise */,
+    BH_ARGS = BH_FOOT + 2,
+    BH_COUNT_ = BH_ARGS + 2
+} BulkHostMem;
+_Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)BULK_HOST_MEMORY,
+               "as ImageSet has them");
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
 
 /* The next bulk's footprints on their way, behind the calls of this one (bulk_ahead.c). */
 typedef struct BulkFoot {
-    uint64_t *values;  /* of parameters that they are made with; pinned */
-    uint64_t uploads;  /* images_uploaded then */
+    uint64_t *values;           /* of parameters that they are made with; pinned */
+    uint64_t uploads;           /* images_uploaded then */
     int64_t n_images, n_sums;   /* what the layout of the host's memory depends on, */
     const uint64_t *foot_words; /* and where kernels' words come there */
 } BulkFoot;
 
-/* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then strings and constants (texts.staged). bulk_args.c. */
+/* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then
+ * strings and constants (texts.staged). bulk_args.c. */
 typedef struct BulkArgs {
-    uint64_t ticket;   /* BulkTurn; 0: sent with the bulk */
-    Arena *arena;      /* its own; NULL: the bulk's */
+    uint64_t ticket; /* BulkTurn; 0: sent with the bulk */
+    Arena *arena;    /* its own; NULL: the bulk's */
     /* for whom */
     Device *d;
     BulkCode *code;
     bool any_order;
     int32_t n_parts;
     BulkPart *parts;
-    Vec **params;      /* by part: copies of the columns' headers, which their owner may free once the strings are sent */
+    Vec **params; /* by part: copies of the columns' headers, which their owner may free once the strings are sent */
     int64_t n_calls;
     /* numbers of calls, as in Bulk */
     int seat;
@@ -73,43 +101,45 @@ typedef struct BulkArgs {
     int64_t *bases;
     /* what is there */
     int32_t n_buffers, n_plain;
-    Buffer *buffers;   /* the plain ones first, by address */
-    char *sent;        /* pinned: all of it */
+    Buffer *buffers;     /* the plain ones first, by address */
+    char *sent;          /* pinned: all of it */
     int64_t plain_bytes; /* of the buffers without texts.staged */
-    BulkTexts texts;   /* what texts_take_args takes */
-    BulkFoot *foot;    /* NULL: arguments only */
+    BulkTexts texts;     /* what texts_take_args takes */
+    BulkFoot *foot;      /* NULL: arguments only */
 } BulkArgs;
 
 struct BulkDevice {
     Device *d;
     CodeCache *cache;
     DevQueue *queue, *side; /* side: the stop flag; NULL: not yet */
-    bool broken;       /* an operation of it failed */
+    bool broken;            /* an operation of it failed */
     EmitTarget target;
-    bool copies;       /* the device does not share the host's memory */
-    bool begun;        /* what comes before the schedule is there */
-    bool on_host;      /* ... and the host has everything now */
-    int64_t safe;      /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
+    bool copies;  /* the device does not share the host's memory */
+    bool begun;   /* what comes before the schedule is there */
+    bool on_host; /* ... and the host has everything now */
+    int64_t
+        safe; /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
     BulkCode *code;
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
     DevKernel *undo_kernel;   /* of modules with guards */
-    uint16_t *kinds;   /* by part: procedure of the module */
-    uint8_t *per_warp;  /* under guards, by part: calls to a warp */
-    uint32_t *together; /* ... PP_TOGETHER */
+    uint16_t *kinds;          /* by part: procedure of the module */
+    uint8_t *per_warp;        /* under guards, by part: calls to a warp */
+    uint32_t *together;       /* ... PP_TOGETHER */
     int64_t stretches, units; /* ... of it; batches */
-    uint64_t *values;  /* of parameters */
-    DevPtr table;      /* where kernels have them in constant memory; 0: they are told where they are */
-    bool has_table;    /* ... it is this bulk's until its end */
-    uint64_t *words;   /* W_*; behind them what texts have of control words, and `figures` */
-    uint64_t *foot_words; /* FW_*; written by kernels of footprints only */
-    uint8_t *foot_failed; /* by call: its footprint failed; on a device with memory of its own only a name for what is there */
-    uint64_t *guard_seen; /* GS_*, as the launch left them; pinned, on such a device */
+    uint64_t *values;         /* of parameters */
+    DevPtr table;             /* where kernels have them in constant memory; 0: they are told where they are */
+    bool has_table;           /* ... it is this bulk's until its end */
+    uint64_t *words;          /* W_*; behind them what texts have of control words, and `figures` */
+    uint64_t *foot_words;     /* FW_*; written by kernels of footprints only */
+    uint8_t *foot_failed;   /* by call: its footprint failed; on a device with memory of its own only a name for what is
+                               there */
+    uint64_t *guard_seen;   /* GS_*, as the launch left them; pinned, on such a device */
     uint64_t *ahead_values; /* pinned, room for values; on such a device */
-    int64_t control_words; /* all of these */
-    uint64_t *failed;  /* counter and list */
-    uint32_t *again_calls; /* room for as many calls */
-    int64_t failed_bytes; /* of both; 0: they are in memory that stays */
-    uint64_t *keys;    /* PP_KEYS */
+    int64_t control_words;  /* all of these */
+    uint64_t *failed;       /* counter and list */
+    uint32_t *again_calls;  /* room for as many calls */
+    int64_t failed_bytes;   /* of both; 0: they are in memory that stays */
+    uint64_t *keys;         /* PP_KEYS */
     int64_t keys_bytes;
     const void **key_cells; /* by worker key_cols pointers: cells of a taken key, by column of its table */
     int64_t key_cols;
@@ -117,40 +147,40 @@ struct BulkDevice {
     BulkTexts texts;
     uint8_t *undo;
     int64_t undo_bytes;
-    uint8_t *scratch;  /* for strings that calls make */
+    uint8_t *scratch; /* for strings that calls make */
     int64_t scratch_bytes;
     DevPtr undo_at, scratch_at;
-    char *pieces;         /* host: PP_PIECES */
-    int64_t image_bytes;  /* of all images */
-    bool fetches;         /* PP_FETCHES */
+    char *pieces;        /* host: PP_PIECES */
+    int64_t image_bytes; /* of all images */
+    bool fetches;        /* PP_FETCHES */
     int32_t n_buffers;
     Buffer *buffers;
-    int32_t *by_host;  /* their numbers, by host address */
-    int64_t room;      /* bytes of the buffers that have no address yet */
-    char *head;        /* buffers [first_head, first_head + n_head), as the device has them */
+    int32_t *by_host; /* their numbers, by host address */
+    int64_t room;     /* bytes of the buffers that have no address yet */
+    char *head;       /* buffers [first_head, first_head + n_head), as the device has them */
     int32_t first_head, n_head;
     int64_t head_bytes;
-    bool asked;        /* what comes next (BulkTurn) */
-    char *outs;        /* OUT values, in one piece */
+    bool asked; /* what comes next (BulkTurn) */
+    char *outs; /* OUT values, in one piece */
     DevPtr outs_at;
     int64_t outs_bytes;
     int64_t got_failed, got_keys, got_texts; /* asked for before it was known how many there are */
-    bool ask;          /* results are queued behind the next batch's last launch; here: they have come */
-    int32_t batches;   /* that were launched, the last one */
-    int64_t launched;  /* then */
-    bool trip;         /* the machine ran calls that had failed */
+    bool ask;           /* results are queued behind the next batch's last launch; here: they have come */
+    int32_t batches;    /* that were launched, the last one */
+    int64_t launched;   /* then */
+    bool trip;          /* the machine ran calls that had failed */
     bool here, fetched; /* fetched: OUT values are something, at least zeros */
     bool no_marks;
-    uint32_t marked;   /* by BulkMark */
+    uint32_t marked; /* by BulkMark */
     /* footprints by kernel */
-    uint64_t *ops_of;  /* by group: where its operations go, and how many fit */
+    uint64_t *ops_of; /* by group: where its operations go, and how many fit */
     DevPtr ops_at, uses_at;
     int64_t ops_max;
     RankLocks ranks;
-    bool counted;      /* kernels have counted inserts, and their counts stand */
-    bool foot_ahead;   /* footprints were there, or on their way, when the bulk began */
-    bool ranked;       /* the schedule is in `ranks`, */
-    bool in_sets;      /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
+    bool counted;    /* kernels have counted inserts, and their counts stand */
+    bool foot_ahead; /* footprints were there, or on their way, when the bulk began */
+    bool ranked;     /* the schedule is in `ranks`, */
+    bool in_sets;    /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
     RankSets sets;
     uint32_t *figures; /* ... and these two are its w0 and c, once the results are there */
     /* in partitions */
@@ -158,19 +188,19 @@ struct BulkDevice {
     uint32_t *part_stage; /* device with copies: fetched */
     /* under locks */
     bool locked;
-    bool relaunched;   /* the host has the order of calls */
+    bool relaunched; /* the host has the order of calls */
     uint32_t *counters;
-    uint8_t *done;     /* by call: the host's images have what it did */
-    uint8_t *stage;    /* device with copies: counters and `done`, fetched */
+    uint8_t *done;       /* by call: the host's images have what it did */
+    uint8_t *stage;      /* device with copies: counters and `done`, fetched */
     int64_t state_bytes; /* of counters, `done` and stage */
     /* ... by statement: bulk_guard.c */
     bool guarded;
-    int32_t queue_part;   /* the part whose calls take from a queue without waiting for each other; -1: none */
-    uint8_t *own_kinds;   /* ... by instruction of its footprint: the kind of the operation */
+    int32_t queue_part; /* the part whose calls take from a queue without waiting for each other; -1: none */
+    uint8_t *own_kinds; /* ... by instruction of its footprint: the kind of the operation */
     DevPtr log, log_at, log_n, log_first;
     uint64_t log_room[2];
-    int64_t left;      /* calls that have not run: the first ones of schedule.order */
-    uint32_t *again;   /* calls for the machine */
+    int64_t left;    /* calls that have not run: the first ones of schedule.order */
+    uint32_t *again; /* calls for the machine */
     int64_t n_again;
     int32_t again_part;
 };
@@ -186,12 +216,15 @@ static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)
 static inline int64_t keys_room(const BulkDevice *v) { return (v->keys_bytes / 8 - 2) / KEY_WORDS; }
 static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], keys_room(v)); }
 
-/* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those of the next one. */
+/* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those
+ * of the next one. */
 Status bulk_args_send(Bulk *b, Err *e);
 void bulk_args_next(Bulk *b);
 int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
-/* bulk_ahead.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true
- * when those are as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are given up. 58000. */
+/* bulk_ahead.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its
+ * footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true when those are
+ * as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are
+ * given up. 58000. */
 Status bulk_foot_next(Bulk *b, Err *e); /* 58000: the bulk that runs cannot launch anything more */
 bool bulk_foot_take(Bulk *b);
 Status bulk_foot_drop(Bulk *b, Err *e);
@@ -202,7 +235,8 @@ void bulk_constants_forget(ImageSet *s);
 /* bulk_memory.c: of the image set's, for this bulk. 53200. */
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e);
 
-/* bulk_memory.c, in the order of use; 53200, 58000. Control words, zero; then whatever is there before the schedule: memory for all, arguments on their way. */
+/* bulk_memory.c, in the order of use; 53200, 58000. Control words, zero; then whatever is there before the schedule:
+ * memory for all, arguments on their way. */
 Status bulk_device_control(Bulk *b, Err *e);
 Status bulk_device_send(Bulk *b, Err *e);
 /* Items' logs and scratch there, where no guards are: undo_at, scratch_at; how many bytes. */
@@ -213,7 +247,8 @@ Status bulk_device_send_foot(Bulk *b, DevQueue *q, Err *e);
 Status bulk_device_send_more(Bulk *b, Err *e);
 /* Control words and OUT values, as the host has changed them. */
 Status bulk_device_send_back(Bulk *b, Err *e);
-/* Queues copies of control words and failures, and once they are there fetches those beyond what was expected; likewise OUT values, with strings and figures. */
+/* Queues copies of control words and failures, and once they are there fetches those beyond what was expected; likewise
+ * OUT values, with strings and figures. */
 Status bulk_device_queue_state(Bulk *b, Err *e);
 Status bulk_device_take_state(Bulk *b, Err *e);
 Status bulk_device_queue_results(Bulk *b, Err *e);
@@ -232,15 +267,17 @@ Status bulk_device_begin(Bulk *b, Err *e);
 uint64_t bulk_device_at(const Bulk *b, const void *p);
 /* `bytes` of the device's memory, which the bulk before may have used. */
 Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out, Err *e);
-Status bulk_device_values(Bulk *b, Err *e); /* anew, after what they depend on has changed */
-Status bulk_compute_values(Bulk *b, Err *e); /* only here, */
+Status bulk_device_values(Bulk *b, Err *e);                  /* anew, after what they depend on has changed */
+Status bulk_compute_values(Bulk *b, Err *e);                 /* only here, */
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
-int64_t bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes. Work-items that a launch has at most */
+int64_t bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes. Work-items that
+                                     a launch has at most */
 bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
 int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
-/* bulk_guard.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the log; after the calls: b->again when they were undone. 53200, 58000. */
+/* bulk_guard.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the log; after
+ * the calls: b->again when they were undone. 53200, 58000. */
 bool bulk_guards_wanted(const Bulk *b);
 bool bulk_guards_use(const Bulk *b);
 /* Fills queue_part and own_kinds; the queue's table. */
@@ -249,7 +286,8 @@ int64_t bulk_guards_queue(const Bulk *b);
 uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
 Status bulk_guards_start(Bulk *b, Err *e);
 Status bulk_guards_finish(Bulk *b, Err *e);
-/* bulk_foot.c: queues the kernel for so many groups, and copies of what the host has to know. `ops_at`, `uses_at` for so many operations, as the module's bulks before had. */
+/* bulk_foot.c: queues the kernel for so many groups, and copies of what the host has to know. `ops_at`, `uses_at` for
+ * so many operations, as the module's bulks before had. */
 Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e);
 int64_t bulk_foot_guess(const Bulk *b);
 int64_t bulk_foot_room(BulkDevice *v, int64_t want, DevPtr at); /* bytes; at 0: only how many */

@@ -1,17 +1,23 @@
 /* bulk_foot.c - footprints by kernels (codegen/emit_proc.h, "bulk_foot"), and the schedule on the device.
  *
- * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes the schedule. On any other the operations stay,
- * are ranked there (rank_device.h), and calls run under the locks, or in the sets, that come out: the host sees no more than sums, counts, where sets begin and whether a footprint failed.
- * For PART the host fetches the operations: partitions are made by it alone. When a footprint failed, the machine makes the footprints.
+ * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes
+ * the schedule. On any other the operations stay, are ranked there (rank_device.h), and calls run under the locks, or
+ * in the sets, that come out: the host sees no more than sums, counts, where sets begin and whether a footprint failed.
+ * For PART the host fetches the operations: partitions are made by it alone. When a footprint failed, the machine makes
+ * the footprints.
  *
- * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something more; when that is not enough, the kernel
- * has counted what is, and runs again.
+ * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something
+ * more; when that is not enough, the kernel has counted what is, and runs again.
  */
 #include "base/hash.h"
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
 
-enum { OPS_GUESS = 12 /* operations of a call, when nothing is known */, OPS_MORE = 4096, DEPTH_MAX = 1 << 16 /* of a bulk whose depth is asked for: what is deeper is at least as deep */ };
+enum {
+    OPS_GUESS = 12 /* operations of a call, when nothing is known */,
+    OPS_MORE = 4096,
+    DEPTH_MAX = 1 << 16 /* of a bulk whose depth is asked for: what is deeper is at least as deep */
+};
 
 Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e) {
     const ProgRun *pr = b->parts[part].proc->foot;
@@ -20,12 +26,17 @@ Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, 
     int64_t staged = texts_data(&b->device->texts, p);
     if (staged >= 0) return *to = bulk_device_at(b, b->device->texts.staged + staged), ST_OK;
     switch (p->kind) {
-    case PP_ITEM_BASE: *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group); return ST_OK;
+    case PP_ITEM_BASE:
+        *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
+        return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
-    case PP_OWN_KIND: *to = b->device->guarded && part == b->device->queue_part ? b->device->own_kinds[p->id] : OWN_KIND_NONE; return ST_OK;
+    case PP_OWN_KIND:
+        *to = b->device->guarded && part == b->device->queue_part ? b->device->own_kinds[p->id] : OWN_KIND_NONE;
+        return ST_OK;
     case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->foot_words[FW_SUMS + 2 * slot]) : 0; return ST_OK;
     default:
-        if (!emit_proc_value(pr->p, p, b->arena, to)) return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
+        if (!emit_proc_value(pr->p, p, b->arena, to))
+            return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
         return p->kind == KP_LIKE && !*to ? err_oom(e) : ST_OK;
     }
 }
@@ -56,7 +67,8 @@ Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
     TRY(bulk_send_values(b, q, e));
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
+    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params,
+                    e));
     if (!v->copies) return ST_OK;
     TRY(ops->copy_out(q, v->foot_words, bulk_device_at(b, v->foot_words), foot_words(b) * 8, e));
     for (int32_t k = 0; k < b->n_parts; k++)
@@ -72,7 +84,8 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
     const bool taken = bulk_foot_take(b); /* then there is more time for the result while the device ranks */
     if (!taken) TRY(bulk_foot_queue(b, v->queue, groups, e));
     Status made = ST_OK;
-    if (!taken && v->copies && !b->result && !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
+    if (!taken && v->copies && !b->result &&
+        !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
         bulk_mark(b, BP_FOOT);
         made = bulk_make_result(b, e);
         bulk_mark(b, BP_RESULT);
@@ -115,7 +128,8 @@ static Status run_shared(Bulk *b, Err *e) {
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
     v->ops_of = arena_array(b->arena, uint64_t, 2 * b->workers + 1);
     if (!b->blocks || !v->ops_of) return err_oom(e);
-    int64_t groups = MIN_OF((int64_t)b->workers, b->n_blocks), want = (int64_t)((double)b->n_calls * guess(b)) / groups + OPS_MORE;
+    int64_t groups = MIN_OF((int64_t)b->workers, b->n_blocks),
+            want = (int64_t)((double)b->n_calls * guess(b)) / groups + OPS_MORE;
     for (;;) {
         TRY(worker_room(b, want, e));
         TRY(launch(b, groups, e));
@@ -162,7 +176,13 @@ static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
     if (in.group_bits == 0) in.types = 0, in.n_types = 1;
     TRY(rank_device_sets(b->images->rank, v->queue, &in, &v->sets, e));
     v->ranked = v->in_sets = v->counted = true;
-    Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = r->depth, .width0 = r->width0, .crossing = r->crossing, .n_sets = r->depth, .why = "asked for"};
+    Schedule s = {.strategy = STRATEGY_KSET,
+                  .n_calls = b->n_calls,
+                  .depth = r->depth,
+                  .width0 = r->width0,
+                  .crossing = r->crossing,
+                  .n_sets = r->depth,
+                  .why = "asked for"};
     if (!(s.set_start = arena_array(b->arena, int64_t, s.n_sets + 1))) return err_oom(e);
     for (int64_t k = 0; k <= s.n_sets; k++) s.set_start[k] = r->starts[k * in.n_types];
     b->schedule = s;
@@ -189,7 +209,8 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
     w->n_ops = 0;
     for (int64_t i = 0; i < places; i++) {
         const uint32_t kind = uses[i] & ((1u << RANK_KIND_BITS) - 1);
-        if (kind != RANK_NONE) w->ops[w->n_ops++] = (TxnOp){items[i], uses[i] >> RANK_KIND_BITS, (uint8_t)(kind & ~(uint32_t)RANK_AGAIN)};
+        if (kind != RANK_NONE)
+            w->ops[w->n_ops++] = (TxnOp){items[i], uses[i] >> RANK_KIND_BITS, (uint8_t)(kind & ~(uint32_t)RANK_AGAIN)};
     }
     if (!(b->runs = arena_array(b->arena, OpRun, 1))) return err_oom(e);
     b->runs[0] = (OpRun){w->ops, w->n_ops};
@@ -225,7 +246,17 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         return ST_OK;
     }
     if (!s->rank) TRY(rank_device_new(v->d, v->cache, &s->account, &s->rank, e));
-    RankInput in = {.n_calls = b->n_calls, .figures = true, .types = bulk_device_at(b, b->type_of), .n_types = b->n_parts, .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0, .names = v->guarded, .queues = v->queue_part >= 0, .taker = v->queue_part, .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max), .items = v->ops_at, .uses = v->uses_at,
+    RankInput in = {.n_calls = b->n_calls,
+                    .figures = true,
+                    .types = bulk_device_at(b, b->type_of),
+                    .n_types = b->n_parts,
+                    .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0,
+                    .names = v->guarded,
+                    .queues = v->queue_part >= 0,
+                    .taker = v->queue_part,
+                    .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max),
+                    .items = v->ops_at,
+                    .uses = v->uses_at,
                     .n_ops = bulk_device_at(b, &v->foot_words[FW_OPS])};
     if (b->opt->strategy == STRATEGY_KSET) {
         TRY(plan_sets(b, &in, e));
@@ -247,7 +278,9 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         depth = sets.depth;
     }
     TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
-    if (v->queue_part >= 0 && v->ranks.ops_left == 0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
+    if (v->queue_part >= 0 &&
+        v->ranks.ops_left ==
+            0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
         v->queue_part = -1;
         return run_ranked(b, how, e);
     }
@@ -256,7 +289,12 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     v->ranked = v->counted = true;
     b->n_ops = n;
     bool free = v->ranks.ops_left == 0;
-    b->schedule = (Schedule){.strategy = STRATEGY_TPL, .n_calls = b->n_calls, .depth = free ? 1 : depth, .width0 = free ? b->n_calls : 0, .n_locks = v->ranks.n_locks, .plan_ns = clock_ns() - t0};
+    b->schedule = (Schedule){.strategy = STRATEGY_TPL,
+                             .n_calls = b->n_calls,
+                             .depth = free ? 1 : depth,
+                             .width0 = free ? b->n_calls : 0,
+                             .n_locks = v->ranks.n_locks,
+                             .plan_ns = clock_ns() - t0};
     *how = PLANNED_ALL;
     return ST_OK;
 }

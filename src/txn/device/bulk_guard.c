@@ -1,24 +1,34 @@
-/* bulk_guard.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): who has them, the log of all changes, and what happens when the bulk has to be undone.
+/* bulk_guard.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): who has them, the log of all
+ * changes, and what happens when the bulk has to be undone.
  *
- * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a time, but not in timestamp order, where few
- * calls find all that they need one after the other (H200, TPC-C with 64 warehouses, bulks of 64k: 3.3 M/s instead of 1.6 in any order, 0.50 instead of 0.57 in timestamp order).
- * The log lies on the device, behind where each call's part of it is.
+ * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
+ * time, but not in timestamp order, where few calls find all that they need one after the other (H200, TPC-C with 64
+ * warehouses, bulks of 64k: 3.3 M/s instead of 1.6 in any order, 0.50 instead of 0.57 in timestamp order). The log lies
+ * on the device, behind where each call's part of it is.
  *
- * A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon again, so are the next ones of these procedures, for a while that doubles. That
- * names of items are 32 bits of hashes is no reason for it: a lock stands for all items of its name, and a call's operations on any of them are counted together. (With 9 bits, where
- * a call of TPC-C has most of its items in common with others that it has, none of 9 bulks of 2000 calls was undone, on the host.)
+ * A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon
+ * again, so are the next ones of these procedures, for a while that doubles. That names of items are 32 bits of hashes
+ * is no reason for it: a lock stands for all items of its name, and a call's operations on any of them are counted
+ * together. (With 9 bits, where a call of TPC-C has most of its items in common with others that it has, none of 9
+ * bulks of 2000 calls was undone, on the host.)
  */
 #include "base/hash.h"
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
 
-enum { LOG_GUESS = 64 /* changes of a call, when nothing is known */, BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that guards are worth it */, DOUBLINGS_MAX = 16 };
+enum {
+    LOG_GUESS = 64 /* changes of a call, when nothing is known */,
+    BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that guards are worth it */,
+    DOUBLINGS_MAX = 16
+};
 #define LOG_MAX (INT64_C(16) << 30)
 
 bool bulk_guards_wanted(const Bulk *b) {
     const BulkOptions *o = b->opt;
     bool loops = false;
-    if (!b->device->copies || o->release == RELEASE_CALL || (o->strategy != STRATEGY_AUTO && o->strategy != STRATEGY_TPL)) return false;
+    if (!b->device->copies || o->release == RELEASE_CALL ||
+        (o->strategy != STRATEGY_AUTO && o->strategy != STRATEGY_TPL))
+        return false;
     for (int32_t k = 0; k < b->n_parts; k++) {
         const Proc *p = b->parts[k].part->proc;
         if (!p->guarded) return false;
@@ -28,7 +38,8 @@ bool bulk_guards_wanted(const Bulk *b) {
 }
 bool bulk_guards_use(const Bulk *b) {
     const BulkCode *c = b->device->code;
-    return c->module.guards && b->device->foot && !b->cautious && (b->images->bulks >= c->guards_after || b->opt->release == RELEASE_STATEMENT);
+    return c->module.guards && b->device->foot && !b->cautious &&
+           (b->images->bulks >= c->guards_after || b->opt->release == RELEASE_STATEMENT);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------------------------- */
@@ -36,7 +47,9 @@ bool bulk_guards_use(const Bulk *b) {
 static bool only_reads(const Proc *p, uint32_t table, uint32_t group) {
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
-        if (p->footprint->instrs[i].op == OP_ITEM && it->kind <= OPK_WRITE && !it->covered && it->table == table && it->group == group && it->kind != OPK_READ) return false;
+        if (p->footprint->instrs[i].op == OP_ITEM && it->kind <= OPK_WRITE && !it->covered && it->table == table &&
+            it->group == group && it->kind != OPK_READ)
+            return false;
     }
     return true;
 }
@@ -47,12 +60,15 @@ static bool comes_first(const Bulk *b, int32_t part) {
         const Proc *p = b->parts[b->part_order[k]].part->proc;
         for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
             const ItemSite *it = p->footprint->instrs[i].aux;
-            if (p->footprint->instrs[i].op == OP_ITEM && it->group == ITEM_ROWS && p->tables[it->table].table_id == own->tables[own->queue].table_id) return false;
+            if (p->footprint->instrs[i].op == OP_ITEM && it->group == ITEM_ROWS &&
+                p->tables[it->table].table_id == own->tables[own->queue].table_id)
+                return false;
         }
     }
     return true;
 }
-/* Whether the part names the queue's rows by their group, no more and no less: then a lock of the queue's is one group's. */
+/* Whether the part names the queue's rows by their group, no more and no less: then a lock of the queue's is one
+ * group's. */
 static bool names_groups(const Bulk *b, int32_t part) {
     const Proc *p = b->parts[part].part->proc;
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
@@ -62,11 +78,13 @@ static bool names_groups(const Bulk *b, int32_t part) {
     }
     return true;
 }
-/* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count nothing else. Its operations on what calls have to themselves commute with each
- * other and with nothing else: they are of the kind that is for that. */
+/* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count
+ * nothing else. Its operations on what calls have to themselves commute with each other and with nothing else: they are
+ * of the kind that is for that. */
 Status bulk_guards_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    for (int32_t k = 0; b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
+    for (int32_t k = 0;
+         b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
         if (b->parts[k].part->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k)) v->queue_part = k;
     if (v->queue_part < 0) return ST_OK;
     const Proc *p = b->parts[v->queue_part].part->proc;
@@ -99,7 +117,8 @@ Status bulk_guards_start(Bulk *b, Err *e) {
     int64_t head = 256, at = align_up(b->n_calls * 8, 256), count = align_up(b->n_calls * 4, 256);
     int64_t items = b->n_calls; /* that take a chunk at least, or all of the device's */
     if (v->target.kind == DEVICE_CUDA) items = MIN_OF(items, (int64_t)v->d->info.units * PROC_UNIT_THREADS);
-    int64_t chunk = (int64_t)c->module.undo_max * UNDO_ENTRY * LOG_CALLS, each = c->log_per_call > 0 ? (int64_t)c->log_per_call : LOG_GUESS * UNDO_ENTRY;
+    int64_t chunk = (int64_t)c->module.undo_max * UNDO_ENTRY * LOG_CALLS,
+            each = c->log_per_call > 0 ? (int64_t)c->log_per_call : LOG_GUESS * UNDO_ENTRY;
     int64_t entries = MIN_OF(items * chunk + b->n_calls * each, LOG_MAX);
     DevPtr p;
     TRY(bulk_device_memory(b, BM_LOG, head + at + count + entries, &p, e));
@@ -124,11 +143,16 @@ static const char *failure_name(uint32_t kind) {
     }
 }
 /* Why a bulk was undone: for the log, and for the bulk's own `why`. The first one that fits. */
-#define UNDO_REASON(bit, why) {UINT64_C(1) << (bit), why, why ": the bulk was undone and run again, with locks held to the end of calls"}
-typedef struct UndoReason { uint64_t stop; const char *why, *told; } UndoReason;
+#define UNDO_REASON(bit, why) \
+    { UINT64_C(1) << (bit), why, why ": the bulk was undone and run again, with locks held to the end of calls" }
+typedef struct UndoReason {
+    uint64_t stop;
+    const char *why, *told;
+} UndoReason;
 static const UndoReason undo_reasons[] = {
     UNDO_REASON(STOP_ROOM_BIT, "the log of changes had too little room"),
-    UNDO_REASON(STOP_QUEUE_BIT, "a call that takes from a queue failed, or did something else with it than to take its first row, or with what it has to itself by that"),
+    UNDO_REASON(STOP_QUEUE_BIT, "a call that takes from a queue failed, or did something else with it than to take its "
+                                "first row, or with what it has to itself by that"),
     UNDO_REASON(STOP_OVER_BIT, "a call needed an item more often than its footprint said"),
     UNDO_REASON(STOP_SPILT_BIT, "a call failed after it had given up locks"),
     UNDO_REASON(STOP_UNSAID_BIT, "a call failed in a way that only the virtual machine can tell"),
@@ -142,12 +166,18 @@ static const UndoReason *reason_of(uint64_t stop) {
 /* For a call that failed, the log has which procedure's, and where. */
 static void note_undone(const Bulk *b, uint64_t stop) {
     BulkCode *c = (BulkCode *)(uintptr_t)b->device->code;
-    uint32_t first = (uint32_t)(stop >> 32), number = first >> STOP_PROC_SHIFT, at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
+    uint32_t first = (uint32_t)(stop >> 32), number = first >> STOP_PROC_SHIFT,
+             at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
     const Proc *p = at > 0 && number < (uint32_t)c->n ? c->procs[number] : NULL;
     const char *why = reason_of(stop)->why;
     c->undone_why = reason_of(stop)->told;
-    if (p) log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s", (long long)b->n_calls, why, p->name, at <= (uint32_t)p->body->n_instrs && p->lines ? p->lines[at - 1] : 0, failure_name(first & 255));
-    else log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s", (long long)b->n_calls, why);
+    if (p)
+        log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s",
+                  (long long)b->n_calls, why, p->name,
+                  at <= (uint32_t)p->body->n_instrs && p->lines ? p->lines[at - 1] : 0, failure_name(first & 255));
+    else
+        log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s",
+                  (long long)b->n_calls, why);
 }
 
 Status bulk_guards_finish(Bulk *b, Err *e) {
@@ -178,7 +208,8 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     TRY(bulk_foot_drop(b, e));
     v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
     v->values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e));
+    TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->values,
+                    m->param_table ? PROC_DIRECT : m->n_params, e));
     TRY(ops->sync(v->queue, NULL, NULL, e));
     b->again = true;
     return ST_OK;
@@ -186,7 +217,12 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
-    if (b->device->guarded) return b->device->queue_part >= 0 ? "calls with loops: locks are given up statement by statement, and rows of a queue are taken by all at a time" : "calls with loops: locks are given up statement by statement";
+    if (b->device->guarded)
+        return b->device->queue_part >= 0 ? "calls with loops: locks are given up statement by statement, and rows of "
+                                            "a queue are taken by all at a time"
+                                          : "calls with loops: locks are given up statement by statement";
     if (b->cautious && c->undone_why) return c->undone_why;
-    return c->module.guards && c->undone > 0 && b->device->locked ? "locks are held to the end of calls: lately a bulk had to be undone" : why;
+    return c->module.guards && c->undone > 0 && b->device->locked
+               ? "locks are held to the end of calls: lately a bulk had to be undone"
+               : why;
 }

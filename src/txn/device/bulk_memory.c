@@ -5,12 +5,14 @@
  *   before the schedule   control words, which the host sends; then what only the device writes
  *   after it              order and locks, when the host made them; OUT values
  *
- * Back. The results' columns lie in one piece, in the order and at the distances that they have on the device: one copy brings them, and nobody touches them again. That
- * piece is the result's (BulkLoan); drivers keep pinned memory that was freed, so bulks of one kind take turns with few pieces. OUT strings likewise.
- *        Control words, failures and results are fetched by copies queued right behind the kernel; of lists whose length only the device knows as much as bulks
+ * Back. The results' columns lie in one piece, in the order and at the distances that they have on the device: one copy
+ * brings them, and nobody touches them again. That piece is the result's (BulkLoan); drivers keep pinned memory that
+ * was freed, so bulks of one kind take turns with few pieces. OUT strings likewise. Control words, failures and results
+ * are fetched by copies queued right behind the kernel; of lists whose length only the device knows as much as bulks
  *        before had, something more, and the rest afterwards, if there is any.
  *
- * Memory that copies run to and from must be pinned: else a driver waits for them, one after the other. Where none is to be had, ordinary memory does, slowly.
+ * Memory that copies run to and from must be pinned: else a driver waits for them, one after the other. Where none is
+ * to be had, ordinary memory does, slowly.
  */
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
@@ -29,7 +31,8 @@ static Status borrow(Device *d, MemAccount *account, int64_t bytes, BulkLoan *ou
     bytes = MAX_OF(bytes, 1);
     *out = (BulkLoan){.account = account, .bytes = d ? in_steps(bytes) : bytes};
     if (d) {
-        if (atomic_fetch_add(&d->lent, out->bytes) + out->bytes <= LENT_MAX && d->ops->alloc_pinned(d, out->bytes, &out->p, NULL, &why) == ST_OK) {
+        if (atomic_fetch_add(&d->lent, out->bytes) + out->bytes <= LENT_MAX &&
+            d->ops->alloc_pinned(d, out->bytes, &out->p, NULL, &why) == ST_OK) {
             out->device = d;
             return ST_OK;
         }
@@ -37,7 +40,9 @@ static Status borrow(Device *d, MemAccount *account, int64_t bytes, BulkLoan *ou
     }
     return (out->p = mem_alloc(account, out->bytes, e)) ? ST_OK : ST_ERROR;
 }
-Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e) { return borrow(b->device->copies ? b->device->d : NULL, b->opt->query->account, bytes, out, e); }
+Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e) {
+    return borrow(b->device->copies ? b->device->d : NULL, b->opt->query->account, bytes, out, e);
+}
 void bulk_give_back(BulkLoan *l) {
     if (!l->p) return;
     if (l->device) {
@@ -65,7 +70,8 @@ Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, E
 static void add_buffer(BulkDevice *v, const void *host, int64_t bytes, bool in, bool out) {
     if (!host || bytes <= 0) return;
     int32_t i = v->n_buffers++, at = i;
-    v->buffers[i] = (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)v->room, .in = in, .out = out};
+    v->buffers[i] =
+        (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)v->room, .in = in, .out = out};
     v->room += align_up(bytes, RESULT_ALIGN);
     while (at > 0 && (uintptr_t)v->buffers[v->by_host[at - 1]].host > (uintptr_t)host) at--;
     memmove(v->by_host + at + 1, v->by_host + at, sizeof *v->by_host * (size_t)(i - at));
@@ -111,7 +117,10 @@ static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t mo
 }
 
 static int64_t control_words(const Bulk *b) { return bulk_words(b) + 2 * b->images->n + 3 + 1; }
-static int64_t head_room(const Bulk *b) { return align_up(control_words(b) * 8, RESULT_ALIGN) + align_up(b->n_parts * 2, RESULT_ALIGN) + align_up((3 * b->n_parts + 4) * 4, RESULT_ALIGN); }
+static int64_t head_room(const Bulk *b) {
+    return align_up(control_words(b) * 8, RESULT_ALIGN) + align_up(b->n_parts * 2, RESULT_ALIGN) +
+           align_up((3 * b->n_parts + 4) * 4, RESULT_ALIGN);
+}
 /* Words that come and go with each launch, and what else the host has of footprints there. */
 Status bulk_device_control(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
@@ -120,7 +129,9 @@ Status bulk_device_control(Bulk *b, Err *e) {
     v->control_words = control_words(b);
     const int64_t words = v->control_words + foot_words(b), values = v->code->module.n_params;
     if (!v->copies) p = arena_array(b->arena, uint64_t, words);
-    else TRY(bulk_host_memory(b, (BulkHostMem)(BH_FOOT + b->seat), head + (words + values + GS_WORDS) * 8 + b->n_calls, &p, e));
+    else
+        TRY(bulk_host_memory(b, (BulkHostMem)(BH_FOOT + b->seat), head + (words + values + GS_WORDS) * 8 + b->n_calls,
+                             &p, e));
     if (!p) return err_oom(e);
     v->head = v->copies ? p : NULL;
     v->words = v->copies ? (uint64_t *)(void *)(v->head + head) : p;
@@ -147,7 +158,8 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
         return ST_OK;
     }
     v->failed_bytes = failed_bytes(b) + b->n_calls * 4 + 4;
-    if (!(v->failed = mem_alloc(acct, v->failed_bytes, e)) || !(v->keys = mem_alloc(acct, v->keys_bytes, e))) return ST_ERROR;
+    if (!(v->failed = mem_alloc(acct, v->failed_bytes, e)) || !(v->keys = mem_alloc(acct, v->keys_bytes, e)))
+        return ST_ERROR;
     v->again_calls = (uint32_t *)(void *)((char *)v->failed + failed_bytes(b));
     return ST_OK;
 }
@@ -158,8 +170,10 @@ static Status make_foot_buffers(Bulk *b, Err *e) {
     const BulkArgs *args = b->args;
     int64_t most = 28 + args->n_buffers;
     DevPtr behind;
-    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
-    if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most))) return err_oom(e);
+    for (int32_t k = 0; k < b->n_parts; k++)
+        most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
+    if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most)))
+        return err_oom(e);
     for (int32_t i = 0; i < args->n_buffers; i++) {
         add_buffer(v, args->buffers[i].host, args->buffers[i].bytes, true, false);
         v->buffers[i].at = args->buffers[i].at;
@@ -172,7 +186,8 @@ static Status make_foot_buffers(Bulk *b, Err *e) {
     v->head_bytes = v->room;
     v->n_head = v->n_buffers - v->first_head;
     for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].counts, b->parts[k].part->n * 4, false, false);
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
+            add_buffer(v, b->parts[k].proc->body->tables[i].counts, b->parts[k].part->n * 4, false, false);
     add_buffer(v, v->foot_words, foot_words(b) * 8, false, false);
     add_buffer(v, v->foot_failed, v->foot && b->failed_foot ? b->n_calls : 0, false, false);
     if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
@@ -189,7 +204,8 @@ static Status make_buffers(Bulk *b, Err *e) {
     const int32_t first = v->n_buffers;
     DevPtr behind;
     void *stage;
-    TRY(bulk_host_memory(b, BH_STAGE, failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage, e));
+    TRY(bulk_host_memory(b, BH_STAGE, failed_bytes(b) + align_up(b->n_calls * 4, RESULT_ALIGN) + v->keys_bytes, &stage,
+                         e));
     TRY(make_failures(b, stage, e));
     add_buffer(v, v->failed, (b->n_calls + 1) * 8, false, false);
     add_buffer(v, v->keys, v->keys_bytes, false, false);
@@ -203,7 +219,8 @@ static Status make_buffers(Bulk *b, Err *e) {
 static Status send_head(Bulk *b, DevQueue *q, Err *e) {
     BulkDevice *v = b->device;
     const Buffer *first = &v->buffers[v->first_head];
-    for (const Buffer *x = first; x < first + v->n_head; x++) memcpy(v->head + (x->at - first->at), x->host, (size_t)x->bytes);
+    for (const Buffer *x = first; x < first + v->n_head; x++)
+        memcpy(v->head + (x->at - first->at), x->host, (size_t)x->bytes);
     return v->d->ops->copy_in(q, first->at, v->head, v->head_bytes, e);
 }
 Status bulk_device_send_foot(Bulk *b, DevQueue *q, Err *e) {
@@ -242,7 +259,8 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
         add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
     }
     for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) add_buffer(v, b->parts[k].proc->body->tables[i].starts, b->parts[k].part->n * 4, true, false);
+        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
+            add_buffer(v, b->parts[k].proc->body->tables[i].starts, b->parts[k].part->n * 4, true, false);
     int32_t first_out = v->n_buffers;
     v->outs_bytes = -v->room;
     for (int32_t k = 0; k < b->n_parts; k++) {
@@ -256,7 +274,8 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     v->outs_bytes += v->room;
     TRY(place_buffers(b, BM_AFTER, first, 0, &behind, e));
     for (int32_t i = first; i < v->n_buffers; i++)
-        if (v->buffers[i].in) TRY(v->d->ops->copy_in(v->queue, v->buffers[i].at, v->buffers[i].host, v->buffers[i].bytes, e));
+        if (v->buffers[i].in)
+            TRY(v->d->ops->copy_in(v->queue, v->buffers[i].at, v->buffers[i].host, v->buffers[i].bytes, e));
     for (int32_t k = 0; k < b->n_parts && !v->counted; k++) /* the machine's */
         for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
             const uint32_t *counts = b->parts[k].proc->body->tables[i].counts;
@@ -267,7 +286,8 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     v->outs = v->buffers[first_out].host;
     v->outs_at = v->buffers[first_out].at;
     for (int32_t i = first_out; i < v->n_buffers; i++) /* as bulk_make_result laid them out */
-        if ((uint64_t)((char *)v->buffers[i].host - v->outs) != v->buffers[i].at - v->outs_at) return err_internal(e, "OUT values lie in another order than on the device");
+        if ((uint64_t)((char *)v->buffers[i].host - v->outs) != v->buffers[i].at - v->outs_at)
+            return err_internal(e, "OUT values lie in another order than on the device");
     return v->d->ops->fill(v->queue, v->outs_at, 0, v->outs_bytes, e); /* of calls that fail, zeros */
 }
 Status bulk_device_send_back(Bulk *b, Err *e) {
@@ -276,9 +296,12 @@ Status bulk_device_send_back(Bulk *b, Err *e) {
     return v->outs_bytes > 0 ? v->d->ops->copy_in(v->queue, v->outs_at, v->outs, v->outs_bytes, e) : ST_OK;
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------------------------------
+ */
 bool bulk_device_copies(const Bulk *b) { return b->device && b->device->copies; }
-Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) { return bytes > 0 ? bulk_host_memory(b, (BulkHostMem)(BH_NUMBERS + b->seat), bytes, out, e) : ST_OK; }
+Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) {
+    return bytes > 0 ? bulk_host_memory(b, (BulkHostMem)(BH_NUMBERS + b->seat), bytes, out, e) : ST_OK;
+}
 void bulk_device_clear_outs(Bulk *b) {
     BulkDevice *v = b->device;
     if (!v->copies || v->fetched || !b->result) return;
@@ -291,8 +314,12 @@ void bulk_device_clear_outs(Bulk *b) {
     v->fetched = true;
 }
 
-static int64_t expected(const Bulk *b, double per_call, int64_t most) { return MIN_OF((int64_t)((double)b->n_calls * per_call) + 256, most); }
-static void learn(double *known, const Bulk *b, int64_t n) { *known = MAX_OF(*known, (double)n / (double)b->n_calls * 1.125); }
+static int64_t expected(const Bulk *b, double per_call, int64_t most) {
+    return MIN_OF((int64_t)((double)b->n_calls * per_call) + 256, most);
+}
+static void learn(double *known, const Bulk *b, int64_t n) {
+    *known = MAX_OF(*known, (double)n / (double)b->n_calls * 1.125);
+}
 static int64_t texts_made(const Bulk *b) {
     const BulkTexts *t = &b->device->texts;
     return t->outs ? MIN_OF((int64_t)(t->out_heap[0] - at(b, t->outs)), t->outs_bytes) : 0;
@@ -304,7 +331,8 @@ Status bulk_device_queue_state(Bulk *b, Err *e) {
     const BulkCode *c = v->code;
     v->got_failed = expected(b, c->failed_per_call, b->n_calls);
     v->got_keys = expected(b, c->keys_per_call, keys_room(v));
-    TRY(ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]), (v->control_words - W_BLOCKED - 1) * 8, e));
+    TRY(ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]),
+                      (v->control_words - W_BLOCKED - 1) * 8, e));
     TRY(ops->copy_out(v->queue, v->failed, at(b, v->failed), (v->got_failed + 1) * 8, e));
     if (v->guarded) TRY(ops->copy_out(v->queue, &v->guard_seen[GS_STOP], at(b, &v->words[W_STOP]), 8, e));
     if (v->guarded) TRY(ops->copy_out(v->queue, &v->guard_seen[GS_LOG], v->log, 8, e));
@@ -318,8 +346,12 @@ Status bulk_device_take_state(Bulk *b, Err *e) {
     learn(&c->failed_per_call, b, failed);
     learn(&c->keys_per_call, b, keys);
     if (failed <= v->got_failed && keys <= v->got_keys) return ST_OK;
-    if (failed > v->got_failed) TRY(ops->copy_out(v->queue, v->failed + 1 + v->got_failed, at(b, v->failed + 1 + v->got_failed), (failed - v->got_failed) * 8, e));
-    if (keys > v->got_keys) TRY(ops->copy_out(v->queue, v->keys + 2 + v->got_keys * KEY_WORDS, at(b, v->keys + 2 + v->got_keys * KEY_WORDS), (keys - v->got_keys) * KEY_WORDS * 8, e));
+    if (failed > v->got_failed)
+        TRY(ops->copy_out(v->queue, v->failed + 1 + v->got_failed, at(b, v->failed + 1 + v->got_failed),
+                          (failed - v->got_failed) * 8, e));
+    if (keys > v->got_keys)
+        TRY(ops->copy_out(v->queue, v->keys + 2 + v->got_keys * KEY_WORDS, at(b, v->keys + 2 + v->got_keys * KEY_WORDS),
+                          (keys - v->got_keys) * KEY_WORDS * 8, e));
     return ops->sync(v->queue, NULL, NULL, e);
 }
 
@@ -353,7 +385,8 @@ Status bulk_device_fetch(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t began = clock_ns();
     if (!v->here) {
-        TRY(v->d->ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]), (v->control_words - W_BLOCKED - 1) * 8, e));
+        TRY(v->d->ops->copy_out(v->queue, &v->words[W_BLOCKED], at(b, &v->words[W_BLOCKED]),
+                                (v->control_words - W_BLOCKED - 1) * 8, e));
         TRY(bulk_device_queue_results(b, e));
         TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     }
@@ -362,7 +395,8 @@ Status bulk_device_fetch(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* ---- when what happened there ------------------------------------------------------------------------------------------ */
+/* ---- when what happened there
+ * ------------------------------------------------------------------------------------------ */
 void bulk_mark_device(Bulk *b, BulkMark m) {
     BulkDevice *v = b->device;
     ImageSet *s = b->images;
@@ -374,13 +408,16 @@ void bulk_mark_device(Bulk *b, BulkMark m) {
 }
 void bulk_read_marks(Bulk *b) {
     BulkDevice *v = b->device;
-    static const BulkPhase phases[BULK_MARKS] = {[MARK_SENT] = BP_DEV_UPLOAD, [MARK_FOOT] = BP_DEV_FOOT, [MARK_RANKED] = BP_DEV_RANK, [MARK_LAUNCH] = BP_DEV_WAIT, [MARK_RUN] = BP_DEV_RUN, [MARK_FETCHED] = BP_DEV_DOWNLOAD};
+    static const BulkPhase phases[BULK_MARKS] = {
+        [MARK_SENT] = BP_DEV_UPLOAD, [MARK_FOOT] = BP_DEV_FOOT, [MARK_RANKED] = BP_DEV_RANK,
+        [MARK_LAUNCH] = BP_DEV_WAIT, [MARK_RUN] = BP_DEV_RUN,   [MARK_FETCHED] = BP_DEV_DOWNLOAD};
     int before = -1;
     Err e = {0};
     for (int m = 0; m < BULK_MARKS && !v->no_marks; m++) {
         int64_t ns = 0;
         if ((v->marked >> m & 1) == 0) continue;
-        if (before >= 0 && v->d->ops->event_ns(v->d, b->images->marks[before], b->images->marks[m], &ns, &e) != ST_OK) return;
+        if (before >= 0 && v->d->ops->event_ns(v->d, b->images->marks[before], b->images->marks[m], &ns, &e) != ST_OK)
+            return;
         if (before >= 0) b->phase_ns[phases[m]] += MAX_OF(ns, INT64_C(0));
         before = m;
     }

@@ -4,7 +4,14 @@
 #include "base/mem.h"
 #include "txn/device/bulk_device_int.h"
 
-enum { TEXT_ALIGN = 8 /* where kernels put strings */, OUT_GUESS = 64, OUT_GUESS_MAX = 1024 /* bytes of an OUT value */, STAGE_CALLS = 1024, ROOM_GUESS_MAX = 256 << 20, CELL_ALIGN = 16 };
+enum {
+    TEXT_ALIGN = 8 /* where kernels put strings */,
+    OUT_GUESS = 64,
+    OUT_GUESS_MAX = 1024 /* bytes of an OUT value */,
+    STAGE_CALLS = 1024,
+    ROOM_GUESS_MAX = 256 << 20,
+    CELL_ALIGN = 16
+};
 
 /* ---- arguments' strings, counted and copied by all workers -------------------------------------------- */
 static Status cut(Bulk *b, BulkTexts *t, Err *e) {
@@ -17,12 +24,15 @@ static Status cut(Bulk *b, BulkTexts *t, Err *e) {
         const BulkPart *part = b->parts[k].part;
         bool texts = false;
         for (int32_t i = 0; i < part->proc->n_params; i++) texts |= part->params[i].phys == PH_STR;
-        for (int64_t i = 0; texts && i < part->n; i += STAGE_CALLS) t->chunks[t->n_chunks++] = (struct TextChunk){.part = k, .from = i, .to = MIN_OF(part->n, i + STAGE_CALLS)};
+        for (int64_t i = 0; texts && i < part->n; i += STAGE_CALLS)
+            t->chunks[t->n_chunks++] = (struct TextChunk){.part = k, .from = i, .to = MIN_OF(part->n, i + STAGE_CALLS)};
     }
     return ST_OK;
 }
 /* Cells of a parameter that belong to the chunk; a constant's to the first one. */
-static int64_t chunk_end(const struct TextChunk *x, const Vec *p) { return !p->is_const ? x->to : x->from == 0 ? 1 : 0; }
+static int64_t chunk_end(const struct TextChunk *x, const Vec *p) {
+    return !p->is_const ? x->to : x->from == 0 ? 1 : 0;
+}
 static void count(const Bulk *b, struct TextChunk *x) {
     const BulkPart *part = b->parts[x->part].part;
     int64_t bytes = 0, staged = 0; /* neighbours' sums lie in the same line, and other workers write those */
@@ -57,7 +67,11 @@ static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
         }
     }
 }
-typedef struct Count { const Bulk *b; const BulkTexts *t; _Atomic int64_t next; } Count;
+typedef struct Count {
+    const Bulk *b;
+    const BulkTexts *t;
+    _Atomic int64_t next;
+} Count;
 static void count_worker(void *ctx, int number) {
     Count *y = ctx;
     (void)number;
@@ -78,7 +92,9 @@ static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
         const ProcSource *src = &t->module->procs[t->kinds[k]];
         for (int32_t i = 0; i < part->proc->n_tables; i++) {
             if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
-            bytes += t->arg_bytes[k] * src->text_puts[i] + MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) + (t->copies ? (int64_t)TEXT_ALIGN : (int64_t)TEXT_PIECE * b->workers);
+            bytes += t->arg_bytes[k] * src->text_puts[i] +
+                     MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) +
+                     (t->copies ? (int64_t)TEXT_ALIGN : (int64_t)TEXT_PIECE * b->workers);
         }
     }
     return bytes;
@@ -116,7 +132,9 @@ void texts_leave_room(Bulk *b, BulkTexts *t) {
         int64_t used = (int64_t)(t->heaps[2 * i] - r->delta - (uint64_t)(uintptr_t)r->at);
         Image *im = b->images->entries[i].image;
         image_text_leave(im, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
-        if (t->copies && im->mirror) image_mirror_text_room(im, r->at); /* the host may write there next, and what is there may be fetched already */
+        if (t->copies && im->mirror)
+            image_mirror_text_room(im,
+                                   r->at); /* the host may write there next, and what is there may be fetched already */
         r->at = NULL;
     }
 }
@@ -131,7 +149,8 @@ static int64_t reserve(BulkTexts *t, int64_t bytes) {
 static const Program *program_of(const Bulk *b, const BulkTexts *t, const EmitParam *p) {
     int32_t n = t->module->n_procs, number = p->proc - 1;
     for (int32_t k = 0; number >= 0 && k < b->n_parts; k++)
-        if (t->kinds[k] == number % n) return number < n ? b->parts[k].part->proc->body : b->parts[k].part->proc->footprint;
+        if (t->kinds[k] == number % n)
+            return number < n ? b->parts[k].part->proc->body : b->parts[k].part->proc->footprint;
     return NULL;
 }
 int64_t texts_data(const BulkTexts *t, const EmitParam *p) { return t->copies ? t->data[p - t->module->params] : -1; }
@@ -145,7 +164,8 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
         if (!(t->args[k] = arena_array(b->arena, int64_t, part->proc->n_params + 1))) return err_oom(e);
         for (int32_t i = 0; i < part->proc->n_params; i++) {
             t->args[k][i] = -1;
-            if (part->params[i].phys == PH_STR) t->args[k][i] = reserve(t, (part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str));
+            if (part->params[i].phys == PH_STR)
+                t->args[k][i] = reserve(t, (part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str));
         }
     }
     for (int64_t i = 0; i < t->n_chunks; i++) t->chunks[i].at = reserve(t, t->chunks[i].staged);
@@ -162,7 +182,11 @@ static Status plan_outs(Bulk *b, BulkTexts *t, Err *e) {
         int64_t args = t->arg_bytes[k];
         for (int32_t o = 0; t->module->procs[t->kinds[k]].out_heap && o < part->proc->n_outs; o++) {
             const ProcVar *var = &part->proc->vars[part->proc->outs[o]];
-            if (var->phys == PH_STR) t->outs_bytes += args + part->n * TEXT_ALIGN + part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX) : (int64_t)OUT_GUESS);
+            if (var->phys == PH_STR)
+                t->outs_bytes +=
+                    args + part->n * TEXT_ALIGN +
+                    part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX)
+                                                    : (int64_t)OUT_GUESS);
         }
     }
     if (t->outs_bytes > 0) TRY(bulk_device_borrow(b, t->outs_bytes, &t->loan, e));
@@ -227,7 +251,9 @@ void texts_stage(Bulk *b, BulkTexts *t, uint64_t staged) {
     const ProcModule *m = t->module;
     t->staged_at = staged;
     for (int32_t i = 0; i < m->n_params; i++)
-        if (t->data[i] >= 0) emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i], t->staged + t->data[i]);
+        if (t->data[i] >= 0)
+            emit_proc_data(program_of(b, t, &m->params[i]), &m->params[i], staged + (uint64_t)t->data[i],
+                           t->staged + t->data[i]);
 }
 void texts_place_outs(BulkTexts *t, uint64_t outs) {
     t->out_heap[0] = outs;

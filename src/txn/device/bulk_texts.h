@@ -1,8 +1,9 @@
-/* bulk_texts.h - strings of a bulk that runs by kernels: room for those that it puts into images, and on devices with memory of their own copies of those in
- * arguments and constants, and a place for those of OUT values. bulk_device.c and bulk_args.c only.
+/* bulk_texts.h - strings of a bulk that runs by kernels: room for those that it puts into images, and on devices with
+ * memory of their own copies of those in arguments and constants, and a place for those of OUT values. bulk_device.c
+ * and bulk_args.c only.
  *
- * On such a device arguments and constants have the device's addresses. Cells of images have the host's on both sides (image_mirror.h); so have OUT values, whose
- * bytes are in `outs` here.
+ * On such a device arguments and constants have the device's addresses. Cells of images have the host's on both sides
+ * (image_mirror.h); so have OUT values, whose bytes are in `outs` here.
  */
 #ifndef STELE_TXN_DEVICE_BULK_TEXTS_H
 #define STELE_TXN_DEVICE_BULK_TEXTS_H
@@ -12,29 +13,38 @@
 
 typedef struct BulkTexts {
     const ProcModule *module;
-    const uint16_t *kinds;    /* by part: procedure of the module */
-    bool copies;              /* the device has memory of its own */
-    /* images, by entry of the image set: control words (bulk_device_control) of which each has two for kernels, next and end; the host's addresses of the room, and what leads from there to the device's */
+    const uint16_t *kinds; /* by part: procedure of the module */
+    bool copies;           /* the device has memory of its own */
+    /* images, by entry of the image set: control words (bulk_device_control) of which each has two for kernels, next
+     * and end; the host's addresses of the room, and what leads from there to the device's */
     uint64_t *heaps;
-    struct TextRoom { char *at, *piece; int64_t bytes; uint64_t delta; } *rooms;
+    struct TextRoom {
+        char *at, *piece;
+        int64_t bytes;
+        uint64_t delta;
+    } * rooms;
     /* strings of arguments, by runs of calls of one part */
-    struct TextChunk { int32_t part; int64_t from, to, bytes, staged, at; } *chunks; /* their bytes; those in `staged`, and where */
+    struct TextChunk {
+        int32_t part;
+        int64_t from, to, bytes, staged, at;
+    } * chunks; /* their bytes; those in `staged`, and where */
     int64_t n_chunks;
-    int64_t *arg_bytes;       /* by part */
+    int64_t *arg_bytes; /* by part */
     /* arguments and constants for the device */
-    char *staged;             /* the caller's memory, of so many bytes */
+    char *staged; /* the caller's memory, of so many bytes */
     int64_t staged_bytes;
-    uint64_t staged_at;       /* its address there */
-    int64_t **args;           /* by part and parameter: where its cells are in `staged`, -1: not there */
-    int64_t *data;            /* by parameter of the module, -1 likewise */
+    uint64_t staged_at; /* its address there */
+    int64_t **args;     /* by part and parameter: where its cells are in `staged`, -1: not there */
+    int64_t *data;      /* by parameter of the module, -1 likewise */
     /* OUT values */
     BulkLoan loan;
-    char *outs;               /* in that; NULL once it was given away */
+    char *outs; /* in that; NULL once it was given away */
     int64_t outs_bytes;
-    uint64_t *out_heap;       /* next, end, from the host's address to the device's */
+    uint64_t *out_heap; /* next, end, from the host's address to the device's */
 } BulkTexts;
 
-/* Arguments: their bytes, and on devices with memory of their own where they and constants go. The bulk need not be prepared for more than that. 53200. */
+/* Arguments: their bytes, and on devices with memory of their own where they and constants go. The bulk need not be
+ * prepared for more than that. 53200. */
 Status texts_plan_args(Bulk *b, BulkTexts *t, Err *e);
 void texts_take_args(BulkTexts *t, const BulkTexts *planned); /* that was done before */
 /* Plans the rest, and takes memory; with memory of its own after texts_take_args. 53200. */

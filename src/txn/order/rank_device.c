@@ -1,14 +1,18 @@
-/* rank_device.c - orders of execution made on a device; see rank_device.h. The kernels are codegen/prelude/txn/kr_rank.h.
+/* rank_device.c - orders of execution made on a device; see rank_device.h. The kernels are
+ * codegen/prelude/txn/kr_rank.h.
  *
- *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations mark their item's place: which
- *      kinds, one call only or several. What has no conflict there is dropped: all of a bulk of additions, nearly all of one over many items.
+ *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations
+ * mark their item's place: which kinds, one call only or several. What has no conflict there is dropped: all of a bulk
+ * of additions, nearly all of one over many items.
  *   2. How much is left is the one thing the host has to know; if nothing, the order is there already.
- *   3. A stable radix sort of the rest by (name of the item, call), 8 or 9 bits at a time. Where operations come in the order of their calls, by name only.
+ *   3. A stable radix sort of the rest by (name of the item, call), 8 or 9 bits at a time. Where operations come in the
+ * order of their calls, by name only.
  *   4. Along each item: uses (the operations of one call), ranks (a run of reads, a run of additions, a write).
- *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as many at a time as are worth a
- *      look by the host; then a radix sort of the calls by (depth, type).
+ *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as
+ * many at a time as are worth a look by the host; then a radix sort of the calls by (depth, type).
  *
- * The grid is as large as the device at most, each group working on one chunk of neighbours, so that one scan of few numbers connects the groups.
+ * The grid is as large as the device at most, each group working on one chunk of neighbours, so that one scan of few
+ * numbers connects the groups.
  */
 #include "txn/order/rank_device.h"
 
@@ -22,21 +26,44 @@
 
 enum {
     GROUPS_MAX = 2048,
-    TABLE_MIN_BITS = 10, TABLE_MAX_BITS = 25, /* 128 MiB */
-    ROUNDS_FIRST = 8, ROUNDS_MAX = 64,        /* of depths, between looks */
-    DIGIT_BITS = 9, /* RK_DIGITS */
-    SAMPLE = 64, SAMPLE_OF = 1 << 18,         /* of the operations, marked first; of at least so many */
+    TABLE_MIN_BITS = 10,
+    TABLE_MAX_BITS = 25, /* 128 MiB */
+    ROUNDS_FIRST = 8,
+    ROUNDS_MAX = 64, /* of depths, between looks */
+    DIGIT_BITS = 9,  /* RK_DIGITS */
+    SAMPLE = 64,
+    SAMPLE_OF = 1 << 18, /* of the operations, marked first; of at least so many */
 };
 #define MAX_CALLS ((INT64_C(1) << (32 - RANK_KIND_BITS)) - 2)
-static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE && (int)RANK_AGAIN == RK_AGAIN && (int)RANK_OPS_AGAIN == RK_OPS_AGAIN, "as kernels have them");
+static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE &&
+                  (int)RANK_AGAIN == RK_AGAIN && (int)RANK_OPS_AGAIN == RK_OPS_AGAIN,
+              "as kernels have them");
 #define MAX_OPS (INT64_C(1) << 30)
 
 typedef enum Kernel {
-    K_MARK, K_FILTER, K_HIST, K_SCAN, K_SCATTER, K_SUMS, K_USES, K_COUNT, K_CALL_SUMS, K_CALL_STARTS, K_LOCKS, K_GROUP, K_RELAX, K_FIGURES, K_KEYS, K_ORDER,
-    K_STARTS, N_KERNELS
+    K_MARK,
+    K_FILTER,
+    K_HIST,
+    K_SCAN,
+    K_SCATTER,
+    K_SUMS,
+    K_USES,
+    K_COUNT,
+    K_CALL_SUMS,
+    K_CALL_STARTS,
+    K_LOCKS,
+    K_GROUP,
+    K_RELAX,
+    K_FIGURES,
+    K_KEYS,
+    K_ORDER,
+    K_STARTS,
+    N_KERNELS
 } Kernel;
-static const char *const names[N_KERNELS] = {"rank_mark", "rank_filter", "rank_hist", "rank_scan", "rank_scatter", "rank_sums", "rank_uses", "rank_count",
-    "rank_call_sums", "rank_call_starts", "rank_locks", "rank_group", "rank_relax", "rank_figures", "rank_keys", "rank_order", "rank_starts"};
+static const char *const names[N_KERNELS] = {
+    "rank_mark",  "rank_filter",  "rank_hist",      "rank_scan",        "rank_scatter", "rank_sums",
+    "rank_uses",  "rank_count",   "rank_call_sums", "rank_call_starts", "rank_locks",   "rank_group",
+    "rank_relax", "rank_figures", "rank_keys",      "rank_order",       "rank_starts"};
 
 /* What the host reads back, at the start of the control block. */
 typedef struct Control {
@@ -46,7 +73,10 @@ typedef struct Control {
     uint32_t counts[GROUPS_MAX];
 } Control;
 
-typedef struct Block { DevPtr p; int64_t bytes; } Block;
+typedef struct Block {
+    DevPtr p;
+    int64_t bytes;
+} Block;
 
 struct RankDevice {
     Device *d;
@@ -57,27 +87,33 @@ struct RankDevice {
     int32_t group_size, items;         /* records of an item in a tile */
     int32_t relax_items, relax_passes; /* of rank_relax */
     int64_t groups, local;
-    Block table;    /* Control, then the filter */
-    Block ops;      /* per operation */
-    Block calls;    /* per call */
-    Block starts;   /* per set and type */
+    Block table;  /* Control, then the filter */
+    Block ops;    /* per operation */
+    Block calls;  /* per call */
+    Block starts; /* per set and type */
     uint32_t *host_starts;
     int64_t host_starts_bytes;
-    Control *seen;  /* pinned */
+    Control *seen; /* pinned */
     /* of the order in the making */
     DevQueue *q;
     uint64_t p[RK_PARAMS];
-    int64_t left;   /* operations that the filter left */
+    int64_t left; /* operations that the filter left */
 };
 
-uint32_t rank_item_name(uint64_t item) { return ((uint32_t)(hash_u64(item) >> 32) & ~UINT32_C(1)) | ((uint32_t)item & 1); }
+uint32_t rank_item_name(uint64_t item) {
+    return ((uint32_t)(hash_u64(item) >> 32) & ~UINT32_C(1)) | ((uint32_t)item & 1);
+}
 
-/* ---- the device ---------------------------------------------------------------------------------------------------------- */
+/* ---- the device
+ * ---------------------------------------------------------------------------------------------------------- */
 static Status get_code(RankDevice *r, Err *e) {
     char head[200];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RELAX_ITEMS %d\n#define RELAX_PASSES %d\n",
+    snprintf(head, sizeof head,
+             "#define N_PARAMS %d\n#define ERR_PARAM %d\n#define RANK_ITEMS %d\n#define RELAX_ITEMS %d\n#define "
+             "RELAX_PASSES %d\n",
              RK_PARAMS, RK_ERR, (int)r->items, (int)r->relax_items, (int)r->relax_passes);
-    if (r->group_size > 1) snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)r->group_size);
+    if (r->group_size > 1)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)r->group_size);
     size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_rank_text) + 1;
     char *text = mem_alloc(r->account, (int64_t)n, e);
     if (!text) return ST_ERROR;
@@ -166,7 +202,8 @@ static DevPtr carve(DevPtr *at, int64_t bytes) {
     return p;
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------------------- */
+/* ---- launches
+ * ------------------------------------------------------------------------------------------------------------- */
 /* Groups for n neighbours in chunks of whole tiles; sets the chunk. */
 static int64_t cut_tiles(RankDevice *r, int64_t n, int64_t tile) {
     int64_t tiles = (n + tile - 1) / tile, per = MAX_OF((tiles + r->groups - 1) / r->groups, INT64_C(1));
@@ -198,8 +235,9 @@ static int bits_of(uint64_t most) { /* to write every number up to it */
     while (most >> bits) bits++;
     return bits;
 }
-/* Sorts the records of RK_FROM by bits [shift, shift + bits), using RK_TO; the result is in RK_FROM. `totals`: RK_DIGITS zeros per pass. How the first pass
- * finds the records, in `groups` chunks and with RK_COUNTS or without, is the caller's. */
+/* Sorts the records of RK_FROM by bits [shift, shift + bits), using RK_TO; the result is in RK_FROM. `totals`:
+ * RK_DIGITS zeros per pass. How the first pass finds the records, in `groups` chunks and with RK_COUNTS or without, is
+ * the caller's. */
 static int passes_of(int bits) { return (bits + DIGIT_BITS - 1) / DIGIT_BITS; }
 static Status sort(RankDevice *r, int64_t n, int64_t groups, int shift, int bits, DevPtr *totals, Err *e) {
     for (int passes = passes_of(bits); passes > 0; passes--) {
@@ -223,7 +261,8 @@ static Status sort(RankDevice *r, int64_t n, int64_t groups, int shift, int bits
     return ST_OK;
 }
 
-/* ---- what both orders begin with ------------------------------------------------------------------------------------------------ */
+/* ---- what both orders begin with
+ * ------------------------------------------------------------------------------------------------ */
 enum { PASSES_MAX = 8 };
 /* 1. and 2. Records that are left are in chunks of `groups` groups. */
 static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e) {
@@ -236,7 +275,8 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
     TRY(block_need(r, &r->table, control + table, e));
     memset(r->p, 0, sizeof r->p);
     *groups = cut(r, in->max_ops);
-    int64_t sums = align_up(r->groups * (1 + r->group_size / 32) * 16, 256); /* of groups, and of warps where there are */
+    int64_t sums =
+        align_up(r->groups * (1 + r->group_size / 32) * 16, 256); /* of groups, and of warps where there are */
     int64_t records = align_up(*groups * (int64_t)r->p[RK_CHUNK] * 8, 256);
     TRY(block_need(r, &r->ops, 3 * records + records / 2 + align_up(r->groups * RK_DIGITS * 4, 256) + sums + 2048, e));
     DevPtr at = r->ops.p;
@@ -262,7 +302,8 @@ static Status filter(RankDevice *r, const RankInput *in, int64_t *groups, Err *e
     r->left = 0;
     if (in->max_ops == 0) return r->d->ops->fill(r->q, r->table.p, 0, control, e);
     TRY(r->d->ops->fill(r->q, r->table.p, 0, control + table, e));
-    if (in->max_ops >= SAMPLE_OF) { /* hot items are marked when the rest comes, which then need not send atomics to one place by the thousand */
+    if (in->max_ops >= SAMPLE_OF) { /* hot items are marked when the rest comes, which then need not send atomics to one
+                                       place by the thousand */
         r->p[RK_N] = (uint64_t)in->max_ops / SAMPLE;
         TRY(run_over(r, K_MARK, in->max_ops / SAMPLE / 4, e));
         r->p[RK_N] = (uint64_t)in->max_ops;
@@ -292,10 +333,13 @@ static void swap_records(RankDevice *r) {
     r->p[RK_FROM] = r->p[RK_TO];
     r->p[RK_TO] = t;
 }
-/* ---- locks ----------------------------------------------------------------------------------------------------------------- */
-/* The order in which calls are taken: a stable sort of them by rank_group's keys. `totals`: zeros of GROUP_PASSES passes. */
+/* ---- locks
+ * ----------------------------------------------------------------------------------------------------------------- */
+/* The order in which calls are taken: a stable sort of them by rank_group's keys. `totals`: zeros of GROUP_PASSES
+ * passes. */
 enum { GROUP_PASSES = 2 };
-static Status group_calls(RankDevice *r, const RankInput *in, DevPtr records, DevPtr totals, DevPtr order, RankLocks *out, Err *e) {
+static Status group_calls(RankDevice *r, const RankInput *in, DevPtr records, DevPtr totals, DevPtr order,
+                          RankLocks *out, Err *e) {
     int64_t n = in->n_calls, types = MAX_OF(in->n_types, 1);
     int drop = MAX_OF(bits_of((uint64_t)types - 1) - in->group_bits, 0);
     out->n_first = r->p[RK_FIGURES] + 12;
@@ -313,11 +357,14 @@ static Status group_calls(RankDevice *r, const RankInput *in, DevPtr records, De
 Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLocks *out, Err *e) {
     int64_t groups, n = in->n_calls, per_call = align_up((n + 1) * 4, 256);
     const bool group = in->group_bits > 0 && n > 0;
-    int64_t group_totals = group ? GROUP_PASSES * RK_DIGITS * 4 : 0, group_bytes = group ? per_call + 2 * align_up(n * 8, 256) : 0;
+    int64_t group_totals = group ? GROUP_PASSES * RK_DIGITS * 4 : 0,
+            group_bytes = group ? per_call + 2 * align_up(n * 8, 256) : 0;
     *out = (RankLocks){0};
     r->q = q;
     TRY(filter(r, in, &groups, e));
-    int64_t left = r->left, counters = align_up(left * 4, 256), queues = in->queues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256), totals_bytes = PASSES_MAX * RK_DIGITS * 4;
+    int64_t left = r->left, counters = align_up(left * 4, 256),
+            queues = in->queues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256),
+            totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
     int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters + queues : per_call);
     TRY(block_need(r, &r->calls, zero + group_bytes + per_call + left * (in->names ? 16 : 8) + 1024, e));
@@ -364,7 +411,8 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     return group_calls(r, in, records, order_totals, order, out, e);
 }
 
-/* ---- sets ------------------------------------------------------------------------------------------------------------------ */
+/* ---- sets
+ * ------------------------------------------------------------------------------------------------------------------ */
 /* Depths of all calls, unless too deep. */
 static Status find_depths(RankDevice *r, int64_t depth_max, RankSets *out, Err *e) {
     int64_t groups = cut(r, r->left), n_calls = (int64_t)r->p[RK_N_CALLS];
@@ -374,7 +422,8 @@ static Status find_depths(RankDevice *r, int64_t depth_max, RankSets *out, Err *
     r->p[RK_ROUND] = RK_FIRST_ROUND;
     TRY(run(r, K_RELAX, groups, e));
     for (int64_t rounds = ROUNDS_FIRST;; rounds = MIN_OF(rounds * 2, (int64_t)ROUNDS_MAX)) {
-        TRY(r->d->ops->fill(r->q, r->p[RK_FIGURES], 0, (int64_t)(offsetof(Control, counts) - offsetof(Control, figures)), e));
+        TRY(r->d->ops->fill(r->q, r->p[RK_FIGURES], 0,
+                            (int64_t)(offsetof(Control, counts) - offsetof(Control, figures)), e));
         r->p[RK_N] = (uint64_t)r->left;
         for (int64_t k = 0; k < rounds; k++) {
             r->p[RK_ROUND] = (uint64_t)k;
@@ -394,12 +443,14 @@ static Status find_depths(RankDevice *r, int64_t depth_max, RankSets *out, Err *
 static Status order_calls(RankDevice *r, int64_t n, DevPtr records, DevPtr *totals, RankSets *out, Err *e) {
     int64_t keys = out->depth * (int64_t)r->p[RK_N_TYPES];
     if (keys > (int64_t)UINT32_MAX / 8)
-        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have %lld sets of %lld types", (long long)out->depth, (long long)r->p[RK_N_TYPES]);
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have %lld sets of %lld types", (long long)out->depth,
+                       (long long)r->p[RK_N_TYPES]);
     TRY(block_need(r, &r->starts, (keys + 1) * 4, e));
     if (r->host_starts_bytes < (keys + 1) * 4) {
         mem_free(r->account, r->host_starts, r->host_starts_bytes);
         r->host_starts_bytes = (keys + 1) * 5;
-        if (!(r->host_starts = mem_alloc(r->account, r->host_starts_bytes, e))) return r->host_starts_bytes = 0, ST_ERROR;
+        if (!(r->host_starts = mem_alloc(r->account, r->host_starts_bytes, e)))
+            return r->host_starts_bytes = 0, ST_ERROR;
     }
     r->p[RK_TO] = records;
     r->p[RK_FROM] = records + (uint64_t)align_up(n * 8, 256);

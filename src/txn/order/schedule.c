@@ -1,18 +1,20 @@
 /* schedule.c - from operations to an order of execution; see schedule.h.
  *
- * Depths come from one pass in timestamp order over a hash table of items. An item's operations fall into groups: a run of reads, a run
- * of adds, a run of takes, or a single write. Whoever joins the last group must be deeper than all groups before it, and the deepest call before the last group is
- * the deepest of the group before it (depths rise from group to group). So two depths and a kind are all an item has to remember:
+ * Depths come from one pass in timestamp order over a hash table of items. An item's operations fall into groups: a run
+ * of reads, a run of adds, a run of takes, or a single write. Whoever joins the last group must be deeper than all
+ * groups before it, and the deepest call before the last group is the deepest of the group before it (depths rise from
+ * group to group). So two depths and a kind are all an item has to remember:
  *
  *     state   bits 0-2 kind of the last group (group_code)
  *             bits 3-5 kinds (kind_code) that the call in hand has for this item
  *             bits 6-34 1 + greatest depth before the last group; 35-63 1 + greatest depth in it. 0 = none
  *
- * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves every operation several times and
- * has to go over the calls in order all the same to be exact; on a CPU it took more than twice as long.
+ * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves
+ * every operation several times and has to go over the calls in order all the same to be exact; on a CPU it took more
+ * than twice as long.
  *
- * Counter locks and connected calls need to know which items have more than one group: items that see only reads, or only adds, need no
- * lock and connect nobody. A second pass over the same table finds them.
+ * Counter locks and connected calls need to know which items have more than one group: items that see only reads, or
+ * only adds, need no lock and connect nobody. A second pass over the same table finds them.
  *
  * Nothing here knows what an item is.
  */
@@ -36,7 +38,9 @@ static const char *const strategy_names[] = {"auto", "kset", "tpl", "part", "ser
 const char *strategy_name(Strategy s) { return strategy_names[s]; }
 bool strategy_from_name(Slice name, Strategy *out) {
     for (int i = 0; i < (int)ARRAY_LEN(strategy_names); i++) {
-        if ((int64_t)strlen(strategy_names[i]) != name.len || memcmp(strategy_names[i], name.ptr, (size_t)name.len) != 0) continue;
+        if ((int64_t)strlen(strategy_names[i]) != name.len ||
+            memcmp(strategy_names[i], name.ptr, (size_t)name.len) != 0)
+            continue;
         *out = (Strategy)i;
         return true;
     }
@@ -51,7 +55,8 @@ struct ScheduleScratch {
 };
 
 static int64_t table_bytes(int bits) { return (int64_t)sizeof(Slot) << bits; }
-/* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and growing. */
+/* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and
+ * growing. */
 static Status table_init(ItemTable *t, MemAccount *acct, ItemTable *kept, int64_t n, Err *e) {
     int64_t guess = kept ? kept->used + kept->used / 4 : 0;
     *t = (ItemTable){.acct = acct, .bits = 4};
@@ -80,7 +85,9 @@ static void table_keep(ItemTable *t, ItemTable *kept) {
     *kept = *t;
 }
 static ItemTable *kept_table(const ScheduleInput *in) { return in->scratch ? &in->scratch->kept : NULL; }
-static MemAccount *table_account(const ScheduleInput *in, Arena *a) { return in->scratch ? in->scratch->acct : arena_account(a); }
+static MemAccount *table_account(const ScheduleInput *in, Arena *a) {
+    return in->scratch ? in->scratch->acct : arena_account(a);
+}
 ScheduleScratch *schedule_scratch_new(MemAccount *acct, Err *e) {
     ScheduleScratch *s = mem_calloc(acct, (int64_t)sizeof *s, e);
     if (s) s->acct = acct;
@@ -92,7 +99,9 @@ void schedule_scratch_free(ScheduleScratch *s) {
     if (s->uses.slots) table_release(&s->uses);
     mem_free(s->acct, s, (int64_t)sizeof *s);
 }
-static TakesHow takes_how(const ScheduleInput *in) { return in->no_takes ? TAKES_NONE : in->takes_write ? TAKES_WRITE : TAKES_SHARE; }
+static TakesHow takes_how(const ScheduleInput *in) {
+    return in->no_takes ? TAKES_NONE : in->takes_write ? TAKES_WRITE : TAKES_SHARE;
+}
 static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
     ItemTable g = *t;
     do g.bits += g.bits < 16 ? 2 : 1;
@@ -108,7 +117,9 @@ static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
     return ST_OK;
 }
 /* Room for n more items: pointers into the table stay good while they come. */
-ALWAYS_INLINE Status table_reserve(ItemTable *t, int64_t n, Err *e) { return LIKELY(t->used + n <= t->limit) ? ST_OK : table_grow(t, n, e); }
+ALWAYS_INLINE Status table_reserve(ItemTable *t, int64_t n, Err *e) {
+    return LIKELY(t->used + n <= t->limit) ? ST_OK : table_grow(t, n, e);
+}
 
 /* ---- operations in call order ---- */
 typedef struct OpSort {
@@ -125,7 +136,8 @@ static void count_chunks(void *ctx, int worker) {
     for (int64_t c; (c = atomic_fetch_add(&s->next, 1)) < s->chunks;) {
         int64_t *count = s->counts[c];
         memset(count, 0, sizeof s->counts[c]);
-        for (int64_t i = c * CHUNK, end = MIN_OF(s->n, i + CHUNK); i < end; i++) count[s->from[i].call >> s->shift & (RADIX - 1)]++;
+        for (int64_t i = c * CHUNK, end = MIN_OF(s->n, i + CHUNK); i < end; i++)
+            count[s->from[i].call >> s->shift & (RADIX - 1)]++;
     }
 }
 static void place_chunks(void *ctx, int worker) {
@@ -167,12 +179,18 @@ static Status sort_ops(const ScheduleInput *in, const TxnOp *ops, Pool *pool, Ar
     return ST_OK;
 }
 /* Runs become one array. */
-typedef struct Gather { const ScheduleInput *in; TxnOp *to; int64_t *at; _Atomic int64_t next; } Gather;
+typedef struct Gather {
+    const ScheduleInput *in;
+    TxnOp *to;
+    int64_t *at;
+    _Atomic int64_t next;
+} Gather;
 static void gather_worker(void *ctx, int worker) {
     Gather *g = ctx;
     (void)worker;
     for (int64_t i; (i = atomic_fetch_add(&g->next, 1)) < g->in->n_runs;)
-        if (g->in->runs[i].n > 0) memcpy(g->to + g->at[i], g->in->runs[i].ops, (size_t)g->in->runs[i].n * sizeof(TxnOp));
+        if (g->in->runs[i].n > 0)
+            memcpy(g->to + g->at[i], g->in->runs[i].ops, (size_t)g->in->runs[i].n * sizeof(TxnOp));
 }
 static Status gather_runs(const ScheduleInput *in, Pool *pool, Arena *a, const TxnOp **out, Err *e) {
     bool whole = true; /* one behind the other as they are */
@@ -207,12 +225,14 @@ static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const T
         top = MAX_OF(top, c);
         last = c;
     }
-    if (in->n_ops && (int64_t)top >= in->n_calls) return err_internal(e, "an operation of call %u of %lld", top, (long long)in->n_calls);
+    if (in->n_ops && (int64_t)top >= in->n_calls)
+        return err_internal(e, "an operation of call %u of %lld", top, (long long)in->n_calls);
     return sorted ? ST_OK : sort_ops(in, ops, pool, a, out, e);
 }
 
 /* ---- depths ---- */
-ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e, TakesHow how) {
+ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f,
+                                    Err *e, TakesHow how) {
     Slot *held[HELD];
     int64_t i = 0, n = in->n_ops;
     *f = (Figures){0};
@@ -230,7 +250,9 @@ ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, I
     return ST_OK;
 }
 /* Fills the table, which is empty. */
-static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) { return BY_TAKES(t, find_depths_by, in, ops, t, depth, f, e); }
+static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) {
+    return BY_TAKES(t, find_depths_by, in, ops, t, depth, f, e);
+}
 
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
     const TxnOp *ops;
@@ -247,9 +269,10 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
 }
 
 /* ---- counting sort of calls ---- */
-/* order[] = the calls of from[] (NULL: by timestamp) by key, stable. start (bins + 1), where not NULL, receives where each key begins. */
-static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uint32_t *from, uint32_t *order, int64_t *start, MemAccount *acct,
-                         Err *e) {
+/* order[] = the calls of from[] (NULL: by timestamp) by key, stable. start (bins + 1), where not NULL, receives where
+ * each key begins. */
+static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uint32_t *from, uint32_t *order,
+                         int64_t *start, MemAccount *acct, Err *e) {
     int64_t *at = mem_calloc(acct, (bins + 1) * 8, e);
     if (!at) return ST_ERROR;
     for (int64_t i = 0; i < n; i++) at[key[i] + 1]++;
@@ -263,12 +286,13 @@ static Status sort_calls(int64_t n, const uint32_t *key, int64_t bins, const uin
     return ST_OK;
 }
 
-/* With few sets and procedures, by several workers, each a run of calls: they count, then each knows where its calls go. */
+/* With few sets and procedures, by several workers, each a run of calls: they count, then each knows where its calls
+ * go. */
 enum { SHARED_CALLS_MIN = 1 << 15 /* fewer are one worker's: waking others takes longer */, SHARED_BINS_MAX = 4096 };
 typedef struct CallSort {
     const ScheduleInput *in;
     const int32_t *depth;
-    const Lone *lone;  /* instead of it */
+    const Lone *lone; /* instead of it */
     int64_t types, bins, runs;
     uint32_t *key, *order;
     uint32_t *at; /* per run, by key; behind them what is counted apart */
@@ -276,7 +300,9 @@ typedef struct CallSort {
 } CallSort;
 /* Of n pieces of lone calls the first of a run; else of the calls. */
 static int64_t run_piece(const CallSort *s, int64_t run, int64_t n) { return run * n / s->runs; }
-static int64_t run_call(const CallSort *s, int64_t run) { return s->lone ? lone_first(s->lone, run_piece(s, run, s->lone->n_pieces)) : run_piece(s, run, s->in->n_calls); }
+static int64_t run_call(const CallSort *s, int64_t run) {
+    return s->lone ? lone_first(s->lone, run_piece(s, run, s->lone->n_pieces)) : run_piece(s, run, s->in->n_calls);
+}
 /* Keys of the calls [from, to), which are a run. */
 static void make_keys(const CallSort *s, int64_t run, int64_t from, int64_t to) {
     const uint32_t types = (uint32_t)s->types;
@@ -290,7 +316,8 @@ static void make_keys(const CallSort *s, int64_t run, int64_t from, int64_t to) 
         return;
     }
     const Lone *l = s->lone;
-    const TxnOp *op = l->dealt + l->start[run_piece(s, run, l->n_pieces) * l->n_parts], *const end = l->dealt + l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
+    const TxnOp *op = l->dealt + l->start[run_piece(s, run, l->n_pieces) * l->n_parts],
+                *const end = l->dealt + l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
     for (; op < end; op++) key[op->call] = (type ? (uint32_t)type[op->call] >> drop : 0) + (uint32_t)op->item * types;
 }
 /* Neighbours often have one key: every other call is counted apart, or each would wait for the one before. */
@@ -310,14 +337,16 @@ static void count_runs(void *ctx, int worker) {
         for (int64_t k = 0; k < s->bins; k++) even[k] += odd[k];
     }
 }
-/* Two runs at the same time: neighbours often have one key, and then each waits for the place that the one before has counted. */
+/* Two runs at the same time: neighbours often have one key, and then each waits for the place that the one before has
+ * counted. */
 static void place_runs(void *ctx, int worker) {
     CallSort *s = ctx;
     (void)worker;
     for (int64_t r; (r = atomic_fetch_add(&s->next, 2)) < s->runs;) {
         const int64_t second = MIN_OF(r + 1, s->runs - 1);
         uint32_t *at = s->at + r * s->bins, *at2 = s->at + second * s->bins;
-        int64_t i = run_call(s, r), to = run_call(s, r + 1), k = run_call(s, r + 1), end = run_call(s, MIN_OF(r + 2, s->runs));
+        int64_t i = run_call(s, r), to = run_call(s, r + 1), k = run_call(s, r + 1),
+                end = run_call(s, MIN_OF(r + 2, s->runs));
         for (; i < to && k < end; i++, k++) {
             s->order[at[s->key[i]]++] = (uint32_t)i;
             s->order[at2[s->key[k]]++] = (uint32_t)k;
@@ -326,8 +355,15 @@ static void place_runs(void *ctx, int worker) {
         for (; k < end; k++) s->order[at2[s->key[k]]++] = (uint32_t)k;
     }
 }
-static Status sort_shared(const ScheduleInput *in, const int32_t *depth, const Lone *lone, int64_t types, Pool *pool, Arena *a, Schedule *out, Err *e) {
-    CallSort s = {.in = in, .depth = depth, .lone = lone, .types = types, .bins = out->n_sets * types, .runs = pool && in->n_calls >= SHARED_CALLS_MIN && in->workers > 1 ? 2 * in->workers : 1, .order = out->order};
+static Status sort_shared(const ScheduleInput *in, const int32_t *depth, const Lone *lone, int64_t types, Pool *pool,
+                          Arena *a, Schedule *out, Err *e) {
+    CallSort s = {.in = in,
+                  .depth = depth,
+                  .lone = lone,
+                  .types = types,
+                  .bins = out->n_sets * types,
+                  .runs = pool && in->n_calls >= SHARED_CALLS_MIN && in->workers > 1 ? 2 * in->workers : 1,
+                  .order = out->order};
     int64_t bytes = (in->n_calls + 2 * s.runs * s.bins) * 4, sum = 0;
     if (!(s.key = mem_alloc_raw(arena_account(a), bytes, e))) return ST_ERROR;
     s.at = s.key + in->n_calls;
@@ -356,17 +392,21 @@ static int32_t *lone_depths(const Lone *l, Arena *a, Err *e) {
     return depth;
 }
 /* depth NULL: lone calls. */
-static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, const Lone *lone, Pool *pool, Arena *a, Schedule *out, Err *e) {
+static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, const Lone *lone, Pool *pool, Arena *a,
+                             Schedule *out, Err *e) {
     int64_t n = in->n_calls, types = 1;
     out->n_sets = out->depth;
     out->set_start = get(a, (out->n_sets + 1) * 8, e);
     out->order = get(a, n * 4, e);
     if (!out->set_start || !out->order) return ST_ERROR;
     if (in->types && in->n_types > 0) types = ((in->n_types - 1) >> in->type_drop) + INT64_C(1);
-    for (int64_t i = 0; in->types && in->n_types == 0 && i < n; i++) types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
+    for (int64_t i = 0; in->types && in->n_types == 0 && i < n; i++)
+        types = MAX_OF(types, (in->types[i] >> in->type_drop) + INT64_C(1));
     if (out->n_sets * types <= SHARED_BINS_MAX) return sort_shared(in, depth, lone, types, pool, a, out, e);
     if (lone && !(depth = lone_depths(lone, a, e))) return ST_ERROR;
-    if (types == 1) return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a), e);
+    if (types == 1)
+        return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a),
+                          e);
     uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
     Status st;
@@ -378,7 +418,9 @@ static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, cons
     } else {
         for (int64_t i = 0; i < n; i++) key[i] = (uint32_t)in->types[i] >> in->type_drop;
         st = sort_calls(n, key, types, NULL, by_type, NULL, arena_account(a), e);
-        if (st == ST_OK) st = sort_calls(n, (const uint32_t *)depth, out->n_sets, by_type, out->order, out->set_start, arena_account(a), e);
+        if (st == ST_OK)
+            st = sort_calls(n, (const uint32_t *)depth, out->n_sets, by_type, out->order, out->set_start,
+                            arena_account(a), e);
     }
     mem_free(arena_account(a), key, n * 8);
     return st;
@@ -391,10 +433,12 @@ static Status order_by_time(int64_t n, Arena *a, Schedule *out, Err *e) {
 }
 
 /* ---- counter locks ----
- * The table that depths left behind serves once more. A slot's state has the same shape, with 1 + uses before the last group, and 1 + all uses so far. */
+ * The table that depths left behind serves once more. A slot's state has the same shape, with 1 + uses before the last
+ * group, and 1 + all uses so far. */
 #define NO_LOCK UINT32_MAX
 
-/* Uses of all items, which the table has or gets now; a lock is named by its slot until it has a number. False: the table is full. */
+/* Uses of all items, which the table has or gets now; a lock is named by its slot until it has a number. False: the
+ * table is full. */
 static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Schedule *out) {
     int64_t i = 0, n = in->n_ops, n_uses = 0;
     for (int64_t c = 0; c < in->n_calls; c++) {
@@ -423,9 +467,11 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
     return true;
 }
 static Status room_for_locks(const ScheduleInput *in, const ItemTable *t, Arena *a, Schedule *out, Err *e) {
-    if (t->bits > 32) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld items", (long long)UINT32_MAX / 2);
+    if (t->bits > 32)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk cannot have more than %lld items", (long long)UINT32_MAX / 2);
     out->lock_start = get(a, (in->n_calls + 1) * 8, e);
-    out->locks = get(a, in->n_ops * (int64_t)sizeof(LockUse) + (int64_t)sizeof(LockUse), e); /* find_uses writes one ahead */
+    out->locks =
+        get(a, in->n_ops * (int64_t)sizeof(LockUse) + (int64_t)sizeof(LockUse), e); /* find_uses writes one ahead */
     return out->lock_start && out->locks ? ST_OK : ST_ERROR;
 }
 /* The uses that are there become locks and uses of them. */
@@ -433,7 +479,8 @@ static void number_locks(const ScheduleInput *in, ItemTable *t, Schedule *out) {
     /* Items with one group only need no lock: nobody waits for them. */
     out->n_locks = 0;
     for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
-        if (t->slots[k].state) t->slots[k].state = state_before(t->slots[k].state) > 1 ? (uint64_t)out->n_locks++ : NO_LOCK;
+        if (t->slots[k].state)
+            t->slots[k].state = state_before(t->slots[k].state) > 1 ? (uint64_t)out->n_locks++ : NO_LOCK;
     int64_t kept = 0, k = 0, n_uses = out->lock_start[in->n_calls];
     for (int64_t c = 0; c < in->n_calls; c++) {
         int64_t end = out->lock_start[c + 1];
@@ -457,7 +504,8 @@ static Status make_locks(const ScheduleInput *in, const TxnOp *ops, ItemTable *t
     return ST_OK;
 }
 
-/* Depths and locks at the same time, by two workers, when locks are to be expected. Uses have a table of their own; where it is too small, they come after all. */
+/* Depths and locks at the same time, by two workers, when locks are to be expected. Uses have a table of their own;
+ * where it is too small, they come after all. */
 enum { BOTH_OPS_MIN = 1 << 14 };
 typedef struct Both {
     const ScheduleInput *in;
@@ -482,7 +530,8 @@ static void both_worker(void *ctx, int worker) {
     }
 }
 static bool locks_expected(const ScheduleInput *in) {
-    return in->workers > 1 && in->n_ops >= BOTH_OPS_MIN && in->scratch && (in->strategy == STRATEGY_TPL || (in->strategy == STRATEGY_AUTO && in->locks_pay && in->scratch->locked));
+    return in->workers > 1 && in->n_ops >= BOTH_OPS_MIN && in->scratch &&
+           (in->strategy == STRATEGY_TPL || (in->strategy == STRATEGY_AUTO && in->locks_pay && in->scratch->locked));
 }
 static Status find_both(Both *b, Pool *pool, Arena *a, Err *e) {
     TRY(table_init(&b->uses, b->in->scratch->acct, &b->in->scratch->uses, b->in->n_ops, e));
@@ -503,7 +552,8 @@ static uint32_t find_root(uint32_t *parent, uint32_t c) {
     return c;
 }
 /* Partitions = calls connected by items that somebody waits for. A root is the earliest call of its partition. */
-static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *part, int64_t *n_parts, Err *e) {
+static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *part,
+                            int64_t *n_parts, Err *e) {
     Schedule s = {0};
     TRY(make_locks(in, ops, t, a, &s, e));
     uint32_t *first = mem_alloc(arena_account(a), s.n_locks * 4, e);
@@ -550,7 +600,8 @@ static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint3
     table_release(&t);
     return st;
 }
-static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out,
+                                 Err *e) {
     MemAccount *acct = arena_account(a);
     uint32_t *part = mem_alloc(acct, in->n_calls * 4, e);
     if (!part) return ST_ERROR;
@@ -560,7 +611,9 @@ static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, Item
     if (st == ST_OK) {
         out->order = get(a, in->n_calls * 4, e);
         out->part_start = get(a, (out->n_parts + 1) * 8, e);
-        st = out->order && out->part_start ? sort_calls(in->n_calls, part, out->n_parts, NULL, out->order, out->part_start, acct, e) : ST_ERROR;
+        st = out->order && out->part_start
+                 ? sort_calls(in->n_calls, part, out->n_parts, NULL, out->order, out->part_start, acct, e)
+                 : ST_ERROR;
     }
     mem_free(acct, part, in->n_calls * 4);
     return st;
@@ -593,16 +646,22 @@ static Strategy because(Schedule *s, const char *why, Strategy strategy) {
     s->why = why;
     return strategy;
 }
-/* Algorithm 1, or what is measured instead: the 0-set may be wide although a long chain comes after it, so the sets' average width decides. */
+/* Algorithm 1, or what is measured instead: the 0-set may be wide although a long chain comes after it, so the sets'
+ * average width decides. */
 static Strategy choose(const ScheduleInput *in, Schedule *s) {
     if (in->strategy != STRATEGY_AUTO) return because(s, "asked for", in->strategy);
     if (in->set_min > 0) {
         if (in->n_calls >= in->set_min * s->depth) return because(s, "sets are wide", STRATEGY_KSET);
-        if (in->locks_pay && s->crossing < in->c_max && in->n_calls >= in->chain_min * s->width0) return because(s, "sets are narrow, and calls wait for one thing each, in long chains", STRATEGY_PART);
-        if (in->locks_pay && s->width0 <= CHAINS_MAX && in->n_calls >= in->chain_min * s->width0 && 10 * in->n_calls >= 9 * s->depth * s->width0)
-            return because(s, "sets are as narrow as the first: a few long chains", STRATEGY_PART); /* they may cross, but then links by locks take longer than all calls one by one */
+        if (in->locks_pay && s->crossing < in->c_max && in->n_calls >= in->chain_min * s->width0)
+            return because(s, "sets are narrow, and calls wait for one thing each, in long chains", STRATEGY_PART);
+        if (in->locks_pay && s->width0 <= CHAINS_MAX && in->n_calls >= in->chain_min * s->width0 &&
+            10 * in->n_calls >= 9 * s->depth * s->width0)
+            return because(
+                s, "sets are as narrow as the first: a few long chains",
+                STRATEGY_PART); /* they may cross, but then links by locks take longer than all calls one by one */
         if (in->locks_pay) return because(s, "sets are narrow", STRATEGY_TPL);
-        if (s->crossing < in->c_max) return because(s, "sets are narrow, and calls wait for one thing each", STRATEGY_PART);
+        if (s->crossing < in->c_max)
+            return because(s, "sets are narrow, and calls wait for one thing each", STRATEGY_PART);
         return because(s, "sets are narrow, but calls wait for several things", STRATEGY_KSET);
     }
     if (s->width0 >= in->w0_min) return because(s, "the first set is wide", STRATEGY_KSET);
@@ -622,7 +681,8 @@ static void take_figures(const ScheduleInput *in, const Figures *f, Schedule *ou
     out->strategy = choose(in, out);
 }
 /* Sets of lone calls. *done = false: it has to be done otherwise. */
-static Status make_lone(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, bool *done, Err *e) {
+static Status make_lone(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out,
+                        bool *done, Err *e) {
     Lone l;
     Figures f;
     Status st = ST_OK;
@@ -634,7 +694,8 @@ static Status make_lone(const ScheduleInput *in, const TxnOp *ops, Pool *pool, I
     lone_free(&l);
     return st;
 }
-static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
+static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, Arena *a, Schedule *out,
+                           Err *e) {
     int32_t *depth = get(a, in->n_calls * 4, e);
     if (!depth) return ST_ERROR;
     Figures f;
@@ -659,11 +720,13 @@ static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool
     }
 }
 static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
-    const bool sets_only = in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
+    const bool sets_only =
+        in->strategy == STRATEGY_AUTO || in->strategy == STRATEGY_KSET; /* others go over the table once more */
     const bool lone = pool && sets_only && !locks_expected(in);
     const TxnOp *ops;
     bool done = false;
-    if (lone && in->runs && in->in_order) TRY(make_lone(in, NULL, pool, t, a, out, &done, e)); /* without bringing them together */
+    if (lone && in->runs && in->in_order)
+        TRY(make_lone(in, NULL, pool, t, a, out, &done, e)); /* without bringing them together */
     if (done) return ST_OK;
     TRY(ops_by_call(in, pool, a, &ops, e));
     if (lone && !(in->runs && in->in_order)) {
@@ -689,8 +752,14 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
 }
 
 /* ---- the reference ---- */
-typedef struct RefOp { uint64_t item; uint32_t call; uint8_t kind; } RefOp;
-static bool ref_before(const RefOp *a, const RefOp *b) { return a->item != b->item ? a->item < b->item : a->call < b->call; }
+typedef struct RefOp {
+    uint64_t item;
+    uint32_t call;
+    uint8_t kind;
+} RefOp;
+static bool ref_before(const RefOp *a, const RefOp *b) {
+    return a->item != b->item ? a->item < b->item : a->call < b->call;
+}
 static void ref_sink(RefOp *h, int64_t i, int64_t n) {
     for (int64_t child; (child = 2 * i + 1) < n; i = child) {
         if (child + 1 < n && ref_before(&h[child], &h[child + 1])) child++;
@@ -709,7 +778,11 @@ static void ref_sort(RefOp *h, int64_t n) {
         ref_sink(h, 0, end);
     }
 }
-typedef struct RefEdge { uint32_t to; bool beside; int64_t next; } RefEdge; /* beside: not before, but perhaps at the same time */
+typedef struct RefEdge {
+    uint32_t to;
+    bool beside;
+    int64_t next;
+} RefEdge; /* beside: not before, but perhaps at the same time */
 
 Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err *e) {
     /* 1. Operations by (item, call); one per call and item, the strongest. */
@@ -727,7 +800,8 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
             ops[n++] = ops[i];
         }
     }
-    /* 2. Edges: from the tail of the item's list back to the nearest operation that conflicts, and all that commute with that one next to it. */
+    /* 2. Edges: from the tail of the item's list back to the nearest operation that conflicts, and all that commute
+     * with that one next to it. */
     VEC(RefEdge) edges = {0};
     for (int64_t c = 0; c < in->n_calls; c++) head[c] = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -736,12 +810,14 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
         if (kind != OPK_WRITE)
             while (j >= 0 && ops[j].item == ops[i].item && ops[j].kind == kind) j--;
         for (int64_t k = j; k >= 0 && ops[k].item == ops[i].item && ops[k].kind == ops[j].kind; k--) {
-            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, false, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, false, head[ops[k].call]})))
+                return err_is_set(e) ? ST_ERROR : err_oom(e);
             head[ops[k].call] = edges.len - 1;
             if (ops[k].kind == OPK_WRITE) break;
         }
         for (int64_t k = i - 1; kind == OPK_TAKE && k > j; k--) {
-            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, true, head[ops[k].call]}))) return err_is_set(e) ? ST_ERROR : err_oom(e);
+            if (!vec_push(a, &edges, ((RefEdge){ops[i].call, true, head[ops[k].call]})))
+                return err_is_set(e) ? ST_ERROR : err_oom(e);
             head[ops[k].call] = edges.len - 1;
         }
     }

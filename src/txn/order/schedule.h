@@ -1,16 +1,19 @@
 /* schedule.h - from the operations of a bulk's calls to an order of execution [GPUTx §4, §5, App. B, D, G].
  *
- * Operation: call `call` does `kind` to `item`. An item is a 64-bit name (table, column group, key hashed together): two things with the same
- * name only make calls wait that need not. Calls are numbered 0 .. n-1 in timestamp order.
+ * Operation: call `call` does `kind` to `item`. An item is a 64-bit name (table, column group, key hashed together):
+ * two things with the same name only make calls wait that need not. Calls are numbered 0 .. n-1 in timestamp order.
  *
- * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are takes. Everything else conflicts. Inserts of
- * different keys are different items. Who takes may run beside earlier takers, but not before them: what it gets is what they leave (bulk_takes.c). Only sets can do that: for locks and partitions a take
- * is a write.
+ * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are takes.
+ * Everything else conflicts. Inserts of different keys are different items. Who takes may run beside earlier takers,
+ * but not before them: what it gets is what they leave (bulk_takes.c). Only sets can do that: for locks and partitions
+ * a take is a write.
  *
- * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that conflicts with it [exact for calls
- * with several items, unlike the maximum of independent ranks]; and not less than that of an earlier call that takes from the same item. The k-set is the set of calls of depth k.
+ * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that
+ * conflicts with it [exact for calls with several items, unlike the maximum of independent ranks]; and not less than
+ * that of an earlier call that takes from the same item. The k-set is the set of calls of depth k.
  *
- * schedule_reference builds the graph edge by edge (App. B) and walks it: slow, obviously right, the tests' measure for the others.
+ * schedule_reference builds the graph edge by edge (App. B) and walks it: slow, obviously right, the tests' measure for
+ * the others.
  */
 #ifndef STELE_TXN_ORDER_SCHEDULE_H
 #define STELE_TXN_ORDER_SCHEDULE_H
@@ -18,15 +21,22 @@
 #include "base/pool.h"
 #include "program/program.h"
 
-typedef struct TxnOp { uint64_t item; uint32_t call; uint8_t kind; } TxnOp;
+typedef struct TxnOp {
+    uint64_t item;
+    uint32_t call;
+    uint8_t kind;
+} TxnOp;
 
 typedef enum Strategy { STRATEGY_AUTO, STRATEGY_KSET, STRATEGY_TPL, STRATEGY_PART, STRATEGY_SERIAL } Strategy;
-const char *strategy_name(Strategy s); /* "auto", "kset", ... */
+const char *strategy_name(Strategy s);              /* "auto", "kset", ... */
 bool strategy_from_name(Slice name, Strategy *out); /* false: there is none of that name */
 
-/* A call waits for `lock` (a place in the array of counters) until its counter reaches `from`; when done it adds 1. Operations that share a rank
- * have the same `from`. */
-typedef struct LockUse { uint32_t lock; uint32_t from; } LockUse;
+/* A call waits for `lock` (a place in the array of counters) until its counter reaches `from`; when done it adds 1.
+ * Operations that share a rank have the same `from`. */
+typedef struct LockUse {
+    uint32_t lock;
+    uint32_t from;
+} LockUse;
 
 typedef struct Schedule {
     Strategy strategy;
@@ -34,24 +44,30 @@ typedef struct Schedule {
     /* structural figures */
     int64_t depth;    /* d: number of k-sets */
     int64_t width0;   /* w0: calls in the 0-set */
-    int64_t crossing; /* c: calls that wait on more than one item; with ScheduleInput.partition: calls that cross partitions */
+    int64_t crossing; /* c: calls that wait on more than one item; with ScheduleInput.partition: calls that cross
+                         partitions */
     /* K-SET: calls sorted by (depth, type >> type_drop, timestamp); set k is [set_start[k], set_start[k+1]) */
     uint32_t *order;
     int64_t n_sets;
     int64_t *set_start;
-    /* PART: order sorted by (partition, timestamp); n_parts of them, in the order of their first calls. SERIAL: order by timestamp, one partition */
+    /* PART: order sorted by (partition, timestamp); n_parts of them, in the order of their first calls. SERIAL: order
+     * by timestamp, one partition */
     int64_t n_parts;
     int64_t *part_start;
-    /* TPL: order is by timestamp, or as with group_free: nobody waits for a later one in any case; lock uses of call c are [lock_start[c], lock_start[c+1]) */
+    /* TPL: order is by timestamp, or as with group_free: nobody waits for a later one in any case; lock uses of call c
+     * are [lock_start[c], lock_start[c+1]) */
     int64_t n_locks;
     int64_t *lock_start;
     LockUse *locks;
     int64_t plan_ns;
-    const char *why;  /* this strategy: a constant */
+    const char *why; /* this strategy: a constant */
 } Schedule;
 
 /* A piece of a bulk's operations: all of some calls, in the order of calls. */
-typedef struct OpRun { const TxnOp *ops; int64_t n; } OpRun;
+typedef struct OpRun {
+    const TxnOp *ops;
+    int64_t n;
+} OpRun;
 
 /* Memory that schedules of one bulk after another use again: saves fresh pages. One schedule_make at a time. */
 typedef struct ScheduleScratch ScheduleScratch;
@@ -60,30 +76,38 @@ void schedule_scratch_free(ScheduleScratch *s);
 
 typedef struct ScheduleInput {
     int64_t n_calls;
-    const uint16_t *types;     /* per call: procedure, for grouping; NULL: one type */
-    int32_t n_types;           /* greater than any of them; 0: not known */
-    bool in_order;             /* ops come in the order of calls, which are in [0, n_calls): not looked at */
+    const uint16_t *types; /* per call: procedure, for grouping; NULL: one type */
+    int32_t n_types;       /* greater than any of them; 0: not known */
+    bool in_order;         /* ops come in the order of calls, which are in [0, n_calls): not looked at */
     int64_t n_ops;
-    const TxnOp *ops;          /* any order; several of one call on one item are allowed (the strongest counts: read + add = write) */
+    const TxnOp
+        *ops; /* any order; several of one call on one item are allowed (the strongest counts: read + add = write) */
     int64_t n_runs;
-    const OpRun *runs;         /* instead of `ops`: these, one behind the other, are the n_ops; whole calls each where in_order; NULL: none */
-    const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call crosses, connects the
-                                * calls that conflict instead: calls of different partitions never conflict in either case */
+    const OpRun *runs; /* instead of `ops`: these, one behind the other, are the n_ops; whole calls each where in_order;
+                          NULL: none */
+    const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call
+                                * crosses, connects the calls that conflict instead: calls of different partitions never
+                                * conflict in either case */
     bool no_takes;             /* there are none: a little faster */
     bool takes_write;          /* they are writes for sets as well */
     Strategy strategy;         /* AUTO: Algorithm 1 */
-    int64_t set_min;              /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
-    bool locks_pay;               /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0), or the sets are a few such chains beside each other, whatever their calls wait for: then PART; or else PART when c < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a chain */
+    int64_t set_min;           /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
+    bool locks_pay; /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0), or the sets are a
+                       few such chains beside each other, whatever their calls wait for: then PART; or else PART when c
+                       < c_max, and KSET after all otherwise: a chain of sets is as good as any way to go through a
+                       chain */
     int64_t chain_min;
-    int64_t w0_min, c_max, d_max; /* its thresholds: KSET when w0 >= w0_min, else PART when c < c_max or d > d_max, else TPL */
-    int type_drop;                /* calls of a set are brought together by their types without so many lower bits [GPUTx App. D]; 16: not at all */
-    bool group_free;              /* TPL: calls with locks come first, by time, then the others, by type as above */
+    int64_t w0_min, c_max,
+        d_max;     /* its thresholds: KSET when w0 >= w0_min, else PART when c < c_max or d > d_max, else TPL */
+    int type_drop; /* calls of a set are brought together by their types without so many lower bits [GPUTx App. D]; 16:
+                      not at all */
+    bool group_free; /* TPL: calls with locks come first, by time, then the others, by type as above */
     int workers;
-    ScheduleScratch *scratch;     /* NULL: none */
+    ScheduleScratch *scratch; /* NULL: none */
 } ScheduleInput;
 
-/* Everything in `a`; *out names the strategy that was chosen. 53200; 54000 beyond 2^29 - 2 calls. Thread-safe; uses the pool (NULL: none) to sort
- * operations that do not come in the order of their calls. */
+/* Everything in `a`; *out names the strategy that was chosen. 53200; 54000 beyond 2^29 - 2 calls. Thread-safe; uses the
+ * pool (NULL: none) to sort operations that do not come in the order of their calls. */
 Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *out, Err *e);
 /* Depth of every call only. */
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e);
@@ -93,9 +117,11 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
 typedef struct ZeroSets ZeroSets;
 ZeroSets *zerosets_new(MemAccount *acct, Err *e);
 void zerosets_free(ZeroSets *z);
-/* In timestamp order: `call` grows from call to call. ops[i].call is not looked at. On failure (53200) nothing is added. */
+/* In timestamp order: `call` grows from call to call. ops[i].call is not looked at. On failure (53200) nothing is
+ * added. */
 Status zerosets_add(ZeroSets *z, uint64_t call, void *who, int64_t n, const TxnOp *ops, Err *e);
-/* Calls that now wait for nobody, in timestamp order; up to max. They hold their items until zerosets_done. who: as it was given; NULL: is not asked for. */
+/* Calls that now wait for nobody, in timestamp order; up to max. They hold their items until zerosets_done. who: as it
+ * was given; NULL: is not asked for. */
 int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls, void **who);
 void zerosets_done(ZeroSets *z, int64_t n, const uint64_t *calls);
 

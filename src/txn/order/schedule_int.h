@@ -12,13 +12,14 @@ typedef struct Slot {
 } Slot;
 typedef enum TakesHow { TAKES_NONE /* there are none */, TAKES_WRITE, TAKES_SHARE } TakesHow;
 typedef struct ItemTable {
-    Slot *slots; /* undefined before table_empty */
+    Slot *slots;         /* undefined before table_empty */
     int bits, cap_bits;  /* slots in use, slots allocated */
     int64_t used, limit; /* grows beyond `limit` */
     TakesHow takes;
     MemAccount *acct;
 } ItemTable;
-/* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes memory in sequence. */
+/* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes
+ * memory in sequence. */
 ALWAYS_INLINE Slot *slot_home(const ItemTable *t, uint64_t item) {
     return t->slots + ((item ^ item >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits));
 }
@@ -30,27 +31,42 @@ ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
     return s;
 }
 /* The function once for each of them: `how` is a constant in it. */
-#define BY_TAKES(t, call, ...) ((t)->takes == TAKES_NONE ? call(__VA_ARGS__, TAKES_NONE) : (t)->takes == TAKES_WRITE ? call(__VA_ARGS__, TAKES_WRITE) : call(__VA_ARGS__, TAKES_SHARE))
-typedef struct Figures { int64_t depth, width0, crossing; } Figures; /* as in Schedule */
+#define BY_TAKES(t, call, ...)                                    \
+    ((t)->takes == TAKES_NONE    ? call(__VA_ARGS__, TAKES_NONE)  \
+     : (t)->takes == TAKES_WRITE ? call(__VA_ARGS__, TAKES_WRITE) \
+                                 : call(__VA_ARGS__, TAKES_SHARE))
+typedef struct Figures {
+    int64_t depth, width0, crossing;
+} Figures; /* as in Schedule */
 
-/* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a take more than that of a take. */
+/* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a take
+ * more than that of a take. */
 enum { CODE_WRITE = OPK_WRITE + 1, CODE_TAKE = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
-ALWAYS_INLINE uint64_t kind_code(uint8_t kind, TakesHow how) { return (uint64_t)(how == TAKES_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1; }
+ALWAYS_INLINE uint64_t kind_code(uint8_t kind, TakesHow how) {
+    return (uint64_t)(how == TAKES_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1;
+}
 /* What an item remembers of its last group: 0 when nobody joins it. */
-ALWAYS_INLINE uint64_t group_code(uint64_t code, TakesHow how) { return how == TAKES_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code; }
+ALWAYS_INLINE uint64_t group_code(uint64_t code, TakesHow how) {
+    return how == TAKES_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code;
+}
 ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 2 * CODE_BITS) & STATE_MAX; }
 ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS)); }
-ALWAYS_INLINE uint64_t state_make(uint64_t group, uint32_t before, uint32_t last) { return group | (uint64_t)before << 2 * CODE_BITS | (uint64_t)last << (2 * CODE_BITS + STATE_BITS); }
+ALWAYS_INLINE uint64_t state_make(uint64_t group, uint32_t before, uint32_t last) {
+    return group | (uint64_t)before << 2 * CODE_BITS | (uint64_t)last << (2 * CODE_BITS + STATE_BITS);
+}
 /* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
-ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) { return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS - STATE_BITS * join)) & STATE_MAX; }
+ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) {
+    return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS - STATE_BITS * join)) & STATE_MAX;
+}
 /* The same for depths: nobody who takes runs before those he joins. */
 ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t code, bool join, TakesHow how) {
     const bool behind = how == TAKES_SHARE && join & (code == CODE_TAKE);
     return state_wanted(s, join & !behind) - behind;
 }
 
-/* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD. */
+/* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD.
+ */
 ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held, TakesHow how) {
     uint32_t depth = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -69,7 +85,8 @@ ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot
     return depth;
 }
 /* The call has its depth; returns on how many items it waits. */
-ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth, TakesHow how) {
+ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth,
+                                TakesHow how) {
     int64_t waits = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);
@@ -77,32 +94,39 @@ ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops,
         if (UNLIKELY(!code)) continue; /* a second operation of the call on the item */
         uint32_t before = state_wanted(st, code == (st & CODES)), last = state_last(st);
         waits += before > 0;
-        s->state = state_make(group_code(code, how), before, MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
+        s->state = state_make(group_code(code, how), before,
+                              MAX_OF(last, depth + 1)); /* a new group is deeper than the last one in any case */
     }
     return waits;
 }
 
-
 /* ---- depths by several workers: schedule_lone.c ----
- * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row, parts know nothing of each other. */
+ * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row,
+ * parts know nothing of each other. */
 enum { LONE_PARTS_MAX = 16 };
-typedef struct LonePart { alignas(64) ItemTable t; Figures f; int64_t calls; } LonePart;
+typedef struct LonePart {
+    alignas(64) ItemTable t;
+    Figures f;
+    int64_t calls;
+} LonePart;
 typedef struct Lone {
     int64_t n_ops, n_calls;
     int64_t n_pieces;
-    const OpRun *pieces;  /* whole calls each, in order */
-    int64_t n_parts;      /* a power of two */
+    const OpRun *pieces; /* whole calls each, in order */
+    int64_t n_parts;     /* a power of two */
     LonePart parts[LONE_PARTS_MAX];
-    TxnOp *dealt;         /* the operations by piece, part and call; afterwards `item` is the depth of the call */
-    int64_t *start;       /* (n_pieces * n_parts + 1) in `dealt` */
+    TxnOp *dealt;   /* the operations by piece, part and call; afterwards `item` is the depth of the call */
+    int64_t *start; /* (n_pieces * n_parts + 1) in `dealt` */
     int64_t dealt_bytes, start_bytes, pieces_bytes; /* pieces_bytes 0: somebody else's */
     MemAccount *acct;
     _Atomic int64_t next;
     _Atomic bool several; /* some call has more than one operation */
     _Atomic bool full;    /* not to be done so after all */
 } Lone;
-/* The depths of `in`, whose operations come in order (in->runs, or `ops`): false when they are not to be had so. The table is good for its memory only afterwards. */
-bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct, Figures *f);
+/* The depths of `in`, whose operations come in order (in->runs, or `ops`): false when they are not to be had so. The
+ * table is good for its memory only afterwards. */
+bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct,
+               Figures *f);
 void lone_free(Lone *l); /* in any case */
 /* The first call of a piece; of n_pieces: n_calls. Calls without operations are of the piece before. */
 int64_t lone_first(const Lone *l, int64_t piece);

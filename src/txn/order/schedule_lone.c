@@ -1,12 +1,19 @@
-/* schedule_lone.c - depths by several workers, where calls work on one item each, or on a few that happen to be of one part; see schedule_int.h.
+/* schedule_lone.c - depths by several workers, where calls work on one item each, or on a few that happen to be of one
+ * part; see schedule_int.h.
  *
  *   1. operations are dealt out: each piece of them, a worker's at a time, by part of their items
  *   2. each part's depths are found by one worker, piece by piece, in a table of its own
- *   3. the depths are where the operations were; who sorts the calls by them (schedule.c) reads them piece by piece again, so that workers write side by side, not into each other's lines
+ *   3. the depths are where the operations were; who sorts the calls by them (schedule.c) reads them piece by piece
+ * again, so that workers write side by side, not into each other's lines
  */
 #include "txn/order/schedule_int.h"
 
-enum { LONE_OPS_MIN = 4096, PIECE_OPS = 1024, SAMPLES = 16 /* pieces that are looked at first */, DEAL_PIECES = 8 /* that a worker takes at a time */ };
+enum {
+    LONE_OPS_MIN = 4096,
+    PIECE_OPS = 1024,
+    SAMPLES = 16 /* pieces that are looked at first */,
+    DEAL_PIECES = 8 /* that a worker takes at a time */
+};
 
 ALWAYS_INLINE uint64_t part_of(int64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (uint64_t)(n_parts - 1); }
 
@@ -42,7 +49,8 @@ static bool deal_piece(const Lone *l, int64_t piece, bool *several) {
         sum += count;
     }
     if (n_parts == 2) deal_two(ops, n, l->dealt, at[0], at[1]);
-    else for (int64_t k = 0; k < n; k++) l->dealt[at[part_of(n_parts, ops[k].item)]++] = ops[k];
+    else
+        for (int64_t k = 0; k < n; k++) l->dealt[at[part_of(n_parts, ops[k].item)]++] = ops[k];
     return true;
 }
 static void deal_worker(void *ctx, int worker) {
@@ -59,8 +67,8 @@ static void deal_worker(void *ctx, int worker) {
 }
 
 /* ---- depths ---- */
-/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind of its last group: state = (depth + 1) << 3 | group_code.
- * False: the table is full. */
+/* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind
+ * of its last group: state = (depth + 1) << 3 | group_code. False: the table is full. */
 ALWAYS_INLINE bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, TakesHow how) {
     const ItemTable table = *t;
     int64_t used = t->used, width0 = 0;
@@ -105,7 +113,8 @@ static bool part_depths(Lone *l, int64_t part, bool several) {
     for (int64_t i = 0; i < l->n_pieces; i++) {
         const int64_t *start = l->start + i * l->n_parts + part, *next = start + l->n_parts, n = start[1] - start[0];
         int64_t whole = n;
-        for (int64_t k = 0; i + 1 < l->n_pieces && k < next[1] - next[0]; k += 64 / (int64_t)sizeof(TxnOp)) __builtin_prefetch(l->dealt + next[0] + k, 1); /* another worker has written half of it */
+        for (int64_t k = 0; i + 1 < l->n_pieces && k < next[1] - next[0]; k += 64 / (int64_t)sizeof(TxnOp))
+            __builtin_prefetch(l->dealt + next[0] + k, 1); /* another worker has written half of it */
         if (several) whole = BY_TAKES(&t, whole_calls, &t, &f, n, l->dealt + start[0]);
         else if (!BY_TAKES(&t, single_calls, &t, &f, n, l->dealt + start[0])) whole = -1;
         if (whole < 0) return false;
@@ -125,13 +134,16 @@ static void part_worker(void *ctx, int worker) {
 }
 
 /* ---- all of it ---- */
-/* No call among some, from all over the bulk, has operations in several parts: calls that lie side by side are often of one procedure. */
+/* No call among some, from all over the bulk, has operations in several parts: calls that lie side by side are often of
+ * one procedure. */
 static bool seem_lone(const Lone *l) {
     for (int64_t s = 0; s < SAMPLES; s++) {
         const OpRun *piece = &l->pieces[s * l->n_pieces / SAMPLES];
         const TxnOp *ops = piece->ops;
         for (int64_t i = 1; i < MIN_OF(piece->n, (int64_t)(LONE_OPS_MIN / SAMPLES)); i++)
-            if (ops[i].call == ops[i - 1].call && part_of(l->n_parts, ops[i].item) != part_of(l->n_parts, ops[i - 1].item)) return false;
+            if (ops[i].call == ops[i - 1].call &&
+                part_of(l->n_parts, ops[i].item) != part_of(l->n_parts, ops[i - 1].item))
+                return false;
     }
     return true;
 }
@@ -178,13 +190,15 @@ void lone_free(Lone *l) {
     if (l->dealt_bytes) mem_free(l->acct, l->dealt, l->dealt_bytes);
     l->pieces_bytes = l->start_bytes = l->dealt_bytes = 0;
 }
-bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct, Figures *f) {
+bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct,
+               Figures *f) {
     *l = (Lone){.n_ops = in->n_ops, .n_calls = in->n_calls, .n_parts = 2, .acct = acct};
     if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
     int bits = 1;
     for (; l->n_parts < in->workers && l->n_parts < LONE_PARTS_MAX; bits++) l->n_parts *= 2;
     Err e = {0};
-    if (t->bits - bits <= 4 || lone_room(l, in, ops, &e) != ST_OK || !seem_lone(l)) return false; /* there is another way, which needs less memory */
+    if (t->bits - bits <= 4 || lone_room(l, in, ops, &e) != ST_OK || !seem_lone(l))
+        return false; /* there is another way, which needs less memory */
     for (int64_t k = 0; k < l->n_parts; k++) {
         LonePart *p = &l->parts[k];
         p->t = *t;

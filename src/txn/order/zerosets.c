@@ -1,10 +1,12 @@
 /* zerosets.c - the 0-set of a changing pool of calls [GPUTx §5.3].
  *
- * Every item has the list of the operations on it, in timestamp order. The first group of the list (a run of reads, a run of adds, or one
- * write) is granted, the others wait. A call counts its operations that wait; when there is none it is ready, and goes to a heap by timestamp.
- * Adding and finishing a call cost time for its own operations and for those that become granted by it: nothing is planned anew.
+ * Every item has the list of the operations on it, in timestamp order. The first group of the list (a run of reads, a
+ * run of adds, or one write) is granted, the others wait. A call counts its operations that wait; when there is none it
+ * is ready, and goes to a heap by timestamp. Adding and finishing a call cost time for its own operations and for those
+ * that become granted by it: nothing is planned anew.
  *
- * All rooms are indexed arrays with free lists. zerosets_add makes room for everything first; so zerosets_take and zerosets_done cannot fail.
+ * All rooms are indexed arrays with free lists. zerosets_add makes room for everything first; so zerosets_take and
+ * zerosets_done cannot fail.
  *
  * Thread rules: one thread at a time.
  */
@@ -13,37 +15,44 @@
 enum { NONE = -1 };
 
 /* From a key to a number: open addressing by the hash's upper bits; removal closes the gap. */
-typedef struct Entry { uint64_t key; int64_t value; } Entry; /* value NONE = free */
-typedef struct Map { Entry *slots; int bits; int64_t used; } Map;
+typedef struct Entry {
+    uint64_t key;
+    int64_t value;
+} Entry; /* value NONE = free */
+typedef struct Map {
+    Entry *slots;
+    int bits;
+    int64_t used;
+} Map;
 
-typedef struct Node { /* an operation of a waiting call */
-    int64_t prev, next;  /* in the item's list */
-    int64_t sibling;     /* the call's next operation; the next free node */
-    int64_t item, call;  /* their places */
-    uint8_t kind;        /* OpKind + 1: read | add = write */
+typedef struct Node {   /* an operation of a waiting call */
+    int64_t prev, next; /* in the item's list */
+    int64_t sibling;    /* the call's next operation; the next free node */
+    int64_t item, call; /* their places */
+    uint8_t kind;       /* OpKind + 1: read | add = write */
     bool granted;
 } Node;
 typedef struct Item {
     uint64_t name;
-    int64_t head, tail;  /* head: next free item */
+    int64_t head, tail; /* head: next free item */
     int64_t granted;
 } Item;
 typedef struct Call {
     uint64_t id;
     void *who;
-    int64_t first;       /* operation; next free call */
+    int64_t first; /* operation; next free call */
     int64_t waits;
 } Call;
 
 struct ZeroSets {
     MemAccount *acct;
-    uint64_t last;       /* call added */
+    uint64_t last; /* call added */
     bool any;
     Map items_by_name, calls_by_id;
     Node *nodes;
     Item *items;
     Call *calls;
-    int64_t *heap;       /* ready calls; room for all */
+    int64_t *heap;                                      /* ready calls; room for all */
     int64_t n_nodes, cap_nodes, free_node, spare_nodes; /* used so far, room, list of freed ones and its length */
     int64_t n_items, cap_items, free_item, spare_items;
     int64_t n_calls, cap_calls, free_call, spare_calls;
@@ -51,7 +60,9 @@ struct ZeroSets {
 };
 
 /* ---- map ---- */
-static int64_t home_of(const Map *m, uint64_t key) { return (int64_t)((key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - m->bits)); }
+static int64_t home_of(const Map *m, uint64_t key) {
+    return (int64_t)((key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - m->bits));
+}
 static int64_t map_at(const Map *m, uint64_t key) { /* of the key, or of the free slot for it */
     int64_t mask = (INT64_C(1) << m->bits) - 1, i = home_of(m, key);
     while (m->slots[i].value != NONE && m->slots[i].key != key) i = (i + 1) & mask;
@@ -119,10 +130,13 @@ static bool grow(ZeroSets *z, void **p, int64_t *cap, int64_t want, int64_t size
 static Status reserve(ZeroSets *z, int64_t n, Err *e) {
     TRY(map_reserve(&z->items_by_name, n, z->acct, e));
     TRY(map_reserve(&z->calls_by_id, 1, z->acct, e));
-    bool ok = grow(z, (void **)&z->nodes, &z->cap_nodes, z->n_nodes + MAX_OF(n - z->spare_nodes, 0), (int64_t)sizeof(Node), e) &&
-              grow(z, (void **)&z->items, &z->cap_items, z->n_items + MAX_OF(n - z->spare_items, 0), (int64_t)sizeof(Item), e) &&
-              grow(z, (void **)&z->calls, &z->cap_calls, z->n_calls + (z->spare_calls == 0), (int64_t)sizeof(Call), e) &&
-              grow(z, (void **)&z->heap, &z->cap_heap, z->cap_calls, 8, e);
+    bool ok =
+        grow(z, (void **)&z->nodes, &z->cap_nodes, z->n_nodes + MAX_OF(n - z->spare_nodes, 0), (int64_t)sizeof(Node),
+             e) &&
+        grow(z, (void **)&z->items, &z->cap_items, z->n_items + MAX_OF(n - z->spare_items, 0), (int64_t)sizeof(Item),
+             e) &&
+        grow(z, (void **)&z->calls, &z->cap_calls, z->n_calls + (z->spare_calls == 0), (int64_t)sizeof(Call), e) &&
+        grow(z, (void **)&z->heap, &z->cap_heap, z->cap_calls, 8, e);
     return ok ? ST_OK : ST_ERROR;
 }
 
@@ -181,13 +195,15 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
     int64_t item = map_find(&z->items_by_name, op->item);
     if (item == NONE) item = new_item(z, op->item);
     Item *it = &z->items[item];
-    uint8_t kind = (uint8_t)((op->kind == OPK_TAKE ? OPK_WRITE : op->kind) + 1); /* who is taken out runs at once, in whatever order */
+    uint8_t kind = (uint8_t)((op->kind == OPK_TAKE ? OPK_WRITE : op->kind) +
+                             1); /* who is taken out runs at once, in whatever order */
     if (it->tail != NONE && z->nodes[it->tail].call == call) {
         z->nodes[it->tail].kind |= kind;
         return;
     }
     int64_t k = new_node(z);
-    z->nodes[k] = (Node){.prev = it->tail, .next = NONE, .sibling = z->calls[call].first, .item = item, .call = call, .kind = kind};
+    z->nodes[k] = (Node){
+        .prev = it->tail, .next = NONE, .sibling = z->calls[call].first, .item = item, .call = call, .kind = kind};
     z->calls[call].first = k;
     if (it->tail == NONE) it->head = k;
     else z->nodes[it->tail].next = k;
@@ -196,7 +212,9 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
 static bool commutes(const Node *a, const Node *b) { return a->kind == b->kind && a->kind != OPK_WRITE + 1; }
 
 Status zerosets_add(ZeroSets *z, uint64_t call, void *who, int64_t n, const TxnOp *ops, Err *e) {
-    if (z->any && call <= z->last) return err_internal(e, "call %llu comes after call %llu", (unsigned long long)call, (unsigned long long)z->last);
+    if (z->any && call <= z->last)
+        return err_internal(e, "call %llu comes after call %llu", (unsigned long long)call,
+                            (unsigned long long)z->last);
     TRY(reserve(z, n, e));
     z->any = true;
     z->last = call;

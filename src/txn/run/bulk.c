@@ -1,8 +1,9 @@
-/* bulk.c - the phases of a bulk: preparation, footprints, room for inserts, schedule, results; see bulk.h. bulk_adds.c decides which additions commute,
- * bulk_run.c executes.
+/* bulk.c - the phases of a bulk: preparation, footprints, room for inserts, schedule, results; see bulk.h. bulk_adds.c
+ * decides which additions commute, bulk_run.c executes.
  *
- * Operations are wanted in the order of calls. Footprints therefore run over blocks of consecutive calls: within a block by procedure, on vectors, and a counting
- * sort brings the block's operations into the calls' order while they are in the cache.
+ * Operations are wanted in the order of calls. Footprints therefore run over blocks of consecutive calls: within a
+ * block by procedure, on vectors, and a counting sort brings the block's operations into the calls' order while they
+ * are in the cache.
  *
  * A call whose footprint fails could touch anything: it writes an item that all other calls add to.
  */
@@ -15,11 +16,14 @@
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
 #define CLEAR_BYTES (INT64_C(1) << 20)
 #define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by part: waking others takes longer */
-#define ROWS_STEP (INT64_C(1) << 13) /* calls whose rows are numbered at a time */
-#define CALL_STEP (INT64_C(1) << 15) /* calls that a worker takes at a time, where there is little to do for each */
+#define ROWS_STEP (INT64_C(1) << 13)    /* calls whose rows are numbered at a time */
+#define CALL_STEP (INT64_C(1) << 15)    /* calls that a worker takes at a time, where there is little to do for each */
 
 const char *bulk_phase_name(BulkPhase p) {
-    static const char *const names[BULK_PHASES] = {"number", "prepare", "place", "gather", "foot", "rank", "result", "reserve", "start", "run", "failures", "fetch", "finish", "dev_upload", "dev_foot", "dev_rank", "dev_wait", "dev_run", "dev_download"};
+    static const char *const names[BULK_PHASES] = {"number",   "prepare",  "place",   "gather",      "foot",
+                                                   "rank",     "result",   "reserve", "start",       "run",
+                                                   "failures", "fetch",    "finish",  "dev_upload",  "dev_foot",
+                                                   "dev_rank", "dev_wait", "dev_run", "dev_download"};
     return names[p];
 }
 void bulk_mark(Bulk *b, BulkPhase p) {
@@ -35,12 +39,15 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 
 /* ---- calls and parts ---------------------------------------------------------------------- */
 /* Each in steps; b->alone: something is wrong. */
-static int64_t number_step(const Bulk *b) { return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers))); }
+static int64_t number_step(const Bulk *b) {
+    return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers)));
+}
 static void number_none(void *ctx, int worker) {
     Bulk *b = ctx;
     const int64_t step = number_step(b);
     (void)worker;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) memset(b->type_of + i, 0xff, (size_t)MIN_OF(step, b->n_calls - i) * 2);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;)
+        memset(b->type_of + i, 0xff, (size_t)MIN_OF(step, b->n_calls - i) * 2);
 }
 static void number_some(void *ctx, int worker) {
     Bulk *b = ctx;
@@ -50,7 +57,8 @@ static void number_some(void *ctx, int worker) {
         int64_t from = i, left = MIN_OF(step, b->n_calls - i);
         for (int32_t p = 0; p < b->n_parts && left > 0; p++) { /* the parts, one behind the other */
             const BulkPartRun *x = &b->parts[p];
-            int64_t end = MIN_OF(x->part->n, from + left), before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
+            int64_t end = MIN_OF(x->part->n, from + left),
+                    before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
             for (int64_t k = from; k < end; k++) {
                 int64_t call = part_call(x, k);
                 if (call >= b->n_calls || call <= before) {
@@ -67,7 +75,7 @@ static void number_some(void *ctx, int worker) {
     }
 }
 #pragma GCC push_options
-#pragma GCC optimize("O3") /* nothing but stores: worth vectorising */
+#pragma GCC optimize("O3")                       /* nothing but stores: worth vectorising */
 static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put each part's calls side by side */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
@@ -75,14 +83,16 @@ static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put eac
     for (int64_t from; (from = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
         const int64_t to = MIN_OF(from + step, b->n_calls);
         for (int32_t p = 0; p < b->n_parts; p++) {
-            const int64_t base = b->parts[p].base, begin = MAX_OF(from, base), end = MIN_OF(to, base + b->parts[p].part->n);
+            const int64_t base = b->parts[p].base, begin = MAX_OF(from, base),
+                          end = MIN_OF(to, base + b->parts[p].part->n);
             for (int64_t call = begin; call < end; call++) b->type_of[call] = (uint16_t)p;
             for (int64_t call = begin; call < end; call++) b->pos_of[call] = (uint32_t)(call - base);
         }
     }
 }
 #pragma GCC pop_options
-static void number_check(void *ctx, int worker) { /* as many numbers as calls: when one is there twice, another is missing */
+static void number_check(void *ctx,
+                         int worker) { /* as many numbers as calls: when one is there twice, another is missing */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
     (void)worker;
@@ -125,8 +135,8 @@ static int32_t image_index_of(const Image *im, const ImageNeed *need, int32_t in
     if (index < need->table->n_keys) return index;
     int32_t g = index - need->table->n_keys;
     for (int32_t i = 0; i < im->n_indexes; i++)
-        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols && im->indexes[i].order == need->groups[g].order &&
-            im->indexes[i].desc == need->groups[g].desc &&
+        if (!im->indexes[i].unique && im->indexes[i].n_cols == need->groups[g].n_cols &&
+            im->indexes[i].order == need->groups[g].order && im->indexes[i].desc == need->groups[g].desc &&
             memcmp(im->indexes[i].cols, need->groups[g].cols, sizeof(int32_t) * (size_t)need->groups[g].n_cols) == 0)
             return i;
     return -1;
@@ -144,7 +154,8 @@ static Status use_tables(Bulk *b, ProgRun *pr, Err *e) {
         t->counts = t->starts = NULL;
         t->base = t->stride = 0;
         for (int32_t k = 0; k < pt->need.table->n_keys + pt->need.n_groups; k++)
-            if ((t->index[k] = image_index_of(x->image, &pt->need, k)) < 0) return err_internal(e, "%s: an index is missing", pr->proc->name);
+            if ((t->index[k] = image_index_of(x->image, &pt->need, k)) < 0)
+                return err_internal(e, "%s: an index is missing", pr->proc->name);
     }
     return ST_OK;
 }
@@ -265,7 +276,8 @@ static Status run_footprints(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* The blocks' operations, in the order of the calls, and behind them what calls have whose footprints failed, and with them all others. */
+/* The blocks' operations, in the order of the calls, and behind them what calls have whose footprints failed, and with
+ * them all others. */
 static Status gather_ops(Bulk *b, Err *e) {
     const int64_t more = atomic_load(&b->alone) ? b->n_calls : 0;
     if (!(b->runs = arena_array(b->arena, OpRun, b->n_blocks + 1))) return err_oom(e);
@@ -307,7 +319,8 @@ static bool counts_inserts(const Bulk *b) {
             if (b->parts[p].part->proc->tables[i].max_inserts < 0) return true;
     return false;
 }
-/* Numbers of a part's calls that go to a device with memory of its own and come from there: in memory that drivers need not copy first. */
+/* Numbers of a part's calls that go to a device with memory of its own and come from there: in memory that drivers need
+ * not copy first. */
 static int64_t number_words(int64_t n) { return (n + 16) & ~INT64_C(15); }
 static uint32_t *take_numbers(Bulk *b, int64_t n, Err *e) {
     if (b->numbers_left < number_words(n)) {
@@ -349,7 +362,12 @@ Status bulk_make_counts(Bulk *b, Err *e) {
 }
 
 /* Rows that calls insert into a table: sums of steps first, then where each call begins. */
-typedef struct Numbering { Bulk *b; TableUse **use; int64_t *sums; bool write; } Numbering;
+typedef struct Numbering {
+    Bulk *b;
+    TableUse **use;
+    int64_t *sums;
+    bool write;
+} Numbering;
 /* The calls [from, to), whose parts are mixed. */
 static int64_t number_mixed(const Numbering *y, int64_t from, int64_t to, int64_t total) {
     const Bulk *b = y->b;
@@ -407,7 +425,8 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         total += max * b->parts[p].part->n;
         for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->parts[p].part->n; i++)
             if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
-        for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++) t->counts[i] += (uint32_t)b->parts[p].part->guess;
+        for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++)
+            t->counts[i] += (uint32_t)b->parts[p].part->guess;
     }
     if (inserting == 0) return ST_OK;
     if (inserting > 1 || only->counts) {
@@ -436,7 +455,8 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
             }
         }
     }
-    if (total > UINT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
+    if (total > UINT32_MAX)
+        return err_set(e, ERR_PROGRAM_LIMIT, "a bulk inserts too many rows into table \"%s\"", x->need.table->name);
     TRY(image_reserve(x->image, total, e));
     int64_t base = image_claim(x->image, total, e);
     if (base < 0) return ST_ERROR;
@@ -469,7 +489,12 @@ static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
 }
 
 /* All blocks as one row of bytes, of which workers take pieces. */
-typedef struct Clearing { int32_t n; const BulkMemory *blocks; int64_t bytes; _Atomic int64_t next; } Clearing;
+typedef struct Clearing {
+    int32_t n;
+    const BulkMemory *blocks;
+    int64_t bytes;
+    _Atomic int64_t next;
+} Clearing;
 static void clear_worker(void *ctx, int worker) {
     Clearing *c = ctx;
     (void)worker;
@@ -496,7 +521,9 @@ static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
     for (int32_t p = 0; p < b->n_parts; p++) {
         const BulkPart *part = b->parts[p].part;
         errors += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
-        for (int32_t k = 0; k < part->proc->n_outs; k++) bytes += align_up(part->n << size_class(part->proc->vars[part->proc->outs[k]].phys), RESULT_ALIGN) + align_up(part->n, RESULT_ALIGN);
+        for (int32_t k = 0; k < part->proc->n_outs; k++)
+            bytes += align_up(part->n << size_class(part->proc->vars[part->proc->outs[k]].phys), RESULT_ALIGN) +
+                     align_up(part->n, RESULT_ALIGN);
     }
     TRY(bulk_device_borrow(b, errors + bytes, &own->loan, e));
     char *error = own->loan.p, *at = error + errors;
@@ -579,19 +606,20 @@ void bulk_result_free(BulkResult *r) {
 }
 
 /* Calls that fail have zeros, as made. */
-#define TAKE(T)                                                                        \
-    {                                                                                  \
-        const T *x = v->cells;                                                         \
-        T *d = o->data;                                                                \
-        for (int64_t i = 0; i < c->n; i++) {                                           \
-            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;       \
-            int64_t call = call_number(c, i);                                          \
-            d[call] = x[i];                                                            \
-            o->valid[call] = 1;                                                        \
-        }                                                                              \
+#define TAKE(T)                                                                  \
+    {                                                                            \
+        const T *x = v->cells;                                                   \
+        T *d = o->data;                                                          \
+        for (int64_t i = 0; i < c->n; i++) {                                     \
+            if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue; \
+            int64_t call = call_number(c, i);                                    \
+            d[call] = x[i];                                                      \
+            o->valid[call] = 1;                                                  \
+        }                                                                        \
     }
 static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
-    static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
+    static CallError oom = {.sqlstate = "53200",
+                            .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     const Str *x = v->cells;
     for (int64_t i = 0; i < c->n; i++) {
         if (c->goes[i] == GO_FAILED || (v->valid && !v->valid[i])) continue;
@@ -674,7 +702,8 @@ Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
             const Vec *v = &parts[i].params[k];
             if (v->phys != p->vars[k].phys || (v->type.id == T_NUMERIC && v->type.scale != p->vars[k].type.scale))
                 return err_internal(e, "parameter %d of %s comes in another form", (int)k + 1, p->name);
-            dbg_assert(v->is_const || cells_agree(p->vars[k].type, v->type, (Phys)v->phys, parts[i].n, v->data, v->valid));
+            dbg_assert(v->is_const ||
+                       cells_agree(p->vars[k].type, v->type, (Phys)v->phys, parts[i].n, v->data, v->valid));
         }
         b->parts[i].part = &parts[i];
     }
@@ -689,7 +718,11 @@ static Status make_workers(Bulk *b, Err *e) {
     memset(b->w, 0, sizeof(BulkWorker) * (size_t)b->workers);
     for (int i = 0; i < b->workers; i++) {
         BulkWorker *w = &b->w[i];
-        w->sink = (CallSink){.account = &b->images->account, .step_limit = b->opt->step_limit, .cancel = q->cancel, .deadline_ns = q->deadline_ns, .stop = b->opt->stop};
+        w->sink = (CallSink){.account = &b->images->account,
+                             .step_limit = b->opt->step_limit,
+                             .cancel = q->cancel,
+                             .deadline_ns = q->deadline_ns,
+                             .stop = b->opt->stop};
         if (!(w->calls = arena_alloc(b->arena, b->vector_size * 4 + 64))) return err_oom(e);
     }
     return ST_OK;
@@ -700,7 +733,8 @@ static Status take_memory(Bulk *b, Err *e) {
     ImageSet *s = b->images;
     int n = 2 * b->workers;
     if (s->n_kept < n) {
-        KeptOps *kept = mem_realloc(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps), n * (int64_t)sizeof(KeptOps), e);
+        KeptOps *kept =
+            mem_realloc(&s->account, s->kept, s->n_kept * (int64_t)sizeof(KeptOps), n * (int64_t)sizeof(KeptOps), e);
         if (!kept) return ST_ERROR;
         memset(kept + s->n_kept, 0, sizeof(KeptOps) * (size_t)(n - s->n_kept));
         s->kept = kept;
@@ -766,17 +800,38 @@ static Status make_schedule(Bulk *b, Err *e) {
     uint64_t *partition = NULL;
     if (b->opt->strategy == STRATEGY_PART && b->opt->partitions > 0) TRY(place_calls(b, &partition, e));
     int64_t measured = b->device ? b->opt->set_min_device : b->opt->set_min_vm;
-    int64_t set_min = b->opt->set_min > 0 ? b->opt->set_min : !b->device && b->workers == 1 ? 1 : measured > 0 ? measured : b->device ? BULK_SET_MIN : BULK_SET_MIN_VM;
+    int64_t set_min = b->opt->set_min > 0             ? b->opt->set_min
+                      : !b->device && b->workers == 1 ? 1
+                      : measured > 0                  ? measured
+                      : b->device                     ? BULK_SET_MIN
+                                                      : BULK_SET_MIN_VM;
     if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
-    ScheduleInput in = {.n_calls = b->n_calls, .partition = partition, .types = b->type_of, .n_types = b->n_parts, .in_order = !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */, .n_ops = b->n_ops, .n_runs = b->n_runs, .runs = b->runs, .strategy = b->opt->strategy, .set_min = set_min,
-                        .locks_pay = b->device != NULL, .chain_min = BULK_CHAIN_MIN, .c_max = 1, .workers = b->workers, .type_drop = type_drop(b), .group_free = b->device && b->opt->group_bits > 0,
-                        .scratch = b->images->scratch, .no_takes = !bulk_takes_planned(b)};
+    ScheduleInput in = {.n_calls = b->n_calls,
+                        .partition = partition,
+                        .types = b->type_of,
+                        .n_types = b->n_parts,
+                        .in_order =
+                            !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */,
+                        .n_ops = b->n_ops,
+                        .n_runs = b->n_runs,
+                        .runs = b->runs,
+                        .strategy = b->opt->strategy,
+                        .set_min = set_min,
+                        .locks_pay = b->device != NULL,
+                        .chain_min = BULK_CHAIN_MIN,
+                        .c_max = 1,
+                        .workers = b->workers,
+                        .type_drop = type_drop(b),
+                        .group_free = b->device && b->opt->group_bits > 0,
+                        .scratch = b->images->scratch,
+                        .no_takes = !bulk_takes_planned(b)};
     Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
     if (in.no_takes || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
     /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
     in.takes_write = true;
     TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));
-    if (b->n_calls < BULK_TAKE_LEAST || b->n_calls >= BULK_TAKE_WIDTH * b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    if (b->n_calls < BULK_TAKE_LEAST || b->n_calls >= BULK_TAKE_WIDTH * b->schedule.depth)
+        return bulk_forget_takes(b), ST_OK;
     Schedule sets;
     in.takes_write = false;
     TRY(schedule_make(&in, pool, b->arena, &sets, e));
@@ -820,7 +875,10 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     }
     TRY(make_schedule(b, e));
     TRY(bulk_share_takes(b, e));
-    st->why = b->cautious && !b->device ? "calls did not take from counters what was expected: the bulk was undone, and run again without takes" : b->schedule.why;
+    st->why =
+        b->cautious && !b->device
+            ? "calls did not take from counters what was expected: the bulk was undone, and run again without takes"
+            : b->schedule.why;
     st->schedule_ns = clock_ns() - t1;
     return ST_OK;
 }
@@ -835,7 +893,8 @@ Status bulk_plan_on_host(Bulk *b, Err *e) {
     return make_schedule(b, e);
 }
 
-/* Without a plan: what the calls do is known to be in order, or that nobody has to wait. Footprints are only for counts of rows. */
+/* Without a plan: what the calls do is known to be in order, or that nobody has to wait. Footprints are only for counts
+ * of rows. */
 static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
     TRY(bulk_plan_alone(b, e));
     if (!counts_inserts(b)) return ST_OK;
@@ -849,13 +908,19 @@ static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
 }
 /* The calls one by one, in order. */
 static Status plan_serial(Bulk *b, const char **reason, Err *e) {
-    b->schedule = (Schedule){.strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
+    b->schedule = (Schedule){
+        .strategy = STRATEGY_SERIAL, .n_calls = b->n_calls, .depth = b->n_calls, .width0 = MIN_OF(b->n_calls, 1)};
     return plan_unseen(b, reason, e);
 }
 /* BulkOptions.apart: the calls by procedure. */
 static Status plan_apart(Bulk *b, BulkStats *st, Err *e) {
     int64_t t0 = clock_ns(), n = 0;
-    Schedule s = {.strategy = STRATEGY_KSET, .n_calls = b->n_calls, .depth = 1, .width0 = b->n_calls, .n_sets = 1, .why = "no two calls conflict"};
+    Schedule s = {.strategy = STRATEGY_KSET,
+                  .n_calls = b->n_calls,
+                  .depth = 1,
+                  .width0 = b->n_calls,
+                  .n_sets = 1,
+                  .why = "no two calls conflict"};
     s.order = arena_array(b->arena, uint32_t, b->n_calls + 1);
     s.set_start = arena_array(b->arena, int64_t, 2);
     if (!s.order || !s.set_start) return err_oom(e);
@@ -912,7 +977,8 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_mark(b, BP_PREPARE);
     b->began = clock_ns();
     if (serial) TRY(plan_serial(b, &st.reason, e));
-    else if (apart && !bulk_device_copies(b)) TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
+    else if (apart && !bulk_device_copies(b))
+        TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
     else TRY(plan_bulk(b, &st, e));
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
@@ -981,12 +1047,20 @@ static int workers_for(const Bulk *b) {
 }
 
 /* again: nothing has happened, but the bulk is to be run once more, cautiously. */
-static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious, bool *again, BulkResult **out, Err *e) {
+static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious,
+                       bool *again, BulkResult **out, Err *e) {
     const QueryOptions *q = opt->query;
     *out = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
-    Bulk b = {.images = images, .opt = opt, .n_parts = n_parts, .arena = a, .err = e, .cautious = cautious, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Bulk b = {.images = images,
+              .opt = opt,
+              .n_parts = n_parts,
+              .arena = a,
+              .err = e,
+              .cautious = cautious,
+              .seat = images->seat,
+              .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.parts = arena_array(a, BulkPartRun, n_parts + 1);
     if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
@@ -1004,7 +1078,8 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     arena_free(a);
     return s;
 }
-Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e) {
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out,
+                Err *e) {
     bool again = false;
     TRY(run_once(images, n_parts, parts, opt, false, &again, out, e));
     return again ? run_once(images, n_parts, parts, opt, true, &again, out, e) : ST_OK;
@@ -1040,16 +1115,24 @@ static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
     if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
     return sort_ops(b, a, out, e);
 }
-Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *into, BulkOps *out, Err *e) {
+Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *into,
+                       BulkOps *out, Err *e) {
     const QueryOptions *q = opt->query;
     BulkOptions mine = *opt;
-    mine.strategy = STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
+    mine.strategy =
+        STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
     mine.any_order = false;
     mine.partitions = 0;
     mine.turn = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
-    Bulk b = {.images = images, .opt = &mine, .n_parts = n_parts, .arena = a, .err = e, .seat = images->seat, .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
+    Bulk b = {.images = images,
+              .opt = &mine,
+              .n_parts = n_parts,
+              .arena = a,
+              .err = e,
+              .seat = images->seat,
+              .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.parts = arena_array(a, BulkPartRun, n_parts + 1);
     if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {

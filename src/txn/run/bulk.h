@@ -7,11 +7,12 @@
  *   5. the calls run: set by set, or partition by partition, or all at once under counter locks
  *   6. results: per call its status and OUT values, in submission order
  *
- * The result is that of running the calls one by one in timestamp order [GPUTx Definition 1]. A call that fails leaves no change; all others are as if it had
- * never been submitted.
+ * The result is that of running the calls one by one in timestamp order [GPUTx Definition 1]. A call that fails leaves
+ * no change; all others are as if it had never been submitted.
  *
- * Executors: BULK_VM runs programs on vectors of calls of one procedure; BULK_COMPILED runs kernel C made from them (codegen/emit_proc.h) on a device, the
- * host included. BULK_VM defines what is correct, and is itself tested against calls run one at a time by session/pl_run.c.
+ * Executors: BULK_VM runs programs on vectors of calls of one procedure; BULK_COMPILED runs kernel C made from them
+ * (codegen/emit_proc.h) on a device, the host included. BULK_VM defines what is correct, and is itself tested against
+ * calls run one at a time by session/pl_run.c.
  *
  * Thread rules: one bulk at a time per registry; bulk_run uses the pool.
  */
@@ -32,12 +33,20 @@ typedef struct CallError {
     const char *place, *context; /* of routines inside the procedure, NULL: none */
 } CallError;
 /* All but the place, in the arena. False: no memory for the message. */
-bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint, const ErrNames *names, CallError *out);
+bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint,
+                     const ErrNames *names, CallError *out);
 bool call_error_of(Arena *a, const Err *e, CallError *out);
 void call_error_tell(const CallError *x, Err *e); /* the same the other way round */
 
 /* What a call tells its caller on its way; call: of the part. */
-typedef struct CallNotice { int32_t part; int64_t call; int64_t seq; const char *severity, *context, *detail, *hint; char sqlstate[6]; char *message; } CallNotice;
+typedef struct CallNotice {
+    int32_t part;
+    int64_t call;
+    int64_t seq;
+    const char *severity, *context, *detail, *hint;
+    char sqlstate[6];
+    char *message;
+} CallNotice;
 
 /* Calls of one procedure: column i of `params` has n cells of the parameter's phys. */
 typedef struct BulkPart {
@@ -45,60 +54,84 @@ typedef struct BulkPart {
     int64_t n;
     const Vec *params;
     const uint32_t *calls; /* number of each call in the bulk, ascending; NULL: 0 .. n-1 */
-    int64_t guess;         /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
+    int64_t guess; /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
 } BulkPart;
 
-/* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the next one, whose arguments then go there meanwhile (bulk_args.c). */
+/* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the
+ * next one, whose arguments then go there meanwhile (bulk_args.c). */
 typedef struct BulkTurn {
-    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; columns stay where they are until that bulk has run, or `ticket` is not used. */
+    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; columns stay
+     * where they are until that bulk has run, or `ticket` is not used. */
     bool (*next)(void *ctx, int32_t *n_parts, const BulkPart **parts);
-    void (*sent)(void *ctx); /* NULL, or called after each `next` that gave something: strings are not looked at any more, whether they were sent or not */
+    void (*sent)(void *ctx); /* NULL, or called after each `next` that gave something: strings are not looked at any
+                                more, whether they were sent or not */
     void *ctx;
     uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not sent ahead */
     uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
 } BulkTurn;
 
-/* Calls that somebody wants to be rid of while the bulk runs: each fails alone with 57014 at the next iteration of a loop. From any of the bulk's threads. A bulk that has been on a device for
- * a second goes on on the virtual machine then. */
+/* Calls that somebody wants to be rid of while the bulk runs: each fails alone with 57014 at the next iteration of a
+ * loop. From any of the bulk's threads. A bulk that has been on a device for a second goes on on the virtual machine
+ * then. */
 typedef struct BulkStop {
-    bool (*any)(void *ctx); /* cheap; once true it stays so */
+    bool (*any)(void *ctx);                              /* cheap; once true it stays so */
     bool (*call)(void *ctx, int32_t part, int64_t call); /* call: of the part's */
     void *ctx;
 } BulkStop;
 
 typedef struct BulkOptions {
-    QueryOptions *query;     /* pool, threads, account, cancel, vector_size, device */
+    QueryOptions *query; /* pool, threads, account, cancel, vector_size, device */
     Strategy strategy;
-    bool any_order;          /* bulk_order = any: timestamps need not be kept [GPUTx App. G] */
-    bool compiled;           /* kernel C on `query->device.runtime`'s device */
-    bool copies;             /* tests: as if the device did not share the host's memory */
-    int64_t step_limit;      /* loop iterations per call; 0 = none */
-    int64_t partitions;      /* PART: items are spread over so many; 0: calls that conflict are connected instead */
-    enum BulkRelease { RELEASE_AUTO, RELEASE_STATEMENT, RELEASE_CALL } release; /* TPL on a device with memory of its own: when calls give up locks (codegen/emit_proc.h, Guards) */
-    int32_t lanes;           /* TPL, PART on CUDA: one work-item of so many neighbours runs calls; 0: as measured */
-    int64_t set_min;         /* strategy auto: KSET when sets have so many calls on average; 0: as measured, */
+    bool any_order;     /* bulk_order = any: timestamps need not be kept [GPUTx App. G] */
+    bool compiled;      /* kernel C on `query->device.runtime`'s device */
+    bool copies;        /* tests: as if the device did not share the host's memory */
+    int64_t step_limit; /* loop iterations per call; 0 = none */
+    int64_t partitions; /* PART: items are spread over so many; 0: calls that conflict are connected instead */
+    enum BulkRelease {
+        RELEASE_AUTO,
+        RELEASE_STATEMENT,
+        RELEASE_CALL
+    } release;     /* TPL on a device with memory of its own: when calls give up locks (codegen/emit_proc.h, Guards) */
+    int32_t lanes; /* TPL, PART on CUDA: one work-item of so many neighbours runs calls; 0: as measured */
+    int64_t set_min; /* strategy auto: KSET when sets have so many calls on average; 0: as measured, */
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
-    bool figures;            /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for that, or more */
-    BulkTurn *turn;          /* NULL: nobody knows what comes next */
-    const BulkStop *stop;    /* NULL: none */
-    /* NULL, or called by the thread that called bulk_run when calls are on their way on a device with memory of its own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the
-     * bulk is run twice. */
+    bool figures; /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for
+                     that, or more */
+    BulkTurn *turn;       /* NULL: nobody knows what comes next */
+    const BulkStop *stop; /* NULL: none */
+    /* NULL, or called by the thread that called bulk_run when calls are on their way on a device with memory of its
+     * own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the bulk is
+     * run twice. */
     void (*launched)(void *ctx);
     void *launched_ctx;
-    bool apart;              /* no two of the calls conflict, additions taken for writes (bulk_footprints): they are one set, without a look at what they do */
-    int32_t group_bits;      /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the bulk; 0: not at all */
+    bool apart; /* no two of the calls conflict, additions taken for writes (bulk_footprints): they are one set, without
+                   a look at what they do */
+    int32_t group_bits; /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the
+                           bulk; 0: not at all */
 } BulkOptions;
 
-/* Where the time of a bulk goes, on the host's clock one after the other; behind them on a device's, beside what the host does. */
+/* Where the time of a bulk goes, on the host's clock one after the other; behind them on a device's, beside what the
+ * host does. */
 typedef enum BulkPhase {
-    BP_NUMBER,    /* of calls by part */
-    BP_PREPARE,   /* programs, code, the device */
-    BP_PLACE,     /* images on a device, room for strings; behind BP_GATHER */
-    BP_GATHER,    /* arguments on their way to a device, lengths of strings */
-    BP_FOOT, BP_RANK, BP_RESULT /* memory for it */, BP_RESERVE,
-    BP_START,     /* what a device has to know besides */
-    BP_RUN, BP_FAILURES, BP_FETCH /* results that did not come with the calls' end */, BP_FINISH,
-    BP_DEV_UPLOAD, BP_DEV_FOOT, BP_DEV_RANK, BP_DEV_WAIT /* for the host, and what it sends */, BP_DEV_RUN, BP_DEV_DOWNLOAD,
+    BP_NUMBER,  /* of calls by part */
+    BP_PREPARE, /* programs, code, the device */
+    BP_PLACE,   /* images on a device, room for strings; behind BP_GATHER */
+    BP_GATHER,  /* arguments on their way to a device, lengths of strings */
+    BP_FOOT,
+    BP_RANK,
+    BP_RESULT /* memory for it */,
+    BP_RESERVE,
+    BP_START, /* what a device has to know besides */
+    BP_RUN,
+    BP_FAILURES,
+    BP_FETCH /* results that did not come with the calls' end */,
+    BP_FINISH,
+    BP_DEV_UPLOAD,
+    BP_DEV_FOOT,
+    BP_DEV_RANK,
+    BP_DEV_WAIT /* for the host, and what it sends */,
+    BP_DEV_RUN,
+    BP_DEV_DOWNLOAD,
     BULK_PHASES
 } BulkPhase;
 const char *bulk_phase_name(BulkPhase p);
@@ -107,27 +140,35 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
-    bool ahead;          /* its arguments were on the device, or on their way, when it began (BulkTurn), */
-    bool foot_ahead;     /* and its footprints */
-    bool short_of_rows;  /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be forgotten */
-    const char *executor, *device, *reason, *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
+    bool ahead;         /* its arguments were on the device, or on their way, when it began (BulkTurn), */
+    bool foot_ahead;    /* and its footprints */
+    bool short_of_rows; /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be
+                           forgotten */
+    const char *executor, *device, *reason,
+        *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
-    int64_t send_ns;     /* arguments' way to a device with memory of its own; not in footprint_ns, before whose kernel it comes */
+    int64_t send_ns; /* arguments' way to a device with memory of its own; not in footprint_ns, before whose kernel it
+                        comes */
     int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
 } BulkStats;
 
-typedef struct FailedCall { int32_t part; uint32_t call; /* of the part's */ } FailedCall;
+typedef struct FailedCall {
+    int32_t part;
+    uint32_t call; /* of the part's */
+} FailedCall;
 typedef struct BulkResult {
     int64_t n_calls;
-    /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or NULL */
+    /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or
+     * NULL */
     Vec **outs;
     CallError ***errors;
-    int64_t n_listed;         /* calls that failed, in no order; NULL: nobody has listed them */
+    int64_t n_listed; /* calls that failed, in no order; NULL: nobody has listed them */
     const FailedCall *failed;
     int64_t n_notices;
-    const CallNotice *notices;  /* by part, call and time */
-    const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of its calls; NULL: of all calls in order */
+    const CallNotice *notices; /* by part, call and time */
+    const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of
+                                  its calls; NULL: of all calls in order */
     BulkStats stats;
     Arena *arena;
 } BulkResult;
@@ -139,29 +180,41 @@ void images_free(ImageSet *s);
 /* Images that fit `needs` of all procs of the parts; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
 Image *images_find(ImageSet *s, int64_t table_id);
-/* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date first. */
+/* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date
+ * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
 bool images_far(const ImageSet *s); /* a device is ahead of the host */
-/* The host has everything that devices are ahead by. 58000: a device was lost, and with it what it was ahead by; 53200: nothing is lost, but it is not all here. */
+/* The host has everything that devices are ahead by. 58000: a device was lost, and with it what it was ahead by; 53200:
+ * nothing is lost, but it is not all here. */
 Status images_home(ImageSet *s, Err *e);
-/* Brings tables up to date before somebody else looks at them. 58000, as images_home: no table has changed then; other errors: what has not been brought up to date is still ahead. */
+/* Brings tables up to date before somebody else looks at them. 58000, as images_home: no table has changed then; other
+ * errors: what has not been brought up to date is still ahead. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
-/* Rows that others have changed, under the lock held alone, while no image was ahead: images that fitted before do afterwards, or are stale (images_follow.c). The lists of
- * new rows are used up. */
+/* Rows that others have changed, under the lock held alone, while no image was ahead: images that fitted before do
+ * afterwards, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);
-void images_forget(ImageSet *s, int64_t table_id); /* the table is gone or was changed by other means */
+void images_forget(ImageSet *s, int64_t table_id);      /* the table is gone or was changed by other means */
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 
-/* `calls` of all parts together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing has changed (errors of calls are in the
- * result, not here). Procedures with a `reason` are 0A000. Cancelled before the calls run: 57014 here; later: calls that have not begun, and those in loops, fail with it, each alone; the
- * others have been executed. */
-Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out, Err *e);
+/* `calls` of all parts together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing
+ * has changed (errors of calls are in the result, not here). Procedures with a `reason` are 0A000. Cancelled before the
+ * calls run: 57014 here; later: calls that have not begun, and those in loops, fail with it, each alone; the others
+ * have been executed. */
+Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out,
+                Err *e);
 void bulk_result_free(BulkResult *r);
-/* What calls are going to do, for who keeps them apart himself (ZeroSets): operations of call c are ops[start[c]] .. ops[start[c + 1] - 1], failed[c] says that its footprint failed, and nobody
- * knows. They are good until something else than bulks, or a procedure without a footprint, changes tables, or definitions change. Additions are writes here: whether they commute depends on the others of
- * their bulk, which is not known yet. Everything in `a`. images_get comes first; nothing changes. */
-typedef struct BulkOps { int64_t *start; TxnOp *ops; uint8_t *failed; } BulkOps;
-Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *a, BulkOps *out, Err *e);
+/* What calls are going to do, for who keeps them apart himself (ZeroSets): operations of call c are ops[start[c]] ..
+ * ops[start[c + 1] - 1], failed[c] says that its footprint failed, and nobody knows. They are good until something else
+ * than bulks, or a procedure without a footprint, changes tables, or definitions change. Additions are writes here:
+ * whether they commute depends on the others of their bulk, which is not known yet. Everything in `a`. images_get comes
+ * first; nothing changes. */
+typedef struct BulkOps {
+    int64_t *start;
+    TxnOp *ops;
+    uint8_t *failed;
+} BulkOps;
+Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *a,
+                       BulkOps *out, Err *e);
 void bulk_sort_notices(int64_t n, CallNotice *x); /* as in BulkResult */
 
 #endif

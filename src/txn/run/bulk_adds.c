@@ -1,9 +1,10 @@
 /* bulk_adds.c - which additions of a bulk commute.
  *
- * An add commutes when no order of the bulk's adds can leave the column's range. For each column that procedures add to, no |value| is greater than a bound
- * that is kept (a scan when first asked for; then what is put there, and the sums of what is added), and the footprint sums |amount|. If both together, and what
- * statements of this bulk may put there, stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as
- * writes, and ROW_ADD checks each sum.
+ * An add commutes when no order of the bulk's adds can leave the column's range. For each column that procedures add
+ * to, no |value| is greater than a bound that is kept (a scan when first asked for; then what is put there, and the
+ * sums of what is added), and the footprint sums |amount|. If both together, and what statements of this bulk may put
+ * there, stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as writes,
+ * and ROW_ADD checks each sum.
  */
 #include "txn/run/bulk_running.h"
 
@@ -23,7 +24,9 @@ static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
         if (proc->untold[i].col == col && proc->tables[proc->untold[i].table].table_id == table_id) return false;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const ItemSite *it = p->instrs[i].aux;
-        if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col && proc->tables[it->table].table_id == table_id) return true;
+        if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col &&
+            proc->tables[it->table].table_id == table_id)
+            return true;
     }
     return false;
 }
@@ -54,20 +57,22 @@ static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
     return most;
 }
 
-bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col) { return x->image->cols[col].phys != PH_I128 && bulk_puts(b, x->table_id, col) < x->cols[col].hi; }
+bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col) {
+    return x->image->cols[col].phys != PH_I128 && bulk_puts(b, x->table_id, col) < x->cols[col].hi;
+}
 
 static int128_t scan_bound(const Image *im, int32_t col) {
     const ImageColumn *ic = &im->cols[col];
     int64_t n = atomic_load(&im->rows);
     int64_t lo = 0, hi = 0;
     int128_t wide = 0;
-#define SCAN(T)                                    \
-    for (int64_t i = 0; i < n; i++) {              \
-        if (im->live[i] != ROW_LIVE) continue;     \
+#define SCAN(T)                                            \
+    for (int64_t i = 0; i < n; i++) {                      \
+        if (im->live[i] != ROW_LIVE) continue;             \
         T v = *(const T *)(const void *)image_cell(ic, i); \
-        lo = MIN_OF(lo, v);                        \
-        hi = MAX_OF(hi, v);                        \
-    }                                              \
+        lo = MIN_OF(lo, v);                                \
+        hi = MAX_OF(hi, v);                                \
+    }                                                      \
     break
     switch (ic->phys) {
     case PH_I16: SCAN(int16_t);
@@ -75,7 +80,8 @@ static int128_t scan_bound(const Image *im, int32_t col) {
     case PH_I64: SCAN(int64_t);
     default:
         for (int64_t i = 0; i < n; i++)
-            if (im->live[i] == ROW_LIVE) wide = MAX_OF(wide, magnitude(*(const int128_t *)(const void *)image_cell(ic, i)));
+            if (im->live[i] == ROW_LIVE)
+                wide = MAX_OF(wide, magnitude(*(const int128_t *)(const void *)image_cell(ic, i)));
     }
 #undef SCAN
     return MAX_OF(wide, MAX_OF(magnitude(lo), (int128_t)hi));
@@ -108,7 +114,8 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             pr->add_slot[i] = -1;
             const ItemSite *it = pr->p->instrs[i].aux;
-            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || (it->group >= ITEM_ROWS && !it->has_amount)) continue;
+            if (pr->p->instrs[i].op != OP_ITEM || it->kind != OPK_ADD || (it->group >= ITEM_ROWS && !it->has_amount))
+                continue;
             pr->add_slot[i] = ADD_EXCLUSIVE;
             if (!it->has_amount) continue;
             TableUse *t = &pr->tables[it->table];
@@ -148,7 +155,8 @@ static bool in_failed(const Bulk *b, int32_t slot) {
         const ProgRun *foot = b->parts[k].proc->foot;
         bool adds = false, failed = false;
         for (int32_t i = 0; i < foot->p->n_instrs && !adds; i++) adds = foot->add_slot[i] == slot;
-        for (int64_t i = 0; adds && !failed && i < b->parts[k].part->n; i++) failed = b->failed_foot[part_call(&b->parts[k], i)] != 0;
+        for (int64_t i = 0; adds && !failed && i < b->parts[k].part->n; i++)
+            failed = b->failed_foot[part_call(&b->parts[k], i)] != 0;
         if (failed) return true;
     }
     return false;
@@ -164,7 +172,8 @@ bool bulk_demote_adds(Bulk *b) {
             if (!u->tracked || u->slot < 0 || !u->shared) continue;
             int128_t sum = column_sum(b, u->slot), puts = bulk_puts(b, x->table_id, c);
             if (in_failed(b, u->slot)) u->shared = false;
-            for (int pass = 0; pass < 2 && u->shared; pass++) { /* a bound that grew with the sums may be far off: look again */
+            for (int pass = 0; pass < 2 && u->shared;
+                 pass++) { /* a bound that grew with the sums may be far off: look again */
                 int128_t bound = MAX_OF(x->bound[c], puts);
                 if (sum <= u->hi - bound) break;
                 if (pass == 1 || puts == bound || !look_again(x, c)) u->shared = false;
@@ -173,7 +182,8 @@ bool bulk_demote_adds(Bulk *b) {
             any = true;
             for (int32_t k = 0; k < b->n_parts; k++)
                 for (int32_t pc = 0; pc < b->parts[k].proc->foot->p->n_instrs; pc++)
-                    if (b->parts[k].proc->foot->add_slot[pc] == u->slot) b->parts[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
+                    if (b->parts[k].proc->foot->add_slot[pc] == u->slot)
+                        b->parts[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
         }
     }
     return any;
@@ -200,7 +210,8 @@ void bulk_track_inserts(Bulk *b) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         ProgRun *pr = b->parts[k].proc->body;
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
-            for (int32_t c = 0; c < pr->tables[i].image->n_cols; c++) pr->tables[i].tracks_inserts |= pr->tables[i].cols[c].tracked;
+            for (int32_t c = 0; c < pr->tables[i].image->n_cols; c++)
+                pr->tables[i].tracks_inserts |= pr->tables[i].cols[c].tracked;
     }
 }
 void bulk_note_bounds(Bulk *b) {
@@ -228,10 +239,12 @@ static bool may_be_null(const BulkPartRun *part, const Program *p, Reg r, int de
         return v->valid && memchr(v->valid, 0, v->is_const ? 1 : (size_t)part->part->n);
     }
     if (op_info[in->op].nulls != NN || depth > 8) return true;
-    return may_be_null(part, p, in->a, depth + 1) || may_be_null(part, p, in->b, depth + 1) || may_be_null(part, p, in->c, depth + 1);
+    return may_be_null(part, p, in->a, depth + 1) || may_be_null(part, p, in->b, depth + 1) ||
+           may_be_null(part, p, in->c, depth + 1);
 }
 
-/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is to be taken back. */
+/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is
+ * to be taken back. */
 void bulk_plan_undo(Bulk *b) {
     for (int32_t k = 0; k < b->n_parts; k++) {
         ProgRun *pr = b->parts[k].proc->body;
@@ -240,7 +253,8 @@ void bulk_plan_undo(Bulk *b) {
             const RowCol *rc = pr->p->instrs[i].aux;
             if (pr->p->instrs[i].op != OP_ROW_ADD) continue;
             const TableUse *t = &pr->tables[rc->table];
-            pr->undo = !t->cols[rc->col].shared || (!t->image->cols[rc->col].valid && may_be_null(&b->parts[k], pr->p, pr->p->instrs[i].b, 0));
+            pr->undo = !t->cols[rc->col].shared ||
+                       (!t->image->cols[rc->col].valid && may_be_null(&b->parts[k], pr->p, pr->p->instrs[i].b, 0));
         }
     }
 }

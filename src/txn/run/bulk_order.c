@@ -1,15 +1,21 @@
 /* bulk_order.c - bulk_order = any [GPUTx App. G]: which procedure's calls come first.
  *
- * A bulk becomes deeper each time that an item is used in another way than before: readers after adders, adders after writers. When any order will do, all calls of one
- * procedure come one after the other, and the procedures so that few such changes are left: those that only read first, then always the one that begins the
- * fewest new groups on the columns that its footprint names, of equals the one that goes on with most, then one that takes from a queue. Calls of one procedure keep their order.
+ * A bulk becomes deeper each time that an item is used in another way than before: readers after adders, adders after
+ * writers. When any order will do, all calls of one procedure come one after the other, and the procedures so that few
+ * such changes are left: those that only read first, then always the one that begins the fewest new groups on the
+ * columns that its footprint names, of equals the one that goes on with most, then one that takes from a queue. Calls
+ * of one procedure keep their order.
  */
 #include "txn/run/bulk_running.h"
 
 enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
 
 /* A group of columns of a table; how each part uses it, and how those that have their places did last. */
-typedef struct Used { int64_t table; uint32_t group; uint8_t last, *by; } Used;
+typedef struct Used {
+    int64_t table;
+    uint32_t group;
+    uint8_t last, *by;
+} Used;
 
 static bool runs_on(uint8_t a, uint8_t b) { return a == b && (a == READS || a == ADDS); }
 static Used *find_used(Used *used, int64_t *n, int64_t table, uint32_t group) {
@@ -35,7 +41,9 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
 }
 
 /* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_guard.c). */
-static bool takes_before(const Bulk *b, int32_t p, int32_t other) { return b->parts[p].part->proc->queue >= 0 && b->parts[other].part->proc->queue < 0; }
+static bool takes_before(const Bulk *b, int32_t p, int32_t other) {
+    return b->parts[p].part->proc->queue >= 0 && b->parts[other].part->proc->queue < 0;
+}
 
 Status bulk_order_parts(Bulk *b, Err *e) {
     int64_t sites = 0, n = 0, base = 0;

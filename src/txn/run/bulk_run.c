@@ -1,21 +1,30 @@
 /* bulk_run.c - executing a schedule [GPUTx §5]: K-SET, PART, TPL, and one by one.
  *
- * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only when all chunks of the sets before have
- * finished: a count of finished chunks says so, because chunks of later sets cannot have finished before. There is no barrier, and it does not matter how many
- * workers turn up. Sets with so little work that a worker has done it before another one notices are not shared out: a run of such sets is one worker's. How long
- * calls take is known from bulks before.
+ * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only
+ * when all chunks of the sets before have finished: a count of finished chunks says so, because chunks of later sets
+ * cannot have finished before. There is no barrier, and it does not matter how many workers turn up. Sets with so
+ * little work that a worker has done it before another one notices are not shared out: a run of such sets is one
+ * worker's. How long calls take is known from bulks before.
  *
- * PART. A worker takes some partitions at a time and goes through them in rounds: the next call of each, by procedure, on vectors.
+ * PART. A worker takes some partitions at a time and goes through them in rounds: the next call of each, by procedure,
+ * on vectors.
  *
- * TPL. Workers take calls in the order of time and wait until the counter of each of their locks stands at their rank. A call waits for earlier
- * ones only, and these have been taken: somebody is on the way with them.
+ * TPL. Workers take calls in the order of time and wait until the counter of each of their locks stands at their rank.
+ * A call waits for earlier ones only, and these have been taken: somebody is on the way with them.
  */
 #include <sched.h>
 
 #include "base/log.h"
 #include "txn/run/bulk_running.h"
 
-enum { SPINS = 200, CHUNK_MIN = 64, PARTITIONS_MAX = 1024, SHARED_NS = 20000 /* work of a set that several workers share */, CALL_NS = 1000 /* unknown */, SAMPLE = 16 };
+enum {
+    SPINS = 200,
+    CHUNK_MIN = 64,
+    PARTITIONS_MAX = 1024,
+    SHARED_NS = 20000 /* work of a set that several workers share */,
+    CALL_NS = 1000 /* unknown */,
+    SAMPLE = 16
+};
 
 static inline void relax(int *spins) {
     if (++*spins < SPINS) {
@@ -56,7 +65,8 @@ static Status cut_sets(Bulk *b, Err *e) {
                 int64_t j = end;
                 if (b->type_of)
                     for (j = i + 1; j < end && b->type_of[s->order[j]] == type;) j++;
-                int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN), b->parts[type].proc->body->vector_size);
+                int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN),
+                                      b->parts[type].proc->body->vector_size);
                 for (; i < j; i += size, n++) {
                     if (!pass) continue;
                     b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
@@ -72,7 +82,9 @@ static Status cut_sets(Bulk *b, Err *e) {
             }
             n++;
         }
-        if (!pass && (!(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) || !(b->pieces = arena_alloc(b->arena, (n + 1) * 8)))) return err_oom(e);
+        if (!pass && (!(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) ||
+                      !(b->pieces = arena_alloc(b->arena, (n + 1) * 8))))
+            return err_oom(e);
         b->n_chunks = n;
     }
     b->pieces[b->n_pieces] = b->n_chunks;
@@ -126,7 +138,9 @@ static void learn_times(Bulk *b) {
 }
 
 /* ---- PART ---------------------------------------------------------------------------------------- */
-typedef struct Cursor { int64_t at, end; } Cursor;
+typedef struct Cursor {
+    int64_t at, end;
+} Cursor;
 
 static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor *cur, uint32_t *calls) {
     const Schedule *s = &b->schedule;
@@ -162,7 +176,8 @@ static void part_worker(void *ctx, int worker) {
     step = MAX_OF(step, INT64_C(1));
     Cursor cur[PARTITIONS_MAX];
     uint32_t calls[PARTITIONS_MAX];
-    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_parts;) run_partitions(b, worker, i, MIN_OF(step, s->n_parts - i), cur, calls);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_parts;)
+        run_partitions(b, worker, i, MIN_OF(step, s->n_parts - i), cur, calls);
 }
 
 void bulk_run_partitions(Bulk *b, const uint32_t *part_at) {
@@ -179,7 +194,8 @@ static void tpl_worker(void *ctx, int worker) {
         uint32_t call = s->order ? s->order[i] : (uint32_t)i;
         const LockUse *l = s->locks + s->lock_start[call], *end = s->locks + s->lock_start[call + 1];
         for (const LockUse *u = l; u < end; u++)
-            for (int spins = 0; atomic_load_explicit(&b->locks[u->lock], memory_order_acquire) < u->from;) relax(&spins);
+            for (int spins = 0; atomic_load_explicit(&b->locks[u->lock], memory_order_acquire) < u->from;)
+                relax(&spins);
         bulk_chunk(b, worker, bulk_type(b, call), 1, &call);
         for (const LockUse *u = l; u < end; u++) atomic_fetch_add_explicit(&b->locks[u->lock], 1, memory_order_release);
     }
@@ -202,7 +218,8 @@ Status bulk_execute(Bulk *b, Err *e) {
     switch (b->schedule.strategy) {
     case STRATEGY_KSET:
         for (int i = 0; i < b->workers; i++)
-            if (!(b->w[i].times = arena_calloc(b->arena, b->n_parts * (int64_t)sizeof(CallTime) + 8))) return err_oom(e);
+            if (!(b->w[i].times = arena_calloc(b->arena, b->n_parts * (int64_t)sizeof(CallTime) + 8)))
+                return err_oom(e);
         TRY(cut_sets(b, e));
         bulk_parallel(b, kset_worker);
         bulk_end_takes(b);

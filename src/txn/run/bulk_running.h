@@ -13,22 +13,30 @@ typedef struct BulkPartRun {
 } BulkPartRun;
 static inline int64_t part_call(const BulkPartRun *p, int64_t i) { return p->calls ? p->calls[i] : p->base + i; }
 
-typedef struct CallTime { int64_t ns, n; } CallTime; /* of n calls */
+typedef struct CallTime {
+    int64_t ns, n;
+} CallTime; /* of n calls */
 typedef struct BulkWorker {
     alignas(64) CallSink sink;
-    uint32_t *calls;   /* scratch: vector_size positions */
-    uint32_t *counts;  /* footprints: operations per call of a block */
-    TxnOp *ops;        /* of this worker's blocks, each in the order of its calls */
+    uint32_t *calls;  /* scratch: vector_size positions */
+    uint32_t *counts; /* footprints: operations per call of a block */
+    TxnOp *ops;       /* of this worker's blocks, each in the order of its calls */
     int64_t n_ops, cap_ops;
-    CallTime *times;   /* K-SET: by part, of some chunks */
-    bool has_memory;   /* `ops` and the sink's are to go back to the image set */
+    CallTime *times; /* K-SET: by part, of some chunks */
+    bool has_memory; /* `ops` and the sink's are to go back to the image set */
     bool failed;
     Err err;
 } BulkWorker;
 
 /* A piece of work: calls order[start .. start + n), all of one part. */
-typedef struct BulkChunk { int64_t start, set; int32_t n; uint16_t part; } BulkChunk; /* n = 0: the set's end */
-typedef struct BulkBlock { int64_t worker, first, n; } BulkBlock; /* operations: where the worker has them; as kernels write it */
+typedef struct BulkChunk {
+    int64_t start, set;
+    int32_t n;
+    uint16_t part;
+} BulkChunk; /* n = 0: the set's end */
+typedef struct BulkBlock {
+    int64_t worker, first, n;
+} BulkBlock; /* operations: where the worker has them; as kernels write it */
 
 typedef struct Bulk {
     ImageSet *images;
@@ -37,13 +45,13 @@ typedef struct Bulk {
     BulkPartRun *parts;
     int64_t n_calls, vector_size;
     int workers;
-    uint16_t *type_of;  /* per call: its part; NULL: one part */
-    int32_t *part_order; /* bulk_order = any: the parts as their calls come; NULL: by timestamp */
-    uint32_t *pos_of;   /* per call: position in its part; NULL: the same */
-    Arena *arena;       /* of this run */
-    int seat;              /* ImageSet.seat, or the other one */
+    uint16_t *type_of;        /* per call: its part; NULL: one part */
+    int32_t *part_order;      /* bulk_order = any: the parts as their calls come; NULL: by timestamp */
+    uint32_t *pos_of;         /* per call: position in its part; NULL: the same */
+    Arena *arena;             /* of this run */
+    int seat;                 /* ImageSet.seat, or the other one */
     struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
-    struct BulkArgs *args; /* its arguments are on the device, or on their way; NULL: not yet */
+    struct BulkArgs *args;    /* its arguments are on the device, or on their way; NULL: not yet */
     BulkResult *result;
     BulkWorker *w;
     /* footprints */
@@ -52,11 +60,12 @@ typedef struct Bulk {
     _Atomic int64_t next;
     int64_t n_ops;
     int64_t n_runs;
-    OpRun *runs;        /* operations, in the order of calls unless `alone` or */
+    OpRun *runs; /* operations, in the order of calls unless `alone` or */
     bool unordered;
-    bool writes_only;   /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there is no result */
+    bool writes_only; /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there
+                         is no result */
     _Atomic bool alone; /* some footprint failed */
-    uint32_t *numbers;     /* room for so many, from make_numbers */
+    uint32_t *numbers;  /* room for so many, from make_numbers */
     int64_t numbers_left;
     uint8_t *failed_foot;
     int32_t n_sums;
@@ -67,13 +76,13 @@ typedef struct Bulk {
     BulkChunk *chunks;
     int64_t *set_chunk; /* first chunk of each set */
     int64_t n_pieces;
-    int64_t *pieces;    /* first chunk of what one worker takes at a time */
+    int64_t *pieces; /* first chunk of what one worker takes at a time */
     _Atomic int64_t done;
     const uint32_t *part_at; /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
-    int64_t n_locked;   /* calls that run under them */
-    bool cautious;      /* no guards, no takes */
-    bool again;         /* it was undone: to be run again, cautiously */
+    int64_t n_locked;    /* calls that run under them */
+    bool cautious;       /* no guards, no takes */
+    bool again;          /* it was undone: to be run again, cautiously */
     int64_t transfer_ns; /* spent waiting for copies to and from the device */
     int64_t marked;      /* the last phase ended then */
     int64_t began;       /* everything was prepared then */
@@ -99,11 +108,14 @@ void bulk_parallel(Bulk *b, PoolFn fn);
 void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls);
 static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
 
-/* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes from the beginning. */
-bool bulk_may_share(const Bulk *b, const ImageEntry *x, int32_t col); /* additions to the column may commute, for all that is known before footprints */
+/* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes
+ * from the beginning. */
+bool bulk_may_share(const Bulk *b, const ImageEntry *x,
+                    int32_t col); /* additions to the column may commute, for all that is known before footprints */
 void bulk_forget_adds(Bulk *b);
 Status bulk_plan_adds(Bulk *b, Err *e);
-/* After footprints: columns whose adds may leave the range are planned as writes. True: some were not before, footprints have to run again. */
+/* After footprints: columns whose adds may leave the range are planned as writes. True: some were not before,
+ * footprints have to run again. */
 bool bulk_demote_adds(Bulk *b);
 /* Instead of both: without footprints every addition is checked. */
 Status bulk_plan_alone(Bulk *b, Err *e);
@@ -113,15 +125,15 @@ void bulk_plan_undo(Bulk *b);
 /* After execution. */
 void bulk_note_bounds(Bulk *b);
 
-/* bulk_takes.c, in the order of use. Before footprints: takes of procedures that have some are planned; before each run of them; a schedule is there: who takes beside whom, and whether it
- * is any use. */
+/* bulk_takes.c, in the order of use. Before footprints: takes of procedures that have some are planned; before each run
+ * of them; a schedule is there: who takes beside whom, and whether it is any use. */
 void bulk_plan_takes(Bulk *b); /* out of memory: as if there were none */
 void bulk_clear_takes(Bulk *b);
 bool bulk_takes_planned(const Bulk *b);
 Status bulk_share_takes(Bulk *b, Err *e);
 void bulk_forget_takes(Bulk *b);
-/* Whether calls of the set take from one item: then the set has an end. Everybody is done with it, and nobody has begun the next one: what was taken goes to the cells; or calls have done otherwise,
- * and no more run. */
+/* Whether calls of the set take from one item: then the set has an end. Everybody is done with it, and nobody has begun
+ * the next one: what was taken goes to the cells; or calls have done otherwise, and no more run. */
 bool bulk_set_takes(const Bulk *b, int64_t set);
 void bulk_end_set(Bulk *b, int worker, int64_t set);
 bool bulk_takes_failed(const Bulk *b);
@@ -142,30 +154,42 @@ void bulk_run_partitions(Bulk *b, const uint32_t *part_at);
 /* The first n calls of schedule.order under counter locks, which stand at `counters`. */
 void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 
-/* bulk_device.c. Before footprints: b->device when kernels can run this bulk, else *reason when they were asked for (arena of the run); the host has what it is
- * going to read of the images. Then, when there is a device: before calls run
- * (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after all); the calls, and what made the machine go on; at the end in any case. */
+/* bulk_device.c. Before footprints: b->device when kernels can run this bulk, else *reason when they were asked for
+ * (arena of the run); the host has what it is going to read of the images. Then, when there is a device: before calls
+ * run (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after
+ * all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
-/* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it (session/calibrate_bulk.h). Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
- * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
+/* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it (session/calibrate_bulk.h).
+ * Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
+ * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors),
+ * above they are slower (8: 0.6 to 1). */
 enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
-/* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in any order, two processors: 118 calls to a set, all five transactions:
- * locks 1.7 times as fast as sets; without delivery and stock_level, 165 to a set: 1.15; payments with a few order_status, 2460 to a set: 0.86.) */
+/* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in
+ * any order, two processors: 118 calls to a set, all five transactions: locks 1.7 times as fast as sets; without
+ * delivery and stock_level, 165 to a set: 1.15; payments with a few order_status, 2460 to a set: 0.86.) */
 enum { BULK_SET_UNEQUAL = 8 };
-/* Kernels take PART instead of locks where no call waits for more than one thing and there are so many calls for each that waits for nobody. (GPUTx's micro benchmark, two processors, calls/s of
- * PART as multiples of TPL: 64k calls for 30 rows 1.3, 16k calls for 300 rows 1.4; every tenth of 64k calls for one row and the others for a million, 0.85.) */
+/* Kernels take PART instead of locks where no call waits for more than one thing and there are so many calls for each
+ * that waits for nobody. (GPUTx's micro benchmark, two processors, calls/s of PART as multiples of TPL: 64k calls for
+ * 30 rows 1.3, 16k calls for 300 rows 1.4; every tenth of 64k calls for one row and the others for a million, 0.85.) */
 enum { BULK_CHAIN_MIN = 8 };
-/* Strategy auto on the machine: sets that have so many calls on average without takes stay without them, and so do bulks of few calls. (20k calls that take a number and insert, one processor, ms without and
- * with takes: one counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3 and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
+/* Strategy auto on the machine: sets that have so many calls on average without takes stay without them, and so do
+ * bulks of few calls. (20k calls that take a number and insert, one processor, ms without and with takes: one
+ * counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3
+ * and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
 enum { BULK_TAKE_WIDTH = 8, BULK_TAKE_LEAST = 64 };
 bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
-typedef enum BulkPlanned { PLANNED_NOTHING, PLANNED_OPS /* in the workers' memory, by block */, PLANNED_RUNS /* the same, in `runs` */, PLANNED_ALL /* the device has the schedule */ } BulkPlanned;
+typedef enum BulkPlanned {
+    PLANNED_NOTHING,
+    PLANNED_OPS /* in the workers' memory, by block */,
+    PLANNED_RUNS /* the same, in `runs` */,
+    PLANNED_ALL /* the device has the schedule */
+} BulkPlanned;
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e);
 Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e); /* bulk_foot.c */
-/* Strategy SERIAL, procedures that insert as many rows as they find out: counts for reserve_rows by the kernel, and nothing else. *counted = false: the machine has to count, and
- * the host has the images. */
+/* Strategy SERIAL, procedures that insert as many rows as they find out: counts for reserve_rows by the kernel, and
+ * nothing else. *counted = false: the machine has to count, and the host has the images. */
 Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e);
 Status bulk_foot_count(Bulk *b, bool *counted, Err *e); /* bulk_foot.c */
 /* bulk.c: footprints on the machine and a schedule, for a bulk that the device planned and cannot run. */
@@ -177,14 +201,16 @@ void bulk_device_end(Bulk *b);
 void bulk_device_list_failed(Bulk *b); /* BulkResult.failed, where it is known at once */
 const char *bulk_device_name(const Bulk *b);
 
-/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever was sent ahead is forgotten. */
+/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever
+ * was sent ahead is forgotten. */
 bool bulk_ahead_adopt(Bulk *b);
-void bulk_ahead_end(Bulk *b); /* bulk_ahead.c: nothing uses the memory of footprints that it had adopted and not taken any more */
+void bulk_ahead_end(
+    Bulk *b); /* bulk_ahead.c: nothing uses the memory of footprints that it had adopted and not taken any more */
 bool bulk_device_foot_ahead(const Bulk *b);
 void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 
-/* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in the order of parts and of OUT values, cells
- * before validity. bulk_memory.c. */
+/* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in
+ * the order of parts and of OUT values, cells before validity. bulk_memory.c. */
 bool bulk_device_copies(const Bulk *b);
 /* The host's memory there for numbers of calls on their way to the device and back: it stays for the next bulk. */
 Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e);
@@ -192,7 +218,10 @@ Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e);
 enum { RESULT_ALIGN = 256 };
 
 /* What a result owns besides its arena. */
-typedef struct BulkMemory { void *p; int64_t bytes; } BulkMemory;
+typedef struct BulkMemory {
+    void *p;
+    int64_t bytes;
+} BulkMemory;
 typedef struct BulkOwned {
     MemAccount *account;
     BulkLoan loan;

@@ -1,15 +1,21 @@
 /* bulk_takes.c - calls of a set that take from one item (proc.h, Takes).
  *
- * The schedule lets those who take from an item share a set, and nobody in a later set comes before them (OPK_TAKE). So for each set and item there is a row of calls in the order of time, and the
- * footprints have told what each takes: their prefix sums are what each call finds beyond what the cell has when the set begins [a segmented prefix sum over (set, item, timestamp)]. The cell stays
- * as it is while the set runs, so it does not matter who runs when; what was taken goes there at the end.
+ * The schedule lets those who take from an item share a set, and nobody in a later set comes before them (OPK_TAKE). So
+ * for each set and item there is a row of calls in the order of time, and the footprints have told what each takes:
+ * their prefix sums are what each call finds beyond what the cell has when the set begins [a segmented prefix sum over
+ * (set, item, timestamp)]. The cell stays as it is while the set runs, so it does not matter who runs when; what was
+ * taken goes there at the end.
  *
- * An INSERT whose key is not known before the call runs, in a procedure that takes, is most often of the number that was taken: such inserts share sets as well.
+ * An INSERT whose key is not known before the call runs, in a procedure that takes, is most often of the number that
+ * was taken: such inserts share sets as well.
  *
- * All this is a forecast. At the set's end each call must have taken what its footprint said, from the item's one row; and of inserts that failed for a key that was there, or that were taken
- * back, no other outcome may be possible in the order of time. Then all calls have seen what they would have seen one after the other: the first taker has, so it did what it would have done, so the next one
- * has, and so on. Else the bulk is taken back by the logs of its calls, and run again without takes. (Not the set alone: rows that were inserted stay in the indexes, where they must not come again with other
- * keys; another run gives them other numbers.) Where that happens soon again, the next bulks of these procedures take nothing beside each other, for a while that doubles.
+ * All this is a forecast. At the set's end each call must have taken what its footprint said, from the item's one row;
+ * and of inserts that failed for a key that was there, or that were taken back, no other outcome may be possible in the
+ * order of time. Then all calls have seen what they would have seen one after the other: the first taker has, so it did
+ * what it would have done, so the next one has, and so on. Else the bulk is taken back by the logs of its calls, and
+ * run again without takes. (Not the set alone: rows that were inserted stay in the indexes, where they must not come
+ * again with other keys; another run gives them other numbers.) Where that happens soon again, the next bulks of these
+ * procedures take nothing beside each other, for a while that doubles.
  *
  * Row numbers of inserts are in the order of calls, so they tell who comes first.
  */
@@ -25,7 +31,7 @@ typedef struct TakeSegment {
     int64_t start, n; /* in BulkTakes.cells */
     Image *image;
     int32_t col;
-    bool mixed;       /* two items have one name, or sums are too large */
+    bool mixed; /* two items have one name, or sums are too large */
 } TakeSegment;
 typedef struct BulkTakes {
     int64_t n_segments; /* of two calls or more, by set */
@@ -53,10 +59,13 @@ void bulk_plan_takes(Bulk *b) {
         const BulkPart *part = b->parts[p].part;
         const Proc *proc = part->proc;
         ProcEntry *x = b->parts[p].proc;
-        if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0)) continue;
+        if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0))
+            continue;
         TakeUse *use = arena_array(b->arena, TakeUse, proc->n_takes);
         bool room = use != NULL;
-        for (int32_t t = 0; room && t < proc->n_takes; t++) room = !proc->takes[t].planned || (use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)));
+        for (int32_t t = 0; room && t < proc->n_takes; t++)
+            room = !proc->takes[t].planned ||
+                   (use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)));
         if (room) x->body->takes = x->foot->takes = use;
     }
 }
@@ -69,13 +78,19 @@ void bulk_clear_takes(Bulk *b) {
 }
 
 /* ---- who takes beside whom ---- */
-typedef struct Taker { TakeCell *cell; uint32_t call, segment; } Taker;
+typedef struct Taker {
+    TakeCell *cell;
+    uint32_t call, segment;
+} Taker;
 /* While calls are gone through in the order of time: an item's last set, and its segment there. */
-typedef struct TakeItem { uint64_t item; uint32_t set, segment; } TakeItem;
+typedef struct TakeItem {
+    uint64_t item;
+    uint32_t set, segment;
+} TakeItem;
 typedef struct Sharing {
     Bulk *b;
     BulkTakes *t;
-    int64_t n;          /* takes */
+    int64_t n; /* takes */
     Taker *takers;
     int64_t n_segments; /* those of one call too */
     TakeSegment *segments;
@@ -87,7 +102,8 @@ typedef struct Sharing {
 
 static bool inserts_beside(const Proc *p) {
     for (int32_t i = 0; i < p->footprint->n_instrs; i++)
-        if (p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->insert) return true;
+        if (p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->insert)
+            return true;
     return false;
 }
 static const TakeUse *takes_of(const Bulk *b, int32_t part) { return b->parts[part].proc->foot->takes; }
@@ -115,7 +131,8 @@ static Status find_segments(Sharing *s, Err *e) {
     Bulk *b = s->b;
     int64_t most = 0;
     for (int32_t p = 0; p < b->n_parts; p++)
-        for (int32_t t = 0; takes_of(b, p) && t < b->parts[p].part->proc->n_takes; t++) most += takes_of(b, p)[t].cells ? b->parts[p].part->n : 0;
+        for (int32_t t = 0; takes_of(b, p) && t < b->parts[p].part->proc->n_takes; t++)
+            most += takes_of(b, p)[t].cells ? b->parts[p].part->n : 0;
     for (s->slots = 16; s->slots < 2 * most;) s->slots *= 2;
     s->takers = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(Taker));
     s->segments = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(TakeSegment));
@@ -132,7 +149,9 @@ static Status find_segments(Sharing *s, Err *e) {
         const int64_t pos = b->pos_of ? b->pos_of[call] : call;
         for (int32_t k = 0; use && k < proc->n_takes; k++) {
             TakeCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
-            if (x && x->told) add_taker(s, (uint32_t)call, x, b->parts[part].proc->body->tables[proc->takes[k].table].image, proc->takes[k].col);
+            if (x && x->told)
+                add_taker(s, (uint32_t)call, x, b->parts[part].proc->body->tables[proc->takes[k].table].image,
+                          proc->takes[k].col);
         }
     }
     return ST_OK;
@@ -156,7 +175,8 @@ static Status keep_shared(Sharing *s, Err *e) {
     t->segments = arena_alloc(b->arena, (s->n_segments + 1) * (int64_t)sizeof(TakeSegment));
     t->cells = arena_alloc(b->arena, (s->n + 1) * (int64_t)sizeof(TakeCell *));
     if (!number || !t->set_segment || !t->segments || !t->cells) return err_oom(e);
-    int64_t *next = t->set_segment + 1; /* of set k: where its next segment goes; in the end, where the set after it begins */
+    int64_t *next =
+        t->set_segment + 1; /* of set k: where its next segment goes; in the end, where the set after it begins */
     for (int64_t i = 0; i < s->n_segments; i++)
         if (s->shared[i] && s->set[i] + INT64_C(1) < n_sets) next[s->set[i] + 1]++;
     for (int64_t k = 1; k < n_sets; k++) next[k] += next[k - 1];
@@ -187,10 +207,12 @@ static Status find_inserts(Sharing *s, Err *e) {
     const Bulk *b = s->b;
     bool *inserts = arena_array(b->arena, bool, b->n_parts + 1), any = false;
     if (!inserts) return err_oom(e);
-    for (int32_t p = 0; p < b->n_parts; p++) any |= inserts[p] = takes_of(b, p) && inserts_beside(b->parts[p].part->proc);
+    for (int32_t p = 0; p < b->n_parts; p++)
+        any |= inserts[p] = takes_of(b, p) && inserts_beside(b->parts[p].part->proc);
     for (int64_t k = 0; any && k < b->schedule.n_sets; k++) {
         int n = 0;
-        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1] && n < 2; i++) n += inserts[bulk_type(b, b->schedule.order[i])];
+        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1] && n < 2; i++)
+            n += inserts[bulk_type(b, b->schedule.order[i])];
         s->t->ends[k] |= n > 1;
     }
     return ST_OK;
@@ -203,9 +225,12 @@ bool bulk_takes_planned(const Bulk *b) {
 Status bulk_share_takes(Bulk *b, Err *e) {
     if (!bulk_takes_planned(b) || b->schedule.strategy != STRATEGY_KSET) return bulk_forget_takes(b), ST_OK;
     BulkTakes *t = arena_new_of(b->arena, BulkTakes);
-    if (!t || !(t->ends = arena_calloc(b->arena, b->schedule.n_sets + 1)) || !(t->set_of = arena_alloc(b->arena, (b->n_calls + 1) * 4))) return err_oom(e);
+    if (!t || !(t->ends = arena_calloc(b->arena, b->schedule.n_sets + 1)) ||
+        !(t->set_of = arena_alloc(b->arena, (b->n_calls + 1) * 4)))
+        return err_oom(e);
     for (int64_t k = 0; k < b->schedule.n_sets; k++)
-        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1]; i++) t->set_of[b->schedule.order[i]] = (uint32_t)k;
+        for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1]; i++)
+            t->set_of[b->schedule.order[i]] = (uint32_t)k;
     Sharing s = {.b = b, .t = t};
     TRY(find_segments(&s, e));
     TRY(keep_shared(&s, e));
@@ -232,7 +257,8 @@ static bool came_out(const TakeSegment *g, TakeCell *const *cells) {
     for (int64_t i = g->start; i < g->start + g->n; i++) all &= cells[i]->took == TOOK && cells[i]->row == row;
     return all;
 }
-/* Whether the row was not inserted, or taken back, as it would have been in the order of time: no call before has left a row with a key that is looked at earlier, or some call has with the one that was there. */
+/* Whether the row was not inserted, or taken back, as it would have been in the order of time: no call before has left
+ * a row with a key that is looked at earlier, or some call has with the one that was there. */
 static bool key_came_out(const KeyDoubt *d) {
     const Image *im = d->image;
     for (int32_t i = 0; i < im->n_indexes && im->indexes[i].unique; i++) {
@@ -297,7 +323,9 @@ void bulk_end_set(Bulk *b, int worker, int64_t set) {
     }
     for (int i = 0; i < b->workers; i++) b->w[i].sink.doubts.len = 0;
 }
-bool bulk_takes_failed(const Bulk *b) { return b->takes && atomic_load_explicit(&b->takes->failed, memory_order_relaxed); }
+bool bulk_takes_failed(const Bulk *b) {
+    return b->takes && atomic_load_explicit(&b->takes->failed, memory_order_relaxed);
+}
 
 /* Nothing has happened. */
 static void take_back_bulk(Bulk *b) {
@@ -327,6 +355,9 @@ void bulk_end_takes(Bulk *b) {
         }
     }
     if (!failed) return;
-    log_write(LOG_INFO, "a bulk of %lld calls is undone and run again: a call did not take what its footprint said, or a key was there", (long long)b->n_calls);
+    log_write(
+        LOG_INFO,
+        "a bulk of %lld calls is undone and run again: a call did not take what its footprint said, or a key was there",
+        (long long)b->n_calls);
     b->again = true;
 }

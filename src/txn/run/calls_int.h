@@ -1,21 +1,25 @@
-/* calls_int.h - programs of procedures on the virtual machine. Only src/txn/run/bulk.c, vm_calls.c and vm_rows.c, and their unit tests, include it.
+/* calls_int.h - programs of procedures on the virtual machine. Only src/txn/run/bulk.c, vm_calls.c and vm_rows.c, and
+ * their unit tests, include it.
  *
  *   ProgRun     a program of a procedure, prepared: shared by the workers, kept from bulk to bulk
  *   CallFrame   one worker's state for it: a chunk of up to vector_size calls
  *   CallSink    what comes out of chunks besides variables: operations, errors, counts; one per worker and bulk
  *
- * Variables are columns over the chunk: cells and valid bytes by position in the chunk (0 .. n-1). Parameters may be the caller's own cells;
- * a variable gets a home of its own when it is first written. Strings lie in the frame's arena for the whole chunk; what no variable has any more is freed between iterations of loops.
+ * Variables are columns over the chunk: cells and valid bytes by position in the chunk (0 .. n-1). Parameters may be
+ * the caller's own cells; a variable gets a home of its own when it is first written. Strings lie in the frame's arena
+ * for the whole chunk; what no variable has any more is freed between iterations of loops.
  *
- * Control. A straight run of instructions executes on the calls of a position list (NULL: all of the chunk); statements split lists and join them again.
- * Nothing is merged: goes[] says for each call whether it runs, or where it goes to, and at a joining point the list of those who entered is
- * filtered by it. So a body is executed by recursion over the structure, and each opening bracket owns the buffers of its lists.
+ * Control. A straight run of instructions executes on the calls of a position list (NULL: all of the chunk); statements
+ * split lists and join them again. Nothing is merged: goes[] says for each call whether it runs, or where it goes to,
+ * and at a joining point the list of those who entered is filtered by it. So a body is executed by recursion over the
+ * structure, and each opening bracket owns the buffers of its lists.
  *
- * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that its failures go to is the frame's (try_at): whoever fails goes to its P_CATCH, and
- * what it has changed since is taken back from the log.
+ * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that its failures go to is the
+ * frame's (try_at): whoever fails goes to its P_CATCH, and what it has changed since is taken back from the log.
  *
- * Failures. An expression that fails for a vector is tried again row by row; those that fail leave the chunk with their errors, the registers alive
- * are compacted, and the instruction runs again. Instructions with effects mark the rows that fail themselves, and go on with the others.
+ * Failures. An expression that fails for a vector is tried again row by row; those that fail leave the chunk with their
+ * errors, the registers alive are compacted, and the instruction runs again. Instructions with effects mark the rows
+ * that fail themselves, and go on with the others.
  */
 #ifndef STELE_TXN_RUN_CALLS_INT_H
 #define STELE_TXN_RUN_CALLS_INT_H
@@ -35,26 +39,28 @@ typedef struct ColumnUse {
 } ColumnUse;
 typedef struct TableUse {
     Image *image;
-    int32_t *index;          /* the program's index number -> the image's */
-    ColumnUse *cols;         /* by column; of the image set's entry */
-    bool tracks_inserts;     /* some column is tracked */
-    /* Row numbers of inserts do not depend on the order of execution: call k of the part has counts[k] from base + starts[k] on, or, where
-     * `counts` is NULL, `stride` from base + (starts ? starts[k] : k * stride) on. */
+    int32_t *index;      /* the program's index number -> the image's */
+    ColumnUse *cols;     /* by column; of the image set's entry */
+    bool tracks_inserts; /* some column is tracked */
+    /* Row numbers of inserts do not depend on the order of execution: call k of the part has counts[k] from base +
+     * starts[k] on, or, where `counts` is NULL, `stride` from base + (starts ? starts[k] : k * stride) on. */
     int64_t base, stride;
     uint32_t *counts, *starts;
 } TableUse;
 /* What a call takes by one of its procedure's takes. */
 typedef struct TakeCell {
     uint64_t item;
-    int64_t amount;   /* by the footprint */
-    int64_t before;   /* what earlier calls of the set take from the item, and the call itself before */
-    int64_t row;      /* that it was taken from, -1: none yet */
-    bool told;        /* the footprint said it */
-    bool shared;      /* other calls of the set take from the item: the cell stays as it is until the set's end */
-    uint8_t took;     /* TOOK_ */
+    int64_t amount; /* by the footprint */
+    int64_t before; /* what earlier calls of the set take from the item, and the call itself before */
+    int64_t row;    /* that it was taken from, -1: none yet */
+    bool told;      /* the footprint said it */
+    bool shared;    /* other calls of the set take from the item: the cell stays as it is until the set's end */
+    uint8_t took;   /* TOOK_ */
 } TakeCell;
 enum { TOOK_NOTHING, TOOK, TOOK_OTHERWISE /* than the footprint said, or twice */ };
-typedef struct TakeUse { TakeCell *cells; } TakeUse; /* by position in the part; NULL: planned as a write */
+typedef struct TakeUse {
+    TakeCell *cells;
+} TakeUse; /* by position in the part; NULL: planned as a write */
 
 enum { ADD_EXCLUSIVE = -2 /* ProgRun.add_slot: these adds are planned as writes */ };
 
@@ -65,42 +71,47 @@ typedef struct ProgRun {
     int32_t n_vars;
     const ProcVar *vars;
     Vm *vm;
-    SessionInfo session;  /* copied for each bulk: steps keep its address */
+    SessionInfo session; /* copied for each bulk: steps keep its address */
     Arena *arena;
-    int32_t *run_end;     /* per instruction: the next statement, or the end */
-    uint8_t *copy_load;   /* LOAD: a STORE to its variable follows in the run */
-    int32_t n_tries;      /* P_TRY */
-    bool must_undo;       /* whatever the bulk */
-    bool undo;            /* in this bulk: changes are logged */
-    TableUse *tables;     /* by number in the procedure; made anew for each bulk */
-    TakeUse *takes;       /* by number in the procedure; NULL: no takes in this bulk */
-    int32_t *add_slot;    /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
+    int32_t *run_end;           /* per instruction: the next statement, or the end */
+    uint8_t *copy_load;         /* LOAD: a STORE to its variable follows in the run */
+    int32_t n_tries;            /* P_TRY */
+    bool must_undo;             /* whatever the bulk */
+    bool undo;                  /* in this bulk: changes are logged */
+    TableUse *tables;           /* by number in the procedure; made anew for each bulk */
+    TakeUse *takes;             /* by number in the procedure; NULL: no takes in this bulk */
+    int32_t *add_slot;          /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
     int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
 
-/* A row that a call did not insert, because another one had its key (number of the constraint), or has taken back (key -1): is that as it would be in the order of calls? */
-typedef struct KeyDoubt { struct Image *image; int64_t row; int32_t key; } KeyDoubt;
+/* A row that a call did not insert, because another one had its key (number of the constraint), or has taken back (key
+ * -1): is that as it would be in the order of calls? */
+typedef struct KeyDoubt {
+    struct Image *image;
+    int64_t row;
+    int32_t key;
+} KeyDoubt;
 
 /* Errors and counts of one worker. */
 typedef struct CallSink {
-    Arena *arena;             /* the result's part of this worker */
+    Arena *arena; /* the result's part of this worker */
     MemAccount *account;
-    int32_t part;             /* of the chunk in hand */
-    CallError ***errors;      /* the result's */
+    int32_t part;        /* of the chunk in hand */
+    CallError ***errors; /* the result's */
     int64_t n_failed;
-    bool short_of_rows;       /* BulkStats */
+    bool short_of_rows; /* BulkStats */
     VEC(CallNotice) notices;
     int64_t step_limit;
     _Atomic bool *cancel;
     int64_t deadline_ns;
     const BulkStop *stop;
-    bool keeps;               /* the bulk may be taken back (bulk_takes.c): its changes stay in the logs, */
-    uint32_t set;             /* with the set in hand */
-    bool doubts_keys;         /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
-    bool doubtful;            /* ... or there was no memory for it */
+    bool keeps;       /* the bulk may be taken back (bulk_takes.c): its changes stay in the logs, */
+    uint32_t set;     /* with the set in hand */
+    bool doubts_keys; /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
+    bool doubtful;    /* ... or there was no memory for it */
     VEC(KeyDoubt) doubts;
-    uint128_t *sums;          /* per column with adds: sum of |amount| */
-    int128_t *bounds;         /* likewise: greatest |value| put there */
+    uint128_t *sums;  /* per column with adds: sum of |amount| */
+    int128_t *bounds; /* likewise: greatest |value| put there */
     /* footprints: operations of the chunk in hand; `call` is a position */
     TxnOp *ops;
     int64_t n_ops, cap_ops;
@@ -140,71 +151,84 @@ typedef struct CallFrame {
     Frame *f;
     CallSink *sink;
     CallVar *vars;
-    int64_t n;              /* calls of the chunk */
-    const uint32_t *calls;  /* their positions in the part, NULL: first_call + i */
+    int64_t n;             /* calls of the chunk */
+    const uint32_t *calls; /* their positions in the part, NULL: first_call + i */
     int64_t first_call;
     int32_t *goes;
-    int64_t tidy_at;        /* bytes of strings from which on those that no variable has any more are freed */
-    int64_t *steps;         /* loop iterations; made when there are loops */
-    int64_t departures;     /* grows when a call leaves the list in hand */
-    int32_t **lists;        /* per opening bracket: three lists of vector_size */
-    int32_t run_start;      /* of the straight run in hand */
-    Vec *saved;             /* registers while rows are tried one by one; made when first needed */
+    int64_t tidy_at;    /* bytes of strings from which on those that no variable has any more are freed */
+    int64_t *steps;     /* loop iterations; made when there are loops */
+    int64_t departures; /* grows when a call leaves the list in hand */
+    int32_t **lists;    /* per opening bracket: three lists of vector_size */
+    int32_t run_start;  /* of the straight run in hand */
+    Vec *saved;         /* registers while rows are tried one by one; made when first needed */
     UndoCell *undo;
     int64_t n_undo, cap_undo;
-    int64_t undo_from;      /* those before are of other chunks of the set */
-    uint32_t n_changes;     /* in the chunk */
-    int32_t try_at;         /* the innermost P_TRY that is being run, -1 none, */
-    uint32_t try_from;      /* and the number of changes before it */
-    CallError ***caught;    /* by number of P_TRY and position: made when first needed */
-    const void **cells;     /* of a row to insert */
-    int32_t **inserted;     /* per table of the procedure with inserts: rows so far, by position */
+    int64_t undo_from;   /* those before are of other chunks of the set */
+    uint32_t n_changes;  /* in the chunk */
+    int32_t try_at;      /* the innermost P_TRY that is being run, -1 none, */
+    uint32_t try_from;   /* and the number of changes before it */
+    CallError ***caught; /* by number of P_TRY and position: made when first needed */
+    const void **cells;  /* of a row to insert */
+    int32_t **inserted;  /* per table of the procedure with inserts: rows so far, by position */
 } CallFrame;
 
 /* ---- what stays from bulk to bulk (images.c) ---- */
 typedef struct ImageEntry {
     int64_t table_id;
-    Image *image;       /* NULL: to be made */
-    ImageNeed need;     /* of all procedures so far, in `arena` */
+    Image *image;   /* NULL: to be made */
+    ImageNeed need; /* of all procedures so far, in `arena` */
     ColumnUse *cols;
-    int128_t *bound;    /* per column: no |value| is greater; < 0: not known */
+    int128_t *bound; /* per column: no |value| is greater; < 0: not known */
     Arena *arena;
 } ImageEntry;
 typedef struct ProcEntry {
     const Proc *proc;
-    ProgRun *body, *foot;   /* made when first needed */
+    ProgRun *body, *foot; /* made when first needed */
     int workers;
     int64_t uses;
     CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
-    double call_ns;         /* what a call took in sets so far; 0: unknown */
-    int64_t takes_wait, takes_row; /* bulks until it takes beside others again, and bulks in a row in which that came out; strategy auto (bulk_takes.c) */
+    double call_ns;                         /* what a call took in sets so far; 0: unknown */
+    int64_t takes_wait, takes_row; /* bulks until it takes beside others again, and bulks in a row in which that came
+                                      out; strategy auto (bulk_takes.c) */
     int32_t takes_undone;
 } ProcEntry;
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };
-typedef struct KeptOps { TxnOp *ops; int64_t cap; } KeptOps;
+typedef struct KeptOps {
+    TxnOp *ops;
+    int64_t cap;
+} KeptOps;
 enum { BULK_CODES_MAX = 16, BULK_DEV_MEMORY = 9, BULK_HOST_MEMORY = 8, BULK_MARKS = 7 };
-/* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive everything but the device. bulk_memory.c. */
-typedef struct BulkLoan { struct Device *device; /* NULL: ordinary */ MemAccount *account; void *p; int64_t bytes; } BulkLoan;
+/* Memory that copies from a device go to at full speed, where there is enough of it, else ordinary. It may outlive
+ * everything but the device. bulk_memory.c. */
+typedef struct BulkLoan {
+    struct Device *device; /* NULL: ordinary */
+    MemAccount *account;
+    void *p;
+    int64_t bytes;
+} BulkLoan;
 void bulk_give_back(BulkLoan *l); /* nothing when there is none */
 struct ImageSet {
     MemAccount account;
-    int n_kept;      /* memory for operations that bulks leave for the next one: two pieces per worker */
+    int n_kept; /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
-    int seat;         /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
-    BulkLoan numbers[2]; /* by seat: Bulk.type_of and pos_of, likewise */
-    struct BulkArgs *ahead;   /* arguments of the next bulk, on their way to the device; NULL: none */
-    struct DevQueue *ahead_queue; /* they go by this one; NULL: not yet */
-    struct Device *device;    /* that the last bulk with kernels ran on, NULL: none; outlives the set */
-    struct DevQueue *queue;   /* of that device, kept for the next bulk */
+    int seat; /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
+    BulkLoan numbers[2];                    /* by seat: Bulk.type_of and pos_of, likewise */
+    struct BulkArgs *ahead;                 /* arguments of the next bulk, on their way to the device; NULL: none */
+    struct DevQueue *ahead_queue;           /* they go by this one; NULL: not yet */
+    struct Device *device;                  /* that the last bulk with kernels ran on, NULL: none; outlives the set */
+    struct DevQueue *queue;                 /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
-    int64_t bulks;            /* that used one of these */
-    struct RankDevice *rank;  /* of that device; NULL: not yet */
-    struct KeptMemory { uint64_t p; int64_t bytes; } memory[BULK_DEV_MEMORY]; /* of that device, for the next bulk */
-    BulkLoan pinned[BULK_HOST_MEMORY];       /* likewise, the host's (BulkHostMem) */
+    int64_t bulks;                          /* that used one of these */
+    struct RankDevice *rank;                /* of that device; NULL: not yet */
+    struct KeptMemory {
+        uint64_t p;
+        int64_t bytes;
+    } memory[BULK_DEV_MEMORY];          /* of that device, for the next bulk */
+    BulkLoan pinned[BULK_HOST_MEMORY];  /* likewise, the host's (BulkHostMem) */
     struct DevEvent *marks[BULK_MARKS]; /* likewise; NULL: not yet */
-    struct DevEvent *foot_made; /* the next bulk's footprints are there (bulk_ahead.c); NULL: not yet */
+    struct DevEvent *foot_made;         /* the next bulk's footprints are there (bulk_ahead.c); NULL: not yet */
     int64_t n, cap;
     ImageEntry *entries;
     int64_t n_procs, cap_procs;
@@ -214,7 +238,9 @@ ImageEntry *images_entry(ImageSet *s, int64_t table_id); /* NULL: none */
 /* The procedure prepared for `workers` workers; foot: its footprint too. */
 Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size, int workers, ProcEntry **out, Err *e);
 
-static inline int64_t call_number(const CallFrame *c, int64_t pos) { return c->calls ? c->calls[pos] : c->first_call + pos; }
+static inline int64_t call_number(const CallFrame *c, int64_t pos) {
+    return c->calls ? c->calls[pos] : c->first_call + pos;
+}
 static inline int64_t row_pos(const Frame *f, int64_t i) { return f->pos ? f->pos[i] : f->first + i; }
 
 /* vm_calls.c */
@@ -222,7 +248,8 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
 void progrun_free(ProgRun *pr);
 Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e);
 void callframe_free(CallFrame *c);
-/* Runs the program for n calls of the part: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each ended; errors of calls go to the sink. */
+/* Runs the program for n calls of the part: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each
+ * ended; errors of calls go to the sink. */
 void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls, int64_t first);
 /* Marks row i of the frame's current rows as failed with f->err, which is cleared. */
 void call_fail(CallFrame *c, int64_t i, int32_t pc);

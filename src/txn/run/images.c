@@ -1,7 +1,7 @@
 /* images.c - images of the tables that bulks use, and procedures prepared for them: what stays from bulk to bulk.
  *
- * An entry remembers what all procedures so far wanted of its table, so that procedures that take turns do not make the image anew each time.
- * The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
+ * An entry remembers what all procedures so far wanted of its table, so that procedures that take turns do not make the
+ * image anew each time. The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
  */
 #include "txn/run/calls_int.h"
 #include "txn/store/image_mirror.h"
@@ -59,12 +59,15 @@ Image *images_find(ImageSet *s, int64_t table_id) {
 static bool has_group(const ImageNeed *need, const ImageNeed *want, int32_t g) {
     int32_t n = want->groups[g].n_cols;
     for (int32_t i = 0; i < need->n_groups; i++)
-        if (need->groups[i].n_cols == n && need->groups[i].order == want->groups[g].order && need->groups[i].desc == want->groups[g].desc &&
+        if (need->groups[i].n_cols == n && need->groups[i].order == want->groups[g].order &&
+            need->groups[i].desc == want->groups[g].desc &&
             memcmp(need->groups[i].cols, want->groups[g].cols, sizeof(int32_t) * (size_t)n) == 0)
             return true;
     return false;
 }
-static bool is_written(const ImageNeed *need, int32_t col) { return need->writes ? need->writes[col] : need->cols[col]; }
+static bool is_written(const ImageNeed *need, int32_t col) {
+    return need->writes ? need->writes[col] : need->cols[col];
+}
 
 static bool covers(const ImageNeed *have, const ImageNeed *want) {
     if (want->inserts && !have->inserts) return false;
@@ -124,7 +127,8 @@ static Status add_entry(ImageSet *s, Table *t, ImageEntry **out, Err *e) {
     ImageEntry *x = &s->entries[s->n];
     *x = (ImageEntry){.table_id = t->id, .arena = arena_new(&s->account, e)};
     if (!x->arena) return ST_ERROR;
-    x->need = (ImageNeed){.table = t, .cols = arena_array(x->arena, bool, t->n_cols), .writes = arena_array(x->arena, bool, t->n_cols)};
+    x->need = (ImageNeed){
+        .table = t, .cols = arena_array(x->arena, bool, t->n_cols), .writes = arena_array(x->arena, bool, t->n_cols)};
     x->cols = arena_array(x->arena, ColumnUse, t->n_cols);
     x->bound = arena_array(x->arena, int128_t, t->n_cols);
     if (!x->need.cols || !x->need.writes || !x->cols || !x->bound) {
@@ -152,7 +156,8 @@ static bool is_good(const ImageEntry *x) {
     return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);
 }
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
-    if (x->image && image_is_dirty(x->image)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
+    if (x->image && image_is_dirty(x->image))
+        return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
     (void)images_wait_ahead(s);
     image_free(x->image);
     x->image = NULL;
@@ -165,7 +170,9 @@ bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *pro
         for (int32_t k = 0; k < procs[i]->n_tables; k++) {
             const ProcTable *pt = &procs[i]->tables[k];
             const ImageEntry *x = images_entry(s, pt->table_id);
-            if (!x || !x->image || (x->need.table == table_by_id(c, pt->table_id) && covers(&x->need, &pt->need) && is_good(x))) continue;
+            if (!x || !x->image ||
+                (x->need.table == table_by_id(c, pt->table_id) && covers(&x->need, &pt->need) && is_good(x)))
+                continue;
             if (image_is_dirty(x->image)) return false;
         }
     return true;
@@ -208,7 +215,8 @@ Status images_home(ImageSet *s, Err *e) {
         if (s->entries[i].image) TRY(image_mirror_to_host(s->entries[i].image, e));
     return ST_OK;
 }
-/* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as they were. */
+/* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as
+ * they were. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
     TRY(images_home(s, e));
     for (int64_t i = 0; i < s->n; i++) {
@@ -257,7 +265,8 @@ static Status more_workers(ImageSet *s, ProcEntry *x, int workers, Err *e) {
     return ST_OK;
 }
 
-Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size, int workers, ProcEntry **out, Err *e) {
+Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size, int workers, ProcEntry **out,
+                   Err *e) {
     ProcEntry *x = NULL;
     for (int64_t i = 0; i < s->n_procs && !x; i++)
         if (s->procs[i].proc == proc) x = &s->procs[i];
@@ -272,7 +281,8 @@ Status images_proc(ImageSet *s, const Proc *proc, bool foot, int64_t vector_size
         x = &s->procs[s->n_procs++];
         *x = (ProcEntry){.proc = proc};
     }
-    if (x->body && (x->body->asked != vector_size || (x->body->vm->has_strings && ++x->uses > PROC_USES_MAX))) drop_programs(s, x);
+    if (x->body && (x->body->asked != vector_size || (x->body->vm->has_strings && ++x->uses > PROC_USES_MAX)))
+        drop_programs(s, x);
     if (!x->body) TRY(progrun_new(proc, true, vector_size, &s->account, &x->body, e));
     if (foot && !x->foot) TRY(progrun_new(proc, false, vector_size, &s->account, &x->foot, e));
     if (x->workers < workers) TRY(more_workers(s, x, workers, e));

@@ -1,8 +1,9 @@
-/* images_follow.c - images keep up with small changes that were made in their tables by others: single statements and transactions between bulks. Without it each such change
- * would have the next bulk make the image anew, from all rows.
+/* images_follow.c - images keep up with small changes that were made in their tables by others: single statements and
+ * transactions between bulks. Without it each such change would have the next bulk make the image anew, from all rows.
  *
- * Only what is simple is followed: rows that are found by a unique key, and changes that leave the columns of keys and groups alone. A row that moved from main
- * to the delta is a gone and a new row with one key: it stays where it is in the image. In all other cases the image becomes stale, as before.
+ * Only what is simple is followed: rows that are found by a unique key, and changes that leave the columns of keys and
+ * groups alone. A row that moved from main to the delta is a gone and a new row with one key: it stays where it is in
+ * the image. In all other cases the image becomes stale, as before.
  */
 #include "txn/run/calls_int.h"
 #include "txn/store/image_mirror.h"
@@ -14,9 +15,9 @@ enum { FOLLOW_ROWS = 4096, KEY_COLS = 32 };
 typedef struct Follow {
     Image *im;
     const NetChange *net;
-    int32_t index;    /* a unique one */
-    uint8_t *kept;    /* by net->deleted: it moved */
-    int128_t *bound;  /* ImageEntry.bound */
+    int32_t index;   /* a unique one */
+    uint8_t *kept;   /* by net->deleted: it moved */
+    int128_t *bound; /* ImageEntry.bound */
 } Follow;
 
 static bool in_index(const Image *im, int32_t col) {
@@ -90,7 +91,8 @@ static bool move(Follow *f, int64_t rowid, bool *found) {
     int64_t row = find(f, rowid);
     *found = row >= 0;
     if (!*found) return true;
-    const int64_t *at = n->n_deleted ? bsearch(&im->rowids[row], n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, by_rowid) : NULL;
+    const int64_t *at =
+        n->n_deleted ? bsearch(&im->rowids[row], n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, by_rowid) : NULL;
     if (!at) return false;
     for (int32_t c = 0; c < im->n_cols; c++) {
         Value v;
@@ -130,13 +132,16 @@ static bool follow(Follow *f) {
     const NetChange *n = f->net;
     int64_t fresh = 0;
     Err e = {0};
-    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || image_mirror_to_host(im, &e) != ST_OK) return false;
+    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || image_mirror_to_host(im, &e) != ST_OK)
+        return false;
     f->index = -1;
     for (int32_t i = 0; i < im->n_indexes && f->index < 0; i++)
         if (im->indexes[i].unique && im->indexes[i].n_cols <= KEY_COLS) f->index = i;
     if (f->index < 0) return false;
     for (int32_t c = 0; c < im->n_cols; c++)
-        if ((n->set[c] && in_index(im, c)) || (im->cols[c].used && im->cols[c].phys != type_phys(im->table->cols[c].type))) return false;
+        if ((n->set[c] && in_index(im, c)) ||
+            (im->cols[c].used && im->cols[c].phys != type_phys(im->table->cols[c].type)))
+            return false;
     image_mirror_stale(im);
     for (int64_t i = 0; i < n->n_inserted; i++) {
         bool found;
@@ -174,7 +179,10 @@ void images_follow(ImageSet *s, int64_t n, NetChange *net) {
     for (int64_t i = 0; i < n; i++) {
         ImageEntry *x = images_entry(s, net[i].id);
         if (!x || !x->image || x->need.table != net[i].table || x->image->version != net[i].content_before) continue;
-        Follow f = {.im = x->image, .net = &net[i], .bound = x->bound, .kept = mem_calloc(&s->account, net[i].n_deleted + 1, NULL)};
+        Follow f = {.im = x->image,
+                    .net = &net[i],
+                    .bound = x->bound,
+                    .kept = mem_calloc(&s->account, net[i].n_deleted + 1, NULL)};
         bool ok = f.kept && follow(&f);
         mem_free(&s->account, f.kept, net[i].n_deleted + 1);
         x->image->version = ok ? net[i].table->content : -1; /* stale: it may be half way */

@@ -1,28 +1,32 @@
 /* replay.c - see replay.h. */
 #include "txn/run/replay.h"
 
-enum { PIECE_CALLS = 4096 /* that a worker copies at a time, */, FIND_CALLS = 1 << 14 /* and looks through */, COLUMN_ALIGN = 64 };
+enum {
+    PIECE_CALLS = 4096 /* that a worker copies at a time, */,
+    FIND_CALLS = 1 << 14 /* and looks through */,
+    COLUMN_ALIGN = 64
+};
 
 typedef struct ReplayPart {
     const Proc *proc;
-    int32_t number;       /* of the part in its bulk */
+    int32_t number; /* of the part in its bulk */
     int64_t n, n_failed;
     Vec *params;
-    uint32_t *calls;      /* NULL: its calls are all of the bulk's */
-    uint32_t *failed;     /* in no order */
+    uint32_t *calls;  /* NULL: its calls are all of the bulk's */
+    uint32_t *failed; /* in no order */
 } ReplayPart;
 /* A bulk: parts in `arena`, cells and strings in `block`. */
 typedef struct ReplayBulk {
     struct ReplayBulk *next;
     Arena *arena;
     char *block;
-    int64_t bytes;        /* of both */
+    int64_t bytes; /* of both */
     int64_t block_bytes;
-    int64_t n_calls;      /* of the bulk, with those that are not kept */
+    int64_t n_calls; /* of the bulk, with those that are not kept */
     SessionInfo session;
     int32_t n_parts;
     ReplayPart *parts;
-    bool any_order;       /* by part, in the order that they have here; else by number of call */
+    bool any_order; /* by part, in the order that they have here; else by number of call */
 } ReplayBulk;
 struct Replay {
     MemAccount *account;
@@ -61,7 +65,8 @@ int64_t replay_calls(const Replay *r) { return r ? r->calls : 0; }
 
 bool replay_covers(const Proc *p) {
     for (int32_t i = 0; i < p->body->n_instrs; i++) {
-        const FuncDef *f = p->body->instrs[i].op == OP_CALL ? ((const CallSite *)p->body->instrs[i].aux)->func : NULL; /* NULL: a cast */
+        const FuncDef *f = p->body->instrs[i].op == OP_CALL ? ((const CallSite *)p->body->instrs[i].aux)->func
+                                                            : NULL; /* NULL: a cast */
         if (f && strcmp(f->name, "current_setting") == 0) return false;
     }
     return true;
@@ -69,8 +74,18 @@ bool replay_covers(const Proc *p) {
 
 /* ---- keeping ------------------------------------------------------------------------------------------------- */
 /* Pieces of a part's calls: strings are measured first, then all is copied. */
-typedef struct Piece { const BulkPart *from; ReplayPart *to; int64_t first, n, at /* of its strings in the block */; } Piece;
-typedef struct Copy { ReplayBulk *x; Piece *pieces; int64_t n; bool copies; _Atomic int64_t next; } Copy;
+typedef struct Piece {
+    const BulkPart *from;
+    ReplayPart *to;
+    int64_t first, n, at /* of its strings in the block */;
+} Piece;
+typedef struct Copy {
+    ReplayBulk *x;
+    Piece *pieces;
+    int64_t n;
+    bool copies;
+    _Atomic int64_t next;
+} Copy;
 
 static int64_t cells_of(const Vec *v, int64_t n) { return v->is_const ? 1 : n; }
 static bool has_strings(const Proc *p) {
@@ -124,7 +139,9 @@ static void copy_worker(void *ctx, int worker) {
 static void all_pieces(Copy *c, const QueryOptions *q, bool copies) {
     c->copies = copies;
     atomic_store(&c->next, 0);
-    if (q->pool && c->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), c->n), copy_worker, c);
+    if (q->pool && c->n > 1 && q->threads > 1)
+        pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), c->n), copy_worker,
+                 c);
     else copy_worker(c, 0);
 }
 
@@ -151,20 +168,28 @@ static int64_t place_columns(ReplayBulk *x, const BulkPart *parts, char *base) {
     }
     return at;
 }
-static Status copy_bulk(ReplayBulk *x, int32_t n_parts, const BulkPart *parts, const QueryOptions *q, MemAccount *account, Err *e) {
+static Status copy_bulk(ReplayBulk *x, int32_t n_parts, const BulkPart *parts, const QueryOptions *q,
+                        MemAccount *account, Err *e) {
     Copy c = {.x = x};
     for (int32_t k = 0; k < n_parts; k++) {
         x->n_calls += parts[k].n;
         if (!parts[k].proc->writes || parts[k].n == 0) continue;
         ReplayPart *to = &x->parts[x->n_parts++];
-        *to = (ReplayPart){.proc = parts[k].proc, .number = k, .n = parts[k].n, .params = arena_array(x->arena, Vec, parts[k].proc->n_params + 1)};
+        *to = (ReplayPart){.proc = parts[k].proc,
+                           .number = k,
+                           .n = parts[k].n,
+                           .params = arena_array(x->arena, Vec, parts[k].proc->n_params + 1)};
         if (!to->params) return err_oom(e);
         c.n += (parts[k].n + PIECE_CALLS - 1) / PIECE_CALLS;
     }
     if (!(c.pieces = mem_alloc(account, (c.n + 1) * (int64_t)sizeof *c.pieces, e))) return ST_ERROR;
     int64_t at = 0, texts;
     for (int32_t k = 0; k < x->n_parts; k++)
-        for (int64_t i = 0; i < x->parts[k].n; i += PIECE_CALLS) c.pieces[at++] = (Piece){.from = &parts[x->parts[k].number], .to = &x->parts[k], .first = i, .n = MIN_OF((int64_t)PIECE_CALLS, x->parts[k].n - i)};
+        for (int64_t i = 0; i < x->parts[k].n; i += PIECE_CALLS)
+            c.pieces[at++] = (Piece){.from = &parts[x->parts[k].number],
+                                     .to = &x->parts[k],
+                                     .first = i,
+                                     .n = MIN_OF((int64_t)PIECE_CALLS, x->parts[k].n - i)};
     all_pieces(&c, q, false);
     texts = place_columns(x, parts, NULL);
     for (int64_t i = 0; i < c.n; i++) {
@@ -195,7 +220,8 @@ Status replay_add(Replay *r, int32_t n_parts, const BulkPart *parts, const Query
     Arena *a = arena_new(r->account, e);
     ReplayBulk *x = a ? arena_new_of(a, ReplayBulk) : NULL;
     if (x) x->arena = a;
-    Status st = x && (x->parts = arena_array(a, ReplayPart, n_parts + 1)) && copy_session(x, q->session) ? ST_OK : err_oom(e);
+    Status st =
+        x && (x->parts = arena_array(a, ReplayPart, n_parts + 1)) && copy_session(x, q->session) ? ST_OK : err_oom(e);
     if (st == ST_OK) st = copy_bulk(x, n_parts, parts, q, r->account, e);
     if (st != ST_OK) {
         arena_free(a);
@@ -223,8 +249,17 @@ void replay_drop_last(Replay *r) {
 }
 
 /* Calls of a part that failed: pieces count theirs; then each knows where its own go. */
-typedef struct FailedPiece { ReplayPart *part; CallError *const *errors; int64_t from, to, n; uint32_t *out; /* NULL: they are counted */ } FailedPiece;
-typedef struct FindFailed { FailedPiece *pieces; int64_t n; _Atomic int64_t next; } FindFailed;
+typedef struct FailedPiece {
+    ReplayPart *part;
+    CallError *const *errors;
+    int64_t from, to, n;
+    uint32_t *out; /* NULL: they are counted */
+} FailedPiece;
+typedef struct FindFailed {
+    FailedPiece *pieces;
+    int64_t n;
+    _Atomic int64_t next;
+} FindFailed;
 static void count_failed(FailedPiece *x) {
     for (int64_t i = x->from; i < x->to; i++) x->n += x->errors[i] != NULL;
 }
@@ -243,7 +278,9 @@ static void find_failed(void *ctx, int worker) {
 }
 static void all_failed(FindFailed *f, const QueryOptions *q) {
     atomic_store(&f->next, 0);
-    if (q->pool && f->n > 1 && q->threads > 1) pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed, f);
+    if (q->pool && f->n > 1 && q->threads > 1)
+        pool_run(q->pool, (int)MIN_OF(MIN_OF((int64_t)q->threads, (int64_t)pool_threads(q->pool)), f->n), find_failed,
+                 f);
     else find_failed(f, 0);
 }
 /* Where the bulk has listed them. */
@@ -266,7 +303,10 @@ static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions
     if (!f.pieces) return err_oom(e);
     for (int32_t k = 0; k < x->n_parts; k++)
         for (int64_t i = 0; i < x->parts[k].n; i += FIND_CALLS)
-            f.pieces[f.n++] = (FailedPiece){.part = &x->parts[k], .errors = b->errors[x->parts[k].number], .from = i, .to = MIN_OF(i + FIND_CALLS, x->parts[k].n)};
+            f.pieces[f.n++] = (FailedPiece){.part = &x->parts[k],
+                                            .errors = b->errors[x->parts[k].number],
+                                            .from = i,
+                                            .to = MIN_OF(i + FIND_CALLS, x->parts[k].n)};
     all_failed(&f, q);
     for (int64_t k = 0; k < f.n; k++) {
         total += f.pieces[k].n;
@@ -335,7 +375,8 @@ static Status without_failed(const ReplayPart *p, Arena *a, BulkPart *out, uint3
     return ST_OK;
 }
 /* Numbers of calls from 0 on: by part, or in the order of those that they had. */
-static Status number_again(const ReplayBulk *x, Arena *a, int32_t n_parts, const BulkPart *parts, uint32_t *const *calls, Err *e) {
+static Status number_again(const ReplayBulk *x, Arena *a, int32_t n_parts, const BulkPart *parts,
+                           uint32_t *const *calls, Err *e) {
     if (x->any_order) {
         uint32_t next = 0;
         for (int32_t k = 0; k < n_parts; k++)
@@ -355,7 +396,8 @@ static Status number_again(const ReplayBulk *x, Arena *a, int32_t n_parts, const
         for (int64_t i = 0; i < parts[k].n; i++) calls[k][i] = rank[calls[k][i]];
     return ST_OK;
 }
-static Status run_again(const ReplayBulk *x, Arena *a, ImageSet *images, const Catalog *c, const QueryOptions *q, Err *e) {
+static Status run_again(const ReplayBulk *x, Arena *a, ImageSet *images, const Catalog *c, const QueryOptions *q,
+                        Err *e) {
     BulkPart *parts = arena_array(a, BulkPart, x->n_parts + 1);
     const Proc **procs = arena_array(a, const Proc *, x->n_parts + 1);
     uint32_t **calls = arena_array(a, uint32_t *, x->n_parts + 1);
@@ -377,10 +419,12 @@ static Status run_again(const ReplayBulk *x, Arena *a, ImageSet *images, const C
     TRY(bulk_run(images, n, parts, &opt, &r, e));
     Status st = r->stats.n_failed == 0 && !r->stats.short_of_rows ? ST_OK : ST_ERROR;
     if (st != ST_OK) {
-        err_set(e, ERR_SYSTEM, "of %lld calls that had succeeded %lld did not when they were run again", (long long)r->n_calls, (long long)r->stats.n_failed);
+        err_set(e, ERR_SYSTEM, "of %lld calls that had succeeded %lld did not when they were run again",
+                (long long)r->n_calls, (long long)r->stats.n_failed);
         for (int32_t k = 0; k < n; k++)
             for (int64_t i = 0; i < parts[k].n; i++)
-                if (r->errors[k][i]) err_detail(e, "%s: %s (%s)", procs[k]->name, r->errors[k][i]->message, r->errors[k][i]->sqlstate);
+                if (r->errors[k][i])
+                    err_detail(e, "%s: %s (%s)", procs[k]->name, r->errors[k][i]->message, r->errors[k][i]->sqlstate);
     }
     bulk_result_free(r);
     return st;

@@ -1,10 +1,13 @@
 /* replay.h - inputs of bulks whose changes only a device has.
  *
- * What a bulk does follows from its calls and their order [GPUTx Definition 1]. So while images are ahead of their tables on a device with memory of its own, the inputs of all bulks since the tables were last
- * brought up to date are kept: when the device is lost, images are made anew from the tables, and the calls run once more on the virtual machine.
+ * What a bulk does follows from its calls and their order [GPUTx Definition 1]. So while images are ahead of their
+ * tables on a device with memory of its own, the inputs of all bulks since the tables were last brought up to date are
+ * kept: when the device is lost, images are made anew from the tables, and the calls run once more on the virtual
+ * machine.
  *
- * Of each bulk that is: the arguments of procedures that may write, which of their calls failed (they left no change, for whatever reason, and are left out), and the order whose result the bulk had. Calls that
- * succeeded succeed again, with the same changes; when one does not, nothing is said to have been restored.
+ * Of each bulk that is: the arguments of procedures that may write, which of their calls failed (they left no change,
+ * for whatever reason, and are left out), and the order whose result the bulk had. Calls that succeeded succeed again,
+ * with the same changes; when one does not, nothing is said to have been restored.
  *
  * Thread rules: one thread at a time, under the lock that bulks are run under; the pool helps with copies.
  */
@@ -21,17 +24,19 @@ int64_t replay_bytes(const Replay *r); /* of memory */
 int64_t replay_bulks(const Replay *r);
 int64_t replay_calls(const Replay *r);
 
-/* Whether a bulk of this procedure can be run again: one that asks for settings (current_setting) has inputs besides its arguments. */
+/* Whether a bulk of this procedure can be run again: one that asks for settings (current_setting) has inputs besides
+ * its arguments. */
 bool replay_covers(const Proc *p);
-/* Copies what is needed of a bulk's inputs; procedures stay as long as the bulk is kept. q: pool, threads and session. 53200, 53400: nothing was kept. */
+/* Copies what is needed of a bulk's inputs; procedures stay as long as the bulk is kept. q: pool, threads and session.
+ * 53200, 53400: nothing was kept. */
 Status replay_add(Replay *r, int32_t n_parts, const BulkPart *parts, const QueryOptions *q, Err *e);
 /* The bulk that was added last has run. On an error (53200) what has been kept of it is of no use. */
 Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e);
 /* ... or has not, and changed nothing: it is forgotten. */
 void replay_drop_last(Replay *r);
 
-/* All bulks, one after the other, on images that are made from the tables as they are. q: pool, threads, account, vfs. Errors: 53200, 53400; 58000 when a call that had succeeded does not. The images are to be forgotten
- * then. */
+/* All bulks, one after the other, on images that are made from the tables as they are. q: pool, threads, account, vfs.
+ * Errors: 53200, 53400; 58000 when a call that had succeeded does not. The images are to be forgotten then. */
 Status replay_run(const Replay *r, ImageSet *images, const Catalog *c, const QueryOptions *q, Err *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* vm_calls.c - programs of procedures on the virtual machine: preparation, control, failures. The design is described in calls_int.h. */
+/* vm_calls.c - programs of procedures on the virtual machine: preparation, control, failures. The design is described
+ * in calls_int.h. */
 #include "txn/run/calls_int.h"
 
 #include "base/log.h"
@@ -6,7 +7,6 @@
 enum { FRAME_BYTES = 512 << 10, VECTOR_MIN = 128 };
 
 const char call_canceled[] = "canceling statement due to user request";
-
 
 /* ---- preparation ------------------------------------------------------------------------ */
 /* What the program says of variables and tables must fit the procedure. */
@@ -17,7 +17,8 @@ static Status check_program(const ProgRun *pr, Err *e) {
         const Instr *in = &p->instrs[i];
         int32_t table = 0, index = -1, col = -1;
         if (in->op == OP_LOAD || in->op == OP_STORE) {
-            if (in->imm >= pr->n_vars || pr->vars[in->imm].phys != in->phys) return err_internal(e, "%s: no such variable (instruction %d)", proc->name, (int)i);
+            if (in->imm >= pr->n_vars || pr->vars[in->imm].phys != in->phys)
+                return err_internal(e, "%s: no such variable (instruction %d)", proc->name, (int)i);
             continue;
         }
         switch (in->op) {
@@ -37,19 +38,23 @@ static Status check_program(const ProgRun *pr, Err *e) {
         case OP_ROW_INSERT: table = ((const RowInsert *)in->aux)->table; break;
         case OP_ITEM:
             table = (int32_t)((const ItemSite *)in->aux)->table;
-            if (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take) col = ((const ItemSite *)in->aux)->col;
+            if (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take)
+                col = ((const ItemSite *)in->aux)->col;
             break;
         default: continue;
         }
         if (table >= proc->n_tables) return err_internal(e, "%s: no such table (instruction %d)", proc->name, (int)i);
         const ImageNeed *need = &proc->tables[table].need;
-        if (index >= need->table->n_keys + need->n_groups) return err_internal(e, "%s: no such index (instruction %d)", proc->name, (int)i);
-        if (col >= need->table->n_cols) return err_internal(e, "%s: no such column (instruction %d)", proc->name, (int)i);
+        if (index >= need->table->n_keys + need->n_groups)
+            return err_internal(e, "%s: no such index (instruction %d)", proc->name, (int)i);
+        if (col >= need->table->n_cols)
+            return err_internal(e, "%s: no such column (instruction %d)", proc->name, (int)i);
     }
     return ST_OK;
 }
 
-/* Whether the log of changes is needed: the procedure may fail after a change, or run out of memory for a string then. */
+/* Whether the log of changes is needed: the procedure may fail after a change, or run out of memory for a string then.
+ */
 static bool needs_undo(const Proc *proc, const Program *p) {
     if (proc->undo) return true;
     bool changed = false;
@@ -83,7 +88,12 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     ProgRun *pr = arena_new_of(a, ProgRun);
     if (!pr) goto oom;
     const Program *p = body ? proc->body : proc->footprint;
-    *pr = (ProgRun){.proc = proc, .p = p, .is_body = body, .arena = a, .asked = vector_size, .vector_size = fitting_vector(proc, vector_size)};
+    *pr = (ProgRun){.proc = proc,
+                    .p = p,
+                    .is_body = body,
+                    .arena = a,
+                    .asked = vector_size,
+                    .vector_size = fitting_vector(proc, vector_size)};
     vector_size = pr->vector_size;
     pr->n_vars = body ? proc->n_vars : proc->n_foot_vars;
     pr->vars = body ? proc->vars : proc->foot_vars;
@@ -111,7 +121,8 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
     pr->must_undo = body && needs_undo(proc, p);
     for (int32_t i = 0; i < p->n_instrs; i++)
         if (p->instrs[i].op == OP_P_TRY) pr->n_tries = MAX_OF(pr->n_tries, (int32_t)p->instrs[i].imm + 1);
-    VmEnv env = {.session = &pr->session, .account = acct, .vector_size = vector_size, .workers = 1, .call_fn = call_step_fn};
+    VmEnv env = {
+        .session = &pr->session, .account = acct, .vector_size = vector_size, .workers = 1, .call_fn = call_step_fn};
     if (vm_new(p, &env, &pr->vm, e) != ST_OK) goto fail;
     *out = pr;
     return ST_OK;
@@ -184,7 +195,8 @@ void callframe_free(CallFrame *c) {
 static CallError out_of_memory = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory"};
 static char *text_or_null(Arena *a, const char *s) { return s && s[0] ? arena_strdup(a, s) : NULL; }
 
-bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint, const ErrNames *names, CallError *out) {
+bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint,
+                     const ErrNames *names, CallError *out) {
     *out = (CallError){.message = arena_strndup(a, message.ptr, message.len)};
     memcpy(out->sqlstate, sqlstate, sizeof out->sqlstate);
     out->detail = text_or_null(a, detail);
@@ -215,11 +227,14 @@ CallError *call_error_place(Arena *a, const Proc *p, int32_t pc, CallError *x) {
 }
 static CallError *call_error(CallFrame *c, int32_t pc, const Err *e) {
     CallError *x = arena_new_of(c->sink->arena, CallError);
-    return x && call_error_of(c->sink->arena, e, x) ? call_error_place(c->sink->arena, c->pr->proc, pc, x) : &out_of_memory;
+    return x && call_error_of(c->sink->arena, e, x) ? call_error_place(c->sink->arena, c->pr->proc, pc, x)
+                                                    : &out_of_memory;
 }
 CallError *call_error_raised(CallFrame *c, int32_t pc, const RaiseSite *r, Slice message) {
     CallError *x = arena_new_of(c->sink->arena, CallError);
-    return x && call_error_make(c->sink->arena, r->sqlstate, message, r->detail, r->hint, r->names, x) ? call_error_place(c->sink->arena, c->pr->proc, pc, x) : &out_of_memory;
+    return x && call_error_make(c->sink->arena, r->sqlstate, message, r->detail, r->hint, r->names, x)
+               ? call_error_place(c->sink->arena, c->pr->proc, pc, x)
+               : &out_of_memory;
 }
 
 void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
@@ -436,7 +451,8 @@ static int64_t stop_calls(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     f->n = n;
     for (int64_t i = 0; (stop || some) && i < n; i++) {
         if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "%s", stop);
-        else if (k->stop->call(k->stop->ctx, k->part, call_number(c, list[i]))) err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
+        else if (k->stop->call(k->stop->ctx, k->part, call_number(c, list[i])))
+            err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
         else continue;
         call_fail(c, i, at);
     }
@@ -445,8 +461,8 @@ static int64_t stop_calls(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     return keep_going(c, list, n, list);
 }
 
-/* Between two iterations no register lives: strings that no variable has are garbage. What variables have moves to another arena when there is twice as much as there was left last time. Without
- * memory for that all stays. */
+/* Between two iterations no register lives: strings that no variable has are garbage. What variables have moves to
+ * another arena when there is twice as much as there was left last time. Without memory for that all stays. */
 enum { TIDY_LEAST = 4 << 20 };
 static void tidy_strings(CallFrame *c) {
     Frame *f = c->f;
@@ -534,7 +550,8 @@ static void run_try(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     if (m > 0) run_body(c, to + 1, end, caught, m, to);
 }
 
-/* Statements [from, to) for the calls of the list (NULL: all of the chunk). `owner` opens the body: its first list is this body's. */
+/* Statements [from, to) for the calls of the list (NULL: all of the chunk). `owner` opens the body: its first list is
+ * this body's. */
 static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list, int64_t n, int32_t owner) {
     const Program *p = c->pr->p;
     if (from < to && n > 0 && stack_check_depth(&c->f->err) != ST_OK) {
@@ -618,7 +635,8 @@ static void set_params(CallFrame *c, const BulkPart *part) {
     }
 }
 
-void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls, int64_t first) {
+void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls,
+                   int64_t first) {
     Frame *f = c->f;
     c->sink = sink;
     c->n = n;

@@ -1,9 +1,11 @@
-/* vm_rows.c - the opcodes of procedures on vectors of calls: variables, rows of images, errors, operations; and the log of changes.
+/* vm_rows.c - the opcodes of procedures on vectors of calls: variables, rows of images, errors, operations; and the log
+ * of changes.
  *
- * Calls that run at the same time never meet in a cell, except in ROW_ADD to a column that is `shared` in this bulk: that is atomic, and its sums are known
- * to stay in range. All other additions check their result.
+ * Calls that run at the same time never meet in a cell, except in ROW_ADD to a column that is `shared` in this bulk:
+ * that is atomic, and its sums are known to stay in range. All other additions check their result.
  *
- * Marking a row dirty is a plain store: those who meet there all store the same bit (a delete conflicts with every update of its row).
+ * Marking a row dirty is a plain store: those who meet there all store the same bit (a delete conflicts with every
+ * update of its row).
  */
 #include "base/hash.h"
 #include "txn/run/calls_int.h"
@@ -52,13 +54,13 @@ static RunResult step_load_var(Frame *f, const Step *s) {
 }
 
 static void scatter(uint8_t size, int64_t n, const Vec *a, const int32_t *pos, void *out) {
-#define SCATTER(T)                                              \
-    {                                                           \
-        const T *x = a->data;                                   \
-        T *d = out;                                             \
-        int64_t step = a->is_const ? 0 : 1;                     \
+#define SCATTER(T)                                               \
+    {                                                            \
+        const T *x = a->data;                                    \
+        T *d = out;                                              \
+        int64_t step = a->is_const ? 0 : 1;                      \
         for (int64_t i = 0; i < n; i++) d[pos[i]] = x[i * step]; \
-        break;                                                  \
+        break;                                                   \
     }
     switch (size) {
     case SZ_1: SCATTER(uint8_t)
@@ -104,13 +106,16 @@ static inline int128_t int_cell(uint8_t phys, const void *p) {
 }
 
 /* ---- lookups ----------------------------------------------------------------------------------- */
-/* The row of a group that is in no order, of which `row` is the first in the list, that comes first by a column: of equals the one with the smallest number, as in groups in order. */
+/* The row of a group that is in no order, of which `row` is the first in the list, that comes first by a column: of
+ * equals the one with the smallest number, as in groups in order. */
 static int64_t best_row(const Image *im, int32_t index, int64_t row, const RowKey *k) {
     const ImageColumn *col = &im->cols[k->order - 1];
     int64_t best = row, value = 0;
     for (bool first = true; row >= 0; row = image_next(im, index, row), first = false) {
         const void *cell = image_cell(col, row);
-        int64_t v = col->phys == PH_I16 ? *(const int16_t *)cell : col->phys == PH_I32 ? *(const int32_t *)cell : *(const int64_t *)cell;
+        int64_t v = col->phys == PH_I16   ? *(const int16_t *)cell
+                    : col->phys == PH_I32 ? *(const int32_t *)cell
+                                          : *(const int64_t *)cell;
         if (!first && (v == value ? row > best : (v > value) != k->desc)) continue;
         best = row;
         value = v;
@@ -151,11 +156,15 @@ static RunResult find_rows(Frame *f, const Step *s, bool unique) {
             null |= vec_null(&keys[j], i);
         }
         if (k->bounded) {
-            rows[i] = null || vec_null(&keys[k->n], i) ? -1 : image_first_after(t->image, index, cells, (int64_t)int_cell(keys[k->n].phys, vec_cell(&keys[k->n], i)), k->at);
+            rows[i] = null || vec_null(&keys[k->n], i)
+                          ? -1
+                          : image_first_after(t->image, index, cells,
+                                              (int64_t)int_cell(keys[k->n].phys, vec_cell(&keys[k->n], i)), k->at);
             continue;
         }
         rows[i] = null ? -1 : unique ? image_find(t->image, index, cells) : image_first(t->image, index, cells);
-        if (k->order && rows[i] >= 0 && !t->image->indexes[index].order) rows[i] = best_row(t->image, index, rows[i], k);
+        if (k->order && rows[i] >= 0 && !t->image->indexes[index].order)
+            rows[i] = best_row(t->image, index, rows[i], k);
     }
     return RUN_NEXT;
 }
@@ -171,7 +180,8 @@ static RunResult step_row_next(Frame *f, const Step *s) {
     int64_t *out = frame_home(f, s->dst);
     if (UNLIKELY(!a || !out)) return RUN_FAILED;
     const int64_t *rows = a->data;
-    for (int64_t i = 0; i < f->n; i++) out[i] = vec_null(a, i) || rows[i] < 0 ? -1 : image_next(t->image, t->index[k->index], rows[i]);
+    for (int64_t i = 0; i < f->n; i++)
+        out[i] = vec_null(a, i) || rows[i] < 0 ? -1 : image_next(t->image, t->index[k->index], rows[i]);
     d->data = out;
     d->valid = NULL;
     d->is_const = false;
@@ -179,9 +189,14 @@ static RunResult step_row_next(Frame *f, const Step *s) {
 }
 
 /* ---- takes ---- */
-static inline TakeCell *take_cell(const CallFrame *c, const RowCol *rc, int64_t i) { return &c->pr->takes[rc->take - 1].cells[call_number(c, row_pos(c->f, i))]; }
-static inline bool takes_here(const CallFrame *c, const RowCol *rc) { return UNLIKELY(rc->take > 0) && c->pr->takes && c->pr->takes[rc->take - 1].cells; }
-/* What those before it leave. Out of the column's range: one of them does not take what it said, and the bulk is run again. */
+static inline TakeCell *take_cell(const CallFrame *c, const RowCol *rc, int64_t i) {
+    return &c->pr->takes[rc->take - 1].cells[call_number(c, row_pos(c->f, i))];
+}
+static inline bool takes_here(const CallFrame *c, const RowCol *rc) {
+    return UNLIKELY(rc->take > 0) && c->pr->takes && c->pr->takes[rc->take - 1].cells;
+}
+/* What those before it leave. Out of the column's range: one of them does not take what it said, and the bulk is run
+ * again. */
 static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows, int64_t n, Vec *d) {
     const ColumnUse *use = &table_use(c, rc->table)->cols[rc->col];
     for (int64_t i = 0; i < n; i++) {
@@ -200,7 +215,8 @@ static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows
 /* The call has taken; all that the set takes goes to the cell at its end. */
 static void note_taken(TakeCell *x, const ImageColumn *ic, int64_t row, const void *value) {
     bool right = image_is_valid(ic, row) == (value != NULL);
-    if (right && value) right = int_cell(ic->phys, value) == int_cell(ic->phys, image_cell(ic, row)) + x->before + x->amount;
+    if (right && value)
+        right = int_cell(ic->phys, value) == int_cell(ic->phys, image_cell(ic, row)) + x->before + x->amount;
     x->took = right && x->took == TOOK_NOTHING && x->row == row ? TOOK : TOOK_OTHERWISE;
 }
 
@@ -219,15 +235,15 @@ static RunResult step_row_get(Frame *f, const Step *s) {
         for (int64_t i = 0; i < n; i++) f->longs[i] = a->valid[i] ? rows[i] : -1;
         rows = f->longs;
     }
-#define GET(T)                                                                          \
-    {                                                                                   \
-        T *o = out;                                                                     \
-        static const T none;                                                            \
-        for (int64_t i = 0; i < n; i++) {                                               \
-            any |= rows[i];                                                             \
+#define GET(T)                                                                              \
+    {                                                                                       \
+        T *o = out;                                                                         \
+        static const T none;                                                                \
+        for (int64_t i = 0; i < n; i++) {                                                   \
+            any |= rows[i];                                                                 \
             o[i] = rows[i] >= 0 ? *(const T *)(const void *)image_cell(ic, rows[i]) : none; \
-        }                                                                               \
-        break;                                                                          \
+        }                                                                                   \
+        break;                                                                              \
     }
     switch (s->size) {
     case SZ_1: GET(uint8_t)
@@ -280,9 +296,15 @@ static void take_back(const UndoCell *u) {
         return;
     }
     switch (u->phys) { /* others may have added meanwhile */
-    case PH_I16: __atomic_fetch_sub((int16_t *)(void *)cell, *(const int16_t *)(const void *)u->cell, __ATOMIC_RELAXED); break;
-    case PH_I32: __atomic_fetch_sub((int32_t *)(void *)cell, *(const int32_t *)(const void *)u->cell, __ATOMIC_RELAXED); break;
-    case PH_I64: __atomic_fetch_sub((int64_t *)(void *)cell, *(const int64_t *)(const void *)u->cell, __ATOMIC_RELAXED); break;
+    case PH_I16:
+        __atomic_fetch_sub((int16_t *)(void *)cell, *(const int16_t *)(const void *)u->cell, __ATOMIC_RELAXED);
+        break;
+    case PH_I32:
+        __atomic_fetch_sub((int32_t *)(void *)cell, *(const int32_t *)(const void *)u->cell, __ATOMIC_RELAXED);
+        break;
+    case PH_I64:
+        __atomic_fetch_sub((int64_t *)(void *)cell, *(const int64_t *)(const void *)u->cell, __ATOMIC_RELAXED);
+        break;
     default: *(int128_t *)(void *)cell -= *(const int128_t *)(const void *)u->cell; /* never shared */
     }
 }
@@ -291,7 +313,8 @@ static void doubt_key(CallFrame *c, Image *im, int64_t row, int32_t key) {
     KeyDoubt d = {im, row, key};
     if (!vec_push(c->sink->arena, &c->sink->doubts, d)) c->sink->doubtful = true;
 }
-/* Whether the change is of a call that has failed, or has left for the handlers of the P_TRY in hand, where it was made. */
+/* Whether the change is of a call that has failed, or has left for the handlers of the P_TRY in hand, where it was
+ * made. */
 static inline bool undone(const CallFrame *c, const UndoCell *u, int32_t caught) {
     int32_t to = c->goes[u->pos];
     return to == GO_FAILED || (to == caught && u->seq >= c->try_from);
@@ -302,7 +325,8 @@ void undo_failed(CallFrame *c) {
     if (n == m) return;
     for (int64_t i = n - 1; i >= m; i--)
         if (undone(c, &c->undo[i], caught)) {
-            if (c->sink->doubts_keys && c->undo[i].kind == UNDO_INSERT) doubt_key(c, c->undo[i].image, c->undo[i].row, -1);
+            if (c->sink->doubts_keys && c->undo[i].kind == UNDO_INSERT)
+                doubt_key(c, c->undo[i].image, c->undo[i].row, -1);
             take_back(&c->undo[i]);
         }
     for (int64_t i = m; i < n; i++)
@@ -328,7 +352,8 @@ static bool log_cell(CallFrame *c, int64_t i, Image *im, int64_t row, int32_t co
     if (!u) return false;
     const ImageColumn *ic = &im->cols[col];
     int64_t bytes = cell_bytes(size_class(phys));
-    *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .col = col, .kind = UNDO_PUT, .phys = phys};
+    *u = (UndoCell){
+        .image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .col = col, .kind = UNDO_PUT, .phys = phys};
     memcpy(u->cell, image_cell(ic, row), (size_t)bytes);
     u->valid = image_is_valid(ic, row);
     undo_keep(c);
@@ -362,9 +387,11 @@ static void put_cell(char *buf, int64_t cap, Type type, const void *cell, int64_
     arena_free(a);
 }
 
-/* 23502. cells[i] NULL: NULL. `cells` NULL: an update; the row's other columns may be changing under another call, so there is no detail. */
+/* 23502. cells[i] NULL: NULL. `cells` NULL: an update; the row's other columns may be changing under another call, so
+ * there is no detail. */
 static void set_not_null_error(Err *e, const Table *t, int32_t col, const void *const *cells) {
-    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint", t->cols[col].name, t->name);
+    err_set(e, ERR_NOT_NULL_VIOLATION, "null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+            t->cols[col].name, t->name);
     err_of_column(e, t->name, t->cols[col].name);
     char buf[900] = "";
     if (!cells) return;
@@ -390,13 +417,17 @@ void calls_key_error(Err *e, const Table *t, int32_t key, const void *const *cel
 }
 static void set_range_error(Err *e, Type t) {
     if (t.id != T_NUMERIC) {
-        err_set(e, ERR_NUMERIC_RANGE, "%s out of range", t.id == T_INT2 ? "smallint" : t.id == T_INT4 ? "integer" : "bigint");
+        err_set(e, ERR_NUMERIC_RANGE, "%s out of range",
+                t.id == T_INT2   ? "smallint"
+                : t.id == T_INT4 ? "integer"
+                                 : "bigint");
         return;
     }
     err_set(e, ERR_NUMERIC_RANGE, "numeric field overflow");
     if (t.precision < NUMERIC_MAX_PRECISION)
-        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.", t.precision, t.scale,
-                   t.precision > t.scale ? "10^" : "", t.precision > t.scale ? t.precision - t.scale : 1);
+        err_detail(e, "A field with precision %d, scale %d must round to an absolute value less than %s%d.",
+                   t.precision, t.scale, t.precision > t.scale ? "10^" : "",
+                   t.precision > t.scale ? t.precision - t.scale : 1);
 }
 
 /* ---- changing -------------------------------------------------------------------------------------------- */
@@ -408,7 +439,9 @@ static inline void track(CallFrame *c, const ColumnUse *u, uint8_t phys, const v
     if (v > c->sink->bounds[u->slot]) c->sink->bounds[u->slot] = v;
 }
 
-static RunResult finish(CallFrame *c, const Step *s, int64_t before) { return c->departures == before ? RUN_NEXT : calls_dropped(c, s->pc + 1); }
+static RunResult finish(CallFrame *c, const Step *s, int64_t before) {
+    return c->departures == before ? RUN_NEXT : calls_dropped(c, s->pc + 1);
+}
 
 static RunResult step_row_put(Frame *f, const Step *s) {
     CallFrame *c = f->owner;
@@ -467,7 +500,9 @@ static RunResult step_row_put(Frame *f, const Step *s) {
 /* cell += delta, or -= delta, with nobody else there; false: out of the type's range. */
 static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, const void *delta, bool minus) {
     int128_t old = int_cell(phys, cell), by = int_cell(phys, delta), sum;
-    if ((minus ? __builtin_sub_overflow(old, by, &sum) : __builtin_add_overflow(old, by, &sum)) || sum > use->hi || sum < use->lo) return false;
+    if ((minus ? __builtin_sub_overflow(old, by, &sum) : __builtin_add_overflow(old, by, &sum)) || sum > use->hi ||
+        sum < use->lo)
+        return false;
     switch (phys) {
     case PH_I16: *(int16_t *)cell = (int16_t)sum; break;
     case PH_I32: *(int32_t *)cell = (int32_t)sum; break;
@@ -476,7 +511,8 @@ static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, c
     }
     return true;
 }
-/* What is added instead of subtracting it: of the least integer that is itself, as sums that are not checked, or taken back, go round. */
+/* What is added instead of subtracting it: of the least integer that is itself, as sums that are not checked, or taken
+ * back, go round. */
 static inline void negated(uint8_t phys, const void *delta, void *out) {
     uint128_t v = 0 - (uint128_t)int_cell(phys, delta);
     memcpy(out, &v, (size_t)cell_bytes(size_class(phys))); /* little endian */
@@ -491,7 +527,10 @@ static inline void add_shared(uint8_t phys, void *cell, const void *delta) {
 
 /* Additions to few rows are summed up before they go to memory that all workers write. */
 enum { HOT_SLOTS = 16, HOT_SAMPLE = 32 };
-typedef struct HotAdds { int64_t row[HOT_SLOTS]; uint64_t sum[HOT_SLOTS]; } HotAdds;
+typedef struct HotAdds {
+    int64_t row[HOT_SLOTS];
+    uint64_t sum[HOT_SLOTS];
+} HotAdds;
 
 static bool few_rows(int64_t n, const int64_t *rows) {
     int64_t seen[HOT_SLOTS / 2];
@@ -574,7 +613,12 @@ static RunResult step_row_add(Frame *f, const Step *s) {
                 call_fail(c, i, s->pc);
                 continue;
             }
-            *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(f, i), .col = rc->col, .kind = UNDO_ADD, .phys = s->phys};
+            *u = (UndoCell){.image = im,
+                            .row = row,
+                            .pos = (int32_t)row_pos(f, i),
+                            .col = rc->col,
+                            .kind = UNDO_ADD,
+                            .phys = s->phys};
             memcpy(u->cell, delta, (size_t)bytes);
         }
         if (hot) {
@@ -596,11 +640,13 @@ static RunResult step_row_add(Frame *f, const Step *s) {
 }
 
 /* At the next of the rows that are the call's. */
-static int64_t insert_row(CallFrame *c, const TableUse *t, int32_t table, int64_t i, const void *const *cells, int32_t *conflict) {
+static int64_t insert_row(CallFrame *c, const TableUse *t, int32_t table, int64_t i, const void *const *cells,
+                          int32_t *conflict) {
     int64_t pos = row_pos(c->f, i), call = call_number(c, pos), k = c->inserted[table][pos]++;
     if (UNLIKELY(k >= (t->counts ? (int64_t)t->counts[call] : t->stride))) {
         c->sink->short_of_rows |= c->pr->proc->tables[table].guessed;
-        err_internal(&c->f->err, "%s inserts more rows into \"%s\" than it said", c->pr->proc->name, t->image->table->name);
+        err_internal(&c->f->err, "%s inserts more rows into \"%s\" than it said", c->pr->proc->name,
+                     t->image->table->name);
         return -1;
     }
     int64_t row = t->base + (t->starts ? (int64_t)t->starts[call] : call * t->stride) + k;
@@ -708,7 +754,8 @@ static RunResult step_raise(Frame *f, const Step *s) {
     CallError *x = NULL;
     char buf[1023]; /* as long as an Err's message */
     for (int64_t i = 0; i < f->n; i++) {
-        if (c->pr->is_body && (!x || r->n > 0)) x = call_error_raised(c, s->pc, r, raise_text(f, r, i, buf, (int64_t)sizeof buf));
+        if (c->pr->is_body && (!x || r->n > 0))
+            x = call_error_raised(c, s->pc, r, raise_text(f, r, i, buf, (int64_t)sizeof buf));
         call_fail_with(c, i, x);
     }
     return calls_dropped(c, s->pc + 1);
@@ -722,7 +769,13 @@ static RunResult step_notice(Frame *f, const Step *s) {
     char buf[1023];
     for (int64_t i = 0; i < f->n; i++) {
         Slice text = raise_text(f, &x->say, i, buf, (int64_t)sizeof buf);
-        CallNotice n = {.part = k->part, .call = call_number(c, row_pos(f, i)), .seq = k->notices.len, .severity = x->severity, .context = x->context, .detail = x->say.detail, .hint = x->say.hint};
+        CallNotice n = {.part = k->part,
+                        .call = call_number(c, row_pos(f, i)),
+                        .seq = k->notices.len,
+                        .severity = x->severity,
+                        .context = x->context,
+                        .detail = x->say.detail,
+                        .hint = x->say.hint};
         memcpy(n.sqlstate, x->say.sqlstate, sizeof n.sqlstate);
         if ((n.message = arena_strndup(k->arena, text.ptr, text.len)) && vec_push(k->arena, &k->notices, n)) continue;
         err_oom(&f->err);
@@ -793,15 +846,15 @@ static inline uint64_t hash_int(uint64_t h, int128_t v) {
 }
 /* Adds one key column to the hashes. Equal values hash alike whatever the width of their integers. */
 static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
-#define EACH(expr)                                                     \
-    if (!v->is_const && !v->valid) {                                   \
-        for (int64_t i = 0, k = 0; i < n; k = ++i) h[i] = (expr);      \
-        break;                                                         \
-    }                                                                  \
-    for (int64_t i = 0; i < n; i++) {                                  \
-        int64_t k = v->is_const ? 0 : i;                               \
-        h[i] = v->valid && !v->valid[k] ? hash_u64(h[i]) : (expr);     \
-    }                                                                  \
+#define EACH(expr)                                                 \
+    if (!v->is_const && !v->valid) {                               \
+        for (int64_t i = 0, k = 0; i < n; k = ++i) h[i] = (expr);  \
+        break;                                                     \
+    }                                                              \
+    for (int64_t i = 0; i < n; i++) {                              \
+        int64_t k = v->is_const ? 0 : i;                           \
+        h[i] = v->valid && !v->valid[k] ? hash_u64(h[i]) : (expr); \
+    }                                                              \
     break
     const void *x = v->data;
     switch (v->phys) {
@@ -851,7 +904,8 @@ static void tell_takes(const CallFrame *c, TakeCell *takes, int64_t n, const Vec
     for (int64_t i = 0; i < n; i++) {
         if (vec_null(v, i)) continue;
         ops[i].kind = OPK_TAKE;
-        takes[call_number(c, row_pos(c->f, i))] = (TakeCell){.item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .told = true};
+        takes[call_number(c, row_pos(c->f, i))] =
+            (TakeCell){.item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .told = true};
     }
 }
 
@@ -876,13 +930,16 @@ static RunResult step_item(Frame *f, const Step *s) {
         if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
         return RUN_NEXT;
     }
-    uint64_t *h = (uint64_t *)f->longs, base = hash_combine(hash_u64((uint64_t)c->pr->proc->tables[it->table].table_id), it->group);
+    uint64_t *h = (uint64_t *)f->longs,
+             base = hash_combine(hash_u64((uint64_t)c->pr->proc->tables[it->table].table_id), it->group);
     for (int64_t i = 0; i < n; i++) h[i] = base;
     for (int32_t i = 0; i < it->n; i++) hash_column(n, &f->regs[it->args[i]], h);
     if (UNLIKELY(hash_constant)) memset(h, 0, (size_t)n * 8);
     if (UNLIKELY(k->n_ops + n > k->cap_ops) && grow_ops(k, n, &f->err) != RUN_NEXT) return RUN_FAILED;
     TxnOp *ops = k->ops + k->n_ops;
-    uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE : it->insert && c->pr->takes ? OPK_TAKE : it->kind;
+    uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE
+                   : it->insert && c->pr->takes                 ? OPK_TAKE
+                                                                : it->kind;
     for (int64_t i = 0; i < n; i++) ops[i] = (TxnOp){h[i], (uint32_t)row_pos(f, i), kind};
     if (kind == OPK_ADD && slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], ops);
     if (takes) tell_takes(c, takes, n, &f->regs[it->args[it->n]], h, ops);

@@ -1,18 +1,31 @@
 /* image.c - making images, room, rows and strings; see image.h.
  *
- * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live rows are
- * entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one whole other group index, whose lists are newest first).
+ * An image is made in two steps over the pool: tablets are decoded into the rows (a task is one tablet), then the live
+ * rows are entered into the indexes (a task is a run of rows of one unique index or one with ordered groups, or one
+ * whole other group index, whose lists are newest first).
  *
- * With the table's expected_rows there is a step before: all memory of the image is touched (a task is a piece of it), so that no bulk waits for pages.
+ * With the table's expected_rows there is a step before: all memory of the image is touched (a task is a piece of it),
+ * so that no bulk waits for pages.
  *
- * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why each has its own capacity
- * in ImageImpl.
+ * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why
+ * each has its own capacity in ImageImpl.
  */
 #include "txn/store/image_int.h"
 #include "txn/store/image_mirror.h"
 
-enum { DECODE_ROWS = 2048, ENTER_ROWS = 65536, CHUNK_MIN = 64 << 10, CHUNK_MAX = 16 << 20, MIN_SPARE = 64, AHEAD_BULKS = 8, INDEX_AHEAD_BULKS = 32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */ };
-enum { MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */ };
+enum {
+    DECODE_ROWS = 2048,
+    ENTER_ROWS = 65536,
+    CHUNK_MIN = 64 << 10,
+    CHUNK_MAX = 16 << 20,
+    MIN_SPARE = 64,
+    AHEAD_BULKS = 8,
+    INDEX_AHEAD_BULKS =
+        32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */
+};
+enum {
+    MAPPED_MIN = 1 << 20 /* from so many bytes on memory grows without a copy, and new memory is zero (base/mem.h) */
+};
 #define MAX_ROWS ((INT64_C(1) << ENTRY_ROW_BITS) - 2)
 static_assert(MAX_ROWS == EXPECTED_ROWS_MAX, "a table expects no more rows than its image can have");
 
@@ -51,10 +64,13 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
     TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
     for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, want, e));
     for (int32_t i = 0; i < im->n_indexes; i++)
-        if (!im->indexes[i].unique) TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]), e));
+        if (!im->indexes[i].unique)
+            TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]),
+                     e));
     return ST_OK;
 }
-/* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what takes 16 bytes. */
+/* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what
+ * takes 16 bytes. */
 static void place_columns(Image *im) {
     enum { LINE = 64 };
     for (int32_t k = 0; k < IMAGE_PARTS; k++) {
@@ -69,7 +85,8 @@ static void place_columns(Image *im) {
                 im->parts[k].texts |= col->phys == PH_STR;
             }
             for (int32_t c = 0; size == 1 && c < im->n_cols; c++)
-                if (im->cols[c].used && im->cols[c].part == k && !im->table->cols[c].not_null) im->impl->valid_at[c] = at++;
+                if (im->cols[c].used && im->cols[c].part == k && !im->table->cols[c].not_null)
+                    im->impl->valid_at[c] = at++;
         }
         int64_t lines = align_up(at, LINE);
         im->parts[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
@@ -86,9 +103,9 @@ typedef struct TouchedArray {
 typedef struct MakeJob {
     Image *im;
     const TouchedArray *touched; /* tasks are pieces of TOUCH_BYTES of these, one array after the other */
-    const int64_t *base;   /* first row of each tablet */
+    const int64_t *base;         /* first row of each tablet */
     int64_t n_tablets;
-    int32_t n_cols;        /* used ones */
+    int32_t n_cols; /* used ones */
     const int32_t *cols;
     int32_t first_index, n_indexes; /* that rows are entered into */
     int64_t n_tasks;
@@ -96,8 +113,8 @@ typedef struct MakeJob {
     bool shared;
 } MakeJob;
 
-#define SPREAD(T)                                                                                                                     \
-    for (int64_t i = 0; i < n; i++) memcpy(to + i * stride, from + i * (int64_t)sizeof(T), sizeof(T));                                  \
+#define SPREAD(T)                                                                                      \
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * stride, from + i * (int64_t)sizeof(T), sizeof(T)); \
     break
 static void spread(uint8_t *to, int64_t stride, const uint8_t *from, int64_t size, int64_t n) {
     switch (size) {
@@ -110,7 +127,8 @@ static void spread(uint8_t *to, int64_t stride, const uint8_t *from, int64_t siz
 }
 #undef SPREAD
 /* Rows from..from + n - 1 of the image, which the tablet has at `pos` (NULL: from `first` on). */
-static void decode_rows(const MakeJob *j, const Tablet *tab, int64_t first, const int32_t *pos, int64_t n, int64_t row) {
+static void decode_rows(const MakeJob *j, const Tablet *tab, int64_t first, const int32_t *pos, int64_t n,
+                        int64_t row) {
     Image *im = j->im;
     alignas(64) uint8_t cells[DECODE_ROWS * 16];
     uint8_t valid[DECODE_ROWS];
@@ -151,7 +169,8 @@ static void enter_tasks(void *ctx, int worker) {
     for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n_tasks;) {
         ImageIndex *x = &im->indexes[j->first_index + i % j->n_indexes];
         int64_t run = i / j->n_indexes;
-        if (x->unique || x->order) image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
+        if (x->unique || x->order)
+            image_enter_rows(im, x, run * ENTER_ROWS, MIN_OF(rows, (run + 1) * ENTER_ROWS), j->shared);
         else if (run == 0) image_enter_rows(im, x, 0, rows, false);
     }
 }
@@ -209,12 +228,15 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
         ImageIndex *ix = &im->indexes[i];
         bool unique = i < t->n_keys;
         const int *cols = unique ? t->keys[i].cols : need->groups[i - t->n_keys].cols;
-        *ix = (ImageIndex){.unique = unique, .key = unique ? i : -1, .n_cols = unique ? t->keys[i].n_cols : need->groups[i - t->n_keys].n_cols};
+        *ix = (ImageIndex){.unique = unique,
+                           .key = unique ? i : -1,
+                           .n_cols = unique ? t->keys[i].n_cols : need->groups[i - t->n_keys].n_cols};
         if (!unique) {
             ix->order = need->groups[i - t->n_keys].order;
             ix->desc = need->groups[i - t->n_keys].desc;
         }
-        if (ix->n_cols < unique || ix->n_cols > IMAGE_KEY_COLS) return err_internal(e, "an index of %d columns", ix->n_cols);
+        if (ix->n_cols < unique || ix->n_cols > IMAGE_KEY_COLS)
+            return err_internal(e, "an index of %d columns", ix->n_cols);
         ix->cols = arena_array(a, int32_t, ix->n_cols);
         if (!ix->cols) return ST_ERROR;
         for (int32_t c = 0; c < ix->n_cols + (ix->order > 0); c++) {
@@ -223,7 +245,8 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
             im->cols[col].used = true;
             x->writes[col] = false;
             if (need->writes && need->writes[col])
-                return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "column \"%s\" of table \"%s\" leads to rows and cannot be updated in bulk",
+                return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                               "column \"%s\" of table \"%s\" leads to rows and cannot be updated in bulk",
                                t->cols[col].name, t->name);
         }
     }
@@ -231,7 +254,8 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
     place_columns(im);
     return ST_OK;
 }
-/* All memory of rows and indexes up to the image's capacity. What the rows that there are fill needs no touching, but touching it is as quick as a first write. */
+/* All memory of rows and indexes up to the image's capacity. What the rows that there are fill needs no touching, but
+ * touching it is as quick as a first write. */
 static Status touch_all(Image *im, Pool *pool) {
     const struct ImageImpl *x = im->impl;
     TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + IMAGE_PARTS + 2 * im->n_indexes), *t = list;
@@ -294,7 +318,9 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
     if (st == ST_OK) st = fill(im, need, pool, e);
     if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
-    if (st != ST_OK && need->inserts && need->table->expected_rows > 0) err_context(e, "making an image of table \"%s\" with room for the %lld rows that it expects", need->table->name, (long long)need->table->expected_rows);
+    if (st != ST_OK && need->inserts && need->table->expected_rows > 0)
+        err_context(e, "making an image of table \"%s\" with room for the %lld rows that it expects", need->table->name,
+                    (long long)need->table->expected_rows);
     if (st != ST_OK) image_free(im);
     else *out = im;
     return st;
@@ -319,8 +345,9 @@ void image_free(Image *im) {
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
 }
 
-/* A larger table for the index: no call runs, so nobody brings a dead row back. Unique keys are those of live rows. Groups may be far fewer than rows, so they are counted first, and their
- * lists stay unless many of their rows are dead. */
+/* A larger table for the index: no call runs, so nobody brings a dead row back. Unique keys are those of live rows.
+ * Groups may be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are
+ * dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
     int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->mirror ? AHEAD_BULKS : 1);
@@ -333,7 +360,8 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     }
     int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * had : had);
     /* Anew: in the memory that is there, and more behind it. Fresh pages cost more than all else here. */
-    uint64_t *old = x->slots, *slots = anew ? mem_realloc(im->account, old, had * 8, n * 8, e) : mem_calloc(im->account, n * 8, e);
+    uint64_t *old = x->slots,
+             *slots = anew ? mem_realloc(im->account, old, had * 8, n * 8, e) : mem_calloc(im->account, n * 8, e);
     if (!slots) return ST_ERROR;
     x->slots = slots;
     x->mask = n - 1;
@@ -349,7 +377,9 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     return ST_OK;
 }
 /* Neither there, nor to be deleted from the table by the next image_sync. */
-static bool row_is_gap(const Image *im, int64_t r) { return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r)); }
+static bool row_is_gap(const Image *im, int64_t r) {
+    return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r));
+}
 /* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
 static void close_gaps(Image *im, int64_t rows) {
     int64_t to = 0;
@@ -379,16 +409,21 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
     im->generation++;
     return ST_OK;
 }
-/* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer. */
-static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) { return rows + MAX_OF(rows / 2, inserts * (im->mirror ? AHEAD_BULKS : 1)); }
+/* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer.
+ */
+static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
+    return rows + MAX_OF(rows / 2, inserts * (im->mirror ? AHEAD_BULKS : 1));
+}
 /* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
 static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!image_mirror_current(im)) return image_mirror_to_host(im, e); /* growth failed half way */
     for (int32_t i = 0; i < im->n_indexes && image_mirror_ahead(im); i++) {
         ImageIndex *x = &im->indexes[i];
-        if (2 * (x->used + inserts) > x->mask + 1) TRY(image_mirror_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
+        if (2 * (x->used + inserts) > x->mask + 1)
+            TRY(image_mirror_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
     }
-    if (image_mirror_ahead(im) && rows + inserts > im->cap) TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
+    if (image_mirror_ahead(im) && rows + inserts > im->cap)
+        TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
     return ST_OK;
 }
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
@@ -426,7 +461,8 @@ static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) 
     Status st = ST_OK;
     pthread_mutex_lock(&x->heap_lock);
     if (x->chunks == full) {
-        int64_t size = MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
+        int64_t size =
+            MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
         ImageChunk *c = mem_alloc(im->account, (int64_t)sizeof *c + size, e);
         if (c) {
             *c = (ImageChunk){.next = x->chunks, .size = size};
@@ -467,7 +503,8 @@ int64_t image_claim(Image *im, int64_t n, Err *e) {
             err_internal(e, "more inserts into table \"%s\" than room was reserved for", im->table->name);
             return -1;
         }
-    } while (!atomic_compare_exchange_weak_explicit(&im->rows, &row, row + n, memory_order_relaxed, memory_order_relaxed));
+    } while (
+        !atomic_compare_exchange_weak_explicit(&im->rows, &row, row + n, memory_order_relaxed, memory_order_relaxed));
     return row;
 }
 static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e) {
@@ -477,7 +514,9 @@ static Status write_row(Image *im, int64_t row, const void *const *cells, Err *e
         if (!col->used) return err_internal(e, "table \"%s\" has no image for inserts", im->table->name);
         image_set_valid(col, row, cells[c] != NULL);
         if (!cells[c]) {
-            if (!col->valid) return err_internal(e, "column \"%s\" of table \"%s\" must not be null", im->table->cols[c].name, im->table->name);
+            if (!col->valid)
+                return err_internal(e, "column \"%s\" of table \"%s\" must not be null", im->table->cols[c].name,
+                                    im->table->name);
             memset(image_cell(col, row), 0, (size_t)size);
         } else if (col->phys == PH_STR) {
             Str s;

@@ -1,36 +1,42 @@
 /* image.h - tables in the form that bulks change: plain cells addressed by row number, with indexes.
  *
- * A procedure reads and writes single fields of single rows, by key. For that a table has an image: the columns that some procedure uses are plain cells;
- * a byte per row says whether it lives; unique keys are hash tables from key to row; a group index
- * leads from a key's value to all rows that have it. The same layout serves the host and a device: everything is reached from base addresses by
- * 64-bit row numbers, nothing in it points at anything else except string cells at their bytes.
+ * A procedure reads and writes single fields of single rows, by key. For that a table has an image: the columns that
+ * some procedure uses are plain cells; a byte per row says whether it lives; unique keys are hash tables from key to
+ * row; a group index leads from a key's value to all rows that have it. The same layout serves the host and a device:
+ * everything is reached from base addresses by 64-bit row numbers, nothing in it points at anything else except string
+ * cells at their bytes.
  *
- * Image and table. An image is made from the table when a bulk first needs it and stays while the table's version does. Bulks change the image alone
- * and mark rows dirty; image_sync brings the table up to date: whoever reads or changes the table by other means asks for it first
- * (session layer). After a change of the table by other means the image is stale and is made anew.
+ * Image and table. An image is made from the table when a bulk first needs it and stays while the table's version does.
+ * Bulks change the image alone and mark rows dirty; image_sync brings the table up to date: whoever reads or changes
+ * the table by other means asks for it first (session layer). After a change of the table by other means the image is
+ * stale and is made anew.
  *
- * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do, so that nothing moves while calls
- * run. Where the table says how many rows it expects (Table.expected_rows), an image that takes inserts has room for them from the beginning, in rows and indexes, and its memory
- * has been touched. When there is no room left and a quarter of the rows is dead, it closes the gaps: rows get new numbers, in the same order.
+ * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do,
+ * so that nothing moves while calls run. Where the table says how many rows it expects (Table.expected_rows), an image
+ * that takes inserts has room for them from the beginning, in rows and indexes, and its memory has been touched. When
+ * there is no room left and a quarter of the rows is dead, it closes the gaps: rows get new numbers, in the same order.
  *
- * Thread rules: image_make, image_reserve, image_sync, image_free: one thread, no call running. During a bulk any number of threads read cells,
- * and change cells and insert under the rules of the schedule (txn/order/schedule.h): never two of them the same cell at a time, except to
- * add to it atomically.
+ * Thread rules: image_make, image_reserve, image_sync, image_free: one thread, no call running. During a bulk any
+ * number of threads read cells, and change cells and insert under the rules of the schedule (txn/order/schedule.h):
+ * never two of them the same cell at a time, except to add to it atomically.
  *
- * Hash tables: open addressing, a power of two of 8-byte slots, at most half full after image_reserve; a key's search begins at slot
- * hash & mask and goes upwards, round the end. A slot holds row + 1 in its lower 40 bits and the upper 24 bits of the key's hash above; 0 = free.
- * Slots are taken by compare-and-swap and never given back before a rebuild; an entry is a hint: a lookup compares the row's key and asks
- * whether the row lives. A row that comes back to life (undo of a delete) is found again.
+ * Hash tables: open addressing, a power of two of 8-byte slots, at most half full after image_reserve; a key's search
+ * begins at slot hash & mask and goes upwards, round the end. A slot holds row + 1 in its lower 40 bits and the upper
+ * 24 bits of the key's hash above; 0 = free. Slots are taken by compare-and-swap and never given back before a rebuild;
+ * an entry is a hint: a lookup compares the row's key and asks whether the row lives. A row that comes back to life
+ * (undo of a delete) is found again.
  *
- * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers, dates and times of at most 64 bits as they
- * are, else with their hashes. A value's hash: booleans, integers, dates and times hash_u64 of the value as 64 bits; 128-bit integers the same, with the high
- * half hash_combine'd when they need it; floats as cell_hash; uuids and strings as kernels do (codegen/prelude: hash_uuid, hash_str).
+ * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers,
+ * dates and times of at most 64 bits as they are, else with their hashes. A value's hash: booleans, integers, dates and
+ * times hash_u64 of the value as 64 bits; 128-bit integers the same, with the high half hash_combine'd when they need
+ * it; floats as cell_hash; uuids and strings as kernels do (codegen/prelude: hash_uuid, hash_str).
  *
- * Group index: the same table with the first row of each group, and next[row] (row + 1, 0 = end) as a list, newest row first. Dead rows stay in
- * the list. A group whose columns change is 0A000 at compile time: their columns must be such that no procedure updates them.
+ * Group index: the same table with the first row of each group, and next[row] (row + 1, 0 = end) as a list, newest row
+ * first. Dead rows stay in the list. A group whose columns change is 0A000 at compile time: their columns must be such
+ * that no procedure updates them.
  *
- * Ordered group index (ImageIndex.order): the rows of a group by a column that nobody updates either, those of one value by row number; image_order.c. The
- * slot holds the group's anchor, a row of it that stays the same.
+ * Ordered group index (ImageIndex.order): the rows of a group by a column that nobody updates either, those of one
+ * value by row number; image_order.c. The slot holds the group's anchor, a row of it that stays the same.
  */
 #ifndef STELE_TXN_STORE_IMAGE_H
 #define STELE_TXN_STORE_IMAGE_H
@@ -38,48 +44,57 @@
 #include "program/image_layout.h"
 #include "program/proc.h"
 
-/* Strings of the table are borrowed: once it was merged, truncated, replaced or dropped, the image may only be freed. `pool` (NULL: none) is for image_reserve, too. 53200. */
+/* Strings of the table are borrowed: once it was merged, truncated, replaced or dropped, the image may only be freed.
+ * `pool` (NULL: none) is for image_reserve, too. 53200. */
 Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image **out, Err *e);
 void image_free(Image *im);
-/* Room for `inserts` more rows (calls of image_insert, failed ones too); may move everything. 53200: no row has changed. */
+/* Room for `inserts` more rows (calls of image_insert, failed ones too); may move everything. 53200: no row has
+ * changed. */
 Status image_reserve(Image *im, int64_t inserts, Err *e);
-/* Applies dirty rows to the table: deletes, then updates, then inserts, each in the order of row numbers, with `undo` (NULL: none). When the caller
- * rolls that back later, the image is stale. Constraints hold by construction: a failure is XX000 or 53200 and leaves both as they were. */
+/* Applies dirty rows to the table: deletes, then updates, then inserts, each in the order of row numbers, with `undo`
+ * (NULL: none). When the caller rolls that back later, the image is stale. Constraints hold by construction: a failure
+ * is XX000 or 53200 and leaves both as they were. */
 Status image_sync(Image *im, UndoLog *undo, Err *e);
 bool image_is_dirty(const Image *im);
 
-/* The row with this key, -1 none. keys: cells of the index's columns, in order; never NULL (a NULL key finds nothing: caller's). */
+/* The row with this key, -1 none. keys: cells of the index's columns, in order; never NULL (a NULL key finds nothing:
+ * caller's). */
 int64_t image_find(const Image *im, int32_t index, const void *const *keys);
-/* The same for n keys at once, column by column (Vec of the columns' phys; NULLs find nothing): overlaps the cache misses. With a group index:
- * image_first. */
+/* The same for n keys at once, column by column (Vec of the columns' phys; NULLs find nothing): overlaps the cache
+ * misses. With a group index: image_first. */
 void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys, int64_t *rows);
-/* Brings near what inserts of rows first .. first + n - 1 (64 are good, 256 the most) of vectors will touch: the values of column c are in
- * vecs[vec_of_col[c]], of its phys; 0, and columns from n_cols on: not known. Costs a hash per key, saves a cache miss. */
-void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols, const int32_t *vec_of_col);
-/* First row of a group (dead ones are skipped), and the next one; -1 none. Of an ordered group in its order; rows of the group must not come or go at the
- * same time (those who look and those who insert or delete conflict), any number may look. */
+/* Brings near what inserts of rows first .. first + n - 1 (64 are good, 256 the most) of vectors will touch: the values
+ * of column c are in vecs[vec_of_col[c]], of its phys; 0, and columns from n_cols on: not known. Costs a hash per key,
+ * saves a cache miss. */
+void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols,
+                         const int32_t *vec_of_col);
+/* First row of a group (dead ones are skipped), and the next one; -1 none. Of an ordered group in its order; rows of
+ * the group must not come or go at the same time (those who look and those who insert or delete conflict), any number
+ * may look. */
 int64_t image_first(const Image *im, int32_t index, const void *const *keys);
 int64_t image_next(const Image *im, int32_t index, int64_t row);
 /* The first row of an ordered group after (at: or at) a value of the order's column. */
 int64_t image_first_after(const Image *im, int32_t index, const void *const *keys, int64_t value, bool at);
-/* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are entered: *conflict = number of the
- * violated key constraint, -1 none; with a conflict nothing remains. Returns the row, -1 on a conflict or out of memory (e set).
- * Any thread. Of two threads with the same key at the same time one wins. */
+/* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are
+ * entered: *conflict = number of the violated key constraint, -1 none; with a conflict nothing remains. Returns the
+ * row, -1 on a conflict or out of memory (e set). Any thread. Of two threads with the same key at the same time one
+ * wins. */
 int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e);
-/* The same in two steps, for row numbers that do not depend on threads' luck: n numbers in a row (-1: no room was reserved, e set), and a row at one of
- * them. A number that is not used stays dead. A row that was there and died again (its call failed) may come once more, with the same keys. */
+/* The same in two steps, for row numbers that do not depend on threads' luck: n numbers in a row (-1: no room was
+ * reserved, e set), and a row at one of them. A number that is not used stays dead. A row that was there and died again
+ * (its call failed) may come once more, with the same keys. */
 int64_t image_claim(Image *im, int64_t n, Err *e);
 int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e);
-void image_delete(Image *im, int64_t row);      /* marks it dead */
-void image_undelete(Image *im, int64_t row);    /* undo */
+void image_delete(Image *im, int64_t row);   /* marks it dead */
+void image_undelete(Image *im, int64_t row); /* undo */
 /* Bytes of a string that is to be put in a cell; NULL out of memory. Any thread. */
 const char *image_text(Image *im, const char *ptr, int64_t len);
 /* Room for n > 0 bytes of strings that kernels put there. 53200. Any thread. */
 char *image_text_room(Image *im, int64_t n, Err *e);
 /* The end of such room was not used. No call running. */
 void image_text_leave(Image *im, const char *from, const char *end);
-/* All strings in one piece of memory with room for `room` more bytes, for devices that have a copy; they move unless they are there already. One thread, no
- * call running. 53200, 58000: nothing has moved. */
+/* All strings in one piece of memory with room for `room` more bytes, for devices that have a copy; they move unless
+ * they are there already. One thread, no call running. 53200, 58000: nothing has moved. */
 Status image_gather_texts(Image *im, int64_t room, Err *e);
 bool image_texts_fit(const Image *im, int64_t room); /* there is room already */
 /* That piece, NULL when there is none; the bytes that are used of it. */

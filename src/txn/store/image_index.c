@@ -1,12 +1,13 @@
 /* image_index.c - the hash tables of an image: finding rows by key, one or many, and entering them.
  *
- * Many keys at once go in three rounds over a batch: hash and prefetch the slots; look at the slots and prefetch the rows they name; compare.
- * So the cache misses of a batch overlap instead of following one another.
+ * Many keys at once go in three rounds over a batch: hash and prefetch the slots; look at the slots and prefetch the
+ * rows they name; compare. So the cache misses of a batch overlap instead of following one another.
  *
- * Two threads that enter the same unique key. An entry goes to the first free slot of its search, and slots are never freed: of two
- * entries with one key, the later one passes the earlier one. It sees the earlier row's cells (written before the slot was taken), and
- * when that row is still pending it waits for what becomes of it. Rows enter their keys in the order of the indexes, so a row that waits at index j
- * has entered all before j, and waits for a row that has entered j and waits, if at all, at an index after j: nobody waits in a circle.
+ * Two threads that enter the same unique key. An entry goes to the first free slot of its search, and slots are never
+ * freed: of two entries with one key, the later one passes the earlier one. It sees the earlier row's cells (written
+ * before the slot was taken), and when that row is still pending it waits for what becomes of it. Rows enter their keys
+ * in the order of the indexes, so a row that waits at index j has entered all before j, and waits for a row that has
+ * entered j and waits, if at all, at an index after j: nobody waits in a circle.
  */
 #include <sched.h>
 
@@ -67,7 +68,9 @@ ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
     }
 }
 /* What hash_key takes of a column's value. */
-ALWAYS_INLINE uint64_t key_part(uint8_t phys, const char *cell) { return phys <= PH_I64 ? whole_cell(phys, cell) : hash_cell(phys, cell); }
+ALWAYS_INLINE uint64_t key_part(uint8_t phys, const char *cell) {
+    return phys <= PH_I64 ? whole_cell(phys, cell) : hash_cell(phys, cell);
+}
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys) {
     if (UNLIKELY(hash_constant)) return 0;
     uint64_t h = 0;
@@ -77,12 +80,12 @@ uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys)
     return h;
 }
 
-#define HASH_COLUMN(PHYS)                                                       \
-    case PHYS:                                                                  \
-        for (int64_t i = 0; i < n; i++) {                                       \
-            const uint64_t v = key_part(PHYS, data + i * stride);               \
-            hash[i] = c ? hash_key(hash[i], v) : hash_u64(v);                   \
-        }                                                                       \
+#define HASH_COLUMN(PHYS)                                         \
+    case PHYS:                                                    \
+        for (int64_t i = 0; i < n; i++) {                         \
+            const uint64_t v = key_part(PHYS, data + i * stride); \
+            hash[i] = c ? hash_key(hash[i], v) : hash_u64(v);     \
+        }                                                         \
         break
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip) {
     for (int64_t i = 0; i < n; i++) skip[i] = live && live[first + i] != ROW_LIVE;
@@ -163,7 +166,8 @@ ALWAYS_INLINE uint64_t slot_load(const uint64_t *slot) { return __atomic_load_n(
 
 /* ---- finding ---- */
 /* From slot i on. */
-static int64_t find_from(const Image *im, const ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash, int64_t i) {
+static int64_t find_from(const Image *im, const ImageIndex *x, const KeyCols *k, int64_t key, uint64_t hash,
+                         int64_t i) {
     for (uint64_t s; (s = slot_load(&x->slots[i])) != 0; i = (i + 1) & x->mask) {
         if (!entry_is(s, hash)) continue;
         int64_t row = entry_row(s);
@@ -187,7 +191,9 @@ static int64_t find_one(const Image *im, const ImageIndex *x, const void *const 
     image_hash_keys(&k, NULL, 0, 1, &hash, &skip);
     return find_from(im, x, &k, 0, hash, (int64_t)(hash & (uint64_t)x->mask));
 }
-int64_t image_find(const Image *im, int32_t index, const void *const *keys) { return find_one(im, &im->indexes[index], keys); }
+int64_t image_find(const Image *im, int32_t index, const void *const *keys) {
+    return find_one(im, &im->indexes[index], keys);
+}
 
 void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys, int64_t *rows) {
     const ImageIndex *x = &im->indexes[index];
@@ -228,7 +234,8 @@ void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys,
     }
 }
 
-void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols, const int32_t *vec_of_col) {
+void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols,
+                         const int32_t *vec_of_col) {
     uint64_t hash[IMAGE_BATCH];
     bool skip[IMAGE_BATCH];
     n = MIN_OF(n, IMAGE_BATCH); /* more would drive out the first ones */
@@ -249,8 +256,10 @@ void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *v
         }
         if (!known) continue;
         image_hash_keys(&k, NULL, first, n, hash, skip);
-        /* Loads, not prefetches: processors drop those when many are under way, and the inserts' atomic writes would wait for each. */
-        for (int64_t j = 0; j < n; j++) __atomic_load_n((volatile const uint64_t *)&x->slots[hash[j] & (uint64_t)x->mask], __ATOMIC_RELAXED);
+        /* Loads, not prefetches: processors drop those when many are under way, and the inserts' atomic writes would
+         * wait for each. */
+        for (int64_t j = 0; j < n; j++)
+            __atomic_load_n((volatile const uint64_t *)&x->slots[hash[j] & (uint64_t)x->mask], __ATOMIC_RELAXED);
     }
 }
 
@@ -288,7 +297,9 @@ static void enter_order(const Image *im, ImageIndex *x, const KeyCols *k, int64_
         uint64_t s = slot_load(&x->slots[i]);
         if (!s) {
             order_begin(x, row);
-            if (__atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return;
+            if (__atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE))
+                return;
         }
         if (entry_is(s, hash) && key_is(k, key, entry_row(s))) {
             order_enter(im, x, entry_row(s), row);
@@ -306,7 +317,9 @@ static void push(const Image *im, ImageIndex *x, const KeyCols *k, int64_t key, 
         uint64_t s = slot_load(&x->slots[i]);
         while (!s || (entry_is(s, hash) && key_is(k, key, entry_row(s)))) {
             __atomic_store_n(&x->next[row], s ? entry_row(s) + 1 : 0, __ATOMIC_RELAXED);
-            if (__atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) return;
+            if (__atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_RELEASE,
+                                            __ATOMIC_ACQUIRE))
+                return;
         }
     }
 }
@@ -349,7 +362,8 @@ void image_move_entries(const Image *im, ImageIndex *x, const uint64_t *from, in
         for (; i < n && m < AHEAD; i++) {
             if (!from[i]) continue;
             entries[m++] = from[i];
-            for (int32_t c = 0; c < k.n; c++) __builtin_prefetch(k.col[c].cells + entry_row(from[i]) * k.col[c].row_stride);
+            for (int32_t c = 0; c < k.n; c++)
+                __builtin_prefetch(k.col[c].cells + entry_row(from[i]) * k.col[c].row_stride);
         }
         for (int32_t j = 0; j < m; j++) {
             image_hash_keys(&k, NULL, entry_row(entries[j]), 1, &hash, &skip);
@@ -374,7 +388,9 @@ bool image_enter_unique(Image *im, ImageIndex *x, int64_t row) {
     if (skip) return true;
     for (int64_t i = (int64_t)(hash & (uint64_t)x->mask);; i = (i + 1) & x->mask) {
         uint64_t s = slot_load(&x->slots[i]);
-        if (!s && __atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
+        if (!s && __atomic_compare_exchange_n(&x->slots[i], &s, entry_make(hash, row), false, __ATOMIC_ACQ_REL,
+                                              __ATOMIC_ACQUIRE))
+            return true;
         if (!entry_is(s, hash)) continue;
         if (entry_row(s) == row) return true; /* it was there before (image_insert_at) */
         if (key_is(&k, row, entry_row(s)) && await(im, entry_row(s)) == ROW_LIVE) return false;
@@ -416,15 +432,18 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
         bool skip;
         int64_t row = entry_row(x->slots[i]);
         if (row >= rows)
-            return err_internal(e, "index %d of table \"%s\" names row %lld of %lld", index, name, (long long)row, (long long)rows);
+            return err_internal(e, "index %d of table \"%s\" names row %lld of %lld", index, name, (long long)row,
+                                (long long)rows);
         image_hash_keys(&k, NULL, row, 1, &hash, &skip);
         if (skip || !entry_is(x->slots[i], hash))
-            return err_internal(e, "index %d of table \"%s\" has a wrong hash for row %lld", index, name, (long long)row);
+            return err_internal(e, "index %d of table \"%s\" has a wrong hash for row %lld", index, name,
+                                (long long)row);
         if (x->order) TRY(order_verify(im, x, row, &listed, e));
         for (int64_t steps = 0; !x->unique && !x->order && row >= 0; row = x->next[row] - 1) {
             listed += im->live[row] == ROW_LIVE;
             if (++steps > rows || !key_is(&k, row, entry_row(x->slots[i])))
-                return err_internal(e, "index %d of table \"%s\" has a wrong list at row %lld", index, name, (long long)row);
+                return err_internal(e, "index %d of table \"%s\" has a wrong list at row %lld", index, name,
+                                    (long long)row);
         }
     }
     if (taken * 2 > x->mask + 1) return err_internal(e, "index %d of table \"%s\" is too full", index, name);
@@ -436,10 +455,12 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
         want++;
         int64_t got = find_from(im, x, &k, row, hash, (int64_t)(hash & (uint64_t)x->mask));
         if (x->unique ? got != row : got < 0)
-            return err_internal(e, "index %d of table \"%s\" finds row %lld instead of %lld", index, name, (long long)got, (long long)row);
+            return err_internal(e, "index %d of table \"%s\" finds row %lld instead of %lld", index, name,
+                                (long long)got, (long long)row);
     }
     if (!x->unique && listed != want)
-        return err_internal(e, "index %d of table \"%s\" lists %lld rows of %lld", index, name, (long long)listed, (long long)want);
+        return err_internal(e, "index %d of table \"%s\" lists %lld rows of %lld", index, name, (long long)listed,
+                            (long long)want);
     return ST_OK;
 }
 /* Row r of the image against the table. */
@@ -460,21 +481,26 @@ static Status verify_row(const Image *im, int64_t r, Err *e) {
         valid = !nulls || valid;
         bool have = image_is_valid(col, r);
         if (have != (bool)valid || (have && cell_cmp((Phys)col->phys, cell, image_cell(col, r)) != 0))
-            return err_internal(e, "column \"%s\" of row %lld of the image of table \"%s\" differs", t->cols[c].name, (long long)r, t->name);
+            return err_internal(e, "column \"%s\" of row %lld of the image of table \"%s\" differs", t->cols[c].name,
+                                (long long)r, t->name);
     }
     return ST_OK;
 }
 Status image_verify(const Image *im, bool against_table, Err *e) {
     TRY(image_mirror_to_host((Image *)(uintptr_t)im, e));
     int64_t rows = atomic_load(&im->rows), live = 0;
-    if (rows > im->cap) return err_internal(e, "the image of table \"%s\" has %lld rows of %lld", im->table->name, (long long)rows, (long long)im->cap);
+    if (rows > im->cap)
+        return err_internal(e, "the image of table \"%s\" has %lld rows of %lld", im->table->name, (long long)rows,
+                            (long long)im->cap);
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(verify_index(im, i, e));
     for (int64_t r = 0; r < rows; r++) {
-        if (im->live[r] == ROW_PENDING) return err_internal(e, "row %lld of the image of table \"%s\" is pending", (long long)r, im->table->name);
+        if (im->live[r] == ROW_PENDING)
+            return err_internal(e, "row %lld of the image of table \"%s\" is pending", (long long)r, im->table->name);
         live += im->live[r];
         if (against_table && im->live[r]) TRY(verify_row(im, r, e));
     }
     if (against_table && live != im->table->live_rows)
-        return err_internal(e, "the image of table \"%s\" has %lld rows, not %lld", im->table->name, (long long)live, (long long)im->table->live_rows);
+        return err_internal(e, "the image of table \"%s\" has %lld rows, not %lld", im->table->name, (long long)live,
+                            (long long)im->table->live_rows);
     return ST_OK;
 }

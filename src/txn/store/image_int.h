@@ -1,4 +1,5 @@
-/* image_int.h - what the files of an image share: image.c, image_index.c, image_mirror.c, image_order.c, image_rehash.c, image_sync.c, image_texts.c only. */
+/* image_int.h - what the files of an image share: image.c, image_index.c, image_mirror.c, image_order.c,
+ * image_rehash.c, image_sync.c, image_texts.c only. */
 #ifndef STELE_TXN_STORE_IMAGE_INT_H
 #define STELE_TXN_STORE_IMAGE_INT_H
 
@@ -12,8 +13,8 @@ enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
 /* A chunk of the heap: its bytes follow. */
 typedef struct ImageChunk {
     struct ImageChunk *next;
-    int64_t size; /* bytes that follow */
-    int64_t used; /* atomic; beyond size when somebody found no room */
+    int64_t size;       /* bytes that follow */
+    int64_t used;       /* atomic; beyond size when somebody found no room */
     int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
 } ImageChunk;
 void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */
@@ -21,36 +22,46 @@ void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */
 void image_drop_texts(Image *im);
 
 struct ImageImpl {
-    bool *writes;        /* by column: image_sync updates these */
-    int64_t *at, *valid_at; /* by column: where the cell is in its piece of the row, and the byte that says whether it has a value */
+    bool *writes;           /* by column: image_sync updates these */
+    int64_t *at, *valid_at; /* by column: where the cell is in its piece of the row, and the byte that says whether it
+                               has a value */
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
     int64_t parts_cap[IMAGE_PARTS];
     int64_t live_cap, dirty_cap, rowids_cap;
-    int64_t *next_cap;   /* by index */
-    int64_t rows_seen;   /* image->rows when image_reserve looked last */
+    int64_t *next_cap; /* by index */
+    int64_t rows_seen; /* image->rows when image_reserve looked last */
     pthread_mutex_t heap_lock;
-    ImageChunk *chunks;  /* newest first: the one being filled; atomic */
-    ImageChunk *gathered; /* has all strings while it is the only one; NULL: not yet */
+    ImageChunk *chunks;            /* newest first: the one being filled; atomic */
+    ImageChunk *gathered;          /* has all strings while it is the only one; NULL: not yet */
     int64_t text_bytes, text_rows; /* what it had when it was made, of so many rows */
-    bool moved;          /* ... on a device: chunks before it are for the host's cells, which are older */
+    bool moved;                    /* ... on a device: chunks before it are for the host's cells, which are older */
     Arena *arena;
-    Pool *pool;          /* of image_make, for making indexes larger; NULL: none */
+    Pool *pool; /* of image_make, for making indexes larger; NULL: none */
 };
 
 /* The columns of a key, of one row or of many. */
 typedef struct KeyCols {
     int32_t n;
-    struct { const char *data; const uint8_t *valid; int64_t stride, valid_stride; uint8_t phys; const char *cells; int64_t row_stride; } col[IMAGE_KEY_COLS];
+    struct {
+        const char *data;
+        const uint8_t *valid;
+        int64_t stride, valid_stride;
+        uint8_t phys;
+        const char *cells;
+        int64_t row_stride;
+    } col[IMAGE_KEY_COLS];
 } KeyCols;
 void image_key_cols(const Image *im, const ImageIndex *x, const void *const *keys, KeyCols *k);
 
 ALWAYS_INLINE uint64_t entry_make(uint64_t hash, int64_t row) { return (hash & ~ENTRY_ROW_MASK) | ((uint64_t)row + 1); }
 ALWAYS_INLINE int64_t entry_row(uint64_t entry) { return (int64_t)(entry & ENTRY_ROW_MASK) - 1; }
 ALWAYS_INLINE bool entry_is(uint64_t entry, uint64_t hash) { return ((entry ^ hash) & ~ENTRY_ROW_MASK) == 0; }
-ALWAYS_INLINE uint8_t row_state(const Image *im, int64_t row) { return __atomic_load_n(&im->live[row], __ATOMIC_ACQUIRE); }
+ALWAYS_INLINE uint8_t row_state(const Image *im, int64_t row) {
+    return __atomic_load_n(&im->live[row], __ATOMIC_ACQUIRE);
+}
 
-/* Hashes of keys first .. first + n - 1 of k (n <= IMAGE_BATCH); skip[i] = it has a NULL, or its row is not live: cells of dead rows may be anything.
- * `live` by key, NULL: all are. */
+/* Hashes of keys first .. first + n - 1 of k (n <= IMAGE_BATCH); skip[i] = it has a NULL, or its row is not live: cells
+ * of dead rows may be anything. `live` by key, NULL: all are. */
 void image_hash_keys(const KeyCols *k, const uint8_t *live, int64_t first, int64_t n, uint64_t *hash, bool *skip);
 /* Enters live rows [first, last). `shared`: other threads enter rows of the same index. */
 void image_enter_rows(Image *im, ImageIndex *x, int64_t first, int64_t last, bool shared);

@@ -1,4 +1,5 @@
-/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. Each is a span of device memory, which grows where it is if the device can. */
+/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. Each is a span of device memory, which
+ * grows where it is if the device can. */
 #include "txn/store/image_mirror.h"
 
 #include "base/log.h"
@@ -10,7 +11,7 @@ typedef struct Piece {
     void *host;
     int64_t bytes, row_bytes; /* row_bytes 0: not by row */
     DevSpan at;
-    bool zeros;    /* behind the rows that there are: marks and strings of rows that never come are looked at */
+    bool zeros; /* behind the rows that there are: marks and strings of rows that never come are looked at */
     bool changed;
 } Piece;
 struct ImageMirror {
@@ -22,7 +23,7 @@ struct ImageMirror {
     bool broken; /* a kernel failed that changes what there is: it may be anything */
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
-    int32_t texts;      /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
+    int32_t texts; /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
     int64_t texts_home;
     int32_t n, cap;
     Piece pieces[];
@@ -88,7 +89,8 @@ static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
     const ImageMirror *m = im->mirror;
     int64_t size, used = 0;
     *from = 0;
-    if (m->texts < 0 || p != &m->pieces[m->texts]) return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes;
+    if (m->texts < 0 || p != &m->pieces[m->texts])
+        return p->row_bytes ? atomic_load(&im->rows) * p->row_bytes : p->bytes;
     (void)image_texts(im, &size, &used);
     *from = MIN_OF(m->texts_home, used);
     return used;
@@ -104,7 +106,9 @@ static Status make_spans(ImageMirror *m, Err *e) {
 }
 static _Atomic uint64_t uploads = 1; /* of all images */
 uint64_t image_mirror_uploaded(const Image *im) { return im->mirror ? im->mirror->uploaded : 0; }
-bool image_mirror_ready(const Image *im, int64_t text_room) { return image_mirror_current(im) && image_texts_fit(im, text_room); }
+bool image_mirror_ready(const Image *im, int64_t text_room) {
+    return image_mirror_current(im) && image_texts_fit(im, text_room);
+}
 Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
     ImageMirror *now = describe(im, e);
@@ -137,7 +141,8 @@ Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
         int64_t from = 0, to = used_bytes(im, p, &from);
-        if (p->zeros && to < p->bytes) TRY(d->ops->fill(q, p->at.at + (uint64_t)to, 0, p->bytes - to, e)); /* of rows that are not there yet */
+        if (p->zeros && to < p->bytes)
+            TRY(d->ops->fill(q, p->at.at + (uint64_t)to, 0, p->bytes - to, e)); /* of rows that are not there yet */
         if (to > from) TRY(d->ops->copy_in(q, p->at.at + (uint64_t)from, (const char *)p->host + from, to - from, e));
         if (i == m->texts) m->texts_home = to;
     }
@@ -159,7 +164,8 @@ static Status grow_piece(ImageMirror *m, DevQueue *q, Piece *p, int64_t bytes, E
 }
 /* The device could not: the host takes the image over. */
 static Status give_up(Image *im, const Err *why, Err *e) {
-    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name, im->mirror->d->info.id, why->message);
+    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name, im->mirror->d->info.id,
+              why->message);
     TRY(image_mirror_to_host(im, e));
     image_mirror_stale(im);
     return ST_OK;
@@ -172,7 +178,8 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
     Status st = grow(im, rows, e);
     const int64_t grown = clock_ns();
     describe_arrays(now, im);
-    for (int32_t i = 0; i < m->n; i++) m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
+    for (int32_t i = 0; i < m->n; i++)
+        m->pieces[i].host = now->pieces[i].host; /* they moved, even if not all of them */
     DevQueue *q = NULL;
     Err why = {0};
     if (st != ST_OK) {
@@ -186,7 +193,10 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
     if (q) m->d->ops->queue_free(m->d, q);
     mem_free(im->account, now, mirror_size(now->cap));
     if (st != ST_OK) return give_up(im, &why, e);
-    log_write(LOG_INFO, "the image of table \"%s\" has room for %lld rows: %.1f ms on the host, %.1f ms on device \"%s\"", im->table->name, (long long)rows, (double)(grown - began) / 1e6, (double)(clock_ns() - grown) / 1e6, m->d->info.id);
+    log_write(LOG_INFO,
+              "the image of table \"%s\" has room for %lld rows: %.1f ms on the host, %.1f ms on device \"%s\"",
+              im->table->name, (long long)rows, (double)(grown - began) / 1e6, (double)(clock_ns() - grown) / 1e6,
+              m->d->info.id);
     m->generation = im->generation;
     return ST_OK;
 }
@@ -205,7 +215,9 @@ bool image_mirror_grow_texts(Image *im, int64_t size) {
 static Piece *find(const Image *im, const void *array) {
     ImageMirror *m = im->mirror;
     for (int32_t i = 0; array && i < m->n; i++)
-        if ((const char *)array >= (const char *)m->pieces[i].host && (const char *)array < (const char *)m->pieces[i].host + m->pieces[i].bytes) return &m->pieces[i];
+        if ((const char *)array >= (const char *)m->pieces[i].host &&
+            (const char *)array < (const char *)m->pieces[i].host + m->pieces[i].bytes)
+            return &m->pieces[i];
     return NULL;
 }
 DevPtr image_mirror_at(const Image *im, const void *array) {
@@ -237,7 +249,12 @@ static void describe_column(const Image *im, int32_t number, RehashTable *t, int
     t->cols[c].valid = image_mirror_at(im, col->valid);
 }
 static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
-    *t = (RehashTable){.slots = image_mirror_at(im, x->slots), .n = x->mask + 1, .live = x->unique ? image_mirror_at(im, im->live) : 0, .rows = atomic_load(&im->rows), .n_cols = x->n_cols, .texts = image_mirror_texts(im)};
+    *t = (RehashTable){.slots = image_mirror_at(im, x->slots),
+                       .n = x->mask + 1,
+                       .live = x->unique ? image_mirror_at(im, im->live) : 0,
+                       .rows = atomic_load(&im->rows),
+                       .n_cols = x->n_cols,
+                       .texts = image_mirror_texts(im)};
     for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
@@ -278,7 +295,10 @@ Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ah
         int64_t n = MAX_OF(image_slots_for(kept + ahead), kept * 2 > x->mask ? 2 * t.n : t.n);
         st = rehash(im, x, q, &t, n, &why);
         entries = kept;
-        if (st == ST_OK) log_write(LOG_INFO, "an index of table \"%s\" with %lld entries has room for %lld: %.1f ms on device \"%s\"", im->table->name, (long long)kept, (long long)n / 2, (double)(clock_ns() - began) / 1e6, m->d->info.id);
+        if (st == ST_OK)
+            log_write(
+                LOG_INFO, "an index of table \"%s\" with %lld entries has room for %lld: %.1f ms on device \"%s\"",
+                im->table->name, (long long)kept, (long long)n / 2, (double)(clock_ns() - began) / 1e6, m->d->info.id);
     }
     if (q) m->d->ops->queue_free(m->d, q);
     if (st != ST_OK) return give_up(im, &why, e);
@@ -296,13 +316,18 @@ bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
     if (st == ST_OK) st = image_rehash_bound(&m->kernels, m->d, q, &t, bound, &why);
     if (q) m->d->ops->queue_free(m->d, q);
-    if (st != ST_OK) log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s", im->table->cols[col].name, im->table->name, why.message);
+    if (st != ST_OK)
+        log_write(LOG_INFO, "additions to column \"%s\" of table \"%s\" are checked one by one: %s",
+                  im->table->cols[col].name, im->table->name, why.message);
     return st == ST_OK;
 }
 
 /* ---- strings in a new piece ---- */
 static void describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
-    *t = (RehashTable){.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = n, .texts = image_mirror_texts(im)};
+    *t = (RehashTable){.n = atomic_load(&im->rows),
+                       .live = image_mirror_at(im, im->live),
+                       .n_cols = n,
+                       .texts = image_mirror_texts(im)};
     for (int32_t c = 0; c < n; c++) {
         describe_column(im, cols[c], t, c);
         t->cols[c].phys = dead_too[c];
@@ -320,11 +345,13 @@ bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, co
     if (st == ST_OK) st = m->d->ops->queue_new(m->d, &q, &why);
     if (st == ST_OK) st = image_rehash_sizes(&m->kernels, m->d, q, &t, &found, &why);
     if (q) m->d->ops->queue_free(m->d, q);
-    if (st != ST_OK) log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
+    if (st != ST_OK)
+        log_write(LOG_INFO, "strings of table \"%s\" are gathered on the host: %s", im->table->name, why.message);
     *bytes = (int64_t)found;
     return st == ST_OK;
 }
-Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size, bool *done, Err *e) {
+Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size,
+                               bool *done, Err *e) {
     ImageMirror *m = im->mirror;
     DevQueue *q = NULL;
     DevSpan fresh = {0};

@@ -1,29 +1,43 @@
-/* image_order.c - the groups of an ordered group index: circular skip lists [Pugh 1990] in one array addressed by row numbers, the same on hosts and devices.
+/* image_order.c - the groups of an ordered group index: circular skip lists [Pugh 1990] in one array addressed by row
+ * numbers, the same on hosts and devices.
  *
- * A row has the levels 0 .. height. Of each pair of neighbours among the numbers (row + 1) >> level that reach a level, one goes one further, which one says a
- * hash: so about half of any rows do, and a level's cells fit between those of the levels below. next[] has four cells a row:
+ * A row has the levels 0 .. height. Of each pair of neighbours among the numbers (row + 1) >> level that reach a level,
+ * one goes one further, which one says a hash: so about half of any rows do, and a level's cells fit between those of
+ * the levels below. next[] has four cells a row:
  *
  *     4 * row       level 0: the row that follows, plus 1; negative: the row was taken out of the lists
  *     4 * k + 2     a level above (link_at)
  *     4 * row + 1   of an anchor: the group's entry, plus 1: a row of the greatest height
- *     4 * row + 3   of an anchor: the group's front, plus 1: no live row comes before it. Of the entry, unless it is the anchor: the group's finger, plus 1, or 0: the
- *                   last row of some height that was entered behind all such rows before
+ *     4 * row + 3   of an anchor: the group's front, plus 1: no live row comes before it. Of the entry, unless it is
+ * the anchor: the group's finger, plus 1, or 0: the last row of some height that was entered behind all such rows
+ * before
  *
- * After the last row of a level comes its first one. So any row of the greatest height is a way in, and a group of one row takes no more than that row.
+ * After the last row of a level comes its first one. So any row of the greatest height is a way in, and a group of one
+ * row takes no more than that row.
  *
- * Entering a row: bottom up, one compare-and-swap a level. While rows come and go at the same time none is taken out, so a place that was found stays in
- * the list. A row higher than the entry is alone in the levels above it and becomes the entry, by compare-and-swap, or finds there who did.
+ * Entering a row: bottom up, one compare-and-swap a level. While rows come and go at the same time none is taken out,
+ * so a place that was found stays in the list. A row higher than the entry is alone in the levels above it and becomes
+ * the entry, by compare-and-swap, or finds there who did.
  *
- * Looking for the first row: from the front over dead rows. When there were many, those between are taken out, all but the entry and the front itself: so no row
- * is walked over again and again, whatever order rows come in and die. Who looks may meet others who look, never those who enter or delete (image.h): several that
- * take out the same rows store the same numbers.
+ * Looking for the first row: from the front over dead rows. When there were many, those between are taken out, all but
+ * the entry and the front itself: so no row is walked over again and again, whatever order rows come in and die. Who
+ * looks may meet others who look, never those who enter or delete (image.h): several that take out the same rows store
+ * the same numbers.
  */
 #include "txn/store/image_int.h"
 
 enum { ORDER_LEVELS = 40, DEAD_MANY = 8, FINGER = 3 /* height of a finger, or more */ };
 
-typedef struct Pos { int64_t v, row; } Pos;
-typedef struct Order { int64_t *next; const char *cells; int64_t stride; bool desc; uint8_t phys; } Order;
+typedef struct Pos {
+    int64_t v, row;
+} Pos;
+typedef struct Order {
+    int64_t *next;
+    const char *cells;
+    int64_t stride;
+    bool desc;
+    uint8_t phys;
+} Order;
 
 static Order order_of(const Image *im, const ImageIndex *x) {
     const ImageColumn *c = &im->cols[x->order - 1];
@@ -134,7 +148,8 @@ void order_enter(const Image *im, const ImageIndex *x, int64_t anchor, int64_t r
             break;
         }
     }
-    if (height >= FINGER && entry != anchor && (after || finger < 0 || load(&o, 4 * finger) <= 0)) store(&o, 4 * entry + 3, row + 1);
+    if (height >= FINGER && entry != anchor && (after || finger < 0 || load(&o, 4 * finger) <= 0))
+        store(&o, 4 * entry + 3, row + 1);
     lower_front(&o, anchor, t);
 }
 void order_again(const Image *im, const ImageIndex *x, int64_t anchor, int64_t row) {
@@ -144,8 +159,11 @@ void order_again(const Image *im, const ImageIndex *x, int64_t anchor, int64_t r
 }
 
 /* ---- looking ---- */
-ALWAYS_INLINE bool between(const Order *o, Pos lo, Pos hi, Pos p) { return before(o, lo, p) && (hi.row < 0 || before(o, p, hi)); }
-/* Takes the rows after lo and before hi (row -1: the end) out of all levels. All are dead, and the entry is none of them. */
+ALWAYS_INLINE bool between(const Order *o, Pos lo, Pos hi, Pos p) {
+    return before(o, lo, p) && (hi.row < 0 || before(o, p, hi));
+}
+/* Takes the rows after lo and before hi (row -1: the end) out of all levels. All are dead, and the entry is none of
+ * them. */
 static void take_out(const Order *o, Pos entry, Pos lo, Pos hi) {
     Pos c = entry, t = {lo.v, lo.row + 1} /* the last row before it is lo */, after, to;
     for (int l = height_of(entry.row); l >= 0; l--) {
@@ -204,7 +222,8 @@ int64_t order_after(const Image *im, const ImageIndex *x, int64_t anchor, int64_
 Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_t *live, Err *e) {
     Order o = order_of(im, x);
     const char *name = im->table->name;
-    int64_t rows = atomic_load(&im->rows), entry = x->next[4 * anchor + 1] - 1, front = x->next[4 * anchor + 3] - 1, reach[ORDER_LEVELS] = {0};
+    int64_t rows = atomic_load(&im->rows), entry = x->next[4 * anchor + 1] - 1, front = x->next[4 * anchor + 3] - 1,
+            reach[ORDER_LEVELS] = {0};
     if (entry < 0 || entry >= rows || front < 0 || front >= rows || height_of(anchor) > height_of(entry))
         return err_internal(e, "a group of table \"%s\" has no way in at row %lld", name, (long long)anchor);
     for (int l = 0; l <= height_of(entry); l++) {
@@ -213,7 +232,8 @@ Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_
         Pos c = pos_of(&o, entry);
         do {
             Pos to = pos_of(&o, x->next[link_at(c.row, l)] - 1);
-            if (to.row < 0 || to.row >= rows || ++n > rows) return err_internal(e, "a group of table \"%s\" has a wrong list at row %lld", name, (long long)c.row);
+            if (to.row < 0 || to.row >= rows || ++n > rows)
+                return err_internal(e, "a group of table \"%s\" has a wrong list at row %lld", name, (long long)c.row);
             for (int32_t k = 0; k < x->n_cols; k++) {
                 const ImageColumn *col = &im->cols[x->cols[k]];
                 if (cell_cmp((Phys)col->phys, image_cell(col, c.row), image_cell(col, anchor)) != 0)
@@ -222,16 +242,20 @@ Status order_verify(const Image *im, const ImageIndex *x, int64_t anchor, int64_
             falls += !before(&o, c, to);
             has_front |= c.row == front;
             int h = height_of(c.row);
-            if (h < l || h > height_of(entry)) return err_internal(e, "a group of table \"%s\" has row %lld at a wrong level", name, (long long)c.row);
+            if (h < l || h > height_of(entry))
+                return err_internal(e, "a group of table \"%s\" has row %lld at a wrong level", name, (long long)c.row);
             for (int k = 0; l == 0 && k <= h; k++) reach[k]++;
             if (l == 0 && im->live[c.row] == ROW_LIVE) {
                 ++*live;
-                if (before(&o, c, pos_of(&o, front))) return err_internal(e, "a group of table \"%s\" has live row %lld before its front", name, (long long)c.row);
+                if (before(&o, c, pos_of(&o, front)))
+                    return err_internal(e, "a group of table \"%s\" has live row %lld before its front", name,
+                                        (long long)c.row);
             }
             c = to;
         } while (c.row != entry);
         if (falls != 1 || n != reach[l] || (l == 0 && !has_front))
-            return err_internal(e, "a group of table \"%s\" is out of order at level %d of row %lld", name, l, (long long)entry);
+            return err_internal(e, "a group of table \"%s\" is out of order at level %d of row %lld", name, l,
+                                (long long)entry);
     }
     return ST_OK;
 }

@@ -1,4 +1,5 @@
-/* image_rehash.c - an index's table is counted and made larger on a device, a column looked at, strings moved; see image_rehash.h. */
+/* image_rehash.c - an index's table is counted and made larger on a device, a column looked at, strings moved; see
+ * image_rehash.h. */
 #include "txn/store/image_rehash.h"
 
 #include <stdio.h>
@@ -9,17 +10,24 @@
 #include "txn/store/image_int.h"
 
 enum { GROUP_CUDA = 256, GROUP_OTHER = 64, GROUPS_PER_UNIT = 8 };
-static_assert(IMAGE_ROW_LIVE == ROW_LIVE && IMAGE_BOOL == PH_BOOL && IMAGE_I16 == PH_I16 && IMAGE_I32 == PH_I32 && IMAGE_I64 == PH_I64 && IMAGE_I128 == PH_I128 &&
-                  IMAGE_F32 == PH_F32 && IMAGE_F64 == PH_F64 && IMAGE_STR == PH_STR && IMAGE_INTERVAL == PH_INTERVAL && IMAGE_UUID == PH_UUID && IMAGE_UUID + 1 == PH_COUNT_,
+static_assert(IMAGE_ROW_LIVE == ROW_LIVE && IMAGE_BOOL == PH_BOOL && IMAGE_I16 == PH_I16 && IMAGE_I32 == PH_I32 &&
+                  IMAGE_I64 == PH_I64 && IMAGE_I128 == PH_I128 && IMAGE_F32 == PH_F32 && IMAGE_F64 == PH_F64 &&
+                  IMAGE_STR == PH_STR && IMAGE_INTERVAL == PH_INTERVAL && IMAGE_UUID == PH_UUID &&
+                  IMAGE_UUID + 1 == PH_COUNT_,
               "kernels know these numbers");
-static_assert(sizeof(((RehashTable *)0)->cols[0]) == IMAGE_COL_WORDS * 8 && ARRAY_LEN(((RehashTable *)0)->cols) == IMAGE_KEY_COLS, "cross into kernels");
+static_assert(sizeof(((RehashTable *)0)->cols[0]) == IMAGE_COL_WORDS * 8 &&
+                  ARRAY_LEN(((RehashTable *)0)->cols) == IMAGE_KEY_COLS,
+              "cross into kernels");
 
-static int32_t group_size(const Device *d) { return d->info.kind == DEVICE_CUDA ? GROUP_CUDA : d->info.kind == DEVICE_HOST ? 1 : GROUP_OTHER; }
+static int32_t group_size(const Device *d) {
+    return d->info.kind == DEVICE_CUDA ? GROUP_CUDA : d->info.kind == DEVICE_HOST ? 1 : GROUP_OTHER;
+}
 
 static CodeState get(ImageKernels *k, Device *d, MemAccount *account, bool wait, Err *e) {
     char head[80];
     snprintf(head, sizeof head, "#define N_PARAMS %d\n", IK_PARAMS);
-    if (group_size(d) > 1) snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)group_size(d));
+    if (group_size(d) > 1)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)group_size(d));
     size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_image_text) + 1;
     char *text = mem_alloc(account, (int64_t)n, e);
     if (!text) return CODE_FAILED;
@@ -48,7 +56,8 @@ void image_kernels_release(ImageKernels *k) {
 }
 
 static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t, uint64_t *p, Err *e) {
-    int64_t size = group_size(d), groups = MAX_OF(INT64_C(1), MIN_OF(t->n / (2 * size), (int64_t)d->info.units * GROUPS_PER_UNIT));
+    int64_t size = group_size(d),
+            groups = MAX_OF(INT64_C(1), MIN_OF(t->n / (2 * size), (int64_t)d->info.units * GROUPS_PER_UNIT));
     p[IK_SLOTS] = t->slots;
     p[IK_N] = (uint64_t)t->n;
     p[IK_LIVE] = t->live;
@@ -56,7 +65,8 @@ static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t,
     return d->ops->launch(q, k, groups, (int32_t)size, 0, p, IK_PARAMS, e);
 }
 
-Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e) {
+Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries,
+                          int64_t *kept, Err *e) {
     uint64_t p[IK_PARAMS] = {0}, counts[2] = {0};
     TRY(device_alloc(d, (int64_t)sizeof counts, &p[IK_COUNTS], e));
     Status st = d->ops->fill(q, p[IK_COUNTS], 0, (int64_t)sizeof counts, e);
@@ -69,7 +79,11 @@ Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const R
     return st;
 }
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e) {
-    uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_MASK] = (uint64_t)n - 1, [IK_HASHES] = !hash_constant, [IK_N_COLS] = (uint64_t)t->n_cols, [IK_TEXTS] = t->texts};
+    uint64_t p[IK_PARAMS] = {[IK_TO] = to,
+                             [IK_MASK] = (uint64_t)n - 1,
+                             [IK_HASHES] = !hash_constant,
+                             [IK_N_COLS] = (uint64_t)t->n_cols,
+                             [IK_TEXTS] = t->texts};
     TRY(device_alloc(d, (int64_t)sizeof t->cols, &p[IK_COLS], e));
     Status st = d->ops->copy_in(q, p[IK_COLS], t->cols, (int64_t)sizeof t->cols, e);
     if (st == ST_OK) st = launch(d, q, k->rehash, t, p, e);
@@ -78,7 +92,8 @@ Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashT
     return st;
 }
 /* A kernel that goes through t->n rows of columns and leaves one number. */
-static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const RehashTable *t, int32_t result, uint64_t *p, uint64_t *out, Err *e) {
+static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const RehashTable *t, int32_t result, uint64_t *p,
+                           uint64_t *out, Err *e) {
     const int64_t cols = t->n_cols * (int64_t)sizeof t->cols[0];
     *out = 0;
     TRY(device_alloc(d, cols + 8, &p[IK_COLS], e));
@@ -93,15 +108,18 @@ static Status look_at_rows(DevKernel *kernel, Device *d, DevQueue *q, const Reha
     d->ops->free(d, p[IK_COLS], cols + 8);
     return st;
 }
-Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e) {
+Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound,
+                          Err *e) {
     uint64_t p[IK_PARAMS] = {0};
     return look_at_rows(k->bound, d, q, t, IK_BOUND, p, bound, e);
 }
-Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e) {
+Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes,
+                          Err *e) {
     uint64_t p[IK_PARAMS] = {0};
     return look_at_rows(k->sizes, d, q, t, IK_COUNTS, p, bytes, e);
 }
-Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base, Err *e) {
+Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
+                          Err *e) {
     uint64_t p[IK_PARAMS] = {[IK_TO] = to, [IK_BASE] = base}, bytes;
     return look_at_rows(k->texts, d, q, t, IK_COUNTS, p, &bytes, e);
 }

@@ -1,6 +1,8 @@
-/* image_rehash.h - kernels on the device that has the newer copy of an image: a larger table for an index, the bound of a column, strings in one piece; image_mirror.c only.
+/* image_rehash.h - kernels on the device that has the newer copy of an image: a larger table for an index, the bound of
+ * a column, strings in one piece; image_mirror.c only.
  *
- * The kernels (codegen/prelude/txn/kr_image.h) are the same for all indexes: they are compiled once, beside the first bulks (image_kernels_ask).
+ * The kernels (codegen/prelude/txn/kr_image.h) are the same for all indexes: they are compiled once, beside the first
+ * bulks (image_kernels_ask).
  */
 #ifndef STELE_TXN_STORE_IMAGE_REHASH_H
 #define STELE_TXN_STORE_IMAGE_REHASH_H
@@ -25,22 +27,29 @@ void image_kernels_release(ImageKernels *k);
 /* One table, in the device's memory. */
 typedef struct RehashTable {
     DevPtr slots;
-    int64_t n;       /* slots, a power of two */
-    DevPtr live;     /* unique index: the image's live; else 0 */
-    int64_t rows;    /* ... and its rows */
-    int32_t n_cols;  /* of the key */
-    struct { uint64_t phys, cells, stride, valid; } cols[32]; /* valid 0: never NULL */
+    int64_t n;      /* slots, a power of two */
+    DevPtr live;    /* unique index: the image's live; else 0 */
+    int64_t rows;   /* ... and its rows */
+    int32_t n_cols; /* of the key */
+    struct {
+        uint64_t phys, cells, stride, valid;
+    } cols[32]; /* valid 0: never NULL */
     uint64_t texts;
 } RehashTable;
 /* Entries of the table, and how many image_rehash will take along at most. Waits for the queue. 53200, 58000. */
-Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries, int64_t *kept, Err *e);
+Status image_rehash_count(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, int64_t *entries,
+                          int64_t *kept, Err *e);
 /* To a table of n zeros. Waits. */
 Status image_rehash(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, int64_t n, Err *e);
-/* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). Waits. 53200, 58000. */
+/* The greatest |value| of t->cols[0], of int16, int32 or int64, in those of n rows that live (t->n, t->live). Waits.
+ * 53200, 58000. */
 Status image_rehash_bound(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bound, Err *e);
-/* The bytes of the strings of t->n rows, in columns of t->cols, whose `phys` says instead whether rows that do not live (t->live) keep theirs. Waits. 53200, 58000. */
+/* The bytes of the strings of t->n rows, in columns of t->cols, whose `phys` says instead whether rows that do not live
+ * (t->live) keep theirs. Waits. 53200, 58000. */
 Status image_rehash_sizes(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, uint64_t *bytes, Err *e);
-/* These strings go to `to`, which has room for them all and is `base` on the host; cells say so. t->texts: as cells have them now. Waits; after a failure cells may be anything. */
-Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base, Err *e);
+/* These strings go to `to`, which has room for them all and is `base` on the host; cells say so. t->texts: as cells
+ * have them now. Waits; after a failure cells may be anything. */
+Status image_rehash_texts(const ImageKernels *k, Device *d, DevQueue *q, const RehashTable *t, DevPtr to, uint64_t base,
+                          Err *e);
 
 #endif

@@ -1,10 +1,11 @@
 /* image_sync.c - what changed in an image goes to its table.
  *
- * Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts. Everything runs in one undo log: what fails
- * is rolled back as a whole, and the image learns the rows' new places only after all has gone well.
+ * Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts.
+ * Everything runs in one undo log: what fails is rolled back as a whole, and the image learns the rows' new places only
+ * after all has gone well.
  *
- * An update moves a row of main to the delta: table_update appends the rows that move in the order given. Their new rowids follow from where the delta
- * ended before, and the old rows' delete bits say which ones moved.
+ * An update moves a row of main to the delta: table_update appends the rows that move in the order given. Their new
+ * rowids follow from where the delta ended before, and the old rows' delete bits say which ones moved.
  */
 #include "txn/store/image_int.h"
 #include "txn/store/image_mirror.h"
@@ -14,11 +15,11 @@ enum { SYNC_ROWS = 16384 };
 typedef struct Sync {
     Image *im;
     UndoLog *undo;
-    Arena *tmp;            /* for the whole of it */
+    Arena *tmp; /* for the whole of it */
     Arena *batch;
     int64_t n_deletes, n_updates, n_inserts;
-    int64_t *deletes;      /* rowids */
-    int64_t *updates, *updated;   /* rows, and their rowids afterwards */
+    int64_t *deletes;           /* rowids */
+    int64_t *updates, *updated; /* rows, and their rowids afterwards */
     int64_t *inserts, *inserted;
 } Sync;
 
@@ -111,13 +112,15 @@ static Status sync_updates(Sync *s, Err *e) {
             int64_t pos = ids[i] & 0xffffffff;
             if (deleted && (deleted[pos >> 6] >> (pos & 63) & 1)) {
                 while (tablet < t->n_tablets && at >= t->tablets[tablet]->rows) tablet++, at = 0;
-                if (tablet >= t->n_tablets) return err_internal(e, "rows of table \"%s\" were lost in an update", t->name);
+                if (tablet >= t->n_tablets)
+                    return err_internal(e, "rows of table \"%s\" were lost in an update", t->name);
                 ids[i] = tablet << 32 | at++;
             }
             s->updated[first + i] = ids[i];
         }
         while (tablet < t->n_tablets && at >= t->tablets[tablet]->rows) tablet++, at = 0;
-        if (tablet < t->n_tablets) return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
+        if (tablet < t->n_tablets)
+            return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
     }
     return ST_OK;
 }
@@ -140,7 +143,8 @@ static Status sync_all(Sync *s, Err *e) {
     TRY(list_changes(s));
     int64_t done = 0;
     if (s->n_deletes > 0) TRY(table_delete(t, s->n_deletes, s->deletes, s->undo, &done, e));
-    if (done != s->n_deletes) return err_internal(e, "%lld rows of table \"%s\" were gone", (long long)(s->n_deletes - done), t->name);
+    if (done != s->n_deletes)
+        return err_internal(e, "%lld rows of table \"%s\" were gone", (long long)(s->n_deletes - done), t->name);
     TRY(sync_updates(s, e));
     return sync_inserts(s, e);
 }
@@ -158,7 +162,8 @@ Status image_sync(Image *im, UndoLog *undo, Err *e) {
     TRY(image_mirror_to_host(im, e));
     if (!image_is_dirty(im)) return ST_OK;
     image_mirror_stale(im);
-    if (im->version != im->table->content) return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
+    if (im->version != im->table->content)
+        return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
     Sync s = {.im = im, .undo = undo, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
     if (!undo) s.undo = undo_new(im->account, e);
     Status st = ST_ERROR;

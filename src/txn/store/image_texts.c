@@ -1,17 +1,21 @@
 /* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (image_mirror.h).
  *
- * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full it grows where it is, on both sides, since cells
- * have addresses. When there are no more addresses or no memory, or when much of it may be strings that nobody has any more, a new one is made from the rows that
- * there are. Cells of rows that never were are zero; rows that died keep the strings that indexes find them by.
+ * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full
+ * it grows where it is, on both sides, since cells have addresses. When there are no more addresses or no memory, or
+ * when much of it may be strings that nobody has any more, a new one is made from the rows that there are. Cells of
+ * rows that never were are zero; rows that died keep the strings that indexes find them by.
  */
 #include "base/log.h"
 #include "txn/store/image_int.h"
 #include "txn/store/image_mirror.h"
 
 enum {
-    SPARE_MIN = 64 << 10, AHEAD_MAX = 1 << 30, AHEAD_BULKS = 16, /* room for so many like this one, when there is memory */
-    ADDRESSES = 64,  /* times the bytes */
-    GARBAGE_MIN = 64 << 20, GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
+    SPARE_MIN = 64 << 10,
+    AHEAD_MAX = 1 << 30,
+    AHEAD_BULKS = 16, /* room for so many like this one, when there is memory */
+    ADDRESSES = 64,   /* times the bytes */
+    GARBAGE_MIN = 64 << 20,
+    GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
 };
 #define ADDRESSES_MIN (INT64_C(1) << 32)
 
@@ -41,7 +45,9 @@ char *image_texts(const Image *im, int64_t *size, int64_t *used) {
     return (char *)(c + 1);
 }
 
-static Str *text_at(const Image *im, int32_t col, int64_t row) { return (Str *)(void *)image_cell(&im->cols[col], row); }
+static Str *text_at(const Image *im, int32_t col, int64_t row) {
+    return (Str *)(void *)image_cell(&im->cols[col], row);
+}
 /* Strings of the rows that there are: how many bytes, and to a chunk. */
 static int64_t count_bytes(const Image *im) {
     int64_t rows = atomic_load(&im->rows), bytes = 0;
@@ -74,9 +80,12 @@ static bool stretch(Image *im, int64_t room) {
     const struct ImageImpl *x = im->impl;
     ImageChunk *c = x->gathered;
     if (!c || x->chunks != c || c->used > c->size) return false;
-    int64_t least = c->used + room, size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX)), c->most - (int64_t)sizeof *c);
+    int64_t least = c->used + room,
+            size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX)),
+                          c->most - (int64_t)sizeof *c);
     double per_row = (double)x->text_bytes / (double)MAX_OF(x->text_rows, INT64_C(1));
-    if (size < least || (double)least > GARBAGE_MIN + GARBAGE_TIMES * per_row * (double)atomic_load(&im->rows)) return false;
+    if (size < least || (double)least > GARBAGE_MIN + GARBAGE_TIMES * per_row * (double)atomic_load(&im->rows))
+        return false;
     int64_t held = (int64_t)sizeof *c + size;
     if (held > c->held) {
         if (mem_span_grow(im->account, c, c->held, held, NULL) != ST_OK) return false;
@@ -102,7 +111,8 @@ void image_drop_texts(Image *im) {
 }
 /* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
 static ImageChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
-    int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN), ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
+    int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN),
+            ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
     ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
     return to ? to : new_piece(im, size, e);
 }
@@ -112,7 +122,8 @@ static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
     x->text_bytes = bytes;
     x->text_rows = atomic_load(&im->rows);
 }
-/* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest. Its older cells have the strings that they had. */
+/* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest.
+ * Its older cells have the strings that they had. */
 static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     struct ImageImpl *x = im->impl;
     int32_t cols[IMAGE_KEY_COLS], n = 0; /* as many as image_rehash.h takes */
@@ -134,7 +145,9 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
         image_chunks_free(im, to);
         return st;
     }
-    log_write(LOG_INFO, "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left", im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
+    log_write(LOG_INFO,
+              "strings of table \"%s\" were gathered on the device that has them: %lld of %lld bytes are left",
+              im->table->name, (long long)bytes, (long long)MIN_OF(x->chunks->used, x->chunks->size));
     to->used = bytes;
     to->next = x->chunks;
     take_piece(im, to, bytes);

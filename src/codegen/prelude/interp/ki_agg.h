@@ -1,5 +1,5 @@
-/* ki_agg.h - aggregation sinks and their results in the device interpreter. Records and tables are those of the emitter (codegen/emit_agg.c); every
- * row updates its record by atomics, whatever the form. */
+/* ki_agg.h - aggregation sinks and their results in the device interpreter. Records and tables are those of the emitter
+ * (codegen/emit_agg.c); every row updates its record by atomics, whatever the form. */
 #ifndef KI_AGG_H
 #define KI_AGG_H
 #include "codegen/prelude/interp/ki_join.h"
@@ -20,11 +20,13 @@ FN void creator_writes(PRIV Frame *f, u32 a, u64 rec) {
 FN_BIG void update_record(KARGS, PRIV Frame *f, u32 a, u64 rec) {
     u32 x = WORD(a + BA_CELLS);
     for (u32 n = WORD(a + BA_N_CELLS); n > 0; n--, x += BX_WORDS) {
-        u32 r = WORD(x + BX_REG), kind = WORD(x + BX_KIND), flags = WORD(x + BX_FLAGS), seen = WORD(x + BX_SEEN), bit = 1u << (seen & 31);
+        u32 r = WORD(x + BX_REG), kind = WORD(x + BX_KIND), flags = WORD(x + BX_FLAGS), seen = WORD(x + BX_SEEN),
+            bit = 1u << (seen & 31);
         u64 at = rec + WORD(x + BX_OFF), seen_at = rec + 4 + 4 * (seen >> 5), e;
         if (kind == KI_FIRST) {
             u64 claim = rec + WORD(x + BX_FLAG_OFF) + 4;
-            if (WORD(a + BA_FORM) == KI_AGG_ONE && GVOL(u32, claim)[0] == 0 && ga_xchg_u32(claim, 1) == 0) store_first(f, x, rec);
+            if (WORD(a + BA_FORM) == KI_AGG_ONE && GVOL(u32, claim)[0] == 0 && ga_xchg_u32(claim, 1) == 0)
+                store_first(f, x, rec);
             continue;
         }
         if (kind == KI_CELL_SINGLE) {
@@ -90,7 +92,8 @@ FN bool same_group(PRIV Frame *f, u32 a, u64 rec) {
 }
 /* The keys' record in the hash table: found or made. 0: no room. */
 FN_BIG u64 hash_record(KARGS, PRIV Frame *f, u32 a) {
-    const u64 slots = P(WORD(a + BA_SLOTS)), mask = P(WORD(a + BA_MASK)), records = P(WORD(a + BA_RECORDS)), stride = WORD(a + BA_STRIDE);
+    const u64 slots = P(WORD(a + BA_SLOTS)), mask = P(WORD(a + BA_MASK)), records = P(WORD(a + BA_RECORDS)),
+              stride = WORD(a + BA_STRIDE);
     u64 h = 0, mine = 0, rec = 0;
     u32 k = WORD(a + BA_KEYS), n_keys = WORD(a + BA_N_KEYS);
     for (u32 i = 0; i < n_keys; i++, k += BG_WORDS) {

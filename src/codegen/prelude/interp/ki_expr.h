@@ -21,20 +21,20 @@ FN_BIG u32 arith_i128(u32 op, i128 x, i128 y, PRIV val *out) {
     *out = val_i128(r);
     return bad;
 }
-#define KI_FLOAT_ARITH(T)                                          \
-    FN_BIG u32 arith_##T(u32 op, T x, T y, PRIV val *out) {        \
-        T r = 0;                                                   \
-        u32 bad = 0;                                               \
-        switch (op) {                                              \
-        case BC_ADD: bad = ovf_add_##T(x, y, &r); break;           \
-        case BC_SUB: bad = ovf_sub_##T(x, y, &r); break;           \
-        case BC_MUL: bad = ovf_mul_##T(x, y, &r); break;           \
-        case BC_DIV: bad = ovf_div_##T(x, y, &r); break;           \
-        case BC_NEG: r = neg_##T(x); break;                        \
-        default: r = abs_##T(x);                                   \
-        }                                                          \
-        *out = val_f64((f64)r);                                    \
-        return bad;                                                \
+#define KI_FLOAT_ARITH(T)                                   \
+    FN_BIG u32 arith_##T(u32 op, T x, T y, PRIV val *out) { \
+        T r = 0;                                            \
+        u32 bad = 0;                                        \
+        switch (op) {                                       \
+        case BC_ADD: bad = ovf_add_##T(x, y, &r); break;    \
+        case BC_SUB: bad = ovf_sub_##T(x, y, &r); break;    \
+        case BC_MUL: bad = ovf_mul_##T(x, y, &r); break;    \
+        case BC_DIV: bad = ovf_div_##T(x, y, &r); break;    \
+        case BC_NEG: r = neg_##T(x); break;                 \
+        default: r = abs_##T(x);                            \
+        }                                                   \
+        *out = val_f64((f64)r);                             \
+        return bad;                                         \
     }
 KI_FLOAT_ARITH(f32)
 KI_FLOAT_ARITH(f64)
@@ -53,9 +53,7 @@ FN_BIG u32 arith_int(u32 op, u32 phys, i64 x, i64 y, PRIV val *out) {
     case BC_ADD_N: r = wrap_add_i64(x, y); break;
     case BC_SUB_N: r = wrap_sub_i64(x, y); break;
     case BC_MUL_N: r = wrap_mul_i64(x, y); break;
-    default: /* BC_MUL_WIDE */
-        *out = phys == KI_I32 ? val_i64(x * y) : val_i128(i128_mul64(x, y));
-        return 0;
+    default: /* BC_MUL_WIDE */ *out = phys == KI_I32 ? val_i64(x * y) : val_i128(i128_mul64(x, y)); return 0;
     }
     *out = val_cut(phys, r);
     if (op < BC_ADD_N && bad == 0 && (i64)out->lo != r) bad = KE_RANGE;
@@ -112,8 +110,11 @@ FN_BIG u32 numeric_op(u32 op, u32 phys, u32 to, val a, val b, i32 x, i32 y, i32 
     u32 bad = 0;
     switch (op) {
     case BC_RESCALE:
-        if (to == KI_I64) bad = phys == KI_I64 ? rescale_i64_i64((i64)a.lo, x, y, z, &n) : rescale_i128_i64(as_i128(a), x, y, z, &n);
-        else bad = phys == KI_I64 ? rescale_i64_i128((i64)a.lo, x, y, z, &w) : rescale_i128_i128(as_i128(a), x, y, z, &w);
+        if (to == KI_I64)
+            bad = phys == KI_I64 ? rescale_i64_i64((i64)a.lo, x, y, z, &n) : rescale_i128_i64(as_i128(a), x, y, z, &n);
+        else
+            bad =
+                phys == KI_I64 ? rescale_i64_i128((i64)a.lo, x, y, z, &w) : rescale_i128_i128(as_i128(a), x, y, z, &w);
         break;
     case BC_NUM_DIV: bad = num_div(as_i128(a), as_i128(b), x, y, z, &w); break;
     case BC_NUM_MUL: bad = num_mul(as_i128(a), as_i128(b), x, y, z, &w); break;

@@ -1,8 +1,8 @@
 /* ki_join.h - probes and build sides of the device interpreter.
  *
- * A probe that may have several candidates is an iterator: its state register holds the candidate (row + 1, 0 = none) and flags in the low limb and
- * the row found in the high limb. BC_PROBE finds the first candidate, BC_PROBE_NEXT the next; whatever fails behind it goes to
- * BC_PROBE_NEXT. Functions return the place where the row goes on.
+ * A probe that may have several candidates is an iterator: its state register holds the candidate (row + 1, 0 = none)
+ * and flags in the low limb and the row found in the high limb. BC_PROBE finds the first candidate, BC_PROBE_NEXT the
+ * next; whatever fails behind it goes to BC_PROBE_NEXT. Functions return the place where the row goes on.
  */
 #ifndef KI_JOIN_H
 #define KI_JOIN_H
@@ -62,7 +62,9 @@ FN u32 probe_first(KARGS, PRIV Frame *f, u32 p) {
 FN u32 probe_seek(KARGS, PRIV Frame *f, u32 p, u32 c, bool advance) {
     u32 n = WORD(p + BP_N_KEYS);
     while (c != 0) {
-        if (!advance && (n == 0 || WORD(p + BP_FORM) == KI_DIRECT || join_same_keys(kp, f, WORD(p + BP_KEYS), n, (u64)c - 1))) return c;
+        if (!advance &&
+            (n == 0 || WORD(p + BP_FORM) == KI_DIRECT || join_same_keys(kp, f, WORD(p + BP_KEYS), n, (u64)c - 1)))
+            return c;
         if ((++f->spin & 8191u) == 0 && STOPPED()) {
             f->spin--; /* the next row looks at once */
             return 0;
@@ -204,7 +206,8 @@ FN_BIG void sink_join(KARGS, PRIV Frame *f, u32 s) {
 KERNEL(join_build) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 j = CODE(CODE(BH_BUILD) + BS_EXTRA), n_keys = CODE(j + BJ_N_KEYS);
-    const u64 rows = P(CODE(j + BJ_ROWS)), head = P(CODE(j + BJ_HEAD)), mask = P(CODE(j + BJ_MASK)), next = P(CODE(j + BJ_NEXT));
+    const u64 rows = P(CODE(j + BJ_ROWS)), head = P(CODE(j + BJ_HEAD)), mask = P(CODE(j + BJ_MASK)),
+              next = P(CODE(j + BJ_NEXT));
     u32 polls = 0;
     for (u64 row = GID * LSIZE + LID; row < rows && GOES_ON(polls, 64u); row += NGROUPS * LSIZE) {
         u64 h = 0;

@@ -1,7 +1,8 @@
 /* ki_main.h - the device interpreter's kernel: every item takes rows of its group's tile and runs the bytecode on them.
  *
- * A row ends when it fails, or behind the sink, with no iterator around it. Several build rows of one probe, and REPEAT, are iterators (ki_join.h): "the row
- * fails" is a jump to the innermost one, known when the code is written. There is no barrier in here, so items may part as they like.
+ * A row ends when it fails, or behind the sink, with no iterator around it. Several build rows of one probe, and
+ * REPEAT, are iterators (ki_join.h): "the row fails" is a jump to the innermost one, known when the code is written.
+ * There is no barrier in here, so items may part as they like.
  */
 #ifndef KI_MAIN_H
 #define KI_MAIN_H
@@ -49,7 +50,11 @@ FN_BIG void load(KARGS, PRIV Frame *f, u32 in, u32 op, u32 phys, u32 to, u32 d, 
         if (ok) v = load_cell(phys, P(x), row);
         break;
     }
-    case BC_LOAD_ROWID: v = val_i64((i64)(WORD(BH_SOURCE) == KI_SRC_TABLE ? tablet_number(P(WORD(BH_TABLETS)), (u32)f->tno) << 32 | f->row : f->row)); break;
+    case BC_LOAD_ROWID:
+        v = val_i64((i64)(WORD(BH_SOURCE) == KI_SRC_TABLE
+                              ? tablet_number(P(WORD(BH_TABLETS)), (u32)f->tno) << 32 | f->row
+                              : f->row));
+        break;
     case BC_LOAD_SERIES: v = val_i64((i64)(P(x) + f->row * P(y))); break;
     case BC_LOAD_KEY: {
         u64 i = f->row / x, extent = WORD(in + 6);
@@ -89,7 +94,8 @@ FN bool filter_codes(KARGS, PRIV Frame *f, u32 in) {
 /* dst += (a - base) << shift; NULL in the middle of a key or outside of its bits makes the whole NULL. */
 FN void key_pack(PRIV Frame *f, u32 in, u32 flags, u32 d, u32 a) {
     u32 shift = WORD(in + 2), bits = WORD(in + 3);
-    u64 x = f->r[a].lo - ((u64)WORD(in + 6) | (u64)WORD(in + 7) << 32), mask = bits >= 64 ? ~(u64)0 : ((u64)1 << bits) - 1;
+    u64 x = f->r[a].lo - ((u64)WORD(in + 6) | (u64)WORD(in + 7) << 32),
+        mask = bits >= 64 ? ~(u64)0 : ((u64)1 << bits) - 1;
     bool coded = (flags & 1u) != 0, ok = is_ok(f, a);
     if (!ok && coded) x = mask;
     bool fits = ok ? (flags & 2u) == 0 || x <= mask - (u64)coded : coded;
@@ -106,7 +112,8 @@ FN void run_row(KARGS, PRIV Frame *f) {
         const u32 x = WORD(in + 2), y = WORD(in + 3), t = WORD(in + 5);
         /* Operands; registers that an operation does not have read as some register. */
         const val va = f->r[a & (BC_REGS - 1)], vb = f->r[b & (BC_REGS - 1)];
-        const bool oka = a == BC_NOREG || is_ok(f, a & (BC_REGS - 1)), okb = b == BC_NOREG || is_ok(f, b & (BC_REGS - 1));
+        const bool oka = a == BC_NOREG || is_ok(f, a & (BC_REGS - 1)),
+                   okb = b == BC_NOREG || is_ok(f, b & (BC_REGS - 1));
         val v = val_make(0, 0);
         bool ok = oka && okb;
         u32 bad = 0;
@@ -166,7 +173,8 @@ FN void run_row(KARGS, PRIV Frame *f) {
         case BC_F64_TO_NUM: bad = numeric_op(op, phys, to, va, vb, (i32)x, (i32)y, (i32)WORD(in + 4), &v); break;
         case BC_CHECK_DIGITS:
             v = va;
-            if (phys == KI_I64 ? numeric_exceeds_i64((i64)va.lo, (i32)x) : numeric_exceeds_i128(as_i128(va), (i32)x)) bad = y;
+            if (phys == KI_I64 ? numeric_exceeds_i64((i64)va.lo, (i32)x) : numeric_exceeds_i128(as_i128(va), (i32)x))
+                bad = y;
             break;
         case BC_CVT: bad = checked_convert(phys, to, va, &v); break;
         case BC_EQ:
@@ -219,7 +227,8 @@ FN void run_row(KARGS, PRIV Frame *f) {
             ok = oka && (v.lo != 0 || (flags & 1u) == 0);
             break;
         case BC_CODE_TEST:
-            if (oka && (flags & 2u) == 0) v.lo = flags & 1u ? P(x) >> (va.lo & 63) & 1 : (u64)(GRO(u8, P(x))[va.lo] != 0);
+            if (oka && (flags & 2u) == 0)
+                v.lo = flags & 1u ? P(x) >> (va.lo & 63) & 1 : (u64)(GRO(u8, P(x))[va.lo] != 0);
             break;
         case BC_CODE_MAP:
             ok = oka && (flags & 1u) == 0 && (y == BC_NO || G(u8, P(y))[va.lo] != 0);
@@ -228,7 +237,9 @@ FN void run_row(KARGS, PRIV Frame *f) {
         case BC_LIKE:
             if (oka) v.lo = (u64)like_match(P(x), as_str(va));
             break;
-        case BC_DATE_PART: v = val_i64((i64)(phys == KI_I64 ? date_part_ts((i32)x, (i64)va.lo) : date_part((i32)x, (i32)va.lo))); break;
+        case BC_DATE_PART:
+            v = val_i64((i64)(phys == KI_I64 ? date_part_ts((i32)x, (i64)va.lo) : date_part((i32)x, (i32)va.lo)));
+            break;
         case BC_PACK_BEGIN: break;
         case BC_PACK: key_pack(f, in, flags, d, a); continue;
         case BC_CALL:
@@ -265,7 +276,8 @@ KERNEL(seg_main) {
     const u32 source = WORD(BH_SOURCE), limit = WORD(BH_LIMIT);
     const bool table = source == KI_SRC_TABLE;
     const u64 n_tiles = P(WORD(BH_TILES));
-    const u64 from = source == KI_SRC_AGG || source == KI_SRC_JOIN ? P(WORD(BH_SOURCE_BASE)) : 0, arg = WORD(BH_SOURCE_ARG);
+    const u64 from = source == KI_SRC_AGG || source == KI_SRC_JOIN ? P(WORD(BH_SOURCE_BASE)) : 0,
+              arg = WORD(BH_SOURCE_ARG);
     for (u64 tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {
         if (limit != BC_NO && GVOL(u64, P(WORD(BH_COUNT)))[0] >= P(limit)) break;
         u64 first, last, deleted = 0;

@@ -1,4 +1,5 @@
-/* ki_sort.h - the kernels that sort, for any keys: as those that codegen/emit_sort.c writes, with the keys in a table. */
+/* ki_sort.h - the kernels that sort, for any keys: as those that codegen/emit_sort.c writes, with the keys in a table.
+ */
 #ifndef KI_SORT_H
 #define KI_SORT_H
 #include "codegen/prelude/interp/ki_agg.h"
@@ -116,20 +117,26 @@ KERNEL(sort_tile) {
 KERNEL(sort_merge) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 sort = CODE(BH_SORT);
-    const u64 n = P(CODE(sort + BSO_N)), width = P(CODE(sort + BSO_WIDTH)), a = P(CODE(sort + BSO_A)), b = P(CODE(sort + BSO_B));
+    const u64 n = P(CODE(sort + BSO_N)), width = P(CODE(sort + BSO_WIDTH)), a = P(CODE(sort + BSO_A)),
+              b = P(CODE(sort + BSO_B));
     u32 polls = 0;
-    for (u64 d = (GID * LSIZE + LID) * KI_MERGE_PIECE; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * KI_MERGE_PIECE) {
-        const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start + 2 * width < n ? start + 2 * width : n;
+    for (u64 d = (GID * LSIZE + LID) * KI_MERGE_PIECE; d < n && GOES_ON(polls, 8u);
+         d += NGROUPS * LSIZE * KI_MERGE_PIECE) {
+        const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n,
+                  stop = start + 2 * width < n ? start + 2 * width : n;
         const u64 na = mid - start, nb = stop - mid, diag = d - start, pa = a + start * 16, pb = a + mid * 16;
         u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;
         while (lo < hi) {
             const u64 x = (lo + hi) / 2, y = diag - 1 - x;
-            if (sort_less(kp, code, sort, G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = x + 1;
+            if (sort_less(kp, code, sort, G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y],
+                          G(u64, pb)[2 * y + 1]))
+                lo = x + 1;
             else hi = x;
         }
         u64 i = lo, j = diag - lo;
         for (u32 q = 0; q < KI_MERGE_PIECE && i + j < na + nb; q++) {
-            const bool left = j >= nb || (i < na && sort_less(kp, code, sort, G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));
+            const bool left = j >= nb || (i < na && sort_less(kp, code, sort, G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1],
+                                                              G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));
             const u64 from = left ? pa + i * 16 : pb + j * 16;
             G(u64, b)[2 * (d + q)] = G(u64, from)[0];
             G(u64, b)[2 * (d + q) + 1] = G(u64, from)[1];
@@ -150,7 +157,8 @@ KERNEL(sort_gather) {
         for (u32 k = 0; k < n_cols; k++, c += BM_WORDS) {
             u32 phys = CODE(c + BM_PHYS);
             store_cell(phys, P(CODE(c + BM_TO)), i, load_cell(phys, P(CODE(c + BM_FROM)), row));
-            if (CODE(c + BM_FROM_VALID) != BC_NO) G(u8, P(CODE(c + BM_TO_VALID)))[i] = G(u8, P(CODE(c + BM_FROM_VALID)))[row];
+            if (CODE(c + BM_FROM_VALID) != BC_NO)
+                G(u8, P(CODE(c + BM_TO_VALID)))[i] = G(u8, P(CODE(c + BM_FROM_VALID)))[row];
         }
     }
 }

@@ -1,4 +1,5 @@
-/* ki_value.h - values of the device interpreter: 128 bits each, whatever their type (ki_codes.h), and what is done to them by phys. */
+/* ki_value.h - values of the device interpreter: 128 bits each, whatever their type (ki_codes.h), and what is done to
+ * them by phys. */
 #ifndef KI_VALUE_H
 #define KI_VALUE_H
 #include "codegen/prelude/interp/ki_codes.h"
@@ -13,7 +14,9 @@
 #define KARGS const u64 *kp
 #endif
 
-typedef struct val { u64 lo, hi; } val;
+typedef struct val {
+    u64 lo, hi;
+} val;
 typedef struct Frame { /* one item's machine */
     val r[BC_REGS];
     u64 ok;   /* validity bits */
@@ -73,17 +76,17 @@ FN_BIG val val_convert(u32 from, u32 to, val v) {
 }
 
 /* Cells side by side in memory. NOW: others may be writing. */
-#define KI_LOAD(NAME, M)                                                                  \
-    FN_BIG val NAME(u32 phys, u64 at, u64 i) {                                            \
-        switch (phys) {                                                                   \
-        case KI_BOOL: return val_make((u64)(M(u8, at)[i] != 0), 0);                       \
-        case KI_I16: return val_i64((i64)M(i16, at)[i]);                                  \
-        case KI_I32: return val_i64((i64)M(i32, at)[i]);                                  \
-        case KI_I64: return val_i64(M(i64, at)[i]);                                       \
-        case KI_F32: return val_f64((f64)M(f32, at)[i]);                                  \
-        case KI_F64: return val_f64(M(f64, at)[i]);                                       \
-        default: return val_make(M(u64, at)[2 * i], M(u64, at)[2 * i + 1]);               \
-        }                                                                                 \
+#define KI_LOAD(NAME, M)                                                    \
+    FN_BIG val NAME(u32 phys, u64 at, u64 i) {                              \
+        switch (phys) {                                                     \
+        case KI_BOOL: return val_make((u64)(M(u8, at)[i] != 0), 0);         \
+        case KI_I16: return val_i64((i64)M(i16, at)[i]);                    \
+        case KI_I32: return val_i64((i64)M(i32, at)[i]);                    \
+        case KI_I64: return val_i64(M(i64, at)[i]);                         \
+        case KI_F32: return val_f64((f64)M(f32, at)[i]);                    \
+        case KI_F64: return val_f64(M(f64, at)[i]);                         \
+        default: return val_make(M(u64, at)[2 * i], M(u64, at)[2 * i + 1]); \
+        }                                                                   \
     }
 KI_LOAD(load_cell, G)
 KI_LOAD(load_cell_now, GVOL)
@@ -95,9 +98,7 @@ FN_BIG void store_cell(u32 phys, u64 at, u64 i, val v) {
     case KI_I64: G(u64, at)[i] = v.lo; break;
     case KI_F32: G(f32, at)[i] = (f32)as_f64(v); break;
     case KI_F64: G(u64, at)[i] = v.lo; break;
-    default:
-        G(u64, at)[2 * i] = v.lo;
-        G(u64, at)[2 * i + 1] = v.hi;
+    default: G(u64, at)[2 * i] = v.lo; G(u64, at)[2 * i + 1] = v.hi;
     }
 }
 
@@ -112,7 +113,9 @@ FN_BIG i32 val_cmp(u32 phys, val a, val b) {
     default: return (i32)((i64)a.lo > (i64)b.lo) - (i32)((i64)a.lo < (i64)b.lo);
     }
 }
-FN bool val_eq(u32 phys, val a, val b) { return phys == KI_STR ? str_eq(as_str(a), as_str(b)) : val_cmp(phys, a, b) == 0; }
+FN bool val_eq(u32 phys, val a, val b) {
+    return phys == KI_STR ? str_eq(as_str(a), as_str(b)) : val_cmp(phys, a, b) == 0;
+}
 FN_BIG u64 val_hash(u32 phys, val v) {
     switch (phys) {
     case KI_I128: return hash_i128(as_i128(v));
@@ -135,7 +138,12 @@ FN_BIG val column_value(u64 columns, u32 tno, u64 row, PRIV u32 *phys) {
     u32 form = (u32)GRO_COL(columns, tno, form);
     *phys = KI_I64;
     if (form < KI_FORM_PLAIN) {
-        const u32 width = form < 4 ? (1u << form) >> 1 : form == 4 ? 8u : form == 5 ? 16u : form == 6 ? 24u : form == 7 ? 32u : 64u;
+        const u32 width = form < 4    ? (1u << form) >> 1
+                          : form == 4 ? 8u
+                          : form == 5 ? 16u
+                          : form == 6 ? 24u
+                          : form == 7 ? 32u
+                                      : 64u;
         return val_i64((i64)(GRO_COL(columns, tno, base) + unpack(width, data, (i64)row)));
     }
     *phys = form == KI_FORM_STR ? KI_STR : form - KI_FORM_PLAIN;

@@ -1,4 +1,5 @@
-/* kr_image.h - a table of an image's index is made larger, and a column looked at, where a device has it (txn/store/image_rehash.c launches these).
+/* kr_image.h - a table of an image's index is made larger, and a column looked at, where a device has it
+ * (txn/store/image_rehash.c launches these).
  *
  *   image_count    how many entries a table has, and how many of them are of rows that live
  *   image_rehash   puts the entries into another table, which is zero
@@ -6,8 +7,9 @@
  *   image_sizes    how many bytes the strings of rows have
  *   image_texts    puts them into another piece of memory
  *
- * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index only rows that live come along (LIVE is
- * not 0), found by going through the rows; of a group index every entry, because lists begin there.
+ * An entry's place depends on more bits of the hash than it has, so the key's columns are read again. Of a unique index
+ * only rows that live come along (LIVE is not 0), found by going through the rows; of a group index every entry,
+ * because lists begin there.
  */
 #ifndef KR_IMAGE_H
 #define KR_IMAGE_H
@@ -54,7 +56,8 @@ FN u64 image_row_hash(u64 cols, u64 n_cols, u64 texts, u64 row) {
 FN u64 least_end(u64 from, u64 per, u64 n) { return n - from < per ? n : from + per; }
 
 KERNEL(image_count) {
-    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), rows = live != 0 ? P(IK_ROWS) : 0, items = NGROUPS * LSIZE;
+    const u64 n = P(IK_N), slots = P(IK_SLOTS), live = P(IK_LIVE), rows = live != 0 ? P(IK_ROWS) : 0,
+              items = NGROUPS * LSIZE;
     u64 taken = 0, there = 0;
     for (u64 i = GID * LSIZE + LID; i < n; i += items) taken += GRO(u64, slots)[i] != 0;
     for (u64 row = GID * LSIZE + LID; row < rows; row += items) there += (u32)GRO(u8, live)[row] == IMAGE_ROW_LIVE;
@@ -75,17 +78,20 @@ FN void image_put_slot(u64 to, u64 mask, u64 at, u64 s) {
 }
 /* A unique index by rows, which lie side by side; the entries of groups are wherever their hashes are. */
 KERNEL(image_rehash) {
-    const u64 slots = P(IK_SLOTS), live = P(IK_LIVE), n = live != 0 ? P(IK_ROWS) : P(IK_N), to = P(IK_TO), mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
+    const u64 slots = P(IK_SLOTS), live = P(IK_LIVE), n = live != 0 ? P(IK_ROWS) : P(IK_N), to = P(IK_TO),
+              mask = P(IK_MASK), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 s = live != 0 ? i + 1 : GRO(u64, slots)[i], row = (s & ENTRY_ROWS) - 1;
-        if (live != 0 ? (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE || !image_has_key(cols, n_cols, row) : s == 0) continue;
+        if (live != 0 ? (u32)GRO(u8, live)[row] != IMAGE_ROW_LIVE || !image_has_key(cols, n_cols, row) : s == 0)
+            continue;
         const u64 hash = P(IK_HASHES) != 0 ? image_row_hash(cols, n_cols, texts, row) : 0;
         image_put_slot(to, mask, hash, live != 0 ? (hash & ~ENTRY_ROWS) | s : s);
     }
 }
 
 KERNEL(image_bound) {
-    const u64 n = P(IK_N), live = P(IK_LIVE), col = P(IK_COLS), cells = GRO(u64, col)[1], stride = GRO(u64, col)[2], per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
+    const u64 n = P(IK_N), live = P(IK_LIVE), col = P(IK_COLS), cells = GRO(u64, col)[1], stride = GRO(u64, col)[2],
+              per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
     const u32 phys = (u32)GRO(u64, col)[0];
     const u64 end = from < n ? least_end(from, per, n) : 0;
     u64 most = 0;
@@ -107,19 +113,22 @@ FN u64 image_row_bytes(u64 cols, u64 n_cols, u64 live, u64 row) {
     u64 bytes = 0;
     for (u64 c = 0; c < n_cols; c++) {
         const u64 col = cols + c * IMAGE_COL_WORDS * 8;
-        if (lives || GRO(u64, col)[0] != 0) bytes += image_text_room(G(u32, GRO(u64, col)[1] + row * GRO(u64, col)[2])[2]);
+        if (lives || GRO(u64, col)[0] != 0)
+            bytes += image_text_room(G(u32, GRO(u64, col)[1] + row * GRO(u64, col)[2])[2]);
     }
     return bytes;
 }
 KERNEL(image_sizes) {
-    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
+    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS),
+              per = (n + NGROUPS - 1) / NGROUPS, from = GID * per;
     const u64 end = from < n ? least_end(from, per, n) : 0;
     u64 bytes = 0;
     for (u64 i = from + LID; i < end; i += LSIZE) bytes += image_row_bytes(cols, n_cols, live, i);
     if (bytes > 0) ga_add_u64(P(IK_COUNTS), bytes);
 }
 KERNEL(image_texts) {
-    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS), to = P(IK_TO), base = P(IK_BASE);
+    const u64 n = P(IK_N), live = P(IK_LIVE), cols = P(IK_COLS), n_cols = P(IK_N_COLS), texts = P(IK_TEXTS),
+              to = P(IK_TO), base = P(IK_BASE);
     const u64 per = (n + NGROUPS - 1) / NGROUPS, from = GID * per, end = from < n ? least_end(from, per, n) : 0;
     for (u64 i = from + LID; i < end; i += LSIZE) {
         const bool lives = (u32)GRO(u8, live)[i] == IMAGE_ROW_LIVE;

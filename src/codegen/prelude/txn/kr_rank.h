@@ -1,4 +1,5 @@
-/* kr_rank.h - ranks and depths of a bulk's operations by sort and segmented scan (txn/order/rank_device.c launches these).
+/* kr_rank.h - ranks and depths of a bulk's operations by sort and segmented scan (txn/order/rank_device.c launches
+ * these).
  *
  *   rank_mark, rank_filter        drop operations on items without conflicts; what is left becomes records
  *   rank_hist, _scan, _scatter    one pass of a stable radix sort
@@ -7,9 +8,10 @@
  *   rank_relax, _figures          depths of calls
  *   rank_keys, _order, _starts    calls by (depth, type)
  *
- * A record is (name of the item << 32 | call << RK_KIND_BITS | kind). A group works on one chunk of neighbouring records, tile by tile, so that the order of groups is the
- * order of records; what a group must know of the groups before it, it adds up from what they left in an earlier kernel. No group waits for another.
- * Tiles and barriers are the same for all items of a group.
+ * A record is (name of the item << 32 | call << RK_KIND_BITS | kind). A group works on one chunk of neighbouring
+ * records, tile by tile, so that the order of groups is the order of records; what a group must know of the groups
+ * before it, it adds up from what they left in an earlier kernel. No group waits for another. Tiles and barriers are
+ * the same for all items of a group.
  */
 #ifndef KR_RANK_H
 #define KR_RANK_H
@@ -56,8 +58,9 @@ FN u64 least(u64 a, u64 b) { return a < b ? a : b; }
 #define OLD32(addr) PEEK32(addr)
 #endif
 
-/* ---- the filter -------------------------------------------------------------------------------------------------------------- */
-/* A place of the filter: kinds seen (the lower bits), and 1 + the only call, or MANY_CALLS. Bits only ever come, so an old value tells no lie. */
+/* ---- the filter ------------------------------------------------------------------------------------------ */
+/* A place of the filter: kinds seen (the lower bits), and 1 + the only call, or MANY_CALLS. Bits only ever come, so an
+ * old value tells no lie. */
 FN void mark_place(u64 place, u32 seen, u32 owner, u32 kinds) {
     u32 want;
     if (seen == 0) {
@@ -67,7 +70,8 @@ FN void mark_place(u64 place, u32 seen, u32 owner, u32 kinds) {
     want = (seen & MANY_CALLS) == owner ? kinds : MANY_CALLS | kinds;
     if ((seen | want) != seen) ga_or_u32(place, want);
 }
-/* Lanes of a warp that mean one place send one of them: a hot item would otherwise get an atomic from every item at once. */
+/* Lanes of a warp that mean one place send one of them: a hot item would otherwise get an atomic from every item at
+ * once. */
 FN void mark_op(u64 table, bool real, u32 bucket, u32 seen, u32 owner, u32 kinds) {
     u32 want = seen == 0 || (seen & MANY_CALLS) == owner ? owner | kinds : MANY_CALLS | kinds;
     bool need = real && (seen | want) != seen;
@@ -75,7 +79,8 @@ FN void mark_op(u64 table, bool real, u32 bucket, u32 seen, u32 owner, u32 kinds
     if (!__any_sync(0xffffffffu, need)) return;
     u32 peers = __match_any_sync(0xffffffffu, need ? bucket : 0xffffffffu);
     u32 leader = (u32)__ffs((i32)peers) - 1;
-    u32 reads = ballot((kinds & 1u) != 0) & peers, adds = ballot((kinds & 2u) != 0) & peers, owns = ballot((kinds & 4u) != 0) & peers;
+    u32 reads = ballot((kinds & 1u) != 0) & peers, adds = ballot((kinds & 2u) != 0) & peers,
+        owns = ballot((kinds & 4u) != 0) & peers;
     u32 others = ballot(owner != __shfl_sync(0xffffffffu, owner, (i32)leader)) & peers;
     kinds = (reads ? 1u : 0u) | (adds ? 2u : 0u) | (owns ? 4u : 0u);
     if (others) owner = MANY_CALLS;
@@ -87,7 +92,8 @@ FN void mark_op(u64 table, bool real, u32 bucket, u32 seen, u32 owner, u32 kinds
 
 /* N: how many of the operations, from the first on. */
 KERNEL(rank_mark) {
-    const u64 items = P(RK_ITEMS), uses = P(RK_USES), table = P(RK_TABLE), n = least(P(RK_N), op_count(P(RK_N_OPS), P(RK_MAX_OPS))), calls = P(RK_N_CALLS);
+    const u64 items = P(RK_ITEMS), uses = P(RK_USES), table = P(RK_TABLE),
+              n = least(P(RK_N), op_count(P(RK_N_OPS), P(RK_MAX_OPS))), calls = P(RK_N_CALLS);
     const u32 shift = (u32)P(RK_SHIFT);
     const bool in_order = P(RK_IN_ORDER) != 0;
     for (u64 tile = GID * LSIZE * 4; tile < n; tile += NGROUPS * LSIZE * 4) {
@@ -103,13 +109,16 @@ KERNEL(rank_mark) {
             }
         }
         for (u32 k = 0; k < 4; k++) seen[k] = (use[k] & KIND_MASK) != KIND_NONE ? OLD32(table + (u64)bucket[k] * 4) : 0;
-        for (u32 k = 0; k < 4; k++) mark_op(table, (use[k] & KIND_MASK) != KIND_NONE, bucket[k], seen[k], (call_of(use[k]) + 1) << RK_KIND_BITS, kinds_of(use[k]));
+        for (u32 k = 0; k < 4; k++)
+            mark_op(table, (use[k] & KIND_MASK) != KIND_NONE, bucket[k], seen[k], (call_of(use[k]) + 1) << RK_KIND_BITS,
+                    kinds_of(use[k]));
     }
 }
 
 /* Places of what is kept in a tile, in order: the caller asks for RANK_ITEMS rows of LSIZE each. */
 #if defined(HAVE_WARP)
-/* bits: row k is kept. at: where the rows of this warp begin, in `counts` (RANK_ITEMS * warps <= LSIZE words), behind a barrier. Returns all. */
+/* bits: row k is kept. at: where the rows of this warp begin, in `counts` (RANK_ITEMS * warps <= LSIZE words), behind a
+ * barrier. Returns all. */
 FN u32 tile_places(u32 bits, LOCAL u32 *counts, LOCAL u64 *tmp) {
     const u32 warps = LSIZE / WARP;
     u32 all;
@@ -127,7 +136,8 @@ FN u32 tile_places(u32 bits, LOCAL u32 *counts, LOCAL u64 *tmp) {
 #endif
 
 KERNEL(rank_filter) {
-    const u64 items = P(RK_ITEMS), uses = P(RK_USES), table = P(RK_TABLE), to = P(RK_TO), n = op_count(P(RK_N_OPS), P(RK_MAX_OPS)), calls = P(RK_N_CALLS);
+    const u64 items = P(RK_ITEMS), uses = P(RK_USES), table = P(RK_TABLE), to = P(RK_TO),
+              n = op_count(P(RK_N_OPS), P(RK_MAX_OPS)), calls = P(RK_N_CALLS);
     const u32 shift = (u32)P(RK_SHIFT);
     const u64 begin = GID * P(RK_CHUNK), end = least(n, begin + P(RK_CHUNK));
     u64 out = begin;
@@ -148,7 +158,9 @@ KERNEL(rank_filter) {
         u32 all = tile_places(bits, counts, LM(u64, RANK_ITEMS * LSIZE / WARP * 4));
         for (u32 k = 0; k < RANK_ITEMS; k++) {
             u32 b = ballot((bits >> k & 1u) != 0);
-            if (bits >> k & 1u) G(u64, to)[out + counts[k * (LSIZE / WARP) + LID / WARP] + (u32)__popc(b & ((1u << LANE) - 1))] = (u64)name[k] << 32 | use[k];
+            if (bits >> k & 1u) G(u64, to)
+            [out + counts[k * (LSIZE / WARP) + LID / WARP] + (u32)__popc(b & ((1u << LANE) - 1))] =
+                (u64)name[k] << 32 | use[k];
         }
         out += all;
         BARRIER();
@@ -163,11 +175,12 @@ KERNEL(rank_filter) {
     if (LID == 0) G(u32, P(RK_COUNTS))[GID] = (u32)(out - begin);
 }
 
-/* ---- radix sort ---------------------------------------------------------------------------------------------------------------- */
+/* ---- radix sort ------------------------------------------------------------------------------------------ */
 FN u32 digit_of(u64 record, u32 shift, u32 mask) { return (u32)(record >> shift) & mask; }
 /* End of the group's chunk. */
 #define CHUNK_BEGIN (GID * P(RK_CHUNK))
-#define CHUNK_END (P(RK_COUNTS) ? GID * P(RK_CHUNK) + GRO(u32, P(RK_COUNTS))[GID] : least(P(RK_N), (GID + 1) * P(RK_CHUNK)))
+#define CHUNK_END \
+    (P(RK_COUNTS) ? GID * P(RK_CHUNK) + GRO(u32, P(RK_COUNTS))[GID] : least(P(RK_N), (GID + 1) * P(RK_CHUNK)))
 
 KERNEL(rank_hist) {
     LOCAL u32 *const count = LM(u32, 0);
@@ -175,7 +188,8 @@ KERNEL(rank_hist) {
     const u32 shift = (u32)P(RK_SHIFT), mask = (1u << P(RK_BITS)) - 1;
     for (u32 d = LID; d < RK_DIGITS; d += LSIZE) count[d] = 0;
     BARRIER();
-    for (u64 i = CHUNK_BEGIN + LID; i < end; i += LSIZE) la_add_u32(&count[digit_of(GRO(u64, from)[i], shift, mask)], 1);
+    for (u64 i = CHUNK_BEGIN + LID; i < end; i += LSIZE)
+        la_add_u32(&count[digit_of(GRO(u64, from)[i], shift, mask)], 1);
     BARRIER();
     for (u32 d = LID; d < RK_DIGITS; d += LSIZE) {
         G(u32, P(RK_HIST))[d * NGROUPS + GID] = count[d];
@@ -200,11 +214,13 @@ KERNEL(rank_scan) {
 }
 
 #if defined(HAVE_WARP)
-/* Each warp has neighbouring records, row by row; who has the same digit in a row is found by one instruction. The tile is put in order in local memory, so
- * that records with one digit leave together. Local memory: counts per warp and digit, place in the tile per digit, difference to the place in memory, tile. */
+/* Each warp has neighbouring records, row by row; who has the same digit in a row is found by one instruction. The tile
+ * is put in order in local memory, so that records with one digit leave together. Local memory: counts per warp and
+ * digit, place in the tile per digit, difference to the place in memory, tile. */
 KERNEL(rank_scatter) {
     const u32 warps = LSIZE / WARP, w = LID / WARP;
-    LOCAL u32 *const count = LM(u32, 0), *const mine = count + w * RK_DIGITS, *const first = count + warps * RK_DIGITS, *const delta = first + RK_DIGITS;
+    LOCAL u32 *const count = LM(u32, 0), *const mine = count + w * RK_DIGITS, *const first = count + warps * RK_DIGITS,
+                     *const delta = first + RK_DIGITS;
     LOCAL u64 *const sorted = (LOCAL u64 *)(delta + RK_DIGITS), *const tmp = sorted;
     const u64 from = P(RK_FROM), to = P(RK_TO), begin = CHUNK_BEGIN, end = CHUNK_END;
     const u32 shift = (u32)P(RK_SHIFT), mask = (1u << P(RK_BITS)) - 1;
@@ -284,9 +300,12 @@ KERNEL(rank_scatter) {
 }
 #endif
 
-/* ---- ranks ------------------------------------------------------------------------------------------------------------------------ */
-/* Of a stretch of records: uses (an item by a call) and ranks in it; 1 + the uses before the last rank began, before the last item began (0: none did). */
-typedef struct Runs { u32 uses, ranks, rank, item; } Runs;
+/* ---- ranks ----------------------------------------------------------------------------------------------- */
+/* Of a stretch of records: uses (an item by a call) and ranks in it; 1 + the uses before the last rank began, before
+ * the last item began (0: none did). */
+typedef struct Runs {
+    u32 uses, ranks, rank, item;
+} Runs;
 FN Runs runs_make(u32 uses, u32 ranks, u32 rank, u32 item) {
     Runs r;
     r.uses = uses;
@@ -296,7 +315,8 @@ FN Runs runs_make(u32 uses, u32 ranks, u32 rank, u32 item) {
     return r;
 }
 FN Runs runs_join(Runs a, Runs b) {
-    return runs_make(a.uses + b.uses, a.ranks + b.ranks, b.rank ? a.uses + b.rank : a.rank, b.item ? a.uses + b.item : a.item);
+    return runs_make(a.uses + b.uses, a.ranks + b.ranks, b.rank ? a.uses + b.rank : a.rank,
+                     b.item ? a.uses + b.item : a.item);
 }
 FN Runs runs_get(LOCAL u32 *m, u32 i) { return runs_make(m[i], m[LSIZE + i], m[2 * LSIZE + i], m[3 * LSIZE + i]); }
 FN void runs_put(LOCAL u32 *m, u32 i, Runs r) {
@@ -321,7 +341,8 @@ FN Runs runs_scan(Runs v, LOCAL u32 *m, PRIV Runs *all) {
     BARRIER();
     return before;
 }
-/* Several operations of a call on an item lie next to each other and are one use, of all their kinds: kinds of the use that begins, or ends, at i. */
+/* Several operations of a call on an item lie next to each other and are one use, of all their kinds: kinds of the use
+ * that begins, or ends, at i. */
 FN u32 kinds_from(u64 records, u64 i, u64 n) {
     const u64 use = use_of(GRO(u64, records)[i]);
     u32 kinds = 0;
@@ -356,16 +377,22 @@ FN void sum_put(u64 at, Runs sum) {
 }
 FN Runs sum_get(u64 at) { return runs_make(GRO(u32, at)[0], GRO(u32, at)[1], GRO(u32, at)[2], GRO(u32, at)[3]); }
 #if defined(HAVE_WARP)
-/* Each warp has a part of the chunk for itself and goes through it row by row: what begins in a row are three words, of which a lane counts the bits below its own. What the warps have lies
- * behind what the groups have. */
+/* Each warp has a part of the chunk for itself and goes through it row by row: what begins in a row are three words, of
+ * which a lane counts the bits below its own. What the warps have lies behind what the groups have. */
 #define WARP_CHUNK (P(RK_CHUNK) / (LSIZE / WARP))
 #define WARP_BEGIN (CHUNK_BEGIN + LID / WARP * WARP_CHUNK)
 #define WARP_SUMS (P(RK_SUMS) + (NGROUPS + GID * (LSIZE / WARP)) * 16)
-FN u32 bits_before_last(u32 bits, u32 of) { return of ? (u32)__popc(bits & ((0x80000000u >> (u32)__clz((i32)of)) - 1)) + 1 : 0; }
-FN Runs row_runs(u32 use, u32 rank, u32 item) { return runs_make((u32)__popc(use), (u32)__popc(rank), bits_before_last(use, rank), bits_before_last(use, item)); }
+FN u32 bits_before_last(u32 bits, u32 of) {
+    return of ? (u32)__popc(bits & ((0x80000000u >> (u32)__clz((i32)of)) - 1)) + 1 : 0;
+}
+FN Runs row_runs(u32 use, u32 rank, u32 item) {
+    return runs_make((u32)__popc(use), (u32)__popc(rank), bits_before_last(use, rank), bits_before_last(use, item));
+}
 FN u32 bits_from(u32 lane) { return ~0u << lane; }
 /* Of a row, a bit for each lane: where there are records, uses and items begin, and kinds of operations are. */
-typedef struct Row { u32 real, use, item, reads, adds, owns; } Row;
+typedef struct Row {
+    u32 real, use, item, reads, adds, owns;
+} Row;
 FN Row row_look(u64 i, u64 end, u64 r, PRIV u64 *last) { /* *last: the record before the row, then its own last one */
     const bool real = i < end;
     const u32 kinds = real ? kinds_of(r) : 0;
@@ -381,17 +408,21 @@ FN Row row_look(u64 i, u64 end, u64 r, PRIV u64 *last) { /* *last: the record be
     row.owns = ballot((kinds & 4u) != 0);
     return row;
 }
-FN u32 row_kinds(Row row, u32 lanes) { return ((row.reads & lanes) ? 1u : 0u) | ((row.adds & lanes) ? 2u : 0u) | ((row.owns & lanes) ? 4u : 0u); }
+FN u32 row_kinds(Row row, u32 lanes) {
+    return ((row.reads & lanes) ? 1u : 0u) | ((row.adds & lanes) ? 2u : 0u) | ((row.owns & lanes) ? 4u : 0u);
+}
 FN u32 kinds_on(u64 records, u64 i, u64 n, u64 use) {
     u32 kinds = 0;
     for (; i < n && use_of(GRO(u64, records)[i]) == use; i++) kinds |= kinds_of(GRO(u64, records)[i]);
     return kinds;
 }
-/* begins_at for the lane's record r, number i. next: the row behind, if it is known. *open: kinds of the use that the row begins with, in the rows before; then of the one that it ends with. */
+/* begins_at for the lane's record r, number i. next: the row behind, if it is known. *open: kinds of the use that the
+ * row begins with, in the rows before; then of the one that it ends with. */
 FN u32 row_begins(u64 records, u64 i, u64 n, u64 r, Row row, bool known, Row next, PRIV u32 *open) {
     const u64 behind = i - LANE + WARP;
     const u32 before = row.use & ~bits_from(LANE), after = LANE == WARP - 1 ? 0 : row.use & bits_from(LANE + 1);
-    const u32 last = 31 - (u32)__clz((i32)(row.use | 1u)), from = before ? bits_from(31 - (u32)__clz((i32)before)) : ~0u;
+    const u32 last = 31 - (u32)__clz((i32)(row.use | 1u)),
+              from = before ? bits_from(31 - (u32)__clz((i32)before)) : ~0u;
     u32 begins = 0;
     if ((row.item >> LANE & 1u) != 0) {
         begins = 7;
@@ -399,14 +430,20 @@ FN u32 row_begins(u64 records, u64 i, u64 n, u64 r, Row row, bool known, Row nex
         const u32 others = row_kinds(row, from & ~bits_from(LANE)) | (before ? 0 : *open);
         u32 kinds = row_kinds(row, bits_from(LANE) & (after ? (after & (0u - after)) - 1 : ~0u));
         if (!after && known) kinds |= row_kinds(next, next.use ? (next.use & (0u - next.use)) - 1 : ~0u);
-        if (!after && (!known || (next.use == 0 && next.real == ~0u))) kinds |= kinds_on(records, known ? behind + WARP : behind, n, use_of(r));
+        if (!after && (!known || (next.use == 0 && next.real == ~0u)))
+            kinds |= kinds_on(records, known ? behind + WARP : behind, n, use_of(r));
         begins = !kinds_commute(kinds) || kinds != others ? 3 : 1;
     }
     *open = row.use ? row_kinds(row, bits_from(last)) : *open | row_kinds(row, ~0u);
     return begins;
 }
 /* A part of a chunk, by rows: load_rows, then for each of them next_row. */
-typedef struct Rows { u64 records, begin, end, n, first, last; u64 record[RANK_ITEMS]; Row row; u32 open; } Rows;
+typedef struct Rows {
+    u64 records, begin, end, n, first, last;
+    u64 record[RANK_ITEMS];
+    Row row;
+    u32 open;
+} Rows;
 FN void rows_init(PRIV Rows *x, u64 records, u64 begin, u64 end, u64 n) {
     x->records = records;
     x->begin = begin;
@@ -418,14 +455,16 @@ FN void rows_init(PRIV Rows *x, u64 records, u64 begin, u64 end, u64 n) {
 FN void rows_load(PRIV Rows *x, u64 first) {
     x->first = first;
 #pragma unroll
-    for (u32 k = 0; k < RANK_ITEMS; k++) x->record[k] = first + k * WARP + LANE < x->end ? GRO(u64, x->records)[first + k * WARP + LANE] : 0;
+    for (u32 k = 0; k < RANK_ITEMS; k++)
+        x->record[k] = first + k * WARP + LANE < x->end ? GRO(u64, x->records)[first + k * WARP + LANE] : 0;
     x->row = row_look(first + LANE, x->end, x->record[0], &x->last);
 }
 FN u32 rows_next(PRIV Rows *x, u32 k) {
     const u64 i = x->first + k * WARP + LANE;
     const bool known = k + 1 < RANK_ITEMS;
     const Row next = known ? row_look(i + WARP, x->end, x->record[known ? k + 1 : k], &x->last) : x->row;
-    const u32 begins = row_begins(x->records, i, x->n, x->record[k], x->row, known && i - LANE + WARP < x->end, next, &x->open);
+    const u32 begins =
+        row_begins(x->records, i, x->n, x->record[k], x->row, known && i - LANE + WARP < x->end, next, &x->open);
     x->row = next;
     return begins;
 }
@@ -439,13 +478,16 @@ KERNEL(rank_sums) {
 #pragma unroll
         for (u32 k = 0; k < RANK_ITEMS; k++) {
             const u32 begins = rows_next(&rows, k);
-            sum = runs_join(sum, row_runs(ballot((begins & 1u) != 0), ballot((begins & 2u) != 0), ballot((begins & 4u) != 0)));
+            sum = runs_join(
+                sum, row_runs(ballot((begins & 1u) != 0), ballot((begins & 2u) != 0), ballot((begins & 4u) != 0)));
         }
     }
     if (LANE == 0) sum_put(WARP_SUMS + LID / WARP * 16, sum);
     BARRIER();
     if (LID != 0) return;
-    for (u32 w = 0; w < LSIZE / WARP; w++) all = runs_join(all, runs_make(G(u32, WARP_SUMS + w * 16)[0], G(u32, WARP_SUMS + w * 16)[1], G(u32, WARP_SUMS + w * 16)[2], G(u32, WARP_SUMS + w * 16)[3]));
+    for (u32 w = 0; w < LSIZE / WARP; w++)
+        all = runs_join(all, runs_make(G(u32, WARP_SUMS + w * 16)[0], G(u32, WARP_SUMS + w * 16)[1],
+                                       G(u32, WARP_SUMS + w * 16)[2], G(u32, WARP_SUMS + w * 16)[3]));
     sum_put(P(RK_SUMS) + GID * 16, all);
 }
 #else
@@ -476,8 +518,9 @@ FN Runs runs_before(u64 sums, u64 chunk, LOCAL u32 *m) {
     return sum;
 }
 
-/* A place in memory for every record. For locks (FLAGS given): the LockUse, lock being the number of the item's first use, ~0 where no use begins; and a flag
- * for items with more than one rank, which the second one sets. For depths: call, what begins, number of the rank. */
+/* A place in memory for every record. For locks (FLAGS given): the LockUse, lock being the number of the item's first
+ * use, ~0 where no use begins; and a flag for items with more than one rank, which the second one sets. For depths:
+ * call, what begins, number of the rank. */
 #define PLACE_NONE (~(u64)0)
 #define PLACE_CALL 0x3fffffffu
 #define PLACE_RANK 0x40000000u
@@ -512,15 +555,19 @@ KERNEL(rank_uses) {
         for (u32 k = 0; k < RANK_ITEMS; k++) {
             const u64 i = first + k * WARP + LANE;
             const u32 begins = rows_next(&rows, k);
-            const u32 use = ballot((begins & 1u) != 0), rank = ballot((begins & 2u) != 0), item = ballot((begins & 4u) != 0), below = (1u << LANE) - 1;
-            if (i < end) use_put(i, rows.record[k], begins, runs_join(before, row_runs(use & below, rank & below, item & below)), places, flags, waits);
+            const u32 use = ballot((begins & 1u) != 0), rank = ballot((begins & 2u) != 0),
+                      item = ballot((begins & 4u) != 0), below = (1u << LANE) - 1;
+            if (i < end)
+                use_put(i, rows.record[k], begins, runs_join(before, row_runs(use & below, rank & below, item & below)),
+                        places, flags, waits);
             before = runs_join(before, row_runs(use, rank, item));
         }
     }
 }
 #else
 KERNEL(rank_uses) {
-    const u64 records = P(RK_FROM), n = P(RK_N), end = CHUNK_END, places = P(RK_PLACES), flags = P(RK_FLAGS), waits = P(RK_WAITS);
+    const u64 records = P(RK_FROM), n = P(RK_N), end = CHUNK_END, places = P(RK_PLACES), flags = P(RK_FLAGS),
+              waits = P(RK_WAITS);
     Runs before = runs_before(P(RK_SUMS), GID, LM(u32, 0));
     for (u64 tile = CHUNK_BEGIN; tile < end; tile += RANK_TILE) {
         Runs mine = runs_make(0, 0, 0, 0), all;
@@ -540,13 +587,14 @@ KERNEL(rank_uses) {
 }
 #endif
 
-/* ---- locks by call -------------------------------------------------------------------------------------------------------------- */
+/* ---- locks by call --------------------------------------------------------------------------------------- */
 KERNEL(rank_count) {
     const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), flags = P(RK_FLAGS), uses = P(RK_CALL_USES);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 place = G(u64, places)[i];
         if (place == PLACE_NONE) continue;
-        if (GRO(u8, flags)[(u32)place]) G(u32, P(RK_SLOTS))[i] = ga_add_u32(uses + (u64)call_of(GRO(u64, records)[i]) * 4, 1);
+        if (GRO(u8, flags)[(u32)place])
+            G(u32, P(RK_SLOTS))[i] = ga_add_u32(uses + (u64)call_of(GRO(u64, records)[i]) * 4, 1);
         else G(u64, places)[i] = PLACE_NONE;
     }
 }
@@ -596,7 +644,8 @@ FN void st_pair(u64 at, u64 a, u64 b) { /* 16-byte aligned; its places are all o
 #endif
 }
 KERNEL(rank_locks) {
-    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS), guards = P(RK_GUARDS);
+    const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS),
+              guards = P(RK_GUARDS);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 place = GRO(u64, places)[i], record = GRO(u64, records)[i];
         if (place == PLACE_NONE) continue;
@@ -611,7 +660,9 @@ KERNEL(rank_locks) {
             ops = more == 1 ? ops + 1 : more;
         }
         st_pair(guards + at * 16, record >> 32 | (u64)ops << 32, place);
-        if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 && (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER))) ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
+        if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 &&
+            (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER)))
+            ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
     }
 }
 
@@ -634,19 +685,20 @@ KERNEL(rank_group) {
     if (LID == 0 && locked) ga_add_u32(P(RK_FIGURES) + 12, (u32)locked);
 }
 
-/* ---- depths ------------------------------------------------------------------------------------------------------------------------
- * All calls of a rank are deeper than the deepest of the rank before. With y = depth - number of the rank that is a maximum: along an item, whoever is in rank w has
- * a depth of at least w + the greatest y of earlier ranks. A round takes that from a scan over all records; depths are then the greatest of what the items
- * ask for, and rounds go on until nothing changes. An item's whole chain takes one round, so there are about as many as the longest path changes items.
+/* ---- depths ----------------------------------------------------------------------------------------------
+ * All calls of a rank are deeper than the deepest of the rank before. With y = depth - number of the rank that is a
+ * maximum: along an item, whoever is in rank w has a depth of at least w + the greatest y of earlier ranks. A round
+ * takes that from a scan over all records; depths are then the greatest of what the items ask for, and rounds go on
+ * until nothing changes. An item's whole chain takes one round, so there are about as many as the longest path changes
+ * items.
  *
- * Seen as a step: (P, Q) = greatest y before the last rank, and with it. What a stretch of records does to it, in one word:
- *     0   Q = max(Q, b)
- *     1   a rank began: P = max(Q, a), Q = max(Q, b)
- *     2   an item began: P = a, Q = b
- * bits 62-63 which, 31-61 a, 0-30 b, both + 2^30; 0 is less than any.
+ * Seen as a step: (P, Q) = greatest y before the last rank, and with it. What a stretch of records does to it, in one
+ * word: 0   Q = max(Q, b) 1   a rank began: P = max(Q, a), Q = max(Q, b) 2   an item began: P = a, Q = b bits 62-63
+ * which, 31-61 a, 0-30 b, both + 2^30; 0 is less than any.
  *
- * Depths only rise and never above what is right, so it does no harm to see those of other groups early or late, nor to take the summary of an earlier chunk
- * from the round before. A round that changed no depth and no summary was the last: everybody had seen everything. */
+ * Depths only rise and never above what is right, so it does no harm to see those of other groups early or late, nor to
+ * take the summary of an earlier chunk from the round before. A round that changed no depth and no summary was the
+ * last: everybody had seen everything. */
 #define Y_BIAS 0x40000000u
 #define STEP_NONE ((u64)0)
 FN u64 step_make(u32 which, u32 a, u32 b) { return (u64)which << 62 | (u64)a << 31 | b; }
@@ -720,7 +772,8 @@ KERNEL(rank_relax) {
                 const u64 i = tile + LID * RELAX_ITEMS + k;
                 place[k] = i < end ? GRO(u64, places)[i] : PLACE_NONE;
             }
-            for (u32 k = 0; k < RELAX_ITEMS; k++) depth[k] = place[k] != PLACE_NONE ? PEEK32(depths + ((u32)place[k] & PLACE_CALL) * (u64)4) : 0;
+            for (u32 k = 0; k < RELAX_ITEMS; k++)
+                depth[k] = place[k] != PLACE_NONE ? PEEK32(depths + ((u32)place[k] & PLACE_CALL) * (u64)4) : 0;
             for (u32 k = 0; k < RELAX_ITEMS; k++)
                 if (place[k] != PLACE_NONE) mine = step_join(mine, step_of(place[k], depth[k]));
             state = step_join(step_join(before, chunk), step_scan(mine, m, &all));
@@ -737,7 +790,8 @@ KERNEL(rank_relax) {
         }
         BARRIER();
         again = raised[0] != 0;
-        if (LID == 0 && (ga_xchg_u64(sums + GID * 8, chunk) != chunk || again) && !first) ga_or_u32(P(RK_CHANGED) + round * 4, 1);
+        if (LID == 0 && (ga_xchg_u64(sums + GID * 8, chunk) != chunk || again) && !first)
+            ga_or_u32(P(RK_CHANGED) + round * 4, 1);
         BARRIER();
     }
 }
@@ -760,7 +814,7 @@ KERNEL(rank_figures) {
     ga_max_u32(P(RK_FIGURES) + 8, (u32)deepest);
 }
 
-/* ---- calls by (depth, type) ---------------------------------------------------------------------------------------------------- */
+/* ---- calls by (depth, type) ------------------------------------------------------------------------------ */
 KERNEL(rank_keys) {
     const u64 n = P(RK_N), depths = P(RK_DEPTH), types = P(RK_TYPES), n_types = P(RK_N_TYPES);
     for (u64 c = GID * LSIZE + LID; c < n; c += NGROUPS * LSIZE) {
