@@ -111,11 +111,11 @@ struct CodeCache {
 
 /* ---- keys and the table (under the lock) ------------------------------------------------------- */
 
-static XXH128_hash_t prelude_hash;
-static void hash_prelude(void) { prelude_hash = XXH3_128bits(kernel_prelude_text, strlen(kernel_prelude_text)); }
+static uint64_t prelude_hash;
+static void hash_prelude(void) { prelude_hash = kernel_texts_hash(); }
 
-/* Parts are hashed one by one first, so that text cannot move from one to the next. The prelude counts although the
- * source only includes it. */
+/* Parts are hashed one by one first, so that text cannot move from one to the next. The prelude and its parts count
+ * although the source only includes them. */
 static Key key_of(const Device *d, const char *source, const char *options) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, hash_prelude);

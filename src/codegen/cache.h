@@ -1,15 +1,15 @@
 /* cache.h - compiled kernels, in memory and on disk.
  *
- * Key: hash (xxh3-128) of source, prelude, options, device arch and compiler version. A line KERNEL_PRELUDE_INCLUDE in
- * the source is replaced by the prelude when it is compiled. A kernel is looked up in memory, then in the directory
- * (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele), then compiled. The directory is made when
- * missing, readable for its owner only. When there is none ("" or nothing set), when it cannot be written, belongs to
- * another user, or can be written by everybody, kernels are kept in memory only, said once in the log. Files are
- * written to a temporary name and renamed; each has a header with magic, version, the full key and a checksum, so that
- * a torn, foreign or damaged file is a miss and never loaded; so is one that the device refuses to load. Several
- * processes share the directory without locks: the worst case is compiling twice. When the directory exceeds its limit
- * (settings: code_cache_size, default 256 MiB), least recently used files go (mtime is touched on use, at most once a
- * minute).
+ * Key: hash (xxh3-128) of source, prelude, options, device arch and compiler version. Lines KERNEL_PRELUDE_INCLUDE and
+ * KERNEL_PART in the source are replaced by the prelude and its parts when it is compiled (codegen/prelude.h). A kernel
+ * is looked up in memory, then in the directory (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele),
+ * then compiled. The directory is made when missing, readable for its owner only. When there is none ("" or nothing
+ * set), when it cannot be written, belongs to another user, or can be written by everybody, kernels are kept in memory
+ * only, said once in the log. Files are written to a temporary name and renamed; each has a header with magic, version,
+ * the full key and a checksum, so that a torn, foreign or damaged file is a miss and never loaded; so is one that the
+ * device refuses to load. Several processes share the directory without locks: the worst case is compiling twice. When
+ * the directory exceeds its limit (settings: code_cache_size, default 256 MiB), least recently used files go (mtime is
+ * touched on use, at most once a minute).
  *
  * Compiling beside execution: code_get with wait = false looks in memory and in the directory, starts a compilation on
  * the cache's own thread and returns CODE_PENDING; a later call finds the module. A failed compilation is remembered

@@ -453,7 +453,7 @@ void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters) {
           "#define GUARD_IS_OVER 0xffffffffu\n#define STOPS_AT 0x60000000u\n#define WAITS_IN_LOOP 30000u\n#define "
           "LOOKS 16u\n#define NAP 500u\n#define MEET_CLOCKS 90000u\n#define CLOCK() ((u64)clock64())\n#define "
           "SUSPEND(at) do { status = STOPS_AT | (at); goto FAIL_TO; } while (0)\n"
-          "FN bool said_here(u32 status) { return (status & SAYS) != 0 || (status & 255u) == %d; }\n",
+          "FN bool said_here(u32 status) { return (status & FAILED_KNOWN) != 0 || (status & 255u) == %d; }\n",
           (int32_t)PF_SAID);
     out_w(
         m, o,
@@ -594,7 +594,7 @@ static void call_ran(ProcEm *x, Out *o) {
     out_w(&x->m, o,
           "const u32 n_undo = (u32)(ran >> 32);\nif (n_undo > 0) {\nG(u64, %p)[call] = log_at;\nG(u32, %p)[call] = "
           "n_undo;\nlog_at += (u64)n_undo * %d;\n}\nif (status != 0) G(u64, %p + 8)[ga_add_u64(%p, 1)] = (u64)(status "
-          "| SAYS) << 32 | call;\n",
+          "| FAILED_KNOWN) << 32 | call;\n",
           PARAM(PP_LOG_AT, 0, 0), PARAM(PP_LOG_N, 0, 0), (int32_t)UNDO_ENTRY, failed, failed);
 }
 /* The launch stops: a call on its way leaves what it has logged to bulk_undo. */

@@ -4,7 +4,6 @@
 #include "codegen/emit_proc_int.h"
 #include "codegen/like_code.h"
 #include "codegen/prelude.h"
-#include "codegen/prelude/txn/kr_codes.h"
 
 enum {
     TEXT_GUESS = 32,
@@ -866,7 +865,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
       "{\nconst u64 rec = %p + 16 + nth * %d;\n",
       keys, keys, keys, (int32_t)KEY_WORDS * 8);
     W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, "
-      "rec)[2 + c] = k[c];\nFAIL(%du | SAYS);\n}\n}\nFAIL(%d);\n",
+      "rec)[2 + c] = k[c];\nFAIL(%du | FAILED_KNOWN);\n}\n}\nFAIL(%d);\n",
       code, (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */
@@ -1292,77 +1291,9 @@ void proc_append(ProcEm *x, Out *o, const Out *part) {
     o->failed |= part->failed;
     if (part->n) out_put(&x->m, o, part->p, part->n);
 }
+void proc_take_in(ProcEm *x, Out *o, const char *part) { out_put(&x->m, o, part, (int64_t)strlen(part)); }
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
-static const char helpers[] =
-    "#undef RAISE\n"
-    "#define FAIL(code) do { status = (u32)(code); goto FAIL_TO; } while (0)\n"
-    "#define SAYS 0x80000000u\n"
-    "#define LOCK_POISON 0x80000000u\n#define LOCKS_READY 0u\n#define LOCKS_LEAVE 0xffffffffu\n"
-    "#if defined(KC_CUDA)\n#define KP_ARG const KernelParams &kp\n#define WARP_ITEMS 32u\n#define WARP_MEETS() "
-    "__syncwarp()\n\n"
-    /* who has n before it looks again when the next but one may be done; a warp goes by the first of its lanes */
-    "FN u32 least_of(u32 mask, u32 n) {\n#if __CUDA_ARCH__ >= 800\n    return __reduce_min_sync(mask, n);\n#else\n    "
-    "u32 least = n;\n    for (u32 left = mask; left != 0; left &= left - 1) {\n        const u32 other = "
-    "__shfl_sync(mask, n, __ffs((i32)left) - 1);\n"
-    "        least = other < least ? other : least;\n    }\n    return least;\n#endif\n}\n"
-    "FN void wait_for(u32 n) {\n    n = least_of(__activemask(), n);\n    __nanosleep(n <= 1 ? 32u : n < 32 ? n * 500u "
-    ": 16000u);\n}\n#define RELAX(spins, n) wait_for(n)\n"
-    "#elif defined(KC_OPENCL)\n#define KP_ARG __global const ulong *restrict kp\n#define WARP_ITEMS 32u\n#define "
-    "WARP_MEETS() ((void)0)\n#define RELAX(spins, n) ((void)(spins))\n"
-    "#else\n#define KP_ARG const u64 *restrict kp\n#if !defined(HOST_SINGLE)\n#undef FENCE\n#define FENCE() "
-    "__atomic_thread_fence(__ATOMIC_ACQ_REL)\n#endif\n#define WARP_ITEMS 1u\n#define WARP_MEETS() ((void)0)\nint "
-    "sched_yield(void);\n#if defined(__x86_64__)\n#define PAUSE() __builtin_ia32_pause()\n#else\n#define PAUSE() "
-    "((void)0)\n#endif\n"
-    "#define RELAX(spins, n) do { if ((spins) > 100u) sched_yield(); else PAUSE(); } while (0)\n#endif\n"
-    /* Ready, to leave, or how many are to be done with a lock before. */
-    "FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {\n"
-    "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
-    "    for (u64 i = G(u32, starts)[call * step]; i < end; i++) {\n"
-    "        const u32 c = GVOL(u32, counters)[G(u32, uses)[2 * i]];\n"
-    "        if ((c & LOCK_POISON) != 0) return LOCKS_LEAVE;\n"
-    "        if (c < G(u32, uses)[2 * i + 1]) return G(u32, uses)[2 * i + 1] - c;\n"
-    "    }\n    return LOCKS_READY;\n}\n"
-    "FN void locks_leave(u64 counters, u64 starts, u64 step, u64 uses, u64 call, bool release) {\n"
-    "    const u64 end = G(u32, starts)[(call + 1) * step];\n"
-    "    for (u64 i = G(u32, starts)[call * step]; i < end; i++) {\n"
-    "        const u64 at = counters + (u64)G(u32, uses)[2 * i] * 4;\n"
-    "        if (release) ga_add_u32(at, 1);\n        else ga_or_u32(at, LOCK_POISON);\n"
-    "    }\n}\n"
-    "#define RAISE(code) FAIL(((code) & 255) <= LAST_SAID ? (u32)(code) | SAID_HERE : (u32)(code))\n"
-    "#define ENTRY_ROWS U64C(0xffffffffff)\n"
-    "#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)\n" /* what a tile's calls want is more
-                                                                                    than a first-level cache has */
-    "#define ROW_DEAD 0u\n#define ROW_LIVE 1u\n#define ROW_PENDING 2u\n#define DIRTY_INSERTED 2u\n#define "
-    "DIRTY_DELETED 4u\n"
-    "FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }\n"
-    "FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }\n"
-    "FN void st_text(u64 a, str s, u64 back) {\n"
-    "    const u32 prefix = s.len > 0 ? (u32)ld_part(s.ptr, s.len < 4 ? s.len : 4) : 0;\n"
-    "    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;\n    G(u32, a)[2] = (u32)s.len;\n    G(u32, a)[3] = prefix;\n}\n"
-    "FN_LONG u64 put_text(u64 heap, str s) {\n"
-    "    if (s.len == 0) return G(u64, heap)[1];\n"
-    "    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);\n" /* strings begin at multiples
-                                                                                            of 8 */
-    "    if (at + bytes > G(u64, heap)[1]) return 0;\n"
-    "    copy_words(at, s.ptr, s.len);\n"
-    "    return at;\n}\n"
-    "FN i64 skip_dead(u64 next, u64 live, i64 row) {\n"
-    "    while (row >= 0 && GFRESH(u8, live)[row] != ROW_LIVE) row = GFRESH(i64, next)[row] - 1;\n"
-    "    return row;\n}\n"
-    "FN u64 max_abs(u64 most, i64 v) {\n"
-    "    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n"
-    "    return a > most ? a : most;\n}\n"
-    "FN void ga_add_i16(u64 addr, u32 v) {\n" /* the half of a word */
-    "    const u64 word = addr & ~U64C(3);\n"
-    "    const u32 shift = ((u32)addr & 2u) * 8u, mask = 0xffffu << shift;\n"
-    "    u32 old = GVOL(u32, word)[0];\n"
-    "    for (;;) {\n"
-    "        const u32 seen = ga_cas_u32(word, old, (old & ~mask) | ((((old >> shift) + v) << shift) & mask));\n"
-    "        if (seen == old) return;\n"
-    "        old = seen;\n"
-    "    }\n}\n";
-
 /* run_K: a call; 0, or why it failed. */
 static void write_function(ProcEm *x, const EmitTarget *t) {
     static const char *const own[] = {"n_undo", "spilled", "steps", "rounds",
@@ -1480,27 +1411,7 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
 
 /* What footprints call. */
 static const char op_helpers[] =
-    "FN u64 hash_null(u64 h) { return hash_u64(h); }\n"
-    /* the row that a key's entry names, most likely; -1 none */
-    "FN i64 row_ahead(u64 slots, u64 mask, u64 h) {\n"
-    "    for (u64 i = h & mask, n = 0; n < 8; i = (i + 1) & mask, n++) {\n"
-    "        const u64 s = GFRESH(u64, slots)[i];\n"
-    "        if (s == 0) return -1;\n"
-    "        if (((s ^ h) & ~ENTRY_ROWS) == 0) return (i64)(s & ENTRY_ROWS) - 1;\n"
-    "    }\n    return -1;\n}\n"
-    /* from a piece of the room that no other item has: the room's counter is everybody's */
-    "FN u64 put_near(u64 heap, u64 piece, str s) {\n"
-    "    const u64 bytes = (u64)s.len;\n"
-    "    if (s.len == 0 || bytes > TEXT_PIECE / 4) return put_text(heap, s);\n"
-    "    u64 at = G(u64, piece)[0];\n"
-    "    if (G(u64, piece)[1] - at < bytes) {\n"
-    "        at = ga_add_u64(heap, TEXT_PIECE);\n"
-    "        if (at + TEXT_PIECE > G(u64, heap)[1]) return 0;\n"
-    "        G(u64, piece)[1] = at + TEXT_PIECE;\n    }\n"
-    "    G(u64, piece)[0] = at + bytes;\n"
-    "    copy_words(at, s.ptr, s.len);\n"
-    "    return at;\n}\n"
-    "#define INSERTS_MAX 0x100000\n#define OPS_CHUNK 8u\n"
+    "#define INSERTS_MAX 0x100000\n"
     "typedef struct { u64 items, uses, room, counter, n, at; u32 left, said; u64 sums[N_SUMS], last[N_LAST]; } "
     "ops_sink;\n"
     "FN u64 take_places(u64 counter) {\n"
@@ -1550,9 +1461,7 @@ static const char op_helpers[] =
     "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, "
     "d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
     "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum "
-    "< old) ga_or_u64(to + 8, 1);\n}\n"
-    "FN u64 hash_wide(u64 h, i128 v) {\n    h = hash_key(h, i128_lo(v));\n    return i128_fits_i64(v) ? h : "
-    "hash_key(h, i128_hi(v));\n}\n";
+    "< old) ga_or_u64(to + 8, 1);\n}\n";
 
 void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
     out_w(&x->m, o, "switch (kind) {\n");
@@ -1576,13 +1485,10 @@ static void assemble_head(ProcEm *x, const EmitTarget *t, bool strings, int32_t 
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     out_w(m, o,
           "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define "
-          "N_LAST %d\n#define OPS_SHARED %d\n#define LAST_SAID %d\n#define SAID_HERE %s\n#define TEXT_PIECE "
-          "%d\n#define PIECES_AT %d\n#define RK_KIND_BITS %d\n#define RK_NONE %d\n#define RK_OWN %d\n#define RK_AGAIN "
-          "%d\n#define PART_CALLS %d\n",
+          "N_LAST %d\n#define OPS_SHARED %d\n#define SAID_HERE %s\n#define PIECES_AT %d\n#define PART_CALLS %d\n",
           t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max, n_ahead,
           t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings,
-          (int32_t)KE_NUMERIC, strings ? "0u" : "SAYS", (int32_t)TEXT_PIECE, (int32_t)PROC_PIECES_AT(out->n_tables),
-          (int32_t)RK_KIND_BITS, (int32_t)RK_NONE, (int32_t)RK_OWN, (int32_t)RK_AGAIN, (int32_t)PROC_PART_CALLS);
+          strings ? "0u" : "FAILED_KNOWN", (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)PROC_PART_CALLS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
     if (out->constants)
         out_w(m, o,
@@ -1627,10 +1533,12 @@ static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule
     int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0),
             uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0),
             cursors = PARAM(PP_PART_AT, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
-    out_put(m, o, helpers, (int64_t)sizeof helpers - 1);
+    proc_take_in(x, o, KERNEL_PART(kp_base));
+    proc_take_in(x, o, KERNEL_PART(kp_call_locks));
+    proc_take_in(x, o, KERNEL_PART(kp_rows));
     if (x->by_four) slots_helper(x, o, out->guards);
-    if (out->makes) out_put(m, o, kernel_make_text, (int64_t)strlen(kernel_make_text));
-    if (x->orders) out_put(m, o, kernel_order_text, (int64_t)strlen(kernel_order_text));
+    if (out->makes) proc_take_in(x, o, KERNEL_PART(kc_make));
+    if (x->orders) proc_take_in(x, o, KERNEL_PART(kc_order));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
     if (out->guards) proc_guard_helpers(x, o, counters);
     /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a
@@ -1725,10 +1633,10 @@ static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule
                 out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);"
                             : "status = (u32)run_%d(kp, call, pos, undo, slot);");
     out_w(m, o,
-          "release = status == 0 || (status & SAYS) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst u64 at = "
-          "ga_add_u64(%p, 1);\n"
-          "G(u64, %p + 8)[at] = (u64)(release ? status | SAYS : status & ~SAYS) << 32 | call;\nif (!release) "
-          "ga_cas_u64(%p, 0, %p);\n}\n}\n",
+          "release = status == 0 || (status & FAILED_KNOWN) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst "
+          "u64 at = ga_add_u64(%p, 1);\n"
+          "G(u64, %p + 8)[at] = (u64)(release ? status | FAILED_KNOWN : status & ~FAILED_KNOWN) << 32 | call;\nif "
+          "(!release) ga_cas_u64(%p, 0, %p);\n}\n}\n",
           (int32_t)PF_SAID, failed, failed, blocked, launch);
     out_w(m, o,
           "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, "

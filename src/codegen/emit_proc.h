@@ -57,7 +57,9 @@
 #define STELE_CODEGEN_EMIT_PROC_H
 
 #include "codegen/emit.h"
+#include "codegen/prelude/txn/kp_codes.h"
 #include "program/image_layout.h"
+#include "program/proc.h"
 #include "program/proc.h"
 
 /* A procedure's table as this text is made for: which of the image's indexes are meant, and what inserts have to enter.
@@ -164,15 +166,11 @@ typedef enum ProcParamKind {
                  */
 } ProcParamKind;
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
-enum { TEXT_PIECE = 2048 /* bytes for strings that an item takes at a time, on the host */ };
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
 enum {
     PROC_HIGH = 4096,
-    UNDO_ENTRY = 32,
     PROC_TILE = 64,
-    PROC_TILE_EACH = 16 /* calls that a group takes at a time, on the host */,
-    PROC_CARRIED = 64 /* that may wait there while it takes others */,
-    PROC_PART_CALLS = 1 << 14,
+    PROC_TILE_EACH = 16,     /* calls that a group takes at a time, on the host */
     PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */
 };
 
@@ -208,11 +206,6 @@ typedef struct ProcModule {
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */
 } ProcModule;
-#define PROC_SPREADS \
-    (UINT32_C(1)     \
-     << 16) /* PP_TOGETHER, with the calls of a warp: lanes share the loops of a call that has its warp to itself */
-#define PROC_MEETS \
-    (UINT32_C(1) << 17) /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
 enum { PROC_CONSTANTS_MAX = 8000 /* parameters that fit into constant memory */ };
 enum {
     PROC_DIRECT = 6,
@@ -220,37 +213,8 @@ enum {
 };
 
 enum { OWN_KIND_NONE = 255 /* PP_OWN_KIND: the kind that it would have anyhow */ };
-/* Why a call failed: the low byte of its code, above it the instruction + 1. Others are the kinds of kc_codes.h. */
-enum { KEY_WORDS = 8, KEY_COLS_MAX = 6 };
-enum ProcFailure {
-    PF_SAID = 64 /* RAISE without arguments: nobody is blocked */,
-    PF_RAISED,
-    PF_ROWS /* more inserts than were told */,
-    PF_STEPS,
-    PF_STOPPED,
-    PF_ROOM /* gave up */,
-    PF_NULL,
-    PF_KEY
-};
-
-enum { LOCK_POISON_BIT = 31 /* of a counter */ };
-/* The stop flag's bits: 1, the host wants it to stop; what the kernel found under guards. In the upper half, of the
- * first call that failed: its code, and STOP_PROC_SHIFT bits up the procedure's number. */
-enum StopBit {
-    STOP_UNDO_BIT = 1,   /* the bulk has to be undone, since */
-    STOP_ROOM_BIT = 2,   /* there is no more room in the log */
-    STOP_OVER_BIT = 3,   /* a call asked for an item more often than its footprint said */
-    STOP_SPILT_BIT = 4,  /* a call failed after it had given up what it changed */
-    STOP_UNSAID_BIT = 5, /* a call failed, and only the virtual machine can say why */
-    STOP_QUEUE_BIT = 6 /* a call that takes from a queue did something else with it, or with what it has to itself, than
-                          was expected; or it failed */
-};
-enum { STOP_PROC_SHIFT = 24, STOP_PROCS = 128, LOG_CALLS = 2 /* a chunk of the log has room for so many calls */ };
-enum {
-    FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */,
-    OPS_CHUNK = 8 /* places that a call takes at a time, without shared memory */
-};
-#define PROC_SAID (UINT32_C(1) << 31) /* in a failure's code: the machine need not see it */
+enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */ };
+/* Why calls fail, the bits of the stop flag and what else kernels have to know: codegen/prelude/txn/kp_codes.h. */
 
 /* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`:
  * the device can look at strings where the host has them; else cells of images have the host's addresses and all others

@@ -112,6 +112,8 @@ void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash);
 /* Rows inserted there wait for nobody: that two have one key is found by the index. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table);
 void proc_append(ProcEm *x, Out *o, const Out *part);
+/* A part of the prelude: KERNEL_PART of codegen/prelude.h. */
+void proc_take_in(ProcEm *x, Out *o, const char *part);
 /* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the row
  * `at` of the procedure's table. */
 void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride);

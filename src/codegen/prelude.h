@@ -2,17 +2,28 @@
 #ifndef STELE_CODEGEN_PRELUDE_H
 #define STELE_CODEGEN_PRELUDE_H
 
+#include <stdint.h>
+
 /* All prelude headers in order, NUL-terminated, embedded at build time. Goes after `#define N_PARAMS n` (and
  * GROUP_SIZE, ERR_PARAM) and before generated kernels. */
 extern const char kernel_prelude_text[];
-/* kc_make.h: what procedures' kernels that make strings have behind it. */
-extern const char kernel_make_text[];
-/* kc_order.h: what procedures' kernels on tables with ordered groups have behind it. */
-extern const char kernel_order_text[];
 
 /* The line that stands for the prelude in a source given to the code cache: hot lookups need not hash 90 kB. */
 #define KERNEL_PRELUDE_INCLUDE "#include \"kernel_c.h\"\n"
-/* The source as compilers get it: the first such line replaced by the prelude. malloc'ed; NULL when memory is short. */
+
+/* Parts: further kernel C that a source takes in where it has the line KERNEL_PART(name), as often as it has it
+ * (kp_find is a template). kc_make, kc_order: what kernels of procedures need that make strings, or whose tables have
+ * ordered groups. kp_*: prelude/txn, how kernels of procedures run. kp_base is the first of these. */
+#define KERNEL_PARTS(PART) PART(kc_make) PART(kc_order) PART(kp_base) PART(kp_rows) PART(kp_call_locks)
+#define KERNEL_PART(name) "#include \"" #name ".h\"\n"
+#define KERNEL_PART_TEXT(name) extern const char kernel_##name##_text[];
+KERNEL_PARTS(KERNEL_PART_TEXT)
+#undef KERNEL_PART_TEXT
+
+/* The source as compilers get it: such lines replaced by what they stand for; of parts of the prelude/txn folder, and
+ * of the source behind them, compilers name the right lines. malloc'ed; NULL when memory is short. */
 char *kernel_source_expand(const char *source);
+/* A number that changes with the prelude and with any of the parts. */
+uint64_t kernel_texts_hash(void);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef STELE_PROGRAM_IMAGE_LAYOUT_H
 #define STELE_PROGRAM_IMAGE_LAYOUT_H
 
+#include "codegen/prelude/txn/kp_codes.h"
 #include "storage/table.h"
 
 typedef struct ImageColumn {
@@ -69,11 +70,9 @@ static inline bool image_is_valid(const ImageColumn *c, int64_t row) { return !c
 static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid) {
     if (c->valid) c->valid[row * c->stride] = valid;
 }
-enum { DIRTY_UPDATED = 1, DIRTY_INSERTED = 2, DIRTY_DELETED = 4 };
 /* The table has the row. */
 static inline bool image_is_stored(const Image *im, int64_t row) {
     return !(im->dirty[row] & DIRTY_INSERTED) && im->rowids[row] >= 0;
 }
-enum { ROW_DEAD = 0, ROW_LIVE = 1, ROW_PENDING = 2 /* its keys are being entered */ };
 
 #endif

@@ -8,8 +8,8 @@
 #ifndef KC_ORDER_H
 #define KC_ORDER_H
 #include "codegen/prelude/kc_gen.h"
+#include "codegen/prelude/txn/kp_codes.h"
 
-#define ROW_LIVE 1u /* as in txn/store/image.h, and in what codegen/emit_proc.c puts before this */
 #define ORD_LEVELS 40
 #define ORD_AT_ONCE 8
 #define ORD_DEAD_MANY 8

@@ -1,0 +1,101 @@
+/* kp_rows.h - rows of images in kernels of procedures: their strings, rows that are dead, sums, and what lookups
+ * fetch beforehand. Rows are changed in place, by the rules of txn/store/image.h.
+ *
+ * A row's columns are changed by the call that has the lock of the row (or of the column) alone, so plain loads and
+ * stores will do, and the fences of that lock order them (kp_base.h). What calls do to a table at the same time goes
+ * by atomics: room for strings, links and slots of indexes (kp_find.h, kp_enter.h), and additions to columns that
+ * calls only add to. Whether a row is there is its byte in `live`, which whoever looks it up reads fresh (GFRESH,
+ * GVOL), since another call may just have entered it.
+ *
+ * Strings. A cell has the address, the length and the first four bytes. On a device with memory of its own, cells of
+ * images keep the host's addresses: `by` and `back` lead from these to the device's. Strings are never changed, only
+ * replaced; the room of those that are replaced is not used again before the image is stored.
+ */
+#ifndef KP_ROWS_H
+#define KP_ROWS_H
+#include "codegen/prelude/txn/kp_base.h"
+
+/* A slot of an index: 0, or the upper bits of the key's hash and, in these, the row + 1. */
+#define ENTRY_ROWS U64C(0xffffffffff)
+/* To the second-level cache: what a tile's calls want is more than a first-level cache has. On the host only. */
+#define FETCH(address) __builtin_prefetch((const void *)(address), 0, 2)
+
+/* ---- strings ------------------------------------------------------------------------------------------- */
+FN str ld_text(u64 a) { return str_make(G(u64, a)[0], (i64)G(u32, a)[2]); }
+FN str str_moved(str s, u64 by) { return str_make(s.ptr + by, s.len); }
+FN void st_text(u64 a, str s, u64 back) {
+    const u32 prefix = s.len > 0 ? (u32)ld_part(s.ptr, s.len < 4 ? s.len : 4) : 0;
+    G(u64, a)[0] = s.ptr != 0 ? s.ptr - back : 0;
+    G(u32, a)[2] = (u32)s.len;
+    G(u32, a)[3] = prefix;
+}
+/* Copies a string to the room for them: `heap` is the address of u64[2], where the next one goes, and the end.
+ * Strings begin at multiples of 8. 0: there is no room. */
+FN_LONG u64 put_text(u64 heap, str s) {
+    if (s.len == 0) return G(u64, heap)[1];
+    const u64 bytes = ((u64)s.len + 7) & ~U64C(7), at = ga_add_u64(heap, bytes);
+    if (at + bytes > G(u64, heap)[1]) return 0;
+    copy_words(at, s.ptr, s.len);
+    return at;
+}
+/* The same from a piece of the room that the item has to itself, `piece` being the address of its u64[2]: the counter
+ * of the room is shared by all, and so is dear. */
+FN u64 put_near(u64 heap, u64 piece, str s) {
+    const u64 bytes = (u64)s.len;
+    if (s.len == 0 || bytes > TEXT_PIECE / 4) return put_text(heap, s);
+    u64 at = G(u64, piece)[0];
+    if (G(u64, piece)[1] - at < bytes) {
+        at = ga_add_u64(heap, TEXT_PIECE);
+        if (at + TEXT_PIECE > G(u64, heap)[1]) return 0;
+        G(u64, piece)[1] = at + TEXT_PIECE;
+    }
+    G(u64, piece)[0] = at + bytes;
+    copy_words(at, s.ptr, s.len);
+    return at;
+}
+
+/* ---- groups of an index that are in no order: lists ---------------------------------------------------- */
+/* The first row of the list from `row` on that is there; -1 none. next[row]: the row that follows, + 1. */
+FN i64 skip_dead(u64 next, u64 live, i64 row) {
+    while (row >= 0 && GFRESH(u8, live)[row] != ROW_LIVE) row = GFRESH(i64, next)[row] - 1;
+    return row;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+/* The greatest magnitude that was put in a column. */
+FN u64 max_abs(u64 most, i64 v) {
+    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;
+    return a > most ? a : most;
+}
+/* Adds to 16 bits, modulo 2^16: to the half of a word, by compare-and-swap. */
+FN void ga_add_i16(u64 addr, u32 v) {
+    const u64 word = addr & ~U64C(3);
+    const u32 shift = ((u32)addr & 2u) * 8u, mask = 0xffffu << shift;
+    u32 old = GVOL(u32, word)[0];
+    for (;;) {
+        const u32 seen = ga_cas_u32(word, old, (old & ~mask) | ((((old >> shift) + v) << shift) & mask));
+        if (seen == old) return;
+        old = seen;
+    }
+}
+
+/* ---- hashes of items and keys -------------------------------------------------------------------------- */
+FN u64 hash_null(u64 h) { return hash_u64(h); }
+/* 128 bits as vm_rows.c has them. */
+FN u64 hash_wide(u64 h, i128 v) {
+    h = hash_key(h, i128_lo(v));
+    return i128_fits_i64(v) ? h : hash_key(h, i128_hi(v));
+}
+
+/* ---- looking ahead ------------------------------------------------------------------------------------- */
+/* The row that the entry of a key names, by its hash, most likely; -1 none. A hint: for what is fetched only. */
+FN i64 row_ahead(u64 slots, u64 mask, u64 h) {
+    for (u64 i = h & mask, n = 0; n < 8; i = (i + 1) & mask, n++) {
+        const u64 s = GFRESH(u64, slots)[i];
+        if (s == 0) return -1;
+        if (((s ^ h) & ~ENTRY_ROWS) == 0) return (i64)(s & ENTRY_ROWS) - 1;
+    }
+    return -1;
+}
+
+#endif
