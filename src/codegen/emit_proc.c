@@ -9,7 +9,6 @@ enum {
     TEXT_GUESS = 32,
     TEXT_GUESS_MAX = 1024,
     LOOP_GUESS = 16,  /* bytes of a string that is put, rounds of a loop */
-    SLOTS_AHEAD = 4,  /* of an index */
     SHORT_INSTRS = 32 /* host: footprints of so many are in the kernel, whose loop then keeps parameters in registers */
 };
 
@@ -228,241 +227,12 @@ static void put_outs(ProcEm *x) {
     }
 }
 
-/* ---- indexes -------------------------------------------------------------------------------------------- */
-static bool far_key(const ProcEm *x, const Image *im, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++)
-        if (x->far && im->cols[ix->cols[c]].phys == PH_STR) return true;
-    return false;
-}
-static void key_params(ProcEm *x, const Image *im, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", u64 c%d", c);
-    if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", u64 texts");
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", %s k%d", c_type[im->cols[ix->cols[c]].phys], c);
-}
-/* Handed on. */
-static void key_args(ProcEm *x, const Image *im, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", c%d", c);
-    if (far_key(x, im, ix)) out_w(&x->m, &x->funcs, ", texts");
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, &x->funcs, ", k%d", c);
-}
-void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++) {
-        char k[16];
-        snprintf(k, sizeof k, "k%d", (int)c);
-        const uint8_t phys = im->cols[ix->cols[c]].phys;
-        out_w(&x->m, &x->funcs, c ? "    h = hash_key(h, " : "    u64 h = ");
-        if (c && phys <= PH_I64) out_w(&x->m, &x->funcs, "(u64)(i64)%s", k);
-        else em_hash(&x->m, &x->funcs, phys, NULL, k);
-        out_w(&x->m, &x->funcs, c ? ");\n" : ";\n");
-    }
-    if (ix->n_cols == 0) out_w(&x->m, &x->funcs, "    const u64 h = 0;\n"); /* one group of all rows */
-    else if (hash_constant) out_w(&x->m, &x->funcs, "    h = 0;\n");
-}
-/* All cells are read at once, strings excepted. live: and the row is there. */
-static void key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool live) {
-    const char *and = "";
-    for (int32_t c = 0; c < ix->n_cols; c++) {
-        uint8_t phys = im->cols[ix->cols[c]].phys;
-        if (phys == PH_STR) continue;
-        char a[96], b[16];
-        int stride = (int)im->cols[ix->cols[c]].stride;
-        snprintf(b, sizeof b, "k%d", (int)c);
-        if (phys == PH_I128) snprintf(a, sizeof a, "ld_i128(c%d + (u64)row * %d)", (int)c, stride);
-        else if (phys == PH_BOOL) snprintf(a, sizeof a, "(GFRESH(u8, c%d + (u64)row * %d)[0] != 0)", (int)c, stride);
-        else
-            snprintf(a, sizeof a,
-                     phys <= PH_F64 ? "GFRESH(%s, c%d + (u64)row * %d)[0]" : "G(%s, c%d + (u64)row * %d)[0]",
-                     m_type[phys], (int)c, stride);
-        out_w(&x->m, &x->funcs, "%s", and);
-        em_equal(&x->m, &x->funcs, phys, a, b);
-        and = " & ";
-    }
-    if (live) out_w(&x->m, &x->funcs, "%s(GFRESH(u8, live)[row] == ROW_LIVE)", and);
-    if (live) and = " && ";
-    if (ix->n_cols == 0 && !live) out_w(&x->m, &x->funcs, "true");
-    for (int32_t c = 0; c < ix->n_cols; c++) {
-        uint8_t phys = im->cols[ix->cols[c]].phys;
-        if (phys != PH_STR) continue;
-        char a[96], b[16];
-        snprintf(b, sizeof b, "k%d", (int)c);
-        snprintf(a, sizeof a,
-                 x->far ? "str_moved(ld_text(c%d + (u64)row * %d), texts)" : "ld_text(c%d + (u64)row * %d)", (int)c,
-                 (int)im->cols[ix->cols[c]].stride);
-        out_w(&x->m, &x->funcs, "%s", *and? " && " : "");
-        em_equal(&x->m, &x->funcs, phys, a, b);
-        and = " && ";
-    }
-}
-/* Ordered groups (kc_order.h): what kind of values they are in order of. */
-static int32_t order_kind(const ImageColumn *c, bool desc) {
-    return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256);
-}
-
-/* What is passed: addresses of the key columns. */
-static void key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
-    for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", %p", PARAM(PP_CELLS, table, ix->cols[c]));
-    if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
-}
-
-/* The first places of a key that a GPU looks at, together: where the hash is, or nobody. A loop that reads what others
- * write meanwhile is one that waits, for compilers, and lanes that have left it do not meet again behind it; so what
- * goes on from there is a function apart, which few ever need. */
-static void slots_ahead(ProcEm *x, Out *o) {
-    out_w(&x->m, o,
-          "    const slot_seen seen = slots_look(slots, mask, h);\n    bool here = seen.ahead < %d;\n    const u64 at "
-          "= (h + (here ? seen.ahead : %d)) & mask, s = seen.slot;\n",
-          (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD - 1);
-}
-/* One function for all indexes: calls of a multiprocessor share its instructions. */
-static void slots_helper(ProcEm *x, Out *o, bool apart) {
-    out_w(&x->m, o,
-          "typedef struct { u64 slot; u32 ahead; } slot_seen;\n%s slot_seen slots_look(const u64 slots, const u64 "
-          "mask, const u64 h) {\n    u64 at[%d];\n    slot_seen seen = {0, %d};\n#pragma unroll\n    for (u32 k = 0; k "
-          "< %d; k++) at[k] = GFRESH(u64, slots)[(h + k) & mask];\n"
-          "#pragma unroll\n    for (u32 k = %d; k-- > 0;)\n        if (at[k] == 0 || ((at[k] ^ h) & ~ENTRY_ROWS) == 0) "
-          "{\n            seen.slot = at[k];\n            seen.ahead = k;\n        }\n    return seen;\n}\n",
-          apart ? "FN_BIG" : "FN", (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD, (int32_t)SLOTS_AHEAD,
-          (int32_t)SLOTS_AHEAD);
-}
-
-/* From slot `from` on, to the end of the function. */
-static void find_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
-    out_w(&x->m, o,
-          "    for (u64 i = %s;; i = (i + 1) & mask) {\n        const u64 s = GFRESH(u64, slots)[i];\n        if (s == "
-          "0) return -1;\n"
-          "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n   "
-          "     if (",
-          from);
-    key_equal(x, im, ix, ix->unique);
-    out_w(&x->m, o, ") return row;\n    }\n}\n");
-}
-/* find_T_I: the row that has the key, or a group's first one; -1 none. */
-static void find_function(ProcEm *x, int32_t table, int32_t index) {
-    const Image *im = x->tables[table].image;
-    const ImageIndex *ix = &im->indexes[index];
-    if (x->found[x->table_no[table] * INDEXES_MAX + index] & FIND_KEY) return;
-    x->found[x->table_no[table] * INDEXES_MAX + index] |= FIND_KEY;
-    Out *o = &x->funcs;
-    int32_t t = x->table_no[table];
-    if (x->by_four) {
-        out_w(&x->m, o, "FN_BIG i64 find_on_%d_%d(u64 slots, u64 mask, u64 live", t, index);
-        key_params(x, im, ix);
-        out_w(&x->m, o, ", const u64 h, u64 from) {\n");
-        find_loop(x, o, im, ix, "from");
-    }
-    out_w(&x->m, o, "FN i64 find_%d_%d(u64 slots, u64 mask, u64 live", t, index);
-    key_params(x, im, ix);
-    out_w(&x->m, o, ") {\n");
-    proc_key_hash(x, im, ix);
-    if (!x->by_four) {
-        find_loop(x, o, im, ix, "h & mask");
-        return;
-    }
-    slots_ahead(x, o);
-    out_w(&x->m, o,
-          "    i64 row = -1;\n    if (here && s != 0) {\n        row = (i64)(s & ENTRY_ROWS) - 1;\n        here = ");
-    key_equal(x, im, ix, ix->unique);
-    out_w(&x->m, o, ";\n    }\n    if (!here) row = find_on_%d_%d(slots, mask, live", t, index);
-    key_args(x, im, ix);
-    out_w(&x->m, o, ", h, (at + 1) & mask);\n    return row;\n}\n");
-}
-/* From slot `from` on, to the end of the function. */
-static void enter_loop(ProcEm *x, Out *o, const Image *im, const ImageIndex *ix, const char *from) {
-    out_w(&x->m, o, "    for (u64 i = %s;; i = (i + 1) & mask) {\n        u64 s = GVOL(u64, slots)[i];\n", from);
-    if (ix->unique) {
-        out_w(&x->m, o,
-              "        if (s == 0) {\n            s = ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) "
-              "return true;\n        }\n"
-              "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - "
-              "1;\n        if (");
-        key_equal(x, im, ix, false);
-        out_w(&x->m, o, " && GVOL(u8, live)[row] == ROW_LIVE) return false;\n    }\n}\n");
-        return;
-    }
-    if (ix->order) {
-        out_w(&x->m, o,
-              "        if (s == 0) {\n            ord_begin(next, mine);\n            FENCE_GIVE();\n            s = "
-              "ga_cas_u64(slots + i * 8, 0, entry);\n            if (s == 0) return true;\n        }\n"
-              "        if (((s ^ h) & ~ENTRY_ROWS) != 0) continue;\n        const i64 row = (i64)(s & ENTRY_ROWS) - "
-              "1;\n        if (");
-        key_equal(x, im, ix, false);
-        out_w(
-            &x->m, o,
-            ") {\n            ord_enter(next, order, %d, row, mine);\n            return true;\n        }\n    }\n}\n",
-            order_kind(&im->cols[ix->order - 1], ix->desc));
-        return;
-    }
-    out_w(&x->m, o,
-          "        for (;;) {\n            if (s != 0) {\n                if (((s ^ h) & ~ENTRY_ROWS) != 0) break;\n   "
-          "             const i64 row = (i64)(s & ENTRY_ROWS) - 1;\n                if (!(");
-    key_equal(x, im, ix, false);
-    out_w(&x->m, o, ")) break;\n            }\n");
-    bool together = x->by_four;
-    for (int32_t c = 0; c < ix->n_cols; c++) together &= im->cols[ix->cols[c]].phys <= PH_I64;
-    if (together) {
-        out_w(&x->m, o,
-              "#if defined(KC_CUDA)\n            const u32 here = __activemask(), lane = LID & 31u, same = "
-              "__match_any_sync(here, i)");
-        for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, " & __match_any_sync(here, (i64)k%d)", c);
-        out_w(&x->m, o,
-              ", below = same & ((1u << lane) - 1);\n            const i32 last = 31 - __clz((i32)same);\n"
-              "            const i64 before = __shfl_sync(same, mine, below != 0 ? 31 - __clz((i32)below) : (i32)lane) "
-              "+ 1;\n            s = __shfl_sync(same, s, last);\n"
-              "            GVOL(i64, next)[mine] = below != 0 ? before : (i64)(s & ENTRY_ROWS);\n            "
-              "FENCE_GIVE();\n            __syncwarp(same);\n"
-              "            u64 seen = 0;\n            if ((i32)lane == last) seen = ga_cas_u64(slots + i * 8, s, "
-              "entry);\n            seen = __shfl_sync(same, seen, last);\n#else\n");
-    }
-    out_w(&x->m, o,
-          "            GVOL(i64, next)[mine] = (i64)(s & ENTRY_ROWS);\n            FENCE_GIVE();\n            const "
-          "u64 seen = ga_cas_u64(slots + i * 8, s, entry);\n");
-    if (together) out_w(&x->m, o, "#endif\n");
-    out_w(&x->m, o, "            if (seen == s) return true;\n            s = seen;\n        }\n    }\n}\n");
-}
-
-/* enter_T_I: false when a live row has the key (unique); puts the row before its group's first one. */
-static void enter_function(ProcEm *x, int32_t table, int32_t index) {
-    const Image *im = x->tables[table].image;
-    const ImageIndex *ix = &im->indexes[index];
-    if (x->found[x->table_no[table] * INDEXES_MAX + index] & ENTER) return;
-    x->found[x->table_no[table] * INDEXES_MAX + index] |= ENTER;
-    Out *o = &x->funcs;
-    int32_t t = x->table_no[table];
-    if (x->by_four) {
-        out_w(&x->m, o, "FN_BIG bool enter_on_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index,
-              ix->order ? "u64 order, " : "");
-        key_params(x, im, ix);
-        out_w(&x->m, o, ", const u64 h, const u64 entry, u64 from) {\n");
-        enter_loop(x, o, im, ix, "from");
-    }
-    out_w(&x->m, o, "FN bool enter_%d_%d(u64 slots, u64 mask, u64 live, u64 next, %si64 mine", t, index,
-          ix->order ? "u64 order, " : "");
-    key_params(x, im, ix);
-    out_w(&x->m, o, ") {\n");
-    proc_key_hash(x, im, ix);
-    out_w(&x->m, o, "    const u64 entry = (h & ~ENTRY_ROWS) | ((u64)mine + 1);\n");
-    if (!x->by_four) {
-        enter_loop(x, o, im, ix, "h & mask");
-        return;
-    }
-    slots_ahead(x, o);
-    out_w(&x->m, o, "    bool made = false;\n    if (here && s == 0) {\n");
-    if (ix->order) out_w(&x->m, o, "        ord_begin(next, mine);\n");
-    else if (!ix->unique) out_w(&x->m, o, "        GVOL(i64, next)[mine] = 0;\n");
-    if (!ix->unique) out_w(&x->m, o, "        FENCE_GIVE();\n");
-    out_w(&x->m, o,
-          "        made = ga_cas_u64(slots + at * 8, 0, entry) == 0;\n    }\n    if (!made) made = "
-          "enter_on_%d_%d(slots, mask, live, next, %smine",
-          t, index, ix->order ? "order, " : "");
-    key_args(x, im, ix);
-    out_w(&x->m, o, ", h, entry, here ? at : (at + 1) & mask);\n    return made;\n}\n");
-}
-
+/* ---- looking for rows ---------------------------------------------------------------------------------------- */
 static void row_find(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
     int32_t index = x->tables[k->table].index[k->index];
     const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
-    find_function(x, k->table, index);
+    proc_find_function(x, k->table, index);
     proc_loop_ahead(x, k->table, index, k->n, k->args, false);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
@@ -471,13 +241,13 @@ static void row_find(ProcEm *x, const Instr *in) {
         proc_queue_key(x, k, ix);
     W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index),
       PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
-    key_columns(x, &x->m.body, k->table, ix);
+    proc_key_columns(x, &x->m.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
     int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
     if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
     if (proc_owns(x, k->table, OWN_QUEUE) && in->op == OP_ROW_FIRST && ix->order) {
-        proc_queue_take(x, in, ix, next, order_kind(column(x, k->table, ix->order - 1), ix->desc));
+        proc_queue_take(x, in, ix, next, proc_order_kind(column(x, k->table, ix->order - 1), ix->desc));
         x->orders = true;
     } else if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
@@ -485,8 +255,8 @@ static void row_find(ProcEm *x, const Instr *in) {
           k->bounded  ? "ord_after"
           : ix->order ? "ord_first"
                       : "ord_best",
-          next, PARAM(PP_CELLS, k->table, col), order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc),
-          live, in->dst);
+          next, PARAM(PP_CELLS, k->table, col),
+          proc_order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
         if (k->bounded) W(", (i64)%r, %s", k->args[k->n], k->at ? "true" : "false");
         W(");\n");
         x->orders = true;
@@ -803,7 +573,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
     const Image *im = x->tables[table].image;
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
-        enter_function(x, table, i);
+        proc_enter_function(x, table, i);
         W("if (made");
         bool none = false;
         for (int32_t c = 0; c < ix->n_cols; c++) {
@@ -823,7 +593,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
         if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
         x->orders |= ix->order != 0;
         W(", row");
-        key_columns(x, &x->m.body, table, ix);
+        proc_key_columns(x, &x->m.body, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             int32_t col = ix->cols[c];
             if (im->cols[col].phys == PH_STR) W(", t%d", col);
@@ -947,7 +717,7 @@ static void back_in_order(ProcEm *x, int32_t table) {
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         if (!ix->order) continue;
-        find_function(x, table, i);
+        proc_find_function(x, table, i);
         x->orders = true;
         int32_t next = PARAM(PP_NEXT, table, i), cells = PARAM(PP_CELLS, table, ix->order - 1);
         out_w(&x->m, o, "if (true");
@@ -956,9 +726,9 @@ static void back_in_order(ProcEm *x, int32_t table) {
                 out_w(&x->m, o, " && G(u8, %p + (u64)row * %d)[0] != 0", PARAM(PP_VALID, table, ix->cols[c]),
                       (int32_t)im->cols[ix->cols[c]].stride);
         out_w(&x->m, o, ") ord_again(%p, %p, %d, find_%d_%d(%p, %p, %p", next, cells,
-              order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
+              proc_order_kind(&im->cols[ix->order - 1], ix->desc), x->table_no[table], i, PARAM(PP_SLOTS, table, i),
               PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0));
-        key_columns(x, o, table, ix);
+        proc_key_columns(x, o, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             out_w(&x->m, o, ", ");
             proc_load_field(x, o, table, ix->cols[c], "row");
@@ -1536,7 +1306,8 @@ static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule
     proc_take_in(x, o, KERNEL_PART(kp_base));
     proc_take_in(x, o, KERNEL_PART(kp_call_locks));
     proc_take_in(x, o, KERNEL_PART(kp_rows));
-    if (x->by_four) slots_helper(x, o, out->guards);
+    proc_slots_define(x, o);
+    proc_take_in(x, o, KERNEL_PART(kp_slots));
     if (out->makes) proc_take_in(x, o, KERNEL_PART(kc_make));
     if (x->orders) proc_take_in(x, o, KERNEL_PART(kc_order));
     out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);

@@ -118,8 +118,6 @@ void proc_take_in(ProcEm *x, Out *o, const char *part);
  * `at` of the procedure's table. */
 void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride);
 void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at);
-/* Declares h, the hash of k0, k1 ... as the index has it. */
-void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix);
 /* The registers of the inserted row's key, 0: NULL. False: more columns than are looked for ahead. */
 bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
 /* One case for each of n procedures; `fmt` takes its number, once or twice. */
@@ -127,6 +125,19 @@ void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt);
 #define CALL_OF                                                                                                        \
     "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 " \
     "kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+
+/* ---- emit_index.c ---- */
+/* Declares h, the hash of k0, k1 ... as the index has it: a line of the functions. */
+void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix);
+/* find_T_I, enter_T_I (prelude/txn/kp_find.h, kp_enter.h) are there from here on. */
+void proc_find_function(ProcEm *x, int32_t table, int32_t index);
+void proc_enter_function(ProcEm *x, int32_t table, int32_t index);
+/* What is passed to these: addresses of the key's columns. */
+void proc_key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix);
+/* Ordered groups (kc_order.h): what kind of values they are in order of. */
+int32_t proc_order_kind(const ImageColumn *c, bool desc);
+/* What prelude/txn/kp_slots.h has to know. */
+void proc_slots_define(ProcEm *x, Out *o);
 
 /* ---- emit_ahead.c ---- */
 /* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */

@@ -14,6 +14,19 @@
 #define TILE 64     /* calls that an item takes at a time */
 #define UNDO_MAX 16 /* entries of the log that a call may need */
 
+#include "codegen/prelude/txn/kp_slots.h"
+/* ---- one index, kp_find.h and kp_enter.h: a key of one integer ----------------------------------------- */
+#define INDEX(f) f##_0_0
+#define INDEX_UNIQUE 0
+#define INDEX_ORDER 0
+#define INDEX_BY_WARP 1
+#define KEY_PARAMS , u64 c0, i64 k0
+#define KEY_ARGS , c0, k0
+#define INDEX_HASH u64 h = hash_u64((u64)k0);
+#define KEY_FOUND (GFRESH(i64, c0 + (u64)row * 8)[0] == k0 && GFRESH(u8, live)[row] == ROW_LIVE)
+#define KEY_EQUAL (GFRESH(i64, c0 + (u64)row * 8)[0] == k0)
+#define KEY_MATCH &__match_any_sync(here, k0)
+
 /* What functions have that are written for a procedure or for a table, and the files here do not have. */
 #define FAIL_TO failed
 
