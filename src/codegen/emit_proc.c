@@ -339,9 +339,9 @@ static void begin_frame(ProcEm *x, Out *o) {
         if (x->m.views_used[i]) out_w(&x->m, o, "a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
     for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = GUARD_NONE;\n", i);
+        if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = LOCK_NONE;\n", i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
-    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = GUARD_NONE;\n");
+    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = LOCK_NONE;\n");
 }
 static void undefine(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
@@ -619,7 +619,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     if (proc_waits_for_none(x, table))
         W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n",
           code); /* of two with one key this may be the one that came first */
-    W("bool said = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
+    W("bool known = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
@@ -631,7 +631,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
         for (int32_t c = ix->n_cols; c < KEY_COLS_MAX; c++) W("k[%d] = 0;\n", c);
         W("break;\n");
     }
-    W("default: said = false; break;\n}\nif (said) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) "
+    W("default: known = false; break;\n}\nif (known) {\nconst u64 nth = ga_add_u64(%p, 1);\nif (nth < G(u64, %p)[1]) "
       "{\nconst u64 rec = %p + 16 + nth * %d;\n",
       keys, keys, keys, (int32_t)KEY_WORDS * 8);
     W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, "
@@ -815,7 +815,7 @@ static void item(ProcEm *x, const Instr *in) {
         Reg r = it->args[it->n];
         W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n,
           n, r, (int32_t)OPK_WRITE);
-        out_w(&x->m, &x->sums, "if (%p != 0) sum_merge(%p, ops.sums[%d]);\n", sum, sum, n);
+        out_w(&x->m, &x->sums, " M(%p, %d)", sum, n);
     }
     if (it->covered) {
         W("(void)kind;\n}\n");
@@ -942,7 +942,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     case OP_P_ENDLOOP:
         --*loops;
         if (!x->round) collect_texts(x); /* loops over rows have no P_STEP */
-        W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(P(0) + 8) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
+        W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(STOP_FLAG) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);
         proc_spread_over(x, pc);
@@ -1129,18 +1129,18 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state) {\n");
         for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
         out_w(m, o,
-              "default: break;\n}\n} else if (use_at != use_end) {\nnames = guard_mask(kp, use_at, use_end);\n}\n");
+              "default: break;\n}\n} else if (use_at != use_end) {\nnames = locks_filter(kp, use_at, use_end);\n}\n");
     }
     proc_append(x, o, &m->body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
     if (x->plain) {
-        out_w(m, o, "if ((status & STOPS_AT) == STOPS_AT) {\n");
+        out_w(m, o, "if ((status & SUSPENDED) == SUSPENDED) {\n");
         proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
     }
     if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
         out_w(m, o,
-              "if (guarded && (spilled != 0 || !said_here(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
+              "if (guarded && (spilled != 0 || !failure_known(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
               "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
               (int32_t)PF_STOPPED, x->number);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
@@ -1177,313 +1177,6 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     proc_append(x, o, &m->body);
     out_w(m, o, "return 0;\nfailed: ;\nreturn status;\n}\n");
     undefine(x, o);
-}
-
-/* What footprints call. */
-static const char op_helpers[] =
-    "#define INSERTS_MAX 0x100000\n"
-    "typedef struct { u64 items, uses, room, counter, n, at; u32 left, said; u64 sums[N_SUMS], last[N_LAST]; } "
-    "ops_sink;\n"
-    "FN u64 take_places(u64 counter) {\n"
-    "#if defined(KC_CUDA)\n" /* one atomic for all lanes that are here together */
-    "    u32 mask = __activemask(), below, lane;\n    asm(\"mov.u32 %0, %%lanemask_lt;\" : \"=r\"(below));\n    "
-    "asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));\n"
-    "    const u32 leader = (u32)__ffs((i32)mask) - 1;\n    u64 first = 0;\n    if (lane == leader) first = "
-    "atomicAdd((u64 *)counter, (u64)__popc(mask) * OPS_CHUNK);\n"
-    "    return __shfl_sync(mask, first, (i32)leader) + (u64)__popc(mask & below) * OPS_CHUNK;\n"
-    "#else\n    return ga_add_u64(counter, OPS_CHUNK);\n#endif\n}\n"
-    /* a call's first operation, or one on another item than those before */
-    "FN void put_first(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
-    "#if OPS_SHARED\n"
-    "    if (ops->n < ops->room) {\n        G(u64, ops->items)[2 * ops->n] = item;\n        G(u64, ops->items)[2 * "
-    "ops->n + 1] = (u64)kind << 32 | call;\n    }\n    ops->n++;\n"
-    "#else\n"
-    "    if (ops->left == 0) {\n        ops->at = take_places(ops->counter);\n        ops->left = OPS_CHUNK;\n    }\n"
-    "    if (ops->at < ops->room) {\n        G(u64, ops->items)[ops->at] = item;\n        G(u32, ops->uses)[ops->at] = "
-    "call << RK_KIND_BITS | kind;\n    }\n    ops->at++;\n    ops->left--;\n"
-    "#endif\n}\n"
-    /* two of a call on one item are one, as schedules have it (read and add: write): loops over lines of an order have
-       many. One that comes again stays near the end */
-    "FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {\n"
-    "#if OPS_SHARED\n"
-    "    for (u64 i = ops->n; i != 0 && i + 6 > ops->n && ops->n <= ops->room; i--) {\n"
-    "        const u64 at = ops->items + 16 * (i - 1), last = ops->items + 16 * (ops->n - 1);\n"
-    "        if (G(u32, at)[2] != call) break;\n"
-    "        if (G(u64, at)[0] != item) continue;\n"
-    "        const u64 both = (u64)(((G(u32, at)[3] + 1) | (kind + 1)) - 1) << 32 | call;\n"
-    "        G(u64, at)[0] = G(u64, last)[0];\n"
-    "        G(u64, at)[1] = G(u64, last)[1];\n"
-    "        G(u64, last)[0] = item;\n"
-    "        G(u64, last)[1] = both;\n"
-    "        return;\n    }\n"
-    "#endif\n    put_first(ops, item, call, kind);\n}\n"
-    /* an operation of place k in a loop whose item is mostly that of the round before: said once for all of these
-       rounds */
-    "FN void put_again(PRIV ops_sink *ops, u32 k, u64 item, u32 call, u32 kind) {\n"
-    "#if !OPS_SHARED\n"
-    "    if (kind < RK_OWN) {\n        if ((ops->said >> k & 1u) != 0 && ops->last[k] == item) return;\n"
-    "        ops->said |= 1u << k;\n        ops->last[k] = item;\n        kind |= RK_AGAIN;\n    }\n"
-    "#endif\n    put_op(ops, item, call, kind);\n}\n"
-    "FN u64 sum_abs(u64 sum, i64 v) {\n    const u64 a = v < 0 ? 0 - (u64)v : (u64)v;\n    return sum + a < sum ? "
-    "~U64C(0) : sum + a;\n}\n"
-    "FN void sum_merge(u64 to, u64 sum) {\n"
-    "#if defined(KC_CUDA)\n" /* all lanes come here */
-    "    __syncwarp();\n    for (u32 d = 16; d > 0; d >>= 1) {\n        const u64 other = __shfl_down_sync(~0u, sum, "
-    "d);\n        sum = sum + other < sum ? ~U64C(0) : sum + other;\n    }\n    if (LID % 32u != 0) return;\n"
-    "#endif\n    if (sum == 0) return;\n    const u64 old = ga_add_u64(to, sum);\n    if (sum == ~U64C(0) || old + sum "
-    "< old) ga_or_u64(to + 8, 1);\n}\n";
-
-void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt) {
-    out_w(&x->m, o, "switch (kind) {\n");
-    for (int32_t k = 0; k < n; k++) {
-        out_w(&x->m, o, k + 1 < n ? "case %d: " : "default: ", k);
-        out_w(&x->m, o, fmt, k, k); /* the number once or twice */
-        out_w(&x->m, o, " break;\n");
-    }
-    out_w(&x->m, o, "}\n");
-}
-/* What comes before functions and kernels; written last, because it says how many parameters there are. */
-static void assemble_head(ProcEm *x, const EmitTarget *t, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
-    Em *m = &x->m;
-    const int32_t n = (int32_t)m->params.len;
-    /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on each
-     * other for every one. */
-    out->constants = t->kind == DEVICE_CUDA && (out->guards || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
-    out->param_table = out->constants || n > DEV_PARAMS_MAX;
-    out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n",
-          out->param_table ? (int32_t)PROC_DIRECT : n);
-    if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o,
-          "#define TILE %d\n#define UNDO_MAX %d\n#define AHEAD %d\n#define FOOT_TILE %d\n#define N_SUMS %d\n#define "
-          "N_LAST %d\n#define OPS_SHARED %d\n#define SAID_HERE %s\n#define PIECES_AT %d\n#define PART_CALLS %d\n",
-          t->group_size == 1 ? (int32_t)(x->ahead_each ? PROC_TILE_EACH : PROC_TILE) : 1, out->undo_max, n_ahead,
-          t->group_size == 1 ? (int32_t)FOOT_TILE : 1, x->n_sums + 1, x->most_last + 1, (int32_t)strings,
-          strings ? "0u" : "FAILED_KNOWN", (int32_t)PROC_PIECES_AT(out->n_tables), (int32_t)PROC_PART_CALLS);
-    out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    if (out->constants)
-        out_w(m, o,
-              "extern \"C\" { __constant__ u64 kc_table[%d]; }\n#undef P\n#define P(i) ((i) < %d ? kp.p[i] : "
-              "kc_table[i])\n",
-              n, (int32_t)PROC_DIRECT);
-    else if (out->param_table)
-        out_w(m, o,
-              "#undef P\n#if defined(KC_CUDA)\n#define P(i) ((i) < %d ? kp.p[i] : GRO(u64, "
-              "kp.p[%d])[i])\n#else\n#define P(i) ((i) < %d ? kp[i] : GRO(u64, kp[%d])[i])\n#endif\n",
-              (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1, (int32_t)PROC_DIRECT, (int32_t)PROC_DIRECT - 1);
-}
-/* What an item takes next: `left` places of the order, at waits[]; none: there is no more, or the launch stops.
- * Partitions come some at a time and one after the other, their calls as well. */
-static void take_tile(ProcEm *x, Out *o, const char *waiting, int32_t ticket, int32_t counters, int32_t cursors) {
-    out_w(&x->m, o,
-          "if ((%p != 0 || %p != 0) && KC_PEEK(P(0) + 8) != 0) {\n} else if (%p != 0) {\nwhile (left < TILE) {\nif "
-          "(place < last) {\nparts[left] = (u32)part;\nwaits[left++] = (u32)place++;\ncontinue;\n}\n"
-          "if (part + 1 >= taken) {\nif (left > 0) break;\npart = append(%p + turn * 8) * %p;\nif (part >= end) "
-          "break;\ntaken = end - part < %p ? end : part + %p;\n} else {\npart++;\n}\n",
-          counters, cursors, cursors, ticket, PARAM(PP_PART_EACH, 0, 0), PARAM(PP_PART_EACH, 0, 0),
-          PARAM(PP_PART_EACH, 0, 0));
-    out_w(&x->m, o,
-          "place = G(u32, %p)[part];\nlast = G(u64, %p)[part + 1];\nif (last - place > PART_CALLS) last = place + "
-          "PART_CALLS;\n}\n",
-          cursors, PARAM(PP_PART_START, 0, 0));
-    out_w(&x->m, o,
-          "} else {\ntile = first + append(%p + turn * 8) * TILE;\nif (tile < end) left = end - tile < TILE ? "
-          "(u32)(end - tile) : TILE;\nfor (u32 k = 0; k < left; k++) waits[%sk] = (u32)(tile + k);\n}\n",
-          ticket, waiting);
-}
-/* The kernel: takes TILE calls at a time and goes round those that have to wait. Whoever is taken later may not be
- * waited for, so calls are taken from a counter. */
-static void assemble(ProcEm *x, const EmitTarget *t, int32_t n_ahead, ProcModule *out, Out *o) {
-    Em *m = &x->m;
-    int32_t n = out->n_procs;
-    m->proc = 0;
-    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0),
-            launch = PARAM(PP_LAUNCH, 0, 0), blocked = PARAM(PP_BLOCKED, 0, 0);
-    int32_t failed = PARAM(PP_FAILED, 0, 0), area = PARAM(PP_UNDO_AREA, 0, 0), types = PARAM(PP_TYPES, 0, 0),
-            kinds = PARAM(PP_KINDS, 0, 0), ticket = PARAM(PP_TICKET, 0, 0);
-    int32_t counters = PARAM(PP_COUNTERS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0),
-            uses = PARAM(PP_LOCKS, 0, 0), done = PARAM(PP_DONE, 0, 0), lanes = PARAM(PP_LANES, 0, 0),
-            cursors = PARAM(PP_PART_AT, 0, 0), locked = PARAM(PP_LOCKED, 0, 0);
-    proc_take_in(x, o, KERNEL_PART(kp_base));
-    proc_take_in(x, o, KERNEL_PART(kp_call_locks));
-    proc_take_in(x, o, KERNEL_PART(kp_rows));
-    proc_slots_define(x, o);
-    proc_take_in(x, o, KERNEL_PART(kp_slots));
-    if (out->makes) proc_take_in(x, o, KERNEL_PART(kc_make));
-    if (x->orders) proc_take_in(x, o, KERNEL_PART(kc_order));
-    out_put(m, o, op_helpers, (int64_t)sizeof op_helpers - 1);
-    if (out->guards) proc_guard_helpers(x, o, counters);
-    /* Warps are at different places of long functions: what does not fit into the instructions' cache costs more than a
-     * call. */
-    if (out->guards)
-        out_w(m, o,
-              "#if defined(KC_CUDA)\nFN_BIG u64 hash_none(u64 h) { return hash_u64(h); }\n#define hash_null(h) "
-              "hash_none(h)\n#endif\n");
-    proc_append(x, o, &x->funcs);
-    if (out->guards) {
-        out_w(m, o,
-              "#define LANE_FREE 0x20000u\n#define LANE_ENDS 0x10000u\n#define PATIENCE 100000u\ntypedef union "
-              "{\nstruct { u32 n_undo; } any; /* what all begin with */\n");
-        for (int32_t k = 0; k < n; k++) out_w(m, o, "frame_%d f%d;\n", k, k);
-        out_w(m, o, "} frame_any;\n#define HOLDS_ALL(kind) (false");
-        for (int32_t k = 0; k < n; k++)
-            if (out->procs[k].holds_all) out_w(m, o, " || (kind) == %d", k);
-        out_w(m, o, ")\n#define TAKES(kind) (false");
-        for (int32_t k = 0; k < n; k++)
-            if (out->procs[k].takes) out_w(m, o, " || ((kind) == %d && %p != 0)", k, out->procs[k].takes - 1);
-        out_w(m, o, ")\n");
-    }
-    out_w(
-        m, o,
-        "\nKERNEL(bulk_main) {\nconst u64 stopped_at = KC_PEEK(%p);\nif (stopped_at != 0 && stopped_at < %p) return;\n",
-        blocked, launch);
-    out_w(m, o,
-          "if ((LID & (u32)(%p - 1)) != 0) return;\nconst u64 n_calls = %p, slot = (GID * LSIZE + LID) / %p, undo = %p "
-          "+ slot * (u64)(UNDO_MAX * %d);\n",
-          lanes, calls, lanes, area, (int32_t)UNDO_ENTRY);
-    if (out->guards)
-        out_w(m, o,
-              "u64 log_at = 0, log_end = 0;\nbool here = false; /* the call's frame is in shared memory "
-              "*/\n(void)here;\n");
-    if (out->guards && t->kind == DEVICE_CUDA) proc_run_together(x, o, n, order, pos, types, kinds, ticket);
-    out_w(m, o,
-          "const u64 n_locked = %p != 0 ? (u64)G(u32, %p)[0] : 0;\nfor (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; "
-          "turn++) {\n"
-          "const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;\nconst u64 first = turn == 1 ? n_locked : 0, "
-          "end = turn == 1 ? n_calls : n_locked;\nu64 part = 0, taken = 0, place = 0, last = 0; /* the partition in "
-          "hand, and the end of those that are; the next call's place in the order, and where it stops */\nu32 "
-          "parts[TILE];\n(void)parts;\n",
-          locked, locked);
-    const bool carries = t->kind == DEVICE_HOST && !out->guards; /* goes on with later calls while some wait */
-    if (carries) {
-        out_w(m, o,
-              "u32 waiting = 0, spins = 0, waits[TILE + %d];\nbool more = takes;\nwhile (more || waiting > 0) {\nu64 "
-              "tile = 0;\nu32 left = 0;\nif (more) {\n",
-              (int32_t)PROC_CARRIED);
-        take_tile(x, o, "waiting + ", ticket, counters, cursors);
-        out_w(m, o, "more = left > 0;\n}\n");
-    } else {
-        out_w(m, o, "while (takes) {\nu64 tile = 0;\nu32 left = 0, spins = 0, waits[TILE];\n(void)spins;\n");
-        take_tile(x, o, "", ticket, counters, cursors);
-        out_w(m, o, "if (left == 0) break;\n");
-    }
-    if (out->guards && t->kind != DEVICE_CUDA) proc_run_guarded(x, o, n, order, pos, types, kinds);
-    if (n_ahead > 0) {
-        const char *from = carries ? "waiting + " : "";
-        out_w(m, o,
-              "if (%p != 0) {\nu64 ahead[TILE * %d];\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = "
-              "waits[%sk];\n" CALL_OF,
-              PARAM(PP_FETCHES, 0, 0), n_ahead, from, order, order, pos, pos, types, kinds, types, kinds);
-        proc_switch(x, o, n, "ahead_%d(kp, pos, ahead + k * AHEAD);");
-        out_w(m, o, "}\nfor (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order,
-              pos, pos, types, kinds, types, kinds);
-        proc_switch(x, o, n, "fetch_%d(kp, ahead + k * AHEAD);");
-        out_w(m, o, "}\n");
-        if (x->texts_ahead) {
-            out_w(m, o, "for (u32 k = 0; k < left; k++) {\nconst u64 nth = waits[%sk];\n" CALL_OF, from, order, order,
-                  pos, pos, types, kinds, types, kinds);
-            proc_switch(x, o, n, "texts_%d(kp, pos, ahead + k * AHEAD);");
-            out_w(m, o, "}\n");
-        }
-        out_w(m, o, "}\n");
-    }
-    out_w(m, o,
-          "%swhile (left > 0) {\nu32 kept = 0, ahead_of = LOCKS_LEAVE, ended = ~0u; /* the partition whose calls do "
-          "not run */\n(void)ahead_of;\nfor (u32 k = 0; k < left; k++) {\nif (%p != 0 && parts[k] == ended) "
-          "continue;\nconst u64 nth = waits[k];\n" CALL_OF,
-          carries ? "left += waiting;\n" : "", cursors, order, order, pos, pos, types, kinds, types, kinds);
-    out_w(m, o, "const bool held = %p != 0 && G(u32, %p)[call * %p] != G(u32, %p)[(call + 1) * %p];\n", counters,
-          starts, step, starts, step); /* whoever has no locks need not wait for memory either */
-    out_w(m, o, "const u32 state = !held ? LOCKS_READY : locks_state(%p, %p, %p, %p, call);\n", counters, starts, step,
-          uses);
-    out_w(m, o,
-          "if (state != LOCKS_READY && state != LOCKS_LEAVE) {\nwaits[kept++] = waits[k];\nif (state < ahead_of) "
-          "ahead_of = state;\n} else {\nbool release = false;\nif (state == LOCKS_READY) {\nif (held) "
-          "FENCE_TAKE();\nu32 status = 0;\n%s",
-          out->guards ? "frame_any frame;\nu64 wait = GUARD_NONE;\n(void)frame;\n" : "");
-    proc_switch(x, o, n,
-                out->guards ? "status = (u32)run_%d(kp, call, pos, undo, slot, &frame.f%d, 0, 0, &wait);"
-                            : "status = (u32)run_%d(kp, call, pos, undo, slot);");
-    out_w(m, o,
-          "release = status == 0 || (status & FAILED_KNOWN) != 0 || (status & 255u) == %d;\nif (status != 0) {\nconst "
-          "u64 at = ga_add_u64(%p, 1);\n"
-          "G(u64, %p + 8)[at] = (u64)(release ? status | FAILED_KNOWN : status & ~FAILED_KNOWN) << 32 | call;\nif "
-          "(!release) ga_cas_u64(%p, 0, %p);\n}\n}\n",
-          (int32_t)PF_SAID, failed, failed, blocked, launch);
-    out_w(m, o,
-          "if (%p != 0 && release) G(u8, %p)[call] = 1;\nif (held) {\nFENCE_GIVE();\nlocks_leave(%p, %p, %p, %p, call, "
-          "release);\n}\n",
-          counters, done, counters, starts, step, uses);
-    /* what comes later in the partition has to wait for a call that the machine has to see */
-    out_w(m, o,
-          "if (%p != 0) {\nif (release) {\nG(u32, %p)[parts[k]] = (u32)nth + 1;\n} else {\nended = parts[k];\nif "
-          "(ended == part) last = place;\n}\n}\n}\n}\n",
-          cursors, cursors);
-    if (carries)
-        out_w(
-            m, o,
-            "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nif (more && left <= %d) break;\nRELAX(++spins, "
-            "ahead_of);\n} else {\nspins = 0;\n}\nleft = kept;\n}\nwaiting = left;\n}\nWARP_MEETS();\n}\n}\n",
-            (int32_t)PROC_CARRIED);
-    else
-        out_w(m, o,
-              "if (kept == left) {\nif (KC_PEEK(P(0) + 8) != 0) return;\nRELAX(++spins, ahead_of);\n}\nleft = "
-              "kept;\n}\n}\nWARP_MEETS();\n}\n}\n");
-}
-
-/* The kernel of footprints. */
-static void assemble_foot(ProcEm *x, bool strings, int32_t n_ahead, ProcModule *out, Out *o) {
-    Em *m = &x->m;
-    m->proc = 0;
-    int32_t calls = PARAM(PP_CALLS, 0, 0), order = PARAM(PP_ORDER, 0, 0), pos = PARAM(PP_POS, 0, 0),
-            types = PARAM(PP_TYPES, 0, 0), kinds = PARAM(PP_KINDS, 0, 0);
-    int32_t ops = PARAM(PP_OPS, 0, 0), uses = PARAM(PP_USES, 0, 0), most = PARAM(PP_OPS_MAX, 0, 0),
-            words = PARAM(PP_FOOT_WORDS, 0, 0), failed = PARAM(PP_FOOT_FAILED, 0, 0);
-    out_w(m, o, "\nKERNEL(bulk_foot) {\nconst u64 n_calls = %p, slot = GID * LSIZE + LID;\nops_sink ops;\n", calls);
-    out_w(m, o, "for (u32 k = 0; k < N_SUMS; k++) ops.sums[k] = 0;\n");
-    if (strings)
-        out_w(m, o, "ops.items = G(u64, %p + GID * 16)[0];\nops.room = G(u64, %p + GID * 16)[1];\nops.n = 0;\n", ops,
-              ops);
-    else
-        out_w(m, o, "ops.items = %p;\nops.uses = %p;\nops.room = %p;\nops.counter = %p + 8;\n", ops, uses, most, words);
-    out_w(m, o,
-          "for (;;) {\nconst u64 tile = append(%p + 16), from = tile * FOOT_TILE;\nif (from >= n_calls || KC_PEEK(P(0) "
-          "+ 8) != 0) break;\n"
-          "const u64 end = n_calls - from < FOOT_TILE ? n_calls : from + FOOT_TILE;\n",
-          words);
-    if (strings) out_w(m, o, "const u64 had = ops.n;\n");
-    const char *first = n_ahead > 0 ? "part" : "from", *last = n_ahead > 0 ? "stop" : "end";
-    if (n_ahead > 0) {
-        out_w(m, o,
-              "for (u64 part = from; part < end; part += TILE) {\nconst u64 stop = end - part < TILE ? end : part + "
-              "TILE;\nif (%p != 0) {\nu64 ahead[TILE * %d];\n",
-              PARAM(PP_FETCHES, 0, 0), n_ahead);
-        out_w(m, o, "for (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF, n_ahead,
-              order, order, pos, pos, types, kinds, types, kinds);
-        proc_switch(x, o, out->n_procs, "foot_ahead_%d(kp, pos, a);");
-        out_w(m, o, "}\nfor (u64 nth = part; nth < stop; nth++) {\nu64 *a = ahead + (nth - part) * %d;\n" CALL_OF,
-              n_ahead, order, order, pos, pos, types, kinds, types, kinds);
-        proc_switch(x, o, out->n_procs, "foot_fetch_%d(kp, a);");
-        out_w(m, o, "}\n}\n");
-    }
-    out_w(m, o, "for (u64 nth = %s; nth < %s; nth++) {\n" CALL_OF "u32 status = 0;\n", first, last, order, order, pos,
-          pos, types, kinds, types, kinds);
-    if (!strings) out_w(m, o, "ops.at = 0;\nops.left = ops.said = 0;\n");
-    proc_switch(x, o, out->n_procs, "status = foot_%d(kp, call, pos, slot, &ops);");
-    if (!strings)
-        out_w(m, o,
-              "for (; ops.left > 0; ops.left--, ops.at++)\n    if (ops.at < ops.room) G(u32, ops.uses)[ops.at] = "
-              "RK_NONE;\n");
-    out_w(m, o, "if (status != 0) {\nG(u8, %p)[call] = 1;\nga_or_u64(%p, 1);\n}\n}\n%s", failed, words,
-          n_ahead > 0 ? "}\n" : "");
-    if (strings)
-        out_w(m, o,
-              "G(u64, %p + tile * 24)[0] = GID;\nG(u64, %p + tile * 24)[1] = had;\nG(u64, %p + tile * 24)[2] = ops.n - "
-              "had;\n",
-              uses, uses, uses);
-    out_w(m, o, "}\n");
-    if (strings) out_w(m, o, "ga_max_u64(%p + 8, ops.n);\n", words);
-    proc_append(x, o, &x->sums);
-    out_w(m, o, "}\n");
 }
 
 static const char *find_reason(ProcEm *x, const bool *skip, Arena *a) {
@@ -1702,14 +1395,9 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         n_ahead = MAX_OF(n_ahead, x->n_ahead);
     }
     TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
-    Out text = {0}, kernels = {0}, foot = {0};
-    if (!out->foot_reason) assemble_foot(x, strings, foot_ahead, out, &foot);
-    assemble(x, target, n_ahead, out, &kernels);
-    if (guards) proc_assemble_undo(x, out, &kernels);
-    proc_append(x, &kernels, &foot);
-    assemble_head(x, target, strings, n_ahead, out, &text);
-    proc_append(x, &text, &kernels);
-    out_put(&x->m, &text, "", 1);
+    Out text = {0};
+    const RunForm run = {.target = target, .strings = strings, .n_ahead = n_ahead, .foot_ahead = foot_ahead};
+    proc_assemble(x, &run, out, &text);
     TRY(stack_check(e));
     if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;

@@ -1,5 +1,6 @@
-/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints, the module),
- * emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c (loops whose rounds lanes share). */
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_index.c
+ * (indexes), emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c (loops whose rounds lanes
+ * share), emit_run.c (the module). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -120,11 +121,14 @@ void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, 
 void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at);
 /* The registers of the inserted row's key, 0: NULL. False: more columns than are looked for ahead. */
 bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
-/* One case for each of n procedures; `fmt` takes its number, once or twice. */
-void proc_switch(ProcEm *x, Out *o, int32_t n, const char *fmt);
-#define CALL_OF                                                                                                        \
-    "const u64 call = %p != 0 ? (u64)G(u32, %p)[nth] : nth, pos = %p != 0 ? (u64)G(u32, %p)[call] : call;\nconst u32 " \
-    "kind = %p != 0 ? G(u16, %p)[G(u16, %p)[call]] : G(u16, %p)[0];\n(void)kind; (void)pos;\n"
+/* ---- emit_run.c ---- */
+typedef struct RunForm {
+    const EmitTarget *target;
+    bool strings;
+    int32_t n_ahead, foot_ahead; /* keys of a call, and of its footprint, that are looked for ahead */
+} RunForm;
+/* The module's whole text, once the functions of all its procedures are written. */
+void proc_assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *text);
 
 /* ---- emit_index.c ---- */
 /* Declares h, the hash of k0, k1 ... as the index has it: a line of the functions. */
@@ -176,13 +180,6 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its
  * names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
-/* What guards call; counters, uses: parameters. */
-void proc_guard_helpers(ProcEm *x, Out *o, int32_t counters);
-/* How bulk_main runs calls under guards: one after the other, or on CUDA a warp's together. Numbers are of parameters.
- */
-void proc_run_guarded(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds);
-void proc_run_together(ProcEm *x, Out *o, int32_t n, int32_t order, int32_t pos, int32_t types, int32_t kinds,
-                       int32_t ticket);
 /* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
 static inline bool proc_takes(const ProcEm *x) { return x->plain && x->queues && x->proc->queue >= 0; }
 static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) {
@@ -195,8 +192,6 @@ void proc_queue_stops(ProcEm *x);
 void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);
-/* The kernel bulk_undo. */
-void proc_assemble_undo(ProcEm *x, ProcModule *out, Out *o);
 
 /* ---- emit_spread.c ---- */
 struct Spread {
@@ -231,8 +226,7 @@ int32_t proc_asked(const ProcEm *x, const Instr *guard);
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body);
 /* It has to be known whether a round has assigned the variable: s<var>. */
 bool proc_spread_flag(const ProcEm *x, int32_t var);
-void proc_spread_helpers(ProcEm *x, Out *o);
-/* The function spread_K, if the procedure has such loops. */
+/* The function parallel_K, if the procedure has such loops. */
 void proc_write_spreads(ProcEm *x, Out *o);
 
 #endif

@@ -7,7 +7,7 @@
  * memory: all lanes read it, none writes it.
  *
  * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round
- * does under locks (MEET), and what it does there is a section: those that have their turn at all locks of it go
+ * does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of it go
  * through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the midst
  * of a section, nor for other lanes while it has one.
  *
@@ -24,6 +24,7 @@
  * The host and OpenCL run the rounds one by one, the last first: that is for tests.
  */
 #include "codegen/emit_proc_int.h"
+#include "codegen/prelude.h"
 
 enum { SITES_MAX = 64 };
 typedef enum Role {
@@ -401,8 +402,8 @@ static const Spread *spread_at(const ProcEm *x, int32_t pc) {
 void proc_spread_top(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
     if (!s || s->loop != pc) return;
-    W("S%d: ;\nif (guarded && serial == 0 && SPREADS(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && "
-      "(u64)(y%d - y%d) >= SPREAD_MIN * (u64)y%d) {\n*wait = GUARD_NONE;\nSUSPEND(SPREAD | %d);\n}\n",
+    W("S%d: ;\nif (guarded && serial == 0 && RUNS_PARALLEL(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && "
+      "(u64)(y%d - y%d) >= PARALLEL_MIN * (u64)y%d) {\n*wait = LOCK_NONE;\nSUSPEND(PARALLEL | %d);\n}\n",
       s->state, s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
 }
 static bool excludes(const ItemSite *a, const ItemSite *b) {
@@ -435,15 +436,15 @@ void proc_round_begins(ProcEm *x) {
         for (int32_t b = a; b < n; b++) {
             int32_t ia = first_alike(x, guards, a), ib = first_alike(x, guards, b);
             if (!excludes(guards[a]->aux, guards[b]->aux) || (ia == ib && done[ia])) continue;
-            if (ia == ib) W("alike |= names_meet(together, (u32)(hash%d >> 32));\n", ia), done[ia] = true;
-            else W("alike |= names_cross(together, (u32)(hash%d >> 32), (u32)(hash%d >> 32));\n", ia, ib);
+            if (ia == ib) W("alike |= lanes_share(together, (u32)(hash%d >> 32));\n", ia), done[ia] = true;
+            else W("alike |= lanes_cross(together, (u32)(hash%d >> 32), (u32)(hash%d >> 32));\n", ia, ib);
         }
-    W("if (__any_sync(together, alike)) FAIL(AS_EVER);\n#else\nif (together == 0) {\n");
+    W("if (__any_sync(together, alike)) FAIL(RUN_SERIALLY);\n#else\nif (together == 0) {\n");
     for (int32_t a = 0; a < n; a++) W("left[%d] = hash%d >> 32;\n", a, first_alike(x, guards, a));
-    W("FAIL(AS_EVER);\n}\n#endif\n}\n");
+    W("FAIL(RUN_SERIALLY);\n}\n#endif\n}\n");
 }
 void proc_spread_meet(ProcEm *x) {
-    if (x->round && x->nested == 0) W("MEET(%d);\n", ++x->n_meets);
+    if (x->round && x->nested == 0) W("RECONVERGE(%d);\n", ++x->n_meets);
 }
 void proc_section_begins(ProcEm *x) {
     const Instr *guards[SITES_MAX];
@@ -453,21 +454,21 @@ void proc_section_begins(ProcEm *x) {
     for (int32_t a = 0; a < n; a++) {
         if (first_alike(x, guards, a) != a) continue;
         if (proc_guard_takes(x, guards[a]->aux)) W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* nobody waits for that */
-        W("ask%d = guard_ask(kp, use_at, use_end, names, hash%d);\n", a, a);
+        W("ask%d = lock_lookup(kp, use_at, use_end, names, hash%d);\n", a, a);
     }
     W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");
     for (int32_t a = 0; a < n; a++)
-        if (first_alike(x, guards, a) == a) W("if (turn && ask%d != GUARD_NONE) turn = guard_turn(kp, ask%d);\n", a, a);
-    W("#endif\nif (turn) {\nif ((GUARD_NONE");
+        if (first_alike(x, guards, a) == a) W("if (turn && ask%d != LOCK_NONE) turn = lock_due(kp, ask%d);\n", a, a);
+    W("#endif\nif (turn) {\nif ((LOCK_NONE");
     for (int32_t a = 0; a < n; a++)
         if (first_alike(x, guards, a) == a) W(" & ask%d", a);
-    W(") != GUARD_NONE) FENCE_TAKE();\n");
+    W(") != LOCK_NONE) FENCE_TAKE();\n");
 }
 void proc_section_ends(ProcEm *x) {
     W("}\n");
-    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && KC_PEEK(P(0) "
-      "+ 8) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) __nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = "
-      "true;\n",
+    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && "
+      "KC_PEEK(STOP_FLAG) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) "
+      "__nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n",
       x->fails[x->n_fails - 1], fail_code(x, PF_STOPPED));
 }
 void proc_spread_over(ProcEm *x, int32_t pc) {
@@ -494,7 +495,6 @@ static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
               "const u32 each = f->n_undo + N_SITES_%d < UNDO_MAX ? (UNDO_MAX - N_SITES_%d - f->n_undo) / n : 0;\n",
               x->number, x->number);
 }
-enum { W_SPILLED, W_STEPS, W_VARS };
 /* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let
  * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say so.
  */
@@ -520,7 +520,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     const Instr *guards[SITES_MAX];
     for (int32_t i = 0, n = guards_of(x, s, guards); i < n; i++)
         if (first_alike(x, guards, i) == i)
-            out_w(m, o, "u64 hash%d = 0, ask%d = GUARD_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
+            out_w(m, o, "u64 hash%d = 0, ask%d = LOCK_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
     proc_guard_vars(x, o);
     proc_append(x, o, &m->top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) {
@@ -538,10 +538,10 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
           s->cur, s->cur);
     proc_append(x, o, body);
     out_w(m, o,
-          "failed: ;\nif (status == AS_EVER) return status;\n"
-          "#if defined(KC_CUDA)\nif (%d && !passed) {\nMEET(%d);\nwhile (!__all_sync(together, true)) "
-          "{\n}\n}\n#endif\nMEET(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, undo + "
-          "(u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n",
+          "failed: ;\nif (status == RUN_SERIALLY) return status;\n"
+          "#if defined(KC_CUDA)\nif (%d && !passed) {\nRECONVERGE(%d);\nwhile (!__all_sync(together, true)) "
+          "{\n}\n}\n#endif\nRECONVERGE(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, "
+          "undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n",
           s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] >= ROLE_LAST) {
@@ -556,27 +556,6 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 }
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
-void proc_spread_helpers(ProcEm *x, Out *o) {
-    out_w(&x->m, o,
-          "#define SPREAD 0x8000u\n#define AS_EVER 0x40000000u\n#if defined(KC_CUDA)\n#define SPREADS(together) "
-          "((together) == 0 && HERE)\n#define FRAME_IS_HERE(f) do { if (HERE) __builtin_assume(__isShared(f)); } while "
-          "(0)\n#define SPREAD_MIN 2u\n#define LEAD_SCRATCH(k) ((k) == 0)\n#define FRAME_IS_SHARED(f) "
-          "__builtin_assume(__isShared(f))\n"
-          /* all lanes that have a round; one that has left it early comes past the places where it is waited for */
-          "#define MEET(n) do { ROLLED for (; met < (n); met++) __syncwarp(together); } while (0)\n"
-          "template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, "
-          "(i32)lane); }\n"
-          "FN i64 lanes_sum(i64 v) {\nROLLED for (i32 d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);\nreturn "
-          "v;\n}\nFN u64 size_of(i64 v) { return v < 0 ? 0 - (u64)v : (u64)v; }\n"
-          "FN bool names_meet(const u32 mask, const u32 name) { return __popc(__match_any_sync(mask, name)) > 1; }\n"
-          "FN bool names_cross(const u32 mask, const u32 a, const u32 b) {\nbool alike = false;\nif (!__any_sync(mask, "
-          "a != b)) return names_meet(mask, a);\n"
-          "ROLLED for (u32 left = mask; left != 0; left &= left - 1) {\nconst u32 lane = (u32)__ffs((i32)left) - 1, "
-          "other = __shfl_sync(mask, a, (i32)lane);\nalike |= other == b && lane != (LID & 31u);\n}\nreturn alike;\n}\n"
-          "#else\n#define SPREADS(together) ((void)(together), true)\n#define SPREAD_MIN 1u\n#define LEAD_SCRATCH(k) "
-          "((void)(k), true)\n#define FRAME_IS_SHARED(f) ((void)(f))\n#define FRAME_IS_HERE(f) ((void)(f))\n#define "
-          "MEET(n) ((void)0)\n#endif\n");
-}
 /* The greatest value of a sum. */
 static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {
     static const char *const whole_types[] = {
@@ -586,158 +565,84 @@ static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[4
     if (s->precision[var]) snprintf(most, 48, "%lld", (long long)limit - 1);
     else snprintf(most, 48, "%s", whole_types[x->vars[var].phys]);
 }
-/* PART(k, word), STATUS(k); LEADS: where the frame may be written. */
-static void put_merge(ProcEm *x, const Spread *s, Out *o) {
+/* EACH_SUM_VAR, EACH_VAR, EACH_INSERT of prelude/txn/kp_parallel_loop.h. */
+static void define_vars(ProcEm *x, const Spread *s, Out *o) {
     Em *m = &x->m;
-    int32_t sums = 0, limit = PARAM(PP_STEP_LIMIT, 0, 0), room = (s->loop + 1) << 8 | (int32_t)PF_ROOM;
-    int32_t *word = arena_array(m->arena, int32_t, x->n_vars + 1), w = W_VARS;
-    if (!word) return;
-    for (int32_t v = 0; v < x->n_vars; v++) {
-        if (s->roles[v] >= ROLE_LAST) word[v] = w, w += 2;
-        sums += s->roles[v] == ROLE_SUM;
-    }
-    out_w(m, o,
-          "const u64 had_steps = f->steps;\nconst u32 had_undo = f->n_undo;\nconst i64 cur = f->y%d;\nu32 failed = 0, "
-          "spilled = f->spilled;\nu64 steps = had_steps;\n",
-          s->cur);
-    for (int32_t v = 0; v < x->n_vars; v++)
-        if (s->roles[v] == ROLE_SUM)
-            out_w(m, o, "const i64 had%d = (i64)f->y%d;\ni64 sum%d = had%d;\nbool there%d = f->z%d;\n", v, v, v, v, v,
-                  v);
-    /* on CUDA lanes' parts come together at once, where none failed and no sum can leave its range on the way */
-    out_w(m, o,
-          "TOGETHER();\n#if defined(KC_CUDA)\nif (__any_sync(~0u, lane < n && (left[%d] & 1) != 0)) spilled |= 1;\nif "
-          "(__any_sync(~0u, lane < n && (left[%d] & 2) != 0)) spilled |= 2;\nsteps += (u64)lanes_sum(lane < n ? "
-          "(i64)(left[%d] - had_steps) : 0);\nbool at_once = !__any_sync(~0u, lane < n && status != 0);\n",
-          (int32_t)W_SPILLED, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+    int32_t w = W_VARS;
+    out_w(m, o, "#define EACH_SUM_VAR(M)");
     for (int32_t v = 0; v < x->n_vars; v++) {
         char most[48];
+        w += s->roles[v] >= ROLE_LAST ? 2 : 0;
         if (s->roles[v] != ROLE_SUM) continue;
         sum_limit(x, s, v, most);
-        out_w(m, o,
-              "const i64 more%d = lane < n ? (i64)(left[%d] - (u64)had%d) : 0;\nconst u64 size%d = size_of(had%d), "
-              "room%d = size%d < U64C(%s) ? (U64C(%s) - size%d) / 32 : 0;\n"
-              "at_once = at_once && there%d && __all_sync(~0u, lane >= n || ((left[%d] & 1) != 0 && size_of(more%d) <= "
-              "room%d));\n",
-              v, word[v], v, v, v, v, v, most, most, v, v, word[v] + 1, v, v);
+        out_w(m, o, " M(%d, %d, %s, %d)", v, w - 2, most, s->precision[v] ? 0 : 1);
     }
-    for (int32_t v = 0; v < x->n_vars; v++)
-        if (s->roles[v] == ROLE_SUM) out_w(m, o, "if (at_once) sum%d += lanes_sum(more%d);\n", v, v);
-    out_w(m, o,
-          "#else\nfor (u32 k = 0; k < n; k++) {\nspilled |= (u32)PART(k, %d);\nsteps += PART(k, %d) - "
-          "had_steps;\n}\nconst bool at_once = false;\n#endif\n",
-          (int32_t)W_SPILLED, (int32_t)W_STEPS);
-    out_w(
-        m, o,
-        "ROLLED for (u32 k = 0; k < n && !at_once; k++) {\nconst u32 ended = STATUS(k);\nif (ended != 0) {\nfailed = ");
-    if (sums > 0)
-        out_w(m, o, "(ended & 255u) != %d ? %d : ", (int32_t)PF_SAID,
-              room); /* a lane's own sum may be out of range where the call's is not */
-    out_w(m, o, "ended;\nbreak;\n}\n");
-    for (int32_t v = 0; v < x->n_vars; v++) {
-        char most[48];
-        if (s->roles[v] != ROLE_SUM) continue;
-        sum_limit(x, s, v, most);
-        out_w(m, o,
-              "{\nconst i64 more = (i64)(PART(k, %d) - (u64)had%d);\nthere%d = (PART(k, %d) & 1) != 0 && "
-              "there%d;\nconst u32 bad = there%d ? ovf_add_i64(sum%d, more, &sum%d) : 0;\n",
-              word[v], v, v, word[v] + 1, v, v, v, v);
-        out_w(m, o, "if (there%d && (bad != 0 || sum%d > (i64)U64C(%s) || sum%d < -(i64)U64C(%s)%s)) failed = %d;\n}\n",
-              v, v, most, v, most, s->precision[v] ? "" : " - 1", room);
-    }
-    out_w(m, o, "if (failed != 0) break;\n}\nif (%p != 0 && steps > %p) failed = %d;\n", limit, limit,
-          (s->loop + 1) << 8 | (int32_t)PF_STEPS);
+    out_w(m, o, "\n#define EACH_VAR(SUM, LAST, SET)");
+    w = W_VARS;
     for (int32_t v = 0; v < x->n_vars; v++) {
         const char *type = c_type[x->vars[v].phys];
-        if (s->roles[v] == ROLE_SUM)
-            out_w(m, o, "if (LEADS) {\nf->y%d = (%s)sum%d;\nf->z%d = there%d;\n}\n", v, type, v, v, v);
-        if (s->roles[v] == ROLE_LAST)
-            out_w(m, o,
-                  "{\nconst u64 y = PART(n - 1, %d), z = PART(n - 1, %d);\nif (LEADS) {\nf->y%d = (%s)y;\nf->z%d = (z "
-                  "& 1) != 0;\n}\n}\n",
-                  word[v], word[v] + 1, v, type, v);
-        if (s->roles[v] != ROLE_SET) continue;
-        out_w(m, o,
-              "{\n#if defined(KC_CUDA)\nconst i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[%d] & 2) != "
-              "0));\n#else\ni32 k = (i32)n - 1;\nwhile (k >= 0 && (left[k][%d] & 2) == 0) k--;\n#endif\n",
-              word[v] + 1, word[v] + 1);
-        out_w(m, o,
-              "if (k >= 0) {\nconst u64 y = PART((u32)k, %d), z = PART((u32)k, %d);\nif (LEADS) {\nf->y%d = "
-              "(%s)y;\nf->z%d = (z & 1) != 0;\n}\n}\n}\n",
-              word[v], word[v] + 1, v, type, v);
+        if (s->roles[v] == ROLE_SUM) out_w(m, o, " SUM(%d, %s)", v, type);
+        if (s->roles[v] == ROLE_LAST) out_w(m, o, " LAST(%d, %s, %d)", v, type, w);
+        if (s->roles[v] == ROLE_SET) out_w(m, o, " SET(%d, %s, %d)", v, type, w);
+        w += s->roles[v] >= ROLE_LAST ? 2 : 0;
     }
-    out_w(m, o,
-          "if (LEADS) {\nf->y%d = (i64)((u64)cur + n * by);\nf->n_undo = had_undo + n * each;\nf->steps = "
-          "steps;\nf->rounds += n;\nf->spilled = spilled;\nf->failed = failed;\n",
-          s->cur);
+    out_w(m, o, "\n#define EACH_INSERT(M)");
     for (int32_t t = 0; t < x->proc->n_tables; t++)
-        if (s->inserts[t]) out_w(m, o, "f->i%d += (i64)n * %d;\n", t, s->inserts[t]);
-    out_w(m, o, "}\nTOGETHER();\nreturn %d;\n", s->state);
+        if (s->inserts[t]) out_w(m, o, " M(%d, %d)", t, s->inserts[t]);
+    out_w(m, o, "\n");
 }
-/* spread_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of which
- * the first one has the call; on others one item. */
+/* LOOP_ALIKE: for the host. */
+static void define_alike(ProcEm *x, const Spread *s, Out *o) {
+    const Instr *guards[SITES_MAX];
+    const int32_t n = guards_of(x, s, guards);
+    out_w(&x->m, o, "#define LOOP_ALIKE(i, k)");
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = a; b < n; b++)
+            if (excludes(guards[a]->aux, guards[b]->aux))
+                out_w(&x->m, o, " alike |= names[i][%d] == names[k][%d];", a, b);
+    out_w(&x->m, o, "\n#define LOOP_GUARDS %d\n", n);
+}
+/* loop_K_S. */
+static void write_loop(ProcEm *x, const Spread *s, Out *o) {
+    Em *m = &x->m;
+    const int32_t code = (s->loop + 1) << 8;
+    bool sums = false;
+    for (int32_t v = 0; v < x->n_vars; v++) sums |= s->roles[v] == ROLE_SUM;
+    out_w(m, o, "#define LOOP(f) f##_%d_%d\n#define LOOP_STATE %d\n", x->number, s->state, s->state);
+    out_w(m, o, "#define LOOP_CUR y%d\n#define LOOP_HI y%d\n#define LOOP_BY y%d\n", s->cur, s->hi, s->by);
+    out_w(m, o, "#define LOOP_LOGS %d\n#define LOOP_STEP_LIMIT %p\n", s->logs, PARAM(PP_STEP_LIMIT, 0, 0));
+    out_w(m, o, "#define LOOP_NO_ROOM %d\n#define LOOP_STEPS %d\n", code | (int32_t)PF_ROOM, code | (int32_t)PF_STEPS);
+    /* a lane's own sum may be out of range where the call's is not */
+    if (sums) out_w(m, o, "#define LOOP_FAILS(ended) ((ended) & 255u) != PF_SAID ? LOOP_NO_ROOM : (ended)\n");
+    else out_w(m, o, "#define LOOP_FAILS(ended) (ended)\n");
+    define_alike(x, s, o);
+    define_vars(x, s, o);
+    proc_take_in(x, o, KERNEL_PART(kp_parallel_loop));
+}
+/* parallel_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of
+ * which the first one has the call; on others one item. */
 void proc_write_spreads(ProcEm *x, Out *o) {
     Em *m = &x->m;
-    int32_t words = 0, most_sites = 0;
+    int32_t words = 0, sites = 0;
     if (x->n_spreads == 0) return;
     for (int32_t k = 0; k < x->n_spreads; k++) {
-        int32_t n = W_VARS, sites = 0;
-        for (int32_t v = 0; v < x->n_vars; v++) n += x->spreads[k].roles[v] >= ROLE_LAST ? 2 : 0;
-        for (int32_t i = x->spreads[k].loop; i < x->spreads[k].end; i++) sites += x->p->instrs[i].op == OP_GUARD;
-        words = MAX_OF(words, n);
-        most_sites = MAX_OF(most_sites, sites);
-    }
-    out_w(m, o,
-          "FN_BIG u32 spread_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV frame_%d "
-          "*f, const u32 state) {\nFRAME_IS_SHARED(f);\n",
-          x->number, x->number);
-    out_w(
-        m, o,
-        "#if defined(KC_CUDA)\nconst u32 lane = LID & 31u;\nu64 left[%d];\n#define LEADS (lane == 0)\n#define PART(k, "
-        "word) from_lane(left[word], k)\n#define STATUS(k) from_lane(status, k)\n#define TOGETHER() __syncwarp()\n"
-        "#else\nu64 left[32][%d], look[%d];\nu32 names[32][%d], statuses[32];\n(void)names; (void)look;\n#define LEADS "
-        "true\n#define PART(k, word) left[k][word]\n#define STATUS(k) statuses[k]\n#define TOGETHER() "
-        "((void)0)\n#endif\nswitch (state & 0x3fffu) {\n",
-        words, words, most_sites + 1, most_sites + 1);
-    for (int32_t k = 0; k < x->n_spreads; k++) {
         const Spread *s = &x->spreads[k];
-        int32_t limit = PARAM(PP_STEP_LIMIT, 0, 0), sites = 0, ia = 0;
-        for (int32_t i = s->loop; i < s->end; i++) sites += x->p->instrs[i].op == OP_GUARD;
-        out_w(m, o, "case %d: {\n", s->state);
-        put_rounds(x, s, o);
-        out_w(m, o,
-              "const bool room = f->n_undo + n * each + N_SITES_%d <= UNDO_MAX%s && (%p == 0 || f->steps + n <= "
-              "%p);\nTOGETHER();\nif (!room) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n",
-              x->number, s->logs < 0 ? " && each > 0" : "", limit, limit, s->state);
-        out_w(m, o,
-              "#if defined(KC_CUDA)\nu32 status = 0;\nif (lane < n) status = round_%d_%d(kp, call, pos, undo, slot, f, "
-              "lane, ~0u >> (32 - n), left);\n"
-              "if (__any_sync(~0u, status == AS_EVER)) {\nif (LEADS) f->serial = 1;\nreturn %d;\n}\n",
-              x->number, s->state, s->state);
-        out_w(m, o,
-              "#else\nbool alike = false;\nfor (u32 k = 0; k < n; k++) {\nif (round_%d_%d(kp, call, pos, undo, slot, "
-              "f, k, 0, look) != AS_EVER) alike = true;\nfor (u32 i = 0; i < %d; i++) names[k][i] = (u32)look[i];\n}\n",
-              x->number, s->state, sites);
-        out_w(m, o, "for (u32 i = 0; i < n; i++) {\nfor (u32 k = 0; k < n; k++) {\nif (i == k) continue;\n");
-        for (int32_t a = s->loop; a < s->end; a++) {
-            if (x->p->instrs[a].op != OP_GUARD) continue;
-            int32_t ib = ia;
-            for (int32_t b = a; b < s->end; b++)
-                if (x->p->instrs[b].op == OP_GUARD) {
-                    if (excludes(x->p->instrs[a].aux, x->p->instrs[b].aux))
-                        out_w(m, o, "alike |= names[i][%d] == names[k][%d];\n", ia, ib);
-                    ib++;
-                }
-            ia++;
-        }
-        out_w(m, o,
-              "}\n}\nif (alike) {\nf->serial = 1;\nreturn %d;\n}\nfor (u32 k = n; k-- > 0;) statuses[k] = "
-              "round_%d_%d(kp, call, pos, undo, slot, f, k, ~0u, left[k]);\n#endif\n",
-              s->state, x->number, s->state);
-        put_merge(x, s, o);
-        out_w(m, o, "}\n");
+        const Instr *guards[SITES_MAX];
+        int32_t n = W_VARS;
+        for (int32_t v = 0; v < x->n_vars; v++) n += s->roles[v] >= ROLE_LAST ? 2 : 0;
+        words = MAX_OF(words, n);
+        sites = MAX_OF(sites, guards_of(x, s, guards));
     }
-    out_w(
-        m, o,
-        "default: break;\n}\nreturn state & 0x3fffu;\n}\n#undef LEADS\n#undef PART\n#undef STATUS\n#undef TOGETHER\n");
+    out_w(m, o, "#define LOOP_FRAME frame_%d\n#define N_SITES N_SITES_%d\n", x->number, x->number);
+    out_w(m, o, "#define WORDS %d\n#define SITES %d\n", words, sites + 1);
+    for (int32_t k = 0; k < x->n_spreads; k++) write_loop(x, &x->spreads[k], o);
+    out_w(m, o, "#undef LOOP_FRAME\n#undef N_SITES\n#undef WORDS\n#undef SITES\n");
+    out_w(m, o, "FN_BIG u32 parallel_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, ",
+          x->number);
+    out_w(m, o, "PRIV frame_%d *f, const u32 state) {\nFRAME_IS_SHARED(f);\nswitch (state & 0x3fffu) {\n", x->number);
+    for (int32_t k = 0; k < x->n_spreads; k++) {
+        const int32_t state = x->spreads[k].state;
+        out_w(m, o, "case %d: return loop_%d_%d(kp, call, pos, undo, slot, f);\n", state, x->number, state);
+    }
+    out_w(m, o, "default: break;\n}\nreturn state & 0x3fffu;\n}\n");
 }

@@ -244,7 +244,7 @@ static void test_text(void **state) {
     (void)state;
     ProcModule src, again;
     emit(procs[0], DEVICE_HOST, &src);
-    assert_non_null(strstr(src.source, "KERNEL(bulk_main)"));
+    assert_non_null(strstr(src.source, KERNEL_PART(kp_run)));
     assert_false(src.procs[0].text_outs);
     assert_int_equal(src.undo_max, 6); /* two counters, each as an atomic and as a checked one; a numeric; an insert */
     int32_t puts = 0;

@@ -56,6 +56,10 @@
 /* PP_TOGETHER, with the calls of a warp: the warp runs loops of a call that it has to itself in parallel */
 #define PROC_SPREADS 0x10000
 #define PROC_MEETS 0x20000 /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
-#define OPS_CHUNK 8u       /* footprints without shared memory: places that a call takes at a time */
+/* parallel loops: words that a round leaves (kp_parallel_loop.h) */
+#define W_SPILLED 0
+#define W_STEPS 1
+#define W_VARS 2
+#define OPS_CHUNK 8u /* footprints without shared memory: places that a call takes at a time */
 
 #endif

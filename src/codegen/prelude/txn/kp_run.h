@@ -1,0 +1,247 @@
+/* kp_run.h - the kernel that runs calls.
+ *
+ * Items take TILE calls at a time and go round those that have to wait for locks. Whoever is taken later may not be
+ * waited for, so calls are taken from a counter (PP_TICKET), and an item goes round all that it has taken: whichever
+ * is ready runs. On the host without statement locks (RUN_CARRIES) it takes the next ones when all that are left
+ * wait, and they are not many.
+ *
+ * First come the PP_LOCKED calls that may wait, taken by one item of a warp; then all others, by all. Partitions
+ * (PP_PART_AT): an item takes PP_PART_EACH partitions at a time, one after the other, and runs a partition's calls
+ * one after the other; where it stands is in memory, and a launch goes PART_CALLS calls further at most.
+ *
+ * Failures. A call that fails is put on a list (PP_FAILED). If the virtual machine has to see to it, then: under
+ * locks it poisons its counters, in partitions it ends its partition for this launch, and without either the launch
+ * writes its number to the word PP_BLOCKED, so that the launches queued behind it do nothing. PP_DONE says which
+ * calls ran.
+ *
+ * Memory order: FENCE_TAKE behind the look at the locks, FENCE_GIVE before they are raised (kp_call_locks.h). Calls
+ * without locks conflict with none of the launch.
+ *
+ * Of the module: TILE, UNDO_MAX, AHEAD (keys of a call that are fetched before it runs; 0: none), TEXTS_AHEAD,
+ * RUN_CARRIES, STATEMENT_LOCKS, EACH_PROC.
+ */
+#include "codegen/prelude/txn/kp_alone.h"
+#if STATEMENT_LOCKS
+#include "codegen/prelude/txn/kp_run_statement.h"
+#include "codegen/prelude/txn/kp_run_warp.h"
+#endif
+
+/* Where calls that were just taken are put: behind those that wait. */
+#if RUN_CARRIES
+#define WAITING waiting
+#else
+#define WAITING 0
+#endif
+#if AHEAD > 0
+/* What a tile's calls will touch is fetched before they run: slots of keys, then rows, then strings in these. */
+FN void fetch_tile(KP_ARG, const u32 *waits, const u32 left) {
+    u64 ahead[TILE * AHEAD];
+    for (u32 i = 0; i < left; i++) {
+        const u64 call = call_at(kp, waits[i]), pos = pos_of(kp, call);
+        const u32 kind = kind_of(kp, call);
+        (void)kind;
+#define LOOK(label, k)                     \
+    label:                                 \
+    ahead_##k(kp, pos, ahead + i * AHEAD); \
+    break;
+        switch (kind) { EACH_PROC(LOOK) }
+#undef LOOK
+    }
+    for (u32 i = 0; i < left; i++) {
+        const u32 kind = kind_of(kp, call_at(kp, waits[i]));
+        (void)kind;
+#define LOOK(label, k)                \
+    label:                            \
+    fetch_##k(kp, ahead + i * AHEAD); \
+    break;
+        switch (kind) { EACH_PROC(LOOK) }
+#undef LOOK
+    }
+#if TEXTS_AHEAD
+    for (u32 i = 0; i < left; i++) {
+        const u64 call = call_at(kp, waits[i]), pos = pos_of(kp, call);
+        const u32 kind = kind_of(kp, call);
+        (void)kind;
+#define LOOK(label, k)                     \
+    label:                                 \
+    texts_##k(kp, pos, ahead + i * AHEAD); \
+    break;
+        switch (kind) { EACH_PROC(LOOK) }
+#undef LOOK
+    }
+#endif
+}
+#endif
+
+KERNEL(bulk_main) {
+    const u64 stopped_at = KC_PEEK(PP_BLOCKED);
+    if (stopped_at != 0 && stopped_at < PP_LAUNCH) return;
+    if ((LID & (u32)(PP_LANES - 1)) != 0) return;
+    const u64 n_calls = PP_CALLS, slot = (GID * LSIZE + LID) / PP_LANES,
+              undo = PP_UNDO_AREA + slot * (u64)(UNDO_MAX * UNDO_ENTRY);
+#if STATEMENT_LOCKS
+#if !defined(KC_CUDA)
+    u64 log_at = 0, log_end = 0;
+#endif
+    bool here = false; /* the call's frame is in shared memory */
+    (void)here;
+#endif
+#if STATEMENT_LOCKS && defined(KC_CUDA)
+    if (PP_GUARDS != 0) {
+        run_by_warp(kp, slot);
+        return;
+    }
+#endif
+    const u64 n_locked = PP_LOCKED != 0 ? (u64)G(u32, PP_LOCKED)[0] : 0;
+    for (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {
+        const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;
+        const u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;
+        u64 part = 0, taken = 0; /* the partition in hand, and the end of those that were taken */
+        u64 place = 0, last = 0; /* the next call's place in the order, and where the partition in hand stops */
+        u32 parts[TILE];
+        (void)parts;
+#if RUN_CARRIES
+        u32 waiting = 0, spins = 0, waits[TILE + PROC_CARRIED];
+        bool more = takes;
+        while (more || waiting > 0) {
+            u64 tile = 0;
+            u32 left = 0;
+            if (more) {
+#else
+        while (takes) {
+            u64 tile = 0;
+            u32 left = 0, spins = 0, waits[TILE];
+            (void)spins;
+            {
+#endif
+                /* 1. the next calls: `left` of them, at waits[]; none: there are no more, or the launch stops */
+                if ((PP_COUNTERS != 0 || PP_PART_AT != 0) && KC_PEEK(STOP_FLAG) != 0) {
+                } else if (PP_PART_AT != 0) {
+                    while (left < TILE) {
+                        if (place < last) {
+                            parts[left] = (u32)part;
+                            waits[left++] = (u32)place++;
+                            continue;
+                        }
+                        if (part + 1 >= taken) {
+                            if (left > 0) break;
+                            part = append(PP_TICKET + turn * 8) * PP_PART_EACH;
+                            if (part >= end) break;
+                            taken = end - part < PP_PART_EACH ? end : part + PP_PART_EACH;
+                        } else {
+                            part++;
+                        }
+                        place = G(u32, PP_PART_AT)[part];
+                        last = G(u64, PP_PART_START)[part + 1];
+                        if (last - place > PROC_PART_CALLS) last = place + PROC_PART_CALLS;
+                    }
+                } else {
+                    tile = first + append(PP_TICKET + turn * 8) * TILE;
+                    if (tile < end) left = end - tile < TILE ? (u32)(end - tile) : TILE;
+                    for (u32 k = 0; k < left; k++) waits[WAITING + k] = (u32)(tile + k);
+                }
+#if RUN_CARRIES
+                more = left > 0;
+            }
+#else
+            }
+            if (left == 0) break;
+#endif
+#if STATEMENT_LOCKS && !defined(KC_CUDA)
+            if (PP_GUARDS != 0) {
+                if (!run_tile_by_statement(kp, tile, left, slot, &log_at, &log_end)) return;
+                continue;
+            }
+#endif
+#if AHEAD > 0
+            if (PP_FETCHES != 0) fetch_tile(kp, waits + WAITING, left);
+#endif
+#if RUN_CARRIES
+            left += waiting;
+#endif
+            /* 2. round those that have not run */
+            while (left > 0) {
+                u32 kept = 0, ahead_of = LOCKS_LEAVE, ended = ~0u; /* the partition whose calls do not run */
+                (void)ahead_of;
+                for (u32 k = 0; k < left; k++) {
+                    if (PP_PART_AT != 0 && parts[k] == ended) continue;
+                    const u64 nth = waits[k];
+                    const u64 call = call_at(kp, nth), pos = pos_of(kp, call);
+                    const u32 kind = kind_of(kp, call);
+                    (void)kind;
+                    (void)pos;
+                    /* whoever has no locks need not wait for memory either */
+                    const bool held = PP_COUNTERS != 0 && G(u32, PP_LOCK_START)[call * PP_LOCK_STEP] !=
+                                                              G(u32, PP_LOCK_START)[(call + 1) * PP_LOCK_STEP];
+                    const u32 state =
+                        !held ? LOCKS_READY : locks_state(PP_COUNTERS, PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, call);
+                    if (state != LOCKS_READY && state != LOCKS_LEAVE) {
+                        waits[kept++] = waits[k];
+                        if (state < ahead_of) ahead_of = state;
+                    } else {
+                        bool release = false;
+                        if (state == LOCKS_READY) {
+                            if (held) FENCE_TAKE();
+                            u32 status = 0;
+#if STATEMENT_LOCKS
+                            frame_any frame;
+                            u64 wait = LOCK_NONE;
+                            (void)frame;
+#define RUN(label, k)                                                           \
+    label:                                                                      \
+    status = (u32)run_##k(kp, call, pos, undo, slot, &frame.f##k, 0, 0, &wait); \
+    break;
+#else
+#define RUN(label, k)                                 \
+    label:                                            \
+    status = (u32)run_##k(kp, call, pos, undo, slot); \
+    break;
+#endif
+                            switch (kind) { EACH_PROC(RUN) }
+#undef RUN
+                            release = status == 0 || (status & FAILED_KNOWN) != 0 || (status & 255u) == PF_SAID;
+                            if (status != 0) {
+                                const u64 at = ga_add_u64(PP_FAILED, 1);
+                                G(u64, PP_FAILED + 8)
+                                [at] = (u64)(release ? status | FAILED_KNOWN : status & ~FAILED_KNOWN) << 32 | call;
+                                if (!release) ga_cas_u64(PP_BLOCKED, 0, PP_LAUNCH);
+                            }
+                        }
+                        if (PP_COUNTERS != 0 && release) G(u8, PP_DONE)[call] = 1;
+                        if (held) {
+                            FENCE_GIVE();
+                            locks_leave(PP_COUNTERS, PP_LOCK_START, PP_LOCK_STEP, PP_LOCKS, call, release);
+                        }
+                        if (PP_PART_AT != 0) {
+                            if (release) {
+                                G(u32, PP_PART_AT)[parts[k]] = (u32)nth + 1;
+                                /* what comes later in the partition has to wait for a call that the machine has to see
+                                 */
+                            } else {
+                                ended = parts[k];
+                                if (ended == part) last = place;
+                            }
+                        }
+                    }
+                }
+                if (kept == left) {
+                    if (KC_PEEK(STOP_FLAG) != 0) return;
+#if RUN_CARRIES
+                    if (more && left <= PROC_CARRIED) break;
+                    RELAX(++spins, ahead_of);
+                } else {
+                    spins = 0;
+                }
+#else
+                    RELAX(++spins, ahead_of);
+                }
+#endif
+                left = kept;
+            }
+#if RUN_CARRIES
+            waiting = left;
+#endif
+        }
+        WARP_MEETS();
+    }
+}
