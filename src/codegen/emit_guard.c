@@ -1,5 +1,5 @@
-/* emit_guard.c - locks that calls hold by statement, in kernels; see emit_proc.h, Guards, and txn/README.md. The guards
- * themselves, calls that stop at one and go on later, and how a kernel runs such calls. */
+/* emit_guard.c - locks that calls hold by statement, in kernels; see emit_proc.h, Guards, and txn/README.md. The
+ * guards themselves, calls that stop at one and go on later, and how a kernel runs such calls. */
 #include "codegen/emit_proc_int.h"
 
 /* What the call does to the item counts when it is given up, and when the call fails. */
@@ -92,17 +92,16 @@ void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
             W("const u64 next%d = lock_finish_op(kp, g%d, %s, &spilled);\n", i, l->guards[i], shared);
     for (int32_t i = 0, k = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
-    if (n > 0)
-        W(x->round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n"
-                   : ") != 0) {\nFENCE_GIVE();\n"); /* a round's: what other lanes did under the lock as well */
+    /* a round's: what other lanes did under the lock as well */
+    if (n > 0) W(x->round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n");
     for (int32_t i = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
     if (n > 0) W("}\n}\n");
     for (int32_t i = 0; i < l->n; i++) W("g%d = LOCK_NONE;\n", l->guards[i]);
     W("}\n");
 }
-/* A loop over rows that says the same lock each time, and in which no statement ends, need not look for it each time.
- */
+/* A loop over rows that says the same lock each time, and in which no statement ends, need not look for it each
+ * time. */
 void proc_find_once(ProcEm *x) {
     const Program *p = x->p;
     for (int32_t pc = 0; pc < p->n_instrs; pc++) {
@@ -164,8 +163,8 @@ int32_t proc_last_fail(ProcEm *x) {
     for (int32_t i = 0; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
         depth += in->op == OP_P_LOOP;
-        bool fails = in->op == OP_RAISE && strncmp(((const RaiseSite *)in->aux)->sqlstate, "22", 2) !=
-                                               0; /* those are checks of the language's */
+        /* those are checks of the language's */
+        bool fails = in->op == OP_RAISE && strncmp(((const RaiseSite *)in->aux)->sqlstate, "22", 2) != 0;
         if (in->op == OP_ROW_INSERT) {
             const RowInsert *ins = in->aux;
             fails = !ins->skip && x->tables[ins->table].image->table->n_keys > 0 && !proc_waits_for_none(x, ins->table);
@@ -180,11 +179,11 @@ int32_t proc_last_fail(ProcEm *x) {
     return last;
 }
 
-/* ---- calls that stop on their way ------------------------------------------------------------------------------
- * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a place
- * before the guard where no register lives (a split); what stands between is done once more, so it must change nothing.
- * Guards without such a place wait where they are. Behind statements that have guards, outside of loops, lanes of a
- * warp that came through early leave in the same way, to go on together with the others. */
+/* ---- calls that stop on their way ---------------------------------------------------------------------------
+ * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a
+ * place before the guard where no register lives (a split); what stands between is done once more, so it must change
+ * nothing. Guards without such a place wait where they are. Behind statements that have guards, outside of loops,
+ * lanes of a warp that came through early leave in the same way, to go on together with the others. */
 static bool has_effect(const Program *p, int32_t from, int32_t pc) {
     const Instr *in = &p->instrs[pc];
     bool read = false; /* what was read before it is another value the second time */
@@ -233,12 +232,12 @@ void proc_find_states(ProcEm *x) {
         if (x->split[pc]) x->split[pc] = ++x->n_states;
 }
 
-/* ---- narrow guards ------------------------------------------------------------------------------------------------
- * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn and
- * giving it up: on a GPU mostly at the pace at which instructions come that nobody has run for a while. Where a
+/* ---- narrow guards ------------------------------------------------------------------------------------------
+ * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn
+ * and giving it up: on a GPU mostly at the pace at which instructions come that nobody has run for a while. Where a
  * statement is straight code with one such guard, what does not depend on what it guards comes before the guard, and
- * neither waiting nor giving up leaves the function. (H200: no difference at 64 warehouses of TPC-C, where new_orders
- * hardly wait for their district.) */
+ * neither waiting nor giving up leaves the function. (H200: no difference at 64 warehouses of TPC-C, where
+ * new_orders hardly wait for their district.) */
 static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
     const Program *p = x->p;
     const ItemSite *it = p->instrs[pc].aux;
@@ -278,8 +277,8 @@ void proc_find_narrow(ProcEm *x) {
             bool late = in->op == OP_STORE || in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ||
                         (in->op == OP_LOAD && vars[in->imm]);
             late |= (op_info[in->op].flags & F_FAIL) != 0;
-            late |= rc && rc->table == (int32_t)it->table &&
-                    column(x, rc->table, rc->col)->part != 0; /* columns that nobody changes are in part 0 */
+            /* columns that nobody changes are in part 0 */
+            late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->part != 0;
             Reg r;
             for (int32_t u = 0; !late && (r = instr_use(in, u)) >= 0; u++) late = regs[r];
             x->late[k] = late;

@@ -1,6 +1,6 @@
-/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_index.c
- * (indexes), emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c (loops whose rounds lanes
- * share), emit_run.c (the module). */
+/* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_rows.c
+ * (rows), emit_index.c (indexes), emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c
+ * (loops whose rounds lanes share), emit_run.c (the module). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -51,10 +51,10 @@ typedef struct ProcEm {
     int32_t *fails;       /* labels that failures go to, innermost last */
     int32_t n_fails, n_fail_labels;
     int32_t *split; /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
-    int32_t
-        *goes_back;  /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
-    int32_t *narrow; /* guards that are narrow: where their run ends; 0: it is not */
-    bool *late;      /* ... instructions of such runs that stand behind the guard */
+    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
+    int32_t *goes_back;
+    int32_t *narrow;     /* guards that are narrow: where their run ends; 0: it is not */
+    bool *late;          /* ... instructions of such runs that stand behind the guard */
     bool *narrow_guards; /* by number of the guard */
     int32_t *once;       /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
     Reg marked;          /* the row that the run has marked as changed, of table marked_table; 0 none */
@@ -63,19 +63,19 @@ typedef struct ProcEm {
     int32_t n_states;
     Spread *spreads; /* guards: loops whose rounds lanes share */
     int32_t n_spreads;
-    const Spread *round;                 /* its round is being written, as a function of its own */
-    Out rounds;                          /* these functions */
-    bool *spreading;                     /* procedures of the module that have some */
-    int32_t nested, n_meets, met_before; /* ... IFs, loops and its section around the instruction in hand; places where
-                                            lanes meet, before its section */
-    bool *crosses;                       /* by instruction: a register lives on behind it */
-    bool framed;                         /* variables are kept in the call's frame all the time */
-    int32_t last_fail;                   /* ... the last one that is made to fail, loops around it included; -1 none */
-    uint16_t body_no;                    /* EmitParam.proc of the body */
-    int32_t n_sums;                      /* the module's additions whose amounts are summed */
-    int32_t n_last,
-        most_last; /* places in loops whose last item is known, of this footprint and the most of the module's */
-    Out sums;      /* what brings them together */
+    const Spread *round; /* its round is being written, as a function of its own */
+    Out rounds;          /* these functions */
+    bool *spreading;     /* procedures of the module that have some */
+    /* ... IFs, loops and its section around the instruction in hand; places where lanes meet, before its section */
+    int32_t nested, n_meets, met_before;
+    bool *crosses;     /* by instruction: a register lives on behind it */
+    bool framed;       /* variables are kept in the call's frame all the time */
+    int32_t last_fail; /* ... the last one that is made to fail, loops around it included; -1 none */
+    uint16_t body_no;  /* EmitParam.proc of the body */
+    int32_t n_sums;    /* the module's additions whose amounts are summed */
+    /* places in loops whose last item is known, of this footprint and the most of the module's */
+    int32_t n_last, most_last;
+    Out sums; /* what brings them together */
     ProcSource *out;
 } ProcEm;
 
@@ -100,27 +100,41 @@ static inline int32_t count_of(const ProcEm *x, int32_t from, int32_t to, uint16
 static inline int32_t fail_code(const ProcEm *x, int kind) { return (x->m.pc + 1) << 8 | kind; }
 
 /* ---- emit_proc.c ---- */
-/* A change of the log at `u` that undo takes back by entering `row` in its ordered groups again; room for it
- * beforehand. */
-void proc_log_room(ProcEm *x);
-void proc_log_front(ProcEm *x, int32_t table);
 /* The module's parameter. What belongs to the bulk or to a table is one parameter for all procedures. */
 int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col);
 /* Declares h, the hash of the item, as vm_rows.c names items. */
 void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base);
 /* What comes last of that: the hash of keys becomes the item's. */
 void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash);
-/* Rows inserted there wait for nobody: that two have one key is found by the index. */
-bool proc_waits_for_none(const ProcEm *x, int32_t table);
 void proc_append(ProcEm *x, Out *o, const Out *part);
 /* A part of the prelude: KERNEL_PART of codegen/prelude.h. */
 void proc_take_in(ProcEm *x, Out *o, const char *part);
-/* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the row
- * `at` of the procedure's table. */
+/* ---- emit_rows.c ---- */
+/* Room in the log for a change, beforehand; an entry at `u` that undo takes back by entering `row` in its ordered
+ * groups again. */
+void proc_log_room(ProcEm *x);
+void proc_log_front(ProcEm *x, int32_t table);
+/* Rows inserted there wait for nobody: that two have one key is found by the index. */
+bool proc_waits_for_none(const ProcEm *x, int32_t table);
+/* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the
+ * row `at` of the procedure's table. */
 void proc_load_cell(ProcEm *x, Out *o, uint8_t phys, int32_t p, const char *at, int64_t stride);
 void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *at);
+/* In the body: begin, value, end. */
+void proc_store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at, int64_t stride);
+void proc_store_end(ProcEm *x, uint8_t phys);
 /* The registers of the inserted row's key, 0: NULL. False: more columns than are looked for ahead. */
 bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
+/* Once for a statement's changes of a row, unless the code here may be passed by (`maybe`). */
+void proc_mark_dirty(ProcEm *x, int32_t table, Reg row, bool maybe);
+void proc_row_find(ProcEm *x, const Instr *in);
+void proc_row_next(ProcEm *x, const Instr *in);
+void proc_row_get(ProcEm *x, const Instr *in);
+void proc_row_put(ProcEm *x, const Instr *in);
+void proc_row_add(ProcEm *x, const Instr *in);
+void proc_row_insert(ProcEm *x, const Instr *in);
+void proc_row_delete(ProcEm *x, const Instr *in);
+
 /* ---- emit_run.c ---- */
 typedef struct RunForm {
     const EmitTarget *target;
@@ -146,8 +160,8 @@ void proc_slots_define(ProcEm *x, Out *o);
 /* ---- emit_ahead.c ---- */
 /* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
 void proc_look_ahead(ProcEm *x);
-/* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by this
- * key; and at the loop's beginning, its first rounds. */
+/* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by
+ * this key; and at the loop's beginning, its first rounds. */
 void proc_group_ahead(ProcEm *x, const Instr *in);
 void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
 void proc_loop_begins(ProcEm *x, int32_t loop);
@@ -195,8 +209,8 @@ void proc_queue_delete(ProcEm *x);
 
 /* ---- emit_spread.c ---- */
 struct Spread {
-    int32_t loop, first, end,
-        state;           /* instructions: the loop, what follows the test at its top; the state at its top */
+    /* instructions: the loop, what follows the test at its top; the state at its top */
+    int32_t loop, first, end, state;
     int32_t cur, hi, by; /* variables: the counter, its end, its step */
     int32_t from, to;    /* what a round does under locks; none: to is from */
     int32_t told;        /* the instruction behind which the loop's own variable is known */

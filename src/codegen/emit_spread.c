@@ -1,25 +1,27 @@
 /* emit_spread.c - loops whose rounds are spread over the lanes of a warp; see emit_proc_int.h.
  *
  * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor
- * disturb each other may as well run at the same time: the call leaves its function at the top of the loop, as it does
- * where it has to wait; each lane runs the function of a round, with that frame and its own value of the loop's
+ * disturb each other may as well run at the same time: the call leaves its function at the top of the loop, as it
+ * does where it has to wait; each lane runs the function of a round, with that frame and its own value of the loop's
  * counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared
  * memory: all lanes read it, none writes it.
  *
  * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round
- * does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of it go
- * through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the midst
- * of a section, nor for other lanes while it has one.
+ * does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of it
+ * go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the
+ * midst of a section, nor for other lanes while it has one.
  *
  * Rounds are apart when
- *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up (v
- * := v + e): then what the lanes have added is summed in the order of rounds;
- *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards of
- * the loop say which items these are; their keys are made of what is known at the beginning of a round, and the lanes
- * compare them before anything is done. When two are alike the loop runs as ever;
- *   - the loop is left at its top only; rows that it inserts, it inserts once in each round.
- * Numbers of inserted rows, and places in the log of changes, are counted off per round beforehand, so that tables come
- * out the same. The first round that fails fails the call.
+ *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up
+ *   (v := v + e): then what the lanes have added is summed
+ *     in the order of rounds;
+ *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards
+ *   of the loop say which items these are; their keys are made
+ *     of what is known at the beginning of a round, and the lanes compare them before anything is done. When two are
+ *     alike the loop runs as ever;
+ *   - the loop is left at its top only; rows that it inserts, it inserts once in each round. Numbers of inserted
+ *   rows, and places in the log of changes, are counted off per round beforehand, so that tables come out the same.
+ *   The first round that fails fails the call.
  *
  * The host and OpenCL run the rounds one by one, the last first: that is for tests.
  */
@@ -94,8 +96,8 @@ static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
     default: return false;
     }
 }
-/* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own part
- * of it only. */
+/* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own
+ * part of it only. */
 static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t store) {
     bool *of_it = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     if (!of_it || load > store) return false;
@@ -127,8 +129,8 @@ static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
     return adds_to(x, x->p->instrs[store].a, var, 0);
 }
 
-/* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes here.
- */
+/* Which variables a round has surely assigned, here and where jumps have gone to; without a state: nothing comes
+ * here. */
 typedef struct Flow {
     const ProcEm *x;
     Spread *s;
@@ -213,16 +215,16 @@ static bool find_roles(ProcEm *x, Spread *s) {
         } else if (!wanted) {
             s->roles[v] = ROLE_OWN;
         } else {
-            if (!whole(x->vars[v].phys) && x->vars[v].phys != PH_BOOL)
-                return false; /* does not fit into a word, or its bytes are the lane's */
+            /* does not fit into a word, or its bytes are the lane's */
+            if (!whole(x->vars[v].phys) && x->vars[v].phys != PH_BOOL) return false;
             s->roles[v] = f.now[v] ? ROLE_LAST : ROLE_SET;
         }
     }
     return true;
 }
 
-/* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then. Overflow
- * does not matter: a round that meets it does nothing else. */
+/* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then.
+ * Overflow does not matter: a round that meets it does nothing else. */
 static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids, int depth) {
     const Program *p = x->p;
     const Instr *in = made_by(x, r);
@@ -349,9 +351,8 @@ static void find_section(const ProcEm *x, Spread *s) {
         const Instr *in = &p->instrs[i];
         bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK,
              closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
-        const bool begins =
-            is_statement(&p->instrs[i - 1]) ||
-            (is_statement(in) && in->op != OP_P_IF); /* a run and the IF that asks for what it made are one */
+        /* a run and the IF that asks for what it made are one */
+        const bool begins = is_statement(&p->instrs[i - 1]) || (is_statement(in) && in->op != OP_P_IF);
         if (depth == 0 && begins) {
             if (ends) s->to = i;
             ends = false;
@@ -408,9 +409,9 @@ void proc_spread_top(ProcEm *x, int32_t pc) {
 }
 static bool excludes(const ItemSite *a, const ItemSite *b) {
     bool ra = a->kind == OPK_READ, rb = b->kind == OPK_READ;
+    /* additions to cells may be planned as writes */
     bool aa = a->insert || (a->kind == OPK_ADD && a->group >= ITEM_COARSE),
-         ab = b->insert ||
-              (b->kind == OPK_ADD && b->group >= ITEM_COARSE); /* additions to cells may be planned as writes */
+         ab = b->insert || (b->kind == OPK_ADD && b->group >= ITEM_COARSE);
     return a->table == b->table && a->group == b->group && !(ra && rb) && !(aa && ab);
 }
 /* Behind instruction pc. */
@@ -496,8 +497,8 @@ static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
               x->number, x->number);
 }
 /* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let
- * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say so.
- */
+ * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say
+ * so. */
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
     Out *o = &x->rounds;
