@@ -89,7 +89,8 @@ typedef struct stele_options {
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it
  * does not exist. One process at a time may have a directory open (55006). options may be NULL. On failure *db is NULL
  * and, when `error` is given, it is filled; its strings stay valid until the next call of stele_open on this thread.
- * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory. */
+ * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory; of temp_directory 58P01 (not there),
+ * 42809 (no directory), 42501 (not writable), 22023 (too long). */
 STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db,
                                   stele_error_info *error);
 /* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone

@@ -72,6 +72,12 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
+    if (options && options->temp_directory && *options->temp_directory &&
+        temp_directory_check(options->temp_directory, &open_error) != ST_OK) {
+        mem_free(NULL, d, (int64_t)sizeof *d);
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
     int threads = options && options->threads > 0 ? options->threads : cpu_count();
     int64_t limit = options && options->memory_limit > 0
                         ? options->memory_limit

@@ -47,6 +47,7 @@
     X(INVALID_SAVEPOINT, "3B001", "invalid_savepoint_specification")                       \
     X(UNDEFINED_SCHEMA, "3F000", "invalid_schema_name")                                    \
     X(SERIALIZATION_FAILURE, "40001", "serialization_failure")                             \
+    X(INSUFFICIENT_PRIVILEGE, "42501", "insufficient_privilege")                           \
     X(SYNTAX, "42601", "syntax_error")                                                     \
     X(DUPLICATE_COLUMN, "42701", "duplicate_column")                                       \
     X(AMBIGUOUS_COLUMN, "42702", "ambiguous_column")                                       \
@@ -140,6 +141,7 @@
 #define ERR_INVALID_SAVEPOINT "3B001"
 #define ERR_UNDEFINED_SCHEMA "3F000"
 #define ERR_SERIALIZATION_FAILURE "40001"
+#define ERR_INSUFFICIENT_PRIVILEGE "42501"
 #define ERR_SYNTAX "42601"
 #define ERR_DUPLICATE_COLUMN "42701"
 #define ERR_AMBIGUOUS_COLUMN "42702"

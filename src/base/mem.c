@@ -107,13 +107,11 @@ void mem_discharge(MemAccount *a, int64_t bytes) {
 }
 
 int64_t mem_headroom(const MemAccount *a) {
-    int64_t room = INT64_MAX, reserve = 0;
+    int64_t room = INT64_MAX;
     for (; a; a = a->parent) {
         int64_t limit = atomic_load_explicit(&a->limit, memory_order_relaxed);
-        reserve = MAX_OF(reserve, atomic_load_explicit(&a->reserve, memory_order_relaxed));
         if (limit <= 0) continue;
         int64_t left = limit - atomic_load_explicit(&a->used, memory_order_relaxed);
-        left = left > INT64_MAX - reserve ? INT64_MAX : left + reserve;
         if (left < room) room = left;
     }
     return room < 0 ? 0 : room;

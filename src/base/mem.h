@@ -7,8 +7,10 @@
  * memory_limit).
  *
  * A reserve. What gives memory back takes some before it does, a few kilobytes of text and tree at least: at the limit
- * nothing could be dropped, reset or saved. An account may therefore have a reserve: charges to it and to accounts
- * below it may go so far beyond the limits of the accounts above it.
+ * nothing could be dropped, reset or saved. And operators fill memory up to the limit before they spill, so that a few
+ * bytes that something else needs would not be there. An account may therefore have a reserve: charges to it and to
+ * accounts below it may go so far beyond the limits of the accounts above it. mem_headroom does not count it: who can
+ * spill does so at the limit.
  *
  * An Arena allocates freely and is freed as a whole; callbacks registered with
  * it (files, pins, locks) run in reverse order. On failure an arena sets the Err
@@ -30,7 +32,7 @@ typedef struct MemAccount {
     _Atomic int64_t used;
     _Atomic int64_t peak;
     _Atomic int64_t limit;   /* 0 = none */
-    _Atomic int64_t reserve; /* beyond limits, its own included: set for the time of what gives memory back */
+    _Atomic int64_t reserve; /* beyond limits, its own included */
     const char *name;        /* "query", "database": named in messages */
     const char *setting;     /* "memory_limit" or NULL */
 } MemAccount;

@@ -11,7 +11,9 @@
  *
  * Memory. When a worker's table wants to grow and the headroom is short, its groups are written to a temporary file by
  * partition of the hash and it starts again empty. At the end the rest follows, and every partition is read back and
- * merged alone when its morsel is opened.
+ * merged alone when its morsel is opened; one that would not fit is read several times, each time for the rows of other
+ * hashes. What is needed to get on at all (a few groups per worker, a buffer to write them out, a part of a partition)
+ * may go beyond the limit (base/mem.h, reserve): others may have taken all up to it.
  *
  * Thread rules: agg_add by one thread per worker number. agg_finish by one thread. Morsels may be opened by many at
  * once.
@@ -36,7 +38,11 @@ enum {
     PAGE_MAX = 4 << 20,
     MORSEL_GROUPS = 16384,
     SPILL_PARTS = 64,
-    SPILL_BLOCK = 64 << 10
+    SPILL_BLOCK = 64 << 10,
+    SUB_BITS_MAX = 10,
+    WORKING_MIN = 512 << 10, /* what a worker may hold, and a partition take, whatever others hold: else they could keep
+                                it from working */
+    WORKING_RESERVE = 64 << 20
 };
 #define ADDRESS_BITS 48
 #define ADDRESS_MASK ((UINT64_C(1) << ADDRESS_BITS) - 1)
@@ -78,6 +84,7 @@ typedef struct Worker {
     int32_t n_flat;
     void **flat; /* per aggregate: a constant vector written out (cap * 17 bytes) */
     Vec *in;
+    MemAccount acct; /* below the table's, for what it holds; with a reserve while that is little */
     char pad[64];
 } Worker;
 
@@ -127,6 +134,8 @@ struct AggTable {
     int64_t file_end;
     Extent *spill[SPILL_PARTS];
     int64_t spill_rows[SPILL_PARTS];
+    int sub_bits; /* a partition is read in so many turns (2 to the power of), since all of it would not fit: each takes
+                     the rows of some hashes */
 };
 
 /* ---- small things ---------------------------------------------------------------------- */
@@ -344,7 +353,7 @@ void agg_free(AggTable *t) {
 
 static Status make_scratch(AggTable *t, Worker *w, int64_t cap, Err *e) {
     free_scratch(t, w);
-    w->scratch = mem_alloc(t->acct, scratch_bytes(t, cap), e);
+    w->scratch = mem_alloc(&w->acct, scratch_bytes(t, cap), e);
     if (!w->scratch) return ST_ERROR;
     w->cap = cap;
     char *p = w->scratch;
@@ -362,8 +371,8 @@ static Status make_scratch(AggTable *t, Worker *w, int64_t cap, Err *e) {
     p += cap * 4;
     w->bad = (uint8_t *)p;
     if (t->n_cols) {
-        w->flat = mem_calloc(t->acct, t->n_cols * (int64_t)sizeof *w->flat, e);
-        w->in = mem_calloc(t->acct, t->n_cols * (int64_t)sizeof *w->in, e);
+        w->flat = mem_calloc(&w->acct, t->n_cols * (int64_t)sizeof *w->flat, e);
+        w->in = mem_calloc(&w->acct, t->n_cols * (int64_t)sizeof *w->in, e);
         if (!w->flat || !w->in) return ST_ERROR;
     }
     return ST_OK;
@@ -378,8 +387,8 @@ static Status make_direct(AggTable *t, Worker *w, Err *e) {
     return ST_OK;
 }
 
-static Status make_slots(AggTable *t, Slots *h, int64_t n, Err *e) {
-    h->slots = mem_calloc(t->acct, n * 8, e);
+static Status make_slots(MemAccount *acct, Slots *h, int64_t n, Err *e) {
+    h->slots = mem_calloc(acct, n * 8, e);
     if (!h->slots) return ST_ERROR;
     h->n_slots = n;
     return ST_OK;
@@ -399,13 +408,17 @@ static int64_t first_slots(const AggTable *t) {
 }
 
 static Status make_ready(AggTable *t, Worker *w, int64_t n, Err *e) {
-    w->heap.acct = t->acct;
+    if (!w->heap.acct) {
+        mem_account_init(&w->acct, t->acct, "aggregation", 0, NULL);
+        if (t->vfs) atomic_store(&w->acct.reserve, WORKING_RESERVE);
+        w->heap.acct = &w->acct;
+    }
     if (n > w->cap) TRY(make_scratch(t, w, MAX_OF(n, MIN_OF(t->vector_size, 65536)), e));
     if (w->ready) return ST_OK;
     if (t->form <= FORM_DIRECT) {
         if (!w->direct) TRY(make_direct(t, w, e));
     } else if (!w->h.slots) {
-        TRY(make_slots(t, &w->h, first_slots(t), e));
+        TRY(make_slots(&w->acct, &w->h, first_slots(t), e));
     }
     w->ready = true;
     return ST_OK;
@@ -619,7 +632,7 @@ static void slots_put(Slots *h, char *row, uint64_t hash) {
 
 static Status grow_slots(AggTable *t, Worker *w, Err *e) {
     Slots to = {0};
-    TRY(make_slots(t, &to, next_slots(w->h.n_slots), e));
+    TRY(make_slots(&w->acct, &to, next_slots(w->h.n_slots), e));
     to.n = w->h.n;
     for (int64_t p = 0; p < w->n_pages; p++) {
         Page *g = &w->pages[p];
@@ -640,7 +653,7 @@ static Status grow_slots(AggTable *t, Worker *w, Err *e) {
 static Status add_page(AggTable *t, Worker *w, Err *e) {
     if (w->n_pages == w->cap_pages) {
         int64_t cap = MAX_OF(w->cap_pages * 2, 8);
-        Page *p = mem_realloc(t->acct, w->pages, w->cap_pages * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
+        Page *p = mem_realloc(&w->acct, w->pages, w->cap_pages * (int64_t)sizeof *p, cap * (int64_t)sizeof *p, e);
         if (!p) return ST_ERROR;
         w->pages = p;
         w->cap_pages = cap;
@@ -648,7 +661,7 @@ static Status add_page(AggTable *t, Worker *w, Err *e) {
     int64_t bytes = MIN_OF(MAX_OF(w->page_bytes, (int64_t)PAGE_MIN), (int64_t)PAGE_MAX), room = mem_headroom(t->acct);
     if (room != INT64_MAX && bytes > room / 16) bytes = MAX_OF(room / 16, (int64_t)PAGE_MIN);
     int64_t cap = MAX_OF(bytes / t->width, 1);
-    char *rows = mem_alloc(t->acct, cap * t->width, e);
+    char *rows = mem_alloc(&w->acct, cap * t->width, e);
     if (!rows) return ST_ERROR;
     w->pages[w->n_pages++] = (Page){rows, 0, cap};
     w->page_bytes += cap * t->width;
@@ -808,7 +821,7 @@ static Status flatten(AggTable *t, Worker *w, int64_t n, const Vec *inputs, cons
     for (int32_t i = 0; i < t->n_cols; i++) {
         Vec *v = &w->in[i];
         if (!v->is_const || !v->data) continue;
-        if (!w->flat[i] && !(w->flat[i] = mem_alloc(t->acct, w->cap * 17, e))) return ST_ERROR;
+        if (!w->flat[i] && !(w->flat[i] = mem_alloc(&w->acct, w->cap * 17, e))) return ST_ERROR;
         int64_t size = phys_size((Phys)v->phys);
         char *d = w->flat[i];
         for (int64_t k = 0; k < n; k++) memcpy(d + k * size, v->data, (size_t)size);
@@ -919,12 +932,27 @@ static Vec part_of(const Vec *v, int64_t first) {
     return p;
 }
 
-static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const Vec *in, const Vec *in2, Err *e) {
+/* Before n rows come: groups go to disk when there is no room for them, but not so few that blocks on disk would be
+ * tiny. A worker that holds little goes beyond the limit instead: others, of this table and of others, may have taken
+ * all there is, and it cannot make them give it back. */
+static Status make_room(AggTable *t, Worker *w, int64_t n, const Vec *keys, const Vec *in, const Vec *in2, Err *e) {
     int64_t room = mem_headroom(t->acct);
-    if (UNLIKELY(room != INT64_MAX) && w->h.n > 0 && t->vfs) {
-        int64_t need = growth(t, w, n, keys, in, in2), held = w->page_bytes + w->heap.total + w->h.n_slots * 8;
-        if (room - t->reserve < need || held + need > t->share) TRY(spill_worker(t, w, e));
+    if (LIKELY(room == INT64_MAX) || !t->vfs) return ST_OK;
+    int64_t held = w->page_bytes + w->heap.total + w->h.n_slots * 8;
+    if (held >= WORKING_MIN && w->h.n > 0) {
+        int64_t need = growth(t, w, n, keys, in, in2);
+        if (room - t->reserve < need || held + need > t->share) {
+            TRY(spill_worker(t, w, e));
+            held = 0;
+        }
     }
+    atomic_store_explicit(&w->acct.reserve, held < WORKING_MIN ? WORKING_RESERVE : 0, memory_order_relaxed);
+    return ST_OK;
+}
+
+static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const Vec *in, const Vec *in2, Err *e) {
+    TRY(make_room(t, w, n, keys, in, in2, e));
+    bool emptied = false;
     Err quiet;
     for (;;) {
         err_clear(&quiet);
@@ -941,16 +969,16 @@ static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const
         if (!t->vfs ||
             (strcmp(quiet.sqlstate, ERR_LIMIT_EXCEEDED) != 0 && strcmp(quiet.sqlstate, ERR_OUT_OF_MEMORY) != 0))
             break;
-        /* No memory: groups go to disk (new ones are neutral so far), and the vector is tried again, in halves if need
-         * be. */
-        bool had = w->h.n > 0;
-        if (had) TRY(spill_worker(t, w, e));
-        if (n == 1) {
-            if (!had) break;
+        /* No memory: groups go to disk (new ones are neutral so far), and the vector is tried again, then in halves. */
+        if (w->h.n > 0 && !emptied) {
+            emptied = true;
+            TRY(spill_worker(t, w, e));
             continue;
         }
+        if (w->h.n > 0) TRY(spill_worker(t, w, e));
+        if (n == 1) break;
         int64_t half = n / 2, total = t->n_keys + 2 * (int64_t)t->n_cols;
-        Vec *v = mem_alloc(t->acct, MAX_OF(total, 1) * (int64_t)sizeof *v, e);
+        Vec *v = mem_alloc(&w->acct, MAX_OF(total, 1) * (int64_t)sizeof *v, e);
         if (!v) return ST_ERROR;
         s = ST_OK;
         for (int k = 0; k < 2 && s == ST_OK; k++) {
@@ -1263,6 +1291,13 @@ static Status finish_direct(AggTable *t, Err *e) {
     return ST_OK;
 }
 
+/* What reading a partition takes at most, when no two rows of it are of one group: record, row, pointer, slots. */
+static int64_t loaded_bytes(const AggTable *t, int part) {
+    int64_t bytes = t->spill_rows[part] * (t->width + 8 + 24);
+    for (const Extent *x = t->spill[part]; x; x = x->next) bytes += x->bytes;
+    return bytes;
+}
+
 static Status finish_spilled(AggTable *t, Err *e) {
     for (int k = 0; k < t->workers; k++)
         if (t->w[k].h.n) TRY(spill_worker(t, &t->w[k], e));
@@ -1272,7 +1307,12 @@ static Status finish_spilled(AggTable *t, Err *e) {
     }
     t->groups = 0;
     for (int p = 0; p < SPILL_PARTS; p++) t->groups += t->spill_rows[p];
-    t->n_morsels = SPILL_PARTS;
+    /* What others need while partitions are read is left to them: three quarters. */
+    int64_t room = mem_headroom(t->acct),
+            per = room == INT64_MAX ? room : MAX_OF(room / 4 / t->workers, (int64_t)WORKING_MIN), largest = 0;
+    for (int p = 0; p < SPILL_PARTS; p++) largest = MAX_OF(largest, loaded_bytes(t, p));
+    for (t->sub_bits = 0; t->sub_bits < SUB_BITS_MAX && largest >> t->sub_bits > per;) t->sub_bits++;
+    t->n_morsels = (int64_t)SPILL_PARTS << t->sub_bits;
     return ST_OK;
 }
 
@@ -1318,7 +1358,7 @@ char *agg_text(const AggTable *t, Arena *a) {
     for (int k = 0; k < t->workers; k++) rows += t->w[k].rows_in;
     if (t->spilled)
         return arena_printf(a, "%s, %lld rows, spilled %lld KiB in %d partitions", names[t->form], (long long)rows,
-                            (long long)(t->file_end >> 10), SPILL_PARTS);
+                            (long long)(t->file_end >> 10), SPILL_PARTS << t->sub_bits);
     if (t->form == FORM_DIRECT)
         return arena_printf(a, "direct (%lld slots), %lld groups from %lld rows", (long long)direct_slots(t),
                             (long long)t->groups, (long long)rows);
@@ -1387,8 +1427,9 @@ static char *read_row(const AggTable *t, char *row, char *p) {
     return p;
 }
 
-static Status write_block(AggTable *t, int part, const char *buf, int64_t bytes, int64_t rows, Err *e) {
-    Extent *x = mem_alloc(t->acct, (int64_t)sizeof *x, e);
+static Status write_block(AggTable *t, MemAccount *acct, int part, const char *buf, int64_t bytes, int64_t rows,
+                          Err *e) {
+    Extent *x = mem_alloc(acct, (int64_t)sizeof *x, e);
     if (!x) return ST_ERROR;
     pthread_mutex_lock(&t->lock);
     Status s = t->file ? ST_OK : vfs_open_temp(t->vfs, t->temp_dir, &t->file, e);
@@ -1400,7 +1441,7 @@ static Status write_block(AggTable *t, int part, const char *buf, int64_t bytes,
     }
     pthread_mutex_unlock(&t->lock);
     if (s != ST_OK) {
-        mem_free(t->acct, x, (int64_t)sizeof *x);
+        mem_free(acct, x, (int64_t)sizeof *x);
         return s;
     }
     return t->vfs->write_at(t->file, buf, bytes, x->offset, e);
@@ -1411,18 +1452,12 @@ static Status write_block(AggTable *t, int part, const char *buf, int64_t bytes,
 static Status spill_worker(AggTable *t, Worker *w, Err *e) {
     if (!t->vfs) return err_internal(e, "no files to spill to");
     atomic_store(&t->spilled, true);
-    free_slots(t, &w->h); /* makes room for the buffer */
+    atomic_store_explicit(&w->acct.reserve, WORKING_RESERVE,
+                          memory_order_relaxed); /* it gives back more than it takes */
+    free_slots(t, &w->h);
     int64_t cap = SPILL_BLOCK;
-    char *buf = NULL;
-    Err quiet;
-    for (; cap >= 1024; cap /= 2) {
-        err_clear(&quiet);
-        if ((buf = mem_alloc(t->acct, cap, &quiet)) != NULL) break;
-    }
-    if (!buf) {
-        err_copy(e, &quiet);
-        return ST_ERROR;
-    }
+    char *buf = mem_alloc(&w->acct, cap, e);
+    if (!buf) return ST_ERROR;
     Status s = ST_OK;
     for (int p = 0; p < SPILL_PARTS && s == ST_OK; p++) {
         int64_t used = 0, rows = 0;
@@ -1433,12 +1468,12 @@ static Status spill_worker(AggTable *t, Worker *w, Err *e) {
                 if (part_number(row_hash(t, row), 6) != p) continue;
                 int64_t need = row_bytes(t, row);
                 if (used + need > cap) {
-                    if (used) s = write_block(t, p, buf, used, rows, e);
+                    if (used) s = write_block(t, &w->acct, p, buf, used, rows, e);
                     used = rows = 0;
                     if (s == ST_OK && need > cap) {
-                        mem_free(t->acct, buf, cap);
+                        mem_free(&w->acct, buf, cap);
                         cap = need;
-                        if (!(buf = mem_alloc(t->acct, cap, e))) {
+                        if (!(buf = mem_alloc(&w->acct, cap, e))) {
                             s = ST_ERROR;
                             cap = 0;
                         }
@@ -1450,17 +1485,18 @@ static Status spill_worker(AggTable *t, Worker *w, Err *e) {
                 rows++;
             }
         }
-        if (s == ST_OK && used) s = write_block(t, p, buf, used, rows, e);
+        if (s == ST_OK && used) s = write_block(t, &w->acct, p, buf, used, rows, e);
     }
-    mem_free(t->acct, buf, cap);
+    mem_free(&w->acct, buf, cap);
     free_pages(t, w);
     agg_heap_free(&w->heap);
     w->h.n = 0;
-    if (s == ST_OK && !t->finished) s = make_slots(t, &w->h, MIN_SLOTS, e);
+    if (s == ST_OK && !t->finished) s = make_slots(&w->acct, &w->h, MIN_SLOTS, e);
     return s;
 }
 
-typedef struct Loaded { /* a spilled partition in memory */
+typedef struct Loaded { /* a spilled partition, or some of it, in memory */
+    MemAccount acct;    /* with a reserve: there is no other way than to have it in memory, and it is small */
     AggHeap heap;
     char *blocks; /* read blocks, chained */
     Slots h;
@@ -1476,19 +1512,19 @@ typedef struct Block {
 static void free_loaded(AggTable *t, Loaded *l) {
     for (Block *b = (Block *)(void *)l->blocks; b;) {
         Block *next = b->next;
-        mem_free(t->acct, b, b->bytes);
+        mem_free(&l->acct, b, b->bytes);
         b = next;
     }
     agg_heap_free(&l->heap);
     free_slots(t, &l->h);
-    mem_free(t->acct, l->rows, l->cap * 8);
+    mem_free(&l->acct, l->rows, l->cap * 8);
     mem_free(t->acct, l, (int64_t)sizeof *l);
 }
 
 static Status grow_loaded(AggTable *t, Loaded *l, int64_t more, Err *e) {
     if (l->n + more > l->cap) {
         int64_t cap = MAX_OF(l->cap * 2, l->n + more);
-        const char **r = mem_realloc(t->acct, l->rows, l->cap * 8, cap * 8, e);
+        const char **r = mem_realloc(&l->acct, l->rows, l->cap * 8, cap * 8, e);
         if (!r) return ST_ERROR;
         l->rows = r;
         l->cap = cap;
@@ -1497,65 +1533,98 @@ static Status grow_loaded(AggTable *t, Loaded *l, int64_t more, Err *e) {
     while ((l->n + more) * 4 > slots * 3) slots *= 2;
     if (slots == l->h.n_slots) return ST_OK;
     Slots to = {0};
-    TRY(make_slots(t, &to, slots, e));
+    TRY(make_slots(&l->acct, &to, slots, e));
     for (int64_t i = 0; i < l->n; i++) slots_put(&to, (char *)(uintptr_t)l->rows[i], row_hash(t, l->rows[i]));
     free_slots(t, &l->h);
     l->h = to;
     return ST_OK;
 }
 
-static Status load_part(AggTable *t, int part, AggMorsel *out, Err *e) {
+/* Reads an extent; of its records those of this turn stay, moved to the front. */
+static Block *read_block(AggTable *t, Loaded *l, const Extent *x, int turn, int64_t *n_rows, Err *e) {
+    int64_t head = (int64_t)sizeof(Block), got = 0, rows = 0, bytes = 0;
+    char *raw = mem_alloc(&l->acct, x->bytes, e), *row = mem_alloc(&l->acct, t->width, e);
+    Block *b = NULL;
+    if (!raw || !row || t->vfs->read_at(t->file, raw, x->bytes, x->offset, &got, e) != ST_OK) goto done;
+    if (got != x->bytes) {
+        err_set(e, ERR_IO, "temporary file is shorter than expected");
+        goto done;
+    }
+    char *p = raw;
+    for (int64_t i = 0; i < x->rows; i++) {
+        char *next = read_row(t, row, p);
+        if (part_number(row_hash(t, row), 6 + t->sub_bits) >> 6 == turn) {
+            memmove(raw + bytes, p, (size_t)(next - p));
+            bytes += next - p;
+            rows++;
+        }
+        p = next;
+    }
+    /* Rows are copied out to stand aligned; their bytes stay behind them. */
+    b = mem_alloc(&l->acct, head + rows * t->width + bytes, e);
+    if (!b) goto done;
+    *b = (Block){NULL, head + rows * t->width + bytes};
+    memcpy(b->data + rows * t->width, raw, (size_t)bytes);
+    *n_rows = rows;
+done:
+    mem_free(&l->acct, raw, x->bytes);
+    mem_free(&l->acct, row, t->width);
+    return b;
+}
+
+/* The groups of a block join those there are. */
+static Status merge_block(AggTable *t, Loaded *l, Merger *m, Block *b, int64_t rows, Err *e) {
+    int64_t before = l->n;
+    if (grow_loaded(t, l, rows, e) != ST_OK) {
+        mem_free(&l->acct, b, b->bytes);
+        return ST_ERROR;
+    }
+    b->next = (Block *)(void *)l->blocks;
+    l->blocks = (char *)b;
+    *m = (Merger){.t = t, .heap = &l->heap, .h = l->h, .out = l->rows, .n = l->n};
+    char *p = b->data + rows * t->width;
+    for (int64_t i = 0; i < rows; i++) {
+        char *row = b->data + i * t->width;
+        p = read_row(t, row, p);
+        TRY(merge_rows(m, 1, &row, e));
+    }
+    TRY(merge_flush(m, e));
+    l->n = m->n;
+    if (l->n == before) { /* nothing of it is kept */
+        l->blocks = (char *)b->next;
+        mem_free(&l->acct, b, b->bytes);
+    }
+    return ST_OK;
+}
+
+static Status load_part(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
+    int part = (int)(morsel >> t->sub_bits), turn = (int)(morsel & ((INT64_C(1) << t->sub_bits) - 1));
     Loaded *l = mem_calloc(t->acct, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
-    l->heap.acct = t->acct;
+    mem_account_init(&l->acct, t->acct, "aggregation", 0, NULL);
+    atomic_store(&l->acct.reserve, WORKING_RESERVE);
+    l->heap.acct = &l->acct;
     Status s = ST_ERROR;
-    Merger *m = mem_calloc(t->acct, (int64_t)sizeof *m, e);
-    if (!m) goto done;
-    /* Blocks were chained newest first: the order of arrival matters to string_agg and ANY. */
     int64_t n_ext = 0;
-    for (Extent *x = t->spill[part]; x; x = x->next) n_ext++;
-    for (int64_t k = n_ext - 1; k >= 0; k--) {
+    for (const Extent *x = t->spill[part]; x; x = x->next) n_ext++;
+    Merger *m = mem_calloc(&l->acct, (int64_t)sizeof *m, e);
+    const Extent **extents = mem_alloc(&l->acct, n_ext * (int64_t)sizeof *extents, e);
+    if (!m || !extents) goto done;
+    /* Blocks were chained newest first: the order of arrival matters to string_agg and ANY. */
+    int64_t k = n_ext;
+    for (const Extent *x = t->spill[part]; x; x = x->next) extents[--k] = x;
+    for (; k < n_ext; k++) {
+        int64_t rows;
         if (query_stop_check(t->stop, e) != ST_OK) goto done;
-        Extent *x = t->spill[part];
-        for (int64_t i = 0; i < k; i++) x = x->next;
-        int64_t head = (int64_t)sizeof(Block);
-        /* Rows are copied out to stand aligned; only those of new groups are kept. */
-        Block *b = mem_alloc(t->acct, head + x->bytes + x->rows * t->width, e);
-        if (!b) goto done;
-        *b = (Block){(Block *)(void *)l->blocks, head + x->bytes + x->rows * t->width};
-        int64_t got = 0, before = l->n;
-        char *raw = b->data + x->rows * t->width;
-        bool linked = false;
-        if (t->vfs->read_at(t->file, raw, x->bytes, x->offset, &got, e) == ST_OK) {
-            if (got != x->bytes) err_set(e, ERR_IO, "temporary file is shorter than expected");
-            else linked = grow_loaded(t, l, x->rows, e) == ST_OK;
-        }
-        if (!linked) {
-            mem_free(t->acct, b, b->bytes);
-            goto done;
-        }
-        l->blocks = (char *)b;
-        *m = (Merger){.t = t, .heap = &l->heap, .h = l->h, .out = l->rows, .n = l->n};
-        char *p = raw;
-        bool ok = true;
-        for (int64_t i = 0; i < x->rows && ok; i++) {
-            char *row = b->data + i * t->width;
-            p = read_row(t, row, p);
-            ok = merge_rows(m, 1, &row, e) == ST_OK;
-        }
-        ok = ok && merge_flush(m, e) == ST_OK;
-        l->n = m->n;
-        if (!ok) goto done;
-        if (l->n == before) { /* nothing of it is kept */
-            l->blocks = (char *)b->next;
-            mem_free(t->acct, b, b->bytes);
-        }
+        Block *b = read_block(t, l, extents[k], turn, &rows, e);
+        if (!b || merge_block(t, l, m, b, rows, e) != ST_OK) goto done;
     }
     free_slots(t, &l->h);
     *out = (AggMorsel){l->rows, l->n, l};
     s = ST_OK;
 done:
-    mem_free(t->acct, m, m ? (int64_t)sizeof *m : 0);
+    mem_free(&l->acct, m, m ? (int64_t)sizeof *m : 0);
+    mem_free(&l->acct, extents, n_ext * (int64_t)sizeof *extents);
     if (s != ST_OK) free_loaded(t, l);
     return s;
 }
@@ -1591,7 +1660,7 @@ Status agg_morsel_open(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
         *out = (AggMorsel){l->rows, n, l};
         return ST_OK;
     }
-    if (t->spilled) return load_part(t, (int)morsel, out, e);
+    if (t->spilled) return load_part(t, morsel, out, e);
     if (t->dest < 0) {
         *out = (AggMorsel){t->parts[morsel].rows, t->parts[morsel].n, NULL};
         return ST_OK;

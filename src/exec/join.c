@@ -80,7 +80,8 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     }
     j->spec = spec;
     j->arena = a;
-    j->acct = acct;
+    mem_account_init(&j->own, acct, acct->name, 0, acct->setting);
+    j->acct = &j->own;
     j->vfs = vfs;
     j->pool = pool;
     j->workers = MAX_OF(workers, 1);
@@ -108,7 +109,7 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     }
     if (try_eager(j, e) != ST_OK) goto fail_join;
     if (!j->eager) {
-        if (rows_new(&j->l, j->workers, acct, vfs, temp_dir, &j->staged, e) != ST_OK) goto fail_join;
+        if (rows_new(&j->l, j->workers, j->acct, vfs, temp_dir, &j->staged, e) != ST_OK) goto fail_join;
         rows_set_no_spill(j->staged);
         /* Big pages are backed by huge ones and take few page faults; memory that is limited is used more carefully. */
         if (mem_headroom(acct) > INT64_C(512) << 20) rows_set_page_bytes(j->staged, ROWS_PAGE_MIN, 4 << 20);
@@ -598,8 +599,7 @@ static void prepare_block(JoinTable *j, int32_t part, char *row, int64_t n, int6
     }
 }
 
-Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
-    if (part == j->resident) return ST_OK;
+static Status load_partition(JoinTable *j, int32_t part, Err *e) {
     TRY(save_matched(j, e));
     if (j->resident >= 0) unpin(j);
     join_map_free(j);
@@ -638,6 +638,17 @@ Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
     }
     if (!has_strings(j)) unpin(j);
     return ST_OK;
+}
+
+/* A partition has to be in memory, whatever others have taken since it was planned to fit: beyond the limit, if need
+ * be. */
+Status join_partition_load(JoinTable *j, int32_t part, Err *e) {
+    enum { PARTITION_RESERVE = 64 << 20 };
+    if (part == j->resident) return ST_OK;
+    atomic_store(&j->own.reserve, PARTITION_RESERVE);
+    Status s = load_partition(j, part, e);
+    atomic_store(&j->own.reserve, 0);
+    return s;
 }
 
 bool join_is_partitioned(const JoinTable *j) {

@@ -67,7 +67,8 @@ struct JoinTable {
     const JoinSpec *spec;
     const QueryStop *stop;
     Arena *arena;
-    MemAccount *acct;
+    MemAccount *acct; /* &own */
+    MemAccount own;   /* below the query's; with a reserve while a partition is loaded */
     Vfs *vfs;
     const char *temp_dir;
     Pool *pool;

@@ -37,7 +37,12 @@ typedef struct RowWorker {
     char pad[64];
 } RowWorker;
 
+/* A page that is read back has to be in memory whatever others have taken: beyond the limit, this much for each of two
+ * pages per worker. */
+enum { LOAD_RESERVE = 512 << 10 };
+
 struct RowStore {
+    MemAccount loading; /* of pages read back */
     RowLayout l;
     Arena *arena;
     MemAccount *acct;
@@ -127,6 +132,8 @@ Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs
     r->has_heap = r->n_heap_cols > 0;
     int64_t room = mem_headroom(acct);
     r->reserve = room == INT64_MAX ? 0 : room / 8;
+    mem_account_init(&r->loading, acct, "rows", 0, NULL);
+    atomic_store(&r->loading.reserve, (int64_t)(r->workers + 1) * 2 * LOAD_RESERVE);
     rows_set_page_bytes(r, ROWS_PAGE_MIN, ROWS_PAGE_BYTES);
     r->cell_index = -1;
     if (pthread_mutex_init(&r->lock, NULL) != 0) {
@@ -621,8 +628,9 @@ static Status load_page(RowStore *r, RowPage *p, Err *e) {
         free_loaded(r, r->idle);
         r->idle = NULL;
     }
-    char *mem = store_alloc(r, MAX_OF(bytes, 1), e);
+    char *mem = mem_alloc(&r->loading, MAX_OF(bytes, 1), e);
     if (!mem) return ST_ERROR;
+    atomic_fetch_add_explicit(&r->bytes, MAX_OF(bytes, 1), memory_order_relaxed);
     p->loaded = mem;
     Status s = r->file->vfs->read_at(r->file, mem, bytes, p->file_offset, &got, e);
     if (s == ST_OK && got != bytes) s = err_set(e, ERR_IO, "temporary file is shorter than expected");

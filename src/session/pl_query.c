@@ -9,6 +9,7 @@ Status pl_result_new(PlFrame *fr, Statement **out) {
     if (!st) return ST_ERROR;
     st->session = s;
     mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
+    atomic_store(&st->account.reserve, QUERY_RESERVE);
     if (!(st->run_arena = arena_new(&st->account, &s->err))) {
         mem_free(&s->account, st, (int64_t)sizeof *st);
         return ST_ERROR;

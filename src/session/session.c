@@ -657,6 +657,7 @@ static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed)
     st->names = t->names;
     st->types = t->types;
     mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
+    atomic_store(&st->account.reserve, QUERY_RESERVE);
     st->next = s->statements;
     st->link = &s->statements;
     if (st->next) st->next->link = &st->next;

@@ -109,6 +109,10 @@ typedef struct Session {
     struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
 } Session;
 
+/* A query's plans, registers and the like, beyond memory_limit, up to which its operators take all before they spill.
+ */
+enum { QUERY_RESERVE = 8 << 20 };
+
 typedef struct Statement {
     Session *session;
     struct Statement *next, **link;
@@ -167,6 +171,8 @@ void session_begin_clock(Session *s);
 /* ---- shared by session's files only ---- */
 Status settings_init(Settings *s, Database *db, MemAccount *account);
 Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
+/* 58P01 when there is no such directory, 42809 when it is none, 42501 when files cannot be made in it. */
+Status temp_directory_check(const char *path, Err *e);
 void settings_restore(Session *s, const Settings *to);
 /* What bulks look at: settings with the same bytes here are the same to them. Returns their number. */
 enum { SETTINGS_BULK_BYTES = sizeof(Settings) };

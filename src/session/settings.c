@@ -1,7 +1,10 @@
 /* settings.c - SET, SHOW, RESET: one table of settings. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -245,6 +248,20 @@ static Status check_datestyle(const Def *d, const char *value, Err *e) {
     return ST_OK;
 }
 
+/* Now, and not when something is to be written there. */
+Status temp_directory_check(const char *path, Err *e) {
+    struct stat st;
+    const char *sqlstate = ERR_UNDEFINED_FILE;
+    int why = stat(path, &st) != 0             ? errno
+              : !S_ISDIR(st.st_mode)           ? ENOTDIR
+              : access(path, W_OK | X_OK) != 0 ? errno
+                                               : 0;
+    if (why == 0) return ST_OK;
+    if (why == EACCES || why == EPERM || why == EROFS) sqlstate = ERR_INSUFFICIENT_PRIVILEGE;
+    if (why == ENOTDIR) sqlstate = ERR_WRONG_OBJECT_TYPE;
+    return err_set(e, sqlstate, "could not use \"%s\" as temp_directory: %s", path, strerror(why));
+}
+
 static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     char *base = (char *)&s->settings;
     int64_t n = 0;
@@ -284,6 +301,7 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
             err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
             return ST_ERROR;
         }
+        if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
         memcpy(base + d->offset, value, strlen(value) + 1);
         return ST_OK;
     case K_ENUM: {

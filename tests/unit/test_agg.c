@@ -289,7 +289,8 @@ static void check_group(Case *c, const int64_t *rows, int64_t n, const Got *g) {
     }
 }
 
-static int64_t spills; /* cases that went to disk */
+static int64_t spills, turns; /* cases that went to disk, and whose partitions were read in turns */
+static int64_t taken;         /* of the limit, by others */
 
 static void run_case(Case *c, int workers, int64_t limit) {
     Err e;
@@ -300,6 +301,8 @@ static void run_case(Case *c, int workers, int64_t limit) {
     if (!c->vector) c->vector = VECTOR;
     MemAccount acct;
     mem_account_init(&acct, NULL, "query", limit, "memory_limit");
+    assert_true(mem_try_charge(&acct, taken));
+    if (taken) atomic_store(&acct.reserve, 1 << 20); /* as a query's */
     Pool *pool = pool_new(workers, &e);
     assert_int_equal(agg_new(&c->spec, workers, pool, workers, c->vector, &acct, vfs_posix(), NULL, &c->t, &e), ST_OK);
     atomic_store(&c->next, 0);
@@ -383,9 +386,12 @@ static void run_case(Case *c, int workers, int64_t limit) {
     char *text = agg_text(c->t, arena);
     assert_non_null(text);
     if (strstr(text, "spilled")) spills++;
+    if (strstr(text, "spilled") && !strstr(text, "in 64 partitions")) turns++;
     agg_free(c->t);
     pool_free(pool);
     arena_free(arena);
+    if (limit) assert_true(atomic_load(&acct.peak) < limit + (8 << 20));
+    mem_discharge(&acct, taken);
     assert_int_equal(atomic_load(&acct.used), 0);
     for (int32_t i = 0; i < c->spec.n_keys; i++) column_free(&got_keys[i]);
     free(got);
@@ -544,6 +550,28 @@ static void test_little_memory(void **state) {
         }
     assert_true(spills >= 6);
 }
+/* Others have taken all that there is: what it needs to get on is taken beyond the limit, and not more. */
+static void test_no_memory(void **state) {
+    (void)state;
+    taken = 4 << 20;
+    for (int kind = 4; kind < KEY_KINDS; kind++)
+        for (int set = 0; set < 3; set++) {
+            Case *c = new_case(20000);
+            some_keys(c, kind, 10);
+            all_aggs(c, set, 10);
+            run_case(c, 1, taken + (16 << 10));
+            run_case(c, 3, taken + (16 << 10));
+            free_case(c);
+        }
+    Case *c = new_case(500000); /* partitions of more than a worker may take */
+    add_key(c, PH_STR, 1 << 30, 10, false);
+    add_key(c, PH_I64, 1 << 30, 10, false);
+    add_agg(c, AO_COUNT_STAR, PH_I32, PH_I64, 0, 10, 0);
+    run_case(c, 2, taken + (16 << 10));
+    free_case(c);
+    assert_true(turns > 0);
+    taken = 0;
+}
 
 /* Constant vectors, including NULL ones. */
 static void test_constants(void **state) {
@@ -639,6 +667,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants), cmocka_unit_test(test_errors),        cmocka_unit_test(test_empty),
         cmocka_unit_test(test_matrix),    cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

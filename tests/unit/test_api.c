@@ -766,6 +766,9 @@ static void opened_with(void **state) {
     stele_conn *c, *other;
     assert_int_equal(stele_open(NULL, &wrong, &d, &e), STELE_ERROR);
     assert_string_equal(e.sqlstate, "22023");
+    wrong.temp_directory = "/nowhere/at/all";
+    assert_int_equal(stele_open(NULL, &wrong, &d, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "58P01");
     assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
     assert_int_equal(stele_connect(d, &c), STELE_OK);
     for (int i = 0; i < 3; i++) {
@@ -781,6 +784,11 @@ static void opened_with(void **state) {
         shows(c, "memory_limit", "100MB");
         shows(c, "temp_directory", "/tmp/");
     }
+    refused(c, "set temp_directory = '/nowhere'", "58P01",
+            "could not use \"/nowhere\" as temp_directory: No such file or directory", -1);
+    refused(c, "set temp_directory = '/etc/passwd'", "42809", "Not a directory", -1);
+    refused(c, "set temp_directory = '/proc/self'", "42501", "temp_directory", -1);
+    shows(c, "temp_directory", "/tmp/");
     shows(c, "threads", "2");
     run(c, "begin; set memory_limit = '48MB'; reset memory_limit; commit");
     shows(c, "memory_limit", "100MB");
@@ -1031,15 +1039,63 @@ static void at_the_limit(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* Little more memory than the tables take: whatever can spill does. */
+static int64_t bytes_in_use(stele_conn *c) {
+    stele_error_info e;
+    assert_int_equal(stele_exec(c, "set memory_limit = '1MB'", NULL, NULL), STELE_ERROR);
+    stele_error(c, &e);
+    return atoll(e.detail);
+}
+static void little_room(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql, *n;
+    } queries[] = {
+        {"select count(*) from (select s, k from t union select s, i from t) x", "1200000"},
+        {"select count(*) from (select s, k from t except select s, i from t) x", "600000"},
+        {"select count(*) from (select s, k from t intersect select s, i from t) x", "0"},
+        {"select count(distinct s) + count(distinct k) + count(distinct i) from t", "1800000"},
+        {"select sum(a) + sum(b) from (select k % 10, count(distinct s) as a, count(distinct i) as b from t group by "
+         "1) x",
+         "1200000"},
+        {"select count(*) from (select k % 60000, string_agg(s, ',') as a from t group by 1) x where a <> ''", "60000"},
+        {"select count(*) from t a join t b on a.s = b.s", "600000"},
+        {"select i from t order by s limit 1 offset 100000", NULL},
+    };
+    stele_options o = {.threads = 2};
+    stele_db *d;
+    stele_conn *c;
+    assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "create table t as select i, (i::bigint * 7919) % 1000003 as k, md5(i::text) as s from generate_series(1, "
+           "600000) g(i); vacuum t");
+    for (int64_t more = 4; more <= 20; more += 8)
+        for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+            char sql[100];
+            stele_stmt *st;
+            snprintf(sql, sizeof sql, "set memory_limit = %lld", (long long)(bytes_in_use(c) + (more << 20)));
+            run(c, sql);
+            assert_int_equal(stele_prepare(c, queries[i].sql, -1, &st, NULL), STELE_OK);
+            stele_error_info e;
+            bool row = stele_step(st) == STELE_ROW;
+            stele_error(c, &e);
+            if (!row) fail_msg("%lld MB, %s: %s %s", (long long)more, queries[i].sql, e.sqlstate, e.detail);
+            if (queries[i].n) assert_string_equal(stele_column_text(st, 0, NULL), queries[i].n);
+            stele_finalize(st);
+        }
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types),       cmocka_unit_test(parameters),   cmocka_unit_test(misuse),
         cmocka_unit_test(changed_table),   cmocka_unit_test(errors),       cmocka_unit_test(interrupted),
         cmocka_unit_test(progress),        cmocka_unit_test(transactions), cmocka_unit_test(concurrent_updates),
         cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams), cmocka_unit_test(options),
-        cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(lists),
-        cmocka_unit_test(stopping),        cmocka_unit_test(opened_with),  cmocka_unit_test(error_names),
-        cmocka_unit_test(bulks),           cmocka_unit_test(bulk_log),
+        cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(little_room),
+        cmocka_unit_test(lists),           cmocka_unit_test(stopping),     cmocka_unit_test(opened_with),
+        cmocka_unit_test(error_names),     cmocka_unit_test(bulks),        cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);
