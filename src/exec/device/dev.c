@@ -301,7 +301,9 @@ static Status words_room(DevQuery *q, Err *e) {
         TRY(q->d->ops->alloc_pinned(q->d, want, &l->words, NULL, e));
         l->words_bytes = want;
     }
+    /* Looked at before its first copy, too (pipe_check), and then the same as the block on the device: zeros. */
     q->seen = (uint64_t *)l->words + WORDS;
+    memset(q->seen, 0, (size_t)q->control_words * 8);
     return ST_OK;
 }
 
