@@ -247,14 +247,22 @@ static bool zone_from_word(Slice w, int *offset) {
 
 /* ---- scanner ------------------------------------------------------------------------ */
 
+/* Punctuation between fields separates them as a blank does, as in PostgreSQL: not a sign, a decimal point, nor a slash
+ * behind a field, which belongs to a date. */
+static bool is_loose(const char *start, const char *s) {
+    char c = *s;
+    if (c <= ' ' || c >= 0x7f || is_digit(c) || is_alpha(c) || c == '+' || c == '-' || c == '.') return false;
+    return c != '/' || s == start || !(is_digit(s[-1]) || is_alpha(s[-1]));
+}
+
 enum { S_NONE, S_NEG_INF, S_POS_INF, S_EPOCH, S_NOW, S_TODAY, S_TOMORROW, S_YESTERDAY };
 enum { M_NONE, M_AM, M_PM };
 
 typedef struct DateParse {
-    const char *s, *end;
+    const char *start, *s, *end;
     int64_t year;
     int month, day; /* 0 = not given */
-    bool have_year, have_date, have_time, have_zone, bc;
+    bool have_year, have_date, have_time, have_zone, have_era, bc;
     bool two_digit_year;
     int doy;        /* day of year, 0 = not given */
     int64_t julian; /* days since 2000-01-01, when have_julian */
@@ -298,10 +306,10 @@ static Scan scan_time(DateParse *p, int64_t hour) {
     p->have_time = true;
     p->hour = hour;
     p->s++;
-    if (scan_digits(p, &p->minute) == 0) return SC_SYNTAX;
+    scan_digits(p, &p->minute); /* none: 0 */
     if (p->s < p->end && *p->s == ':') {
         p->s++;
-        if (scan_digits(p, &p->second) == 0) return SC_SYNTAX;
+        scan_digits(p, &p->second);
         if (p->s < p->end && *p->s == '.') p->micros = scan_fraction(p);
     } else if (p->s < p->end && *p->s == '.') {
         /* mm:ss.f in an interval; as a time of day PostgreSQL reads it so, too. */
@@ -310,7 +318,7 @@ static Scan scan_time(DateParse *p, int64_t hour) {
         p->hour = 0;
         p->micros = scan_fraction(p);
     }
-    return SC_OK;
+    return p->s < p->end && *p->s == ':' ? SC_SYNTAX : SC_OK;
 }
 
 /* hhmmss, hhmm or hh without colons. */
@@ -527,6 +535,8 @@ static Scan scan_name(DateParse *p) {
         return SC_OK;
     }
     if (word_is(w, "bc") || word_is(w, "ad")) {
+        if (p->have_era) return SC_SYNTAX;
+        p->have_era = true;
         p->bc = word_is(w, "bc");
         return SC_OK;
     }
@@ -585,7 +595,7 @@ static Scan scan_all(DateParse *p) {
     while (p->s < p->end) {
         char c = *p->s;
         Scan sc;
-        if (is_blank(c) || c == ',') {
+        if (is_blank(c) || is_loose(p->start, p->s)) {
             p->s++;
             continue;
         }
@@ -727,7 +737,7 @@ Status date_parse(Slice text, const SessionInfo *session, int32_t *out, Err *e) 
         *out = (int32_t)days;
         return ST_OK;
     }
-    DateParse p = {.s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian) sc = SC_SYNTAX;
@@ -755,7 +765,7 @@ Status time_parse(Slice text, int precision, const SessionInfo *session, int64_t
         *out = round_micros(us, precision);
         return ST_OK;
     }
-    DateParse p = {.s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
     /* "040506" and "0405" are times here, not dates. */
     Slice t = text_trim(text);
     int64_t n = 0;
@@ -797,7 +807,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
         }
         us = 0;
     }
-    DateParse p = {.s = text.ptr, .end = text.ptr + text.len};
+    DateParse p = {.start = text.ptr, .s = text.ptr, .end = text.ptr + text.len};
     Scan sc = scan_all(&p);
     if (sc == SC_OK && p.special) {
         if (p.have_date || p.have_year || p.month || p.day || p.have_julian)
@@ -830,7 +840,7 @@ Status timestamp_parse(Slice text, int precision, bool with_tz, const SessionInf
 
 bool timezone_parse(Slice text, int *offset) {
     Slice t = text_trim(text);
-    DateParse p = {.s = t.ptr, .end = t.ptr + t.len};
+    DateParse p = {.start = t.ptr, .s = t.ptr, .end = t.ptr + t.len};
     if (t.len == 0) return false;
     if (is_alpha(*t.ptr)) {
         Slice w = scan_word(&p);
@@ -1002,17 +1012,17 @@ static DateField range_unit(int range) {
 
 /* h:m[:s[.f]] after the hours; `first` holds them. */
 static Scan interval_time(const char **s, const char *end, Number first, int range, IntervalSum *t) {
-    DateParse p = {.s = *s, .end = end};
+    DateParse p = {.start = *s, .s = *s, .end = end};
     bool neg = first.negative;
     int64_t a = neg ? -first.whole : first.whole, b, c = 0, us = 0;
     bool three = false, fraction = false;
     if (first.has_fraction) return SC_SYNTAX;
     p.s++;
-    if (scan_digits(&p, &b) == 0) return SC_SYNTAX;
+    scan_digits(&p, &b); /* none: 0 */
     if (p.s < end && *p.s == ':') {
         three = true;
         p.s++;
-        if (scan_digits(&p, &c) == 0) return SC_SYNTAX;
+        scan_digits(&p, &c);
     }
     if (p.s < end && *p.s == '.') {
         fraction = true;
@@ -1081,34 +1091,31 @@ static Scan scan_iso_interval(const char *s, const char *end, IntervalSum *t) {
     return any ? SC_OK : SC_SYNTAX;
 }
 
-static const char *skip_blanks(const char *s, const char *end) {
-    while (s < end && (is_blank(*s) || *s == ',')) s++;
+static const char *skip_blanks(const char *start, const char *s, const char *end) {
+    while (s < end && (is_blank(*s) || is_loose(start, s))) s++;
     return s;
 }
 
 /* Everything else: a list of "number unit", "h:m:s", "y-m", a last bare number, and "ago". */
-static Scan scan_interval(const char *s, const char *end, int range, IntervalSum *t) {
+static Scan scan_interval(const char *const start, const char *end, int range, IntervalSum *t) {
+    const char *s = start;
     const uint32_t all_seconds = 1u << DF_SECOND | 1u << DF_MILLISECONDS | 1u << DF_MICROSECONDS;
     uint32_t seen = 0; /* a field may be given once; seconds with a fraction are all three kinds */
-    bool any = false, bare = false;
+    bool any = false, bare = false, ago = false;
     for (;;) {
-        s = skip_blanks(s, end);
-        if (s < end && *s == '@' && !any) {
-            s++;
-            continue;
-        }
-        if (s >= end) return any ? SC_OK : SC_SYNTAX;
+        s = skip_blanks(start, s, end);
+        if (s >= end) break;
         if (is_alpha(*s)) {
             const char *w = s;
             while (s < end && is_alpha(*s)) s++;
-            if (!any || !word_is((Slice){w, s - w}, "ago") || skip_blanks(s, end) != end) return SC_SYNTAX;
-            if (t->months == INT64_MIN || t->days == INT64_MIN || t->micros == INT64_MIN) return SC_RANGE;
-            *t = (IntervalSum){-t->months, -t->days, -t->micros};
-            return SC_OK;
+            if (!word_is((Slice){w, s - w}, "ago")) return SC_SYNTAX;
+            ago = true;
+            continue;
         }
         if (bare) return SC_SYNTAX; /* only the last number may lack a unit */
         bool neg = *s == '-';
-        if (*s == '-' || *s == '+') s = skip_blanks(s + 1, end);
+        if (*s == '-' || *s == '+')
+            for (s++; s < end && is_blank(*s);) s++;
         Number n;
         Scan sc = scan_interval_number(&s, end, neg, &n);
         if (sc) return sc;
@@ -1118,6 +1125,7 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
             if (seen & fields) return SC_SYNTAX;
             seen |= fields;
             if ((sc = interval_time(&s, end, n, range, t)) != SC_OK) return sc;
+            if (s < end && (*s == '.' || *s == ':')) return SC_SYNTAX;
             continue;
         }
         if (s + 1 < end && *s == '-' && is_digit(s[1]) && !n.has_fraction) { /* years-months */
@@ -1129,17 +1137,14 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
             if (!add_field(t, n, DF_YEAR) || !add_field(t, m, DF_MONTH)) return SC_RANGE;
             continue;
         }
-        const char *after = skip_blanks(s, end);
+        const char *after = skip_blanks(start, s, end);
         const char *w = after;
         while (w < end && is_alpha(*w)) w++;
         DateField unit;
-        if (w > after && !word_is((Slice){after, w - after}, "ago")) {
+        if (w > after) {
             unit = interval_unit((Slice){after, w - after});
             if (unit == DF_INVALID) return SC_SYNTAX;
             s = w;
-            uint32_t fields = unit == DF_SECOND && n.frac ? all_seconds : 1u << unit;
-            if (seen & fields) return SC_SYNTAX;
-            seen |= fields;
         } else {
             /* "1 12:30": days before a time. */
             const char *look = after;
@@ -1153,8 +1158,15 @@ static Scan scan_interval(const char *s, const char *end, int range, IntervalSum
                 bare = true;
             }
         }
+        uint32_t fields = unit == DF_SECOND && n.frac ? all_seconds : 1u << unit;
+        if (seen & fields) return SC_SYNTAX;
+        seen |= fields;
         if (!add_field(t, n, unit)) return SC_RANGE;
     }
+    if (!any || !ago) return any ? SC_OK : SC_SYNTAX;
+    if (t->months == INT64_MIN || t->days == INT64_MIN || t->micros == INT64_MIN) return SC_RANGE;
+    *t = (IntervalSum){-t->months, -t->days, -t->micros};
+    return SC_OK;
 }
 
 /* Drops what "interval ... year to month" does not keep, as AdjustIntervalForTypmod does. */

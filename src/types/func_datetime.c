@@ -227,15 +227,24 @@ KERNEL(extract_num) {
     }
     return ST_OK;
 }
-KNF(extract_int, int32_t, 0, {
-    int128_t v;
-    int scale, inf;
-    TRY(part_of(ctx, args, i, false, &v, &scale, &inf));
-    FAIL_IF(inf, i, ERR_NUMERIC_RANGE, "cannot extract this field of an infinite value as an integer");
-    v /= pow10_i128[scale];
-    FAIL_IF(v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
-    z = (int32_t)v;
-})
+KERNEL(extract_int) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        int32_t *r = (int32_t *)out->data + i;
+        *r = 0;
+        out->valid[i] = !arg_null(&args[0], i) && !arg_null(&args[1], i);
+        if (!out->valid[i]) continue;
+        int128_t v;
+        int scale, inf;
+        TRY(part_of(ctx, args, i, false, &v, &scale, &inf));
+        FAIL_IF(inf == 1 || inf == -1, i, ERR_NUMERIC_RANGE, "cannot convert infinity to numeric");
+        if (inf == 2) out->valid[i] = 0;
+        v /= pow10_i128[scale];
+        FAIL_IF(v < INT32_MIN || v > INT32_MAX, i, ERR_NUMERIC_RANGE, "integer out of range");
+        *r = (int32_t)v;
+    }
+    return ST_OK;
+}
 
 /* ---- truncation ------------------------------------------------------------------------ */
 
@@ -737,7 +746,7 @@ static Type tf_field(const FuncDef *f, int nargs, const Type *a) {
 #define OPF (FN_OPERATOR | SF)
 #define OP2(nm, a, b, r, fn, dc) DEF(nm, OPF, r, 2, ARGS(a, b), OP_NONE, fn, NULL, dc)
 #define EXTRACT_DEFS(T, op)                                                                             \
-    DEF("extract_int", SF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),    \
+    DEF("extract_int", NF, T_INT4, 2, ARGS(T_TEXT, T), op, extract_int, NULL, "whole-number field"),    \
         DEF("extract_num", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"), \
         DEF("extract", NF, T_NUMERIC, 2, ARGS(T_TEXT, T), OP_NONE, extract_num, tf_field, "field"),     \
         DEF("date_part", NF, T_FLOAT8, 2, ARGS(T_TEXT, T), OP_NONE, date_part_f64, NULL, "field")
