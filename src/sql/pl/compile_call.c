@@ -473,6 +473,39 @@ bool cp_may_fail(Cp *c, Plan *p) {
     if (part_plan(&k, p) != ST_OK) c->oom = true;
     return k.fails;
 }
+typedef struct SomeFail {
+    Cp *c;
+    bool found;
+} SomeFail;
+/* It may fail itself, and has columns that are not a variable's. */
+static bool fails_by_row(void *ctx, Expr *e) {
+    SomeFail *k = ctx;
+    Cp *c = k->c;
+    if (!expr_itself_fails(e)) return true;
+    ColSet cols = colset_new(&c->ctx);
+    expr_cols(&c->ctx, e, &cols);
+    for (int64_t i = 0; i < c->vars.len; i++)
+        if (colset_has(&cols, c->vars.items[i].col))
+            cols.bits[c->vars.items[i].col >> 6] &= ~(UINT64_C(1) << (c->vars.items[i].col & 63));
+    for (int64_t i = 0; i < cols.n_words; i++) k->found |= cols.bits[i] != 0;
+    return !k->found;
+}
+static Status some_fail_slot(void *ctx, Expr **slot) {
+    (void)expr_walk(*slot, fails_by_row, ctx);
+    return ST_OK;
+}
+static Status some_fail(SomeFail *k, Plan *p) {
+    TRY(cp_stack(k->c));
+    if (p->kind == LP_LIMIT) return ST_OK;
+    TRY(plan_each_expr(p, some_fail_slot, k));
+    for (int32_t i = 0; i < p->n_children && !k->found; i++) TRY(some_fail(k, p->children[i]));
+    return ST_OK;
+}
+bool cp_some_may_fail(Cp *c, Plan *p) {
+    SomeFail k = {.c = c};
+    if (some_fail(&k, p) != ST_OK) c->oom = true;
+    return k.found;
+}
 const Table *cp_reads_table(Cp *c, Plan *p, int64_t id) {
     Parted k = {.c = c, .table = id, .inside = true};
     if (part_plan(&k, p) != ST_OK) c->oom = true;

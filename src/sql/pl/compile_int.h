@@ -357,6 +357,10 @@ bool cp_finds_one(Cp *c, const Plan *p);
 Status cp_check_parts(Cp *c, Plan *p, const Table *changed);
 /* The rows of the query may fail to be computed. */
 bool cp_may_fail(Cp *c, Plan *p);
+/* ... some of them, and others not. One call at a time computes all rows of a query, whatever is wanted of them; a bulk
+ * that takes some and leaves has to do the same for the same calls to fail. Not below LIMIT, where a call computes more
+ * rows or fewer by the size of its vectors. */
+bool cp_some_may_fail(Cp *c, Plan *p);
 /* The table of that id, if the plan or its subqueries read it, else NULL. */
 const Table *cp_reads_table(Cp *c, Plan *p, int64_t id);
 /* What a statement reads, found before it is settled; then: none of it was changed meanwhile, by writes of

@@ -102,6 +102,19 @@ static int32_t *target_vars(Cp *c, const PlStmt *s, int32_t n, const Type *types
     return v;
 }
 
+/* Columns of the row from number `from` on, which no variable takes, but which may fail. */
+static Status compute_unwanted(Cp *c, const BoundStmt *b, int32_t from) {
+    for (int32_t i = from; i < b->n_result && !cp_foot(c); i++) {
+        const ColEntry *x = cp_entry(c, b->result[i]);
+        if (!x || x->where != CW_EXPR || !expr_can_fail(x->expr)) continue;
+        Expr *e = expr_col(&c->ctx, b->result[i]);
+        int32_t v = e ? cp_var_new(c, NULL, e->type) : -1;
+        if (v < 0) return cp_oom(c);
+        TRY(cp_store(c, v, cp_lower_as(c, e, e->type)));
+    }
+    return ST_OK;
+}
+
 /* The row's values to the variables, all computed before the first is stored; what the row does not have becomes NULL.
  */
 static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *vars) {
@@ -117,14 +130,7 @@ static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *va
         if (cp_foot(c) && (c->blind || !cp_known(c, e))) continue;
         if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
     }
-    for (int32_t i = n; i < b->n_result && !cp_foot(c); i++) { /* nobody wants them, but they may fail */
-        const ColEntry *x = cp_entry(c, b->result[i]);
-        if (!x || x->where != CW_EXPR || !expr_can_fail(x->expr)) continue;
-        Expr *e = expr_col(&c->ctx, b->result[i]);
-        int32_t v = e ? cp_var_new(c, NULL, e->type) : -1;
-        if (v < 0) return cp_oom(c);
-        TRY(cp_store(c, v, cp_lower_as(c, e, e->type)));
-    }
+    TRY(compute_unwanted(c, b, n));
     for (int32_t i = 0; i < n; i++) {
         if (regs[i]) TRY(cp_store(c, vars[i], regs[i]));
         else if (i >= b->n_result) TRY(cp_store_null(c, vars[i]));
@@ -144,6 +150,7 @@ typedef struct Into {
     bool single;
     bool exists;   /* EXISTS: the variable says that there is a row */
     bool subquery; /* no statement: FOUND stays */
+    int32_t first; /* all rows are gone through since they may fail, and the first is taken: variable; -1 */
 } Into;
 
 /* One more for ROW_COUNT. */
@@ -169,10 +176,18 @@ static Status into_row(Cp *c, void *ctx) {
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
     bool blind = cp_foot(c) && c->blind;
+    if (k->first >= 0) {
+        if (cp_foot(c)) return cp_set_found(c, true); /* which one is the first is not known */
+        TRY(cp_control(c, OP_P_IF, cp_load(c, k->first), 0));
+        TRY(compute_unwanted(c, k->b, 0));
+        TRY(cp_control(c, OP_P_ELSE, 0, 0));
+        TRY(cp_store_int(c, k->first, 1));
+    }
     if (k->exists) TRY(set_bool(c, k->vars[0], true));
     else TRY(assign_row(c, k->b, k->n, k->vars));
     if (!k->subquery) TRY(cp_set_found(c, true));
     if (!k->subquery) TRY(count_row(c));
+    if (k->first >= 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     if (blind) return ST_OK;
     k->sure = true;
     if (k->block >= 0) {
@@ -181,24 +196,35 @@ static Status into_row(Cp *c, void *ctx) {
     }
     return ST_OK;
 }
+static Status unwanted_row(Cp *c, void *ctx) { return compute_unwanted(c, ctx, 0); }
+/* ctx: the query, whose values are not wanted but may fail; NULL: none. */
 static Status found_row(Cp *c, void *ctx) {
-    (void)ctx;
+    if (ctx) TRY(compute_unwanted(c, ctx, 0));
     TRY(count_row(c));
     return cp_set_found(c, true);
 }
+
+/* All rows of the query have to be computed though one decides. */
+static bool goes_through(Cp *c, Plan *p) { return !cp_finds_one(c, p) && cp_some_may_fail(c, p); }
 
 Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     BoundStmt *b = arena_new_of(c->arena, BoundStmt);
     if (!b) return cp_oom(c);
     if (c->guarding) return cp_refuse(c, "guards in a subquery");
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
-    Into k = {
-        .b = b, .block = -1, .count = -1, .n = 1, .vars = &var, .exists = e->subquery == SQ_EXISTS, .subquery = true};
+    Into k = {.b = b,
+              .block = -1,
+              .count = -1,
+              .first = -1,
+              .n = 1,
+              .vars = &var,
+              .exists = e->subquery == SQ_EXISTS,
+              .subquery = true};
     if (k.exists) {
-        k.block = c->next_block++;
         b->n_result = 0;
         TRY(set_bool(c, var, false));
-        TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
+        if (!goes_through(c, b->plan)) k.block = c->next_block++;
+        if (k.block >= 0) TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     } else {
         if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
         TRY(set_bool(c, k.count, false));
@@ -213,8 +239,8 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
 /* IN, ANY, ALL with a query: all of its rows are compared, until one decides. */
 typedef struct AnyRow {
     Expr *cond;
-    bool all, unknown;
-    int32_t var, one, block; /* the result, a row's */
+    bool all, unknown, through; /* through: rows after the one that decides may fail */
+    int32_t var, one, block;    /* the result, a row's */
 } AnyRow;
 static Status any_row(Cp *c, void *ctx) {
     AnyRow *k = ctx;
@@ -222,10 +248,15 @@ static Status any_row(Cp *c, void *ctx) {
     TRY(cp_store(c, k->one, cp_condition(c, k->cond)));
     TRY(cp_control(c, OP_P_IF, cp_test(c, k->all ? OP_IS_FALSE : OP_IS_TRUE, cp_load(c, k->one)), 0));
     TRY(cp_store_int(c, k->var, !k->all));
-    TRY(cp_leave(c, k->block, false));
+    if (!k->through) TRY(cp_leave(c, k->block, false));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, k->one)), 0));
+    if (k->through) { /* it may be decided */
+        TRY(cp_control(c, OP_P_IF, cp_test(c, k->all ? OP_IS_FALSE : OP_IS_TRUE, cp_load(c, k->var)), 0));
+        TRY(cp_control(c, OP_P_ELSE, 0, 0));
+    }
     TRY(cp_store_null(c, k->var));
+    if (k->through) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
@@ -234,6 +265,7 @@ Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     if (c->guarding) return cp_refuse(c, "guards in a subquery");
     if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
     memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
+    k.through = goes_through(c, e->u.sub.plan);
     if (cp_unsettled(c, k.cond)) return cp_refuse(c, "a call or subquery before IN, ANY or ALL with a query");
     TRY(set_bool(c, var, k.all));
     TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
@@ -314,13 +346,13 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         if (b->kind == STMT_INSERT) TRY(cp_insert(c, b, found, NULL));
         else if (b->kind == STMT_UPDATE) TRY(cp_update(c, b, found, NULL, NULL));
         else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, found, NULL, NULL));
-        else TRY(cp_rows(c, b->plan, b->n_result, b->result, found_row, NULL, NULL));
+        else TRY(cp_rows(c, b->plan, b->n_result, b->result, found || cp_foot(c) ? found : unwanted_row, b, NULL));
         return end_statement(c);
     }
     Type *types = arena_array(c->arena, Type, b->n_result + 1);
     if (!types) return cp_oom(c);
     for (int32_t i = 0; i < b->n_result; i++) types[i] = c->ctx.cols.items[b->result[i]].type;
-    Into k = {.b = b, .block = -1, .count = -1};
+    Into k = {.b = b, .block = -1, .count = -1, .first = -1};
     if (!(k.vars = target_vars(c, s, b->n_result, types, b->names, &k.n))) return ST_ERROR;
     int32_t *targets = k.vars;
     TRY(spare_targets(c, &k));
@@ -328,6 +360,9 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     if (strict && b->kind != STMT_INSERT) {
         if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
         TRY(cp_store_int(c, k.count, 0));
+    } else if (!strict && b->kind == STMT_SELECT && goes_through(c, b->plan)) {
+        if ((k.first = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
+        TRY(cp_store_int(c, k.first, 0));
     } else if (!strict) {
         k.block = c->next_block++;
         TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
@@ -643,6 +678,18 @@ static Status query_loop_row(Cp *c, void *ctx) {
     cp_known_arrive(c, &label.next);
     return ST_OK;
 }
+/* A statement in it may end the loop number `loop` before its rows do. Loops inside it have greater numbers. */
+static bool leaves_loop(const PlBody *b, int32_t loop) {
+    for (int32_t i = 0; i < b->n; i++) {
+        const PlStmt *s = b->stmts[i];
+        bool leaves = s->kind == PLS_RETURN || (s->kind == PLS_RAISE && s->level == PLR_EXCEPTION) ||
+                      (s->kind == PLS_EXIT && (s->is_exit ? s->loop <= loop : s->loop < loop));
+        for (int32_t k = 0; k < s->n_arms && !leaves; k++) leaves = leaves_loop(&s->arms[k].body, loop);
+        for (int32_t k = 0; k < s->n_handlers && !leaves; k++) leaves = leaves_loop(&s->handlers[k].body, loop);
+        if (leaves || leaves_loop(&s->body, loop)) return true;
+    }
+    return false;
+}
 static Status query_loop(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     int64_t from = c->write_tables.len;
@@ -654,6 +701,8 @@ static Status query_loop(Cp *c, void *ctx) {
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
     if (c->tries > 0 && cp_may_fail(c, k->b->plan))
         return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
+    if (goes_through(c, k->b->plan) && leaves_loop(&k->s->body, k->s->loop))
+        return cp_refuse(c, "a loop that may be left before its end, over a query whose rows may fail to be computed");
     TRY(cp_check_parts(c, k->b->plan, NULL));
     Type *types = arena_array(c->arena, Type, k->b->n_result + 1);
     if (!types) return cp_oom(c);

@@ -388,6 +388,7 @@ static bool cannot_fail(void *ctx, Expr *e) {
     }
 }
 bool expr_can_fail(const Expr *e) { return e && !expr_walk(unconst(e), cannot_fail, NULL); }
+bool expr_itself_fails(const Expr *e) { return !cannot_fail(NULL, unconst(e)); }
 
 /* ---- column sets ------------------------------------------------------------------ */
 

@@ -301,7 +301,8 @@ typedef struct ColMap {
 } ColMap;
 void expr_remap(Expr *e, int64_t n, const ColMap *map);
 bool expr_is_volatile(const Expr *e);
-bool expr_can_fail(const Expr *e); /* may raise a data error */
+bool expr_can_fail(const Expr *e);     /* may raise a data error */
+bool expr_itself_fails(const Expr *e); /* ... though its arguments do not */
 Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children);
 /* Calls fn with every expression slot of this operator alone (its subplans and children are not entered). */
 Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx);
