@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* Length of `s` without an incomplete UTF-8 sequence at its end. */
@@ -176,6 +177,10 @@ Status err_errno(Err *e, int errnum, const char *what, const char *path) {
     const char *text = strerror_r(errnum, reason, sizeof reason);
     if (path) return err_set(e, errno_sqlstate(errnum), "could not %s file \"%s\": %s", what, path, text);
     return err_set(e, errno_sqlstate(errnum), "could not %s: %s", what, text);
+}
+
+Status err_corrupted(Err *e, const char *path, int64_t at, const char *reason) {
+    return err_set(e, ERR_DATA_CORRUPTED, "file \"%s\" is corrupted at offset %" PRId64 ": %s", path, at, reason);
 }
 
 Status err_internal_at(Err *e, const char *file, int line, const char *fmt, ...) {

@@ -60,6 +60,8 @@ ErrNames err_names_of(const Err *e); /* borrowed */
 Status err_oom(Err *e);
 /* An errno turned into SQLSTATE and text: "could not <what> file \"path\": reason". */
 Status err_errno(Err *e, int errnum, const char *what, const char *path);
+/* XX001: what a file has at an offset is not what was written there. */
+Status err_corrupted(Err *e, const char *path, int64_t at, const char *reason);
 /* XX000: a broken invariant, with its place. */
 #define err_internal(e, ...) err_internal_at((e), __FILE__, __LINE__, __VA_ARGS__)
 Status err_internal_at(Err *e, const char *file, int line, const char *fmt, ...) PRINTF_LIKE(4, 5);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "catalog/catalog.h"
 #include "storage/storage_int.h"
 #include "types/array.h"
@@ -47,119 +48,6 @@ static_assert(sizeof(TableFileHeader) == 64 && sizeof(Section) == 32, "file form
 static_assert(offsetof(TableFileHeader, checksum) == 56, "file format");
 static_assert(sizeof(Type) == 8, "file format");
 
-static Status corrupt(Err *e, const char *path, int64_t at, const char *reason) {
-    return err_set(e, ERR_DATA_CORRUPTED, "file \"%s\" is corrupted at offset %" PRId64 ": %s", path, at, reason);
-}
-
-/* ---- a growing buffer, and a reader that stops at the end ---- */
-typedef struct Out {
-    MemAccount *acct;
-    char *p;
-    int64_t len, cap;
-    bool failed;
-    Err *e;
-} Out;
-static void put(Out *o, const void *data, int64_t n) {
-    if (o->failed) return;
-    if (o->len + n > o->cap) {
-        int64_t cap = MAX_OF(o->cap * 2, align_up(o->len + n, 4096));
-        char *p = mem_realloc(o->acct, o->p, o->cap, cap, o->e);
-        if (!p) {
-            o->failed = true;
-            return;
-        }
-        o->p = p;
-        o->cap = cap;
-    }
-    if (n) memcpy(o->p + o->len, data, (size_t)n);
-    o->len += n;
-}
-static void put_u8(Out *o, bool v) { put(o, &(uint8_t){v}, 1); }
-static void put_i64(Out *o, int64_t v) { put(o, &v, 8); }
-static void put_f64(Out *o, double v) { put(o, &v, 8); }
-static void put_bytes(Out *o, const char *s, int64_t n) {
-    put_i64(o, n);
-    put(o, s, n);
-}
-static void put_text(Out *o, const char *s) { /* NULL is length -1 */
-    if (s) put_bytes(o, s, (int64_t)strlen(s));
-    else put_i64(o, -1);
-}
-static void put_padding(Out *o) {
-    static const char zero[SECTION_ALIGN];
-    put(o, zero, align_up(o->len, SECTION_ALIGN) - o->len);
-}
-static void out_release(Out *o) {
-    if (o->p) mem_free(o->acct, o->p, o->cap);
-    o->p = NULL;
-    o->len = o->cap = 0;
-}
-
-typedef struct In {
-    const char *p;
-    int64_t len, at;
-    bool failed;
-    Arena *arena; /* of texts */
-} In;
-static void get(In *in, void *out, int64_t n) {
-    if (in->failed || n > in->len - in->at) {
-        in->failed = true;
-        memset(out, 0, (size_t)n);
-        return;
-    }
-    memcpy(out, in->p + in->at, (size_t)n);
-    in->at += n;
-}
-static int64_t get_i64(In *in) {
-    int64_t v;
-    get(in, &v, 8);
-    return v;
-}
-static double get_f64(In *in) {
-    double v;
-    get(in, &v, 8);
-    return v;
-}
-static bool get_bool(In *in) {
-    uint8_t v;
-    get(in, &v, 1);
-    if (v > 1) in->failed = true;
-    return v == 1;
-}
-static int64_t get_count(In *in, int64_t max) {
-    int64_t n = get_i64(in);
-    if (n < 0 || n > max) {
-        in->failed = true;
-        return 0;
-    }
-    return n;
-}
-static const char *get_bytes(In *in, int64_t *n) {
-    *n = get_count(in, in->len - in->at);
-    if (in->failed || *n > in->len - in->at) {
-        in->failed = true;
-        *n = 0;
-        return "";
-    }
-    in->at += *n;
-    return in->p + in->at - *n;
-}
-static char *get_text(In *in, bool may_be_null) {
-    int64_t n = 0;
-    if (may_be_null && in->len - in->at >= 8) {
-        memcpy(&n, in->p + in->at, 8);
-        if (n == -1) {
-            in->at += 8;
-            return NULL;
-        }
-    }
-    const char *s = get_bytes(in, &n);
-    if (memchr(s, 0, (size_t)n)) in->failed = true;
-    char *c = in->failed ? NULL : arena_strndup(in->arena, s, n);
-    if (!c) in->failed = true;
-    return c ? c : (char *)"";
-}
-
 /* ---- paths ---- */
 static char *path_of(Arena *a, const Database *db, int64_t generation, const char *name) {
     if (generation <= 0) return arena_printf(a, "%s/%s", db->path, name ? name : "");
@@ -176,49 +64,49 @@ static char *table_path(Arena *a, const Database *db, int64_t generation, int64_
 typedef struct TableWriter {
     VfsFile *file;
     int64_t at;
-    Out directory;
+    BytesOut directory;
     uint32_t n;
     Err *e;
 } TableWriter;
 static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size,
                             uint64_t checksum) {
     Section s = {(uint32_t)kind, (uint32_t)index, (uint64_t)w->at, (uint64_t)size, checksum};
-    put(&w->directory, &s, (int64_t)sizeof s);
+    bytes_put(&w->directory, &s, (int64_t)sizeof s);
     if (w->directory.failed) return ST_ERROR;
     TRY(w->file->vfs->write_at(w->file, bytes, size, w->at, w->e));
     w->at += size;
     w->n++;
     return ST_OK;
 }
-static Status write_out(TableWriter *w, SectionKind kind, int64_t index, Out *o) {
-    put_padding(o);
+static Status write_out(TableWriter *w, SectionKind kind, int64_t index, BytesOut *o) {
+    bytes_put_padding(o, SECTION_ALIGN);
     if (o->failed) return ST_ERROR;
     return write_section(w, kind, index, o->p, o->len, checksum64(o->p, o->len));
 }
 
-static void put_stats(Out *o, const ColumnStats *s) {
-    put_u8(o, s->has_range);
-    put_i64(o, s->min);
-    put_i64(o, s->max);
-    put_i64(o, s->null_count);
-    put_f64(o, s->distinct);
-    put_u8(o, s->unique);
-    put_f64(o, s->avg_width);
-    put_u8(o, s->sorted);
-    put_i64(o, s->n_mcv);
+static void put_stats(BytesOut *o, const ColumnStats *s) {
+    bytes_put_bool(o, s->has_range);
+    bytes_put_i64(o, s->min);
+    bytes_put_i64(o, s->max);
+    bytes_put_i64(o, s->null_count);
+    bytes_put_f64(o, s->distinct);
+    bytes_put_bool(o, s->unique);
+    bytes_put_f64(o, s->avg_width);
+    bytes_put_bool(o, s->sorted);
+    bytes_put_i64(o, s->n_mcv);
     for (int i = 0; i < s->n_mcv; i++) {
         const Value *v = &s->mcv[i].value;
         Phys p = type_phys(v->type);
-        put_f64(o, s->mcv[i].fraction);
-        if (p == PH_STR) put_bytes(o, v->u.str.ptr, v->u.str.len);
-        else put_bytes(o, value_cell_const(v), phys_size(p));
+        bytes_put_f64(o, s->mcv[i].fraction);
+        if (p == PH_STR) bytes_put_block(o, v->u.str.ptr, v->u.str.len);
+        else bytes_put_block(o, value_cell_const(v), phys_size(p));
     }
 }
-static void put_dict(Out *o, const Dict *d) {
-    put_i64(o, d->n);
-    put_i64(o, d->n_sorted);
-    for (int32_t i = 0; i < d->n; i++) put(o, &d->entries[i].len, 4);
-    for (int32_t i = 0; i < d->n; i++) put(o, d->entries[i].ptr, d->entries[i].len);
+static void put_dict(BytesOut *o, const Dict *d) {
+    bytes_put_i64(o, d->n);
+    bytes_put_i64(o, d->n_sorted);
+    for (int32_t i = 0; i < d->n; i++) bytes_put(o, &d->entries[i].len, 4);
+    for (int32_t i = 0; i < d->n; i++) bytes_put(o, d->entries[i].ptr, d->entries[i].len);
 }
 static Status write_tablet(TableWriter *w, const Table *t, int64_t i, MemAccount *a) {
     const Tablet *tab = t->tablets[i];
@@ -234,14 +122,14 @@ static Status write_tablet(TableWriter *w, const Table *t, int64_t i, MemAccount
 }
 
 static Status write_sections(TableWriter *w, const Table *t, MemAccount *a) {
-    Out o = {.acct = a, .e = w->e};
+    BytesOut o = {.acct = a, .e = w->e};
     Status st = ST_OK;
-    put_i64(&o, t->n_cols);
-    put_i64(&o, t->n_tablets);
-    put_i64(&o, t->live_rows);
-    put_i64(&o, t->impl->changed_rows);
+    bytes_put_i64(&o, t->n_cols);
+    bytes_put_i64(&o, t->n_tablets);
+    bytes_put_i64(&o, t->live_rows);
+    bytes_put_i64(&o, t->impl->changed_rows);
     for (int c = 0; c < t->n_cols; c++) {
-        put_u8(&o, t->cols[c].dict != NULL);
+        bytes_put_bool(&o, t->cols[c].dict != NULL);
         put_stats(&o, &t->cols[c].stats);
     }
     st = write_out(w, SECTION_META, 0, &o);
@@ -252,7 +140,7 @@ static Status write_sections(TableWriter *w, const Table *t, MemAccount *a) {
         st = write_out(w, SECTION_DICT, c, &o);
     }
     for (int64_t i = 0; i < t->n_tablets && st == ST_OK; i++) st = write_tablet(w, t, i, a);
-    out_release(&o);
+    bytes_out_release(&o);
     return st;
 }
 
@@ -276,7 +164,7 @@ static Status save_table(Database *db, const Table *t, const char *path, Err *e)
     if (st == ST_OK) st = db->vfs->sync(w.file, e);
     Err late = {0};
     if (db->vfs->close(w.file, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
-    out_release(&w.directory);
+    bytes_out_release(&w.directory);
     return st;
 }
 
@@ -294,36 +182,38 @@ typedef struct TableReader {
 static Status read_exact(TableReader *r, void *buf, int64_t n, int64_t at) {
     int64_t got;
     TRY(r->file->vfs->read_at(r->file, buf, n, at, &got, r->e));
-    return got == n ? ST_OK : corrupt(r->e, r->path, at + got, "file is too short");
+    return got == n ? ST_OK : err_corrupted(r->e, r->path, at + got, "file is too short");
 }
 static Status read_header(TableReader *r, int64_t id) {
     int64_t size;
     TRY(r->file->vfs->size(r->file, &size, r->e));
-    if (size < (int64_t)sizeof r->h) return corrupt(r->e, r->path, size, "file is too short");
+    if (size < (int64_t)sizeof r->h) return err_corrupted(r->e, r->path, size, "file is too short");
     TRY(read_exact(r, &r->h, (int64_t)sizeof r->h, 0));
-    if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0) return corrupt(r->e, r->path, 0, "not a table file");
+    if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0)
+        return err_corrupted(r->e, r->path, 0, "not a table file");
     if (!checksum_matches(&r->h, offsetof(TableFileHeader, checksum), r->h.checksum))
-        return corrupt(r->e, r->path, 0, "header checksum does not match");
-    if (r->h.format != FILE_FORMAT) return corrupt(r->e, r->path, 8, "unknown format");
-    if (r->h.table_id != (uint64_t)id) return corrupt(r->e, r->path, 16, "file belongs to another table");
+        return err_corrupted(r->e, r->path, 0, "header checksum does not match");
+    if (r->h.format != FILE_FORMAT) return err_corrupted(r->e, r->path, 8, "unknown format");
+    if (r->h.table_id != (uint64_t)id) return err_corrupted(r->e, r->path, 16, "file belongs to another table");
     int64_t dir = (int64_t)r->h.n_sections * (int64_t)sizeof(Section), at = (int64_t)r->h.directory_offset;
     if (r->h.file_bytes != (uint64_t)size)
-        return corrupt(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
+        return err_corrupted(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
     if (at < (int64_t)sizeof r->h || at > size || dir != size - at)
-        return corrupt(r->e, r->path, 24, "directory is misplaced");
+        return err_corrupted(r->e, r->path, 24, "directory is misplaced");
     r->dir = arena_alloc(r->arena, dir > 0 ? dir : 1);
     if (!r->dir) return ST_ERROR;
     TRY(read_exact(r, r->dir, dir, at));
     if (!checksum_matches(r->dir, dir, r->h.directory_checksum))
-        return corrupt(r->e, r->path, at, "directory checksum does not match");
+        return err_corrupted(r->e, r->path, at, "directory checksum does not match");
     uint64_t next = sizeof r->h;
     for (uint32_t i = 0; i < r->h.n_sections; i++) {
         const Section *s = &r->dir[i];
         if (s->offset != next || s->bytes % SECTION_ALIGN || s->bytes > r->h.directory_offset - next)
-            return corrupt(r->e, r->path, at + (int64_t)i * (int64_t)sizeof *s, "section is misplaced");
+            return err_corrupted(r->e, r->path, at + (int64_t)i * (int64_t)sizeof *s, "section is misplaced");
         next += s->bytes;
     }
-    return next == r->h.directory_offset ? ST_OK : corrupt(r->e, r->path, (int64_t)next, "bytes outside of sections");
+    return next == r->h.directory_offset ? ST_OK
+                                         : err_corrupted(r->e, r->path, (int64_t)next, "bytes outside of sections");
 }
 /* A whole section in memory of `a`. */
 static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool check, void **out) {
@@ -331,7 +221,7 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
     if (!p) return ST_ERROR;
     Status st = read_exact(r, p, (int64_t)s->bytes, (int64_t)s->offset);
     if (st == ST_OK && check && !checksum_matches(p, (int64_t)s->bytes, s->checksum))
-        st = corrupt(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
     if (st != ST_OK) {
         mem_free(a, p, (int64_t)s->bytes);
         return st;
@@ -342,25 +232,25 @@ static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool
 
 /* Cells of NULL rows are empty. */
 static bool str_fits(Type t, Str s) { return t.id != T_ARRAY || s.len == 0 || array_ok(s, type_phys(type_element(t))); }
-static void get_stats(In *in, Table *t, int c, ColumnStats *s) {
+static void get_stats(BytesIn *in, Table *t, int c, ColumnStats *s) {
     memset(s, 0, sizeof *s);
-    s->has_range = get_bool(in);
-    s->min = get_i64(in);
-    s->max = get_i64(in);
-    s->null_count = get_i64(in);
-    s->distinct = get_f64(in);
-    s->unique = get_bool(in);
-    s->avg_width = get_f64(in);
-    s->sorted = get_bool(in);
-    s->n_mcv = (int)get_count(in, 8);
+    s->has_range = bytes_get_bool(in);
+    s->min = bytes_get_i64(in);
+    s->max = bytes_get_i64(in);
+    s->null_count = bytes_get_i64(in);
+    s->distinct = bytes_get_f64(in);
+    s->unique = bytes_get_bool(in);
+    s->avg_width = bytes_get_f64(in);
+    s->sorted = bytes_get_bool(in);
+    s->n_mcv = (int)bytes_get_count(in, 8);
     for (int i = 0; i < s->n_mcv; i++) {
         Value v;
         memset(&v, 0, sizeof v);
         v.type = t->cols[c].type;
         Phys p = type_phys(v.type);
         int64_t n;
-        s->mcv[i].fraction = get_f64(in);
-        const char *bytes = get_bytes(in, &n);
+        s->mcv[i].fraction = bytes_get_f64(in);
+        const char *bytes = bytes_get_block(in, &n);
         if (p == PH_STR) {
             v.u.str = str_make(bytes, n);
             if (!str_fits(v.type, v.u.str)) in->failed = true;
@@ -375,31 +265,32 @@ static void get_stats(In *in, Table *t, int c, ColumnStats *s) {
 static Status load_meta(TableReader *r, Table *t, const Section *s, int64_t *n_tablets, int64_t *live, bool *has_dict) {
     void *p;
     TRY(read_section(r, &r->db->account, s, true, &p));
-    In in = {.p = p, .len = (int64_t)s->bytes};
-    int64_t n_cols = get_i64(&in);
-    *n_tablets = get_i64(&in);
-    *live = get_i64(&in);
-    t->impl->changed_rows = get_i64(&in);
+    BytesIn in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n_cols = bytes_get_i64(&in);
+    *n_tablets = bytes_get_i64(&in);
+    *live = bytes_get_i64(&in);
+    t->impl->changed_rows = bytes_get_i64(&in);
     if (n_cols != t->n_cols) in.failed = true;
     for (int c = 0; c < t->n_cols && !in.failed; c++) {
-        has_dict[c] = get_bool(&in);
+        has_dict[c] = bytes_get_bool(&in);
         if (has_dict[c] && type_phys(t->cols[c].type) != PH_STR) in.failed = true;
         get_stats(&in, t, c, &t->cols[c].stats);
     }
     mem_free(&r->db->account, p, (int64_t)s->bytes);
-    return in.failed ? corrupt(r->e, r->path, (int64_t)s->offset + in.at, "table description is invalid") : ST_OK;
+    return in.failed ? err_corrupted(r->e, r->path, (int64_t)s->offset + in.at, "table description is invalid") : ST_OK;
 }
 static Status load_dict(TableReader *r, Table *t, const Section *s) {
     void *p;
     TRY(read_section(r, &r->db->account, s, true, &p));
     Status st = ST_ERROR;
     int64_t at = (int64_t)s->offset;
-    In in = {.p = p, .len = (int64_t)s->bytes};
-    int64_t n = get_count(&in, INT32_MAX / 2), n_sorted = get_count(&in, n), len_at = in.at, text_at = len_at + 4 * n;
+    BytesIn in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n = bytes_get_count(&in, INT32_MAX / 2), n_sorted = bytes_get_count(&in, n), len_at = in.at,
+            text_at = len_at + 4 * n;
     Dict *d = t->cols[s->index].dict = dict_new(&t->account, r->e);
     if (!d) goto done;
     if (in.failed || text_at > in.len) {
-        corrupt(r->e, r->path, at + in.at, "dictionary is invalid");
+        err_corrupted(r->e, r->path, at + in.at, "dictionary is invalid");
         goto done;
     }
     if (dict_reserve(d, n, r->e) != ST_OK) goto done;
@@ -407,17 +298,17 @@ static Status load_dict(TableReader *r, Table *t, const Section *s) {
         uint32_t len;
         memcpy(&len, in.p + len_at + 4 * i, 4);
         if ((int64_t)len > in.len - text_at) {
-            corrupt(r->e, r->path, at + text_at, "dictionary is invalid");
+            err_corrupted(r->e, r->path, at + text_at, "dictionary is invalid");
             goto done;
         }
         int32_t code = dict_add(d, str_make(in.p + text_at, len), r->e);
         if (code < 0) goto done;
         if (!str_fits(t->cols[s->index].type, d->entries[code])) {
-            corrupt(r->e, r->path, at + text_at, "array is invalid");
+            err_corrupted(r->e, r->path, at + text_at, "array is invalid");
             goto done;
         }
         if (code != i || (i > 0 && i < n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0)) {
-            corrupt(r->e, r->path, at + text_at, "dictionary is not in order");
+            err_corrupted(r->e, r->path, at + text_at, "dictionary is not in order");
             goto done;
         }
         text_at += len;
@@ -463,8 +354,9 @@ static Status load_tablet(TableReader *r, Table *t, const Section *s) {
     const TabletHeader *h = p;
     Status st = ST_OK;
     if (h->checksum != s->checksum)
-        st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
-    else if (!tablet_matches(t, tab)) st = corrupt(r->e, r->path, (int64_t)s->offset, "tablet does not fit the table");
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
+    else if (!tablet_matches(t, tab))
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "tablet does not fit the table");
     else st = table_add_tablet(t, tab, r->e);
     if (st != ST_OK) {
         tablet_free(tab);
@@ -476,7 +368,7 @@ static Status load_tablet(TableReader *r, Table *t, const Section *s) {
 static Status load_deleted(TableReader *r, Table *t, const Section *s) {
     Tablet *tab = t->tablets[s->index];
     if (s->bytes > DELETED_BYTES || (int64_t)s->bytes * 8 < tab->rows || tab->n_deleted)
-        return corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap does not fit its tablet");
+        return err_corrupted(r->e, r->path, (int64_t)s->offset, "delete bitmap does not fit its tablet");
     void *p;
     TRY(read_section(r, &r->db->account, s, true, &p));
     Status st = tablet_ensure_deleted(tab, r->e);
@@ -485,7 +377,7 @@ static Status load_deleted(TableReader *r, Table *t, const Section *s) {
         for (int64_t i = 0; i < (int64_t)s->bytes / 8; i++) tab->n_deleted += __builtin_popcountll(tab->deleted[i]);
         for (int64_t i = tab->rows; i < (int64_t)s->bytes * 8 && st == ST_OK; i++)
             if (tablet_row_deleted(tab, i))
-                st = corrupt(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
+                st = err_corrupted(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
         t->live_rows -= tab->n_deleted;
     }
     mem_free(&r->db->account, p, (int64_t)s->bytes);
@@ -497,7 +389,7 @@ static Status load_sections(TableReader *r, Table *t) {
     int64_t n_tablets = 0, live = 0;
     if (!has_dict) return ST_ERROR;
     if (r->h.n_sections == 0 || r->dir[0].kind != SECTION_META)
-        return corrupt(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
+        return err_corrupted(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
     TRY(load_meta(r, t, &r->dir[0], &n_tablets, &live, has_dict));
     for (uint32_t i = 1; i < r->h.n_sections; i++) {
         const Section *s = &r->dir[i];
@@ -506,25 +398,25 @@ static Status load_sections(TableReader *r, Table *t) {
             ok = s->index < (uint32_t)t->n_cols && has_dict[s->index] && !t->cols[s->index].dict && t->n_tablets == 0;
         else if (s->kind == SECTION_TABLET) ok = (int64_t)s->index == t->n_tablets;
         else if (s->kind == SECTION_DELETED) ok = (int64_t)s->index < t->n_tablets;
-        if (!ok) return corrupt(r->e, r->path, (int64_t)s->offset, "unexpected section");
+        if (!ok) return err_corrupted(r->e, r->path, (int64_t)s->offset, "unexpected section");
         if (s->kind == SECTION_DICT) TRY(load_dict(r, t, s));
         else if (s->kind == SECTION_TABLET) {
             for (int c = 0; c < t->n_cols; c++)
                 if (has_dict[c] && !t->cols[c].dict)
-                    return corrupt(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
+                    return err_corrupted(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
             TRY(load_tablet(r, t, s));
         } else TRY(load_deleted(r, t, s));
     }
     if (t->n_tablets != n_tablets || t->live_rows != live)
-        return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "tablets are missing");
+        return err_corrupted(r->e, r->path, (int64_t)r->h.directory_offset, "tablets are missing");
     for (int c = 0; c < t->n_cols; c++)
         if (has_dict[c] && !t->cols[c].dict)
-            return corrupt(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
+            return err_corrupted(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
     for (int k = 0; k < t->n_keys; k++) {
         if (keyindex_add_tablets(t, k, 0, r->e) == ST_OK) continue;
         if (strcmp(r->e->sqlstate, ERR_UNIQUE_VIOLATION) != 0) return ST_ERROR;
         err_clear(r->e);
-        return corrupt(r->e, r->path, 0, "a unique key is not unique");
+        return err_corrupted(r->e, r->path, 0, "a unique key is not unique");
     }
     return ST_OK;
 }
@@ -536,7 +428,7 @@ static Status load_table(Database *db, Table *t, const char *path, Err *e) {
     bool there;
     if (db->vfs->exists(db->vfs, path, &there, e) != ST_OK) goto done;
     if (!there) {
-        corrupt(e, path, 0, "file is missing");
+        err_corrupted(e, path, 0, "file is missing");
         goto done;
     }
     if (db->vfs->open(db->vfs, path, VFS_READ, &r.file, e) != ST_OK) goto done;
@@ -550,28 +442,28 @@ done:
 }
 
 /* ---- the catalog file ---- */
-static void put_type(Out *o, Type t) { put(o, &t, (int64_t)sizeof t); }
-static void put_table(Out *o, const Table *t) {
-    put_i64(o, t->id);
-    put_text(o, t->name);
-    put_i64(o, t->n_cols);
+static void put_type(BytesOut *o, Type t) { bytes_put(o, &t, (int64_t)sizeof t); }
+static void put_table(BytesOut *o, const Table *t) {
+    bytes_put_i64(o, t->id);
+    bytes_put_text(o, t->name);
+    bytes_put_i64(o, t->n_cols);
     for (int c = 0; c < t->n_cols; c++) {
-        put_text(o, t->cols[c].name);
+        bytes_put_text(o, t->cols[c].name);
         put_type(o, t->cols[c].type);
-        put_u8(o, t->cols[c].not_null);
-        put_text(o, t->cols[c].default_sql);
+        bytes_put_bool(o, t->cols[c].not_null);
+        bytes_put_text(o, t->cols[c].default_sql);
     }
-    put_i64(o, t->n_keys);
+    bytes_put_i64(o, t->n_keys);
     for (int k = 0; k < t->n_keys; k++) {
-        put_text(o, t->keys[k].name);
-        put_u8(o, t->keys[k].primary);
-        put_i64(o, t->keys[k].n_cols);
-        for (int i = 0; i < t->keys[k].n_cols; i++) put_i64(o, t->keys[k].cols[i]);
+        bytes_put_text(o, t->keys[k].name);
+        bytes_put_bool(o, t->keys[k].primary);
+        bytes_put_i64(o, t->keys[k].n_cols);
+        for (int i = 0; i < t->keys[k].n_cols; i++) bytes_put_i64(o, t->keys[k].cols[i]);
     }
-    put_i64(o, t->n_checks);
+    bytes_put_i64(o, t->n_checks);
     for (int i = 0; i < t->n_checks; i++) {
-        put_text(o, t->checks[i].name);
-        put_text(o, t->checks[i].sql);
+        bytes_put_text(o, t->checks[i].name);
+        bytes_put_text(o, t->checks[i].sql);
     }
 }
 static Status write_file(Database *db, const char *path, const void *p, int64_t n, Err *e) {
@@ -583,57 +475,57 @@ static Status write_file(Database *db, const char *path, const void *p, int64_t 
     if (db->vfs->close(f, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
     return st;
 }
-static void put_foreign(Out *o, const ForeignKey *f) {
-    put_text(o, f->name);
-    put_text(o, f->table);
-    put_text(o, f->ref_table);
-    put(o, &f->on_delete, 1);
-    put(o, &f->on_update, 1);
-    put_i64(o, f->n_cols);
+static void put_foreign(BytesOut *o, const ForeignKey *f) {
+    bytes_put_text(o, f->name);
+    bytes_put_text(o, f->table);
+    bytes_put_text(o, f->ref_table);
+    bytes_put(o, &f->on_delete, 1);
+    bytes_put(o, &f->on_update, 1);
+    bytes_put_i64(o, f->n_cols);
     for (int i = 0; i < f->n_cols; i++) {
-        put_text(o, f->cols[i]);
-        put_text(o, f->ref_cols[i]);
+        bytes_put_text(o, f->cols[i]);
+        bytes_put_text(o, f->ref_cols[i]);
     }
 }
-static void put_routine(Out *o, const Routine *r) {
-    put_i64(o, r->id);
-    put_text(o, r->name);
-    put_u8(o, r->is_procedure);
-    put_u8(o, r->returns_set);
-    put_u8(o, r->returns_void);
-    put_u8(o, r->returns_record);
-    put_u8(o, r->strict);
-    put_u8(o, r->may_write);
-    put(o, &r->volatility, 1);
-    put_i64(o, r->n_params);
+static void put_routine(BytesOut *o, const Routine *r) {
+    bytes_put_i64(o, r->id);
+    bytes_put_text(o, r->name);
+    bytes_put_bool(o, r->is_procedure);
+    bytes_put_bool(o, r->returns_set);
+    bytes_put_bool(o, r->returns_void);
+    bytes_put_bool(o, r->returns_record);
+    bytes_put_bool(o, r->strict);
+    bytes_put_bool(o, r->may_write);
+    bytes_put(o, &r->volatility, 1);
+    bytes_put_i64(o, r->n_params);
     for (int i = 0; i < r->n_params; i++) {
-        put_text(o, r->param_names[i]);
-        put(o, &r->param_modes[i], 1);
-        put(o, &r->param_types[i], (int64_t)sizeof(Type));
+        bytes_put_text(o, r->param_names[i]);
+        bytes_put(o, &r->param_modes[i], 1);
+        bytes_put(o, &r->param_types[i], (int64_t)sizeof(Type));
     }
-    put_i64(o, r->n_args);
-    put_i64(o, r->n_defaults);
-    put(o, &r->ret, (int64_t)sizeof(Type));
-    put_text(o, r->language);
-    put_text(o, r->sql);
+    bytes_put_i64(o, r->n_args);
+    bytes_put_i64(o, r->n_defaults);
+    bytes_put(o, &r->ret, (int64_t)sizeof(Type));
+    bytes_put_text(o, r->language);
+    bytes_put_text(o, r->sql);
 }
-static void put_view_sources(Out *o, const View *v) {
-    put_i64(o, v->n_sources);
+static void put_view_sources(BytesOut *o, const View *v) {
+    bytes_put_i64(o, v->n_sources);
     for (int i = 0; i < v->n_sources; i++) {
         const ViewSource *q = &v->sources[i];
-        put_i64(o, q->location);
-        put_text(o, q->relation);
-        put_i64(o, q->n_cols);
+        bytes_put_i64(o, q->location);
+        bytes_put_text(o, q->relation);
+        bytes_put_i64(o, q->n_cols);
         for (int k = 0; k < q->n_cols; k++) {
-            put_text(o, q->cols[k]);
-            put_text(o, q->names[k]);
+            bytes_put_text(o, q->cols[k]);
+            bytes_put_text(o, q->names[k]);
         }
     }
 }
 static Status save_catalog(Database *db, const char *path, Err *e) {
     const Catalog *c = &db->catalog;
-    Out o = {.acct = &db->account, .e = e};
-    put(&o, CATALOG_MAGIC, 8);
+    BytesOut o = {.acct = &db->account, .e = e};
+    bytes_put(&o, CATALOG_MAGIC, 8);
     bool expects = false, sources = false;
     for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
     for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
@@ -642,27 +534,28 @@ static Status save_catalog(Database *db, const char *path, Err *e) {
                      : c->n_routines ? CATALOG_ROUTINES
                      : c->n_foreign  ? CATALOG_FOREIGN
                                      : FILE_FORMAT;
-    put_i64(&o, format);
-    put_i64(&o, c->next_id);
-    put_i64(&o, c->n_tables);
+    bytes_put_i64(&o, format);
+    bytes_put_i64(&o, c->next_id);
+    bytes_put_i64(&o, c->n_tables);
     for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
-    put_i64(&o, c->n_views);
+    bytes_put_i64(&o, c->n_views);
     for (int64_t i = 0; i < c->n_views; i++) {
         const View *v = c->views[i];
-        put_text(&o, v->name);
-        put_text(&o, v->sql);
-        put_i64(&o, v->n_cols);
-        for (int k = 0; k < v->n_cols; k++) put_text(&o, v->cols[k]);
+        bytes_put_text(&o, v->name);
+        bytes_put_text(&o, v->sql);
+        bytes_put_i64(&o, v->n_cols);
+        for (int k = 0; k < v->n_cols; k++) bytes_put_text(&o, v->cols[k]);
     }
-    if (format >= CATALOG_FOREIGN) put_i64(&o, c->n_foreign);
+    if (format >= CATALOG_FOREIGN) bytes_put_i64(&o, c->n_foreign);
     for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
-    if (format >= CATALOG_ROUTINES) put_i64(&o, c->n_routines);
+    if (format >= CATALOG_ROUTINES) bytes_put_i64(&o, c->n_routines);
     for (int64_t i = 0; i < c->n_routines; i++) put_routine(&o, c->routines[i]);
-    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++) put_i64(&o, c->tables[i]->expected_rows);
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
+        bytes_put_i64(&o, c->tables[i]->expected_rows);
     for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
-    put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
+    bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
     Status st = o.failed ? ST_ERROR : write_file(db, path, o.p, o.len, e);
-    out_release(&o);
+    bytes_out_release(&o);
     return st;
 }
 
@@ -692,41 +585,41 @@ static bool type_ok(Type t) {
     return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION &&
            t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 && (t.id != T_NUMERIC || t.precision >= 1);
 }
-static Status load_one_table(Database *db, In *in, const char *path, Err *e) {
+static Status load_one_table(Database *db, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
-    int64_t id = get_i64(in);
-    char *name = get_text(in, false);
-    int64_t n_cols = get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    int64_t id = bytes_get_i64(in);
+    char *name = bytes_get_text(in, false);
+    int64_t n_cols = bytes_get_count(in, MIN_OF(in->len / 17, INT32_MAX));
     ColumnDef *cols = arena_array(a, ColumnDef, n_cols + 1);
     if (!cols) return ST_ERROR;
     for (int64_t i = 0; i < n_cols && !in->failed; i++) {
-        cols[i].name = get_text(in, false);
-        get(in, &cols[i].type, (int64_t)sizeof(Type));
-        cols[i].not_null = get_bool(in);
-        cols[i].default_sql = get_text(in, true);
+        cols[i].name = bytes_get_text(in, false);
+        bytes_get(in, &cols[i].type, (int64_t)sizeof(Type));
+        cols[i].not_null = bytes_get_bool(in);
+        cols[i].default_sql = bytes_get_text(in, true);
         if (!type_ok(cols[i].type)) in->failed = true;
     }
-    int64_t n_keys = get_count(in, in->len / 17);
+    int64_t n_keys = bytes_get_count(in, in->len / 17);
     KeyDef *keys = arena_array(a, KeyDef, n_keys + 1);
     if (!keys) return ST_ERROR;
     for (int64_t k = 0; k < n_keys && !in->failed; k++) {
-        keys[k].name = get_text(in, false);
-        keys[k].primary = get_bool(in);
-        keys[k].n_cols = (int)get_count(in, KEYINDEX_MAX_COLS);
+        keys[k].name = bytes_get_text(in, false);
+        keys[k].primary = bytes_get_bool(in);
+        keys[k].n_cols = (int)bytes_get_count(in, KEYINDEX_MAX_COLS);
         int *kc = arena_array(a, int, keys[k].n_cols + 1);
         if (!kc) return ST_ERROR;
         if (keys[k].n_cols == 0) in->failed = true;
-        for (int i = 0; i < keys[k].n_cols; i++) kc[i] = (int)get_count(in, n_cols - 1);
+        for (int i = 0; i < keys[k].n_cols; i++) kc[i] = (int)bytes_get_count(in, n_cols - 1);
         keys[k].cols = kc;
     }
-    int64_t n_checks = get_count(in, in->len / 16);
+    int64_t n_checks = bytes_get_count(in, in->len / 16);
     CheckDef *checks = arena_array(a, CheckDef, n_checks + 1);
     if (!checks) return ST_ERROR;
     for (int64_t i = 0; i < n_checks && !in->failed; i++) {
-        checks[i].name = get_text(in, false);
-        checks[i].sql = get_text(in, false);
+        checks[i].name = bytes_get_text(in, false);
+        checks[i].sql = bytes_get_text(in, false);
     }
-    if (in->failed || id <= 0) return corrupt(e, path, in->at, "table is invalid");
+    if (in->failed || id <= 0) return err_corrupted(e, path, in->at, "table is invalid");
     Table *t;
     TRY(table_new(&db->account, name, (int)n_cols, cols, (int)n_keys, keys, (int)n_checks, checks, &t, e));
     t->id = id;
@@ -738,51 +631,51 @@ static Status load_one_table(Database *db, In *in, const char *path, Err *e) {
     if (!file) return ST_ERROR;
     return load_table(db, t, file, e);
 }
-static Status load_one_view(Database *db, In *in, const char *path, Err *e) {
-    char *name = get_text(in, false), *sql = get_text(in, false);
-    int64_t n = get_count(in, in->len / 8);
+static Status load_one_view(Database *db, BytesIn *in, const char *path, Err *e) {
+    char *name = bytes_get_text(in, false), *sql = bytes_get_text(in, false);
+    int64_t n = bytes_get_count(in, in->len / 8);
     char **cols = arena_array(in->arena, char *, n + 1);
     if (!cols) return ST_ERROR;
-    for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = get_text(in, true);
-    if (in->failed) return corrupt(e, path, in->at, "view is invalid");
+    for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = bytes_get_text(in, true);
+    if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
     View *v = view_new(&(View){.name = name, .sql = sql, .n_cols = (int)n, .cols = cols}, e);
     if (!v) return ST_ERROR;
     if (catalog_add_view(&db->catalog, v, e) == ST_OK) return ST_OK;
     view_free(v);
     return ST_ERROR;
 }
-static Status load_view_sources(In *in, const char *path, View **slot, Err *e) {
+static Status load_view_sources(BytesIn *in, const char *path, View **slot, Err *e) {
     View v = **slot;
-    v.n_sources = (int)get_count(in, MIN_OF(in->len / 24, INT32_MAX));
+    v.n_sources = (int)bytes_get_count(in, MIN_OF(in->len / 24, INT32_MAX));
     if (!(v.sources = arena_array(in->arena, ViewSource, v.n_sources + 1))) return ST_ERROR;
     for (int i = 0; i < v.n_sources && !in->failed; i++) {
         ViewSource *q = &v.sources[i];
-        q->location = get_count(in, INT64_MAX);
-        q->relation = get_text(in, false);
-        q->n_cols = (int)get_count(in, MIN_OF(in->len / 16, INT32_MAX));
+        q->location = bytes_get_count(in, INT64_MAX);
+        q->relation = bytes_get_text(in, false);
+        q->n_cols = (int)bytes_get_count(in, MIN_OF(in->len / 16, INT32_MAX));
         q->cols = arena_array(in->arena, char *, q->n_cols + 1);
         q->names = arena_array(in->arena, char *, q->n_cols + 1);
         if (!q->cols || !q->names) return ST_ERROR;
         for (int k = 0; k < q->n_cols && !in->failed; k++) {
-            q->cols[k] = get_text(in, false);
-            q->names[k] = get_text(in, false);
+            q->cols[k] = bytes_get_text(in, false);
+            q->names[k] = bytes_get_text(in, false);
         }
     }
-    if (in->failed) return corrupt(e, path, in->at, "view is invalid");
+    if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
     View *full = view_new(&v, e);
     if (!full) return ST_ERROR;
     view_free(*slot);
     *slot = full;
     return ST_OK;
 }
-static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
+static Status load_one_foreign(Database *db, BytesIn *in, const char *path, Err *e) {
     ForeignKey f = {0};
-    f.name = get_text(in, false);
-    f.table = get_text(in, false);
-    f.ref_table = get_text(in, false);
-    get(in, &f.on_delete, 1);
-    get(in, &f.on_update, 1);
-    f.n_cols = (int)get_count(in, KEYINDEX_MAX_COLS);
+    f.name = bytes_get_text(in, false);
+    f.table = bytes_get_text(in, false);
+    f.ref_table = bytes_get_text(in, false);
+    bytes_get(in, &f.on_delete, 1);
+    bytes_get(in, &f.on_update, 1);
+    f.n_cols = (int)bytes_get_count(in, KEYINDEX_MAX_COLS);
     f.cols = arena_array(in->arena, char *, f.n_cols + 1);
     f.ref_cols = arena_array(in->arena, char *, f.n_cols + 1);
     if (!f.cols || !f.ref_cols) return ST_ERROR;
@@ -792,50 +685,50 @@ static Status load_one_foreign(Database *db, In *in, const char *path, Err *e) {
         !f.on_update)
         in->failed = true;
     for (int i = 0; i < f.n_cols && !in->failed; i++) {
-        f.cols[i] = get_text(in, false);
-        f.ref_cols[i] = get_text(in, false);
+        f.cols[i] = bytes_get_text(in, false);
+        f.ref_cols[i] = bytes_get_text(in, false);
         if (table_find_column(t, slice_of(f.cols[i])) < 0 || table_find_column(p, slice_of(f.ref_cols[i])) < 0)
             in->failed = true;
     }
-    if (in->failed) return corrupt(e, path, in->at, "foreign key is invalid");
+    if (in->failed) return err_corrupted(e, path, in->at, "foreign key is invalid");
     ForeignKey *copy = foreign_new(&f, e);
     if (!copy) return ST_ERROR;
     if (catalog_add_foreign(&db->catalog, copy, e) == ST_OK) return ST_OK;
     foreign_free(copy);
     return ST_ERROR;
 }
-static Status load_one_routine(Database *db, In *in, const char *path, Err *e) {
+static Status load_one_routine(Database *db, BytesIn *in, const char *path, Err *e) {
     Arena *a = in->arena;
-    Routine r = {.id = get_i64(in)};
-    r.name = get_text(in, false);
-    r.is_procedure = get_bool(in);
-    r.returns_set = get_bool(in);
-    r.returns_void = get_bool(in);
-    r.returns_record = get_bool(in);
-    r.strict = get_bool(in);
-    r.may_write = get_bool(in);
-    get(in, &r.volatility, 1);
-    r.n_params = (int)get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    Routine r = {.id = bytes_get_i64(in)};
+    r.name = bytes_get_text(in, false);
+    r.is_procedure = bytes_get_bool(in);
+    r.returns_set = bytes_get_bool(in);
+    r.returns_void = bytes_get_bool(in);
+    r.returns_record = bytes_get_bool(in);
+    r.strict = bytes_get_bool(in);
+    r.may_write = bytes_get_bool(in);
+    bytes_get(in, &r.volatility, 1);
+    r.n_params = (int)bytes_get_count(in, MIN_OF(in->len / 17, INT32_MAX));
     r.param_names = arena_array(a, char *, r.n_params + 1);
     r.param_modes = arena_alloc(a, r.n_params + 1);
     r.param_types = arena_array(a, Type, r.n_params + 1);
     if (!r.param_names || !r.param_modes || !r.param_types) return ST_ERROR;
     int args = 0;
     for (int i = 0; i < r.n_params && !in->failed; i++) {
-        r.param_names[i] = get_text(in, true);
-        get(in, &r.param_modes[i], 1);
-        get(in, &r.param_types[i], (int64_t)sizeof(Type));
+        r.param_names[i] = bytes_get_text(in, true);
+        bytes_get(in, &r.param_modes[i], 1);
+        bytes_get(in, &r.param_types[i], (int64_t)sizeof(Type));
         if (!type_ok(r.param_types[i]) || !r.param_modes[i] || !strchr("iobtc", r.param_modes[i])) in->failed = true;
         else args += routine_is_arg(&r, i);
     }
-    r.n_args = (int)get_count(in, r.n_params);
-    r.n_defaults = (int)get_count(in, r.n_args);
-    get(in, &r.ret, (int64_t)sizeof(Type));
-    r.language = get_text(in, false);
-    r.sql = get_text(in, false);
+    r.n_args = (int)bytes_get_count(in, r.n_params);
+    r.n_defaults = (int)bytes_get_count(in, r.n_args);
+    bytes_get(in, &r.ret, (int64_t)sizeof(Type));
+    r.language = bytes_get_text(in, false);
+    r.sql = bytes_get_text(in, false);
     if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility ||
         !strchr("isv", r.volatility))
-        return corrupt(e, path, in->at, "routine is invalid");
+        return err_corrupted(e, path, in->at, "routine is invalid");
     Routine *copy = routine_new(&r, e);
     if (!copy) return ST_ERROR;
     if (catalog_add_routine(&db->catalog, copy, e) == ST_OK) return ST_OK;
@@ -847,28 +740,28 @@ static Status load_catalog(Database *db, Arena *a, Err *e) {
     int64_t len;
     if (!path) return ST_ERROR;
     TRY(read_file(db, a, path, &p, &len, e));
-    if (len < 0) return corrupt(e, path, 0, "file is missing");
-    if (len < 24) return corrupt(e, path, len, "file is too short");
-    if (memcmp(p, CATALOG_MAGIC, 8) != 0) return corrupt(e, path, 0, "not a catalog");
+    if (len < 0) return err_corrupted(e, path, 0, "file is missing");
+    if (len < 24) return err_corrupted(e, path, len, "file is too short");
+    if (memcmp(p, CATALOG_MAGIC, 8) != 0) return err_corrupted(e, path, 0, "not a catalog");
     uint64_t sum;
     memcpy(&sum, p + len - 8, 8);
-    if (!checksum_matches(p, len - 8, sum)) return corrupt(e, path, 0, "checksum does not match");
-    In in = {.p = p, .len = len - 8, .at = 8, .arena = a};
-    int64_t format = get_i64(&in);
-    if (format < FILE_FORMAT || format > CATALOG_SOURCES) return corrupt(e, path, 8, "unknown format");
-    int64_t next_id = get_i64(&in), n = get_count(&in, len);
+    if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
+    BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
+    int64_t format = bytes_get_i64(&in);
+    if (format < FILE_FORMAT || format > CATALOG_SOURCES) return err_corrupted(e, path, 8, "unknown format");
+    int64_t next_id = bytes_get_i64(&in), n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_table(db, &in, path, e));
-    n = get_count(&in, len);
+    n = bytes_get_count(&in, len);
     for (int64_t i = 0; i < n; i++) TRY(load_one_view(db, &in, path, e));
-    n = format >= CATALOG_FOREIGN ? get_count(&in, len) : 0;
+    n = format >= CATALOG_FOREIGN ? bytes_get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(db, &in, path, e));
-    n = format >= CATALOG_ROUTINES ? get_count(&in, len) : 0;
+    n = format >= CATALOG_ROUTINES ? bytes_get_count(&in, len) : 0;
     for (int64_t i = 0; i < n; i++) TRY(load_one_routine(db, &in, path, e));
     for (int64_t i = 0; i < db->catalog.n_tables && format >= CATALOG_EXPECTED; i++)
-        db->catalog.tables[i]->expected_rows = get_count(&in, EXPECTED_ROWS_MAX);
+        db->catalog.tables[i]->expected_rows = bytes_get_count(&in, EXPECTED_ROWS_MAX);
     for (int64_t i = 0; i < db->catalog.n_views && format >= CATALOG_SOURCES; i++)
         TRY(load_view_sources(&in, path, &db->catalog.views[i], e));
-    if (in.failed || in.at != in.len) return corrupt(e, path, in.at, "catalog is invalid");
+    if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
     db->catalog.next_id = next_id;
     return ST_OK;
 }
@@ -903,7 +796,7 @@ static Status read_current(Database *db, Arena *a, bool *there, Err *e) {
             generation = generation * 10 + (p[i] - '0');
     }
     if (generation < 0 || current_text(generation, want) != len || memcmp(want, p, (size_t)len) != 0)
-        return corrupt(e, path, 0, "not a valid generation");
+        return err_corrupted(e, path, 0, "not a valid generation");
     db->generation = generation;
     return ST_OK;
 }
@@ -952,7 +845,8 @@ static Status load_all(Database *db, Arena *a, Err *e) {
     int64_t g;
     for (int64_t i = 0; i < n.v.len && !there; i++) {
         /* An empty or foreign directory may become a database, one that lost its CURRENT may not. */
-        if (generation_name(n.v.items[i], &g)) return corrupt(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
+        if (generation_name(n.v.items[i], &g))
+            return err_corrupted(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
     }
     if (!there) return write_current(db, a, 0, e);
     if (db->generation > 0) TRY(load_catalog(db, a, e));

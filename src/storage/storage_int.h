@@ -174,14 +174,4 @@ static inline void pool_run_or_here(Pool *p, int workers, PoolFn fn, void *ctx) 
     else fn(ctx, 0);
 }
 
-/* Whether n bytes have this checksum. Fuzzing builds accept any, so that damage reaches the checks of shape. */
-static inline bool checksum_matches(const void *p, int64_t n, uint64_t want) {
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    (void)p, (void)n, (void)want;
-    return true;
-#else
-    return checksum64(p, n) == want;
-#endif
-}
-
 #endif

@@ -436,9 +436,6 @@ Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, c
 }
 
 /* ---- checking foreign bytes ---- */
-static Status corrupt(Err *e, const char *what, int64_t at, const char *reason) {
-    return err_set(e, ERR_DATA_CORRUPTED, "file \"%s\" is corrupted at offset %lld: %s", what, (long long)at, reason);
-}
 /* An aligned area of `bytes` with its guard inside [from, to). */
 static bool area_ok(uint64_t offset, uint64_t bytes, uint64_t from, uint64_t to) {
     return offset % TABLET_ALIGN == 0 && offset >= from && offset <= to && bytes <= to - offset &&
@@ -478,20 +475,20 @@ Status tablet_check_block(const void *bytes, int64_t size, const char *what, int
     const char *p = bytes;
     uint64_t n = (uint64_t)size;
     if (size < (int64_t)sizeof *h || memcmp(h->magic, TABLET_MAGIC, sizeof h->magic) != 0)
-        return corrupt(e, what, at, "not a tablet");
-    if (h->format != TABLET_FORMAT) return corrupt(e, what, at + 8, "unknown tablet format");
-    if (h->block_bytes != n) return corrupt(e, what, at + TABLET_CHECKSUM_FROM, "tablet has another size");
+        return err_corrupted(e, what, at, "not a tablet");
+    if (h->format != TABLET_FORMAT) return err_corrupted(e, what, at + 8, "unknown tablet format");
+    if (h->block_bytes != n) return err_corrupted(e, what, at + TABLET_CHECKSUM_FROM, "tablet has another size");
     if (!checksum_matches(p + TABLET_CHECKSUM_FROM, size - TABLET_CHECKSUM_FROM, h->checksum))
-        return corrupt(e, what, at, "tablet checksum does not match");
+        return err_corrupted(e, what, at, "tablet checksum does not match");
     uint64_t header = sizeof(TabletHeader) + sizeof(TabletColDesc) * (uint64_t)h->n_cols;
     if (h->rows > TABLET_ROWS || header > n || h->header_bytes != header || h->fixed_offset < header ||
         h->fixed_offset > n || h->fixed_bytes > n - h->fixed_offset ||
         h->var_offset != h->fixed_offset + h->fixed_bytes || h->var_bytes != n - h->var_offset)
-        return corrupt(e, what, at, "tablet header is invalid");
+        return err_corrupted(e, what, at, "tablet header is invalid");
     const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h);
     for (uint32_t i = 0; i < h->n_cols; i++)
         if (!desc_ok(p, h, &d[i]))
-            return corrupt(e, what, at + (int64_t)((const char *)&d[i] - p), "column descriptor is invalid");
+            return err_corrupted(e, what, at + (int64_t)((const char *)&d[i] - p), "column descriptor is invalid");
     return ST_OK;
 }
 

@@ -1,0 +1,90 @@
+/* test_bytes.c - what is written comes back, and a reader stops at the end. */
+#include "unit.h"
+
+#include "base/bytes.h"
+
+static Arena *arena;
+
+static void test_round_trip(void **state) {
+    (void)state;
+    Err e = {0};
+    BytesOut o = {.e = &e};
+    bytes_put_bool(&o, true);
+    bytes_put_i64(&o, -7);
+    bytes_put_f64(&o, 0.5);
+    bytes_put_text(&o, "text");
+    bytes_put_text(&o, NULL);
+    bytes_put_block(&o, "a\0b", 3);
+    bytes_put_padding(&o, 64);
+    assert_false(o.failed);
+    assert_int_equal(o.len % 64, 0);
+    BytesIn in = {.p = o.p, .len = o.len, .arena = arena};
+    int64_t n;
+    assert_true(bytes_get_bool(&in));
+    assert_int_equal(bytes_get_i64(&in), -7);
+    assert_true(bytes_get_f64(&in) == 0.5);
+    assert_string_equal(bytes_get_text(&in, false), "text");
+    assert_null(bytes_get_text(&in, true));
+    assert_memory_equal(bytes_get_block(&in, &n), "a\0b", 3);
+    assert_int_equal(n, 3);
+    assert_false(in.failed);
+    while (in.at < in.len) assert_int_equal(in.p[in.at++], 0);
+    bytes_out_release(&o);
+    assert_null(o.p);
+}
+
+/* Whatever is asked of bytes that are too few or no such thing: the reader fails, and gives what is safe. */
+static void test_damage(void **state) {
+    (void)state;
+    static const char bytes[16] = {2, 0, 0, 0, 0, 0, 0, 0, 'a', 0, 'b'};
+    int64_t n;
+    BytesIn in = {.p = bytes, .len = 16, .arena = arena};
+    assert_false(bytes_get_bool(&in)); /* 2 */
+    assert_true(in.failed);
+    assert_int_equal(bytes_get_i64(&in), 0); /* stays failed */
+    in = (BytesIn){.p = bytes, .len = 16, .arena = arena};
+    assert_int_equal(bytes_get_count(&in, 1), 0);
+    assert_true(in.failed);
+    in = (BytesIn){.p = bytes, .len = 16, .arena = arena};
+    assert_string_equal(bytes_get_text(&in, false), ""); /* a NUL inside */
+    assert_true(in.failed);
+    in = (BytesIn){.p = bytes, .len = 9, .arena = arena};
+    assert_string_equal(bytes_get_block(&in, &n), ""); /* 2 bytes, of which 1 is there */
+    assert_int_equal(n, 0);
+    assert_true(in.failed);
+    in = (BytesIn){.p = bytes, .len = 7, .arena = arena};
+    assert_int_equal(bytes_get_i64(&in), 0);
+    assert_true(in.failed);
+}
+
+/* No memory: the writer fails once and takes no more; what it has is given back. */
+static void test_no_memory(void **state) {
+    (void)state;
+    Err e = {0};
+    MemAccount acct;
+    mem_account_init(&acct, NULL, "small", 5000, "memory_limit");
+    BytesOut o = {.acct = &acct, .e = &e};
+    static const char block[4096];
+    bytes_put(&o, block, 4096);
+    assert_false(o.failed);
+    bytes_put(&o, block, 1);
+    assert_true(o.failed);
+    assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    bytes_put_i64(&o, 1);
+    assert_int_equal(o.len, 4096);
+    bytes_out_release(&o);
+    assert_int_equal(atomic_load(&acct.used), 0);
+}
+
+int main(void) {
+    Err e = {0};
+    arena = arena_new(NULL, &e);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_no_memory),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    arena_free(arena);
+    return failed;
+}
