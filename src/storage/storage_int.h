@@ -1,4 +1,4 @@
-/* storage_int.h - what the files of src/storage share (and src/catalog's file code).
+/* storage_int.h - what the files of src/storage share.
  *
  * Ownership: a Tablet owns its block, its delete bitmap and its column array; a Table owns its
  * tablets, dictionaries, statistics arena and key indexes. Everything is charged to the

@@ -1,0 +1,415 @@
+/* table_file.c - see table_file.h.
+ *
+ * Everything that is read is covered by a checksum and checked for shape before it is used, so that damaged files end
+ * in XX001 with file and offset and never in a crash.
+ */
+#include "storage/table_file.h"
+
+#include "base/bytes.h"
+#include "storage/storage_int.h"
+#include "types/array.h"
+
+#define TABLE_MAGIC "STELETBL"
+enum { TABLE_FORMAT = 1, SECTION_ALIGN = 64 };
+
+typedef enum SectionKind { SECTION_META = 1, SECTION_DICT = 2, SECTION_TABLET = 3, SECTION_DELETED = 4 } SectionKind;
+typedef struct TableFileHeader {
+    char magic[8];
+    uint32_t format;
+    uint32_t n_sections;
+    uint64_t table_id;
+    uint64_t directory_offset;
+    uint64_t file_bytes;
+    uint64_t directory_checksum;
+    uint64_t reserved;
+    uint64_t checksum; /* of the 56 bytes before */
+} TableFileHeader;
+typedef struct Section {
+    uint32_t kind;
+    uint32_t index; /* column or tablet */
+    uint64_t offset;
+    uint64_t bytes; /* multiple of 64 */
+    uint64_t checksum;
+} Section;
+static_assert(sizeof(TableFileHeader) == 64 && sizeof(Section) == 32, "file format");
+static_assert(offsetof(TableFileHeader, checksum) == 56, "file format");
+
+/* ---- saving tables ---- */
+typedef struct TableWriter {
+    VfsFile *file;
+    int64_t at;
+    BytesOut directory;
+    uint32_t n;
+    Err *e;
+} TableWriter;
+static Status write_section(TableWriter *w, SectionKind kind, int64_t index, const void *bytes, int64_t size,
+                            uint64_t checksum) {
+    Section s = {(uint32_t)kind, (uint32_t)index, (uint64_t)w->at, (uint64_t)size, checksum};
+    bytes_put(&w->directory, &s, (int64_t)sizeof s);
+    if (w->directory.failed) return ST_ERROR;
+    TRY(w->file->vfs->write_at(w->file, bytes, size, w->at, w->e));
+    w->at += size;
+    w->n++;
+    return ST_OK;
+}
+static Status write_out(TableWriter *w, SectionKind kind, int64_t index, BytesOut *o) {
+    bytes_put_padding(o, SECTION_ALIGN);
+    if (o->failed) return ST_ERROR;
+    return write_section(w, kind, index, o->p, o->len, checksum64(o->p, o->len));
+}
+
+static void put_stats(BytesOut *o, const ColumnStats *s) {
+    bytes_put_bool(o, s->has_range);
+    bytes_put_i64(o, s->min);
+    bytes_put_i64(o, s->max);
+    bytes_put_i64(o, s->null_count);
+    bytes_put_f64(o, s->distinct);
+    bytes_put_bool(o, s->unique);
+    bytes_put_f64(o, s->avg_width);
+    bytes_put_bool(o, s->sorted);
+    bytes_put_i64(o, s->n_mcv);
+    for (int i = 0; i < s->n_mcv; i++) {
+        const Value *v = &s->mcv[i].value;
+        Phys p = type_phys(v->type);
+        bytes_put_f64(o, s->mcv[i].fraction);
+        if (p == PH_STR) bytes_put_block(o, v->u.str.ptr, v->u.str.len);
+        else bytes_put_block(o, value_cell_const(v), phys_size(p));
+    }
+}
+static void put_dict(BytesOut *o, const Dict *d) {
+    bytes_put_i64(o, d->n);
+    bytes_put_i64(o, d->n_sorted);
+    for (int32_t i = 0; i < d->n; i++) bytes_put(o, &d->entries[i].len, 4);
+    for (int32_t i = 0; i < d->n; i++) bytes_put(o, d->entries[i].ptr, d->entries[i].len);
+}
+static Status write_tablet(TableWriter *w, const Table *t, int64_t i, MemAccount *a) {
+    const Tablet *tab = t->tablets[i];
+    Tablet *encoded = NULL;
+    if (tab->is_delta) TRY(tablet_encode_delta(t, tab, a, &encoded, w->e));
+    const struct TabletBlock *b = encoded ? encoded->block : tab->block;
+    const TabletHeader *h = b->bytes;
+    Status st = write_section(w, SECTION_TABLET, i, b->bytes, b->size, h->checksum);
+    tablet_free(encoded);
+    if (st != ST_OK || tab->n_deleted == 0) return st;
+    int64_t bytes = align_up((tab->rows + 7) / 8, SECTION_ALIGN);
+    return write_section(w, SECTION_DELETED, i, tab->deleted, bytes, checksum64(tab->deleted, bytes));
+}
+
+static Status write_sections(TableWriter *w, const Table *t, MemAccount *a) {
+    BytesOut o = {.acct = a, .e = w->e};
+    Status st = ST_OK;
+    bytes_put_i64(&o, t->n_cols);
+    bytes_put_i64(&o, t->n_tablets);
+    bytes_put_i64(&o, t->live_rows);
+    bytes_put_i64(&o, t->impl->changed_rows);
+    for (int c = 0; c < t->n_cols; c++) {
+        bytes_put_bool(&o, t->cols[c].dict != NULL);
+        put_stats(&o, &t->cols[c].stats);
+    }
+    st = write_out(w, SECTION_META, 0, &o);
+    for (int c = 0; c < t->n_cols && st == ST_OK; c++) {
+        if (!t->cols[c].dict) continue;
+        o.len = 0;
+        put_dict(&o, t->cols[c].dict);
+        st = write_out(w, SECTION_DICT, c, &o);
+    }
+    for (int64_t i = 0; i < t->n_tablets && st == ST_OK; i++) st = write_tablet(w, t, i, a);
+    bytes_out_release(&o);
+    return st;
+}
+
+Status table_file_save(const Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+    TableWriter w = {.at = sizeof(TableFileHeader), .e = e, .directory = {.acct = a, .e = e}};
+    TRY(vfs->open(vfs, path, VFS_READ | VFS_WRITE | VFS_CREATE | VFS_TRUNCATE, &w.file, e));
+    Status st = write_sections(&w, t, a);
+    if (st == ST_OK) st = vfs->write_at(w.file, w.directory.p, w.directory.len, w.at, e);
+    if (st == ST_OK) {
+        TableFileHeader h = {.format = TABLE_FORMAT,
+                             .n_sections = w.n,
+                             .table_id = (uint64_t)t->id,
+                             .directory_offset = (uint64_t)w.at,
+                             .file_bytes = (uint64_t)(w.at + w.directory.len),
+                             .directory_checksum = checksum64(w.directory.p, w.directory.len)};
+        memcpy(h.magic, TABLE_MAGIC, sizeof h.magic);
+        h.checksum = checksum64(&h, offsetof(TableFileHeader, checksum));
+        st = vfs->write_at(w.file, &h, (int64_t)sizeof h, 0, e);
+    }
+    if (st == ST_OK) st = vfs->sync(w.file, e);
+    Err late = {0};
+    if (vfs->close(w.file, st == ST_OK ? e : &late) != ST_OK) st = ST_ERROR;
+    bytes_out_release(&w.directory);
+    return st;
+}
+
+/* ---- loading tables ---- */
+typedef struct TableReader {
+    MemAccount *account; /* of what lives while the file is read */
+    VfsFile *file;
+    const char *path;
+    TableFileHeader h;
+    Section *dir;
+    Arena *arena; /* directory and small sections */
+    Err *e;
+} TableReader;
+
+static Status read_exact(TableReader *r, void *buf, int64_t n, int64_t at) {
+    int64_t got;
+    TRY(r->file->vfs->read_at(r->file, buf, n, at, &got, r->e));
+    return got == n ? ST_OK : err_corrupted(r->e, r->path, at + got, "file is too short");
+}
+static Status read_header(TableReader *r, int64_t id) {
+    int64_t size;
+    TRY(r->file->vfs->size(r->file, &size, r->e));
+    if (size < (int64_t)sizeof r->h) return err_corrupted(r->e, r->path, size, "file is too short");
+    TRY(read_exact(r, &r->h, (int64_t)sizeof r->h, 0));
+    if (memcmp(r->h.magic, TABLE_MAGIC, sizeof r->h.magic) != 0)
+        return err_corrupted(r->e, r->path, 0, "not a table file");
+    if (!checksum_matches(&r->h, offsetof(TableFileHeader, checksum), r->h.checksum))
+        return err_corrupted(r->e, r->path, 0, "header checksum does not match");
+    if (r->h.format != TABLE_FORMAT) return err_corrupted(r->e, r->path, 8, "unknown format");
+    if (r->h.table_id != (uint64_t)id) return err_corrupted(r->e, r->path, 16, "file belongs to another table");
+    int64_t dir = (int64_t)r->h.n_sections * (int64_t)sizeof(Section), at = (int64_t)r->h.directory_offset;
+    if (r->h.file_bytes != (uint64_t)size)
+        return err_corrupted(r->e, r->path, MIN_OF(size, (int64_t)r->h.file_bytes), "file has another size");
+    if (at < (int64_t)sizeof r->h || at > size || dir != size - at)
+        return err_corrupted(r->e, r->path, 24, "directory is misplaced");
+    r->dir = arena_alloc(r->arena, dir > 0 ? dir : 1);
+    if (!r->dir) return ST_ERROR;
+    TRY(read_exact(r, r->dir, dir, at));
+    if (!checksum_matches(r->dir, dir, r->h.directory_checksum))
+        return err_corrupted(r->e, r->path, at, "directory checksum does not match");
+    uint64_t next = sizeof r->h;
+    for (uint32_t i = 0; i < r->h.n_sections; i++) {
+        const Section *s = &r->dir[i];
+        if (s->offset != next || s->bytes % SECTION_ALIGN || s->bytes > r->h.directory_offset - next)
+            return err_corrupted(r->e, r->path, at + (int64_t)i * (int64_t)sizeof *s, "section is misplaced");
+        next += s->bytes;
+    }
+    return next == r->h.directory_offset ? ST_OK
+                                         : err_corrupted(r->e, r->path, (int64_t)next, "bytes outside of sections");
+}
+/* A whole section in memory of `a`. */
+static Status read_section(TableReader *r, MemAccount *a, const Section *s, bool check, void **out) {
+    void *p = mem_alloc(a, (int64_t)s->bytes, r->e);
+    if (!p) return ST_ERROR;
+    Status st = read_exact(r, p, (int64_t)s->bytes, (int64_t)s->offset);
+    if (st == ST_OK && check && !checksum_matches(p, (int64_t)s->bytes, s->checksum))
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "section checksum does not match");
+    if (st != ST_OK) {
+        mem_free(a, p, (int64_t)s->bytes);
+        return st;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+/* Cells of NULL rows are empty. */
+static bool str_fits(Type t, Str s) { return t.id != T_ARRAY || s.len == 0 || array_ok(s, type_phys(type_element(t))); }
+static void get_stats(BytesIn *in, Table *t, int c, ColumnStats *s) {
+    memset(s, 0, sizeof *s);
+    s->has_range = bytes_get_bool(in);
+    s->min = bytes_get_i64(in);
+    s->max = bytes_get_i64(in);
+    s->null_count = bytes_get_i64(in);
+    s->distinct = bytes_get_f64(in);
+    s->unique = bytes_get_bool(in);
+    s->avg_width = bytes_get_f64(in);
+    s->sorted = bytes_get_bool(in);
+    s->n_mcv = (int)bytes_get_count(in, 8);
+    for (int i = 0; i < s->n_mcv; i++) {
+        Value v;
+        memset(&v, 0, sizeof v);
+        v.type = t->cols[c].type;
+        Phys p = type_phys(v.type);
+        int64_t n;
+        s->mcv[i].fraction = bytes_get_f64(in);
+        const char *bytes = bytes_get_block(in, &n);
+        if (p == PH_STR) {
+            v.u.str = str_make(bytes, n);
+            if (!str_fits(v.type, v.u.str)) in->failed = true;
+        } else if (n == phys_size(p)) memcpy(value_cell(&v), bytes, (size_t)n);
+        else in->failed = true;
+        if (in->failed || value_copy(t->impl->stats_arena, &v, &s->mcv[i].value) != ST_OK) {
+            in->failed = true;
+            s->n_mcv = i;
+        }
+    }
+}
+static Status load_meta(TableReader *r, Table *t, const Section *s, int64_t *n_tablets, int64_t *live, bool *has_dict) {
+    void *p;
+    TRY(read_section(r, r->account, s, true, &p));
+    BytesIn in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n_cols = bytes_get_i64(&in);
+    *n_tablets = bytes_get_i64(&in);
+    *live = bytes_get_i64(&in);
+    t->impl->changed_rows = bytes_get_i64(&in);
+    if (n_cols != t->n_cols) in.failed = true;
+    for (int c = 0; c < t->n_cols && !in.failed; c++) {
+        has_dict[c] = bytes_get_bool(&in);
+        if (has_dict[c] && type_phys(t->cols[c].type) != PH_STR) in.failed = true;
+        get_stats(&in, t, c, &t->cols[c].stats);
+    }
+    mem_free(r->account, p, (int64_t)s->bytes);
+    return in.failed ? err_corrupted(r->e, r->path, (int64_t)s->offset + in.at, "table description is invalid") : ST_OK;
+}
+static Status load_dict(TableReader *r, Table *t, const Section *s) {
+    void *p;
+    TRY(read_section(r, r->account, s, true, &p));
+    Status st = ST_ERROR;
+    int64_t at = (int64_t)s->offset;
+    BytesIn in = {.p = p, .len = (int64_t)s->bytes};
+    int64_t n = bytes_get_count(&in, INT32_MAX / 2), n_sorted = bytes_get_count(&in, n), len_at = in.at,
+            text_at = len_at + 4 * n;
+    Dict *d = t->cols[s->index].dict = dict_new(&t->account, r->e);
+    if (!d) goto done;
+    if (in.failed || text_at > in.len) {
+        err_corrupted(r->e, r->path, at + in.at, "dictionary is invalid");
+        goto done;
+    }
+    if (dict_reserve(d, n, r->e) != ST_OK) goto done;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t len;
+        memcpy(&len, in.p + len_at + 4 * i, 4);
+        if ((int64_t)len > in.len - text_at) {
+            err_corrupted(r->e, r->path, at + text_at, "dictionary is invalid");
+            goto done;
+        }
+        int32_t code = dict_add(d, str_make(in.p + text_at, len), r->e);
+        if (code < 0) goto done;
+        if (!str_fits(t->cols[s->index].type, d->entries[code])) {
+            err_corrupted(r->e, r->path, at + text_at, "array is invalid");
+            goto done;
+        }
+        if (code != i || (i > 0 && i < n_sorted && str_cmp(d->entries[i - 1], d->entries[i]) >= 0)) {
+            err_corrupted(r->e, r->path, at + text_at, "dictionary is not in order");
+            goto done;
+        }
+        text_at += len;
+    }
+    d->n_sorted = (int32_t)n_sorted;
+    st = ST_OK;
+done:
+    mem_free(r->account, p, (int64_t)s->bytes);
+    return st;
+}
+
+/* The tablet's columns are what the table says, and codes are in the dictionary. */
+static bool tablet_matches(const Table *t, const Tablet *tab) {
+    if (tab->block->n_cols != t->n_cols) return false;
+    for (int c = 0; c < t->n_cols; c++) {
+        const TabletColumn *col = &tab->cols[c];
+        const Dict *d = t->cols[c].dict;
+        if (col->phys != column_phys(&t->cols[c])) return false;
+        if ((col->encoding == ENC_STR) != (col->phys == PH_STR)) return false;
+        if (phys_is_int(col->phys) && col->phys != PH_I128 && col->encoding != ENC_FOR) return false;
+        if (!phys_is_int(col->phys) && col->encoding == ENC_FOR) return false;
+        for (int64_t i = 0; !d && t->cols[c].type.id == T_ARRAY && i < tab->rows; i++)
+            if (!str_fits(t->cols[c].type, column_str(col, i))) return false;
+        if (!d || !col->has_minmax) continue;
+        if (col->min < 0 || col->max >= d->n) return false;
+        bool ok = true;
+        for (int64_t i = 0; i < tab->rows; i++) {
+            int64_t code = column_i64(col, i);
+            ok &= code >= col->min && code <= col->max;
+        }
+        if (!ok) return false;
+    }
+    return true;
+}
+static Status load_tablet(TableReader *r, Table *t, const Section *s) {
+    void *p;
+    TRY(read_section(r, &t->account, s, false, &p));
+    Tablet *tab;
+    if (tablet_open_block(&t->account, p, (int64_t)s->bytes, r->path, (int64_t)s->offset, &tab, r->e) != ST_OK) {
+        mem_free(&t->account, p, (int64_t)s->bytes);
+        return ST_ERROR;
+    }
+    const TabletHeader *h = p;
+    Status st = ST_OK;
+    if (h->checksum != s->checksum)
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "tablet is not the one in the directory");
+    else if (!tablet_matches(t, tab))
+        st = err_corrupted(r->e, r->path, (int64_t)s->offset, "tablet does not fit the table");
+    else st = table_add_tablet(t, tab, r->e);
+    if (st != ST_OK) {
+        tablet_free(tab);
+        return st;
+    }
+    t->live_rows += tab->rows;
+    return ST_OK;
+}
+static Status load_deleted(TableReader *r, Table *t, const Section *s) {
+    Tablet *tab = t->tablets[s->index];
+    if (s->bytes > DELETED_BYTES || (int64_t)s->bytes * 8 < tab->rows || tab->n_deleted)
+        return err_corrupted(r->e, r->path, (int64_t)s->offset, "delete bitmap does not fit its tablet");
+    void *p;
+    TRY(read_section(r, r->account, s, true, &p));
+    Status st = tablet_ensure_deleted(tab, r->e);
+    if (st == ST_OK) {
+        memcpy(tab->block->deleted, p, (size_t)s->bytes);
+        for (int64_t i = 0; i < (int64_t)s->bytes / 8; i++) tab->n_deleted += __builtin_popcountll(tab->deleted[i]);
+        for (int64_t i = tab->rows; i < (int64_t)s->bytes * 8 && st == ST_OK; i++)
+            if (tablet_row_deleted(tab, i))
+                st = err_corrupted(r->e, r->path, (int64_t)s->offset, "delete bitmap is too long");
+        t->live_rows -= tab->n_deleted;
+    }
+    mem_free(r->account, p, (int64_t)s->bytes);
+    return st;
+}
+
+static Status load_sections(TableReader *r, Table *t) {
+    bool *has_dict = arena_array(r->arena, bool, MAX_OF(t->n_cols, 1));
+    int64_t n_tablets = 0, live = 0;
+    if (!has_dict) return ST_ERROR;
+    if (r->h.n_sections == 0 || r->dir[0].kind != SECTION_META)
+        return err_corrupted(r->e, r->path, (int64_t)sizeof r->h, "table description is missing");
+    TRY(load_meta(r, t, &r->dir[0], &n_tablets, &live, has_dict));
+    for (uint32_t i = 1; i < r->h.n_sections; i++) {
+        const Section *s = &r->dir[i];
+        bool ok = false;
+        if (s->kind == SECTION_DICT)
+            ok = s->index < (uint32_t)t->n_cols && has_dict[s->index] && !t->cols[s->index].dict && t->n_tablets == 0;
+        else if (s->kind == SECTION_TABLET) ok = (int64_t)s->index == t->n_tablets;
+        else if (s->kind == SECTION_DELETED) ok = (int64_t)s->index < t->n_tablets;
+        if (!ok) return err_corrupted(r->e, r->path, (int64_t)s->offset, "unexpected section");
+        if (s->kind == SECTION_DICT) TRY(load_dict(r, t, s));
+        else if (s->kind == SECTION_TABLET) {
+            for (int c = 0; c < t->n_cols; c++)
+                if (has_dict[c] && !t->cols[c].dict)
+                    return err_corrupted(r->e, r->path, (int64_t)s->offset, "a dictionary is missing");
+            TRY(load_tablet(r, t, s));
+        } else TRY(load_deleted(r, t, s));
+    }
+    if (t->n_tablets != n_tablets || t->live_rows != live)
+        return err_corrupted(r->e, r->path, (int64_t)r->h.directory_offset, "tablets are missing");
+    for (int c = 0; c < t->n_cols; c++)
+        if (has_dict[c] && !t->cols[c].dict)
+            return err_corrupted(r->e, r->path, (int64_t)r->h.directory_offset, "a dictionary is missing");
+    for (int k = 0; k < t->n_keys; k++) {
+        if (keyindex_add_tablets(t, k, 0, r->e) == ST_OK) continue;
+        if (strcmp(r->e->sqlstate, ERR_UNIQUE_VIOLATION) != 0) return ST_ERROR;
+        err_clear(r->e);
+        return err_corrupted(r->e, r->path, 0, "a unique key is not unique");
+    }
+    return ST_OK;
+}
+Status table_file_load(Table *t, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+    TableReader r = {.account = a, .path = path, .e = e};
+    r.arena = arena_new(a, e);
+    if (!r.arena) return ST_ERROR;
+    Status st = ST_ERROR;
+    bool there;
+    if (vfs->exists(vfs, path, &there, e) != ST_OK) goto done;
+    if (!there) {
+        err_corrupted(e, path, 0, "file is missing");
+        goto done;
+    }
+    if (vfs->open(vfs, path, VFS_READ, &r.file, e) != ST_OK) goto done;
+    st = read_header(&r, t->id);
+    if (st == ST_OK) st = load_sections(&r, t);
+    Err late = {0};
+    vfs->close(r.file, &late);
+done:
+    arena_free(r.arena);
+    return st;
+}
