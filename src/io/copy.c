@@ -1,11 +1,11 @@
-/* copy.c - COPY FROM: blocks of the input to workers, rows to a BulkLoad, the first error to the caller.
+/* copy.c - COPY FROM: blocks of the input to workers, rows to a TableLoad, the first error to the caller.
  *
  *  1. A worker takes the next block under the input lock: what the block before left over, then bytes of the
  *     file or stream up to the block size, cut behind the last record end. Reading there keeps the order
  *     of blocks simple, works for streams as for files, and for CSV it is the only place where the state of the
  *     quotes is known; it runs at memory speed, many times faster than parsing. Blocks are read rather than mapped: the
  * buffer stays in cache, memory stays small and a file that shrinks meanwhile is an end of file, not a signal.
- *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to bulk_add; strings are
+ *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to load_add; strings are
  * views into the block until then. The block's number is the order of its rows.
  *  3. On an error no new block is taken, blocks before the failing one are finished (they may fail earlier in
  *     the file), later ones are dropped. Line numbers come from the counts of the blocks before.
@@ -42,7 +42,7 @@ typedef struct Worker {
 struct Loader {
     const CopyTarget *t;
     const CopyOptions *o;
-    BulkLoad *bulk;
+    TableLoad *load;
     CopyMonths months;
     Worker *workers;
     int n_workers;
@@ -280,12 +280,12 @@ static Status flush(Worker *w) {
             v->data = (char *)v->data + bad * p->cols[i].cell_size;
             if (v->valid) v->valid += bad;
         }
-        if (bulk_add(l->bulk, w->number, w->order, 1, w->vecs, &e) == ST_OK)
+        if (load_add(l->load, w->number, w->order, 1, w->vecs, &e) == ST_OK)
             err_internal(&e, "NULL was accepted in a NOT NULL column");
         fail(w, w->order, &e, p->rows[bad], NULL, NULL);
         return ST_ERROR;
     }
-    Status st = bulk_add(l->bulk, w->number, w->order, p->n, w->vecs, &e);
+    Status st = load_add(l->load, w->number, w->order, p->n, w->vecs, &e);
     if (st != ST_OK) fail_plain(w, w->order, &e);
     return st;
 }
@@ -342,7 +342,7 @@ static Status load_block(Worker *w) {
     if (rows == 0 || (w->order == 0 && l->o->header && rows == 1)) {
         Err e;
         e.sqlstate[0] = 0;
-        if (bulk_add(l->bulk, w->number, w->order, 0, w->vecs, &e) != ST_OK) {
+        if (load_add(l->load, w->number, w->order, 0, w->vecs, &e) != ST_OK) {
             fail_plain(w, w->order, &e);
             return ST_ERROR;
         }
@@ -466,18 +466,18 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
         /* Buffers of all workers are made here, where an error has one place to go. */
         if (worker_init(w, e) != ST_OK || vecs_init(w) != ST_OK) goto done;
     }
-    if (bulk_begin(t->table, threads, &l->bulk, e) != ST_OK) goto done;
+    if (load_begin(t->table, threads, &l->load, e) != ST_OK) goto done;
     if (threads > 1) pool_run(t->pool, threads, load_worker, l);
     else load_worker(l, 0);
     if (atomic_load(&l->fail_order) != INT64_MAX) {
         report(l, e);
         goto done;
     }
-    st = bulk_finish(l->bulk, t->pool, undo, rows, e);
+    st = load_finish(l->load, t->pool, undo, rows, e);
     if (st == ST_OK && t->progress) t->progress(t->progress_ctx, 1.0);
 done:
     if (st != ST_OK && !err_is_set(e)) err_oom(e);
-    if (l->bulk) bulk_cancel(l->bulk);
+    if (l->load) load_cancel(l->load);
     for (int i = 0; i < l->n_workers; i++) {
         Worker *w = &l->workers[i];
         if (w->buf) mem_free(t->account, w->buf, w->cap);

@@ -5,7 +5,7 @@
  * given; a path ending in .csv means csv.
  *
  * Loading: workers take blocks of the input in turn, each cut at its last line end (for CSV outside quotes; the rest
- * goes to the next block), and parse them straight into column vectors for a BulkLoad; strings stay views into the
+ * goes to the next block), and parse them straight into column vectors for a TableLoad; strings stay views into the
  * block. Nothing is visible unless everything parsed: the first bad line (in file order) is reported with file, line
  * and column (22P04, 22P02, ...), as `COPY t, line 3, column b: "x"` in Err.context.
  */

@@ -12,7 +12,7 @@
 
 enum {
     COPY_PAD = 64,
-    COPY_BATCH = 1024 /* rows per bulk_add: the cells of a wide table still fit the second-level cache */
+    COPY_BATCH = 1024 /* rows per load_add: the cells of a wide table still fit the second-level cache */
 };
 
 /* Bytes read per block. Tests make it small to move the block borders everywhere. */

@@ -9,7 +9,7 @@
 #include "session/session.h"
 #include "session/transaction.h"
 
-enum { BULK_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
+enum { LOAD_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
 
 typedef struct Chunk {
     Vec *cols;
@@ -320,9 +320,9 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Chunk ch;
     TRY(chunk_init(s, a, l, 2048, &ch));
     int64_t mark = undo_mark(s->undo);
-    BulkLoad *bulk = NULL;
+    TableLoad *load = NULL;
     Status out = ST_OK;
-    if (b->kind == STMT_INSERT && total >= BULK_ROWS && !on_conflict) out = bulk_begin(t, 1, &bulk, &s->err);
+    if (b->kind == STMT_INSERT && total >= LOAD_ROWS && !on_conflict) out = load_begin(t, 1, &load, &s->err);
     /* UPDATE checks keys as if all rows changed at once, so its rows go down in one call. */
     Chunk all = {0};
     int64_t *inserted = on_conflict ? arena_array(a, int64_t, total + 1) : NULL;
@@ -350,7 +350,7 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
             case STMT_INSERT:
                 if (b->hit) break;
                 if (b->on_conflict_nothing) out = insert_skipping(s, b, ch.cols, k, seen, inserted, &done);
-                else if (bulk) out = bulk_add(bulk, 0, chunk++, k, ch.cols, &s->err), done += k;
+                else if (load) out = load_add(load, 0, chunk++, k, ch.cols, &s->err), done += k;
                 else out = table_append(t, k, ch.cols, s->undo, NULL, &s->err), done += k;
                 break;
             case STMT_DELETE:
@@ -390,10 +390,10 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         if (out == ST_OK) out = table_update(t, at, all.data[0], b->n_set, b->set_cols, vals, s->undo, &s->err);
         if (b->kind == STMT_UPDATE) done = at;
     }
-    if (bulk) {
+    if (load) {
         int64_t rows = 0;
-        if (out == ST_OK) out = bulk_finish(bulk, s->db->pool, s->undo, &rows, &s->err);
-        bulk_cancel(bulk);
+        if (out == ST_OK) out = load_finish(load, s->db->pool, s->undo, &rows, &s->err);
+        load_cancel(load);
     }
     if (out == ST_OK) out = foreign_after_change(s, st, b, r.rows, inserted, inserted ? done : total, done);
     if (out != ST_OK) {

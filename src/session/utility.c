@@ -313,7 +313,7 @@ static Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
 enum { FILL_ROWS = 2048, FILL_RUNS = 8 };
 typedef struct Fill {
     RowStore *rows;
-    BulkLoad *bulk;
+    TableLoad *load;
     Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last */
     const _Atomic bool *cancel;
     _Atomic int64_t next;
@@ -334,7 +334,7 @@ static Status fill_run(Fill *f, int worker, int64_t i, int64_t order, Err *e) {
             now[k] = cells[k]; /* rows_load leaves out `valid` where nothing is NULL */
             rows_load(l, k, &run, first, NULL, n, &now[k]);
         }
-        r = bulk_add(f->bulk, worker, order, n, now, e);
+        r = load_add(f->load, worker, order, n, now, e);
     }
     rows_run_close(f->rows, &run);
     return r;
@@ -372,12 +372,12 @@ static Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t
                            .type = c->type};
         if (!f.cells[i].data || !f.cells[i].valid) return ST_ERROR;
     }
-    TRY(bulk_begin(t, workers, &f.bulk, &s->err));
+    TRY(load_begin(t, workers, &f.load, &s->err));
     if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
     else fill_worker(&f, 0);
     Status r = atomic_load(&f.failed) ? ST_ERROR : ST_OK;
-    if (r == ST_OK) r = bulk_finish(f.bulk, s->db->pool, s->undo, count, &s->err);
-    bulk_cancel(f.bulk);
+    if (r == ST_OK) r = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
+    load_cancel(f.load);
     return r;
 }
 

@@ -761,7 +761,7 @@ int64_t table_lookup(const Table *t, int key, const Value *vals) { return keyind
 Status table_merge(Table *t, Pool *pool, Err *e) {
     if (t->impl->undo_open)
         return err_set(e, ERR_NOT_IN_STATE, "cannot merge table \"%s\" while a transaction has changed it", t->name);
-    return bulk_rebuild(t, pool, NULL, e);
+    return table_rebuild(t, pool, NULL, e);
 }
 Status table_analyze(Table *t, Pool *pool, Err *e) {
     TRY(stats_compute(t, pool, t->impl->undo_open > 0, e));

@@ -233,7 +233,7 @@ typedef struct NetChange {
     Table *table;
     int64_t id;             /* the table's */
     int64_t content_before; /* the table's content when the log began */
-    bool whole;             /* truncated, rebuilt, or loaded in bulk: it is not all said here */
+    bool whole;             /* truncated, rebuilt, or bulk-loaded: the lists here are incomplete */
     bool replaced;          /* truncated or rebuilt: nothing is known of rows */
     int64_t n_deleted, n_updated, n_inserted;
     int64_t *deleted, *updated, *inserted; /* rowids; the first two ascending */
@@ -271,16 +271,16 @@ Status table_analyze(Table *t, Pool *pool, Err *e);
 /* Rows changed since the last merge; the session merges when it is large against the table. */
 int64_t table_delta_rows(const Table *t);
 
-/* Bulk build: workers fill tablets in parallel; becomes visible as a whole (bulk_finish), or not at all. Key
- * constraints are checked at the end. bulk_add takes up to any n rows in any chunking; `order` fixes the rows' final
+/* Bulk load: workers fill tablets in parallel; becomes visible as a whole (load_finish), or not at all. Key
+ * constraints are checked at the end. load_add takes up to any n rows in any chunking; `order` fixes the rows' final
  * order (chunks of lower order come first). */
-typedef struct BulkLoad BulkLoad;
-Status bulk_begin(Table *t, int workers, BulkLoad **out, Err *e);
-Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
+typedef struct TableLoad TableLoad;
+Status load_begin(Table *t, int workers, TableLoad **out, Err *e);
+Status load_add(TableLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
 /* Encodes, builds dictionaries and statistics, appends the tablets to the table. With an undo log the load can be
  * rolled back. */
-Status bulk_finish(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e);
-void bulk_cancel(BulkLoad *b); /* frees; also after finish */
+Status load_finish(TableLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e);
+void load_cancel(TableLoad *b); /* frees; also after finish */
 
 /* Point lookup by a key constraint: rowid or -1. `key` cells in constraint order. */
 int64_t table_lookup(const Table *t, int key, const Value *vals);

@@ -84,11 +84,11 @@ static void fill(Table *t, int32_t first, int64_t n, bool bulk) {
         if (table_append(t, n, v, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
         return;
     }
-    BulkLoad *l;
-    assert_int_equal(bulk_begin(t, 1, &l, &e), ST_OK);
-    assert_int_equal(bulk_add(l, 0, 0, n, v, &e), ST_OK);
-    if (bulk_finish(l, NULL, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
-    bulk_cancel(l);
+    TableLoad *l;
+    assert_int_equal(load_begin(t, 1, &l, &e), ST_OK);
+    assert_int_equal(load_add(l, 0, 0, n, v, &e), ST_OK);
+    if (load_finish(l, NULL, NULL, NULL, &e) != ST_OK) fail_msg("%s", e.message);
+    load_cancel(l);
 }
 static Table *new_table(Database *db, const char *name) {
     ColumnDef cd[] = {{.name = "k", .type = ty(T_INT4), .not_null = true, .default_sql = "1 + 1"},

@@ -147,12 +147,12 @@ static void add_rows(Table *t, int64_t from, int64_t to, bool bulk) {
     Batch b;
     batch_make(&b, to - from, model + from);
     if (bulk) {
-        BulkLoad *l;
+        TableLoad *l;
         int64_t rows;
-        assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
-        assert_int_equal(bulk_add(l, 0, 0, to - from, b.cols, &err), ST_OK);
-        assert_int_equal(bulk_finish(l, NULL, NULL, &rows, &err), ST_OK);
-        bulk_cancel(l);
+        assert_int_equal(load_begin(t, 1, &l, &err), ST_OK);
+        assert_int_equal(load_add(l, 0, 0, to - from, b.cols, &err), ST_OK);
+        assert_int_equal(load_finish(l, NULL, NULL, &rows, &err), ST_OK);
+        load_cancel(l);
     } else {
         assert_int_equal(table_append(t, to - from, b.cols, NULL, NULL, &err), ST_OK);
     }
@@ -500,12 +500,12 @@ static void many_tablets(void **state) {
     Vec cols[3] = {{.data = a, .phys = PH_I32, .type = defs[0].type},
                    {.data = b, .valid = valid, .phys = PH_I64, .type = defs[1].type},
                    {.data = three, .phys = PH_I32, .type = defs[2].type}};
-    BulkLoad *l;
+    TableLoad *l;
     int64_t loaded, done;
-    assert_int_equal(bulk_begin(t, 1, &l, &err), ST_OK);
-    assert_int_equal(bulk_add(l, 0, 0, N - 1000, cols, &err), ST_OK);
-    assert_int_equal(bulk_finish(l, NULL, NULL, &loaded, &err), ST_OK);
-    bulk_cancel(l);
+    assert_int_equal(load_begin(t, 1, &l, &err), ST_OK);
+    assert_int_equal(load_add(l, 0, 0, N - 1000, cols, &err), ST_OK);
+    assert_int_equal(load_finish(l, NULL, NULL, &loaded, &err), ST_OK);
+    load_cancel(l);
     Vec rest[3] = {{.data = a + N - 1000, .phys = PH_I32, .type = defs[0].type},
                    {.data = b + N - 1000, .valid = valid + N - 1000, .phys = PH_I64, .type = defs[1].type},
                    {.data = three + N - 1000, .phys = PH_I32, .type = defs[2].type}};

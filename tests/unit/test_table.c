@@ -212,20 +212,20 @@ static void op_append(Table *t, UndoLog *u, bool bulk, Pool *pool) {
     batch_fill(&b, n, seeds);
     Status st = ST_OK;
     if (bulk) {
-        BulkLoad *l = NULL;
+        TableLoad *l = NULL;
         int64_t rows = 0, mid = n / 2;
-        assert_int_equal(bulk_begin(t, 2, &l, &e), ST_OK);
+        assert_int_equal(load_begin(t, 2, &l, &e), ST_OK);
         Vec half[N_COLS];
         for (int c = 0; c < N_COLS; c++) {
             half[c] = b.cols[c];
             half[c].data = (char *)half[c].data + mid * phys_size((Phys)half[c].phys);
             if (half[c].valid) half[c].valid += mid;
         }
-        st = bulk_add(l, 1, 1, n - mid, half, &e);
-        if (st == ST_OK) st = bulk_add(l, 0, 0, mid, b.cols, &e);
-        if (st == ST_OK) st = bulk_finish(l, pool, u, &rows, &e);
+        st = load_add(l, 1, 1, n - mid, half, &e);
+        if (st == ST_OK) st = load_add(l, 0, 0, mid, b.cols, &e);
+        if (st == ST_OK) st = load_finish(l, pool, u, &rows, &e);
         if (st == ST_OK) assert_int_equal(rows, n);
-        bulk_cancel(l);
+        load_cancel(l);
     } else {
         st = table_append(t, n, b.cols, u, rowids, &e);
     }
@@ -545,9 +545,9 @@ static void test_bulk_order(void **state) {
         static const int pk[] = {0};
         KeyDef key = {"k_pkey", true, 1, pk};
         Table *t = NULL;
-        BulkLoad *l = NULL;
+        TableLoad *l = NULL;
         assert_int_equal(table_new(&root, "big", 3, cd, 1, &key, 0, NULL, &t, &e), ST_OK);
-        assert_int_equal(bulk_begin(t, 2, &l, &e), ST_OK);
+        assert_int_equal(load_begin(t, 2, &l, &e), ST_OK);
         int64_t n_chunks = (ROWS + CHUNK - 1) / CHUNK;
         static int32_t k[CHUNK];
         static Str s[CHUNK], h[CHUNK];
@@ -569,11 +569,11 @@ static void test_bulk_order(void **state) {
             Vec v[] = {{.data = k, .phys = PH_I32, .type = cd[0].type},
                        {.data = s, .valid = valid, .phys = PH_STR, .type = cd[1].type},
                        {.data = h, .phys = PH_STR, .type = cd[2].type}};
-            assert_int_equal(bulk_add(l, (int)(c & 1), variant == 2 ? chunk * 5 : chunk, n, v, &e), ST_OK);
+            assert_int_equal(load_add(l, (int)(c & 1), variant == 2 ? chunk * 5 : chunk, n, v, &e), ST_OK);
         }
         int64_t rows;
-        if (bulk_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
-        bulk_cancel(l);
+        if (load_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+        load_cancel(l);
         assert_int_equal(rows, ROWS);
         if (table_verify(t, &e) != ST_OK) fail_msg("%s", e.message);
         assert_non_null(t->cols[1].dict);
@@ -614,9 +614,9 @@ static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
     static char text[CHUNK][24];
     static uint8_t valid[CHUNK];
     Err e = {0};
-    BulkLoad *l = NULL;
+    TableLoad *l = NULL;
     int64_t rows = 0;
-    assert_int_equal(bulk_begin(t, 1, &l, &e), ST_OK);
+    assert_int_equal(load_begin(t, 1, &l, &e), ST_OK);
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t m = MIN_OF((int64_t)CHUNK, n - at);
         for (int64_t i = 0; i < m; i++) {
@@ -633,10 +633,10 @@ static void load_rows(Table *t, Pool *pool, int64_t first, int64_t n) {
                       {.data = s, .valid = valid, .phys = PH_STR, .type = t->cols[2].type},
                       {.data = h, .phys = PH_STR, .type = t->cols[3].type},
                       {.data = f, .phys = PH_F64, .type = t->cols[4].type}};
-        assert_int_equal(bulk_add(l, 0, at / CHUNK, m, vecs, &e), ST_OK);
+        assert_int_equal(load_add(l, 0, at / CHUNK, m, vecs, &e), ST_OK);
     }
-    if (bulk_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
-    bulk_cancel(l);
+    if (load_finish(l, pool, NULL, &rows, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+    load_cancel(l);
     assert_int_equal(rows, n);
 }
 static bool about(double a, double b) { return a > b * 0.95 && a < b * 1.05; }

@@ -1,6 +1,6 @@
-/* bulk.c - bulk loads and rebuilds: rows in, finished main tablets out.
+/* load.c - bulk loads and rebuilds: rows in, finished main tablets out.
  *
- *  1. bulk_add copies cells into the worker's raw buffer (RAW_ROWS rows). Strings go through the load's
+ *  1. load_add copies cells into the worker's raw buffer (RAW_ROWS rows). Strings go through the load's
  *     dictionary of their column, which all workers share: look-ups take no lock, additions do. A
  *     dictionary that finds too many different strings is given up; later buffers keep plain strings.
  *  2. A full buffer, or the end of an order number, makes a piece. Pieces wait, sorted by order, until the
@@ -8,14 +8,14 @@
  *     every worker is already past them) and fill a tablet. Then the worker that notices
  *     encodes the tablet, column by column, and its raw buffers are reused. So memory is bounded and row
  *     order does not depend on timing. If too much waits for a gap, runs without gaps become tablets of their own.
- *  3. bulk_finish decides each string column's final form, sorts dictionaries, rewrites provisional
+ *  3. load_finish decides each string column's final form, sorts dictionaries, rewrites provisional
  *     codes, lays out blocks (in parallel), builds key indexes and statistics and swaps the result in.
  *
  * Loading into a table with rows: few new rows are appended to the delta; if the new rows dominate,
  * the old ones are fed through the same machine (absorbed) and everything becomes new; in between, new tablets are
  * added and the dictionaries get an unordered tail. A merge is an absorption with no new rows.
  *
- * Thread rules: bulk_add from one thread per worker number; everything else from one thread.
+ * Thread rules: load_add from one thread per worker number; everything else from one thread.
  */
 #include <pthread.h>
 #ifdef __GLIBC__
@@ -60,7 +60,7 @@ typedef struct LoadDict {
     _Atomic bool given_up;
 } LoadDict;
 
-static inline Str load_entry(const LoadDict *d, int32_t code) {
+static inline Str load_dict_entry(const LoadDict *d, int32_t code) {
     return d->chunks[code / DICT_CHUNK][code % DICT_CHUNK];
 }
 
@@ -70,7 +70,7 @@ static LoadSlots *slots_new(MemAccount *a, int64_t n, Err *e) {
     return s;
 }
 /* Code, or -1; *free_slot is where it would go. */
-static int32_t load_probe(const LoadDict *d, LoadSlots *t, Str s, uint32_t hash, int64_t *free_slot) {
+static int32_t load_dict_probe(const LoadDict *d, LoadSlots *t, Str s, uint32_t hash, int64_t *free_slot) {
     int64_t mask = t->n - 1;
     for (int64_t i = hash & mask;; i = (i + 1) & mask) {
         uint64_t v = atomic_load_explicit(&t->s[i], memory_order_acquire);
@@ -78,10 +78,11 @@ static int32_t load_probe(const LoadDict *d, LoadSlots *t, Str s, uint32_t hash,
             *free_slot = i;
             return -1;
         }
-        if (v >> 32 == hash && str_eq(load_entry(d, (int32_t)((uint32_t)v - 1)), s)) return (int32_t)((uint32_t)v - 1);
+        if (v >> 32 == hash && str_eq(load_dict_entry(d, (int32_t)((uint32_t)v - 1)), s))
+            return (int32_t)((uint32_t)v - 1);
     }
 }
-static Status load_grow(LoadDict *d, LoadSlots *old, Err *e) {
+static Status load_dict_grow(LoadDict *d, LoadSlots *old, Err *e) {
     LoadSlots *t = slots_new(d->acct, old ? old->n * 2 : 256, e);
     if (!t) return ST_ERROR;
     for (int64_t i = 0; old && i < old->n; i++) {
@@ -95,17 +96,17 @@ static Status load_grow(LoadDict *d, LoadSlots *old, Err *e) {
     atomic_store_explicit(&d->slots, t, memory_order_release);
     return ST_OK;
 }
-static int32_t load_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
+static int32_t load_dict_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
     int32_t code = -1;
     int64_t slot = 0;
     pthread_mutex_lock(&d->mu);
     LoadSlots *t = atomic_load_explicit(&d->slots, memory_order_relaxed);
     int32_t n = atomic_load_explicit(&d->n, memory_order_relaxed);
     if (!t || n * INT64_C(2) >= t->n) {
-        if (load_grow(d, t, e) != ST_OK) goto done;
+        if (load_dict_grow(d, t, e) != ST_OK) goto done;
         t = atomic_load_explicit(&d->slots, memory_order_relaxed);
     }
-    code = load_probe(d, t, s, hash, &slot);
+    code = load_dict_probe(d, t, s, hash, &slot);
     if (code >= 0) goto done;
     if (n / DICT_CHUNK >= d->n_chunks) {
         err_internal(e, "load dictionary overflows");
@@ -161,7 +162,7 @@ typedef struct Proto { /* a tablet's columns before they are one block */
     Tablet *tablet; /* finished */
     EncCol cols[];
 } Proto;
-struct BulkLoad {
+struct TableLoad {
     Table *t;
     MemAccount *acct;
     int n_workers, n_cols, group;
@@ -187,126 +188,126 @@ struct BulkLoad {
     pthread_mutex_t err_mu;
 };
 
-static bool is_str(const BulkLoad *b, int c) { return type_phys(b->t->cols[c].type) == PH_STR; }
-static int64_t raw_cell_size(const BulkLoad *b, int c) { return phys_size(type_phys(b->t->cols[c].type)); }
-static int64_t proto_bytes(const BulkLoad *b) { return (int64_t)(sizeof(Proto) + sizeof(EncCol) * (size_t)b->n_cols); }
+static bool is_str(const TableLoad *l, int c) { return type_phys(l->t->cols[c].type) == PH_STR; }
+static int64_t raw_cell_size(const TableLoad *l, int c) { return phys_size(type_phys(l->t->cols[c].type)); }
+static int64_t proto_bytes(const TableLoad *l) { return (int64_t)(sizeof(Proto) + sizeof(EncCol) * (size_t)l->n_cols); }
 
-static void buf_free(BulkLoad *b, RawBuf *r) {
+static void buf_free(TableLoad *l, RawBuf *r) {
     if (!r) return;
-    for (int c = 0; c < b->n_cols; c++) {
-        if (r->cols[c].cells) mem_free(b->acct, r->cols[c].cells, RAW_ROWS * raw_cell_size(b, c));
-        if (r->cols[c].valid) mem_free(b->acct, r->cols[c].valid, RAW_ROWS);
+    for (int c = 0; c < l->n_cols; c++) {
+        if (r->cols[c].cells) mem_free(l->acct, r->cols[c].cells, RAW_ROWS * raw_cell_size(l, c));
+        if (r->cols[c].valid) mem_free(l->acct, r->cols[c].valid, RAW_ROWS);
         strheap_free(&r->cols[c].heap);
     }
-    mem_free(b->acct, r, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)b->n_cols));
+    mem_free(l->acct, r, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)l->n_cols));
 }
-static RawBuf *buf_take(BulkLoad *b, Err *e) {
-    pthread_mutex_lock(&b->mu);
-    RawBuf *r = b->free_bufs;
+static RawBuf *buf_take(TableLoad *l, Err *e) {
+    pthread_mutex_lock(&l->mu);
+    RawBuf *r = l->free_bufs;
     if (r) {
-        b->free_bufs = r->next;
-        b->n_free--;
+        l->free_bufs = r->next;
+        l->n_free--;
     }
-    pthread_mutex_unlock(&b->mu);
+    pthread_mutex_unlock(&l->mu);
     if (!r) {
-        r = mem_calloc(b->acct, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)b->n_cols), e);
+        r = mem_calloc(l->acct, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)l->n_cols), e);
         if (!r) return NULL;
-        for (int c = 0; c < b->n_cols; c++) {
-            r->cols[c].heap.acct = b->acct;
-            r->cols[c].cells = mem_alloc(b->acct, RAW_ROWS * raw_cell_size(b, c), e);
-            if (r->cols[c].cells && !b->t->cols[c].not_null) r->cols[c].valid = mem_alloc(b->acct, RAW_ROWS, e);
-            if (!r->cols[c].cells || (!r->cols[c].valid && !b->t->cols[c].not_null)) {
-                buf_free(b, r);
+        for (int c = 0; c < l->n_cols; c++) {
+            r->cols[c].heap.acct = l->acct;
+            r->cols[c].cells = mem_alloc(l->acct, RAW_ROWS * raw_cell_size(l, c), e);
+            if (r->cols[c].cells && !l->t->cols[c].not_null) r->cols[c].valid = mem_alloc(l->acct, RAW_ROWS, e);
+            if (!r->cols[c].cells || (!r->cols[c].valid && !l->t->cols[c].not_null)) {
+                buf_free(l, r);
                 return NULL;
             }
         }
     }
     r->used = 0;
     r->refs = 1;
-    for (int c = 0; c < b->n_cols; c++) {
-        r->cols[c].codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed);
+    for (int c = 0; c < l->n_cols; c++) {
+        r->cols[c].codes = is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed);
     }
     return r;
 }
 /* mu held */
-static void buf_unref(BulkLoad *b, RawBuf *r) {
+static void buf_unref(TableLoad *l, RawBuf *r) {
     if (!r || --r->refs > 0) return;
-    for (int c = 0; c < b->n_cols; c++) strheap_free(&r->cols[c].heap);
-    if (b->n_free >= FREE_BUFS) {
-        buf_free(b, r);
+    for (int c = 0; c < l->n_cols; c++) strheap_free(&r->cols[c].heap);
+    if (l->n_free >= FREE_BUFS) {
+        buf_free(l, r);
         return;
     }
-    r->next = b->free_bufs;
-    b->free_bufs = r;
-    b->n_free++;
+    r->next = l->free_bufs;
+    l->free_bufs = r;
+    l->n_free++;
 }
 
-Status bulk_begin(Table *t, int workers, BulkLoad **out, Err *e) {
+Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     if (workers < 1) workers = 1;
     MemAccount *a = &t->account;
-    BulkLoad *b = mem_calloc(a, (int64_t)sizeof *b, e);
-    if (!b) return ST_ERROR;
-    b->t = t;
-    b->acct = a;
-    b->n_cols = t->n_cols;
-    b->n_workers = workers;
-    b->group = 1;
-    pthread_mutex_init(&b->mu, NULL);
-    pthread_mutex_init(&b->err_mu, NULL);
-    b->workers = mem_calloc(a, (int64_t)sizeof(Worker) * workers, e);
-    b->dicts = mem_calloc(a, (int64_t)sizeof(LoadDict) * MAX_OF(t->n_cols, 1), e);
-    if (b->dicts)
+    TableLoad *l = mem_calloc(a, (int64_t)sizeof *l, e);
+    if (!l) return ST_ERROR;
+    l->t = t;
+    l->acct = a;
+    l->n_cols = t->n_cols;
+    l->n_workers = workers;
+    l->group = 1;
+    pthread_mutex_init(&l->mu, NULL);
+    pthread_mutex_init(&l->err_mu, NULL);
+    l->workers = mem_calloc(a, (int64_t)sizeof(Worker) * workers, e);
+    l->dicts = mem_calloc(a, (int64_t)sizeof(LoadDict) * MAX_OF(t->n_cols, 1), e);
+    if (l->dicts)
         for (int c = 0; c < t->n_cols; c++) {
-            pthread_mutex_init(&b->dicts[c].mu, NULL);
-            b->dicts[c].acct = a;
-            b->dicts[c].heap.acct = a;
+            pthread_mutex_init(&l->dicts[c].mu, NULL);
+            l->dicts[c].acct = a;
+            l->dicts[c].heap.acct = a;
         }
-    bool ok = b->workers && b->dicts;
+    bool ok = l->workers && l->dicts;
     for (int c = 0; ok && c < t->n_cols; c++) {
-        LoadDict *d = &b->dicts[c];
-        if (!is_str(b, c)) continue;
+        LoadDict *d = &l->dicts[c];
+        if (!is_str(l, c)) continue;
         /* After it is given up, each worker may still finish the buffer in hand. */
         d->n_chunks = (DICT_MAX_ENTRIES + (int64_t)RAW_ROWS * (workers + 1)) / DICT_CHUNK + 1;
         d->chunks = mem_calloc(a, d->n_chunks * (int64_t)sizeof(Str *), e);
-        ok = d->chunks && load_grow(d, NULL, e) == ST_OK;
+        ok = d->chunks && load_dict_grow(d, NULL, e) == ST_OK;
     }
     for (int w = 0; ok && w < workers; w++) {
-        b->workers[w].caches = mem_calloc(a, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(t->n_cols, 1), e);
-        ok = b->workers[w].caches != NULL;
+        l->workers[w].caches = mem_calloc(a, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(t->n_cols, 1), e);
+        ok = l->workers[w].caches != NULL;
     }
     if (!ok) {
-        bulk_cancel(b);
+        load_cancel(l);
         return ST_ERROR;
     }
-    *out = b;
+    *out = l;
     return ST_OK;
 }
 
-static void proto_free(BulkLoad *b, Proto *p) {
+static void proto_free(TableLoad *l, Proto *p) {
     if (!p) return;
-    for (int c = 0; c < b->n_cols; c++) enc_release(b->acct, &p->cols[c]);
+    for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
     tablet_free(p->tablet);
-    mem_free(b->acct, p, proto_bytes(b));
+    mem_free(l->acct, p, proto_bytes(l));
 }
 
-void bulk_cancel(BulkLoad *b) {
-    if (!b) return;
-    MemAccount *a = b->acct;
-    for (int64_t i = 0; i < b->n_pieces; i++) buf_unref(b, b->pieces[i].buf);
-    if (b->pieces) mem_free(a, b->pieces, b->cap_pieces * (int64_t)sizeof(Piece));
-    for (int w = 0; b->workers && w < b->n_workers; w++) {
-        buf_unref(b, b->workers[w].buf);
-        if (b->workers[w].caches)
-            mem_free(a, b->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(b->n_cols, 1));
+void load_cancel(TableLoad *l) {
+    if (!l) return;
+    MemAccount *a = l->acct;
+    for (int64_t i = 0; i < l->n_pieces; i++) buf_unref(l, l->pieces[i].buf);
+    if (l->pieces) mem_free(a, l->pieces, l->cap_pieces * (int64_t)sizeof(Piece));
+    for (int w = 0; l->workers && w < l->n_workers; w++) {
+        buf_unref(l, l->workers[w].buf);
+        if (l->workers[w].caches)
+            mem_free(a, l->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(l->n_cols, 1));
     }
-    for (RawBuf *r = b->free_bufs, *next; r; r = next) {
+    for (RawBuf *r = l->free_bufs, *next; r; r = next) {
         next = r->next;
-        buf_free(b, r);
+        buf_free(l, r);
     }
-    for (int64_t i = 0; i < b->n_protos; i++) proto_free(b, b->protos[i]);
-    if (b->protos) mem_free(a, b->protos, b->cap_protos * (int64_t)sizeof(Proto *));
-    for (int c = 0; b->dicts && c < b->n_cols; c++) {
-        LoadDict *d = &b->dicts[c];
+    for (int64_t i = 0; i < l->n_protos; i++) proto_free(l, l->protos[i]);
+    if (l->protos) mem_free(a, l->protos, l->cap_protos * (int64_t)sizeof(Proto *));
+    for (int c = 0; l->dicts && c < l->n_cols; c++) {
+        LoadDict *d = &l->dicts[c];
         for (LoadSlots *s = atomic_load(&d->slots), *older; s; s = older) {
             older = s->older;
             mem_free(a, s, (int64_t)sizeof *s + s->n * 8);
@@ -317,32 +318,32 @@ void bulk_cancel(BulkLoad *b) {
         strheap_free(&d->heap);
         pthread_mutex_destroy(&d->mu);
     }
-    if (b->final) {
-        for (int c = 0; c < b->n_cols; c++)
-            if (b->final[c] && b->final[c] != b->t->cols[c].dict) dict_free(b->final[c]);
-        mem_free(a, b->final, (int64_t)sizeof(Dict *) * MAX_OF(b->n_cols, 1));
+    if (l->final) {
+        for (int c = 0; c < l->n_cols; c++)
+            if (l->final[c] && l->final[c] != l->t->cols[c].dict) dict_free(l->final[c]);
+        mem_free(a, l->final, (int64_t)sizeof(Dict *) * MAX_OF(l->n_cols, 1));
     }
-    if (b->remap) {
-        for (int c = 0; c < b->n_cols; c++)
-            if (b->remap[c]) mem_free(a, b->remap[c], b->remap_n[c] * 4);
-        mem_free(a, b->remap, (int64_t)sizeof(int32_t *) * MAX_OF(b->n_cols, 1));
+    if (l->remap) {
+        for (int c = 0; c < l->n_cols; c++)
+            if (l->remap[c]) mem_free(a, l->remap[c], l->remap_n[c] * 4);
+        mem_free(a, l->remap, (int64_t)sizeof(int32_t *) * MAX_OF(l->n_cols, 1));
     }
-    if (b->remap_n) mem_free(a, b->remap_n, 8 * MAX_OF(b->n_cols, 1));
-    if (b->workers) mem_free(a, b->workers, (int64_t)sizeof(Worker) * b->n_workers);
-    if (b->dicts) mem_free(a, b->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(b->n_cols, 1));
-    pthread_mutex_destroy(&b->mu);
-    pthread_mutex_destroy(&b->err_mu);
-    mem_free(a, b, (int64_t)sizeof *b);
+    if (l->remap_n) mem_free(a, l->remap_n, 8 * MAX_OF(l->n_cols, 1));
+    if (l->workers) mem_free(a, l->workers, (int64_t)sizeof(Worker) * l->n_workers);
+    if (l->dicts) mem_free(a, l->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(l->n_cols, 1));
+    pthread_mutex_destroy(&l->mu);
+    pthread_mutex_destroy(&l->err_mu);
+    mem_free(a, l, (int64_t)sizeof *l);
 }
 
 /* ---- tablets from pieces ---- */
 /* Strings of a column's pieces as Str arrays, codes looked up; segs[].cells of code pieces are replaced. */
-static Status plain_segs(BulkLoad *b, int c, const Piece *p, int64_t n, ColSeg *segs, Str *tmp) {
+static Status plain_segs(TableLoad *l, int c, const Piece *p, int64_t n, ColSeg *segs, Str *tmp) {
     for (int64_t i = 0; i < n; i++) {
         if (!p[i].buf->cols[c].codes) continue;
         const int32_t *codes = segs[i].cells;
         for (int64_t r = 0; r < p[i].n; r++)
-            tmp[r] = segs[i].valid && !segs[i].valid[r] ? (Str){"", 0, 0} : load_entry(&b->dicts[c], codes[r]);
+            tmp[r] = segs[i].valid && !segs[i].valid[r] ? (Str){"", 0, 0} : load_dict_entry(&l->dicts[c], codes[r]);
         segs[i].cells = tmp;
         tmp += p[i].n;
     }
@@ -354,24 +355,24 @@ static const uint8_t *piece_valid(const RawCol *r, const Piece *p) {
     return r->valid && memchr(r->valid + p->start, 0, (size_t)p->n) ? r->valid + p->start : NULL;
 }
 
-static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out, Err *e) {
-    MemAccount *a = b->acct;
+static Status encode_pieces(TableLoad *l, const Piece *p, int64_t n, Proto **out, Err *e) {
+    MemAccount *a = l->acct;
     Status st = ST_ERROR;
     int64_t segs_bytes = n * (int64_t)sizeof(ColSeg), rows = 0, tmp_bytes = 0;
     for (int64_t i = 0; i < n; i++) rows += p[i].n;
     Str *tmp = NULL;
-    Proto *pr = mem_calloc(a, proto_bytes(b), e);
+    Proto *pr = mem_calloc(a, proto_bytes(l), e);
     ColSeg *segs = mem_alloc(a, segs_bytes, e);
     if (!pr || !segs) goto done;
-    pr->group = b->group;
+    pr->group = l->group;
     pr->order = p[0].order;
     pr->seq = p[0].seq;
     pr->start = p[0].start;
     pr->rows = rows;
-    for (int c = 0; c < b->n_cols; c++) {
-        bool codes = is_str(b, c) && !atomic_load_explicit(&b->dicts[c].given_up, memory_order_relaxed),
+    for (int c = 0; c < l->n_cols; c++) {
+        bool codes = is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed),
              some_codes = false;
-        int64_t size = raw_cell_size(b, c);
+        int64_t size = raw_cell_size(l, c);
         for (int64_t i = 0; i < n; i++) {
             const RawCol *r = &p[i].buf->cols[c];
             segs[i] =
@@ -381,7 +382,7 @@ static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out,
         }
         if (codes) {
             st = enc_codes(a, NULL, segs, n, rows, &pr->cols[c], e);
-        } else if (is_str(b, c)) {
+        } else if (is_str(l, c)) {
             if (some_codes && !tmp) {
                 tmp_bytes = rows * (int64_t)sizeof(Str);
                 tmp = mem_alloc(a, tmp_bytes, e);
@@ -390,10 +391,10 @@ static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out,
                     goto done;
                 }
             }
-            plain_segs(b, c, p, n, segs, tmp);
+            plain_segs(l, c, p, n, segs, tmp);
             st = enc_strings(a, segs, n, rows, &pr->cols[c], e);
         } else {
-            st = enc_fixed(a, (uint8_t)type_phys(b->t->cols[c].type), segs, n, rows, &pr->cols[c], e);
+            st = enc_fixed(a, (uint8_t)type_phys(l->t->cols[c].type), segs, n, rows, &pr->cols[c], e);
         }
         if (st != ST_OK) goto done;
     }
@@ -401,7 +402,7 @@ static Status encode_pieces(BulkLoad *b, const Piece *p, int64_t n, Proto **out,
     *out = pr;
     pr = NULL;
 done:
-    if (pr) proto_free(b, pr);
+    if (pr) proto_free(l, pr);
     if (segs) mem_free(a, segs, segs_bytes);
     if (tmp) mem_free(a, tmp, tmp_bytes);
     return st;
@@ -411,43 +412,43 @@ static bool follows(const Piece *p, const Piece *q) {
     return p->last ? q->order == p->order + 1 && q->seq == 0 : q->order == p->order && q->seq == p->seq + 1;
 }
 /* mu held. The order below which nothing new can come; unstarted workers are ignored when pressed for room. */
-static int64_t watermark(BulkLoad *b, bool pressed) {
+static int64_t watermark(TableLoad *l, bool pressed) {
     int64_t w = INT64_MAX;
     bool any = false;
-    for (int i = 0; i < b->n_workers; i++) {
-        if (!atomic_load(&b->workers[i].started)) {
+    for (int i = 0; i < l->n_workers; i++) {
+        if (!atomic_load(&l->workers[i].started)) {
             if (!pressed) return INT64_MIN;
             continue;
         }
-        int64_t o = atomic_load(&b->workers[i].order);
+        int64_t o = atomic_load(&l->workers[i].order);
         w = MIN_OF(w, o);
         any = true;
     }
     return any ? w : INT64_MIN;
 }
 /* mu held. Counts the pieces at the front that nothing can precede any more. */
-static void extend_ready(BulkLoad *b, bool pressed) {
-    int64_t w = watermark(b, pressed);
-    while (b->n_ready < b->n_pieces) {
-        const Piece *p = &b->pieces[b->n_ready];
-        if (!(p->order == b->next_order && p->seq == b->next_seq) && p->order >= w) break;
-        b->next_order = p->last ? p->order + 1 : p->order;
-        b->next_seq = p->last ? 0 : p->seq + 1;
-        b->n_ready++;
+static void extend_ready(TableLoad *l, bool pressed) {
+    int64_t w = watermark(l, pressed);
+    while (l->n_ready < l->n_pieces) {
+        const Piece *p = &l->pieces[l->n_ready];
+        if (!(p->order == l->next_order && p->seq == l->next_seq) && p->order >= w) break;
+        l->next_order = p->last ? p->order + 1 : p->order;
+        l->next_seq = p->last ? 0 : p->seq + 1;
+        l->n_ready++;
     }
 }
-static bool below_taken(const BulkLoad *b, const Piece *p) {
-    return b->any_taken && (p->order < b->max_order || (p->order == b->max_order && p->seq < b->max_seq));
+static bool below_taken(const TableLoad *l, const Piece *p) {
+    return l->any_taken && (p->order < l->max_order || (p->order == l->max_order && p->seq < l->max_seq));
 }
 /* mu held. How many of the first `limit` pieces make one tablet; *full when no more would fit. *cut: rows of the
  * last one that belong to it. */
 /* A tablet must not span a place where others were taken out or, when `strict`, may still come. */
-static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool strict, bool *full, int64_t *cut) {
+static int64_t tablet_pieces(TableLoad *l, int64_t limit, bool strict, bool *full, int64_t *cut) {
     int64_t rows = 0, bytes = 0, n = 0;
     *full = false;
     for (; n < limit; n++) {
-        Piece *p = &b->pieces[n];
-        if (n > 0 && !follows(p - 1, p) && (strict || below_taken(b, p - 1))) {
+        Piece *p = &l->pieces[n];
+        if (n > 0 && !follows(p - 1, p) && (strict || below_taken(l, p - 1))) {
             *full = true;
             break;
         }
@@ -470,19 +471,19 @@ static int64_t tablet_pieces(BulkLoad *b, int64_t limit, bool strict, bool *full
 }
 /* mu held. Takes the first n pieces out (the last one split after `cut` rows) into `out`; pieces without rows vanish.
  */
-static int64_t take_pieces(BulkLoad *b, int64_t n, int64_t cut, Piece *out) {
+static int64_t take_pieces(TableLoad *l, int64_t n, int64_t cut, Piece *out) {
     int64_t m = 0, gone = n;
     for (int64_t i = 0; i < n; i++) {
-        Piece *p = &b->pieces[i];
+        Piece *p = &l->pieces[i];
         if (p->n == 0) continue;
         out[m] = *p;
-        if (!below_taken(b, p)) {
-            b->any_taken = true;
-            b->max_order = p->order;
-            b->max_seq = p->seq;
+        if (!below_taken(l, p)) {
+            l->any_taken = true;
+            l->max_order = p->order;
+            l->max_seq = p->seq;
         }
         bool tail = true; /* no later piece with rows */
-        for (int64_t k = i + 1; k < n; k++) tail = tail && b->pieces[k].n == 0;
+        for (int64_t k = i + 1; k < n; k++) tail = tail && l->pieces[k].n == 0;
         if (tail && cut < p->n) {
             out[m].n = cut;
             out[m].last = false;
@@ -491,80 +492,80 @@ static int64_t take_pieces(BulkLoad *b, int64_t n, int64_t cut, Piece *out) {
             p->buf->refs++;
             gone = i;
         }
-        b->pending_rows -= out[m++].n;
+        l->pending_rows -= out[m++].n;
         if (gone != n) break;
     }
-    memmove(b->pieces, b->pieces + gone, (size_t)(b->n_pieces - gone) * sizeof(Piece));
-    b->n_pieces -= gone;
-    b->n_ready = MAX_OF(b->n_ready - gone, 0);
+    memmove(l->pieces, l->pieces + gone, (size_t)(l->n_pieces - gone) * sizeof(Piece));
+    l->n_pieces -= gone;
+    l->n_ready = MAX_OF(l->n_ready - gone, 0);
     return m;
 }
 
-static Status encode_taken(BulkLoad *b, Piece *p, int64_t n, Err *e) {
+static Status encode_taken(TableLoad *l, Piece *p, int64_t n, Err *e) {
     Proto *pr = NULL;
-    Status st = n ? encode_pieces(b, p, n, &pr, e) : ST_OK;
-    pthread_mutex_lock(&b->mu);
-    for (int64_t i = 0; i < n; i++) buf_unref(b, p[i].buf);
-    if (pr && b->n_protos == b->cap_protos) {
-        int64_t cap = b->cap_protos ? b->cap_protos * 2 : 16;
-        Proto **q = mem_realloc(b->acct, b->protos, b->cap_protos * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+    Status st = n ? encode_pieces(l, p, n, &pr, e) : ST_OK;
+    pthread_mutex_lock(&l->mu);
+    for (int64_t i = 0; i < n; i++) buf_unref(l, p[i].buf);
+    if (pr && l->n_protos == l->cap_protos) {
+        int64_t cap = l->cap_protos ? l->cap_protos * 2 : 16;
+        Proto **q = mem_realloc(l->acct, l->protos, l->cap_protos * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
         if (q) {
-            b->protos = q;
-            b->cap_protos = cap;
+            l->protos = q;
+            l->cap_protos = cap;
         } else {
-            proto_free(b, pr);
+            proto_free(l, pr);
             pr = NULL;
             st = ST_ERROR;
         }
     }
-    if (pr) b->protos[b->n_protos++] = pr;
-    pthread_mutex_unlock(&b->mu);
+    if (pr) l->protos[l->n_protos++] = pr;
+    pthread_mutex_unlock(&l->mu);
     return st;
 }
 
 /* Encodes whatever makes full tablets; with `flush` everything. */
-static Status encode_ready(BulkLoad *b, bool flush, Err *e) {
+static Status encode_ready(TableLoad *l, bool flush, Err *e) {
     for (;;) {
-        pthread_mutex_lock(&b->mu);
-        extend_ready(b, false);
-        int64_t ready = flush ? b->n_pieces : b->n_ready, cut = 0;
+        pthread_mutex_lock(&l->mu);
+        extend_ready(l, false);
+        int64_t ready = flush ? l->n_pieces : l->n_ready, cut = 0;
         bool full = false;
-        int64_t n = tablet_pieces(b, ready, false, &full, &cut);
-        if (!full && !flush && b->pending_rows > WAIT_ROWS) {
-            extend_ready(b, true);
-            n = tablet_pieces(b, b->n_ready, false, &full, &cut);
+        int64_t n = tablet_pieces(l, ready, false, &full, &cut);
+        if (!full && !flush && l->pending_rows > WAIT_ROWS) {
+            extend_ready(l, true);
+            n = tablet_pieces(l, l->n_ready, false, &full, &cut);
             if (!full)
-                n = tablet_pieces(b, b->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
+                n = tablet_pieces(l, l->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
         }
         if ((!full && !flush) || n == 0) {
-            pthread_mutex_unlock(&b->mu);
+            pthread_mutex_unlock(&l->mu);
             return ST_OK;
         }
-        Piece *taken = mem_alloc(b->acct, n * (int64_t)sizeof(Piece), e);
+        Piece *taken = mem_alloc(l->acct, n * (int64_t)sizeof(Piece), e);
         if (!taken) {
-            pthread_mutex_unlock(&b->mu);
+            pthread_mutex_unlock(&l->mu);
             return ST_ERROR;
         }
-        int64_t m = take_pieces(b, n, cut, taken);
-        pthread_mutex_unlock(&b->mu);
-        Status st = encode_taken(b, taken, m, e);
-        mem_free(b->acct, taken, n * (int64_t)sizeof(Piece));
+        int64_t m = take_pieces(l, n, cut, taken);
+        pthread_mutex_unlock(&l->mu);
+        Status st = encode_taken(l, taken, m, e);
+        mem_free(l->acct, taken, n * (int64_t)sizeof(Piece));
         TRY(st);
     }
 }
 
 /* Ends the worker's piece. */
-static Status seal(BulkLoad *b, Worker *w, bool last, Err *e) {
+static Status seal(TableLoad *l, Worker *w, bool last, Err *e) {
     int64_t end = w->buf ? w->buf->used : 0, n = end - w->piece_start;
     if (n == 0 && !last) return ST_OK;
     Status st = ST_ERROR;
-    pthread_mutex_lock(&b->mu);
-    if (b->n_pieces == b->cap_pieces) {
-        int64_t cap = b->cap_pieces ? b->cap_pieces * 2 : 64;
-        Piece *q = mem_realloc(b->acct, b->pieces, b->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+    pthread_mutex_lock(&l->mu);
+    if (l->n_pieces == l->cap_pieces) {
+        int64_t cap = l->cap_pieces ? l->cap_pieces * 2 : 64;
+        Piece *q = mem_realloc(l->acct, l->pieces, l->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
         if (!q) goto done;
-        b->pieces = q;
-        b->cap_pieces = cap;
+        l->pieces = q;
+        l->cap_pieces = cap;
     }
     Piece p = {.order = atomic_load(&w->order),
                .seq = w->seq++,
@@ -572,20 +573,20 @@ static Status seal(BulkLoad *b, Worker *w, bool last, Err *e) {
                .buf = n ? w->buf : NULL,
                .start = w->piece_start,
                .n = n};
-    for (int c = 0; n && c < b->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
+    for (int c = 0; n && c < l->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
     if (n) w->buf->refs++;
-    int64_t i = b->n_pieces;
+    int64_t i = l->n_pieces;
     while (i > 0 &&
-           (b->pieces[i - 1].order > p.order || (b->pieces[i - 1].order == p.order && b->pieces[i - 1].seq > p.seq)))
+           (l->pieces[i - 1].order > p.order || (l->pieces[i - 1].order == p.order && l->pieces[i - 1].seq > p.seq)))
         i--;
-    memmove(b->pieces + i + 1, b->pieces + i, (size_t)(b->n_pieces - i) * sizeof(Piece));
-    b->pieces[i] = p;
-    b->n_pieces++;
-    if (i < b->n_ready) b->n_ready++; /* late, but nothing more can be waited for */
-    b->pending_rows += n;
+    memmove(l->pieces + i + 1, l->pieces + i, (size_t)(l->n_pieces - i) * sizeof(Piece));
+    l->pieces[i] = p;
+    l->n_pieces++;
+    if (i < l->n_ready) l->n_ready++; /* late, but nothing more can be waited for */
+    l->pending_rows += n;
     st = ST_OK;
 done:
-    pthread_mutex_unlock(&b->mu);
+    pthread_mutex_unlock(&l->mu);
     w->piece_start = end;
     return st;
 }
@@ -611,10 +612,10 @@ static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_con
         }
         uint32_t hash = hash_constant ? 0 : (uint32_t)(hash_bytes(x.ptr, x.len) >> 32);
         int64_t slot;
-        int32_t code = load_probe(d, atomic_load_explicit(&d->slots, memory_order_acquire), x, hash, &slot);
-        if (code < 0) code = load_insert(d, x, hash, e);
+        int32_t code = load_dict_probe(d, atomic_load_explicit(&d->slots, memory_order_acquire), x, hash, &slot);
+        if (code < 0) code = load_dict_insert(d, x, hash, e);
         if (code < 0) return ST_ERROR;
-        k->s = load_entry(d, code);
+        k->s = load_dict_entry(d, code);
         k->code = code;
         out[i] = code;
     }
@@ -643,9 +644,9 @@ static void convert_ints(uint8_t phys, const Vec *v, int64_t first, int64_t n, v
     }
 }
 
-static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t first, int64_t n, Err *e) {
+static Status add_column(TableLoad *l, Worker *w, int c, const Vec *v, int64_t first, int64_t n, Err *e) {
     RawCol *r = &w->buf->cols[c];
-    int64_t at = w->buf->used, size = raw_cell_size(b, c);
+    int64_t at = w->buf->used, size = raw_cell_size(l, c);
     const uint8_t *valid = NULL;
     if (v->valid) {
         if (v->is_const) valid = v->valid[0] ? NULL : v->valid;
@@ -657,10 +658,10 @@ static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t fi
         else memcpy(r->valid + at, valid, (size_t)n);
     }
     const uint8_t *own = valid ? r->valid + at : NULL;
-    if (size == 16 && is_str(b, c)) {
+    if (size == 16 && is_str(l, c)) {
         const Str *s = (const Str *)v->data + (v->is_const ? 0 : first);
         if (r->codes)
-            return add_codes(&b->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n,
+            return add_codes(&l->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n,
                              (int32_t *)r->cells + at, e);
         Str *out = (Str *)r->cells + at;
         for (int64_t i = 0; i < n; i++) {
@@ -669,7 +670,7 @@ static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t fi
         }
         return ST_OK;
     }
-    uint8_t phys = (uint8_t)type_phys(b->t->cols[c].type);
+    uint8_t phys = (uint8_t)type_phys(l->t->cols[c].type);
     char *out = (char *)r->cells + at * size;
     if (v->phys != phys) convert_ints(phys, v, first, n, out);
     else if (!v->is_const) memcpy(out, (const char *)v->data + first * size, (size_t)(n * size));
@@ -679,10 +680,10 @@ static Status add_column(BulkLoad *b, Worker *w, int c, const Vec *v, int64_t fi
 }
 
 /* Rows of [first, n) that the buffer takes: it is also full by bytes of strings. */
-static int64_t rows_for_buf(const BulkLoad *b, const Worker *w, const Vec *cols, int64_t first, int64_t n) {
+static int64_t rows_for_buf(const TableLoad *l, const Worker *w, const Vec *cols, int64_t first, int64_t n) {
     int64_t k = MIN_OF(n - first, RAW_ROWS - w->buf->used);
-    for (int c = 0; c < b->n_cols; c++) {
-        if (!is_str(b, c) || w->buf->cols[c].codes) continue;
+    for (int c = 0; c < l->n_cols; c++) {
+        if (!is_str(l, c) || w->buf->cols[c].codes) continue;
         int64_t bytes = w->buf->cols[c].heap.total;
         if (bytes + 65536 * k <= RAW_HEAP_MAX) continue; /* cannot be */
         const Str *s = cols[c].data;
@@ -698,50 +699,50 @@ static int64_t rows_for_buf(const BulkLoad *b, const Worker *w, const Vec *cols,
 }
 
 /* The buffer in hand is full: judge its dictionaries and get another. */
-static Status next_buf(BulkLoad *b, Worker *w, Err *e) {
-    for (int c = 0; c < b->n_cols; c++) {
-        LoadDict *d = &b->dicts[c];
+static Status next_buf(TableLoad *l, Worker *w, Err *e) {
+    for (int c = 0; c < l->n_cols; c++) {
+        LoadDict *d = &l->dicts[c];
         if (!d->chunks || !w->buf) continue;
         int64_t rows = atomic_fetch_add(&d->rows, w->buf->used) + w->buf->used, n = atomic_load(&d->n);
         if (n > DICT_SMALL && n * 2 > rows) atomic_store(&d->given_up, true);
     }
-    pthread_mutex_lock(&b->mu);
-    buf_unref(b, w->buf);
+    pthread_mutex_lock(&l->mu);
+    buf_unref(l, w->buf);
     w->buf = NULL;
-    pthread_mutex_unlock(&b->mu);
+    pthread_mutex_unlock(&l->mu);
     w->piece_start = 0;
-    w->buf = buf_take(b, e);
+    w->buf = buf_take(l, e);
     return w->buf ? ST_OK : ST_ERROR;
 }
 
-Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
-    Worker *w = &b->workers[worker];
-    if (worker < 0 || worker >= b->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
-    dbg_assert(!cols || table_vecs_agree(b->t, b->n_cols, NULL, n, cols));
-    for (int c = 0; c < b->n_cols; c++) {
-        if (!b->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
+Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
+    Worker *w = &l->workers[worker];
+    if (worker < 0 || worker >= l->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
+    dbg_assert(!cols || table_vecs_agree(l->t, l->n_cols, NULL, n, cols));
+    for (int c = 0; c < l->n_cols; c++) {
+        if (!l->t->cols[c].not_null || !cols || !cols[c].valid || n <= 0) continue;
         const uint8_t *bad = memchr(cols[c].valid, 0, cols[c].is_const ? 1 : (size_t)n);
-        if (bad) return table_not_null_error(b->t, c, bad - cols[c].valid, cols, e);
+        if (bad) return table_not_null_error(l->t, c, bad - cols[c].valid, cols, e);
     }
     if (!atomic_load(&w->started)) {
         atomic_store(&w->order, order);
         atomic_store(&w->started, true);
     } else if (atomic_load(&w->order) != order) {
-        TRY(seal(b, w, true, e));
+        TRY(seal(l, w, true, e));
         atomic_store(&w->order, order);
         w->seq = 0;
-        TRY(encode_ready(b, false, e));
+        TRY(encode_ready(l, false, e));
     }
     for (int64_t first = 0; first < n;) {
-        if (!w->buf) TRY(next_buf(b, w, e));
-        int64_t k = rows_for_buf(b, w, cols, first, n);
+        if (!w->buf) TRY(next_buf(l, w, e));
+        int64_t k = rows_for_buf(l, w, cols, first, n);
         if (k == 0) {
-            TRY(seal(b, w, false, e));
-            TRY(next_buf(b, w, e));
-            TRY(encode_ready(b, false, e));
+            TRY(seal(l, w, false, e));
+            TRY(next_buf(l, w, e));
+            TRY(encode_ready(l, false, e));
             continue;
         }
-        for (int c = 0; c < b->n_cols; c++) TRY(add_column(b, w, c, &cols[c], first, k, e));
+        for (int c = 0; c < l->n_cols; c++) TRY(add_column(l, w, c, &cols[c], first, k, e));
         w->buf->used += k;
         first += k;
     }
@@ -749,15 +750,15 @@ Status bulk_add(BulkLoad *b, int worker, int64_t order, int64_t n, const Vec *co
 }
 
 /* Ends all workers' pieces and orders. */
-static Status seal_all(BulkLoad *b, Err *e) {
-    for (int i = 0; i < b->n_workers; i++) {
-        Worker *w = &b->workers[i];
+static Status seal_all(TableLoad *l, Err *e) {
+    for (int i = 0; i < l->n_workers; i++) {
+        Worker *w = &l->workers[i];
         if (!atomic_load(&w->started)) continue;
-        TRY(seal(b, w, true, e));
-        pthread_mutex_lock(&b->mu);
-        buf_unref(b, w->buf);
+        TRY(seal(l, w, true, e));
+        pthread_mutex_lock(&l->mu);
+        buf_unref(l, w->buf);
         w->buf = NULL;
-        pthread_mutex_unlock(&b->mu);
+        pthread_mutex_unlock(&l->mu);
         w->piece_start = w->seq = 0;
         atomic_store(&w->started, false);
     }
@@ -765,28 +766,28 @@ static Status seal_all(BulkLoad *b, Err *e) {
 }
 
 /* ---- parallel steps: the first error wins ---- */
-static void step_failed(BulkLoad *b, const Err *e) {
-    pthread_mutex_lock(&b->err_mu);
-    if (!atomic_load(&b->failed)) err_copy(&b->err, e);
-    atomic_store(&b->failed, true);
-    pthread_mutex_unlock(&b->err_mu);
+static void step_failed(TableLoad *l, const Err *e) {
+    pthread_mutex_lock(&l->err_mu);
+    if (!atomic_load(&l->failed)) err_copy(&l->err, e);
+    atomic_store(&l->failed, true);
+    pthread_mutex_unlock(&l->err_mu);
 }
-static Status run_step(BulkLoad *b, Pool *pool, PoolFn fn, Err *e) {
-    int workers = pool ? MIN_OF(pool_threads(pool), b->n_workers) : 1;
-    atomic_store(&b->next_proto, 0);
-    pool_run_or_here(pool, workers, fn, b);
-    if (!atomic_load(&b->failed)) return ST_OK;
-    err_copy(e, &b->err);
+static Status run_step(TableLoad *l, Pool *pool, PoolFn fn, Err *e) {
+    int workers = pool ? MIN_OF(pool_threads(pool), l->n_workers) : 1;
+    atomic_store(&l->next_proto, 0);
+    pool_run_or_here(pool, workers, fn, l);
+    if (!atomic_load(&l->failed)) return ST_OK;
+    err_copy(e, &l->err);
     return ST_ERROR;
 }
 
 /* ---- absorbing the table's rows ---- */
 enum { ABSORB_BATCH = 2048 };
-static Status absorb_tablet(BulkLoad *b, int worker, int64_t tn, Vec *cols, Err *e) {
-    const Table *t = b->t;
+static Status absorb_tablet(TableLoad *l, int worker, int64_t tn, Vec *cols, Err *e) {
+    const Table *t = l->t;
     const Tablet *tab = t->tablets[tn];
     int32_t pos[ABSORB_BATCH];
-    TRY(bulk_add(b, worker, tn, 0, NULL, e));
+    TRY(load_add(l, worker, tn, 0, NULL, e));
     for (int64_t first = 0; first < tab->rows; first += ABSORB_BATCH) {
         bool identity;
         int64_t n = tablet_live_rows(tab, first, MIN_OF(ABSORB_BATCH, tab->rows - first), pos, &identity);
@@ -796,37 +797,37 @@ static Status absorb_tablet(BulkLoad *b, int worker, int64_t tn, Vec *cols, Err 
             tablet_decode(t, tab, c, first, identity ? NULL : pos, n, cols[c].phys, cols[c].data, valid, &nulls);
             cols[c].valid = nulls ? valid : NULL;
         }
-        TRY(bulk_add(b, worker, tn, n, cols, e));
+        TRY(load_add(l, worker, tn, n, cols, e));
     }
     return ST_OK;
 }
 static void absorb_worker(void *ctx, int worker) {
-    BulkLoad *b = ctx;
-    const Table *t = b->t;
+    TableLoad *l = ctx;
+    const Table *t = l->t;
     Err e = {0};
     int64_t per = ABSORB_BATCH * 17, vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(t->n_cols, 1);
-    Vec *cols = mem_calloc(b->acct, vec_bytes, &e);
-    char *mem = mem_alloc(b->acct, per * MAX_OF(t->n_cols, 1), &e);
+    Vec *cols = mem_calloc(l->acct, vec_bytes, &e);
+    char *mem = mem_alloc(l->acct, per * MAX_OF(t->n_cols, 1), &e);
     Status st = cols && mem ? ST_OK : ST_ERROR;
     for (int c = 0; st == ST_OK && c < t->n_cols; c++)
         cols[c] = (Vec){.data = mem + c * per, .phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
-    while (st == ST_OK && !atomic_load(&b->failed)) {
-        int64_t i = atomic_fetch_add(&b->next_proto, 1);
+    while (st == ST_OK && !atomic_load(&l->failed)) {
+        int64_t i = atomic_fetch_add(&l->next_proto, 1);
         if (i >= t->n_tablets) break;
-        st = absorb_tablet(b, worker, i, cols, &e);
+        st = absorb_tablet(l, worker, i, cols, &e);
     }
-    if (st != ST_OK) step_failed(b, &e);
-    if (cols) mem_free(b->acct, cols, vec_bytes);
-    if (mem) mem_free(b->acct, mem, per * MAX_OF(t->n_cols, 1));
+    if (st != ST_OK) step_failed(l, &e);
+    if (cols) mem_free(l->acct, cols, vec_bytes);
+    if (mem) mem_free(l->acct, mem, per * MAX_OF(t->n_cols, 1));
 }
-static Status absorb(BulkLoad *b, Pool *pool, Err *e) {
-    b->group = 0;
-    b->next_order = b->next_seq = 0;
-    b->n_ready = 0;
-    b->any_taken = false;
-    TRY(run_step(b, pool, absorb_worker, e));
-    TRY(seal_all(b, e));
-    return encode_ready(b, true, e);
+static Status absorb(TableLoad *l, Pool *pool, Err *e) {
+    l->group = 0;
+    l->next_order = l->next_seq = 0;
+    l->n_ready = 0;
+    l->any_taken = false;
+    TRY(run_step(l, pool, absorb_worker, e));
+    TRY(seal_all(l, e));
+    return encode_ready(l, true, e);
 }
 
 /* ---- final form ---- */
@@ -838,31 +839,31 @@ static int entry_cmp(const void *a, const void *b) {
     return str_cmp(((const SortEntry *)a)->s, ((const SortEntry *)b)->s);
 }
 
-static Status remap_new(BulkLoad *b, int c, Err *e) {
-    int32_t n = atomic_load(&b->dicts[c].n);
-    b->remap_n[c] = MAX_OF(n, 1);
-    b->remap[c] = mem_alloc(b->acct, b->remap_n[c] * 4, e);
-    return b->remap[c] ? ST_OK : ST_ERROR;
+static Status remap_new(TableLoad *l, int c, Err *e) {
+    int32_t n = atomic_load(&l->dicts[c].n);
+    l->remap_n[c] = MAX_OF(n, 1);
+    l->remap[c] = mem_alloc(l->acct, l->remap_n[c] * 4, e);
+    return l->remap[c] ? ST_OK : ST_ERROR;
 }
 /* A fresh ordered dictionary from the load's. */
-static Status sorted_dict(BulkLoad *b, int c, Err *e) {
-    LoadDict *d = &b->dicts[c];
+static Status sorted_dict(TableLoad *l, int c, Err *e) {
+    LoadDict *d = &l->dicts[c];
     int32_t n = atomic_load(&d->n);
     Status st = ST_ERROR;
     int64_t bytes = (int64_t)sizeof(SortEntry) * MAX_OF(n, 1);
-    SortEntry *s = mem_alloc(b->acct, bytes, e);
-    Dict *dict = b->final[c] = dict_new(b->acct, e);
-    if (!s || !dict || remap_new(b, c, e) != ST_OK || dict_reserve(dict, n, e) != ST_OK) goto done;
-    for (int32_t i = 0; i < n; i++) s[i] = (SortEntry){load_entry(d, i), i};
+    SortEntry *s = mem_alloc(l->acct, bytes, e);
+    Dict *dict = l->final[c] = dict_new(l->acct, e);
+    if (!s || !dict || remap_new(l, c, e) != ST_OK || dict_reserve(dict, n, e) != ST_OK) goto done;
+    for (int32_t i = 0; i < n; i++) s[i] = (SortEntry){load_dict_entry(d, i), i};
     if (n) qsort(s, (size_t)n, sizeof *s, entry_cmp);
     for (int32_t i = 0; i < n; i++) {
         if (dict_add(dict, s[i].s, e) < 0) goto done;
-        b->remap[c][s[i].code] = i;
+        l->remap[c][s[i].code] = i;
     }
     dict->n_sorted = dict->n;
     st = ST_OK;
 done:
-    if (s) mem_free(b->acct, s, bytes);
+    if (s) mem_free(l->acct, s, bytes);
     return st;
 }
 
@@ -877,56 +878,56 @@ static TabletColumn enc_view(const EncCol *c) {
                           .validity = c->validity};
 }
 /* Strings of a finished plain column into the table's dictionary: one thread. */
-static Status intern_plain(BulkLoad *b, int c, Proto *p, Err *e) {
+static Status intern_plain(TableLoad *l, int c, Proto *p, Err *e) {
     TabletColumn v = enc_view(&p->cols[c]);
     int64_t bytes = MAX_OF(p->rows, 1) * 5;
-    int32_t *codes = mem_alloc(b->acct, bytes, e);
+    int32_t *codes = mem_alloc(l->acct, bytes, e);
     if (!codes) return ST_ERROR;
     uint8_t *valid = (uint8_t *)(codes + p->rows);
     Status st = ST_OK;
     for (int64_t r = 0; r < p->rows && st == ST_OK; r++) {
         valid[r] = column_row_valid(&v, r);
-        codes[r] = valid[r] ? dict_add(b->final[c], column_str(&v, r), e) : 0;
+        codes[r] = valid[r] ? dict_add(l->final[c], column_str(&v, r), e) : 0;
         if (codes[r] < 0) st = ST_ERROR;
     }
     EncCol out;
     ColSeg seg = {codes, p->cols[c].validity ? valid : NULL, p->rows};
-    if (st == ST_OK) st = enc_codes(b->acct, NULL, &seg, 1, p->rows, &out, e);
+    if (st == ST_OK) st = enc_codes(l->acct, NULL, &seg, 1, p->rows, &out, e);
     if (st == ST_OK) {
-        enc_release(b->acct, &p->cols[c]);
+        enc_release(l->acct, &p->cols[c]);
         p->cols[c] = out;
     }
-    mem_free(b->acct, codes, bytes);
+    mem_free(l->acct, codes, bytes);
     return st;
 }
 
 /* `fresh`: the result replaces the table's data, so every column's form is free. */
-static Status decide_dicts(BulkLoad *b, bool fresh, int64_t rows, Err *e) {
-    int64_t m = MAX_OF(b->n_cols, 1);
-    b->final = mem_calloc(b->acct, m * (int64_t)sizeof(Dict *), e);
-    b->remap = mem_calloc(b->acct, m * (int64_t)sizeof(int32_t *), e);
-    b->remap_n = mem_calloc(b->acct, m * 8, e);
-    if (!b->final || !b->remap || !b->remap_n) return ST_ERROR;
-    for (int c = 0; c < b->n_cols; c++) {
-        if (!is_str(b, c)) continue;
-        LoadDict *d = &b->dicts[c];
+static Status decide_dicts(TableLoad *l, bool fresh, int64_t rows, Err *e) {
+    int64_t m = MAX_OF(l->n_cols, 1);
+    l->final = mem_calloc(l->acct, m * (int64_t)sizeof(Dict *), e);
+    l->remap = mem_calloc(l->acct, m * (int64_t)sizeof(int32_t *), e);
+    l->remap_n = mem_calloc(l->acct, m * 8, e);
+    if (!l->final || !l->remap || !l->remap_n) return ST_ERROR;
+    for (int c = 0; c < l->n_cols; c++) {
+        if (!is_str(l, c)) continue;
+        LoadDict *d = &l->dicts[c];
         bool coded = !atomic_load(&d->given_up);
         int32_t n = atomic_load(&d->n);
         if (fresh) {
-            if (coded && n > 0 && n <= MAX_OF(rows / 3, DICT_SMALL)) TRY(sorted_dict(b, c, e));
+            if (coded && n > 0 && n <= MAX_OF(rows / 3, DICT_SMALL)) TRY(sorted_dict(l, c, e));
             continue;
         }
-        if (!b->t->cols[c].dict) continue;
-        b->final[c] = b->t->cols[c].dict;
-        TRY(remap_new(b, c, e));
+        if (!l->t->cols[c].dict) continue;
+        l->final[c] = l->t->cols[c].dict;
+        TRY(remap_new(l, c, e));
         for (int32_t i = 0; i < n; i++) {
-            b->remap[c][i] = dict_add(b->final[c], load_entry(d, i), e);
-            if (b->remap[c][i] < 0) return ST_ERROR;
+            l->remap[c][i] = dict_add(l->final[c], load_dict_entry(d, i), e);
+            if (l->remap[c][i] < 0) return ST_ERROR;
         }
-        for (int64_t i = 0; i < b->n_protos; i++) {
-            EncCol *col = &b->protos[i]->cols[c];
+        for (int64_t i = 0; i < l->n_protos; i++) {
+            EncCol *col = &l->protos[i]->cols[c];
             if (col->encoding == ENC_STR) {
-                TRY(intern_plain(b, c, b->protos[i], e));
+                TRY(intern_plain(l, c, l->protos[i], e));
                 col->flags |= 0x80; /* these codes are final already */
             }
         }
@@ -935,49 +936,49 @@ static Status decide_dicts(BulkLoad *b, bool fresh, int64_t rows, Err *e) {
 }
 
 /* Provisional codes of a proto's column to final codes or to plain strings. */
-static Status finish_codes(BulkLoad *b, int c, Proto *p, Err *e) {
+static Status finish_codes(TableLoad *l, int c, Proto *p, Err *e) {
     EncCol *col = &p->cols[c];
     if (col->flags & 0x80) {
         col->flags &= 0x7f;
         return ST_OK;
     }
     TabletColumn v = enc_view(col);
-    bool plain = b->final[c] == NULL;
+    bool plain = l->final[c] == NULL;
     int64_t cell = plain ? (int64_t)sizeof(Str) : 4, bytes = MAX_OF(p->rows, 1) * (cell + 1);
-    char *mem = mem_alloc(b->acct, bytes, e);
+    char *mem = mem_alloc(l->acct, bytes, e);
     if (!mem) return ST_ERROR;
     uint8_t *valid = (uint8_t *)mem + p->rows * cell;
     for (int64_t r = 0; r < p->rows; r++) {
         int32_t code = (int32_t)((uint64_t)v.base + for_code(&v, r));
         valid[r] = column_row_valid(&v, r);
         if (!plain) ((int32_t *)(void *)mem)[r] = code;
-        else ((Str *)(void *)mem)[r] = valid[r] ? load_entry(&b->dicts[c], code) : (Str){"", 0, 0};
+        else ((Str *)(void *)mem)[r] = valid[r] ? load_dict_entry(&l->dicts[c], code) : (Str){"", 0, 0};
     }
     ColSeg seg = {mem, col->validity ? valid : NULL, p->rows};
     EncCol out;
-    Status st = plain ? enc_strings(b->acct, &seg, 1, p->rows, &out, e)
-                      : enc_codes(b->acct, b->remap[c], &seg, 1, p->rows, &out, e);
-    mem_free(b->acct, mem, bytes);
+    Status st = plain ? enc_strings(l->acct, &seg, 1, p->rows, &out, e)
+                      : enc_codes(l->acct, l->remap[c], &seg, 1, p->rows, &out, e);
+    mem_free(l->acct, mem, bytes);
     if (st != ST_OK) return st;
-    enc_release(b->acct, col);
+    enc_release(l->acct, col);
     *col = out;
     return ST_OK;
 }
 static void finish_worker(void *ctx, int worker) {
     (void)worker;
-    BulkLoad *b = ctx;
+    TableLoad *l = ctx;
     Err e = {0};
-    for (int64_t i; !atomic_load(&b->failed) && (i = atomic_fetch_add(&b->next_proto, 1)) < b->n_protos;) {
-        Proto *p = b->protos[i];
+    for (int64_t i; !atomic_load(&l->failed) && (i = atomic_fetch_add(&l->next_proto, 1)) < l->n_protos;) {
+        Proto *p = l->protos[i];
         Status st = ST_OK;
-        for (int c = 0; c < b->n_cols && st == ST_OK; c++)
-            if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(b, c, p, &e);
-        if (st == ST_OK) st = tablet_build(b->acct, b->t->id, p->rows, b->n_cols, p->cols, &p->tablet, &e);
+        for (int c = 0; c < l->n_cols && st == ST_OK; c++)
+            if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(l, c, p, &e);
+        if (st == ST_OK) st = tablet_build(l->acct, l->t->id, p->rows, l->n_cols, p->cols, &p->tablet, &e);
         if (st != ST_OK) {
-            step_failed(b, &e);
+            step_failed(l, &e);
             return;
         }
-        for (int c = 0; c < b->n_cols; c++) enc_release(b->acct, &p->cols[c]);
+        for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
     }
 }
 static int proto_cmp(const void *x, const void *y) {
@@ -989,43 +990,43 @@ static int proto_cmp(const void *x, const void *y) {
 }
 
 /* ---- the swap ---- */
-static Status install_tablets(BulkLoad *b, Pool *pool, bool rows_may_return, Err *e) {
-    Table *t = b->t;
+static Status install_tablets(TableLoad *l, Pool *pool, bool rows_may_return, Err *e) {
+    Table *t = l->t;
     int64_t first = t->n_tablets;
-    for (int64_t i = 0; i < b->n_protos; i++) {
-        TRY(table_add_tablet(t, b->protos[i]->tablet, e));
-        b->protos[i]->tablet = NULL;
-        t->live_rows += b->protos[i]->rows;
+    for (int64_t i = 0; i < l->n_protos; i++) {
+        TRY(table_add_tablet(t, l->protos[i]->tablet, e));
+        l->protos[i]->tablet = NULL;
+        t->live_rows += l->protos[i]->rows;
     }
     for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
     return stats_extend(t, first, pool, rows_may_return, e);
 }
-static Status install_fresh(BulkLoad *b, Pool *pool, UndoLog *undo, Err *e) {
-    Table *t = b->t;
+static Status install_fresh(TableLoad *l, Pool *pool, UndoLog *undo, Err *e) {
+    Table *t = l->t;
     TableState *old;
     TRY(table_state_take(t, &old, e));
-    for (int c = 0; c < b->n_cols; c++) {
-        t->cols[c].dict = b->final[c];
-        b->final[c] = NULL;
+    for (int c = 0; c < l->n_cols; c++) {
+        t->cols[c].dict = l->final[c];
+        l->final[c] = NULL;
     }
-    if (install_tablets(b, pool, false, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
+    if (install_tablets(l, pool, false, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
         table_state_put(t, old);
         return ST_ERROR;
     }
     if (!undo) table_state_free(t, old);
     return ST_OK;
 }
-static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows, Err *e) {
-    Table *t = b->t;
-    UndoLog *log = undo ? undo : undo_new(b->acct, e);
+static Status install_more(TableLoad *l, Pool *pool, UndoLog *undo, int64_t rows, Err *e) {
+    Table *t = l->t;
+    UndoLog *log = undo ? undo : undo_new(l->acct, e);
     if (!log) return ST_ERROR;
     int64_t mark = undo_mark(log), before = t->live_rows;
     bool tail = false;
-    for (int c = 0; c < b->n_cols; c++)
+    for (int c = 0; c < l->n_cols; c++)
         tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
-    Status st = undo_add_tablets(log, t, t->n_tablets, t->n_tablets + b->n_protos, rows, e);
+    Status st = undo_add_tablets(log, t, t->n_tablets, t->n_tablets + l->n_protos, rows, e);
     if (st == ST_OK) {
-        st = install_tablets(b, pool, t->impl->undo_open > 1, e);
+        st = install_tablets(l, pool, t->impl->undo_open > 1, e);
         if (st != ST_OK) {
             t->live_rows = before + rows; /* what the record will take off */
             undo_rollback(log, mark);
@@ -1038,55 +1039,55 @@ static Status install_more(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t rows,
 }
 
 /* Few rows for a table with many: the delta takes them. */
-static Status append_small(BulkLoad *b, UndoLog *undo, Err *e) {
-    Table *t = b->t;
-    UndoLog *log = undo ? undo : undo_new(b->acct, e);
+static Status append_small(TableLoad *l, UndoLog *undo, Err *e) {
+    Table *t = l->t;
+    UndoLog *log = undo ? undo : undo_new(l->acct, e);
     if (!log) return ST_ERROR;
-    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(b->n_cols, 1),
-            str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(b->n_cols, 1);
-    Vec *cols = mem_calloc(b->acct, vec_bytes, e);
-    Str *strs = mem_alloc(b->acct, str_bytes, e);
+    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(l->n_cols, 1),
+            str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(l->n_cols, 1);
+    Vec *cols = mem_calloc(l->acct, vec_bytes, e);
+    Str *strs = mem_alloc(l->acct, str_bytes, e);
     Status st = cols && strs ? ST_OK : ST_ERROR;
-    for (int64_t i = 0; i < b->n_pieces && st == ST_OK; i++) {
-        const Piece *p = &b->pieces[i];
+    for (int64_t i = 0; i < l->n_pieces && st == ST_OK; i++) {
+        const Piece *p = &l->pieces[i];
         if (p->n == 0) continue;
-        for (int c = 0; c < b->n_cols; c++) {
+        for (int c = 0; c < l->n_cols; c++) {
             const RawCol *r = &p->buf->cols[c];
             cols[c] = (Vec){.phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
             cols[c].valid = r->valid ? r->valid + p->start : NULL;
-            cols[c].data = (char *)r->cells + p->start * raw_cell_size(b, c);
+            cols[c].data = (char *)r->cells + p->start * raw_cell_size(l, c);
             if (!r->codes) continue;
             Str *out = strs + (int64_t)c * RAW_ROWS;
             for (int64_t k = 0; k < p->n; k++)
                 out[k] = cols[c].valid && !cols[c].valid[k]
                              ? (Str){"", 0, 0}
-                             : load_entry(&b->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
+                             : load_dict_entry(&l->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
             cols[c].data = out;
         }
         st = table_append(t, p->n, cols, log, NULL, e);
     }
     if (st != ST_OK) undo_rollback(log, mark);
-    if (cols) mem_free(b->acct, cols, vec_bytes);
-    if (strs) mem_free(b->acct, strs, str_bytes);
+    if (cols) mem_free(l->acct, cols, vec_bytes);
+    if (strs) mem_free(l->acct, strs, str_bytes);
     if (!undo) undo_free(log);
     return st;
 }
 
-static Status finish(BulkLoad *b, Pool *pool, UndoLog *undo, bool rebuild, int64_t *rows_out, Err *e) {
-    Table *t = b->t;
-    TRY(seal_all(b, e));
-    int64_t rows = b->pending_rows;
-    for (int64_t i = 0; i < b->n_protos; i++) rows += b->protos[i]->rows;
+static Status finish(TableLoad *l, Pool *pool, UndoLog *undo, bool rebuild, int64_t *rows_out, Err *e) {
+    Table *t = l->t;
+    TRY(seal_all(l, e));
+    int64_t rows = l->pending_rows;
+    for (int64_t i = 0; i < l->n_protos; i++) rows += l->protos[i]->rows;
     *rows_out = rows;
     if (rows == 0 && !rebuild) return ST_OK;
     bool fresh = rebuild || t->n_tablets == 0 || t->live_rows <= 2 * rows;
-    if (!fresh && b->n_protos == 0 && rows < SMALL_LOAD) return append_small(b, undo, e);
-    TRY(encode_ready(b, true, e));
-    if (fresh && t->live_rows > 0) TRY(absorb(b, pool, e));
-    if (b->n_protos) qsort(b->protos, (size_t)b->n_protos, sizeof *b->protos, proto_cmp);
-    TRY(decide_dicts(b, fresh, fresh ? rows + t->live_rows : rows, e));
-    TRY(run_step(b, pool, finish_worker, e));
-    TRY(fresh ? install_fresh(b, pool, undo, e) : install_more(b, pool, undo, rows, e));
+    if (!fresh && l->n_protos == 0 && rows < SMALL_LOAD) return append_small(l, undo, e);
+    TRY(encode_ready(l, true, e));
+    if (fresh && t->live_rows > 0) TRY(absorb(l, pool, e));
+    if (l->n_protos) qsort(l->protos, (size_t)l->n_protos, sizeof *l->protos, proto_cmp);
+    TRY(decide_dicts(l, fresh, fresh ? rows + t->live_rows : rows, e));
+    TRY(run_step(l, pool, finish_worker, e));
+    TRY(fresh ? install_fresh(l, pool, undo, e) : install_more(l, pool, undo, rows, e));
 #ifdef __GLIBC__
     if (fresh ? t->live_rows > TRIM_ROWS : rows > TRIM_ROWS) malloc_trim(0);
 #endif
@@ -1094,9 +1095,9 @@ static Status finish(BulkLoad *b, Pool *pool, UndoLog *undo, bool rebuild, int64
     return ST_OK;
 }
 
-Status bulk_finish(BulkLoad *b, Pool *pool, UndoLog *undo, int64_t *rows, Err *e) {
+Status load_finish(TableLoad *l, Pool *pool, UndoLog *undo, int64_t *rows, Err *e) {
     int64_t n = 0;
-    TRY(finish(b, pool, undo, false, &n, e));
+    TRY(finish(l, pool, undo, false, &n, e));
     if (rows) *rows = n;
     return ST_OK;
 }
@@ -1112,15 +1113,15 @@ static bool is_merged(const Table *t) {
         if (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted) return false;
     return t->n_tablets <= 2 * (rows / TABLET_ROWS + 1);
 }
-Status bulk_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e) {
+Status table_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e) {
     if (is_merged(t)) {
         t->impl->changed_rows = 0;
         return ST_OK;
     }
-    BulkLoad *b;
+    TableLoad *l;
     int64_t rows;
-    TRY(bulk_begin(t, pool ? pool_threads(pool) : 1, &b, e));
-    Status st = finish(b, pool, undo, true, &rows, e);
-    bulk_cancel(b);
+    TRY(load_begin(t, pool ? pool_threads(pool) : 1, &l, e));
+    Status st = finish(l, pool, undo, true, &rows, e);
+    load_cancel(l);
     return st;
 }
