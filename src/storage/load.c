@@ -1,4 +1,4 @@
-/* load.c - bulk loads and rebuilds: rows in, finished main tablets out.
+/* load.c - bulk loads: rows in, encoded tablets out.
  *
  *  1. load_add copies cells into the worker's raw buffer (RAW_ROWS rows). Strings go through the load's
  *     dictionary of their column, which all workers share: look-ups take no lock, additions do. A
@@ -8,30 +8,15 @@
  *     every worker is already past them) and fill a tablet. Then the worker that notices
  *     encodes the tablet, column by column, and its raw buffers are reused. So memory is bounded and row
  *     order does not depend on timing. If too much waits for a gap, runs without gaps become tablets of their own.
- *  3. load_finish decides each string column's final form, sorts dictionaries, rewrites provisional
- *     codes, lays out blocks (in parallel), builds key indexes and statistics and swaps the result in.
  *
- * Loading into a table with rows: few new rows are appended to the delta; if the new rows dominate,
- * the old ones are fed through the same machine (absorbed) and everything becomes new; in between, new tablets are
- * added and the dictionaries get an unordered tail. A merge is an absorption with no new rows.
+ * merge.c makes the table's new state of the tablets.
  *
  * Thread rules: load_add from one thread per worker number; everything else from one thread.
  */
-#include <pthread.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
-#include <stdatomic.h>
-#include <stdlib.h>
-
-#include "storage/storage_int.h"
+#include "storage/load_int.h"
 
 enum {
-    RAW_ROWS = 16384,
     RAW_HEAP_MAX = 32 << 20, /* a buffer with so many string bytes is full */
-    SMALL_LOAD = 10000,
-    DICT_SMALL = 1024, /* so few entries are always worth a dictionary */
-    DICT_CHUNK = 4096,
     CACHE = 256,
     WAIT_ROWS = 4 * TABLET_ROWS,
     FREE_BUFS = 24,
@@ -39,31 +24,8 @@ enum {
 /* A tablet is cut when a column's strings reach this. */
 #define CUT_BYTES (INT64_C(1) << 30)
 #define DICT_MAX_BYTES (INT64_C(256) << 20)
-/* After a load that built so much, the allocator is asked to give its free pages back. */
-#define TRIM_ROWS 500000
 
 /* ---- shared dictionaries of a load ---- */
-typedef struct LoadSlots {
-    struct LoadSlots *older;
-    int64_t n;
-    _Atomic uint64_t s[];
-} LoadSlots;
-typedef struct LoadDict {
-    pthread_mutex_t mu;
-    MemAccount *acct;
-    _Atomic(LoadSlots *) slots;
-    Str **chunks;
-    int64_t n_chunks;
-    _Atomic int32_t n;
-    StrHeap heap;
-    _Atomic int64_t rows;
-    _Atomic bool given_up;
-} LoadDict;
-
-static inline Str load_dict_entry(const LoadDict *d, int32_t code) {
-    return d->chunks[code / DICT_CHUNK][code % DICT_CHUNK];
-}
-
 static LoadSlots *slots_new(MemAccount *a, int64_t n, Err *e) {
     LoadSlots *s = mem_calloc(a, (int64_t)sizeof *s + n * 8, e);
     if (s) s->n = n;
@@ -126,76 +88,14 @@ done:
 }
 
 /* ---- loads ---- */
-typedef struct RawCol {
-    void *cells;    /* RAW_ROWS of them; strings: Str, or int32 codes */
-    uint8_t *valid; /* RAW_ROWS bytes; NULL for columns that are NOT NULL */
-    bool codes;
-    StrHeap heap;
-} RawCol;
-typedef struct RawBuf {
-    struct RawBuf *next;
-    int64_t refs, used;
-    RawCol cols[];
-} RawBuf;
-typedef struct Piece {
-    int64_t order, seq;
-    bool last; /* of its order */
-    RawBuf *buf;
-    int64_t start, n;
-    int64_t str_bytes; /* of the column with most, at most */
-} Piece;
-typedef struct CacheCell {
-    Str s;
-    int32_t code;
-} CacheCell;
-typedef struct Worker {
-    RawBuf *buf;
-    int64_t piece_start, seq;
-    _Atomic int64_t order;
-    _Atomic bool started;
-    CacheCell *caches; /* CACHE per column, strings only */
-} Worker;
-typedef struct Proto { /* a tablet's columns before they are one block */
-    int group;         /* 0 absorbed, 1 loaded */
-    int64_t order, seq, start;
-    int64_t rows;
-    Tablet *tablet; /* finished */
-    EncCol cols[];
-} Proto;
-struct TableLoad {
-    Table *t;
-    MemAccount *acct;
-    int n_workers, n_cols, group;
-    Worker *workers;
-    LoadDict *dicts; /* per column; chunks NULL for other types */
-    pthread_mutex_t mu;
-    RawBuf *free_bufs;
-    int64_t n_free;
-    Piece *pieces; /* sorted by order, seq */
-    int64_t n_pieces, cap_pieces, n_ready, pending_rows;
-    int64_t next_order, next_seq;
-    bool any_taken; /* the highest piece taken so far: */
-    int64_t max_order, max_seq;
-    Proto **protos;
-    int64_t n_protos, cap_protos;
-    /* finishing */
-    Dict **final; /* per column: dictionary of the result; NULL = plain */
-    int32_t **remap;
-    int64_t *remap_n;
-    _Atomic int64_t next_proto;
-    _Atomic bool failed;
-    Err err;
-    pthread_mutex_t err_mu;
-};
-
-static bool is_str(const TableLoad *l, int c) { return type_phys(l->t->cols[c].type) == PH_STR; }
-static int64_t raw_cell_size(const TableLoad *l, int c) { return phys_size(type_phys(l->t->cols[c].type)); }
-static int64_t proto_bytes(const TableLoad *l) { return (int64_t)(sizeof(Proto) + sizeof(EncCol) * (size_t)l->n_cols); }
+static int64_t proto_bytes(const TableLoad *l) {
+    return (int64_t)(sizeof(LoadProto) + sizeof(EncCol) * (size_t)l->n_cols);
+}
 
 static void buf_free(TableLoad *l, RawBuf *r) {
     if (!r) return;
     for (int c = 0; c < l->n_cols; c++) {
-        if (r->cols[c].cells) mem_free(l->acct, r->cols[c].cells, RAW_ROWS * raw_cell_size(l, c));
+        if (r->cols[c].cells) mem_free(l->acct, r->cols[c].cells, RAW_ROWS * load_cell_size(l, c));
         if (r->cols[c].valid) mem_free(l->acct, r->cols[c].valid, RAW_ROWS);
         strheap_free(&r->cols[c].heap);
     }
@@ -214,7 +114,7 @@ static RawBuf *buf_take(TableLoad *l, Err *e) {
         if (!r) return NULL;
         for (int c = 0; c < l->n_cols; c++) {
             r->cols[c].heap.acct = l->acct;
-            r->cols[c].cells = mem_alloc(l->acct, RAW_ROWS * raw_cell_size(l, c), e);
+            r->cols[c].cells = mem_alloc(l->acct, RAW_ROWS * load_cell_size(l, c), e);
             if (r->cols[c].cells && !l->t->cols[c].not_null) r->cols[c].valid = mem_alloc(l->acct, RAW_ROWS, e);
             if (!r->cols[c].cells || (!r->cols[c].valid && !l->t->cols[c].not_null)) {
                 buf_free(l, r);
@@ -225,7 +125,7 @@ static RawBuf *buf_take(TableLoad *l, Err *e) {
     r->used = 0;
     r->refs = 1;
     for (int c = 0; c < l->n_cols; c++) {
-        r->cols[c].codes = is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed);
+        r->cols[c].codes = load_is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed);
     }
     return r;
 }
@@ -254,7 +154,7 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     l->group = 1;
     pthread_mutex_init(&l->mu, NULL);
     pthread_mutex_init(&l->err_mu, NULL);
-    l->workers = mem_calloc(a, (int64_t)sizeof(Worker) * workers, e);
+    l->workers = mem_calloc(a, (int64_t)sizeof(LoadWorker) * workers, e);
     l->dicts = mem_calloc(a, (int64_t)sizeof(LoadDict) * MAX_OF(t->n_cols, 1), e);
     if (l->dicts)
         for (int c = 0; c < t->n_cols; c++) {
@@ -265,14 +165,14 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     bool ok = l->workers && l->dicts;
     for (int c = 0; ok && c < t->n_cols; c++) {
         LoadDict *d = &l->dicts[c];
-        if (!is_str(l, c)) continue;
+        if (!load_is_str(l, c)) continue;
         /* After it is given up, each worker may still finish the buffer in hand. */
         d->n_chunks = (DICT_MAX_ENTRIES + (int64_t)RAW_ROWS * (workers + 1)) / DICT_CHUNK + 1;
         d->chunks = mem_calloc(a, d->n_chunks * (int64_t)sizeof(Str *), e);
         ok = d->chunks && load_dict_grow(d, NULL, e) == ST_OK;
     }
     for (int w = 0; ok && w < workers; w++) {
-        l->workers[w].caches = mem_calloc(a, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(t->n_cols, 1), e);
+        l->workers[w].caches = mem_calloc(a, (int64_t)sizeof(LoadCacheCell) * CACHE * MAX_OF(t->n_cols, 1), e);
         ok = l->workers[w].caches != NULL;
     }
     if (!ok) {
@@ -283,7 +183,7 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     return ST_OK;
 }
 
-static void proto_free(TableLoad *l, Proto *p) {
+static void proto_free(TableLoad *l, LoadProto *p) {
     if (!p) return;
     for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
     tablet_free(p->tablet);
@@ -294,18 +194,18 @@ void load_cancel(TableLoad *l) {
     if (!l) return;
     MemAccount *a = l->acct;
     for (int64_t i = 0; i < l->n_pieces; i++) buf_unref(l, l->pieces[i].buf);
-    if (l->pieces) mem_free(a, l->pieces, l->cap_pieces * (int64_t)sizeof(Piece));
+    if (l->pieces) mem_free(a, l->pieces, l->cap_pieces * (int64_t)sizeof(LoadPiece));
     for (int w = 0; l->workers && w < l->n_workers; w++) {
         buf_unref(l, l->workers[w].buf);
         if (l->workers[w].caches)
-            mem_free(a, l->workers[w].caches, (int64_t)sizeof(CacheCell) * CACHE * MAX_OF(l->n_cols, 1));
+            mem_free(a, l->workers[w].caches, (int64_t)sizeof(LoadCacheCell) * CACHE * MAX_OF(l->n_cols, 1));
     }
     for (RawBuf *r = l->free_bufs, *next; r; r = next) {
         next = r->next;
         buf_free(l, r);
     }
     for (int64_t i = 0; i < l->n_protos; i++) proto_free(l, l->protos[i]);
-    if (l->protos) mem_free(a, l->protos, l->cap_protos * (int64_t)sizeof(Proto *));
+    if (l->protos) mem_free(a, l->protos, l->cap_protos * (int64_t)sizeof(LoadProto *));
     for (int c = 0; l->dicts && c < l->n_cols; c++) {
         LoadDict *d = &l->dicts[c];
         for (LoadSlots *s = atomic_load(&d->slots), *older; s; s = older) {
@@ -329,7 +229,7 @@ void load_cancel(TableLoad *l) {
         mem_free(a, l->remap, (int64_t)sizeof(int32_t *) * MAX_OF(l->n_cols, 1));
     }
     if (l->remap_n) mem_free(a, l->remap_n, 8 * MAX_OF(l->n_cols, 1));
-    if (l->workers) mem_free(a, l->workers, (int64_t)sizeof(Worker) * l->n_workers);
+    if (l->workers) mem_free(a, l->workers, (int64_t)sizeof(LoadWorker) * l->n_workers);
     if (l->dicts) mem_free(a, l->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(l->n_cols, 1));
     pthread_mutex_destroy(&l->mu);
     pthread_mutex_destroy(&l->err_mu);
@@ -338,7 +238,7 @@ void load_cancel(TableLoad *l) {
 
 /* ---- tablets from pieces ---- */
 /* Strings of a column's pieces as Str arrays, codes looked up; segs[].cells of code pieces are replaced. */
-static Status plain_segs(TableLoad *l, int c, const Piece *p, int64_t n, ColSeg *segs, Str *tmp) {
+static Status plain_segs(TableLoad *l, int c, const LoadPiece *p, int64_t n, ColSeg *segs, Str *tmp) {
     for (int64_t i = 0; i < n; i++) {
         if (!p[i].buf->cols[c].codes) continue;
         const int32_t *codes = segs[i].cells;
@@ -351,17 +251,17 @@ static Status plain_segs(TableLoad *l, int c, const Piece *p, int64_t n, ColSeg 
 }
 
 /* A piece's buffer may still be filled behind it by its worker: only its own rows are looked at. */
-static const uint8_t *piece_valid(const RawCol *r, const Piece *p) {
+static const uint8_t *piece_valid(const RawCol *r, const LoadPiece *p) {
     return r->valid && memchr(r->valid + p->start, 0, (size_t)p->n) ? r->valid + p->start : NULL;
 }
 
-static Status encode_pieces(TableLoad *l, const Piece *p, int64_t n, Proto **out, Err *e) {
+static Status encode_pieces(TableLoad *l, const LoadPiece *p, int64_t n, LoadProto **out, Err *e) {
     MemAccount *a = l->acct;
     Status st = ST_ERROR;
     int64_t segs_bytes = n * (int64_t)sizeof(ColSeg), rows = 0, tmp_bytes = 0;
     for (int64_t i = 0; i < n; i++) rows += p[i].n;
     Str *tmp = NULL;
-    Proto *pr = mem_calloc(a, proto_bytes(l), e);
+    LoadProto *pr = mem_calloc(a, proto_bytes(l), e);
     ColSeg *segs = mem_alloc(a, segs_bytes, e);
     if (!pr || !segs) goto done;
     pr->group = l->group;
@@ -370,9 +270,9 @@ static Status encode_pieces(TableLoad *l, const Piece *p, int64_t n, Proto **out
     pr->start = p[0].start;
     pr->rows = rows;
     for (int c = 0; c < l->n_cols; c++) {
-        bool codes = is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed),
+        bool codes = load_is_str(l, c) && !atomic_load_explicit(&l->dicts[c].given_up, memory_order_relaxed),
              some_codes = false;
-        int64_t size = raw_cell_size(l, c);
+        int64_t size = load_cell_size(l, c);
         for (int64_t i = 0; i < n; i++) {
             const RawCol *r = &p[i].buf->cols[c];
             segs[i] =
@@ -382,7 +282,7 @@ static Status encode_pieces(TableLoad *l, const Piece *p, int64_t n, Proto **out
         }
         if (codes) {
             st = enc_codes(a, NULL, segs, n, rows, &pr->cols[c], e);
-        } else if (is_str(l, c)) {
+        } else if (load_is_str(l, c)) {
             if (some_codes && !tmp) {
                 tmp_bytes = rows * (int64_t)sizeof(Str);
                 tmp = mem_alloc(a, tmp_bytes, e);
@@ -408,7 +308,7 @@ done:
     return st;
 }
 
-static bool follows(const Piece *p, const Piece *q) {
+static bool follows(const LoadPiece *p, const LoadPiece *q) {
     return p->last ? q->order == p->order + 1 && q->seq == 0 : q->order == p->order && q->seq == p->seq + 1;
 }
 /* mu held. The order below which nothing new can come; unstarted workers are ignored when pressed for room. */
@@ -430,14 +330,14 @@ static int64_t watermark(TableLoad *l, bool pressed) {
 static void extend_ready(TableLoad *l, bool pressed) {
     int64_t w = watermark(l, pressed);
     while (l->n_ready < l->n_pieces) {
-        const Piece *p = &l->pieces[l->n_ready];
+        const LoadPiece *p = &l->pieces[l->n_ready];
         if (!(p->order == l->next_order && p->seq == l->next_seq) && p->order >= w) break;
         l->next_order = p->last ? p->order + 1 : p->order;
         l->next_seq = p->last ? 0 : p->seq + 1;
         l->n_ready++;
     }
 }
-static bool below_taken(const TableLoad *l, const Piece *p) {
+static bool below_taken(const TableLoad *l, const LoadPiece *p) {
     return l->any_taken && (p->order < l->max_order || (p->order == l->max_order && p->seq < l->max_seq));
 }
 /* mu held. How many of the first `limit` pieces make one tablet; *full when no more would fit. *cut: rows of the
@@ -447,7 +347,7 @@ static int64_t tablet_pieces(TableLoad *l, int64_t limit, bool strict, bool *ful
     int64_t rows = 0, bytes = 0, n = 0;
     *full = false;
     for (; n < limit; n++) {
-        Piece *p = &l->pieces[n];
+        LoadPiece *p = &l->pieces[n];
         if (n > 0 && !follows(p - 1, p) && (strict || below_taken(l, p - 1))) {
             *full = true;
             break;
@@ -471,10 +371,10 @@ static int64_t tablet_pieces(TableLoad *l, int64_t limit, bool strict, bool *ful
 }
 /* mu held. Takes the first n pieces out (the last one split after `cut` rows) into `out`; pieces without rows vanish.
  */
-static int64_t take_pieces(TableLoad *l, int64_t n, int64_t cut, Piece *out) {
+static int64_t take_pieces(TableLoad *l, int64_t n, int64_t cut, LoadPiece *out) {
     int64_t m = 0, gone = n;
     for (int64_t i = 0; i < n; i++) {
-        Piece *p = &l->pieces[i];
+        LoadPiece *p = &l->pieces[i];
         if (p->n == 0) continue;
         out[m] = *p;
         if (!below_taken(l, p)) {
@@ -495,20 +395,21 @@ static int64_t take_pieces(TableLoad *l, int64_t n, int64_t cut, Piece *out) {
         l->pending_rows -= out[m++].n;
         if (gone != n) break;
     }
-    memmove(l->pieces, l->pieces + gone, (size_t)(l->n_pieces - gone) * sizeof(Piece));
+    memmove(l->pieces, l->pieces + gone, (size_t)(l->n_pieces - gone) * sizeof(LoadPiece));
     l->n_pieces -= gone;
     l->n_ready = MAX_OF(l->n_ready - gone, 0);
     return m;
 }
 
-static Status encode_taken(TableLoad *l, Piece *p, int64_t n, Err *e) {
-    Proto *pr = NULL;
+static Status encode_taken(TableLoad *l, LoadPiece *p, int64_t n, Err *e) {
+    LoadProto *pr = NULL;
     Status st = n ? encode_pieces(l, p, n, &pr, e) : ST_OK;
     pthread_mutex_lock(&l->mu);
     for (int64_t i = 0; i < n; i++) buf_unref(l, p[i].buf);
     if (pr && l->n_protos == l->cap_protos) {
         int64_t cap = l->cap_protos ? l->cap_protos * 2 : 16;
-        Proto **q = mem_realloc(l->acct, l->protos, l->cap_protos * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+        LoadProto **q =
+            mem_realloc(l->acct, l->protos, l->cap_protos * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
         if (q) {
             l->protos = q;
             l->cap_protos = cap;
@@ -523,8 +424,7 @@ static Status encode_taken(TableLoad *l, Piece *p, int64_t n, Err *e) {
     return st;
 }
 
-/* Encodes whatever makes full tablets; with `flush` everything. */
-static Status encode_ready(TableLoad *l, bool flush, Err *e) {
+Status load_encode(TableLoad *l, bool flush, Err *e) {
     for (;;) {
         pthread_mutex_lock(&l->mu);
         extend_ready(l, false);
@@ -541,7 +441,7 @@ static Status encode_ready(TableLoad *l, bool flush, Err *e) {
             pthread_mutex_unlock(&l->mu);
             return ST_OK;
         }
-        Piece *taken = mem_alloc(l->acct, n * (int64_t)sizeof(Piece), e);
+        LoadPiece *taken = mem_alloc(l->acct, n * (int64_t)sizeof(LoadPiece), e);
         if (!taken) {
             pthread_mutex_unlock(&l->mu);
             return ST_ERROR;
@@ -549,37 +449,37 @@ static Status encode_ready(TableLoad *l, bool flush, Err *e) {
         int64_t m = take_pieces(l, n, cut, taken);
         pthread_mutex_unlock(&l->mu);
         Status st = encode_taken(l, taken, m, e);
-        mem_free(l->acct, taken, n * (int64_t)sizeof(Piece));
+        mem_free(l->acct, taken, n * (int64_t)sizeof(LoadPiece));
         TRY(st);
     }
 }
 
 /* Ends the worker's piece. */
-static Status seal(TableLoad *l, Worker *w, bool last, Err *e) {
+static Status seal(TableLoad *l, LoadWorker *w, bool last, Err *e) {
     int64_t end = w->buf ? w->buf->used : 0, n = end - w->piece_start;
     if (n == 0 && !last) return ST_OK;
     Status st = ST_ERROR;
     pthread_mutex_lock(&l->mu);
     if (l->n_pieces == l->cap_pieces) {
         int64_t cap = l->cap_pieces ? l->cap_pieces * 2 : 64;
-        Piece *q = mem_realloc(l->acct, l->pieces, l->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
+        LoadPiece *q = mem_realloc(l->acct, l->pieces, l->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
         if (!q) goto done;
         l->pieces = q;
         l->cap_pieces = cap;
     }
-    Piece p = {.order = atomic_load(&w->order),
-               .seq = w->seq++,
-               .last = last,
-               .buf = n ? w->buf : NULL,
-               .start = w->piece_start,
-               .n = n};
+    LoadPiece p = {.order = atomic_load(&w->order),
+                   .seq = w->seq++,
+                   .last = last,
+                   .buf = n ? w->buf : NULL,
+                   .start = w->piece_start,
+                   .n = n};
     for (int c = 0; n && c < l->n_cols; c++) p.str_bytes = MAX_OF(p.str_bytes, w->buf->cols[c].heap.total);
     if (n) w->buf->refs++;
     int64_t i = l->n_pieces;
     while (i > 0 &&
            (l->pieces[i - 1].order > p.order || (l->pieces[i - 1].order == p.order && l->pieces[i - 1].seq > p.seq)))
         i--;
-    memmove(l->pieces + i + 1, l->pieces + i, (size_t)(l->n_pieces - i) * sizeof(Piece));
+    memmove(l->pieces + i + 1, l->pieces + i, (size_t)(l->n_pieces - i) * sizeof(LoadPiece));
     l->pieces[i] = p;
     l->n_pieces++;
     if (i < l->n_ready) l->n_ready++; /* late, but nothing more can be waited for */
@@ -597,7 +497,7 @@ static inline uint32_t cache_slot(Str s) {
     if (s.len > 4) memcpy(&tail, s.ptr + s.len - 4, 4);
     return (uint32_t)(((uint64_t)(s.prefix ^ tail * 31u) + s.len) * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
-static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n,
+static Status add_codes(LoadDict *d, LoadCacheCell *cache, const Str *s, bool is_const, const uint8_t *valid, int64_t n,
                         int32_t *out, Err *e) {
     for (int64_t i = 0; i < n; i++) {
         if (valid && !valid[i]) {
@@ -605,7 +505,7 @@ static Status add_codes(LoadDict *d, CacheCell *cache, const Str *s, bool is_con
             continue;
         }
         Str x = s[is_const ? 0 : i];
-        CacheCell *k = &cache[cache_slot(x)];
+        LoadCacheCell *k = &cache[cache_slot(x)];
         if (k->s.ptr && str_eq(k->s, x)) {
             out[i] = k->code;
             continue;
@@ -644,9 +544,9 @@ static void convert_ints(uint8_t phys, const Vec *v, int64_t first, int64_t n, v
     }
 }
 
-static Status add_column(TableLoad *l, Worker *w, int c, const Vec *v, int64_t first, int64_t n, Err *e) {
+static Status add_column(TableLoad *l, LoadWorker *w, int c, const Vec *v, int64_t first, int64_t n, Err *e) {
     RawCol *r = &w->buf->cols[c];
-    int64_t at = w->buf->used, size = raw_cell_size(l, c);
+    int64_t at = w->buf->used, size = load_cell_size(l, c);
     const uint8_t *valid = NULL;
     if (v->valid) {
         if (v->is_const) valid = v->valid[0] ? NULL : v->valid;
@@ -658,7 +558,7 @@ static Status add_column(TableLoad *l, Worker *w, int c, const Vec *v, int64_t f
         else memcpy(r->valid + at, valid, (size_t)n);
     }
     const uint8_t *own = valid ? r->valid + at : NULL;
-    if (size == 16 && is_str(l, c)) {
+    if (size == 16 && load_is_str(l, c)) {
         const Str *s = (const Str *)v->data + (v->is_const ? 0 : first);
         if (r->codes)
             return add_codes(&l->dicts[c], w->caches + (int64_t)c * CACHE, s, v->is_const, own, n,
@@ -680,10 +580,10 @@ static Status add_column(TableLoad *l, Worker *w, int c, const Vec *v, int64_t f
 }
 
 /* Rows of [first, n) that the buffer takes: it is also full by bytes of strings. */
-static int64_t rows_for_buf(const TableLoad *l, const Worker *w, const Vec *cols, int64_t first, int64_t n) {
+static int64_t rows_for_buf(const TableLoad *l, const LoadWorker *w, const Vec *cols, int64_t first, int64_t n) {
     int64_t k = MIN_OF(n - first, RAW_ROWS - w->buf->used);
     for (int c = 0; c < l->n_cols; c++) {
-        if (!is_str(l, c) || w->buf->cols[c].codes) continue;
+        if (!load_is_str(l, c) || w->buf->cols[c].codes) continue;
         int64_t bytes = w->buf->cols[c].heap.total;
         if (bytes + 65536 * k <= RAW_HEAP_MAX) continue; /* cannot be */
         const Str *s = cols[c].data;
@@ -699,7 +599,7 @@ static int64_t rows_for_buf(const TableLoad *l, const Worker *w, const Vec *cols
 }
 
 /* The buffer in hand is full: judge its dictionaries and get another. */
-static Status next_buf(TableLoad *l, Worker *w, Err *e) {
+static Status next_buf(TableLoad *l, LoadWorker *w, Err *e) {
     for (int c = 0; c < l->n_cols; c++) {
         LoadDict *d = &l->dicts[c];
         if (!d->chunks || !w->buf) continue;
@@ -716,7 +616,7 @@ static Status next_buf(TableLoad *l, Worker *w, Err *e) {
 }
 
 Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *cols, Err *e) {
-    Worker *w = &l->workers[worker];
+    LoadWorker *w = &l->workers[worker];
     if (worker < 0 || worker >= l->n_workers) return err_internal(e, "bulk load has no worker %d", worker);
     dbg_assert(!cols || table_vecs_agree(l->t, l->n_cols, NULL, n, cols));
     for (int c = 0; c < l->n_cols; c++) {
@@ -731,7 +631,7 @@ Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *c
         TRY(seal(l, w, true, e));
         atomic_store(&w->order, order);
         w->seq = 0;
-        TRY(encode_ready(l, false, e));
+        TRY(load_encode(l, false, e));
     }
     for (int64_t first = 0; first < n;) {
         if (!w->buf) TRY(next_buf(l, w, e));
@@ -739,7 +639,7 @@ Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *c
         if (k == 0) {
             TRY(seal(l, w, false, e));
             TRY(next_buf(l, w, e));
-            TRY(encode_ready(l, false, e));
+            TRY(load_encode(l, false, e));
             continue;
         }
         for (int c = 0; c < l->n_cols; c++) TRY(add_column(l, w, c, &cols[c], first, k, e));
@@ -749,10 +649,9 @@ Status load_add(TableLoad *l, int worker, int64_t order, int64_t n, const Vec *c
     return ST_OK;
 }
 
-/* Ends all workers' pieces and orders. */
-static Status seal_all(TableLoad *l, Err *e) {
+Status load_seal(TableLoad *l, Err *e) {
     for (int i = 0; i < l->n_workers; i++) {
-        Worker *w = &l->workers[i];
+        LoadWorker *w = &l->workers[i];
         if (!atomic_load(&w->started)) continue;
         TRY(seal(l, w, true, e));
         pthread_mutex_lock(&l->mu);
@@ -763,365 +662,4 @@ static Status seal_all(TableLoad *l, Err *e) {
         atomic_store(&w->started, false);
     }
     return ST_OK;
-}
-
-/* ---- parallel steps: the first error wins ---- */
-static void step_failed(TableLoad *l, const Err *e) {
-    pthread_mutex_lock(&l->err_mu);
-    if (!atomic_load(&l->failed)) err_copy(&l->err, e);
-    atomic_store(&l->failed, true);
-    pthread_mutex_unlock(&l->err_mu);
-}
-static Status run_step(TableLoad *l, Pool *pool, PoolFn fn, Err *e) {
-    int workers = pool ? MIN_OF(pool_threads(pool), l->n_workers) : 1;
-    atomic_store(&l->next_proto, 0);
-    pool_run_or_here(pool, workers, fn, l);
-    if (!atomic_load(&l->failed)) return ST_OK;
-    err_copy(e, &l->err);
-    return ST_ERROR;
-}
-
-/* ---- absorbing the table's rows ---- */
-enum { ABSORB_BATCH = 2048 };
-static Status absorb_tablet(TableLoad *l, int worker, int64_t tn, Vec *cols, Err *e) {
-    const Table *t = l->t;
-    const Tablet *tab = t->tablets[tn];
-    int32_t pos[ABSORB_BATCH];
-    TRY(load_add(l, worker, tn, 0, NULL, e));
-    for (int64_t first = 0; first < tab->rows; first += ABSORB_BATCH) {
-        bool identity;
-        int64_t n = tablet_live_rows(tab, first, MIN_OF(ABSORB_BATCH, tab->rows - first), pos, &identity);
-        for (int c = 0; c < t->n_cols; c++) {
-            bool nulls;
-            uint8_t *valid = (uint8_t *)cols[c].data + ABSORB_BATCH * 16;
-            tablet_decode(t, tab, c, first, identity ? NULL : pos, n, cols[c].phys, cols[c].data, valid, &nulls);
-            cols[c].valid = nulls ? valid : NULL;
-        }
-        TRY(load_add(l, worker, tn, n, cols, e));
-    }
-    return ST_OK;
-}
-static void absorb_worker(void *ctx, int worker) {
-    TableLoad *l = ctx;
-    const Table *t = l->t;
-    Err e = {0};
-    int64_t per = ABSORB_BATCH * 17, vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(t->n_cols, 1);
-    Vec *cols = mem_calloc(l->acct, vec_bytes, &e);
-    char *mem = mem_alloc(l->acct, per * MAX_OF(t->n_cols, 1), &e);
-    Status st = cols && mem ? ST_OK : ST_ERROR;
-    for (int c = 0; st == ST_OK && c < t->n_cols; c++)
-        cols[c] = (Vec){.data = mem + c * per, .phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
-    while (st == ST_OK && !atomic_load(&l->failed)) {
-        int64_t i = atomic_fetch_add(&l->next_proto, 1);
-        if (i >= t->n_tablets) break;
-        st = absorb_tablet(l, worker, i, cols, &e);
-    }
-    if (st != ST_OK) step_failed(l, &e);
-    if (cols) mem_free(l->acct, cols, vec_bytes);
-    if (mem) mem_free(l->acct, mem, per * MAX_OF(t->n_cols, 1));
-}
-static Status absorb(TableLoad *l, Pool *pool, Err *e) {
-    l->group = 0;
-    l->next_order = l->next_seq = 0;
-    l->n_ready = 0;
-    l->any_taken = false;
-    TRY(run_step(l, pool, absorb_worker, e));
-    TRY(seal_all(l, e));
-    return encode_ready(l, true, e);
-}
-
-/* ---- final form ---- */
-typedef struct SortEntry {
-    Str s;
-    int32_t code;
-} SortEntry;
-static int entry_cmp(const void *a, const void *b) {
-    return str_cmp(((const SortEntry *)a)->s, ((const SortEntry *)b)->s);
-}
-
-static Status remap_new(TableLoad *l, int c, Err *e) {
-    int32_t n = atomic_load(&l->dicts[c].n);
-    l->remap_n[c] = MAX_OF(n, 1);
-    l->remap[c] = mem_alloc(l->acct, l->remap_n[c] * 4, e);
-    return l->remap[c] ? ST_OK : ST_ERROR;
-}
-/* A fresh ordered dictionary from the load's. */
-static Status sorted_dict(TableLoad *l, int c, Err *e) {
-    LoadDict *d = &l->dicts[c];
-    int32_t n = atomic_load(&d->n);
-    Status st = ST_ERROR;
-    int64_t bytes = (int64_t)sizeof(SortEntry) * MAX_OF(n, 1);
-    SortEntry *s = mem_alloc(l->acct, bytes, e);
-    Dict *dict = l->final[c] = dict_new(l->acct, e);
-    if (!s || !dict || remap_new(l, c, e) != ST_OK || dict_reserve(dict, n, e) != ST_OK) goto done;
-    for (int32_t i = 0; i < n; i++) s[i] = (SortEntry){load_dict_entry(d, i), i};
-    if (n) qsort(s, (size_t)n, sizeof *s, entry_cmp);
-    for (int32_t i = 0; i < n; i++) {
-        if (dict_add(dict, s[i].s, e) < 0) goto done;
-        l->remap[c][s[i].code] = i;
-    }
-    dict->n_sorted = dict->n;
-    st = ST_OK;
-done:
-    if (s) mem_free(l->acct, s, bytes);
-    return st;
-}
-
-static TabletColumn enc_view(const EncCol *c) {
-    return (TabletColumn){.encoding = c->encoding,
-                          .width = c->width,
-                          .phys = c->phys,
-                          .base = c->base,
-                          .data = c->data,
-                          .offsets = c->encoding == ENC_STR ? c->data : NULL,
-                          .var_base = c->var,
-                          .validity = c->validity};
-}
-/* Strings of a finished plain column into the table's dictionary: one thread. */
-static Status intern_plain(TableLoad *l, int c, Proto *p, Err *e) {
-    TabletColumn v = enc_view(&p->cols[c]);
-    int64_t bytes = MAX_OF(p->rows, 1) * 5;
-    int32_t *codes = mem_alloc(l->acct, bytes, e);
-    if (!codes) return ST_ERROR;
-    uint8_t *valid = (uint8_t *)(codes + p->rows);
-    Status st = ST_OK;
-    for (int64_t r = 0; r < p->rows && st == ST_OK; r++) {
-        valid[r] = column_row_valid(&v, r);
-        codes[r] = valid[r] ? dict_add(l->final[c], column_str(&v, r), e) : 0;
-        if (codes[r] < 0) st = ST_ERROR;
-    }
-    EncCol out;
-    ColSeg seg = {codes, p->cols[c].validity ? valid : NULL, p->rows};
-    if (st == ST_OK) st = enc_codes(l->acct, NULL, &seg, 1, p->rows, &out, e);
-    if (st == ST_OK) {
-        enc_release(l->acct, &p->cols[c]);
-        p->cols[c] = out;
-    }
-    mem_free(l->acct, codes, bytes);
-    return st;
-}
-
-/* `fresh`: the result replaces the table's data, so every column's form is free. */
-static Status decide_dicts(TableLoad *l, bool fresh, int64_t rows, Err *e) {
-    int64_t m = MAX_OF(l->n_cols, 1);
-    l->final = mem_calloc(l->acct, m * (int64_t)sizeof(Dict *), e);
-    l->remap = mem_calloc(l->acct, m * (int64_t)sizeof(int32_t *), e);
-    l->remap_n = mem_calloc(l->acct, m * 8, e);
-    if (!l->final || !l->remap || !l->remap_n) return ST_ERROR;
-    for (int c = 0; c < l->n_cols; c++) {
-        if (!is_str(l, c)) continue;
-        LoadDict *d = &l->dicts[c];
-        bool coded = !atomic_load(&d->given_up);
-        int32_t n = atomic_load(&d->n);
-        if (fresh) {
-            if (coded && n > 0 && n <= MAX_OF(rows / 3, DICT_SMALL)) TRY(sorted_dict(l, c, e));
-            continue;
-        }
-        if (!l->t->cols[c].dict) continue;
-        l->final[c] = l->t->cols[c].dict;
-        TRY(remap_new(l, c, e));
-        for (int32_t i = 0; i < n; i++) {
-            l->remap[c][i] = dict_add(l->final[c], load_dict_entry(d, i), e);
-            if (l->remap[c][i] < 0) return ST_ERROR;
-        }
-        for (int64_t i = 0; i < l->n_protos; i++) {
-            EncCol *col = &l->protos[i]->cols[c];
-            if (col->encoding == ENC_STR) {
-                TRY(intern_plain(l, c, l->protos[i], e));
-                col->flags |= 0x80; /* these codes are final already */
-            }
-        }
-    }
-    return ST_OK;
-}
-
-/* Provisional codes of a proto's column to final codes or to plain strings. */
-static Status finish_codes(TableLoad *l, int c, Proto *p, Err *e) {
-    EncCol *col = &p->cols[c];
-    if (col->flags & 0x80) {
-        col->flags &= 0x7f;
-        return ST_OK;
-    }
-    TabletColumn v = enc_view(col);
-    bool plain = l->final[c] == NULL;
-    int64_t cell = plain ? (int64_t)sizeof(Str) : 4, bytes = MAX_OF(p->rows, 1) * (cell + 1);
-    char *mem = mem_alloc(l->acct, bytes, e);
-    if (!mem) return ST_ERROR;
-    uint8_t *valid = (uint8_t *)mem + p->rows * cell;
-    for (int64_t r = 0; r < p->rows; r++) {
-        int32_t code = (int32_t)((uint64_t)v.base + for_code(&v, r));
-        valid[r] = column_row_valid(&v, r);
-        if (!plain) ((int32_t *)(void *)mem)[r] = code;
-        else ((Str *)(void *)mem)[r] = valid[r] ? load_dict_entry(&l->dicts[c], code) : (Str){"", 0, 0};
-    }
-    ColSeg seg = {mem, col->validity ? valid : NULL, p->rows};
-    EncCol out;
-    Status st = plain ? enc_strings(l->acct, &seg, 1, p->rows, &out, e)
-                      : enc_codes(l->acct, l->remap[c], &seg, 1, p->rows, &out, e);
-    mem_free(l->acct, mem, bytes);
-    if (st != ST_OK) return st;
-    enc_release(l->acct, col);
-    *col = out;
-    return ST_OK;
-}
-static void finish_worker(void *ctx, int worker) {
-    (void)worker;
-    TableLoad *l = ctx;
-    Err e = {0};
-    for (int64_t i; !atomic_load(&l->failed) && (i = atomic_fetch_add(&l->next_proto, 1)) < l->n_protos;) {
-        Proto *p = l->protos[i];
-        Status st = ST_OK;
-        for (int c = 0; c < l->n_cols && st == ST_OK; c++)
-            if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(l, c, p, &e);
-        if (st == ST_OK) st = tablet_build(l->acct, l->t->id, p->rows, l->n_cols, p->cols, &p->tablet, &e);
-        if (st != ST_OK) {
-            step_failed(l, &e);
-            return;
-        }
-        for (int c = 0; c < l->n_cols; c++) enc_release(l->acct, &p->cols[c]);
-    }
-}
-static int proto_cmp(const void *x, const void *y) {
-    const Proto *a = *(Proto *const *)x, *b = *(Proto *const *)y;
-    if (a->group != b->group) return a->group < b->group ? -1 : 1;
-    if (a->order != b->order) return a->order < b->order ? -1 : 1;
-    if (a->seq != b->seq) return a->seq < b->seq ? -1 : 1;
-    return a->start < b->start ? -1 : a->start > b->start;
-}
-
-/* ---- the swap ---- */
-static Status install_tablets(TableLoad *l, Pool *pool, bool rows_may_return, Err *e) {
-    Table *t = l->t;
-    int64_t first = t->n_tablets;
-    for (int64_t i = 0; i < l->n_protos; i++) {
-        TRY(table_add_tablet(t, l->protos[i]->tablet, e));
-        l->protos[i]->tablet = NULL;
-        t->live_rows += l->protos[i]->rows;
-    }
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_tablets(t, k, first, e));
-    return stats_extend(t, first, pool, rows_may_return, e);
-}
-static Status install_fresh(TableLoad *l, Pool *pool, UndoLog *undo, Err *e) {
-    Table *t = l->t;
-    TableState *old;
-    TRY(table_state_take(t, &old, e));
-    for (int c = 0; c < l->n_cols; c++) {
-        t->cols[c].dict = l->final[c];
-        l->final[c] = NULL;
-    }
-    if (install_tablets(l, pool, false, e) != ST_OK || (undo && undo_add_state(undo, t, old, e) != ST_OK)) {
-        table_state_put(t, old);
-        return ST_ERROR;
-    }
-    if (!undo) table_state_free(t, old);
-    return ST_OK;
-}
-static Status install_more(TableLoad *l, Pool *pool, UndoLog *undo, int64_t rows, Err *e) {
-    Table *t = l->t;
-    UndoLog *log = undo ? undo : undo_new(l->acct, e);
-    if (!log) return ST_ERROR;
-    int64_t mark = undo_mark(log), before = t->live_rows;
-    bool tail = false;
-    for (int c = 0; c < l->n_cols; c++)
-        tail = tail || (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted);
-    Status st = undo_add_tablets(log, t, t->n_tablets, t->n_tablets + l->n_protos, rows, e);
-    if (st == ST_OK) {
-        st = install_tablets(l, pool, t->impl->undo_open > 1, e);
-        if (st != ST_OK) {
-            t->live_rows = before + rows; /* what the record will take off */
-            undo_rollback(log, mark);
-        } else if (tail) {
-            t->impl->changed_rows += rows; /* a merge would order the dictionary */
-        }
-    }
-    if (!undo) undo_free(log);
-    return st;
-}
-
-/* Few rows for a table with many: the delta takes them. */
-static Status append_small(TableLoad *l, UndoLog *undo, Err *e) {
-    Table *t = l->t;
-    UndoLog *log = undo ? undo : undo_new(l->acct, e);
-    if (!log) return ST_ERROR;
-    int64_t mark = undo_mark(log), vec_bytes = (int64_t)sizeof(Vec) * MAX_OF(l->n_cols, 1),
-            str_bytes = RAW_ROWS * (int64_t)sizeof(Str) * MAX_OF(l->n_cols, 1);
-    Vec *cols = mem_calloc(l->acct, vec_bytes, e);
-    Str *strs = mem_alloc(l->acct, str_bytes, e);
-    Status st = cols && strs ? ST_OK : ST_ERROR;
-    for (int64_t i = 0; i < l->n_pieces && st == ST_OK; i++) {
-        const Piece *p = &l->pieces[i];
-        if (p->n == 0) continue;
-        for (int c = 0; c < l->n_cols; c++) {
-            const RawCol *r = &p->buf->cols[c];
-            cols[c] = (Vec){.phys = (uint8_t)type_phys(t->cols[c].type), .type = t->cols[c].type};
-            cols[c].valid = r->valid ? r->valid + p->start : NULL;
-            cols[c].data = (char *)r->cells + p->start * raw_cell_size(l, c);
-            if (!r->codes) continue;
-            Str *out = strs + (int64_t)c * RAW_ROWS;
-            for (int64_t k = 0; k < p->n; k++)
-                out[k] = cols[c].valid && !cols[c].valid[k]
-                             ? (Str){"", 0, 0}
-                             : load_dict_entry(&l->dicts[c], ((const int32_t *)r->cells)[p->start + k]);
-            cols[c].data = out;
-        }
-        st = table_append(t, p->n, cols, log, NULL, e);
-    }
-    if (st != ST_OK) undo_rollback(log, mark);
-    if (cols) mem_free(l->acct, cols, vec_bytes);
-    if (strs) mem_free(l->acct, strs, str_bytes);
-    if (!undo) undo_free(log);
-    return st;
-}
-
-static Status finish(TableLoad *l, Pool *pool, UndoLog *undo, bool rebuild, int64_t *rows_out, Err *e) {
-    Table *t = l->t;
-    TRY(seal_all(l, e));
-    int64_t rows = l->pending_rows;
-    for (int64_t i = 0; i < l->n_protos; i++) rows += l->protos[i]->rows;
-    *rows_out = rows;
-    if (rows == 0 && !rebuild) return ST_OK;
-    bool fresh = rebuild || t->n_tablets == 0 || t->live_rows <= 2 * rows;
-    if (!fresh && l->n_protos == 0 && rows < SMALL_LOAD) return append_small(l, undo, e);
-    TRY(encode_ready(l, true, e));
-    if (fresh && t->live_rows > 0) TRY(absorb(l, pool, e));
-    if (l->n_protos) qsort(l->protos, (size_t)l->n_protos, sizeof *l->protos, proto_cmp);
-    TRY(decide_dicts(l, fresh, fresh ? rows + t->live_rows : rows, e));
-    TRY(run_step(l, pool, finish_worker, e));
-    TRY(fresh ? install_fresh(l, pool, undo, e) : install_more(l, pool, undo, rows, e));
-#ifdef __GLIBC__
-    if (fresh ? t->live_rows > TRIM_ROWS : rows > TRIM_ROWS) malloc_trim(0);
-#endif
-    table_changed(t);
-    return ST_OK;
-}
-
-Status load_finish(TableLoad *l, Pool *pool, UndoLog *undo, int64_t *rows, Err *e) {
-    int64_t n = 0;
-    TRY(finish(l, pool, undo, false, &n, e));
-    if (rows) *rows = n;
-    return ST_OK;
-}
-
-/* True when a rebuild would change nothing. */
-static bool is_merged(const Table *t) {
-    int64_t rows = 0;
-    for (int64_t i = 0; i < t->n_tablets; i++) {
-        if (t->tablets[i]->is_delta || t->tablets[i]->n_deleted) return false;
-        rows += t->tablets[i]->rows;
-    }
-    for (int c = 0; c < t->n_cols; c++)
-        if (t->cols[c].dict && t->cols[c].dict->n > t->cols[c].dict->n_sorted) return false;
-    return t->n_tablets <= 2 * (rows / TABLET_ROWS + 1);
-}
-Status table_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e) {
-    if (is_merged(t)) {
-        t->impl->changed_rows = 0;
-        return ST_OK;
-    }
-    TableLoad *l;
-    int64_t rows;
-    TRY(load_begin(t, pool ? pool_threads(pool) : 1, &l, e));
-    Status st = finish(l, pool, undo, true, &rows, e);
-    load_cancel(l);
-    return st;
 }

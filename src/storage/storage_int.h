@@ -165,7 +165,7 @@ void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before);
 /* A column is unique by a constraint of its own. */
 bool stats_key_column(const Table *t, int col);
 
-/* Rebuild (load.c): everything live becomes fresh main tablets. */
+/* Rebuild (merge.c): everything live becomes fresh main tablets. */
 Status table_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e);
 
 /* Runs fn(ctx, worker) on the pool, or here when there is none. */
