@@ -16,7 +16,7 @@
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
-typedef enum UndoKind {
+typedef enum CatalogUndoKind {
     CU_ADDED_TABLE,
     CU_DROPPED_TABLE,
     CU_ADDED_VIEW,
@@ -27,10 +27,10 @@ typedef enum UndoKind {
     CU_ADDED_ROUTINE,
     CU_DROPPED_ROUTINE,
     CU_EXPECTED_ROWS
-} UndoKind;
+} CatalogUndoKind;
 struct CatalogUndo {
     CatalogUndo *next;
-    UndoKind kind;
+    CatalogUndoKind kind;
     Table *table;
     View *view, *old_view;
     ForeignKey *foreign;
@@ -39,7 +39,7 @@ struct CatalogUndo {
 };
 
 /* Changes the catalog and remembers how to take it back: both or neither. */
-static Status change(Session *s, UndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
+static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
     Catalog *c = &s->db->catalog;
     CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
     if (!u) return ST_ERROR;

@@ -133,18 +133,18 @@ typedef struct CallVar {
     uint8_t size, phys;
 } CallVar;
 
-typedef struct UndoCell {
+typedef enum CallUndoKind { CALL_UNDO_PUT, CALL_UNDO_ADD, CALL_UNDO_INSERT, CALL_UNDO_DELETE } CallUndoKind;
+typedef struct CallUndo {
     alignas(16) uint8_t cell[16];
     Image *image;
     int64_t row;
     int32_t pos;
     int32_t col;
-    uint8_t kind; /* UNDO_* */
+    uint8_t kind; /* CallUndoKind */
     uint8_t phys, valid;
     uint32_t seq; /* the number of the change in the chunk */
     uint32_t set; /* CallSink.set */
-} UndoCell;
-enum { UNDO_PUT, UNDO_ADD, UNDO_INSERT, UNDO_DELETE };
+} CallUndo;
 
 typedef struct CallFrame {
     const ProgRun *pr;
@@ -161,7 +161,7 @@ typedef struct CallFrame {
     int32_t **lists;    /* per opening bracket: three lists of vector_size */
     int32_t run_start;  /* of the straight run in hand */
     Vec *saved;         /* registers while rows are tried one by one; made when first needed */
-    UndoCell *undo;
+    CallUndo *undo;
     int64_t n_undo, cap_undo;
     int64_t undo_from;   /* those before are of other chunks of the set */
     uint32_t n_changes;  /* in the chunk */

@@ -187,7 +187,7 @@ oom:
 
 void callframe_free(CallFrame *c) {
     if (!c) return;
-    mem_free(c->pr->vm->env.account, c->undo, c->cap_undo * (int64_t)sizeof(UndoCell));
+    mem_free(c->pr->vm->env.account, c->undo, c->cap_undo * (int64_t)sizeof(CallUndo));
     frame_free(c->f);
 }
 

@@ -267,30 +267,30 @@ static RunResult step_row_get(Frame *f, const Step *s) {
 
 /* ---- the log of changes ----------------------------------------------------------------------------- */
 /* Room for one more entry before anything is changed; NULL sets f->err. */
-static UndoCell *undo_next(CallFrame *c) {
+static CallUndo *undo_next(CallFrame *c) {
     if (LIKELY(c->n_undo < c->cap_undo)) return &c->undo[c->n_undo];
-    int64_t cap = c->cap_undo ? c->cap_undo * 2 : 64, size = (int64_t)sizeof(UndoCell);
-    UndoCell *u = mem_realloc(c->pr->vm->env.account, c->undo, c->cap_undo * size, cap * size, &c->f->err);
+    int64_t cap = c->cap_undo ? c->cap_undo * 2 : 64, size = (int64_t)sizeof(CallUndo);
+    CallUndo *u = mem_realloc(c->pr->vm->env.account, c->undo, c->cap_undo * size, cap * size, &c->f->err);
     if (!u) return NULL;
     c->undo = u;
     c->cap_undo = cap;
     return &c->undo[c->n_undo];
 }
 
-static void take_back(const UndoCell *u) {
+static void take_back(const CallUndo *u) {
     Image *im = u->image;
-    if (u->kind == UNDO_INSERT) {
+    if (u->kind == CALL_UNDO_INSERT) {
         image_delete(im, u->row);
         return;
     }
-    if (u->kind == UNDO_DELETE) {
+    if (u->kind == CALL_UNDO_DELETE) {
         image_undelete(im, u->row);
         return;
     }
     ImageColumn *ic = &im->cols[u->col];
     int64_t bytes = cell_bytes(size_class(u->phys));
     uint8_t *cell = image_cell(ic, u->row);
-    if (u->kind == UNDO_PUT) {
+    if (u->kind == CALL_UNDO_PUT) {
         memcpy(cell, u->cell, (size_t)bytes);
         image_set_valid(ic, u->row, u->valid);
         return;
@@ -315,7 +315,7 @@ static void doubt_key(CallFrame *c, Image *im, int64_t row, int32_t key) {
 }
 /* Whether the change is of a call that has failed, or has left for the handlers of the P_TRY in hand, where it was
  * made. */
-static inline bool undone(const CallFrame *c, const UndoCell *u, int32_t caught) {
+static inline bool undone(const CallFrame *c, const CallUndo *u, int32_t caught) {
     int32_t to = c->goes[u->pos];
     return to == GO_FAILED || (to == caught && u->seq >= c->try_from);
 }
@@ -325,7 +325,7 @@ void undo_failed(CallFrame *c) {
     if (n == m) return;
     for (int64_t i = n - 1; i >= m; i--)
         if (undone(c, &c->undo[i], caught)) {
-            if (c->sink->doubts_keys && c->undo[i].kind == UNDO_INSERT)
+            if (c->sink->doubts_keys && c->undo[i].kind == CALL_UNDO_INSERT)
                 doubt_key(c, c->undo[i].image, c->undo[i].row, -1);
             take_back(&c->undo[i]);
         }
@@ -348,21 +348,21 @@ static inline void mark_dirty(Image *im, int64_t row) {
 
 /* Logs a cell as it is. False: no memory, f->err is set. */
 static bool log_cell(CallFrame *c, int64_t i, Image *im, int64_t row, int32_t col, uint8_t phys) {
-    UndoCell *u = undo_next(c);
+    CallUndo *u = undo_next(c);
     if (!u) return false;
     const ImageColumn *ic = &im->cols[col];
     int64_t bytes = cell_bytes(size_class(phys));
-    *u = (UndoCell){
-        .image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .col = col, .kind = UNDO_PUT, .phys = phys};
+    *u = (CallUndo){
+        .image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .col = col, .kind = CALL_UNDO_PUT, .phys = phys};
     memcpy(u->cell, image_cell(ic, row), (size_t)bytes);
     u->valid = image_is_valid(ic, row);
     undo_keep(c);
     return true;
 }
 static bool log_row(CallFrame *c, int64_t i, Image *im, int64_t row, uint8_t kind) {
-    UndoCell *u = undo_next(c);
+    CallUndo *u = undo_next(c);
     if (!u) return false;
-    *u = (UndoCell){.image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .kind = kind};
+    *u = (CallUndo){.image = im, .row = row, .pos = (int32_t)row_pos(c->f, i), .kind = kind};
     undo_keep(c);
     return true;
 }
@@ -608,16 +608,16 @@ static RunResult step_row_add(Frame *f, const Step *s) {
         }
         if (rc->minus) negated(s->phys, by, less), delta = less;
         if (undo) {
-            UndoCell *u = undo_next(c);
+            CallUndo *u = undo_next(c);
             if (UNLIKELY(!u)) {
                 call_fail(c, i, s->pc);
                 continue;
             }
-            *u = (UndoCell){.image = im,
+            *u = (CallUndo){.image = im,
                             .row = row,
                             .pos = (int32_t)row_pos(f, i),
                             .col = rc->col,
-                            .kind = UNDO_ADD,
+                            .kind = CALL_UNDO_ADD,
                             .phys = s->phys};
             memcpy(u->cell, delta, (size_t)bytes);
         }
@@ -695,7 +695,7 @@ static RunResult step_row_insert(Frame *f, const Step *s) {
             call_fail(c, i, s->pc);
             continue;
         }
-        if (c->pr->undo) log_row(c, i, im, out[i], UNDO_INSERT);
+        if (c->pr->undo) log_row(c, i, im, out[i], CALL_UNDO_INSERT);
         if (t->tracks_inserts)
             for (int32_t k = 0; k < n_cols; k++)
                 if (t->cols[k].tracked && cells[k]) track(c, &t->cols[k], im->cols[k].phys, cells[k]);
@@ -716,7 +716,7 @@ static RunResult step_row_delete(Frame *f, const Step *s) {
     int64_t before = c->departures;
     for (int64_t i = 0; i < f->n; i++) {
         if (rows[i] < 0 || vec_null(a, i) || !im->live[rows[i]]) continue;
-        if (c->pr->undo && UNLIKELY(!log_row(c, i, im, rows[i], UNDO_DELETE))) {
+        if (c->pr->undo && UNLIKELY(!log_row(c, i, im, rows[i], CALL_UNDO_DELETE))) {
             call_fail(c, i, s->pc);
             continue;
         }
