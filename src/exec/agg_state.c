@@ -372,6 +372,24 @@ static int128_t sum_vector(uint8_t phys, const Vec *in, int64_t n) {
 
 static int64_t valid_count(const Vec *in, int64_t n) { return in->valid ? count_bytes(in->valid, n) : n; }
 
+/* A vector's sum into the state of a sum: 128 bits, 64 bits that are known to suffice, or 64 bits checked. */
+static inline Status add_sum(uint8_t op, char *state, int128_t sum, Err *e) {
+    if (op == AO_SUM_I64) {
+        AT(uint64_t, state) += (uint64_t)sum;
+        return ST_OK;
+    }
+    if (op == AO_SUM_I128) {
+        int128_t t = get_i128(state);
+        if (__builtin_add_overflow(t, sum, &t)) return sum_overflow(e, false);
+        put_i128(state, t);
+        return ST_OK;
+    }
+    sum += AT(int64_t, state);
+    if (sum != (int64_t)sum) return sum_overflow(e, true);
+    AT(int64_t, state) = (int64_t)sum;
+    return ST_OK;
+}
+
 static Status reduce_count(const AggCol *c, int64_t n, char *row, const Vec *in, Err *e) {
     (void)e;
     AT(int64_t, row + c->off) += c->op == AO_COUNT && in && in->data ? valid_count(in, n) : n;
@@ -381,19 +399,7 @@ static Status reduce_sum(const AggCol *c, int64_t n, char *row, const Vec *in, E
     int64_t k = valid_count(in, n);
     SEEN_ALL(row, k);
     char *p = row + c->off;
-    int128_t s = sum_vector(c->in, in, n);
-    if (c->op == AO_SUM_I128) {
-        int128_t t = get_i128(p);
-        if (__builtin_add_overflow(t, s, &t)) return sum_overflow(e, false);
-        put_i128(p, t);
-    } else if (c->op == AO_SUM_I64) {
-        AT(uint64_t, p) += (uint64_t)s;
-    } else {
-        s += AT(int64_t, p);
-        if (s != (int64_t)s) return sum_overflow(e, true);
-        AT(int64_t, p) = (int64_t)s;
-    }
-    return ST_OK;
+    return add_sum(c->op, p, sum_vector(c->in, in, n), e);
 }
 #define REDUCE_F(NAME, T)                                                                \
     static double sum_of_##NAME(const T *x, const uint8_t *valid, int64_t n) {           \
@@ -559,17 +565,7 @@ Status agg_few_update(const AggCol *c, int64_t n, const uint64_t *group, int64_t
         int128_t s = fold(&a, g);
         char *p = row + c->off;
         if (wide) s += (int128_t)fold(&high, g) * ((int128_t)1 << 32);
-        if (c->op == AO_SUM_I128) {
-            int128_t t = get_i128(p);
-            if (__builtin_add_overflow(t, s, &t)) return sum_overflow(e, false);
-            put_i128(p, t);
-        } else if (c->op == AO_SUM_I64) {
-            AT(uint64_t, p) += (uint64_t)s;
-        } else {
-            s += AT(int64_t, p);
-            if (s != (int64_t)s) return sum_overflow(e, true);
-            AT(int64_t, p) = (int64_t)s;
-        }
+        TRY(add_sum(c->op, p, s, e));
     }
     return ST_OK;
 }

@@ -24,6 +24,19 @@
 #include "exec/join.h"
 #include "exec/rows_int.h"
 
+/* CASE(P) for every phys that a key may have: loops over keys are compiled once for each. */
+#define EACH_KEY_PHYS(CASE) \
+    CASE(PH_BOOL)           \
+    CASE(PH_I16)            \
+    CASE(PH_I32)            \
+    CASE(PH_I64)            \
+    CASE(PH_I128)           \
+    CASE(PH_F32)            \
+    CASE(PH_F64)            \
+    CASE(PH_STR)            \
+    CASE(PH_INTERVAL)       \
+    CASE(PH_UUID)
+
 #if defined(__x86_64__)
 #define TARGET_V3 __attribute__((target("popcnt,bmi,bmi2,lzcnt,avx2")))
 #else

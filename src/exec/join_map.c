@@ -97,22 +97,13 @@ void join_hash_keys(const JoinTable *j, int64_t from, int64_t n, const Vec *keys
         return;
     }
     for (int32_t k = 0; k < j->n_keys; k++) {
-        switch (j->l.cols[k].phys) {
 #define CASE(P) \
     case P: hash_loop(P, from, n, &keys[k], k == 0, out); break;
-            CASE(PH_BOOL)
-            CASE(PH_I16)
-            CASE(PH_I32)
-            CASE(PH_I64)
-            CASE(PH_I128)
-            CASE(PH_F32)
-            CASE(PH_F64)
-            CASE(PH_STR)
-            CASE(PH_INTERVAL)
-            CASE(PH_UUID)
-#undef CASE
+        switch (j->l.cols[k].phys) {
+            EACH_KEY_PHYS(CASE)
         default: break;
         }
+#undef CASE
     }
 }
 

@@ -411,22 +411,13 @@ ALWAYS_INLINE void verify_loop(const JoinProbe *p, int32_t k, uint8_t phys, int6
 static void verify(const JoinProbe *p, int64_t n, const int32_t *idx, const int64_t *rows) {
     memset(p->ok, 1, (size_t)n);
     for (int32_t k = 0; k < p->j->n_keys; k++) {
-        switch (p->j->l.cols[k].phys) {
 #define CASE(P) \
     case P: verify_loop(p, k, P, n, idx, rows); break;
-            CASE(PH_BOOL)
-            CASE(PH_I16)
-            CASE(PH_I32)
-            CASE(PH_I64)
-            CASE(PH_I128)
-            CASE(PH_F32)
-            CASE(PH_F64)
-            CASE(PH_STR)
-            CASE(PH_INTERVAL)
-            CASE(PH_UUID)
-#undef CASE
+        switch (p->j->l.cols[k].phys) {
+            EACH_KEY_PHYS(CASE)
         default: break;
         }
+#undef CASE
     }
 }
 
