@@ -962,6 +962,18 @@ static Status read_exit(PlParser *p, PlStmt *s) {
     return expect_punct(p, ';');
 }
 
+/* A query, or EXECUTE of a text with USING, up to the statement's semicolon. */
+static Status read_query_or_execute(PlParser *p, PlStmt *s) {
+    static const char *const words[] = {"using", NULL};
+    if (accept_word(p, "execute")) {
+        TRY(read_expr(p, STOP_SEMI, words, ";", &s->expr));
+        if (accept_word(p, "using")) TRY(read_using(p, s, STOP_SEMI, NULL, ";"));
+    } else {
+        TRY(read_query(p, STOP_SEMI, NULL, ";", &s->query));
+    }
+    return expect_punct(p, ';');
+}
+
 static Status read_return(PlParser *p, PlStmt *s) {
     const PlFunction *f = p->f;
     pl_advance(p);
@@ -986,14 +998,7 @@ static Status read_return(PlParser *p, PlStmt *s) {
         if (!f->returns_set)
             return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
                           "cannot use RETURN QUERY in a non-SETOF function");
-        if (accept_word(p, "execute")) {
-            static const char *const words[] = {"using", NULL};
-            TRY(read_expr(p, STOP_SEMI, words, ";", &s->expr));
-            if (accept_word(p, "using")) TRY(read_using(p, s, STOP_SEMI, NULL, ";"));
-        } else {
-            TRY(read_query(p, STOP_SEMI, NULL, ";", &s->query));
-        }
-        return expect_punct(p, ';');
+        return read_query_or_execute(p, s);
     }
     if (accept_punct(p, ';')) {
         bool needs = !f->returns_set && !f->returns_void && !f->is_procedure && !f->has_outs;
@@ -1241,14 +1246,7 @@ static Status read_open(PlParser *p, PlStmt *s) {
         TRY(expect_word(p, "scroll"));
     }
     if (!accept_word(p, "for")) return pl_syntax_at(p, p->tok, "syntax error, expected \"FOR\"");
-    if (accept_word(p, "execute")) {
-        static const char *const words[] = {"using", NULL};
-        TRY(read_expr(p, STOP_SEMI, words, ";", &s->expr));
-        if (accept_word(p, "using")) TRY(read_using(p, s, STOP_SEMI, NULL, ";"));
-    } else {
-        TRY(read_query(p, STOP_SEMI, NULL, ";", &s->query));
-    }
-    return expect_punct(p, ';');
+    return read_query_or_execute(p, s);
 }
 
 static Status read_fetch(PlParser *p, PlStmt *s) {
