@@ -9,64 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "catalog/catalog.h"
-#include "exec/device/dev.h"
-#include "session/session.h"
-#include "unit.h"
-
-static Database *db;
-static Session *session;
-static MemAccount root;
-static Devices *devices;
-static Device *inner, *device;
-static CodeCache *cache;
-static FaultPlan plan;
-
-/* An order-sensitive digest. */
-typedef struct Answer {
-    uint64_t hash;
-    int64_t rows;
-} Answer;
-
-static int64_t fail_left; /* of an allocation failure that a test had planned */
-
-static Status run(const char *sql, Answer *out) {
-    Statement *st;
-    int64_t used;
-    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK) {
-        fail_left = mem_fail_at(0);
-        return ST_ERROR;
-    }
-    Status r = statement_run(st);
-    fail_left = mem_fail_at(0);
-    *out = (Answer){1469598103934665603u, 0};
-    for (int64_t i = 0; r == ST_OK && st->rows && i < st->n_rows; i++)
-        for (int32_t c = 0; c < st->n_cols; c++) {
-            const void *cell;
-            bool null;
-            assert_int_equal(rows_cell(st->rows, i, st->first_col + c, &cell, &null, &session->err), ST_OK);
-            Value v = {.type = st->types[c], .is_null = null};
-            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
-            Arena *a = arena_new(&root, NULL);
-            int64_t n = 0;
-            const char *text = null ? "\1" : value_to_text(a, &v, &n);
-            for (const char *p = text; *p; p++) out->hash = (out->hash ^ (unsigned char)*p) * 1099511628211u;
-            out->hash = (out->hash ^ 255) * 1099511628211u;
-            arena_free(a);
-        }
-    out->rows = st->n_rows;
-    statement_free(st);
-    return r;
-}
-static void must(const char *sql) {
-    Answer a;
-    if (run(sql, &a) != ST_OK)
-        fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
-}
-static void set(const char *name, const char *value) {
-    err_clear(&session->err);
-    if (settings_set(session, name, value, &session->err) != ST_OK) fail_msg("set %s: %s", name, session->err.message);
-}
+#include "unit_device.h"
 
 static const char *const queries[] = {
     "select count(*), sum(b), min(a), max(d), max(f) from t",
@@ -88,31 +31,24 @@ static Answer expected[N_QUERIES];
 
 static int setup(void **state) {
     (void)state;
-    Err e = {0};
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
-    assert_int_equal(session_new(db, &session, &e), ST_OK);
-    must("create table t(a int, b numeric(10,2), s text, d date, n text, f double precision)");
-    must("insert into t select g, (g % 500) * 1.5, 'name' || (g % 7), date '2020-01-01' + (g % 100)::int, case when g "
-         "% 11 = 0 then null else 'n' || (g * 7919 % 100003) end, g / 7.0 "
-         "from generate_series(1, 3000) g");
-    must("create table u(k int, n text, s text)");
-    must("insert into u select g % 120, 'n' || g, case when g % 3 = 0 then null else 's' || (g % 4) end from "
-         "generate_series(1, 400) g");
-    must("insert into u values (null, 'none', null)");
-    must("delete from t where a % 50 = 49");
-    must("vacuum t");
-    must("delete from t where a % 100 = 13");
-    must("insert into t values (5001, 1.5, 'name1', '2020-03-03', 'late', 0.5), (5002, null, null, null, '', null)");
+    device_database_open();
+    run("create table t(a int, b numeric(10,2), s text, d date, n text, f double precision)");
+    run("insert into t select g, (g % 500) * 1.5, 'name' || (g % 7), date '2020-01-01' + (g % 100)::int, case when g "
+        "% 11 = 0 then null else 'n' || (g * 7919 % 100003) end, g / 7.0 "
+        "from generate_series(1, 3000) g");
+    run("create table u(k int, n text, s text)");
+    run("insert into u select g % 120, 'n' || g, case when g % 3 = 0 then null else 's' || (g % 4) end from "
+        "generate_series(1, 400) g");
+    run("insert into u values (null, 'none', null)");
+    run("delete from t where a % 50 = 49");
+    run("vacuum t");
+    run("delete from t where a % 100 = 13");
+    run("insert into t values (5001, 1.5, 'name1', '2020-03-03', 'late', 0.5), (5002, null, null, null, '', null)");
     for (int i = 0; i < N_QUERIES; i++) {
-        if (run(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
+        if (answer(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
         assert_true(expected[i].rows > 0);
     }
-    assert_int_equal(devices_open(db->pool, &root, &devices, &e), ST_OK);
-    assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
-    assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
-    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    device_open(NULL, INT64_C(64) << 20);
     set("executor", "compiled");
     set("device_wait", "on");
     set("device_strict", "on");
@@ -120,38 +56,14 @@ static int setup(void **state) {
 }
 static int teardown(void **state) {
     (void)state;
-    session_free(session);
-    code_cache_drop_device(cache, device);
-    code_cache_free(cache);
-    device->ops->close(device);
-    devices_close(devices); /* its pool is the database's */
-    TxnLock *lock = db->txn_lock;
-    database_close(db);
-    txn_lock_free(lock);
-    assert_int_equal(atomic_load(&root.used), 0);
+    device_session_close();
     return 0;
-}
-
-static DevRuntime *use(bool shares) {
-    Err e = {0};
-    DevRuntime *r;
-    plan.fail_at = 0;
-    dev_runtime_free(session->device_override); /* of a test that failed */
-    device->info.shares_memory = shares;
-    assert_int_equal(dev_runtime_new(device, cache, &root, &r, &e), ST_OK);
-    session->device_override = r;
-    return r;
-}
-static void done(DevRuntime *r) {
-    session->device_override = NULL;
-    dev_runtime_free(r);
-    assert_int_equal(atomic_load(&device->memory.used), 0);
 }
 
 static void all_queries(const char *how) {
     for (int i = 0; i < N_QUERIES; i++) {
         Answer a;
-        if (run(queries[i], &a) != ST_OK)
+        if (answer(queries[i], &a) != ST_OK)
             fail_msg("%s, %s: %s %s %s", how, queries[i], session->err.sqlstate, session->err.message,
                      session->err.detail);
         if (a.rows != expected[i].rows || a.hash != expected[i].hash)
@@ -163,10 +75,10 @@ static void all_queries(const char *how) {
 static void test_answers(void **state) {
     (void)state;
     for (int shares = 0; shares < 2; shares++) {
-        DevRuntime *r = use(shares);
+        device_use(shares);
         all_queries("cold");
         all_queries("hot");
-        done(r);
+        device_done();
     }
 }
 
@@ -175,10 +87,10 @@ static void test_residence(void **state) {
     static const char *const modes[] = {"cached", "serial", "streamed", "mapped"};
     for (int i = 0; i < 4; i++) {
         if (i == 3 && !device->info.can_map) continue;
-        DevRuntime *r = use(false);
+        device_use(false);
         set("device_residence", modes[i]);
         all_queries(modes[i]);
-        done(r);
+        device_done();
     }
     set("device_residence", "auto");
 }
@@ -193,26 +105,26 @@ static void test_streamed(void **state) {
         "select a, s from big where b = 77 order by a limit 50",
     };
     set("executor", "vm");
-    must("create table big(a int, b int, d date, s text)");
-    must("insert into big select g, g * 31 % 1000, date '2000-01-01' + (g % 3000)::int, 's' || (g * 7 % 250007) from "
-         "generate_series(1, 800000) g");
-    must("vacuum big");
+    run("create table big(a int, b int, d date, s text)");
+    run("insert into big select g, g * 31 % 1000, date '2000-01-01' + (g % 3000)::int, 's' || (g * 7 % 250007) from "
+        "generate_series(1, 800000) g");
+    run("vacuum big");
     Answer want[3], got;
-    for (int i = 0; i < 3; i++) assert_int_equal(run(sql[i], &want[i]), ST_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(answer(sql[i], &want[i]), ST_OK);
     set("executor", "compiled");
     set("device_residence", "streamed");
     set("device_memory_limit", "64MB"); /* pieces of at most 4 MB: a tablet or two */
     for (int i = 0; i < 3; i++) {
-        DevRuntime *r = use(false);
+        device_use(false);
         for (int again = 0; again < 2; again++) {
-            if (run(sql[i], &got) != ST_OK) fail_msg("%s: %s %s", sql[i], session->err.message, session->err.detail);
+            if (answer(sql[i], &got) != ST_OK) fail_msg("%s: %s %s", sql[i], session->err.message, session->err.detail);
             if (got.rows != want[i].rows || got.hash != want[i].hash) fail_msg("%s: wrong", sql[i]);
         }
-        done(r);
+        device_done();
     }
     set("device_residence", "auto");
     set("device_memory_limit", "0");
-    must("drop table big");
+    run("drop table big");
 }
 
 /* Every sink overflows: the segment starts again with enough room. */
@@ -220,10 +132,10 @@ static void test_restarts(void **state) {
     (void)state;
     static const char *const rows[] = {"1", "7", "64"};
     for (int i = 0; i < 3; i++) {
-        DevRuntime *r = use(i % 2 == 0);
+        device_use(i % 2 == 0);
         set("device_initial_rows", rows[i]);
         all_queries(rows[i]);
-        done(r);
+        device_done();
     }
     set("device_initial_rows", "0");
 }
@@ -231,7 +143,7 @@ static void test_restarts(void **state) {
 /* Data changes between runs: cached columns follow. */
 static void test_changes(void **state) {
     (void)state;
-    DevRuntime *r = use(false);
+    device_use(false);
     for (int i = 0; i < 7; i++) {
         static const char *const changes[] = {"insert into w values (7, 'seven')",
                                               "update w set n = 'changed' where k = 7",
@@ -241,22 +153,22 @@ static void test_changes(void **state) {
                                               "truncate w"};
         set("executor", "vm");
         if (i == 0) {
-            must("create table w(k int, n text)");
-            must("insert into w select g, 'w' || g from generate_series(1, 5) g");
+            run("create table w(k int, n text)");
+            run("insert into w select g, 'w' || g from generate_series(1, 5) g");
         } else {
-            must(changes[i - 1]);
+            run(changes[i - 1]);
         }
         Answer on, off;
-        assert_int_equal(run("select k, n from w order by k, n", &off), ST_OK);
+        assert_int_equal(answer("select k, n from w order by k, n", &off), ST_OK);
         set("executor", "compiled");
         for (int again = 0; again < 2; again++) {
-            if (run("select k, n from w order by k, n", &on) != ST_OK) fail_msg("%s", session->err.message);
+            if (answer("select k, n from w order by k, n", &on) != ST_OK) fail_msg("%s", session->err.message);
             assert_int_equal(on.rows, off.rows);
             assert_true(on.hash == off.hash);
         }
     }
-    must("drop table w");
-    done(r);
+    run("drop table w");
+    device_done();
 }
 
 /* The n-th call of the device fails, once: with device_strict an error of the device or the answer, without it always
@@ -267,11 +179,11 @@ static void faults(bool strict, bool shares, int first, int step, const char *ro
     for (int i = first; i < N_QUERIES; i += step) {
         int64_t n = 1, failed = 0;
         for (;; n++) {
-            DevRuntime *r = use(shares);
+            device_use(shares);
             atomic_store(&plan.calls, 0);
             plan.fail_at = n;
             Answer a;
-            Status st = run(queries[i], &a);
+            Status st = answer(queries[i], &a);
             bool over = atomic_load(&plan.calls) < n;
             if (st == ST_OK) {
                 if (a.rows != expected[i].rows || a.hash != expected[i].hash)
@@ -283,7 +195,7 @@ static void faults(bool strict, bool shares, int first, int step, const char *ro
                     fail_msg("%s: call %lld: %s %s", queries[i], (long long)n, session->err.sqlstate,
                              session->err.message);
             }
-            done(r);
+            device_done();
             if (over) break;
         }
         assert_true(n > 5);
@@ -310,10 +222,10 @@ static void test_host_memory(void **state) {
     (void)state;
     for (int i = 1; i < N_QUERIES; i += 4) {
         for (int64_t n = 1;; n += 3) {
-            DevRuntime *r = use(n % 2 == 0);
+            device_use(n % 2 == 0);
             Answer a;
             mem_fail_at(n);
-            Status st = run(queries[i], &a);
+            Status st = answer(queries[i], &a);
             bool over = fail_left > 0;
             if (st != ST_OK) {
                 if (strcmp(session->err.sqlstate, ERR_OUT_OF_MEMORY) != 0)
@@ -322,7 +234,7 @@ static void test_host_memory(void **state) {
             } else if (a.rows != expected[i].rows || a.hash != expected[i].hash) {
                 fail_msg("%s: wrong after allocation %lld failed", queries[i], (long long)n);
             }
-            done(r);
+            device_done();
             if (over) break;
         }
     }
@@ -332,20 +244,20 @@ static void test_host_memory(void **state) {
 static void test_limit(void **state) {
     (void)state;
     for (int64_t limit = 64 << 10; limit <= 64 << 20; limit *= 4) {
-        DevRuntime *r = use(false);
+        device_use(false);
         char text[32];
         snprintf(text, sizeof text, "%lld", (long long)limit);
         set("device_memory_limit", text);
         for (int i = 0; i < N_QUERIES; i++) {
             Answer a;
-            if (run(queries[i], &a) != ST_OK) {
+            if (answer(queries[i], &a) != ST_OK) {
                 assert_string_equal(session->err.sqlstate, ERR_OUT_OF_MEMORY);
                 continue;
             }
             assert_int_equal(a.rows, expected[i].rows);
             assert_true(a.hash == expected[i].hash);
         }
-        done(r);
+        device_done();
     }
     set("device_memory_limit", "0");
 }
@@ -353,16 +265,16 @@ static void test_limit(void **state) {
 /* Data errors are the virtual machine's. */
 static void test_errors(void **state) {
     (void)state;
-    DevRuntime *r = use(false);
+    device_use(false);
     Answer a;
-    assert_int_equal(run("select sum(1 / (a - 20)) from t", &a), ST_ERROR);
+    assert_int_equal(answer("select sum(1 / (a - 20)) from t", &a), ST_ERROR);
     assert_string_equal(session->err.sqlstate, "22012");
-    assert_int_equal(run("select a from t where (select n from u where k = t.a % 2 + 1) is null", &a), ST_ERROR);
+    assert_int_equal(answer("select a from t where (select n from u where k = t.a % 2 + 1) is null", &a), ST_ERROR);
     assert_string_equal(session->err.sqlstate, "21000");
-    assert_int_equal(run("select upper(n) from t order by 1", &a), ST_ERROR);
+    assert_int_equal(answer("select upper(n) from t order by 1", &a), ST_ERROR);
     assert_string_equal(session->err.sqlstate, ERR_FEATURE_NOT_SUPPORTED);
     assert_non_null(strstr(session->err.message, "cannot run on device"));
-    done(r);
+    device_done();
 }
 
 /* Segments on both sides. */
@@ -378,32 +290,33 @@ static void test_mixed(void **state) {
     for (int i = 0; i < 4; i++) {
         Answer on, off;
         set("executor", "vm");
-        if (run(sql[i], &off) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
+        if (answer(sql[i], &off) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
         set("executor", "compiled");
-        DevRuntime *r = use(false);
-        if (run(sql[i], &on) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
+        device_use(false);
+        if (answer(sql[i], &on) != ST_OK) fail_msg("%s: %s", sql[i], session->err.message);
         if (on.rows != off.rows || on.hash != off.hash)
             fail_msg("%s: %lld rows, expected %lld", sql[i], (long long)on.rows, (long long)off.rows);
-        done(r);
+        device_done();
     }
     set("device_strict", "on");
 }
 
 static void test_cancel(void **state) {
     (void)state;
-    DevRuntime *r = use(true);
-    must("select count(*) from generate_series(1, 10) x, generate_series(1, 10) y where x.x + y.y > 100");
+    device_use(true);
+    run("select count(*) from generate_series(1, 10) x, generate_series(1, 10) y where x.x + y.y > 100");
     set("statement_timeout", "300ms");
     Answer a;
     int64_t start = clock_ns();
     assert_int_equal(
-        run("select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100",
+        answer(
+            "select count(*) from generate_series(1, 10000000) x, generate_series(1, 10000000) y where x.x + y.y > 100",
             &a),
         ST_ERROR);
     assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
     assert_true(clock_ns() - start < INT64_C(300000000000)); /* all of it takes hours */
     set("statement_timeout", "0");
-    done(r);
+    device_done();
 }
 
 int main(void) {

@@ -13,7 +13,7 @@
 #include "exec/device/dev_int.h"
 #include "session/session.h"
 #include "storage/tablet.h"
-#include "unit.h"
+#include "unit_answer.h"
 
 static Database *db;
 static Session *session;
@@ -74,21 +74,7 @@ static uint64_t run(const char *sql) {
     int64_t used;
     if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK || statement_run(st) != ST_OK)
         fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
-    uint64_t h = 1469598103934665603u;
-    for (int64_t i = 0; st->rows && i < st->n_rows; i++)
-        for (int32_t c = 0; c < st->n_cols; c++) {
-            const void *cell;
-            bool null;
-            assert_int_equal(rows_cell(st->rows, i, st->first_col + c, &cell, &null, &session->err), ST_OK);
-            Value v = {.type = st->types[c], .is_null = null};
-            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
-            Arena *a = arena_new(&root, NULL);
-            int64_t n = 0;
-            const char *text = null ? "\1" : value_to_text(a, &v, &n);
-            for (const char *p = text; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
-            h = (h ^ 255) * 1099511628211u;
-            arena_free(a);
-        }
+    uint64_t h = answer_digest(session, st);
     statement_free(st);
     return h;
 }

@@ -9,62 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "catalog/catalog.h"
-#include "exec/device/dev.h"
-#include "session/session.h"
-#include "unit.h"
-
-static Database *db;
-static Session *session;
-static MemAccount root;
-static Devices *devices;
-static Device *inner, *device;
-static CodeCache *cache;
-static FaultPlan plan;
-static int64_t fail_left; /* of an allocation failure that a test had planned */
-
-typedef struct Answer {
-    uint64_t hash;
-    int64_t rows;
-} Answer;
-
-static Status run(const char *sql, Answer *out) {
-    Statement *st;
-    int64_t used;
-    if (statement_prepare(session, slice_of(sql), &st, &used) != ST_OK) {
-        fail_left = mem_fail_at(0);
-        return ST_ERROR;
-    }
-    Status r = statement_run(st);
-    fail_left = mem_fail_at(0);
-    *out = (Answer){1469598103934665603u, 0};
-    for (int64_t i = 0; r == ST_OK && st->rows && i < st->n_rows; i++)
-        for (int32_t c = 0; c < st->n_cols; c++) {
-            const void *cell;
-            bool null;
-            assert_int_equal(rows_cell(st->rows, i, st->first_col + c, &cell, &null, &session->err), ST_OK);
-            Value v = {.type = st->types[c], .is_null = null};
-            if (!null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
-            Arena *a = arena_new(&root, NULL);
-            int64_t n = 0;
-            const char *text = null ? "\1" : value_to_text(a, &v, &n);
-            for (const char *p = text; *p; p++) out->hash = (out->hash ^ (unsigned char)*p) * 1099511628211u;
-            out->hash = (out->hash ^ 255) * 1099511628211u;
-            arena_free(a);
-        }
-    out->rows = st->n_rows;
-    statement_free(st);
-    return r;
-}
-static void must(const char *sql) {
-    Answer a;
-    if (run(sql, &a) != ST_OK)
-        fail_msg("%s: %s %s %s", sql, session->err.sqlstate, session->err.message, session->err.detail);
-}
-static void set(const char *name, const char *value) {
-    err_clear(&session->err);
-    if (settings_set(session, name, value, &session->err) != ST_OK) fail_msg("set %s: %s", name, session->err.message);
-}
+#include "unit_device.h"
 
 /* Filters, probes and expressions in a row; many matches; rows as a sink; groups; a join as a sink. */
 static const char *const queries[] = {
@@ -100,27 +45,20 @@ static void set_up(const Setup *s) {
 
 static int setup(void **state) {
     (void)state;
-    Err e = {0};
-    mem_account_init(&root, NULL, "test", 0, NULL);
-    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
-    assert_int_equal(session_new(db, &session, &e), ST_OK);
-    must("create table t(a int, b int, c int, s text)");
-    must("insert into t select g, g % 37, g * 7 % 101, 'name' || (g % 5) from generate_series(1, 5000) g");
-    must("create table big(a int, b int, c int)");
-    must("insert into big select g, g % 37, g * 7 % 101 from generate_series(1, 10000) g");
-    must("create table u(k int, v int, n text)");
-    must("insert into u select g % 60, g % 23, 'n' || (g % 11) from generate_series(1, 150) g");
-    must("vacuum t");
-    must("delete from t where a % 100 = 13");
+    device_database_open();
+    run("create table t(a int, b int, c int, s text)");
+    run("insert into t select g, g % 37, g * 7 % 101, 'name' || (g % 5) from generate_series(1, 5000) g");
+    run("create table big(a int, b int, c int)");
+    run("insert into big select g, g % 37, g * 7 % 101 from generate_series(1, 10000) g");
+    run("create table u(k int, v int, n text)");
+    run("insert into u select g % 60, g % 23, 'n' || (g % 11) from generate_series(1, 150) g");
+    run("vacuum t");
+    run("delete from t where a % 100 = 13");
     for (int i = 0; i < N_QUERIES; i++) {
-        if (run(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
+        if (answer(queries[i], &expected[i]) != ST_OK) fail_msg("%s: %s", queries[i], session->err.message);
         assert_true(expected[i].rows > 0);
     }
-    assert_int_equal(devices_open(db->pool, &root, &devices, &e), ST_OK);
-    assert_int_equal(devices_get(devices, "host", &inner, &e), ST_OK);
-    assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
-    assert_int_equal(code_cache_new(NULL, INT64_C(64) << 20, &cache, &e), ST_OK);
+    device_open(NULL, INT64_C(64) << 20);
     set("executor", "pipelined");
     set("device_wait", "on");
     set("device_strict", "on");
@@ -129,56 +67,32 @@ static int setup(void **state) {
 }
 static int teardown(void **state) {
     (void)state;
-    session_free(session);
-    code_cache_drop_device(cache, device);
-    code_cache_free(cache);
-    device->ops->close(device);
-    devices_close(devices); /* its pool is the database's */
-    TxnLock *lock = db->txn_lock;
-    database_close(db);
-    txn_lock_free(lock);
-    assert_int_equal(atomic_load(&root.used), 0);
+    device_session_close();
     return 0;
-}
-
-static DevRuntime *use(bool shares) {
-    Err e = {0};
-    DevRuntime *r;
-    plan.fail_at = 0;
-    dev_runtime_free(session->device_override); /* of a test that failed */
-    device->info.shares_memory = shares;
-    assert_int_equal(dev_runtime_new(device, cache, &root, &r, &e), ST_OK);
-    session->device_override = r;
-    return r;
-}
-static void done(DevRuntime *r) {
-    session->device_override = NULL;
-    dev_runtime_free(r);
-    assert_int_equal(atomic_load(&device->memory.used), 0);
 }
 
 static void test_answers(void **state) {
     (void)state;
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
-        DevRuntime *r = use(i % 2 == 0);
+        device_use(i % 2 == 0);
         set_up(&setups[i]);
         for (int k = 0; k < N_QUERIES; k++)
             for (int again = 0; again < 2; again++) {
                 Answer a;
-                if (run(queries[k], &a) != ST_OK)
+                if (answer(queries[k], &a) != ST_OK)
                     fail_msg("set-up %d, %s: %s %s %s", i, queries[k], session->err.sqlstate, session->err.message,
                              session->err.detail);
                 if (a.rows != expected[k].rows || a.hash != expected[k].hash)
                     fail_msg("set-up %d, %s: wrong, %lld rows", i, queries[k], (long long)a.rows);
             }
-        done(r);
+        device_done();
     }
 }
 
 /* EXPLAIN ANALYZE tells what ran, and the model's error. */
 static void test_told(void **state) {
     (void)state;
-    DevRuntime *r = use(true);
+    device_use(true);
     set_up(&setups[2]);
     Statement *st;
     int64_t used;
@@ -193,29 +107,29 @@ static void test_told(void **state) {
     statement_free(st);
     if (!strstr(text, "pipeline of ") || !strstr(text, "2 channels") || !strstr(text, "packets of 3 rows"))
         fail_msg("%s", text);
-    done(r);
+    device_done();
 }
 
 /* Data errors end all kernels of the pipeline. */
 static void test_errors(void **state) {
     (void)state;
-    DevRuntime *r = use(false);
+    device_use(false);
     Answer a;
     for (int i = 0; i < (int)ARRAY_LEN(setups); i++) {
         set_up(&setups[i]);
-        assert_int_equal(run("select sum(1000 / (u.v + t.a - 3000)) from t join u on t.b = u.k where t.a > 5", &a),
+        assert_int_equal(answer("select sum(1000 / (u.v + t.a - 3000)) from t join u on t.b = u.k where t.a > 5", &a),
                          ST_ERROR);
         assert_string_equal(session->err.sqlstate, "22012");
-        assert_int_equal(run("select sum(u.v) from t join u on t.b / (t.a - 300) = u.k", &a),
+        assert_int_equal(answer("select sum(u.v) from t join u on t.b / (t.a - 300) = u.k", &a),
                          ST_ERROR); /* the first kernel of all */
         assert_string_equal(session->err.sqlstate, "22012");
     }
-    done(r);
+    device_done();
 }
 
 static void test_cancel(void **state) {
     (void)state;
-    DevRuntime *r = use(true);
+    device_use(true);
     static const char sql[] = "select count(*), sum(x.a * y.a % 7 + z.a) from big x join big y on x.c = y.c join big z "
                               "on y.b = z.b where x.a > 1";
     set("statement_timeout", "300ms");
@@ -224,15 +138,15 @@ static void test_cancel(void **state) {
         Answer a;
         int64_t start = clock_ns();
         if (i == 0)
-            (void)run("select count(*) from t join u on t.b = u.k", &a); /* compiles something, may take longer */
+            (void)answer("select count(*) from t join u on t.b = u.k", &a); /* compiles something, may take longer */
         start = clock_ns();
-        assert_int_equal(run(sql, &a), ST_ERROR);
+        assert_int_equal(answer(sql, &a), ST_ERROR);
         assert_string_equal(session->err.sqlstate, ERR_QUERY_CANCELED);
         if (clock_ns() - start > INT64_C(300000000000))
             fail_msg("set-up %d took %lld ms to cancel", i, (long long)((clock_ns() - start) / 1000000));
     }
     set("statement_timeout", "10min");
-    done(r);
+    device_done();
 }
 
 /* The n-th call of the device fails, once or for good: an error of the device or the answer, without device_strict the
@@ -242,12 +156,12 @@ static void faults(const char *sql, const Answer *want, const Setup *s, bool str
     set_up(s);
     int64_t failed = 0;
     for (int64_t n = 1;; n++) {
-        DevRuntime *r = use(n % 2 == 0);
+        device_use(n % 2 == 0);
         atomic_store(&plan.calls, 0);
         plan.sticky = sticky;
         plan.fail_at = n;
         Answer a;
-        Status st = run(sql, &a);
+        Status st = answer(sql, &a);
         bool over = atomic_load(&plan.calls) < n;
         plan.fail_at = 0;
         plan.sticky = false;
@@ -261,7 +175,7 @@ static void faults(const char *sql, const Answer *want, const Setup *s, bool str
                             strcmp(session->err.sqlstate, ERR_FEATURE_NOT_SUPPORTED) != 0))
                 fail_msg("%s: call %lld: %s %s", sql, (long long)n, session->err.sqlstate, session->err.message);
         }
-        done(r);
+        device_done();
         if (over) break;
         assert_true(n < 2000);
     }
@@ -287,15 +201,15 @@ static void test_host_memory(void **state) {
     (void)state;
     set_up(&setups[2]);
     for (int64_t n = 1;; n += 3) {
-        DevRuntime *r = use(n % 2 == 0);
+        device_use(n % 2 == 0);
         Answer a;
         mem_fail_at(n);
-        Status st = run(queries[1], &a);
+        Status st = answer(queries[1], &a);
         bool over = fail_left > 0;
         if (st != ST_OK) assert_string_equal(session->err.sqlstate, ERR_OUT_OF_MEMORY);
         else if (a.rows != expected[1].rows || a.hash != expected[1].hash)
             fail_msg("wrong after allocation %lld failed", (long long)n);
-        done(r);
+        device_done();
         if (over) break;
     }
 }
