@@ -148,14 +148,16 @@ static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell 
     return -1;
 }
 
-static void hash_put(uint64_t *slots, int bits, uint64_t entry) {
+/* False: it is there already, of a row that had the same place and key. */
+static bool hash_put(uint64_t *slots, int bits, uint64_t entry) {
     int64_t mask = (INT64_C(1) << bits) - 1;
     int64_t i = home(bits, entry >> ROW_BITS);
     while (slots[i]) {
-        if (slots[i] == entry) return;
+        if (slots[i] == entry) return false;
         i = (i + 1) & mask;
     }
     slots[i] = entry;
+    return true;
 }
 
 /* Whether an entry still names a row with that key; only asked without open undo. */
@@ -166,28 +168,70 @@ static bool entry_alive(const Table *t, const KeyConstraint *kc, uint64_t entry)
     return row_live(t, id) && stored_key(t, kc, id, cells, &hash) && tag_of(hash) == entry >> ROW_BITS;
 }
 
-static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
+/* What a sweep leaves. Rows that are deleted or hidden may come back while there is undo; those whose place is gone do
+ * not. */
+static bool stays(const Table *t, const KeyConstraint *kc, uint64_t entry) {
+    if (t->impl->undo_open == 0) return entry_alive(t, kc, entry);
+    int64_t id = row_unpack(entry);
+    return id >> 32 < t->n_tablets && (id & 0xffffffff) < t->tablets[id >> 32]->rows;
+}
+
+enum { SWEEP_MIN = 1024 };
+static int64_t next_look(int64_t used) { return used + used / 4 + SWEEP_MIN; }
+/* More than half of the entries are of no live row. Counting costs a look at each tablet: not again until there are a
+ * quarter more. */
+static bool is_stale(const Table *t, HashIndex *x) {
+    if (x->used < x->sweep_at) return false;
+    int64_t live = t->live_rows;
+    for (int64_t i = 0; i < x->sorted_tablets && i < t->n_tablets; i++)
+        live -= t->tablets[i]->rows - t->tablets[i]->n_deleted;
+    if (x->used > 2 * live + SWEEP_MIN) return true;
+    x->sweep_at = next_look(x->used);
+    return false;
+}
+
+/* Slots for the entries and `more`; stale entries go when they are many. */
+static Status rebuild(const Table *t, KeyConstraint *kc, bool sweep, int64_t more, Err *e) {
     HashIndex *x = kc->index;
-    int64_t want = x->used + more;
-    if (x->bits && want * 2 <= INT64_C(1) << x->bits) return ST_OK;
-    bool sweep = t->impl->undo_open == 0 && x->used > 2 * t->live_rows + 1024;
-    if (sweep) want = t->live_rows + more;
-    int bits = MIN_BITS;
-    while (INT64_C(1) << bits < want * 2) bits++;
+    int64_t n = INT64_C(1) << x->bits, left = x->used;
+    if (sweep) {
+        left = 0;
+        for (int64_t i = 0; x->bits && i < n; i++) left += x->slots[i] && stays(t, kc, x->slots[i]);
+    }
+    int bits = left > x->used / 2 && more > 0
+                   ? x->bits + 1
+                   : MIN_BITS; /* little has gone: it grows, else the next rows would come here again */
+    bits = MAX_OF(bits, MIN_BITS);
+    while (INT64_C(1) << bits < (left + more) * 2) bits++;
     uint64_t *slots = mem_calloc(x->acct, INT64_C(8) << bits, e);
     if (!slots) return ST_ERROR;
     int64_t used = 0;
-    for (int64_t i = 0; x->bits && i < INT64_C(1) << x->bits; i++) {
+    for (int64_t i = 0; x->bits && i < n; i++) {
         uint64_t entry = x->slots[i];
-        if (!entry || (sweep && !entry_alive(t, kc, entry))) continue;
-        hash_put(slots, bits, entry);
-        used++;
+        if (entry && (!sweep || stays(t, kc, entry))) used += hash_put(slots, bits, entry);
     }
     if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
     x->slots = slots;
     x->bits = bits;
     x->used = used;
+    x->sweep_at = next_look(used);
     return ST_OK;
+}
+
+static Status hash_reserve(Table *t, KeyConstraint *kc, int64_t more, Err *e) {
+    HashIndex *x = kc->index;
+    if (x->bits && (x->used + more) * 2 <= INT64_C(1) << x->bits) return ST_OK;
+    return rebuild(t, kc, is_stale(t, x), more, e);
+}
+
+void keyindex_settled(Table *t) {
+    if (t->impl->undo_open > 0) return;
+    for (int k = 0; k < t->n_keys; k++) {
+        HashIndex *x = t->keys[k].index;
+        Err quiet = {0};
+        if (!x || x->bits == 0) continue;
+        if (is_stale(t, x)) (void)rebuild(t, &t->keys[k], true, 0, &quiet); /* without memory it stays as it is */
+    }
 }
 
 /* ---- entering rows ---- */
@@ -208,8 +252,8 @@ static Status enter(Table *t, int k, int64_t n, const int64_t *rowids, Err *e) {
         if (!has[i]) continue;
         if (sorted_find(t, kc, cells[i], rowids[i]) >= 0 || hash_find(t, kc, cells[i], hash[i], rowids[i]) >= 0)
             return table_key_error(t, k, rowids[i], e);
-        hash_put(x->slots, x->bits, tag_of(hash[i]) << ROW_BITS | row_pack(rowids[i] >> 32, rowids[i] & 0xffffffff));
-        x->used++;
+        x->used += hash_put(x->slots, x->bits,
+                            tag_of(hash[i]) << ROW_BITS | row_pack(rowids[i] >> 32, rowids[i] & 0xffffffff));
     }
     return ST_OK;
 }

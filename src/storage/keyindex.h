@@ -11,7 +11,8 @@
  * Entries are hints: a lookup always compares the row's key and asks whether the row is there and
  * not deleted. Therefore deletes, in-place updates, undo, hiding and showing never touch the index: undone entries
  * are skipped, and an old key's entry comes back to life with its row. Growing moves entries by their
- * own bits, without reading rows. Stale entries are swept when the table has no open undo.
+ * own bits, without reading rows. Stale entries are swept when they are more than half: all of them when the table's
+ * last undo has gone (keyindex_settled), those of rows whose place is gone when the index would grow.
  *
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
  */
@@ -26,8 +27,8 @@ typedef struct HashIndex {
     MemAccount *acct;
     int64_t sorted_tablets;
     uint64_t *slots;
-    int bits; /* log2 of slots; 0 = none */
-    int64_t used;
+    int bits;               /* log2 of slots; 0 = none */
+    int64_t used, sweep_at; /* sweep_at: entries from which on stale ones are looked for */
 } HashIndex;
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e);
@@ -36,6 +37,8 @@ void keyindex_free(HashIndex *x);
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e);
 /* Enters stored rows, one after the other, and checks uniqueness. */
 Status keyindex_add_rows(Table *t, int k, int64_t n, const int64_t *rowids, Err *e);
+/* The table has no undo any more, perhaps: stale entries may go. With the lock alone. */
+void keyindex_settled(Table *t);
 /* That no other row has the key of a row that has been entered before: 23505. A row that is not there is fine. */
 Status keyindex_check_row(Table *t, int k, int64_t rowid, Err *e);
 /* A live row with this key, or -1. NULLs: -1. Values have the key columns' types. */

@@ -152,6 +152,7 @@ void undo_rollback(UndoLog *u, int64_t mark) {
         if (!r.t) continue;
         undo_one(&r);
         r.t->impl->undo_open--;
+        keyindex_settled(r.t);
     }
     if (mark == 0) undo_clear(u);
 }
@@ -161,6 +162,7 @@ void undo_forget(UndoLog *u) {
         if (!r->t) continue;
         if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
         r->t->impl->undo_open--;
+        keyindex_settled(r->t);
     }
     undo_clear(u);
 }

@@ -1087,6 +1087,43 @@ static void little_room(void **state) {
     assert_int_equal(stele_close(d, NULL), STELE_OK);
 }
 
+/* Rows that were taken back leave nothing in the index of their key, also while somebody else has changed the table. */
+static void rolled_back(void **state) {
+    (void)state;
+    stele_options o = {.threads = 1, .memory_limit = INT64_C(100) << 20};
+    stele_db *d;
+    stele_conn *c, *other;
+    assert_int_equal(stele_open(NULL, &o, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    assert_int_equal(stele_connect(d, &other), STELE_OK);
+    run(c, "create table k(a int primary key, b int unique); insert into k values (-1, -1)");
+    for (int beside = 0; beside < 2; beside++) {
+        if (beside) run(other, "begin; insert into k values (-2, -2)");
+        for (int i = 0; i < 150; i++) {
+            char sql[200];
+            snprintf(sql, sizeof sql, "begin; insert into k select i, i from generate_series(%d, %d) g(i); rollback",
+                     i * 10000, i * 10000 + 9999);
+            run(c, sql);
+            snprintf(sql, sizeof sql,
+                     "insert into k select i, i from generate_series(%d, %d) g(i) union all select -1, -3", i * 10000,
+                     i * 10000 + 999);
+            refused(c, sql, "23505", "k_pkey", -1);
+        }
+        if (beside) run(other, "commit");
+        run(c, "set memory_limit = '3MB'; reset memory_limit"); /* no more is in use */
+        refused(c, "insert into k values (-1, -3)", "23505", "k_pkey", -1);
+        refused(c, "insert into k values (-3, -1)", "23505", "k_b_key", -1);
+    }
+    run(c, "insert into k select i, i from generate_series(1, 10000) g(i); update k set a = a + 100000 where a > 5000; "
+           "delete from k where a between 10 and 4000");
+    refused(c, "insert into k values (105001, -4)", "23505", "k_pkey", -1);
+    refused(c, "insert into k values (5, -4)", "23505", "k_pkey", -1);
+    run(c, "insert into k values (5001, -4), (10, 10)");
+    stele_disconnect(other);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_types),       cmocka_unit_test(parameters),   cmocka_unit_test(misuse),
@@ -1094,8 +1131,9 @@ int main(void) {
         cmocka_unit_test(progress),        cmocka_unit_test(transactions), cmocka_unit_test(concurrent_updates),
         cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams), cmocka_unit_test(options),
         cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(little_room),
-        cmocka_unit_test(lists),           cmocka_unit_test(stopping),     cmocka_unit_test(opened_with),
-        cmocka_unit_test(error_names),     cmocka_unit_test(bulks),        cmocka_unit_test(bulk_log),
+        cmocka_unit_test(rolled_back),     cmocka_unit_test(lists),        cmocka_unit_test(stopping),
+        cmocka_unit_test(opened_with),     cmocka_unit_test(error_names),  cmocka_unit_test(bulks),
+        cmocka_unit_test(bulk_log),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);
