@@ -79,7 +79,10 @@ def check_format(r):
 
 def compiles_alone(header):
     """What the compiler says of a file that includes the header only; "" for nothing."""
-    ways = [["gcc", "-std=c17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Isrc", "-Iinclude", "-fsyntax-only", "-x", "c", "-"]]
+    flags = ["-Wall", "-Wextra"]
+    if header.startswith("src/codegen/prelude/"):
+        flags.append("-Wno-unused-parameter")  # all functions of kernels are called with the parameters' address
+    ways = [["gcc", "-std=c17", "-D_GNU_SOURCE", *flags, "-Isrc", "-Iinclude", "-fsyntax-only", "-x", "c", "-"]]
     if header == "include/stele/stele.h":
         ways.append(["g++", "-std=c++17", "-Iinclude", "-fsyntax-only", "-x", "c++", "-"])
     for cmd in ways:

@@ -680,6 +680,7 @@ static Status query_loop_row(Cp *c, void *ctx) {
 }
 /* A statement in it may end the loop number `loop` before its rows do. Loops inside it have greater numbers. */
 static bool leaves_loop(const PlBody *b, int32_t loop) {
+    if (stack_stop()) return true;
     for (int32_t i = 0; i < b->n; i++) {
         const PlStmt *s = b->stmts[i];
         bool leaves = s->kind == PLS_RETURN || (s->kind == PLS_RAISE && s->level == PLR_EXCEPTION) ||
