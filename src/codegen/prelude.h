@@ -14,15 +14,28 @@ extern const char kernel_prelude_text[];
 /* Parts: further kernel C that a source takes in where it has the line KERNEL_PART(name), as often as it has it
  * (kp_find is a template). kc_make, kc_order: what kernels of procedures need that make strings, or whose tables have
  * ordered groups. kp_*: prelude/txn, how kernels of procedures run. kp_base is the first of these. */
-#define KERNEL_PARTS(PART)                                                                                           \
-    PART(kc_make)                                                                                                    \
-    PART(kc_order)                                                                                                   \
-    PART(kp_base)                                                                                                    \
-    PART(kp_rows)                                                                                                    \
-    PART(kp_call_locks)                                                                                              \
-    PART(kp_slots)                                                                                                   \
-    PART(kp_find) PART(kp_enter) PART(kp_calls) PART(kp_ops) PART(kp_foot) PART(kp_statement_locks) PART(kp_dequeue) \
-        PART(kp_parallel) PART(kp_parallel_loop) PART(kp_run_statement) PART(kp_run_warp) PART(kp_run) PART(kp_undo)
+/* clang-format off */
+#define KERNEL_PARTS(PART) \
+    PART(kc_make) \
+    PART(kc_order) \
+    PART(kp_base) \
+    PART(kp_rows) \
+    PART(kp_call_locks) \
+    PART(kp_slots) \
+    PART(kp_find) \
+    PART(kp_enter) \
+    PART(kp_calls) \
+    PART(kp_ops) \
+    PART(kp_foot) \
+    PART(kp_statement_locks) \
+    PART(kp_dequeue) \
+    PART(kp_parallel) \
+    PART(kp_parallel_loop) \
+    PART(kp_run_statement) \
+    PART(kp_run_warp) \
+    PART(kp_run) \
+    PART(kp_undo)
+/* clang-format on */
 #define KERNEL_PART(name) "#include \"" #name ".h\"\n"
 #define KERNEL_PART_TEXT(name) extern const char kernel_##name##_text[];
 KERNEL_PARTS(KERNEL_PART_TEXT)
