@@ -1040,10 +1040,42 @@ K1F(convert_from_str, Str, Str, STR0, {
     z = x;
 })
 K1S(convert_to_str, Str, Str, x)
+/* Bytes and bits of a bytea; bit 0 is the lowest of the first byte. */
+static bool in_bytes(Str x, int64_t bit) { return bit >= 0 && bit < (int64_t)x.len * 8; }
+#define BYTE_RANGE(i)                                                                                              \
+    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, ERR_ARRAY_SUBSCRIPT, "index %d out of valid range, 0..%lld", (int)y, \
+            (long long)x.len - 1)
+#define BIT_RANGE(i)                                                                                         \
+    FAIL_IF(!in_bytes(x, y), i, ERR_ARRAY_SUBSCRIPT, "index %lld out of valid range, 0..%lld", (long long)y, \
+            (long long)x.len * 8 - 1)
+#define NEW_COPY(p, i)         \
+    NEW(p, (int64_t)x.len, i); \
+    memcpy(p, x.ptr, x.len)
 K2F(get_byte_str, Str, int32_t, int32_t, 0, {
-    FAIL_IF(y < 0 || (uint32_t)y >= x.len, i, ERR_ARRAY_SUBSCRIPT, "index %d out of valid range, 0..%d", y,
-            (int)x.len - 1);
+    BYTE_RANGE(i);
     z = (unsigned char)x.ptr[y];
+})
+K2F(set_byte_str, Str, int32_t, Str, STR0, {
+    BYTE_RANGE(i);
+    NEW_COPY(p, i);
+    p[y] = (char)AT(int32_t, 2, i);
+    z = str_make(p, x.len);
+})
+K2F(get_bit_str, Str, int64_t, int32_t, 0, {
+    BIT_RANGE(i);
+    z = (unsigned char)x.ptr[y / 8] >> (y % 8) & 1;
+})
+K2F(set_bit_str, Str, int64_t, Str, STR0, {
+    BIT_RANGE(i);
+    const int32_t bit = AT(int32_t, 2, i);
+    FAIL_IF(bit != 0 && bit != 1, i, ERR_INVALID_PARAMETER, "new bit must be 0 or 1");
+    NEW_COPY(p, i);
+    const unsigned mask = 1U << (y % 8);
+    p[y / 8] = (char)(bit ? (unsigned char)p[y / 8] | mask : (unsigned char)p[y / 8] & ~mask);
+    z = str_make(p, x.len);
+})
+K1F(bit_count_str, Str, int64_t, 0, {
+    for (uint32_t k = 0; k < x.len; k++) z += __builtin_popcount((unsigned char)x.ptr[k]);
 })
 
 /* ---- table ---------------------------------------------------------------------------------------------------- */
@@ -1139,5 +1171,10 @@ static const FuncDef defs[] = {
     DEF("convert_from", SF, T_TEXT, 2, ARGS(T_BYTEA, T_TEXT), OP_NONE, convert_from_str, NULL, "bytes as UTF-8 text"),
     DEF("convert_to", S_, T_BYTEA, 2, TT, OP_NONE, convert_to_str, NULL, "bytes of a text"),
     DEF("get_byte", SF, T_INT4, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, get_byte_str, NULL, "n-th byte"),
+    DEF("set_byte", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT4, T_INT4), OP_NONE, set_byte_str, NULL,
+        "with another n-th byte"),
+    DEF("get_bit", SF, T_INT4, 2, ARGS(T_BYTEA, T_INT8), OP_NONE, get_bit_str, NULL, "n-th bit"),
+    DEF("set_bit", SF, T_BYTEA, 3, ARGS(T_BYTEA, T_INT8, T_INT4), OP_NONE, set_bit_str, NULL, "with another n-th bit"),
+    DEF("bit_count", S_, T_INT8, 1, ARGS(T_BYTEA), OP_NONE, bit_count_str, NULL, "number of bits that are set"),
 };
 const FuncDefs func_defs_text = {defs, ARRAY_LEN(defs)};
