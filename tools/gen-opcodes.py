@@ -12,7 +12,7 @@ HEADER = os.path.join(ROOT, "src", "types", "opcodes.def")
 OUT = os.path.join(ROOT, "docs", "opcodes.md")
 
 PHYS = ["bool", "i16", "i32", "i64", "i128", "f32", "f64", "str", "interval", "uuid"]
-SETS = {"P_INT": "integers", "P_FLT": "floats", "P_NUM": "numbers", "P_STR": "str", "P_BOOL": "bool", "P_ALL": "all"}
+SETS = {"P_INT": "integers", "P_BITS": "i16 i32 i64", "P_FLT": "floats", "P_NUM": "numbers", "P_STR": "str", "P_BOOL": "bool", "P_ALL": "all"}
 NULLS = {"NN": "strict", "N3": "three-valued", "NV": "never", "NX": "own rule"}
 FLAGS = {"F_FAIL": "may fail", "F_ROWS": "changes rows", "F_BLOCK": "block", "F_SOURCE": "reads source"}
 SHAPES = {"SH_NONE": "", "SH_D": "dst", "SH_DA": "dst <- a", "SH_DAB": "dst <- a, b", "SH_DABC": "dst <- a, b, c", "SH_A": "a", "SH_AB": "a, b",
@@ -25,6 +25,13 @@ EFFECTS = {"NONE": "", "SOURCE": "source", "PURE": "pure", "COMPARE": "pure", "C
            "CONTROL": "control"}
 
 
+def words(table, name, key):
+    """What `table` has for a name of opcodes.def."""
+    if key not in table:
+        sys.exit(f"gen-opcodes.py: opcodes.def has {key}, which {name} in this program lacks: add how the document words it")
+    return table[key]
+
+
 def phys(text):
     if text == "0":
         return ""
@@ -32,12 +39,12 @@ def phys(text):
     for part in text.split("|"):
         part = part.strip()
         bit = re.fullmatch(r"PB\((\d+)\)", part)
-        names.append(PHYS[int(bit.group(1))] if bit else SETS[part])
+        names.append(PHYS[int(bit.group(1))] if bit else words(SETS, "SETS", part))
     return " ".join(names)
 
 
 def flags(text):
-    return "" if text.strip() == "0" else ", ".join(FLAGS[f.strip()] for f in text.split("|"))
+    return "" if text.strip() == "0" else ", ".join(words(FLAGS, "FLAGS", f.strip()) for f in text.split("|"))
 
 
 def cell(text):
@@ -60,7 +67,7 @@ def generate(table):
                 out += ["| opcode | operands | variants | NULL | effect | | |", "| --- | --- | --- | --- | --- | --- | --- |"]
             columns = True
             note = " ".join(re.sub(r"\n\s*\* ?", " ", note or "").split())
-            out.append("| `%s` | %s | %s | %s | %s | %s | %s |" % (name.lower(), SHAPES[shape], phys(variants), NULLS[nulls], EFFECTS[effect], flags(flag), cell(note)))
+            out.append("| `%s` | %s | %s | %s | %s | %s | %s |" % (name.lower(), words(SHAPES, "SHAPES", shape), phys(variants), words(NULLS, "NULLS", nulls), words(EFFECTS, "EFFECTS", effect), flags(flag), cell(note)))
     rows = table.count("\nX(")
     if rows != sum(m.group(1) is not None for m in ROW.finditer(table)):
         sys.exit("some rows of opcodes.def are not understood")

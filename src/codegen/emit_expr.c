@@ -144,6 +144,12 @@ static void plain_bin(Em *m, const Instr *in, const char *name) {
     else if (in->phys == PH_I128) w(m, "const i128 r%d = i128_%s(%r, %r);\n", in->dst, name, in->a, in->b);
     else w(m, "const %s r%d = wrap_%s_%s(%r, %r);\n", t, in->dst, name, c_name[in->phys], in->a, in->b);
 }
+static void bits(Em *m, const Instr *in, const char *name) {
+    valid2(m, in);
+    w(m, "const %s r%d = %s_%s(%r", c_type[in->phys], in->dst, name, c_name[in->phys], in->a);
+    if (in->b) w(m, ", %r", in->b);
+    w(m, ");\n");
+}
 static void negate_or_abs(Em *m, const Instr *in) {
     if (in->phys == PH_F32 || in->phys == PH_F64) {
         valid2(m, in);
@@ -356,6 +362,12 @@ bool em_expr(Em *m, const Instr *in) {
     case OP_SUB_N: plain_bin(m, in, "sub"); break;
     case OP_MUL_N: plain_bin(m, in, "mul"); break;
     case OP_MUL_WIDE: plain_bin(m, in, "mul"); break;
+    case OP_BIT_AND: bits(m, in, "bitand"); break;
+    case OP_BIT_OR: bits(m, in, "bitor"); break;
+    case OP_BIT_XOR: bits(m, in, "bitxor"); break;
+    case OP_BIT_NOT: bits(m, in, "bitnot"); break;
+    case OP_SHL: bits(m, in, "shl"); break;
+    case OP_SHR: bits(m, in, "shr"); break;
     case OP_NEG:
     case OP_ABS: negate_or_abs(m, in); break;
     case OP_RESCALE:

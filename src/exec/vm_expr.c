@@ -750,6 +750,11 @@ StepFn vm_expr_fn(Vm *vm, Step *s, Err *e) {
     case OP_MUL_WIDE:
     case OP_DIV:
     case OP_MOD:
+    case OP_BIT_AND:
+    case OP_BIT_OR:
+    case OP_BIT_XOR:
+    case OP_SHL:
+    case OP_SHR:
     case OP_EQ:
     case OP_NE:
     case OP_LT:
@@ -758,6 +763,7 @@ StepFn vm_expr_fn(Vm *vm, Step *s, Err *e) {
     case OP_GE: return step_bin;
     case OP_NEG:
     case OP_ABS:
+    case OP_BIT_NOT:
     case OP_NOT: s->k.un = k->un[op][s->phys]; return step_un;
     case OP_CVT: s->k.un = k->cvt[s->phys][s->dphys]; return step_un;
     case OP_RESCALE: return step_rescale;

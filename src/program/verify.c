@@ -158,12 +158,18 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_MUL_N:
     case OP_DIV:
     case OP_MOD:
+    case OP_BIT_AND:
+    case OP_BIT_OR:
+    case OP_BIT_XOR:
+    case OP_SHL:
+    case OP_SHR:
     case OP_COALESCE:
     case OP_NUM_DIV:
     case OP_NUM_MUL: REQUIRE(v, a == in->phys && b == in->phys && d == in->phys, "operand types"); break;
     case OP_MUL_WIDE: REQUIRE(v, a == in->phys && b == in->phys && d == in->phys + 1, "operand types"); break;
     case OP_NEG:
     case OP_ABS:
+    case OP_BIT_NOT:
     case OP_NOT: REQUIRE(v, a == in->phys && d == in->phys, "operand types"); break;
     case OP_CHECK_DIGITS:
         REQUIRE(v, a == in->phys && d == in->phys, "operand types");

@@ -573,23 +573,23 @@ static Type tf_trim(const FuncDef *f, int nargs, const Type *a) {
 
 #define OPF (FN_OPERATOR | SF)
 #define OPS (FN_OPERATOR | S_)
-#define INT_DEFS(T, sfx)                                                                   \
-    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                       \
-        DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),            \
-        DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),               \
-        DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient, truncated"),   \
-        DEF("%", OPF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),             \
-        DEF("mod", SF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),            \
-        DEF("-", OPF, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                 \
-        DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),             \
-        DEF("@", OPF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),           \
-        DEF("abs", SF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),          \
-        DEF("&", OPS, T, 2, ARGS(T, T), OP_NONE, and_##sfx, NULL, "bitwise and"),          \
-        DEF("|", OPS, T, 2, ARGS(T, T), OP_NONE, or_##sfx, NULL, "bitwise or"),            \
-        DEF("#", OPS, T, 2, ARGS(T, T), OP_NONE, xor_##sfx, NULL, "bitwise exclusive or"), \
-        DEF("~", OPS, T, 1, ARGS(T), OP_NONE, not_##sfx, NULL, "bitwise not"),             \
-        DEF("<<", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shl_##sfx, NULL, "shift left"),     \
-        DEF(">>", OPS, T, 2, ARGS(T, T_INT4), OP_NONE, shr_##sfx, NULL, "shift right")
+#define INT_DEFS(T, sfx)                                                                      \
+    DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),                          \
+        DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),               \
+        DEF("*", OPF, T, 2, ARGS(T, T), OP_MUL, mul_##sfx, NULL, "product"),                  \
+        DEF("/", OPF, T, 2, ARGS(T, T), OP_DIV, div_##sfx, NULL, "quotient, truncated"),      \
+        DEF("%", OPF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),                \
+        DEF("mod", SF, T, 2, ARGS(T, T), OP_MOD, mod_##sfx, NULL, "remainder"),               \
+        DEF("-", OPF, T, 1, ARGS(T), OP_NEG, neg_##sfx, NULL, "negation"),                    \
+        DEF("+", OPS, T, 1, ARGS(T), OP_NONE, plus_##sfx, NULL, "unary plus"),                \
+        DEF("@", OPF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),              \
+        DEF("abs", SF, T, 1, ARGS(T), OP_ABS, abs_##sfx, NULL, "absolute value"),             \
+        DEF("&", OPS, T, 2, ARGS(T, T), OP_BIT_AND, and_##sfx, NULL, "bitwise and"),          \
+        DEF("|", OPS, T, 2, ARGS(T, T), OP_BIT_OR, or_##sfx, NULL, "bitwise or"),             \
+        DEF("#", OPS, T, 2, ARGS(T, T), OP_BIT_XOR, xor_##sfx, NULL, "bitwise exclusive or"), \
+        DEF("~", OPS, T, 1, ARGS(T), OP_BIT_NOT, not_##sfx, NULL, "bitwise not"),             \
+        DEF("<<", OPS, T, 2, ARGS(T, T_INT4), OP_SHL, shl_##sfx, NULL, "shift left"),         \
+        DEF(">>", OPS, T, 2, ARGS(T, T_INT4), OP_SHR, shr_##sfx, NULL, "shift right")
 #define FLOAT_DEFS(T, sfx)                                                       \
     DEF("+", OPF, T, 2, ARGS(T, T), OP_ADD, add_##sfx, NULL, "sum"),             \
         DEF("-", OPF, T, 2, ARGS(T, T), OP_SUB, sub_##sfx, NULL, "difference"),  \

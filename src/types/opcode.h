@@ -39,6 +39,7 @@ typedef enum OpShape {
 
 #define PB(p) (1u << (p))
 #define P_INT (PB(1) | PB(2) | PB(3) | PB(4)) /* I16 I32 I64 I128 */
+#define P_BITS (PB(1) | PB(2) | PB(3))        /* I16 I32 I64 */
 #define P_FLT (PB(5) | PB(6))                 /* F32 F64 */
 #define P_NUM (P_INT | P_FLT)
 #define P_STR PB(7)

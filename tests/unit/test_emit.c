@@ -245,6 +245,8 @@ static void check_all(const char *const *sql, int64_t n) {
 
 static void test_scans(void **state) {
     (void)state;
+    CHECK("select a & 12, a | b, b # 5, ~a, a << b, (a - 700) >> 2, big & 255, big << 3, ~big >> b, big # -1, "
+          "a::smallint << 14, a::smallint >> b, ~a::smallint, a::smallint & 7::smallint from t where a & 1 = 1");
     CHECK("select a, b, s, n, f, d, u, big, w from t where a between 100 and 180 or b is null and a < 60",
           "select a, b + a, a * 2 - b, a % 7, -a, n * n, f / (f * f + 1), extract(month from d)::int, coalesce(b, -1), "
           "nullif(b, 3), b is distinct from a "

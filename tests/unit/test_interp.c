@@ -274,10 +274,13 @@ static void binary(Opcode op, Phys p, Phys to, int64_t imm, Phys pb) {
 static void test_arithmetic(void **state) {
     (void)state;
     make_values();
-    static const uint8_t ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD};
+    static const uint8_t ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD},
+                         bits[] = {OP_BIT_AND, OP_BIT_OR, OP_BIT_XOR, OP_SHL, OP_SHR};
     for (Phys p = PH_I16; p <= PH_F64; p++) {
         for (int i = 0; i < (int)ARRAY_LEN(ops); i++)
             if (op_info[ops[i]].phys >> p & 1) binary((Opcode)ops[i], p, p, 0, p);
+        for (int i = 0; i < (int)ARRAY_LEN(bits) && p <= PH_I64; i++) binary((Opcode)bits[i], p, p, 0, p);
+        if (p <= PH_I64) unary(OP_BIT_NOT, p, p, 0);
         unary(OP_NEG, p, p, 0);
         unary(OP_ABS, p, p, 0);
     }

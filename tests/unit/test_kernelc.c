@@ -101,6 +101,10 @@
         k = ovf_abs_i128(x, &r);                                                                         \
         o = put_i128(o, k, r);                                                                           \
         o = put(o, (u64)wrap_add_i16(a16, b16) ^ (u64)wrap_sub_i32(a32, b32) ^ (u64)wrap_mul_i64(a, b)); \
+        o = put(o, (u64)bitand_i16(a16, b16) ^ (u64)bitor_i32(a32, b32) ^ (u64)bitxor_i64(a, b));        \
+        o = put(o, (u64)shl_i16(a16, b16) ^ (u64)shl_i32(a32, b32) ^ (u64)shl_i64(a, b));                \
+        o = put(o, (u64)shr_i16(a16, b16) ^ (u64)shr_i32(a32, b32) ^ (u64)shr_i64(a, b));                \
+        o = put(o, (u64)bitnot_i16(a16) ^ (u64)bitnot_i32(b32) ^ (u64)bitnot_i64(a));                    \
         o = put(o, (u64)mul_wide_i32(a32, b32));                                                         \
         o = put_i128(o, 0, mul_wide_i64(a, b));                                                          \
         o = put_i128(o, 0, i128_shl(x, (u32)b & 127u));                                                  \

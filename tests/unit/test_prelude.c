@@ -179,6 +179,12 @@ static bool vm_un(Opcode op, Phys p, const void *x, void *r) {
             CHECK_WRAP(OP_ADD_N, PH, HT, wrap_add_##T(x, y)); \
             CHECK_WRAP(OP_SUB_N, PH, HT, wrap_sub_##T(x, y)); \
             CHECK_WRAP(OP_MUL_N, PH, HT, wrap_mul_##T(x, y)); \
+            CHECK_WRAP(OP_BIT_AND, PH, HT, bitand_##T(x, y)); \
+            CHECK_WRAP(OP_BIT_OR, PH, HT, bitor_##T(x, y));   \
+            CHECK_WRAP(OP_BIT_XOR, PH, HT, bitxor_##T(x, y)); \
+            CHECK_WRAP(OP_SHL, PH, HT, shl_##T(x, y));        \
+            CHECK_WRAP(OP_SHR, PH, HT, shr_##T(x, y));        \
+            same(bitnot_##T(x) == (HT)~x, "bitnot", i);       \
             CHECK_UN(OP_NEG, PH, HT, ovf_neg_##T);            \
             CHECK_UN(OP_ABS, PH, HT, ovf_abs_##T);            \
         }                                                     \

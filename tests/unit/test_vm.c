@@ -310,6 +310,27 @@ static const char *ref_arith(const Case *c, const Cell *a, const Cell *b, Cell *
     return over && checked ? "22003" : NULL;
 }
 
+static const char *ref_bits(const Case *c, const Cell *a, const Cell *b, Cell *r) {
+    const int64_t x = (int64_t)geti(c->phys, a), y = b ? (int64_t)geti(c->phys, b) : 0;
+    const int count = (int)(y & (c->phys == PH_I64 ? 63 : 31));
+    int64_t z = 0;
+    switch (c->op) {
+    case OP_BIT_AND: z = x & y; break;
+    case OP_BIT_OR: z = x | y; break;
+    case OP_BIT_XOR: z = x ^ y; break;
+    case OP_BIT_NOT: z = -x - 1; break;
+    case OP_SHR: /* a quotient, rounded down */
+        z = (int64_t)((uint64_t)(x < 0 ? -1 - x : x) / (UINT64_C(1) << count));
+        if (x < 0) z = -1 - z;
+        break;
+    default: z = (int64_t)((uint64_t)x * (UINT64_C(1) << count));
+    }
+    if (c->phys == PH_I16) r->i16 = (int16_t)z;
+    else if (c->phys == PH_I32) r->i32 = (int32_t)z;
+    else r->i64 = z;
+    return NULL;
+}
+
 static const char *ref_cvt(const Case *c, const Cell *a, Cell *r) {
     Phys p = c->phys, d = c->dst;
     if (is_float(p)) {
@@ -381,6 +402,12 @@ static const char *reference(const Case *c, const V *a, const V *b, const V *d, 
     case OP_MUL_WIDE:
     case OP_DIV:
     case OP_MOD: return ref_arith(c, &a->c, &b->c, &r->c);
+    case OP_BIT_AND:
+    case OP_BIT_OR:
+    case OP_BIT_XOR:
+    case OP_SHL:
+    case OP_SHR: return ref_bits(c, &a->c, &b->c, &r->c);
+    case OP_BIT_NOT: return ref_bits(c, &a->c, NULL, &r->c);
     case OP_NEG:
     case OP_ABS: {
         if (is_float(c->phys)) {
@@ -653,6 +680,12 @@ static void check_opcode(Opcode op) {
         case OP_MOD:
         case OP_NEG:
         case OP_ABS:
+        case OP_BIT_AND:
+        case OP_BIT_OR:
+        case OP_BIT_XOR:
+        case OP_BIT_NOT:
+        case OP_SHL:
+        case OP_SHR:
         case OP_NOT:
         case OP_AND:
         case OP_OR:

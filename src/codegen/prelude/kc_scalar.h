@@ -91,6 +91,18 @@ FN u32 ovf_mul_i128(i128 x, i128 y, PRIV i128 *out) {
 KC_WRAP(i16, u32)
 KC_WRAP(i32, u32)
 KC_WRAP(i64, u64)
+
+/* Bits. Counts as the virtual machine takes them. */
+#define KC_BITS(T, U, MASK)                                           \
+    FN T bitand_##T(T x, T y) { return (T)(x & y); }                  \
+    FN T bitor_##T(T x, T y) { return (T)(x | y); }                   \
+    FN T bitxor_##T(T x, T y) { return (T)(x ^ y); }                  \
+    FN T bitnot_##T(T x) { return (T)~x; }                            \
+    FN T shl_##T(T x, T y) { return (T)((U)x << ((u32)y & (MASK))); } \
+    FN T shr_##T(T x, T y) { return (T)(x >> ((u32)y & (MASK))); }
+KC_BITS(i16, u32, 31u)
+KC_BITS(i32, u32, 31u)
+KC_BITS(i64, u64, 63u)
 FN i64 mul_wide_i32(i32 x, i32 y) { return (i64)x * (i64)y; }
 FN i128 mul_wide_i64(i64 x, i64 y) { return i128_mul64(x, y); }
 

@@ -775,6 +775,50 @@ static Range date_part_range(DateField f, Range r, Type t) {
     return range_of_type(type_make(T_INT4));
 }
 
+static Range bits_range(Opcode op, Range a, Range b, Type t) {
+    const Range all = range_of_type(t);
+    if (!a.known || (op != OP_BIT_NOT && !b.known)) return all;
+    switch (op) {
+    case OP_BIT_NOT: return (Range){true, ~a.hi, ~a.lo};
+    case OP_BIT_AND: /* an operand that is not negative bounds the result */
+        if (a.lo >= 0 && b.lo >= 0) return (Range){true, 0, MIN_OF(a.hi, b.hi)};
+        return a.lo >= 0 ? (Range){true, 0, a.hi} : b.lo >= 0 ? (Range){true, 0, b.hi} : all;
+    case OP_BIT_OR:
+    case OP_BIT_XOR: {
+        if (a.lo < 0 || b.lo < 0) return all;
+        int128_t top = 1;
+        while (top <= MAX_OF(a.hi, b.hi)) top *= 2;
+        return (Range){true, 0, top - 1};
+    }
+    case OP_SHR:
+        if (b.lo == b.hi && b.lo >= 0 && b.lo < 32) return (Range){true, a.lo >> (int)b.lo, a.hi >> (int)b.lo};
+        return (Range){true, MIN_OF(a.lo, 0), MAX_OF(a.hi, -1)};
+    default: return all;
+    }
+}
+
+/* Bits of integers, at the type's width. */
+static Reg lower_bits(Lower *l, Pipe *p, Expr *e, Opcode op) {
+    const Phys w = type_phys(e->type);
+    Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), w), b = 0;
+    if (!a) return 0;
+    if (e->n_args > 1) {
+        b = lower_expr(l, p, e->args[1]);
+        if (b && w == PH_I16 && (op == OP_SHL || op == OP_SHR)) { /* the count is an integer and may be any */
+            Reg mask = lower_int_const(l, p, PH_I32, type_make(T_INT4), 31);
+            b = lower_as(l, p, b, PH_I32);
+            if (!b || !mask) return 0;
+            b = emit1(l, p, OP_BIT_AND, PH_I32, PH_I32, type_make(T_INT4), reg_nullable(p, b), (Range){true, 0, 31}, b,
+                      mask, 0);
+        }
+        if (!(b = lower_as(l, p, b, w))) return 0;
+    }
+    const bool nullable = reg_nullable(p, a) || (b && reg_nullable(p, b));
+    Range range = range_of_type(e->type);
+    if (rule_on(l->c, RULE_RANGES)) range = bits_range(op, lower_range(p, a), b ? lower_range(p, b) : range, e->type);
+    return emit1(l, p, op, w, w, e->type, nullable, range, a, b, 0);
+}
+
 static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
     const FuncDef *f = e->u.func;
     Opcode op = (Opcode)f->opcode;
@@ -827,6 +871,12 @@ static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
         }
         return d;
     }
+    case OP_BIT_AND:
+    case OP_BIT_OR:
+    case OP_BIT_XOR:
+    case OP_BIT_NOT:
+    case OP_SHL:
+    case OP_SHR: return lower_bits(l, p, e, op);
     case OP_NUM_DIV:
         if (e->n_args == 2 && e->type.id == T_NUMERIC && exact_type(t0) && exact_type(e->args[1]->type)) {
             Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_I128);

@@ -157,6 +157,12 @@
 #define BC_PROBE_END 74 /* a: does the candidate count (none: it does) */
 #define BC_PROBE_RESULT 75
 #define BC_EXISTS 76 /* without a residual condition; the result follows from it at once */
+#define BC_BIT_AND 80
+#define BC_BIT_OR 81
+#define BC_BIT_XOR 82
+#define BC_BIT_NOT 83
+#define BC_SHL 84
+#define BC_SHR 85
 
 /* BC_CALL */
 #define BF_FROM 0

@@ -53,6 +53,12 @@ FN_BIG u32 arith_int(u32 op, u32 phys, i64 x, i64 y, PRIV val *out) {
     case BC_ADD_N: r = wrap_add_i64(x, y); break;
     case BC_SUB_N: r = wrap_sub_i64(x, y); break;
     case BC_MUL_N: r = wrap_mul_i64(x, y); break;
+    case BC_BIT_AND: r = x & y; break;
+    case BC_BIT_OR: r = x | y; break;
+    case BC_BIT_XOR: r = x ^ y; break;
+    case BC_BIT_NOT: r = ~x; break;
+    case BC_SHL: r = phys == KI_I64 ? shl_i64(x, y) : (i64)shl_i32((i32)x, (i32)y); break;
+    case BC_SHR: r = phys == KI_I64 ? shr_i64(x, y) : (i64)shr_i32((i32)x, (i32)y); break;
     default: /* BC_MUL_WIDE */ *out = phys == KI_I32 ? val_i64(x * y) : val_i128(i128_mul64(x, y)); return 0;
     }
     *out = val_cut(phys, r);

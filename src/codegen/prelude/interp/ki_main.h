@@ -165,7 +165,13 @@ FN void run_row(KARGS, PRIV Frame *f) {
         case BC_ADD_N:
         case BC_SUB_N:
         case BC_MUL_N:
-        case BC_MUL_WIDE: bad = arith(op, phys, va, vb, &v); break;
+        case BC_MUL_WIDE:
+        case BC_BIT_AND:
+        case BC_BIT_OR:
+        case BC_BIT_XOR:
+        case BC_BIT_NOT:
+        case BC_SHL:
+        case BC_SHR: bad = arith(op, phys, va, vb, &v); break;
         case BC_RESCALE:
         case BC_NUM_DIV:
         case BC_NUM_MUL:
