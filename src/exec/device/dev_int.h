@@ -417,6 +417,8 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e);
 Status res_stream(DevQuery *q, DSegment *s, Status (*run)(void *ctx, int64_t first, int64_t n, Err *e), void *ctx,
                   Err *e);
 /* Its columns come and go with each run: serial and streamed tables. */
+/* A group is one work-item, which goes through its rows one after the other (the host). */
+static inline bool one_item_groups(const DeviceInfo *i) { return i->group_max == 1; }
 static inline bool res_moves(const DSegment *s) { return s->residence == RES_SERIAL || s->residence == RES_STREAMED; }
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);
 void res_unpin_all(DevQuery *q);

@@ -80,7 +80,7 @@ static const double setting_up_ns = 15000, group_latencies = 10; /* the host's w
 /* Rates that hold where nothing was measured. */
 static void guess_machine(const Device *d, GplMachine *m) {
     const DeviceInfo *i = &d->info;
-    bool host = i->kind == DEVICE_HOST;
+    bool host = one_item_groups(i);
     double units = MAX_OF(i->units, 1);
     *m = (GplMachine){.shares_units = d->ops->share_units != NULL,
                       .units = host ? 1 : i->units,
@@ -222,7 +222,7 @@ static double weigh(const DevQuery *q, const DSegment *first, const DSegment *se
     const Program *p = seg->p;
     double share = 1, bodies = 1, lanes = MAX_OF(q->d->info.warp, 1), waits = 1; /* for the source */
     bool four = p->source.kind == SRC_TABLE &&
-                q->d->info.kind != DEVICE_HOST; /* rows of an item, of which it runs one after the other */
+                !one_item_groups(&q->d->info); /* rows of an item, of which it runs one after the other */
     int32_t loaded = -1;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
@@ -271,7 +271,7 @@ static double weigh(const DevQuery *q, const DSegment *first, const DSegment *se
         share *= keep;
     }
     out->chain = waits;
-    out->group_rows = q->d->info.kind == DEVICE_HOST ? 1 : q->ep->target.group_size * (four ? 4.0 : 1.0);
+    out->group_rows = one_item_groups(&q->d->info) ? 1 : q->ep->target.group_size * (four ? 4.0 : 1.0);
     weigh_sink(q, p, share, out);
     return share;
 }
@@ -321,7 +321,7 @@ static Status choose(DevQuery *q, Pipe *p, Err *e) {
     }
     GplFixed fixed = {
         .tile_rows = use->tile_rows, .channels = use->channels, .packet_rows = use->packet_rows, .groups = use->groups};
-    bool host = q->d->info.kind == DEVICE_HOST;
+    bool host = one_item_groups(&q->d->info);
     gpl_choose(&m, stages, p->n, (double)source_rows(q, &q->segs[p->first]), q->ep->target.tile_rows,
                host ? 1 : q->ep->target.group_size * 4, &fixed, &p->choice);
     return ST_OK;
@@ -341,7 +341,7 @@ DevPtr pipe_channel(const DevQuery *q, int32_t rows) {
 /* Rows of a source that a group of K_i takes at a time. */
 static int64_t step_of(const DevQuery *q, const Pipe *p, int32_t i) {
     bool four = q->segs[p->first + i].p->source.kind == SRC_TABLE;
-    return q->d->info.kind == DEVICE_HOST ? 1 : q->ep->target.group_size * (four ? 4 : 1);
+    return one_item_groups(&q->d->info) ? 1 : q->ep->target.group_size * (four ? 4 : 1);
 }
 
 /* Packets of a channel: concurrently, some for every group on either side; without concurrency all rows of a tile must
@@ -375,7 +375,7 @@ static DevPtr clocks_of(const Pipe *p) { return p->control.p + (uint64_t)heads_b
 static void set_header(DevQuery *q, Pipe *p, int32_t i, DevPtr counter, DevPtr queues, uint64_t *header) {
     const GplChoice *c = &p->choice;
     int64_t step = step_of(q, p, i),
-            batch = q->d->info.kind == DEVICE_HOST ? 1024 : MIN_OF(MAX_OF(p->cap / 4 / step * step, step), p->cap),
+            batch = one_item_groups(&q->d->info) ? 1024 : MIN_OF(MAX_OF(p->cap / 4 / step * step, step), p->cap),
             room = batch;
     double share = known_share(q, p, i, 1);
     if (share > 1 && !in_turn(q)) room = (int64_t)fmin(2 * share * (double)batch, (double)p->cap);
