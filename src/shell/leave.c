@@ -9,10 +9,12 @@
  *
  * Handlers set shell_signal and interrupt the statement, nothing else; the loops that read lines look at it. A handler
  * may run just before the library begins a statement (which forgets earlier interrupts) or before a read that then
- * waits: so it comes again soon (SIGALRM) until the shell has noticed. No handler restarts system calls: a read that
- * waits returns. SIGPIPE and SIGXFSZ have a handler that does nothing, so that writing fails instead; unlike SIG_IGN it
- * is not inherited by editors. */
+ * waits: so it comes again soon (SIGALRM) until the shell has noticed, and on the thread that reads COPY's data. No
+ * handler restarts system calls: a read that waits returns. SIGPIPE and SIGXFSZ have a handler that does nothing, so
+ * that writing fails instead; unlike SIG_IGN it is not inherited by editors. */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -22,6 +24,23 @@
 volatile sig_atomic_t shell_running, shell_stop, shell_signal;
 static volatile sig_atomic_t leaving;
 static Shell *shell;
+/* COPY reads its data on any thread, and only the read of the thread that has the signal returns. The library's threads
+ * block all signals. */
+static pthread_t reader;
+static _Atomic bool waits;
+static sigset_t reader_mask;
+void read_begins(void) {
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, &reader_mask);
+    reader = pthread_self();
+    atomic_store(&waits, true);
+}
+void read_ends(void) {
+    atomic_store(&waits, false);
+    pthread_sigmask(SIG_SETMASK, &reader_mask, NULL);
+}
 
 static void on_nothing(int sig) { (void)sig; }
 
@@ -38,6 +57,7 @@ static void on_alarm(int sig) {
     (void)sig;
     if (leaving || (!shell_signal && !shell_running)) return;
     if (shell_running) stele_interrupt(shell->conn);
+    if (atomic_load(&waits) && !pthread_equal(reader, pthread_self())) pthread_kill(reader, SIGALRM);
     interrupt_again();
 }
 
@@ -69,7 +89,8 @@ void catch_signals(Shell *sh) {
 void statement_begins(void) { shell_running = 1; }
 void statement_ends(void) {
     shell_running = 0;
-    if (!shell_signal) no_alarm();
+    no_alarm();
+    if (shell_signal) interrupt_again(); /* it may have come just before */
 }
 
 bool shell_ends(const Shell *sh) { return shell_signal != 0 || sh->broken_output; }

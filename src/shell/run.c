@@ -164,7 +164,9 @@ static bool show_progress(void *ctx, double fraction) {
  * read. */
 static bool next_copy_line(Shell *sh) {
     FILE *f = sh->in ? sh->in : stdin;
+    read_begins();
     ssize_t n = getline(&sh->copy_line, &sh->copy_cap, f);
+    read_ends();
     sh->copy_failed = n < 0 && !feof(f);
     if (n < 0) clearerr(f); /* Ctrl-D ends the data, not the session */
     const char *l = sh->copy_line;

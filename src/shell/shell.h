@@ -1,6 +1,6 @@
 /* shell.h - shared by the shell's files: one Shell, its output settings, and the pieces of the loop.
  *
- * The shell uses only the public interface (stele.h). One thread; what signals do is in leave.c. */
+ * The shell uses only the public interface (stele.h). What signals do is in leave.c. */
 #ifndef STELE_SHELL_SHELL_H
 #define STELE_SHELL_SHELL_H
 
@@ -90,6 +90,8 @@ void interactive_loop(Shell *sh);
 /* leave.c */
 void catch_signals(Shell *sh);
 void interrupt_again(void); /* in a handler: the statement that runs, a little later */
+void read_begins(void);     /* around a read that a signal is to end, on whatever thread */
+void read_ends(void);
 void statement_begins(void);
 void statement_ends(void);
 bool shell_ends(const Shell *sh); /* a signal, or output that cannot be written */
