@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/stack.h"
 #include "session/bulk_state.h"
 #include "session/callpool.h"
 #include "session/pl_run.h"
@@ -109,7 +110,10 @@ static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
         x.guesses[x.n] = GUESS_FIRST;
         x.ids[x.n++] = r->id;
     }
+    /* Not interrupted: all sessions use what it makes, and a procedure that was cut short would be recorded as refused. */
+    StackWatch watch = stack_watch_begin(NULL, 0);
     if (st == ST_OK) st = pl_compile(c, &s->info, x.n, x.functions, x.arena, &x.procs, &s->err);
+    stack_watch_end(watch);
     if (st == ST_OK) *out = x;
     else arena_free(x.arena);
     return st;
