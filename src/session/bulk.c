@@ -110,7 +110,7 @@ static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
         x.guesses[x.n] = GUESS_FIRST;
         x.ids[x.n++] = r->id;
     }
-    /* Not interrupted: all sessions use what it makes, and a procedure that was cut short would be recorded as refused. */
+    /* Not interrupted: all sessions use the result, and a procedure that was cut short would count as refused. */
     StackWatch watch = stack_watch_begin(NULL, 0);
     if (st == ST_OK) st = pl_compile(c, &s->info, x.n, x.functions, x.arena, &x.procs, &s->err);
     stack_watch_end(watch);
