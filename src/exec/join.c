@@ -336,6 +336,9 @@ static Status start_partitions(JoinTable *j, Err *e) {
         if (s == ST_OK) {
             j->n_parts = parts;
             j->part_page_bytes = bytes * (has_strings(j) ? 2 : 1);
+            /* Between a worker's look at the room and its allocation another may take that room: a page of each
+             * partition for each worker may therefore go beyond the limit while building. */
+            atomic_store(&j->own.reserve, (int64_t)parts * j->part_page_bytes * j->workers);
             atomic_store(&j->partitioned, true);
         } else {
             for (int32_t p = 0; p < parts; p++) {
@@ -509,6 +512,7 @@ static Status finish_staged(JoinTable *j, int64_t n, int64_t orphans, Err *e) {
 
 Status join_finish(JoinTable *j, Err *e) {
     int64_t n = 0, orphans = 0;
+    atomic_store(&j->own.reserve, 0);
     for (int i = 0; i < j->workers; i++) {
         n += j->w[i].n;
         orphans += j->w[i].orphans;
