@@ -290,14 +290,15 @@ typedef struct stele_bulk_info {
 /* How it ran. Of submitted calls: the bulk that they were part of, with the calls of others. */
 STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info);
 
-/* ---- the pool: calls of many connections run as one bulk ---------------------------------------
- * Instead of running a bulk at once, a connection may submit it to the database's pool: the calls that many connections
- * submit are collected and run together. The result is that of running them one by one in the order of submission.
- * stele_bulk is the ticket:
+/* ---- the pool: calls of many connections run as one bulk --------------------------------------- Instead of running a
+ * bulk at once, a connection may submit it to the database's pool: the calls that many connections submit are collected
+ * and run together. The result is that of running them one by one in the order of submission. stele_bulk is the ticket:
  *
  *     stele_bulk_submit(b);                       // returns at once; other work; other bulks of this connection may be
- * submitted too stele_bulk_wait(b, -1, NULL);               // the calls have run stele_bulk_status(b, 0, &error),
- * stele_bulk_value(b, 0, 0, NULL) stele_bulk_reset(b);                        // ready for the next calls
+ *                                                 submitted too
+ *     stele_bulk_wait(b, -1, NULL);               // the calls have run
+ *     stele_bulk_status(b, 0, &error), stele_bulk_value(b, 0, 0, NULL)
+ *     stele_bulk_reset(b);                        // ready for the next calls
  *
  * A bulk is cut when it has bulk_size calls, when its first call has waited for bulk_interval (SET; 0: as soon as the
  * one before has ended), or when all who waited for calls lately wait again. bulk_order and the other settings are

@@ -13,58 +13,70 @@
  * `continue`; a probe that can match several rows is a loop around the rest of the program; IF/ELSE/ENDIF are if/else;
  * columns are loaded where the program loads them.
  *
- *   for (tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {      // a tile is tile_rows rows of one tablet
- * (or of dense rows); STOPPED every POLL_TILES tablet, columns of the tablet: uniform for the group for (row = first +
- * LID; row < end; row += LSIZE) { ...program...; sink }   // or blocks of rows: emit_block.c; or a list of rows:
- * emit_host.c
+ *   for (tile = GID; tile < n_tiles && !STOPPED(); tile += NGROUPS) {
+ *       tablet, columns of the tablet: uniform for the group
+ *       for (row = first + LID; row < end; row += LSIZE) { ...program...; sink }
  *   }
+ *
+ * A tile is tile_rows rows of one tablet (or of dense rows); STOPPED is asked every POLL_TILES. Instead of single rows
+ * the inner loop may take blocks of rows (emit_block.c), or a list of rows (emit_host.c).
  *
  * Device memory, as the kernels and the executor agree on it:
  *
  *   Tables      DTablet[n_tablets] and, per column used, DColumn[n_tablets], both indexed by tablet number; a list of
- * the tablets to scan (u32 numbers). Tile t is rows [(t % per) * tile_rows, ..) of tablet list[t / per], per =
- * TABLET_ROWS / tile_rows. A kernel may take several of these tiles as one (Em.tile_rows): the number of tiles is
- * always that of whole tablets. Widths and encodings that occur (DevColumnForms) are compiled in; where a column has
- * several, the kernel switches on DColumn.form. Rows        materialised rows are columns: cells side by side (DevCol),
- * one byte per row for validity where nullable, and a u64 counter. Appending takes a slot from the counter; a slot >=
- * capacity is not written, the counter goes on counting, so that the executor learns the size needed and runs the
- * segment again. Strings     `str` cells {u64 address, i64 length} point into tablets, dictionaries or constants on the
- * device. A STR register made by DECODE is stored as its code (DevCol.dict) and decoded where somebody needs the bytes,
- * at best on the host. Joins       rows (payload columns, then keys) plus a map to row + 1 (u32): BITMAP  u32 words,
- * bit key - min; no rows DIRECT  u32 head[dom + 1], index key - min (dom stands for NULL when null_equal); next[row];
- * filled by the sink itself HASH    u32 head[mask + 1] by hash of the keys; next[row]; filled by the kernel `build`
- * after the rows are counted Rows of joins with keys are appended in chunks, so that some slots stay empty (kc_base.h,
- * append_chunk): the executor fills `next` (HASH) and `matched` with bytes 255, what is stored sets them to 0; capacity
- * needs join_slack() more than the rows. flags: u32[4]: [3] empty slots below the counter, [0] some key has two rows,
- * [1] a NULL key was built (not stored unless track_matched or null_equal), [2] a row was built. matched: u8 per row.
- *               At most 2^32 - 2 build rows.
+ *               the tablets to scan (u32 numbers). Tile t is rows [(t % per) * tile_rows, ..) of tablet list[t / per],
+ *               per = TABLET_ROWS / tile_rows. A kernel may take several of these tiles as one (Em.tile_rows): the
+ *               number of tiles is always that of whole tablets. Widths and encodings that occur (DevColumnForms) are
+ *               compiled in; where a column has several, the kernel switches on DColumn.form.
+ *   Rows        materialised rows are columns: cells side by side (DevCol), one byte per row for validity where
+ *               nullable, and a u64 counter. Appending takes a slot from the counter; a slot >= capacity is not
+ *               written, the counter goes on counting, so that the executor learns the size needed and runs the segment
+ *               again.
+ *   Strings     `str` cells {u64 address, i64 length} point into tablets, dictionaries or constants on the device. A
+ *               STR register made by DECODE is stored as its code (DevCol.dict) and decoded where the bytes are needed,
+ *               at best on the host.
+ *   Joins       rows (payload columns, then keys) plus a map to row + 1 (u32):
+ *                 BITMAP  u32 words, bit key - min; no rows
+ *                 DIRECT  u32 head[dom + 1], index key - min (dom stands for NULL when null_equal); next[row]; filled
+ *                         by the sink itself
+ *                 HASH    u32 head[mask + 1] by hash of the keys; next[row]; filled by the kernel `build` after the
+ *                         rows are counted
+ *               Rows of joins with keys are appended in chunks, so that some slots stay empty (kc_base.h,
+ *               append_chunk): the executor fills `next` (HASH) and `matched` with bytes 255, what is stored sets them
+ *               to 0; capacity needs join_slack() more than the rows. flags: u32[4]: [3] empty slots below the counter,
+ *               [0] some key has two rows, [1] a NULL key was built (not stored unless track_matched or null_equal),
+ *               [2] a row was built. matched: u8 per row. At most 2^32 - 2 build rows.
  *   Aggregates  records of `stride` bytes: u32 live, u32 seen bits (several words when more than 32 aggregates), key
- * cells and their validity bytes, state cells. All-zero is the neutral state (MIN and MAX keep order-preserving
- * encodings). Forms: ONE     one record, accumulated in variables, reduced per group LOCAL   few groups: a table of
- * records in local memory per group of items, merged into the global one at the end DIRECT  record number computed from
- * the keys HASH    u64 slots[mask + 1] = hash high half << 32 | record + 1; records appended, keys written before
- * publishing; a record whose publishing lost a race has live = 0. Readers of records use volatile (L2) loads while the
- * table is being built. Sorts       rows (columns, then those keys that are no columns), {u64 key prefix, u64 row}
- * pairs, merge sort by a generated comparison, gather.
+ *               cells and their validity bytes, state cells. All-zero is the neutral state (MIN and MAX keep
+ *               order-preserving encodings). Forms:
+ *                 ONE     one record, accumulated in variables, reduced per group
+ *                 LOCAL   few groups: a table of records in local memory per group of items, merged into the global one
+ *                         at the end
+ *                 DIRECT  record number computed from the keys
+ *                 HASH    u64 slots[mask + 1] = hash high half << 32 | record + 1; records appended, keys written
+ *                         before publishing; a record whose publishing lost a race has live = 0. Readers of records use
+ *                         volatile (L2) loads while the table is being built.
+ *   Sorts       rows (columns, then those keys that are no columns), {u64 key prefix, u64 row} pairs, merge sort by a
+ *               generated comparison, gather.
  *
  * What the executor does with a recipe (exec/device), where it is not plain from the names:
  *   - KP_ERR is a word of the segment's own. Record, row and pair counters are zeroed with everything else at the
- * query's start.
+ *     query's start.
  *   - Dense sources: rows KP_SRC_FIRST .. KP_SRC_FIRST + KP_SRC_ROWS - 1, in KP_SRC_TILES tiles of tile_rows. SRC_AGG:
- * records 0 .. KP_SRC_ROWS - 1 (HASH: those appended, dead ones included; other forms: n_slots). SRC_JOIN: build rows.
- * A row store with LIMIT or OFFSET and no sort: the slice.
+ *     records 0 .. KP_SRC_ROWS - 1 (HASH: those appended, dead ones included; other forms: n_slots). SRC_JOIN: build
+ *     rows. A row store with LIMIT or OFFSET and no sort: the slice.
  *   - A row store with has_seq: main writes KP_ROWS_DATA / KP_ROWS_VALID of arrays apart, the sequence numbers as
- * column n_cols; the executor brings the rows in order with kernels of its own. Its readers get the ordered ones under
- * the same kinds.
+ *     column n_cols; the executor brings the rows in order with kernels of its own. Its readers get the ordered ones
+ *     under the same kinds.
  *   - A sort: main writes KP_SORT_* with id = sort; sort_gather writes KP_ROWS_* of the row store. KP_SORT_N is the
- * number of rows.
+ *     number of rows.
  *   - sort_init fills pairs A[0..N). sort_tile sorts each run of SORT_TILE of A in place (16 * SORT_TILE bytes of local
- * memory; sort kernels get no other). sort_merge merges runs of KP_SORT_WIDTH pairs of A into runs of twice that in B;
- * the executor swaps A and B. sort_gather reads pairs A [FIRST, FIRST + TAKE) and writes rows 0 .. TAKE - 1. All of
- * them work for any number of groups.
+ *     memory; sort kernels get no other). sort_merge merges runs of KP_SORT_WIDTH pairs of A into runs of twice that in
+ *     B; the executor swaps A and B. sort_gather reads pairs A [FIRST, FIRST + TAKE) and writes rows 0 .. TAKE - 1. All
+ *     of them work for any number of groups.
  *   - When a sink overflows, all segments that feed it run again from the first with the sink's state zeroed.
  *   - Columns that are nullable have both DATA and VALID addresses; VALID of others is 0. KP_JOIN_DATA of a column that
- * is not stored is 0.
+ *     is not stored is 0.
  *   - KP_JOIN_MATCHED: bytes 255 for capacity rows when track_matched, else 0.
  *   - KP_MAP_VALID is 0 when the map has no NULLs. CodeMaps and sets of strings are str cells on the device.
  *

@@ -5,8 +5,9 @@
  *
  *   private   ONE: variables of the item; reduced over the group when the tiles are done, one atomic per group and word
  *   local     LOCAL: words in local memory, [slot][word][copy]. As many copies as fit, up to one per item, where
- * nothing needs to be atomic; else items share copies by their number. Copies are folded by halves, then merged into
- * the records global    DIRECT and HASH: atomics on the record
+ *             nothing needs to be atomic; else items share copies by their number. Copies are folded by halves, then
+ *             merged into the records
+ *   global    DIRECT and HASH: atomics on the record
  *
  * HASH: a slot holds the high half of the hash and record + 1. A new record is filled before its slot is claimed by
  * compare-and-swap; when another item was faster with the same keys, the record is left unused (live 0).

@@ -6,19 +6,19 @@
  * leading filters. Then, by what the program is (block_plan):
  *
  *   whole    the rest of the program can do no harm (no error, no memory read through values): it runs for all rows of
- * the block, without a jump, and only the sink asks whether the row counts. All columns are loaded with the block.
+ *            the block, without a jump, and only the sink asks whether the row counts. All columns are loaded with the
+ *            block.
  *   sifted   else, where filters leave few rows: the block's loop only lists the rows that passed, in local memory.
- * After a barrier the program runs over the list, so that neighbouring items have rows again, and loads further columns
- * for those rows alone. A join that comes first is a filter, too: heads, and first candidates by hash, are looked at
- * for all rows of the block at once. The program looks again. else     the program runs on one row of the block after
- * the other. No blocks where LIKE reads most rows' strings.
+ *            After a barrier the program runs over the list, so that neighbouring items have rows again, and loads
+ *            further columns for those rows alone. A join that comes first is a filter, too: heads, and first
+ *            candidates by hash, are looked at for all rows of the block at once. The program looks again.
+ *   else     the program runs on one row of the block after the other. No blocks where LIKE reads most rows' strings.
  *
  * A block's values are in variables q<column>_0 .. _7, which move down by one with each row, so that the program is
  * written once and uses q<column>_0.
  *
  * How much of a column's memory is touched follows from the guessed share of rows that reach its load: FETCH_BITS come
- * from memory at once.
- */
+ * from memory at once. */
 #include <math.h>
 
 #include "codegen/emit_int.h"

@@ -7,11 +7,14 @@
  * tables.
  *
  *   for (;;) {
- *       the next TILE calls of order[], by a counter
- *       while (some of them have not run; on the host it takes the next ones when all that are left wait, and they are
- * not many) for (each of these) if (its locks have come to its ranks) { status = run_K(call): { run } if (cond) { { run
- * } } ... done:   OUT values to the result's columns failed: the call's log of changes backwards; the call is appended
- * to the list of failures one more for each of its locks
+ *       the next TILE calls of order[], by a counter while (some of them have not run; on the host it takes the next
+ *       ones when all that are left wait, and they are not many)
+ *           for (each of these)
+ *               if (its locks have come to its ranks) {
+ *                   status = run_K(call): { run } if (cond) { { run } } ...
+ *                   done:   OUT values to the result's columns
+ *                   failed: the call's log of changes backwards; the call is appended to the list of failures
+ *                   one more for each of its locks
  *               }
  *   }
  *
@@ -28,12 +31,12 @@
  * has the virtual machine run it again before any call that conflicts with it: it meets the same state, so it fails in
  * the same way, and says how. For the same reason a call may give up for want of room (a string, the log): the machine
  * then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
- * their own (PROC_SAID in the code): nobody has to wait for these.
- * Under locks, a call that needs the machine poisons its counters, and whoever finds a counter poisoned does not run
- * and poisons its own: `done` tells who ran. In partitions it ends its partition for this launch: that is where the
- * partition stands then. Without locks, launches go through a queue several at a time. A launch that has failures which
- * have to be seen to first writes its number to the word `blocked`; later launches find it there and do nothing, so
- * that the executor can see to the failures and go on from there.
+ * their own (PROC_SAID in the code): nobody has to wait for these. Under locks, a call that needs the machine poisons
+ * its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. In
+ * partitions it ends its partition for this launch: that is where the partition stands then. Without locks, launches go
+ * through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the
+ * word `blocked`; later launches find it there and do nothing, so that the executor can see to the failures and go on
+ * from there.
  *
  * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a
  * call waits for the lock of an item where it comes to the item, and gives it up after the last statement that touches

@@ -10,15 +10,17 @@
  *
  *   Eq. 2   work-groups of all kernels together fit the device, wherever each of them ends up (gpl_all_start)
  *   Eq. 3,4 c_i = the longer of: rows * instructions * time of an instruction / share of the device that K_i's groups
- * are; and the turns that its groups take over their rows * loads that wait for each other * latency. With few groups
- * it is latency that counts. Where an earlier run was profiled, c_i and m_i are its: time that a group was busy per row
- * * rows / groups. Every group takes a while to begin and to end Eq. 5   m_i of the first kernel, which reads tables or
- * materialised rows: bytes / rate of memory reached with its share Eq. 6,12 m_i of the others: bytes of rows handed
- * over / Gamma(channels, packet, bytes); Eq. 1, 11: Gamma is measured (profile.h), between the points the nearest
- * counts. Both: and random accesses (hash tables, groups) at the rate measured for them Eq. 8   delay: the paper adds
- * up the differences of neighbours. Where all kernels have groups of their own to run, C is n and what they wait for
- * each other is the slowest one's time beyond the mean, so that T_S is that of the slowest; and the others' first
- * packet must get through
+ *           are; and the turns that its groups take over their rows * loads that wait for each other * latency. With
+ *           few groups it is latency that counts. Where an earlier run was profiled, c_i and m_i are its: time that a
+ *           group was busy per row * rows / groups. Every group takes a while to begin and to end
+ *   Eq. 5   m_i of the first kernel, which reads tables or materialised rows: bytes / rate of memory reached with its
+ *           share
+ *   Eq. 6,12 m_i of the others: bytes of rows handed over / Gamma(channels, packet, bytes); Eq. 1, 11: Gamma is
+ *           measured (profile.h), between the points the nearest counts. Both: and random accesses (hash tables,
+ *           groups) at the rate measured for them
+ *   Eq. 8   delay: the paper adds up the differences of neighbours. Where all kernels have groups of their own to run,
+ *           C is n and what they wait for each other is the slowest one's time beyond the mean, so that T_S is that of
+ *           the slowest; and the others' first packet must get through
  *
  * Knows no devices and no programs: callers bring counts and rates. Pure functions; any thread.
  */

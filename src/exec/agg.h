@@ -4,10 +4,11 @@
  *   single   no keys: one state per worker, tight SIMD reductions
  *   direct   the product of the keys' ranges is small: group number computed from the keys, arrays of states per worker
  *            (few groups: several interleaved copies of the states so that additions to one group do not wait for each
- * other) hash     per-worker open-addressing table from packed or generic keys to state rows; merged at the end in
- * parallel by hash partition; partitions spill to disk when memory runs out Keys wider than 64 bits packed, strings and
- * the like are stored in the group row and compared there. Cells of a finished group are read with agg_load like
- * columns: keys first, then aggregates.
+ *            other)
+ *   hash     per-worker open-addressing table from packed or generic keys to state rows; merged at the end
+ *            in parallel by hash partition; partitions spill to disk when memory runs out
+ * Keys wider than 64 bits packed, strings and the like are stored in the group row and compared there.
+ * Cells of a finished group are read with agg_load like columns: keys first, then aggregates.
  */
 #ifndef STELE_EXEC_AGG_H
 #define STELE_EXEC_AGG_H

@@ -6,11 +6,12 @@
  *   RANK      a bit per value of the domain with running counts, 32 values per 64-bit word:
  *               word = count of set bits before it << 32 | bits;  row number = count + popcount(bits below)
  *             A quarter byte per value: the map of millions of keys stays in the second-level cache, a probe reads one
- * word, and rows in key order are as dense as they can be.
+ *             word, and rows in key order are as dense as they can be.
  *   *_DUP     the same number, called group, indexes `starts`: rows starts[g] .. starts[g+1]-1
  *   HASH1     one integer key. Directory of 2^k entries, row number << 16 | tags: bucket b (top bits of the hash) owns
- * rows dir[b]>>16 .. dir[b+1]>>16, and bit (hash & 15) of its tags is set for each of its rows HASHN     the same for
- * any keys; rows carry their hash BITMAP    existence only: one bit per value, no rows
+ *             rows dir[b]>>16 .. dir[b+1]>>16, and bit (hash & 15) of its tags is set for each of its rows
+ *   HASHN     the same for any keys; rows carry their hash
+ *   BITMAP    existence only: one bit per value, no rows
  *
  * Rows whose key can never match (NULL) come last and belong to no group.
  */

@@ -2,11 +2,12 @@
  *
  * Every form is made in passes over the staged pages, shared out page by page among workers:
  *   dense  1. set bits (a bit met twice: duplicates)  2. running counts, single-threaded  3. with duplicates: count per
- * group and prefix sums  4. copy each row to its place hash   1. count per bucket and collect tags  2. prefix sums  3.
- * copy each row to its place  4. look for equal keys Workers meet in the counters only, by relaxed atomic operations;
- * neighbouring rows that hit the same word (tables are often stored in key order) are combined first. Placing uses the
- * usual shift by one: starts[g+1] counts up from the start of group g to its end, so that afterwards starts[g] is the
- * start.
+ *   group
+ *          and prefix sums  4. copy each row to its place
+ *   hash   1. count per bucket and collect tags  2. prefix sums  3. copy each row to its place  4. look for equal keys
+ * Workers meet in the counters only, by relaxed atomic operations; neighbouring rows that hit the same word
+ * (tables are often stored in key order) are combined first. Placing uses the usual shift by one: starts[g+1] counts
+ * up from the start of group g to its end, so that afterwards starts[g] is the start.
  */
 #include <stdio.h>
 

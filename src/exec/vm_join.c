@@ -3,9 +3,9 @@
  * Three ways through a probe:
  *   first match   unique builds, SEMI, ANTI, MARK: one pass gives a build row or -1 per row; rows are filtered in place
  *   batches       several matches per row: (probe index, build row) pairs in batches of at most vector_size; the rest
- * of the program runs on each batch (frame_run_from) candidates    a residual condition: pairs are first run through
- * the body; those that pass are collected until they fill a vector (INNER, LEFT) or only leave a mark on their probe
- * row (the other kinds)
+ *                 of the program runs on each batch (frame_run_from)
+ *   candidates    a residual condition: pairs are first run through the body; those that pass are collected until they
+ *                 fill a vector (INNER, LEFT) or only leave a mark on their probe row (the other kinds)
  *
  * Partitioned joins: rows whose partition of the build side is on disk are appended to the step's row store for that
  * partition, with every register the rest of the program needs, and leave the vector. query.c replays them later,

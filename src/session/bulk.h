@@ -12,8 +12,8 @@
  *
  * gives a row per call, in order, and so does SELECT .. FROM bulk_call(..), which runs the bulk before the rest of its
  * statement: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells
- * them (NULL: it succeeded); then the procedure's OUT values. EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in
- * bulk and how: its operations, and its programs
+ * them (NULL: it succeeded); then the procedure's OUT values.
+ *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
  */
 #ifndef STELE_SESSION_BULK_H
 #define STELE_SESSION_BULK_H

@@ -11,7 +11,8 @@
  * can be missed:
  *
  *   names, views, columns, constraints                   Catalog.version: every definition bumps it, also when it is
- * undone rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up
+ *                                                        undone
+ *   rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up
  *   rules, time zone, devices, limits                    the session's Settings, byte by byte
  *   parameters                                           their types and values: they are constants of the plan
  *   the clock: now(), 'today' in a literal               plans whose making looked at it are not kept (time_reads)

@@ -2,10 +2,12 @@
  *
  * A database is in memory and saved when the shell ends, so everything that ends the shell has to go through leave():
  *
- *   SIGHUP, SIGTERM, SIGQUIT, and in scripts SIGINT    the running statement is canceled, the script or prompt ends:
- * status 128 + n standard output cannot be written                  as an error that ends the script: status 1, or 128
- * + SIGPIPE when its reader has gone \q or Ctrl-D at the prompt                         saved before the prompt is
- * left; when that fails the shell stays
+ *   SIGHUP, SIGTERM, SIGQUIT, and in scripts SIGINT
+ *       the running statement is canceled, the script or prompt ends: status 128 + n
+ *   standard output cannot be written
+ *       as an error that ends the script: status 1, or 128 + SIGPIPE when its reader has gone
+ *   \q or Ctrl-D at the prompt
+ *       saved before the prompt is left; when that fails the shell stays
  *
  * Handlers set shell_signal and interrupt the statement, nothing else; the loops that read lines look at it. A handler
  * may run just before the library begins a statement (which forgets earlier interrupts) or before a read that then

@@ -2,10 +2,13 @@
  * Started by tests/run_all.py and tests/device/run.sh.
  *
  * usage: kernels nvrtc ARCH[,ARCH...] SETUP.sql QUERY.sql...     every kernel is compiled by NVRTC for each
- * architecture; nothing runs oclgrind ... kernels oclgrind SETUP.sql QUERY.sql...    every kernel runs in oclgrind;
- * answers are compared with the virtual machine's kernels faults DEVICE SETUP.sql QUERY.sql...            every call of
- * the device fails in turn (40 of them where there are more), once, for good, and with the loss of the device: an error
- * of the device or, without device_strict, the answer
+ *                                                                architecture; nothing runs
+ *        oclgrind ... kernels oclgrind SETUP.sql QUERY.sql...    every kernel runs in oclgrind; answers are compared
+ *                                                                with the virtual machine's
+ *        kernels faults DEVICE SETUP.sql QUERY.sql...            every call of the device fails in turn (40 of them
+ *                                                                where there are more), once, for good, and with the
+ *                                                                loss of the device: an error of the device or, without
+ *                                                                device_strict, the answer
  *
  * With `--executor NAME` (pipelined, kernel) before everything else it is that one's kernels instead of `compiled`'s;
  * in oclgrind those of a pipeline run in turn.

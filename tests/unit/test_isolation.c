@@ -6,8 +6,8 @@
  *
  *     test NAME
  *     T1 STATEMENT         on connection 1 .. 9 ("T1 disconnect" closes it); nobody waits for another transaction, so
- * that one thread does it all 1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it
- * must succeed
+ *                          that one thread does it all
+ *       1,10 2,20          its rows; "-": none; "! 40001": it fails so. Without such a line it must succeed
  *
  * The histories: every write gives its key a value that was never used before and says which value it replaces. So the
  * order of a key's versions is known, and who read which. Edges between committed transactions: from a version's writer

@@ -7,16 +7,19 @@
  *
  *   query.c:   dev_query_new  -> which segments can run here and whether their kernels are ready (placement)
  *              dev_query_run_segment for placed segments; otherwise the vm, after dev_query_rows_to_host of the rows it
- * reads dev_query_rows_to_host of the result
+ *              reads dev_query_rows_to_host of the result
  *
  * Residency (residency.c). Device copies of table columns are kept per (table, column, tablet) and found again by table
  * id and version of the data (tablets of main are immutable: a block address and its checksum identify it; delta
- * tablets and delete bitmaps are compared by Table.version). Modes [Virginian §4, GPU join]: cached    kept on the
- * device until evicted (least recently used, never while a query has it pinned) serial    copied before the kernel,
- * freed after it streamed  copied piece by piece while kernels work on earlier pieces; both from where the tablet lies
- * once it is registered (dev_hostmap.c) mapped    read by the kernel from host memory over the bus auto      cached
- * when all columns of the query fit into device_memory_limit, else streamed for the largest tables; the query starts
- * again with all tables streamed when its states turn out not to fit beside its columns (exec/query.c)
+ * tablets and delete bitmaps are compared by Table.version). Modes [Virginian §4, GPU join]:
+ *   cached    kept on the device until evicted (least recently used, never while a query has it pinned)
+ *   serial    copied before the kernel, freed after it
+ *   streamed  copied piece by piece while kernels work on earlier pieces; both from where the tablet lies once it is
+ *             registered (dev_hostmap.c)
+ *   mapped    read by the kernel from host memory over the bus
+ *   auto      cached when all columns of the query fit into device_memory_limit, else streamed for the largest tables;
+ *             the query starts again with all tables streamed when its states turn out not to fit beside its columns
+ *             (exec/query.c)
  *
  * Faults. An error of the device (58000, 53200) in a query that may run on the CPU is reported as such when
  * device_strict is on; otherwise the whole query starts again on the vm, and the reason of all its segments

@@ -9,12 +9,15 @@
  * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of
  * room; so errors are the machine's own. A device with copies has to bring them to the host for that, and back; there,
  * an error that its code tells is worded here. A RAISE with a constant message is worded here in any case, and nobody
- * waits for it. K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running;
- * then the failures are seen to, and the launches that did not run are queued again. TPL    calls that conflict with a
- * call that failed, and come after it, do not run. Then the failures are seen to, and those calls are launched again.
+ * waits for it.
+ *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the
+ *          failures are seen to, and the launches that did not run are queued again.
+ *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to,
+ *          and those calls are launched again.
  *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most,
- * and the partitions go on behind them. Where that takes all tables home and back again and again, the machine does the
- * rest (give_up_launching): stats.reason says so.
+ *          and the partitions go on behind them.
+ * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching):
+ * stats.reason says so.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest:
  * stats.reason says so. When a device with copies fails otherwise, the machine goes on from where the host's images

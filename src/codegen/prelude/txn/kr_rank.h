@@ -693,8 +693,11 @@ KERNEL(rank_group) {
  * items.
  *
  * Seen as a step: (P, Q) = greatest y before the last rank, and with it. What a stretch of records does to it, in one
- * word: 0   Q = max(Q, b) 1   a rank began: P = max(Q, a), Q = max(Q, b) 2   an item began: P = a, Q = b bits 62-63
- * which, 31-61 a, 0-30 b, both + 2^30; 0 is less than any.
+ * word:
+ *   0   Q = max(Q, b)
+ *   1   a rank began: P = max(Q, a), Q = max(Q, b)
+ *   2   an item began: P = a, Q = b
+ * bits 62-63 which, 31-61 a, 0-30 b, both + 2^30; 0 is less than any.
  *
  * Depths only rise and never above what is right, so it does no harm to see those of other groups early or late, nor to
  * take the summary of an earlier chunk from the round before. A round that changed no depth and no summary was the
