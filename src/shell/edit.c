@@ -142,6 +142,7 @@ void interactive_loop(Shell *sh) {
         }
         char t = stele_transaction_state(sh->conn);
         const char *prompt = sh->len ? "   ...> " : t == 'T' ? "stele*> " : t == 'E' ? "stele!> " : "stele> ";
+        shell_stop = 0;
         prompting = 1;
         char *line = readline(prompt);
         prompting = 0;
@@ -159,7 +160,6 @@ void interactive_loop(Shell *sh) {
             add_history(line);
             if (*history && write_history(history) == 0) chmod(history, 0600);
         }
-        shell_stop = 0;
         (void)feed_line(sh, line, strlen(line));
         free(line);
         if (sh->quit && save_at_prompt(sh)) break;

@@ -12,6 +12,7 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -573,6 +574,13 @@ class Terminal:
             self.read(0.01)
             assert time.monotonic() < end, "the terminal stays with the prompt"
 
+    def taken(self):
+        """The shell has read all lines that were sent to it: until then Ctrl-C may come while the prompt is left."""
+        end = time.monotonic() + HANG
+        while struct.unpack("i", fcntl.ioctl(self.slave, termios.FIONREAD, b"\0" * 4))[0] > 0:
+            self.read(0.01)
+            assert time.monotonic() < end, "the line is not read"
+
     def raw(self):
         """The prompt reads: else Ctrl-D would be a character, or the end of a line."""
         end = time.monotonic() + HANG
@@ -648,7 +656,9 @@ def test_copy_typed_at_the_prompt():
     has(t.ask("select sum(a) as s from t;"), " 6\n")
     t.type("copy t from stdin;\n")
     t.cooked()
-    t.send("4\n\x03")
+    t.send("4\n")
+    t.taken()
+    t.send("\x03")
     has(t.expect("stele> "), "ERROR:")
     has(t.ask("select sum(a) as s from t;"), " 6\n")
     same(t.close(), 0)
