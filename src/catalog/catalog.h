@@ -1,13 +1,11 @@
-/* catalog.h - named objects of a database: tables, views, foreign keys, routines; and the database's file set.
+/* catalog.h - named objects of a database: tables, views, foreign keys, routines.
  *
- * A Database is shared by its connections. `lock` is the one lock of this stage: statements that
- * read hold it shared, statements that change anything hold it exclusive until their transaction
- * ends (session/txn). DDL takes part in transactions through undo entries.
+ * Knows nothing of transactions, locks or files: who changes a catalog keeps others away meanwhile, and undoes changes
+ * by opposite ones (objects are taken out without being freed).
  */
 #ifndef STELE_CATALOG_CATALOG_H
 #define STELE_CATALOG_CATALOG_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "storage/table.h"
@@ -78,27 +76,6 @@ typedef struct Catalog {
     Routine **routines;
 } Catalog;
 
-typedef struct Database {
-    char *path; /* NULL for :memory: */
-    Vfs *vfs;
-    VfsFile *lock_file;
-    MemAccount account;         /* memory of this database; limit = memory_limit */
-    int64_t memory_limit;       /* that it was opened with, 0 = none: what RESET gives */
-    const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
-    Catalog catalog;
-    Pool *pool;
-    struct TxnLock *txn_lock; /* session/txn.h */
-    int64_t refs;
-    int64_t generation; /* of the file set last saved or loaded */
-    bool dirty;
-    void *device_hub; /* the session layer's (devices.c); freed first */
-    void (*device_hub_free)(void *hub);
-    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are
-                               brought up to date */
-    void (*bulk_hub_free)(void *hub);
-    Status (*bulk_hub_save)(void *hub, Err *e);
-} Database;
-
 Table *catalog_table(const Catalog *c, Slice name); /* NULL when absent; names are exact (already folded) */
 View *catalog_view(const Catalog *c, Slice name);
 Status catalog_add_table(Catalog *c, Table *t, Err *e);
@@ -125,17 +102,5 @@ void routine_free(Routine *r);
 static inline bool routine_is_arg(const Routine *r, int i) {
     return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');
 }
-
-/* ---- the database's files: a directory --------------------------------------------
- *   LOCK            advisory lock: one process at a time (55006)
- *   CURRENT         text: the generation now valid, with checksum; replaced by rename
- *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
- *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum
- * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then
- * removes the old one: a crash at any point leaves one complete generation. Corruption: XX001 naming the file and
- * offset. */
-Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
-Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
-void database_close(Database *db);          /* does not save */
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef STELE_SESSION_SESSION_H
 #define STELE_SESSION_SESSION_H
 
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "exec/exec.h"
 #include "exec/rows.h"
 #include "io/copy.h"

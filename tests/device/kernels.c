@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "device/cuda/nvrtc.h"
 #include "device/opencl/opencl_api.h"
 #include "exec/device/dev.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "stele/stele.h"
 #include "unit.h"
 

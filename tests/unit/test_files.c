@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "storage/storage_int.h"
 
 static char dir[64];

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "exec/device/dev_int.h"
 #include "session/session.h"
 #include "storage/tablet.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/catalog.h"
+#include "db/database.h"
 #include "exec/device/dev.h"
 #include "session/session.h"
 #include "unit.h"

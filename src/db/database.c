@@ -1,16 +1,16 @@
-/* database_files.c - a database's directory: opening, saving, closing.
+/* database.c - a database's directory: opening, saving, closing.
  *
- * The formats are in src/catalog/README.md. A save writes a complete new generation beside the old one; the
- * rename of CURRENT is the moment it becomes the database. Everything that is read is covered by a
- * checksum and checked for shape before it is used, so that damaged files end in XX001 with file and
- * offset and never in a crash.
+ * A save writes a complete new generation beside the old one; the rename of CURRENT is the moment it becomes the
+ * database. Everything that is read is covered by a checksum and checked for shape before it is used, so that damaged
+ * files end in XX001 with file and offset and never in a crash.
  */
+#include "db/database.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "catalog/catalog.h"
 #include "storage/keyindex.h"
 #include "storage/table_file.h"
 

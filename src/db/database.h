@@ -1,0 +1,47 @@
+/* database.h - a database: catalog, memory, threads, and its files.
+ *
+ * A Database is shared by its connections. `txn_lock` is its one lock: statements that read hold it shared, statements
+ * that change anything hold it exclusive (session/transaction.h). DDL takes part in transactions through undo entries
+ * of the session.
+ *
+ * Files are in a directory:
+ *   LOCK            advisory lock: one process at a time (55006)
+ *   CURRENT         text: the generation now valid, with checksum; replaced by rename
+ *   g<N>/catalog    tables, views, foreign keys, routines: checksummed
+ *   g<N>/<id>.tab   tablets and dictionaries of a table, byte-exact, each with checksum (storage/table_file.h)
+ * database_save writes a whole new generation, syncs files and directories, renames CURRENT, then removes the old one:
+ * a crash at any point leaves one complete generation (README.md). Corruption: XX001 naming the file and offset.
+ */
+#ifndef STELE_DB_DATABASE_H
+#define STELE_DB_DATABASE_H
+
+#include "base/pool.h"
+#include "base/vfs.h"
+#include "catalog/catalog.h"
+
+typedef struct Database {
+    char *path; /* NULL for :memory: */
+    Vfs *vfs;
+    VfsFile *lock_file;
+    MemAccount account;         /* memory of this database; limit = memory_limit */
+    int64_t memory_limit;       /* that it was opened with, 0 = none: what RESET gives */
+    const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
+    Catalog catalog;
+    Pool *pool;
+    struct TxnLock *txn_lock; /* session/txn.h */
+    int64_t refs;
+    int64_t generation; /* of the file set last saved or loaded */
+    bool dirty;
+    void *device_hub; /* the session layer's (devices.c); freed first */
+    void (*device_hub_free)(void *hub);
+    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are
+                               brought up to date */
+    void (*bulk_hub_free)(void *hub);
+    Status (*bulk_hub_save)(void *hub, Err *e);
+} Database;
+
+Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
+Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
+void database_close(Database *db);          /* does not save */
+
+#endif
