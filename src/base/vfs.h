@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
+#include "base/mem.h"
 
 typedef struct Vfs Vfs;
 typedef struct VfsFile VfsFile;
@@ -47,5 +48,9 @@ struct VfsFile {
 Vfs *vfs_posix(void);
 /* A file in the temporary directory that is unlinked at once (spilling). dir may be NULL: $TMPDIR or /tmp. */
 Status vfs_open_temp(Vfs *v, const char *dir, VfsFile **out, Err *e);
+/* Writes and syncs a whole file, in place of one that is there. */
+Status vfs_write_file(Vfs *v, const char *path, const void *p, int64_t n, Err *e);
+/* A whole small file in an arena, with a NUL behind it; *len = -1 when it does not exist. */
+Status vfs_read_file(Vfs *v, Arena *a, const char *path, char **out, int64_t *len, Err *e);
 
 #endif

@@ -1,0 +1,305 @@
+/* catalog_file.c - see catalog_file.h. */
+#include "db/catalog_file.h"
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "storage/keyindex.h"
+
+#define CATALOG_MAGIC "STELECAT"
+enum {
+    CATALOG_FIRST = 1,
+    CATALOG_FOREIGN = 2 /* a catalog with foreign keys */,
+    CATALOG_ROUTINES = 3 /* and routines */,
+    CATALOG_EXPECTED = 4 /* and the rows that tables expect */,
+    CATALOG_SOURCES = 5 /* and what views read */
+};
+static_assert(sizeof(Type) == 8, "file format");
+
+static void put_type(BytesOut *o, Type t) { bytes_put(o, &t, (int64_t)sizeof t); }
+static void put_table(BytesOut *o, const Table *t) {
+    bytes_put_i64(o, t->id);
+    bytes_put_text(o, t->name);
+    bytes_put_i64(o, t->n_cols);
+    for (int c = 0; c < t->n_cols; c++) {
+        bytes_put_text(o, t->cols[c].name);
+        put_type(o, t->cols[c].type);
+        bytes_put_bool(o, t->cols[c].not_null);
+        bytes_put_text(o, t->cols[c].default_sql);
+    }
+    bytes_put_i64(o, t->n_keys);
+    for (int k = 0; k < t->n_keys; k++) {
+        bytes_put_text(o, t->keys[k].name);
+        bytes_put_bool(o, t->keys[k].primary);
+        bytes_put_i64(o, t->keys[k].n_cols);
+        for (int i = 0; i < t->keys[k].n_cols; i++) bytes_put_i64(o, t->keys[k].cols[i]);
+    }
+    bytes_put_i64(o, t->n_checks);
+    for (int i = 0; i < t->n_checks; i++) {
+        bytes_put_text(o, t->checks[i].name);
+        bytes_put_text(o, t->checks[i].sql);
+    }
+}
+static void put_foreign(BytesOut *o, const ForeignKey *f) {
+    bytes_put_text(o, f->name);
+    bytes_put_text(o, f->table);
+    bytes_put_text(o, f->ref_table);
+    bytes_put(o, &f->on_delete, 1);
+    bytes_put(o, &f->on_update, 1);
+    bytes_put_i64(o, f->n_cols);
+    for (int i = 0; i < f->n_cols; i++) {
+        bytes_put_text(o, f->cols[i]);
+        bytes_put_text(o, f->ref_cols[i]);
+    }
+}
+static void put_routine(BytesOut *o, const Routine *r) {
+    bytes_put_i64(o, r->id);
+    bytes_put_text(o, r->name);
+    bytes_put_bool(o, r->is_procedure);
+    bytes_put_bool(o, r->returns_set);
+    bytes_put_bool(o, r->returns_void);
+    bytes_put_bool(o, r->returns_record);
+    bytes_put_bool(o, r->strict);
+    bytes_put_bool(o, r->may_write);
+    bytes_put(o, &r->volatility, 1);
+    bytes_put_i64(o, r->n_params);
+    for (int i = 0; i < r->n_params; i++) {
+        bytes_put_text(o, r->param_names[i]);
+        bytes_put(o, &r->param_modes[i], 1);
+        bytes_put(o, &r->param_types[i], (int64_t)sizeof(Type));
+    }
+    bytes_put_i64(o, r->n_args);
+    bytes_put_i64(o, r->n_defaults);
+    bytes_put(o, &r->ret, (int64_t)sizeof(Type));
+    bytes_put_text(o, r->language);
+    bytes_put_text(o, r->sql);
+}
+static void put_view_sources(BytesOut *o, const View *v) {
+    bytes_put_i64(o, v->n_sources);
+    for (int i = 0; i < v->n_sources; i++) {
+        const ViewSource *q = &v->sources[i];
+        bytes_put_i64(o, q->location);
+        bytes_put_text(o, q->relation);
+        bytes_put_i64(o, q->n_cols);
+        for (int k = 0; k < q->n_cols; k++) {
+            bytes_put_text(o, q->cols[k]);
+            bytes_put_text(o, q->names[k]);
+        }
+    }
+}
+Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e) {
+    BytesOut o = {.acct = a, .e = e};
+    bytes_put(&o, CATALOG_MAGIC, 8);
+    bool expects = false, sources = false;
+    for (int64_t i = 0; i < c->n_tables; i++) expects |= c->tables[i]->expected_rows > 0;
+    for (int64_t i = 0; i < c->n_views; i++) sources |= c->views[i]->n_sources > 0;
+    int64_t format = sources         ? CATALOG_SOURCES
+                     : expects       ? CATALOG_EXPECTED
+                     : c->n_routines ? CATALOG_ROUTINES
+                     : c->n_foreign  ? CATALOG_FOREIGN
+                                     : CATALOG_FIRST;
+    bytes_put_i64(&o, format);
+    bytes_put_i64(&o, c->next_id);
+    bytes_put_i64(&o, c->n_tables);
+    for (int64_t i = 0; i < c->n_tables; i++) put_table(&o, c->tables[i]);
+    bytes_put_i64(&o, c->n_views);
+    for (int64_t i = 0; i < c->n_views; i++) {
+        const View *v = c->views[i];
+        bytes_put_text(&o, v->name);
+        bytes_put_text(&o, v->sql);
+        bytes_put_i64(&o, v->n_cols);
+        for (int k = 0; k < v->n_cols; k++) bytes_put_text(&o, v->cols[k]);
+    }
+    if (format >= CATALOG_FOREIGN) bytes_put_i64(&o, c->n_foreign);
+    for (int64_t i = 0; i < c->n_foreign; i++) put_foreign(&o, c->foreign[i]);
+    if (format >= CATALOG_ROUTINES) bytes_put_i64(&o, c->n_routines);
+    for (int64_t i = 0; i < c->n_routines; i++) put_routine(&o, c->routines[i]);
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
+        bytes_put_i64(&o, c->tables[i]->expected_rows);
+    for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++) put_view_sources(&o, c->views[i]);
+    bytes_put_i64(&o, o.failed ? 0 : (int64_t)checksum64(o.p, o.len));
+    Status st = o.failed ? ST_ERROR : vfs_write_file(vfs, path, o.p, o.len, e);
+    bytes_out_release(&o);
+    return st;
+}
+
+static bool type_ok(Type t) {
+    if (t.id == T_ARRAY) return t.length >= 0 && type_element(t).id != T_ARRAY && type_ok(type_element(t));
+    return t.id > T_UNKNOWN && t.id < T_VOID && t.precision <= NUMERIC_MAX_PRECISION &&
+           t.scale <= NUMERIC_MAX_PRECISION && t.length >= 0 && (t.id != T_NUMERIC || t.precision >= 1);
+}
+static Status load_one_table(Catalog *c, MemAccount *account, BytesIn *in, const char *path, Err *e) {
+    Arena *a = in->arena;
+    int64_t id = bytes_get_i64(in);
+    char *name = bytes_get_text(in, false);
+    int64_t n_cols = bytes_get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    ColumnDef *cols = arena_array(a, ColumnDef, n_cols + 1);
+    if (!cols) return ST_ERROR;
+    for (int64_t i = 0; i < n_cols && !in->failed; i++) {
+        cols[i].name = bytes_get_text(in, false);
+        bytes_get(in, &cols[i].type, (int64_t)sizeof(Type));
+        cols[i].not_null = bytes_get_bool(in);
+        cols[i].default_sql = bytes_get_text(in, true);
+        if (!type_ok(cols[i].type)) in->failed = true;
+    }
+    int64_t n_keys = bytes_get_count(in, in->len / 17);
+    KeyDef *keys = arena_array(a, KeyDef, n_keys + 1);
+    if (!keys) return ST_ERROR;
+    for (int64_t k = 0; k < n_keys && !in->failed; k++) {
+        keys[k].name = bytes_get_text(in, false);
+        keys[k].primary = bytes_get_bool(in);
+        keys[k].n_cols = (int)bytes_get_count(in, KEYINDEX_MAX_COLS);
+        int *kc = arena_array(a, int, keys[k].n_cols + 1);
+        if (!kc) return ST_ERROR;
+        if (keys[k].n_cols == 0) in->failed = true;
+        for (int i = 0; i < keys[k].n_cols; i++) kc[i] = (int)bytes_get_count(in, n_cols - 1);
+        keys[k].cols = kc;
+    }
+    int64_t n_checks = bytes_get_count(in, in->len / 16);
+    CheckDef *checks = arena_array(a, CheckDef, n_checks + 1);
+    if (!checks) return ST_ERROR;
+    for (int64_t i = 0; i < n_checks && !in->failed; i++) {
+        checks[i].name = bytes_get_text(in, false);
+        checks[i].sql = bytes_get_text(in, false);
+    }
+    if (in->failed || id <= 0) return err_corrupted(e, path, in->at, "table is invalid");
+    Table *t;
+    TRY(table_new(account, name, (int)n_cols, cols, (int)n_keys, keys, (int)n_checks, checks, &t, e));
+    t->id = id;
+    if (catalog_add_table(c, t, e) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+static Status load_one_view(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    char *name = bytes_get_text(in, false), *sql = bytes_get_text(in, false);
+    int64_t n = bytes_get_count(in, in->len / 8);
+    char **cols = arena_array(in->arena, char *, n + 1);
+    if (!cols) return ST_ERROR;
+    for (int64_t i = 0; i < n && !in->failed; i++) cols[i] = bytes_get_text(in, true);
+    if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
+    View *v = view_new(&(View){.name = name, .sql = sql, .n_cols = (int)n, .cols = cols}, e);
+    if (!v) return ST_ERROR;
+    if (catalog_add_view(c, v, e) == ST_OK) return ST_OK;
+    view_free(v);
+    return ST_ERROR;
+}
+static Status load_view_sources(BytesIn *in, const char *path, View **slot, Err *e) {
+    View v = **slot;
+    v.n_sources = (int)bytes_get_count(in, MIN_OF(in->len / 24, INT32_MAX));
+    if (!(v.sources = arena_array(in->arena, ViewSource, v.n_sources + 1))) return ST_ERROR;
+    for (int i = 0; i < v.n_sources && !in->failed; i++) {
+        ViewSource *q = &v.sources[i];
+        q->location = bytes_get_count(in, INT64_MAX);
+        q->relation = bytes_get_text(in, false);
+        q->n_cols = (int)bytes_get_count(in, MIN_OF(in->len / 16, INT32_MAX));
+        q->cols = arena_array(in->arena, char *, q->n_cols + 1);
+        q->names = arena_array(in->arena, char *, q->n_cols + 1);
+        if (!q->cols || !q->names) return ST_ERROR;
+        for (int k = 0; k < q->n_cols && !in->failed; k++) {
+            q->cols[k] = bytes_get_text(in, false);
+            q->names[k] = bytes_get_text(in, false);
+        }
+    }
+    if (in->failed) return err_corrupted(e, path, in->at, "view is invalid");
+    View *full = view_new(&v, e);
+    if (!full) return ST_ERROR;
+    view_free(*slot);
+    *slot = full;
+    return ST_OK;
+}
+static Status load_one_foreign(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    ForeignKey f = {0};
+    f.name = bytes_get_text(in, false);
+    f.table = bytes_get_text(in, false);
+    f.ref_table = bytes_get_text(in, false);
+    bytes_get(in, &f.on_delete, 1);
+    bytes_get(in, &f.on_update, 1);
+    f.n_cols = (int)bytes_get_count(in, KEYINDEX_MAX_COLS);
+    f.cols = arena_array(in->arena, char *, f.n_cols + 1);
+    f.ref_cols = arena_array(in->arena, char *, f.n_cols + 1);
+    if (!f.cols || !f.ref_cols) return ST_ERROR;
+    const Table *t = catalog_table(c, slice_of(f.table)), *p = catalog_table(c, slice_of(f.ref_table));
+    if (f.n_cols == 0 || !t || !p || !strchr("arcnd", f.on_delete) || !strchr("arnd", f.on_update) || !f.on_delete ||
+        !f.on_update)
+        in->failed = true;
+    for (int i = 0; i < f.n_cols && !in->failed; i++) {
+        f.cols[i] = bytes_get_text(in, false);
+        f.ref_cols[i] = bytes_get_text(in, false);
+        if (table_find_column(t, slice_of(f.cols[i])) < 0 || table_find_column(p, slice_of(f.ref_cols[i])) < 0)
+            in->failed = true;
+    }
+    if (in->failed) return err_corrupted(e, path, in->at, "foreign key is invalid");
+    ForeignKey *copy = foreign_new(&f, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_foreign(c, copy, e) == ST_OK) return ST_OK;
+    foreign_free(copy);
+    return ST_ERROR;
+}
+static Status load_one_routine(Catalog *c, BytesIn *in, const char *path, Err *e) {
+    Arena *a = in->arena;
+    Routine r = {.id = bytes_get_i64(in)};
+    r.name = bytes_get_text(in, false);
+    r.is_procedure = bytes_get_bool(in);
+    r.returns_set = bytes_get_bool(in);
+    r.returns_void = bytes_get_bool(in);
+    r.returns_record = bytes_get_bool(in);
+    r.strict = bytes_get_bool(in);
+    r.may_write = bytes_get_bool(in);
+    bytes_get(in, &r.volatility, 1);
+    r.n_params = (int)bytes_get_count(in, MIN_OF(in->len / 17, INT32_MAX));
+    r.param_names = arena_array(a, char *, r.n_params + 1);
+    r.param_modes = arena_alloc(a, r.n_params + 1);
+    r.param_types = arena_array(a, Type, r.n_params + 1);
+    if (!r.param_names || !r.param_modes || !r.param_types) return ST_ERROR;
+    int args = 0;
+    for (int i = 0; i < r.n_params && !in->failed; i++) {
+        r.param_names[i] = bytes_get_text(in, true);
+        bytes_get(in, &r.param_modes[i], 1);
+        bytes_get(in, &r.param_types[i], (int64_t)sizeof(Type));
+        if (!type_ok(r.param_types[i]) || !r.param_modes[i] || !strchr("iobtc", r.param_modes[i])) in->failed = true;
+        else args += routine_is_arg(&r, i);
+    }
+    r.n_args = (int)bytes_get_count(in, r.n_params);
+    r.n_defaults = (int)bytes_get_count(in, r.n_args);
+    bytes_get(in, &r.ret, (int64_t)sizeof(Type));
+    r.language = bytes_get_text(in, false);
+    r.sql = bytes_get_text(in, false);
+    if (in->failed || r.id <= 0 || r.n_args != args || (r.ret.id != T_VOID && !type_ok(r.ret)) || !r.volatility ||
+        !strchr("isv", r.volatility))
+        return err_corrupted(e, path, in->at, "routine is invalid");
+    Routine *copy = routine_new(&r, e);
+    if (!copy) return ST_ERROR;
+    if (catalog_add_routine(c, copy, e) == ST_OK) return ST_OK;
+    routine_free(copy);
+    return ST_ERROR;
+}
+Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e) {
+    char *p = NULL;
+    int64_t len;
+    TRY(vfs_read_file(vfs, a, path, &p, &len, e));
+    if (len < 0) return err_corrupted(e, path, 0, "file is missing");
+    if (len < 24) return err_corrupted(e, path, len, "file is too short");
+    if (memcmp(p, CATALOG_MAGIC, 8) != 0) return err_corrupted(e, path, 0, "not a catalog");
+    uint64_t sum;
+    memcpy(&sum, p + len - 8, 8);
+    if (!checksum_matches(p, len - 8, sum)) return err_corrupted(e, path, 0, "checksum does not match");
+    BytesIn in = {.p = p, .len = len - 8, .at = 8, .arena = a};
+    int64_t format = bytes_get_i64(&in);
+    if (format < CATALOG_FIRST || format > CATALOG_SOURCES) return err_corrupted(e, path, 8, "unknown format");
+    int64_t next_id = bytes_get_i64(&in), n = bytes_get_count(&in, len);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_table(c, account, &in, path, e));
+    n = bytes_get_count(&in, len);
+    for (int64_t i = 0; i < n; i++) TRY(load_one_view(c, &in, path, e));
+    n = format >= CATALOG_FOREIGN ? bytes_get_count(&in, len) : 0;
+    for (int64_t i = 0; i < n; i++) TRY(load_one_foreign(c, &in, path, e));
+    n = format >= CATALOG_ROUTINES ? bytes_get_count(&in, len) : 0;
+    for (int64_t i = 0; i < n; i++) TRY(load_one_routine(c, &in, path, e));
+    for (int64_t i = 0; i < c->n_tables && format >= CATALOG_EXPECTED; i++)
+        c->tables[i]->expected_rows = bytes_get_count(&in, EXPECTED_ROWS_MAX);
+    for (int64_t i = 0; i < c->n_views && format >= CATALOG_SOURCES; i++)
+        TRY(load_view_sources(&in, path, &c->views[i], e));
+    if (in.failed || in.at != in.len) return err_corrupted(e, path, in.at, "catalog is invalid");
+    c->next_id = next_id;
+    return ST_OK;
+}

@@ -1,0 +1,37 @@
+/* catalog_file.h - the file of a database's catalog: definitions of tables, views, foreign keys and routines.
+ *
+ *     "STELECAT", i64 format = 1 (2: with foreign keys, 3: with routines, 4: with expected rows, 5: with what views
+ *         read): the lowest that has all there is
+ *     i64 next table id
+ *     i64 tables, each: i64 id, text name,
+ *         i64 columns, each: text name, Type (8 bytes as in types/type.h), u8 not null, text default (NULL allowed)
+ *         i64 keys, each: text name, u8 primary, i64 columns, i64 column number ...
+ *         i64 checks, each: text name, text expression
+ *     i64 views, each: text name, text query, i64 column names, text name (NULL allowed) ...
+ *     format 2 and up: i64 foreign keys, each: text name, text table, text referenced table, u8 on delete,
+ *         u8 on update (a r c n d), i64 columns, each: text column, text referenced column
+ *     format 3 and up: i64 routines, each: i64 id, text name, u8 procedure, u8 returns set, u8 void, u8 record,
+ *         u8 strict, u8 may write, u8 volatility (i s v),
+ *         i64 parameters, each: text name (NULL allowed), u8 mode (i o b t c), Type
+ *         i64 arguments, i64 of them with defaults, Type result (void: T_VOID), text language, text CREATE statement
+ *     format 4 and up: i64 expected rows of each table, in the order of the tables (0: none)
+ *     format 5: for each view, in their order: i64 sources, each: i64 location in the query's text (1-based byte),
+ *         text relation, i64 columns, each: text column of the relation, text its name in the query. A view without
+ *         sources is an older file's: its names mean what they mean now
+ *     u64 checksum of everything before
+ *
+ * Integers are little-endian; text: i64 length (-1 = NULL), bytes.
+ */
+#ifndef STELE_DB_CATALOG_FILE_H
+#define STELE_DB_CATALOG_FILE_H
+
+#include "base/vfs.h"
+#include "catalog/catalog.h"
+
+/* Writes the whole file and syncs it. What is needed meanwhile is charged to `a`. */
+Status catalog_file_save(const Catalog *c, Vfs *vfs, const char *path, MemAccount *a, Err *e);
+/* Fills an empty catalog; tables are charged to `account` and have no rows yet. What is needed meanwhile is in `a`.
+ * XX001 when the file is missing or damaged; the catalog then has a part of it. */
+Status catalog_file_load(Catalog *c, Vfs *vfs, const char *path, MemAccount *account, Arena *a, Err *e);
+
+#endif
