@@ -28,7 +28,7 @@ typedef struct Database {
     const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
     Catalog catalog;
     Pool *pool;
-    struct TxnLock *txn_lock; /* session/txn.h */
+    struct TxnLock *txn_lock; /* lock.h */
     int64_t refs;
     int64_t generation; /* of the file set last saved or loaded */
     bool dirty;

@@ -10,10 +10,10 @@
 #define STELE_SESSION_SESSION_H
 
 #include "db/database.h"
+#include "db/lock.h"
 #include "exec/exec.h"
 #include "exec/rows.h"
 #include "io/copy.h"
-#include "session/txn.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"

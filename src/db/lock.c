@@ -1,4 +1,5 @@
-/* txn.c - see txn.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a turn.
+/* lock.c - see lock.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a
+ * turn.
  *
  * Whoever comes while the lock is free takes it, though others have been woken for it and are not there yet: handing it
  * over costs a switch of threads each time, many times what a short statement takes. But one that has waited for
@@ -9,7 +10,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "session/txn.h"
+#include "db/lock.h"
 
 /* Who waits, in the order of arrival; on the waiting threads' stacks. */
 typedef struct Waiter {
