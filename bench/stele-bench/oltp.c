@@ -1002,8 +1002,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     Database *db = NULL;
     Session *s = NULL;
     Err e = {0};
-    if (database_open(NULL, vfs_posix(), b->threads, 0, &db, &e) != ST_OK || !(db->txn_lock = txn_lock_new(&e)) ||
-        session_new(db, &s, &e) != ST_OK) {
+    if (database_open(NULL, vfs_posix(), b->threads, 0, &db, &e) != ST_OK || session_new(db, &s, &e) != ST_OK) {
         fprintf(stderr, "stele-bench: %s\n", e.message);
         return 1;
     }
@@ -1052,8 +1051,6 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     status = ok && measured ? 0 : 1;
     for (int k = 0; k < n; k++) calls_free(&calls[k]), calls_free(&calls[TYPES_MAX + k]);
     session_free(s);
-    TxnLock *lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(lock);
     return status;
 }

@@ -88,11 +88,9 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
-    d->db->txn_lock = txn_lock_new(&open_error);
     if (options && options->temp_directory) d->temp_dir = text_copy(options->temp_directory, &open_error);
-    if (!d->db->txn_lock || (options && options->temp_directory && !d->temp_dir)) {
+    if (options && options->temp_directory && !d->temp_dir) {
         fill_error(&open_error, error);
-        txn_lock_free(d->db->txn_lock);
         database_close(d->db);
         text_free(d->temp_dir);
         mem_free(NULL, d, (int64_t)sizeof *d);
@@ -104,9 +102,7 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
 }
 
 static void release_db(stele_db *d) {
-    TxnLock *lock = d->db->txn_lock;
     database_close(d->db);
-    txn_lock_free(lock);
     text_free(d->temp_dir);
     mem_free(NULL, d, (int64_t)sizeof *d);
 }

@@ -141,7 +141,8 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     db->catalog.arena = arena_new(&db->account, e);
     db->catalog.version = 1;
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
-    if (!a || !db->catalog.arena || !db->pool) goto fail;
+    db->txn_lock = txn_lock_new(e);
+    if (!a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
     if (path && *path && strcmp(path, ":memory:") != 0) {
         arena_set_err(db->catalog.arena, e);
@@ -230,5 +231,6 @@ void database_close(Database *db) {
         db->vfs->close(db->lock_file, &ignored);
     }
     arena_free(db->catalog.arena);
+    txn_lock_free(db->txn_lock);
     mem_free(NULL, db, (int64_t)sizeof *db);
 }

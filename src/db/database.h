@@ -18,6 +18,7 @@
 #include "base/pool.h"
 #include "base/vfs.h"
 #include "catalog/catalog.h"
+#include "db/lock.h"
 
 typedef struct Database {
     char *path; /* NULL for :memory: */
@@ -28,7 +29,7 @@ typedef struct Database {
     const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
     Catalog catalog;
     Pool *pool;
-    struct TxnLock *txn_lock; /* lock.h */
+    TxnLock *txn_lock;
     int64_t refs;
     int64_t generation; /* of the file set last saved or loaded */
     bool dirty;

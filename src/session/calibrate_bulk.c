@@ -178,17 +178,14 @@ Status session_calibrate_bulks(Session *s, const char *device, bool quick, BulkM
     Status st = ST_ERROR;
     int64_t bytes = t.cap * (int64_t)(2 * sizeof(int32_t) + sizeof(uint32_t));
     char *memory = mem_alloc(NULL, bytes, e);
-    TxnLock *lock = NULL;
     if (!memory) return ST_ERROR;
     t.keys = (int32_t *)(void *)memory;
     t.work = t.keys + t.cap;
     t.numbers = (uint32_t *)(t.work + t.cap);
-    if (database_open(NULL, s->db->vfs, threads, 0, &t.db, e) == ST_OK && (lock = t.db->txn_lock = txn_lock_new(e)) &&
-        session_new(t.db, &t.s, e) == ST_OK)
+    if (database_open(NULL, s->db->vfs, threads, 0, &t.db, e) == ST_OK && session_new(t.db, &t.s, e) == ST_OK)
         st = measure(&t, device, out, e);
     session_free(t.s);
     if (t.db) database_close(t.db);
-    txn_lock_free(lock);
     mem_free(NULL, memory, bytes);
     return st;
 }

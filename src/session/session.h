@@ -10,7 +10,6 @@
 #define STELE_SESSION_SESSION_H
 
 #include "db/database.h"
-#include "db/lock.h"
 #include "exec/exec.h"
 #include "exec/rows.h"
 #include "io/copy.h"

@@ -108,17 +108,14 @@ static void outcomes_free(Outcome *o, int64_t n) {
 static bool conn_open(Conn *c, int threads) {
     *c = (Conn){0};
     Err e = {0};
-    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && (c->db->txn_lock = txn_lock_new(&e)) &&
-        session_new(c->db, &c->s, &e) == ST_OK)
+    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && session_new(c->db, &c->s, &e) == ST_OK)
         return true;
     printf("E %s\n", e.message);
     return false;
 }
 static void conn_close(Conn *c) {
     if (c->s) session_free(c->s);
-    TxnLock *lock = c->db ? c->db->txn_lock : NULL;
     if (c->db) database_close(c->db);
-    if (lock) txn_lock_free(lock);
     *c = (Conn){0};
 }
 

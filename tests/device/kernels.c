@@ -506,9 +506,7 @@ static int faults(const char *id, int n, char **paths) {
     }
     session_free(session);
     devices_close(devices);
-    TxnLock *txn_lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(txn_lock);
     if (atomic_load(&root.used) != 0) {
         failed++;
         printf("%lld bytes leaked\n", (long long)atomic_load(&root.used));
@@ -536,9 +534,8 @@ int main(int argc, char **argv) {
     CodeCache *cache = NULL;
     DevRuntime *runtime = NULL;
     mem_account_init(&root, NULL, "test", 0, NULL);
-    if (database_open(NULL, vfs_posix(), 2, 0, &db, &e) != ST_OK || !(db->txn_lock = txn_lock_new(&e)) ||
-        session_new(db, &session, &e) != ST_OK || device_driver_null.open(0, db->pool, &root, &base, &e) != ST_OK ||
-        code_cache_new("", 0, &cache, &e) != ST_OK) {
+    if (database_open(NULL, vfs_posix(), 2, 0, &db, &e) != ST_OK || session_new(db, &session, &e) != ST_OK ||
+        device_driver_null.open(0, db->pool, &root, &base, &e) != ST_OK || code_cache_new("", 0, &cache, &e) != ST_OK) {
         printf("%s\n", e.message);
         return 1;
     }
@@ -579,9 +576,7 @@ int main(int argc, char **argv) {
     code_cache_drop_device(cache, base);
     code_cache_free(cache);
     base->ops->close(base);
-    TxnLock *txn_lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(txn_lock);
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

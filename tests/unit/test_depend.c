@@ -39,15 +39,12 @@ static int setup(void **state) {
     (void)state;
     Err e = {0};
     assert_int_equal(database_open(NULL, vfs_posix(), 1, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
     return 0;
 }
 static int teardown(void **state) {
     (void)state;
     session_free(session);
-    txn_lock_free(db->txn_lock);
-    db->txn_lock = NULL;
     database_close(db);
     return 0;
 }

@@ -138,7 +138,6 @@ static int setup(void **state) {
     Err e = {0};
     mem_account_init(&root, NULL, "test", 0, NULL);
     assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
     fill("t");
     assert_non_null(pool = pool_new(2, &e));
@@ -174,9 +173,7 @@ static int teardown(void **state) {
     run(queries[0]);
     assert_true(n_book > 0);
     session_free(session);
-    TxnLock *lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(lock);
     assert_int_equal(n_book, 0);
     dev_runtime_free(runtime);
     device->ops = real;

@@ -78,7 +78,6 @@ static int setup(void **state) {
     (void)state;
     Err e = {0};
     assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
     assert_int_equal(session_new(db, &other, &e), ST_OK);
     must("create table t(a int, s text, d date)");
@@ -89,9 +88,7 @@ static int teardown(void **state) {
     (void)state;
     session_free(other);
     session_free(session);
-    TxnLock *lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(lock);
     return 0;
 }
 

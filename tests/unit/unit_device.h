@@ -90,7 +90,6 @@ static inline void device_database_open(void) {
     Err e = {0};
     mem_account_init(&root, NULL, "test", 0, NULL);
     assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
-    assert_non_null(db->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(db, &session, &e), ST_OK);
 }
 static inline void device_open(const char *cache_dir, int64_t cache_bytes) {
@@ -129,9 +128,7 @@ static inline void device_session_close(void) {
     code_cache_free(cache);
     device->ops->close(device);
     devices_close(devices); /* its pool is the database's */
-    TxnLock *lock = db->txn_lock;
     database_close(db);
-    txn_lock_free(lock);
     assert_int_equal(atomic_load(&root.used), 0);
 }
 

@@ -9,14 +9,11 @@
 static inline void session_open(Database **db, Session **s) {
     Err e = {0};
     assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, db, &e), ST_OK);
-    assert_non_null((*db)->txn_lock = txn_lock_new(&e));
     assert_int_equal(session_new(*db, s, &e), ST_OK);
 }
 static inline void session_close(Database *db, Session *s) {
-    TxnLock *lock = db->txn_lock;
     session_free(s);
     database_close(db);
-    txn_lock_free(lock);
 }
 /* Statements that must succeed. */
 static inline void session_sql(Session *s, const char *sql) {
