@@ -185,7 +185,7 @@ static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e
 }
 
 static Status save(Database *db, Err *e) {
-    if (db->bulk_hub) TRY(db->bulk_hub_save(db->bulk_hub, e));
+    if (db->bulk_hub) TRY(db->bulk_hub_ops->save(db->bulk_hub, e));
     Arena *a = arena_new(&db->account, e);
     if (!a) return ST_ERROR;
     int64_t old = db->generation, next = old + 1;
@@ -219,8 +219,8 @@ Status database_save(Database *db, Err *e) {
 
 void database_close(Database *db) {
     if (!db) return;
-    if (db->bulk_hub) db->bulk_hub_free(db->bulk_hub);
-    if (db->device_hub) db->device_hub_free(db->device_hub);
+    if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
+    if (db->device_hub) db->device_hub_ops->free(db->device_hub);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
     for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);

@@ -15,10 +15,25 @@
 #ifndef STELE_DB_DATABASE_H
 #define STELE_DB_DATABASE_H
 
+#include <stdatomic.h>
+
 #include "base/pool.h"
 #include "base/vfs.h"
 #include "catalog/catalog.h"
 #include "db/lock.h"
+
+/* What the layers above keep per database, made when it is first needed; the types are theirs. What a hub has of
+ * tables, threads and memory is good until it is freed: database_close frees the bulk hub, then the device hub, then
+ * all else. Its operations are set before the hub is. */
+struct DeviceHub; /* devices.c of src/session: open devices and what was compiled for them */
+typedef struct DeviceHubOps {
+    void (*free)(struct DeviceHub *h);
+} DeviceHubOps;
+struct BulkHub; /* bulk.c of src/session: compiled procedures and images of tables */
+typedef struct BulkHubOps {
+    Status (*save)(struct BulkHub *h, Err *e); /* brings tables up to date; before the database is saved */
+    void (*free)(struct BulkHub *h);
+} BulkHubOps;
 
 typedef struct Database {
     char *path; /* NULL for :memory: */
@@ -33,12 +48,10 @@ typedef struct Database {
     int64_t refs;
     int64_t generation; /* of the file set last saved or loaded */
     bool dirty;
-    void *device_hub; /* the session layer's (devices.c); freed first */
-    void (*device_hub_free)(void *hub);
-    void *_Atomic bulk_hub; /* the session layer's (bulk.c): freed first; before the database is saved its tables are
-                               brought up to date */
-    void (*bulk_hub_free)(void *hub);
-    Status (*bulk_hub_save)(void *hub, Err *e);
+    struct DeviceHub *device_hub; /* NULL: no device was asked for yet */
+    const DeviceHubOps *device_hub_ops;
+    struct BulkHub *_Atomic bulk_hub; /* NULL: no bulk, and no call of the pool, yet */
+    const BulkHubOps *bulk_hub_ops;
 } Database;
 
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);

@@ -63,14 +63,15 @@ static void hub_clear(BulkHub *h) {
     h->code = (HubCode){0};
     h->generation++;
 }
-static Status hub_save(void *p, Err *e) { return bulk_state_sync(&((BulkHub *)p)->state, NULL, e); }
-static void hub_free(void *p) {
-    BulkHub *h = p;
+static Status hub_save(BulkHub *h, Err *e) { return bulk_state_sync(&h->state, NULL, e); }
+static void hub_free(BulkHub *h) {
     call_pool_free(h->pool);
     hub_clear(h);
     arena_free(h->statement_arena);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
+
+static const BulkHubOps hub_ops = {.save = hub_save, .free = hub_free};
 
 static Status hub_make(Session *s, BulkHub **out) {
     Database *db = s->db;
@@ -78,8 +79,7 @@ static Status hub_make(Session *s, BulkHub **out) {
     if (h) return ST_OK;
     if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
     h->db = h->state.db = db;
-    db->bulk_hub_free = hub_free;
-    db->bulk_hub_save = hub_save;
+    db->bulk_hub_ops = &hub_ops;
     db->bulk_hub = *out = h;
     return ST_OK;
 }

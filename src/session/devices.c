@@ -27,8 +27,7 @@ typedef struct DeviceHub {
     int n;
 } DeviceHub;
 
-static void hub_free(void *p) {
-    DeviceHub *h = p;
+static void hub_free(DeviceHub *h) {
     for (int i = 0; i < h->n; i++) {
         Device *d = dev_runtime_device(h->runtimes[i].runtime);
         dev_runtime_free(h->runtimes[i].runtime);
@@ -40,6 +39,8 @@ static void hub_free(void *p) {
     pthread_mutex_destroy(&h->lock);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
+
+static const DeviceHubOps hub_ops = {.free = hub_free};
 
 /* Sessions may come at the same time. */
 static Status hub_get(Database *db, DeviceHub **out, Err *e) {
@@ -60,8 +61,8 @@ static Status hub_get(Database *db, DeviceHub **out, Err *e) {
             }
         }
         if (st == ST_OK) {
+            db->device_hub_ops = &hub_ops;
             db->device_hub = h;
-            db->device_hub_free = hub_free;
         }
     }
     *out = h;
