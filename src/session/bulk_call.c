@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #include "session/bulk.h"
-#include "session/pl_run_int.h"
+#include "session/pl_eval.h"
+#include "session/pl_run.h"
+#include "sql/pl/pl.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -379,7 +381,7 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
         p->routine_id = p->n_exprs = 0;
         return ST_OK;
     }
-    if (s->pl && s->pl->depth > 0) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
+    if (pl_in_call(s)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
     TRY(session_begin_write(s));
     const Routine *r = catalog_routine_by_id(&s->db->catalog, p->routine_id);
     if (!r) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped");

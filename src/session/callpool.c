@@ -7,7 +7,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "session/callsets.h"
-#include "session/pl_run_int.h"
+#include "session/pl_run.h"
 #include "session/plancache.h"
 #include "sql/bind/bind.h"
 

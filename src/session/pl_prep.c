@@ -101,6 +101,7 @@ Status pl_get(Session *s, const Routine *sig, PlRoutine **out) {
     return ST_OK;
 }
 
+bool pl_in_call(const Session *s) { return s->pl && s->pl->depth > 0; }
 void pl_session_free(Session *s) {
     if (!s->pl) return;
     pl_close_all(s);

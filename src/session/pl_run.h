@@ -45,6 +45,9 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p);
 /* One call of a routine with its IN and INOUT arguments, under the exclusive lock, outside of any other: OUT values (or
  * the function's value) in `a`. After an error the caller undoes what was changed. */
 Status pl_call_once(Session *s, const Routine *r, int n, const Value *args, Arena *a, int32_t *n_out, Value **out);
+/* The command's tag of a statement on one row by its key, which was there or not. */
+void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size);
+bool pl_in_call(const Session *s); /* a routine runs now */
 void pl_session_free(Session *s);
 
 #endif

@@ -189,8 +189,7 @@ Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st);
 /* Whether the bound statement reads or changes at most one row, found by a whole key; NULL: no (or an error is set). In
  * the arena. */
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b);
-const Type *pl_point_types(const PlPoint *p);                               /* of its results */
-void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size); /* the command's, for a row or none */
+const Type *pl_point_types(const PlPoint *p); /* of its results */
 Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
                     Statement *st);
 
