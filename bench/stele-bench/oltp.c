@@ -15,7 +15,7 @@
 #include "bench.h"
 #include "oltp.h"
 #include "base/log.h"
-#include "session/callpool.h"
+#include "session/pool/callpool.h"
 #include "types/array.h"
 
 typedef struct Rng {

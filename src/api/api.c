@@ -6,7 +6,7 @@
 
 #include "api/api_int.h"
 #include "base/log.h"
-#include "session/transaction.h"
+#include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 

@@ -2,7 +2,7 @@
 #ifndef STELE_API_API_INT_H
 #define STELE_API_API_INT_H
 
-#include "session/session.h"
+#include "session/core/session.h"
 #include "stele/stele.h"
 
 struct stele_db {

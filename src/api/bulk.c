@@ -1,5 +1,5 @@
-/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/bulk.h at once or by
- * session/callpool.h with those of others, read one by one. */
+/* bulk.c - bulks in the public interface: calls are gathered in columns, run by session/pool/bulk.h at once or by
+ * session/pool/callpool.h with those of others, read one by one. */
 #include "api/bulk_int.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define STELE_API_BULK_INT_H
 
 #include "api/api_int.h"
-#include "session/callpool.h"
+#include "session/pool/callpool.h"
 
 typedef struct BulkParam {
     Type type;

@@ -92,7 +92,7 @@ void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing
 ForeignKey *foreign_new(const ForeignKey *like, Err *e);      /* a copy */
 void foreign_free(ForeignKey *f);
 
-/* Overloads are not checked here (session/routine.c). The first time the routine gets its id. */
+/* Overloads are not checked here (session/ddl/routine.c). The first time the routine gets its id. */
 Status catalog_add_routine(Catalog *c, Routine *r, Err *e);
 void catalog_remove_routine(Catalog *c, const Routine *r);    /* without freeing it */
 Routine *catalog_routine_by_id(const Catalog *c, int64_t id); /* NULL: gone */

@@ -1,8 +1,8 @@
 /* database.h - a database: catalog, memory, threads, and its files.
  *
  * A Database is shared by its connections. `txn_lock` is its one lock: statements that read hold it shared, statements
- * that change anything hold it exclusive (session/transaction.h). DDL takes part in transactions through undo entries
- * of the session.
+ * that change anything hold it exclusive (session/core/transaction.h). DDL takes part in transactions through undo
+ * entries of the session.
  *
  * Files are in a directory:
  *   LOCK            advisory lock: one process at a time (55006)
@@ -25,11 +25,11 @@
 /* What the layers above keep per database, made when it is first needed; the types are theirs. What a hub has of
  * tables, threads and memory is good until it is freed: database_close frees the bulk hub, then the device hub, then
  * all else. Its operations are set before the hub is. */
-struct DeviceHub; /* devices.c of src/session: open devices and what was compiled for them */
+struct DeviceHub; /* session/core/devices.c: open devices and what was compiled for them */
 typedef struct DeviceHubOps {
     void (*free)(struct DeviceHub *h);
 } DeviceHubOps;
-struct BulkHub; /* bulk.c of src/session: compiled procedures and images of tables */
+struct BulkHub; /* session/pool/bulk.c: compiled procedures and images of tables */
 typedef struct BulkHubOps {
     Status (*save)(struct BulkHub *h, Err *e); /* brings tables up to date; before the database is saved */
     void (*free)(struct BulkHub *h);

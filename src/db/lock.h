@@ -1,7 +1,7 @@
 /* lock.h - the database lock.
  *
  * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for
- * the length of a statement (session/transaction.h); those that are pinned keep it to their end. Two that hold it
+ * the length of a statement (session/core/transaction.h); those that are pinned keep it to their end. Two that hold it
  * shared and both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by lock_timeout
  * (55P03); one that has waited for 5 ms is passed by nobody who came later.
  */
@@ -26,7 +26,7 @@ void txn_lock_release(TxnLock *l, LockMode held);
 /* Gives up being alone without letting anybody in between: EXCLUSIVE becomes SHARED. */
 void txn_lock_downgrade(TxnLock *l);
 
-/* The open transactions of the database, and what it was for them (session/transaction.c). */
+/* The open transactions of the database, and what it was for them (session/core/transaction.c). */
 struct Txn;
 struct Version;
 typedef struct TxnHub {

@@ -34,7 +34,7 @@
 #include <string.h>
 
 #include "exec/device/dev.h"
-#include "session/bulk.h"
+#include "session/pool/bulk.h"
 
 enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
 

@@ -33,7 +33,7 @@
 #include "device/cuda/nvrtc.h"
 #include "device/opencl/opencl_api.h"
 #include "exec/device/dev.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 enum { EXIT_SKIP = 77, GROUPS = 4 };
 

@@ -1,7 +1,7 @@
 /* test_calibrate_bulk.c - Algorithm 1's thresholds: measured with small bulks, and used by bulks of sessions when the
  * profile has them. */
-#include "session/calibrate_bulk.h"
-#include "session/bulk.h"
+#include "session/pool/calibrate_bulk.h"
+#include "session/pool/bulk.h"
 #include "unit_session.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "session/depend.h"
+#include "session/ddl/depend.h"
 
 static Database *db;
 static Session *session;

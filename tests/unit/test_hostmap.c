@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "db/database.h"
 #include "exec/device/dev_int.h"
-#include "session/session.h"
+#include "session/core/session.h"
 #include "storage/tablet.h"
 #include "unit_answer.h"
 

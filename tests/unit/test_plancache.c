@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "session/plancache.h"
+#include "session/core/plancache.h"
 
 static Database *db;
 static Session *session, *other;

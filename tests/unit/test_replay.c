@@ -1,13 +1,13 @@
 /* test_replay.c - bulks whose changes only a device has, and what becomes of them when it is lost
- * (session/bulk_state.h, txn/run/replay.h): a script of bulks, in which every operation of the device fails once, gives
- * the results and tables that it gives on the virtual machine. */
+ * (session/pool/bulk_state.h, txn/run/replay.h): a script of bulks, in which every operation of the device fails once,
+ * gives the results and tables that it gives on the virtual machine. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "codegen/cache.h"
 #include "exec/device/dev.h"
-#include "session/bulk.h"
+#include "session/pool/bulk.h"
 #include "unit_session.h"
 
 static MemAccount root;

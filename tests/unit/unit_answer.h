@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "session/session.h"
+#include "session/core/session.h"
 #include "unit.h"
 
 /* A digest of the rows' texts, in their order; that of no rows for a statement without a result. */

@@ -8,7 +8,7 @@
 
 #include "db/database.h"
 #include "exec/device/dev.h"
-#include "session/session.h"
+#include "session/core/session.h"
 #include "unit.h"
 #include "unit_answer.h"
 

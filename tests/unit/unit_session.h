@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-#include "session/session.h"
+#include "session/core/session.h"
 
 static inline void session_open(Database **db, Session **s) {
     Err e = {0};

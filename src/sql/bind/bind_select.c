@@ -495,7 +495,7 @@ static const char *locked_item(const SelectEnv *env, const AstFrom *f, const cha
     return own && strcmp(own, name) == 0 ? what : NULL;
 }
 
-/* No row is locked (session/transaction.h), but FOR UPDATE must be one that could lock rows. */
+/* No row is locked (session/core/transaction.h), but FOR UPDATE must be one that could lock rows. */
 static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s, const Query *q) {
     const char *with = s->set_op != AST_SETOP_NONE ? "UNION/INTERSECT/EXCEPT"
                        : s->distinct               ? "DISTINCT clause"

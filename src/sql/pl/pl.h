@@ -11,7 +11,7 @@
  * expression, k = place in PlNames.refs (PlanCtx.variables). A name that could be a column or a variable is 42702, as
  * in PostgreSQL.
  *
- * Two users: session/pl_run.c runs a call statement by statement, by the same machinery as any SQL: that is the
+ * Two users: session/pl/pl_run.h runs a call statement by statement, by the same machinery as any SQL: that is the
  * reference. sql/pl/compile.h makes a program of it that runs many calls at a time.
  *
  * Depth: as deep as the stack allows (base/stack.h).

@@ -12,7 +12,7 @@
  *
  * Executors: BULK_VM runs programs on vectors of calls of one procedure; BULK_COMPILED runs kernel C made from them
  * (codegen/emit_proc.h) on a device, the host included. BULK_VM defines what is correct, and is itself tested against
- * calls run one at a time by session/pl_run.c.
+ * calls run one at a time by session/pl/pl_run.h.
  *
  * Thread rules: one bulk at a time per registry; bulk_run uses the pool.
  */

@@ -159,10 +159,10 @@ void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
  * run (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after
  * all); the calls, and what made the machine go on; at the end in any case. */
 typedef struct BulkDevice BulkDevice;
-/* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it (session/calibrate_bulk.h).
- * Kernels: under locks they beat one launch for each set when sets have fewer. The machine with several workers: below,
- * chains of calls beside each other (PART) beat sets one after the other by 1.2 to 1.6 (2, 4 calls, two processors),
- * above they are slower (8: 0.6 to 1). */
+/* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it
+ * (session/pool/calibrate_bulk.h). Kernels: under locks they beat one launch for each set when sets have fewer. The
+ * machine with several workers: below, chains of calls beside each other (PART) beat sets one after the other by 1.2
+ * to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
 enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
 /* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in
  * any order, two processors: 118 calls to a set, all five transactions: locks 1.7 times as fast as sets; without

@@ -809,7 +809,7 @@ static RunResult step_caught(Frame *f, const Step *s) {
     d->is_const = false;
     return RUN_NEXT;
 }
-/* As session/pl_stmt.c says it. */
+/* As session/pl/pl_stmt.c says it. */
 static bool catches(const CatchSite *h, const char *state) {
     for (int32_t i = 0; i < h->n; i++) {
         const char *x = h->states[i];

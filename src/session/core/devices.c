@@ -1,0 +1,301 @@
+/* devices.c - from the settings executor and device to a device's runtime.
+ *
+ * The database owns one hub: the machine's devices, looked for when a session first asks, one code cache, and one
+ * runtime per device in use. Everything in it lives until the database closes, so that columns stay on a device and
+ * kernels stay compiled between sessions.
+ */
+#include <stdio.h>
+#include <strings.h>
+
+#include "cost/place.h"
+#include "base/log.h"
+#include "exec/device/dev.h"
+#include "session/pool/calibrate_bulk.h"
+
+enum { RUNTIMES_MAX = 32 };
+typedef struct DeviceHub {
+    Database *db;
+    MemAccount account;
+    pthread_mutex_t lock;
+    Devices *devices;
+    CodeCache *cache;
+    Profile *profile; /* of the machine; NULL until somebody asked */
+    struct {
+        char id[32];
+        DevRuntime *runtime;
+    } runtimes[RUNTIMES_MAX];
+    int n;
+} DeviceHub;
+
+static void hub_free(DeviceHub *h) {
+    for (int i = 0; i < h->n; i++) {
+        Device *d = dev_runtime_device(h->runtimes[i].runtime);
+        dev_runtime_free(h->runtimes[i].runtime);
+        code_cache_drop_device(h->cache, d);
+    }
+    if (h->cache) code_cache_free(h->cache);
+    mem_free(NULL, h->profile, (int64_t)sizeof *h->profile);
+    devices_close(h->devices);
+    pthread_mutex_destroy(&h->lock);
+    mem_free(NULL, h, (int64_t)sizeof *h);
+}
+
+static const DeviceHubOps hub_ops = {.free = hub_free};
+
+/* Sessions may come at the same time. */
+static Status hub_get(Database *db, DeviceHub **out, Err *e) {
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    DeviceHub *h = db->device_hub;
+    Status st = ST_OK;
+    if (!h) {
+        st = (h = mem_calloc(NULL, (int64_t)sizeof *h, e)) ? ST_OK : ST_ERROR;
+        if (h) {
+            h->db = db;
+            mem_account_init(&h->account, &db->account, "devices", 0, NULL);
+            pthread_mutex_init(&h->lock, NULL);
+            if (devices_open(db->pool, &h->account, &h->devices, e) != ST_OK ||
+                code_cache_new(NULL, INT64_C(256) << 20, &h->cache, e) != ST_OK) {
+                hub_free(h);
+                st = ST_ERROR;
+            }
+        }
+        if (st == ST_OK) {
+            db->device_hub_ops = &hub_ops;
+            db->device_hub = h;
+        }
+    }
+    *out = h;
+    pthread_mutex_unlock(&making);
+    return st;
+}
+
+static Status runtime_get(DeviceHub *h, const char *id, DevRuntime **out, Err *e) {
+    Device *d;
+    TRY(devices_get(h->devices, id, &d, e));
+    pthread_mutex_lock(&h->lock);
+    int i = 0;
+    while (i < h->n && strcmp(h->runtimes[i].id, id) != 0) i++;
+    Status st = ST_OK;
+    if (i == h->n) {
+        if (i == RUNTIMES_MAX)
+            st = err_set(e, ERR_LIMIT_EXCEEDED, "more than %d devices are in use", (int)RUNTIMES_MAX);
+        else st = dev_runtime_new(d, h->cache, &h->account, &h->runtimes[i].runtime, e);
+        if (st == ST_OK) {
+            snprintf(h->runtimes[i].id, sizeof h->runtimes[i].id, "%s", id);
+            h->n++;
+        }
+    }
+    if (st == ST_OK) *out = h->runtimes[i].runtime;
+    pthread_mutex_unlock(&h->lock);
+    return st;
+}
+
+bool device_setting_valid(const char *v) {
+    if (!strcasecmp(v, "auto") || !strcasecmp(v, "cpu") || !strcasecmp(v, "null")) return true;
+    const char *colon = strchr(v, ':');
+    if (!colon || ((size_t)(colon - v) != 4 && (size_t)(colon - v) != 6)) return false;
+    if (strncmp(v, "cuda:", 5) != 0 && strncmp(v, "opencl:", 7) != 0) return false;
+    size_t digits = strspn(colon + 1, "0123456789");
+    return digits > 0 && digits < 4 && !colon[1 + digits];
+}
+
+static Residence residence_of(const char *v) {
+    static const char *const names[] = {"auto", "cached", "serial", "streamed", "mapped"};
+    for (int i = 0; i < (int)ARRAY_LEN(names); i++)
+        if (strcmp(names[i], v) == 0) return (Residence)i;
+    return RES_AUTO;
+}
+
+static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    if (!strcasecmp(id, "auto")) {
+        const DeviceEntry *best = devices_auto(h->devices);
+        id = best ? best->id : "host";
+    } else if (!strcasecmp(id, "cpu")) {
+        id = "host";
+    }
+    return runtime_get(h, id, out, &s->err);
+}
+
+/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is told once
+ * and then ignored. */
+static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char *name) {
+    pthread_mutex_lock(&h->lock);
+    if (!h->profile) {
+        Err e = {0};
+        bool found;
+        h->profile = mem_calloc(NULL, (int64_t)sizeof *h->profile, &e);
+        if (h->profile && profile_load(h->db->vfs, NULL, h->profile, &found, &e) != ST_OK) {
+            log_write(LOG_WARNING, "the machine's profile is not used: %s", e.message);
+            memset(h->profile, 0, sizeof *h->profile);
+        }
+    }
+    const DeviceProfile *p = h->profile ? profile_device(h->profile, id, name) : NULL;
+    pthread_mutex_unlock(&h->lock);
+    return p;
+}
+
+/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are for
+ * those who name them: looking for OpenCL devices loads their compilers into the process. */
+static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
+    const Settings *x = &s->settings;
+    if (!strcasecmp(x->device, "cpu")) return ST_OK;
+    bool automatic = !strcasecmp(x->device, "auto");
+    if (automatic && !devices_cuda_present()) return ST_OK;
+    Placement p;
+    place_query(plan, (int)x->threads, NULL, &p);
+    if (!p.on_device) {
+        if (!s->device_timing) return ST_OK;
+        snprintf(s->device_reason, sizeof s->device_reason, "the cpu is estimated at %.3f ms, the device at %.3f ms",
+                 p.vm_ms, p.device_ms);
+        out->reason = s->device_reason;
+        return ST_OK;
+    }
+    return runtime_named(s, automatic ? "cuda:0" : x->device, &out->runtime);
+}
+
+Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
+    const Settings *x = &s->settings;
+    *out = (DeviceUse){0};
+    if (strcmp(x->executor, "vm") == 0) return ST_OK;
+    bool automatic = strcmp(x->executor, "auto") == 0;
+    out->interpreted = strcmp(x->executor, "interpreted") == 0;
+    out->shape = strcmp(x->executor, "kernel") == 0      ? SHAPE_SPLIT
+                 : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED
+                                                         : SHAPE_FUSED;
+    if (s->device_override) out->runtime = s->device_override;
+    else if (automatic) TRY(choose(s, plan, out));
+    else TRY(runtime_named(s, x->device, &out->runtime));
+    if (!out->runtime) return ST_OK;
+    dev_runtime_limit(out->runtime, x->device_memory_limit);
+    out->residence = residence_of(x->device_residence);
+    out->strict = x->device_strict;
+    out->wait = x->device_wait;
+    out->timing = s->device_timing;
+    out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency,
+                                  .tile_rows = x->pipelined_tile_rows,
+                                  .channels = x->pipelined_channels,
+                                  .packet_rows = x->pipelined_packet_rows,
+                                  .ring = x->pipelined_ring,
+                                  .groups = x->pipelined_groups};
+    out->result_cache = x->device_result_cache;
+    out->initial_rows = x->device_initial_rows;
+    return ST_OK;
+}
+
+double session_device_limit(Session *s, const char *id) {
+    if (!s->db->device_hub) return 0;
+    const DeviceProfile *p = profile_of(s->db->device_hub, id, NULL);
+    return p ? p->read_gbps : 0;
+}
+
+BulkMeasured session_bulk_measured(Session *s, DevRuntime *r) {
+    BulkMeasured m = {0};
+    if (r) {
+        const Device *d = dev_runtime_device(r);
+        const DeviceProfile *p = s->db->device_hub ? profile_of(s->db->device_hub, d->info.id, d->info.name) : NULL;
+        return p ? (BulkMeasured){p->bulk_set_min, p->bulk_groups} : m;
+    }
+    Err e = {0};
+    bool found;
+    Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &e);
+    if (p && profile_load(s->db->vfs, NULL, p, &found, &e) == ST_OK)
+        m.set_min = p->cpu.bulk_set_min; /* a file that cannot be read is no error here */
+    mem_free(NULL, p, (int64_t)sizeof *p);
+    return m;
+}
+
+/* ---- SHOW devices, calibration ------------------------------------------------------------------------- */
+static const char *memory_text(Arena *a, int64_t bytes) {
+    if (bytes <= 0) return "";
+    return bytes < (INT64_C(10) << 30) ? arena_printf(a, "%.1f GB", (double)bytes / (1 << 30))
+                                       : arena_printf(a, "%lld GB", (long long)(bytes >> 30));
+}
+
+/* What SET device calls it. */
+static const char *sql_name(const DeviceEntry *d) { return d->kind == DEVICE_HOST ? "cpu" : d->id; }
+/* For tests of the layers above: runs nothing, and users do not see it. */
+static bool is_hidden(const DeviceEntry *d) { return d->kind == DEVICE_NULL; }
+
+Status session_show_devices(Session *s, Statement *st) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    TRY(statement_text_columns(st, 6, (const char *[]){"device", "name", "state", "memory", "details", "calibrated"}));
+    for (int i = 0; i < devices_count(h->devices); i++) {
+        const DeviceEntry *d = devices_entry(h->devices, i);
+        if (is_hidden(d)) continue;
+        const DeviceProfile *p = profile_of(h, d->id, d->name);
+        const char *rates =
+            p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps)
+              : "no";
+        if (rates && p && p->bulk_set_min > 0)
+            rates = arena_printf(st->run_arena, "%s, bulks in sets from %.0f calls", rates, p->bulk_set_min);
+        if (rates && p && p->bulk_groups > 0)
+            rates = arena_printf(st->run_arena,
+                                 p->bulk_groups < BULK_GROUPS_ALL ? "%s, in %.0f groups" : "%s, grouped by procedure",
+                                 rates, p->bulk_groups);
+        const char *memory = memory_text(st->run_arena, d->memory_bytes);
+        if (!rates || !memory) return err_oom(&s->err);
+        TRY(statement_text_row(st, (const char *[]){sql_name(d), d->name, d->state, memory, d->detail, rates}));
+    }
+    return ST_OK;
+}
+
+Status session_calibrate(Session *s, const char *device, bool quick) {
+    DeviceHub *h;
+    TRY(hub_get(s->db, &h, &s->err));
+    Profile *p = mem_calloc(NULL, (int64_t)sizeof *p, &s->err);
+    if (!p) return ST_ERROR;
+    bool found, any = false;
+    BulkMeasured bulks = {0};
+    Status st = profile_load(s->db->vfs, NULL, p, &found, &s->err);
+    if (st == ST_OK && (!device || !strcasecmp(device, "cpu"))) {
+        st = profile_calibrate_cpu(s->db->pool, quick, p, &s->err);
+        if (st == ST_OK) st = session_calibrate_bulks(s, NULL, quick, &bulks);
+        p->cpu.bulk_set_min = bulks.set_min;
+        any = true;
+    }
+    for (int i = 0; st == ST_OK && i < devices_count(h->devices); i++) {
+        const DeviceEntry *d = devices_entry(h->devices, i);
+        bool named = device && strcasecmp(device, sql_name(d)) == 0;
+        if (is_hidden(d) || (device ? !named : !d->usable)) continue;
+        st = profile_calibrate(h->devices, d->id, quick, p, &s->err);
+        if (st == ST_OK) st = session_calibrate_bulks(s, sql_name(d), quick, &bulks);
+        for (int64_t k = 0; st == ST_OK && k < p->n_devices; k++) {
+            if (strcmp(p->devices[k].id, d->id) != 0) continue;
+            p->devices[k].bulk_set_min = bulks.set_min;
+            p->devices[k].bulk_groups = bulks.groups;
+        }
+        any = true;
+    }
+    if (st == ST_OK && !any) st = err_set(&s->err, ERR_UNDEFINED_OBJECT, "there is no device \"%s\"", device);
+    if (st == ST_OK) st = profile_save(s->db->vfs, NULL, p, &s->err);
+    pthread_mutex_lock(&h->lock);
+    Profile *old = h->profile;
+    if (st == ST_OK) {
+        h->profile = p;
+        p = old;
+    }
+    pthread_mutex_unlock(&h->lock);
+    mem_free(NULL, p, (int64_t)sizeof *p);
+    return st;
+}
+
+void session_device_limits(Session *s) {
+    DeviceHub *h = s->db->device_hub;
+    if (s->device_override) dev_runtime_limit(s->device_override, s->settings.device_memory_limit);
+    if (!h) return;
+    pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) dev_runtime_limit(h->runtimes[i].runtime, s->settings.device_memory_limit);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void session_device_forget(Session *s, int64_t table_id) {
+    DeviceHub *h = s->db->device_hub;
+    if (!h) return;
+    pthread_mutex_lock(&h->lock);
+    for (int i = 0; i < h->n; i++) dev_runtime_forget(h->runtimes[i].runtime, table_id);
+    pthread_mutex_unlock(&h->lock);
+}

@@ -1,0 +1,218 @@
+/* explain.c - EXPLAIN [ANALYZE] [VERBOSE]: plan, segments, programs, and where each segment ran. */
+#include <stdio.h>
+#include <strings.h>
+
+#include "exec/vm.h"
+#include "session/pool/bulk.h"
+#include "session/core/session.h"
+#include "sql/bind/bind.h"
+#include "sql/lower/lower.h"
+#include "sql/optimize/optimize.h"
+#include "sql/plan/plan_explain.h"
+
+static Status put(Statement *st, const char *line) { return statement_text_row(st, (const char *[]){line}); }
+
+static Status put_lines(Statement *st, const char *text, const char *indent) {
+    while (*text) {
+        const char *nl = strchr(text, '\n');
+        int64_t n = nl ? nl - text : (int64_t)strlen(text);
+        char *line = arena_printf(st->run_arena, "%s%.*s", indent, (int)n, text);
+        if (!line) return ST_ERROR;
+        TRY(put(st, line));
+        text += n + (nl != NULL);
+    }
+    return ST_OK;
+}
+
+static char *size_text(Arena *a, int64_t bytes) {
+    if (bytes < 10240) return arena_printf(a, "%lld B", (long long)bytes);
+    if (bytes < 10485760) return arena_printf(a, "%lld kB", (long long)(bytes / 1024));
+    return arena_printf(a, "%lld MB", (long long)(bytes / 1048576));
+}
+
+/* How a pipeline ran; the model's estimate against what was measured. */
+static Status put_pipeline(Statement *st, const DeviceStats *d) {
+    if (!d->pipeline) return ST_OK;
+    Arena *a = st->run_arena;
+    char *line = arena_printf(a, "       %s", d->pipeline);
+    if (line && d->model_ns > 0) line = arena_printf(a, "%s, model %.3f ms", line, d->model_ns / 1e6);
+    if (line && d->model_ns > 0 && d->kernel_ns > 0)
+        line = arena_printf(a, "%s, measured %.3f ms, error %+.0f %%", line, (double)d->kernel_ns / 1e6,
+                            (d->model_ns / (double)d->kernel_ns - 1) * 100);
+    return line ? put(st, line) : ST_ERROR;
+}
+
+/* What a device did for a segment, or why it did nothing. */
+static Status put_device(Statement *st, const DeviceStats *d, bool verbose) {
+    Arena *a = st->run_arena;
+    double limit = d->on_device ? session_device_limit(st->session, d->device) : 0;
+    if (d->reason) {
+        char *why = arena_printf(a, "       not on the device: %s", d->reason);
+        if (!why) return ST_ERROR;
+        TRY(put(st, why));
+        return verbose && d->detail ? put_lines(st, d->detail, "         ") : ST_OK;
+    }
+    if (!d->on_device) return ST_OK;
+    char *line = arena_printf(a, "       %s%s%lld launch%s, %s in, %s out, %s read", d->residence ? d->residence : "",
+                              d->residence ? ", " : "", (long long)d->launches, d->launches == 1 ? "" : "es",
+                              size_text(a, d->bytes_in), size_text(a, d->bytes_out), size_text(a, d->bytes_read));
+    if (line && d->kernel_ns) line = arena_printf(a, "%s, kernels %.3f ms", line, (double)d->kernel_ns / 1e6);
+    if (line && d->kernel_ns && d->bytes_read)
+        line = arena_printf(a, "%s, %.1f GB/s", line, (double)d->bytes_read / (double)d->kernel_ns);
+    if (line && d->kernel_ns && d->bytes_read && limit > 0)
+        line = arena_printf(a, "%s (%.0f %% of %.0f)", line, 100 * (double)d->bytes_read / (double)d->kernel_ns / limit,
+                            limit);
+    if (line && d->restarts)
+        line = arena_printf(a, "%s, restarted %lld time%s", line, (long long)d->restarts, d->restarts == 1 ? "" : "s");
+    if (line && d->code_from_memory) line = arena_printf(a, "%s, code from memory", line);
+    else if (line && d->code_from_disk) line = arena_printf(a, "%s, code from disk", line);
+    else if (line) line = arena_printf(a, "%s, compiled in %.0f ms", line, (double)d->compile_ns / 1e6);
+    if (line && d->materialized) line = arena_printf(a, "%s, %s materialized", line, size_text(a, d->materialized));
+    if (!line) return ST_ERROR;
+    TRY(put(st, line));
+    return put_pipeline(st, d);
+}
+
+Status session_option_bool(Session *s, const AstOption *o, bool *out) {
+    const char *v = o->value ? o->value : "true";
+    bool on = strcasecmp(v, "true") == 0 || strcasecmp(v, "on") == 0 || strcmp(v, "1") == 0;
+    bool off = strcasecmp(v, "false") == 0 || strcasecmp(v, "off") == 0 || strcmp(v, "0") == 0;
+    *out = on;
+    return on || off ? ST_OK : err_at(&s->err, o->location, ERR_SYNTAX, "%s requires a Boolean value", o->name);
+}
+
+/* PostgreSQL's options; of those that say what is shown only VERBOSE does. */
+static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bool *verbose) {
+    static const char *const known[] = {"analyze", "verbose", "costs",    "buffers",
+                                        "timing",  "summary", "settings", "wal"};
+    static const char *const formats[] = {"xml", "json", "yaml"};
+    bool wal = false, timing = false;
+    for (int64_t i = 0; i < x->n_options; i++) {
+        const AstOption *o = &x->options[i];
+        bool ok = false, on;
+        if (strcmp(o->name, "format") == 0) {
+            const char *v = o->value ? o->value : "";
+            for (int64_t k = 0; k < ARRAY_LEN(formats); k++)
+                if (strcmp(v, formats[k]) == 0)
+                    return err_at(&s->err, o->location, ERR_FEATURE_NOT_SUPPORTED,
+                                  "EXPLAIN format \"%s\" is not supported", v);
+            if (strcmp(v, "text") != 0)
+                return err_at(&s->err, o->location, ERR_INVALID_PARAMETER,
+                              "unrecognized value for EXPLAIN option \"%s\": \"%s\"", o->name, v);
+            continue;
+        }
+        for (int64_t k = 0; k < ARRAY_LEN(known); k++) ok |= strcmp(o->name, known[k]) == 0;
+        if (!ok) return err_at(&s->err, o->location, ERR_SYNTAX, "unrecognized EXPLAIN option \"%s\"", o->name);
+        TRY(session_option_bool(s, o, &on));
+        if (strcmp(o->name, "analyze") == 0) *analyze = on;
+        if (strcmp(o->name, "verbose") == 0) *verbose = on;
+        if (strcmp(o->name, "wal") == 0) wal = on;
+        if (strcmp(o->name, "timing") == 0) timing = on;
+    }
+    if (wal && !*analyze) return err_set(&s->err, ERR_INVALID_PARAMETER, "EXPLAIN option WAL requires ANALYZE");
+    if (timing && !*analyze) return err_set(&s->err, ERR_INVALID_PARAMETER, "EXPLAIN option TIMING requires ANALYZE");
+    return ST_OK;
+}
+
+Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
+                       const Value *params) {
+    Arena *a = st->run_arena;
+    bool analyze = false, verbose = false;
+    TRY(explain_options(s, x, &analyze, &verbose));
+    snprintf(st->tag, sizeof st->tag, "EXPLAIN");
+    if (x->routine) {
+        const Routine *r;
+        TRY(session_lock(s, LOCK_SHARED));
+        TRY(routine_find(s, a, x->routine, &r));
+        return session_bulk_explain(s, st, r, verbose);
+    }
+    const AstStmt *q = x->query;
+    if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
+    bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;
+    if (!is_dml && q->kind != AST_SELECT)
+        return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
+    if (is_dml && analyze)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of a data-changing statement is not supported");
+    TRY(session_lock(s, LOCK_SHARED));
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, q, n_params, param_types, &b));
+    if (c.runs_bulk && analyze)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
+    if (b->n_params > 0 && n_params >= b->n_params) TRY(sql_bind_params(&c, b, n_params, params));
+    int32_t n = b->n_result;
+    ColId *ids = is_dml ? dml_columns(b, a, &n) : b->result;
+    if (!ids) return ST_ERROR;
+    RunOutput r = {0};
+    if (analyze) {
+        s->device_timing = true;
+        Status run = session_run_plan(s, &c, b, n, ids, &st->account, &r);
+        s->device_timing = false;
+        TRY(run);
+        st->query = r.query;
+    } else {
+        s->explaining = true;
+        Status limits = session_resolve_limits(s, &c, b->plan, &st->account);
+        s->explaining = false;
+        TRY(limits);
+        TRY(sql_optimize(&c, b));
+        TRY(sql_raise_constants(&c, b->plan));
+        r.plan = sql_lower(&c, b->plan, n, ids);
+        if (!r.plan) return ST_ERROR;
+    }
+    TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
+    if (is_dml)
+        TRY(put(st, arena_printf(a, "%s on %s",
+                                 b->kind == STMT_INSERT   ? "Insert"
+                                 : b->kind == STMT_UPDATE ? "Update"
+                                                          : "Delete",
+                                 b->table->name)));
+    char *tree = plan_text(&c, b->plan);
+    if (!tree) return ST_ERROR;
+    TRY(put_lines(st, tree, is_dml ? "  " : ""));
+    TRY(put(st, "Segments:"));
+    const QueryPlan *plan = analyze ? query_plan(r.query) : r.plan;
+    for (int32_t i = 0; i < plan->n_segments; i++) {
+        const SegmentPlan *g = &plan->segments[i];
+        const DeviceStats *d = analyze ? &query_stats(r.query, i)->device : NULL;
+        char *line =
+            arena_printf(a, d && d->on_device ? "  %d: %s  [%s, %s]" : "  %d: %s  [%s, cpu, %s]", (int)i, g->label,
+                         d && d->on_device ? d->executor : "vm", d && d->on_device ? d->device : vm_isa());
+        if (analyze && line) {
+            const SegmentStats *t = query_stats(r.query, i);
+            line =
+                arena_printf(a, "%s  rows in %lld, out %lld, %.3f ms, %d worker%s", line, (long long)t->rows_in,
+                             (long long)t->rows_out, (double)t->wall_ns / 1e6, t->workers, t->workers == 1 ? "" : "s");
+            if (line && t->tablets_skipped)
+                line = arena_printf(a, "%s, %lld tablets skipped", line, (long long)t->tablets_skipped);
+            if (line && t->spilled_bytes)
+                line = arena_printf(a, "%s, %s spilled", line, size_text(a, t->spilled_bytes));
+            if (line && t->note) line = arena_printf(a, "%s, %s", line, t->note);
+        }
+        if (!line) return ST_ERROR;
+        TRY(put(st, line));
+        if (d) TRY(put_device(st, d, verbose));
+        const Sink *sink = &g->program->sink;
+        if (analyze && (sink->kind == SINK_JOIN || sink->kind == SINK_AGG)) {
+            char *t =
+                sink->kind == SINK_JOIN ? query_join_text(r.query, sink->id, a) : query_agg_text(r.query, sink->id, a);
+            if (t) TRY(put(st, arena_printf(a, "       %s", t)));
+        }
+        if (verbose) {
+            char *text = program_text(g->program, a);
+            if (!text) return ST_ERROR;
+            TRY(put_lines(st, text, "       "));
+        }
+    }
+    if (analyze) {
+        TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
+        TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6,
+                                 size_text(a, atomic_load(&st->account.peak)))));
+        query_free(st->query);
+        st->query = NULL;
+    }
+    return ST_OK;
+}

@@ -1,0 +1,238 @@
+/* plancache.c - texts and plans kept between runs. See plancache.h. */
+#include "session/core/plancache.h"
+#include "session/pool/callpool.h"
+
+#include "base/hash.h"
+#include "exec/device/dev.h"
+#include "sql/bind/bind.h"
+#include "sql/lower/lower.h"
+#include "sql/optimize/optimize.h"
+#include "sql/parse/parse.h"
+
+enum { TEXTS_MAX = 64, TEXT_BYTES_MAX = 1 << 16, CACHE_BYTES_MAX = 32 << 20 };
+
+/* ---- plans ------------------------------------------------------------------------------------------- */
+void plan_release(CachedPlan *p) {
+    if (!p || --p->refs > 0) return;
+    dev_plan_free(p->device);
+    arena_free(p->arena);
+    mem_free(&p->session->cache_account, p, (int64_t)sizeof *p);
+}
+
+static bool same_value(const Value *a, const Value *b) {
+    if (memcmp(&a->type, &b->type, sizeof a->type) != 0 || a->is_null != b->is_null) return false;
+    if (a->is_null) return true;
+    Phys phys = type_phys(a->type);
+    if (phys == PH_STR)
+        return a->u.str.len == b->u.str.len &&
+               (a->u.str.len == 0 || memcmp(a->u.str.ptr, b->u.str.ptr, a->u.str.len) == 0);
+    return memcmp(value_cell_const(a), value_cell_const(b), (size_t)phys_size(phys)) == 0;
+}
+
+static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
+    if (p->catalog_version != s->db->catalog.version) return false;
+    for (int64_t i = 0; i < p->deps.len; i++)
+        if (p->deps.items[i].table->id != p->deps.items[i].id ||
+            p->deps.items[i].table->version != p->deps.items[i].version)
+            return false;
+    if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
+    for (int32_t i = 0; i < n_params; i++)
+        if (!same_value(&p->params[i], &params[i])) return false;
+    return true;
+}
+
+static Status depend(CachedPlan *p, const Table *t) {
+    for (int64_t i = 0; i < p->deps.len; i++)
+        if (p->deps.items[i].table == t) return ST_OK;
+    struct PlanDep d = {t, t->id, t->version};
+    return vec_push(p->arena, &p->deps, d) ? ST_OK : ST_ERROR;
+}
+
+static Status depend_all(CachedPlan *p, const PlanCtx *c) {
+    for (int64_t i = 0; i < c->relations.len; i++) {
+        const Table *t = catalog_table(c->catalog, slice_of(c->relations.items[i]));
+        if (t) TRY(depend(p, t));
+    }
+    for (int32_t i = 0; i < p->plan->n_segments; i++) {
+        const Source *src = &p->plan->segments[i].program->source;
+        if (src->kind == SRC_TABLE) TRY(depend(p, src->table));
+    }
+    return ST_OK;
+}
+
+static Status shape_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
+    p->n_cols = b->n_result;
+    p->names = arena_array(p->arena, const char *, b->n_result + 1);
+    p->types = arena_array(p->arena, Type, b->n_result + 1);
+    if (!p->names || !p->types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        p->names[i] = arena_strdup(p->arena, b->names[i]);
+        p->types[i] = c->cols.items[b->result[i]].type;
+        if (!p->names[i]) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                   MemAccount *acct, bool guarded) {
+    Session *s = p->session;
+    int64_t clock = time_reads, runs = s->n_runs;
+    PlanCtx c;
+    plan_ctx_init(s, p->arena, &c);
+    c.guarded = guarded;
+    BoundStmt *b;
+    TRY(sql_bind(&c, ast, n_params, param_types, &b));
+    if (c.locks_rows && session_read_only(s))
+        return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
+    if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
+    TRY(shape_of(p, &c, b));
+    if (b->n_params > 0) {
+        if (n_params < b->n_params)
+            return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
+                           (int)b->n_params, (int)n_params);
+        TRY(sql_bind_params(&c, b, n_params, params));
+    }
+    TRY(session_resolve_limits(s, &c, b->plan, acct));
+    p->may_guard = !guarded && !c.calls_routine && !c.runs_bulk && sql_subqueries_can_fail(b);
+    TRY(sql_optimize(&c, b));
+    TRY(transaction_reads_of_plan(&c, b, p->arena, &p->reads));
+    if (!(p->plan = sql_lower(&c, b->plan, b->n_result, b->result))) return ST_ERROR;
+    TRY(depend_all(p, &c));
+    if (!(p->params = arena_array(p->arena, Value, n_params + 1))) return ST_ERROR;
+    for (int32_t i = 0; i < n_params; i++) TRY(value_copy(p->arena, &params[i], &p->params[i]));
+    p->n_params = n_params;
+    p->catalog_version = s->db->catalog.version;
+    p->settings = s->settings;
+    /* what a routine looks at is not known here */
+    p->keep = time_reads == clock && s->n_runs == runs && !c.calls_routine && !c.locks_rows;
+    return ST_OK;
+}
+
+static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                           const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
+    CachedPlan *p = mem_calloc(&s->cache_account, (int64_t)sizeof *p, &s->err);
+    if (!p) return ST_ERROR;
+    p->refs = 1;
+    p->session = s;
+    mem_account_init(&p->account, &s->cache_account, "plan", 0, NULL);
+    p->arena = arena_new(&p->account, &s->err);
+    if (!p->arena || make(p, ast, n_params, param_types, params, acct, guarded) != ST_OK) {
+        plan_release(p);
+        return stack_failed(&s->err);
+    }
+    *out = p;
+    return ST_OK;
+}
+
+Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                        MemAccount *acct, CachedPlan **out) {
+    TRY(plan_new_for(s, ast, n_params, param_types, params, acct, true, out));
+    (*out)->keep = false;
+    return ST_OK;
+}
+
+Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                MemAccount *acct, CachedPlan **slot, CachedPlan **out) {
+    *out = NULL;
+    if (slot && *slot && holds(s, *slot, n_params, params)) {
+        *out = *slot;
+        (*slot)->refs++;
+        s->n_plans_found++;
+        return ST_OK;
+    }
+    CachedPlan *p;
+    TRY(plan_new_for(s, ast, n_params, param_types, params, acct, false, &p));
+    if (slot) {
+        plan_release(*slot); /* it did not hold */
+        *slot = p->keep ? p : NULL;
+        p->refs += p->keep;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------- */
+Status text_parse(Session *s, Slice sql, SqlText **out) {
+    *out = NULL;
+    SqlText *t = mem_calloc(&s->cache_account, (int64_t)sizeof *t, &s->err);
+    if (!t) return ST_ERROR;
+    t->refs = 1;
+    t->session = s;
+    mem_account_init(&t->account, &s->cache_account, "statement", 0, NULL);
+    t->arena = arena_new(&t->account, &s->err);
+    char *text = t->arena ? arena_strndup(t->arena, sql.ptr, sql.len) : NULL;
+    AstStmt **list;
+    int64_t n;
+    t->sql = (Slice){text, sql.len};
+    if (!text || sql_parse(t->arena, t->sql, &list, &n, &s->err) != ST_OK) {
+        text_release(t);
+        return ST_ERROR;
+    }
+    if (n > 0) t->ast = list[0];
+    if (n > 1) t->next = list[1]->source_offset; /* the lexer saw parentheses where the grammar saw none */
+    *out = t;
+    return ST_OK;
+}
+
+void text_release(SqlText *t) {
+    if (!t || --t->refs > 0) return;
+    plan_release(t->kept.plan);
+    call_text_free(t->kept.call);
+    text_point_free(t->point);
+    arena_free(t->arena);
+    mem_free(&t->session->cache_account, t, (int64_t)sizeof *t);
+}
+
+static void to_front(Session *s, SqlText *t) {
+    t->older = s->texts;
+    t->newer = NULL;
+    if (s->texts) s->texts->newer = t;
+    else s->oldest_text = t;
+    s->texts = t;
+}
+static void take_out(Session *s, const SqlText *t) {
+    if (t->newer) t->newer->older = t->older;
+    else s->texts = t->older;
+    if (t->older) t->older->newer = t->newer;
+    else s->oldest_text = t->newer;
+}
+
+SqlText *text_find(Session *s, Slice sql) {
+    if (sql.len > TEXT_BYTES_MAX || !s->texts) return NULL;
+    uint64_t hash = hash_bytes(sql.ptr, sql.len);
+    SqlText *t = s->texts;
+    while (t && (t->hash != hash || !slice_eq(t->sql, sql))) t = t->older;
+    if (t && t != s->texts) {
+        take_out(s, t);
+        to_front(s, t);
+    }
+    return t;
+}
+
+void text_unlist(Session *s, SqlText *t) {
+    if (!t->listed) return;
+    t->listed = false;
+    take_out(s, t);
+    s->n_texts--;
+    text_release(t);
+}
+void text_unlist_all(Session *s) {
+    while (s->texts) text_unlist(s, s->texts);
+}
+
+/* Kept plans stay small beside the memory that queries are to have, those of many sessions together, too. */
+static bool takes_too_much(const Session *s) {
+    int64_t limit = atomic_load(&s->db->account.limit), used = atomic_load(&s->cache_account.used);
+    if (limit <= 0) return used > CACHE_BYTES_MAX;
+    return used > MIN_OF(limit / 64, (int64_t)CACHE_BYTES_MAX) || mem_headroom(&s->account) < limit / 16;
+}
+
+void text_list(Session *s, SqlText *t) {
+    if (t->listed || t->sql.len > TEXT_BYTES_MAX) return;
+    t->hash = hash_bytes(t->sql.ptr, t->sql.len);
+    t->listed = true;
+    t->refs++;
+    to_front(s, t);
+    s->n_texts++;
+    while (s->n_texts > TEXTS_MAX || (s->oldest_text && takes_too_much(s))) text_unlist(s, s->oldest_text);
+}

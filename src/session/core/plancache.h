@@ -1,0 +1,111 @@
+/* plancache.h - what a SELECT's text became, kept for its next run. Only src/session includes it.
+ *
+ * Two things are kept. A SqlText is a statement's text with its tree and shape (columns, parameters); a session has a
+ * list of the last ones that were SELECTs, found by their text, so that preparing the same text again neither parses
+ * nor binds. A CachedPlan is a lowered plan with what devices found out about it (exec/device/dev_plan.c); a SqlText
+ * and a prepared statement (PREPARE) keep their last one in a slot, so that running it again does not bind, optimise,
+ * lower or emit.
+ *
+ * What a plan depends on, and how a change is noticed. Nothing is told to the cache: everything is compared when a plan
+ * is to be used again, under the lock of the statement that uses it, so that no other session's change and no rollback
+ * can be missed:
+ *
+ *   names, views, columns, constraints                   Catalog.version: every definition bumps it, also when it is
+ *                                                        undone
+ *   rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up
+ *   rules, time zone, devices, limits                    the session's Settings, byte by byte
+ *   parameters                                           their types and values: they are constants of the plan
+ *   the clock: now(), 'today' in a literal               plans whose making looked at it are not kept (time_reads)
+ *   a subquery in LIMIT                                  plans whose making ran a query are not kept
+ *   routines                                             plans that call some are not kept
+ *
+ * Pointers to tables and dictionaries in a kept plan may dangle; they are looked at only once Catalog.version was found
+ * unchanged.
+ *
+ * Memory: charged to the session's cache_account and bounded; texts that were not used for longest go. Results may
+ * point into their plan: a plan lives as long as somebody has a reference. One thread, the session's.
+ */
+#ifndef STELE_SESSION_CORE_PLANCACHE_H
+#define STELE_SESSION_CORE_PLANCACHE_H
+
+#include "session/core/transaction.h"
+
+struct PlanDep {
+    const Table *table;
+    int64_t id, version;
+};
+struct CachedPlan {
+    int32_t refs;
+    Session *session;
+    MemAccount account;
+    Arena *arena;
+    const QueryPlan *plan;
+    int32_t n_cols;
+    const char **names;
+    Type *types;
+    struct DevPlan *device;
+    bool keep;
+    bool may_guard; /* when it fails, the guarded plan may not: PlanCtx.guarded */
+    /* what it was made from */
+    int64_t catalog_version;
+    VEC(struct PlanDep) deps;
+    TxnReads reads; /* for transactions */
+    Settings settings;
+    int32_t n_params;
+    Value *params;
+};
+
+struct SqlText {
+    int32_t refs;
+    bool listed;
+    SqlText *newer, *older; /* of the session's list */
+    uint64_t hash;
+    Session *session;
+    MemAccount account;
+    Arena *arena; /* text, tree, shape */
+    Slice sql;
+    const AstStmt *ast;      /* NULL: blank text */
+    int64_t next;            /* where a second statement begins, 0: there is none */
+    int64_t catalog_version; /* of the shape */
+    bool has_shape;
+    bool runs_bulk; /* bulk_call in FROM */
+    int32_t n_params, n_cols;
+    Type *param_types;
+    const char **names;
+    Type *types;
+    KeptText kept;
+    struct TextPoint *point; /* a statement on one row (point.c) */
+};
+
+/* Parses the text of one statement; the caller has a reference. The shape is the caller's to fill. */
+Status text_parse(Session *s, Slice sql, SqlText **out);
+/* A listed text with a shape of some version of the catalog; NULL when there is none. Borrowed. */
+SqlText *text_find(Session *s, Slice sql);
+void text_list(Session *s, SqlText *t);   /* to be found; nothing happens when it is too large */
+void text_unlist(Session *s, SqlText *t); /* may free it */
+void text_unlist_all(Session *s);
+void text_release(SqlText *t); /* NULL is fine */
+
+/* point.c. A statement on one row found by its key. *done false: it is to run in the ordinary way. */
+Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, bool *done);
+/* The statement, bound, when it is such a one that the pool of calls can run for others (callpool.h): whatever its
+ * parameters are. NULL: it is not. Under any lock. The result lives as long as the text. nulls_apart: not with a
+ * parameter that is NULL. */
+Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                      const BoundStmt **out, const Type **result_types, bool *nulls_apart);
+/* Parameters in the types that the statement gives them. */
+Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params,
+                    Value *out);
+void text_point_free(struct TextPoint *t);
+
+/* Binds and lowers a SELECT, or finds the slot's plan (slot NULL: none) to hold for these parameters. The caller, who
+ * has the shared lock, gets a reference. A new plan takes the slot when it can be kept. LIMIT's subqueries run in
+ * `acct`. */
+Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                MemAccount *acct, CachedPlan **slot, CachedPlan **out);
+/* Likewise, with PlanCtx.guarded; not kept. */
+Status plan_get_guarded(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
+                        MemAccount *acct, CachedPlan **out);
+
+#endif

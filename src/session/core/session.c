@@ -1,0 +1,956 @@
+/* session.c - running statements, transactions, results. See session.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "session/pool/bulk.h"
+#include "session/pool/callpool.h"
+#include "session/pl/pl_run.h"
+#include "session/core/plancache.h"
+#include "session/core/transaction.h"
+#include "sql/bind/bind.h"
+#include "sql/lower/lower.h"
+#include "sql/optimize/optimize.h"
+#include "sql/parse/parse.h"
+
+/* ---- catalog undo ----------------------------------------------------------------------- */
+
+typedef enum CatalogUndoKind {
+    CU_ADDED_TABLE,
+    CU_DROPPED_TABLE,
+    CU_ADDED_VIEW,
+    CU_DROPPED_VIEW,
+    CU_REPLACED_VIEW,
+    CU_ADDED_FOREIGN,
+    CU_DROPPED_FOREIGN,
+    CU_ADDED_ROUTINE,
+    CU_DROPPED_ROUTINE,
+    CU_EXPECTED_ROWS
+} CatalogUndoKind;
+struct CatalogUndo {
+    CatalogUndo *next;
+    CatalogUndoKind kind;
+    Table *table;
+    View *view, *old_view;
+    ForeignKey *foreign;
+    Routine *routine;
+    int64_t expected_rows; /* of the table before */
+};
+
+/* Changes the catalog and remembers how to take it back: both or neither. */
+static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, ForeignKey *f, Routine *q) {
+    Catalog *c = &s->db->catalog;
+    CatalogUndo *u = mem_calloc(&s->account, (int64_t)sizeof *u, &s->err);
+    if (!u) return ST_ERROR;
+    *u = (CatalogUndo){.next = s->catalog_undo,
+                       .kind = kind,
+                       .table = t,
+                       .view = v,
+                       .foreign = f,
+                       .routine = q,
+                       .expected_rows = t ? t->expected_rows : 0};
+    Status r = ST_OK;
+    switch (kind) {
+    case CU_ADDED_TABLE: r = catalog_add_table(c, t, &s->err); break;
+    case CU_DROPPED_TABLE: (void)catalog_remove_table(c, slice_of(t->name)); break;
+    case CU_ADDED_VIEW: r = catalog_add_view(c, v, &s->err); break;
+    case CU_DROPPED_VIEW: (void)catalog_remove_view(c, slice_of(v->name)); break;
+    case CU_REPLACED_VIEW: break; /* session_replace_view does it */
+    case CU_ADDED_FOREIGN: r = catalog_add_foreign(c, f, &s->err); break;
+    case CU_DROPPED_FOREIGN: catalog_remove_foreign(c, f); break;
+    case CU_ADDED_ROUTINE: r = catalog_add_routine(c, q, &s->err); break;
+    case CU_DROPPED_ROUTINE: catalog_remove_routine(c, q); break;
+    case CU_EXPECTED_ROWS: break; /* session_expect_rows does it */
+    }
+    if (r != ST_OK) {
+        mem_free(&s->account, u, (int64_t)sizeof *u);
+        return r;
+    }
+    s->catalog_undo = u;
+    s->db->dirty = true;
+    return ST_OK;
+}
+
+Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL, NULL, NULL); }
+Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL, NULL); }
+Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL, NULL); }
+Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL, NULL); }
+Status session_replace_view(Session *s, View *old, View *v) {
+    TRY(change(s, CU_REPLACED_VIEW, NULL, v, NULL, NULL));
+    s->catalog_undo->old_view = old;
+    catalog_replace_view(&s->db->catalog, old, v);
+    return ST_OK;
+}
+Status session_add_foreign(Session *s, ForeignKey *f) { return change(s, CU_ADDED_FOREIGN, NULL, NULL, f, NULL); }
+Status session_drop_foreign(Session *s, ForeignKey *f) { return change(s, CU_DROPPED_FOREIGN, NULL, NULL, f, NULL); }
+Status session_add_routine(Session *s, Routine *r) { return change(s, CU_ADDED_ROUTINE, NULL, NULL, NULL, r); }
+Status session_drop_routine(Session *s, Routine *r) { return change(s, CU_DROPPED_ROUTINE, NULL, NULL, NULL, r); }
+Status session_expect_rows(Session *s, Table *t, int64_t rows) {
+    TRY(change(s, CU_EXPECTED_ROWS, t, NULL, NULL, NULL));
+    t->expected_rows = rows;
+    return ST_OK;
+}
+
+void catalog_undo_all(Session *s) { catalog_undo_to(s, NULL); }
+void catalog_undo_to(Session *s, const CatalogUndo *mark) {
+    Catalog *c = &s->db->catalog;
+    Err ignored = {0};
+    while (s->catalog_undo != mark) {
+        CatalogUndo *u = s->catalog_undo;
+        s->catalog_undo = u->next;
+        switch (u->kind) {
+        case CU_ADDED_TABLE:
+            (void)catalog_remove_table(c, slice_of(u->table->name));
+            table_free(u->table);
+            break;
+        case CU_DROPPED_TABLE: (void)catalog_add_table(c, u->table, &ignored); break; /* its slot is still there */
+        case CU_ADDED_VIEW:
+            (void)catalog_remove_view(c, slice_of(u->view->name));
+            view_free(u->view);
+            break;
+        case CU_DROPPED_VIEW: (void)catalog_add_view(c, u->view, &ignored); break;
+        case CU_REPLACED_VIEW:
+            catalog_replace_view(c, u->view, u->old_view);
+            view_free(u->view);
+            break;
+        case CU_ADDED_FOREIGN:
+            catalog_remove_foreign(c, u->foreign);
+            foreign_free(u->foreign);
+            break;
+        case CU_DROPPED_FOREIGN: (void)catalog_add_foreign(c, u->foreign, &ignored); break;
+        case CU_ADDED_ROUTINE:
+            catalog_remove_routine(c, u->routine);
+            routine_free(u->routine);
+            break;
+        case CU_DROPPED_ROUTINE: (void)catalog_add_routine(c, u->routine, &ignored); break;
+        case CU_EXPECTED_ROWS: u->table->expected_rows = u->expected_rows; break;
+        }
+        mem_free(&s->account, u, (int64_t)sizeof *u);
+    }
+}
+void catalog_undo_forget(Session *s) {
+    while (s->catalog_undo) {
+        CatalogUndo *u = s->catalog_undo;
+        s->catalog_undo = u->next;
+        if (u->kind == CU_DROPPED_TABLE) {
+            transactions_forget_table(s, u->table);
+            session_device_forget(s, u->table->id);
+            table_free(u->table);
+        }
+        if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
+        if (u->kind == CU_REPLACED_VIEW) view_free(u->old_view);
+        if (u->kind == CU_DROPPED_FOREIGN) foreign_free(u->foreign);
+        if (u->kind == CU_DROPPED_ROUTINE) routine_free(u->routine);
+        mem_free(&s->account, u, (int64_t)sizeof *u);
+    }
+}
+
+/* ---- the reserve of statements that give memory back ---------------------------------------- */
+
+enum { RESERVE_BYTES = 16 << 20 };
+
+static bool is_word(Slice s, const char *word) {
+    return s.len == (int64_t)strlen(word) && strncasecmp(s.ptr, word, (size_t)s.len) == 0;
+}
+
+/* By its first word, since the text has to be read for more: 0, or bytes beyond memory_limit (base/mem.h). Deleting
+ * rows and merging what is left take memory in proportion to the rows deleted and to the table, before they give any
+ * back: by default (a limit of 80 % of the machine's memory) as much as there is at most. */
+static int64_t reserve_of(const Session *s, Slice sql) {
+    static const char *const little[] = {"set",        "reset",   "show",      "drop",   "truncate", "checkpoint",
+                                         "deallocate", "discard", "begin",     "start",  "commit",   "end",
+                                         "rollback",   "abort",   "savepoint", "release"};
+    static const char *const more[] = {"delete", "vacuum"};
+    Slice word = sql_first_word(sql);
+    for (int64_t i = 0; i < ARRAY_LEN(more); i++)
+        if (is_word(word, more[i])) return MAX_OF((int64_t)RESERVE_BYTES, atomic_load(&s->db->account.limit) / 4);
+    for (int64_t i = 0; i < ARRAY_LEN(little); i++)
+        if (is_word(word, little[i])) return RESERVE_BYTES;
+    return 0;
+}
+
+static void share_reserve(Session *s) {
+    int64_t bytes = atomic_load(&s->account.reserve);
+    if (s->lock != LOCK_EXCLUSIVE || bytes == 0) return;
+    atomic_store(&s->db->account.reserve, bytes);
+    s->reserve_shared = true;
+}
+static void unshare_reserve(Session *s) {
+    if (s->reserve_shared) atomic_store(&s->db->account.reserve, 0);
+    s->reserve_shared = false;
+}
+
+static void reserve_begin(Session *s, int64_t bytes) {
+    atomic_store(&s->account.reserve, bytes);
+    share_reserve(s); /* a transaction may have the lock already */
+}
+static void reserve_end(Session *s) {
+    unshare_reserve(s);
+    atomic_store(&s->account.reserve, 0);
+}
+
+/* ---- transactions ------------------------------------------------------------------------- */
+
+/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them:
+ * whoever comes next sees to it that the tables are what it is to see, which takes the lock alone for that long. */
+static Status lock_and_enter(Session *s, LockMode mode) {
+    bool definitions = s->in_bulk && mode == LOCK_SHARED, may_be_ahead = definitions || (s->in_bulk && s->state == 'I');
+    while (s->lock < mode) {
+        LockMode want =
+            !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
+        bool again = false;
+        TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
+        s->lock = want;
+        share_reserve(s);
+        if (!may_be_ahead && session_bulk_ahead(s)) {
+            if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
+            else again = true;
+        }
+        if (!again) TRY(transaction_enter(s, definitions, &again));
+        if (!again) {
+            if (want > mode) {
+                txn_lock_downgrade(s->db->txn_lock);
+                s->lock = mode;
+            }
+            return ST_OK;
+        }
+        txn_lock_release(s->db->txn_lock, s->lock);
+        s->lock = LOCK_NONE;
+    }
+    return ST_OK;
+}
+Status session_lock(Session *s, LockMode mode) {
+    LockMode before = s->lock;
+    Status st = lock_and_enter(s, mode);
+    if (st != ST_OK && before == LOCK_NONE && s->lock != LOCK_NONE) session_unlock(s);
+    return st;
+}
+
+Status session_begin_write(Session *s) {
+    if (session_read_only(s))
+        return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
+    TRY(session_lock(s, LOCK_EXCLUSIVE));
+    if (!s->undo) s->undo = undo_new(&s->db->account, &s->err); /* may outlive the session: transaction_end */
+    return s->undo ? ST_OK : ST_ERROR;
+}
+
+static void release_lock(Session *s) {
+    unshare_reserve(s);
+    txn_lock_release(s->db->txn_lock, s->lock);
+    s->lock = LOCK_NONE;
+}
+static void start_transaction(Session *s) {
+    s->state = 'T';
+    s->read_only = s->settings.default_read_only;
+    s->settings_before = s->settings_keep = s->settings;
+}
+static void roll_back_all(Session *s) {
+    if (s->state == 'T' || s->savepoints) settings_restore(s, &s->settings_before);
+    savepoints_free(s);
+    transaction_rollback(s);
+    catalog_undo_all(s);
+}
+
+/* A delta that has grown large against its table is merged when a writing transaction ends. */
+static void merge_grown(Session *s) {
+    if (!s->settings.merge_auto) return;
+    for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
+        Table *t = s->db->catalog.tables[i];
+        int64_t d = table_delta_rows(t);
+        if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
+        Err e = {0};
+        if (session_bulk_ahead(s) &&
+            session_bulk_sync(s) !=
+                ST_OK) { /* a bulk of this very statement has changed images, which must not be of another table */
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, s->err.message);
+            err_clear(&s->err);
+            return;
+        }
+        if (table_has_undo(t)) continue; /* now it has: somebody looks at what was before */
+        if (table_merge(t, s->db->pool, &e) != ST_OK)
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+    }
+}
+
+static void commit_tables(Session *s) {
+    int64_t n = 0, max = 0;
+    TableEvent *events = NULL;
+    for (const CatalogUndo *u = s->catalog_undo; u; u = u->next)
+        max += u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE;
+    if (max > 0 && !(events = mem_alloc(&s->account, max * (int64_t)sizeof *events, NULL))) n = -1;
+    for (const CatalogUndo *u = s->catalog_undo; u && events; u = u->next)
+        if (u->kind == CU_DROPPED_TABLE || u->kind == CU_ADDED_TABLE)
+            events[n++] = (TableEvent){u->table->id, u->kind == CU_ADDED_TABLE};
+    transaction_commit(s, n, events);
+    mem_free(&s->account, events, max * (int64_t)sizeof *events);
+}
+
+static void commit_all(Session *s) {
+    bool changed = s->undo && s->lock == LOCK_EXCLUSIVE; /* without the lock there is nothing in it */
+    savepoints_free(s);
+    session_bulk_follow(s);
+    commit_tables(s);
+    catalog_undo_forget(s);
+    if (!changed) return;
+    s->db->dirty = true;
+    merge_grown(s);
+}
+
+void session_unlock(Session *s) { release_lock(s); }
+Status session_end_inside(Session *s, bool commit) {
+    LockMode lock = s->lock;
+    if (commit) commit_all(s);
+    else roll_back_all(s);
+    release_lock(s);
+    if (lock == LOCK_EXCLUSIVE) return session_begin_write(s);
+    return session_lock(s, lock);
+}
+
+Status session_end_statement(Session *s, Status outcome) {
+    if (s->state == 'I') {
+        if (outcome == ST_OK) commit_all(s);
+        else roll_back_all(s);
+        s->read_only = false;
+        release_lock(s);
+        return outcome;
+    }
+    if (outcome == ST_OK && s->state == 'T') outcome = transaction_pause(s);
+    if (outcome != ST_OK && s->state == 'T' && s->savepoints) {
+        savepoint_after_error(s);
+    } else if (outcome != ST_OK && s->state == 'T') {
+        roll_back_all(s);
+        release_lock(s);
+        s->state = 'E';
+    }
+    return outcome;
+}
+
+Status session_transaction_options(Session *s, int64_t n, const AstOption *options) {
+    for (int64_t i = 0; i < n; i++) { /* whatever the level of isolation, it gets more */
+        bool on = options[i].value && strcmp(options[i].value, "1") == 0;
+        if (strcmp(options[i].name, "transaction_deferrable") == 0 && s->txn)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                           "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
+        if (strcmp(options[i].name, "transaction_read_only") != 0) continue;
+        if (!on && s->read_only && s->savepoints)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                           "cannot set transaction read-write mode inside a read-only transaction");
+        if (!on && s->read_only && s->txn)
+            return err_set(&s->err, ERR_ACTIVE_TRANSACTION, "transaction read-write mode must be set before any query");
+        s->read_only = on;
+    }
+    return ST_OK;
+}
+
+static void end_block(Session *s) {
+    release_lock(s);
+    s->state = 'I';
+    s->read_only = false;
+}
+
+/* The lock alone, and what is committed now in the tables. */
+static Status lock_latest(Session *s) {
+    bool again;
+    s->latest = true;
+    Status st = s->lock == LOCK_EXCLUSIVE ? transaction_enter(s, false, &again) : session_lock(s, LOCK_EXCLUSIVE);
+    s->latest = false;
+    return st;
+}
+
+static Status nothing_to_end(Session *s, const AstTransaction *t, const char *chain) {
+    if (t->chain)
+        return err_set(&s->err, ERR_NO_ACTIVE_TRANSACTION, "%s can only be used in transaction blocks", chain);
+    session_notice_text(s, "WARNING", "25P01", "there is no transaction in progress");
+    return ST_OK;
+}
+
+static Status transaction(Session *s, Statement *st, const AstTransaction *t) {
+    switch (t->tx_kind) {
+    case AST_TX_BEGIN:
+        if (s->state == 'T') session_notice_text(s, "WARNING", "25001", "there is already a transaction in progress");
+        if (s->state != 'T') start_transaction(s);
+        TRY(session_transaction_options(s, t->n_options, t->options));
+        snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)t));
+        return ST_OK;
+    case AST_TX_COMMIT:
+        snprintf(st->tag, sizeof st->tag, s->state == 'E' ? "ROLLBACK" : "COMMIT");
+        if (s->state == 'I') return nothing_to_end(s, t, "COMMIT AND CHAIN");
+        if (s->state == 'T') {
+            bool changes = s->catalog_undo || transaction_changed(s);
+            if (changes && lock_latest(s) != ST_OK) { /* 40001, or the lock was not to be had */
+                roll_back_all(s);
+                end_block(s);
+                return ST_ERROR;
+            }
+            settings_restore(s, &s->settings_keep);
+            commit_all(s);
+        } else {
+            roll_back_all(s);
+        }
+        break;
+    case AST_TX_SAVEPOINT: snprintf(st->tag, sizeof st->tag, "SAVEPOINT"); return savepoint_set(s, t->name);
+    case AST_TX_RELEASE: snprintf(st->tag, sizeof st->tag, "RELEASE"); return savepoint_release(s, t->name);
+    case AST_TX_ROLLBACK_TO: snprintf(st->tag, sizeof st->tag, "ROLLBACK"); return savepoint_back(s, t->name);
+    case AST_TX_ROLLBACK:
+        snprintf(st->tag, sizeof st->tag, "ROLLBACK");
+        if (s->state == 'I') return nothing_to_end(s, t, "ROLLBACK AND CHAIN");
+        roll_back_all(s);
+        break;
+    default: {
+        Status r = err_at(&s->err, t->location, ERR_FEATURE_NOT_SUPPORTED, "two-phase commit is not supported");
+        return r;
+    }
+    }
+    bool read_only = s->read_only;
+    end_block(s);
+    if (t->chain) start_transaction(s);
+    if (t->chain) s->read_only = read_only;
+    return ST_OK;
+}
+
+/* ---- sessions -------------------------------------------------------------------------------- */
+
+static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) {
+    return settings_show(ctx, a, name, e);
+}
+
+Status session_new(Database *db, Session **out, Err *e) {
+    MemAccount entry; /* with a reserve, so that at the limit somebody can connect and do something about it; what is
+                         charged stays with the database */
+    mem_account_init(&entry, &db->account, "connection", 0, NULL);
+    atomic_store(&entry.reserve, RESERVE_BYTES);
+    Session *s = mem_calloc(&entry, (int64_t)sizeof *s, e);
+    if (!s) return ST_ERROR;
+    s->db = db;
+    s->state = 'I';
+    mem_account_init(&s->account, &db->account, "connection", 0, NULL);
+    mem_account_init(&s->cache_account, &s->account, "plan cache", 0, NULL);
+    if (settings_init(&s->settings, db, &entry) != ST_OK) {
+        mem_free(&db->account, s, (int64_t)sizeof *s);
+        return err_oom(e);
+    }
+    s->info.setting = setting_text;
+    s->info.setting_ctx = s;
+    s->info.call_routine = pl_call_function;
+    s->info.user = "stele";
+    s->info.database = db->path ? db->path : ":memory:";
+    s->info.random_seed = (uint64_t)clock_ns();
+    *out = s;
+    return ST_OK;
+}
+
+void session_free(Session *s) {
+    if (!s) return;
+    while (s->statements) statement_free(s->statements);
+    roll_back_all(s);
+    release_lock(s);
+    s->state = 'I';
+    session_free_prepared(s);
+    pl_session_free(s);
+    call_session_free(s);
+    text_unlist_all(s);
+    mem_free(&s->db->account, s, (int64_t)sizeof *s);
+}
+
+/* ---- statements -------------------------------------------------------------------------------- */
+
+static void drop_results(Statement *st) {
+    query_free(st->query);
+    st->query = NULL;
+    st->rows = NULL;
+    st->row_map = NULL;
+    st->text_rows = NULL;
+    st->values = NULL;
+    st->is_text = false;
+    st->ran = false;
+    st->n_rows = st->next_row = st->affected = 0;
+    st->first_col = 0;
+    st->tag[0] = 0;
+    arena_free(st->run_arena);
+    st->run_arena = NULL;
+    arena_free(st->cell_arena);
+    st->cell_arena = NULL;
+    plan_release(st->plan);
+    st->plan = NULL;
+    /* The last run's names and types were in run_arena or in the plan. */
+    st->n_cols = st->text->n_cols;
+    st->names = st->text->names;
+    st->types = st->text->types;
+}
+void statement_reset(Statement *st) { drop_results(st); }
+
+void statement_clear_param(Statement *st, int32_t i) {
+    Value *v = &st->params[i];
+    if (v->type.id == T_UNKNOWN && !v->is_null)
+        mem_free(&st->session->account, (void *)(uintptr_t)v->u.str.ptr, (int64_t)v->u.str.len + 1);
+    *v = (Value){.type = st->param_types[i], .is_null = true};
+}
+
+void statement_free(Statement *st) {
+    if (!st) return;
+    drop_results(st);
+    *st->link = st->next;
+    if (st->next) st->next->link = st->link;
+    if (st->params)
+        for (int32_t i = 0; i < st->n_params; i++) statement_clear_param(st, i);
+    arena_free(st->arena);
+    text_release(st->text);
+    mem_free(&st->session->account, st, (int64_t)sizeof *st);
+}
+
+void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
+    memset(c, 0, sizeof *c);
+    c->arena = a;
+    c->err = &s->err;
+    c->catalog = &s->db->catalog;
+    c->session = &s->info;
+    c->disabled_rules = s->settings.disabled_rules;
+    (void)vec_push(a, &c->cols, ((ColInfo){.name = "", .col = -1}));
+}
+
+static bool is_plannable(const AstStmt *a) {
+    return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
+}
+
+static Status set_shape(Statement *st, Arena *a, PlanCtx *c, const BoundStmt *b) {
+    st->n_cols = b->n_result;
+    st->names = arena_array(a, const char *, b->n_result + 1);
+    st->types = arena_array(a, Type, b->n_result + 1);
+    if (!st->names || !st->types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        st->names[i] = arena_strdup(a, b->names[i]);
+        st->types[i] = c->cols.items[b->result[i]].type;
+        if (!st->names[i]) return ST_ERROR;
+    }
+    st->has_shape = true;
+    return ST_OK;
+}
+
+/* Columns and parameters of a text, under the shared lock. */
+static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
+    PlanCtx c;
+    BoundStmt *b;
+    Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
+    if (!tmp) return ST_ERROR;
+    plan_ctx_init(s, tmp, &c);
+    Status r = sql_bind(&c, query, 0, NULL, &b);
+    t->runs_bulk = c.runs_bulk;
+    if (r == ST_OK && query == t->ast) {
+        t->n_cols = b->n_result;
+        t->names = arena_array(a, const char *, b->n_result + 1);
+        t->types = arena_array(a, Type, b->n_result + 1);
+        if (!t->names || !t->types) r = ST_ERROR;
+        for (int32_t i = 0; r == ST_OK && i < b->n_result; i++) {
+            t->names[i] = arena_strdup(a, b->names[i]);
+            t->types[i] = c.cols.items[b->result[i]].type;
+            if (!t->names[i]) r = ST_ERROR;
+        }
+        t->has_shape = true;
+    }
+    if (r == ST_OK) {
+        t->n_params = b->n_params;
+        t->param_types = arena_array(a, Type, b->n_params + 1);
+        if (!t->param_types) r = ST_ERROR;
+        else if (b->n_params) memcpy(t->param_types, b->param_types, sizeof(Type) * (size_t)b->n_params);
+    }
+    arena_free(tmp);
+    return r;
+}
+
+/* The lock to look at definitions alone; held: it was there already. */
+static Status lock_definitions(Session *s, bool *held) {
+    bool in_bulk = s->in_bulk;
+    *held = s->lock != LOCK_NONE;
+    s->in_bulk = true;
+    Status st = session_lock(s, LOCK_SHARED);
+    s->in_bulk = in_bulk;
+    return st;
+}
+
+/* The text of one statement, from the list or made anew. */
+static Status text_of(Session *s, Slice sql, SqlText **out) {
+    SqlText *t = s->state == 'E' ? NULL : text_find(s, sql);
+    if (t) {
+        bool held;
+        TRY(lock_definitions(s, &held));
+        bool same = t->catalog_version == s->db->catalog.version;
+        if (!held) release_lock(s);
+        if (same) {
+            t->refs++;
+            s->n_texts_found++;
+            *out = t;
+            return ST_OK;
+        }
+        text_unlist(s, t);
+    }
+    TRY(text_parse(s, sql, &t));
+    Status r = ST_OK;
+    const AstStmt *query = t->ast && t->ast->kind == AST_EXPLAIN && AST_AS_CONST(AstExplain, t->ast)->query
+                               ? AST_AS_CONST(AstExplain, t->ast)->query
+                               : t->ast;
+    if (query && is_plannable(query) && s->state != 'E') {
+        bool held;
+        r = lock_definitions(s, &held);
+        if (r == ST_OK) r = bind_shape(s, t, query);
+        t->catalog_version = s->db->catalog.version;
+        if (!held) release_lock(s);
+        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
+    }
+    if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
+        bool held;
+        r = lock_definitions(s, &held);
+        if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast)))
+            r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types,
+                                   &t->n_cols, &t->names, &t->types);
+        else if (r == ST_OK)
+            r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols,
+                              &t->names, &t->types);
+        t->has_shape = true;
+        if (!held) release_lock(s);
+    }
+    if (r != ST_OK) {
+        text_release(t);
+        return stack_failed(&s->err);
+    }
+    *out = t;
+    return ST_OK;
+}
+
+static Status make_params(Session *s, Statement *st) {
+    if (st->n_params == 0) return ST_OK;
+    st->arena = arena_new(&s->account, &s->err);
+    st->params = st->arena ? arena_array(st->arena, Value, st->n_params) : NULL;
+    if (!st->params) return stack_failed(&s->err);
+    for (int32_t i = 0; i < st->n_params; i++) st->params[i] = (Value){.type = st->param_types[i], .is_null = true};
+    return ST_OK;
+}
+
+StackWatch session_call_begin(Session *s) {
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
+    return stack_watch_begin(&s->cancel, s->deadline_ns);
+}
+
+static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
+    SqlText *t = NULL;
+    if (text_of(s, sql, &t) != ST_OK) return session_end_statement(s, ST_ERROR);
+    if (!t->ast) {
+        text_release(t);
+        return ST_OK;
+    }
+    Statement *st = mem_calloc(&s->account, (int64_t)sizeof *st, &s->err);
+    if (!st) {
+        text_release(t);
+        return session_end_statement(s, ST_ERROR);
+    }
+    if (t->next) *consumed = t->next;
+    st->session = s;
+    st->text = t;
+    st->ast = t->ast;
+    st->reserve = atomic_load(&s->account.reserve);
+    st->n_params = t->n_params;
+    st->param_types = t->param_types;
+    st->has_shape = t->has_shape;
+    st->n_cols = t->n_cols;
+    st->names = t->names;
+    st->types = t->types;
+    mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
+    atomic_store(&st->account.reserve, QUERY_RESERVE);
+    st->next = s->statements;
+    st->link = &s->statements;
+    if (st->next) st->next->link = &st->next;
+    s->statements = st;
+    if (make_params(s, st) != ST_OK) {
+        statement_free(st);
+        return session_end_statement(s, ST_ERROR);
+    }
+    *out = st;
+    return ST_OK;
+}
+Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
+    *out = NULL;
+    StackWatch before = session_call_begin(s);
+    /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
+    sql.len = *consumed = sql_statement_end(sql);
+    reserve_begin(s, reserve_of(s, sql));
+    Status r = prepare(s, sql, out, consumed);
+    reserve_end(s);
+    stack_watch_end(before);
+    return r;
+}
+
+Status statement_text_columns(Statement *st, int32_t n, const char *const *names) {
+    Arena *a = st->run_arena;
+    st->is_text = true;
+    st->show_rows = true;
+    st->n_cols = n;
+    st->names = arena_array(a, const char *, n + 1);
+    st->types = arena_array(a, Type, n + 1);
+    if (!st->names || !st->types) return ST_ERROR;
+    for (int32_t i = 0; i < n; i++) {
+        st->names[i] = arena_strdup(a, names[i]);
+        if (!st->names[i]) return ST_ERROR;
+        st->types[i] = type_make(T_TEXT);
+    }
+    return ST_OK;
+}
+Status statement_text_row(Statement *st, const char *const *cells) {
+    Arena *a = st->run_arena;
+    if ((st->n_rows & (st->n_rows - 1)) == 0) {
+        const char ***g = arena_array(a, const char **, st->n_rows ? st->n_rows * 2 : 1);
+        if (!g) return ST_ERROR;
+        if (st->n_rows) memcpy(g, st->text_rows, (size_t)st->n_rows * sizeof *g);
+        st->text_rows = g;
+    }
+    const char **row = arena_array(a, const char *, st->n_cols + 1);
+    if (!row) return ST_ERROR;
+    for (int32_t i = 0; i < st->n_cols; i++) {
+        if (!cells[i]) continue;
+        row[i] = arena_strdup(a, cells[i]);
+        if (!row[i]) return ST_ERROR;
+    }
+    st->text_rows[st->n_rows++] = row;
+    return ST_OK;
+}
+
+static void progress_hook(void *ctx, double fraction) {
+    Session *s = ctx;
+    if (s->progress && s->progress(s->progress_ctx, fraction)) atomic_store(&s->cancel, true);
+}
+
+struct RunningPlan {
+    const struct RunningPlan *up;
+    const QueryPlan *plan;
+};
+Status session_table_idle(Session *s, const Table *t, const char *what) {
+    for (const struct RunningPlan *r = s->running; r; r = r->up)
+        for (int32_t i = 0; i < r->plan->n_segments; i++) {
+            const Source *src = &r->plan->segments[i].program->source;
+            if (src->kind == SRC_TABLE && src->table == t)
+                return err_set(&s->err, ERR_OBJECT_IN_USE,
+                               "cannot %s \"%s\" because it is being used by active queries in this session", what,
+                               t->name);
+        }
+    return ST_OK;
+}
+
+/* keep, keep_account: see DeviceUse. */
+static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, struct DevPlan **keep,
+                          MemAccount *keep_account, RunOutput *out) {
+    int64_t start = clock_ns();
+    QueryOptions o = {.pool = s->db->pool,
+                      .threads = plan->serial ? 1 : (int)s->settings.threads,
+                      .vector_size = s->settings.vector_size,
+                      .morsel_rows = s->settings.morsel_rows,
+                      .account = acct,
+                      .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL,
+                      .vfs = s->db->vfs,
+                      .session = &s->info,
+                      .cancel = &s->cancel,
+                      .progress = progress_hook,
+                      .progress_ctx = s,
+                      .deadline_ns = s->deadline_ns};
+    s->n_runs++;
+    TRY(session_device_use(s, plan, &o.device));
+    o.device.keep = keep;
+    o.device.keep_account = keep_account;
+    TRY(query_new(plan, &o, &out->query, &s->err));
+    struct RunningPlan here = {s->running, plan};
+    if (plan->serial) s->running = &here;
+    Status st = query_run(out->query, &s->err);
+    s->running = here.up;
+    if (st != ST_OK) {
+        query_free(out->query);
+        out->query = NULL;
+        return ST_ERROR;
+    }
+    out->rows = query_result(out->query);
+    out->run_ns = clock_ns() - start;
+    return ST_OK;
+}
+
+/* A failure that may be of a subquery's value that no row wants. */
+static bool by_data(const Err *e) {
+    return strncmp(e->sqlstate, "22", 2) == 0 || strcmp(e->sqlstate, ERR_CARDINALITY) == 0;
+}
+
+static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                           int64_t start, RunOutput *out) {
+    TRY(sql_optimize(c, b));
+    if (s->txn) {
+        TxnReads reads;
+        TRY(transaction_reads_of_plan(c, b, c->arena, &reads));
+        TRY(transaction_reads(s, &reads));
+    }
+    out->plan = sql_lower(c, b->plan, n, ids);
+    if (!out->plan) return ST_ERROR;
+    out->plan_ns = clock_ns() - start;
+    return run_lowered(s, out->plan, acct, NULL, NULL, out);
+}
+
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                        RunOutput *out) {
+    int64_t start = clock_ns();
+    memset(out, 0, sizeof *out);
+    TRY(session_resolve_limits(s, c, b->plan, acct));
+    Plan *again = !c->guarded && !c->calls_routine && !c->runs_bulk && sql_subqueries_can_fail(b)
+                      ? sql_copy_plan(c, b->plan)
+                      : NULL;
+    if (plan_and_run(s, c, b, n, ids, acct, start, out) == ST_OK) return ST_OK;
+    if (!again || !by_data(&s->err)) return ST_ERROR;
+    err_clear(&s->err);
+    c->guarded = true;
+    b->plan = again;
+    return plan_and_run(s, c, b, n, ids, acct, start, out);
+}
+
+static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                         const Value *params, CachedPlan **slot) {
+    if (st->text && st->text->ast == ast && st->text->runs_bulk)
+        TRY(session_begin_write(s)); /* nobody comes between looking and running it */
+    else TRY(session_lock(s, LOCK_SHARED));
+    plan_release(st->plan);
+    st->plan = NULL;
+    TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
+    CachedPlan *p = st->plan;
+    TRY(transaction_reads(s, &p->reads));
+    st->has_shape = true;
+    st->n_cols = p->n_cols;
+    st->names = p->names;
+    st->types = p->types;
+    RunOutput r = {0};
+    Status status = run_lowered(s, p->plan, &st->account, p->keep ? &p->device : NULL, &p->account, &r);
+    if (status != ST_OK && p->may_guard && by_data(&s->err)) {
+        err_clear(&s->err);
+        plan_release(st->plan);
+        st->plan = NULL;
+        TRY(plan_get_guarded(s, ast, n_params, param_types, params, &st->account, &st->plan));
+        p = st->plan;
+        TRY(transaction_reads(s, &p->reads));
+        st->names = p->names;
+        st->types = p->types;
+        status = run_lowered(s, p->plan, &st->account, NULL, NULL, &r);
+    }
+    if (status != ST_OK) return status;
+    st->query = r.query;
+    st->rows = r.rows;
+    st->n_rows = rows_count(r.rows);
+    st->affected = st->n_rows;
+    st->show_rows = true;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
+    return ST_OK;
+}
+
+/* What a failed transaction takes. */
+static bool ends_failure(const AstStmt *ast) {
+    if (ast->kind != AST_TRANSACTION) return false;
+    AstTransactionKind kind = AST_AS_CONST(AstTransaction, ast)->tx_kind;
+    return kind == AST_TX_ROLLBACK || kind == AST_TX_COMMIT || kind == AST_TX_ROLLBACK_TO;
+}
+
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, KeptText *kept) {
+    TRY(stack_check(&s->err));
+    if (s->state == 'E' && !ends_failure(ast))
+        return err_set(&s->err, ERR_FAILED_TRANSACTION,
+                       "current transaction is aborted, commands ignored until end of transaction block");
+    if (ast->kind == AST_CALL && session_is_bulk_call(AST_AS_CONST(AstCall, ast)))
+        return session_bulk_call(s, st, AST_AS_CONST(AstCall, ast), n_params, params);
+    const AstFunc *call = ast->kind == AST_CALL     ? AST_AS_CONST(AstCall, ast)->func
+                          : ast->kind == AST_SELECT ? pl_lone_function(AST_AS_CONST(AstSelect, ast))
+                                                    : NULL;
+    bool one_row =
+        ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE || ast->kind == AST_SELECT;
+    if (kept && (call || (one_row && n_params > 0 && st->text && ast == st->text->ast))) {
+        bool done;
+        TRY(call_statement(s, st, ast, call, n_params, param_types, params, &kept->call, &done));
+        if (done) return ST_OK;
+    }
+    if (ast->kind == AST_CALL || ast->kind == AST_DO) return pl_statement(s, st, ast, n_params, param_types, params);
+    if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
+    if (ast->kind == AST_EXPLAIN)
+        return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
+    if (!is_plannable(ast)) {
+        bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
+                            ast->kind == AST_SET || ast->kind == AST_SHOW || ast->kind == AST_DISCARD ||
+                            (ast->kind == AST_COPY && !AST_AS_CONST(AstCopy, ast)->from);
+        if (!by_statement && s->state == 'T') TRY(lock_latest(s));
+        Status r = session_utility(s, st, ast);
+        if (!by_statement && s->lock != LOCK_NONE) transaction_pin(s, true);
+        return r;
+    }
+    bool point;
+    TRY(point_statement(s, st, ast, n_params, param_types, params, &point));
+    if (point) return ST_OK;
+    if (ast->kind == AST_SELECT) {
+        bool done;
+        TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));
+        return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
+    }
+    TRY(session_begin_write(s));
+    PlanCtx c;
+    plan_ctx_init(s, st->run_arena, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, ast, n_params, param_types, &b));
+    TRY(set_shape(st, st->run_arena, &c, b));
+    if (b->n_params > 0) {
+        if (n_params < b->n_params)
+            return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the statement has %d parameters but %d values were given",
+                           (int)b->n_params, (int)n_params);
+        TRY(sql_bind_params(&c, b, n_params, params));
+    }
+    return session_dml(s, st, &c, b);
+}
+
+void session_begin_clock(Session *s) {
+    if (s->state == 'I') {
+        struct timespec ts;
+        clock_gettime(CLOCK_REALTIME, &ts);
+        s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
+    }
+    s->info.tz_offset = s->settings.tz_offset;
+}
+
+static Status run_statement(Statement *st) {
+    Session *s = st->session;
+    drop_results(st);
+    st->run_arena = arena_new(&st->account, &s->err);
+    if (!st->run_arena) return err_oom(&s->err);
+    session_begin_clock(s);
+    Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
+    Status r = vals ? ST_OK : ST_ERROR;
+    for (int32_t i = 0; r == ST_OK && i < st->n_params; i++) {
+        vals[i] = st->params[i];
+        if (vals[i].is_null) vals[i].type = st->param_types[i];
+    }
+    if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
+    if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
+    if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns &&
+        strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
+        err_clear(&s->err);
+        err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    }
+    r = session_end_statement(s, r);
+    if (r != ST_OK) {
+        Err keep;
+        err_copy(&keep, &s->err);
+        drop_results(st);
+        err_copy(&s->err, &keep);
+        return r;
+    }
+    st->ran = true;
+    st->next_row = 0;
+    return ST_OK;
+}
+
+Status statement_run(Statement *st) {
+    Session *s = st->session;
+    StackWatch before = session_call_begin(s);
+    reserve_begin(s, st->reserve);
+    Status r = run_statement(st);
+    reserve_end(s);
+    stack_watch_end(before);
+    return r;
+}

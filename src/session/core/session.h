@@ -1,0 +1,323 @@
+/* session.h - connections and statements: from text to result.
+ *
+ * A Session runs one statement at a time: parse, bind, optimise, lower, execute, apply. It owns the transaction:
+ * lock mode, undo log of data, undo list of catalog changes. A Statement is a prepared statement with its last result.
+ *
+ * Every statement is atomic: on error its changes are undone; inside BEGIN ... COMMIT the whole transaction is
+ * (PostgreSQL's rule: it then only accepts ROLLBACK or COMMIT).
+ */
+#ifndef STELE_SESSION_CORE_SESSION_H
+#define STELE_SESSION_CORE_SESSION_H
+
+#include "db/database.h"
+#include "exec/exec.h"
+#include "exec/rows.h"
+#include "io/copy.h"
+#include "sql/parse/ast.h"
+#include "sql/plan/plan.h"
+#include "txn/run/bulk.h"
+
+typedef struct Settings {
+    int64_t threads, memory_limit, vector_size, morsel_rows, lock_timeout_ms, statement_timeout_ms;
+    uint32_t disabled_rules;
+    char rules_text[256];
+    int tz_offset;
+    char tz_text[64];
+    char temp_directory[1024];
+    char application_name[64];
+    char executor[16], device[32], device_residence[16];
+    bool device_strict, device_wait, device_result_cache, bulk_figures, bulk_replay;
+    int64_t device_memory_limit, device_initial_rows;
+    bool pipelined_concurrency;
+    int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
+    bool hash_constant;
+    char isa[16];
+    char search_path[64];
+    bool merge_auto;
+    char default_isolation[20];
+    bool default_read_only, default_deferrable, check_bodies;
+    int64_t snapshot_memory_limit;
+    int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us,
+        bulk_replay_memory;
+    char bulk_strategy[8], bulk_order[12], bulk_release[12], bulk_cut[12];
+    int64_t bulk_lanes;
+    bool bulk_copies;
+} Settings;
+
+/* A message that is no error: RAISE NOTICE and the like. */
+typedef struct SessionNotice {
+    const char *severity;                                     /* DEBUG, LOG, INFO, NOTICE, WARNING */
+    const char *sqlstate, *message, *detail, *hint, *context; /* "" when absent */
+} SessionNotice;
+
+typedef struct CatalogUndo CatalogUndo;
+typedef struct SqlPrepared SqlPrepared;
+typedef struct CachedPlan CachedPlan; /* plancache.h */
+/* What a text that may run again became: its plan (plancache.h), and its call (callpool.h). */
+typedef struct KeptText {
+    struct CachedPlan *plan;
+    struct CallText *call;
+} KeptText;
+typedef struct SqlText SqlText;
+
+typedef struct Session {
+    Database *db;
+    MemAccount account;
+    Err err;
+    Settings settings;
+    Settings settings_before,
+        settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
+    SessionInfo info;
+    char state;     /* 'I', 'T', 'E' */
+    bool read_only; /* the open transaction */
+    LockMode lock;
+    bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
+                            there */
+    UndoLog *undo;
+    CatalogUndo *catalog_undo;    /* newest first */
+    struct Savepoint *savepoints; /* savepoint.c; newest first */
+    SqlPrepared *prepared;
+    MemAccount cache_account;     /* texts and plans kept between runs */
+    SqlText *texts, *oldest_text; /* by last use */
+    int64_t n_texts;
+    int64_t n_runs, n_texts_found, n_plans_found; /* plans run so far; what was there already */
+    _Atomic bool cancel;
+    _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled
+                                        with this one (callpool.c) */
+    bool (*progress)(void *ctx, double fraction);
+    void *progress_ctx;
+    int64_t (*copy_read)(void *ctx, char *buf, int64_t size);
+    bool (*copy_write)(void *ctx, const char *data, int64_t size);
+    void *copy_ctx;
+    void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
+    void *notice_ctx;
+    struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
+    bool explaining;                   /* EXPLAIN without ANALYZE: set-returning functions are not called */
+    const struct RunningPlan *running; /* queries under way that call routines, innermost first */
+    struct Statement *statements;
+    bool in_foreign;     /* an action of a foreign key runs: who started it goes through the keys on what it changes */
+    int64_t deadline_ns; /* statement_timeout */
+    bool device_timing;  /* EXPLAIN ANALYZE: measure kernels, say why there is no device */
+    char device_reason[96]; /* what DeviceUse.reason points to */
+    bool in_bulk;           /* a bulk takes the lock: its images may stay ahead of their tables */
+    BulkStats bulk_stats;   /* of the last bulk */
+    char bulk_reason[256];  /* what bulk_stats.reason points to */
+    struct Txn *txn;        /* transaction.c; NULL outside transactions and before their first look at the database */
+    bool latest;            /* taking the lock, the transaction is validated and goes on with what is committed now */
+    struct CallClient *call_client;     /* callpool.c */
+    struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
+} Session;
+
+/* A query's plans, registers and the like, beyond memory_limit, up to which its operators take all before they spill.
+ */
+enum { QUERY_RESERVE = 8 << 20 };
+
+typedef struct Statement {
+    Session *session;
+    struct Statement *next, **link;
+    SqlText *text;    /* text, tree and shape: shared, as long as the statement */
+    CachedPlan *plan; /* of the last run, when it was a SELECT */
+    Arena *arena;     /* parameters; NULL when there are none */
+    Arena *run_arena; /* plans and results of one run */
+    MemAccount account;
+    const AstStmt *ast;
+    int32_t n_params;
+    const Type *param_types;
+    Value *params;
+    bool has_shape;
+    int32_t n_cols; /* of the last run, else the text's */
+    const char **names;
+    Type *types;
+    /* result of the last run */
+    bool ran;
+    Query *query;
+    RowStore *rows;
+    int32_t first_col;
+    int64_t n_rows, next_row;
+    /* Result row -> row of the store, NULL when they are the same. -1 - row: its result is in the n_cols columns behind
+     * (BoundStmt.inserted_result). */
+    const int64_t *row_map;
+    const char ***text_rows; /* utility results: rows of text cells */
+    const Value *values;     /* results of CALL and of a lone function call: n_rows * n_cols of them, in run_arena */
+    bool is_text;
+    int64_t affected;
+    char tag[64];
+    Arena *cell_arena; /* texts of the current row */
+    bool show_rows;    /* the statement returns rows */
+    int64_t reserve;   /* bytes that it may take beyond memory_limit, since it gives some back */
+} Statement;
+
+/* Where a cell of the result is in the store. */
+static inline int64_t statement_cell(const Statement *st, int64_t row, int32_t col, int32_t *store_col) {
+    int64_t at = st->row_map ? st->row_map[row] : row;
+    *store_col = st->first_col + col + (at < 0 ? st->n_cols : 0);
+    return at < 0 ? -1 - at : at;
+}
+
+Status session_new(Database *db, Session **out, Err *e);
+void session_free(Session *s);
+/* Begins a call of the library for the session: no error, not canceled, statement_timeout from now on; recursive walks
+ * and planning look at that (base/stack.h) until stack_watch_end(). */
+StackWatch session_call_begin(Session *s);
+Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
+void statement_free(Statement *st);
+void statement_reset(Statement *st);
+void statement_clear_param(Statement *st, int32_t i); /* frees a bound text; the parameter is NULL again */
+Status statement_run(Statement *st);
+/* The session's clock and time zone, for what comes next: outside a transaction it is now, inside one its beginning. */
+void session_begin_clock(Session *s);
+
+/* ---- shared by session's files only ---- */
+Status settings_init(Settings *s, Database *db, MemAccount *account);
+Status settings_set(Session *s, const char *name, const char *value, Err *e); /* value NULL = default */
+/* 58P01 when there is no such directory, 42809 when it is none, 42501 when files cannot be made in it. */
+Status temp_directory_check(const char *path, Err *e);
+void settings_restore(Session *s, const Settings *to);
+/* What bulks look at: settings with the same bytes here are the same to them. Returns their number. */
+enum { SETTINGS_BULK_BYTES = sizeof(Settings) };
+int64_t settings_for_bulks(const Settings *s, uint8_t *out);
+/* Text of a setting in the arena; NULL and 42704 when unknown. */
+const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
+int64_t settings_count(void);
+void settings_at(int64_t i, const char **name, const char **doc);
+
+Status session_lock(Session *s, LockMode mode);
+void session_unlock(Session *s); /* outside a transaction, before anything was read */
+/* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock
+ * that this one had. */
+Status session_end_inside(Session *s, bool commit);
+/* 55006 when a query under way, which called the routine that wants to change the table, reads it. what: "UPDATE" ...
+ */
+Status session_table_idle(Session *s, const Table *t, const char *what);
+/* Plans and runs a bound statement's plan; result columns ids. *query owns the rows. */
+typedef struct RunOutput {
+    QueryPlan *plan;
+    Query *query;
+    RowStore *rows;
+    int64_t plan_ns, run_ns;
+} RunOutput;
+/* LIMIT and OFFSET with subqueries become constants: runs them (limit.c). session_run_plan does it itself. */
+Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
+/* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */
+Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out);
+/* The device's calibrated read rate in GB/s, 0 when it was not measured. */
+double session_device_limit(Session *s, const char *id);
+/* What was measured of bulks of calls, on a device or, NULL, on the virtual machine (calibrate_bulk.h); 0: nothing was.
+ */
+enum { BULK_GROUPS_ALL = 1 << 16 };
+typedef struct BulkMeasured {
+    double set_min, groups;
+} BulkMeasured;
+BulkMeasured session_bulk_measured(Session *s, struct DevRuntime *r);
+Status session_show_devices(Session *s, Statement *st);
+/* Measures the CPU and all usable devices (device NULL) or one ("cpu", "cuda:0") and saves the profile
+ * (cost/profile.h). */
+Status session_calibrate(Session *s, const char *device, bool quick);
+/* A table is gone: no device needs its columns. */
+void session_device_forget(Session *s, int64_t table_id);
+void session_device_limits(Session *s); /* device_memory_limit has changed: what is cached beyond it goes at once */
+bool device_setting_valid(const char *v);
+Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                        RunOutput *out);
+void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
+/* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning.
+ * NULL: out of memory. */
+ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);
+/* INSERT, UPDATE, DELETE, bound and with parameters in place. Fills the statement's result for RETURNING. */
+Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
+Status session_utility(Session *s, Statement *st, const AstStmt *ast);
+/* slot: where a SELECT's plan is kept for the next run; NULL: nowhere. Its owner releases it before the session goes.
+ */
+/* kept: of the statement's text or prepared statement; NULL: nothing is kept. */
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, KeptText *kept);
+void plan_release(CachedPlan *p); /* NULL is fine */
+/* Of EXPLAIN, VACUUM; without a value it is on. 42601 */
+Status session_option_bool(Session *s, const AstOption *o, bool *out);
+Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
+                       const Value *params);
+Status session_begin_write(Session *s); /* exclusive lock and undo log */
+Status session_end_statement(Session *s,
+                             Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */
+void session_free_prepared(Session *s);
+/* ---- savepoint.c: 25P01 outside transactions, 3B001 when there is none of that name ---- */
+Status savepoint_set(Session *s, const char *name);
+Status savepoint_release(Session *s, const char *name);
+Status savepoint_back(Session *s, const char *name); /* the transaction goes on, from state 'E' too */
+void savepoint_after_error(Session *s);              /* state 'T' becomes 'E'; there are savepoints */
+void savepoints_free(Session *s);
+/* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
+Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
+static inline bool session_read_only(const Session *s) {
+    return s->state == 'I' ? s->settings.default_read_only : s->read_only;
+}
+void catalog_undo_all(Session *s);
+void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */
+void catalog_undo_forget(Session *s);
+/* Adds a text row to the statement's result. cells: n_cols strings (copied). */
+Status statement_text_columns(Statement *st, int32_t n, const char *const *names);
+Status statement_text_row(Statement *st, const char *const *cells);
+/* Undoable catalog changes */
+Status session_add_table(Session *s, Table *t);
+Status session_drop_table(Session *s, Table *t);
+Status session_add_view(Session *s, View *v);
+Status session_drop_view(Session *s, View *v);
+Status session_replace_view(Session *s, View *old, View *v); /* v may have another name, a free one */
+Status session_add_foreign(Session *s, ForeignKey *f);
+Status session_drop_foreign(Session *s, ForeignKey *f);
+Status session_add_routine(Session *s, Routine *r);
+Status session_drop_routine(Session *s, Routine *r);
+Status session_expect_rows(Session *s, Table *t, int64_t rows); /* Table.expected_rows */
+
+char *quote_name(Arena *a, const char *name);              /* "name" for SQL text */
+Status session_check_schema(Session *s, const AstName *n); /* there is one: 3F000 */
+
+/* ---- views.c, utility.c ---- */
+Status view_create(Session *s, Statement *st, const AstCreateView *x);
+Status view_rename(Session *s, Statement *st, View *v, const AstRename *x);
+/* One command of ALTER TABLE. */
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k);
+
+/* ---- storage_options.c: *expected_rows stays what it is where the options do not name it ---- */
+/* WITH (...) of a new table (create), SET (...) of one that is there. 22023. */
+Status storage_options_read(int64_t n, const AstOption *options, bool create, int64_t *expected_rows, Err *e);
+/* RESET (...): as in PostgreSQL any name will do. 42601 with a value. */
+Status storage_options_reset(int64_t n, const AstOption *options, int64_t *expected_rows, Err *e);
+/* WITH (...) of a unique index: none has an effect. 22023 */
+Status storage_options_index(int64_t n, const AstOption *options, Err *e);
+
+/* ---- routines (routine.c; calls: pl_run.h) ---- */
+Status routine_create(Session *s, Statement *st, const AstCreateFunction *x);
+Status routine_drop(Session *s, Statement *st, const AstDropFunction *x);
+/* The function or procedure that is named, with or without types: 42883, 42725. */
+Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out);
+/* As \df shows them: "a integer, OUT b text", "SETOF integer". NULL: out of memory. */
+char *routine_arguments_text(Arena *a, const Routine *r);
+char *routine_result_text(Arena *a, const Routine *r);
+void session_notice(Session *s, const SessionNotice *n);
+void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+/* ---- foreign keys (foreign.c) ---- */
+/* A FOREIGN KEY or REFERENCES of table t, which is in the catalog; column: of a column constraint, else NULL. Its rows
+ * are checked. */
+Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstraint *k, const char *column);
+/* Every row of t has its parents: 23503. */
+Status foreign_check_table(Session *s, Statement *st, const Table *t);
+/* After the changes of a statement whose plan left `rows`; the first n of row_map (all without one) were inserted or
+ * updated. Runs actions. */
+Status foreign_after_change(Session *s, Statement *st, const BoundStmt *b, RowStore *rows, const int64_t *row_map,
+                            int64_t n, int64_t changed);
+/* Before a definition changes: foreign keys from and to a table that goes, and from a column; those of other tables
+ * were asked about (depend.h). */
+Status foreign_drop_table(Session *s, const Table *t);
+Status foreign_drop_column(Session *s, const Table *t, const char *column);
+bool foreign_is_of_key(const ForeignKey *f, const Table *t, int key); /* refers to that key of t */
+Status foreign_drop_constraint(Session *s, const Table *t, const char *name, bool *found);
+Status foreign_rename(Session *s, const char *table, const char *column,
+                      const char *new_name); /* column NULL: the table */
+Status foreign_rename_constraint(Session *s, const Table *t, const char *name, const char *new_name, bool *found);
+Status foreign_check_types(Session *s, const char *table); /* after a column's type changed */
+Status foreign_truncate(Session *s, const AstTruncate *x);
+
+#endif

@@ -1,0 +1,463 @@
+/* settings.c - SET, SHOW, RESET: one table of settings. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "exec/vm.h"
+#include "session/core/session.h"
+#include "sql/optimize/optimize.h"
+
+typedef enum Kind { K_INT, K_BYTES, K_MS, K_US, K_BOOL, K_TEXT, K_ENUM, K_RULES, K_TZ, K_FIXED } Kind;
+typedef struct Def {
+    const char *name;
+    Kind kind;
+    size_t offset, size;
+    int64_t min, max;
+    const char *def; /* K_FIXED: the value; K_ENUM: list "a|b" with the default first */
+    const char *doc;
+} Def;
+#define AT(f) offsetof(Settings, f), sizeof(((Settings *)0)->f)
+
+static const Def defs[] = {
+    {"threads", K_INT, AT(threads), 1, 1024, NULL, "worker threads a statement may use"},
+    {"memory_limit", K_BYTES, AT(memory_limit), 1 << 20, INT64_MAX, NULL,
+     "memory of the whole database; operators spill to temporary files beyond it"},
+    {"temp_directory", K_TEXT, AT(temp_directory), 0, 0, "",
+     "directory of temporary files ($TMPDIR or /tmp when empty)"},
+    {"vector_size", K_INT, AT(vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
+    {"morsel_rows", K_INT, AT(morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
+    {"disabled_rules", K_RULES, 0, 0, 0, 0, "", "optimiser rules switched off, separated by commas"},
+    {"executor", K_ENUM, AT(executor), 0, 0, "auto|vm|compiled|interpreted|kernel|pipelined",
+     "how programs run: on the virtual machine, compiled into one kernel, by a device's interpreter, one kernel per "
+     "operator, or such kernels at the same time"},
+    {"device", K_TEXT, AT(device), 0, 0, "auto", "where compiled programs run: auto, cpu, cuda:N or opencl:N"},
+    {"device_strict", K_BOOL, AT(device_strict), 0, 0, "off",
+     "an error instead of running part of a query on the processor's virtual machine"},
+    {"device_memory_limit", K_BYTES, AT(device_memory_limit), 0, INT64_MAX, "0",
+     "memory of the device that may be used, 0 = nearly all"},
+    {"device_residence", K_ENUM, AT(device_residence), 0, 0, "auto|cached|serial|streamed|mapped",
+     "how a device gets at table columns"},
+    {"device_wait", K_BOOL, AT(device_wait), 0, 0, "off",
+     "wait for kernels to be compiled instead of using the virtual machine meanwhile"},
+    {"device_result_cache", K_BOOL, AT(device_result_cache), 0, 0, "on",
+     "rows that a device makes are staged in its local memory"},
+    {"device_initial_rows", K_INT, AT(device_initial_rows), 0, INT64_MAX / 4, "0",
+     "testing: first capacity of every operator on a device, 0 = by estimate"},
+    {"pipelined_concurrency", K_BOOL, AT(pipelined_concurrency), 0, 0, "on",
+     "executor pipelined: kernels run at the same time; off: tile by tile, one after the other"},
+    {"pipelined_tile_rows", K_INT, AT(pipelined_tile_rows), 0, INT64_MAX / 4, "0",
+     "executor pipelined: rows of the source scheduled at a time, 0 = by the model"},
+    {"pipelined_channels", K_INT, AT(pipelined_channels), 0, 64, "0",
+     "executor pipelined: channels between two kernels, 0 = by the model"},
+    {"pipelined_packet_rows", K_INT, AT(pipelined_packet_rows), 0, 1 << 20, "0",
+     "executor pipelined: rows in a packet of a channel, 0 = by the model"},
+    {"pipelined_ring", K_INT, AT(pipelined_ring), 0, 4096, "0",
+     "executor pipelined: packets a channel holds, 0 = by the model"},
+    {"pipelined_groups", K_INT, AT(pipelined_groups), 0, 1 << 20, "0",
+     "executor pipelined: work-groups of each kernel, 0 = by the model"},
+    {"instruction_set", K_ENUM, AT(isa), 0, 0, "auto|baseline|avx2|avx512",
+     "instruction set of the virtual machine's loops (whole process)"},
+    {"hash_constant", K_BOOL, AT(hash_constant), 0, 0, "off", "testing: every hash value is the same (whole process)"},
+    {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
+    {"snapshot_memory_limit", K_BYTES, AT(snapshot_memory_limit), 0, INT64_MAX, "0",
+     "what is kept of changes for open transactions that began before them; beyond it the oldest fail with 72000; 0 = "
+     "a quarter of memory_limit"},
+    {"bulk_step_limit", K_INT, AT(bulk_step_limit), 0, INT64_MAX, "0",
+     "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
+    {"bulk_strategy", K_ENUM, AT(bulk_strategy), 0, 0, "auto|kset|tpl|part|serial",
+     "how the calls of a bulk are kept apart: set by set, with counter locks, by partition, or one after the other"},
+    {"bulk_figures", K_BOOL, AT(bulk_figures), 0, 0, "off",
+     "find the depth of a bulk also where a device ranks its calls, which takes time"},
+    {"bulk_group_bits", K_INT, AT(bulk_group_bits), -1, 16, "-1",
+     "kernels: calls of a bulk are brought together by so many upper bits of their procedures' numbers; -1 = as "
+     "measured"},
+    {"bulk_set_min", K_INT, AT(bulk_set_min), 0, INT64_MAX, "0",
+     "calls that the sets of a bulk have on average for bulk_strategy = auto to take kset; 0 = as measured"},
+    {"bulk_release", K_ENUM, AT(bulk_release), 0, 0, "auto|statement|call",
+     "bulk_strategy = tpl on a device with memory of its own: when a call gives up its locks; auto: by statement where "
+     "calls have loops and bulk_order = any"},
+    {"bulk_lanes", K_INT, AT(bulk_lanes), 0, 32, "0",
+     "bulk_strategy = tpl or part on CUDA: a call, or a partition, for so many neighbouring threads, a power of two; 0 "
+     "= as measured"},
+    {"bulk_replay", K_BOOL, AT(bulk_replay), 0, 0, "on",
+     "keep the inputs of bulks whose changes only a device has, and run them again on the processors when it is lost; "
+     "off: what it has is lost with it"},
+    {"bulk_replay_memory", K_BYTES, AT(bulk_replay_memory), 0, INT64_MAX, "0",
+     "memory for such inputs, beyond which tables are brought up to date; 0 = a quarter of memory_limit"},
+    {"bulk_copies", K_BOOL, AT(bulk_copies), 0, 0, "off",
+     "testing: bulks run as if no device shared the host's memory"},
+    {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0",
+     "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
+    {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
+    {"bulk_interval", K_US, AT(bulk_interval_us), 0, INT32_MAX, "0",
+     "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool, and "
+     "statements with parameters on one row"},
+    {"bulk_order", K_ENUM, AT(bulk_order), 0, 0, "timestamp|any",
+     "whether a bulk's result is that of its calls in the order given, or in some order"},
+    {"bulk_cut", K_ENUM, AT(bulk_cut), 0, 0, "arrival|zero_set",
+     "which calls in the pool a bulk takes: those that came first, or of these all that wait for no other, while the "
+     "rest stays"},
+    {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000",
+     "longest wait for other transactions, 0 = for ever"},
+    {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0",
+     "longest run of a statement, 0 = no limit"},
+    {"check_function_bodies", K_BOOL, AT(check_bodies), 0, 0, "on",
+     "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
+    {"default_transaction_isolation", K_ENUM, AT(default_isolation), 0, 0,
+     "serializable|repeatable read|read committed|read uncommitted",
+     "accepted for compatibility; every transaction is serializable"},
+    {"default_transaction_read_only", K_BOOL, AT(default_read_only), 0, 0, "off", "transactions begin as READ ONLY"},
+    {"default_transaction_deferrable", K_BOOL, AT(default_deferrable), 0, 0, "off",
+     "accepted for compatibility; no transaction that only reads waits or fails"},
+    {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
+    {"application_name", K_TEXT, AT(application_name), 0, 0, "", "name of the client program"},
+    {"search_path", K_TEXT, AT(search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
+    {"client_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
+    {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
+    {"datestyle", K_FIXED, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
+    {"intervalstyle", K_FIXED, 0, 0, 0, 0, "postgres", "form of intervals"},
+    {"standard_conforming_strings", K_FIXED, 0, 0, 0, 0, "on", "backslashes in plain strings are ordinary"},
+    {"transaction_isolation", K_FIXED, 0, 0, 0, 0, "serializable", "isolation of every transaction"},
+    {"server_version", K_FIXED, 0, 0, 0, 0, "15.0 (Stele)", "version of the SQL dialect"},
+};
+
+int64_t settings_count(void) { return ARRAY_LEN(defs); }
+void settings_at(int64_t i, const char **name, const char **doc) {
+    *name = defs[i].name;
+    *doc = defs[i].doc;
+}
+
+static const Def *find(const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++)
+        if (strcasecmp(defs[i].name, name) == 0) return &defs[i];
+    return NULL;
+}
+
+/* When a bulk is cut is the pool's business. */
+static bool looked_at_by_bulks(const char *name) {
+    static const char *const others[] = {"executor", "threads", "vector_size"};
+    for (int i = 0; i < (int)ARRAY_LEN(others); i++)
+        if (strcmp(name, others[i]) == 0) return true;
+    if (strcmp(name, "bulk_size") == 0 || strcmp(name, "bulk_interval") == 0) return false;
+    return strncmp(name, "bulk_", 5) == 0 || strncmp(name, "device", 6) == 0;
+}
+int64_t settings_for_bulks(const Settings *s, uint8_t *out) {
+    int64_t n = sizeof s->tz_offset;
+    memcpy(out, &s->tz_offset, sizeof s->tz_offset);
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
+        const Def *d = &defs[i];
+        const char *x = (const char *)s + d->offset;
+        int64_t size = d->kind == K_TEXT || d->kind == K_ENUM ? (int64_t)strlen(x) + 1 : (int64_t)d->size;
+        if (!looked_at_by_bulks(d->name)) continue;
+        memcpy(out + n, x, (size_t)size);
+        n += size;
+    }
+    return n;
+}
+
+static Status bad(Err *e, const Def *d, const char *value) {
+    return err_set(e, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": \"%s\"", d->name, value);
+}
+
+/* Number with an optional unit: bytes (B, kB, MB, GB, TB; plain numbers are bytes) or milliseconds (ms, s, min, h); the
+ * latter in microseconds (us too) when that is the setting's own unit. */
+static bool parse_units(const char *v, bool bytes, bool micro, int64_t *out) {
+    char *end;
+    double x = strtod(v, &end);
+    while (*end == ' ') end++;
+    double f = 1;
+    if (bytes) {
+        if (!*end || !strcasecmp(end, "b")) f = 1;
+        else if (!strcasecmp(end, "kb") || !strcasecmp(end, "k") || !strcasecmp(end, "kib")) f = 1024;
+        else if (!strcasecmp(end, "mb") || !strcasecmp(end, "m") || !strcasecmp(end, "mib")) f = 1048576;
+        else if (!strcasecmp(end, "gb") || !strcasecmp(end, "g") || !strcasecmp(end, "gib")) f = 1073741824.0;
+        else if (!strcasecmp(end, "tb") || !strcasecmp(end, "t") || !strcasecmp(end, "tib")) f = 1099511627776.0;
+        else return false;
+    } else {
+        if ((!*end && !micro) || !strcasecmp(end, "ms")) f = 1;
+        else if (micro && (!*end || !strcasecmp(end, "us"))) f = 0.001;
+        else if (!strcasecmp(end, "s")) f = 1000;
+        else if (!strcasecmp(end, "min")) f = 60000;
+        else if (!strcasecmp(end, "h")) f = 3600000;
+        else return false;
+        if (micro) f *= 1000;
+    }
+    if (end == v || !(x * f < 9e18) || x < 0) return false;
+    *out = (int64_t)(x * f);
+    return true;
+}
+
+static bool parse_bool(const char *v, bool *out) {
+    static const char *const yes[] = {"on", "true", "yes", "1", "t", "y"}, *const no[] = {"off", "false", "no",
+                                                                                          "0",   "f",     "n"};
+    for (int i = 0; i < 6; i++) {
+        if (!strcasecmp(v, yes[i])) return *out = true, true;
+        if (!strcasecmp(v, no[i])) return *out = false, true;
+    }
+    return false;
+}
+
+/* UTC, GMT, Z, or an ISO offset, or PostgreSQL's bare hours. */
+static bool parse_zone(const char *v, int *out) {
+    if (!strcasecmp(v, "utc") || !strcasecmp(v, "gmt") || !strcasecmp(v, "z") || !strcasecmp(v, "etc/utc") ||
+        !strcasecmp(v, "default"))
+        return *out = 0, true;
+    int sign = *v == '-' ? -1 : 1, h, m = 0, used = 0;
+    const char *p = v + (*v == '-' || *v == '+');
+    if (sscanf(p, "%2d%n", &h, &used) != 1 || used == 0 || h > 15 || h < 0) return false;
+    p += used;
+    if (*p == ':') p++;
+    if (*p) {
+        if (sscanf(p, "%2d%n", &m, &used) != 1 || p[used] || m > 59 || m < 0) return false;
+    }
+    *out = sign * (h * 3600 + m * 60);
+    return true;
+}
+
+/* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
+static void apply(Session *s, const Def *d) {
+    if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.hash_constant;
+    if (strcmp(d->name, "instruction_set") == 0)
+        (void)vm_set_isa(strcmp(s->settings.isa, "auto") == 0 ? NULL : s->settings.isa);
+    if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.memory_limit);
+    if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
+}
+
+/* ISO output and month before day, by any of PostgreSQL's words for them. */
+static Status check_datestyle(const Def *d, const char *value, Err *e) {
+    static const char *const same[] = {"iso", "mdy", "us", "noneuro", "noneuropean", "default"};
+    static const char *const others[] = {"sql", "postgres", "german", "dmy", "euro", "european", "ymd"};
+    for (const char *p = value; *p;) {
+        size_t n = strcspn(p, ", ");
+        bool is_same = n == 0, is_other = false;
+        for (int64_t i = 0; i < ARRAY_LEN(same); i++)
+            is_same |= strlen(same[i]) == n && strncasecmp(p, same[i], n) == 0;
+        for (int64_t i = 0; i < ARRAY_LEN(others); i++)
+            is_other |= strlen(others[i]) == n && strncasecmp(p, others[i], n) == 0;
+        if (is_other)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "DateStyle \"%s\" is not supported: it is always \"%s\"",
+                           value, d->def);
+        if (!is_same) return bad(e, d, value);
+        p += n + (p[n] != 0);
+    }
+    return ST_OK;
+}
+
+/* Now, and not when something is to be written there. */
+Status temp_directory_check(const char *path, Err *e) {
+    struct stat st;
+    const char *sqlstate = ERR_UNDEFINED_FILE;
+    int why = stat(path, &st) != 0             ? errno
+              : !S_ISDIR(st.st_mode)           ? ENOTDIR
+              : access(path, W_OK | X_OK) != 0 ? errno
+                                               : 0;
+    if (why == 0) return ST_OK;
+    if (why == EACCES || why == EPERM || why == EROFS) sqlstate = ERR_INSUFFICIENT_PRIVILEGE;
+    if (why == ENOTDIR) sqlstate = ERR_WRONG_OBJECT_TYPE;
+    return err_set(e, sqlstate, "could not use \"%s\" as temp_directory: %s", path, strerror(why));
+}
+
+static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
+    char *base = (char *)&s->settings;
+    int64_t n = 0;
+    bool b = false;
+    switch (d->kind) {
+    case K_INT: {
+        char *end;
+        n = strtoll(value, &end, 10);
+        if (end == value || *end) return bad(e, d, value);
+        break;
+    }
+    case K_BYTES:
+        if (!parse_units(value, true, false, &n)) {
+            bad(e, d, value);
+            err_hint(e, "Valid units for this parameter are \"B\", \"kB\", \"MB\", \"GB\", and \"TB\".");
+            return ST_ERROR;
+        }
+        break;
+    case K_MS:
+    case K_US:
+        if (!parse_units(value, false, d->kind == K_US, &n)) {
+            bad(e, d, value);
+            err_hint(e, "Valid units for this parameter are %s\"ms\", \"s\", \"min\", and \"h\".",
+                     d->kind == K_US ? "\"us\", " : "");
+            return ST_ERROR;
+        }
+        break;
+    case K_BOOL:
+        if (!parse_bool(value, &b))
+            return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
+        memcpy(base + d->offset, &b, sizeof b);
+        return ST_OK;
+    case K_TEXT:
+        if (strlen(value) >= d->size) return bad(e, d, value);
+        if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
+            bad(e, d, value);
+            err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
+            return ST_ERROR;
+        }
+        if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
+        memcpy(base + d->offset, value, strlen(value) + 1);
+        return ST_OK;
+    case K_ENUM: {
+        const char *p = d->def;
+        while (p) {
+            const char *bar = strchr(p, '|');
+            size_t len = bar ? (size_t)(bar - p) : strlen(p);
+            if (strlen(value) == len && strncasecmp(p, value, len) == 0) {
+                memcpy(base + d->offset, p, len);
+                base[d->offset + len] = 0;
+                return ST_OK;
+            }
+            p = bar ? bar + 1 : NULL;
+        }
+        bad(e, d, value);
+        err_hint(e, "Available values: %s.", d->def);
+        return ST_ERROR;
+    }
+    case K_RULES: {
+        uint32_t bits;
+        if (strlen(value) >= sizeof s->settings.rules_text) return bad(e, d, value);
+        TRY(optimizer_rules_parse(slice_of(value), &bits, e));
+        s->settings.disabled_rules = bits;
+        memcpy(s->settings.rules_text, value, strlen(value) + 1);
+        return ST_OK;
+    }
+    case K_TZ: {
+        int off;
+        if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.tz_text) {
+            bad(e, d, value);
+            err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
+            return ST_ERROR;
+        }
+        s->settings.tz_offset = off;
+        memcpy(s->settings.tz_text, value, strlen(value) + 1);
+        return ST_OK;
+    }
+    case K_FIXED:
+        if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
+        if (strcasecmp(value, d->def) == 0) return ST_OK;
+        if (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0) return ST_OK;
+        return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
+    }
+    if (n < d->min || n > d->max)
+        return err_set(e, ERR_INVALID_PARAMETER, "%s is outside the valid range for parameter \"%s\" (%lld .. %lld)",
+                       value, d->name, (long long)d->min, (long long)d->max);
+    memcpy(base + d->offset, &n, sizeof n);
+    return ST_OK;
+}
+
+static const char *default_of(const Def *d, Database *db, char *buf, size_t size) {
+    if (strcmp(d->name, "threads") == 0) snprintf(buf, size, "%d", pool_threads(db->pool));
+    else if (d->kind == K_ENUM) {
+        const char *bar = strchr(d->def, '|');
+        snprintf(buf, size, "%.*s", (int)(bar ? bar - d->def : (ptrdiff_t)strlen(d->def)), d->def);
+    } else snprintf(buf, size, "%s", d->def ? d->def : "");
+    return buf;
+}
+
+/* What the database was opened with need not be what SET takes: no limit, or a small one. */
+static Status set_default(Session *s, const Def *d, Err *e) {
+    char buf[128];
+    const char *dir = s->db->temp_directory;
+    if (strcmp(d->name, "memory_limit") == 0) return s->settings.memory_limit = s->db->memory_limit, ST_OK;
+    return set_value(s, d, strcmp(d->name, "temp_directory") == 0 && dir ? dir : default_of(d, s->db, buf, sizeof buf),
+                     e);
+}
+
+Status settings_init(Settings *st, Database *db, MemAccount *account) {
+    Err e = {0};
+    Session *fake = mem_calloc(account, (int64_t)sizeof *fake, &e);
+    if (!fake) return ST_ERROR;
+    fake->db = db;
+    Status r = ST_OK;
+    for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
+        if (defs[i].kind != K_FIXED) r = set_default(fake, &defs[i], &e);
+    fake->settings.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
+    *st = fake->settings;
+    mem_free(account, fake, (int64_t)sizeof *fake);
+    return r;
+}
+
+/* A limit below what is in use would refuse whatever comes. */
+static Status check_limit(Session *s, Err *e) {
+    int64_t want = s->settings.memory_limit, used = atomic_load(&s->db->account.used);
+    if (want <= 0 || want >= used || want == atomic_load(&s->db->account.limit)) return ST_OK;
+    err_set(e, ERR_LIMIT_EXCEEDED, "memory_limit cannot be less than what is in use");
+    err_detail(e, "%lld bytes are in use, %lld bytes are wanted as the limit.", (long long)used, (long long)want);
+    err_hint(e, "Drop or truncate tables first, or delete rows and VACUUM.");
+    return ST_ERROR;
+}
+
+Status settings_set(Session *s, const char *name, const char *value, Err *e) {
+    const Def *d = find(name);
+    if (!d && strchr(name, '.')) return ST_OK; /* custom settings are accepted as in PostgreSQL */
+    if (!d) {
+        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+        err_hint(e, "SHOW ALL lists the parameters.");
+        return ST_ERROR;
+    }
+    if (!value && d->kind == K_FIXED) return ST_OK;
+    int64_t limit = s->settings.memory_limit;
+    TRY(value ? set_value(s, d, value, e) : set_default(s, d, e));
+    if (strcmp(d->name, "memory_limit") == 0 && check_limit(s, e) != ST_OK) {
+        s->settings.memory_limit = limit;
+        return ST_ERROR;
+    }
+    apply(s, d);
+    return ST_OK;
+}
+
+void settings_restore(Session *s, const Settings *to) {
+    Settings from = s->settings;
+    s->settings = *to;
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
+        const Def *d = &defs[i];
+        if (d->size && memcmp((const char *)&from + d->offset, (const char *)to + d->offset, d->size) != 0) apply(s, d);
+    }
+}
+
+const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
+    const Def *d = find(name);
+    if (!d) {
+        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+        return NULL;
+    }
+    const char *base = (const char *)&s->settings;
+    int64_t n;
+    switch (d->kind) {
+    case K_INT: memcpy(&n, base + d->offset, sizeof n); return arena_printf(a, "%lld", (long long)n);
+    case K_MS:
+    case K_US: {
+        memcpy(&n, base + d->offset, sizeof n);
+        static const struct {
+            int64_t us;
+            const char *unit;
+        } units[] = {{3600000000, "h"}, {60000000, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
+        int64_t own = d->kind == K_US ? 1 : 1000; /* in microseconds */
+        for (int i = 0; n != 0 && i < 5; i++)
+            if (n % MAX_OF(units[i].us / own, INT64_C(1)) == 0 && units[i].us >= own)
+                return arena_printf(a, "%lld%s", (long long)(n / (units[i].us / own)), units[i].unit);
+        return "0";
+    }
+    case K_BYTES: {
+        memcpy(&n, base + d->offset, sizeof n);
+        if (strcmp(d->name, "memory_limit") == 0) n = atomic_load(&s->db->account.limit); /* of all connections */
+        static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
+        int u = 0;
+        while (u < 4 && n >= 1024 && n % 1024 == 0) n /= 1024, u++;
+        return arena_printf(a, "%lld%s", (long long)n, unit[u]);
+    }
+    case K_BOOL: return base[d->offset] ? "on" : "off";
+    case K_TEXT:
+    case K_ENUM: return arena_strdup(a, base + d->offset);
+    case K_RULES: return arena_strdup(a, s->settings.rules_text);
+    case K_TZ: return arena_strdup(a, s->settings.tz_text);
+    default: return d->def;
+    }
+}

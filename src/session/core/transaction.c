@@ -1,0 +1,464 @@
+/* transaction.c - the view, snapshots and commits. See transaction.h. */
+#include "session/core/transaction_int.h"
+
+#include <pthread.h>
+
+enum {
+    MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
+    COMPACT_RECORDS = 64 /* logs that are longer may change the same cells often */,
+    WRITES_LOOKED_AT = 256 /* changes up to here are compared with commits at once */,
+    PRUNE_BYTES = 1 << 20 /* so much is not left to the next who writes */,
+    SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */
+};
+
+TxnHub *transaction_hub(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
+
+Status serialization_failure(Session *s, const char *why) {
+    err_clear(&s->err);
+    err_set(&s->err, ERR_SERIALIZATION_FAILURE,
+            "could not serialize access due to read/write dependencies among transactions");
+    err_detail(&s->err, "%s", why);
+    err_hint(&s->err, "The transaction might succeed if retried.");
+    return ST_ERROR;
+}
+static Status concurrent_update(Session *s) {
+    err_clear(&s->err);
+    err_set(&s->err, ERR_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+    err_hint(&s->err, "The transaction might succeed if retried.");
+    return ST_ERROR;
+}
+
+/* ---- the list ------------------------------------------------------------------------------------ */
+static void free_txn(Txn *x) {
+    arena_free(x->arena);
+    undo_free(x->undo);
+    mem_free(NULL, x, (int64_t)sizeof *x);
+}
+static void unlink_txn(Txn *x) {
+    *x->link = x->next;
+    if (x->next) x->next->link = x->link;
+}
+
+static Status begin(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = mem_calloc(NULL, (int64_t)sizeof *x, &s->err);
+    if (!x) return ST_ERROR;
+    if (!(x->arena = arena_new(&s->db->account, &s->err))) {
+        mem_free(NULL, x, (int64_t)sizeof *x);
+        return ST_ERROR;
+    }
+    arena_set_err(x->arena, NULL);
+    x->session = s;
+    x->ts = atomic_load(&h->now);
+    pthread_mutex_lock(&h->mutex);
+    x->next = h->open;
+    x->link = &h->open;
+    if (x->next) x->next->link = &x->next;
+    h->open = x;
+    pthread_mutex_unlock(&h->mutex);
+    s->txn = x;
+    return ST_OK;
+}
+bool transaction_open(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    pthread_mutex_lock(&h->mutex);
+    bool yes = h->open != NULL;
+    pthread_mutex_unlock(&h->mutex);
+    return yes;
+}
+
+/* ---- versions -------------------------------------------------------------------------------------- */
+static void unlook(Version *v) {
+    arena_free(v->look);
+    v->look = NULL;
+    v->n_net = 0;
+}
+static void free_version(TxnHub *h, Version *v) {
+    if (v->before) v->before->next = v->next;
+    else h->oldest = v->next;
+    if (v->next) v->next->before = v->before;
+    else h->newest = v->before;
+    atomic_fetch_sub(&h->kept_bytes, v->bytes);
+    unlook(v);
+    undo_free(v->log);
+    arena_free(v->arena);
+    mem_free(NULL, v, (int64_t)sizeof *v);
+}
+/* The next version goes into this one, when there is memory for it. */
+static bool merge_next(TxnHub *h, Version *v) {
+    Version *n = v->next;
+    int64_t had = v->events.len;
+    for (int64_t i = 0; i < n->events.len; i++)
+        if (!vec_push(v->arena, &v->events, n->events.items[i])) {
+            v->events.len = had;
+            return false;
+        }
+    Err e = {0};
+    int64_t bytes = 0;
+    if (undo_move(n->log, v->log, n->ts <= atomic_load(&h->view), &bytes, &e) != ST_OK) {
+        v->events.len = had;
+        return false;
+    }
+    unlook(v);
+    v->ts = n->ts;
+    v->bytes += bytes;
+    atomic_fetch_add(&h->kept_bytes, bytes);
+    free_version(h, n);
+    return true;
+}
+
+/* The tables become what they were at ts. Nobody's own changes are in them; the lock is held alone. */
+static void move_view(TxnHub *h, int64_t ts) {
+    int64_t view = atomic_load(&h->view);
+    for (Version *v = h->newest; v && v->ts > ts; v = v->before)
+        if (v->ts <= view) undo_hide(v->log);
+    for (Version *v = h->oldest; v && v->ts <= ts; v = v->next)
+        if (v->ts > view) undo_show(v->log, false);
+    atomic_store(&h->view, ts);
+}
+
+/* What nobody needs any more goes: changes that were rolled back while they were hidden, versions behind all snapshots.
+ * The lock is held alone. */
+static void prune(TxnHub *h) {
+    if (!atomic_exchange(&h->unsettled, false)) return;
+    int64_t view = atomic_load(&h->view), oldest = view, ts[SNAPSHOTS_MAX], n = 0;
+    Txn *gone = NULL;
+    pthread_mutex_lock(&h->mutex);
+    for (Txn *x = h->open, *next; x; x = next) {
+        next = x->next;
+        if (!x->session && x != atomic_load(&h->resident)) {
+            unlink_txn(x);
+            x->next = gone;
+            gone = x;
+        } else if (x->session && !x->lost) {
+            oldest = MIN_OF(oldest, x->ts);
+            if (n < SNAPSHOTS_MAX) ts[n] = x->ts;
+            n++;
+        }
+    }
+    pthread_mutex_unlock(&h->mutex);
+    for (Txn *next; gone; gone = next) {
+        next = gone->next;
+        undo_abandon(gone->undo);
+        free_txn(gone);
+    }
+    while (h->oldest && h->oldest->ts <= oldest) free_version(h, h->oldest);
+    for (Version *v = h->oldest; v && n <= SNAPSHOTS_MAX;) {
+        bool seen = v->ts == view;
+        for (int64_t i = 0; i < n && !seen; i++) seen = ts[i] == v->ts;
+        if (seen || !v->next || v->next->bytes > MERGE_BYTES || !merge_next(h, v)) v = v->next;
+    }
+}
+
+/* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
+static bool give_up(TxnHub *h, bool all, const Txn *but) {
+    int64_t ts = INT64_MAX;
+    pthread_mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x; x = x->next)
+        if (x->session && x != but && !x->lost) ts = MIN_OF(ts, x->ts);
+    for (Txn *x = h->open; x; x = x->next)
+        if (x->session && x != but && (all || x->ts == ts)) x->lost = true;
+    pthread_mutex_unlock(&h->mutex);
+    return ts != INT64_MAX;
+}
+static int64_t limit_of(const Session *s) {
+    int64_t limit = s->settings.snapshot_memory_limit, all = atomic_load(&s->db->account.limit);
+    return limit > 0 ? limit : all > 0 ? all / 4 : INT64_MAX;
+}
+
+/* The log without what its later records say again. */
+static UndoLog *compact(Session *s, UndoLog *u) {
+    Err e = {0};
+    int64_t bytes;
+    UndoLog *c = undo_mark(u) > COMPACT_RECORDS ? undo_new(&s->db->account, &e) : NULL;
+    if (!c || undo_move(u, c, true, &bytes, &e) != ST_OK) {
+        undo_free(c);
+        return u;
+    }
+    undo_free(u);
+    return c;
+}
+
+/* Keeps a commit for those whose snapshots are older: all open transactions but one. The view is that of now. false:
+ * there are none, or there is no memory and they have lost theirs. */
+static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
+    TxnHub *h = transaction_hub(s);
+    bool needed = false;
+    pthread_mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
+    pthread_mutex_unlock(&h->mutex);
+    if (!needed) return false;
+    Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
+    bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->account, NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
+    for (int64_t i = 0; ok && i < n; i++) ok = vec_push(v->arena, &v->events, events[i]);
+    if (!ok) {
+        if (v) arena_free(v->arena);
+        if (v) mem_free(NULL, v, (int64_t)sizeof *v);
+        (void)give_up(h, true, but);
+        return false;
+    }
+    v->log = u = compact(s, u);
+    v->bytes = (int64_t)sizeof *v + undo_bytes(u);
+    v->ts = atomic_fetch_add(&h->now, 1) + 1;
+    atomic_store(&h->view, v->ts);
+    v->before = h->newest;
+    if (v->before) v->before->next = v;
+    else h->oldest = v;
+    h->newest = v;
+    atomic_fetch_add(&h->kept_bytes, v->bytes);
+    atomic_store(&h->unsettled, true);
+    while (atomic_load(&h->kept_bytes) > limit_of(s) && give_up(h, false, but)) {
+        atomic_store(&h->unsettled, true);
+        prune(h);
+    }
+    return true;
+}
+
+void transactions_forget_table(Session *s, const Table *t) {
+    TxnHub *h = transaction_hub(s);
+    for (Version *v = h->oldest; v; v = v->next) {
+        unlook(v);
+        undo_drop_table(v->log, t);
+    }
+    pthread_mutex_lock(&h->mutex);
+    for (Txn *x = h->open; x; x = x->next) {
+        UndoLog *u = x->session ? x->session->undo : x->undo;
+        if (!u || !undo_names_table(u, t)) continue;
+        undo_drop_table(u, t);
+        x->broken = true;
+    }
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* ---- the view ---------------------------------------------------------------------------------------- */
+static bool is_in_place(const Session *s) {
+    return s->txn && s->undo && undo_mark(s->undo) > 0 && !atomic_load(&s->txn->out);
+}
+
+/* The view is the one that the session is to see. Without the lock: it may be another one soon. */
+static bool fits(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    const Txn *x = s->txn, *r = atomic_load(&h->resident);
+    if ((r && r != x) || (x && atomic_load(&x->out)) || (x && s->latest && x->ts != atomic_load(&h->now))) return false;
+    return atomic_load(&h->view) == (x && !s->latest ? x->ts : atomic_load(&h->now));
+}
+
+/* The resident's changes leave the tables. */
+static void evict(TxnHub *h) {
+    pthread_mutex_lock(&h->mutex); /* its session may be rolling it back */
+    Txn *x = atomic_load(&h->resident);
+    atomic_store(&h->resident, NULL);
+    if (x && !x->session) {
+        undo_rollback(x->undo, 0);
+        unlink_txn(x);
+        free_txn(x);
+    } else if (x) {
+        undo_hide(x->session->undo);
+        atomic_store(&x->out, true);
+    }
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static Status reserve(Session *s) {
+    Txn *x = s->txn;
+    TRY(undo_reserve(s->undo, x->reserved, &s->err));
+    x->reserved = undo_mark(s->undo);
+    return ST_OK;
+}
+
+/* Its own changes are hidden and all commits shown. */
+static Status validate(Session *s) {
+    Arena *a = arena_new(&s->db->account, &s->err);
+    int64_t n = 0;
+    NetChange *own = NULL;
+    if (!a) return ST_ERROR;
+    Status st = s->undo ? undo_net(s->undo, a, &n, &own) : ST_OK;
+    const char *why = st == ST_OK ? transaction_conflict(s, n, own) : NULL;
+    if (why) st = serialization_failure(s, why);
+    arena_free(a);
+    return st;
+}
+
+/* The lock is held alone. */
+static Status change_view(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn, *r = atomic_load(&h->resident);
+    int64_t now = atomic_load(&h->now), target = x && !s->latest ? x->ts : now;
+    bool moved = x && target != x->ts;
+    if (r && r != x) evict(h);
+    if (is_in_place(s) && target != atomic_load(&h->view)) {
+        TRY(reserve(s));
+        undo_hide(s->undo);
+        atomic_store(&x->out, true);
+        atomic_store(&h->resident, NULL);
+    }
+    move_view(h, target);
+    if (moved) {
+        TRY(validate(s));
+        x->ts = target;
+        atomic_store(&h->unsettled, true);
+    }
+    if (!x || !atomic_load(&x->out)) return ST_OK;
+    undo_show(s->undo, moved);
+    if (moved && undo_check_keys(s->undo, &s->err) != ST_OK) {
+        undo_hide(s->undo);
+        return serialization_failure(
+            s, "A row that a concurrent transaction committed has a key of this transaction's rows.");
+    }
+    atomic_store(&x->out, false);
+    atomic_store(&h->resident, x);
+    return ST_OK;
+}
+
+LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions) {
+    TxnHub *h = transaction_hub(s);
+    if (mode == LOCK_SHARED && definitions) return mode;
+    return fits(s) && !(atomic_load(&h->unsettled) && atomic_load(&h->kept_bytes) > PRUNE_BYTES) ? mode
+                                                                                                 : LOCK_EXCLUSIVE;
+}
+
+Status transaction_enter(Session *s, bool definitions, bool *again) {
+    *again = false;
+    if (definitions && s->lock == LOCK_SHARED) return ST_OK;
+    if (s->txn && s->txn->lost) {
+        err_set(&s->err, ERR_SNAPSHOT_TOO_OLD, "snapshot too old");
+        err_detail(&s->err,
+                   "Others have changed so much since the transaction's first statement that it is not kept any more.");
+        err_hint(&s->err, "Raise snapshot_memory_limit, or make the transaction shorter.");
+        return ST_ERROR;
+    }
+    if (!fits(s)) {
+        *again = s->lock == LOCK_SHARED;
+        if (*again) return ST_OK;
+        TRY(change_view(s));
+    }
+    if (s->lock == LOCK_EXCLUSIVE) prune(transaction_hub(s));
+    return s->state == 'T' && !s->txn ? begin(s) : ST_OK;
+}
+
+void transaction_pin(Session *s, bool yes) {
+    if (s->txn) s->txn->pinned = yes;
+}
+bool transaction_hidden(const Session *s) { return s->txn && atomic_load(&s->txn->out); }
+bool transaction_pinned(const Session *s) { return s->txn && (s->txn->pinned || s->catalog_undo); }
+
+bool transaction_changed(const Session *s) { return s->txn && s->txn->changed; }
+
+/* Rows that it has just changed were changed by others after its snapshot. */
+static bool lost_update(Session *s) {
+    const TxnHub *h = transaction_hub(s);
+    int64_t n,
+        rows = undo_mark(s->undo) > s->txn->reserved && s->txn->ts < atomic_load(&h->now) ? undo_rows(s->undo) : 0;
+    NetChange *own;
+    if (rows == 0 || rows > WRITES_LOOKED_AT) return false; /* COMMIT will tell */
+    Arena *a = arena_new(&s->db->account, NULL);
+    bool yes = a && undo_net(s->undo, a, &n, &own) == ST_OK && transaction_writes_conflict(h, s->txn, n, own);
+    arena_free(a);
+    return yes;
+}
+
+/* What it has changed by now. */
+static void take_stock(Session *s) {
+    Txn *x = s->txn;
+    if (!x) return;
+    x->changed = s->undo && undo_mark(s->undo) > 0;
+    x->reserved = x->changed ? MIN_OF(x->reserved, undo_mark(s->undo)) : 0; /* ROLLBACK TO */
+}
+Status transaction_pause(Session *s) {
+    Txn *x = s->txn;
+    if (s->lock == LOCK_NONE) return ST_OK;
+    take_stock(s);
+    if (transaction_pinned(s)) return ST_OK;
+    if (x && x->changed) {
+        if (undo_is_whole(s->undo, x->reserved)) { /* others would have to look at much */
+            x->pinned = true;
+            return ST_OK;
+        }
+        if (lost_update(s)) return concurrent_update(s);
+        TRY(reserve(s));
+        atomic_store(&transaction_hub(s)->resident, x);
+    }
+    session_unlock(s);
+    return ST_OK;
+}
+
+void transaction_suspend(Session *s) {
+    Txn *x = s->txn;
+    if (s->lock == LOCK_NONE) return;
+    take_stock(s);
+    if (transaction_pinned(s)) return;
+    if (is_in_place(s)) {
+        Err e = {0};
+        if (s->lock != LOCK_EXCLUSIVE) { /* it has changed nothing since it was reserved */
+        } else if (undo_is_whole(s->undo, x->reserved) || undo_reserve(s->undo, x->reserved, &e) != ST_OK) {
+            x->pinned = true;
+            return;
+        } else {
+            x->reserved = undo_mark(s->undo);
+        }
+        atomic_store(&transaction_hub(s)->resident, x);
+    }
+    session_unlock(s);
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------ */
+static void leave_list(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    s->txn = NULL;
+    if (!x) return;
+    pthread_mutex_lock(&h->mutex);
+    if (atomic_load(&h->resident) == x) atomic_store(&h->resident, NULL);
+    unlink_txn(x);
+    pthread_mutex_unlock(&h->mutex);
+    if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
+    free_txn(x);
+}
+
+void transaction_commit(Session *s, int64_t n, const TableEvent *events) {
+    UndoLog *u = s->undo;
+    if (u && s->lock == LOCK_EXCLUSIVE && (undo_mark(u) > 0 || n != 0) && keep(s, u, n, events, s->txn)) s->undo = NULL;
+    leave_list(s);
+    if (!s->undo) return;
+    undo_forget(s->undo);
+    undo_free(s->undo);
+    s->undo = NULL;
+}
+
+void transaction_rollback(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = s->txn;
+    UndoLog *u = s->undo;
+    if (x && u && s->lock != LOCK_EXCLUSIVE) {
+        pthread_mutex_lock(&h->mutex);
+        bool changes = undo_mark(u) > 0;
+        if (changes) { /* the next who takes the lock alone undoes it */
+            x->undo = u;
+            x->session = NULL;
+            s->undo = NULL;
+            s->txn = NULL;
+        }
+        pthread_mutex_unlock(&h->mutex);
+        if (changes) atomic_store(&h->unsettled, true);
+        if (changes) return;
+    } else if (x && u && atomic_load(&x->out)) {
+        undo_abandon(u);
+    } else if (u) {
+        undo_rollback(u, 0);
+    }
+    leave_list(s);
+    undo_free(s->undo);
+    s->undo = NULL;
+}
+
+void transaction_bulk_done(Session *s, UndoLog *u) {
+    if (u && (undo_mark(u) == 0 || !keep(s, u, 0, NULL, NULL))) undo_free(u);
+}
+
+void transactions_settle(Database *db) {
+    TxnHub *h = txn_lock_hub(db->txn_lock);
+    if (atomic_load(&h->resident)) evict(h);
+    move_view(h, atomic_load(&h->now));
+    atomic_store(&h->unsettled, true);
+    prune(h);
+}

@@ -1,0 +1,93 @@
+/* transaction.h - BEGIN ... COMMIT of several connections at once: snapshots, optimistic, serialisable.
+ *
+ * A transaction holds the database lock only while a statement of it runs. What it sees is what was committed when its
+ * first statement began, and its own changes, as long as it lives; what it has read and written is validated when it
+ * commits.
+ *
+ * The tables have one state, and rows one place. What stands in them is a view: all commits up to one of them
+ * (TxnHub.view), and the changes of one open transaction or none (the resident). Who takes the lock looks whether that
+ * is what it is to see; if not it takes the lock alone and changes the view by hiding and showing undo logs
+ * (storage/undo.c): first the resident's, then those of commits, then its own. The logs of commits (Version) are kept
+ * as long as somebody's snapshot is older, and merged where no snapshot lies between. Without open transactions a
+ * commit forgets its log as ever, and every view is that of now.
+ *
+ * Validation. A transaction that has changed something and commits goes to the view of now and looks through the
+ * commits after its snapshot: a row that one of them changed, as it was or as it is now, and that the transaction has
+ * read (TxnRead: tables, or the rows that conditions select) or changed itself makes it fail with 40001. So does, when
+ * its changes are shown there, a key that another row has. It also fails when it changes a row that has been changed
+ * since its snapshot, right then.
+ *
+ * Why that is serialisable: what a transaction with changes has read is, when it commits, still as it read it, and
+ * nobody else is about: all of it could have happened at this moment. One without changes could have happened when its
+ * snapshot was taken, and is never refused. The first to commit wins; nobody waits for anybody but for the lock, and so
+ * there are no deadlocks.
+ *
+ * Definitions are those of the present, for everybody. A transaction that makes some (CREATE, ALTER, DROP, TRUNCATE,
+ * COPY FROM, bulk loads, and what else is not SELECT, INSERT, UPDATE, DELETE, CALL, DO or EXECUTE) is validated then
+ * and sees what is committed from there on, and keeps the lock to its end (pinned). One that reads a table that came to
+ * be after its snapshot gets 40001; of one that is gone, 42P01.
+ *
+ * Bounds. Kept logs take no more memory than snapshot_memory_limit: beyond it the oldest snapshots are given up, and
+ * their transactions fail with 72000 at their next statement.
+ *
+ * Thread rules: versions, the view and Txn.ts, lost, broken are looked at under the database lock and changed by who
+ * holds it alone; the list of open transactions and the resident have a mutex of their own, a leaf. ROLLBACK needs no
+ * lock: it leaves its changes to the next who takes it alone.
+ */
+#ifndef STELE_SESSION_CORE_TRANSACTION_H
+#define STELE_SESSION_CORE_TRANSACTION_H
+
+#include "session/core/session.h"
+
+typedef struct Txn Txn;
+
+/* Session.c's way through a lock. With the lock just taken in s->lock: what stands in the tables becomes what this
+ * session is to see. definitions: it will look at nothing but the catalog. *again: the lock must be taken anew, as
+ * transaction_lock_mode says then. With s->latest a transaction goes to what is committed now: 40001 when it cannot.
+ * 72000: its snapshot is lost. */
+Status transaction_enter(Session *s, bool definitions, bool *again);
+/* The lock that it takes, `mode` at least. */
+LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions);
+/* A statement of a transaction has ended well: lets go of the lock, unless it is pinned. 40001 when it has changed what
+ * others have, 53200; nothing was done then. */
+Status transaction_pause(Session *s);
+/* After an error, when ROLLBACK TO may come: the same, but nothing is refused. */
+void transaction_suspend(Session *s);
+void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
+bool transaction_hidden(const Session *s);  /* its changes are not in the tables; under the lock held alone */
+bool transaction_pinned(const Session *s);
+bool transaction_changed(const Session *s); /* it has changed rows, wherever they are now; needs no lock */
+/* The session's changes, of a transaction or not, become what everybody sees: under the lock held alone, shown on top
+ * of all commits. n, events: tables that come or go. */
+typedef struct TableEvent {
+    int64_t id;
+    bool made;
+} TableEvent;
+void transaction_commit(Session *s, int64_t n, const TableEvent *events); /* n < 0: they could not be listed */
+/* They are taken back, now or, without the lock, by who takes it next. Either way the transaction is over. */
+void transaction_rollback(Session *s);
+
+/* Changes that a bulk made before are in the tables now: the log is taken over or forgotten. Under the lock held alone,
+ * before transaction_enter. */
+void transaction_bulk_done(Session *s, UndoLog *u);
+bool transaction_open(const Session *s); /* there are open transactions, this session's included */
+/* Before a table is freed, under the lock held alone: no log names it any more. */
+void transactions_forget_table(Session *s, const Table *t);
+
+/* What statements read; nothing happens outside of transactions. Under the lock. 40001: a table that came after the
+ * snapshot. */
+typedef struct TxnRead TxnRead;
+typedef struct TxnReads {
+    VEC(TxnRead) list;
+} TxnReads;
+/* Of an optimised plan, in the arena. */
+Status transaction_reads_of_plan(const PlanCtx *c, const BoundStmt *b, Arena *a, TxnReads *out);
+Status transaction_reads(Session *s, const TxnReads *r);
+Status transaction_reads_table(Session *s, const Table *t);
+Status transaction_reads_key(Session *s, const Table *t, int key,
+                             const Value *vals); /* the row with this key, or that there is none */
+
+/* Before a database is saved and closed, without sessions: nothing but what is committed is in its tables. */
+void transactions_settle(Database *db);
+
+#endif

@@ -1,0 +1,62 @@
+/* transaction_int.h - open transactions and committed changes that older snapshots look behind; for transaction.c and
+ * transaction_reads.c only. */
+#ifndef STELE_SESSION_CORE_TRANSACTION_INT_H
+#define STELE_SESSION_CORE_TRANSACTION_INT_H
+
+#include "session/core/transaction.h"
+
+/* One of a conjunction that selects rows: lo <= column <= hi, as integers, or column = text. */
+typedef struct ReadCond {
+    int col;
+    bool is_text;
+    int64_t lo, hi;
+    Str text;
+} ReadCond;
+/* Rows for which all of it is true. */
+struct TxnRead {
+    int64_t table;              /* id */
+    int32_t n_conds, n_filters; /* none: all rows */
+    ReadCond *conds;
+    Expr **filters; /* EX_COL: the table's column; the rest is made of constants and immutable functions */
+};
+
+struct Txn {
+    Txn *next, **link; /* of the hub */
+    Session *session;  /* NULL: rolled back without the lock; its changes wait for who takes it alone */
+    UndoLog *undo;     /* of one without a session */
+    int64_t ts;        /* what it sees: all commits up to this one */
+    Arena *arena;      /* reads */
+    VEC(TxnRead) reads;
+    _Atomic bool out; /* its changes are hidden */
+    bool lost;        /* nobody keeps what it saw any more */
+    bool broken;      /* a table that it changed is gone */
+    bool pinned;
+    bool changed;     /* its session's: at the end of the last statement there were changes */
+    int64_t reserved; /* records of its log for which memory has been reserved, looked through for loads, and for rows
+                         that others changed */
+};
+
+/* One commit, or some between which nobody looks. */
+typedef struct Version {
+    struct Version *next, *before;
+    int64_t ts; /* of the last of them */
+    int64_t bytes;
+    UndoLog *log; /* shown when the view is at ts or later */
+    Arena *arena; /* events */
+    VEC(TableEvent) events;
+    Arena *look; /* made when first needed: what the log comes to */
+    int64_t n_net;
+    NetChange *net;
+    UndoCells *cells;
+} Version;
+
+TxnHub *transaction_hub(const Session *s);
+Status serialization_failure(Session *s, const char *why);
+/* Whether somebody committed, after the transaction's snapshot, what it has read, or rows that it has changed itself.
+ * The lock is held alone; every commit is shown, the transaction's own changes (own, n of them) are hidden. NULL: none;
+ * else why not. */
+const char *transaction_conflict(const Session *s, int64_t n, const NetChange *own);
+/* Rows that it has changed alone; nobody's changes need to be where they are. */
+bool transaction_writes_conflict(const TxnHub *h, const Txn *x, int64_t n, const NetChange *own);
+
+#endif

@@ -1,0 +1,376 @@
+/* depend.c - what is there only because something else is: DROP refuses because of it (2BP01), or takes it along
+ * (CASCADE).
+ *
+ * Nothing is kept of dependencies but what views read (View.sources). Everything else is found by binding texts of the
+ * catalog again, which is exact and costs little where definitions are few; never by searching texts. A dependency
+ * through another view is that view's.
+ */
+#include <stdio.h>
+
+#include "session/ddl/depend.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/pl.h"
+
+void dependents_init(Dependents *d, Session *s, Statement *st) {
+    *d = (Dependents){.s = s, .st = st, .a = st->run_arena};
+}
+
+static bool spares_view(const Dependents *d, const View *v) {
+    for (int64_t i = 0; i < d->spared_views.len; i++)
+        if (d->spared_views.items[i] == v) return true;
+    return false;
+}
+static bool spares_table(const Dependents *d, const char *name) {
+    for (int64_t i = 0; i < d->spared_tables.len; i++)
+        if (strcmp(d->spared_tables.items[i]->name, name) == 0) return true;
+    return false;
+}
+Status dependents_spare_view(Dependents *d, const View *v) {
+    return spares_view(d, v) || vec_push(d->a, &d->spared_views, v) ? ST_OK : ST_ERROR;
+}
+Status dependents_spare_table(Dependents *d, const Table *t) {
+    return spares_table(d, t->name) || vec_push(d->a, &d->spared_tables, t) ? ST_OK : ST_ERROR;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------- */
+
+static Status add(Dependents *d, Dependent x, const char *on) {
+    for (int64_t i = 0; i < d->found.len; i++) {
+        const Dependent *y = &d->found.items[i];
+        if (x.kind == y->kind && x.view == y->view && x.foreign == y->foreign && strcmp(x.what, y->what) == 0)
+            return ST_OK;
+    }
+    if (!(x.line = arena_printf(d->a, "%s depends on %s", x.what, on))) return ST_ERROR;
+    return vec_push(d->a, &d->found, x) ? ST_OK : ST_ERROR;
+}
+static Status add_foreign(Dependents *d, ForeignKey *f, const char *on) {
+    const char *what = arena_printf(d->a, "constraint %s on table %s", f->name, f->table);
+    return what ? add(d, (Dependent){.kind = DEPENDENT_FOREIGN, .foreign = f, .what = what}, on) : ST_ERROR;
+}
+
+static bool reads(const View *v, const char *relation) {
+    for (int i = 0; i < v->n_sources; i++)
+        if (strcmp(v->sources[i].relation, relation) == 0) return true;
+    return false;
+}
+
+static Status add_readers(Dependents *d, const char *relation, const char *on);
+/* A view, and the views that read it. */
+static Status add_view(Dependents *d, View *v, const char *on) {
+    TRY(stack_check(&d->s->err));
+    for (int64_t i = 0; i < d->found.len; i++)
+        if (d->found.items[i].view == v) return ST_OK;
+    const char *what = arena_printf(d->a, "view %s", v->name);
+    if (!what) return ST_ERROR;
+    if (!spares_view(d, v)) TRY(add(d, (Dependent){.kind = DEPENDENT_VIEW, .view = v, .what = what}, on));
+    return spares_view(d, v) ? ST_OK : add_readers(d, v->name, what);
+}
+static Status add_readers(Dependents *d, const char *relation, const char *on) {
+    const Catalog *k = &d->s->db->catalog;
+    for (int64_t i = 0; i < k->n_views; i++)
+        if (reads(k->views[i], relation) && strcmp(k->views[i]->name, relation) != 0) TRY(add_view(d, k->views[i], on));
+    return ST_OK;
+}
+
+/* Views that a condition is true of, by themselves: of none of the views that they read. */
+static Status add_views_of(Dependents *d, const bool *holds, const char *on) {
+    const Catalog *k = &d->s->db->catalog;
+    if (err_is_set(&d->s->err)) return ST_ERROR; /* memory ran out where texts were bound */
+    for (int64_t i = 0; i < k->n_views; i++) {
+        bool direct = holds[i];
+        for (int64_t j = 0; j < k->n_views && direct; j++)
+            direct = !(holds[j] && j != i && reads(k->views[i], k->views[j]->name));
+        if (direct) TRY(add_view(d, k->views[i], on));
+    }
+    return ST_OK;
+}
+
+Status dependents_of_view(Dependents *d, const View *v) {
+    const char *on = arena_printf(d->a, "view %s", v->name);
+    return on ? add_readers(d, v->name, on) : ST_ERROR;
+}
+
+Status dependents_of_table(Dependents *d, const Table *t) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *on = arena_printf(d->a, "table %s", t->name);
+    if (!on) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        if (strcmp(k->foreign[i]->ref_table, t->name) == 0 && strcmp(k->foreign[i]->table, t->name) != 0 &&
+            !spares_table(d, k->foreign[i]->table))
+            TRY(add_foreign(d, k->foreign[i], on));
+    return add_readers(d, t->name, on);
+}
+
+/* The view as it is when its sources have lost a column that it does not use. */
+static Status without_column(Arena *a, const View *v, const char *table, const char *column, View *out) {
+    *out = *v;
+    if (!(out->sources = arena_array(a, ViewSource, v->n_sources + 1))) return ST_ERROR;
+    for (int i = 0; i < v->n_sources; i++) {
+        const ViewSource *from = &v->sources[i];
+        ViewSource *to = &out->sources[i];
+        *to = *from;
+        if (strcmp(from->relation, table) != 0) continue;
+        to->n_cols = 0;
+        to->cols = arena_array(a, char *, from->n_cols + 1);
+        to->names = arena_array(a, char *, from->n_cols + 1);
+        if (!to->cols || !to->names) return ST_ERROR;
+        for (int c = 0; c < from->n_cols; c++) {
+            if (strcmp(from->cols[c], column) == 0) continue;
+            to->cols[to->n_cols] = from->cols[c];
+            to->names[to->n_cols++] = from->names[c];
+        }
+    }
+    return ST_OK;
+}
+
+typedef struct UsedCols {
+    PlanCtx *c;
+    ColSet set;
+} UsedCols;
+static void used_cols(UsedCols *u, Plan *p);
+static bool used_fn(void *ctx, Expr *e) {
+    UsedCols *u = ctx;
+    if (e->kind == EX_COL) colset_add(u->c, &u->set, e->u.col);
+    if (e->kind == EX_SUBQUERY) used_cols(u, e->u.sub.plan);
+    return true;
+}
+static Status used_slot(void *ctx, Expr **slot) {
+    (void)expr_walk(*slot, used_fn, ctx);
+    return ST_OK;
+}
+static void used_cols(UsedCols *u, Plan *p) {
+    if (stack_stop()) return;
+    (void)plan_each_expr(p, used_slot, u);
+    for (int32_t i = 0; i < p->n_children; i++) used_cols(u, p->children[i]);
+}
+
+bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col) {
+    PlanCtx c;
+    BoundStmt *b;
+    if (!try_view(s, a, v, &c, &b)) return false;
+    UsedCols used = {&c, colset_new(&c)};
+    used_cols(&used, b->plan);
+    for (int32_t k = 0; k < b->n_result; k++) colset_add(&c, &used.set, b->result[k]);
+    for (ColId id = 1; id < c.cols.len; id++)
+        if (c.cols.items[id].table == t && c.cols.items[id].col == col && colset_has(&used.set, id)) return true;
+    if (!reads(v, t->name)) return false;
+    View rest; /* what binding has already left out, such as the condition of a constant */
+    int32_t n = b->n_result;
+    return without_column(a, v, t->name, t->cols[col].name, &rest) != ST_OK || !try_view(s, a, &rest, &c, &b) ||
+           b->n_result != n;
+}
+
+Status dependents_of_column(Dependents *d, const Table *t, int col) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *name = t->cols[col].name, *on = arena_printf(d->a, "column %s of table %s", name, t->name);
+    bool *holds = arena_array(d->a, bool, k->n_views + 1);
+    if (!on || !holds) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_foreign; i++) {
+        ForeignKey *f = k->foreign[i];
+        bool mine = false, theirs = false;
+        for (int c = 0; c < f->n_cols; c++) {
+            mine |= strcmp(f->table, t->name) == 0 && strcmp(f->cols[c], name) == 0;
+            theirs |= strcmp(f->ref_table, t->name) == 0 && strcmp(f->ref_cols[c], name) == 0;
+        }
+        if (theirs && !mine) TRY(add_foreign(d, f, on));
+    }
+    for (int64_t i = 0; i < k->n_views; i++) holds[i] = view_uses_column(d->s, d->a, k->views[i], t, col);
+    return add_views_of(d, holds, on);
+}
+
+Status dependents_of_key(Dependents *d, const Table *t, int key) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *on = arena_printf(d->a, "constraint %s on table %s", t->keys[key].name, t->name);
+    const char *index = arena_printf(d->a, "index %s", t->keys[key].name);
+    bool *holds = arena_array(d->a, bool, k->n_views + 1);
+    if (!on || !index || !holds) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_foreign; i++)
+        if (foreign_is_of_key(k->foreign[i], t, key)) TRY(add_foreign(d, k->foreign[i], index));
+    for (int64_t i = 0; i < k->n_views; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        if (!try_view(d->s, d->a, k->views[i], &c, &b)) continue;
+        for (int64_t j = 0; j < c.grouped_keys.len; j++)
+            holds[i] |= c.grouped_keys.items[j].table == t && c.grouped_keys.items[j].key == key;
+    }
+    return add_views_of(d, holds, on);
+}
+
+static bool calls(const PlanCtx *c, const Routine *r) {
+    for (int64_t j = 0; j < c->routine_ids.len; j++)
+        if (c->routine_ids.items[j] == r->id) return true;
+    return false;
+}
+/* A DEFAULT or CHECK of the table. */
+static bool text_calls(Dependents *d, const Table *t, const char *sql, const Routine *r) {
+    PlanCtx c;
+    BoundStmt *b;
+    const char *table = quote_name(d->a, t->name);
+    return sql && table && try_query(d->s, d->a, arena_printf(d->a, "select (%s\n) from %s", sql, table), &c, &b) &&
+           calls(&c, r);
+}
+static Status of_routine_in_table(Dependents *d, const Table *t, const Routine *r, const char *on) {
+    for (int i = 0; i < t->n_cols; i++) {
+        if (!text_calls(d, t, t->cols[i].default_sql, r)) continue;
+        const char *what = arena_printf(d->a, "default value for column %s of table %s", t->cols[i].name, t->name);
+        if (!what) return ST_ERROR;
+        TRY(add(d, (Dependent){.kind = DEPENDENT_DEFAULT, .table = t->name, .name = t->cols[i].name, .what = what},
+                on));
+    }
+    for (int i = 0; i < t->n_checks; i++) {
+        if (!text_calls(d, t, t->checks[i].sql, r)) continue;
+        const char *what = arena_printf(d->a, "constraint %s on table %s", t->checks[i].name, t->name);
+        if (!what) return ST_ERROR;
+        TRY(add(d, (Dependent){.kind = DEPENDENT_CHECK, .table = t->name, .name = t->checks[i].name, .what = what},
+                on));
+    }
+    return ST_OK;
+}
+
+Status dependents_of_routine(Dependents *d, const Routine *r) {
+    const Catalog *k = &d->s->db->catalog;
+    const char *sig = pl_signature_text(d->a, r);
+    const char *on = sig ? arena_printf(d->a, "%s %s", r->is_procedure ? "procedure" : "function", sig) : NULL;
+    bool *holds = arena_array(d->a, bool, k->n_views + 1);
+    if (!on || !holds) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_tables; i++) TRY(of_routine_in_table(d, k->tables[i], r, on));
+    for (int64_t i = 0; i < k->n_views; i++) {
+        PlanCtx c;
+        BoundStmt *b;
+        holds[i] = try_view(d->s, d->a, k->views[i], &c, &b) && calls(&c, r);
+    }
+    return add_views_of(d, holds, on);
+}
+
+/* ---- dropping ------------------------------------------------------------------------------------ */
+
+/* One per line, at most as many as PostgreSQL tells. */
+static char *list(const Dependents *d, bool cascades) {
+    enum { TOLD_MAX = 100 };
+    char *t = arena_strdup(d->a, "");
+    for (int64_t i = 0; t && i < d->found.len && i < TOLD_MAX; i++)
+        t = arena_printf(d->a, "%s%s%s%s", t, i ? "\n" : "", cascades ? "drop cascades to " : "",
+                         cascades ? d->found.items[i].what : d->found.items[i].line);
+    int64_t more = d->found.len - TOLD_MAX;
+    if (t && more > 0)
+        t = arena_printf(d->a, "%s\nand %lld other object%s%s", t, (long long)more, more > 1 ? "s" : "",
+                         cascades ? " (see server log for list)" : "");
+    return t;
+}
+
+static Status refuse(Dependents *d, const char *what) {
+    const char *lines = list(d, false);
+    if (!lines) return err_oom(&d->s->err);
+    if (what) err_set(&d->s->err, ERR_DEPENDENT_OBJECTS, "cannot drop %s because other objects depend on it", what);
+    else
+        err_set(&d->s->err, ERR_DEPENDENT_OBJECTS,
+                "cannot drop desired object(s) because other objects depend on them");
+    err_detail(&d->s->err, "%s", lines);
+    err_hint(&d->s->err, "Use DROP ... CASCADE to drop the dependent objects too.");
+    return ST_ERROR;
+}
+
+static Status take_along(Dependents *d, const Dependent *x) {
+    switch (x->kind) {
+    case DEPENDENT_VIEW: return session_drop_view(d->s, x->view);
+    case DEPENDENT_FOREIGN: return session_drop_foreign(d->s, x->foreign);
+    case DEPENDENT_DEFAULT:
+    case DEPENDENT_CHECK: {
+        AstAlterCmd cmd = {.kind = x->kind == DEPENDENT_DEFAULT ? AST_ALTER_DROP_DEFAULT : AST_ALTER_DROP_CONSTRAINT,
+                           .name = x->name};
+        return alter_table_cmd(d->s, d->st, x->table, &cmd);
+    }
+    }
+    return ST_OK;
+}
+
+Status dependents_drop(Dependents *d, const char *what, bool cascade) {
+    TRY(stack_check(&d->s->err));
+    if (d->found.len == 0) return ST_OK;
+    if (!cascade) return refuse(d, what);
+    if (d->found.len == 1) {
+        session_notice_text(d->s, "NOTICE", "00000", "drop cascades to %s", d->found.items[0].what);
+    } else {
+        const char *lines = list(d, true),
+                   *message = arena_printf(d->a, "drop cascades to %lld other objects", (long long)d->found.len);
+        if (!lines || !message) return err_oom(&d->s->err);
+        session_notice(d->s, &(SessionNotice){"NOTICE", "00000", message, lines, "", ""});
+    }
+    for (int64_t i = 0; i < d->found.len; i++) TRY(take_along(d, &d->found.items[i]));
+    return ST_OK;
+}
+
+/* ---- what views read ----------------------------------------------------------------------------- */
+
+Status view_find_sources(Session *s, Arena *a, View *v, Err *e) {
+    PlanCtx c;
+    BoundStmt *b;
+    plan_ctx_init(s, a, &c);
+    c.err = e;
+    c.keep_sources = true;
+    TRY(sql_bind_view(&c, v, &b));
+    v->n_sources = (int)c.sources.len;
+    v->sources = c.sources.items;
+    return ST_OK;
+}
+
+Status views_fill_sources(Session *s, Arena *a) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        View full = *k->views[i];
+        Err e = {0};
+        if (full.n_sources > 0) continue;
+        Status r = view_find_sources(s, a, &full, &e);
+        if (r != ST_OK && strcmp(e.sqlstate, ERR_OUT_OF_MEMORY) == 0) return err_copy(&s->err, &e), ST_ERROR;
+        if (r != ST_OK || full.n_sources == 0) continue;
+        TRY(view_replace(s, k->views[i], &full));
+    }
+    return ST_OK;
+}
+
+Status view_replace(Session *s, View *old, const View *like) {
+    View *v = view_new(like, &s->err);
+    if (!v) return ST_ERROR;
+    if (session_replace_view(s, old, v) == ST_OK) return ST_OK;
+    view_free(v);
+    return ST_ERROR;
+}
+
+Status views_drop_column(Session *s, Arena *a, const char *table, const char *column) {
+    const Catalog *k = &s->db->catalog;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        View rest;
+        if (!reads(k->views[i], table)) continue;
+        TRY(without_column(a, k->views[i], table, column, &rest));
+        TRY(view_replace(s, k->views[i], &rest));
+    }
+    return ST_OK;
+}
+
+Status views_rename(Session *s, Arena *a, const char *relation, const char *column, const char *new_name) {
+    const Catalog *k = &s->db->catalog;
+    char *name = (char *)(uintptr_t)new_name;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        if (!reads(k->views[i], relation)) continue;
+        View v = *k->views[i];
+        ViewSource *sources = arena_array(a, ViewSource, v.n_sources + 1);
+        if (!sources) return ST_ERROR;
+        memcpy(sources, v.sources, sizeof *sources * (size_t)v.n_sources);
+        v.sources = sources;
+        for (int q = 0; q < v.n_sources; q++) {
+            if (strcmp(sources[q].relation, relation) != 0) continue;
+            if (!column) {
+                sources[q].relation = name;
+                continue;
+            }
+            char **cols = arena_array(a, char *, sources[q].n_cols + 1);
+            if (!cols) return ST_ERROR;
+            for (int c = 0; c < sources[q].n_cols; c++)
+                cols[c] = strcmp(sources[q].cols[c], column) == 0 ? name : sources[q].cols[c];
+            sources[q].cols = cols;
+        }
+        TRY(view_replace(s, k->views[i], &v));
+    }
+    return ST_OK;
+}

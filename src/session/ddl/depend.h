@@ -1,0 +1,60 @@
+/* depend.h - what depends on what is to be dropped; what views read. Needs the exclusive lock, and views_fill_sources()
+ * before.
+ *
+ *     dependents_init(&d, s, st);
+ *     TRY(dependents_of_table(&d, t));
+ *     TRY(dependents_drop(&d, "table t", cascade));    2BP01, or they are gone
+ */
+#ifndef STELE_SESSION_DDL_DEPEND_H
+#define STELE_SESSION_DDL_DEPEND_H
+
+#include "session/core/session.h"
+#include "sql/plan/plan.h"
+
+typedef enum DependentKind { DEPENDENT_VIEW, DEPENDENT_FOREIGN, DEPENDENT_DEFAULT, DEPENDENT_CHECK } DependentKind;
+typedef struct Dependent {
+    DependentKind kind;
+    View *view;
+    ForeignKey *foreign;
+    const char *table, *name; /* of a default's column, or a check */
+    const char *what;         /* "view v" */
+    const char *line;         /* "view v depends on table t" */
+} Dependent;
+typedef struct Dependents {
+    Session *s;
+    Statement *st;
+    Arena *a;
+    VEC(Dependent) found;
+    VEC(const View *) spared_views; /* that the statement drops itself */
+    VEC(const Table *) spared_tables;
+} Dependents;
+
+void dependents_init(Dependents *d, Session *s, Statement *st);
+Status dependents_spare_view(Dependents *d, const View *v);
+Status dependents_spare_table(Dependents *d, const Table *t);
+/* Each adds what depends on that, and what depends on those. A table's own keys are not among them. */
+Status dependents_of_table(Dependents *d, const Table *t);
+Status dependents_of_view(Dependents *d, const View *v);
+Status dependents_of_column(Dependents *d, const Table *t, int col);
+Status dependents_of_key(Dependents *d, const Table *t, int key);
+Status dependents_of_routine(Dependents *d, const Routine *r);
+/* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
+Status dependents_drop(Dependents *d, const char *what, bool cascade);
+
+/* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set
+ * only where memory ran out. */
+bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
+bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
+bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);
+
+/* Views of older files do not say what they read: as they are bound now. A view that does not bind stays as it is. */
+Status views_fill_sources(Session *s, Arena *a);
+/* Fills in what a view that does not say so reads. */
+Status view_find_sources(Session *s, Arena *a, View *v, Err *e);
+/* Puts a copy of `like` in the place of a view of the catalog. */
+Status view_replace(Session *s, View *old, const View *like);
+/* A column that no view uses is gone; a relation, or (column not NULL) a column of it, has another name. */
+Status views_drop_column(Session *s, Arena *a, const char *table, const char *column);
+Status views_rename(Session *s, Arena *a, const char *relation, const char *column, const char *new_name);
+
+#endif

@@ -1,0 +1,270 @@
+/* routine.c - CREATE and DROP of functions and procedures, notices.
+ *
+ * The catalog keeps the CREATE statement's text and what others need to know without reading it (Routine). Overloads
+ * are told apart by the types of their input parameters, functions and procedures together, as in PostgreSQL.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "session/ddl/depend.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/pl.h"
+
+void session_notice(Session *s, const SessionNotice *n) {
+    if (s->notice) s->notice(s->notice_ctx, n);
+}
+void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    if (!s->notice) return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    session_notice(s, &(SessionNotice){severity, sqlstate, text, "", "", ""});
+}
+
+char *routine_arguments_text(Arena *a, const Routine *r) {
+    char *t = arena_strdup(a, ""), type[64];
+    for (int i = 0, n = 0; t && i < r->n_params; i++) {
+        char m = r->param_modes[i];
+        if (m == 't' || m == 'c') continue;
+        t = arena_printf(a, "%s%s%s%s%s%s", t, n++ ? ", " : "",
+                         m == 'o'   ? "OUT "
+                         : m == 'b' ? "INOUT "
+                                    : "",
+                         r->param_names[i] ? r->param_names[i] : "", r->param_names[i] ? " " : "",
+                         type_name(r->param_types[i], type, sizeof type));
+    }
+    return t;
+}
+char *routine_result_text(Arena *a, const Routine *r) {
+    char type[64];
+    bool table = false;
+    for (int i = 0; i < r->n_params; i++) table |= r->param_modes[i] == 't' || r->param_modes[i] == 'c';
+    if (r->is_procedure) return arena_strdup(a, "");
+    if (!table)
+        return arena_printf(a, "%s%s", r->returns_set ? "SETOF " : "",
+                            r->returns_record ? "record"
+                            : r->returns_void ? "void"
+                                              : type_name(r->ret, type, sizeof type));
+    char *t = arena_strdup(a, "TABLE(");
+    for (int i = 0, n = 0; t && i < r->n_params; i++)
+        if (r->param_modes[i] == 't' || r->param_modes[i] == 'c')
+            t = arena_printf(a, "%s%s%s %s", t, n++ ? ", " : "", r->param_names[i] ? r->param_names[i] : "?",
+                             type_name(r->param_types[i], type, sizeof type));
+    return t ? arena_printf(a, "%s)", t) : NULL;
+}
+
+static bool is_input(const Routine *r, int i) { return r->param_modes[i] == 'i' || r->param_modes[i] == 'b'; }
+
+/* Types of input parameters. */
+static int identity(const Routine *r, Type *out) {
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++)
+        if (is_input(r, i)) out[n++] = r->param_types[i];
+    return n;
+}
+
+/* What OR REPLACE may not change, since others rely on it. */
+static Status check_replace(Session *s, Arena *a, const Routine *old, const Routine *r) {
+    Err *e = &s->err;
+    const char *sig = pl_signature_text(a, old);
+    if (!sig) return ST_ERROR;
+    if (old->is_procedure != r->is_procedure) {
+        err_set(e, ERR_WRONG_OBJECT_TYPE, "cannot change routine kind");
+        err_detail(e, "\"%s\" is a %s.", old->name, old->is_procedure ? "procedure" : "function");
+        return ST_ERROR;
+    }
+    const char *what = r->is_procedure ? "PROCEDURE" : "FUNCTION";
+    bool outs_differ = false;
+    int n_old = 0, n_new = 0;
+    for (int i = 0; i < old->n_params; i++) n_old += !is_input(old, i) || old->param_modes[i] == 'b';
+    for (int i = 0; i < r->n_params; i++) n_new += !is_input(r, i) || r->param_modes[i] == 'b';
+    outs_differ = n_old != n_new;
+    for (int i = 0, k = 0; !outs_differ && n_new > 1 && i < old->n_params; i++) {
+        if (old->param_modes[i] == 'i') continue;
+        while (r->param_modes[k] == 'i') k++;
+        outs_differ =
+            old->param_types[i].id != r->param_types[k].id ||
+            (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0));
+        k++;
+    }
+    bool ret_differs = old->returns_set != r->returns_set || old->returns_void != r->returns_void ||
+                       old->returns_record != r->returns_record || old->ret.id != r->ret.id;
+    if (ret_differs || outs_differ) {
+        err_set(e, ERR_INVALID_FUNCTION_DEFINITION,
+                r->is_procedure && n_old != n_new ? "cannot change whether a procedure has output parameters"
+                                                  : "cannot change return type of existing function");
+        if (outs_differ && !ret_differs) err_detail(e, "Row type defined by OUT parameters is different.");
+        err_hint(e, "Use DROP %s %s first.", what, sig);
+        return ST_ERROR;
+    }
+    for (int i = 0, k = 0; i < old->n_params; i++) {
+        if (!is_input(old, i)) continue;
+        while (!is_input(r, k)) k++;
+        if (old->param_names[i] && (!r->param_names[k] || strcmp(old->param_names[i], r->param_names[k]) != 0)) {
+            err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot change name of input parameter \"%s\"",
+                    old->param_names[i]);
+            err_hint(e, "Use DROP %s %s first.", what, sig);
+            return ST_ERROR;
+        }
+        k++;
+    }
+    if (old->n_defaults > r->n_defaults) {
+        err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "cannot remove parameter defaults from existing function");
+        err_hint(e, "Use DROP %s %s first.", what, sig);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* ---- bodies in SQL: as PostgreSQL does, names and types are looked at when the routine is made -------- */
+
+static Status bad_result(Session *s, const Routine *r, const char *detail) {
+    char type[64];
+    int n_outs = 0;
+    for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
+    bool record = r->returns_record || (r->is_procedure && n_outs > 0);
+    err_set(&s->err, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return %s",
+            record ? "record" : type_name(r->ret, type, sizeof type));
+    err_detail(&s->err, "%s", detail);
+    return ST_ERROR;
+}
+
+/* Whether the last statement's columns can be the result. b NULL: it has none. */
+static Status check_result(Session *s, Arena *a, const Routine *r, const PlanCtx *c, const BoundStmt *b) {
+    Type want[PL_MAX_PARAMS + 1];
+    char from[64], to[64];
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++)
+        if (r->param_modes[i] != 'i') want[n++] = r->param_types[i];
+    if (n == 0 && (r->returns_void || r->is_procedure)) return ST_OK;
+    if (!b || b->n_result == 0)
+        return bad_result(s, r, "Final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.");
+    if (n == 0 && r->returns_record) return ST_OK; /* of whatever columns */
+    if (n == 0) want[n++] = r->ret;
+    bool scalar = n == 1 && !r->returns_record && !r->is_procedure;
+    if (scalar && b->n_result != 1) return bad_result(s, r, "Final statement must return exactly one column.");
+    if (b->n_result != n)
+        return bad_result(s, r,
+                          b->n_result < n ? "Final statement returns too few columns."
+                                          : "Final statement returns too many columns.");
+    for (int i = 0; i < n; i++) {
+        Type is = c->cols.items[b->result[i]].type;
+        if (is.id == T_UNKNOWN) is = type_make(T_TEXT);
+        if (is.id == want[i].id || cast_exists(is, want[i], CAST_ASSIGNMENT)) continue;
+        type_name(is, from, sizeof from);
+        const char *why = scalar ? arena_printf(a, "Actual return type is %s.", from)
+                                 : arena_printf(a, "Final statement returns %s instead of %s at column %d.", from,
+                                                type_name(want[i], to, sizeof to), i + 1);
+        return why ? bad_result(s, r, why) : err_oom(&s->err);
+    }
+    return ST_OK;
+}
+
+static Status check_sql_body(Session *s, Arena *a, const Routine *r, const PlFunction *f) {
+    const PlBody *all = &f->body->body;
+    Status status = ST_OK;
+    for (int32_t i = 0; i < all->n && status == ST_OK; i++) {
+        const PlExpr *x = all->stmts[i]->query;
+        PlNames names;
+        PlanCtx c;
+        BoundStmt *b = NULL;
+        plan_ctx_init(s, a, &c);
+        pl_names_init(&names, a, f, x);
+        c.variables = &names.hook;
+        bool plain = x->stmt->kind == AST_SELECT || x->stmt->kind == AST_INSERT || x->stmt->kind == AST_UPDATE ||
+                     x->stmt->kind == AST_DELETE;
+        if (plain) status = sql_bind(&c, x->stmt, 0, NULL, &b);
+        if (status == ST_OK && i == all->n - 1) status = check_result(s, a, r, &c, b);
+    }
+    if (status != ST_OK) err_context(&s->err, "SQL function \"%s\"", r->name);
+    return status;
+}
+
+Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
+    Arena *a = st->run_arena;
+    Catalog *c = &s->db->catalog;
+    snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
+    TRY(session_begin_write(s));
+    TRY(session_check_schema(s, &x->name));
+    Routine r;
+    PlFunction *f;
+    TRY(pl_signature(a, c, x, &r, &s->err));
+    TRY(pl_of_create(a, c, x, &f, &s->err));
+    for (int64_t i = 0; i < x->n_params; i++) {
+        PlanCtx pc;
+        Expr *e;
+        plan_ctx_init(s, a, &pc);
+        if (x->params[i].def) TRY(sql_bind_scalar(&pc, x->params[i].def, r.param_types[i], &e));
+    }
+    r.may_write = pl_may_write(f);
+    if (!(r.sql = arena_strndup(a, x->source.ptr, x->source.len))) return ST_ERROR;
+    Type types[PL_MAX_PARAMS];
+    int n = identity(&r, types);
+    Routine *old = NULL;
+    for (int64_t i = 0; i < c->n_routines && !old; i++)
+        if (strcmp(c->routines[i]->name, r.name) == 0 && sql_same_identity(c->routines[i], n, types))
+            old = c->routines[i];
+    if (old && !x->or_replace)
+        return err_set(&s->err, ERR_DUPLICATE_FUNCTION, "function \"%s\" already exists with same argument types",
+                       r.name);
+    if (old) TRY(check_replace(s, a, old, &r));
+    Routine *own = routine_new(&r, &s->err);
+    if (!own) return ST_ERROR;
+    if ((old && session_drop_routine(s, old) != ST_OK) || session_add_routine(s, own) != ST_OK) {
+        routine_free(own);
+        return ST_ERROR;
+    }
+    if (!f->is_sql || !s->settings.check_bodies) return ST_OK;
+    if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
+    s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;
+    return ST_ERROR;
+}
+
+/* ---- DROP ---------------------------------------------------------------------------------------- */
+
+static Status find(Session *s, Arena *a, char what, bool if_exists, const AstFuncSignature *q, Routine **out) {
+    const char *missing;
+    TRY(session_check_schema(s, &q->name));
+    TRY(sql_find_routine(&s->db->catalog, a, what, q, out, &missing, &s->err));
+    if (*out) return ST_OK;
+    if (!if_exists) return sql_no_routine(what, q, missing, &s->err);
+    const char *word = what == 'f' ? "function" : what == 'p' ? "procedure" : "routine";
+    session_notice_text(s, "NOTICE", "00000", "%s %s%s does not exist, skipping", word, missing,
+                        q->has_args ? "" : "()");
+    return ST_OK;
+}
+Status routine_find(Session *s, Arena *a, const AstFuncSignature *q, const Routine **out) {
+    Routine *r;
+    TRY(find(s, a, 'r', false, q, &r));
+    *out = r;
+    return ST_OK;
+}
+
+Status routine_drop(Session *s, Statement *st, const AstDropFunction *x) {
+    snprintf(st->tag, sizeof st->tag, "%s", ast_stmt_tag((const AstStmt *)x));
+    Arena *a = st->run_arena;
+    TRY(session_begin_write(s));
+    TRY(views_fill_sources(s, a));
+    Dependents d;
+    dependents_init(&d, s, st);
+    VEC(Routine *) gone = {0};
+    for (int64_t i = 0; i < x->n_items; i++) {
+        Routine *r;
+        TRY(find(s, a, x->what, x->if_exists, &x->items[i], &r));
+        bool again = !r;
+        for (int64_t k = 0; k < gone.len; k++) again |= gone.items[k] == r;
+        if (again) continue;
+        if (!vec_push(a, &gone, r)) return ST_ERROR;
+        TRY(dependents_of_routine(&d, r));
+    }
+    const char *sig = gone.len ? pl_signature_text(a, gone.items[0]) : NULL;
+    const char *what = x->n_items == 1 && sig
+                           ? arena_printf(a, "%s %s", gone.items[0]->is_procedure ? "procedure" : "function", sig)
+                           : NULL;
+    TRY(dependents_drop(&d, what, x->cascade));
+    for (int64_t i = 0; i < gone.len; i++) TRY(session_drop_routine(s, gone.items[i]));
+    return ST_OK;
+}

@@ -1,0 +1,456 @@
+/* pl_point.c - statements that read or change at most one row, found by all columns of a key, and INSERT ... VALUES of
+ * one row.
+ *
+ * Such statements are most of what procedures do. A query of the engine costs them a hundred times what they need: here
+ * the bound plan, kept as the binder made it, is read from its end. Every column is an expression over columns below
+ * it, down to the row's; it is computed when it is asked for, once.
+ *
+ * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify,
+ * or over both for INSERT ... ON CONFLICT DO UPDATE, without subqueries and aggregates; tables with foreign keys are
+ * left to session_dml.
+ */
+#include "session/pl/pl_run_int.h"
+
+#include <stdio.h>
+
+#include "session/core/transaction.h"
+
+typedef enum DefKind { DEF_NONE, DEF_SCAN, DEF_EXPR } DefKind;
+typedef struct ColDef {
+    uint8_t kind; /* DefKind */
+    int32_t col;  /* DEF_SCAN: of the table; -1: the rowid */
+    const Expr *expr;
+} ColDef;
+
+/* The value that a key column must have. */
+typedef struct KeyPart {
+    const Expr *expr;
+    Type type; /* of the table's column; the expression's is the same or a wider integer */
+} KeyPart;
+
+struct PlPoint {
+    const BoundStmt *b;
+    int32_t n_cols;
+    ColDef *defs; /* by ColId */
+    Type *types;  /* of results */
+    Table *table; /* of the scan; NULL: VALUES alone */
+    int key;
+    KeyPart *parts;
+    int32_t n_conds;
+    const Expr **conds; /* without those that the key answers */
+};
+
+typedef struct Run {
+    Session *s;
+    const PlPoint *p;
+    EvalCtx x;
+    const Tablet *tablet;
+    int64_t offset, rowid;
+    Value *values;
+    uint8_t *done;
+} Run;
+
+/* ---- recognising ------------------------------------------------------------------------- */
+
+typedef struct Look {
+    Arena *a;
+    const PlanCtx *c;
+    PlPoint *p;
+    VEC(const Expr *) conds;
+    bool failed; /* out of memory */
+} Look;
+
+static bool add_conds(Look *l, const Expr *e) {
+    if (stack_stop()) return false;
+    if (e->kind == EX_AND) {
+        for (int32_t i = 0; i < e->n_args; i++)
+            if (!add_conds(l, e->args[i])) return false;
+        return true;
+    }
+    if (!eval_can(e, EVAL_COLUMNS)) return false;
+    if (vec_push(l->a, &l->conds, e)) return true;
+    l->failed = true;
+    return false;
+}
+
+static bool define(Look *l, ColId id, ColDef d) {
+    if (d.kind == DEF_EXPR && d.expr->kind == EX_COL && d.expr->u.col == id) return true; /* passed through */
+    if (d.kind == DEF_EXPR && !eval_can(d.expr, EVAL_COLUMNS)) return false;
+    l->p->defs[id] = d;
+    return true;
+}
+
+static bool read_plan(Look *l, const Plan *p) {
+    for (;; p = p->children[0]) {
+        for (int32_t i = 0; i < p->n_conds; i++)
+            if (!add_conds(l, p->conds[i])) return false;
+        switch ((PlanKind)p->kind) {
+        case LP_FILTER: break;
+        case LP_SORT:
+        case LP_LIMIT:
+            if (p->limit_expr || p->offset_expr || p->limit == 0 || p->offset > 0) return false;
+            break;
+        case LP_PROJECT:
+            for (int32_t i = 0; i < p->n_out; i++)
+                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_EXPR, .expr = p->exprs[i]})) return false;
+            break;
+        case LP_SCAN:
+            for (int32_t i = 0; i < p->n_out; i++)
+                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = p->scan_cols[i]})) return false;
+            l->p->table = p->table;
+            return true;
+        case LP_JOIN: { /* what ON CONFLICT DO UPDATE proposes, and the row that has its key */
+            const Plan *scan = p->children[1];
+            if (!l->p->b->hit || p->join != JN_LEFT || p->dependent || scan->kind != LP_SCAN || l->p->table ||
+                scan->n_conds > 0)
+                return false;
+            for (int32_t i = 0; i < scan->n_out; i++)
+                if (!define(l, scan->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = scan->scan_cols[i]})) return false;
+            l->p->table = scan->table;
+            break;
+        }
+        case LP_VALUES:
+            if (p->n_rows != 1 || p->routine_id) return false;
+            for (int32_t i = 0; i < p->n_out; i++)
+                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_EXPR, .expr = p->rows[0][i]})) return false;
+            return true;
+        default: return false;
+        }
+    }
+}
+
+/* The table's column that an expression is, perhaps as a wider integer or another kind of text; -1. */
+static int32_t scan_column(const Look *l, const Expr *e) {
+    if (e->kind == EX_CAST) {
+        Type to = e->type, from = e->args[0]->type;
+        bool wider = type_is_integer(to) && type_is_integer(from) && to.id > from.id;
+        bool same =
+            type_is_text(to) && type_is_text(from) && to.id != T_CHAR && from.id != T_CHAR && cast_is_noop(from, to);
+        if (wider || same) e = e->args[0];
+    }
+    return e->kind == EX_COL && l->p->defs[e->u.col].kind == DEF_SCAN ? l->p->defs[e->u.col].col : -1;
+}
+
+/* The other side of column = value; NULL: the condition is not of that form. */
+static const Expr *equal_to(const Look *l, const Expr *cond, int32_t col) {
+    if (cond->kind != EX_FUNC || cond->n_args != 2 || strcmp(cond->u.func->name, "=") != 0) return NULL;
+    Type t = l->p->table->cols[col].type;
+    for (int i = 0; i < 2; i++) {
+        const Expr *own = cond->args[i], *other = cond->args[1 - i];
+        bool proposed = l->p->b->hit && other->kind == EX_COL && l->p->defs[other->u.col].kind == DEF_EXPR;
+        if (scan_column(l, own) != col || (!proposed && !eval_can(other, 0))) continue;
+        if (type_eq(other->type, t) ||
+            (type_is_text(other->type) && t.id != T_CHAR && other->type.id != T_CHAR && type_is_text(t)) ||
+            (type_is_integer(t) && type_is_integer(other->type)))
+            return other;
+    }
+    return NULL;
+}
+
+/* A key all of whose columns are given. */
+static bool find_key(Look *l) {
+    const Table *t = l->p->table;
+    for (int k = 0; k < t->n_keys; k++) {
+        const KeyConstraint *key = &t->keys[k];
+        if (l->p->b->hit && k != l->p->b->conflict_key) continue;
+        KeyPart *parts = arena_array(l->a, KeyPart, key->n_cols);
+        uint8_t *used = arena_calloc(l->a, l->conds.len + 1);
+        if (!parts || !used) return l->failed = true, false;
+        int found = 0;
+        for (int j = 0; j < key->n_cols && found == j; j++)
+            for (int64_t i = 0; i < l->conds.len; i++) {
+                const Expr *e = used[i] ? NULL : equal_to(l, l->conds.items[i], key->cols[j]);
+                if (!e) continue;
+                parts[j] = (KeyPart){e, t->cols[key->cols[j]].type};
+                used[i] = 1;
+                found++;
+                break;
+            }
+        if (found < key->n_cols) continue;
+        l->p->key = k;
+        l->p->parts = parts;
+        if (!(l->p->conds = arena_array(l->a, const Expr *, l->conds.len + 1))) return l->failed = true, false;
+        for (int64_t i = 0; i < l->conds.len; i++)
+            if (!used[i]) l->p->conds[l->p->n_conds++] = l->conds.items[i];
+        return true;
+    }
+    return false;
+}
+
+static bool has_foreign(const Catalog *c, const Table *t) {
+    for (int64_t i = 0; i < c->n_foreign; i++)
+        if (strcmp(c->foreign[i]->table, t->name) == 0 || strcmp(c->foreign[i]->ref_table, t->name) == 0) return true;
+    return false;
+}
+
+const Type *pl_point_types(const PlPoint *p) { return p->types; }
+void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
+    static const char *const tags[] = {
+        [STMT_SELECT] = "SELECT", [STMT_INSERT] = "INSERT 0", [STMT_UPDATE] = "UPDATE", [STMT_DELETE] = "DELETE"};
+    snprintf(tag, (size_t)size, "%s %d", tags[b->kind], (int)found);
+}
+
+PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
+    if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600)))
+        return NULL;
+    PlPoint *p = arena_new_of(a, PlPoint);
+    Look l = {.a = a, .c = c, .p = p};
+    if (!p || !(p->defs = arena_array(a, ColDef, c->cols.len + 1)) ||
+        !(p->types = arena_array(a, Type, b->n_result + 1))) {
+        err_oom(&s->err);
+        return NULL;
+    }
+    p->b = b;
+    p->n_cols = (int32_t)c->cols.len;
+    for (int32_t i = 0; i < b->n_result; i++) p->types[i] = c->cols.items[b->result[i]].type;
+    bool ok = read_plan(&l, b->plan);
+    if (ok && p->table) {
+        ok = find_key(&l);
+    } else if (ok) {
+        ok = b->kind == STMT_INSERT || b->kind == STMT_SELECT;
+        p->conds = l.conds.items;
+        p->n_conds = (int32_t)l.conds.len;
+    }
+    if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
+    if (l.failed) err_oom(&s->err);
+    return ok ? p : NULL;
+}
+
+/* ---- running ------------------------------------------------------------------------------------ */
+
+static Status column(void *ctx, ColId id, const Value **out) {
+    Run *r = ctx;
+    const PlPoint *p = r->p;
+    Value *v = &r->values[id];
+    *out = v;
+    if (r->done[id]) return ST_OK;
+    const ColDef *d = &p->defs[id];
+    if (d->kind == DEF_EXPR) {
+        TRY(eval_expr(&r->x, d->expr, v));
+    } else if (d->kind == DEF_SCAN && !r->tablet) { /* of a row that is not there */
+        *v = (Value){.type = d->col < 0 ? type_make(T_INT8) : p->table->cols[d->col].type, .is_null = true};
+    } else if (d->kind == DEF_SCAN && d->col < 0) {
+        *v = (Value){.type = type_make(T_INT8), .u.i64 = r->rowid};
+    } else if (d->kind == DEF_SCAN) {
+        bool nulls;
+        uint8_t valid = 1;
+        *v = (Value){.type = p->table->cols[d->col].type};
+        tablet_decode(p->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v),
+                      &valid, &nulls);
+        v->is_null = nulls && !valid;
+    } else {
+        return err_internal(r->x.err, "column %d has no definition", (int)id);
+    }
+    r->done[id] = 1;
+    return ST_OK;
+}
+
+/* Finds the row; *there false: none. */
+static Status locate(Run *r, bool *there) {
+    const PlPoint *p = r->p;
+    *there = true;
+    if (!p->table) return ST_OK;
+    const KeyConstraint *k = &p->table->keys[p->key];
+    Value key[32];
+    if (k->n_cols > (int)ARRAY_LEN(key)) return err_internal(r->x.err, "a key of %d columns", k->n_cols);
+    for (int j = 0; j < k->n_cols; j++) {
+        Value v;
+        Type to = p->parts[j].type;
+        int64_t n;
+        TRY(eval_expr(&r->x, p->parts[j].expr, &v));
+        if (v.is_null) return *there = false, ST_OK;
+        key[j] = v;
+        key[j].type = to;
+        if (!type_is_integer(to) || v.type.id == to.id) continue;
+        if (!cell_as_i64(type_phys(v.type), value_cell_const(&v), &n)) return err_internal(r->x.err, "a key's value");
+        if ((to.id == T_INT2 && n != (int16_t)n) || (to.id == T_INT4 && n != (int32_t)n)) return *there = false, ST_OK;
+        if (to.id == T_INT2) key[j].u.i16 = (int16_t)n;
+        else if (to.id == T_INT4) key[j].u.i32 = (int32_t)n;
+        else key[j].u.i64 = n;
+    }
+    TRY(transaction_reads_key(r->s, p->table, p->key, key));
+    r->rowid = table_lookup(p->table, p->key, key);
+    if (r->rowid < 0) return *there = false, ST_OK;
+    r->tablet = p->table->tablets[r->rowid >> 32];
+    r->offset = r->rowid & 0xffffffff;
+    return ST_OK;
+}
+
+static Status passes(Run *r, bool *yes) {
+    *yes = true;
+    for (int32_t i = 0; i < r->p->n_conds && *yes; i++) {
+        Value v;
+        TRY(eval_expr(&r->x, r->p->conds[i], &v));
+        *yes = !v.is_null && v.u.b;
+    }
+    return ST_OK;
+}
+
+/* Vectors of one row of what a change stores. */
+static Status new_values(Run *r, Arena *a, int32_t n, const ColId *ids, const int32_t *cols, Vec **out) {
+    const Table *t = r->p->b->table;
+    Vec *v = arena_array(a, Vec, n + 1);
+    Value *cells = arena_array(a, Value, n + 1);
+    uint8_t *valid = arena_alloc(a, n + 1);
+    if (!v || !cells || !valid) return err_oom(r->x.err);
+    for (int32_t i = 0; i < n; i++) {
+        const Value *x;
+        Type type = t->cols[cols ? cols[i] : i].type;
+        TRY(column(r, ids[i], &x));
+        dbg_assert(x->is_null || value_agrees(type, x));
+        if (value_copy(a, x, &cells[i]) != ST_OK) return err_oom(r->x.err); /* bytes of the row itself may move */
+        if (x->is_null) {
+            cells[i] = (Value){.type = type, .is_null = true};
+            if (type_phys(type) == PH_STR) cells[i].u.str = str_make("", 0);
+        }
+        valid[i] = !x->is_null;
+        v[i] = (Vec){.data = value_cell(&cells[i]), .valid = &valid[i], .phys = (uint8_t)type_phys(type), .type = type};
+    }
+    *out = v;
+    return ST_OK;
+}
+
+/* A value that is NULL where none may be: the storage tells, before anything else is looked at. */
+static bool lacks_value(const Table *t, int32_t n, const int32_t *cols, const Vec *vals) {
+    for (int32_t i = 0; i < n; i++)
+        if (t->cols[cols ? cols[i] : i].not_null && vals[i].valid && !vals[i].valid[0]) return true;
+    return false;
+}
+/* CHECKs number from .. to - 1. */
+static Status checks(Run *r, int32_t from, int32_t to) {
+    const BoundStmt *b = r->p->b;
+    for (int32_t i = from; i < to; i++) {
+        const Value *v;
+        TRY(column(r, b->checks[i], &v));
+        if (!v->is_null && !v->u.b) {
+            err_set(r->x.err, ERR_CHECK_VIOLATION, "new row for relation \"%s\" violates check constraint \"%s\"",
+                    b->table->name, b->check_names[i]);
+            err_of_constraint(r->x.err, b->table->name, b->check_names[i]);
+            return ST_ERROR;
+        }
+    }
+    return ST_OK;
+}
+
+static Status results(Run *r, Statement *st) {
+    const BoundStmt *b = r->p->b;
+    Value *out = arena_array(st->run_arena, Value, b->n_result + 1);
+    if (!out) return err_oom(r->x.err);
+    for (int32_t i = 0; i < b->n_result; i++) {
+        const Value *v;
+        TRY(column(r, b->result[i], &v));
+        if (value_copy(st->run_arena, v, &out[i]) != ST_OK) return err_oom(r->x.err);
+        out[i].type = r->p->types[i];
+    }
+    st->values = out;
+    return ST_OK;
+}
+
+/* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a
+ * key. */
+static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec *vals) {
+    const Table *t = b->table;
+    if (kind != STMT_INSERT) {
+        (void)transaction_reads_table(s, t);
+        return;
+    }
+    for (int k = 0; k < t->n_keys; k++) {
+        Value key[32];
+        bool null = t->keys[k].n_cols > (int)ARRAY_LEN(key);
+        for (int j = 0; j < t->keys[k].n_cols && !null; j++) {
+            const Vec *v = &vals[t->keys[k].cols[j]];
+            null = v->valid && !v->valid[0];
+            key[j] = (Value){.type = v->type};
+            memcpy(value_cell(&key[j]), v->data, (size_t)phys_size((Phys)v->phys));
+        }
+        if (!null) (void)transaction_reads_key(s, t, k, key);
+    }
+}
+
+static Status store(Session *s, const Run *r, StmtKind kind, const Vec *vals) {
+    const BoundStmt *b = r->p->b;
+    int64_t mark = undo_mark(s->undo), done = 1;
+    Status out;
+    if (kind == STMT_INSERT) out = table_append(b->table, 1, vals, s->undo, NULL, &s->err);
+    else if (kind == STMT_UPDATE)
+        out = table_update(b->table, 1, &r->rowid, b->n_set, b->set_cols, vals, s->undo, &s->err);
+    else out = table_delete(b->table, 1, &r->rowid, s->undo, &done, &s->err);
+    if (out != ST_OK) {
+        undo_rollback(s->undo, mark);
+        tell_reads(s, b, kind, vals);
+    }
+    return out;
+}
+static Status change(Session *s, Run *r, Statement *st) {
+    const BoundStmt *b = r->p->b;
+    const Table *t = b->table;
+    Vec *vals = NULL;
+    int32_t n = b->kind == STMT_INSERT ? t->n_cols : b->kind == STMT_UPDATE ? b->n_set : 0;
+    const int32_t *cols = b->kind == STMT_UPDATE ? b->set_cols : NULL;
+    TRY(session_table_idle(s, b->table,
+                           b->kind == STMT_INSERT   ? "INSERT into"
+                           : b->kind == STMT_UPDATE ? "UPDATE"
+                                                    : "DELETE from"));
+    if (n > 0) TRY(new_values(r, st->run_arena, n, b->values, cols, &vals));
+    if (!lacks_value(t, n, cols, vals)) {
+        TRY(checks(r, 0, b->n_checks));
+        if (b->n_result) TRY(results(r, st));
+    }
+    return store(s, r, b->kind, vals);
+}
+/* ON CONFLICT DO UPDATE. What is proposed must be possible even when it conflicts. */
+static Status upsert(Session *s, Run *r, Statement *st, bool *done) {
+    const BoundStmt *b = r->p->b;
+    Vec *vals, *sets;
+    const Value *hit;
+    bool there;
+    *done = true;
+    TRY(session_table_idle(s, b->table, "INSERT into"));
+    TRY(new_values(r, st->run_arena, b->table->n_cols, b->values, NULL, &vals));
+    if (lacks_value(b->table, b->table->n_cols, NULL, vals)) return store(s, r, STMT_INSERT, vals);
+    TRY(checks(r, 0, b->n_checks / 2));
+    TRY(locate(r, &there));
+    if (!there) {
+        if (b->n_result) TRY(results(r, st));
+        return store(s, r, STMT_INSERT, vals);
+    }
+    TRY(column(r, b->hit, &hit));
+    if (hit->is_null || !hit->u.b) return *done = false, ST_OK;
+    TRY(new_values(r, st->run_arena, b->n_set, b->set_values, b->set_cols, &sets));
+    if (!lacks_value(b->table, b->n_set, b->set_cols, sets)) {
+        TRY(checks(r, b->n_checks / 2, b->n_checks));
+        if (b->n_result) TRY(results(r, st));
+    }
+    return store(s, r, STMT_UPDATE, sets);
+}
+
+Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_params, const Value *const *params,
+                    Statement *st) {
+    const BoundStmt *b = p->b;
+    bool yes;
+    Run r = {.s = s, .p = p};
+    if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
+    r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
+    r.x.params = params;
+    r.x.n_params = n_params;
+    r.x.column = column;
+    r.x.column_ctx = &r;
+    r.values = arena_alloc(scratch, p->n_cols * (int64_t)sizeof(Value));
+    r.done = arena_calloc(scratch, p->n_cols);
+    if (!r.values || !r.done) return err_oom(&s->err);
+    st->n_cols = b->n_result;
+    st->names = b->names;
+    st->types = p->types;
+    st->show_rows = b->kind == STMT_SELECT || b->n_result > 0;
+    if (b->hit) {
+        TRY(upsert(s, &r, st, &yes));
+    } else {
+        TRY(locate(&r, &yes));
+        if (yes) TRY(passes(&r, &yes));
+    }
+    if (yes && !b->hit) TRY(b->kind == STMT_SELECT ? results(&r, st) : change(s, &r, st));
+    st->affected = yes;
+    st->n_rows = yes && st->show_rows;
+    pl_point_tag(b, yes, st->tag, (int64_t)sizeof st->tag);
+    return ST_OK;
+}

@@ -1,0 +1,249 @@
+/* pl_query.c - SQL statements of bodies: with variables as parameters, their results to variables. */
+#include "session/pl/pl_run_int.h"
+
+#include <stdio.h>
+
+Status pl_result_new(PlFrame *fr, Statement **out) {
+    Session *s = fr->s;
+    Statement *st = mem_calloc(&s->account, (int64_t)sizeof *st, &s->err);
+    if (!st) return ST_ERROR;
+    st->session = s;
+    mem_account_init(&st->account, &s->account, "query", 0, "memory_limit");
+    atomic_store(&st->account.reserve, QUERY_RESERVE);
+    if (!(st->run_arena = arena_new(&st->account, &s->err))) {
+        mem_free(&s->account, st, (int64_t)sizeof *st);
+        return ST_ERROR;
+    }
+    *out = st;
+    return ST_OK;
+}
+
+void pl_result_free(Statement *st) {
+    if (!st) return;
+    query_free(st->query);
+    plan_release(st->plan);
+    arena_free(st->run_arena);
+    mem_free(&st->session->account, st, (int64_t)sizeof *st);
+}
+
+/* For the next statement, with the same memory. */
+static void result_clear(Statement *st) {
+    Arena *a = st->run_arena;
+    query_free(st->query);
+    plan_release(st->plan);
+    arena_reset(a);
+    st->query = NULL;
+    st->plan = NULL;
+    st->rows = NULL;
+    st->row_map = NULL;
+    st->text_rows = NULL;
+    st->values = NULL;
+    st->is_text = st->show_rows = false;
+    st->n_rows = st->affected = 0;
+    st->n_cols = st->first_col = 0;
+    st->tag[0] = 0;
+}
+
+bool pl_returns_rows(const Statement *st) { return st->show_rows; }
+
+static Status plan_shape(Statement *st, const PlanCtx *c, const BoundStmt *b) {
+    Arena *a = st->run_arena;
+    st->n_cols = b->n_result;
+    st->names = b->names;
+    st->types = arena_array(a, Type, b->n_result + 1);
+    if (!st->types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) st->types[i] = c->cols.items[b->result[i]].type;
+    return ST_OK;
+}
+
+/* SELECT, INSERT, UPDATE, DELETE with its parameters in place. */
+static Status run_bound(Session *s, Statement *st, PlanCtx *c, BoundStmt *b, int32_t n, const Value *values) {
+    TRY(plan_shape(st, c, b));
+    if (b->n_params > 0) TRY(sql_bind_params(c, b, n, values));
+    if (b->kind != STMT_SELECT) {
+        TRY(session_begin_write(s));
+        return session_dml(s, st, c, b);
+    }
+    RunOutput r;
+    TRY(session_run_plan(s, c, b, b->n_result, b->result, &st->account, &r));
+    st->query = r.query;
+    st->rows = r.rows;
+    st->n_rows = st->affected = rows_count(r.rows);
+    st->show_rows = true;
+    return ST_OK;
+}
+
+static bool is_plan(const AstStmt *a) {
+    return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
+}
+
+static Status run_static(PlFrame *fr, const PlExpr *x, Statement *st) {
+    Session *s = fr->s;
+    PlPrep *p;
+    const Value *room[PL_ROOM], **params;
+    if (!is_plan(x->stmt)) {
+        if (x->stmt->kind == AST_TRANSACTION)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL");
+        return session_execute(s, st, x->stmt, 0, NULL, NULL, NULL);
+    }
+    TRY(pl_prep(fr, x, type_make(T_UNKNOWN), &p));
+    TRY(pl_params(fr, p, room, &params));
+    if (p->point) {
+        p->busy++;
+        Status r = pl_point_run(fr->s, fr->scratch, p->point, p->n_refs, params, st);
+        p->busy--;
+        return r;
+    }
+    PlanCtx c;
+    PlNames names;
+    BoundStmt *b;
+    plan_ctx_init(s, st->run_arena, &c);
+    pl_names(fr, st->run_arena, x, &names);
+    c.variables = &names.hook;
+    c.of_routine = true;
+    TRY(sql_bind(&c, x->stmt, 0, NULL, &b));
+    Value *values = arena_array(st->run_arena, Value, p->n_refs + 1);
+    if (!values) return ST_ERROR;
+    for (int32_t i = 0; i < p->n_refs; i++) values[i] = *params[i];
+    return run_bound(s, st, &c, b, p->n_refs, values);
+}
+
+Status pl_run_query(PlFrame *fr, const PlExpr *x, Statement *st) {
+    if (run_static(fr, x, st) == ST_OK) return ST_OK;
+    (void)stack_failed(&fr->s->err);
+    return pl_query_failed(fr, x->text);
+}
+
+/* Of a text that was parsed into scratch memory: a loop over the rows outlives it. */
+static Status keep_names(Statement *st) {
+    const char **names = arena_array(st->run_arena, const char *, st->n_cols + 1);
+    if (!names) return err_oom(&st->session->err);
+    for (int32_t i = 0; i < st->n_cols; i++)
+        if (!(names[i] = arena_strdup(st->run_arena, st->names[i]))) return err_oom(&st->session->err);
+    st->names = names;
+    return ST_OK;
+}
+
+static Status run_text(PlFrame *fr, const char *text, const PlStmt *d, Statement *st) {
+    Session *s = fr->s;
+    AstStmt **list;
+    int64_t n;
+    Value *values = arena_array(fr->scratch, Value, d->n_args + 1);
+    Type *types = arena_array(fr->scratch, Type, d->n_args + 1);
+    if (!values || !types) return err_oom(&s->err);
+    for (int32_t i = 0; i < d->n_args; i++) {
+        TRY(pl_eval(fr, d->args[i], type_make(T_UNKNOWN), &values[i]));
+        types[i] = values[i].type;
+    }
+    if (sql_parse(fr->scratch, slice_of(text), &list, &n, &s->err) != ST_OK) return pl_query_failed(fr, text);
+    for (int64_t i = 0; i < n; i++) {
+        result_clear(st);
+        const AstStmt *a = list[i];
+        Status r;
+        if (a->kind == AST_TRANSACTION) {
+            r = err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "EXECUTE of transaction commands is not implemented");
+        } else if (is_plan(a)) {
+            PlanCtx c;
+            BoundStmt *b;
+            plan_ctx_init(s, st->run_arena, &c);
+            r = sql_bind(&c, a, d->n_args, types, &b);
+            if (r == ST_OK) r = run_bound(s, st, &c, b, d->n_args, values);
+        } else {
+            r = session_execute(s, st, a, d->n_args, types, values, NULL);
+        }
+        if (r != ST_OK) {
+            (void)stack_failed(&s->err);
+            return pl_query_failed(fr, text);
+        }
+    }
+    return keep_names(st);
+}
+
+Status pl_run_dynamic(PlFrame *fr, const PlStmt *d, Statement *st) {
+    const char *text;
+    TRY(pl_eval_text(fr, d->expr, &text));
+    if (!text) return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "query string argument of EXECUTE is null");
+    return run_text(fr, text, d, st);
+}
+
+Status pl_row_value(PlFrame *fr, Statement *st, int64_t row, int32_t col, Value *out) {
+    if (st->values) {
+        *out = st->values[row * st->n_cols + col];
+        return ST_OK;
+    }
+    if (st->is_text) {
+        const char *t = st->text_rows[row][col];
+        *out = (Value){.type = type_make(T_TEXT), .is_null = !t};
+        if (t) out->u.str = str_make(t, (int64_t)strlen(t));
+        return ST_OK;
+    }
+    const void *cell;
+    *out = (Value){.type = st->types[col]};
+    int32_t at;
+    row = statement_cell(st, row, col, &at);
+    TRY(rows_cell(st->rows, row, at, &cell, &out->is_null, &fr->s->err));
+    if (!out->is_null) memcpy(value_cell(out), cell, (size_t)phys_size(type_phys(out->type)));
+    return ST_OK;
+}
+
+static bool has_shape(int32_t n, const char *const *names, const Statement *st) {
+    if (n != st->n_cols) return false;
+    for (int32_t i = 0; i < n; i++)
+        if (strcmp(names[i], st->names[i]) != 0) return false;
+    return true;
+}
+
+/* A record variable takes the columns of the result. */
+static Status shape_record(PlFrame *fr, PlRecord *rec, const Statement *st) {
+    int32_t n = st->n_cols;
+    if (rec->assigned && has_shape(rec->n, rec->names, st)) return ST_OK;
+    PlShape *x = rec->shapes;
+    while (x && !has_shape(x->n, x->names, st)) x = x->next;
+    if (!x) {
+        if (!(x = arena_new_of(fr->arena, PlShape)) || !(x->names = arena_array(fr->arena, const char *, n + 1)))
+            return err_oom(&fr->s->err);
+        x->n = n;
+        for (int32_t i = 0; i < n; i++)
+            if (!(x->names[i] = arena_strdup(fr->arena, st->names[i]))) return err_oom(&fr->s->err);
+        x->next = rec->shapes;
+        rec->shapes = x;
+        fr->n_shapes++;
+    }
+    if (n > rec->cap) {
+        PlSlot *slots = arena_array(fr->arena, PlSlot, n);
+        if (!slots) return err_oom(&fr->s->err);
+        if (rec->cap) memcpy(slots, rec->slots, sizeof *slots * (size_t)rec->cap);
+        rec->slots = slots;
+        rec->cap = n;
+    }
+    rec->names = x->names;
+    rec->n = n;
+    rec->assigned = true;
+    return ST_OK;
+}
+
+static Status assign_composite(PlFrame *fr, int32_t var, Statement *st, int64_t row) {
+    PlRecord *rec = &fr->records[var];
+    bool is_row = fr->f->vars[var].kind == PLV_ROW;
+    if (!is_row) TRY(shape_record(fr, rec, st));
+    for (int32_t i = 0; i < rec->n; i++) {
+        Type to = is_row ? fr->f->vars[var].field_types[i] : st->types[i];
+        Value v = {.type = to, .is_null = true}, w;
+        EvalCtx x;
+        if (row >= 0 && i < st->n_cols) TRY(pl_row_value(fr, st, row, i, &v));
+        pl_eval_ctx(fr, &x);
+        TRY(eval_assign(&x, &v, to, &w));
+        TRY(pl_slot_set(fr->s, &rec->slots[i], &w));
+    }
+    return ST_OK;
+}
+
+Status pl_assign_row(PlFrame *fr, const PlStmt *s, Statement *st, int64_t row) {
+    if (s->is_row) return assign_composite(fr, s->targets[0].var, st, row);
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        Value v = {.type = type_make(T_UNKNOWN), .is_null = true};
+        if (row >= 0 && i < st->n_cols) TRY(pl_row_value(fr, st, row, i, &v));
+        TRY(pl_assign(fr, s->targets[i], &v));
+    }
+    return ST_OK;
+}

@@ -1,0 +1,713 @@
+/* pl_stmt.c - the statements of a body, one after the other. */
+#include "session/pl/pl_run_int.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "types/array.h"
+
+static const Type any_type = {.id = T_UNKNOWN};
+
+/* ---- limits ------------------------------------------------------------------------------ */
+
+Status pl_interrupted(Session *s) {
+    if (atomic_load(&s->cancel)) return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+    if (s->deadline_ns && clock_ns() > s->deadline_ns)
+        return err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    return ST_OK;
+}
+
+/* Once per iteration of a loop, except over the rows of a query, which end by themselves. */
+static Status tick(Session *s) {
+    int64_t n = ++s->pl->steps, limit = s->settings.bulk_step_limit;
+    if (limit > 0 && n > limit) {
+        err_set(&s->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
+        err_hint(&s->err, "Raise bulk_step_limit if the loop is meant to be that long.");
+        return ST_ERROR;
+    }
+    return n % 64 == 0 ? pl_interrupted(s) : ST_OK;
+}
+
+/* ---- bodies and blocks ---------------------------------------------------------------------- */
+
+static PlOutcome exec_body(PlFrame *fr, const PlBody *b) {
+    for (int32_t i = 0; i < b->n; i++) {
+        PlOutcome o = pl_exec(fr, b->stmts[i]);
+        if (o != PLO_NEXT) return o;
+    }
+    return PLO_NEXT;
+}
+
+static PlOutcome of(Status st) { return st == ST_OK ? PLO_NEXT : PLO_ERROR; }
+
+static Status init_var(PlFrame *fr, int32_t k) {
+    const PlVar *v = &fr->f->vars[k];
+    if (v->kind != PLV_SCALAR) {
+        PlRecord *r = &fr->records[k];
+        if (v->kind == PLV_RECORD) r->assigned = false, r->n = 0;
+        for (int32_t i = 0; v->kind == PLV_ROW && i < v->n_fields; i++)
+            r->slots[i].v = (Value){.type = v->field_types[i], .is_null = true};
+        return v->init ? err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                                 "a default value of a record variable is not supported")
+                       : ST_OK;
+    }
+    Value x = {.type = v->type, .is_null = true};
+    if (v->init) TRY(pl_eval(fr, v->init, v->type, &x));
+    return pl_assign(fr, (PlRef){k, NULL}, &x);
+}
+
+static bool catches(const PlHandler *h, const char *state) {
+    for (int32_t i = 0; i < h->n_states; i++) {
+        const char *c = h->states[i];
+        if (strcmp(c, "others") == 0) {
+            if (strcmp(state, ERR_QUERY_CANCELED) != 0 && strcmp(state, ERR_ASSERT_FAILURE) != 0) return true;
+        } else if (strcmp(c, state) == 0 || (strcmp(c + 2, "000") == 0 && memcmp(c, state, 2) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing large on the stack, here and below: calls nest deeply. */
+static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
+    Session *ses = fr->s;
+    Err *caught = mem_alloc(&ses->account, (int64_t)sizeof *caught, NULL);
+    if (!caught) {
+        err_clear(&ses->err);
+        return of(err_oom(&ses->err));
+    }
+    err_copy(caught, &ses->err);
+    err_clear(&ses->err);
+    fr->told = false;
+    const Err *outer = fr->caught;
+    fr->caught = caught;
+    Value v = {.type = type_make(T_TEXT), .u.str = str_make(caught->sqlstate, 5)};
+    Value m = {.type = type_make(T_TEXT), .u.str = str_make(caught->message, (int64_t)strlen(caught->message))};
+    PlOutcome o = of(pl_slot_set(ses, &fr->slots[s->state_var], &v));
+    if (o == PLO_NEXT) o = of(pl_slot_set(ses, &fr->slots[s->message_var], &m));
+    if (o == PLO_NEXT) o = exec_body(fr, &h->body);
+    fr->caught = outer;
+    mem_free(&ses->account, caught, (int64_t)sizeof *caught);
+    return o;
+}
+
+/* A block with handlers is a subtransaction; its declarations are not in it. */
+static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
+    Session *ses = fr->s;
+    int64_t mark = ses->undo ? undo_mark(ses->undo) : 0;
+    const CatalogUndo *catalog_mark = ses->catalog_undo;
+    Settings *settings = mem_alloc(&ses->account, (int64_t)sizeof *settings, &ses->err);
+    const PlHandler *handler = NULL;
+    if (!settings) return PLO_ERROR;
+    *settings = ses->settings;
+    fr->subtransactions++;
+    PlOutcome o = exec_body(fr, &s->body);
+    fr->subtransactions--;
+    for (int32_t i = 0; o == PLO_ERROR && !handler && i < s->n_handlers; i++)
+        if (catches(&s->handlers[i], ses->err.sqlstate)) handler = &s->handlers[i];
+    if (handler) {
+        if (ses->undo) undo_rollback(ses->undo, mark);
+        catalog_undo_to(ses, catalog_mark);
+        settings_restore(ses, settings);
+    }
+    mem_free(&ses->account, settings, (int64_t)sizeof *settings);
+    return handler ? run_handler(fr, s, handler) : o;
+}
+
+static PlOutcome exec_block(PlFrame *fr, const PlStmt *s) {
+    PlOutcome o = PLO_NEXT;
+    for (int32_t i = 0; i < s->n_inits && o == PLO_NEXT; i++) o = of(init_var(fr, s->inits[i]));
+    if (o == PLO_NEXT) o = s->n_handlers ? exec_guarded(fr, s) : exec_body(fr, &s->body);
+    return o == PLO_EXIT && fr->leave == s->loop ? PLO_NEXT : o;
+}
+
+/* ---- conditions and loops --------------------------------------------------------------------- */
+
+static Status condition(PlFrame *fr, const PlExpr *x, bool *out) {
+    Value v;
+    TRY(pl_eval(fr, x, type_make(T_BOOL), &v));
+    *out = !v.is_null && v.u.b;
+    return ST_OK;
+}
+
+static PlOutcome exec_if(PlFrame *fr, const PlStmt *s) {
+    for (int32_t i = 0; i < s->n_arms; i++) {
+        bool yes;
+        if (condition(fr, s->arms[i].cond, &yes) != ST_OK) return PLO_ERROR;
+        if (yes) return exec_body(fr, &s->arms[i].body);
+    }
+    return exec_body(fr, &s->body);
+}
+
+static PlOutcome exec_case(PlFrame *fr, const PlStmt *s) {
+    if (s->expr) {
+        Value v;
+        if (pl_eval(fr, s->expr, any_type, &v) != ST_OK || pl_assign(fr, (PlRef){s->case_var, NULL}, &v) != ST_OK)
+            return PLO_ERROR;
+    }
+    for (int32_t i = 0; i < s->n_arms; i++) {
+        bool yes;
+        if (condition(fr, s->arms[i].cond, &yes) != ST_OK) return PLO_ERROR;
+        if (yes) return exec_body(fr, &s->arms[i].body);
+    }
+    if (s->has_else) return exec_body(fr, &s->body);
+    err_set(&fr->s->err, ERR_CASE_NOT_FOUND, "case not found");
+    err_hint(&fr->s->err, "CASE statement is missing ELSE part.");
+    return PLO_ERROR;
+}
+
+/* What a loop does after its body: true: goes on, false: ends with *o. */
+static bool loop_goes_on(PlFrame *fr, const PlStmt *s, PlOutcome *o) {
+    if (*o == PLO_EXIT && fr->leave == s->loop) return *o = PLO_NEXT, false;
+    if (*o == PLO_CONTINUE && fr->leave == s->loop) *o = PLO_NEXT;
+    return *o == PLO_NEXT;
+}
+
+static PlOutcome exec_loop(PlFrame *fr, const PlStmt *s) {
+    PlOutcome o;
+    do {
+        if (s->kind == PLS_WHILE) {
+            bool yes;
+            arena_reset(fr->scratch);
+            if (condition(fr, s->expr, &yes) != ST_OK) return PLO_ERROR;
+            if (!yes) return PLO_NEXT;
+        }
+        if (tick(fr->s) != ST_OK) return PLO_ERROR;
+        o = exec_body(fr, &s->body);
+    } while (loop_goes_on(fr, s, &o));
+    return o;
+}
+
+static Status bound(PlFrame *fr, const PlExpr *x, const char *what, int64_t *out) {
+    Value v;
+    TRY(pl_eval(fr, x, type_make(T_INT4), &v));
+    if (v.is_null) return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "%s of FOR loop cannot be null", what);
+    *out = v.u.i32;
+    return ST_OK;
+}
+
+static PlOutcome exec_for(PlFrame *fr, const PlStmt *s) {
+    int64_t lo, hi, by = 1;
+    bool found = false;
+    PlOutcome o = PLO_NEXT;
+    if (bound(fr, s->expr, "lower bound", &lo) != ST_OK || bound(fr, s->expr2, "upper bound", &hi) != ST_OK)
+        return PLO_ERROR;
+    if (s->expr3) {
+        if (bound(fr, s->expr3, "BY value", &by) != ST_OK) return PLO_ERROR;
+        if (by <= 0)
+            return of(err_set(&fr->s->err, ERR_INVALID_PARAMETER, "BY value of FOR loop must be greater than zero"));
+    }
+    for (int64_t i = lo; s->reverse ? i >= hi && i >= INT32_MIN : i <= hi && i <= INT32_MAX;
+         i += s->reverse ? -by : by) {
+        found = true;
+        if (tick(fr->s) != ST_OK) return PLO_ERROR;
+        fr->slots[s->implicit_var].v = (Value){.type = type_make(T_INT4), .u.i32 = (int32_t)i};
+        o = exec_body(fr, &s->body);
+        if (!loop_goes_on(fr, s, &o)) break;
+    }
+    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, found);
+    return o;
+}
+
+static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
+    Statement *st;
+    PlOutcome o = PLO_NEXT;
+    if (pl_result_new(fr, &st) != ST_OK) return PLO_ERROR;
+    Status r = s->cursor >= 0 ? pl_cursor_query(fr, s, st)
+               : s->query     ? pl_run_query(fr, s->query, st)
+                              : pl_run_dynamic(fr, s, st);
+    if (r == ST_OK && !pl_returns_rows(st))
+        r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
+    if (r != ST_OK) o = PLO_ERROR;
+    int64_t n = st->n_rows;
+    for (int64_t i = 0; i < n && o == PLO_NEXT; i++) {
+        arena_reset(fr->scratch);
+        if ((i % 64 == 63 && pl_interrupted(fr->s) != ST_OK) || pl_assign_row(fr, s, st, i) != ST_OK) o = PLO_ERROR;
+        else o = exec_body(fr, &s->body);
+        if (!loop_goes_on(fr, s, &o)) break;
+    }
+    if (n == 0 && o == PLO_NEXT && r == ST_OK) o = of(pl_assign_row(fr, s, st, -1));
+    pl_result_free(st);
+    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, n > 0);
+    return o;
+}
+
+static PlOutcome exec_foreach(PlFrame *fr, const PlStmt *s) {
+    Value v;
+    PlOutcome o = PLO_NEXT;
+    Err *e = &fr->s->err;
+    if (pl_eval(fr, s->expr, any_type, &v) != ST_OK) return PLO_ERROR;
+    if (v.is_null) return of(err_set(e, ERR_NULL_NOT_ALLOWED, "FOREACH expression must not be null"));
+    if (v.type.id != T_ARRAY)
+        return of(err_set(e, ERR_DATATYPE_MISMATCH, "FOREACH expression must yield an array, not type %s",
+                          type_plain_name(v.type)));
+    Arena *own = arena_new(&fr->s->account, e);
+    Value copy = v;
+    if (!own) return PLO_ERROR;
+    if (value_copy(own, &v, &copy) != ST_OK) o = of(stack_failed(e));
+    ArrayView a = {0};
+    if (o == PLO_NEXT) a = array_view(copy.u.str);
+    Type element = type_element(v.type);
+    for (int64_t i = 0; i < a.n && o == PLO_NEXT; i++) {
+        Value x = {.type = element, .is_null = array_is_null(&a, i)};
+        if (!x.is_null) array_get(&a, i, value_cell(&x));
+        arena_reset(fr->scratch);
+        if (tick(fr->s) != ST_OK || pl_assign(fr, s->targets[0], &x) != ST_OK) o = PLO_ERROR;
+        else o = exec_body(fr, &s->body);
+        if (!loop_goes_on(fr, s, &o)) break;
+    }
+    arena_free(own);
+    if (o != PLO_ERROR) (void)pl_set_bool(fr, fr->f->found, a.n > 0);
+    return o;
+}
+
+static PlOutcome exec_exit(PlFrame *fr, const PlStmt *s) {
+    if (s->expr) {
+        bool yes;
+        if (condition(fr, s->expr, &yes) != ST_OK) return PLO_ERROR;
+        if (!yes) return PLO_NEXT;
+    }
+    fr->leave = s->loop;
+    return s->is_exit ? PLO_EXIT : PLO_CONTINUE;
+}
+
+/* ---- assignment --------------------------------------------------------------------------------- */
+
+/* The composite variable that an expression is, and nothing else; -1. */
+static int32_t whole_record(PlFrame *fr, const PlExpr *x) {
+    PlRef r;
+    if (!x->ast || x->ast->kind != AST_COLUMN) return -1;
+    const AstColumn *c = AST_AS_CONST(AstColumn, x->ast);
+    if (!pl_resolve(fr->f, x->block, x->limit, c->schema, c->table, c->name, &r) || r.field) return -1;
+    return fr->f->vars[r.var].kind == PLV_SCALAR ? -1 : r.var;
+}
+
+/* A record as the one row of a result. */
+static Status record_result(PlFrame *fr, int32_t var, Statement *st) {
+    const PlRecord *rec = &fr->records[var];
+    Arena *a = fr->scratch;
+    if (!rec->assigned) {
+        err_set(&fr->s->err, ERR_NOT_IN_STATE, "record \"%s\" is not assigned yet", fr->f->vars[var].name);
+        err_detail(&fr->s->err, "The tuple structure of a not-yet-assigned record is indeterminate.");
+        return ST_ERROR;
+    }
+    Value *v = arena_array(a, Value, rec->n + 1);
+    Type *t = arena_array(a, Type, rec->n + 1);
+    if (!v || !t) return err_oom(&fr->s->err);
+    for (int32_t i = 0; i < rec->n; i++) {
+        v[i] = rec->slots[i].v;
+        t[i] = v[i].type;
+    }
+    *st = (Statement){.session = fr->s,
+                      .n_cols = rec->n,
+                      .names = rec->names,
+                      .types = t,
+                      .values = v,
+                      .n_rows = 1,
+                      .show_rows = true};
+    return ST_OK;
+}
+
+static Status assign_element(PlFrame *fr, const PlStmt *s) {
+    Err *e = &fr->s->err;
+    const Value *old = pl_ref_value(fr, s->targets[0]);
+    if (!old) return pl_assign(fr, s->targets[0], &(Value){.is_null = true});
+    if (old->type.id != T_ARRAY)
+        return err_set(e, ERR_DATATYPE_MISMATCH, "cannot subscript type %s because it does not support subscripting",
+                       type_plain_name(old->type));
+    Type element = type_element(old->type);
+    Value at, v, w, array = *old;
+    EvalCtx x;
+    pl_eval_ctx(fr, &x);
+    TRY(pl_eval(fr, s->subscript, type_make(T_INT4), &at));
+    if (at.is_null)
+        return err_set(e, ERR_NULL_NOT_ALLOWED,
+                       "array subscript in assignment must not be null"); /* whatever the value is */
+    TRY(pl_eval(fr, s->expr, any_type, &v));
+    TRY(eval_assign(&x, &v, element, &w));
+    ArrayView a = {0};
+    if (!old->is_null) a = array_view(old->u.str);
+    int64_t i = (int64_t)at.u.i32 - 1, n = MAX_OF(a.n, i + 1), size = phys_size(type_phys(element));
+    if (i < 0 || (a.n == 0 && i > 0))
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "arrays whose first subscript is not 1 are not supported");
+    if (n > ARRAY_MAX_ELEMENTS)
+        return err_set(e, ERR_PROGRAM_LIMIT, "array size exceeds the maximum allowed (%d)", ARRAY_MAX_ELEMENTS);
+    char *cells = arena_calloc(fr->scratch, n * size + 1);
+    uint8_t *valid = arena_calloc(fr->scratch, n + 1);
+    if (!cells || !valid) return err_oom(e);
+    for (int64_t k = 0; k < a.n; k++) {
+        valid[k] = !array_is_null(&a, k);
+        array_get(&a, k, cells + k * size);
+    }
+    for (int64_t k = 0; k < n && type_phys(element) == PH_STR; k++)
+        if (!valid[k]) ((Str *)(void *)cells)[k] = str_make("", 0);
+    valid[i] = !w.is_null;
+    if (!w.is_null) memcpy(cells + i * size, value_cell_const(&w), (size_t)size);
+    array.is_null = false;
+    TRY(array_build(fr->scratch, type_phys(element), n, cells, valid, &array.u.str, e));
+    return pl_assign(fr, s->targets[0], &array);
+}
+
+static Status exec_assign(PlFrame *fr, const PlStmt *s) {
+    Value v;
+    if (s->subscript) return assign_element(fr, s);
+    PlRef t = s->targets[0];
+    if (s->is_row) {
+        Statement st;
+        int32_t from = whole_record(fr, s->expr);
+        if (from < 0)
+            return err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported");
+        TRY(record_result(fr, from, &st));
+        return pl_assign_row(fr, s, &st, 0);
+    }
+    const Value *old = t.field ? pl_ref_value(fr, t) : NULL;
+    Type want = t.field ? (old ? old->type : any_type) : fr->f->vars[t.var].type;
+    TRY(pl_eval(fr, s->expr, want, &v));
+    return pl_assign(fr, t, &v);
+}
+
+/* ---- RAISE, ASSERT --------------------------------------------------------------------------------- */
+
+static Status raise_message(PlFrame *fr, const PlStmt *s, char **out) {
+    Arena *a = fr->scratch;
+    VEC(char) t = {0};
+    int32_t arg = 0;
+    for (const char *p = s->format; *p; p++) {
+        if (*p != '%' || p[1] == '%') {
+            if (!vec_push(a, &t, *p)) return err_oom(&fr->s->err);
+            p += *p == '%';
+            continue;
+        }
+        const char *text;
+        TRY(pl_eval_text(fr, s->args[arg++], &text));
+        for (text = text ? text : "<NULL>"; *text; text++)
+            if (!vec_push(a, &t, *text)) return err_oom(&fr->s->err);
+    }
+    if (!vec_push(a, &t, '\0')) return err_oom(&fr->s->err);
+    *out = t.items;
+    return ST_OK;
+}
+
+static Status set_once(PlFrame *fr, const char **to, const char *text, const char *what) {
+    if (*to) return err_set(&fr->s->err, ERR_SYNTAX, "RAISE option already specified: %s", what);
+    *to = text;
+    return ST_OK;
+}
+
+static Status exec_raise(PlFrame *fr, const PlStmt *s) {
+    static const char *const field_words[] = {[EF_SCHEMA] = "SCHEMA",
+                                              [EF_TABLE] = "TABLE",
+                                              [EF_COLUMN] = "COLUMN",
+                                              [EF_DATATYPE] = "DATATYPE",
+                                              [EF_CONSTRAINT] = "CONSTRAINT"};
+    static const char *const severities[] = {"DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "EXCEPTION"};
+    Session *ses = fr->s;
+    Err *e = &ses->err;
+    const char *state = s->sqlstate, *message = NULL, *detail = NULL, *hint = NULL, *condition_name = s->condition;
+    ErrNames names = {0};
+    ErrField field;
+    if (!s->format && !s->sqlstate && !s->n_options) {
+        if (!fr->caught)
+            return err_set(e, ERR_STACKED_DIAGNOSTICS,
+                           "RAISE without parameters cannot be used outside an exception handler");
+        err_copy(e, fr->caught);
+        fr->told = true; /* its context is complete */
+        return ST_ERROR;
+    }
+    char *formatted = NULL;
+    if (s->format) TRY(raise_message(fr, s, &formatted));
+    message = formatted;
+    for (int32_t i = 0; i < s->n_options; i++) {
+        const PlOption *o = &s->options[i];
+        const char *text;
+        TRY(pl_eval_text(fr, o->expr, &text));
+        if (!text) return err_set(e, ERR_NULL_NOT_ALLOWED, "RAISE statement option cannot be null");
+        if (strcmp(o->name, "message") == 0) {
+            TRY(set_once(fr, &message, text, "MESSAGE"));
+        } else if (strcmp(o->name, "detail") == 0) {
+            TRY(set_once(fr, &detail, text, "DETAIL"));
+        } else if (strcmp(o->name, "hint") == 0) {
+            TRY(set_once(fr, &hint, text, "HINT"));
+        } else if (strcmp(o->name, "errcode") == 0) {
+            const char *code = NULL, *other;
+            bool digits = strlen(text) == 5;
+            for (int k = 0; digits && k < 5; k++)
+                digits = (text[k] >= '0' && text[k] <= '9') || (text[k] >= 'A' && text[k] <= 'Z');
+            code = digits ? text : pl_condition(text, &other);
+            if (!code) return err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized exception condition \"%s\"", text);
+            TRY(set_once(fr, &state, code, "ERRCODE"));
+            condition_name = text;
+        } else if (pl_error_field(o->name, &field)) {
+            TRY(set_once(fr, &names.of[field], text, field_words[field]));
+        }
+    }
+    if (!state && s->level == PLR_EXCEPTION) state = ERR_RAISE_EXCEPTION;
+    if (!message) message = condition_name ? condition_name : state ? state : "";
+    if (s->level == PLR_EXCEPTION) {
+        err_set(e, state, "%s", message);
+        if (detail) err_detail(e, "%s", detail);
+        if (hint) err_hint(e, "%s", hint);
+        err_names(e, &names);
+        return ST_ERROR;
+    }
+    if (s->level == PLR_DEBUG || s->level == PLR_LOG) return ST_OK; /* below what clients are told */
+    char context[256];
+    snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at RAISE", fr->f->signature, (int)s->line);
+    session_notice(ses, &(SessionNotice){severities[s->level],
+                                         state                     ? state
+                                         : s->level == PLR_WARNING ? "01000"
+                                                                   : "00000",
+                                         message, detail ? detail : "", hint ? hint : "", context});
+    return ST_OK;
+}
+
+static Status exec_assert(PlFrame *fr, const PlStmt *s) {
+    bool yes;
+    TRY(condition(fr, s->expr, &yes));
+    if (yes) return ST_OK;
+    const char *text = NULL;
+    if (s->expr2) TRY(pl_eval_text(fr, s->expr2, &text));
+    return err_set(&fr->s->err, ERR_ASSERT_FAILURE, "%s", text ? text : "assertion failed");
+}
+
+/* ---- SQL ---------------------------------------------------------------------------------------------- */
+
+/* INTO: the first row, or (single) no second one. */
+static Status into(PlFrame *fr, const PlStmt *s, Statement *st, bool single) {
+    Err *e = &fr->s->err;
+    if (!pl_returns_rows(st)) return err_set(e, ERR_SYNTAX, "INTO used with a command that cannot return data");
+    if (s->strict && st->n_rows == 0) return err_set(e, ERR_NO_DATA_FOUND, "query returned no rows");
+    if (st->n_rows > 1 && single) {
+        err_set(e, ERR_TOO_MANY_ROWS, "query returned more than one row");
+        err_hint(e, "Make sure the query returns a single row, or use LIMIT 1.");
+        return ST_ERROR;
+    }
+    return pl_assign_row(fr, s, st, st->n_rows > 0 ? 0 : -1);
+}
+
+static Status no_destination(PlFrame *fr, bool is_select) {
+    err_set(&fr->s->err, ERR_SYNTAX, "query has no destination for result data");
+    if (is_select) err_hint(&fr->s->err, "If you want to discard the results of a SELECT, use PERFORM instead.");
+    return ST_ERROR;
+}
+
+static Status exec_sql(PlFrame *fr, const PlStmt *s) {
+    Statement *st;
+    const AstStmt *ast = s->query->stmt;
+    bool is_select = ast->kind == AST_SELECT,
+         changes = ast->kind == AST_INSERT || ast->kind == AST_UPDATE || ast->kind == AST_DELETE;
+    TRY(pl_result_new(fr, &st));
+    Status r = pl_run_query(fr, s->query, st);
+    if (r == ST_OK) {
+        int64_t n = changes ? st->affected : st->n_rows;
+        fr->row_count = s->has_into && is_select ? MIN_OF(n, 1) : n;
+        if (is_select || changes || s->kind == PLS_PERFORM) (void)pl_set_bool(fr, fr->f->found, n > 0);
+        if (s->has_into) r = into(fr, s, st, s->strict || !is_select); /* RETURNING too, but not EXECUTE's */
+        else if (pl_returns_rows(st) && s->kind != PLS_PERFORM && !fr->f->is_sql) r = no_destination(fr, is_select);
+    }
+    pl_result_free(st);
+    return r;
+}
+
+static Status exec_dynamic(PlFrame *fr, const PlStmt *s) {
+    Statement *st;
+    TRY(pl_result_new(fr, &st));
+    Status r = pl_run_dynamic(fr, s, st);
+    if (r == ST_OK) {
+        fr->row_count = st->affected ? st->affected : st->n_rows;
+        if (s->has_into) r = into(fr, s, st, s->strict);
+    }
+    pl_result_free(st);
+    return r;
+}
+
+static Status exec_diagnostics(PlFrame *fr, const PlStmt *s) {
+    const Err *c = fr->caught;
+    if (s->stacked && !c)
+        return err_set(&fr->s->err, ERR_STACKED_DIAGNOSTICS,
+                       "GET STACKED DIAGNOSTICS cannot be used outside an exception handler");
+    for (int32_t i = 0; i < s->n_targets; i++) {
+        const char *name = s->options[i].name, *text = "";
+        char context[256];
+        ErrField field;
+        Value v;
+        if (strcmp(name, "row_count") == 0) {
+            v = (Value){.type = type_make(T_INT8), .u.i64 = fr->row_count};
+        } else {
+            if (strcmp(name, "pg_context") == 0) {
+                snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at GET DIAGNOSTICS",
+                         fr->f->signature, (int)s->line);
+                text = context;
+            } else if (strcmp(name, "returned_sqlstate") == 0) text = c->sqlstate;
+            else if (strcmp(name, "message_text") == 0) text = c->message;
+            else if (strcmp(name, "pg_exception_detail") == 0) text = c->detail;
+            else if (strcmp(name, "pg_exception_hint") == 0) text = c->hint;
+            else if (strcmp(name, "pg_exception_context") == 0) text = c->context;
+            else if (pl_error_field(name, &field)) text = c->names[field];
+            v = (Value){.type = type_make(T_TEXT), .u.str = str_make(text, (int64_t)strlen(text))};
+        }
+        TRY(pl_assign(fr, s->targets[i], &v));
+    }
+    return ST_OK;
+}
+
+/* ---- RETURN ------------------------------------------------------------------------------------------------ */
+
+static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
+    PlRows *rows = fr->rows;
+    Err *e = &fr->s->err;
+    EvalCtx x;
+    pl_eval_ctx(fr, &x);
+    if (!rows)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "set-valued function called in context that cannot accept a set");
+    for (int32_t i = 0; i < rows->n_cols; i++) {
+        Value v = {.type = rows->types[i], .is_null = true}, w, copy;
+        if (i < n) TRY(eval_assign(&x, &row[i], rows->types[i], &v));
+        w = v;
+        if (value_copy(rows->arena, &w, &copy) != ST_OK || !vec_push(rows->arena, &rows->cells, copy))
+            return err_oom(e);
+    }
+    rows->n++;
+    return ST_OK;
+}
+
+static Status wrong_structure(PlFrame *fr, int32_t n, const Type *types) {
+    Err *e = &fr->s->err;
+    const PlRows *rows = fr->rows;
+    err_set(e, ERR_DATATYPE_MISMATCH, "structure of query does not match function result type");
+    if (n != rows->n_cols) {
+        err_detail(e, "Number of returned columns (%d) does not match expected column count (%d).", (int)n,
+                   (int)rows->n_cols);
+        return ST_ERROR;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (types[i].id != rows->types[i].id) {
+            char a[64], b[64];
+            err_detail(e, "Returned type %s does not match expected type %s in column %d.",
+                       type_name(types[i], a, sizeof a), type_name(rows->types[i], b, sizeof b), (int)i + 1);
+            return ST_ERROR;
+        }
+    return ST_ERROR;
+}
+
+static Status return_query(PlFrame *fr, const PlStmt *s) {
+    Statement *st;
+    PlRows *rows = fr->rows;
+    TRY(pl_result_new(fr, &st));
+    Status r = s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
+    if (r == ST_OK && !pl_returns_rows(st))
+        r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
+    if (r == ST_OK && !rows)
+        r = err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
+                    "set-valued function called in context that cannot accept a set");
+    bool same = r == ST_OK && st->n_cols == rows->n_cols;
+    for (int32_t i = 0; same && i < rows->n_cols; i++)
+        same = st->types[i].id == rows->types[i].id ||
+               (fr->f->is_sql && cast_exists(st->types[i], rows->types[i], CAST_ASSIGNMENT));
+    if (r == ST_OK && !same) r = wrong_structure(fr, st->n_cols, st->types);
+    Value *row = r == ST_OK ? arena_array(st->run_arena, Value, st->n_cols + 1) : NULL;
+    if (r == ST_OK && !row) r = err_oom(&fr->s->err);
+    for (int64_t i = 0; r == ST_OK && i < st->n_rows; i++) {
+        for (int32_t k = 0; r == ST_OK && k < st->n_cols; k++) r = pl_row_value(fr, st, i, k, &row[k]);
+        if (r == ST_OK) r = add_row(fr, row, st->n_cols);
+    }
+    if (r == ST_OK) {
+        fr->row_count = st->n_rows;
+        (void)pl_set_bool(fr, fr->f->found, st->n_rows > 0);
+    }
+    pl_result_free(st);
+    return r;
+}
+
+static Status return_next(PlFrame *fr, const PlStmt *s) {
+    const PlFunction *f = fr->f;
+    if (!s->expr) {
+        Value *row = arena_array(fr->scratch, Value, f->n_params + 1);
+        int32_t n = 0;
+        if (!row) return err_oom(&fr->s->err);
+        for (int32_t i = 0; i < f->n_params; i++)
+            if (f->param_modes[i] != PL_IN) row[n++] = fr->slots[i].v;
+        return add_row(fr, row, n);
+    }
+    int32_t rec = whole_record(fr, s->expr);
+    if (rec >= 0) {
+        Statement st;
+        TRY(record_result(fr, rec, &st));
+        if (fr->rows && st.n_cols != fr->rows->n_cols) {
+            err_set(&fr->s->err, ERR_DATATYPE_MISMATCH, "wrong record type supplied in RETURN NEXT");
+            err_detail(&fr->s->err, "Number of returned columns (%d) does not match expected column count (%d).",
+                       (int)st.n_cols, (int)fr->rows->n_cols);
+            return ST_ERROR;
+        }
+        return add_row(fr, st.values, st.n_cols);
+    }
+    Value v;
+    TRY(pl_eval(fr, s->expr, fr->rows && fr->rows->n_cols == 1 ? fr->rows->types[0] : any_type, &v));
+    return add_row(fr, &v, 1);
+}
+
+static PlOutcome exec_return(PlFrame *fr, const PlStmt *s) {
+    Value v;
+    const PlFunction *f = fr->f;
+    fr->returned = true;
+    if (!s->expr) return PLO_RETURN;
+    if (f->returns_record) {
+        int32_t rec = whole_record(fr, s->expr);
+        Statement st;
+        if (rec < 0)
+            return of(err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED, "a row value as an expression is not supported"));
+        if (record_result(fr, rec, &st) != ST_OK) return PLO_ERROR;
+        fr->ret_record = rec;
+        return PLO_RETURN;
+    }
+    if (pl_eval(fr, s->expr, f->ret, &v) != ST_OK || pl_slot_set(fr->s, &fr->ret, &v) != ST_OK) return PLO_ERROR;
+    return PLO_RETURN;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------------- */
+
+static PlOutcome exec(PlFrame *fr, const PlStmt *s) {
+    switch ((PlStmtKind)s->kind) {
+    case PLS_BLOCK: return exec_block(fr, s);
+    case PLS_ASSIGN: return of(exec_assign(fr, s));
+    case PLS_IF: return exec_if(fr, s);
+    case PLS_CASE: return exec_case(fr, s);
+    case PLS_LOOP:
+    case PLS_WHILE: return exec_loop(fr, s);
+    case PLS_FOR: return exec_for(fr, s);
+    case PLS_FOR_QUERY: return exec_for_query(fr, s);
+    case PLS_FOREACH: return exec_foreach(fr, s);
+    case PLS_EXIT: return exec_exit(fr, s);
+    case PLS_RETURN: return exec_return(fr, s);
+    case PLS_RETURN_NEXT: return of(return_next(fr, s));
+    case PLS_RETURN_QUERY: return of(return_query(fr, s));
+    case PLS_RAISE: return of(exec_raise(fr, s));
+    case PLS_ASSERT: return of(exec_assert(fr, s));
+    case PLS_SQL:
+    case PLS_PERFORM: return of(exec_sql(fr, s));
+    case PLS_DYNAMIC: return of(exec_dynamic(fr, s));
+    case PLS_CALL: return of(pl_call_stmt(fr, s));
+    case PLS_DIAGNOSTICS: return of(exec_diagnostics(fr, s));
+    case PLS_OPEN: return of(pl_open(fr, s));
+    case PLS_FETCH: return of(pl_fetch(fr, s));
+    case PLS_CLOSE: return of(pl_close(fr, s));
+    case PLS_COMMIT: return of(pl_end_transaction(fr, true));
+    case PLS_ROLLBACK: return of(pl_end_transaction(fr, false));
+    case PLS_NULL: return PLO_NEXT;
+    }
+    return of(err_internal(&fr->s->err, "unknown statement of a routine"));
+}
+
+PlOutcome pl_exec(PlFrame *fr, const PlStmt *s) {
+    Err *e = &fr->s->err;
+    if (s->kind != PLS_BLOCK) arena_reset(fr->scratch);
+    if (stack_check(e) != ST_OK) return PLO_ERROR;
+    PlOutcome o = exec(fr, s);
+    if (o != PLO_ERROR || fr->told) return o;
+    (void)stack_failed(e);
+    e->position = 0;
+    if (fr->f->is_sql) err_context(e, "SQL function \"%s\" statement %d", fr->f->name, (int)s->line);
+    else err_context(e, "PL/pgSQL function %s line %d at %s", fr->f->signature, (int)s->line, pl_stmt_words(s));
+    fr->told = true;
+    return o;
+}

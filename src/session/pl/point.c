@@ -1,0 +1,120 @@
+/* point.c - SQL statements that read or change one row by its key, outside of routines: bound once per text and run by
+ * pl_point.c, some microseconds instead of the query engine's hundred and more.
+ *
+ * What is kept depends on the catalog's version alone: values are parameters and expressions, computed anew every time.
+ * Statements that such a point cannot stand for go the ordinary way, and their text remembers that.
+ */
+#include "session/pl/pl_run_int.h"
+#include "session/core/plancache.h"
+
+#include <stdio.h>
+
+struct TextPoint {
+    struct TextPoint *older; /* of earlier versions: results may still name their columns */
+    Arena *arena;
+    int64_t catalog_version;
+    const BoundStmt *bound;
+    PlPoint *point;   /* NULL: there is none */
+    bool nulls_apart; /* it stands for the statement only when no parameter is NULL (sql_null_params_matter) */
+};
+
+void text_point_free(struct TextPoint *t) {
+    for (struct TextPoint *older; t; t = older) {
+        older = t->older;
+        arena_free(t->arena);
+    }
+}
+
+/* Worth binding for: the form alone. */
+static bool may_be_point(const AstStmt *ast) {
+    switch (ast->kind) {
+    case AST_SELECT: {
+        const AstSelect *x = AST_AS_CONST(AstSelect, ast);
+        return !x->with && x->set_op == AST_SETOP_NONE && !x->values && !x->distinct && x->n_from == 1 && x->where &&
+               x->n_group_by == 0 && !x->having && !x->limit && !x->offset && x->n_windows == 0;
+    }
+    case AST_INSERT: {
+        const AstInsert *x = AST_AS_CONST(AstInsert, ast);
+        return !x->with && (!x->on_conflict || x->on_conflict->do_update) && (!x->query || x->query->n_values == 1);
+    }
+    case AST_UPDATE:
+        return !AST_AS_CONST(AstUpdate, ast)->with && AST_AS_CONST(AstUpdate, ast)->n_from == 0 &&
+               AST_AS_CONST(AstUpdate, ast)->where;
+    case AST_DELETE:
+        return !AST_AS_CONST(AstDelete, ast)->with && AST_AS_CONST(AstDelete, ast)->n_using == 0 &&
+               AST_AS_CONST(AstDelete, ast)->where;
+    default: return false;
+    }
+}
+
+static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types) {
+    Arena *a = arena_new(&s->cache_account, &s->err);
+    struct TextPoint *t = a ? arena_new_of(a, struct TextPoint) : NULL;
+    PlanCtx *c = a ? arena_new_of(a, PlanCtx) : NULL;
+    BoundStmt *b = NULL;
+    int64_t clock = time_reads, zone = zone_reads;
+    Status st = t && c ? ST_OK : err_oom(&s->err);
+    if (st == ST_OK) {
+        plan_ctx_init(s, a, c);
+        st = sql_bind(c, ast, n_params, param_types, &b);
+    }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    *t = (struct TextPoint){.older = text->point, .arena = a, .catalog_version = s->db->catalog.version, .bound = b};
+    text->point = t;
+    if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
+    t->point = pl_point_of(s, a, c, b);
+    t->nulls_apart = t->point && sql_null_params_matter(c, b);
+    return err_is_set(&s->err) ? ST_ERROR : ST_OK;
+}
+
+static bool some_null(int32_t n, const Value *params) {
+    for (int32_t i = 0; i < n; i++)
+        if (params[i].is_null) return true;
+    return false;
+}
+
+Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, int32_t n_params, const Value *params,
+                    Value *out) {
+    EvalCtx e = {.arena = a, .err = &s->err, .session = &s->info};
+    for (int32_t i = 0; i < n_params; i++)
+        TRY(eval_assign(&e, &params[i], i < n_types ? types[i] : params[i].type, &out[i]));
+    return ST_OK;
+}
+
+Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                      const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
+    *out = NULL;
+    if (!text || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
+    if (!text->point || text->point->catalog_version != s->db->catalog.version)
+        TRY(make(s, text, ast, n_params, param_types));
+    const struct TextPoint *t = text->point;
+    if (!t->point || t->bound->n_params != n_params) return ST_OK;
+    *out = t->bound;
+    *nulls_apart = t->nulls_apart;
+    *result_types = pl_point_types(t->point);
+    return ST_OK;
+}
+
+Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, bool *done) {
+    SqlText *text = st->text;
+    Arena *a = st->run_arena;
+    *done = false;
+    if (!text || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
+    TRY(ast->kind == AST_SELECT ? session_lock(s, LOCK_SHARED) : session_begin_write(s));
+    if (!text->point || text->point->catalog_version != s->db->catalog.version)
+        TRY(make(s, text, ast, n_params, param_types));
+    const struct TextPoint *t = text->point;
+    if (!t->point || (t->nulls_apart && some_null(n_params, params))) return ST_OK;
+    const Value **refs = arena_array(a, const Value *, n_params + 1);
+    Value *given = arena_array(a, Value, n_params + 1);
+    if (!refs || !given) return err_oom(&s->err);
+    TRY(point_params(s, a, t->bound->param_types, t->bound->n_params, n_params, params, given));
+    for (int32_t i = 0; i < n_params; i++) refs[i] = &given[i];
+    st->has_shape = true;
+    *done = true;
+    return pl_point_run(s, a, t->point, n_params, refs, st);
+}

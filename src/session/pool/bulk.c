@@ -1,0 +1,902 @@
+/* bulk.c - bulks of procedure calls from sessions. See bulk.h. */
+#include "session/pool/bulk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/stack.h"
+#include "session/pool/bulk_state.h"
+#include "session/pool/callpool.h"
+#include "session/pl/pl_run.h"
+#include "session/core/transaction.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/compile.h"
+
+enum { FOLLOW_MAX = 4096 /* rows of a change that images are to keep up with */, STATEMENTS_MAX = 256 };
+
+/* A statement as a routine (session_bulk_statement). */
+typedef struct HubStatement {
+    Slice sql;
+    int32_t n_ins;
+    Routine routine; /* id < 0 */
+    bool refused;    /* ... under this catalog: */
+    int64_t refused_version;
+} HubStatement;
+/* What the procedures became. */
+typedef struct HubCode {
+    Arena *arena; /* procedures and trees of `catalog_version`; NULL: nothing yet */
+    int64_t catalog_version;
+    int32_t n;
+    Proc *procs;
+    const PlFunction **functions;
+    int64_t *ids;     /* routines */
+    int64_t *guesses; /* rows that a call inserts into a table, where only running it tells: more than any has lately */
+} HubCode;
+typedef struct BulkHub {
+    Database *db;
+    HubCode code;
+    Arena *statement_arena;
+    int32_t n_statements;
+    HubStatement *statements[STATEMENTS_MAX];
+    BulkState state;
+    CallPool *_Atomic pool; /* calls of many connections; made when first needed */
+    bool full;              /* of statements; that was said */
+    bool vm_known;
+    BulkMeasured vm;     /* of the virtual machine */
+    uint64_t generation; /* of `code` */
+} BulkHub;
+enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
+enum {
+    GUESS_FIRST = 4,
+    GUESS_MORE = 8,
+    GUESS_MAX = 1 << 20,
+    GUESS_ROWS_MAX = 1 << 22 /* of a bulk */,
+    WASTE_MIN = 1 << 16
+};
+
+static void hub_clear(BulkHub *h) {
+    bulk_state_clear(&h->state);
+    arena_free(h->code.arena);
+    h->code = (HubCode){0};
+    h->generation++;
+}
+static Status hub_save(BulkHub *h, Err *e) { return bulk_state_sync(&h->state, NULL, e); }
+static void hub_free(BulkHub *h) {
+    call_pool_free(h->pool);
+    hub_clear(h);
+    arena_free(h->statement_arena);
+    mem_free(NULL, h, (int64_t)sizeof *h);
+}
+
+static const BulkHubOps hub_ops = {.save = hub_save, .free = hub_free};
+
+static Status hub_make(Session *s, BulkHub **out) {
+    Database *db = s->db;
+    BulkHub *h = *out = db->bulk_hub;
+    if (h) return ST_OK;
+    if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
+    h->db = h->state.db = db;
+    db->bulk_hub_ops = &hub_ops;
+    db->bulk_hub = *out = h;
+    return ST_OK;
+}
+
+static bool hub_is_current(const BulkHub *h) {
+    return h->code.arena && h->state.images && h->code.catalog_version == h->db->catalog.version;
+}
+
+/* All routines and statements. On an error nothing is left. */
+static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
+    const Catalog *c = &h->db->catalog;
+    HubCode x = {.arena = arena_new(&h->db->account, &s->err), .catalog_version = c->version};
+    if (!x.arena) return ST_ERROR;
+    int64_t most = c->n_routines + h->n_statements + 1;
+    x.functions = arena_array(x.arena, const PlFunction *, most);
+    x.ids = arena_array(x.arena, int64_t, most);
+    x.guesses = arena_array(x.arena, int64_t, most);
+    Status st = x.functions && x.ids && x.guesses ? ST_OK : err_oom(&s->err);
+    for (int64_t i = 0; st == ST_OK && i < c->n_routines + h->n_statements; i++) {
+        PlFunction *f;
+        Err e = {0};
+        const HubStatement *q = i < c->n_routines ? NULL : h->statements[i - c->n_routines];
+        if (q && q->refused) continue;
+        const Routine *r = q ? &q->routine : c->routines[i];
+        if ((q ? pl_of_statement(x.arena, c, r, q->sql, &f, &e) : pl_of_routine(x.arena, c, r, &f, &e)) != ST_OK)
+            continue; /* a type or table of it is gone: calling it says so */
+        x.functions[x.n] = f;
+        x.guesses[x.n] = GUESS_FIRST;
+        x.ids[x.n++] = r->id;
+    }
+    /* Not interrupted: all sessions use the result, and a procedure that was cut short would count as refused. */
+    StackWatch watch = stack_watch_begin(NULL, 0);
+    if (st == ST_OK) st = pl_compile(c, &s->info, x.n, x.functions, x.arena, &x.procs, &s->err);
+    stack_watch_end(watch);
+    if (st == ST_OK) *out = x;
+    else arena_free(x.arena);
+    return st;
+}
+
+/* The database's procedures as they are now. Under the exclusive lock, images not ahead. */
+static Status hub_get(Session *s, BulkHub **out) {
+    Database *db = s->db;
+    TRY(hub_make(s, out));
+    BulkHub *h = *out;
+    if (hub_is_current(h)) return ST_OK;
+    if (atomic_load(&h->state.ahead))
+        return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
+    hub_clear(h);
+    TRY(hub_compile(s, h, &h->code));
+    return (h->state.images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
+}
+
+bool session_bulk_ahead(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return h && atomic_load(&h->state.ahead);
+}
+
+Status session_bulk_sync(Session *s) {
+    if (!session_bulk_ahead(s)) return ST_OK;
+    BulkHub *h = s->db->bulk_hub;
+    UndoLog *log = NULL; /* tells what transactions must know */
+    if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
+    Status st = bulk_state_sync(&h->state, log, &s->err);
+    transaction_bulk_done(s, log);
+    return st;
+}
+
+void session_bulk_follow(Session *s) {
+    if (s->lock != LOCK_EXCLUSIVE || !s->undo) return;
+    BulkHub *h = s->db->bulk_hub;
+    int64_t n;
+    NetChange *net;
+    if (!h || !h->state.images || atomic_load(&h->state.ahead)) return;
+    int64_t rows = undo_rows(s->undo);
+    if (rows == 0 || rows > FOLLOW_MAX) return;
+    Arena *a = arena_new(&s->db->account, NULL);
+    if (a && undo_net(s->undo, a, &n, &net) == ST_OK) images_follow(h->state.images, n, net);
+    arena_free(a);
+}
+
+Status session_bulk_routine(Session *s, Slice name, const Routine **out) {
+    Arena *a = arena_new(&s->account, &s->err);
+    if (!a) return ST_ERROR;
+    Status st = sql_named_routine(&s->db->catalog, a, name, out, &s->err);
+    if (st == ST_OK && (*out)->returns_set)
+        st = err_set(&s->err, ERR_WRONG_OBJECT_TYPE, "function \"%s\" returns a set, and cannot be called in a bulk",
+                     (*out)->name);
+    arena_free(a);
+    return st;
+}
+
+/* ---- one call at a time ----------------------------------------------------------------------- */
+static char *keep_text(Arena *a, const char *t) { return t[0] ? arena_printf(a, "%s", t) : NULL; }
+
+/* From an error's context: where the routine itself was, and those that it called. */
+static void keep_place(Arena *a, const char *context, const Routine *r, CallError *e) {
+    const char *signature = pl_signature_text(a, r),
+               *what = signature ? arena_printf(a, "PL/pgSQL function %s line ", signature) : NULL;
+    const char *at = NULL; /* the outermost one is the call's */
+    for (const char *p = what ? strstr(context, what) : NULL; p; p = strstr(p + 1, what)) at = p;
+    if (!at) return;
+    char *end;
+    long line = strtol(at + strlen(what), &end, 10);
+    if (strncmp(end, " at ", 4) != 0) return;
+    e->line = (int32_t)line;
+    e->place = arena_printf(a, "%.*s", (int)strcspn(end + 4, "\n"), end + 4);
+    if (at > context) e->context = arena_printf(a, "%.*s", (int)(at - 1 - context), context);
+}
+
+static int out_count(const Routine *r) {
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++) n += r->param_modes[i] != 'i';
+    return n == 0 && r->ret.id != T_VOID ? 1 : n;
+}
+static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
+    int n_outs = out_count(r), k = 0;
+    Vec *v = arena_array(a, Vec, n_outs + 1);
+    if (!v) return ST_ERROR;
+    for (int i = 0; i < MAX_OF(r->n_params, 1) && k < n_outs; i++) {
+        bool param = i < r->n_params && r->param_modes[i] != 'i';
+        if (!param && i < r->n_params - 1) continue;
+        Type t = param ? r->param_types[i] : r->ret;
+        Phys ph = type_phys(t);
+        v[k] = (Vec){.phys = (uint8_t)ph,
+                     .type = t,
+                     .data = arena_calloc(a, (n + 1) * phys_size(ph)),
+                     .valid = arena_calloc(a, n + 1)};
+        if (!v[k].data || !v[k].valid) return ST_ERROR;
+        k++;
+    }
+    *out = v;
+    return ST_OK;
+}
+
+/* What calls have to say is kept, as from bulks. */
+typedef struct SerialNotices {
+    Arena *arena;
+    int32_t part;
+    int64_t call;
+    bool failed;
+    VEC(CallNotice) all;
+} SerialNotices;
+static void keep_notice(void *ctx, const SessionNotice *x) {
+    SerialNotices *k = ctx;
+    CallNotice n = {.part = k->part,
+                    .call = k->call,
+                    .seq = k->all.len,
+                    .severity = arena_strdup(k->arena, x->severity),
+                    .context = arena_strdup(k->arena, x->context),
+                    .detail = keep_text(k->arena, x->detail),
+                    .hint = keep_text(k->arena, x->hint),
+                    .message = arena_strdup(k->arena, x->message)};
+    snprintf(n.sqlstate, sizeof n.sqlstate, "%s", x->sqlstate);
+    k->failed |= !n.severity || !n.context || !n.message || !vec_push(k->arena, &k->all, n);
+}
+
+/* Call i of a part by the reference; what it did before it failed is undone. */
+static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCalls *p, int64_t i, Value *args) {
+    const Routine *r = p->routine;
+    int n_ins = 0, n_outs = out_count(r);
+    for (int k = 0; k < r->n_params; k++) {
+        if (r->param_modes[k] != 'i' && r->param_modes[k] != 'b') continue;
+        const Vec *v = &p->params[n_ins];
+        args[n_ins] = (Value){.type = r->param_types[k], .is_null = v->valid && !v->valid[i]};
+        int64_t size = phys_size((Phys)v->phys);
+        if (!args[n_ins].is_null) memcpy(value_cell(&args[n_ins]), (const char *)v->data + i * size, (size_t)size);
+        n_ins++;
+    }
+    Arena *a = arena_new(&s->db->account, &s->err);
+    if (!a) return ST_ERROR;
+    Value *vals = NULL;
+    int32_t n_vals = 0;
+    int64_t mark = undo_mark(s->undo);
+    CatalogUndo *before = s->catalog_undo;
+    Status st = pl_call_once(s, r, n_ins, args, a, &n_vals, &vals);
+    bool fatal = st != ST_OK &&
+                 (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
+    if (st == ST_OK) {
+        for (int k = 0; st == ST_OK && k < n_vals && k < n_outs; k++) {
+            Vec *v = &b->outs[part][k];
+            Value kept;
+            v->valid[i] = !vals[k].is_null;
+            if (vals[k].is_null) continue;
+            if (value_copy(b->arena, &vals[k], &kept) != ST_OK) st = err_oom(&s->err);
+            else
+                memcpy((char *)v->data + i * phys_size((Phys)v->phys), value_cell(&kept),
+                       (size_t)phys_size((Phys)v->phys));
+        }
+    } else if (!fatal) {
+        undo_rollback(s->undo, mark);
+        catalog_undo_to(s, before);
+        CallError *e = arena_new_of(b->arena, CallError);
+        if (e && !call_error_of(b->arena, &s->err, e)) e = NULL;
+        if (e) keep_place(b->arena, s->err.context, r, e);
+        b->errors[part][i] = e;
+        b->stats.n_failed++;
+        err_clear(&s->err);
+        st = e ? ST_OK : err_oom(&s->err);
+    }
+    arena_free(a);
+    return st;
+}
+
+static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, const char *reason, BulkResult **out) {
+    int64_t started = clock_ns(), n = 0;
+    Arena *a = arena_new(&s->db->account, &s->err);
+    BulkResult *b = a ? arena_new_of(a, BulkResult) : NULL;
+    int64_t *at = a ? arena_calloc(a, n_parts * (int64_t)sizeof *at + 8) : NULL;
+    Value *args = a ? arena_array(a, Value, PL_MAX_PARAMS + 1) : NULL;
+    for (int32_t k = 0; k < n_parts; k++) n += parts[k].n;
+    Status st = b && at && args ? ST_OK : err_oom(&s->err);
+    if (st == ST_OK) {
+        *b = (BulkResult){
+            .n_calls = n,
+            .arena = a,
+            .stats = {.n_calls = n, .strategy = STRATEGY_SERIAL, .executor = "one at a time", .reason = reason}};
+        b->outs = arena_array(a, Vec *, n_parts + 1);
+        b->errors = arena_array(a, CallError **, n_parts + 1);
+        if (!b->outs || !b->errors) st = err_oom(&s->err);
+    }
+    for (int32_t k = 0; st == ST_OK && k < n_parts; k++)
+        if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) ||
+            serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK)
+            st = err_oom(&s->err);
+    SerialNotices said = {.arena = a};
+    void (*notice)(void *, const SessionNotice *) = s->notice;
+    void *notice_ctx = s->notice_ctx;
+    s->notice = keep_notice;
+    s->notice_ctx = &said;
+    for (int64_t c = 0; st == ST_OK && c < n; c++)
+        for (int32_t k = 0; k < n_parts; k++) {
+            if (at[k] >= parts[k].n || (parts[k].calls && parts[k].calls[at[k]] != c)) continue;
+            said.part = k;
+            said.call = at[k];
+            st = serial_call(s, b, k, &parts[k], at[k]++, args);
+            break;
+        }
+    s->notice = notice;
+    s->notice_ctx = notice_ctx;
+    if (st == ST_OK && said.failed) st = err_oom(&s->err);
+    bulk_sort_notices(said.all.len, said.all.items);
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    b->n_notices = said.all.len;
+    b->notices = said.all.items;
+    b->stats.run_ns = b->stats.total_ns = clock_ns() - started;
+    *out = b;
+    return ST_OK;
+}
+
+/* ---- a bulk ------------------------------------------------------------------------------------- */
+Status session_begin_bulk(Session *s) {
+    s->in_bulk = true;
+    Status st = session_begin_write(s);
+    s->in_bulk = false;
+    return st;
+}
+
+/* For a transaction: the table as a whole. */
+static Status bulk_reads(Session *s, int64_t table) {
+    for (int64_t i = 0; i < s->db->catalog.n_tables; i++)
+        if (s->db->catalog.tables[i]->id == table) return transaction_reads_table(s, s->db->catalog.tables[i]);
+    return ST_OK;
+}
+
+static int32_t lanes_of(int64_t n) { /* a power of two */
+    while (n & (n - 1)) n &= n - 1;
+    return (int32_t)n;
+}
+/* What the settings leave to measurements. Nobody runs beside this. */
+static int32_t group_bits_of(double groups) {
+    int32_t bits = 0;
+    while (bits < GROUP_BITS && groups >= (double)(INT64_C(2) << bits)) bits++;
+    return groups > 0 ? bits : GROUP_BITS;
+}
+static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
+    if (!h->vm_known) h->vm = session_bulk_measured(s, NULL);
+    h->vm_known = true;
+    opt->set_min_vm = (int64_t)h->vm.set_min;
+    opt->group_bits = (int32_t)s->settings.bulk_group_bits;
+    if (!opt->compiled || !opt->query->device.runtime) return;
+    BulkMeasured m = session_bulk_measured(s, opt->query->device.runtime);
+    opt->set_min_device = (int64_t)m.set_min;
+    if (opt->group_bits < 0) opt->group_bits = group_bits_of(m.groups);
+}
+
+/* ---- calls that find out how many rows they insert ----
+ * Rows are numbered by call before anything runs, so there is room for a guess. When it was too little the images are
+ * thrown away, the tables being what they were before the bulk, and the bulk runs again with more; too many rows for
+ * that, and the calls run one at a time. */
+static const char *const guess_reason = "only running it tells how many rows a call inserts";
+
+static bool guesses_rows(const Proc *p) {
+    for (int32_t i = 0; i < p->n_tables; i++)
+        if (p->tables[i].guessed) return true;
+    return false;
+}
+/* The tables are what a bulk goes back to; images that are mostly room for rows that never came are made anew. */
+static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *const *procs) {
+    TRY(session_bulk_sync(s));
+    for (int32_t k = 0; k < n; k++)
+        for (int32_t i = 0; i < procs[k]->n_tables; i++) {
+            const ProcTable *t = &procs[k]->tables[i];
+            Image *im = t->guessed ? images_find(h->state.images, t->table_id) : NULL;
+            if (im && atomic_load(&im->rows) > 2 * im->table->live_rows + WASTE_MIN)
+                images_forget(h->state.images, t->table_id);
+        }
+    return ST_OK;
+}
+/* False: there is no sense in a further try. */
+static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
+    bool more = true;
+    for (int32_t k = 0; k < n; k++) {
+        for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->state.images, p[k].proc->tables[i].table_id);
+        if (!guesses_rows(p[k].proc)) continue;
+        int64_t *guess = &h->code.guesses[p[k].proc - h->code.procs];
+        if (p[k].guess * GUESS_MORE <= GUESS_MAX && p[k].guess * GUESS_MORE * p[k].n <= GUESS_ROWS_MAX)
+            p[k].guess = *guess = MAX_OF(*guess, p[k].guess * GUESS_MORE);
+        else more = false;
+    }
+    return more;
+}
+/* Runs the bulk; *alone: its calls are to be run one at a time. */
+static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const Proc *const *procs, BulkOptions *opt,
+                           bool *alone, BulkResult **out) {
+    *alone = false;
+    TRY(before_guesses(s, h, n, procs));
+    if (opt->compiled && opt->query->device.strict)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "the bulk cannot run compiled: %s", guess_reason);
+    bool compiled = opt->compiled;
+    opt->compiled = false;
+    for (int32_t k = 0; k < n; k++)
+        p[k].guess = MIN_OF(h->code.guesses[procs[k] - h->code.procs],
+                            MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
+    for (;;) {
+        TRY(images_get(h->state.images, &s->db->catalog, n, procs, s->db->pool, &s->err));
+        TRY(bulk_run(h->state.images, n, p, opt, out, &s->err));
+        if (!(*out)->stats.short_of_rows) break;
+        bulk_result_free(*out);
+        *out = NULL;
+        if (!guess_more(h, n, p)) return *alone = true, ST_OK;
+    }
+    if (compiled && !(*out)->stats.reason) (*out)->stats.reason = guess_reason;
+    return ST_OK;
+}
+
+static const Proc *proc_of_id(const HubCode *x, int64_t id) {
+    for (int32_t i = 0; i < x->n; i++)
+        if (x->ids[i] == id) return &x->procs[i];
+    return NULL;
+}
+static const Proc *proc_of(const BulkHub *h, const Routine *r) { return proc_of_id(&h->code, r->id); }
+
+/* ---- statements as routines ------------------------------------------------------------------------ */
+/* Places where a call names all of a table. */
+static int64_t coarse_items(const Proc *p) {
+    int64_t n = 0;
+    for (int32_t i = 0; p->footprint && i < p->footprint->n_instrs; i++)
+        n += p->footprint->instrs[i].op == OP_ITEM && ((const ItemSite *)p->footprint->instrs[i].aux)->n == 0;
+    return n;
+}
+/* The code with it is good for all: it can be compiled, and procedures are as before. */
+static bool fits_others(const BulkHub *h, const HubCode *with, int64_t id) {
+    const Proc *own = proc_of_id(with, id);
+    if (!own || own->reason || guesses_rows(own)) return false;
+    for (int32_t i = 0; i < h->code.n; i++) {
+        const Proc *before = &h->code.procs[i], *after = proc_of_id(with, h->code.ids[i]);
+        if (h->code.ids[i] >= 0 && !before->reason &&
+            (!after || after->reason || coarse_items(after) > coarse_items(before)))
+            return false;
+    }
+    return true;
+}
+static HubStatement *find_statement(const BulkHub *h, const BulkText *x) {
+    for (int32_t i = 0; i < h->n_statements; i++) {
+        HubStatement *q = h->statements[i];
+        bool same = slice_eq(q->sql, x->sql) && q->n_ins == x->n_params;
+        for (int32_t k = 0; same && k < x->n_params; k++) same = type_eq(q->routine.param_types[k], x->param_types[k]);
+        if (same) return q;
+    }
+    return NULL;
+}
+static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatement **out) {
+    if (!h->statement_arena && !(h->statement_arena = arena_new(&h->db->account, &s->err))) return ST_ERROR;
+    Arena *a = h->statement_arena;
+    arena_set_err(a, &s->err);
+    int n = x->n_params + 1 + x->n_results;
+    HubStatement *q = arena_new_of(a, HubStatement);
+    if (!q) return err_oom(&s->err);
+    *q = (HubStatement){.sql = {arena_strndup(a, x->sql.ptr, x->sql.len), x->sql.len}, .n_ins = x->n_params};
+    q->routine = (Routine){.id = -1 - h->n_statements,
+                           .name = (char *)(uintptr_t) "SQL statement",
+                           .is_procedure = true,
+                           .may_write = true,
+                           .volatility = 'v',
+                           .n_params = n,
+                           .n_args = n,
+                           .ret = type_make(T_VOID),
+                           .language = (char *)(uintptr_t) "plpgsql"};
+    Routine *r = &q->routine;
+    r->param_names = arena_calloc(a, n * (int64_t)sizeof(char *) + 8);
+    r->param_modes = arena_calloc(a, n + 1);
+    r->param_types = arena_array(a, Type, n + 1);
+    if (!q->sql.ptr || !r->param_names || !r->param_modes || !r->param_types) return err_oom(&s->err);
+    for (int i = 0; i < n; i++) {
+        int k = i - x->n_params;
+        r->param_modes[i] = k < 0 ? 'i' : 'o';
+        r->param_types[i] = k < 0 ? x->param_types[i] : k == 0 ? type_make(T_INT8) : x->result_types[k - 1];
+        if (k >= 0 && !(r->param_names[i] = k == 0 ? arena_strdup(a, "rows") : arena_printf(a, "result %d", k)))
+            return err_oom(&s->err);
+    }
+    r->sql = pl_signature_text(a, r);
+    arena_set_err(a, NULL);
+    if (!r->sql) return err_oom(&s->err);
+    *out = q;
+    return ST_OK;
+}
+static const Routine *compiled_statement(const BulkHub *h, const HubStatement *q) {
+    const Proc *p = q->refused ? NULL : proc_of_id(&h->code, q->routine.id);
+    return p && !p->reason ? &q->routine : NULL;
+}
+Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out) {
+    BulkHub *h = s->db->bulk_hub;
+    *out = NULL;
+    HubStatement *q = h ? find_statement(h, x) : NULL;
+    *known = q && hub_is_current(h) && (!q->refused || q->refused_version == h->db->catalog.version);
+    if (*known) *out = compiled_statement(h, q);
+    if (*known || !learn) return ST_OK;
+    *known = true;
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    if (q && !q->refused) return *out = compiled_statement(h, q), ST_OK;
+    if (!q) {
+        if (h->n_statements == STATEMENTS_MAX) {
+            if (!h->full)
+                log_write(LOG_INFO, "more than %d SQL statements: others do not join the pool of calls",
+                          STATEMENTS_MAX);
+            h->full = true;
+            return ST_OK;
+        }
+        TRY(new_statement(s, h, x, &q));
+        h->statements[h->n_statements++] = q;
+    }
+    q->refused = false;
+    HubCode with;
+    Status st = hub_compile(s, h, &with);
+    if (st != ST_OK || !fits_others(h, &with, q->routine.id)) {
+        q->refused = true;
+        q->refused_version = h->db->catalog.version;
+        if (st == ST_OK) arena_free(with.arena);
+        return st;
+    }
+    st = session_bulk_sync(s);
+    ImageSet *images = st == ST_OK ? images_new(&h->db->account, &s->err) : NULL;
+    if (!images) {
+        q->refused = true;
+        arena_free(with.arena);
+        return ST_ERROR;
+    }
+    hub_clear(h);
+    h->code = with;
+    h->state.images = images;
+    *out = compiled_statement(h, q);
+    return ST_OK;
+}
+const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
+    if (id >= 0) return catalog_routine_by_id(&db->catalog, id);
+    const BulkHub *h = db->bulk_hub;
+    return h && hub_is_current(h) && -1 - id < h->n_statements ? compiled_statement(h, h->statements[-1 - id]) : NULL;
+}
+/* The next bulk's calls as parts. */
+typedef struct NextParts {
+    BulkHub *h;
+    BulkFeed *feed;
+    Arena *arena;
+} NextParts;
+static void parts_sent(void *ctx) {
+    NextParts *x = ctx;
+    if (x->feed->sent) x->feed->sent(x->feed->ctx);
+}
+static bool make_parts(NextParts *x, int32_t n, const BulkCalls *calls, const BulkPart **parts) {
+    Err e = {0};
+    x->arena = arena_new(&x->h->db->account, &e);
+    BulkPart *p = x->arena ? arena_array(x->arena, BulkPart, n + 1) : NULL;
+    for (int32_t k = 0; p && k < n; k++) {
+        const Proc *proc = proc_of(x->h, calls[k].routine);
+        if (!proc || proc->reason || guesses_rows(proc)) return false;
+        p[k] = (BulkPart){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
+    }
+    *parts = p;
+    return p != NULL;
+}
+static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+    NextParts *x = ctx;
+    const BulkCalls *calls;
+    if (!x->feed->next(x->feed->ctx, n_parts, &calls)) return false;
+    if (make_parts(x, *n_parts, calls, parts)) return true;
+    parts_sent(x);
+    return false;
+}
+
+static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOptions *q, BulkOptions *opt) {
+    const Settings *set = &s->settings;
+    *q = (QueryOptions){.pool = s->db->pool,
+                        .threads = (int)set->threads,
+                        .vector_size = set->vector_size,
+                        .account = &s->db->account,
+                        .session = &s->info,
+                        .vfs = s->db->vfs};
+    if (!stop) q->cancel = &s->cancel, q->deadline_ns = s->deadline_ns;
+    Strategy strategy = STRATEGY_AUTO;
+    (void)strategy_from_name(slice_of(set->bulk_strategy), &strategy); /* settings know the names */
+    *opt = (BulkOptions){.query = q,
+                         .strategy = strategy,
+                         .any_order = strcmp(set->bulk_order, "any") == 0,
+                         .partitions = set->bulk_partitions,
+                         .set_min = set->bulk_set_min,
+                         .figures = set->bulk_figures,
+                         .release = strcmp(set->bulk_release, "statement") == 0 ? RELEASE_STATEMENT
+                                    : strcmp(set->bulk_release, "call") == 0    ? RELEASE_CALL
+                                                                                : RELEASE_AUTO,
+                         .lanes = lanes_of(set->bulk_lanes),
+                         .copies = set->bulk_copies,
+                         .step_limit = set->bulk_step_limit,
+                         .stop = stop};
+    if (strcmp(set->executor, "compiled") == 0) {
+        TRY(session_device_use(s, NULL, &q->device));
+        opt->compiled = true;
+    }
+    use_measured(s, h, opt);
+    return ST_OK;
+}
+
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out) {
+    Status st;
+    if (feed) feed->next_ticket = 0;
+    TRY(session_begin_bulk(s));
+    BulkHub *h = s->db->bulk_hub;
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    enum { FEW = 16 };
+    BulkPart few[FEW], *p = few;
+    const Proc *few_procs[FEW], **procs = few_procs;
+    Arena *a = NULL;
+    if (n_parts > FEW) {
+        if (!(a = arena_new(&s->db->account, &s->err))) return ST_ERROR;
+        p = arena_array(a, BulkPart, n_parts);
+        procs = arena_array(a, const Proc *, n_parts);
+        if (!p || !procs) return arena_free(a), err_oom(&s->err);
+    }
+    bool writes = false, guesses = false, alone = false;
+    const char *reason = NULL;
+    for (int32_t k = 0; k < n_parts && !reason; k++) {
+        procs[k] = proc_of(h, parts[k].routine);
+        reason = procs[k] ? procs[k]->reason : "it cannot be read";
+        if (reason) break;
+        writes |= procs[k]->writes;
+        guesses |= guesses_rows(procs[k]);
+        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+    }
+    if (reason) {
+        st = session_bulk_sync(s);
+        if (st == ST_OK) st = run_serial(s, n_parts, parts, reason, out);
+        arena_free(a);
+        return st;
+    }
+    QueryOptions q;
+    BulkOptions opt;
+    st = bulk_options(s, h, feed ? feed->stop : NULL, &q, &opt);
+    opt.apart = feed && feed->apart;
+    for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
+        for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
+            st = bulk_reads(s, procs[k]->tables[i].table_id);
+    if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
+    if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
+    NextParts next = {.h = h, .feed = feed};
+    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL,
+                     .sent = parts_sent,
+                     .ctx = &next,
+                     .ticket = feed ? feed->ticket : 0};
+    if (feed) opt.turn = &turn;
+    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_parts, p, procs, &opt, out);
+    if (feed) feed->next_ticket = turn.next_ticket;
+    arena_free(next.arena);
+    arena_free(a);
+    if (alone) return st;
+    if (st != ST_OK || !writes) return st;
+    if (guesses) {
+        s->db->dirty = true;
+        atomic_store(&h->state.ahead, true);
+    }
+    if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
+    if (st != ST_OK) {
+        bulk_result_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+/* ---- what calls are going to do ---- */
+/* What footprints are made from changes with definitions, and with rows that others than bulks change. Bringing a table
+ * up to date counts as well: that is nothing but time. */
+uint64_t session_bulk_state(const Session *s) {
+    const BulkHub *h = s->db->bulk_hub;
+    const Catalog *c = &s->db->catalog;
+    uint64_t state = hash_combine(hash_u64((uint64_t)c->version), h ? h->generation : 0);
+    for (int64_t i = 0; i < c->n_tables; i++)
+        state = hash_combine(hash_combine(state, (uint64_t)c->tables[i]->id), (uint64_t)c->tables[i]->content);
+    return state;
+}
+Status session_bulk_plan(Session *s, uint64_t *state) {
+    BulkHub *h = s->db->bulk_hub;
+    TRY(session_begin_bulk(s));
+    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    *state = session_bulk_state(s);
+    return ST_OK;
+}
+static bool reads_time(const CallSite *x) {
+    if (x->func) return x->func->flags & (FN_STABLE | FN_VOLATILE);
+    bool text = false; /* words such as 'today' */
+    for (int32_t i = 0; i < x->n_args; i++) text |= type_phys(x->arg_types[i]) == PH_STR;
+    return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP ||
+                    x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
+}
+bool session_bulk_told(const Session *s, int64_t routine) {
+    const BulkHub *h = s->db->bulk_hub;
+    const Proc *p = h && hub_is_current(h) ? proc_of_id(&h->code, routine) : NULL;
+    if (!p || p->reason || guesses_rows(p)) return false;
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++)
+        if (p->footprint->instrs[i].op == OP_CALL && reads_time(p->footprint->instrs[i].aux)) return false;
+    return true;
+}
+Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a,
+                        BulkOps *out) {
+    BulkHub *h = s->db->bulk_hub;
+    const Proc **procs = arena_array(a, const Proc *, n_parts + 1);
+    BulkPart *p = arena_array(a, BulkPart, n_parts + 1);
+    if (!procs || !p) return err_oom(&s->err);
+    for (int32_t k = 0; k < n_parts; k++) {
+        procs[k] = proc_of(h, parts[k].routine);
+        if (!procs[k] || procs[k]->reason)
+            return err_internal(&s->err, "%s: nobody can tell what it does", parts[k].routine->name);
+        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+    }
+    QueryOptions q;
+    BulkOptions opt;
+    TRY(bulk_options(s, h, stop, &q, &opt));
+    return bulk_state_footprints(s, &h->state, n_parts, p, procs, &opt, a, out);
+}
+
+Status session_bulk_to_tables(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    if (!session_bulk_ahead(s)) return ST_OK;
+    return bulk_state_sync(&h->state, s->undo, &s->err);
+}
+
+/* ---- the pool of calls (callpool.h) -------------------------------------------------------------------- */
+CallPool *session_call_pool(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return h ? h->pool : NULL;
+}
+Status session_call_pool_make(Session *s, CallPool **out) {
+    if ((*out = session_call_pool(s))) return ST_OK;
+    BulkHub *h;
+    bool held = s->lock != LOCK_NONE;
+    TRY(session_begin_bulk(s));
+    Status st = hub_make(s, &h);
+    if (st == ST_OK && !h->pool) h->pool = call_pool_new(s->db, &s->err);
+    if (st == ST_OK && !(*out = h->pool)) st = stack_failed(&s->err);
+    return held ? st : session_end_statement(s, st);
+}
+bool session_bulk_known(const Session *s, int64_t routine, bool *yes) {
+    const BulkHub *h = s->db->bulk_hub;
+    *yes = false;
+    if (!h || !hub_is_current(h)) return false;
+    const Proc *p = proc_of_id(&h->code, routine);
+    if (p) *yes = !p->reason;
+    return true;
+}
+Status session_bulk_compilable(Session *s, int64_t routine, bool *yes) {
+    CallPool *pool;
+    TRY(session_call_pool_make(s, &pool));
+    BulkHub *h = s->db->bulk_hub;
+    if (!hub_is_current(h)) TRY(session_bulk_sync(s));
+    TRY(hub_get(s, &h));
+    (void)session_bulk_known(s, routine, yes);
+    return ST_OK;
+}
+Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
+    TRY(txn_lock_acquire(s->db->txn_lock, s->lock, LOCK_EXCLUSIVE, timeout_ms, cancel, e));
+    s->lock = LOCK_EXCLUSIVE;
+    bool again;
+    return transaction_enter(s, false, &again); /* nothing of open transactions stays in the tables */
+}
+
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n) {
+    int64_t lo = 0, hi = b->n_notices;
+    while (lo < hi) { /* the first one that is not before them */
+        int64_t mid = lo + (hi - lo) / 2;
+        const CallNotice *x = &b->notices[mid];
+        if (x->part < part || (x->part == part && x->call < first)) lo = mid + 1;
+        else hi = mid;
+    }
+    for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->part == part && x->call < first + n; lo++, x++)
+        session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "",
+                                           x->hint ? x->hint : "", x->context});
+}
+
+/* ---- EXPLAIN --------------------------------------------------------------------------------------------- */
+static Status explain_line(Statement *st, const char *line) {
+    const char *cell[1] = {line};
+    return line ? statement_text_row(st, cell) : ST_ERROR;
+}
+static Status explain_lines(Statement *st, char *text) {
+    for (char *at = text; at && *at;) {
+        char *end = strchr(at, '\n');
+        if (end) *end = 0;
+        TRY(explain_line(st, arena_printf(st->run_arena, "    %s", at)));
+        at = end ? end + 1 : NULL;
+    }
+    return text ? ST_OK : ST_ERROR;
+}
+
+static const Table *table_of(const Session *s, int64_t id) {
+    for (int64_t t = 0; t < s->db->catalog.n_tables; t++)
+        if (s->db->catalog.tables[t]->id == id) return s->db->catalog.tables[t];
+    return NULL;
+}
+static const char *table_name(const Session *s, int64_t id) {
+    const Table *t = table_of(s, id);
+    return t ? t->name : "?";
+}
+/* "insert and delete" */
+static const char *words_of(Arena *a, const ItemSite *x) {
+    static const char *const kinds[] = {"read", "add", "write"}, *const words[] = {"write", "take", "insert", "delete"};
+    const char *t = NULL;
+    if ((x->kind == OPK_READ && !x->deletes) || !(x->does & ~DOES_ROWS)) return kinds[x->kind];
+    for (int i = 0; i < (int)ARRAY_LEN(words); i++)
+        if (x->does >> i & 1 && !(t = arena_printf(a, "%s%s%s", t ? t : "", t ? " and " : "", words[i]))) return NULL;
+    return t;
+}
+/* "rows of t by t_key": what an operation is on; the main one of several keys goes without saying. */
+static const char *subject_of(const Session *s, Arena *a, const ItemSite *x, int64_t table_id) {
+    const Table *t = table_of(s, table_id);
+    const char *name = t ? t->name : "?";
+    const bool coarse = item_is_coarse(x->group);
+    const uint32_t group = coarse ? (x->group - ITEM_COARSE) / 2 : x->group,
+                   key = coarse ? group - ITEM_GROUPS_MAX : group - ITEM_KEY;
+    if (!(x->does & DOES_ROWS)) return arena_printf(a, "column group %d of %s", (int)group, name);
+    if (x->group == ITEM_ROWS || !t || t->n_keys <= 1) return arena_printf(a, "rows of %s", name);
+    return arena_printf(a, "rows of %s by %s", name, t->keys[key].name);
+}
+/* What the footprint's operations are, table by table. */
+static Status explain_items(Session *s, Statement *st, const Proc *p) {
+    Arena *a = st->run_arena;
+    const char *last = "";
+    for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
+        const Instr *in = &p->footprint->instrs[i];
+        if (in->op != OP_ITEM) continue;
+        const ItemSite *x = in->aux;
+        if (x->kind > OPK_WRITE || (x->covered && x->inexact)) continue;
+        if (item_is_coarse(x->group) && x->kind == OPK_ADD && !x->has_amount)
+            continue; /* says only that a fine item follows */
+        const char *words = words_of(a, x), *subject = subject_of(s, a, x, p->tables[x->table].table_id);
+        char *line = words && subject
+                         ? arena_printf(a, "  %s %s, %s", words, subject,
+                                        x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table")
+                         : NULL;
+        if (line && x->does & DOES_TAKE && x->why) line = arena_printf(a, "%s, planned as a write: %s", line, x->why);
+        if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
+        if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
+        TRY(explain_line(st, line));
+        last = line;
+    }
+    return ST_OK;
+}
+
+/* What calls have to themselves: program/proc.h, Queues. */
+static Status explain_own(Session *s, Statement *st, const Proc *p) {
+    static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted",
+                                        [OWN_KEYED] = "  rows of %s, by the key of that row",
+                                        [OWN_ADDED] = "  additions to %s"};
+    if (p->queue < 0) return ST_OK;
+    TRY(explain_line(st, "Queue"));
+    for (int how = OWN_QUEUE; how <= OWN_ADDED; how++)
+        for (int32_t t = 0; t < p->n_tables; t++)
+            if (p->tables[t].own == how)
+                TRY(explain_line(st, arena_printf(st->run_arena, forms[how], table_name(s, p->tables[t].table_id))));
+    return ST_OK;
+}
+
+Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose) {
+    BulkHub *h;
+    TRY(session_begin_write(s)); /* brings tables up to date */
+    TRY(hub_get(s, &h));
+    static const char *const names[] = {"QUERY PLAN"};
+    TRY(statement_text_columns(st, 1, names));
+    const Proc *p = proc_of(h, r);
+    if (r->returns_set)
+        return explain_line(
+            st, arena_printf(st->run_arena, "Function %s cannot be called in a bulk: it returns a set", r->name));
+    if (!p || p->reason)
+        return explain_line(st, arena_printf(st->run_arena, "%s %s runs one call at a time: %s",
+                                             r->is_procedure ? "Procedure" : "Function", r->name,
+                                             p ? p->reason : "it cannot be read"));
+    TRY(explain_line(
+        st, arena_printf(st->run_arena, "%s %s runs in bulk%s%s", r->is_procedure ? "Procedure" : "Function", r->name,
+                         p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));
+    TRY(explain_line(st, "Operations"));
+    TRY(explain_items(s, st, p));
+    TRY(explain_own(s, st, p));
+    if (!verbose) return ST_OK;
+    TRY(explain_line(st, "Program"));
+    TRY(explain_lines(st, program_text(p->body, st->run_arena)));
+    TRY(explain_line(st, "Footprint"));
+    return explain_lines(st, program_text(p->footprint, st->run_arena));
+}

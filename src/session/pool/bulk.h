@@ -1,0 +1,98 @@
+/* bulk.h - bulks of procedure calls from sessions.
+ *
+ * The database keeps its procedures compiled (sql/pl/compile.h) and the images that bulks change (txn/store/image.h): a
+ * BulkHub, made when first needed, compiled anew when the catalog has changed.
+ *
+ * A bulk is one statement: it takes the exclusive lock, so that bulks, statements and transactions have one order.
+ * Images are brought into the tables when somebody next takes the lock for anything else (session_lock), or at once
+ * when the bulk stands in a transaction, whose ROLLBACK then undoes the tables. A procedure that cannot be compiled
+ * runs one call at a time (pl_run.h), each in a subtransaction of its own, with the same results.
+ *
+ *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
+ *
+ * gives a row per call, in order, and so does SELECT .. FROM bulk_call(..), which runs the bulk before the rest of its
+ * statement: call bigint; sqlstate, message, line (of the procedure) and context, as an error of the call alone tells
+ * them (NULL: it succeeded); then the procedure's OUT values.
+ *   EXPLAIN [VERBOSE] PROCEDURE p    says whether p runs in bulk and how: its operations, and its programs
+ */
+#ifndef STELE_SESSION_POOL_BULK_H
+#define STELE_SESSION_POOL_BULK_H
+
+#include "session/core/session.h"
+#include "txn/run/bulk.h"
+
+/* Images that are ahead of their tables are applied; called with the exclusive lock. */
+Status session_bulk_sync(Session *s);
+bool session_bulk_ahead(const Session *s); /* some are; any lock */
+/* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
+void session_bulk_follow(Session *s);
+/* What calls [first, first + n) of a part had to say, in order. */
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n);
+/* The statement is CALL bulk_call(..). */
+bool session_is_bulk_call(const AstCall *x);
+Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);
+Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types,
+                          int32_t *n_cols, const char ***names, Type **types);
+/* Rows of bulk_call in FROM (Plan.bulk): runs the bulk, whose changes the statement's failure undoes. */
+Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
+/* What bulks have changed under the lock that is held goes to the tables, and to the undo log. */
+Status session_bulk_to_tables(Session *s);
+/* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in BulkPart.
+ */
+typedef struct BulkCalls {
+    const Routine *routine;
+    int64_t n;
+    const Vec *params;
+    const uint32_t *calls;
+} BulkCalls;
+/* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there
+ * meanwhile (BulkTurn, txn/run/bulk.h). */
+typedef struct BulkFeed {
+    /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are
+     * until that bulk has run, or the ticket is not used. False: there is none. */
+    bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);
+    void (*sent)(
+        void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
+    void *ctx;
+    const BulkStop *stop; /* who runs the bulk is not the one who may cancel its calls: the session's own cancel and
+                             deadline count for calls that run one at a time only. NULL: they count */
+    bool apart;           /* BulkOptions.apart */
+    uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
+    uint64_t next_ticket; /* out; 0: nothing was sent */
+} BulkFeed;
+/* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself.
+ */
+Status session_begin_bulk(Session *s);
+/* The result, by part, is the caller's. feed: NULL: nobody knows what comes next. */
+Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out);
+/* What calls are going to do, for who keeps them apart (BulkOps, in `a`). session_bulk_plan comes first, under the lock
+ * of session_begin_bulk, which it takes: *state is the same number as long as what was told before is still good.
+ * Nobody can tell before their turn what routines do that run one at a time, look at the clock for what they touch, or
+ * insert as many rows as only running them tells: `told` false. */
+Status session_bulk_plan(Session *s, uint64_t *state);
+uint64_t session_bulk_state(const Session *s);
+bool session_bulk_told(const Session *s, int64_t routine);
+Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a,
+                        BulkOps *out);
+/* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its
+ * parameters, then OUT "rows" and its results. They are known to the database by text and types of parameters until it
+ * is closed, and compiled with its procedures; each new one makes the images anew, as a definition does. */
+typedef struct BulkText {
+    Slice sql;
+    int32_t n_params, n_results;
+    const Type *param_types, *result_types;
+} BulkText;
+/* *known false: it is not, or not under this catalog, and `learn` was not asked for; learn wants the lock of
+ * session_begin_bulk, all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, the database knows
+ * too many, or with it procedures would have to name whole tables where they name rows (it changes columns that they
+ * look rows up by). *out lives as long as the database. */
+Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
+/* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any
+ * lock. */
+const Routine *session_bulk_routine_by_id(const Database *db, int64_t id);
+/* The routine that a text names as SQL does: f, f(int, text), for bulks: 42809 when it returns a set. */
+Status session_bulk_routine(Session *s, Slice name, const Routine **out);
+/* What becomes of a routine in bulk: text rows of the statement. */
+Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool verbose);
+
+#endif

@@ -1,0 +1,401 @@
+/* bulk_call.c - bulks in SQL: CALL bulk_call('p', 'query'), and bulk_call(..) in FROM. See bulk.h.
+ *
+ * The query's rows are the calls. They are converted to the types of the parameters column by column; where that fails,
+ * row by row: such a call fails with the error of its value and does not run. In FROM the bulk runs when its
+ * statement's plan is about to be made, as functions that return sets do (pl_run.h): its rows become constants of the
+ * plan.
+ */
+#include <stdio.h>
+
+#include "session/pool/bulk.h"
+#include "session/pl/pl_eval.h"
+#include "session/pl/pl_run.h"
+#include "sql/pl/pl.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+
+enum { CONVERT_ROWS = 1024 };
+
+/* Columns of a bulk's rows (sql_bulk_columns), before OUT values. */
+enum { COL_CALL, COL_SQLSTATE, COL_MESSAGE, COL_LINE, COL_CONTEXT, FIRST_OUT };
+
+bool session_is_bulk_call(const AstCall *x) { return sql_is_bulk_call(x->func); }
+
+/* ---- the calls ----------------------------------------------------------------------------------- */
+typedef struct Given {
+    int64_t n;      /* calls */
+    int64_t n_good; /* those that can run: rows of params */
+    Vec *params;
+    CallError **bad; /* by call, NULL: good; all NULL: no array */
+} Given;
+
+/* The value of one call's parameter cannot be converted. Errors that are no fault of the value are the statement's. */
+static Status mark_bad(Session *s, Arena *a, const Routine *r, int32_t param, int64_t row, const Err *e, Given *g) {
+    if (strncmp(e->sqlstate, "22", 2) != 0) {
+        err_copy(&s->err, e);
+        return ST_ERROR;
+    }
+    if (!g->bad && !(g->bad = arena_calloc(a, (g->n + 1) * (int64_t)sizeof *g->bad))) return err_oom(&s->err);
+    if (g->bad[row]) return ST_OK; /* another parameter's came first */
+    CallError *x = arena_new_of(a, CallError);
+    const char *signature = pl_signature_text(a, r);
+    if (!x || !signature || !call_error_of(a, e, x) ||
+        !(x->context = arena_printf(a, "argument %d of %s", (int)param + 1, signature)))
+        return err_oom(&s->err);
+    g->bad[row] = x;
+    g->n_good--;
+    return ST_OK;
+}
+
+/* Rows [at, at + n) of a column; one that fails alone is the call's error. */
+static Status convert_rows(Session *s, Arena *a, const Routine *r, int32_t param, FuncKernel kernel, const Vec *from,
+                           Vec *to, int64_t at, int64_t n, Given *g) {
+    Err e = {0};
+    FuncCtx ctx = {.arena = a, .err = &e, .session = &s->info, .state_arena = a, .ret = to->type};
+    int64_t in = phys_size((Phys)from->phys), out = phys_size((Phys)to->phys);
+    Vec x = *from, y = *to;
+    x.data = (char *)from->data + at * in;
+    x.valid = from->valid + at;
+    y.data = (char *)to->data + at * out;
+    y.valid = memcpy(to->valid + at, x.valid, (size_t)n);
+    if (kernel(&ctx, n, &x, 1, &y) == ST_OK) return ST_OK;
+    if (n == 1) return err_is_set(&e) ? mark_bad(s, a, r, param, at, &e, g) : err_oom(&s->err);
+    for (int64_t i = 0; i < n; i++) TRY(convert_rows(s, a, r, param, kernel, from, to, at + i, 1, g));
+    return ST_OK;
+}
+static Status convert(Session *s, Arena *a, const Routine *r, int32_t param, Type type, Vec *v, Given *g) {
+    char from[80], to[80];
+    if (type.id == T_NUMERIC) type.flags &= (uint8_t)~TF_UNCONSTRAINED;
+    if (type_eq(v->type, type)) return ST_OK;
+    FuncKernel kernel = cast_kernel(v->type, type, CAST_EXPLICIT);
+    if (!kernel) {
+        err_set(&s->err, ERR_CANNOT_COERCE, "cannot cast type %s to %s", type_name(v->type, from, sizeof from),
+                type_name(type, to, sizeof to));
+        err_context(&s->err, "argument %d of %s", (int)param + 1, r->name);
+        return ST_ERROR;
+    }
+    Vec x = {.phys = (uint8_t)type_phys(type), .type = type};
+    if (!(x.data = arena_calloc(a, (g->n + 1) * phys_size((Phys)x.phys))) || !(x.valid = arena_alloc(a, g->n + 1)))
+        return err_oom(&s->err);
+    for (int64_t at = 0; at < g->n; at += CONVERT_ROWS)
+        TRY(convert_rows(s, a, r, param, kernel, v, &x, at, MIN_OF(g->n - at, (int64_t)CONVERT_ROWS), g));
+    *v = x;
+    return ST_OK;
+}
+static void drop_bad(Given *g, int32_t n_params) {
+    for (int32_t k = 0; g->bad && k < n_params; k++) {
+        Vec *v = &g->params[k];
+        int64_t size = phys_size((Phys)v->phys), m = 0;
+        for (int64_t i = 0; i < g->n; i++) {
+            if (g->bad[i]) continue;
+            memmove((char *)v->data + m * size, (char *)v->data + i * size, (size_t)size);
+            v->valid[m++] = v->valid[i];
+        }
+    }
+}
+
+/* The result as columns; texts are copied, since the query goes. */
+static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b, const RunOutput *run,
+                           int32_t n_cols, Given *g) {
+    const RowLayout *l = rows_layout(run->rows);
+    int64_t at = 0;
+    g->n = g->n_good = rows_count(run->rows);
+    Vec *v = g->params = arena_array(a, Vec, n_cols + 1);
+    if (!v) return err_oom(&s->err);
+    for (int i = 0; i < n_cols; i++) {
+        v[i] = (Vec){.phys = l->cols[i].phys, .type = c->cols.items[b->result[i]].type};
+        if (!(v[i].data = arena_alloc(a, (g->n + 1) * phys_size((Phys)v[i].phys))) ||
+            !(v[i].valid = arena_alloc(a, g->n + 1)))
+            return err_oom(&s->err);
+    }
+    for (int64_t k = 0; k < rows_n_runs(run->rows); k++) {
+        RowRun piece;
+        TRY(rows_run_open(run->rows, k, &piece, &s->err));
+        Status got = ST_OK;
+        for (int i = 0; i < n_cols && got == ST_OK; i++) {
+            Vec x = v[i];
+            x.data = (char *)v[i].data + at * phys_size((Phys)x.phys);
+            x.valid = v[i].valid + at;
+            rows_load(l, i, &piece, 0, NULL, piece.n, &x);
+            if (!x.valid) memset(v[i].valid + at, 1, (size_t)piece.n);
+            for (int64_t j = 0; x.phys == PH_STR && j < piece.n && got == ST_OK; j++) {
+                Str *t = (Str *)v[i].data + at + j;
+                char *copy = v[i].valid[at + j] ? arena_strndup(a, t->ptr, t->len) : NULL;
+                if (copy) *t = str_make(copy, t->len);
+                else if (v[i].valid[at + j]) got = err_oom(&s->err);
+                else *t = str_make("", 0);
+            }
+        }
+        at += piece.n;
+        rows_run_close(run->rows, &piece);
+        TRY(got);
+    }
+    return ST_OK;
+}
+static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t n_params,
+                        Given *g) {
+    AstStmt **stmts;
+    int64_t n_stmts;
+    PlanCtx c;
+    BoundStmt *b;
+    RunOutput run;
+    TRY(sql_parse(a, query, &stmts, &n_stmts, &s->err));
+    if (n_stmts != 1 || stmts[0]->kind != AST_SELECT) return err_set(&s->err, ERR_SYNTAX, "bulk_call takes one query");
+    plan_ctx_init(s, a, &c);
+    TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
+    if (b->n_params > 0)
+        return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
+    if (b->n_result != n_params && n_params > 0) {
+        err_set(&s->err, ERR_SYNTAX, "the query of bulk_call has %d column%s, but %s takes %d argument%s",
+                (int)b->n_result, b->n_result == 1 ? "" : "s", r->name, (int)n_params, n_params == 1 ? "" : "s");
+        return ST_ERROR;
+    }
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, acct, &run));
+    Status st = take_columns(s, a, &c, b, &run, n_params, g);
+    query_free(run.query);
+    return st;
+}
+/* The query's rows as columns of the parameters' types. */
+static Status read_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g) {
+    int32_t n_params = 0, k = 0;
+    for (int i = 0; i < r->n_params; i++) n_params += r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
+    if (run_query(s, a, acct, r, query, n_params, g) != ST_OK) {
+        s->err.position = 0; /* of the query, not of the statement */
+        err_context(&s->err, "query of bulk_call");
+        return ST_ERROR;
+    }
+    for (int i = 0; i < r->n_params; i++) {
+        if (r->param_modes[i] != 'i' && r->param_modes[i] != 'b') continue;
+        TRY(convert(s, a, r, k, r->param_types[i], &g->params[k], g));
+        k++;
+    }
+    drop_bad(g, n_params);
+    return ST_OK;
+}
+
+/* ---- the rows ------------------------------------------------------------------------------------- */
+static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
+    if (!text) return ST_OK;
+    char *copy = arena_strdup(a, text);
+    if (!copy) return err_oom(&s->err);
+    out->is_null = false;
+    out->u.str = str_make(copy, (int64_t)strlen(copy));
+    return ST_OK;
+}
+/* What went wrong, and where; the context as it is told for a call alone. */
+static Status error_cells(Session *s, Arena *a, const char *signature, const CallError *e, Value *row) {
+    const char *context = e->context;
+    if (e->line > 0 && e->place &&
+        !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "",
+                                 context ? "\n" : "", signature, (int)e->line, e->place)))
+        return err_oom(&s->err);
+    TRY(text_cell(s, a, e->sqlstate, &row[COL_SQLSTATE]));
+    TRY(text_cell(s, a, e->message, &row[COL_MESSAGE]));
+    if (e->line > 0) row[COL_LINE] = (Value){.type = type_make(T_INT4), .u.i32 = e->line};
+    return text_cell(s, a, context, &row[COL_CONTEXT]);
+}
+static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_t n_outs, Value *cells) {
+    for (int32_t k = 0; k < n_outs; k++) {
+        const Vec *v = &outs[k];
+        Value cell = {.type = cells[k].type};
+        if (v->valid && !v->valid[i]) continue;
+        memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys),
+               (size_t)phys_size((Phys)v->phys));
+        cells[k] = cell;
+        if (v->phys == PH_STR && value_copy(a, &cell, &cells[k]) != ST_OK) return err_oom(&s->err);
+    }
+    return ST_OK;
+}
+/* Runs the bulk. */
+static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g,
+                        BulkResult **out) {
+    BulkResult *b;
+    TRY(read_calls(s, a, acct, r, query, g));
+    BulkCalls part = {.routine = r, .n = g->n_good, .params = g->params};
+    TRY(session_bulk_run(s, 1, &part, NULL, &b));
+    session_bulk_notices(s, b, 0, 0, g->n_good);
+    s->bulk_stats = b->stats;
+    s->bulk_stats.n_calls += g->n - g->n_good;
+    s->bulk_stats.n_failed += g->n - g->n_good;
+    if (b->stats.reason) {
+        snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
+        s->bulk_stats.reason = s->bulk_reason;
+    }
+    *out = b;
+    return ST_OK;
+}
+/* rows: n times w values, in the order of the calls, in `a`. */
+static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
+                        const Type *types, int64_t *n_rows, Value **rows) {
+    Given g = {0};
+    BulkResult *b;
+    TRY(run_calls(s, a, acct, r, query, &g, &b));
+    Value *values = *rows = arena_array(a, Value, g.n * w + 1);
+    const char *signature = pl_signature_text(a, r);
+    Status st = values && signature ? ST_OK : err_oom(&s->err);
+    for (int64_t i = 0, ran = 0; st == ST_OK && i < g.n; i++) {
+        Value *row = values + i * w;
+        const CallError *e = g.bad ? g.bad[i] : NULL;
+        bool bad = e != NULL;
+        if (!bad) e = b->errors[0][ran];
+        for (int32_t k = 0; k < w; k++) row[k] = (Value){.type = types[k], .is_null = k != COL_CALL};
+        row[COL_CALL].u.i64 = i + 1;
+        st =
+            e ? error_cells(s, a, signature, e, row) : out_cells(s, a, b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
+        ran += !bad;
+    }
+    *n_rows = g.n;
+    bulk_result_free(b);
+    return st;
+}
+
+/* The same as columns. OUT values lie in the bulk's result, which goes with `a`. */
+static void free_result(void *p) { bulk_result_free(p); }
+static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls, Vec *v) {
+    const Phys ph = type_phys(type);
+    *v = (Vec){.phys = (uint8_t)ph,
+               .type = type,
+               .data = arena_calloc(a, (n + 1) * phys_size(ph)),
+               .valid = nulls ? arena_calloc(a, n + 1) : NULL};
+    return v->data && (v->valid || !nulls) ? ST_OK : err_oom(&s->err);
+}
+static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
+                           const Type *types, int64_t *n_rows, Vec *cells) {
+    Given g = {0};
+    BulkResult *b;
+    TRY(run_calls(s, a, acct, r, query, &g, &b));
+    if (arena_on_release(a, free_result, b) != ST_OK) return bulk_result_free(b), err_oom(&s->err);
+    const char *signature = pl_signature_text(a, r);
+    const bool failed = s->bulk_stats.n_failed > 0;
+    if (!signature) return err_oom(&s->err);
+    *n_rows = g.n;
+    for (int32_t k = 0; k < FIRST_OUT; k++)
+        TRY(call_column(s, a, failed || k == COL_CALL ? g.n : 0, types[k], k != COL_CALL, &cells[k]));
+    for (int64_t i = 0; i < g.n; i++) ((int64_t *)cells[COL_CALL].data)[i] = i + 1;
+    if (!failed) { /* one cell that is NULL stands for all rows */
+        uint8_t *none = arena_calloc(a, g.n + 1);
+        char *zeros = arena_calloc(a, (g.n + 1) * (int64_t)sizeof(Str));
+        if (!none || !zeros) return err_oom(&s->err);
+        for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) cells[k].data = zeros, cells[k].valid = none;
+    }
+    for (int64_t i = 0, ran = 0; failed && i < g.n; i++) {
+        const CallError *e = g.bad && g.bad[i] ? g.bad[i] : b->errors[0][ran];
+        ran += !(g.bad && g.bad[i]);
+        if (!e) continue;
+        Value row[FIRST_OUT];
+        for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = types[k], .is_null = true};
+        TRY(error_cells(s, a, signature, e, row));
+        for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) {
+            const int64_t size = phys_size((Phys)cells[k].phys);
+            if (row[k].is_null) continue;
+            cells[k].valid[i] = 1;
+            memcpy((char *)cells[k].data + i * size, value_cell_const(&row[k]), (size_t)size);
+        }
+    }
+    for (int32_t k = FIRST_OUT; k < w; k++) {
+        const Vec *v = &b->outs[0][k - FIRST_OUT];
+        const int64_t size = phys_size((Phys)v->phys);
+        cells[k] = *v;
+        if (!g.bad && (v->valid || !failed)) continue;
+        TRY(call_column(s, a, g.n, types[k], true, &cells[k]));
+        for (int64_t i = 0, ran = 0; i < g.n; i++) {
+            if (g.bad && g.bad[i]) continue;
+            cells[k].valid[i] = !b->errors[0][ran] && (!v->valid || v->valid[ran]);
+            if (cells[k].valid[i])
+                memcpy((char *)cells[k].data + i * size, (const char *)v->data + ran * size, (size_t)size);
+            ran++;
+        }
+    }
+    return ST_OK;
+}
+
+/* ---- CALL ----------------------------------------------------------------------------------------- */
+/* An argument that is a text: a literal or a parameter. */
+static Status text_argument(Session *s, const AstExpr *e, int32_t n_params, const Value *params, const char *what,
+                            Slice *out) {
+    if (e->kind == AST_STRING_LIT) {
+        Slice t = AST_AS_CONST(AstLiteral, e)->text;
+        *out = t;
+        return ST_OK;
+    }
+    if (e->kind == AST_PARAM) {
+        int32_t k = AST_AS_CONST(AstParam, e)->number;
+        if (k >= 1 && k <= n_params && !params[k - 1].is_null && type_phys(params[k - 1].type) == PH_STR) {
+            *out = (Slice){params[k - 1].u.str.ptr, params[k - 1].u.str.len};
+            return ST_OK;
+        }
+    }
+    return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED,
+                  "bulk_call takes its %s as a string literal or parameter", what);
+}
+static Status call_arguments(Session *s, const AstCall *x, int32_t n_params, const Value *params, Slice *name,
+                             Slice *query) {
+    const AstFunc *f = x->func;
+    TRY(sql_bulk_arguments(f, f->location, &s->err));
+    TRY(text_argument(s, f->args[0], n_params, params, "procedure", name));
+    return query ? text_argument(s, f->args[1], n_params, params, "query", query) : ST_OK;
+}
+Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, Type **param_types,
+                          int32_t *n_cols, const char ***names, Type **types) {
+    Slice name;
+    const Routine *r;
+    *n_params = 0;
+    for (int64_t i = 0; i < x->func->n_args; i++)
+        if (x->func->args[i]->kind == AST_PARAM)
+            *n_params = MAX_OF(*n_params, AST_AS_CONST(AstParam, x->func->args[i])->number);
+    if (!(*param_types = arena_array(a, Type, *n_params + 1))) return err_oom(&s->err);
+    for (int32_t i = 0; i < *n_params; i++) (*param_types)[i] = type_make(T_TEXT);
+    if (x->func->n_args > 0 && x->func->args[0]->kind != AST_STRING_LIT) { /* the shape is known when it runs */
+        *n_cols = 0;
+        return ST_OK;
+    }
+    TRY(call_arguments(s, x, 0, NULL, &name, NULL));
+    TRY(session_bulk_routine(s, name, &r));
+    return sql_bulk_columns(a, r, n_cols, names, types) == ST_OK ? ST_OK : err_oom(&s->err);
+}
+Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
+    Slice name, query;
+    const Routine *r;
+    Value *values;
+    int64_t n = 0;
+    TRY(call_arguments(s, x, n_params, params, &name, &query));
+    TRY(session_begin_write(s)); /* the query sees what was done before */
+    TRY(session_bulk_routine(s, name, &r));
+    if (sql_bulk_columns(st->run_arena, r, &st->n_cols, &st->names, &st->types) != ST_OK) return err_oom(&s->err);
+    TRY(bulk_rows(s, st->run_arena, &st->account, r, query, st->n_cols, st->types, &n, &values));
+    st->values = values;
+    st->has_shape = true;
+    st->n_rows = n;
+    st->show_rows = true;
+    st->affected = n;
+    snprintf(st->tag, sizeof st->tag, "CALL");
+    return ST_OK;
+}
+
+/* ---- FROM ----------------------------------------------------------------------------------------- */
+Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
+    Arena *a = c->arena;
+    EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
+    Value query;
+    if (s->explaining) {
+        p->routine_id = p->n_exprs = 0;
+        return ST_OK;
+    }
+    if (pl_in_call(s)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
+    TRY(session_begin_write(s));
+    const Routine *r = catalog_routine_by_id(&s->db->catalog, p->routine_id);
+    if (!r) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped");
+    TRY(eval_expr(&x, p->exprs[0], &query));
+    if (query.is_null) return err_set(&s->err, ERR_NULL_NOT_ALLOWED, "the query of bulk_call is null");
+    Type *types = arena_array(a, Type, p->n_out + 1);
+    if (!types) return err_oom(&s->err);
+    for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
+    s->n_runs++; /* the plan is good for once */
+    if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
+    TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->n_rows, p->cells));
+    TRY(session_bulk_to_tables(s));
+    p->routine_id = 0;
+    p->exprs = NULL;
+    p->n_exprs = 0;
+    return ST_OK;
+}

@@ -1,0 +1,168 @@
+/* bulk_state.c - see bulk_state.h. */
+#include "session/pool/bulk_state.h"
+
+#include "base/log.h"
+#include "exec/device/dev.h"
+#include "session/pool/bulk.h"
+
+static void forget_inputs(BulkState *x) {
+    replay_clear(x->replay);
+    x->covered = false;
+}
+void bulk_state_clear(BulkState *x) {
+    images_free(x->images);
+    replay_free(x->replay);
+    x->images = NULL;
+    x->replay = NULL;
+    x->covered = false;
+}
+
+/* A device was lost, as e says: images from the tables, and the bulks again. */
+static Status recover(BulkState *x, Err *e) {
+    const int64_t began = clock_ns(), bulks = replay_bulks(x->replay), calls = replay_calls(x->replay);
+    const bool ahead = atomic_load(&x->ahead), covered = !ahead || x->covered;
+    Err why = {0};
+    err_copy(&why, e);
+    err_clear(e);
+    images_free(x->images);
+    x->images = images_new(&x->db->account, e);
+    Status st = x->images ? ST_OK : ST_ERROR;
+    if (st == ST_OK && !covered) st = err_set(e, ERR_SYSTEM, "their inputs were not kept");
+    if (st == ST_OK && ahead) {
+        log_write(LOG_WARNING, "%s: %lld bulks of %lld calls run again on the processors", why.message,
+                  (long long)bulks, (long long)calls);
+        QueryOptions q = {
+            .pool = x->db->pool, .threads = pool_threads(x->db->pool), .account = &x->db->account, .vfs = x->db->vfs};
+        st = replay_run(x->replay, x->images, &x->db->catalog, &q, e);
+        if (st == ST_OK)
+            log_write(LOG_INFO, "%lld bulks have run again in %.1f s", (long long)bulks,
+                      (double)(clock_ns() - began) / 1e9);
+    }
+    forget_inputs(x);
+    if (st == ST_OK) return ST_OK;
+    images_free(x->images);
+    x->images = images_new(&x->db->account, NULL);
+    atomic_store(&x->ahead, false);
+    Err found = {0};
+    err_copy(&found, e);
+    err_clear(e);
+    log_write(LOG_ERROR, "%s: changes are lost: %s", why.message, found.message);
+    err_set(e, ERR_SYSTEM, "%s, and with it what bulks had left there", why.message);
+    if (covered)
+        err_detail(e, "%lld bulks of %lld calls could not be run again: %s The tables are as they were before these.",
+                   (long long)bulks, (long long)calls, found.message);
+    else err_detail(e, "The tables are as they were when they were last brought up to date.");
+    if (!covered) err_hint(e, "With bulk_replay = on such bulks are run again.");
+    return ST_ERROR;
+}
+static bool is_loss(const Err *e) { return strcmp(e->sqlstate, ERR_SYSTEM) == 0; }
+
+Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
+    if (!atomic_load(&x->ahead)) return ST_OK;
+    Status st = images_home(x->images, e);
+    if (st != ST_OK && is_loss(e)) st = recover(x, e);
+    if (st != ST_OK) return st;
+    forget_inputs(x);
+    TRY(images_sync(x->images, undo, e));
+    atomic_store(&x->ahead, false);
+    return ST_OK;
+}
+
+/* Inputs of the bulk that runs. */
+typedef struct Keep {
+    BulkState *x;
+    int32_t n;
+    const BulkPart *parts;
+    const QueryOptions *q;
+    bool kept, failed;
+} Keep;
+static void keep_inputs(void *ctx) {
+    Keep *k = ctx;
+    Err e = {0};
+    if (k->kept || k->failed) return;
+    if (!k->x->replay) k->x->replay = replay_new(&k->x->db->account, &e);
+    k->kept = k->x->replay && replay_add(k->x->replay, k->n, k->parts, k->q, &e) == ST_OK;
+    k->failed = !k->kept;
+    if (k->failed) log_write(LOG_INFO, "inputs of a bulk cannot be kept: %s", e.message);
+}
+/* On a device with memory of its own. */
+static bool is_far(const BulkOptions *o) {
+    if (!o->compiled || !o->query->device.runtime) return false;
+    const Device *d = dev_runtime_device(o->query->device.runtime);
+    return (o->copies || !d->info.shares_memory) && !d->info.lost;
+}
+static int64_t inputs_limit(const Session *s) {
+    const Settings *x = &s->settings;
+    return x->bulk_replay_memory > 0 ? x->bulk_replay_memory : x->memory_limit > 0 ? x->memory_limit / 4 : INT64_MAX;
+}
+static Status run_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                       const BulkOptions *opt, BulkResult **out) {
+    int64_t began = clock_ns(), made;
+    TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
+    made = clock_ns();
+    TRY(bulk_run(x->images, n, parts, opt, out, &s->err));
+    (*out)->stats.image_ns = made - began;
+    return ST_OK;
+}
+
+/* After an error that says so: everything is on the host, and as it was. */
+static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
+    if (!atomic_load(&x->ahead) || x->covered || images_far(x->images))
+        TRY(recover(x, &s->err)); /* else the host has everything */
+    err_clear(&s->err);
+    opt->compiled = false;
+    return ST_OK;
+}
+static Status footprints_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                              const BulkOptions *opt, Arena *a, BulkOps *out) {
+    TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
+    return bulk_footprints(x->images, n, parts, opt, a, out, &s->err);
+}
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                             BulkOptions *opt, Arena *a, BulkOps *out) {
+    if (atomic_load(&x->ahead) && !images_fit(x->images, &x->db->catalog, n, procs)) TRY(session_bulk_sync(s));
+    Status st = footprints_once(s, x, n, parts, procs, opt, a, out);
+    if (st == ST_OK || !is_loss(&s->err)) return st;
+    TRY(without_device(s, x, opt));
+    return footprints_once(s, x, n, parts, procs, opt, a, out);
+}
+
+Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                      BulkOptions *opt, BulkResult **out) {
+    const bool far = is_far(opt) && s->settings.bulk_replay;
+    bool writes = false, keeps = true;
+    for (int32_t k = 0; k < n; k++) {
+        writes |= procs[k]->writes;
+        keeps &= !procs[k]->writes || replay_covers(procs[k]);
+    }
+    if (atomic_load(&x->ahead) && ((far && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
+                                   !images_fit(x->images, &x->db->catalog, n, procs)))
+        TRY(session_bulk_sync(s));
+    const bool ahead = atomic_load(&x->ahead);
+    keeps &= writes && s->settings.bulk_replay && (far || (ahead && x->covered));
+    Keep keep = {.x = x, .n = n, .parts = parts, .q = opt->query, .failed = !keeps};
+    opt->launched = keep_inputs;
+    opt->launched_ctx = &keep;
+    Status st = run_once(s, x, n, parts, procs, opt, out);
+    if (st == ST_OK) keep_inputs(&keep);
+    if (keep.kept && st != ST_OK) replay_drop_last(x->replay);
+    if (st != ST_OK && is_loss(&s->err)) {
+        TRY(without_device(s, x, opt));
+        st = run_once(s, x, n, parts, procs, opt, out);
+        if (st == ST_OK) (*out)->stats.reason = "the device was lost";
+        keep.failed = true; /* it is all on the host now */
+    } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, opt->query, &s->err) != ST_OK) {
+        err_clear(&s->err);
+        keep.failed = true;
+    }
+    if (st != ST_OK || !writes) return st;
+    x->covered = keep.kept && !keep.failed && (!ahead || x->covered);
+    if (!x->covered) forget_inputs(x);
+    s->db->dirty = true;
+    atomic_store(&x->ahead, true);
+    if (!far || x->covered || !opt->compiled || s->state == 'T' || session_bulk_sync(s) == ST_OK) return ST_OK;
+    log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
+              s->err.message);
+    err_clear(&s->err);
+    return ST_OK;
+}

@@ -1,0 +1,42 @@
+/* bulk_state.h - the images of a database's tables: how far they are ahead of the tables, and what becomes of that when
+ * a device is lost.
+ *
+ * Bulks leave images ahead of their tables, on the host or in a device's memory. While that is a device's own, the
+ * inputs of bulks are kept (txn/run/replay.h, settings bulk_replay and bulk_replay_memory), and a device that is lost
+ * costs time: images are made anew from the tables, the bulks run again on the virtual machine, and so does the one
+ * that found out. The tables are brought up to date first
+ *   - when the first bulk is about to run on such a device while images are ahead without inputs, from bulks on the
+ * host
+ *   - when inputs take more than bulk_replay_memory, before the next bulk
+ *   - behind a bulk whose inputs cannot be kept: there is no memory, or it asks for settings
+ * With bulk_replay = off what bulks have left on a device goes with it: whoever finds out gets 58000, once, and the
+ * tables are as they were when they were last brought up to date.
+ *
+ * Thread rules: under the database's lock, held alone.
+ */
+#ifndef STELE_SESSION_POOL_BULK_STATE_H
+#define STELE_SESSION_POOL_BULK_STATE_H
+
+#include "session/core/session.h"
+#include "txn/run/replay.h"
+
+typedef struct BulkState {
+    Database *db;
+    ImageSet *images;   /* NULL: none yet */
+    _Atomic bool ahead; /* some image may be ahead of its table; read under any lock */
+    Replay *replay;     /* NULL: nothing was ever kept */
+    bool covered;       /* images are ahead by what `replay` has, and nothing else */
+} BulkState;
+
+void bulk_state_clear(BulkState *x); /* images and inputs go */
+/* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
+Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
+/* images_get and bulk_run; procs: of the parts. The tables may be brought up to date before and behind it, by the
+ * session. */
+Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                      BulkOptions *opt, BulkResult **out);
+/* images_get and bulk_footprints, likewise. */
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+                             BulkOptions *opt, Arena *a, BulkOps *out);
+
+#endif

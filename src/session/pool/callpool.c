@@ -1,0 +1,1251 @@
+/* callpool.c - see callpool.h. */
+#include "session/pool/callpool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/cond.h"
+#include "base/log.h"
+#include "session/pool/callsets.h"
+#include "session/pl/pl_run.h"
+#include "session/core/plancache.h"
+#include "sql/bind/bind.h"
+
+enum {
+    POLL_NS = 50000000 /* how often waiting threads look for cancellation */,
+    EXPIRE_NS = 10000000 /* the keeper for entries whose time is up */,
+    HISTOGRAM = 512
+};
+
+struct CallSettings {
+    _Atomic int64_t refs;
+    Settings settings;
+    int64_t n;
+    uint8_t bytes[SETTINGS_BULK_BYTES]; /* what bulks look at: settings_for_bulks */
+};
+struct CallBulk {
+    _Atomic int64_t refs;
+    BulkResult *result;
+    Err err; /* of the whole bulk */
+};
+/* Of a session. It waits on a mutex of its own: threads that are woken do not meet at the pool's. */
+typedef struct CallClient {
+    _Atomic int64_t refs;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    bool woken;
+    struct CallClient *next; /* to be woken */
+    CallSettings *settings;
+    int64_t window; /* in which it was seen last */
+} CallClient;
+
+/* Entries of the next bulk, gathered while a bulk runs; they are pending again as soon as that is done, and may be
+ * withdrawn. */
+typedef struct CallAhead {
+    Arena *arena; /* NULL: there is nothing */
+    int64_t catalog_version;
+    int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are
+                               the same when all three are */
+    int32_t n_parts;
+    BulkCalls *parts;
+    uint64_t ticket; /* BulkFeed */
+} CallAhead;
+
+struct CallPool {
+    Database *db;
+    pthread_mutex_t mutex;
+    CallEntry *first, **last;  /* what has come and is not in: */
+    CallSets sets;             /* older ones, that wait for each other; empty where bulks are cut by arrival */
+    int64_t n_calls;           /* pending, of both */
+    int64_t submitted;         /* entries so far */
+    CallAhead ahead;           /* the leader's */
+    bool busy;                 /* somebody leads */
+    CallEntry *running;        /* the entries of the bulk that runs */
+    _Atomic bool stopping;     /* some of them are to stop */
+    int32_t n_waiting;         /* threads that wait for a pending entry */
+    int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
+    int32_t seen;              /* threads that have waited in it */
+    int32_t expected;          /* threads that are likely to come: those of the stretch before, or of this one */
+    int64_t expired_ns;        /* the keeper has looked for those whose time is up */
+    Session *runner;           /* the leader's, while busy */
+    CallSettings *runner_settings;
+    pthread_cond_t keeper_wake;
+    pthread_t keeper;
+    bool keeper_on;
+    _Atomic bool stop;
+    CallBulk gone; /* of entries whose routine is gone; never freed */
+    CallPoolStats stats;
+    int64_t histogram[HISTOGRAM];
+};
+
+static void settings_release(CallSettings *x) {
+    if (x && atomic_fetch_sub(&x->refs, 1) == 1) mem_free(NULL, x, (int64_t)sizeof *x);
+}
+
+static void client_wake(CallClient *c) {
+    pthread_mutex_lock(&c->mutex);
+    c->woken = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->mutex);
+}
+/* Until it was woken since it last waited, or the time has come. */
+static void client_wait(CallClient *c, int64_t at_ns) {
+    pthread_mutex_lock(&c->mutex);
+    while (!c->woken && cond_wait_until(&c->wake, &c->mutex, at_ns)) {}
+    c->woken = false;
+    pthread_mutex_unlock(&c->mutex);
+}
+static void client_release(CallClient *c) {
+    if (!c || atomic_fetch_sub(&c->refs, 1) > 1) return;
+    settings_release(c->settings);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->mutex);
+    mem_free(NULL, c, (int64_t)sizeof *c);
+}
+
+CallPool *call_pool_new(Database *db, Err *e) {
+    CallPool *p = mem_calloc(NULL, (int64_t)sizeof *p, e);
+    if (!p) return NULL;
+    if (session_new(db, &p->runner, e) != ST_OK) {
+        mem_free(NULL, p, (int64_t)sizeof *p);
+        return NULL;
+    }
+    p->db = db;
+    p->last = &p->first;
+    p->sets.account = &db->account;
+    p->expected = 1;
+    atomic_store(&p->gone.refs, 1);
+    err_set(&p->gone.err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
+    pthread_mutex_init(&p->mutex, NULL);
+    cond_init(&p->keeper_wake);
+    return p;
+}
+
+void call_pool_free(CallPool *p) {
+    if (!p) return;
+    if (p->keeper_on) {
+        pthread_mutex_lock(&p->mutex);
+        atomic_store(&p->stop, true);
+        pthread_cond_signal(&p->keeper_wake);
+        pthread_mutex_unlock(&p->mutex);
+        pthread_join(p->keeper, NULL);
+    }
+    session_free(p->runner);
+    settings_release(p->runner_settings);
+    arena_free(p->ahead.arena);
+    callsets_free(&p->sets);
+    pthread_cond_destroy(&p->keeper_wake);
+    pthread_mutex_destroy(&p->mutex);
+    mem_free(NULL, p, (int64_t)sizeof *p);
+}
+
+/* ---- latencies: eight buckets to the power of two ------------------------------------------------------------ */
+static int bucket_of(int64_t ns) {
+    uint64_t v = (uint64_t)MAX_OF(ns, INT64_C(8));
+    int e = 63 - __builtin_clzll(v);
+    return e * 8 + (int)(v >> (e - 3) & 7);
+}
+static int64_t bucket_end(int b) { return (int64_t)((UINT64_C(8) + (uint64_t)(b & 7) + 1) << (b / 8 - 3)); }
+static int64_t quantile(const CallPool *p, double q) {
+    int64_t total = 0, sum = 0;
+    for (int i = 0; i < HISTOGRAM; i++) total += p->histogram[i];
+    for (int i = 0; i < HISTOGRAM && total > 0; i++)
+        if ((double)(sum += p->histogram[i]) >= q * (double)total) return MIN_OF(bucket_end(i), p->stats.max_ns);
+    return 0;
+}
+
+void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
+    CallPool *p = session_call_pool(s);
+    *out = (CallPoolStats){0};
+    if (!p) return;
+    pthread_mutex_lock(&p->mutex);
+    *out = p->stats;
+    out->p50_ns = quantile(p, 0.5);
+    out->p99_ns = quantile(p, 0.99);
+    out->waiting = p->n_calls;
+    if (reset) {
+        p->stats = (CallPoolStats){0};
+        memset(p->histogram, 0, sizeof p->histogram);
+    }
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* ---- forming a bulk -------------------------------------------------------------------------------------------- */
+static bool same_settings(const CallSettings *a, const CallSettings *b) {
+    return a == b || (a->n == b->n && memcmp(a->bytes, b->bytes, (size_t)a->n) == 0);
+}
+
+typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL, DUE_TURN } Due;
+static CallEntry *oldest(const CallPool *p) { return p->sets.first ? p->sets.first : p->first; }
+static int64_t due_at(const CallPool *p) {
+    return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk_interval_us * 1000;
+}
+static Due due(const CallPool *p, int64_t now) {
+    if (p->busy || !oldest(p)) return DUE_NOT;
+    if (p->sets.first) return DUE_TURN; /* those that they waited for are done */
+    if (p->n_calls >= p->first->settings->settings.bulk_size) return DUE_SIZE;
+    if (p->n_waiting >= p->expected) return DUE_ALL;
+    return now >= due_at(p) ? DUE_TIME : DUE_NOT;
+}
+
+/* The lead is free: somebody looks whether a bulk is due. */
+static void pass_on(CallPool *p) {
+    for (int i = 0; i < 2 && p->n_waiting > 0; i++)
+        for (CallEntry *x = i ? p->first : p->sets.first; x; x = x->next) {
+            if (!x->waited) continue;
+            client_wake(x->client);
+            return;
+        }
+    if (oldest(p)) pthread_cond_signal(&p->keeper_wake);
+}
+
+/* Entries of the next bulk, in order; they run from now on. */
+static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
+    CallEntry *list = p->first, *x = list;
+    int64_t now = clock_ns();
+    int32_t waited = 0;
+    *n_calls = 0;
+    if (!list) return NULL;
+    int64_t size = list->settings->settings.bulk_size;
+    CallEntry **end = &p->first;
+    for (; x && (x == list ||
+                 (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings)));
+         x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        x->begun_ns = now;
+        waited += x->waited;
+        *n_calls += x->n;
+        end = &x->next;
+    }
+    *end = NULL;
+    p->first = x;
+    if (!x) p->last = &p->first;
+    p->n_calls -= *n_calls;
+    p->n_waiting -= waited;
+    if (why == DUE_TIME) p->expected = MAX_OF(waited + p->n_waiting, 1); /* some have left */
+    return list;
+}
+
+/* Columns of all calls of each routine, and their numbers. One entry alone lends its own columns. */
+static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int32_t *n_out, BulkCalls **out) {
+    enum { ROUTINES_MAX = 1 << 12 };
+    VEC(BulkCalls) parts = {0};
+    int32_t last = -1;
+    bool alone = !list->next;
+    for (CallEntry *x = list; x; x = x->next) {
+        int32_t k = last;
+        if (k < 0 || parts.items[k].routine->id != x->routine)
+            for (k = 0; k < parts.len && parts.items[k].routine->id != x->routine;) k++;
+        if (k == parts.len) {
+            const Routine *r = session_bulk_routine_by_id(s->db, x->routine);
+            if (!r) return err_internal(&s->err, "a routine of the pool is gone");
+            if (k == ROUTINES_MAX || !vec_push(a, &parts, ((BulkCalls){.routine = r}))) return err_oom(&s->err);
+        }
+        last = k;
+        x->part = k;
+        x->first = parts.items[k].n;
+        parts.items[k].n += x->n;
+    }
+    *n_out = (int32_t)parts.len;
+    *out = parts.items;
+    if (alone) {
+        parts.items[0].params = list->params;
+        return ST_OK;
+    }
+    bool numbered = parts.len > 1;
+    Vec **cols = arena_array(a, Vec *, parts.len);
+    uint32_t **numbers = arena_array(a, uint32_t *, parts.len);
+    if (!cols || !numbers) return err_oom(&s->err);
+    for (CallEntry *x = list; x; x = x->next) { /* columns of the first entry's shape */
+        BulkCalls *c = &parts.items[x->part];
+        if (c->params) continue;
+        int n = 0;
+        for (int i = 0; i < c->routine->n_params; i++)
+            n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        Vec *v = cols[x->part] = arena_array(a, Vec, n + 1);
+        if (!v) return err_oom(&s->err);
+        for (int i = 0; i < n; i++) {
+            v[i] = (Vec){.phys = x->params[i].phys,
+                         .type = x->params[i].type,
+                         .data = arena_alloc(a, c->n * phys_size((Phys)x->params[i].phys)),
+                         .valid = arena_alloc(a, c->n)};
+            if (!v[i].data || !v[i].valid) return err_oom(&s->err);
+        }
+        v[n].valid = NULL;
+        c->params = v;
+        if (numbered && !(numbers[x->part] = arena_alloc(a, c->n * 4))) return err_oom(&s->err);
+        c->calls = numbers[x->part];
+    }
+    if (n_calls > UINT32_MAX) return err_set(&s->err, ERR_PROGRAM_LIMIT, "a bulk of more than %u calls", UINT32_MAX);
+    uint32_t number = 0;
+    for (CallEntry *x = list; x; x = x->next) {
+        BulkCalls *c = &parts.items[x->part];
+        int n = 0;
+        for (int i = 0; i < c->routine->n_params; i++)
+            n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
+        for (int i = 0; i < n; i++) {
+            Vec *v = &cols[x->part][i];
+            int64_t size = phys_size((Phys)v->phys);
+            memcpy((char *)v->data + x->first * size, x->params[i].data, (size_t)(x->n * size));
+            if (x->params[i].valid) memcpy(v->valid + x->first, x->params[i].valid, (size_t)x->n);
+            else memset(v->valid + x->first, 1, (size_t)x->n);
+        }
+        for (int64_t i = 0; i < x->n; i++, number++)
+            if (numbered) numbers[x->part][x->first + i] = number;
+    }
+    return ST_OK;
+}
+
+/* Takes entries whose routine is gone out of the list: they fail alone. */
+static CallEntry *sort_out(CallPool *p, CallEntry **list) {
+    CallEntry *gone = NULL, **at = list;
+    int64_t known = 0; /* no routine's id */
+    while (*at) {
+        CallEntry *x = *at;
+        if (x->routine == known || session_bulk_routine_by_id(p->db, x->routine)) {
+            known = x->routine;
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
+        x->next = gone;
+        gone = x;
+    }
+    return gone;
+}
+
+/* Results reach their entries. Under the mutex. Whose threads wait for them is added to the list of those to be woken
+ * afterwards. */
+static void deliver(CallPool *p, CallEntry *list, CallBulk *b, CallClient **wake) {
+    int64_t now = clock_ns();
+    for (CallEntry *x = list, *next; x; x = next) {
+        next = x->next;
+        x->next = NULL;
+        x->bulk = b;
+        atomic_fetch_add(&b->refs, 1);
+        x->done_ns = now;
+        p->histogram[bucket_of(now - x->arrived_ns)] += x->n;
+        p->stats.max_ns = MAX_OF(p->stats.max_ns, now - x->arrived_ns);
+        /* The submitter may take its entry away as soon as it is done. */
+        bool waited = x->waited;
+        CallClient *c = x->client;
+        x->waited = false;
+        atomic_store(&x->state, CALL_DONE);
+        if (!waited) continue;
+        atomic_fetch_add(&c->refs, 1); /* its session may be gone then */
+        c->next = *wake;
+        *wake = c;
+    }
+}
+static void wake_all(CallClient *list) {
+    for (CallClient *c = list, *next; c; c = next) {
+        next = c->next;
+        client_wake(c);
+        client_release(c);
+    }
+}
+
+static CallBulk *bulk_new(void) {
+    CallBulk *b = mem_calloc(NULL, (int64_t)sizeof *b, NULL);
+    if (b) atomic_store(&b->refs, 1);
+    return b;
+}
+static void bulk_release(CallBulk *b) {
+    if (!b || atomic_fetch_sub(&b->refs, 1) > 1) return;
+    if (b->result) bulk_result_free(b->result);
+    mem_free(NULL, b, (int64_t)sizeof *b);
+}
+
+/* ---- what comes next ---- */
+/* Back to the queue, in its order. Under the mutex. */
+static void queue_again(CallPool *p, CallEntry *list) {
+    CallEntry **at = &p->first;
+    while (list) {
+        CallEntry *x = list;
+        list = x->next;
+        while (*at && (*at)->number < x->number) at = &(*at)->next;
+        x->next = *at;
+        if (!*at) p->last = &x->next;
+        *at = x;
+        at = &x->next;
+    }
+}
+static void pend_again(CallPool *p, CallEntry *list) {
+    for (CallEntry *x = list; x; x = x->next) {
+        atomic_store(&x->state, CALL_PENDING);
+        p->n_calls += x->n;
+        p->n_waiting += x->waited;
+    }
+}
+static void put_back(CallPool *p, CallEntry *list) {
+    pend_again(p, list);
+    queue_again(p, list);
+}
+static CallAhead describe(const CallEntry *list) {
+    CallAhead x = {.first = list->number};
+    for (; list; list = list->next) {
+        x.n++;
+        x.last = list->number;
+    }
+    return x;
+}
+/* While a bulk runs a full one is waiting: its columns are gathered then, and its arguments go to the device. */
+typedef struct NextCalls {
+    CallPool *p;
+    const CallSettings *set;
+    CallEntry *list;
+    CallAhead ahead;
+} NextCalls;
+static void calls_sent(void *ctx) {
+    NextCalls *x = ctx;
+    pthread_mutex_lock(&x->p->mutex);
+    put_back(x->p, x->list);
+    pthread_mutex_unlock(&x->p->mutex);
+    x->list = NULL;
+}
+static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+    NextCalls *x = ctx;
+    CallPool *p = x->p;
+    Session *s = p->runner;
+    int64_t n_calls = 0;
+    pthread_mutex_lock(&p->mutex);
+    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk_size &&
+        same_settings(p->first->settings, x->set))
+        x->list = take(p, DUE_SIZE, &n_calls);
+    pthread_mutex_unlock(&p->mutex);
+    if (!x->list) return false;
+    Err e = {0}, before;
+    err_copy(&before, &s->err);
+    x->ahead = describe(x->list);
+    x->ahead.catalog_version = p->db->catalog.version;
+    x->ahead.arena = arena_new(&p->db->account, &e);
+    bool ok =
+        x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+    err_copy(&s->err, &before);
+    if (x->ahead.arena) arena_set_err(x->ahead.arena, NULL); /* it stays */
+    if (!ok) {
+        arena_free(x->ahead.arena);
+        x->ahead = (CallAhead){0};
+        calls_sent(x);
+        return false;
+    }
+    *n_parts = x->ahead.n_parts;
+    *parts = x->ahead.parts;
+    return true;
+}
+/* The entries are those that were gathered. */
+static bool was_gathered(const CallPool *p, const CallEntry *list) {
+    const CallAhead *x = &p->ahead;
+    if (!x->arena || !list || x->catalog_version != p->db->catalog.version) return false;
+    const CallAhead now = describe(list);
+    return now.n == x->n && now.first == x->first && now.last == x->last;
+}
+
+/* ---- who does not want to go on ---- */
+static bool session_stops(const Session *s) {
+    return atomic_load_explicit(&s->cancel, memory_order_relaxed) || (s->deadline_ns && clock_ns() > s->deadline_ns);
+}
+/* Under the mutex. Nothing happens to entries that do not run. */
+static void stop_entry(CallPool *p, CallEntry *x) {
+    if (atomic_load(&x->stop)) return;
+    for (const CallEntry *y = p->running; y; y = y->next) {
+        if (y != x) continue;
+        atomic_store(&x->stop, true);
+        atomic_store(&p->stopping, true);
+        atomic_store(&p->runner->cancel, true); /* where calls run one at a time */
+        return;
+    }
+}
+/* What the leader waits for, when it does not want to go on: it is the one that cannot look meanwhile. Under the mutex.
+ */
+static void stop_leader(CallPool *p, const Session *l) {
+    if (!l || !session_stops(l)) return;
+    for (CallEntry *x = p->running; x; x = x->next)
+        if (x->waited && x->client == l->call_client) stop_entry(p, x);
+}
+typedef struct RunStop {
+    CallPool *p;
+    const Session *leader;
+    _Atomic bool seen; /* the leader wants to stop */
+} RunStop;
+static bool any_stops(void *ctx) {
+    RunStop *r = ctx;
+    CallPool *p = r->p;
+    if (r->leader && !atomic_load_explicit(&r->seen, memory_order_relaxed) && session_stops(r->leader) &&
+        !atomic_exchange(&r->seen, true)) {
+        pthread_mutex_lock(&p->mutex);
+        stop_leader(p, r->leader);
+        pthread_mutex_unlock(&p->mutex);
+    }
+    return atomic_load_explicit(&p->stopping, memory_order_relaxed);
+}
+static bool call_stops(void *ctx, int32_t part, int64_t call) {
+    const RunStop *r = ctx;
+    for (CallEntry *x = r->p->running; x; x = x->next)
+        if (x->part == part && call >= x->first && call < x->first + x->n) return atomic_load(&x->stop);
+    return false;
+}
+/* A bulk was undone because of entries that are to stop: the others run again. Under the mutex. */
+static CallEntry *spare_others(CallPool *p, CallEntry *list) {
+    CallEntry *stopped = NULL, **end = &stopped, *others = NULL, **other = &others;
+    for (CallEntry *x = list, *next; x; x = next) {
+        next = x->next;
+        x->next = NULL;
+        CallEntry ***to = atomic_load(&x->stop) ? &end : &other;
+        **to = x;
+        *to = &x->next;
+    }
+    if (others) {
+        queue_again(p, callsets_clear(&p->sets)); /* they may have to wait for these */
+        put_back(p, others);
+    }
+    return stopped;
+}
+
+/* What a bulk is made of. */
+typedef struct Cut {
+    CallEntry *list;
+    int64_t n_calls, plan_ns; /* plan: until it was known what new entries are going to do */
+    bool by_sets;             /* bulk_cut = zero_set */
+    bool apart;               /* and no two of the calls conflict */
+    bool began;               /* the session has begun a statement */
+} Cut;
+
+/* The pool's session is as the submitter's was. */
+static void use_settings(CallPool *p, CallSettings *set) {
+    Session *s = p->runner;
+    err_clear(&s->err);
+    if (p->runner_settings != set) {
+        atomic_fetch_add(&set->refs, 1);
+        settings_release(p->runner_settings);
+        p->runner_settings = set;
+        s->settings = set->settings;
+    }
+    session_begin_clock(s);
+}
+/* Their owners can stop them from now on. Under the mutex. */
+static void begin_running(CallPool *p, const Session *l, CallEntry *list) {
+    p->running = list;
+    atomic_store(&p->stopping, false);
+    atomic_store(&p->runner->cancel, l && atomic_load(&l->cancel));
+    p->runner->deadline_ns = l ? l->deadline_ns : 0;
+}
+
+/* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
+static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
+    Session *s = p->runner;
+    CallEntry *list = cut->list;
+    NextCalls next = {.p = p, .set = list->settings};
+    use_settings(p, list->settings);
+    CallEntry *lost = sort_out(p, &list);
+    Status st = ST_OK;
+    pthread_mutex_lock(&p->mutex);
+    begin_running(p, l, list);
+    pthread_mutex_unlock(&p->mutex);
+    CallAhead now = p->ahead;
+    if (!was_gathered(p, list)) {
+        arena_free(now.arena);
+        now = (CallAhead){0};
+    }
+    p->ahead = (CallAhead){0};
+    RunStop stops = {.p = p, .leader = l};
+    const BulkStop stop = {any_stops, call_stops, &stops};
+    if (list) {
+        if (!now.arena)
+            st = (now.arena = arena_new(&p->db->account, &s->err))
+                     ? gather(s, now.arena, list, cut->n_calls, &now.n_parts, &now.parts)
+                     : ST_ERROR;
+        BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls,
+                         .apart = cut->apart,
+                         .sent = calls_sent,
+                         .ctx = &next,
+                         .stop = &stop,
+                         .ticket = now.ticket};
+        if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
+        next.ahead.ticket = feed.next_ticket;
+        p->ahead = next.ahead;
+        arena_free(now.arena);
+    }
+    p->sets.state = session_bulk_state(s); /* bulks do not count */
+    st = session_end_statement(s, st);
+    if (b->result) {
+        b->result->stats.footprint_ns += cut->plan_ns;
+        b->result->stats.total_ns += cut->plan_ns;
+    }
+    if (st != ST_OK) {
+        if (err_is_set(&s->err)) err_copy(&b->err, &s->err);
+        else err_oom(&b->err);
+    }
+    CallClient *wake = NULL;
+    pthread_mutex_lock(&p->mutex);
+    if (strcmp(b->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
+        stop_leader(p, l);
+        list = spare_others(p, list);
+    }
+    p->running = NULL;
+    callsets_done(&p->sets);
+    if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
+    if (b->result && b->result->stats.foot_ahead) p->stats.footprints_ahead++;
+    deliver(p, list, b, &wake);
+    deliver(p, lost, &p->gone, &wake);
+    pthread_mutex_unlock(&p->mutex);
+    wake_all(wake);
+}
+
+/* ---- bulk_cut = zero_set ---- */
+static bool by_sets(const CallEntry *x) {
+    const Settings *set = &x->settings->settings;
+    return strcmp(set->bulk_cut, "zero_set") == 0 && strcmp(set->bulk_order, "timestamp") == 0 &&
+           (strcmp(set->bulk_strategy, "auto") == 0 || strcmp(set->bulk_strategy, "kset") == 0);
+}
+static bool may_enter(const CallPool *p, const CallEntry *x, const CallEntry *head, int64_t n_calls) {
+    const CallSets *z = &p->sets;
+    return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) &&
+           (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk_size) &&
+           session_bulk_told(p->runner, x->routine);
+}
+/* Entries that have come and may enter, in order. */
+static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
+    const CallEntry *head = oldest(p);
+    CallEntry *list = p->first, **end = &p->first;
+    *n_calls = 0;
+    for (CallEntry *x = list; x && may_enter(p, x, head, p->sets.n_calls + *n_calls); x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        *n_calls += x->n;
+        p->n_waiting -= x->waited;
+        end = &x->next;
+    }
+    if (end == &p->first) return NULL;
+    p->first = *end;
+    *end = NULL;
+    if (!p->first) p->last = &p->first;
+    p->n_calls -= *n_calls;
+    return list;
+}
+/* What entries are going to do, without the mutex. Those that could not enter are left in *list. */
+static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t n_calls, CallEntry **in) {
+    Session *s = p->runner;
+    int32_t n_parts;
+    BulkCalls *parts;
+    BulkOps ops;
+    RunStop stops = {.p = p, .leader = l};
+    const BulkStop stop = {any_stops, call_stops, &stops};
+    Arena *a = arena_new(&p->db->account, &s->err);
+    Status st = a ? gather(s, a, *list, n_calls, &n_parts, &parts) : ST_ERROR;
+    if (st == ST_OK) st = session_bulk_ops(s, n_parts, parts, &stop, a, &ops);
+    int64_t call = 0;
+    for (CallEntry *x; st == ST_OK && (x = *list); call += x->n) {
+        for (int64_t i = 0; i < x->n; i++)
+            if (ops.failed[call + i]) p->sets.barrier = x->number;
+        if (p->sets.barrier == x->number) break;
+        st =
+            callsets_plan(&p->sets, x, ops.start[call + x->n] - ops.start[call], ops.ops + ops.start[call], a, &s->err);
+        if (st != ST_OK) break;
+        *list = x->next;
+        *in = x;
+        in = &x->next;
+    }
+    *in = NULL;
+    arena_free(a);
+    return st;
+}
+/* New entries enter. Under the lock, and the mutex, which is released meanwhile. What they cannot do now they do later:
+ * whoever is in runs before. */
+static void enter_new(CallPool *p, const Session *l, Cut *cut) {
+    Session *s = p->runner;
+    CallSets *z = &p->sets;
+    int64_t began = clock_ns(), n_calls;
+    uint64_t state = 0;
+    CallSettings *set = oldest(p)->settings;
+    atomic_fetch_add(&set->refs, 1); /* its submitter may withdraw it */
+    pthread_mutex_unlock(&p->mutex);
+    arena_free(p->ahead.arena);
+    p->ahead = (CallAhead){0};
+    use_settings(p, set);
+    settings_release(set);
+    cut->began = true;
+    Status st = session_bulk_plan(s, &state);
+    pthread_mutex_lock(&p->mutex);
+    if (st != ST_OK || state != z->state) queue_again(p, callsets_clear(z));
+    z->state = state;
+    CallEntry *list = st == ST_OK && oldest(p) ? take_new(p, &n_calls) : NULL, *in = NULL;
+    if (!list) return;
+    begin_running(p, l, list);
+    pthread_mutex_unlock(&p->mutex);
+    st = find_out(p, l, &list, n_calls, &in);
+    if (st != ST_OK) err_clear(&s->err); /* who runs them finds the same */
+    pthread_mutex_lock(&p->mutex);
+    p->running = NULL;
+    for (int i = 0; i < 2; i++)
+        for (CallEntry *x = i ? list : in; x; x = x->next)
+            atomic_store(&x->stop, false); /* it can be withdrawn again */
+    pend_again(p, in);
+    put_back(p, list);
+    for (CallEntry *x = in, *next; x; x = next) {
+        next = x->next;
+        callsets_enter(z, x);
+    }
+    cut->plan_ns = clock_ns() - began;
+}
+/* Under the lock, and the mutex, which may be released meanwhile. */
+static Cut cut_bulk(CallPool *p, const Session *l, Due why) {
+    Cut cut = {0};
+    const CallEntry *head = oldest(p);
+    if (!head) return cut;
+    bool alone = !p->sets.first && !head->next && head->n == 1; /* nobody to know of */
+    if (by_sets(head) && !alone) {
+        enter_new(p, l, &cut);
+        cut.list = callsets_take(&p->sets, &cut.apart);
+        cut.by_sets = cut.list != NULL;
+    }
+    int32_t waited = 0;
+    for (CallEntry *x = cut.list; x; x = x->next) {
+        atomic_store(&x->state, CALL_RUNNING);
+        x->begun_ns = clock_ns();
+        waited += x->waited;
+        cut.n_calls += x->n;
+    }
+    if (!cut.list) {
+        dbg_assert(!p->sets.first);
+        cut.apart = false;
+        cut.list = take(p, why, &cut.n_calls);
+        return cut;
+    }
+    p->n_calls -= cut.n_calls;
+    p->n_waiting -= waited;
+    if (why == DUE_TIME) p->expected = MAX_OF(waited + p->n_waiting, 1);
+    return cut;
+}
+
+/* Leads: under the mutex, which is released meanwhile. `l`: the leader's session, NULL the keeper. On an error (of
+ * waiting for the lock) nothing was taken. */
+static Status lead(CallPool *p, Session *l, Due why, Err *e) {
+    Session *s = p->runner;
+    int64_t limit_ms =
+        l ? l->settings.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
+    bool by_statement = false;
+    p->busy = true;
+    pthread_mutex_unlock(&p->mutex);
+    if (l && l->deadline_ns) {
+        int64_t left = MAX_OF((l->deadline_ns - clock_ns() + 999999) / 1000000, INT64_C(1));
+        by_statement = limit_ms <= 0 || left < limit_ms;
+        if (by_statement) limit_ms = left;
+    }
+    CallBulk *b = bulk_new();
+    Status st = b ? session_pool_lock(s, limit_ms, l ? &l->cancel : &p->stop, e) : err_oom(e);
+    if (st != ST_OK && by_statement && strcmp(e->sqlstate, ERR_LOCK_NOT_AVAILABLE) == 0) {
+        err_clear(e);
+        err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+    }
+    pthread_mutex_lock(&p->mutex);
+    if (l) atomic_store(&l->leads, s);
+    const Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
+    if (cut.list) {
+        int64_t *const reasons[] = {[DUE_SIZE] = &p->stats.by_size,
+                                    [DUE_TIME] = &p->stats.by_time,
+                                    [DUE_ALL] = &p->stats.by_all,
+                                    [DUE_TURN] = &p->stats.by_turn};
+        p->stats.bulks++;
+        p->stats.calls += cut.n_calls;
+        p->stats.largest = MAX_OF(p->stats.largest, cut.n_calls);
+        *reasons[why] += 1;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    if (cut.list) run(p, l, &cut, b);
+    else if (cut.began) (void)session_end_statement(s, ST_OK); /* all were withdrawn */
+    else if (st == ST_OK) session_unlock(s);
+    if (l) atomic_store(&l->leads, NULL);
+    bulk_release(b);
+    pthread_mutex_lock(&p->mutex);
+    p->busy = false;
+    pass_on(p);
+    return st;
+}
+
+/* ---- the pool's thread ------------------------------------------------------------------------------------------ */
+/* An entry has waited for others' transactions and bulks for longer than its lock_timeout allows. */
+static bool expired(const CallEntry *x, int64_t now) {
+    const Settings *set = &x->settings->settings;
+    return set->lock_timeout_ms > 0 &&
+           now - x->arrived_ns >= set->lock_timeout_ms * 1000000 + set->bulk_interval_us * 1000;
+}
+static Status lock_timed_out(Err *e) {
+    err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
+    err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
+    return ST_ERROR;
+}
+/* Takes a pending entry out of where it is. Under the mutex. */
+static void take_out(CallPool *p, CallEntry *x) {
+    if (x->plan) {
+        callsets_leave(&p->sets, x);
+    } else {
+        CallEntry **at = &p->first;
+        while (*at != x) at = &(*at)->next;
+        *at = x->next;
+        if (!*at) p->last = at;
+    }
+    p->n_calls -= x->n;
+}
+/* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later
+ * perhaps. */
+static bool expire(CallPool *p) {
+    int64_t now = clock_ns();
+    if (now - p->expired_ns < EXPIRE_NS) return true; /* there may be many */
+    p->expired_ns = now;
+    for (int i = 0; i < 2; i++)
+        for (CallEntry *x = i ? p->first : p->sets.first, *next; x; x = next) {
+            next = x->next;
+            if (x->waited || !expired(x, now)) continue;
+            CallBulk *b = bulk_new();
+            if (!b) return false;
+            take_out(p, x);
+            x->next = NULL;
+            (void)lock_timed_out(&b->err);
+            CallClient *wake = NULL;
+            deliver(p, x, b, &wake);
+            bulk_release(b);
+        }
+    return true;
+}
+
+static void *keep(void *arg) {
+    CallPool *p = arg;
+    pthread_mutex_lock(&p->mutex);
+    while (!atomic_load(&p->stop)) {
+        int64_t now = clock_ns(), wake = now + INT64_C(3600000000000);
+        Due why = due(p, now);
+        Err e = {0};
+        bool led = why != DUE_NOT && lead(p, NULL, why, &e) == ST_OK;
+        (void)expire(p);
+        if (led) continue;
+        if (oldest(p))
+            wake = why == DUE_NOT && !p->busy ? MAX_OF(MIN_OF(due_at(p), now + POLL_NS), now) : now + POLL_NS;
+        if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0)
+            (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* ---- submitting and waiting ---------------------------------------------------------------------------------------
+ */
+static CallClient *client_of(Session *s) {
+    CallClient *c = s->call_client;
+    if (!c) {
+        if (!(c = mem_calloc(NULL, (int64_t)sizeof *c, &s->err))) return NULL;
+        atomic_init(&c->refs, 1);
+        c->window = -2;
+        pthread_mutex_init(&c->mutex, NULL);
+        cond_init(&c->wake);
+        s->call_client = c;
+    }
+    if (c->settings && memcmp(&c->settings->settings, &s->settings, sizeof s->settings) == 0) return c;
+    CallSettings *set = mem_alloc(NULL, (int64_t)sizeof *set, &s->err);
+    if (!set) return NULL;
+    atomic_init(&set->refs, 1);
+    memcpy(&set->settings, &s->settings, sizeof s->settings);
+    set->n = settings_for_bulks(&s->settings, set->bytes);
+    settings_release(c->settings);
+    c->settings = set;
+    return c;
+}
+void call_session_free(Session *s) {
+    CallClient *c = s->call_client;
+    if (!c) return;
+    CallPool *p = session_call_pool(s);
+    if (p) {
+        pthread_mutex_lock(&p->mutex);
+        if (c->window == p->window) p->seen--;
+        if (c->window >= p->window - 1) p->expected = MAX_OF(p->expected - 1, 1); /* it is not waited for any more */
+        pthread_mutex_unlock(&p->mutex);
+    }
+    client_release(c);
+    s->call_client = NULL;
+}
+
+static Status in_block(Session *s) {
+    if (s->state == 'E')
+        return err_set(&s->err, ERR_FAILED_TRANSACTION,
+                       "current transaction is aborted, commands ignored until end of transaction block");
+    return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
+                   "calls cannot be submitted to the pool, nor waited for, inside a transaction block");
+}
+
+Status call_submit(Session *s, CallEntry *x, bool keeper) {
+    CallPool *p;
+    if (s->state != 'I') return in_block(s);
+    if (atomic_load(&x->state) != CALL_NEW)
+        return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have been submitted already");
+    TRY(session_call_pool_make(s, &p));
+    CallClient *c = client_of(s);
+    if (!c) return ST_ERROR;
+    x->next = x->prev = NULL;
+    x->plan = NULL;
+    x->client = c;
+    x->settings = c->settings;
+    atomic_fetch_add(&x->settings->refs, 1);
+    x->waited = false;
+    atomic_store(&x->stop, false);
+    x->bulk = NULL;
+    x->arrived_ns = clock_ns();
+    pthread_mutex_lock(&p->mutex);
+    x->number = ++p->submitted;
+    if (keeper && !p->keeper_on) {
+        int r = pthread_create(&p->keeper, NULL, keep, p);
+        p->keeper_on = r == 0;
+        if (r != 0) {
+            pthread_mutex_unlock(&p->mutex);
+            settings_release(x->settings);
+            return err_errno(&s->err, r, "start a thread for", "the pool of calls");
+        }
+    }
+    atomic_store(&x->state, CALL_PENDING);
+    *p->last = x;
+    p->last = &x->next;
+    p->n_calls += x->n;
+    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk_size))
+        pthread_cond_signal(&p->keeper_wake);
+    pthread_mutex_unlock(&p->mutex);
+    return ST_OK;
+}
+
+/* Takes a pending entry out of the queue. Under the mutex. */
+static void withdraw(CallPool *p, CallEntry *x) {
+    take_out(p, x);
+    if (x->waited) p->n_waiting--;
+    x->waited = false;
+    atomic_store(&x->state, CALL_NEW);
+    settings_release(x->settings);
+    if (!p->busy) pass_on(p);
+}
+
+/* A thread comes to wait for a call. */
+static void see(CallPool *p, CallClient *c) {
+    int64_t now = clock_ns(), length = c->settings->settings.bulk_interval_us * 1000;
+    if (now - p->window_ns >= length) {
+        p->expected = now - p->window_ns < 2 * length ? MAX_OF(p->seen, 1) : 1;
+        p->seen = 0;
+        p->window++;
+        p->window_ns = now;
+    }
+    if (c->window == p->window) return;
+    c->window = p->window;
+    p->seen++;
+    p->expected = MAX_OF(p->expected, p->seen);
+}
+
+Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
+    CallPool *p = session_call_pool(s);
+    *done = false;
+    if (s->state != 'I') return in_block(s);
+    *done = atomic_load(&x->state) == CALL_DONE;
+    if (*done) return ST_OK;
+    if (!p || atomic_load(&x->state) == CALL_NEW)
+        return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted");
+    int64_t until = timeout_us < 0 ? INT64_MAX : clock_ns() + timeout_us * 1000;
+    Status st = ST_OK;
+    pthread_mutex_lock(&p->mutex);
+    CallState state = atomic_load(&x->state);
+    x->waited = state != CALL_DONE;
+    if (state == CALL_PENDING) {
+        p->n_waiting++;
+        see(p, x->client);
+    }
+    while (st == ST_OK && (state = atomic_load(&x->state)) != CALL_DONE) { /* with the mutex */
+        int64_t now = clock_ns(), wake = now + POLL_NS;
+        if (state == CALL_PENDING) {
+            if (atomic_load(&s->cancel))
+                st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+            else if (s->deadline_ns && now >= s->deadline_ns)
+                st = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
+            else if (expired(x, now)) st = lock_timed_out(&s->err);
+            if (st != ST_OK) break;
+            Due why = due(p, now);
+            if (why != DUE_NOT && now < until) {
+                st = lead(p, s, why, &s->err);
+                continue;
+            }
+            if (s->deadline_ns) wake = MIN_OF(wake, s->deadline_ns);
+            if (!p->busy) wake = MIN_OF(wake, MAX_OF(due_at(p), now));
+        } else if (session_stops(s)) {
+            stop_entry(p, x);
+        }
+        if (now >= until) break;
+        pthread_mutex_unlock(&p->mutex);
+        client_wait(x->client, MIN_OF(wake, until));
+        if (atomic_load(&x->state) == CALL_DONE) {
+            *done = true;
+            return ST_OK;
+        }
+        pthread_mutex_lock(&p->mutex);
+    }
+    state = atomic_load(&x->state);
+    if (st != ST_OK && state == CALL_PENDING) {
+        withdraw(p, x);
+    } else if (state != CALL_DONE && x->waited) {
+        x->waited = false;
+        if (state == CALL_PENDING) {
+            p->n_waiting--;
+            if (!p->busy) pass_on(p); /* its time was up: others may have relied on this thread */
+        }
+    }
+    pthread_mutex_unlock(&p->mutex);
+    *done = state == CALL_DONE;
+    if (*done) err_clear(&s->err); /* the lead failed, but somebody else had run it */
+    return *done ? ST_OK : st;
+}
+
+void call_release(Session *s, CallEntry *x) {
+    CallPool *p = session_call_pool(s);
+    if (!p || atomic_load(&x->state) == CALL_NEW) return;
+    pthread_mutex_lock(&p->mutex);
+    for (CallState state; (state = atomic_load(&x->state)) != CALL_DONE;) { /* what is only being gathered comes back */
+        if (state == CALL_PENDING) {
+            withdraw(p, x);
+            pthread_mutex_unlock(&p->mutex);
+            return;
+        }
+        x->waited = true;
+        stop_entry(p, x);
+        pthread_mutex_unlock(&p->mutex);
+        client_wait(x->client, clock_ns() + POLL_NS);
+        pthread_mutex_lock(&p->mutex);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    bulk_release(x->bulk);
+    settings_release(x->settings);
+    x->bulk = NULL;
+    atomic_store(&x->state, CALL_NEW);
+}
+
+const Err *call_entry_fault(const CallEntry *x) { return err_is_set(&x->bulk->err) ? &x->bulk->err : NULL; }
+const CallError *call_entry_error(const CallEntry *x, int64_t call) {
+    return x->bulk->result ? x->bulk->result->errors[x->part][x->first + call] : NULL;
+}
+const Vec *call_entry_outs(const CallEntry *x, int64_t *first) {
+    *first = x->first;
+    return x->bulk->result ? x->bulk->result->outs[x->part] : NULL;
+}
+void call_entry_notices(Session *s, const CallEntry *x) {
+    if (x->bulk->result) session_bulk_notices(s, x->bulk->result, x->part, x->first, x->n);
+}
+const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ? &x->bulk->result->stats : NULL; }
+
+/* ---- CALL
+ * ------------------------------------------------------------------------------------------------------------ */
+struct CallText {
+    Arena *arena;
+    int64_t catalog_version; /* what follows was made under */
+    int64_t routine;         /* 0: it runs in the ordinary way */
+    const BoundCall *call;   /* NULL: a statement: */
+    const Type *in_types;
+    char tags[2][sizeof((Statement *)0)->tag]; /* of no row, and of one */
+    int32_t n_ins, n_outs;                     /* outs: without the number of rows */
+    bool nulls_apart;   /* with a parameter that is NULL the statement runs in the ordinary way */
+    const char **names; /* of OUT values */
+    Type *types;
+};
+void call_text_free(struct CallText *t) {
+    if (t) arena_free(t->arena);
+}
+
+/* A fresh CallText, under a lock that lets bulks stay ahead of their tables. */
+static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types,
+                        struct CallText **out) {
+    Arena *a = arena_new(&s->cache_account, &s->err);
+    struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
+    BoundCall *b = NULL;
+    bool compilable = false;
+    Status st = t ? ST_OK : err_oom(&s->err);
+    for (int again = 0; st == ST_OK && again < 2;
+         again++) { /* with the lock shared, and alone when procedures must be compiled first */
+        s->in_bulk = true;
+        st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
+        s->in_bulk = false;
+        if (st != ST_OK) break;
+        t->arena = a;
+        t->catalog_version = s->db->catalog.version;
+        st = pl_call_bind(s, call, ast->kind == AST_CALL, a, n_params, param_types, &b);
+        bool known = st != ST_OK || !b || session_bulk_known(s, b->routine->id, &compilable);
+        if (!known && again) st = session_bulk_compilable(s, b->routine->id, &compilable);
+        st = session_end_statement(s, st);
+        if (known) break;
+    }
+    if (st == ST_OK && compilable) {
+        const Routine *r = b->routine;
+        t->call = b;
+        t->routine = r->id;
+        t->names = arena_array(a, const char *, r->n_params + 1);
+        t->types = arena_array(a, Type, r->n_params + 1);
+        if (!t->names || !t->types) st = err_oom(&s->err);
+        for (int i = 0; st == ST_OK && i < r->n_params; i++) {
+            t->n_ins += r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
+            if (r->param_modes[i] == 'i') continue;
+            t->types[t->n_outs] = r->param_types[i];
+            const char *name = r->param_names[i] ? r->param_names[i] : arena_printf(a, "column%d", (int)t->n_outs + 1);
+            if (!name) st = err_oom(&s->err);
+            t->names[t->n_outs++] = name;
+        }
+        if (st == ST_OK && ast->kind == AST_SELECT) { /* all are IN */
+            const char *alias = AST_AS_CONST(AstSelect, ast)->targets[0].alias;
+            t->types[0] = r->ret;
+            t->names[0] = alias ? arena_strdup(a, alias) : r->name;
+            t->n_outs = 1;
+            if (!t->names[0]) st = err_oom(&s->err);
+        }
+    }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+/* Likewise of a statement on one row. */
+static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                             struct CallText **out) {
+    Arena *a = arena_new(&s->cache_account, &s->err);
+    struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
+    const BoundStmt *b = NULL;
+    const Type *types = NULL;
+    const Routine *r = NULL;
+    Status st = t ? ST_OK : err_oom(&s->err);
+    for (int again = 0; st == ST_OK && again < 2; again++) {
+        bool known = true;
+        s->in_bulk = true;
+        st = again ? session_begin_write(s) : session_lock(s, LOCK_SHARED);
+        s->in_bulk = false;
+        if (st != ST_OK) break;
+        *t = (struct CallText){.arena = a, .catalog_version = s->db->catalog.version};
+        st = point_for_pool(s, text, ast, n_params, param_types, &b, &types, &t->nulls_apart);
+        if (st == ST_OK && b) {
+            BulkText x = {.sql = text->sql,
+                          .n_params = n_params,
+                          .n_results = b->n_result,
+                          .param_types = b->param_types,
+                          .result_types = types};
+            CallPool *pool;
+            if (again) st = session_call_pool_make(s, &pool);
+            if (st == ST_OK) st = session_bulk_statement(s, &x, again, &known, &r);
+        }
+        if (st == ST_OK && r) {
+            for (int k = 0; k < 2; k++) pl_point_tag(b, k == 1, t->tags[k], (int64_t)sizeof t->tags[k]);
+            t->n_ins = n_params;
+            t->n_outs = b->n_result;
+            t->names = arena_array(a, const char *, b->n_result + 1);
+            t->types = arena_array(a, Type, b->n_result + 1);
+            Type *ins = arena_array(a, Type, n_params + 1);
+            if (!t->names || !t->types || !ins) st = err_oom(&s->err);
+            for (int32_t i = 0; st == ST_OK && i < b->n_result; i++) {
+                t->types[i] = types[i];
+                if (!(t->names[i] = arena_strdup(a, b->names[i]))) st = err_oom(&s->err);
+            }
+            for (int32_t i = 0; st == ST_OK && i < n_params; i++) ins[i] = b->param_types[i];
+            t->in_types = ins;
+            t->routine = r->id;
+        }
+        st = session_end_statement(s, st);
+        if (known) break;
+    }
+    if (st != ST_OK) {
+        arena_free(a);
+        return st;
+    }
+    *out = t;
+    return ST_OK;
+}
+
+static Status take_error(Session *s, const struct CallText *t, const CallError *e) {
+    call_error_tell(e, &s->err);
+    if (e->context) err_context(&s->err, "%s", e->context);
+    if (t->call && e->line > 0 && e->place)
+        err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
+    return ST_ERROR;
+}
+static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const struct CallText *t, const CallEntry *x) {
+    Value *values = arena_array(st->run_arena, Value, t->n_outs + 1);
+    int64_t row;
+    const Vec *outs = call_entry_outs(x, &row);
+    if (!values) return err_oom(&s->err);
+    bool there = t->n_outs > 0;
+    if (!t->call) there = ((const int64_t *)outs++->data)[row] > 0; /* the number of rows comes first */
+    for (int32_t i = 0; there && i < t->n_outs; i++) {
+        const Vec *v = &outs[i];
+        Value cell = {.type = t->types[i], .is_null = v->valid && !v->valid[row]};
+        if (!cell.is_null)
+            memcpy(value_cell(&cell), (const char *)v->data + row * phys_size((Phys)v->phys),
+                   (size_t)phys_size((Phys)v->phys));
+        values[i] = cell;
+        if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &values[i]) != ST_OK)
+            return err_oom(&s->err);
+    }
+    st->n_cols = t->n_outs;
+    st->names = t->names;
+    st->types = t->types;
+    st->values = values;
+    st->affected = there;
+    st->n_rows = there && t->n_outs > 0;
+    st->show_rows = t->n_outs > 0;
+    st->has_shape = true;
+    if (t->call) snprintf(st->tag, sizeof st->tag, ast->kind == AST_SELECT ? "SELECT 1" : "CALL");
+    else memcpy(st->tag, t->tags[there], sizeof st->tag);
+    return ST_OK;
+}
+
+Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
+                      const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
+    *done = false;
+    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
+        return ST_OK;
+    if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s))
+        return ST_OK; /* readers need not wait for each other */
+    if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
+        call_text_free(*slot);
+        *slot = NULL;
+        TRY(call ? text_make(s, ast, call, n_params, param_types, slot)
+                 : statement_make(s, st->text, ast, n_params, param_types, slot));
+    }
+    const struct CallText *t = *slot;
+    if (!t->routine) return ST_OK;
+    for (int32_t i = 0; t->nulls_apart && i < n_params; i++)
+        if (params[i].is_null) return ST_OK;
+    Arena *a = st->run_arena;
+    Value *args = arena_array(a, Value, t->n_ins + 1);
+    Vec *vecs = arena_array(a, Vec, t->n_ins + 1);
+    uint8_t *valid = arena_alloc(a, t->n_ins + 1);
+    if (!args || !vecs || !valid) return err_oom(&s->err);
+    TRY(t->call ? pl_call_values(s, t->call, a, n_params, params, args)
+                : point_params(s, a, t->in_types, t->n_ins, n_params, params, args));
+    for (int32_t i = 0; i < t->n_ins; i++) {
+        Phys phys = type_phys(args[i].type);
+        if (args[i].is_null) args[i] = (Value){.type = args[i].type, .is_null = true};
+        valid[i] = !args[i].is_null;
+        vecs[i] = (Vec){.data = value_cell(&args[i]), .valid = &valid[i], .phys = (uint8_t)phys, .type = args[i].type};
+    }
+    CallEntry e = {.routine = t->routine, .n = 1, .params = vecs};
+    bool over;
+    TRY(call_submit(s, &e, false));
+    TRY(call_wait(s, &e, -1, &over));
+    Status out = ST_OK;
+    const Err *whole = call_entry_fault(&e);
+    *done = true;
+    call_entry_notices(s, &e);
+    if (e.bulk == &session_call_pool(s)->gone) {
+        *done = false; /* the ordinary way says what there is now */
+    } else if (whole && !t->call &&
+               (strcmp(whole->sqlstate, ERR_OUT_OF_MEMORY) == 0 ||
+                strcmp(whole->sqlstate, ERR_LIMIT_EXCEEDED) ==
+                    0)) { /* nothing has changed: it needs no image the ordinary way */
+        log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", whole->message);
+        (*slot)->routine = 0;
+        *done = false;
+    } else if (whole) {
+        err_copy(&s->err, whole);
+        out = ST_ERROR;
+    } else {
+        out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, ast, t, &e);
+    }
+    call_release(s, &e);
+    return out;
+}
