@@ -1,0 +1,622 @@
+/* alter.c - ALTER TABLE, RENAME and CREATE INDEX: a table gets another definition by being built anew under it. */
+#include <stdlib.h>
+
+#include "session/ddl/depend.h"
+#include "session/core/session.h"
+#include "session/ddl/utility_int.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+
+/* Result column `col` becomes e. */
+static Status replace_result(PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def, Expr *e) {
+    Plan *p = plan_new(c, LP_PROJECT, 1);
+    ColId to = plan_new_col(c, def->name, def->type, true);
+    if (!p || !to) return ST_ERROR;
+    p->children[0] = b->plan;
+    p->n_out = p->n_exprs = b->n_result;
+    p->out_cols = arena_array(c->arena, ColId, b->n_result);
+    p->exprs = arena_array(c->arena, Expr *, b->n_result);
+    ColId *result = arena_array(c->arena, ColId, b->n_result);
+    if (!p->out_cols || !p->exprs || !result) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        p->out_cols[i] = result[i] = i == col ? to : b->result[i];
+        p->exprs[i] = i == col ? e : expr_col(c, b->result[i]);
+        if (!p->exprs[i]) return ST_ERROR;
+    }
+    b->plan = p;
+    b->result = result;
+    return ST_OK;
+}
+/* ... cast as an assignment does. */
+static Status assign_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+    ColId from = b->result[col];
+    Type old = c->cols.items[from].type;
+    if (!cast_exists(old, def->type, CAST_ASSIGNMENT)) {
+        char tn[64];
+        return err_set(&s->err, ERR_DATATYPE_MISMATCH, "column \"%s\" cannot be cast automatically to type %s",
+                       def->name, type_name(def->type, tn, sizeof tn));
+    }
+    Expr *e = expr_new(c, EX_CAST, def->type, 1);
+    if (!e || !(e->args[0] = expr_col(c, from))) return ST_ERROR;
+    e->cast_ctx = CAST_ASSIGNMENT;
+    return replace_result(c, b, col, def, e);
+}
+/* ... the column's default, assigned to it as INSERT would. */
+static Status default_result(Session *s, PlanCtx *c, BoundStmt *b, int col, const ColumnDef *def) {
+    AstExpr *ast;
+    Expr *e;
+    TRY(sql_parse_expr(c->arena, slice_of(def->default_sql), &ast, &s->err));
+    TRY(sql_bind_scalar(c, ast, def->type, &e));
+    return replace_result(c, b, col, def, e);
+}
+
+/* Rebuilds a table under a new definition from the rows of `select_sql`, then swaps it in. cast_col >= 0: that column
+ * is still of its old type. new_col >= 0: that column is new, and NULL in these rows: its default takes its place. */
+static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d, const char *new_name,
+                      const char *select_sql, int cast_col, int new_col) {
+    Arena *a = st->run_arena;
+    Table *t;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    TRY(sql_parse(a, slice_of(select_sql), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    if (cast_col >= 0) TRY(assign_result(s, &c, b, cast_col, &d->cols[cast_col]));
+    if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t,
+                  &s->err) != ST_OK) {
+        query_free(r.query);
+        return ST_ERROR;
+    }
+    t->expected_rows = old->expected_rows;
+    int64_t rows = 0;
+    UndoLog *undo = s->undo;
+    s->undo = NULL; /* the new table is undone as a whole */
+    Status out = fill_table(s, t, r.rows, a, &rows);
+    s->undo = undo;
+    query_free(r.query);
+    if (out == ST_OK) out = session_drop_table(s, old);
+    if (out == ST_OK) out = session_add_table(s, t);
+    if (out != ST_OK && catalog_table(&s->db->catalog, slice_of(t->name)) != t) table_free(t);
+    return out == ST_OK ? try_bind(s, a, t) : out;
+}
+
+/* "select a, b, <extra> from t": columns of t except `skip`. */
+static char *select_columns(Arena *a, const Table *t, int skip, const char *extra) {
+    char *sql = arena_strdup(a, "select ");
+    bool any = false;
+    for (int i = 0; sql && i < t->n_cols; i++) {
+        if (i == skip) continue;
+        sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", quote_name(a, t->cols[i].name));
+        any = true;
+    }
+    if (sql && extra) sql = arena_printf(a, "%s%s%s", sql, any ? ", " : "", extra);
+    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+}
+
+/* The columns of t with an expression in the place of one. */
+static char *select_using(Arena *a, const Table *t, int col, Slice expr) {
+    char *sql = arena_strdup(a, "select ");
+    for (int i = 0; sql && i < t->n_cols; i++)
+        sql = i == col ? arena_printf(a, "%s%s(%.*s\n)", sql, i ? ", " : "", (int)expr.len, expr.ptr)
+                       : arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, t->cols[i].name));
+    return sql ? arena_printf(a, "%s from %s", sql, quote_name(a, t->name)) : NULL;
+}
+
+/* Whether a CHECK names the column: it does not bind without it. */
+static bool check_uses(Session *s, Arena *a, const Table *t, const char *check, int column) {
+    PlanCtx c;
+    BoundStmt *b;
+    char *rest = select_columns(a, t, column, NULL);
+    return !rest ||
+           !try_query(s, a, arena_printf(a, "select 1 from (%s) as %s where (%s)", rest, quote_name(a, t->name), check),
+                      &c, &b);
+}
+
+/* Existing rows must pass a new CHECK. */
+static Status check_rows(Session *s, Statement *st, const char *table, const CheckDef *check) {
+    Arena *a = st->run_arena;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    RunOutput r;
+    char *q = arena_printf(a, "select 1 from %s where not (%s) limit 1", quote_name(a, table), check->sql);
+    if (!q) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(q), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t bad = rows_count(r.rows);
+    query_free(r.query);
+    if (!bad) return ST_OK;
+    err_set(&s->err, ERR_CHECK_VIOLATION, "check constraint \"%s\" of relation \"%s\" is violated by some row",
+            check->name, table);
+    err_of_constraint(&s->err, table, check->name);
+    return ST_ERROR;
+}
+
+/* A column that a view reads keeps its type. */
+static Status no_view_reads(Session *s, Arena *a, const Table *t, int col) {
+    for (int64_t i = 0; i < s->db->catalog.n_views; i++) {
+        const View *v = s->db->catalog.views[i];
+        bool uses = view_uses_column(s, a, v, t, col);
+        if (err_is_set(&s->err)) return ST_ERROR;
+        if (!uses) continue;
+        err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "cannot alter type of a column used by a view or rule");
+        err_detail(&s->err, "rule _RETURN on view %s depends on column \"%s\"", v->name, t->cols[col].name);
+        return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* What depends on a column or key of the table goes, or refuses. */
+static Status drop_dependents_of_column(Session *s, Statement *st, const Table *t, int col, bool cascade) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    TRY(dependents_of_column(&d, t, col));
+    return dependents_drop(&d, arena_printf(d.a, "column %s of table %s", t->cols[col].name, t->name), cascade);
+}
+static Status drop_dependents_of_key(Session *s, Statement *st, const Table *t, int key, bool cascade) {
+    Dependents d;
+    dependents_init(&d, s, st);
+    TRY(dependents_of_key(&d, t, key));
+    return dependents_drop(&d, arena_printf(d.a, "constraint %s on table %s", t->keys[key].name, t->name), cascade);
+}
+
+/* Rows that were there when a CHECK came with NOT VALID pass it now, or the statement fails. Foreign keys are valid
+ * ever. */
+static Status validate_constraint(Session *s, Statement *st, const Table *t, const AstAlterCmd *k) {
+    const Catalog *c = &s->db->catalog;
+    for (int i = 0; i < t->n_checks; i++)
+        if (strcmp(t->checks[i].name, k->name) == 0)
+            return check_rows(s, st, t->name, &(CheckDef){t->checks[i].name, t->checks[i].sql});
+    for (int64_t i = 0; i < c->n_foreign; i++)
+        if (strcmp(c->foreign[i]->table, t->name) == 0 && strcmp(c->foreign[i]->name, k->name) == 0) return ST_OK;
+    for (int i = 0; i < t->n_keys; i++)
+        if (strcmp(t->keys[i].name, k->name) == 0)
+            return err_at(&s->err, k->location, ERR_WRONG_OBJECT_TYPE,
+                          "constraint \"%s\" of relation \"%s\" is not a foreign key or check constraint", k->name,
+                          t->name);
+    return err_at(&s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist",
+                  k->name, t->name);
+}
+
+/* One command of ALTER TABLE while it is carried out. */
+typedef struct Alter {
+    Session *s;
+    Statement *st;
+    Arena *a;
+    Table *t;
+    const AstAlterCmd *k;
+    TableDraft d;          /* the definition that the table gets */
+    int col;               /* the column that the command names, -1: none */
+    int cast_col, new_col; /* as rebuild() takes them */
+    char *sql;             /* the rows that the table gets; NULL: those that it has */
+    bool done;             /* the table needs not be built anew */
+} Alter;
+
+/* Commands that name no existing column. */
+static bool names_column(AstAlterKind kind) {
+    switch (kind) {
+    case AST_ALTER_ADD_COLUMN:
+    case AST_ALTER_ADD_CONSTRAINT:
+    case AST_ALTER_DROP_CONSTRAINT:
+    case AST_ALTER_VALIDATE_CONSTRAINT:
+    case AST_ALTER_SET_OPTIONS:
+    case AST_ALTER_RESET_OPTIONS:
+    case AST_ALTER_OTHER: return false;
+    default: return true;
+    }
+}
+
+static void remove_key(TableDraft *d, int i) {
+    memmove(&d->keys[i], &d->keys[i + 1], sizeof(KeyDef) * (size_t)(d->n_keys - i - 1));
+    d->n_keys--;
+}
+static void remove_check(TableDraft *d, int i) {
+    memmove(&d->checks[i], &d->checks[i + 1], sizeof(CheckDef) * (size_t)(d->n_checks - i - 1));
+    d->n_checks--;
+}
+static bool key_has_column(const KeyDef *k, int col) {
+    for (int j = 0; j < k->n_cols; j++)
+        if (k->cols[j] == col) return true;
+    return false;
+}
+
+static Status alter_add_column(Alter *x) {
+    Session *s = x->s;
+    const AstColumnDef *c = x->k->column;
+    TableDraft *d = &x->d;
+    const Table *t = x->t;
+    if (draft_column(d, c->name) >= 0) {
+        if (x->k->if_exists) return x->done = true, ST_OK;
+        return err_at(&s->err, x->k->location, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
+                      c->name, t->name);
+    }
+    Type ty;
+    char tn[64];
+    TRY(check_column_constraints(s, t->name, c));
+    TRY(column_type(s, c, &ty));
+    d->cols[d->n_cols++] = (ColumnDef){.name = c->name, .type = ty};
+    KeyDef *keys = arena_array(x->a, KeyDef, t->n_keys + c->n_constraints + 1);
+    CheckDef *checks = arena_array(x->a, CheckDef, t->n_checks + c->n_constraints + 1);
+    if (!keys || !checks) return ST_ERROR;
+    if (d->n_keys) memcpy(keys, d->keys, sizeof *keys * (size_t)d->n_keys);
+    if (d->n_checks) memcpy(checks, d->checks, sizeof *checks * (size_t)d->n_checks);
+    d->keys = keys;
+    d->checks = checks;
+    for (int64_t i = 0; i < c->n_constraints; i++)
+        TRY(add_constraint(s, x->a, d, t->name, &c->constraints[i], d->n_cols - 1));
+    x->new_col = d->n_cols - 1;
+    x->sql = select_columns(x->a, t, -1, arena_printf(x->a, "null::%s", type_name(ty, tn, sizeof tn)));
+    return ST_OK;
+}
+
+/* Keys and CHECKs go with a column that is in them, as in PostgreSQL. */
+static Status alter_drop_column(Alter *x) {
+    TableDraft *d = &x->d;
+    int col = x->col;
+    TRY(drop_dependents_of_column(x->s, x->st, x->t, col, x->k->cascade));
+    TRY(foreign_drop_column(x->s, x->t, x->k->name));
+    TRY(views_drop_column(x->s, x->a, x->t->name, x->k->name));
+    for (int i = d->n_keys - 1; i >= 0; i--)
+        if (key_has_column(&d->keys[i], col)) remove_key(d, i);
+    for (int i = 0; i < d->n_keys; i++) {
+        int *c = arena_array(x->a, int, d->keys[i].n_cols);
+        if (!c) return ST_ERROR;
+        for (int j = 0; j < d->keys[i].n_cols; j++) c[j] = d->keys[i].cols[j] - (d->keys[i].cols[j] > col);
+        d->keys[i].cols = c;
+    }
+    for (int i = d->n_checks - 1; i >= 0; i--)
+        if (check_uses(x->s, x->a, x->t, d->checks[i].sql, col)) remove_check(d, i);
+    x->sql = select_columns(x->a, x->t, col, NULL);
+    memmove(&d->cols[col], &d->cols[col + 1], sizeof(ColumnDef) * (size_t)(d->n_cols - col - 1));
+    d->n_cols--;
+    return ST_OK;
+}
+
+static Status alter_drop_not_null(Alter *x) {
+    const TableDraft *d = &x->d;
+    for (int i = 0; i < d->n_keys; i++)
+        if (d->keys[i].primary && key_has_column(&d->keys[i], x->col))
+            return err_set(&x->s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" is in a primary key", x->k->name);
+    d->cols[x->col].not_null = false;
+    return ST_OK;
+}
+
+static Status alter_add_constraint(Alter *x) {
+    const AstConstraint *c = x->k->constraint;
+    if (c->kind != AST_CON_FOREIGN_KEY) return add_constraint(x->s, x->a, &x->d, x->t->name, c, -1);
+    if (c->not_valid)
+        return err_at(&x->s->err, x->k->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "NOT VALID of a foreign key is not supported");
+    x->done = true;
+    return foreign_define(x->s, x->st, x->t, c, NULL);
+}
+
+static Status alter_drop_constraint(Alter *x) {
+    const AstAlterCmd *k = x->k;
+    TableDraft *d = &x->d;
+    TRY(foreign_drop_constraint(x->s, x->t, k->name, &x->done));
+    if (x->done) return ST_OK;
+    bool found = false;
+    for (int i = 0; i < x->t->n_keys; i++)
+        if (strcmp(x->t->keys[i].name, k->name) == 0) TRY(drop_dependents_of_key(x->s, x->st, x->t, i, k->cascade));
+    for (int i = d->n_keys - 1; i >= 0; i--)
+        if (strcmp(d->keys[i].name, k->name) == 0) {
+            remove_key(d, i);
+            found = true;
+        }
+    for (int i = d->n_checks - 1; i >= 0; i--)
+        if (strcmp(d->checks[i].name, k->name) == 0) {
+            remove_check(d, i);
+            found = true;
+        }
+    if (found || k->if_exists) return ST_OK;
+    return err_at(&x->s->err, k->location, ERR_UNDEFINED_OBJECT, "constraint \"%s\" of relation \"%s\" does not exist",
+                  k->name, x->t->name);
+}
+
+static Status alter_type(Alter *x) {
+    TRY(no_view_reads(x->s, x->a, x->t, x->col));
+    TRY(column_type(x->s, x->k->column, &x->d.cols[x->col].type));
+    x->cast_col = x->col;
+    if (x->k->expr) x->sql = select_using(x->a, x->t, x->col, x->k->expr_source);
+    return ST_OK;
+}
+
+static Status alter_options(Alter *x) {
+    const AstAlterCmd *k = x->k;
+    int64_t rows = x->t->expected_rows;
+    TRY(k->kind == AST_ALTER_SET_OPTIONS ? storage_options_read(k->n_options, k->options, false, &rows, &x->s->err)
+                                         : storage_options_reset(k->n_options, k->options, &rows, &x->s->err));
+    x->done = true;
+    return rows == x->t->expected_rows ? ST_OK : session_expect_rows(x->s, x->t, rows);
+}
+
+/* Changes the draft as the command says, or does all of it (`done`). */
+static Status alter_draft(Alter *x) {
+    const AstAlterCmd *k = x->k;
+    switch (k->kind) {
+    case AST_ALTER_ADD_COLUMN: return alter_add_column(x);
+    case AST_ALTER_DROP_COLUMN: return alter_drop_column(x);
+    case AST_ALTER_SET_NOT_NULL: x->d.cols[x->col].not_null = true; return ST_OK;
+    case AST_ALTER_DROP_NOT_NULL: return alter_drop_not_null(x);
+    case AST_ALTER_SET_DEFAULT:
+        x->d.cols[x->col].default_sql = arena_strndup(x->a, k->expr_source.ptr, k->expr_source.len);
+        return ST_OK;
+    case AST_ALTER_DROP_DEFAULT: x->d.cols[x->col].default_sql = NULL; return ST_OK;
+    case AST_ALTER_ADD_CONSTRAINT: return alter_add_constraint(x);
+    case AST_ALTER_DROP_CONSTRAINT: return alter_drop_constraint(x);
+    case AST_ALTER_VALIDATE_CONSTRAINT: x->done = true; return validate_constraint(x->s, x->st, x->t, k);
+    case AST_ALTER_SET_TYPE: return alter_type(x);
+    case AST_ALTER_SET_OPTIONS:
+    case AST_ALTER_RESET_OPTIONS: return alter_options(x);
+    default:
+        return err_at(&x->s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "ALTER TABLE %s is not supported",
+                      k->what ? k->what : "of this kind");
+    }
+}
+
+/* The rows of the table as it is now keep to what came with the command. */
+static Status check_altered(const Alter *x, int old_checks) {
+    const AstAlterCmd *k = x->k;
+    const char *table = x->t->name;
+    if (k->kind == AST_ALTER_ADD_COLUMN || (k->kind == AST_ALTER_ADD_CONSTRAINT && !k->constraint->not_valid))
+        for (int i = old_checks; i < x->d.n_checks; i++) TRY(check_rows(x->s, x->st, table, &x->d.checks[i]));
+    if (k->kind == AST_ALTER_ADD_COLUMN)
+        TRY(foreign_keys(x->s, x->st, table, k->column->n_constraints, k->column->constraints, k->column->name));
+    if (k->kind == AST_ALTER_SET_TYPE) TRY(foreign_check_types(x->s, table));
+    return ST_OK;
+}
+
+/* 1. finds the column that the command names; 2. changes a draft of the table's definition; 3. builds the table anew
+ * under it; 4. checks the rows. */
+static Status alter_one(Session *s, Statement *st, Table *t, const AstAlterCmd *k) {
+    Alter x = {.s = s, .st = st, .a = st->run_arena, .t = t, .k = k, .col = -1, .cast_col = -1, .new_col = -1};
+    TRY(draft_of(s, x.a, t, &x.d));
+    if (k->name) x.col = draft_column(&x.d, k->name); /* 1 */
+    if (names_column(k->kind) && x.col < 0) {
+        if (k->if_exists) return ST_OK;
+        return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",
+                      k->name, t->name);
+    }
+    int old_checks = x.d.n_checks;
+    TRY(alter_draft(&x)); /* 2 */
+    if (x.done) return ST_OK;
+    if (!x.sql) x.sql = select_columns(x.a, t, -1, NULL);
+    if (!x.sql) return err_oom(&s->err);
+    TRY(rebuild(s, st, t, &x.d, t->name, x.sql, x.cast_col, x.new_col)); /* 3 */
+    return check_altered(&x, old_checks);                                /* 4 */
+}
+
+Status alter_table_cmd(Session *s, Statement *st, const char *table, const AstAlterCmd *k) {
+    return alter_one(s, st, catalog_table(&s->db->catalog, slice_of(table)), k);
+}
+
+Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
+    TRY(session_begin_write(s));
+    TRY(views_fill_sources(s, st->run_arena));
+    tag(st, "ALTER TABLE");
+    TRY(session_check_schema(s, &x->table));
+    for (int64_t i = 0; i < x->n_cmds; i++) {
+        Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+        if (!t && catalog_view(&s->db->catalog, slice_of(x->table.name))) {
+            if (x->object == AST_OBJ_VIEW)
+                return err_at(&s->err, x->table.location, ERR_FEATURE_NOT_SUPPORTED,
+                              "ALTER VIEW other than RENAME is not supported");
+            err_at(&s->err, x->table.location, ERR_WRONG_OBJECT_TYPE,
+                   "ALTER TABLE cannot be performed on relation \"%s\"", x->table.name);
+            err_detail(&s->err, "This operation is not supported for views.");
+            return ST_ERROR;
+        }
+        if (!t && x->if_exists) return ST_OK;
+        if (!t)
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                          x->table.name);
+        TRY(alter_one(s, st, t, &x->cmds[i]));
+    }
+    return ST_OK;
+}
+
+static int by_location(const void *a, const void *b) {
+    int64_t x = ((const NamedColumn *)a)->location, y = ((const NamedColumn *)b)->location;
+    return (x > y) - (x < y);
+}
+
+/* A CHECK's text when its table, or (col >= 0) a column of it, is about to get another name: its columns without the
+ * table's name, and the column under the new one. */
+static Status rename_in_check(Session *s, Arena *a, const Table *t, int col, const char *new_name, const char *check,
+                              const char **out) {
+    static const char before[] = "select (";
+    PlanCtx c;
+    AstStmt **list;
+    int64_t n;
+    BoundStmt *b;
+    char *table = quote_name(a, t->name),
+         *sql = table ? arena_printf(a, "%s%s\n) from %s", before, check, table) : NULL;
+    if (!sql) return err_oom(&s->err);
+    plan_ctx_init(s, a, &c);
+    c.keep_columns = true;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    if (c.columns.len) qsort(c.columns.items, (size_t)c.columns.len, sizeof *c.columns.items, by_location);
+    Slice text = slice_of(check);
+    char *done = arena_strdup(a, "");
+    int64_t at = 0;
+    for (int64_t i = 0; done && i < c.columns.len; i++) {
+        int64_t start = c.columns.items[i].location - 1 - (int64_t)strlen(before);
+        if (start < at) continue; /* bound more than once */
+        int k = c.cols.items[c.columns.items[i].id].col;
+        char *name = quote_name(a, k == col ? new_name : t->cols[k].name);
+        done = name ? arena_printf(a, "%s%.*s%s", done, (int)(start - at), check + at, name) : NULL;
+        at = sql_column_end(text, start);
+    }
+    *out = done ? arena_printf(a, "%s%s", done, check + at) : NULL;
+    return *out ? ST_OK : err_oom(&s->err);
+}
+static Status rename_in_checks(Session *s, Arena *a, const Table *t, int col, const char *new_name, TableDraft *d) {
+    for (int i = 0; i < d->n_checks; i++)
+        TRY(rename_in_check(s, a, t, col, new_name, d->checks[i].sql, &d->checks[i].sql));
+    return ST_OK;
+}
+
+/* Keys share the names of tables and views. */
+static bool index_name_taken(const Session *s, const char *name) {
+    const Catalog *c = &s->db->catalog;
+    if (catalog_table(c, slice_of(name)) || catalog_view(c, slice_of(name))) return true;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_keys; k++)
+            if (strcmp(c->tables[i]->keys[k].name, name) == 0) return true;
+    return false;
+}
+
+/* An index is the key that it is of. */
+static Status rename_index(Session *s, Statement *st, const AstRename *x) {
+    const Catalog *c = &s->db->catalog;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int k = 0; k < c->tables[i]->n_keys; k++) {
+            if (strcmp(c->tables[i]->keys[k].name, x->name.name) != 0) continue;
+            if (index_name_taken(s, x->new_name))
+                return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+            AstRename y = *x;
+            y.object = AST_OBJ_CONSTRAINT;
+            y.old_name = x->name.name;
+            y.name.name = c->tables[i]->name;
+            TRY(rename_object(s, st, &y));
+            return tag(st, "ALTER INDEX");
+        }
+    tag(st, "ALTER INDEX");
+    if (!x->if_exists)
+        return err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->name.name);
+    session_notice_text(s, "NOTICE", "00000", "relation \"%s\" does not exist, skipping", x->name.name);
+    return ST_OK;
+}
+
+Status rename_object(Session *s, Statement *st, const AstRename *x) {
+    TRY(stack_check(&s->err));
+    TRY(session_begin_write(s));
+    tag(st, x->object == AST_OBJ_VIEW ? "ALTER VIEW" : "ALTER TABLE");
+    Arena *a = st->run_arena;
+    TRY(session_check_schema(s, &x->name));
+    if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
+    Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
+    View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
+    if (!t && !v)
+        return x->if_exists ? ST_OK
+                            : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
+                                     x->name.name);
+    if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
+        return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
+    bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
+    if (is_relation &&
+        (catalog_table(&s->db->catalog, slice_of(x->new_name)) || catalog_view(&s->db->catalog, slice_of(x->new_name))))
+        return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->new_name);
+    TRY(views_fill_sources(s, a));
+    if (v) return view_rename(s, st, catalog_view(&s->db->catalog, slice_of(x->name.name)), x);
+    TableDraft d = {0};
+    TRY(draft_of(s, a, t, &d));
+    const char *name = t->name;
+    if (x->object == AST_OBJ_COLUMN) {
+        int c = draft_column(&d, x->old_name);
+        if (c < 0) return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->old_name);
+        if (draft_column(&d, x->new_name) >= 0)
+            return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" of relation \"%s\" already exists",
+                           x->new_name, t->name);
+        TRY(rename_in_checks(s, a, t, c, x->new_name, &d));
+        d.cols[c].name = x->new_name;
+        TRY(foreign_rename(s, t->name, x->old_name, x->new_name));
+        TRY(views_rename(s, a, t->name, x->old_name, x->new_name));
+    } else if (x->object == AST_OBJ_CONSTRAINT) {
+        bool found = false;
+        TRY(foreign_rename_constraint(s, t, x->old_name, x->new_name, &found));
+        if (found) return ST_OK;
+        for (int i = 0; i < d.n_keys; i++)
+            if (strcmp(d.keys[i].name, x->old_name) == 0) d.keys[i].name = x->new_name, found = true;
+        for (int i = 0; i < d.n_checks; i++)
+            if (strcmp(d.checks[i].name, x->old_name) == 0) d.checks[i].name = x->new_name, found = true;
+        if (!found)
+            return err_set(&s->err, ERR_UNDEFINED_OBJECT, "constraint \"%s\" for table \"%s\" does not exist",
+                           x->old_name, t->name);
+    } else {
+        name = x->new_name;
+        TRY(rename_in_checks(s, a, t, -1, NULL, &d));
+        TRY(foreign_rename(s, t->name, NULL, x->new_name));
+        TRY(views_rename(s, a, t->name, NULL, x->new_name));
+    }
+    char *sql = select_columns(a, t, -1, NULL);
+    return sql ? rebuild(s, st, t, &d, name, sql, -1, -1) : err_oom(&s->err);
+}
+
+/* ---- CREATE INDEX: a unique index is a key constraint; others are accepted for later --------------- */
+
+/* What is said of a key's column in an index, which changes nothing where it is right: order, operator class,
+ * collation. */
+static Status check_index_elem(Session *s, const Table *t, const AstIndexElem *e) {
+    static const char *const classes[] = {
+        "text_ops", "varchar_ops", "bpchar_ops",    "text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops",
+        "int2_ops", "int4_ops",    "int8_ops",      "numeric_ops",      "float4_ops",          "float8_ops",
+        "date_ops", "time_ops",    "timestamp_ops", "timestamptz_ops",  "interval_ops",        "uuid_ops",
+        "bool_ops", "bytea_ops",   "array_ops"};
+    if (!e->column)
+        return err_at(&s->err, e->location, ERR_FEATURE_NOT_SUPPORTED, "indexes on expressions are not supported");
+    int col = table_find_column(t, slice_of(e->column));
+    if (col < 0) return err_at(&s->err, e->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", e->column);
+    if (e->collation.name) TRY(sql_check_collation(&e->collation, t->cols[col].type, e->location, &s->err));
+    bool known = !e->opclass;
+    for (int64_t i = 0; i < ARRAY_LEN(classes) && !known; i++) known = strcmp(e->opclass, classes[i]) == 0;
+    return known ? ST_OK
+                 : err_at(&s->err, e->location, ERR_UNDEFINED_OBJECT,
+                          "operator class \"%s\" does not exist for access method \"btree\"", e->opclass);
+}
+
+static Status check_index_method(Session *s, const AstCreateIndex *x) {
+    static const char *const others[] = {"hash", "gist", "spgist", "gin", "brin"};
+    if (strcmp(x->method, "btree") == 0) return ST_OK;
+    for (int64_t i = 0; i < ARRAY_LEN(others); i++)
+        if (strcmp(x->method, others[i]) == 0)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "access method \"%s\" does not support unique indexes",
+                           x->method);
+    return err_set(&s->err, ERR_UNDEFINED_OBJECT, "access method \"%s\" does not exist", x->method);
+}
+
+Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
+    TRY(session_begin_write(s));
+    tag(st, "CREATE INDEX");
+    TRY(session_check_schema(s, &x->table));
+    Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+    if (!t)
+        return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+    if (!x->unique || x->where)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "only CREATE UNIQUE INDEX on columns is supported");
+    if (x->name && index_name_taken(s, x->name)) {
+        if (!x->if_not_exists) return err_set(&s->err, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", x->name);
+        session_notice_text(s, "NOTICE", "42P07", "relation \"%s\" already exists, skipping", x->name);
+        return ST_OK;
+    }
+    TRY(check_index_method(s, x));
+    TRY(storage_options_index(x->n_options, x->options, &s->err));
+    Arena *a = st->run_arena;
+    AstConstraint k = {.kind = AST_CON_UNIQUE,
+                       .location = x->location,
+                       .n_columns = x->n_elems,
+                       .nulls_not_distinct = x->nulls_not_distinct};
+    k.columns = arena_array(a, const char *, x->n_elems + 1);
+    if (!k.columns) return ST_ERROR;
+    for (int64_t i = 0; i < x->n_elems; i++) {
+        TRY(check_index_elem(s, t, &x->elems[i]));
+        k.columns[i] = x->elems[i].column;
+    }
+    for (int64_t i = 0; i < x->n_include; i++)
+        if (table_find_column(t, slice_of(x->include[i])) < 0)
+            return err_at(&s->err, x->location, ERR_UNDEFINED_COLUMN, "column \"%s\" does not exist", x->include[i]);
+    k.name = x->name;
+    AstAlterCmd cmd = {.kind = AST_ALTER_ADD_CONSTRAINT, .constraint = &k, .location = x->location};
+    return alter_one(s, st, t, &cmd);
+}

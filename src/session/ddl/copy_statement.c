@@ -1,0 +1,188 @@
+/* copy_statement.c - COPY: what is read or written, and its options; the formats are in io/copy.h. */
+#include "session/core/session.h"
+#include "session/ddl/utility_int.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+
+static void copy_progress(void *ctx, double f) {
+    Session *s = ctx;
+    if (s->deadline_ns && clock_ns() > s->deadline_ns) atomic_store(&s->cancel, true);
+    if (s->progress && s->progress(s->progress_ctx, f)) atomic_store(&s->cancel, true);
+}
+
+/* "COPY n" for the client. */
+static Status copied(Statement *st, int64_t rows) {
+    st->affected = rows;
+    snprintf(st->tag, sizeof st->tag, "COPY %lld", (long long)rows);
+    return ST_OK;
+}
+
+/* ---- COPY FROM ---------------------------------------------------------------------------------------- */
+
+/* What a COPY FROM fills: the file's columns in the order in which it has them, and a value for each column that it
+ * has not. */
+typedef struct CopyColumns {
+    int n;
+    int *cols;          /* n: columns of the table */
+    const char **names; /* n */
+    bool *given;        /* by column of the table */
+    Value *defaults;    /* by column of the table */
+} CopyColumns;
+
+static Status copy_table(Session *s, const AstName *n, Table **t) {
+    *t = catalog_table(&s->db->catalog, slice_of(n->name));
+    if (*t) return ST_OK;
+    if (catalog_view(&s->db->catalog, slice_of(n->name)))
+        return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
+    return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
+}
+
+static Status copy_columns(Session *s, Arena *a, const AstCopy *x, const Table *t, CopyColumns *c) {
+    int n = c->n = x->n_columns > 0 ? (int)x->n_columns : t->n_cols;
+    c->cols = arena_array(a, int, n + 1);
+    c->names = arena_array(a, const char *, n + 1);
+    c->defaults = arena_array(a, Value, t->n_cols + 1);
+    c->given = arena_array(a, bool, t->n_cols + 1);
+    if (!c->cols || !c->names || !c->defaults || !c->given) return ST_ERROR;
+    for (int i = 0; i < n; i++) {
+        int col = c->cols[i] = x->n_columns > 0 ? table_find_column(t, slice_of(x->columns[i])) : i;
+        if (col < 0)
+            return err_at(&s->err, x->table.location, ERR_UNDEFINED_COLUMN,
+                          "column \"%s\" of relation \"%s\" does not exist", x->columns[i], t->name);
+        if (c->given[col])
+            return err_at(&s->err, x->table.location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
+                          x->columns[i]);
+        c->given[col] = true;
+        c->names[i] = t->cols[col].name;
+    }
+    return ST_OK;
+}
+
+static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColumns *c) {
+    Arena *a = st->run_arena;
+    for (int i = 0; i < t->n_cols; i++) {
+        c->defaults[i] = (Value){.type = t->cols[i].type, .is_null = true};
+        if (c->given[i] || !t->cols[i].default_sql) continue;
+        PlanCtx p;
+        plan_ctx_init(s, a, &p);
+        AstExpr *ast;
+        Expr *e;
+        TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &ast, &s->err));
+        TRY(sql_bind_scalar(&p, ast, t->cols[i].type, &e));
+        TRY(run_scalar(s, st, &p, e, t->cols[i].type, &c->defaults[i]));
+    }
+    return ST_OK;
+}
+
+/* Reads the file, or the client's stream, into a table. */
+static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows) {
+    CopyOptions o;
+    TRY(copy_options(x, c->n, c->names, st->run_arena, &o, &s->err));
+    CopyTarget to = {
+        t,          c->n,          c->cols, c->defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account,
+        &s->cancel, copy_progress, s};
+    return copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, rows, &s->err);
+}
+
+/* A table with CHECKs is filled by INSERT, which knows how to check, from a scratch table that the file is read into.
+ */
+static Status copy_checked(Session *s, Statement *st, const AstCopy *x, const CopyColumns *cols, Table *t,
+                           int64_t *rows) {
+    Arena *a = st->run_arena;
+    TableDraft d = {0};
+    TRY(draft_of(s, a, t, &d));
+    Table *tmp;
+    TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL, &tmp,
+                  &s->err));
+    if (session_add_table(s, tmp) != ST_OK) {
+        table_free(tmp);
+        return ST_ERROR;
+    }
+    TRY(copy_rows_in(s, st, x, cols, tmp, rows));
+    char *sql = arena_printf(a, "insert into %s select * from %s", quote_name(a, t->name), quote_name(a, tmp->name));
+    AstStmt **list;
+    int64_t n;
+    if (!sql) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, list[0], 0, NULL, &b));
+    TRY(session_dml(s, st, &c, b));
+    return session_drop_table(s, tmp);
+}
+
+static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
+    if (x->where) return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY ... WHERE is not supported");
+    TRY(session_begin_write(s));
+    Table *t;
+    CopyColumns c = {0};
+    TRY(copy_table(s, &x->table, &t));
+    TRY(copy_columns(s, st->run_arena, x, t, &c));
+    TRY(copy_defaults(s, st, t, &c));
+    if (!x->path && !s->copy_read)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
+    int64_t rows = 0;
+    if (t->n_checks > 0) {
+        TRY(copy_checked(s, st, x, &c, t, &rows));
+    } else {
+        TRY(copy_rows_in(s, st, x, &c, t, &rows));
+        TRY(foreign_check_table(s, st, t));
+    }
+    return copied(st, rows);
+}
+
+/* ---- COPY TO ------------------------------------------------------------------------------------------ */
+
+/* The query of COPY table TO: a SELECT of its columns. */
+static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
+    if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) &&
+        !catalog_view(&s->db->catalog, slice_of(x->table.name)))
+        return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+    char *sql = arena_strdup(a, "select ");
+    for (int64_t i = 0; sql && i < x->n_columns; i++)
+        sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));
+    if (sql) sql = arena_printf(a, "%s%s from %s", sql, x->n_columns ? "" : "*", quote_name(a, x->table.name));
+    AstStmt **list;
+    int64_t n;
+    if (!sql) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    *q = list[0];
+    return ST_OK;
+}
+
+static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
+    Arena *a = st->run_arena;
+    TRY(session_lock(s, LOCK_SHARED));
+    const AstStmt *q = x->query;
+    if (!q) TRY(copy_query(s, a, x, &q));
+    if (q->kind != AST_SELECT)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "COPY of a data-changing query is not supported");
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    CopyOptions o;
+    TRY(sql_bind(&c, q, 0, NULL, &b));
+    TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
+    if (!x->path && !s->copy_write)
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
+    Type *types = arena_array(a, Type, b->n_result + 1);
+    if (!types) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) types[i] = c.cols.items[b->result[i]].type;
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t rows = 0;
+    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->copy_write, s->copy_ctx,
+                         s->settings.tz_offset, &rows, &s->err);
+    query_free(r.query);
+    copied(st, rows);
+    return out;
+}
+
+Status copy_statement(Session *s, Statement *st, const AstCopy *x) {
+    if (x->program)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY to or from a program is not supported");
+    if (x->table.name) TRY(session_check_schema(s, &x->table));
+    return x->from ? copy_in(s, st, x) : copy_out(s, st, x);
+}

@@ -1,0 +1,412 @@
+/* create_table.c - CREATE TABLE and CREATE TABLE AS; drafts of tables, which ALTER TABLE changes (alter.c). */
+#include "session/ddl/depend.h"
+#include "session/core/session.h"
+#include "session/ddl/utility_int.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+
+Status column_type(Session *s, const AstColumnDef *c, Type *out) {
+    TRY(sql_bind_type(c->type, out, &s->err));
+    return c->collation.name ? sql_check_collation(&c->collation, *out, c->location, &s->err) : ST_OK;
+}
+
+int draft_column(const TableDraft *d, const char *name) {
+    for (int i = 0; i < d->n_cols; i++)
+        if (strcmp(d->cols[i].name, name) == 0) return i;
+    return -1;
+}
+
+Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d) {
+    d->cols = arena_array(a, ColumnDef, t->n_cols + 2);
+    d->keys = arena_array(a, KeyDef, t->n_keys + 2);
+    d->checks = arena_array(a, CheckDef, t->n_checks + 2);
+    if (!d->cols || !d->keys || !d->checks) return err_oom(&s->err);
+    d->n_cols = t->n_cols;
+    for (int i = 0; i < t->n_cols; i++)
+        d->cols[i] = (ColumnDef){t->cols[i].name, t->cols[i].type, t->cols[i].not_null, t->cols[i].default_sql};
+    d->n_keys = t->n_keys;
+    for (int i = 0; i < t->n_keys; i++)
+        d->keys[i] = (KeyDef){t->keys[i].name, t->keys[i].primary, t->keys[i].n_cols, t->keys[i].cols};
+    d->n_checks = t->n_checks;
+    for (int i = 0; i < t->n_checks; i++) d->checks[i] = (CheckDef){t->checks[i].name, t->checks[i].sql};
+    return ST_OK;
+}
+
+/* PostgreSQL's name for an unnamed UNIQUE: table_column_..._key and a number when that is taken. */
+static char *key_name(Arena *a, const TableDraft *d, const char *table, int n, const int *cols) {
+    char *base = arena_strdup(a, table);
+    for (int i = 0; base && i < n; i++) base = arena_printf(a, "%s_%s", base, d->cols[cols[i]].name);
+    char *name = base ? arena_printf(a, "%s_key", base) : NULL;
+    for (int i = 0, again = 1; name && i < d->n_keys; i++)
+        if (strcmp(d->keys[i].name, name) == 0) {
+            name = arena_printf(a, "%s_key%d", base, again++);
+            i = -1;
+        }
+    return name;
+}
+
+/* The column that a CHECK names, when it names just one; NULL otherwise, and when it does not bind. */
+static const char *check_column(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
+    char *row = arena_strdup(a, "select "), type[80];
+    for (int i = 0; row && i < d->n_cols; i++)
+        row = arena_printf(a, "%s%snull::%s as %s", row, i ? ", " : "", type_name(d->cols[i].type, type, sizeof type),
+                           quote_name(a, d->cols[i].name));
+    char *sql = row ? arena_printf(a, "select 1 from (%s) as %s where (%s)", row, quote_name(a, table), check) : NULL;
+    PlanCtx c;
+    BoundStmt *b;
+    if (!try_query(s, a, sql, &c, &b)) return NULL;
+    const Plan *p = b->plan;
+    while (p->kind != LP_FILTER && p->n_children > 0) p = p->children[0];
+    ColSet used = colset_new(&c);
+    for (int32_t i = 0; i < p->n_conds; i++) expr_cols(&c, p->conds[i], &used);
+    const char *name = NULL;
+    for (ColId id = 1; id < c.cols.len; id++) {
+        if (!colset_has(&used, id)) continue;
+        if (name) return NULL;
+        name = c.cols.items[id].name;
+    }
+    return name;
+}
+/* PostgreSQL's name for a CHECK without one: table_check, with the column between them when there is only one in it,
+ * and a number when that is taken. */
+static const char *check_name(Session *s, Arena *a, const TableDraft *d, const char *table, const char *check) {
+    const char *column = check_column(s, a, d, table, check);
+    const char *base = column ? arena_printf(a, "%s_%s_check", table, column) : arena_printf(a, "%s_check", table),
+               *name = base;
+    for (int i = 0, again = 1; name && i < d->n_checks; i++)
+        if (strcmp(d->checks[i].name, name) == 0) {
+            name = arena_printf(a, "%s%d", base, again++);
+            i = -1;
+        }
+    return name;
+}
+
+static Status add_check(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k) {
+    CheckDef *c = &d->checks[d->n_checks];
+    c->sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
+    if (!c->sql) return err_oom(&s->err);
+    for (int i = 0; k->name && i < d->n_checks; i++)
+        if (strcmp(d->checks[i].name, k->name) == 0)
+            return err_at(&s->err, k->location, ERR_DUPLICATE_OBJECT, "check constraint \"%s\" already exists",
+                          k->name);
+    c->name = k->name ? k->name : check_name(s, a, d, table, c->sql);
+    d->n_checks++;
+    return c->name ? ST_OK : err_oom(&s->err);
+}
+
+/* The columns of a PRIMARY KEY or UNIQUE; those of INCLUDE would be in the index, which has no effect of its own. */
+static Status key_columns(Session *s, TableDraft *d, const AstConstraint *k, int column, int n, int *cols) {
+    for (int64_t i = 0; i < k->n_include; i++)
+        if (draft_column(d, k->include[i]) < 0)
+            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist",
+                          k->include[i]);
+    for (int i = 0; i < n; i++) {
+        cols[i] = k->n_columns > 0 ? draft_column(d, k->columns[i]) : column;
+        if (cols[i] < 0)
+            return err_at(&s->err, k->location, ERR_UNDEFINED_COLUMN, "column \"%s\" named in key does not exist",
+                          k->columns[i]);
+        for (int j = 0; j < i; j++)
+            if (cols[j] == cols[i])
+                return err_at(&s->err, k->location, ERR_DUPLICATE_COLUMN,
+                              "column \"%s\" appears twice in key constraint", d->cols[cols[i]].name);
+        Type t = d->cols[cols[i]].type; /* equal intervals need not have equal bytes */
+        if (t.id == T_ARRAY && type_element(t).id == T_INTERVAL)
+            return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                          "keys of arrays of intervals are not supported");
+        if (k->kind == AST_CON_PRIMARY_KEY) d->cols[cols[i]].not_null = true;
+    }
+    return ST_OK;
+}
+
+static Status add_key(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
+    if (k->nulls_not_distinct)
+        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED, "NULLS NOT DISTINCT is not supported");
+    TRY(storage_options_index(k->n_options, k->options, &s->err));
+    int n = k->n_columns > 0 ? (int)k->n_columns : 1;
+    int *cols = arena_array(a, int, n);
+    if (!cols) return ST_ERROR;
+    TRY(key_columns(s, d, k, column, n, cols));
+    bool primary = k->kind == AST_CON_PRIMARY_KEY;
+    for (int i = 0; i < d->n_keys && primary; i++)
+        if (d->keys[i].primary)
+            return err_at(&s->err, k->location, ERR_INVALID_TABLE_DEFINITION,
+                          "multiple primary keys for table \"%s\" are not allowed", table);
+    KeyDef *q = &d->keys[d->n_keys];
+    *q = (KeyDef){.primary = primary, .n_cols = n, .cols = cols};
+    q->name = k->name ? k->name : primary ? arena_printf(a, "%s_pkey", table) : key_name(a, d, table, n, cols);
+    for (int i = 0; i < d->n_keys && k->name; i++)
+        if (strcmp(d->keys[i].name, k->name) == 0)
+            return err_at(&s->err, k->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", k->name);
+    d->n_keys++;
+    return q->name ? ST_OK : ST_ERROR;
+}
+
+Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column) {
+    switch (k->kind) {
+    case AST_CON_NOT_NULL: d->cols[column].not_null = true; return ST_OK;
+    case AST_CON_NULL: return ST_OK;
+    case AST_CON_DEFAULT:
+        d->cols[column].default_sql = arena_strndup(a, k->expr_source.ptr, k->expr_source.len);
+        return d->cols[column].default_sql ? ST_OK : ST_ERROR;
+    case AST_CON_CHECK: return add_check(s, a, d, table, k);
+    case AST_CON_PRIMARY_KEY:
+    case AST_CON_UNIQUE: return add_key(s, a, d, table, k, column);
+    case AST_CON_FOREIGN_KEY: return ST_OK; /* defined when the table is there: foreign_keys() */
+    default:
+        return err_at(&s->err, k->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "generated and identity columns are not supported");
+    }
+}
+
+Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c) {
+    int defaults = 0, nulls = 0, not_nulls = 0;
+    for (int64_t i = 0; i < c->n_constraints; i++) {
+        const AstConstraint *k = &c->constraints[i];
+        defaults += k->kind == AST_CON_DEFAULT;
+        nulls += k->kind == AST_CON_NULL;
+        not_nulls += k->kind == AST_CON_NOT_NULL;
+        if (defaults > 1)
+            return err_at(&s->err, k->location, ERR_SYNTAX,
+                          "multiple default values specified for column \"%s\" of table \"%s\"", c->name, table);
+        if (nulls && not_nulls)
+            return err_at(&s->err, k->location, ERR_SYNTAX,
+                          "conflicting NULL/NOT NULL declarations for column \"%s\" of table \"%s\"", c->name, table);
+    }
+    return ST_OK;
+}
+
+/* CHECKs come last, in the order of the text: their names depend on it. */
+static Status add_constraints(Session *s, Arena *a, TableDraft *d, const AstCreateTable *x) {
+    int64_t next = 0;
+    for (int64_t i = 0; i < x->n_columns; i++) TRY(check_column_constraints(s, x->name.name, x->columns[i]));
+    for (int64_t i = 0; i < x->n_columns; i++)
+        for (int64_t k = 0; k < x->columns[i]->n_constraints; k++)
+            if (x->columns[i]->constraints[k].kind != AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+    for (int64_t k = 0; k < x->n_constraints; k++)
+        if (x->constraints[k].kind != AST_CON_CHECK) TRY(add_constraint(s, a, d, x->name.name, &x->constraints[k], -1));
+    for (int64_t i = 0; i <= x->n_columns; i++) {
+        for (;
+             next < x->n_constraints && (i == x->n_columns || x->constraints[next].location < x->columns[i]->location);
+             next++)
+            if (x->constraints[next].kind == AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->constraints[next], -1));
+        for (int64_t k = 0; i < x->n_columns && k < x->columns[i]->n_constraints; k++)
+            if (x->columns[i]->constraints[k].kind == AST_CON_CHECK)
+                TRY(add_constraint(s, a, d, x->name.name, &x->columns[i]->constraints[k], (int)i));
+    }
+    return ST_OK;
+}
+
+Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k,
+                    const char *column) {
+    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    for (int64_t i = 0; i < n; i++)
+        if (k[i].kind == AST_CON_FOREIGN_KEY) TRY(foreign_define(s, st, t, &k[i], column));
+    return ST_OK;
+}
+
+static Status name_is_free(Session *s, const AstName *n, bool if_not_exists, bool *skip) {
+    *skip = false;
+    TRY(session_check_schema(s, n));
+    Slice name = slice_of(n->name);
+    if (!catalog_table(&s->db->catalog, name) && !catalog_view(&s->db->catalog, name)) return ST_OK;
+    if (if_not_exists) return *skip = true, ST_OK;
+    return err_at(&s->err, n->location, ERR_DUPLICATE_TABLE, "relation \"%s\" already exists", n->name);
+}
+
+Status try_bind(Session *s, Arena *a, Table *t) {
+    for (int i = 0; i < t->n_cols; i++) {
+        if (!t->cols[i].default_sql) continue;
+        PlanCtx c;
+        plan_ctx_init(s, a, &c);
+        AstExpr *x;
+        Expr *e;
+        TRY(sql_parse_expr(a, slice_of(t->cols[i].default_sql), &x, &s->err));
+        if (sql_bind_scalar(&c, x, t->cols[i].type, &e) != ST_OK) return ST_ERROR;
+    }
+    if (t->n_checks == 0) return ST_OK;
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    AstStmt **list;
+    int64_t n;
+    char *sql = arena_printf(a, "insert into \"%s\" default values", t->name);
+    if (!sql) return ST_ERROR;
+    TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
+    return sql_bind(&c, list[0], 0, NULL, &b);
+}
+
+/* Rows stay (PRESERVE ROWS) or the table is refused: nothing here happens to tables at COMMIT. */
+static Status check_on_commit(Session *s, int64_t location, bool temporary, char on_commit) {
+    if (on_commit && !temporary)
+        return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "ON COMMIT can only be used on temporary tables");
+    if (on_commit == 'd' || on_commit == 'x')
+        return err_at(&s->err, location, ERR_FEATURE_NOT_SUPPORTED, "ON COMMIT %s is not supported",
+                      on_commit == 'd' ? "DELETE ROWS" : "DROP");
+    return ST_OK;
+}
+
+Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
+    Arena *a = st->run_arena;
+    tag(st, "CREATE TABLE");
+    TRY(session_begin_write(s));
+    bool skip;
+    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
+    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
+    if (skip) return ST_OK;
+    if (x->n_columns > 1600) return err_set(&s->err, ERR_TOO_MANY_COLUMNS, "tables can have at most 1600 columns");
+    int64_t n_con = x->n_constraints;
+    for (int64_t i = 0; i < x->n_columns; i++) n_con += x->columns[i]->n_constraints;
+    TableDraft d = {.cols = arena_array(a, ColumnDef, x->n_columns + 1),
+                    .keys = arena_array(a, KeyDef, n_con + 1),
+                    .checks = arena_array(a, CheckDef, n_con + 1)};
+    if (!d.cols || !d.keys || !d.checks) return ST_ERROR;
+    for (int64_t i = 0; i < x->n_columns; i++) {
+        const AstColumnDef *c = x->columns[i];
+        if (draft_column(&d, c->name) >= 0)
+            return err_at(&s->err, c->location, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once",
+                          c->name);
+        d.cols[d.n_cols].name = c->name;
+        TRY(column_type(s, c, &d.cols[d.n_cols].type));
+        d.n_cols++;
+    }
+    TRY(add_constraints(s, a, &d, x));
+    int64_t expected = 0;
+    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
+    Table *t;
+    TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t,
+                  &s->err));
+    t->expected_rows = expected;
+    if (session_add_table(s, t) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    TRY(try_bind(s, a, t));
+    for (int64_t i = 0; i < x->n_columns; i++)
+        TRY(foreign_keys(s, st, t->name, x->columns[i]->n_constraints, x->columns[i]->constraints,
+                         x->columns[i]->name));
+    return foreign_keys(s, st, t->name, x->n_constraints, x->constraints, NULL);
+}
+
+/* ---- CREATE TABLE AS ------------------------------------------------------------------------- */
+
+/* A result's rows on their way into an empty table: each worker takes some runs at a time, which keep their place. */
+enum { FILL_ROWS = 2048, FILL_RUNS = 8 };
+typedef struct Fill {
+    RowStore *rows;
+    TableLoad *load;
+    Vec *cells, *now; /* per worker and column: room for FILL_ROWS; as filled last */
+    const _Atomic bool *cancel;
+    _Atomic int64_t next;
+    _Atomic bool failed;
+    Err *e;
+} Fill;
+
+static Status fill_run(Fill *f, int worker, int64_t i, int64_t order, Err *e) {
+    const RowLayout *l = rows_layout(f->rows);
+    const Vec *cells = f->cells + (int64_t)worker * l->n_cols;
+    Vec *now = f->now + (int64_t)worker * l->n_cols;
+    RowRun run;
+    TRY(rows_run_open(f->rows, i, &run, e));
+    Status r = ST_OK;
+    for (int64_t first = 0; r == ST_OK && first < run.n; first += FILL_ROWS) {
+        int64_t n = MIN_OF((int64_t)FILL_ROWS, run.n - first);
+        for (int32_t k = 0; k < l->n_cols; k++) {
+            now[k] = cells[k]; /* rows_load leaves out `valid` where nothing is NULL */
+            rows_load(l, k, &run, first, NULL, n, &now[k]);
+        }
+        r = load_add(f->load, worker, order, n, now, e);
+    }
+    rows_run_close(f->rows, &run);
+    return r;
+}
+static void fill_worker(void *ctx, int worker) {
+    Fill *f = ctx;
+    Err err;
+    err_clear(&err);
+    for (int64_t order, runs = rows_n_runs(f->rows); (order = atomic_fetch_add(&f->next, 1)) * FILL_RUNS < runs;) {
+        Status r = ST_OK;
+        if (atomic_load(f->cancel)) r = err_set(&err, ERR_QUERY_CANCELED, "canceling statement due to user request");
+        for (int64_t i = order * FILL_RUNS;
+             r == ST_OK && i < MIN_OF((order + 1) * FILL_RUNS, runs) && !atomic_load(&f->failed); i++)
+            r = fill_run(f, worker, i, order, &err);
+        if (atomic_load(&f->failed)) return;
+        if (r == ST_OK) continue;
+        if (!atomic_exchange(&f->failed, true)) err_copy(f->e, &err); /* read when all are done */
+        return;
+    }
+}
+
+Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count) {
+    const RowLayout *l = rows_layout(rows);
+    int64_t most = (rows_n_runs(rows) + FILL_RUNS - 1) / FILL_RUNS;
+    int workers = s->db->pool ? (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)pool_threads(s->db->pool), most)) : 1;
+    Fill f = {.rows = rows, .cancel = &s->cancel, .e = &s->err};
+    f.cells = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    f.now = arena_array(a, Vec, (int64_t)workers * l->n_cols + 1);
+    if (!f.cells || !f.now) return ST_ERROR;
+    for (int64_t i = 0; i < (int64_t)workers * l->n_cols; i++) {
+        const CellSpec *c = &l->cols[i % l->n_cols];
+        f.cells[i] = (Vec){.data = arena_alloc(a, phys_size((Phys)c->phys) * FILL_ROWS),
+                           .valid = arena_alloc(a, FILL_ROWS),
+                           .phys = c->phys,
+                           .type = c->type};
+        if (!f.cells[i].data || !f.cells[i].valid) return ST_ERROR;
+    }
+    TRY(load_begin(t, workers, &f.load, &s->err));
+    if (workers > 1) pool_run(s->db->pool, workers, fill_worker, &f);
+    else fill_worker(&f, 0);
+    Status r = atomic_load(&f.failed) ? ST_ERROR : ST_OK;
+    if (r == ST_OK) r = load_finish(f.load, s->db->pool, s->undo, count, &s->err);
+    load_cancel(f.load);
+    return r;
+}
+
+Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
+    Arena *a = st->run_arena;
+    TRY(session_begin_write(s));
+    tag(st, "CREATE TABLE AS");
+    bool skip;
+    TRY(check_on_commit(s, x->name.location, x->temporary, x->on_commit));
+    TRY(name_is_free(s, &x->name, x->if_not_exists, &skip));
+    if (skip) return ST_OK;
+    if (x->materialized_view)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "materialized views are not supported");
+    if (x->query->kind != AST_SELECT)
+        return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
+    PlanCtx c;
+    plan_ctx_init(s, a, &c);
+    BoundStmt *b;
+    TRY(sql_bind(&c, x->query, 0, NULL, &b));
+    if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");
+    if (x->n_columns > b->n_result) return err_set(&s->err, ERR_SYNTAX, "too many column names were specified");
+    ColumnDef *cols = arena_array(a, ColumnDef, b->n_result + 1);
+    if (!cols) return ST_ERROR;
+    for (int32_t i = 0; i < b->n_result; i++) {
+        cols[i].name = i < x->n_columns ? x->columns[i] : b->names[i];
+        cols[i].type = c.cols.items[b->result[i]].type;
+        if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
+        for (int32_t j = 0; j < i; j++)
+            if (strcmp(cols[j].name, cols[i].name) == 0)
+                return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);
+    }
+    int64_t expected = 0;
+    TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
+    Table *t;
+    TRY(table_new(&s->db->account, x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
+    t->expected_rows = expected;
+    if (session_add_table(s, t) != ST_OK) {
+        table_free(t);
+        return ST_ERROR;
+    }
+    if (x->with_no_data) return ST_OK;
+    RunOutput r;
+    TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
+    int64_t n = 0;
+    Status out = fill_table(s, t, r.rows, a, &n);
+    query_free(r.query);
+    st->affected = n;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)n);
+    return out;
+}

@@ -1,0 +1,57 @@
+/* utility_int.h - what the files of utility statements share: utility.c, create_table.c, alter.c and copy_statement.c;
+ * no other file includes it. */
+#ifndef STELE_SESSION_DDL_UTILITY_INT_H
+#define STELE_SESSION_DDL_UTILITY_INT_H
+
+#include <stdio.h>
+
+#include "session/core/session.h"
+
+static inline Status tag(Statement *st, const char *text) {
+    snprintf(st->tag, sizeof st->tag, "%s", text);
+    return ST_OK;
+}
+
+/* The definition of a table that is not there yet, in the statement's arena. */
+typedef struct TableDraft {
+    ColumnDef *cols;
+    int n_cols;
+    KeyDef *keys;
+    int n_keys;
+    CheckDef *checks;
+    int n_checks;
+} TableDraft;
+
+/* ---- create_table.c ---- */
+Status create_table(Session *s, Statement *st, const AstCreateTable *x);
+Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x);
+/* The draft of an existing table, with room for one more column, key and CHECK. */
+Status draft_of(Session *s, Arena *a, const Table *t, TableDraft *d);
+int draft_column(const TableDraft *d, const char *name); /* -1: there is none */
+Status column_type(Session *s, const AstColumnDef *c, Type *out);
+/* At most one DEFAULT, and not both NULL and NOT NULL. 42601 */
+Status check_column_constraints(Session *s, const char *table, const AstColumnDef *c);
+/* Adds a constraint to the draft, which has room for it; column: the one that it was written at, or -1. FOREIGN KEYs
+ * are left to foreign_keys(). */
+Status add_constraint(Session *s, Arena *a, TableDraft *d, const char *table, const AstConstraint *k, int column);
+/* Defines the FOREIGN KEYs of n constraints of a table of the catalog; column: where they were written, or NULL. */
+Status foreign_keys(Session *s, Statement *st, const char *table, int64_t n, const AstConstraint *k,
+                    const char *column);
+/* Binds CHECKs and DEFAULTs once so that a bad one is refused at definition. */
+Status try_bind(Session *s, Arena *a, Table *t);
+/* Adds all rows to an empty table; *count of them. */
+Status fill_table(Session *s, Table *t, RowStore *rows, Arena *a, int64_t *count);
+
+/* ---- alter.c ---- */
+Status alter_table(Session *s, Statement *st, const AstAlterTable *x);
+Status rename_object(Session *s, Statement *st, const AstRename *x);
+Status create_index(Session *s, Statement *st, const AstCreateIndex *x);
+
+/* ---- copy_statement.c ---- */
+Status copy_statement(Session *s, Statement *st, const AstCopy *x);
+
+/* ---- utility.c ---- */
+/* The value of an expression without columns (a DEFAULT, an argument of EXECUTE), in the statement's arena. */
+Status run_scalar(Session *s, Statement *st, PlanCtx *c, Expr *e, Type type, Value *out);
+
+#endif
