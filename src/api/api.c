@@ -66,7 +66,7 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
         return STELE_ERROR;
     }
     if (options && options->temp_directory &&
-        strlen(options->temp_directory) >= sizeof((Settings *)NULL)->temp_directory) {
+        strlen(options->temp_directory) >= sizeof((Settings *)NULL)->exec.temp_directory) {
         err_set(&open_error, ERR_INVALID_PARAMETER, "the path of temp_directory is too long");
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
@@ -164,14 +164,14 @@ stele_status stele_calibrate(stele_conn *c, const char *device, bool quick) {
     return session_calibrate(c->s, device, quick) == ST_OK ? STELE_OK : STELE_ERROR;
 }
 void stele_set_progress(stele_conn *c, bool (*progress)(void *ctx, double fraction), void *ctx) {
-    c->s->progress = progress;
-    c->s->progress_ctx = ctx;
+    c->s->client.progress = progress;
+    c->s->client.progress_ctx = ctx;
 }
 void stele_set_copy_streams(stele_conn *c, int64_t (*read)(void *ctx, char *buf, int64_t size),
                             bool (*write)(void *ctx, const char *data, int64_t size), void *ctx) {
-    c->s->copy_read = read;
-    c->s->copy_write = write;
-    c->s->copy_ctx = ctx;
+    c->s->client.copy_read = read;
+    c->s->client.copy_write = write;
+    c->s->client.copy_ctx = ctx;
 }
 static void notice_bridge(void *ctx, const SessionNotice *n) {
     const stele_conn *c = ctx;
@@ -180,8 +180,8 @@ static void notice_bridge(void *ctx, const SessionNotice *n) {
 void stele_set_notice(stele_conn *c, void (*notice)(void *ctx, const stele_notice *n), void *ctx) {
     c->notice = notice;
     c->notice_ctx = ctx;
-    c->s->notice = notice ? notice_bridge : NULL;
-    c->s->notice_ctx = c;
+    c->s->client.notice = notice ? notice_bridge : NULL;
+    c->s->client.notice_ctx = c;
 }
 char stele_transaction_state(const stele_conn *c) { return c->s->state; }
 
@@ -372,7 +372,7 @@ const char *stele_column_text(stele_stmt *s, int64_t i, int64_t *len) {
     if (!cell(st, i, &v)) return NULL;
     if (!st->cell_arena) st->cell_arena = arena_new(&st->account, &st->session->err);
     if (!st->cell_arena) return NULL;
-    char *t = value_to_text_tz(st->cell_arena, &v, st->session->settings.tz_offset, &n);
+    char *t = value_to_text_tz(st->cell_arena, &v, st->session->settings.client.tz_offset, &n);
     if (len) *len = n;
     return t;
 }

@@ -187,10 +187,10 @@ static void hear(void *ctx, const SessionNotice *n) {
 }
 static void listen(Session *s) {
     heard = (Text){0};
-    s->notice = hear;
+    s->client.notice = hear;
 }
 static char *stop_listening(Session *s) {
-    s->notice = NULL;
+    s->client.notice = NULL;
     return heard.p;
 }
 static bool run_sql(Session *s, const char *sql, Lines *rows) {
@@ -372,9 +372,10 @@ static bool next_piece(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
 /* Bulks run compiled on a device with memory of its own, and have footprints. */
 static bool works_ahead(Session *s) {
     DeviceUse use;
-    if (strcmp(s->settings.executor, "compiled") != 0 || strcmp(s->settings.bulk_strategy, "serial") == 0) return false;
+    if (strcmp(s->settings.exec.executor, "compiled") != 0 || strcmp(s->settings.bulk.strategy, "serial") == 0)
+        return false;
     if (session_device_use(s, NULL, &use) != ST_OK || !use.runtime) return false; /* the bulk tells why */
-    return s->settings.bulk_copies || !dev_runtime_device(use.runtime)->info.shares_memory;
+    return s->settings.bulk.copies || !dev_runtime_device(use.runtime)->info.shares_memory;
 }
 static void count_ahead(Ahead *x, const BulkStats *stats) {
     x->bulks++;

@@ -444,10 +444,10 @@ static bool fault_run(Device *inner, const char *sql, const char *want, int mode
         ok = fail_at > 0;
         goto done;
     }
-    session->device_override = runtime;
+    session->device.override = runtime;
     ok = set("device_strict", fault_modes[mode].strict ? "on" : "off");
     char *got = ok ? run(sql, true) : NULL;
-    session->device_override = NULL;
+    session->device.override = NULL;
     if (got) {
         ok = strcmp(got, want) == 0;
         if (!ok) snprintf(e.message, sizeof e.message, "wrong answer");
@@ -562,7 +562,7 @@ int main(int argc, char **argv) {
         base->ops->close(base);
         return faults(argv[2], argc - at - 1, argv + at + 1);
     }
-    session->device_override = runtime;
+    session->device.override = runtime;
     if (!set("device_strict", "on")) return 1;
     int passed = 0, failed = 0;
     for (int i = at + 1; i < argc; i++) {
@@ -570,7 +570,7 @@ int main(int argc, char **argv) {
         else failed++;
     }
     if (nvrtc) printf("%lld cubins, %lld kB\n", (long long)compiled, (long long)(compiled_bytes >> 10));
-    session->device_override = NULL;
+    session->device.override = NULL;
     session_free(session);
     dev_runtime_free(runtime);
     code_cache_drop_device(cache, base);

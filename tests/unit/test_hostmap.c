@@ -125,10 +125,10 @@ static void compare(const char *mode, bool same) {
 static void device_use(void) {
     Err e = {0};
     assert_int_equal(dev_runtime_new(device, cache, &root, &runtime, &e), ST_OK);
-    session->device_override = runtime;
+    session->device.override = runtime;
 }
 static void device_done(void) {
-    session->device_override = NULL;
+    session->device.override = NULL;
     dev_runtime_free(runtime);
     runtime = NULL;
 }

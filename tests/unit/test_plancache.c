@@ -61,16 +61,16 @@ static void must(const char *sql) { must_in(session, sql); }
 /* Asks twice; the second time nothing is planned. */
 static void twice(const char *sql, const char *want) {
     assert_string_equal(ask(session, sql), want);
-    int64_t texts = session->n_texts_found, plans = session->n_plans_found;
+    int64_t texts = session->kept.n_texts_found, plans = session->kept.n_plans_found;
     assert_string_equal(ask(session, sql), want);
-    assert_int_equal(session->n_texts_found, texts + 1);
-    assert_int_equal(session->n_plans_found, plans + 1);
+    assert_int_equal(session->kept.n_texts_found, texts + 1);
+    assert_int_equal(session->kept.n_plans_found, plans + 1);
 }
 /* What was kept does not hold any more. */
 static void anew(const char *sql, const char *want) {
-    int64_t plans = session->n_plans_found;
+    int64_t plans = session->kept.n_plans_found;
     assert_string_equal(ask(session, sql), want);
-    assert_int_equal(session->n_plans_found, plans);
+    assert_int_equal(session->kept.n_plans_found, plans);
     twice(sql, want);
 }
 
@@ -319,7 +319,7 @@ static void test_parameters(void **state) {
     assert_int_equal(statement_prepare(session, slice_of("select a, $1 from t where a = $1 order by a"), &st, &used),
                      ST_OK);
     assert_int_equal(st->n_params, 1);
-    int64_t found = session->n_plans_found;
+    int64_t found = session->kept.n_plans_found;
     const struct {
         int32_t v;
         const char *want;
@@ -331,7 +331,7 @@ static void test_parameters(void **state) {
         assert_int_equal(statement_run(st), ST_OK);
         assert_string_equal(rows_text(session, st), runs[i].want);
         found += runs[i].same;
-        assert_int_equal(session->n_plans_found, found);
+        assert_int_equal(session->kept.n_plans_found, found);
     }
     statement_clear_param(st, 0); /* NULL, then other types */
     assert_int_equal(statement_run(st), ST_OK);
@@ -348,18 +348,18 @@ static void test_parameters(void **state) {
     must("delete from t where s = 'again'");
     assert_int_equal(statement_run(st), ST_OK);
     assert_string_equal(rows_text(session, st), "2,2");
-    assert_int_equal(session->n_plans_found, found);
+    assert_int_equal(session->kept.n_plans_found, found);
     assert_int_equal(statement_run(st), ST_OK);
-    assert_int_equal(session->n_plans_found, found + 1);
+    assert_int_equal(session->kept.n_plans_found, found + 1);
     statement_free(st);
 
     must("prepare p(text) as select a from t where s = $1");
     assert_string_equal(ask(session, "execute p('two')"), "2");
-    found = session->n_plans_found;
+    found = session->kept.n_plans_found;
     assert_string_equal(ask(session, "execute p('two')"), "2");
-    assert_int_equal(session->n_plans_found, found + 1);
+    assert_int_equal(session->kept.n_plans_found, found + 1);
     assert_string_equal(ask(session, "execute p('one')"), "1");
-    assert_int_equal(session->n_plans_found, found + 1);
+    assert_int_equal(session->kept.n_plans_found, found + 1);
     must("update t set a = 11 where s = 'one'");
     assert_string_equal(ask(session, "execute p('one')"), "11");
     must("update t set a = 1 where s = 'one'");
@@ -377,9 +377,9 @@ static void test_clock(void **state) {
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         char before[64];
         snprintf(before, sizeof before, "%.60s", ask(session, texts[i]));
-        int64_t found = session->n_plans_found;
+        int64_t found = session->kept.n_plans_found;
         const char *after = ask(session, texts[i]);
-        if (strstr(texts[i], "clock") == NULL) assert_int_equal(session->n_plans_found, found);
+        if (strstr(texts[i], "clock") == NULL) assert_int_equal(session->kept.n_plans_found, found);
         if (strstr(texts[i], "as x")) assert_string_not_equal(before, after);
         else assert_string_equal(before, after);
     }
@@ -419,7 +419,7 @@ static void test_results(void **state) {
         snprintf(other_text, sizeof other_text, "select a + %d from t where a = 1", i);
         (void)ask(session, other_text);
     }
-    assert_true(session->n_texts <= 64);
+    assert_true(session->kept.n_texts <= 64);
     assert_string_equal(rows_text(session, first), want);
     statement_reset(first);
     assert_int_equal(first->n_cols, 2);
@@ -439,13 +439,13 @@ static void test_list(void **state) {
         (void)ask(session, sql);
         if (i % 20 == 0) twice(kept, "3"); /* used: stays */
     }
-    int64_t found = session->n_texts_found;
+    int64_t found = session->kept.n_texts_found;
     (void)ask(session, "select a * 0 from t where a = 1");
-    assert_int_equal(session->n_texts_found, found);
+    assert_int_equal(session->kept.n_texts_found, found);
     /* Only SELECTs; and texts differ by any character. */
     must("insert into t values (9, 'nine', null)");
     must("insert into t values (9, 'nine', null)");
-    assert_int_equal(session->n_texts_found, found);
+    assert_int_equal(session->kept.n_texts_found, found);
     assert_string_equal(ask(session, "select count(*) from t where a = 9"), "2");
     assert_string_equal(ask(session, "select count(*) from t where a =  9"), "2");
     must("delete from t where a = 9");
@@ -455,7 +455,7 @@ static void test_list(void **state) {
         char sql[96];
         snprintf(sql, sizeof sql, "select a * %d, count(*) from t where a = 1 group by a order by 1", i);
         (void)ask(session, sql);
-        assert_true(atomic_load(&session->cache_account.used) <= (2 << 20));
+        assert_true(atomic_load(&session->kept.account.used) <= (2 << 20));
     }
     must("set memory_limit = '4GB'");
 }

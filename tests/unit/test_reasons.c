@@ -35,7 +35,7 @@ static int setup(void **state) {
 static int begin(void **state) {
     (void)state;
     plan = (FaultPlan){0};
-    session->device_override = runtime;
+    session->device.override = runtime;
     set("executor", "compiled");
     set("device", "auto");
     return 0;
@@ -148,7 +148,7 @@ static void test_pipelines(void **state) {
 /* ---- the model of costs ---- */
 static void test_costs(void **state) {
     (void)state;
-    session->device_override = NULL;
+    session->device.override = NULL;
     set("executor", "auto");
     set("device", "null");
     reasons("select 1", "the cpu is estimated at ", NULL, NULL);

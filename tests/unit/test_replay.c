@@ -52,7 +52,7 @@ static void open_on(int64_t fail_at, bool sticky, bool lose) {
     session_open(&db, &session);
     plan = (FaultPlan){.fail_at = 0, .sticky = sticky, .lose_device = lose};
     assert_int_equal(device_fault_new(inner, &plan, &device, &e), ST_OK);
-    assert_int_equal(dev_runtime_new(device, cache, &root, &session->device_override, &e), ST_OK);
+    assert_int_equal(dev_runtime_new(device, cache, &root, &session->device.override, &e), ST_OK);
     session_sql(session, schema);
     session_sql(session, "set threads = 1; set executor = 'compiled'; set device_wait = on; set bulk_copies = on");
     plan.fail_at = fail_at;
@@ -60,7 +60,7 @@ static void open_on(int64_t fail_at, bool sticky, bool lose) {
 /* How many operations there were. */
 static int64_t close_all(void) {
     plan.fail_at = 0;
-    DevRuntime *r = session->device_override;
+    DevRuntime *r = session->device.override;
     session_sql(session, "set executor = 'vm'");
     session_close(db, session);
     dev_runtime_free(r);

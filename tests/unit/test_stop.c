@@ -63,7 +63,7 @@ static Status spy_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t grou
     TRY(real->sync(q, NULL, NULL, e));
     uint64_t *flag = (uint64_t *)(uintptr_t)params[0] + 1; /* the host's memory is the device's */
     *(volatile uint64_t *)flag = 1;
-    bool hands_over = strcmp(session->settings.executor, "pipelined") == 0 &&
+    bool hands_over = strcmp(session->settings.exec.executor, "pipelined") == 0 &&
                       strcmp(name_of(k), "seg_main") == 0; /* tells the others by its channel */
     if (hands_over) return real->launch(q, k, groups, group_size, local_bytes, params, n_params, e);
     for (int i = 0; i < n_blocks; i++) {

@@ -106,10 +106,10 @@ static inline void device_use(bool shares_memory) {
     runtime = NULL;
     device->info.shares_memory = shares_memory;
     assert_int_equal(dev_runtime_new(device, cache, &root, &runtime, &e), ST_OK);
-    session->device_override = runtime;
+    session->device.override = runtime;
 }
 static inline void device_done(void) {
-    session->device_override = NULL;
+    session->device.override = NULL;
     dev_runtime_free(runtime);
     runtime = NULL;
     assert_int_equal(atomic_load(&device->memory.used), 0);

@@ -141,47 +141,47 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
  * those who name them: looking for OpenCL devices loads their compilers into the process. */
 static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
-    if (!strcasecmp(x->device, "cpu")) return ST_OK;
-    bool automatic = !strcasecmp(x->device, "auto");
+    if (!strcasecmp(x->device.id, "cpu")) return ST_OK;
+    bool automatic = !strcasecmp(x->device.id, "auto");
     if (automatic && !devices_cuda_present()) return ST_OK;
     Placement p;
-    place_query(plan, (int)x->threads, NULL, &p);
+    place_query(plan, (int)x->exec.threads, NULL, &p);
     if (!p.on_device) {
-        if (!s->device_timing) return ST_OK;
-        snprintf(s->device_reason, sizeof s->device_reason, "the cpu is estimated at %.3f ms, the device at %.3f ms",
+        if (!s->device.timing) return ST_OK;
+        snprintf(s->device.reason, sizeof s->device.reason, "the cpu is estimated at %.3f ms, the device at %.3f ms",
                  p.vm_ms, p.device_ms);
-        out->reason = s->device_reason;
+        out->reason = s->device.reason;
         return ST_OK;
     }
-    return runtime_named(s, automatic ? "cuda:0" : x->device, &out->runtime);
+    return runtime_named(s, automatic ? "cuda:0" : x->device.id, &out->runtime);
 }
 
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     *out = (DeviceUse){0};
-    if (strcmp(x->executor, "vm") == 0) return ST_OK;
-    bool automatic = strcmp(x->executor, "auto") == 0;
-    out->interpreted = strcmp(x->executor, "interpreted") == 0;
-    out->shape = strcmp(x->executor, "kernel") == 0      ? SHAPE_SPLIT
-                 : strcmp(x->executor, "pipelined") == 0 ? SHAPE_PIPELINED
-                                                         : SHAPE_FUSED;
-    if (s->device_override) out->runtime = s->device_override;
+    if (strcmp(x->exec.executor, "vm") == 0) return ST_OK;
+    bool automatic = strcmp(x->exec.executor, "auto") == 0;
+    out->interpreted = strcmp(x->exec.executor, "interpreted") == 0;
+    out->shape = strcmp(x->exec.executor, "kernel") == 0      ? SHAPE_SPLIT
+                 : strcmp(x->exec.executor, "pipelined") == 0 ? SHAPE_PIPELINED
+                                                              : SHAPE_FUSED;
+    if (s->device.override) out->runtime = s->device.override;
     else if (automatic) TRY(choose(s, plan, out));
-    else TRY(runtime_named(s, x->device, &out->runtime));
+    else TRY(runtime_named(s, x->device.id, &out->runtime));
     if (!out->runtime) return ST_OK;
-    dev_runtime_limit(out->runtime, x->device_memory_limit);
-    out->residence = residence_of(x->device_residence);
-    out->strict = x->device_strict;
-    out->wait = x->device_wait;
-    out->timing = s->device_timing;
-    out->pipeline = (PipelineUse){.in_turn = !x->pipelined_concurrency,
-                                  .tile_rows = x->pipelined_tile_rows,
-                                  .channels = x->pipelined_channels,
-                                  .packet_rows = x->pipelined_packet_rows,
-                                  .ring = x->pipelined_ring,
-                                  .groups = x->pipelined_groups};
-    out->result_cache = x->device_result_cache;
-    out->initial_rows = x->device_initial_rows;
+    dev_runtime_limit(out->runtime, x->device.memory_limit);
+    out->residence = residence_of(x->device.residence);
+    out->strict = x->device.strict;
+    out->wait = x->device.wait;
+    out->timing = s->device.timing;
+    out->pipeline = (PipelineUse){.in_turn = !x->pipelined.concurrency,
+                                  .tile_rows = x->pipelined.tile_rows,
+                                  .channels = x->pipelined.channels,
+                                  .packet_rows = x->pipelined.packet_rows,
+                                  .ring = x->pipelined.ring,
+                                  .groups = x->pipelined.groups};
+    out->result_cache = x->device.result_cache;
+    out->initial_rows = x->device.initial_rows;
     return ST_OK;
 }
 
@@ -285,10 +285,10 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
 
 void session_device_limits(Session *s) {
     DeviceHub *h = s->db->device_hub;
-    if (s->device_override) dev_runtime_limit(s->device_override, s->settings.device_memory_limit);
+    if (s->device.override) dev_runtime_limit(s->device.override, s->settings.device.memory_limit);
     if (!h) return;
     pthread_mutex_lock(&h->lock);
-    for (int i = 0; i < h->n; i++) dev_runtime_limit(h->runtimes[i].runtime, s->settings.device_memory_limit);
+    for (int i = 0; i < h->n; i++) dev_runtime_limit(h->runtimes[i].runtime, s->settings.device.memory_limit);
     pthread_mutex_unlock(&h->lock);
 }
 

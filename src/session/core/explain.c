@@ -148,9 +148,9 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     if (!ids) return ST_ERROR;
     RunOutput r = {0};
     if (analyze) {
-        s->device_timing = true;
+        s->device.timing = true;
         Status run = session_run_plan(s, &c, b, n, ids, &st->account, &r);
-        s->device_timing = false;
+        s->device.timing = false;
         TRY(run);
         st->query = r.query;
     } else {

@@ -16,7 +16,7 @@ void plan_release(CachedPlan *p) {
     if (!p || --p->refs > 0) return;
     dev_plan_free(p->device);
     arena_free(p->arena);
-    mem_free(&p->session->cache_account, p, (int64_t)sizeof *p);
+    mem_free(&p->session->kept.account, p, (int64_t)sizeof *p);
 }
 
 static bool same_value(const Value *a, const Value *b) {
@@ -76,7 +76,7 @@ static Status shape_of(CachedPlan *p, const PlanCtx *c, const BoundStmt *b) {
 static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
                    MemAccount *acct, bool guarded) {
     Session *s = p->session;
-    int64_t clock = time_reads, runs = s->n_runs;
+    int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
     plan_ctx_init(s, p->arena, &c);
     c.guarded = guarded;
@@ -104,17 +104,17 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->catalog_version = s->db->catalog.version;
     p->settings = s->settings;
     /* what a routine looks at is not known here */
-    p->keep = time_reads == clock && s->n_runs == runs && !c.calls_routine && !c.locks_rows;
+    p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows;
     return ST_OK;
 }
 
 static Status plan_new_for(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types,
                            const Value *params, MemAccount *acct, bool guarded, CachedPlan **out) {
-    CachedPlan *p = mem_calloc(&s->cache_account, (int64_t)sizeof *p, &s->err);
+    CachedPlan *p = mem_calloc(&s->kept.account, (int64_t)sizeof *p, &s->err);
     if (!p) return ST_ERROR;
     p->refs = 1;
     p->session = s;
-    mem_account_init(&p->account, &s->cache_account, "plan", 0, NULL);
+    mem_account_init(&p->account, &s->kept.account, "plan", 0, NULL);
     p->arena = arena_new(&p->account, &s->err);
     if (!p->arena || make(p, ast, n_params, param_types, params, acct, guarded) != ST_OK) {
         plan_release(p);
@@ -137,7 +137,7 @@ Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *pa
     if (slot && *slot && holds(s, *slot, n_params, params)) {
         *out = *slot;
         (*slot)->refs++;
-        s->n_plans_found++;
+        s->kept.n_plans_found++;
         return ST_OK;
     }
     CachedPlan *p;
@@ -154,11 +154,11 @@ Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *pa
 /* ---- texts ------------------------------------------------------------------------------------------- */
 Status text_parse(Session *s, Slice sql, SqlText **out) {
     *out = NULL;
-    SqlText *t = mem_calloc(&s->cache_account, (int64_t)sizeof *t, &s->err);
+    SqlText *t = mem_calloc(&s->kept.account, (int64_t)sizeof *t, &s->err);
     if (!t) return ST_ERROR;
     t->refs = 1;
     t->session = s;
-    mem_account_init(&t->account, &s->cache_account, "statement", 0, NULL);
+    mem_account_init(&t->account, &s->kept.account, "statement", 0, NULL);
     t->arena = arena_new(&t->account, &s->err);
     char *text = t->arena ? arena_strndup(t->arena, sql.ptr, sql.len) : NULL;
     AstStmt **list;
@@ -180,29 +180,29 @@ void text_release(SqlText *t) {
     call_text_free(t->kept.call);
     text_point_free(t->point);
     arena_free(t->arena);
-    mem_free(&t->session->cache_account, t, (int64_t)sizeof *t);
+    mem_free(&t->session->kept.account, t, (int64_t)sizeof *t);
 }
 
 static void to_front(Session *s, SqlText *t) {
-    t->older = s->texts;
+    t->older = s->kept.texts;
     t->newer = NULL;
-    if (s->texts) s->texts->newer = t;
-    else s->oldest_text = t;
-    s->texts = t;
+    if (s->kept.texts) s->kept.texts->newer = t;
+    else s->kept.oldest = t;
+    s->kept.texts = t;
 }
 static void take_out(Session *s, const SqlText *t) {
     if (t->newer) t->newer->older = t->older;
-    else s->texts = t->older;
+    else s->kept.texts = t->older;
     if (t->older) t->older->newer = t->newer;
-    else s->oldest_text = t->newer;
+    else s->kept.oldest = t->newer;
 }
 
 SqlText *text_find(Session *s, Slice sql) {
-    if (sql.len > TEXT_BYTES_MAX || !s->texts) return NULL;
+    if (sql.len > TEXT_BYTES_MAX || !s->kept.texts) return NULL;
     uint64_t hash = hash_bytes(sql.ptr, sql.len);
-    SqlText *t = s->texts;
+    SqlText *t = s->kept.texts;
     while (t && (t->hash != hash || !slice_eq(t->sql, sql))) t = t->older;
-    if (t && t != s->texts) {
+    if (t && t != s->kept.texts) {
         take_out(s, t);
         to_front(s, t);
     }
@@ -213,16 +213,16 @@ void text_unlist(Session *s, SqlText *t) {
     if (!t->listed) return;
     t->listed = false;
     take_out(s, t);
-    s->n_texts--;
+    s->kept.n_texts--;
     text_release(t);
 }
 void text_unlist_all(Session *s) {
-    while (s->texts) text_unlist(s, s->texts);
+    while (s->kept.texts) text_unlist(s, s->kept.texts);
 }
 
 /* Kept plans stay small beside the memory that queries are to have, those of many sessions together, too. */
 static bool takes_too_much(const Session *s) {
-    int64_t limit = atomic_load(&s->db->account.limit), used = atomic_load(&s->cache_account.used);
+    int64_t limit = atomic_load(&s->db->account.limit), used = atomic_load(&s->kept.account.used);
     if (limit <= 0) return used > CACHE_BYTES_MAX;
     return used > MIN_OF(limit / 64, (int64_t)CACHE_BYTES_MAX) || mem_headroom(&s->account) < limit / 16;
 }
@@ -233,6 +233,6 @@ void text_list(Session *s, SqlText *t) {
     t->listed = true;
     t->refs++;
     to_front(s, t);
-    s->n_texts++;
-    while (s->n_texts > TEXTS_MAX || (s->oldest_text && takes_too_much(s))) text_unlist(s, s->oldest_text);
+    s->kept.n_texts++;
+    while (s->kept.n_texts > TEXTS_MAX || (s->kept.oldest && takes_too_much(s))) text_unlist(s, s->kept.oldest);
 }

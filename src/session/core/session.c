@@ -200,7 +200,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
         LockMode want =
             !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
         bool again = false;
-        TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.lock_timeout_ms, &s->cancel, &s->err));
+        TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
         s->lock = want;
         share_reserve(s);
         if (!may_be_ahead && session_bulk_ahead(s)) {
@@ -242,7 +242,7 @@ static void release_lock(Session *s) {
 }
 static void start_transaction(Session *s) {
     s->state = 'T';
-    s->read_only = s->settings.default_read_only;
+    s->read_only = s->settings.txn.default_read_only;
     s->settings_before = s->settings_keep = s->settings;
 }
 static void roll_back_all(Session *s) {
@@ -254,7 +254,7 @@ static void roll_back_all(Session *s) {
 
 /* A delta that has grown large against its table is merged when a writing transaction ends. */
 static void merge_grown(Session *s) {
-    if (!s->settings.merge_auto) return;
+    if (!s->settings.txn.merge_auto) return;
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);
@@ -425,7 +425,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->db = db;
     s->state = 'I';
     mem_account_init(&s->account, &db->account, "connection", 0, NULL);
-    mem_account_init(&s->cache_account, &s->account, "plan cache", 0, NULL);
+    mem_account_init(&s->kept.account, &s->account, "plan cache", 0, NULL);
     if (settings_init(&s->settings, db, &entry) != ST_OK) {
         mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
@@ -505,7 +505,7 @@ void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
     c->err = &s->err;
     c->catalog = &s->db->catalog;
     c->session = &s->info;
-    c->disabled_rules = s->settings.disabled_rules;
+    c->disabled_rules = s->settings.exec.disabled_rules;
     (void)vec_push(a, &c->cols, ((ColInfo){.name = "", .col = -1}));
 }
 
@@ -578,7 +578,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
         if (!held) release_lock(s);
         if (same) {
             t->refs++;
-            s->n_texts_found++;
+            s->kept.n_texts_found++;
             *out = t;
             return ST_OK;
         }
@@ -629,7 +629,8 @@ static Status make_params(Session *s, Statement *st) {
 StackWatch session_call_begin(Session *s) {
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    s->deadline_ns = s->settings.statement_timeout_ms > 0 ? clock_ns() + s->settings.statement_timeout_ms * 1000000 : 0;
+    s->deadline_ns =
+        s->settings.txn.statement_timeout_ms > 0 ? clock_ns() + s->settings.txn.statement_timeout_ms * 1000000 : 0;
     return stack_watch_begin(&s->cancel, s->deadline_ns);
 }
 
@@ -717,7 +718,7 @@ Status statement_text_row(Statement *st, const char *const *cells) {
 
 static void progress_hook(void *ctx, double fraction) {
     Session *s = ctx;
-    if (s->progress && s->progress(s->progress_ctx, fraction)) atomic_store(&s->cancel, true);
+    if (s->client.progress && s->client.progress(s->client.progress_ctx, fraction)) atomic_store(&s->cancel, true);
 }
 
 struct RunningPlan {
@@ -741,18 +742,18 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                           MemAccount *keep_account, RunOutput *out) {
     int64_t start = clock_ns();
     QueryOptions o = {.pool = s->db->pool,
-                      .threads = plan->serial ? 1 : (int)s->settings.threads,
-                      .vector_size = s->settings.vector_size,
-                      .morsel_rows = s->settings.morsel_rows,
+                      .threads = plan->serial ? 1 : (int)s->settings.exec.threads,
+                      .vector_size = s->settings.exec.vector_size,
+                      .morsel_rows = s->settings.exec.morsel_rows,
                       .account = acct,
-                      .temp_dir = s->settings.temp_directory[0] ? s->settings.temp_directory : NULL,
+                      .temp_dir = s->settings.exec.temp_directory[0] ? s->settings.exec.temp_directory : NULL,
                       .vfs = s->db->vfs,
                       .session = &s->info,
                       .cancel = &s->cancel,
                       .progress = progress_hook,
                       .progress_ctx = s,
                       .deadline_ns = s->deadline_ns};
-    s->n_runs++;
+    s->kept.n_runs++;
     TRY(session_device_use(s, plan, &o.device));
     o.device.keep = keep;
     o.device.keep_account = keep_account;
@@ -910,7 +911,7 @@ void session_begin_clock(Session *s) {
         clock_gettime(CLOCK_REALTIME, &ts);
         s->info.now_micros = ((int64_t)ts.tv_sec - INT64_C(946684800)) * 1000000 + ts.tv_nsec / 1000;
     }
-    s->info.tz_offset = s->settings.tz_offset;
+    s->info.tz_offset = s->settings.client.tz_offset;
 }
 
 static Status run_statement(Statement *st) {

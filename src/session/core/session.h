@@ -17,31 +17,55 @@
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
 
-typedef struct Settings {
-    int64_t threads, memory_limit, vector_size, morsel_rows, lock_timeout_ms, statement_timeout_ms;
+/* What SET changes, by what changes together; settings.c has the table of names, ranges and defaults. */
+typedef struct ExecSettings { /* how a statement is planned and run */
+    int64_t threads, memory_limit, vector_size, morsel_rows;
     uint32_t disabled_rules;
-    char rules_text[256];
+    char rules_text[256]; /* disabled_rules as given */
+    char temp_directory[1024];
+    char executor[16], isa[16];
+    bool hash_constant;
+} ExecSettings;
+
+typedef struct DeviceSettings {
+    char id[32], residence[16];
+    bool strict, wait, result_cache;
+    int64_t memory_limit, initial_rows;
+} DeviceSettings;
+
+typedef struct PipelinedSettings { /* executor = pipelined */
+    bool concurrency;
+    int64_t tile_rows, channels, packet_rows, ring, groups;
+} PipelinedSettings;
+
+typedef struct TxnSettings {
+    int64_t lock_timeout_ms, statement_timeout_ms, snapshot_memory_limit;
+    char default_isolation[20];
+    bool default_read_only, default_deferrable, merge_auto;
+} TxnSettings;
+
+typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
+    char strategy[8], order[12], release[12], cut[12];
+    int64_t step_limit, set_min, group_bits, partitions, lanes;
+    int64_t size, interval_us; /* when the pool cuts a bulk */
+    int64_t replay_memory;
+    bool replay, figures, copies;
+} BulkSettings;
+
+typedef struct ClientSettings { /* who is connected, and in which form it reads and writes */
     int tz_offset;
     char tz_text[64];
-    char temp_directory[1024];
-    char application_name[64];
-    char executor[16], device[32], device_residence[16];
-    bool device_strict, device_wait, device_result_cache, bulk_figures, bulk_replay;
-    int64_t device_memory_limit, device_initial_rows;
-    bool pipelined_concurrency;
-    int64_t pipelined_tile_rows, pipelined_channels, pipelined_packet_rows, pipelined_ring, pipelined_groups;
-    bool hash_constant;
-    char isa[16];
-    char search_path[64];
-    bool merge_auto;
-    char default_isolation[20];
-    bool default_read_only, default_deferrable, check_bodies;
-    int64_t snapshot_memory_limit;
-    int64_t bulk_step_limit, bulk_set_min, bulk_group_bits, bulk_partitions, bulk_size, bulk_interval_us,
-        bulk_replay_memory;
-    char bulk_strategy[8], bulk_order[12], bulk_release[12], bulk_cut[12];
-    int64_t bulk_lanes;
-    bool bulk_copies;
+    char application_name[64], search_path[64];
+    bool check_bodies;
+} ClientSettings;
+
+typedef struct Settings {
+    ExecSettings exec;
+    DeviceSettings device;
+    PipelinedSettings pipelined;
+    TxnSettings txn;
+    BulkSettings bulk;
+    ClientSettings client;
 } Settings;
 
 /* A message that is no error: RAISE NOTICE and the like. */
@@ -60,6 +84,31 @@ typedef struct KeptText {
 } KeptText;
 typedef struct SqlText SqlText;
 
+/* What a client has asked to hear and hand over. */
+typedef struct ClientHooks {
+    bool (*progress)(void *ctx, double fraction);
+    void *progress_ctx;
+    int64_t (*copy_read)(void *ctx, char *buf, int64_t size);
+    bool (*copy_write)(void *ctx, const char *data, int64_t size);
+    void *copy_ctx;
+    void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
+    void *notice_ctx;
+} ClientHooks;
+
+/* Texts and plans kept between runs (plancache.h). */
+typedef struct KeptTexts {
+    MemAccount account;
+    SqlText *texts, *oldest; /* by last use */
+    int64_t n_texts;
+    int64_t n_runs, n_texts_found, n_plans_found; /* plans run so far; what was there already */
+} KeptTexts;
+
+typedef struct SessionDevice {
+    bool timing;                 /* EXPLAIN ANALYZE: measure kernels, say why there is no device */
+    char reason[96];             /* what DeviceUse.reason points to */
+    struct DevRuntime *override; /* tests: instead of the one that the settings name */
+} SessionDevice;
+
 typedef struct Session {
     Database *db;
     MemAccount account;
@@ -68,6 +117,9 @@ typedef struct Session {
     Settings settings_before,
         settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
     SessionInfo info;
+    ClientHooks client;
+
+    /* the transaction */
     char state;     /* 'I', 'T', 'E' */
     bool read_only; /* the open transaction */
     LockMode lock;
@@ -76,36 +128,28 @@ typedef struct Session {
     UndoLog *undo;
     CatalogUndo *catalog_undo;    /* newest first */
     struct Savepoint *savepoints; /* savepoint.c; newest first */
+    struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
+    bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
+
+    /* statements */
     SqlPrepared *prepared;
-    MemAccount cache_account;     /* texts and plans kept between runs */
-    SqlText *texts, *oldest_text; /* by last use */
-    int64_t n_texts;
-    int64_t n_runs, n_texts_found, n_plans_found; /* plans run so far; what was there already */
+    struct Statement *statements;
+    KeptTexts kept;
+    struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
+    const struct RunningPlan *running; /* queries under way that call routines, innermost first */
+    bool explaining;                   /* EXPLAIN without ANALYZE: set-returning functions are not called */
+    bool in_foreign;     /* an action of a foreign key runs: who started it goes through the keys on what it changes */
+    int64_t deadline_ns; /* statement_timeout */
     _Atomic bool cancel;
     _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled
                                         with this one (callpool.c) */
-    bool (*progress)(void *ctx, double fraction);
-    void *progress_ctx;
-    int64_t (*copy_read)(void *ctx, char *buf, int64_t size);
-    bool (*copy_write)(void *ctx, const char *data, int64_t size);
-    void *copy_ctx;
-    void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
-    void *notice_ctx;
-    struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
-    bool explaining;                   /* EXPLAIN without ANALYZE: set-returning functions are not called */
-    const struct RunningPlan *running; /* queries under way that call routines, innermost first */
-    struct Statement *statements;
-    bool in_foreign;     /* an action of a foreign key runs: who started it goes through the keys on what it changes */
-    int64_t deadline_ns; /* statement_timeout */
-    bool device_timing;  /* EXPLAIN ANALYZE: measure kernels, say why there is no device */
-    char device_reason[96]; /* what DeviceUse.reason points to */
-    bool in_bulk;           /* a bulk takes the lock: its images may stay ahead of their tables */
-    BulkStats bulk_stats;   /* of the last bulk */
-    char bulk_reason[256];  /* what bulk_stats.reason points to */
-    struct Txn *txn;        /* transaction.c; NULL outside transactions and before their first look at the database */
-    bool latest;            /* taking the lock, the transaction is validated and goes on with what is committed now */
-    struct CallClient *call_client;     /* callpool.c */
-    struct DevRuntime *device_override; /* tests: instead of the one that the settings name */
+    SessionDevice device;
+
+    /* bulks */
+    bool in_bulk;                   /* a bulk takes the lock: its images may stay ahead of their tables */
+    BulkStats bulk_stats;           /* of the last bulk */
+    char bulk_reason[256];          /* what bulk_stats.reason points to */
+    struct CallClient *call_client; /* callpool.c */
 } Session;
 
 /* A query's plans, registers and the like, beyond memory_limit, up to which its operators take all before they spill.
@@ -249,7 +293,7 @@ void savepoints_free(Session *s);
 /* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
 static inline bool session_read_only(const Session *s) {
-    return s->state == 'I' ? s->settings.default_read_only : s->read_only;
+    return s->state == 'I' ? s->settings.txn.default_read_only : s->read_only;
 }
 void catalog_undo_all(Session *s);
 void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */

@@ -24,99 +24,101 @@ typedef struct Def {
 #define AT(f) offsetof(Settings, f), sizeof(((Settings *)0)->f)
 
 static const Def defs[] = {
-    {"threads", K_INT, AT(threads), 1, 1024, NULL, "worker threads a statement may use"},
-    {"memory_limit", K_BYTES, AT(memory_limit), 1 << 20, INT64_MAX, NULL,
+    {"threads", K_INT, AT(exec.threads), 1, 1024, NULL, "worker threads a statement may use"},
+    {"memory_limit", K_BYTES, AT(exec.memory_limit), 1 << 20, INT64_MAX, NULL,
      "memory of the whole database; operators spill to temporary files beyond it"},
-    {"temp_directory", K_TEXT, AT(temp_directory), 0, 0, "",
+    {"temp_directory", K_TEXT, AT(exec.temp_directory), 0, 0, "",
      "directory of temporary files ($TMPDIR or /tmp when empty)"},
-    {"vector_size", K_INT, AT(vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
-    {"morsel_rows", K_INT, AT(morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
+    {"vector_size", K_INT, AT(exec.vector_size), 1, 65536, "1024", "rows per vector of the virtual machine"},
+    {"morsel_rows", K_INT, AT(exec.morsel_rows), 1, TABLET_ROWS, "65536", "rows a worker takes at a time"},
     {"disabled_rules", K_RULES, 0, 0, 0, 0, "", "optimiser rules switched off, separated by commas"},
-    {"executor", K_ENUM, AT(executor), 0, 0, "auto|vm|compiled|interpreted|kernel|pipelined",
+    {"executor", K_ENUM, AT(exec.executor), 0, 0, "auto|vm|compiled|interpreted|kernel|pipelined",
      "how programs run: on the virtual machine, compiled into one kernel, by a device's interpreter, one kernel per "
      "operator, or such kernels at the same time"},
-    {"device", K_TEXT, AT(device), 0, 0, "auto", "where compiled programs run: auto, cpu, cuda:N or opencl:N"},
-    {"device_strict", K_BOOL, AT(device_strict), 0, 0, "off",
+    {"device", K_TEXT, AT(device.id), 0, 0, "auto", "where compiled programs run: auto, cpu, cuda:N or opencl:N"},
+    {"device_strict", K_BOOL, AT(device.strict), 0, 0, "off",
      "an error instead of running part of a query on the processor's virtual machine"},
-    {"device_memory_limit", K_BYTES, AT(device_memory_limit), 0, INT64_MAX, "0",
+    {"device_memory_limit", K_BYTES, AT(device.memory_limit), 0, INT64_MAX, "0",
      "memory of the device that may be used, 0 = nearly all"},
-    {"device_residence", K_ENUM, AT(device_residence), 0, 0, "auto|cached|serial|streamed|mapped",
+    {"device_residence", K_ENUM, AT(device.residence), 0, 0, "auto|cached|serial|streamed|mapped",
      "how a device gets at table columns"},
-    {"device_wait", K_BOOL, AT(device_wait), 0, 0, "off",
+    {"device_wait", K_BOOL, AT(device.wait), 0, 0, "off",
      "wait for kernels to be compiled instead of using the virtual machine meanwhile"},
-    {"device_result_cache", K_BOOL, AT(device_result_cache), 0, 0, "on",
+    {"device_result_cache", K_BOOL, AT(device.result_cache), 0, 0, "on",
      "rows that a device makes are staged in its local memory"},
-    {"device_initial_rows", K_INT, AT(device_initial_rows), 0, INT64_MAX / 4, "0",
+    {"device_initial_rows", K_INT, AT(device.initial_rows), 0, INT64_MAX / 4, "0",
      "testing: first capacity of every operator on a device, 0 = by estimate"},
-    {"pipelined_concurrency", K_BOOL, AT(pipelined_concurrency), 0, 0, "on",
+    {"pipelined_concurrency", K_BOOL, AT(pipelined.concurrency), 0, 0, "on",
      "executor pipelined: kernels run at the same time; off: tile by tile, one after the other"},
-    {"pipelined_tile_rows", K_INT, AT(pipelined_tile_rows), 0, INT64_MAX / 4, "0",
+    {"pipelined_tile_rows", K_INT, AT(pipelined.tile_rows), 0, INT64_MAX / 4, "0",
      "executor pipelined: rows of the source scheduled at a time, 0 = by the model"},
-    {"pipelined_channels", K_INT, AT(pipelined_channels), 0, 64, "0",
+    {"pipelined_channels", K_INT, AT(pipelined.channels), 0, 64, "0",
      "executor pipelined: channels between two kernels, 0 = by the model"},
-    {"pipelined_packet_rows", K_INT, AT(pipelined_packet_rows), 0, 1 << 20, "0",
+    {"pipelined_packet_rows", K_INT, AT(pipelined.packet_rows), 0, 1 << 20, "0",
      "executor pipelined: rows in a packet of a channel, 0 = by the model"},
-    {"pipelined_ring", K_INT, AT(pipelined_ring), 0, 4096, "0",
+    {"pipelined_ring", K_INT, AT(pipelined.ring), 0, 4096, "0",
      "executor pipelined: packets a channel holds, 0 = by the model"},
-    {"pipelined_groups", K_INT, AT(pipelined_groups), 0, 1 << 20, "0",
+    {"pipelined_groups", K_INT, AT(pipelined.groups), 0, 1 << 20, "0",
      "executor pipelined: work-groups of each kernel, 0 = by the model"},
-    {"instruction_set", K_ENUM, AT(isa), 0, 0, "auto|baseline|avx2|avx512",
+    {"instruction_set", K_ENUM, AT(exec.isa), 0, 0, "auto|baseline|avx2|avx512",
      "instruction set of the virtual machine's loops (whole process)"},
-    {"hash_constant", K_BOOL, AT(hash_constant), 0, 0, "off", "testing: every hash value is the same (whole process)"},
-    {"auto_merge", K_BOOL, AT(merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
-    {"snapshot_memory_limit", K_BYTES, AT(snapshot_memory_limit), 0, INT64_MAX, "0",
+    {"hash_constant", K_BOOL, AT(exec.hash_constant), 0, 0, "off",
+     "testing: every hash value is the same (whole process)"},
+    {"auto_merge", K_BOOL, AT(txn.merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
+    {"snapshot_memory_limit", K_BYTES, AT(txn.snapshot_memory_limit), 0, INT64_MAX, "0",
      "what is kept of changes for open transactions that began before them; beyond it the oldest fail with 72000; 0 = "
      "a quarter of memory_limit"},
-    {"bulk_step_limit", K_INT, AT(bulk_step_limit), 0, INT64_MAX, "0",
+    {"bulk_step_limit", K_INT, AT(bulk.step_limit), 0, INT64_MAX, "0",
      "loop iterations a call of a routine may make, those of what it calls included; 0 = no limit"},
-    {"bulk_strategy", K_ENUM, AT(bulk_strategy), 0, 0, "auto|kset|tpl|part|serial",
+    {"bulk_strategy", K_ENUM, AT(bulk.strategy), 0, 0, "auto|kset|tpl|part|serial",
      "how the calls of a bulk are kept apart: set by set, with counter locks, by partition, or one after the other"},
-    {"bulk_figures", K_BOOL, AT(bulk_figures), 0, 0, "off",
+    {"bulk_figures", K_BOOL, AT(bulk.figures), 0, 0, "off",
      "find the depth of a bulk also where a device ranks its calls, which takes time"},
-    {"bulk_group_bits", K_INT, AT(bulk_group_bits), -1, 16, "-1",
+    {"bulk_group_bits", K_INT, AT(bulk.group_bits), -1, 16, "-1",
      "kernels: calls of a bulk are brought together by so many upper bits of their procedures' numbers; -1 = as "
      "measured"},
-    {"bulk_set_min", K_INT, AT(bulk_set_min), 0, INT64_MAX, "0",
+    {"bulk_set_min", K_INT, AT(bulk.set_min), 0, INT64_MAX, "0",
      "calls that the sets of a bulk have on average for bulk_strategy = auto to take kset; 0 = as measured"},
-    {"bulk_release", K_ENUM, AT(bulk_release), 0, 0, "auto|statement|call",
+    {"bulk_release", K_ENUM, AT(bulk.release), 0, 0, "auto|statement|call",
      "bulk_strategy = tpl on a device with memory of its own: when a call gives up its locks; auto: by statement where "
      "calls have loops and bulk_order = any"},
-    {"bulk_lanes", K_INT, AT(bulk_lanes), 0, 32, "0",
+    {"bulk_lanes", K_INT, AT(bulk.lanes), 0, 32, "0",
      "bulk_strategy = tpl or part on CUDA: a call, or a partition, for so many neighbouring threads, a power of two; 0 "
      "= as measured"},
-    {"bulk_replay", K_BOOL, AT(bulk_replay), 0, 0, "on",
+    {"bulk_replay", K_BOOL, AT(bulk.replay), 0, 0, "on",
      "keep the inputs of bulks whose changes only a device has, and run them again on the processors when it is lost; "
      "off: what it has is lost with it"},
-    {"bulk_replay_memory", K_BYTES, AT(bulk_replay_memory), 0, INT64_MAX, "0",
+    {"bulk_replay_memory", K_BYTES, AT(bulk.replay_memory), 0, INT64_MAX, "0",
      "memory for such inputs, beyond which tables are brought up to date; 0 = a quarter of memory_limit"},
-    {"bulk_copies", K_BOOL, AT(bulk_copies), 0, 0, "off",
+    {"bulk_copies", K_BOOL, AT(bulk.copies), 0, 0, "off",
      "testing: bulks run as if no device shared the host's memory"},
-    {"bulk_partitions", K_INT, AT(bulk_partitions), 0, INT64_MAX, "0",
+    {"bulk_partitions", K_INT, AT(bulk.partitions), 0, INT64_MAX, "0",
      "partitions over which the strategy part spreads keys; 0 = as many as there are groups of calls that conflict"},
-    {"bulk_size", K_INT, AT(bulk_size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
-    {"bulk_interval", K_US, AT(bulk_interval_us), 0, INT32_MAX, "0",
+    {"bulk_size", K_INT, AT(bulk.size), 1, 1 << 28, "65536", "calls in the pool after which a bulk is cut"},
+    {"bulk_interval", K_US, AT(bulk.interval_us), 0, INT32_MAX, "0",
      "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool, and "
      "statements with parameters on one row"},
-    {"bulk_order", K_ENUM, AT(bulk_order), 0, 0, "timestamp|any",
+    {"bulk_order", K_ENUM, AT(bulk.order), 0, 0, "timestamp|any",
      "whether a bulk's result is that of its calls in the order given, or in some order"},
-    {"bulk_cut", K_ENUM, AT(bulk_cut), 0, 0, "arrival|zero_set",
+    {"bulk_cut", K_ENUM, AT(bulk.cut), 0, 0, "arrival|zero_set",
      "which calls in the pool a bulk takes: those that came first, or of these all that wait for no other, while the "
      "rest stays"},
-    {"lock_timeout", K_MS, AT(lock_timeout_ms), 0, INT32_MAX, "10000",
+    {"lock_timeout", K_MS, AT(txn.lock_timeout_ms), 0, INT32_MAX, "10000",
      "longest wait for other transactions, 0 = for ever"},
-    {"statement_timeout", K_MS, AT(statement_timeout_ms), 0, INT32_MAX, "0",
+    {"statement_timeout", K_MS, AT(txn.statement_timeout_ms), 0, INT32_MAX, "0",
      "longest run of a statement, 0 = no limit"},
-    {"check_function_bodies", K_BOOL, AT(check_bodies), 0, 0, "on",
+    {"check_function_bodies", K_BOOL, AT(client.check_bodies), 0, 0, "on",
      "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
-    {"default_transaction_isolation", K_ENUM, AT(default_isolation), 0, 0,
+    {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,
      "serializable|repeatable read|read committed|read uncommitted",
      "accepted for compatibility; every transaction is serializable"},
-    {"default_transaction_read_only", K_BOOL, AT(default_read_only), 0, 0, "off", "transactions begin as READ ONLY"},
-    {"default_transaction_deferrable", K_BOOL, AT(default_deferrable), 0, 0, "off",
+    {"default_transaction_read_only", K_BOOL, AT(txn.default_read_only), 0, 0, "off",
+     "transactions begin as READ ONLY"},
+    {"default_transaction_deferrable", K_BOOL, AT(txn.default_deferrable), 0, 0, "off",
      "accepted for compatibility; no transaction that only reads waits or fails"},
     {"timezone", K_TZ, 0, 0, 0, 0, "UTC", "time zone: UTC or an offset such as +02:00"},
-    {"application_name", K_TEXT, AT(application_name), 0, 0, "", "name of the client program"},
-    {"search_path", K_TEXT, AT(search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
+    {"application_name", K_TEXT, AT(client.application_name), 0, 0, "", "name of the client program"},
+    {"search_path", K_TEXT, AT(client.search_path), 0, 0, "public", "accepted for compatibility; there is one schema"},
     {"client_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"server_encoding", K_FIXED, 0, 0, 0, 0, "UTF8", "encoding of text"},
     {"datestyle", K_FIXED, 0, 0, 0, 0, "ISO, MDY", "form of dates"},
@@ -147,8 +149,8 @@ static bool looked_at_by_bulks(const char *name) {
     return strncmp(name, "bulk_", 5) == 0 || strncmp(name, "device", 6) == 0;
 }
 int64_t settings_for_bulks(const Settings *s, uint8_t *out) {
-    int64_t n = sizeof s->tz_offset;
-    memcpy(out, &s->tz_offset, sizeof s->tz_offset);
+    int64_t n = sizeof s->client.tz_offset;
+    memcpy(out, &s->client.tz_offset, sizeof s->client.tz_offset);
     for (int64_t i = 0; i < ARRAY_LEN(defs); i++) {
         const Def *d = &defs[i];
         const char *x = (const char *)s + d->offset;
@@ -221,10 +223,10 @@ static bool parse_zone(const char *v, int *out) {
 
 /* hash_constant and instruction_set are switches of the whole process; nothing may run beside them in tests. */
 static void apply(Session *s, const Def *d) {
-    if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.hash_constant;
+    if (d->kind == K_BOOL && strcmp(d->name, "hash_constant") == 0) hash_constant = s->settings.exec.hash_constant;
     if (strcmp(d->name, "instruction_set") == 0)
-        (void)vm_set_isa(strcmp(s->settings.isa, "auto") == 0 ? NULL : s->settings.isa);
-    if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.memory_limit);
+        (void)vm_set_isa(strcmp(s->settings.exec.isa, "auto") == 0 ? NULL : s->settings.exec.isa);
+    if (strcmp(d->name, "memory_limit") == 0) atomic_store(&s->db->account.limit, s->settings.exec.memory_limit);
     if (strcmp(d->name, "device_memory_limit") == 0) session_device_limits(s);
 }
 
@@ -322,21 +324,21 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     }
     case K_RULES: {
         uint32_t bits;
-        if (strlen(value) >= sizeof s->settings.rules_text) return bad(e, d, value);
+        if (strlen(value) >= sizeof s->settings.exec.rules_text) return bad(e, d, value);
         TRY(optimizer_rules_parse(slice_of(value), &bits, e));
-        s->settings.disabled_rules = bits;
-        memcpy(s->settings.rules_text, value, strlen(value) + 1);
+        s->settings.exec.disabled_rules = bits;
+        memcpy(s->settings.exec.rules_text, value, strlen(value) + 1);
         return ST_OK;
     }
     case K_TZ: {
         int off;
-        if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.tz_text) {
+        if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.client.tz_text) {
             bad(e, d, value);
             err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
             return ST_ERROR;
         }
-        s->settings.tz_offset = off;
-        memcpy(s->settings.tz_text, value, strlen(value) + 1);
+        s->settings.client.tz_offset = off;
+        memcpy(s->settings.client.tz_text, value, strlen(value) + 1);
         return ST_OK;
     }
     case K_FIXED:
@@ -365,7 +367,7 @@ static const char *default_of(const Def *d, Database *db, char *buf, size_t size
 static Status set_default(Session *s, const Def *d, Err *e) {
     char buf[128];
     const char *dir = s->db->temp_directory;
-    if (strcmp(d->name, "memory_limit") == 0) return s->settings.memory_limit = s->db->memory_limit, ST_OK;
+    if (strcmp(d->name, "memory_limit") == 0) return s->settings.exec.memory_limit = s->db->memory_limit, ST_OK;
     return set_value(s, d, strcmp(d->name, "temp_directory") == 0 && dir ? dir : default_of(d, s->db, buf, sizeof buf),
                      e);
 }
@@ -378,7 +380,7 @@ Status settings_init(Settings *st, Database *db, MemAccount *account) {
     Status r = ST_OK;
     for (int64_t i = 0; i < ARRAY_LEN(defs) && r == ST_OK; i++)
         if (defs[i].kind != K_FIXED) r = set_default(fake, &defs[i], &e);
-    fake->settings.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
+    fake->settings.exec.memory_limit = atomic_load(&db->account.limit); /* others may have set it */
     *st = fake->settings;
     mem_free(account, fake, (int64_t)sizeof *fake);
     return r;
@@ -386,7 +388,7 @@ Status settings_init(Settings *st, Database *db, MemAccount *account) {
 
 /* A limit below what is in use would refuse whatever comes. */
 static Status check_limit(Session *s, Err *e) {
-    int64_t want = s->settings.memory_limit, used = atomic_load(&s->db->account.used);
+    int64_t want = s->settings.exec.memory_limit, used = atomic_load(&s->db->account.used);
     if (want <= 0 || want >= used || want == atomic_load(&s->db->account.limit)) return ST_OK;
     err_set(e, ERR_LIMIT_EXCEEDED, "memory_limit cannot be less than what is in use");
     err_detail(e, "%lld bytes are in use, %lld bytes are wanted as the limit.", (long long)used, (long long)want);
@@ -403,10 +405,10 @@ Status settings_set(Session *s, const char *name, const char *value, Err *e) {
         return ST_ERROR;
     }
     if (!value && d->kind == K_FIXED) return ST_OK;
-    int64_t limit = s->settings.memory_limit;
+    int64_t limit = s->settings.exec.memory_limit;
     TRY(value ? set_value(s, d, value, e) : set_default(s, d, e));
     if (strcmp(d->name, "memory_limit") == 0 && check_limit(s, e) != ST_OK) {
-        s->settings.memory_limit = limit;
+        s->settings.exec.memory_limit = limit;
         return ST_ERROR;
     }
     apply(s, d);
@@ -456,8 +458,8 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     case K_BOOL: return base[d->offset] ? "on" : "off";
     case K_TEXT:
     case K_ENUM: return arena_strdup(a, base + d->offset);
-    case K_RULES: return arena_strdup(a, s->settings.rules_text);
-    case K_TZ: return arena_strdup(a, s->settings.tz_text);
+    case K_RULES: return arena_strdup(a, s->settings.exec.rules_text);
+    case K_TZ: return arena_strdup(a, s->settings.client.tz_text);
     default: return d->def;
     }
 }

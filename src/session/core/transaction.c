@@ -162,7 +162,7 @@ static bool give_up(TxnHub *h, bool all, const Txn *but) {
     return ts != INT64_MAX;
 }
 static int64_t limit_of(const Session *s) {
-    int64_t limit = s->settings.snapshot_memory_limit, all = atomic_load(&s->db->account.limit);
+    int64_t limit = s->settings.txn.snapshot_memory_limit, all = atomic_load(&s->db->account.limit);
     return limit > 0 ? limit : all > 0 ? all / 4 : INT64_MAX;
 }
 

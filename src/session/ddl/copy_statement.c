@@ -7,7 +7,7 @@
 static void copy_progress(void *ctx, double f) {
     Session *s = ctx;
     if (s->deadline_ns && clock_ns() > s->deadline_ns) atomic_store(&s->cancel, true);
-    if (s->progress && s->progress(s->progress_ctx, f)) atomic_store(&s->cancel, true);
+    if (s->client.progress && s->client.progress(s->client.progress_ctx, f)) atomic_store(&s->cancel, true);
 }
 
 /* "COPY n" for the client. */
@@ -78,10 +78,19 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
 static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows) {
     CopyOptions o;
     TRY(copy_options(x, c->n, c->names, st->run_arena, &o, &s->err));
-    CopyTarget to = {
-        t,          c->n,          c->cols, c->defaults, &s->info, s->db->pool, (int)s->settings.threads, &st->account,
-        &s->cancel, copy_progress, s};
-    return copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->copy_read, s->copy_ctx, s->undo, rows, &s->err);
+    CopyTarget to = {t,
+                     c->n,
+                     c->cols,
+                     c->defaults,
+                     &s->info,
+                     s->db->pool,
+                     (int)s->settings.exec.threads,
+                     &st->account,
+                     &s->cancel,
+                     copy_progress,
+                     s};
+    return copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo,
+                     rows, &s->err);
 }
 
 /* A table with CHECKs is filled by INSERT, which knows how to check, from a scratch table that the file is read into.
@@ -120,7 +129,7 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     TRY(copy_table(s, &x->table, &t));
     TRY(copy_columns(s, st->run_arena, x, t, &c));
     TRY(copy_defaults(s, st, t, &c));
-    if (!x->path && !s->copy_read)
+    if (!x->path && !s->client.copy_read)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY FROM STDIN needs an input stream from the client");
     int64_t rows = 0;
     if (t->n_checks > 0) {
@@ -165,7 +174,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     CopyOptions o;
     TRY(sql_bind(&c, q, 0, NULL, &b));
     TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
-    if (!x->path && !s->copy_write)
+    if (!x->path && !s->client.copy_write)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");
     Type *types = arena_array(a, Type, b->n_result + 1);
     if (!types) return ST_ERROR;
@@ -173,8 +182,8 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
     int64_t rows = 0;
-    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->copy_write, s->copy_ctx,
-                         s->settings.tz_offset, &rows, &s->err);
+    Status out = copy_to(r.rows, 0, b->n_result, types, b->names, &o, s->db->vfs, x->path, s->client.copy_write,
+                         s->client.copy_ctx, s->settings.client.tz_offset, &rows, &s->err);
     query_free(r.query);
     copied(st, rows);
     return out;

@@ -12,12 +12,12 @@
 #include "sql/pl/pl.h"
 
 void session_notice(Session *s, const SessionNotice *n) {
-    if (s->notice) s->notice(s->notice_ctx, n);
+    if (s->client.notice) s->client.notice(s->client.notice_ctx, n);
 }
 void session_notice_text(Session *s, const char *severity, const char *sqlstate, const char *fmt, ...) {
     char text[1024];
     va_list ap;
-    if (!s->notice) return;
+    if (!s->client.notice) return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -217,7 +217,7 @@ Status routine_create(Session *s, Statement *st, const AstCreateFunction *x) {
         routine_free(own);
         return ST_ERROR;
     }
-    if (!f->is_sql || !s->settings.check_bodies) return ST_OK;
+    if (!f->is_sql || !s->settings.client.check_bodies) return ST_OK;
     if (check_sql_body(s, a, own, f) == ST_OK) return ST_OK; /* it may call itself */
     s->err.position = s->err.position && x->body_offset >= 0 ? x->body_offset + s->err.position : 0;
     return ST_ERROR;

@@ -651,7 +651,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     PlRows rows = {.arena = a, .n_cols = p->n_out - p->ordinality, .types = types};
     Outer outer;
-    s->n_runs++; /* the plan is good for once */
+    s->kept.n_runs++; /* the plan is good for once */
     TRY(pl_get(s, q, &r));
     TRY(outer_begin(s, true, &outer));
     Status st = pl_run(s, r, args, &rows, take_row, &rows);

@@ -19,7 +19,7 @@ Status pl_interrupted(Session *s) {
 
 /* Once per iteration of a loop, except over the rows of a query, which end by themselves. */
 static Status tick(Session *s) {
-    int64_t n = ++s->pl->steps, limit = s->settings.bulk_step_limit;
+    int64_t n = ++s->pl->steps, limit = s->settings.bulk.step_limit;
     if (limit > 0 && n > limit) {
         err_set(&s->err, ERR_PROGRAM_LIMIT, "the call has made more than %lld loop iterations", (long long)limit);
         err_hint(&s->err, "Raise bulk_step_limit if the loop is meant to be that long.");

@@ -48,7 +48,7 @@ static bool may_be_point(const AstStmt *ast) {
 }
 
 static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types) {
-    Arena *a = arena_new(&s->cache_account, &s->err);
+    Arena *a = arena_new(&s->kept.account, &s->err);
     struct TextPoint *t = a ? arena_new_of(a, struct TextPoint) : NULL;
     PlanCtx *c = a ? arena_new_of(a, PlanCtx) : NULL;
     BoundStmt *b = NULL;

@@ -305,10 +305,10 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
             serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK)
             st = err_oom(&s->err);
     SerialNotices said = {.arena = a};
-    void (*notice)(void *, const SessionNotice *) = s->notice;
-    void *notice_ctx = s->notice_ctx;
-    s->notice = keep_notice;
-    s->notice_ctx = &said;
+    void (*notice)(void *, const SessionNotice *) = s->client.notice;
+    void *notice_ctx = s->client.notice_ctx;
+    s->client.notice = keep_notice;
+    s->client.notice_ctx = &said;
     for (int64_t c = 0; st == ST_OK && c < n; c++)
         for (int32_t k = 0; k < n_parts; k++) {
             if (at[k] >= parts[k].n || (parts[k].calls && parts[k].calls[at[k]] != c)) continue;
@@ -317,8 +317,8 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
             st = serial_call(s, b, k, &parts[k], at[k]++, args);
             break;
         }
-    s->notice = notice;
-    s->notice_ctx = notice_ctx;
+    s->client.notice = notice;
+    s->client.notice_ctx = notice_ctx;
     if (st == ST_OK && said.failed) st = err_oom(&s->err);
     bulk_sort_notices(said.all.len, said.all.items);
     if (st != ST_OK) {
@@ -361,7 +361,7 @@ static void use_measured(Session *s, BulkHub *h, BulkOptions *opt) {
     if (!h->vm_known) h->vm = session_bulk_measured(s, NULL);
     h->vm_known = true;
     opt->set_min_vm = (int64_t)h->vm.set_min;
-    opt->group_bits = (int32_t)s->settings.bulk_group_bits;
+    opt->group_bits = (int32_t)s->settings.bulk.group_bits;
     if (!opt->compiled || !opt->query->device.runtime) return;
     BulkMeasured m = session_bulk_measured(s, opt->query->device.runtime);
     opt->set_min_device = (int64_t)m.set_min;
@@ -586,28 +586,28 @@ static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
 static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOptions *q, BulkOptions *opt) {
     const Settings *set = &s->settings;
     *q = (QueryOptions){.pool = s->db->pool,
-                        .threads = (int)set->threads,
-                        .vector_size = set->vector_size,
+                        .threads = (int)set->exec.threads,
+                        .vector_size = set->exec.vector_size,
                         .account = &s->db->account,
                         .session = &s->info,
                         .vfs = s->db->vfs};
     if (!stop) q->cancel = &s->cancel, q->deadline_ns = s->deadline_ns;
     Strategy strategy = STRATEGY_AUTO;
-    (void)strategy_from_name(slice_of(set->bulk_strategy), &strategy); /* settings know the names */
+    (void)strategy_from_name(slice_of(set->bulk.strategy), &strategy); /* settings know the names */
     *opt = (BulkOptions){.query = q,
                          .strategy = strategy,
-                         .any_order = strcmp(set->bulk_order, "any") == 0,
-                         .partitions = set->bulk_partitions,
-                         .set_min = set->bulk_set_min,
-                         .figures = set->bulk_figures,
-                         .release = strcmp(set->bulk_release, "statement") == 0 ? RELEASE_STATEMENT
-                                    : strcmp(set->bulk_release, "call") == 0    ? RELEASE_CALL
+                         .any_order = strcmp(set->bulk.order, "any") == 0,
+                         .partitions = set->bulk.partitions,
+                         .set_min = set->bulk.set_min,
+                         .figures = set->bulk.figures,
+                         .release = strcmp(set->bulk.release, "statement") == 0 ? RELEASE_STATEMENT
+                                    : strcmp(set->bulk.release, "call") == 0    ? RELEASE_CALL
                                                                                 : RELEASE_AUTO,
-                         .lanes = lanes_of(set->bulk_lanes),
-                         .copies = set->bulk_copies,
-                         .step_limit = set->bulk_step_limit,
+                         .lanes = lanes_of(set->bulk.lanes),
+                         .copies = set->bulk.copies,
+                         .step_limit = set->bulk.step_limit,
                          .stop = stop};
-    if (strcmp(set->executor, "compiled") == 0) {
+    if (strcmp(set->exec.executor, "compiled") == 0) {
         TRY(session_device_use(s, NULL, &q->device));
         opt->compiled = true;
     }

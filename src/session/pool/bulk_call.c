@@ -390,7 +390,7 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     Type *types = arena_array(a, Type, p->n_out + 1);
     if (!types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
-    s->n_runs++; /* the plan is good for once */
+    s->kept.n_runs++; /* the plan is good for once */
     if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
     TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->n_rows, p->cells));
     TRY(session_bulk_to_tables(s));

@@ -93,7 +93,9 @@ static bool is_far(const BulkOptions *o) {
 }
 static int64_t inputs_limit(const Session *s) {
     const Settings *x = &s->settings;
-    return x->bulk_replay_memory > 0 ? x->bulk_replay_memory : x->memory_limit > 0 ? x->memory_limit / 4 : INT64_MAX;
+    return x->bulk.replay_memory > 0  ? x->bulk.replay_memory
+           : x->exec.memory_limit > 0 ? x->exec.memory_limit / 4
+                                      : INT64_MAX;
 }
 static Status run_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
                        const BulkOptions *opt, BulkResult **out) {
@@ -129,7 +131,7 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart
 
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
                       BulkOptions *opt, BulkResult **out) {
-    const bool far = is_far(opt) && s->settings.bulk_replay;
+    const bool far = is_far(opt) && s->settings.bulk.replay;
     bool writes = false, keeps = true;
     for (int32_t k = 0; k < n; k++) {
         writes |= procs[k]->writes;
@@ -139,7 +141,7 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts
                                    !images_fit(x->images, &x->db->catalog, n, procs)))
         TRY(session_bulk_sync(s));
     const bool ahead = atomic_load(&x->ahead);
-    keeps &= writes && s->settings.bulk_replay && (far || (ahead && x->covered));
+    keeps &= writes && s->settings.bulk.replay && (far || (ahead && x->covered));
     Keep keep = {.x = x, .n = n, .parts = parts, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;

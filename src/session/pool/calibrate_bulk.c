@@ -172,7 +172,7 @@ static Status measure(Trial *t, const char *device, BulkMeasured *out, Err *e) {
 Status session_calibrate_bulks(Session *s, const char *device, bool quick, BulkMeasured *out) {
     Trial t = {.quick = quick, .compiled = device != NULL, .cap = quick ? CALLS_QUICK : CALLS_GROUPS};
     *out = (BulkMeasured){0};
-    int threads = (int)MIN_OF(s->settings.threads, (int64_t)pool_threads(s->db->pool));
+    int threads = (int)MIN_OF(s->settings.exec.threads, (int64_t)pool_threads(s->db->pool));
     if (!device && threads < 2) return ST_OK;
     Err *e = &s->err;
     Status st = ST_ERROR;

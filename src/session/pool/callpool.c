@@ -178,12 +178,12 @@ static bool same_settings(const CallSettings *a, const CallSettings *b) {
 typedef enum Due { DUE_NOT, DUE_SIZE, DUE_TIME, DUE_ALL, DUE_TURN } Due;
 static CallEntry *oldest(const CallPool *p) { return p->sets.first ? p->sets.first : p->first; }
 static int64_t due_at(const CallPool *p) {
-    return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk_interval_us * 1000;
+    return oldest(p)->arrived_ns + oldest(p)->settings->settings.bulk.interval_us * 1000;
 }
 static Due due(const CallPool *p, int64_t now) {
     if (p->busy || !oldest(p)) return DUE_NOT;
     if (p->sets.first) return DUE_TURN; /* those that they waited for are done */
-    if (p->n_calls >= p->first->settings->settings.bulk_size) return DUE_SIZE;
+    if (p->n_calls >= p->first->settings->settings.bulk.size) return DUE_SIZE;
     if (p->n_waiting >= p->expected) return DUE_ALL;
     return now >= due_at(p) ? DUE_TIME : DUE_NOT;
 }
@@ -206,7 +206,7 @@ static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
     int32_t waited = 0;
     *n_calls = 0;
     if (!list) return NULL;
-    int64_t size = list->settings->settings.bulk_size;
+    int64_t size = list->settings->settings.bulk.size;
     CallEntry **end = &p->first;
     for (; x && (x == list ||
                  (*n_calls + x->n <= size && x->serial == list->serial && same_settings(x->settings, list->settings)));
@@ -409,7 +409,7 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     Session *s = p->runner;
     int64_t n_calls = 0;
     pthread_mutex_lock(&p->mutex);
-    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk_size &&
+    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk.size &&
         same_settings(p->first->settings, x->set))
         x->list = take(p, DUE_SIZE, &n_calls);
     pthread_mutex_unlock(&p->mutex);
@@ -595,13 +595,13 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
 /* ---- bulk_cut = zero_set ---- */
 static bool by_sets(const CallEntry *x) {
     const Settings *set = &x->settings->settings;
-    return strcmp(set->bulk_cut, "zero_set") == 0 && strcmp(set->bulk_order, "timestamp") == 0 &&
-           (strcmp(set->bulk_strategy, "auto") == 0 || strcmp(set->bulk_strategy, "kset") == 0);
+    return strcmp(set->bulk.cut, "zero_set") == 0 && strcmp(set->bulk.order, "timestamp") == 0 &&
+           (strcmp(set->bulk.strategy, "auto") == 0 || strcmp(set->bulk.strategy, "kset") == 0);
 }
 static bool may_enter(const CallPool *p, const CallEntry *x, const CallEntry *head, int64_t n_calls) {
     const CallSets *z = &p->sets;
     return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) &&
-           (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk_size) &&
+           (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk.size) &&
            session_bulk_told(p->runner, x->routine);
 }
 /* Entries that have come and may enter, in order. */
@@ -722,7 +722,7 @@ static Cut cut_bulk(CallPool *p, const Session *l, Due why) {
 static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     Session *s = p->runner;
     int64_t limit_ms =
-        l ? l->settings.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
+        l ? l->settings.txn.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
     bool by_statement = false;
     p->busy = true;
     pthread_mutex_unlock(&p->mutex);
@@ -766,8 +766,8 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
 /* An entry has waited for others' transactions and bulks for longer than its lock_timeout allows. */
 static bool expired(const CallEntry *x, int64_t now) {
     const Settings *set = &x->settings->settings;
-    return set->lock_timeout_ms > 0 &&
-           now - x->arrived_ns >= set->lock_timeout_ms * 1000000 + set->bulk_interval_us * 1000;
+    return set->txn.lock_timeout_ms > 0 &&
+           now - x->arrived_ns >= set->txn.lock_timeout_ms * 1000000 + set->bulk.interval_us * 1000;
 }
 static Status lock_timed_out(Err *e) {
     err_set(e, ERR_LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout");
@@ -903,7 +903,7 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     *p->last = x;
     p->last = &x->next;
     p->n_calls += x->n;
-    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk_size))
+    if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk.size))
         pthread_cond_signal(&p->keeper_wake);
     pthread_mutex_unlock(&p->mutex);
     return ST_OK;
@@ -921,7 +921,7 @@ static void withdraw(CallPool *p, CallEntry *x) {
 
 /* A thread comes to wait for a call. */
 static void see(CallPool *p, CallClient *c) {
-    int64_t now = clock_ns(), length = c->settings->settings.bulk_interval_us * 1000;
+    int64_t now = clock_ns(), length = c->settings->settings.bulk.interval_us * 1000;
     if (now - p->window_ns >= length) {
         p->expected = now - p->window_ns < 2 * length ? MAX_OF(p->seen, 1) : 1;
         p->seen = 0;
@@ -1052,7 +1052,7 @@ void call_text_free(struct CallText *t) {
 /* A fresh CallText, under a lock that lets bulks stay ahead of their tables. */
 static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int32_t n_params, const Type *param_types,
                         struct CallText **out) {
-    Arena *a = arena_new(&s->cache_account, &s->err);
+    Arena *a = arena_new(&s->kept.account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     BoundCall *b = NULL;
     bool compilable = false;
@@ -1105,7 +1105,7 @@ static Status text_make(Session *s, const AstStmt *ast, const AstFunc *call, int
 /* Likewise of a statement on one row. */
 static Status statement_make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
                              struct CallText **out) {
-    Arena *a = arena_new(&s->cache_account, &s->err);
+    Arena *a = arena_new(&s->kept.account, &s->err);
     struct CallText *t = a ? arena_new_of(a, struct CallText) : NULL;
     const BoundStmt *b = NULL;
     const Type *types = NULL;
@@ -1196,7 +1196,7 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
 Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
                       const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
-    if (s->settings.bulk_interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
+    if (s->settings.bulk.interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
         return ST_OK;
     if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s))
         return ST_OK; /* readers need not wait for each other */
