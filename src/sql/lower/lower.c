@@ -624,254 +624,346 @@ static bool same_key_type(const Expr *a, const Expr *b) {
 /* Equal values of the type are the same value: not so 0 and -0, or 1 month and 30 days. */
 static bool equal_is_same(Type t) { return t.id != T_FLOAT4 && t.id != T_FLOAT8 && t.id != T_INTERVAL; }
 
-static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
-    bool bl = p->build_left && p->join != JN_MARK && p->join != JN_SINGLE;
-    Plan *build = p->children[bl ? 0 : 1], *probe = p->children[bl ? 1 : 0];
-    ColSet build_out = colset_new(l->c), probe_out = colset_new(l->c);
-    plan_outputs(l->c, build, &build_out);
-    plan_outputs(l->c, probe, &probe_out);
+/* A join while it is lowered. */
+typedef struct JoinWork {
+    Plan *p, *build, *probe;
+    ColSet build_out;
+    /* 1 */
+    ProbeKind kind;
+    bool unmatched, from_build; /* build rows afterwards: those without a match too; they are all of the result */
+    bool track;                 /* either: their matched flags are kept */
+    /* 2 */
+    KeyPlan k;
+    Expr **build_keys, **probe_keys; /* k.n */
+    Expr **rest;                     /* conditions that are no keys */
+    int32_t n_rest;
+    bool residual_block; /* they decide about the match, not about its rows afterwards */
+    /* 3 */
+    int32_t join, n_keys;
+    bool rows_used; /* not only whether there is a match */
+    int32_t n_ids;  /* columns of the build side that are needed above */
+    ColId *ids;
+    ColEntry *entries; /* where they are in the join's payload */
+    int32_t *as_key;   /* the key that has the column's value already; -1: none, it is in the payload */
+} JoinWork;
 
-    /* 1. Which probe, and what happens with build rows afterwards. */
-    ProbeKind kind = PK_INNER;
-    bool unmatched = false, from_build = false;
-    switch ((JoinKind)p->join) {
+/* 1. Which probe, and what happens with build rows afterwards. */
+static void join_kind(JoinWork *j, bool build_left) {
+    j->kind = PK_INNER;
+    switch ((JoinKind)j->p->join) {
     case JN_INNER: break;
     case JN_LEFT:
-        kind = bl ? PK_INNER : PK_LEFT;
-        unmatched = bl;
+        j->kind = build_left ? PK_INNER : PK_LEFT;
+        j->unmatched = build_left;
         break;
     case JN_RIGHT:
-        kind = bl ? PK_LEFT : PK_INNER;
-        unmatched = !bl;
+        j->kind = build_left ? PK_LEFT : PK_INNER;
+        j->unmatched = !build_left;
         break;
     case JN_FULL:
-        kind = PK_LEFT;
-        unmatched = true;
+        j->kind = PK_LEFT;
+        j->unmatched = true;
         break;
     case JN_SEMI:
-        kind = bl ? PK_MARK_BUILD : PK_SEMI;
-        from_build = bl;
+        j->kind = build_left ? PK_MARK_BUILD : PK_SEMI;
+        j->from_build = build_left;
         break;
     case JN_ANTI:
-        kind = bl ? PK_MARK_BUILD : PK_ANTI;
-        from_build = bl;
+        j->kind = build_left ? PK_MARK_BUILD : PK_ANTI;
+        j->from_build = build_left;
         break;
-    case JN_MARK: kind = PK_MARK; break;
-    case JN_SINGLE: kind = PK_SINGLE; break;
+    case JN_MARK: j->kind = PK_MARK; break;
+    case JN_SINGLE: j->kind = PK_SINGLE; break;
     }
-    bool track = unmatched || from_build;
+    j->track = j->unmatched || j->from_build;
+}
 
-    /* 2. Conditions: hash keys and the rest. A mark join keeps three-valued logic: only its
-     * single condition can be a key, unless all that matters is whether the mark is true. */
-    KeyPlan k = {.pairs = arena_array(l->arena, KeyPair, p->n_conds + 1)};
-    Expr **rest = arena_array(l->arena, Expr *, p->n_conds + 1);
-    int32_t n_rest = 0;
-    if (!k.pairs || !rest) return NULL;
-    for (int32_t i = 0; i < p->n_conds; i++) {
-        Expr *c = p->conds[i];
-        bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
-        if ((eq || nd) && same_key_type(c->args[0], c->args[1]) &&
-            (kind != PK_MARK || p->n_conds == 1 || p->mark_exists) && !expr_is_volatile(c)) {
-            bool constant_side = c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST;
-            if (!constant_side && covers(l, &build_out, c->args[0]) && covers(l, &probe_out, c->args[1])) {
-                k.pairs[k.n++] = (KeyPair){c->args[0], c->args[1], nd};
-                continue;
-            }
-            if (!constant_side && covers(l, &build_out, c->args[1]) && covers(l, &probe_out, c->args[0])) {
-                k.pairs[k.n++] = (KeyPair){c->args[1], c->args[0], nd};
-                continue;
-            }
+/* Whether the condition is an equation of something of the build side with something of the probe side. */
+static bool join_key(Lower *l, const JoinWork *j, const ColSet *probe_out, Expr *c, KeyPair *pair) {
+    bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
+    if ((!eq && !nd) || !same_key_type(c->args[0], c->args[1])) return false;
+    if ((j->kind == PK_MARK && j->p->n_conds != 1 && !j->p->mark_exists) || expr_is_volatile(c)) return false;
+    if (c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST) return false;
+    for (int side = 0; side < 2; side++) {
+        Expr *build = c->args[side], *probe = c->args[1 - side];
+        if (!covers(l, &j->build_out, build) || !covers(l, probe_out, probe)) continue;
+        *pair = (KeyPair){build, probe, nd};
+        return true;
+    }
+    return false;
+}
+
+/* 2. Conditions: hash keys and the rest. A mark join keeps three-valued logic: only its single condition can be a key,
+ * unless all that matters is whether the mark is true. */
+static Status join_conditions(Lower *l, JoinWork *j) {
+    int32_t n = j->p->n_conds;
+    ColSet probe_out = colset_new(l->c);
+    plan_outputs(l->c, j->probe, &probe_out);
+    j->k.pairs = arena_array(l->arena, KeyPair, n + 1);
+    j->rest = arena_array(l->arena, Expr *, n + 1);
+    j->build_keys = arena_array(l->arena, Expr *, n + 1);
+    j->probe_keys = arena_array(l->arena, Expr *, n + 1);
+    if (!j->k.pairs || !j->rest || !j->build_keys || !j->probe_keys) return ST_ERROR;
+    for (int32_t i = 0; i < n; i++) {
+        KeyPair pair;
+        if (!join_key(l, j, &probe_out, j->p->conds[i], &pair)) {
+            j->rest[j->n_rest++] = j->p->conds[i];
+            continue;
         }
-        rest[n_rest++] = c;
+        j->build_keys[j->k.n] = pair.build;
+        j->probe_keys[j->k.n] = pair.probe;
+        j->k.pairs[j->k.n++] = pair;
     }
-    bool residual_block = n_rest > 0 && (kind != PK_INNER || track);
+    j->residual_block = j->n_rest > 0 && (j->kind != PK_INNER || j->track);
+    return ST_OK;
+}
 
-    /* 3. The build side. Key columns of an inner join are taken from the probe side above. */
-    ColSet above = needed_with(l, needed, rest, n_rest);
-    Expr **bk = arena_array(l->arena, Expr *, k.n + 1), **pk = arena_array(l->arena, Expr *, k.n + 1);
-    if (!bk || !pk) return NULL;
-    for (int32_t i = 0; i < k.n; i++) bk[i] = k.pairs[i].build, pk[i] = k.pairs[i].probe;
-    ColSet build_needed = needed_with(l, &above, bk, k.n), probe_needed = needed_with(l, &above, pk, k.n);
-    Pipe *bp = lower_plan(l, build, &build_needed);
-    if (!bp) return NULL;
-    int32_t n_keys = 0, n_pay = 0, n_ids = 0;
-    KeySpec *specs = NULL;
-    Reg *raw = build_keys(l, bp, &k, &specs, &n_keys);
-    if (!raw) return NULL;
-    ColId *ids = needed_of(l, build, &above, &n_ids);
-    Reg *pay = arena_array(l->arena, Reg, n_ids + 1);
-    CellSpec *cells = arena_array(l->arena, CellSpec, n_ids + 1);
-    ColEntry *entries = arena_array(l->arena, ColEntry, n_ids + 1);
-    int32_t *as_key = arena_array(l->arena, int32_t, n_ids + 1);
-    if (!ids || !pay || !cells || !entries || !as_key) return NULL;
-    bool rows_used = kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE || track || n_rest > 0;
-    for (int32_t i = 0; i < n_ids && rows_used; i++) {
-        as_key[i] = -1;
-        if (kind == PK_INNER && !track && !residual_block)
-            for (int32_t j = 0; j < k.n; j++)
-                if (!k.pairs[j].null_equal && bk[j]->kind == EX_COL && bk[j]->u.col == ids[i] &&
-                    type_eq(bk[j]->type, pk[j]->type) && equal_is_same(bk[j]->type))
-                    as_key[i] = j;
-        if (as_key[i] >= 0) continue;
-        Reg r = lower_col(l, bp, ids[i]);
-        if (!r) return NULL;
-        pay[n_pay] = r;
-        cells[n_pay] = cell_spec(bp, r);
-        entries[i] = source_entry(n_pay, &cells[n_pay], col_type(l, ids[i]), lower_range(bp, r));
-        n_pay++;
+/* The key of an inner join from whose probe side the build column can be taken; -1: none. */
+static int32_t key_of_column(const JoinWork *j, ColId id) {
+    int32_t found = -1;
+    if (j->kind != PK_INNER || j->track || j->residual_block) return -1;
+    for (int32_t i = 0; i < j->k.n; i++) {
+        const Expr *b = j->build_keys[i];
+        if (!j->k.pairs[i].null_equal && b->kind == EX_COL && b->u.col == id &&
+            type_eq(b->type, j->probe_keys[i]->type) && equal_is_same(b->type))
+            found = i;
     }
-    int32_t join = (int32_t)l->joins.len;
-    JoinSpec spec = {.n_keys = n_keys,
+    return found;
+}
+
+/* The columns that the join's rows carry: registers and cells of *n of them. */
+static Status join_payload(Lower *l, JoinWork *j, Pipe *bp, const ColSet *above, int32_t *n, Reg **regs,
+                           CellSpec **cells) {
+    j->ids = needed_of(l, j->build, above, &j->n_ids);
+    *regs = arena_array(l->arena, Reg, j->n_ids + 1);
+    *cells = arena_array(l->arena, CellSpec, j->n_ids + 1);
+    j->entries = arena_array(l->arena, ColEntry, j->n_ids + 1);
+    j->as_key = arena_array(l->arena, int32_t, j->n_ids + 1);
+    if (!j->ids || !*regs || !*cells || !j->entries || !j->as_key) return ST_ERROR;
+    *n = 0;
+    for (int32_t i = 0; i < j->n_ids && j->rows_used; i++) {
+        j->as_key[i] = key_of_column(j, j->ids[i]);
+        if (j->as_key[i] >= 0) continue;
+        Reg r = lower_col(l, bp, j->ids[i]);
+        if (!r) return ST_ERROR;
+        CellSpec *c = &(*cells)[*n];
+        (*regs)[*n] = r;
+        *c = cell_spec(bp, r);
+        j->entries[i] = source_entry(*n, c, col_type(l, j->ids[i]), lower_range(bp, r));
+        ++*n;
+    }
+    return ST_OK;
+}
+
+/* 3. The build side. Key columns of an inner join are taken from the probe side above. */
+static Status join_build(Lower *l, JoinWork *j, const ColSet *above) {
+    ColSet build_needed = needed_with(l, above, j->build_keys, j->k.n);
+    Pipe *bp = lower_plan(l, j->build, &build_needed);
+    if (!bp) return ST_ERROR;
+    KeySpec *specs = NULL;
+    Reg *raw = build_keys(l, bp, &j->k, &specs, &j->n_keys);
+    if (!raw) return ST_ERROR;
+    j->rows_used = j->kind == PK_INNER || j->kind == PK_LEFT || j->kind == PK_SINGLE || j->track || j->n_rest > 0;
+    int32_t n_pay;
+    Reg *pay;
+    CellSpec *cells;
+    TRY(join_payload(l, j, bp, above, &n_pay, &pay, &cells));
+    j->join = (int32_t)l->joins.len;
+    JoinSpec spec = {.n_keys = j->n_keys,
                      .keys = specs,
                      .n_payload = n_pay,
                      .payload = cells,
-                     .exists_only = !rows_used,
-                     .track_matched = track,
-                     .has_null_mark = kind == PK_MARK,
-                     .est_rows = build->est_rows};
-    spec.text = n_keys && k.n ? arena_printf(l->arena, "%s = %s%s", expr_text(l->c, pk[0]), expr_text(l->c, bk[0]),
-                                             k.n > 1 ? ", ..." : "")
-                              : "cross";
-    if (!vec_push(l->arena, &l->joins, spec)) return NULL;
-    Reg *bkeys = finish_keys(l, bp, &k, raw);
-    if (!bkeys) return NULL;
+                     .exists_only = !j->rows_used,
+                     .track_matched = j->track,
+                     .has_null_mark = j->kind == PK_MARK,
+                     .est_rows = j->build->est_rows};
+    spec.text = j->n_keys && j->k.n ? arena_printf(l->arena, "%s = %s%s", expr_text(l->c, j->probe_keys[0]),
+                                                   expr_text(l->c, j->build_keys[0]), j->k.n > 1 ? ", ..." : "")
+                                    : "cross";
+    if (!vec_push(l->arena, &l->joins, spec)) return ST_ERROR;
+    Reg *keys = finish_keys(l, bp, &j->k, raw);
+    if (!keys) return ST_ERROR;
     Sink sink = {
-        .kind = SINK_JOIN, .id = join, .n_keys = n_keys, .keys = bkeys, .n_regs = n_pay, .regs = pay, .limit = -1};
-    if (seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)join)) != ST_OK) return NULL;
-    JoinInfo info = {.plan = p, .id = join};
-    if (!k.packed && k.n == 1 && !k.pairs[0].null_equal) {
-        info.build_key = bk[0];
-        info.key_phys = k.phys[0];
-        info.key_dict = k.dict[0];
+        .kind = SINK_JOIN, .id = j->join, .n_keys = j->n_keys, .keys = keys, .n_regs = n_pay, .regs = pay, .limit = -1};
+    TRY(seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)j->join)));
+    JoinInfo info = {.plan = j->p, .id = j->join};
+    if (!j->k.packed && j->k.n == 1 && !j->k.pairs[0].null_equal) {
+        info.build_key = j->build_keys[0];
+        info.key_phys = j->k.phys[0];
+        info.key_dict = j->k.dict[0];
     }
-    if (!vec_push(l->arena, &l->join_infos, info)) return NULL;
+    return vec_push(l->arena, &l->join_infos, info) ? ST_OK : ST_ERROR;
+}
 
-    /* 4. The probe. */
-    Pipe *pp = lower_plan(l, probe, &probe_needed);
-    if (!pp) return NULL;
-    Reg *praw = arena_array(l->arena, Reg, k.n + 1);
-    Reg *pcols = arena_array(l->arena, Reg, k.n + 1);
-    if (!praw || !pcols || lower_scan_ranges_flush(l, pp) != ST_OK) return NULL;
-    for (int32_t i = 0; i < k.n; i++) {
-        pcols[i] = praw[i] = lower_expr(l, pp, pk[i]);
-        if (!praw[i]) return NULL;
-    }
-    Reg *pkeys = finish_keys(l, pp, &k, praw);
-    ProbeSite *site = arena_new_of(l->arena, ProbeSite);
-    if (!pkeys || !site) return NULL;
-    *site = (ProbeSite){.join = join, .kind = (uint8_t)kind, .n_keys = n_keys, .keys = pkeys};
-    Reg row = 0;
-    if (kind == PK_MARK) row = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), true, (Range){true, 0, 1});
-    else if (rows_used && (kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE || residual_block))
-        row = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
-    if (err_is_set(l->err)) return NULL;
-    Reg cand = row;
-    if (kind == PK_MARK && residual_block) { /* candidates' rows need a register of their own */
-        cand = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
-        if (!cand) return NULL;
-    }
-    Instr *in = builder_emit(&pp->b, residual_block ? OP_PROBE_BEGIN : OP_PROBE, PH_I64, cand, 0, 0, 0);
-    if (!in) return err_oom(l->err), NULL;
-    in->aux = site;
-    bool outer = kind == PK_LEFT || kind == PK_SINGLE;
-    for (int32_t i = 0; i < n_ids && rows_used; i++) {
-        ColEntry *e = pipe_col(pp, ids[i]);
-        if (as_key[i] >= 0) {
+/* Makes the build side's columns known behind the probe: those in a candidate's row, and those that are keys. */
+static void probe_columns(Lower *l, const JoinWork *j, Pipe *pp, const Reg *keys, Reg cand, ProbeSite *site) {
+    for (int32_t i = 0; i < j->n_ids && j->rows_used; i++) {
+        ColEntry *e = pipe_col(pp, j->ids[i]);
+        if (j->as_key[i] >= 0) {
+            Reg r = keys[j->as_key[i]];
             *e = (ColEntry){.where = CW_REG,
-                            .reg = pcols[as_key[i]],
-                            .type = col_type(l, ids[i]),
+                            .reg = r,
+                            .type = col_type(l, j->ids[i]),
                             .nullable = false,
-                            .dict = lower_info(pp, pcols[as_key[i]])->dict,
-                            .range = lower_range(pp, pcols[as_key[i]])};
+                            .dict = lower_info(pp, r)->dict,
+                            .range = lower_range(pp, r)};
             continue;
         }
-        *e = entries[i];
+        *e = j->entries[i];
         e->where = CW_BUILD;
         e->row = cand;
         e->site = site;
     }
-    if (residual_block) {
-        int64_t regs = pp->b.regs.len, computed = pp->computed.len;
-        pp->depth++;
-        Reg ok = 0;
-        for (int32_t i = 0; i < n_rest; i++) {
-            Reg r = lower_expr(l, pp, rest[i]);
-            if (!r) return NULL;
-            if (ok) {
-                bool nullable = lower_info(pp, ok)->nullable || lower_info(pp, r)->nullable;
-                Reg both = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), nullable, (Range){true, 0, 1});
-                if (!both || !builder_emit(&pp->b, OP_AND, PH_BOOL, both, ok, r, 0)) return NULL;
-                r = both;
-            }
-            ok = r;
-        }
-        pp->depth--;
-        lower_forget_since_reg(pp, regs, computed);
-        Instr *end = builder_emit(&pp->b, OP_PROBE_END, PH_BOOL, kind == PK_MARK ? row : 0, ok, 0, 0);
-        if (!end) return err_oom(l->err), NULL;
-        end->aux = site;
-    }
-    for (int32_t i = 0; i < n_ids && rows_used; i++) {
-        if (as_key[i] >= 0) continue;
-        ColEntry *e = pipe_col(pp, ids[i]);
-        e->nullable |= outer;
-        if (outer && e->range.known) e->range.lo = MIN_OF(e->range.lo, 0), e->range.hi = MAX_OF(e->range.hi, 0);
-        if (!outer && kind != PK_INNER) *e = (ColEntry){.where = CW_NONE};
-    }
-    if (outer) /* rows without a match carry zero cells in NULL places */
-        for (int32_t i = 0; i < n_ids && rows_used; i++) pipe_col(pp, ids[i])->nullable = true;
-    if (kind == PK_MARK)
-        *pipe_col(pp, p->mark_col) =
-            (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
-    if (kind == PK_INNER && !track)
-        for (int32_t i = 0; i < n_rest; i++)
-            if (lower_filter(l, pp, rest[i]) != ST_OK) return NULL;
-    if (!track) return pp;
+}
 
-    /* 5. Build rows by their matched flag. */
-    if (from_build) {
+/* The body of PROBE_BEGIN: candidates for which all other conditions hold are matches. */
+static Status probe_residual(Lower *l, const JoinWork *j, Pipe *pp, Reg mark, ProbeSite *site) {
+    int64_t regs = pp->b.regs.len, computed = pp->computed.len;
+    pp->depth++;
+    Reg ok = 0;
+    for (int32_t i = 0; i < j->n_rest; i++) {
+        Reg r = lower_expr(l, pp, j->rest[i]);
+        if (!r) return ST_ERROR;
+        if (ok) {
+            bool nullable = lower_info(pp, ok)->nullable || lower_info(pp, r)->nullable;
+            Reg both = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), nullable, (Range){true, 0, 1});
+            if (!both || !builder_emit(&pp->b, OP_AND, PH_BOOL, both, ok, r, 0)) return ST_ERROR;
+            r = both;
+        }
+        ok = r;
+    }
+    pp->depth--;
+    lower_forget_since_reg(pp, regs, computed);
+    Instr *end = builder_emit(&pp->b, OP_PROBE_END, PH_BOOL, mark, ok, 0, 0);
+    if (!end) return err_oom(l->err);
+    end->aux = site;
+    return ST_OK;
+}
+
+/* Behind an outer join build columns may be NULL (rows without a match carry zero cells in NULL places); behind one
+ * that asks only for a match there are none. */
+static void columns_after_probe(const JoinWork *j, Pipe *pp) {
+    bool outer = j->kind == PK_LEFT || j->kind == PK_SINGLE;
+    for (int32_t i = 0; i < j->n_ids && j->rows_used; i++) {
+        ColEntry *e = pipe_col(pp, j->ids[i]);
+        if (outer) e->nullable = true;
+        if (j->as_key[i] >= 0) continue;
+        if (outer && e->range.known) {
+            e->range.lo = MIN_OF(e->range.lo, 0);
+            e->range.hi = MAX_OF(e->range.hi, 0);
+        }
+        if (!outer && j->kind != PK_INNER) *e = (ColEntry){.where = CW_NONE};
+    }
+}
+
+/* 4. The probe. */
+static Pipe *join_probe(Lower *l, JoinWork *j, const ColSet *above) {
+    ColSet probe_needed = needed_with(l, above, j->probe_keys, j->k.n);
+    Pipe *pp = lower_plan(l, j->probe, &probe_needed);
+    if (!pp) return NULL;
+    Reg *raw = arena_array(l->arena, Reg, j->k.n + 1);
+    Reg *cols = arena_array(l->arena, Reg, j->k.n + 1);
+    if (!raw || !cols || lower_scan_ranges_flush(l, pp) != ST_OK) return NULL;
+    for (int32_t i = 0; i < j->k.n; i++) {
+        cols[i] = raw[i] = lower_expr(l, pp, j->probe_keys[i]);
+        if (!raw[i]) return NULL;
+    }
+    Reg *keys = finish_keys(l, pp, &j->k, raw);
+    ProbeSite *site = arena_new_of(l->arena, ProbeSite);
+    if (!keys || !site) return NULL;
+    *site = (ProbeSite){.join = j->join, .kind = (uint8_t)j->kind, .n_keys = j->n_keys, .keys = keys};
+    bool is_mark = j->kind == PK_MARK, outer = j->kind == PK_LEFT || j->kind == PK_SINGLE;
+    Reg row = 0;
+    if (is_mark) row = lower_reg(l, pp, PH_BOOL, type_make(T_BOOL), true, (Range){true, 0, 1});
+    else if (j->rows_used && (j->kind == PK_INNER || outer || j->residual_block))
+        row = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
+    if (err_is_set(l->err)) return NULL;
+    Reg cand = row;
+    if (is_mark && j->residual_block) { /* candidates' rows need a register of their own */
+        cand = lower_reg(l, pp, PH_I64, type_make(T_INT8), false, (Range){false, 0, 0});
+        if (!cand) return NULL;
+    }
+    Instr *in = builder_emit(&pp->b, j->residual_block ? OP_PROBE_BEGIN : OP_PROBE, PH_I64, cand, 0, 0, 0);
+    if (!in) return err_oom(l->err), NULL;
+    in->aux = site;
+    probe_columns(l, j, pp, cols, cand, site);
+    if (j->residual_block && probe_residual(l, j, pp, is_mark ? row : 0, site) != ST_OK) return NULL;
+    columns_after_probe(j, pp);
+    if (is_mark)
+        *pipe_col(pp, j->p->mark_col) =
+            (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
+    if (j->kind == PK_INNER && !j->track)
+        for (int32_t i = 0; i < j->n_rest; i++)
+            if (lower_filter(l, pp, j->rest[i]) != ST_OK) return NULL;
+    return pp;
+}
+
+/* Matched pairs and unmatched build rows meet in one row store; the probe side's columns of the latter are NULL. */
+static Pipe *join_pairs_and_rest(Lower *l, const JoinWork *j, Pipe *pairs, Pipe *rest, const ColSet *needed) {
+    int32_t n = 0;
+    ColId *ids = needed_of(l, j->p, needed, &n);
+    Reg *r1 = arena_array(l->arena, Reg, n + 1), *r2 = arena_array(l->arena, Reg, n + 1);
+    CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
+    ColEntry *out = arena_array(l->arena, ColEntry, n + 1);
+    if (!ids || !r1 || !r2 || !cells || !out) return NULL;
+    for (int32_t i = 0; i < n; i++) {
+        r1[i] = lower_col(l, pairs, ids[i]);
+        if (!r1[i]) return NULL;
+        cells[i] = cell_spec(pairs, r1[i]);
+        cells[i].nullable = true;
+        Range range = lower_range(pairs, r1[i]);
+        if (colset_has(&j->build_out, ids[i])) {
+            r2[i] = lower_col(l, rest, ids[i]);
+            if (!r2[i]) return NULL;
+            if (!cells[i].dict) r2[i] = lower_as(l, rest, r2[i], (Phys)cells[i].phys);
+        } else {
+            Value v = {.type = cells[i].type, .is_null = true};
+            r2[i] = lower_as(l, rest, lower_const(l, rest, &v), (Phys)cells[i].phys);
+        }
+        if (!r2[i]) return NULL;
+        if (range.known) {
+            range.lo = MIN_OF(range.lo, 0);
+            range.hi = MAX_OF(range.hi, 0);
+        }
+        cells[i].stable_str = cells[i].stable_str && lower_info(rest, r2[i])->stable_str;
+        out[i] = source_entry(i, &cells[i], col_type(l, ids[i]), range);
+    }
+    int32_t store = rows_spec_new(l, n, cells, -1, 0, false, -1);
+    if (store < 0 || sink_rows(l, pairs, store, n, r1, -1) != ST_OK || sink_rows(l, rest, store, n, r2, -1) != ST_OK)
+        return NULL;
+    return rows_pipe(l, store, n, ids, out);
+}
+
+/* 5. Build rows by their matched flag. */
+static Pipe *join_build_rows(Lower *l, const JoinWork *j, Pipe *pp, const ColSet *needed) {
+    if (j->from_build) {
         Sink none = {.kind = SINK_NONE, .id = -1, .limit = -1};
         if (seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
     }
-    Pipe *up =
-        pipe_new(l, SRC_JOIN,
-                 arena_printf(l->arena, "join #%d %s rows", (int)join, p->join == JN_SEMI ? "matched" : "unmatched"));
+    bool matched = j->p->join == JN_SEMI;
+    Pipe *up = pipe_new(l, SRC_JOIN,
+                        arena_printf(l->arena, "join #%d %s rows", (int)j->join, matched ? "matched" : "unmatched"));
     if (!up) return NULL;
-    up->source.id = join;
-    up->source.matched = p->join == JN_SEMI;
-    up->source.est_rows = build->est_rows;
-    for (int32_t i = 0; i < n_ids; i++) *pipe_col(up, ids[i]) = entries[i];
-    if (from_build) return up;
-    /* Matched pairs and unmatched build rows meet in one row store. */
-    int32_t n_all = 0;
-    ColId *all = needed_of(l, p, needed, &n_all);
-    Reg *r1 = arena_array(l->arena, Reg, n_all + 1), *r2 = arena_array(l->arena, Reg, n_all + 1);
-    CellSpec *spec2 = arena_array(l->arena, CellSpec, n_all + 1);
-    ColEntry *out = arena_array(l->arena, ColEntry, n_all + 1);
-    if (!all || !r1 || !r2 || !spec2 || !out) return NULL;
-    for (int32_t i = 0; i < n_all; i++) {
-        r1[i] = lower_col(l, pp, all[i]);
-        if (!r1[i]) return NULL;
-        spec2[i] = cell_spec(pp, r1[i]);
-        spec2[i].nullable = true;
-        Range range = lower_range(pp, r1[i]);
-        if (colset_has(&build_out, all[i])) {
-            r2[i] = lower_col(l, up, all[i]);
-            if (!r2[i]) return NULL;
-            if (!spec2[i].dict) r2[i] = lower_as(l, up, r2[i], (Phys)spec2[i].phys);
-        } else {
-            Value v = {.type = spec2[i].type, .is_null = true};
-            r2[i] = lower_as(l, up, lower_const(l, up, &v), (Phys)spec2[i].phys);
-        }
-        if (!r2[i]) return NULL;
-        if (range.known) range.lo = MIN_OF(range.lo, 0), range.hi = MAX_OF(range.hi, 0);
-        spec2[i].stable_str = spec2[i].stable_str && lower_info(up, r2[i])->stable_str;
-        out[i] = source_entry(i, &spec2[i], col_type(l, all[i]), range);
-    }
-    int32_t store = rows_spec_new(l, n_all, spec2, -1, 0, false, -1);
-    if (store < 0 || sink_rows(l, pp, store, n_all, r1, -1) != ST_OK || sink_rows(l, up, store, n_all, r2, -1) != ST_OK)
-        return NULL;
-    return rows_pipe(l, store, n_all, all, out);
+    up->source.id = j->join;
+    up->source.matched = matched;
+    up->source.est_rows = j->build->est_rows;
+    for (int32_t i = 0; i < j->n_ids; i++) *pipe_col(up, j->ids[i]) = j->entries[i];
+    return j->from_build ? up : join_pairs_and_rest(l, j, pp, up, needed);
+}
+
+static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
+    bool build_left = p->build_left && p->join != JN_MARK && p->join != JN_SINGLE;
+    JoinWork j = {.p = p,
+                  .build = p->children[build_left ? 0 : 1],
+                  .probe = p->children[build_left ? 1 : 0],
+                  .build_out = colset_new(l->c)};
+    plan_outputs(l->c, j.build, &j.build_out);
+    join_kind(&j, build_left);                        /* 1 */
+    if (join_conditions(l, &j) != ST_OK) return NULL; /* 2 */
+    ColSet above = needed_with(l, needed, j.rest, j.n_rest);
+    if (join_build(l, &j, &above) != ST_OK) return NULL;            /* 3 */
+    Pipe *pp = join_probe(l, &j, &above);                           /* 4 */
+    return pp && j.track ? join_build_rows(l, &j, pp, needed) : pp; /* 5 */
 }
 
 /* ---- aggregation ----------------------------------------------------------------------------------- */
@@ -913,7 +1005,23 @@ static double max_rows(Lower *l, const Plan *p) {
     }
 }
 
-static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
+/* An aggregate while it is lowered. */
+typedef struct AggWork {
+    const AggCall *call;
+    Expr *arg; /* with FILTER in it; NULL: none */
+    Type type; /* of the result */
+    double max_rows;
+    Reg reg, reg2;
+    RegInfo in; /* of the argument */
+    Range in_range;
+    AggCell *cell;
+    const Dict *dict; /* of the result */
+    Range range;
+    bool nullable;
+} AggWork;
+
+/* Columns that the keys and the aggregates that are needed read. */
+static ColSet agg_reads(Lower *l, const Plan *p, const ColSet *needed) {
     ColSet in = colset_new(l->c);
     for (int32_t i = 0; i < p->n_keys; i++) expr_cols(l->c, p->exprs[i], &in);
     for (int32_t i = 0; i < p->n_aggs; i++) {
@@ -922,6 +1030,192 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
         if (p->aggs[i].arg2) expr_cols(l->c, p->aggs[i].arg2, &in);
         if (p->aggs[i].filter) expr_cols(l->c, p->aggs[i].filter, &in);
     }
+    return in;
+}
+
+/* Key i of the groups: its register in cp, and its column in np. 0: failed. */
+static Reg agg_key(Lower *l, const Plan *p, int32_t i, Pipe *cp, Pipe *np, KeySpec *key) {
+    Reg r = lower_expr(l, cp, p->exprs[i]);
+    if (!r) return 0;
+    const RegInfo *ri = lower_info(cp, r);
+    Range range = lower_range(cp, r);
+    *key = (KeySpec){.phys = ri->phys,
+                     .type = p->exprs[i]->type,
+                     .nullable = ri->nullable,
+                     .null_equal = true,
+                     .has_range = ri->has_range,
+                     .min = ri->min,
+                     .max = ri->max,
+                     .dict = ri->dict};
+    CellSpec c = cell_spec(cp, r);
+    c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
+    *pipe_col(np, p->out_cols[i]) = source_entry(i, &c, p->exprs[i]->type, range);
+    return r;
+}
+
+/* FILTER becomes a CASE: what it leaves out is NULL, which aggregates with a filter pass over. */
+static Status agg_argument(Lower *l, Pipe *cp, AggWork *w) {
+    const AggCall *a = w->call;
+    w->arg = a->arg;
+    if (a->filter) {
+        Expr *c = expr_new(l->c, EX_CASE, a->arg ? a->arg->type : type_make(T_BOOL), 2);
+        if (!c) return ST_ERROR;
+        c->args[0] = a->filter;
+        c->args[1] = a->arg ? a->arg : expr_bool(l->c, true);
+        w->arg = c;
+    }
+    if (!w->arg) return ST_OK;
+    w->reg = lower_expr(l, cp, w->arg);
+    if (!w->reg) return ST_ERROR;
+    w->in = *lower_info(cp, w->reg);
+    w->in_range = lower_range(cp, w->reg);
+    return ST_OK;
+}
+
+/* The argument in another physical type, which is the cell's from now on. */
+static Status agg_input_as(Lower *l, Pipe *cp, AggWork *w, Phys to) {
+    w->reg = lower_as(l, cp, w->reg, to);
+    if (!w->reg) return ST_ERROR;
+    w->cell->in_phys = to;
+    return ST_OK;
+}
+
+/* The narrowest sum that the argument's range and the number of rows allow. */
+static Status agg_sum(Lower *l, Pipe *cp, AggWork *w) {
+    AggCell *cell = w->cell;
+    Range range = w->in_range;
+    if (w->in.phys == PH_F32 || w->in.phys == PH_F64) {
+        cell->op = AO_SUM_F64;
+        cell->out_phys = PH_F64;
+        return ST_OK;
+    }
+    double rows = MAX_OF(w->max_rows, 1.0);
+    if (range.known && range_max_abs(range) < INT64_MAX && (double)range_max_abs(range) * rows < 9e18) {
+        cell->op = AO_SUM_I64;
+        cell->out_phys = PH_I64;
+        if (w->in.phys == PH_I128) TRY(agg_input_as(l, cp, w, PH_I64));
+        int128_t m = (int128_t)((double)range_max_abs(range) * rows) + 1;
+        w->range = (Range){true, range.lo < 0 ? -m : 0, m};
+    } else if (type_phys(w->type) == PH_I64) {
+        cell->op = AO_SUM_I64_CHECKED;
+        cell->out_phys = PH_I64;
+    } else {
+        cell->op = AO_SUM_I128;
+        cell->out_phys = PH_I128;
+    }
+    return ST_OK;
+}
+
+static Status agg_min_max(Lower *l, Pipe *cp, AggWork *w) {
+    if (w->in.dict && w->in.dict->n != w->in.dict->n_sorted) { /* its codes are not in order */
+        TRY(agg_input_as(l, cp, w, PH_STR));
+        w->in = *lower_info(cp, w->reg);
+    }
+    w->dict = w->in.dict;
+    w->cell->op = w->call->kind == AGG_MIN ? AO_MIN : AO_MAX;
+    w->cell->out_phys = w->in.phys;
+    w->range = w->in_range;
+    return ST_OK;
+}
+
+static Status agg_variance(Lower *l, Pipe *cp, AggWork *w) {
+    AggCell *cell = w->cell;
+    cell->arg = w->call->kind;
+    if (w->type.id == T_NUMERIC) {
+        cell->op = AO_VAR_EXACT;
+        cell->in_scale = w->arg->type.id == T_NUMERIC ? w->arg->type.scale : 0;
+        cell->out_phys = PH_I128;
+        return ST_OK;
+    }
+    TRY(agg_input_as(l, cp, w, PH_F64));
+    cell->op = AO_VAR;
+    cell->out_phys = PH_F64;
+    return ST_OK;
+}
+
+/* How the aggregate is computed, and what is known of its result. */
+static Status agg_cell(Lower *l, Pipe *cp, AggWork *w) {
+    AggCell *cell = w->cell;
+    AggKind kind = (AggKind)w->call->kind;
+    switch (kind) {
+    case AGG_COUNT_STAR:
+    case AGG_COUNT:
+        cell->op = w->arg && w->in.nullable ? AO_COUNT : AO_COUNT_STAR;
+        if (cell->op == AO_COUNT_STAR) w->reg = 0;
+        cell->out_phys = PH_I64;
+        w->range = (Range){true, 0, w->max_rows < 9e18 ? (int128_t)w->max_rows : INT64_MAX};
+        w->nullable = false;
+        return ST_OK;
+    case AGG_SUM: return agg_sum(l, cp, w);
+    case AGG_MIN:
+    case AGG_MAX: return agg_min_max(l, cp, w);
+    case AGG_ANY:
+    case AGG_SINGLE:
+        w->dict = w->in.dict;
+        cell->op = kind == AGG_ANY ? AO_ANY : AO_SINGLE;
+        cell->out_phys = w->in.phys;
+        w->range = w->in_range;
+        return ST_OK;
+    case AGG_BOOL_AND:
+    case AGG_BOOL_OR:
+        cell->op = kind == AGG_BOOL_AND ? AO_BOOL_AND : AO_BOOL_OR;
+        cell->out_phys = PH_BOOL;
+        return ST_OK;
+    case AGG_BIT_AND:
+    case AGG_BIT_OR:
+        w->reg = lower_canonical(l, cp, w->reg, w->arg->type);
+        if (!w->reg) return ST_ERROR;
+        cell->in_phys = cell->out_phys = lower_info(cp, w->reg)->phys;
+        cell->op = kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
+        return ST_OK;
+    case AGG_VAR_POP:
+    case AGG_VAR_SAMP:
+    case AGG_STDDEV_POP:
+    case AGG_STDDEV_SAMP: return agg_variance(l, cp, w);
+    case AGG_STRING_AGG:
+        TRY(agg_input_as(l, cp, w, PH_STR));
+        w->reg2 = lower_as(l, cp, lower_expr(l, cp, w->call->arg2), PH_STR);
+        cell->out_phys = PH_STR;
+        cell->op = AO_STRING_AGG;
+        return w->reg2 ? ST_OK : ST_ERROR;
+    default: return err_internal(l->err, "aggregate kind %d reached the lowering", (int)kind);
+    }
+}
+
+/* One aggregate: its cell in the states, its registers in cp, and its column in np. */
+static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_t slot, AggWork *w) {
+    const AggCall *a = w->call;
+    AggCell *cell = w->cell;
+    if (a->distinct) return err_internal(l->err, "DISTINCT aggregate reached the lowering");
+    w->type = cell->type = col_type(l, a->out);
+    w->range = range_of_type(w->type);
+    w->nullable = true;
+    TRY(agg_argument(l, cp, w));
+    cell->in_phys = w->in.phys;
+    cell->in_nullable = w->in.nullable;
+    TRY(agg_cell(l, cp, w));
+    if (w->reg) {
+        const RegInfo *ri = lower_info(cp, w->reg);
+        cell->in_nullable = ri->nullable;
+        cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
+        if (p->n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP)
+            w->nullable = false;
+    }
+    if (w->nullable && w->range.known) {
+        w->range.lo = MIN_OF(w->range.lo, 0);
+        w->range.hi = MAX_OF(w->range.hi, 0);
+    }
+    CellSpec c = {.phys = cell->out_phys,
+                  .type = w->type,
+                  .nullable = w->nullable,
+                  .stable_str = cell->stable_str,
+                  .dict = w->dict};
+    *pipe_col(np, a->out) = source_entry(p->n_keys + slot, &c, w->type, w->range);
+    return ST_OK;
+}
+
+static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
+    ColSet in = agg_reads(l, p, needed);
     Pipe *cp = lower_plan(l, p->children[0], &in);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
     double bound = max_rows(l, p->children[0]);
@@ -938,161 +1232,18 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
     np->source.id = id;
     np->source.est_rows = p->est_rows;
     for (int32_t i = 0; i < p->n_keys; i++) {
-        Reg r = lower_expr(l, cp, p->exprs[i]);
-        if (!r) return NULL;
-        keys[i] = r;
-        const RegInfo *ri = lower_info(cp, r);
-        Range range = lower_range(cp, r);
-        spec.keys[i] = (KeySpec){.phys = ri->phys,
-                                 .type = p->exprs[i]->type,
-                                 .nullable = ri->nullable,
-                                 .null_equal = true,
-                                 .has_range = ri->has_range,
-                                 .min = ri->min,
-                                 .max = ri->max,
-                                 .dict = ri->dict};
-        CellSpec c = cell_spec(cp, r);
-        c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
-        *pipe_col(np, p->out_cols[i]) = source_entry(i, &c, p->exprs[i]->type, range);
+        keys[i] = agg_key(l, p, i, cp, np, &spec.keys[i]);
+        if (!keys[i]) return NULL;
     }
     bool any2 = false;
     for (int32_t i = 0; i < p->n_aggs; i++) {
-        AggCall *a = &p->aggs[i];
-        if (!colset_has(needed, a->out)) continue;
-        if (a->distinct) return err_internal(l->err, "DISTINCT aggregate reached the lowering"), NULL;
-        Type t = col_type(l, a->out);
+        if (!colset_has(needed, p->aggs[i].out)) continue;
         int32_t slot = spec.n_aggs++;
-        AggCell *cell = &spec.aggs[slot];
-        cell->type = t;
-        Reg r = 0;
-        Expr *arg = a->arg;
-        if (a->filter) {
-            Expr *c = expr_new(l->c, EX_CASE, arg ? arg->type : type_make(T_BOOL), 2);
-            if (!c) return NULL;
-            c->args[0] = a->filter;
-            c->args[1] = arg ? arg : expr_bool(l->c, true);
-            arg = c;
-        }
-        if (arg) {
-            r = lower_expr(l, cp, arg);
-            if (!r) return NULL;
-        }
-        RegInfo ri = r ? *lower_info(cp, r) : (RegInfo){0};
-        Range range = r ? lower_range(cp, r) : (Range){false, 0, 0}, out_range = range_of_type(t);
-        const Dict *dict = NULL;
-        cell->in_phys = ri.phys;
-        cell->in_nullable = ri.nullable;
-        bool nullable = true;
-        switch ((AggKind)a->kind) {
-        case AGG_COUNT_STAR:
-        case AGG_COUNT:
-            cell->op = arg && ri.nullable ? AO_COUNT : AO_COUNT_STAR;
-            if (cell->op == AO_COUNT_STAR) r = 0;
-            cell->out_phys = PH_I64;
-            out_range = (Range){true, 0, bound < 9e18 ? (int128_t)bound : INT64_MAX};
-            nullable = false;
-            break;
-        case AGG_SUM:
-            if (ri.phys == PH_F32 || ri.phys == PH_F64) {
-                cell->op = AO_SUM_F64;
-                cell->out_phys = PH_F64;
-                break;
-            }
-            if (range.known && range_max_abs(range) < INT64_MAX &&
-                (double)range_max_abs(range) * MAX_OF(bound, 1.0) < 9e18) {
-                cell->op = AO_SUM_I64;
-                cell->out_phys = PH_I64;
-                if (ri.phys == PH_I128) {
-                    r = lower_as(l, cp, r, PH_I64);
-                    if (!r) return NULL;
-                    cell->in_phys = PH_I64;
-                }
-                int128_t m = (int128_t)((double)range_max_abs(range) * MAX_OF(bound, 1.0)) + 1;
-                out_range = (Range){true, range.lo < 0 ? -m : 0, m};
-            } else if (type_phys(t) == PH_I64) {
-                cell->op = AO_SUM_I64_CHECKED;
-                cell->out_phys = PH_I64;
-            } else {
-                cell->op = AO_SUM_I128;
-                cell->out_phys = PH_I128;
-            }
-            break;
-        case AGG_MIN:
-        case AGG_MAX:
-            if (ri.dict && ri.dict->n != ri.dict->n_sorted) {
-                r = lower_as(l, cp, r, PH_STR);
-                if (!r) return NULL;
-                ri = *lower_info(cp, r);
-                cell->in_phys = ri.phys;
-            }
-            dict = ri.dict;
-            cell->op = a->kind == AGG_MIN ? AO_MIN : AO_MAX;
-            cell->out_phys = ri.phys;
-            out_range = range;
-            break;
-        case AGG_ANY:
-        case AGG_SINGLE:
-            dict = ri.dict;
-            cell->op = a->kind == AGG_ANY ? AO_ANY : AO_SINGLE;
-            cell->out_phys = ri.phys;
-            out_range = range;
-            break;
-        case AGG_BOOL_AND:
-            cell->op = AO_BOOL_AND;
-            cell->out_phys = PH_BOOL;
-            break;
-        case AGG_BOOL_OR:
-            cell->op = AO_BOOL_OR;
-            cell->out_phys = PH_BOOL;
-            break;
-        case AGG_BIT_AND:
-        case AGG_BIT_OR:
-            r = lower_canonical(l, cp, r, arg->type);
-            if (!r) return NULL;
-            cell->in_phys = cell->out_phys = lower_info(cp, r)->phys;
-            cell->op = a->kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
-            break;
-        case AGG_VAR_POP:
-        case AGG_VAR_SAMP:
-        case AGG_STDDEV_POP:
-        case AGG_STDDEV_SAMP:
-            if (t.id == T_NUMERIC) {
-                cell->op = AO_VAR_EXACT;
-                cell->arg = a->kind;
-                cell->in_scale = arg->type.id == T_NUMERIC ? arg->type.scale : 0;
-                cell->out_phys = PH_I128;
-                break;
-            }
-            r = lower_as(l, cp, r, PH_F64);
-            if (!r) return NULL;
-            cell->in_phys = PH_F64;
-            cell->op = AO_VAR;
-            cell->arg = a->kind;
-            cell->out_phys = PH_F64;
-            break;
-        case AGG_STRING_AGG:
-            r = lower_as(l, cp, r, PH_STR);
-            regs2[slot] = lower_as(l, cp, lower_expr(l, cp, a->arg2), PH_STR);
-            if (!r || !regs2[slot]) return NULL;
-            any2 = true;
-            cell->in_phys = cell->out_phys = PH_STR;
-            cell->op = AO_STRING_AGG;
-            break;
-        default: return err_internal(l->err, "aggregate kind %d reached the lowering", (int)a->kind), NULL;
-        }
-        if (r) {
-            const RegInfo *fi = lower_info(cp, r);
-            cell->in_nullable = fi->nullable;
-            cell->stable_str = fi->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
-        }
-        if (nullable && p->n_keys > 0 && r && !lower_info(cp, r)->nullable && a->kind != AGG_VAR_SAMP &&
-            a->kind != AGG_STDDEV_SAMP)
-            nullable = false;
-        regs[slot] = r;
-        if (nullable && out_range.known) out_range.lo = MIN_OF(out_range.lo, 0), out_range.hi = MAX_OF(out_range.hi, 0);
-        CellSpec c = {
-            .phys = cell->out_phys, .type = t, .nullable = nullable, .stable_str = cell->stable_str, .dict = dict};
-        *pipe_col(np, a->out) = source_entry(p->n_keys + slot, &c, t, out_range);
+        AggWork w = {.call = &p->aggs[i], .max_rows = bound, .cell = &spec.aggs[slot]};
+        if (lower_agg_call(l, p, cp, np, slot, &w) != ST_OK) return NULL;
+        regs[slot] = w.reg;
+        regs2[slot] = w.reg2;
+        any2 |= w.reg2 != 0;
     }
     if (!vec_push(l->arena, &l->aggs, spec)) return NULL;
     Sink sink = {.kind = SINK_AGG,

@@ -819,139 +819,152 @@ static Reg lower_bits(Lower *l, Pipe *p, Expr *e, Opcode op) {
     return emit1(l, p, op, w, w, e->type, nullable, range, a, b, 0);
 }
 
+static int exact_scale(Type t) { return t.id == T_NUMERIC ? t.scale : 0; }
+
+/* The functions below lower one kind of call in a way of its own. False: not for these arguments; else *out is the
+ * result, 0 after an error. */
+
+/* + - * of integers and numerics: scaled integers. */
+static bool exact_arith(Lower *l, Pipe *p, const Expr *e, Reg *out) {
+    Opcode op = (Opcode)e->u.func->opcode;
+    if (!exact_type(e->type) || !exact_type(e->args[0]->type) || !exact_type(e->args[1]->type)) return false;
+    *out = 0;
+    Reg a = lower_expr(l, p, e->args[0]), b = a ? lower_expr(l, p, e->args[1]) : 0;
+    if (!b) return true;
+    int sa = exact_scale(e->args[0]->type), sb = exact_scale(e->args[1]->type), sr = exact_scale(e->type);
+    if (op == OP_MUL && sa + sb != sr) {
+        bool nullable = reg_nullable(p, a) || reg_nullable(p, b);
+        a = lower_as(l, p, a, PH_I128);
+        b = lower_as(l, p, b, PH_I128);
+        if (!a || !b) return true;
+        *out = emit1(l, p, OP_NUM_MUL, PH_I128, PH_I128, e->type, nullable, range_of_type(e->type), a, b, 0);
+        if (*out) last(p)->imm = NUM_IMM3(sa, sb, sr);
+        return true;
+    }
+    if (op != OP_MUL && sa < sr) a = rescale(l, p, a, sa, type_numeric(38, sr));
+    if (op != OP_MUL && sb < sr) b = rescale(l, p, b, sb, type_numeric(38, sr));
+    *out = arith(l, p, op, e->type, a, b);
+    return true;
+}
+
+/* Arithmetic whose arguments and result are integers, or floats, of one width. */
+static bool plain_arith(Lower *l, Pipe *p, const Expr *e, Reg *out) {
+    Opcode op = (Opcode)e->u.func->opcode;
+    bool is_float = (e->type.id == T_FLOAT4 || e->type.id == T_FLOAT8) && op != OP_MOD;
+    bool is_int = type_is_integer(e->type);
+    if (!is_float && !is_int) return false;
+    *out = 0;
+    Phys w = type_phys(e->type);
+    Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), w);
+    Reg b = e->n_args > 1 && a ? lower_as(l, p, lower_expr(l, p, e->args[1]), w) : 0;
+    if (!a || (e->n_args > 1 && !b)) return true;
+    bool nullable = reg_nullable(p, a) || (b && reg_nullable(p, b));
+    *out = emit1(l, p, op, w, w, e->type, nullable, range_of_type(e->type), a, b, 0);
+    if (*out && is_int && b) {
+        Range rb = lower_range(p, b);
+        if (rb.known && rb.lo > 0) last(p)->flags |= INSTR_SAFE;
+    }
+    return true;
+}
+
+static bool exact_div(Lower *l, Pipe *p, const Expr *e, Reg *out) {
+    if (e->n_args != 2 || e->type.id != T_NUMERIC) return false;
+    if (!exact_type(e->args[0]->type) || !exact_type(e->args[1]->type)) return false;
+    *out = 0;
+    Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_I128);
+    Reg b = a ? lower_as(l, p, lower_expr(l, p, e->args[1]), PH_I128) : 0;
+    if (!b) return true;
+    *out = emit1(l, p, OP_NUM_DIV, PH_I128, PH_I128, e->type, reg_nullable(p, a) || reg_nullable(p, b),
+                 range_of_type(e->type), a, b, 0);
+    if (*out) last(p)->imm = NUM_IMM3(exact_scale(e->args[0]->type), exact_scale(e->args[1]->type), e->type.scale);
+    return true;
+}
+
+/* Comparisons of one physical type, or of integers of the same scale. */
+static bool plain_compare(Lower *l, Pipe *p, const Expr *e, Reg *out) {
+    if (e->n_args != 2) return false;
+    Type t0 = e->args[0]->type, t1 = e->args[1]->type;
+    bool same = type_phys(t0) == type_phys(t1);
+    bool ints =
+        is_int_phys(type_phys(t0)) && is_int_phys(type_phys(t1)) && (t0.id != T_NUMERIC || t0.scale == t1.scale);
+    if (!same && !ints) return false;
+    Reg a = lower_expr(l, p, e->args[0]);
+    *out = a ? compare(l, p, (Opcode)e->u.func->opcode, a, lower_expr(l, p, e->args[1])) : 0;
+    return true;
+}
+
+static bool has_const_arg(const Expr *e, int i) {
+    return e->n_args == 2 && e->args[i]->kind == EX_CONST && !e->args[i]->u.value.is_null;
+}
+
+/* LIKE and NOT LIKE with a constant pattern, which is compiled once. */
+static bool constant_like(Lower *l, Pipe *p, const Expr *e, bool negated, Reg *out) {
+    if (!has_const_arg(e, 1)) return false;
+    *out = 0;
+    Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_STR);
+    if (!a) return true;
+    Str s = e->args[1]->u.value.u.str;
+    LikePattern *pat = like_compile(l->arena, (Slice){s.ptr, s.len}, '\\', false, l->err);
+    if (!pat) return true;
+    Reg d = emit_bool(l, p, OP_LIKE, PH_STR, reg_nullable(p, a), a, 0);
+    if (!d) return true;
+    last(p)->aux = pat;
+    *out = negated ? emit_bool(l, p, OP_NOT, PH_BOOL, reg_nullable(p, a), d, 0) : d;
+    return true;
+}
+
+/* Fields of dates and timestamps that cannot be infinite: those need the function's care. */
+static bool finite_date_part(Lower *l, Pipe *p, const Expr *e, Reg *out) {
+    if (!has_const_arg(e, 0) || e->type.id != T_INT4) return false;
+    Type t = e->args[1]->type;
+    if (t.id != T_DATE && t.id != T_TIMESTAMP) return false;
+    Str s = e->args[0]->u.value.u.str;
+    DateField df = date_field_from_name((Slice){s.ptr, s.len});
+    if (df == DF_INVALID) return false;
+    *out = 0;
+    Reg a = lower_canonical(l, p, lower_expr(l, p, e->args[1]), t);
+    if (!a) return true;
+    Range in = lower_range(p, a);
+    if (!in.known || in.lo <= (t.id == T_DATE ? INT32_MIN : INT64_MIN) ||
+        in.hi >= (t.id == T_DATE ? INT32_MAX : INT64_MAX))
+        return false;
+    *out = emit1(l, p, OP_DATE_PART, reg_phys(p, a), PH_I32, e->type, reg_nullable(p, a), date_part_range(df, in, t), a,
+                 0, 0);
+    if (*out) last(p)->imm = df;
+    return true;
+}
+
 static Reg lower_func(Lower *l, Pipe *p, Expr *e) {
     const FuncDef *f = e->u.func;
-    Opcode op = (Opcode)f->opcode;
-    Type t0 = e->n_args > 0 ? e->args[0]->type : e->type;
-    switch (op) {
+    bool done = false;
+    Reg r = 0;
+    switch ((Opcode)f->opcode) {
     case OP_ADD:
     case OP_SUB:
-    case OP_MUL:
-        if (e->n_args != 2) break;
-        if (exact_type(e->type) && exact_type(t0) && exact_type(e->args[1]->type)) {
-            Reg a = lower_expr(l, p, e->args[0]), b = a ? lower_expr(l, p, e->args[1]) : 0;
-            if (!b) return 0;
-            int sa = t0.id == T_NUMERIC ? t0.scale : 0,
-                sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
-            int sr = e->type.id == T_NUMERIC ? e->type.scale : 0;
-            if (op == OP_MUL && sa + sb != sr) {
-                bool nullable = reg_nullable(p, a) || reg_nullable(p, b);
-                a = lower_as(l, p, a, PH_I128);
-                b = lower_as(l, p, b, PH_I128);
-                Reg d = a && b ? emit1(l, p, OP_NUM_MUL, PH_I128, PH_I128, e->type, nullable, range_of_type(e->type), a,
-                                       b, 0)
-                               : 0;
-                if (d) last(p)->imm = NUM_IMM3(sa, sb, sr);
-                return d;
-            }
-            if (op != OP_MUL && (sa != sr || sb != sr)) {
-                if (sa < sr) a = rescale(l, p, a, sa, type_numeric(38, sr));
-                if (sb < sr) b = rescale(l, p, b, sb, type_numeric(38, sr));
-            }
-            return arith(l, p, op, e->type, a, b);
-        }
-        /* fallthrough */
+    case OP_MUL: done = e->n_args == 2 && (exact_arith(l, p, e, &r) || plain_arith(l, p, e, &r)); break;
     case OP_DIV:
     case OP_MOD:
     case OP_NEG:
-    case OP_ABS: {
-        bool fl = (e->type.id == T_FLOAT4 || e->type.id == T_FLOAT8) && op != OP_MOD;
-        bool in = type_is_integer(e->type);
-        if (!fl && !in) break;
-        Phys w = type_phys(e->type);
-        Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), w);
-        Reg b = e->n_args > 1 && a ? lower_as(l, p, lower_expr(l, p, e->args[1]), w) : 0;
-        if (!a || (e->n_args > 1 && !b)) return 0;
-        bool nullable = reg_nullable(p, a) || (b && reg_nullable(p, b));
-        Reg d = emit1(l, p, op, w, w, e->type, nullable, range_of_type(e->type), a, b, 0);
-        if (!d) return 0;
-        if (in && b) {
-            Range rb = lower_range(p, b);
-            if (rb.known && rb.lo > 0) last(p)->flags |= INSTR_SAFE;
-        }
-        return d;
-    }
+    case OP_ABS: done = plain_arith(l, p, e, &r); break;
+    case OP_NUM_DIV: done = exact_div(l, p, e, &r); break;
     case OP_BIT_AND:
     case OP_BIT_OR:
     case OP_BIT_XOR:
     case OP_BIT_NOT:
     case OP_SHL:
-    case OP_SHR: return lower_bits(l, p, e, op);
-    case OP_NUM_DIV:
-        if (e->n_args == 2 && e->type.id == T_NUMERIC && exact_type(t0) && exact_type(e->args[1]->type)) {
-            Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_I128);
-            Reg b = a ? lower_as(l, p, lower_expr(l, p, e->args[1]), PH_I128) : 0;
-            if (!b) return 0;
-            int sa = t0.id == T_NUMERIC ? t0.scale : 0,
-                sb = e->args[1]->type.id == T_NUMERIC ? e->args[1]->type.scale : 0;
-            Reg d = emit1(l, p, OP_NUM_DIV, PH_I128, PH_I128, e->type, reg_nullable(p, a) || reg_nullable(p, b),
-                          range_of_type(e->type), a, b, 0);
-            if (d) last(p)->imm = NUM_IMM3(sa, sb, e->type.scale);
-            return d;
-        }
-        break;
+    case OP_SHR: return lower_bits(l, p, e, (Opcode)f->opcode);
     case OP_EQ:
     case OP_NE:
     case OP_LT:
     case OP_LE:
     case OP_GT:
-    case OP_GE:
-        if (e->n_args == 2 && type_phys(t0) == type_phys(e->args[1]->type)) {
-            Reg a = lower_expr(l, p, e->args[0]);
-            return a ? compare(l, p, op, a, lower_expr(l, p, e->args[1])) : 0;
-        }
-        if (e->n_args == 2 && is_int_phys(type_phys(t0)) && is_int_phys(type_phys(e->args[1]->type)) &&
-            (t0.id != T_NUMERIC || t0.scale == e->args[1]->type.scale)) {
-            Reg a = lower_expr(l, p, e->args[0]);
-            return a ? compare(l, p, op, a, lower_expr(l, p, e->args[1])) : 0;
-        }
-        break;
-    case OP_LIKE:
-        if (e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null &&
-            strcmp(f->name, "~~") == 0) {
-            Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_STR);
-            if (!a) return 0;
-            Str s = e->args[1]->u.value.u.str;
-            LikePattern *pat = like_compile(l->arena, (Slice){s.ptr, s.len}, '\\', false, l->err);
-            if (!pat) return 0;
-            Reg d = emit_bool(l, p, OP_LIKE, PH_STR, reg_nullable(p, a), a, 0);
-            if (d) last(p)->aux = pat;
-            return d;
-        }
-        break;
-    case OP_DATE_PART:
-        if (e->n_args == 2 && e->args[0]->kind == EX_CONST && !e->args[0]->u.value.is_null && e->type.id == T_INT4 &&
-            (e->args[1]->type.id == T_DATE || e->args[1]->type.id == T_TIMESTAMP)) {
-            Str s = e->args[0]->u.value.u.str;
-            DateField df = date_field_from_name((Slice){s.ptr, s.len});
-            if (df == DF_INVALID) break;
-            Reg a = lower_canonical(l, p, lower_expr(l, p, e->args[1]), e->args[1]->type);
-            if (!a) return 0;
-            Range in = lower_range(p, a);
-            /* Infinities need the kernel's care. */
-            if (!in.known || in.lo <= (e->args[1]->type.id == T_DATE ? INT32_MIN : INT64_MIN) ||
-                in.hi >= (e->args[1]->type.id == T_DATE ? INT32_MAX : INT64_MAX))
-                break;
-            Reg d = emit1(l, p, OP_DATE_PART, reg_phys(p, a), PH_I32, e->type, reg_nullable(p, a),
-                          date_part_range(df, in, e->args[1]->type), a, 0, 0);
-            if (d) last(p)->imm = df;
-            return d;
-        }
-        break;
+    case OP_GE: done = plain_compare(l, p, e, &r); break;
+    case OP_LIKE: done = strcmp(f->name, "~~") == 0 && constant_like(l, p, e, false, &r); break;
+    case OP_DATE_PART: done = finite_date_part(l, p, e, &r); break;
     default: break;
     }
-    if (strcmp(f->name, "!~~") == 0 && e->n_args == 2 && e->args[1]->kind == EX_CONST && !e->args[1]->u.value.is_null) {
-        Reg a = lower_as(l, p, lower_expr(l, p, e->args[0]), PH_STR);
-        if (!a) return 0;
-        Str s = e->args[1]->u.value.u.str;
-        LikePattern *pat = like_compile(l->arena, (Slice){s.ptr, s.len}, '\\', false, l->err);
-        if (!pat) return 0;
-        Reg d = emit_bool(l, p, OP_LIKE, PH_STR, reg_nullable(p, a), a, 0);
-        if (!d) return 0;
-        last(p)->aux = pat;
-        return emit_bool(l, p, OP_NOT, PH_BOOL, reg_nullable(p, a), d, 0);
-    }
-    return lower_call(l, p, e);
+    if (!done && strcmp(f->name, "!~~") == 0) done = constant_like(l, p, e, true, &r);
+    return done ? r : lower_call(l, p, e);
 }
 
 /* Predicates and functions of one dictionary column are evaluated once per entry. */
