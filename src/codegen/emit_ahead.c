@@ -133,12 +133,12 @@ static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
         seen[rc->col] = true;
         writes |= in->op != OP_ROW_GET;
     }
-    for (const ImagePart *k = im->parts; seen && k < im->parts + IMAGE_PARTS; k++) {
+    for (const RowPiece *k = im->pieces; seen && k < im->pieces + ROW_PIECES; k++) {
         int64_t near = -FETCH_NEAR; /* where the last one was fetched */
         for (int64_t at = 0, next; at < k->stride; at = next) {
             next = k->stride;
             for (int32_t c = 0; c < im->n_cols; c++) {
-                if (!seen[c] || im->parts + im->cols[c].part != k) continue;
+                if (!seen[c] || im->pieces + im->cols[c].piece != k) continue;
                 int64_t here = im->cols[c].cells - k->rows;
                 if (here == at && (k->stride % FETCH_LINE == 0 ? at / FETCH_LINE > near / FETCH_LINE || near < 0
                                                                : at - near >= FETCH_NEAR)) {

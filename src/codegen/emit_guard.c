@@ -277,8 +277,8 @@ void proc_find_narrow(ProcEm *x) {
             bool late = in->op == OP_STORE || in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ||
                         (in->op == OP_LOAD && vars[in->imm]);
             late |= (op_info[in->op].flags & F_FAIL) != 0;
-            /* columns that nobody changes are in part 0 */
-            late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->part != 0;
+            /* columns that nobody changes are in piece 0 */
+            late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->piece != 0;
             Reg r;
             for (int32_t u = 0; !late && (r = instr_use(in, u)) >= 0; u++) late = regs[r];
             x->late[k] = late;

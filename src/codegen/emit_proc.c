@@ -21,11 +21,11 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     /* one address for the columns of a part: where each is behind it is known */
     if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.body.failed && !x->m.params.items[n].rows) {
         const ImageColumn *c = column(x, id, col);
-        int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->part, NULL);
+        int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->piece, NULL);
         if (!x->m.body.failed) x->m.params.items[n].rows = rows + 1;
         if (!x->m.body.failed)
             x->m.params.items[n].offset =
-                (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->parts[c->part].rows);
+                (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->pieces[c->piece].rows);
     }
     x->m.proc = proc;
     return n;

@@ -1,7 +1,7 @@
 /* image_layout.h - how a table lies in memory while bulks run on it: the form that hosts, emitted kernels and devices
  * share.
  *
- * Plain data and no code of its own: txn/image.h makes it and says what the parts mean and who may change them when;
+ * Plain data and no code of its own: txn/image.h makes it and says what the fields mean and who may change them when;
  * codegen/emit_proc.h writes kernels whose texts have its strides in them.
  */
 #ifndef STELE_PROGRAM_IMAGE_LAYOUT_H
@@ -14,20 +14,20 @@ typedef struct ImageColumn {
     bool used;    /* present: some procedure reads or writes it, or it is part of a key, or the table gets inserts (then
                      all are) */
     uint8_t phys; /* of the cells */
-    int32_t part; /* of a row: Image.parts */
+    int32_t piece;  /* of a row: Image.pieces */
     int64_t stride; /* from row to row, of cells and valid */
     uint8_t *cells;
     uint8_t *valid; /* bytes, 1 = not NULL; NULL when the column is NOT NULL. The cell of a NULL is zero */
 } ImageColumn;
-/* What is used of a row is in two pieces: columns that nobody updates, and those that somebody does. Who looks for a
- * row by its key and reads some columns has few cache misses that way, and what is written does not share lines with
- * what only is read. */
-enum { IMAGE_PARTS = 2 };
-typedef struct ImagePart {
+/* The columns of a row that are used lie in two pieces: those that no procedure updates, and those that some do. So a
+ * search by key that reads some columns has few cache misses, and cells that are written share no cache line with cells
+ * that are only read. */
+enum { ROW_PIECES = 2 };
+typedef struct RowPiece {
     uint8_t *rows;  /* cap pieces; NULL: no column is here */
     int64_t stride; /* bytes of a piece */
     bool texts;     /* has strings: those of rows that never were are zero */
-} ImagePart;
+} RowPiece;
 
 typedef struct ImageIndex {
     bool unique; /* else a group index */
@@ -56,7 +56,7 @@ typedef struct Image {
                         yet: image_is_stored */
     int32_t n_cols;
     ImageColumn *cols; /* by table column */
-    ImagePart parts[IMAGE_PARTS];
+    RowPiece pieces[ROW_PIECES];
     int32_t n_indexes;
     ImageIndex *indexes; /* unique ones in the order of table->keys, then group indexes */
     int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before

@@ -853,8 +853,8 @@ static bool is_populated(const void *array, int64_t bytes) {
 static void check_populated(const Image *im) {
     assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap) &&
                 is_populated(im->rowids, im->cap * 8));
-    for (int k = 0; k < IMAGE_PARTS; k++)
-        assert_true(im->parts[k].rows && is_populated(im->parts[k].rows, im->cap * im->parts[k].stride));
+    for (int k = 0; k < ROW_PIECES; k++)
+        assert_true(im->pieces[k].rows && is_populated(im->pieces[k].rows, im->cap * im->pieces[k].stride));
     for (int i = 0; i < im->n_indexes; i++) {
         const ImageIndex *x = &im->indexes[i];
         assert_true(is_populated(x->slots, (x->mask + 1) * 8));

@@ -155,7 +155,7 @@ static void test_room(void **state) {
     w.d->ops = &counting;
     int64_t slots = 0, by_row = 2 + 8 * (1 + 4) /* live, dirty, next of both groups */, texts = 0, used = 0;
     for (int32_t i = 0; i < w.im->n_indexes; i++) slots += (w.im->indexes[i].mask + 1) * 8;
-    for (int k = 0; k < IMAGE_PARTS; k++) by_row += w.im->parts[k].stride;
+    for (int k = 0; k < ROW_PIECES; k++) by_row += w.im->pieces[k].stride;
     assert_int_equal(use(&w), ST_OK);
     assert_non_null(image_texts(w.im, &texts, &used));
     assert_int_equal(copied_in, slots + ROWS * by_row + used);
@@ -166,7 +166,7 @@ static void test_room(void **state) {
     image_mirror_changed(w.im, w.im->live);
     image_mirror_changed(w.im, w.im->indexes[1].next);
     assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
-    assert_int_equal(copied_out, ROWS * (2 + 8 + w.im->parts[w.im->cols[BALANCE].part].stride));
+    assert_int_equal(copied_out, ROWS * (2 + 8 + w.im->pieces[w.im->cols[BALANCE].piece].stride));
     expect(w.im, 7, -1);
     w.d->ops = real_ops;
     world_free(&w);

@@ -107,9 +107,9 @@ static uint64_t image_form(const Image *im) {
     }
     for (int32_t c = 0; c < im->n_cols; c++) {
         const ImageColumn *col = &im->cols[c];
-        h = hash_combine(h, (uint64_t)col->used << 1 | (col->valid != NULL) | (uint64_t)(uint32_t)col->part << 2);
+        h = hash_combine(h, (uint64_t)col->used << 1 | (col->valid != NULL) | (uint64_t)(uint32_t)col->piece << 2);
         if (col->used)
-            h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->parts[col->part].rows));
+            h = hash_combine(h, (uint64_t)col->stride << 32 | (uint64_t)(col->cells - im->pieces[col->piece].rows));
     }
     return h;
 }
@@ -353,7 +353,7 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     switch (p->kind) {
     case PP_CELLS: return in_image(b, im, im->cols[col].cells);
     case PP_VALID: return in_image(b, im, im->cols[col].valid);
-    case PP_ROWS: return in_image(b, im, im->parts[col].rows);
+    case PP_ROWS: return in_image(b, im, im->pieces[col].rows);
     case PP_LIVE: return in_image(b, im, im->live);
     case PP_DIRTY: return in_image(b, im, im->dirty);
     case PP_SLOTS: return in_image(b, im, im->indexes[col].slots);
@@ -617,7 +617,7 @@ static Status commit_image(Bulk *b, Image *im, Err *e) {
 static Status add_size(Bulk *b, Image *im, Err *e) {
     int64_t row = 0, slots = 0;
     (void)e;
-    for (const ImagePart *p = im->parts; p < im->parts + IMAGE_PARTS; p++) row += p->stride;
+    for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++) row += p->stride;
     for (int32_t i = 0; i < im->n_indexes; i++) slots += im->indexes[i].mask + 1;
     b->device->image_bytes += atomic_load(&im->rows) * row + slots * 8;
     return ST_OK;
@@ -662,7 +662,7 @@ static void mark_changed(Bulk *b) {
                 if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (in->op != OP_ROW_INSERT && c != col) continue;
-                image_mirror_changed(im, im->parts[im->cols[c].part].rows);
+                image_mirror_changed(im, im->pieces[im->cols[c].piece].rows);
             }
             if (in->op != OP_ROW_INSERT) continue;
             for (int32_t x = 0; x < im->n_indexes; x++) {

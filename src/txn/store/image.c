@@ -40,14 +40,14 @@ static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size
     *cap = want;
     return ST_OK;
 }
-static Status grow_part(Image *im, int32_t k, int64_t want, Err *e) {
+static Status grow_piece(Image *im, int32_t k, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
-    ImagePart *p = &im->parts[k];
+    RowPiece *p = &im->pieces[k];
     if (p->stride == 0) return ST_OK;
-    TRY(grow(im, (void **)&p->rows, &x->parts_cap[k], want, p->stride, e));
+    TRY(grow(im, (void **)&p->rows, &x->pieces_cap[k], want, p->stride, e));
     for (int32_t c = 0; c < im->n_cols; c++) {
         ImageColumn *col = &im->cols[c];
-        if (!col->used || col->part != k) continue;
+        if (!col->used || col->piece != k) continue;
         col->stride = p->stride;
         col->cells = p->rows + x->at[c];
         if (!im->table->cols[c].not_null) col->valid = p->rows + x->valid_at[c];
@@ -62,34 +62,34 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
     TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
     TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
     TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
-    for (int32_t k = 0; k < IMAGE_PARTS; k++) TRY(grow_part(im, k, want, e));
+    for (int32_t k = 0; k < ROW_PIECES; k++) TRY(grow_piece(im, k, want, e));
     for (int32_t i = 0; i < im->n_indexes; i++)
         if (!im->indexes[i].unique)
             TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]),
                      e));
     return ST_OK;
 }
-/* Where the columns are in their parts: those of 8 bytes first, then smaller ones, which columns have a value, and what
- * takes 16 bytes. */
+/* Where the columns are in their pieces: those of 8 bytes first, then smaller ones, which columns have a value, and
+ * what takes 16 bytes. */
 static void place_columns(Image *im) {
     enum { LINE = 64 };
-    for (int32_t k = 0; k < IMAGE_PARTS; k++) {
+    for (int32_t k = 0; k < ROW_PIECES; k++) {
         int64_t at = 0, align = 1;
         for (int64_t size = 8; size > 0; size = size == 1 ? 16 : size == 16 ? 0 : size / 2) {
             for (int32_t c = 0; c < im->n_cols; c++) {
                 ImageColumn *col = &im->cols[c];
-                if (!col->used || col->part != k || phys_size((Phys)col->phys) != size) continue;
+                if (!col->used || col->piece != k || phys_size((Phys)col->phys) != size) continue;
                 im->impl->at[c] = align_up(at, size);
                 at = im->impl->at[c] + size;
                 align = MAX_OF(align, size);
-                im->parts[k].texts |= col->phys == PH_STR;
+                im->pieces[k].texts |= col->phys == PH_STR;
             }
             for (int32_t c = 0; size == 1 && c < im->n_cols; c++)
-                if (im->cols[c].used && im->cols[c].part == k && !im->table->cols[c].not_null)
+                if (im->cols[c].used && im->cols[c].piece == k && !im->table->cols[c].not_null)
                     im->impl->valid_at[c] = at++;
         }
         int64_t lines = align_up(at, LINE);
-        im->parts[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
+        im->pieces[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
     }
 }
 static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
@@ -250,7 +250,7 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
                                t->cols[col].name, t->name);
         }
     }
-    for (int32_t c = 0; c < im->n_cols; c++) im->cols[c].part = x->writes[c];
+    for (int32_t c = 0; c < im->n_cols; c++) im->cols[c].piece = x->writes[c];
     place_columns(im);
     return ST_OK;
 }
@@ -258,13 +258,14 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
  * touching it is as quick as a first write. */
 static Status touch_all(Image *im, Pool *pool) {
     const struct ImageImpl *x = im->impl;
-    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + IMAGE_PARTS + 2 * im->n_indexes), *t = list;
+    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + ROW_PIECES + 2 * im->n_indexes), *t = list;
     if (!list) return ST_ERROR;
     *t++ = (TouchedArray){(char *)im->live, x->live_cap};
     *t++ = (TouchedArray){(char *)im->dirty, x->dirty_cap};
     *t++ = (TouchedArray){(char *)im->rowids, x->rowids_cap * 8};
-    for (int32_t k = 0; k < IMAGE_PARTS; k++)
-        if (im->parts[k].rows) *t++ = (TouchedArray){(char *)im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride};
+    for (int32_t k = 0; k < ROW_PIECES; k++)
+        if (im->pieces[k].rows)
+            *t++ = (TouchedArray){(char *)im->pieces[k].rows, x->pieces_cap[k] * im->pieces[k].stride};
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         *t++ = (TouchedArray){(char *)ix->slots, slots_bytes(ix)};
@@ -331,7 +332,8 @@ void image_free(Image *im) {
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
     image_mirror_free(im);
-    for (int32_t k = 0; k < IMAGE_PARTS; k++) mem_free(acct, im->parts[k].rows, x->parts_cap[k] * im->parts[k].stride);
+    for (int32_t k = 0; k < ROW_PIECES; k++)
+        mem_free(acct, im->pieces[k].rows, x->pieces_cap[k] * im->pieces[k].stride);
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
         mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
         mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));
@@ -387,7 +389,7 @@ static void close_gaps(Image *im, int64_t rows) {
         bool gap = row_is_gap(im, from);
         for (n = 1; from + n < rows && row_is_gap(im, from + n) == gap;) n++;
         if (gap) continue;
-        for (const ImagePart *p = im->parts; to != from && p < im->parts + IMAGE_PARTS; p++)
+        for (const RowPiece *p = im->pieces; to != from && p < im->pieces + ROW_PIECES; p++)
             if (p->rows) memmove(p->rows + to * p->stride, p->rows + from * p->stride, (size_t)(n * p->stride));
         memmove(im->rowids + to, im->rowids + from, (size_t)n * 8);
         memmove(im->dirty + to, im->dirty + from, (size_t)n);

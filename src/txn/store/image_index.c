@@ -68,14 +68,14 @@ ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
     }
 }
 /* What hash_key takes of a column's value. */
-ALWAYS_INLINE uint64_t key_part(uint8_t phys, const char *cell) {
+ALWAYS_INLINE uint64_t key_word(uint8_t phys, const char *cell) {
     return phys <= PH_I64 ? whole_cell(phys, cell) : hash_cell(phys, cell);
 }
 uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys) {
     if (UNLIKELY(hash_constant)) return 0;
     uint64_t h = 0;
     for (int32_t i = 0; i < n; i++) {
-        h = i ? hash_key(h, key_part(phys[i], keys[i])) : hash_cell(phys[i], keys[i]);
+        h = i ? hash_key(h, key_word(phys[i], keys[i])) : hash_cell(phys[i], keys[i]);
     }
     return h;
 }
@@ -83,7 +83,7 @@ uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys)
 #define HASH_COLUMN(PHYS)                                         \
     case PHYS:                                                    \
         for (int64_t i = 0; i < n; i++) {                         \
-            const uint64_t v = key_part(PHYS, data + i * stride); \
+            const uint64_t v = key_word(PHYS, data + i * stride); \
             hash[i] = c ? hash_key(hash[i], v) : hash_u64(v);     \
         }                                                         \
         break

@@ -26,7 +26,7 @@ struct ImageImpl {
     int64_t *at, *valid_at; /* by column: where the cell is in its piece of the row, and the byte that says whether it
                                has a value */
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
-    int64_t parts_cap[IMAGE_PARTS];
+    int64_t pieces_cap[ROW_PIECES];
     int64_t live_cap, dirty_cap, rowids_cap;
     int64_t *next_cap; /* by index */
     int64_t rows_seen; /* image->rows when image_reserve looked last */

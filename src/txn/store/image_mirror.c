@@ -43,7 +43,7 @@ static void describe_arrays(ImageMirror *m, const Image *im) {
     m->version = im->version;
     add(m, im->live, im->cap, 1);
     add(m, im->dirty, im->cap, 1);
-    for (const ImagePart *p = im->parts; p < im->parts + IMAGE_PARTS; p++) {
+    for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++) {
         add(m, p->rows, im->cap * p->stride, p->stride);
         if (p->rows) m->pieces[m->n - 1].zeros = p->texts;
     }
@@ -57,7 +57,7 @@ static void describe_arrays(ImageMirror *m, const Image *im) {
     add(m, bytes, texts, 0);
 }
 static ImageMirror *describe(const Image *im, Err *e) {
-    int32_t most = 3 + IMAGE_PARTS + 2 * im->n_indexes;
+    int32_t most = 3 + ROW_PIECES + 2 * im->n_indexes;
     ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
     if (!m) return NULL;
     m->cap = most;
