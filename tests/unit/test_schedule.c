@@ -133,13 +133,13 @@ static void check_tpl(const Bulk *b, const Schedule *s) {
 /* Who conflicts is in one partition, in order. */
 static void check_parts(const Bulk *b, const Schedule *s, bool all_pairs) {
     int64_t *part = malloc((size_t)(s->n_calls + 1) * 8);
-    assert_int_equal(s->part_start[0], 0);
-    assert_int_equal(s->part_start[s->n_parts], s->n_calls);
-    for (int64_t p = 0; p < s->n_parts; p++) {
-        assert_true(s->part_start[p] < s->part_start[p + 1]);
-        if (p) assert_true(s->order[s->part_start[p - 1]] < s->order[s->part_start[p]]);
-        for (int64_t i = s->part_start[p]; i < s->part_start[p + 1]; i++) {
-            if (i > s->part_start[p]) assert_true(s->order[i - 1] < s->order[i]);
+    assert_int_equal(s->partition_start[0], 0);
+    assert_int_equal(s->partition_start[s->n_partitions], s->n_calls);
+    for (int64_t p = 0; p < s->n_partitions; p++) {
+        assert_true(s->partition_start[p] < s->partition_start[p + 1]);
+        if (p) assert_true(s->order[s->partition_start[p - 1]] < s->order[s->partition_start[p]]);
+        for (int64_t i = s->partition_start[p]; i < s->partition_start[p + 1]; i++) {
+            if (i > s->partition_start[p]) assert_true(s->order[i - 1] < s->order[i]);
             part[s->order[i]] = p;
         }
     }
@@ -212,7 +212,7 @@ static void small_bulks(void **state) {
         check_permutation(&s, seen);
         check_parts(&b, &s, true);
         run(&b, pool, a, STRATEGY_SERIAL, &s);
-        assert_int_equal(s.n_parts, n > 0);
+        assert_int_equal(s.n_partitions, n > 0);
         check_parts(&b, &s, true);
         for (int64_t i = 0; i < n; i++) assert_int_equal(s.order[i], i);
         run(&b, pool, a, STRATEGY_TPL, &s);
@@ -274,7 +274,7 @@ static void takes_keep_order(void **state) {
     for (int64_t c = 1; c < 7; c++) assert_true(s.lock_start[c] < s.lock_start[c + 1]);
     in.strategy = STRATEGY_PART;
     assert_int_equal(schedule_make(&in, NULL, a, &s, &err), ST_OK);
-    assert_int_equal(s.n_parts, 1);
+    assert_int_equal(s.n_partitions, 1);
     arena_free(a);
 }
 
@@ -293,12 +293,12 @@ static void partitions_given(void **state) {
     Arena *a = arena_new(&root, &err);
     Schedule s;
     run(&b, NULL, a, STRATEGY_PART, &s);
-    assert_int_equal(s.n_parts, 37);
+    assert_int_equal(s.n_partitions, 37);
     assert_int_equal(s.crossing, 0);
     check_parts(&b, &s, false);
     for (int64_t p = 0; p < 37; p++)
-        for (int64_t i = s.part_start[p]; i < s.part_start[p + 1]; i++)
-            assert_int_equal(part[s.order[i]], part[s.order[s.part_start[p]]]);
+        for (int64_t i = s.partition_start[p]; i < s.partition_start[p + 1]; i++)
+            assert_int_equal(part[s.order[i]], part[s.order[s.partition_start[p]]]);
     /* Two that cross: partitions 1 and 2 become one, 3 and 4 as well. */
     for (int64_t k = 0; k < 2; k++) {
         int64_t c = 100 + 1000 * k;
@@ -308,7 +308,7 @@ static void partitions_given(void **state) {
     }
     run(&b, NULL, a, STRATEGY_PART, &s);
     assert_int_equal(s.crossing, 2);
-    assert_true(s.n_parts >= 35); /* connected calls may be finer than what was given */
+    assert_true(s.n_partitions >= 35); /* connected calls may be finer than what was given */
     check_parts(&b, &s, false);
     arena_free(a);
     free(part);
@@ -385,7 +385,7 @@ static void algorithm_1(void **state) {
         Schedule got;
         assert_int_equal(schedule_make(&in, NULL, a, &got, &err), ST_OK);
         assert_int_equal(got.strategy, chained[i].want);
-        if (got.strategy == STRATEGY_PART) assert_int_equal(got.n_parts, chained[i].chains);
+        if (got.strategy == STRATEGY_PART) assert_int_equal(got.n_partitions, chained[i].chains);
     }
     arena_free(a);
 }

@@ -414,7 +414,8 @@ int64_t bulk_device_lanes(const Bulk *b) {
     if (v->target.kind == DEVICE_CUDA && (v->locked || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
     if (v->target.kind == DEVICE_CUDA && in_partitions(b)) {
         int64_t lanes = WARP;
-        while (lanes > 1 && b->schedule.n_parts * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP) lanes /= 2;
+        while (lanes > 1 && b->schedule.n_partitions * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP)
+            lanes /= 2;
         return lanes;
     }
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
@@ -464,7 +465,7 @@ static void plan_together(Bulk *b) {
 static int64_t part_each(const Bulk *b) {
     const BulkDevice *v = b->device;
     return v->target.kind == DEVICE_HOST
-               ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_parts / (b->workers * PART_SHARES)))
+               ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_partitions / (b->workers * PART_SHARES)))
                : 1;
 }
 /* Items that a launch of n calls wants. */
@@ -509,9 +510,9 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
                        bulk_device_lanes(b) == 1
                    ? v->ranks.n_first
                    : 0;
-    case PP_PART_AT: return at(b, v->part_at);
+    case PP_PART_AT: return at(b, v->partition_at);
     case PP_PART_EACH: return (uint64_t)part_each(b);
-    case PP_PART_START: return v->part_at ? at(b, b->schedule.part_start) : 0;
+    case PP_PART_START: return v->partition_at ? at(b, b->schedule.partition_start) : 0;
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
     case PP_FETCHES: return v->fetches;
@@ -751,18 +752,18 @@ static Status make_partitions(Bulk *b, Err *e) {
     Schedule *s = &b->schedule;
     if (!in_partitions(b)) return ST_OK;
     if (s->strategy == STRATEGY_SERIAL) {
-        s->n_parts = 1;
+        s->n_partitions = 1;
         s->order = arena_alloc(b->arena, b->n_calls * 4 + 4);
-        s->part_start = arena_array(b->arena, int64_t, 2);
-        if (!s->order || !s->part_start) return err_oom(e);
+        s->partition_start = arena_array(b->arena, int64_t, 2);
+        if (!s->order || !s->partition_start) return err_oom(e);
         for (int64_t i = 0; i < b->n_calls; i++) s->order[i] = (uint32_t)i;
-        s->part_start[0] = 0;
-        s->part_start[1] = b->n_calls;
+        s->partition_start[0] = 0;
+        s->partition_start[1] = b->n_calls;
     }
-    v->part_at = arena_alloc(b->arena, 2 * (s->n_parts * 4 + 4));
-    if (!v->part_at) return err_oom(e);
-    v->part_stage = v->part_at + s->n_parts + 1;
-    for (int64_t p = 0; p < s->n_parts; p++) v->part_at[p] = (uint32_t)s->part_start[p];
+    v->partition_at = arena_alloc(b->arena, 2 * (s->n_partitions * 4 + 4));
+    if (!v->partition_at) return err_oom(e);
+    v->partition_stage = v->partition_at + s->n_partitions + 1;
+    for (int64_t p = 0; p < s->n_partitions; p++) v->partition_at[p] = (uint32_t)s->partition_start[p];
     return ST_OK;
 }
 
@@ -883,8 +884,8 @@ static Status fetch_locks(Bulk *b, Err *e) {
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
-    if (v->part_at) {
-        TRY(v->d->ops->copy_out(v->queue, v->part_stage, at(b, v->part_at), b->schedule.n_parts * 4, e));
+    if (v->partition_at) {
+        TRY(v->d->ops->copy_out(v->queue, v->partition_stage, at(b, v->partition_at), b->schedule.n_partitions * 4, e));
         return v->d->ops->sync(v->queue, NULL, NULL, e);
     }
     if (!v->locked) return fetch_order(b, e);
@@ -903,7 +904,7 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
     if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
-    if (v->part_at) memcpy(v->part_at, v->part_stage, (size_t)b->schedule.n_parts * 4);
+    if (v->partition_at) memcpy(v->partition_at, v->partition_stage, (size_t)b->schedule.n_partitions * 4);
     v->on_host = true;
     v->safe = done;
     return ST_OK;
@@ -916,8 +917,8 @@ static Status go_back(Bulk *b, Err *e) {
     v->relaunched = true;
     TRY(bulk_device_send_back(b, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
-    if (v->part_at)
-        TRY(v->d->ops->copy_in(v->queue, at(b, v->part_at), v->part_at, b->schedule.n_parts * 4,
+    if (v->partition_at)
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->partition_at), v->partition_at, b->schedule.n_partitions * 4,
                                e)); /* and others have run */
     if (v->locked) {
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
@@ -1156,7 +1157,7 @@ static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
                                               : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
     *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->part_at ? 1 : PROC_TILE),
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->partition_at ? 1 : PROC_TILE),
                              v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
@@ -1256,8 +1257,8 @@ static void find_left(Bulk *b) {
 static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
     const Schedule *s = &b->schedule;
     int64_t left = *longest = 0;
-    for (int64_t p = 0; p < s->n_parts; p++) {
-        int64_t n = s->part_start[p + 1] - b->device->part_at[p];
+    for (int64_t p = 0; p < s->n_partitions; p++) {
+        int64_t n = s->partition_start[p + 1] - b->device->partition_at[p];
         left += n;
         *longest = MAX_OF(*longest, n);
     }
@@ -1286,11 +1287,11 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
         for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
         return ST_OK;
     }
-    if (v->part_at) {
+    if (v->partition_at) {
         int64_t longest;
         v->left = left_in_partitions(b, &longest);
-        for (int64_t p = 0; p < b->schedule.n_parts; p++)
-            for (int64_t k = v->part_at[p]; k < b->schedule.part_start[p + 1]; k++)
+        for (int64_t p = 0; p < b->schedule.n_partitions; p++)
+            for (int64_t k = v->partition_at[p]; k < b->schedule.partition_start[p + 1]; k++)
                 forget_error(b, b->schedule.order[k]);
         return ST_OK;
     }
@@ -1383,11 +1384,11 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
 /* Failed calls have been run: their partitions go on behind them. */
 static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
-    uint32_t *at_part = b->device->part_at;
-    for (int64_t p = 0; n > 0 && p < s->n_parts; p++)
-        if (at_part[p] < s->part_start[p + 1] &&
-            bsearch(&s->order[at_part[p]], calls, (size_t)n, sizeof *calls, by_number))
-            at_part[p]++;
+    uint32_t *at_partition = b->device->partition_at;
+    for (int64_t p = 0; n > 0 && p < s->n_partitions; p++)
+        if (at_partition[p] < s->partition_start[p + 1] &&
+            bsearch(&s->order[at_partition[p]], calls, (size_t)n, sizeof *calls, by_number))
+            at_partition[p]++;
 }
 /* All calls, partition by partition: none is left in the end. */
 static Status run_partitions(Bulk *b, const char **reason, Err *e) {
@@ -1395,7 +1396,7 @@ static Status run_partitions(Bulk *b, const char **reason, Err *e) {
     Launch l[BATCH_MAX];
     uint32_t *calls;
     int64_t trips = 0, rows = all_rows(b), longest;
-    for (int i = 0; i < BATCH_MAX; i++) l[i] = (Launch){0, b->schedule.n_parts};
+    for (int i = 0; i < BATCH_MAX; i++) l[i] = (Launch){0, b->schedule.n_partitions};
     v->left = left_in_partitions(b, &longest);
     while (v->left > 0 && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF((longest + PROC_PART_CALLS - 1) / PROC_PART_CALLS, (int64_t)BATCH_MAX);
@@ -1430,12 +1431,12 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     Launch *l = NULL;
     int64_t n = 0, done = 0;
     bool anew = false;
-    if (!v->part_at) TRY(cut_launches(b, &l, &n, e));
+    if (!v->partition_at) TRY(cut_launches(b, &l, &n, e));
     v->left = v->locked ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if ((v->part_at  ? run_partitions(b, reason, e)
-         : v->locked ? run_locked(b, reason, e)
-                     : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if ((v->partition_at ? run_partitions(b, reason, e)
+         : v->locked     ? run_locked(b, reason, e)
+                         : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
@@ -1449,7 +1450,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
         TRY(bulk_execute(b, e));
     }
     note_stops(b, v->left > 0 || done < n || anew, reason);
-    if (v->left > 0 && v->part_at) bulk_run_partitions(b, v->part_at);
+    if (v->left > 0 && v->partition_at) bulk_run_partitions(b, v->partition_at);
     else if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
     for (; done < n && !v->locked && !anew; done++)
         TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));

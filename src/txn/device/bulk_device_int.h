@@ -184,8 +184,8 @@ struct BulkDevice {
     RankSets sets;
     uint32_t *figures; /* ... and these two are its w0 and c, once the results are there */
     /* in partitions */
-    uint32_t *part_at;    /* PP_PART_AT, as the host's images have it; NULL: calls are not in partitions */
-    uint32_t *part_stage; /* device with copies: fetched */
+    uint32_t *partition_at;    /* PP_PART_AT, as the host's images have it; NULL: calls are not in partitions */
+    uint32_t *partition_stage; /* device with copies: fetched */
     /* under locks */
     bool locked;
     bool relaunched; /* the host has the order of calls */

@@ -248,9 +248,9 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     int32_t first = v->n_buffers;
     DevPtr behind;
     add_buffer(v, s->order, b->n_calls * 4, !v->ranked, false);
-    if (v->part_at) {
-        add_buffer(v, s->part_start, (s->n_parts + 1) * 8, true, false);
-        add_buffer(v, v->part_at, s->n_parts * 4, true, false);
+    if (v->partition_at) {
+        add_buffer(v, s->partition_start, (s->n_partitions + 1) * 8, true, false);
+        add_buffer(v, v->partition_at, s->n_partitions * 4, true, false);
     }
     if (v->locked) add_buffer(v, v->done, b->n_calls, !v->ranked, false);
     if (v->locked && !v->ranked) {

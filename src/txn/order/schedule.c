@@ -316,8 +316,8 @@ static void make_keys(const CallSort *s, int64_t run, int64_t from, int64_t to) 
         return;
     }
     const Lone *l = s->lone;
-    const TxnOp *op = l->dealt + l->start[run_piece(s, run, l->n_pieces) * l->n_parts],
-                *const end = l->dealt + l->start[run_piece(s, run + 1, l->n_pieces) * l->n_parts];
+    const TxnOp *op = l->dealt + l->start[run_piece(s, run, l->n_pieces) * l->n_partitions],
+                *const end = l->dealt + l->start[run_piece(s, run + 1, l->n_pieces) * l->n_partitions];
     for (; op < end; op++) key[op->call] = (type ? (uint32_t)type[op->call] >> drop : 0) + (uint32_t)op->item * types;
 }
 /* Neighbours often have one key: every other call is counted apart, or each would wait for the one before. */
@@ -552,8 +552,8 @@ static uint32_t find_root(uint32_t *parent, uint32_t c) {
     return c;
 }
 /* Partitions = calls connected by items that somebody waits for. A root is the earliest call of its partition. */
-static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *part,
-                            int64_t *n_parts, Err *e) {
+static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *partition,
+                            int64_t *n_partitions, Err *e) {
     Schedule s = {0};
     TRY(make_locks(in, ops, t, a, &s, e));
     uint32_t *first = mem_alloc(arena_account(a), s.n_locks * 4, e);
@@ -573,10 +573,10 @@ static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable
                 else parent[other] = root;
             }
         }
-        *n_parts = 0;
+        *n_partitions = 0;
         for (int64_t c = 0; c < in->n_calls; c++) {
             uint32_t root = find_root(parent, (uint32_t)c);
-            part[c] = root == c ? (uint32_t)(*n_parts)++ : part[root];
+            partition[c] = root == c ? (uint32_t)(*n_partitions)++ : partition[root];
         }
         mem_free(arena_account(a), parent, in->n_calls * 4);
     }
@@ -584,7 +584,8 @@ static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable
     return parent ? ST_OK : ST_ERROR;
 }
 /* Numbers the given partitions by their first calls. */
-static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint32_t *part, int64_t *n_parts, Err *e) {
+static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint32_t *partition, int64_t *n_partitions,
+                                Err *e) {
     ItemTable t;
     TRY(table_init(&t, acct, NULL, in->n_calls, e));
     table_empty(&t);
@@ -594,37 +595,37 @@ static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint3
         if ((st = table_reserve(&t, 1, e)) != ST_OK) break;
         Slot *s = slot_find(&t, in->partition[c]);
         if (!s->state) *s = (Slot){in->partition[c], (uint64_t)++t.used};
-        part[c] = (uint32_t)(s->state - 1);
+        partition[c] = (uint32_t)(s->state - 1);
     }
-    *n_parts = t.used;
+    *n_partitions = t.used;
     table_release(&t);
     return st;
 }
 static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out,
                                  Err *e) {
     MemAccount *acct = arena_account(a);
-    uint32_t *part = mem_alloc(acct, in->n_calls * 4, e);
-    if (!part) return ST_ERROR;
+    uint32_t *partition = mem_alloc(acct, in->n_calls * 4, e);
+    if (!partition) return ST_ERROR;
     Status st;
-    if (in->partition && out->crossing == 0) st = number_partitions(in, acct, part, &out->n_parts, e);
-    else st = connect_calls(in, ops, t, a, part, &out->n_parts, e);
+    if (in->partition && out->crossing == 0) st = number_partitions(in, acct, partition, &out->n_partitions, e);
+    else st = connect_calls(in, ops, t, a, partition, &out->n_partitions, e);
     if (st == ST_OK) {
         out->order = get(a, in->n_calls * 4, e);
-        out->part_start = get(a, (out->n_parts + 1) * 8, e);
-        st = out->order && out->part_start
-                 ? sort_calls(in->n_calls, part, out->n_parts, NULL, out->order, out->part_start, acct, e)
-                 : ST_ERROR;
+        out->partition_start = get(a, (out->n_partitions + 1) * 8, e);
+        st = out->order && out->partition_start ? sort_calls(in->n_calls, partition, out->n_partitions, NULL,
+                                                             out->order, out->partition_start, acct, e)
+                                                : ST_ERROR;
     }
-    mem_free(acct, part, in->n_calls * 4);
+    mem_free(acct, partition, in->n_calls * 4);
     return st;
 }
 static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
     TRY(order_by_time(in->n_calls, a, out, e));
-    out->n_parts = in->n_calls > 0;
-    out->part_start = get(a, 16, e);
-    if (!out->part_start) return ST_ERROR;
-    out->part_start[0] = 0;
-    out->part_start[out->n_parts] = in->n_calls;
+    out->n_partitions = in->n_calls > 0;
+    out->partition_start = get(a, 16, e);
+    if (!out->partition_start) return ST_ERROR;
+    out->partition_start[0] = 0;
+    out->partition_start[out->n_partitions] = in->n_calls;
     return ST_OK;
 }
 

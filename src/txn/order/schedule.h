@@ -50,10 +50,10 @@ typedef struct Schedule {
     uint32_t *order;
     int64_t n_sets;
     int64_t *set_start;
-    /* PART: order sorted by (partition, timestamp); n_parts of them, in the order of their first calls. SERIAL: order
-     * by timestamp, one partition */
-    int64_t n_parts;
-    int64_t *part_start;
+    /* PART: order sorted by (partition, timestamp); n_partitions of them, in the order of their first calls. SERIAL:
+     * order by timestamp, one partition */
+    int64_t n_partitions;
+    int64_t *partition_start;
     /* TPL: order is by timestamp, or as with group_free: nobody waits for a later one in any case; lock uses of call c
      * are [lock_start[c], lock_start[c+1]) */
     int64_t n_locks;

@@ -101,22 +101,22 @@ ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops,
 }
 
 /* ---- depths by several workers: schedule_lone.c ----
- * Items are dealt out to parts. Where each call has all its operations in one part, as calls have that work on one row,
- * parts know nothing of each other. */
-enum { LONE_PARTS_MAX = 16 };
-typedef struct LonePart {
+ * Items are dealt out to partitions. Where each call has all its operations in one partition, as calls have that work
+ * on one row, partitions know nothing of each other. */
+enum { LONE_PARTITIONS_MAX = 16 };
+typedef struct LonePartition {
     alignas(64) ItemTable t;
     Figures f;
     int64_t calls;
-} LonePart;
+} LonePartition;
 typedef struct Lone {
     int64_t n_ops, n_calls;
     int64_t n_pieces;
-    const OpRun *pieces; /* whole calls each, in order */
-    int64_t n_parts;     /* a power of two */
-    LonePart parts[LONE_PARTS_MAX];
-    TxnOp *dealt;   /* the operations by piece, part and call; afterwards `item` is the depth of the call */
-    int64_t *start; /* (n_pieces * n_parts + 1) in `dealt` */
+    const OpRun *pieces;  /* whole calls each, in order */
+    int64_t n_partitions; /* a power of two */
+    LonePartition partitions[LONE_PARTITIONS_MAX];
+    TxnOp *dealt;   /* the operations by piece, partition and call; afterwards `item` is the depth of the call */
+    int64_t *start; /* (n_pieces * n_partitions + 1) in `dealt` */
     int64_t dealt_bytes, start_bytes, pieces_bytes; /* pieces_bytes 0: somebody else's */
     MemAccount *acct;
     _Atomic int64_t next;

@@ -1,8 +1,8 @@
 /* schedule_lone.c - depths by several workers, where calls work on one item each, or on a few that happen to be of one
- * part; see schedule_int.h.
+ * partition; see schedule_int.h.
  *
- *   1. operations are dealt out: each piece of them, a worker's at a time, by part of their items
- *   2. each part's depths are found by one worker, piece by piece, in a table of its own
+ *   1. operations are dealt out: each piece of them, a worker's at a time, by partition of their items
+ *   2. each partition's depths are found by one worker, piece by piece, in a table of its own
  *   3. the depths are where the operations were; who sorts the calls by them (schedule.c) reads them piece by piece
  * again, so that workers write side by side, not into each other's lines
  */
@@ -15,13 +15,15 @@ enum {
     DEAL_PIECES = 8 /* that a worker takes at a time */
 };
 
-ALWAYS_INLINE uint64_t part_of(int64_t n_parts, uint64_t item) { return (item ^ item >> 32) & (uint64_t)(n_parts - 1); }
+ALWAYS_INLINE uint64_t partition_of(int64_t n_partitions, uint64_t item) {
+    return (item ^ item >> 32) & (uint64_t)(n_partitions - 1);
+}
 
 /* ---- dealing ---- */
-/* Two parts: where they go stays in registers. */
+/* Two partitions: where they go stays in registers. */
 static void deal_two(const TxnOp *ops, int64_t n, TxnOp *to, int64_t first, int64_t second) {
     for (int64_t k = 0; k < n; k++) {
-        const int64_t p = (int64_t)part_of(2, ops[k].item);
+        const int64_t p = (int64_t)partition_of(2, ops[k].item);
         to[p ? second : first] = ops[k];
         second += p;
         first += 1 - p;
@@ -29,28 +31,28 @@ static void deal_two(const TxnOp *ops, int64_t n, TxnOp *to, int64_t first, int6
 }
 static bool deal_piece(const Lone *l, int64_t piece, bool *several) {
     const TxnOp *ops = l->pieces[piece].ops;
-    const int64_t n = l->pieces[piece].n, n_parts = l->n_parts;
-    int64_t *start = l->start + piece * n_parts, at[LONE_PARTS_MAX] = {0}, sum = start[0];
-    uint64_t again = 0, crosses = 0, last_part = 0;
+    const int64_t n = l->pieces[piece].n, n_partitions = l->n_partitions;
+    int64_t *start = l->start + piece * n_partitions, at[LONE_PARTITIONS_MAX] = {0}, sum = start[0];
+    uint64_t again = 0, crosses = 0, last_partition = 0;
     uint32_t last_call = n > 0 ? ~ops[0].call : 0;
     for (int64_t k = 0; k < n; k++) {
-        const uint64_t p = part_of(n_parts, ops[k].item), same = ops[k].call == last_call;
+        const uint64_t p = partition_of(n_partitions, ops[k].item), same = ops[k].call == last_call;
         again |= same;
-        crosses |= same & (p != last_part);
+        crosses |= same & (p != last_partition);
         last_call = ops[k].call;
-        last_part = p;
+        last_partition = p;
         at[p]++;
     }
     *several |= again;
     if (crosses) return false;
-    for (int64_t p = 0; p < n_parts; p++) {
+    for (int64_t p = 0; p < n_partitions; p++) {
         const int64_t count = at[p];
         start[p] = at[p] = sum;
         sum += count;
     }
-    if (n_parts == 2) deal_two(ops, n, l->dealt, at[0], at[1]);
+    if (n_partitions == 2) deal_two(ops, n, l->dealt, at[0], at[1]);
     else
-        for (int64_t k = 0; k < n; k++) l->dealt[at[part_of(n_parts, ops[k].item)]++] = ops[k];
+        for (int64_t k = 0; k < n; k++) l->dealt[at[partition_of(n_partitions, ops[k].item)]++] = ops[k];
     return true;
 }
 static void deal_worker(void *ctx, int worker) {
@@ -105,13 +107,14 @@ ALWAYS_INLINE int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *op
     }
     return calls;
 }
-static bool part_depths(Lone *l, int64_t part, bool several) {
-    ItemTable t = l->parts[part].t;
+static bool partition_depths(Lone *l, int64_t partition, bool several) {
+    ItemTable t = l->partitions[partition].t;
     Figures f = {0};
     int64_t calls = 0;
     memset(t.slots, 0, sizeof(Slot) << t.bits);
     for (int64_t i = 0; i < l->n_pieces; i++) {
-        const int64_t *start = l->start + i * l->n_parts + part, *next = start + l->n_parts, n = start[1] - start[0];
+        const int64_t *start = l->start + i * l->n_partitions + partition, *next = start + l->n_partitions,
+                      n = start[1] - start[0];
         int64_t whole = n;
         for (int64_t k = 0; i + 1 < l->n_pieces && k < next[1] - next[0]; k += 64 / (int64_t)sizeof(TxnOp))
             __builtin_prefetch(l->dealt + next[0] + k, 1); /* another worker has written half of it */
@@ -120,29 +123,29 @@ static bool part_depths(Lone *l, int64_t part, bool several) {
         if (whole < 0) return false;
         calls += whole;
     }
-    LonePart *p = &l->parts[part];
+    LonePartition *p = &l->partitions[partition];
     p->t.used = t.used;
     p->f = f;
     p->calls = calls;
     return true;
 }
-static void part_worker(void *ctx, int worker) {
+static void partition_worker(void *ctx, int worker) {
     Lone *l = ctx;
     (void)worker;
-    for (int64_t part; (part = atomic_fetch_add(&l->next, 1)) < l->n_parts;)
-        if (!part_depths(l, part, atomic_load(&l->several))) atomic_store(&l->full, true);
+    for (int64_t partition; (partition = atomic_fetch_add(&l->next, 1)) < l->n_partitions;)
+        if (!partition_depths(l, partition, atomic_load(&l->several))) atomic_store(&l->full, true);
 }
 
 /* ---- all of it ---- */
-/* No call among some, from all over the bulk, has operations in several parts: calls that lie side by side are often of
- * one procedure. */
+/* No call among some, from all over the bulk, has operations in several partitions: calls that lie side by side are
+ * often of one procedure. */
 static bool seem_lone(const Lone *l) {
     for (int64_t s = 0; s < SAMPLES; s++) {
         const OpRun *piece = &l->pieces[s * l->n_pieces / SAMPLES];
         const TxnOp *ops = piece->ops;
         for (int64_t i = 1; i < MIN_OF(piece->n, (int64_t)(LONE_OPS_MIN / SAMPLES)); i++)
             if (ops[i].call == ops[i - 1].call &&
-                part_of(l->n_parts, ops[i].item) != part_of(l->n_parts, ops[i - 1].item))
+                partition_of(l->n_partitions, ops[i].item) != partition_of(l->n_partitions, ops[i - 1].item))
                 return false;
     }
     return true;
@@ -167,16 +170,16 @@ static Status lone_room(Lone *l, const ScheduleInput *in, const TxnOp *ops, Err 
     } else {
         TRY(cut(l, ops, e));
     }
-    l->start_bytes = (l->n_pieces * l->n_parts + 1) * 8;
+    l->start_bytes = (l->n_pieces * l->n_partitions + 1) * 8;
     if (!(l->start = mem_alloc_raw(l->acct, l->start_bytes, e))) return l->start_bytes = 0, ST_ERROR;
     l->dealt_bytes = l->n_ops * (int64_t)sizeof(TxnOp);
     if (!(l->dealt = mem_alloc_raw(l->acct, l->dealt_bytes, e))) return l->dealt_bytes = 0, ST_ERROR;
     int64_t sum = 0;
     for (int64_t i = 0; i < l->n_pieces; i++) {
-        l->start[i * l->n_parts] = sum;
+        l->start[i * l->n_partitions] = sum;
         sum += l->pieces[i].n;
     }
-    l->start[l->n_pieces * l->n_parts] = sum;
+    l->start[l->n_pieces * l->n_partitions] = sum;
     return ST_OK;
 }
 int64_t lone_first(const Lone *l, int64_t piece) {
@@ -192,30 +195,30 @@ void lone_free(Lone *l) {
 }
 bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, ItemTable *t, MemAccount *acct,
                Figures *f) {
-    *l = (Lone){.n_ops = in->n_ops, .n_calls = in->n_calls, .n_parts = 2, .acct = acct};
+    *l = (Lone){.n_ops = in->n_ops, .n_calls = in->n_calls, .n_partitions = 2, .acct = acct};
     if (!pool || in->workers < 2 || in->n_ops < LONE_OPS_MIN) return false;
     int bits = 1;
-    for (; l->n_parts < in->workers && l->n_parts < LONE_PARTS_MAX; bits++) l->n_parts *= 2;
+    for (; l->n_partitions < in->workers && l->n_partitions < LONE_PARTITIONS_MAX; bits++) l->n_partitions *= 2;
     Err e = {0};
     if (t->bits - bits <= 4 || lone_room(l, in, ops, &e) != ST_OK || !seem_lone(l))
         return false; /* there is another way, which needs less memory */
-    for (int64_t k = 0; k < l->n_parts; k++) {
-        LonePart *p = &l->parts[k];
+    for (int64_t k = 0; k < l->n_partitions; k++) {
+        LonePartition *p = &l->partitions[k];
         p->t = *t;
         p->t.used = 0;
         p->t.bits = t->bits - bits;
         p->t.slots = t->slots + (k << p->t.bits);
         p->t.limit = INT64_C(1) << p->t.bits >> 1;
     }
-    const int workers = (int)MIN_OF((int64_t)in->workers, l->n_parts);
+    const int workers = (int)MIN_OF((int64_t)in->workers, l->n_partitions);
     pool_run(pool, workers, deal_worker, l);
     if (atomic_load(&l->full)) return false;
     atomic_store(&l->next, 0);
-    pool_run(pool, workers, part_worker, l);
+    pool_run(pool, workers, partition_worker, l);
     if (atomic_load(&l->full)) return false;
     *f = (Figures){.depth = in->n_calls > 0, .width0 = in->n_calls};
-    for (int64_t k = 0; k < l->n_parts; k++) {
-        const LonePart *p = &l->parts[k];
+    for (int64_t k = 0; k < l->n_partitions; k++) {
+        const LonePartition *p = &l->partitions[k];
         f->width0 += p->f.width0 - p->calls; /* calls without operations: all of depth 0 */
         f->depth = MAX_OF(f->depth, p->f.depth);
         f->crossing += p->f.crossing;

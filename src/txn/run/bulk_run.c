@@ -147,8 +147,8 @@ static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor
     int64_t had = n;
     n = 0;
     for (int64_t p = first; p < first + had; p++) {
-        int64_t at = b->part_at ? b->part_at[p] : s->part_start[p];
-        if (at < s->part_start[p + 1]) cur[n++] = (Cursor){at, s->part_start[p + 1]};
+        int64_t at = b->partition_at ? b->partition_at[p] : s->partition_start[p];
+        if (at < s->partition_start[p + 1]) cur[n++] = (Cursor){at, s->partition_start[p + 1]};
     }
     while (n > 0) {
         /* a round: a call of each, procedure by procedure. Calls of different partitions do not conflict */
@@ -168,22 +168,22 @@ static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor
     }
 }
 
-static void part_worker(void *ctx, int worker) {
+static void partition_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     const Schedule *s = &b->schedule;
-    int64_t step = MIN_OF(s->n_parts / (b->workers * 4), (int64_t)PARTITIONS_MAX);
+    int64_t step = MIN_OF(s->n_partitions / (b->workers * 4), (int64_t)PARTITIONS_MAX);
     for (int32_t p = 0; p < b->n_parts; p++) step = MIN_OF(step, b->parts[p].proc->body->vector_size);
     step = MAX_OF(step, INT64_C(1));
     Cursor cur[PARTITIONS_MAX];
     uint32_t calls[PARTITIONS_MAX];
-    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_parts;)
-        run_partitions(b, worker, i, MIN_OF(step, s->n_parts - i), cur, calls);
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < s->n_partitions;)
+        run_partitions(b, worker, i, MIN_OF(step, s->n_partitions - i), cur, calls);
 }
 
-void bulk_run_partitions(Bulk *b, const uint32_t *part_at) {
-    b->part_at = part_at;
+void bulk_run_partitions(Bulk *b, const uint32_t *partition_at) {
+    b->partition_at = partition_at;
     atomic_store(&b->next, 0);
-    bulk_parallel(b, part_worker);
+    bulk_parallel(b, partition_worker);
 }
 
 /* ---- TPL ------------------------------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ typedef struct Bulk {
     int64_t n_pieces;
     int64_t *pieces; /* first chunk of what one worker takes at a time */
     _Atomic int64_t done;
-    const uint32_t *part_at; /* PART: where each partition begins in the order; NULL: at its start */
+    const uint32_t *partition_at; /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
     int64_t n_locked;    /* calls that run under them */
     bool cautious;       /* no guards, no takes */
@@ -149,8 +149,8 @@ Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e);
 
 /* bulk_run.c: executes the schedule. */
 Status bulk_execute(Bulk *b, Err *e);
-/* The calls of the partitions that are left, from part_at[p] on in the order. */
-void bulk_run_partitions(Bulk *b, const uint32_t *part_at);
+/* The calls of the partitions that are left, from partition_at[p] on in the order. */
+void bulk_run_partitions(Bulk *b, const uint32_t *partition_at);
 /* The first n calls of schedule.order under counter locks, which stand at `counters`. */
 void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 
