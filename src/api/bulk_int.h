@@ -26,7 +26,7 @@ struct stele_bulk {
     Arena *texts; /* texts of parameters */
     Arena *cell;
     BulkResult *result; /* of stele_bulk_run */
-    BulkCalls part;
+    BulkCalls group;
     Vec *vecs;
     CallEntry entry; /* of stele_bulk_submit */
     bool looked;     /* entry.serial is known */

@@ -84,9 +84,9 @@ typedef struct ProcForm {
 typedef enum ProcParamKind {
     PP_CALLS = 1000, /* value: calls of this launch, or partitions */
     PP_ORDER,        /* address: u32 numbers of the calls in the bulk, 0: 0, 1, .. */
-    PP_POS,          /* address: u32 place of a call in its part, 0: the same as its number */
-    PP_TYPES,        /* address: u16 part of a call, 0: part 0 */
-    PP_KINDS,        /* address: u16 procedure of the module, by part */
+    PP_POS,          /* address: u32 place of a call in its group, 0: the same as its number */
+    PP_TYPES,        /* address: u16 group of a call, 0: group 0 */
+    PP_KINDS,        /* address: u16 procedure of the module, by group */
     PP_LAUNCH,       /* value: number of the launch since `blocked` was zeroed, from 1 on */
     PP_BLOCKED,      /* address: u64, 0 or the number of the first launch with failures */
     PP_TICKET, /* address: u64[2], 0 at first: tiles that were taken; of the first calls with PP_LOCKED, and of the
@@ -136,7 +136,7 @@ typedef enum ProcParamKind {
                         device's */
     PP_CELLS,
     PP_VALID, /* of tables from here on; col */
-    PP_ROWS,  /* col = part of a row: address of the first row's */
+    PP_ROWS,  /* col = piece of a row: address of the first row's */
     PP_LIVE,
     PP_DIRTY,
     PP_SLOTS,

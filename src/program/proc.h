@@ -87,7 +87,7 @@ typedef struct ProcTable {
     ImageNeed need;
     int64_t
         max_inserts; /* per call, -1: unknown before it runs (then the footprint counts them: ITEM kind OPK_INSERTED) */
-    bool guessed;    /* ... and does not find all: BulkPart.guess more */
+    bool guessed;    /* ... and does not find all: CallGroup.guess more */
     uint8_t own;     /* ProcOwn */
     int32_t n_own;   /* QUEUE: columns of its unique key; KEYED: of this table, what they are equal to */
     const int32_t *own_cols;

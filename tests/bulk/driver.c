@@ -179,9 +179,9 @@ static char *about(const char *detail, const char *hint, const ErrNames *names) 
 static Text heard;
 static void hear(void *ctx, const SessionNotice *n) {
     (void)ctx;
-    const char *parts[] = {n->severity, n->sqlstate, n->message, n->detail, n->hint, n->context};
+    const char *groups[] = {n->severity, n->sqlstate, n->message, n->detail, n->hint, n->context};
     for (int i = 0; i < 6; i++) {
-        text_add(&heard, parts[i], strlen(parts[i]));
+        text_add(&heard, groups[i], strlen(groups[i]));
         text_add(&heard, "|", 1);
     }
 }
@@ -313,8 +313,8 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
 typedef struct Piece {
     Arena *arena;
     int64_t from, to;
-    int n_parts;
-    BulkCalls parts[MAX_ROUTINES];
+    int n_groups;
+    BulkCalls groups[MAX_ROUTINES];
     uint64_t ticket;
     bool told;
 } Piece;
@@ -359,14 +359,14 @@ static bool make_piece(const Case *k, Session *s, int64_t from, int64_t to, Piec
         }
         for (int64_t c = from, at = 0; c < to; c++)
             if (k->calls[c].routine == p) calls[at++] = (uint32_t)(c - from);
-        piece->parts[piece->n_parts++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
+        piece->groups[piece->n_groups++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
     }
     return ok;
 }
-static bool next_piece(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+static bool next_piece(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     const Piece *x = ctx;
-    *n_parts = x->n_parts;
-    *parts = x->parts;
+    *n_groups = x->n_groups;
+    *groups = x->groups;
     return true;
 }
 /* Bulks run compiled on a device with memory of its own, and have footprints. */
@@ -387,26 +387,26 @@ static void count_ahead(Ahead *x, const BulkStats *stats) {
 static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *next, Outcome *out, BulkStats *stats,
                        Ahead *ahead, int64_t *sequence) {
     const int64_t from = piece->from, to = piece->to;
-    const int n_parts = piece->n_parts;
-    const BulkCalls *parts = piece->parts;
+    const int n_groups = piece->n_groups;
+    const BulkCalls *groups = piece->groups;
     BulkResult *b = NULL;
     bool ok = true;
-    if (n_parts > 0) {
+    if (n_groups > 0) {
         BulkFeed feed = {.next = next ? next_piece : NULL, .ctx = next, .ticket = piece->ticket};
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        Status st = session_bulk_run(s, n_parts, parts, &feed, &b);
+        Status st = session_bulk_run(s, n_groups, groups, &feed, &b);
         ok = session_end_statement(s, st) == ST_OK;
         if (next) next->ticket = feed.next_ticket, next->told = true;
         if (ok && piece->told) count_ahead(ahead, &b->stats);
     }
-    for (int p = 0; p < n_parts && ok; p++) {
-        const Routine *r = parts[p].routine;
+    for (int p = 0; p < n_groups && ok; p++) {
+        const Routine *r = groups[p].routine;
         int n_outs = 0;
         for (int i = 0; i < r->n_params; i++) n_outs += r->param_modes[i] != 'i';
         if (n_outs == 0 && !r->is_procedure) n_outs = 1;
-        for (int64_t i = 0; i < parts[p].n; i++) {
-            Outcome *o = &out[from + parts[p].calls[i]];
+        for (int64_t i = 0; i < groups[p].n; i++) {
+            Outcome *o = &out[from + groups[p].calls[i]];
             const CallError *e = b->errors[p][i];
             outcome_clear(o);
             listen(s);
@@ -437,8 +437,8 @@ static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *nex
         }
     }
     for (int64_t c = from; c < to; c++) sequence[c] = c;
-    for (int64_t p = 0, at = from; ok && b && b->part_order && p < n_parts; p++) {
-        const BulkCalls *x = &parts[b->part_order[p]];
+    for (int64_t p = 0, at = from; ok && b && b->group_order && p < n_groups; p++) {
+        const BulkCalls *x = &groups[b->group_order[p]];
         for (int64_t i = 0; i < x->n; i++) sequence[at++] = from + x->calls[i];
     }
     if (b) {

@@ -499,9 +499,9 @@ typedef struct Calls {
     Call *c;
 } Calls;
 typedef struct Built {
-    int32_t n_parts;
-    BulkPart parts[N_PROCS];
-    int32_t part_of[N_PROCS];
+    int32_t n_groups;
+    CallGroup groups[N_PROCS];
+    int32_t group_of[N_PROCS];
     void *mem[256];
     int n_mem;
 } Built;
@@ -512,14 +512,14 @@ static void build(const World *w, const Calls *cs, Built *b) {
     for (int32_t p = 0; p < N_PROCS; p++) {
         int64_t n = 0;
         for (int64_t i = 0; i < cs->n; i++) n += cs->c[i].proc == p;
-        b->part_of[p] = -1;
+        b->group_of[p] = -1;
         if (n == 0) continue;
         const Proc *proc = w->procs[p];
-        b->part_of[p] = b->n_parts;
-        BulkPart *part = &b->parts[b->n_parts++];
+        b->group_of[p] = b->n_groups;
+        CallGroup *group = &b->groups[b->n_groups++];
         uint32_t *calls = keep(b, n * 4);
         Vec *params = keep(b, (int64_t)sizeof(Vec) * proc->n_params);
-        *part = (BulkPart){.proc = proc, .n = n, .params = params, .calls = calls};
+        *group = (CallGroup){.proc = proc, .n = n, .params = params, .calls = calls};
         for (int32_t k = 0; k < proc->n_params; k++) {
             int64_t size = phys_size((Phys)proc->vars[k].phys), j = 0;
             char *data = keep(b, n * size);
@@ -538,7 +538,7 @@ static void build(const World *w, const Calls *cs, Built *b) {
             params[k] = (Vec){.data = data, .valid = valid, .phys = proc->vars[k].phys, .type = proc->vars[k].type};
         }
     }
-    if (b->n_parts == 1) b->parts[0].calls = NULL;
+    if (b->n_groups == 1) b->groups[0].calls = NULL;
 }
 static void built_free(Built *b) {
     for (int i = 0; i < b->n_mem; i++) free(b->mem[i]);
@@ -574,14 +574,14 @@ static void see_value(FILE *f, const Vec *v, int64_t i) {
 static void see_results(Seen *s, const Calls *cs, const Built *b, const BulkResult *r) {
     int64_t at[N_PROCS] = {0};
     for (int64_t i = 0; i < cs->n; i++) {
-        int32_t p = b->part_of[cs->c[i].proc];
+        int32_t p = b->group_of[cs->c[i].proc];
         int64_t k = at[p]++;
         const CallError *e = r->errors[p][k];
         fprintf(s->f, "%d:", cs->c[i].proc);
         if (e)
             fprintf(s->f, " %s %s|%s|%s|%d", e->sqlstate, e->message, e->detail ? e->detail : "",
                     e->hint ? e->hint : "", (int)e->line);
-        for (int32_t o = 0; o < b->parts[p].proc->n_outs; o++) {
+        for (int32_t o = 0; o < b->groups[p].proc->n_outs; o++) {
             fputc(' ', s->f);
             see_value(s->f, &r->outs[p][o], k);
         }
@@ -690,16 +690,16 @@ static void run_calls(const Config *cf, const Calls *all, Seen *s) {
         Built b;
         build(&w, &cs, &b);
         const Proc *procs[N_PROCS];
-        for (int32_t i = 0; i < b.n_parts; i++) procs[i] = b.parts[i].proc;
-        if (images_get(w.images, &w.catalog, b.n_parts, procs, pool, &err) != ST_OK) fail_msg("%s", err.message);
+        for (int32_t i = 0; i < b.n_groups; i++) procs[i] = b.groups[i].proc;
+        if (images_get(w.images, &w.catalog, b.n_groups, procs, pool, &err) != ST_OK) fail_msg("%s", err.message);
         BulkResult *r = NULL;
-        if (bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err) != ST_OK) fail_msg("%s", err.message);
+        if (bulk_run(w.images, b.n_groups, b.groups, &opt, &r, &err) != ST_OK) fail_msg("%s", err.message);
         see_results(s, &cs, &b, r);
         s->stats = r->stats;
-        assert_int_equal(r->part_order != NULL, cf->any);
-        for (int32_t i = 0; cf->any && i < b.n_parts; i++)
+        assert_int_equal(r->group_order != NULL, cf->any);
+        for (int32_t i = 0; cf->any && i < b.n_groups; i++)
             for (int32_t k = 0; k < N_PROCS; k++)
-                if (w.procs[k] == procs[r->part_order[i]]) s->order[i] = k;
+                if (w.procs[k] == procs[r->group_order[i]]) s->order[i] = k;
         if (cf->device && cs.n > 1 && strcmp(r->stats.executor, "compiled") != 0 &&
             !((cf->copies || strncmp(cf->device, "cuda", 4) == 0) && strstr(r->stats.reason, "strings")))
             fail_msg("not compiled: %s", r->stats.reason);
@@ -930,7 +930,7 @@ static void cancel_on(const char *device, bool copies, Strategy strategy) {
         pthread_t thread;
         atomic_store(&cancel.flag, false);
         pthread_create(&thread, NULL, cancel_soon, &cancel);
-        Status st = bulk_run(w.images, 1, b.parts, &opt, &r, &err);
+        Status st = bulk_run(w.images, 1, b.groups, &opt, &r, &err);
         pthread_join(thread, NULL);
         if (st == ST_OK) continue;
         assert_string_equal(err.sqlstate, "57014"); /* on a busy machine: before the calls began */
@@ -991,9 +991,9 @@ static void test_results_stay(void **state) {
         Calls some = {CUT, cs.c + i * CUT};
         const Proc *procs[N_PROCS];
         build(&w, &some, &b[i]);
-        for (int32_t k = 0; k < b[i].n_parts; k++) procs[k] = b[i].parts[k].proc;
-        assert_int_equal(images_get(w.images, &w.catalog, b[i].n_parts, procs, pool, &err), ST_OK);
-        if (bulk_run(w.images, b[i].n_parts, b[i].parts, &opt, &r[i], &err) != ST_OK) fail_msg("%s", err.message);
+        for (int32_t k = 0; k < b[i].n_groups; k++) procs[k] = b[i].groups[k].proc;
+        assert_int_equal(images_get(w.images, &w.catalog, b[i].n_groups, procs, pool, &err), ST_OK);
+        if (bulk_run(w.images, b[i].n_groups, b[i].groups, &opt, &r[i], &err) != ST_OK) fail_msg("%s", err.message);
         assert_string_equal(r[i]->stats.executor, "compiled");
         assert_null(r[i]->stats.reason);
         assert_true(r[i]->stats.n_failed > 256);
@@ -1045,9 +1045,9 @@ static BulkOptions faulty_options(Faulty *x, Strategy strategy) {
 }
 static Status faulty_run(Faulty *x, const Built *b, const BulkOptions *opt, BulkResult **r) {
     const Proc *procs[N_PROCS];
-    for (int32_t i = 0; i < b->n_parts; i++) procs[i] = b->parts[i].proc;
-    assert_int_equal(images_get(x->w.images, &x->w.catalog, b->n_parts, procs, x->pool, &err), ST_OK);
-    return bulk_run(x->w.images, b->n_parts, b->parts, opt, r, &err);
+    for (int32_t i = 0; i < b->n_groups; i++) procs[i] = b->groups[i].proc;
+    assert_int_equal(images_get(x->w.images, &x->w.catalog, b->n_groups, procs, x->pool, &err), ST_OK);
+    return bulk_run(x->w.images, b->n_groups, b->groups, opt, r, &err);
 }
 /* What the bulks have left; nothing fails any more. */
 static void faulty_tables(Faulty *x, Seen *got) {
@@ -1122,10 +1122,10 @@ static void test_device_faults(void **state) {
 
 /* Two bulks, the second one's arguments sent ahead, on a device that fails once: what fails on their way there is
  * nobody's error. */
-static bool give_second(void *ctx, int32_t *n_parts, const BulkPart **parts) {
+static bool give_second(void *ctx, int32_t *n_groups, const CallGroup **groups) {
     const Built *b = ctx;
-    *n_parts = b->n_parts;
-    *parts = b->parts;
+    *n_groups = b->n_groups;
+    *groups = b->groups;
     return true;
 }
 static void test_faults_ahead(void **state) {
@@ -1343,7 +1343,7 @@ static void test_refused(void **state) {
     Built b;
     build(&w, &cs, &b);
     BulkResult *r = NULL;
-    assert_int_equal(bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err), ST_ERROR);
+    assert_int_equal(bulk_run(w.images, b.n_groups, b.groups, &opt, &r, &err), ST_ERROR);
     assert_string_equal(err.sqlstate, "0A000");
     assert_string_equal(err.message, "deposit(int,bigint) cannot run in bulk: line 4: dynamic SQL");
     assert_null(r);
@@ -1353,28 +1353,28 @@ static void test_refused(void **state) {
     q.cancel = &cancel;
     const Proc *p = w.procs[P_DEPOSIT];
     assert_int_equal(images_get(w.images, &w.catalog, 1, &p, NULL, &err), ST_OK);
-    assert_int_equal(bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err), ST_ERROR);
+    assert_int_equal(bulk_run(w.images, b.n_groups, b.groups, &opt, &r, &err), ST_ERROR);
     assert_string_equal(err.sqlstate, "57014");
     err_clear(&err);
     q.cancel = NULL; /* no calls at all, or none of a procedure */
     const Proc *both[] = {p, w.procs[P_MANY]};
-    BulkPart parts[] = {b.parts[0], {.proc = both[1]}};
+    CallGroup groups[] = {b.groups[0], {.proc = both[1]}};
     assert_int_equal(images_get(w.images, &w.catalog, 2, both, NULL, &err), ST_OK);
     assert_int_equal(bulk_run(w.images, 0, NULL, &opt, &r, &err), ST_OK);
     bulk_result_free(r);
-    assert_int_equal(bulk_run(w.images, 1, parts + 1, &opt, &r, &err), ST_OK);
+    assert_int_equal(bulk_run(w.images, 1, groups + 1, &opt, &r, &err), ST_OK);
     bulk_result_free(r);
-    assert_int_equal(bulk_run(w.images, 2, parts, &opt, &r, &err), ST_OK);
+    assert_int_equal(bulk_run(w.images, 2, groups, &opt, &r, &err), ST_OK);
     assert_int_equal(r->stats.n_calls, 10);
     assert_int_equal(r->stats.n_failed, 0);
     bulk_result_free(r);
-    parts[1] = parts[0]; /* the same one twice; parameters of another type */
-    assert_int_equal(bulk_run(w.images, 2, parts, &opt, &r, &err), ST_ERROR);
+    groups[1] = groups[0]; /* the same one twice; parameters of another type */
+    assert_int_equal(bulk_run(w.images, 2, groups, &opt, &r, &err), ST_ERROR);
     assert_string_equal(err.sqlstate, "XX000");
     err_clear(&err);
-    Vec wrong[2] = {b.parts[0].params[1], b.parts[0].params[1]};
-    parts[0].params = wrong;
-    assert_int_equal(bulk_run(w.images, 1, parts, &opt, &r, &err), ST_ERROR);
+    Vec wrong[2] = {b.groups[0].params[1], b.groups[0].params[1]};
+    groups[0].params = wrong;
+    assert_int_equal(bulk_run(w.images, 1, groups, &opt, &r, &err), ST_ERROR);
     assert_string_equal(err.sqlstate, "XX000");
     err_clear(&err);
     images_forget_proc(w.images, p);
@@ -1397,11 +1397,11 @@ static void test_out_of_memory(void **state) {
         Built b;
         build(&w, &cs, &b);
         const Proc *procs[N_PROCS];
-        for (int32_t i = 0; i < b.n_parts; i++) procs[i] = b.parts[i].proc;
+        for (int32_t i = 0; i < b.n_groups; i++) procs[i] = b.groups[i].proc;
         mem_fail_at(step);
-        Status st = images_get(w.images, &w.catalog, b.n_parts, procs, pool, &err);
+        Status st = images_get(w.images, &w.catalog, b.n_groups, procs, pool, &err);
         BulkResult *r = NULL;
-        if (st == ST_OK) st = bulk_run(w.images, b.n_parts, b.parts, &opt, &r, &err);
+        if (st == ST_OK) st = bulk_run(w.images, b.n_groups, b.groups, &opt, &r, &err);
         bool over = mem_fail_at(0) > 0; /* it has not happened */
         if (st != ST_OK) {
             assert_string_equal(err.sqlstate, "53200");
@@ -1412,8 +1412,8 @@ static void test_out_of_memory(void **state) {
                 assert_true(!images_find(w.images, tables[t]->id) ||
                             !image_is_dirty(images_find(w.images, tables[t]->id)));
         } else {
-            for (int32_t p = 0; p < b.n_parts; p++)
-                for (int64_t i = 0; i < b.parts[p].n; i++)
+            for (int32_t p = 0; p < b.n_groups; p++)
+                for (int64_t i = 0; i < b.groups[p].n; i++)
                     calls += r->errors[p][i] && strcmp(r->errors[p][i]->sqlstate, "53200") == 0;
             bulk_result_free(r);
         }

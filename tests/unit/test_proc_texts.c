@@ -249,7 +249,7 @@ static char *run(Arena *a, const Proc *const *procs, const Place *place, struct 
                        .copies = place && place->copies,
                        .step_limit = 5000};
     ImageSet *images = images_new(&db->account, &err);
-    BulkPart parts[PROCS];
+    CallGroup groups[PROCS];
     char *text = NULL;
     seed = 99;
     for (int32_t p = 0; p < PROCS; p++) {
@@ -257,12 +257,12 @@ static char *run(Arena *a, const Proc *const *procs, const Place *place, struct 
         uint32_t *calls = arena_array(a, uint32_t, CALLS);
         make_calls(a, procs[p], params);
         for (uint32_t i = 0; i < CALLS; i++) calls[i] = i * PROCS + (uint32_t)p;
-        parts[p] = (BulkPart){.proc = procs[p], .n = CALLS, .params = params, .calls = calls};
+        groups[p] = (CallGroup){.proc = procs[p], .n = CALLS, .params = params, .calls = calls};
     }
     for (int round = 0; round < 2; round++) {
         BulkResult *r = NULL;
         if (images_get(images, &db->catalog, PROCS, procs, db->pool, &err) != ST_OK ||
-            bulk_run(images, PROCS, parts, &opt, &r, &err) != ST_OK)
+            bulk_run(images, PROCS, groups, &opt, &r, &err) != ST_OK)
             fail_msg("%s", err.message);
         if (place && (strcmp(r->stats.executor, "compiled") != 0 || r->stats.reason))
             fail_msg("%s: %s", r->stats.executor, r->stats.reason);

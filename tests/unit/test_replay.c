@@ -148,11 +148,11 @@ static void say_mixed(Text *t, const char *order) {
               pay[] = {ids, ints[3], bigs, texts};
     const Vec *const params[4] = {up, look, name, pay};
     static const char *const names[4] = {"count_up", "look", "name_it", "pay"};
-    BulkCalls parts[4];
+    BulkCalls groups[4];
     BulkResult *r = NULL;
     for (int k = 0; k < 4; k++)
-        parts[k] = (BulkCalls){.routine = routine_of(names[k]), .n = PER, .params = params[k], .calls = calls[k]};
-    Status st = session_bulk_run(session, 4, parts, NULL, &r);
+        groups[k] = (BulkCalls){.routine = routine_of(names[k]), .n = PER, .params = params[k], .calls = calls[k]};
+    Status st = session_bulk_run(session, 4, groups, NULL, &r);
     if (st != ST_OK) say_error(t);
     for (int k = 0; st == ST_OK && k < 4; k++)
         for (int i = 0; i < PER; i++) {

@@ -217,14 +217,14 @@ static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
 /* What calls have to say is kept, as from bulks. */
 typedef struct SerialNotices {
     Arena *arena;
-    int32_t part;
+    int32_t group;
     int64_t call;
     bool failed;
     VEC(CallNotice) all;
 } SerialNotices;
 static void keep_notice(void *ctx, const SessionNotice *x) {
     SerialNotices *k = ctx;
-    CallNotice n = {.part = k->part,
+    CallNotice n = {.group = k->group,
                     .call = k->call,
                     .seq = k->all.len,
                     .severity = arena_strdup(k->arena, x->severity),
@@ -236,8 +236,8 @@ static void keep_notice(void *ctx, const SessionNotice *x) {
     k->failed |= !n.severity || !n.context || !n.message || !vec_push(k->arena, &k->all, n);
 }
 
-/* Call i of a part by the reference; what it did before it failed is undone. */
-static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCalls *p, int64_t i, Value *args) {
+/* Call i of a group by the reference; what it did before it failed is undone. */
+static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCalls *p, int64_t i, Value *args) {
     const Routine *r = p->routine;
     int n_ins = 0, n_outs = out_count(r);
     for (int k = 0; k < r->n_params; k++) {
@@ -259,7 +259,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
                  (strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0 || strcmp(s->err.sqlstate, ERR_OUT_OF_MEMORY) == 0);
     if (st == ST_OK) {
         for (int k = 0; st == ST_OK && k < n_vals && k < n_outs; k++) {
-            Vec *v = &b->outs[part][k];
+            Vec *v = &b->outs[group][k];
             Value kept;
             v->valid[i] = !vals[k].is_null;
             if (vals[k].is_null) continue;
@@ -274,7 +274,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
         CallError *e = arena_new_of(b->arena, CallError);
         if (e && !call_error_of(b->arena, &s->err, e)) e = NULL;
         if (e) keep_place(b->arena, s->err.context, r, e);
-        b->errors[part][i] = e;
+        b->errors[group][i] = e;
         b->stats.n_failed++;
         err_clear(&s->err);
         st = e ? ST_OK : err_oom(&s->err);
@@ -283,26 +283,26 @@ static Status serial_call(Session *s, BulkResult *b, int32_t part, const BulkCal
     return st;
 }
 
-static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, const char *reason, BulkResult **out) {
+static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, const char *reason, BulkResult **out) {
     int64_t started = clock_ns(), n = 0;
     Arena *a = arena_new(&s->db->account, &s->err);
     BulkResult *b = a ? arena_new_of(a, BulkResult) : NULL;
-    int64_t *at = a ? arena_calloc(a, n_parts * (int64_t)sizeof *at + 8) : NULL;
+    int64_t *at = a ? arena_calloc(a, n_groups * (int64_t)sizeof *at + 8) : NULL;
     Value *args = a ? arena_array(a, Value, PL_MAX_PARAMS + 1) : NULL;
-    for (int32_t k = 0; k < n_parts; k++) n += parts[k].n;
+    for (int32_t k = 0; k < n_groups; k++) n += groups[k].n;
     Status st = b && at && args ? ST_OK : err_oom(&s->err);
     if (st == ST_OK) {
         *b = (BulkResult){
             .n_calls = n,
             .arena = a,
             .stats = {.n_calls = n, .strategy = STRATEGY_SERIAL, .executor = "one at a time", .reason = reason}};
-        b->outs = arena_array(a, Vec *, n_parts + 1);
-        b->errors = arena_array(a, CallError **, n_parts + 1);
+        b->outs = arena_array(a, Vec *, n_groups + 1);
+        b->errors = arena_array(a, CallError **, n_groups + 1);
         if (!b->outs || !b->errors) st = err_oom(&s->err);
     }
-    for (int32_t k = 0; st == ST_OK && k < n_parts; k++)
-        if (!(b->errors[k] = arena_calloc(a, (parts[k].n + 1) * (int64_t)sizeof(CallError *))) ||
-            serial_columns(a, parts[k].routine, parts[k].n, &b->outs[k]) != ST_OK)
+    for (int32_t k = 0; st == ST_OK && k < n_groups; k++)
+        if (!(b->errors[k] = arena_calloc(a, (groups[k].n + 1) * (int64_t)sizeof(CallError *))) ||
+            serial_columns(a, groups[k].routine, groups[k].n, &b->outs[k]) != ST_OK)
             st = err_oom(&s->err);
     SerialNotices said = {.arena = a};
     void (*notice)(void *, const SessionNotice *) = s->client.notice;
@@ -310,11 +310,11 @@ static Status run_serial(Session *s, int32_t n_parts, const BulkCalls *parts, co
     s->client.notice = keep_notice;
     s->client.notice_ctx = &said;
     for (int64_t c = 0; st == ST_OK && c < n; c++)
-        for (int32_t k = 0; k < n_parts; k++) {
-            if (at[k] >= parts[k].n || (parts[k].calls && parts[k].calls[at[k]] != c)) continue;
-            said.part = k;
+        for (int32_t k = 0; k < n_groups; k++) {
+            if (at[k] >= groups[k].n || (groups[k].calls && groups[k].calls[at[k]] != c)) continue;
+            said.group = k;
             said.call = at[k];
-            st = serial_call(s, b, k, &parts[k], at[k]++, args);
+            st = serial_call(s, b, k, &groups[k], at[k]++, args);
             break;
         }
     s->client.notice = notice;
@@ -392,7 +392,7 @@ static Status before_guesses(Session *s, BulkHub *h, int32_t n, const Proc *cons
     return ST_OK;
 }
 /* False: there is no sense in a further try. */
-static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
+static bool guess_more(BulkHub *h, int32_t n, CallGroup *p) {
     bool more = true;
     for (int32_t k = 0; k < n; k++) {
         for (int32_t i = 0; i < p[k].proc->n_tables; i++) images_forget(h->state.images, p[k].proc->tables[i].table_id);
@@ -405,7 +405,7 @@ static bool guess_more(BulkHub *h, int32_t n, BulkPart *p) {
     return more;
 }
 /* Runs the bulk; *alone: its calls are to be run one at a time. */
-static Status run_guessing(Session *s, BulkHub *h, int32_t n, BulkPart *p, const Proc *const *procs, BulkOptions *opt,
+static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, const Proc *const *procs, BulkOptions *opt,
                            bool *alone, BulkResult **out) {
     *alone = false;
     TRY(before_guesses(s, h, n, procs));
@@ -552,34 +552,34 @@ const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
     const BulkHub *h = db->bulk_hub;
     return h && hub_is_current(h) && -1 - id < h->n_statements ? compiled_statement(h, h->statements[-1 - id]) : NULL;
 }
-/* The next bulk's calls as parts. */
-typedef struct NextParts {
+/* The next bulk's calls as groups. */
+typedef struct NextGroups {
     BulkHub *h;
     BulkFeed *feed;
     Arena *arena;
-} NextParts;
-static void parts_sent(void *ctx) {
-    NextParts *x = ctx;
+} NextGroups;
+static void groups_sent(void *ctx) {
+    NextGroups *x = ctx;
     if (x->feed->sent) x->feed->sent(x->feed->ctx);
 }
-static bool make_parts(NextParts *x, int32_t n, const BulkCalls *calls, const BulkPart **parts) {
+static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const CallGroup **groups) {
     Err e = {0};
     x->arena = arena_new(&x->h->db->account, &e);
-    BulkPart *p = x->arena ? arena_array(x->arena, BulkPart, n + 1) : NULL;
+    CallGroup *p = x->arena ? arena_array(x->arena, CallGroup, n + 1) : NULL;
     for (int32_t k = 0; p && k < n; k++) {
         const Proc *proc = proc_of(x->h, calls[k].routine);
         if (!proc || proc->reason || guesses_rows(proc)) return false;
-        p[k] = (BulkPart){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
+        p[k] = (CallGroup){.proc = proc, .n = calls[k].n, .params = calls[k].params, .calls = calls[k].calls};
     }
-    *parts = p;
+    *groups = p;
     return p != NULL;
 }
-static bool next_parts(void *ctx, int32_t *n_parts, const BulkPart **parts) {
-    NextParts *x = ctx;
+static bool next_groups(void *ctx, int32_t *n_groups, const CallGroup **groups) {
+    NextGroups *x = ctx;
     const BulkCalls *calls;
-    if (!x->feed->next(x->feed->ctx, n_parts, &calls)) return false;
-    if (make_parts(x, *n_parts, calls, parts)) return true;
-    parts_sent(x);
+    if (!x->feed->next(x->feed->ctx, n_groups, &calls)) return false;
+    if (make_groups(x, *n_groups, calls, groups)) return true;
+    groups_sent(x);
     return false;
 }
 
@@ -615,7 +615,7 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     return ST_OK;
 }
 
-Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out) {
+Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, BulkFeed *feed, BulkResult **out) {
     Status st;
     if (feed) feed->next_ticket = 0;
     TRY(session_begin_bulk(s));
@@ -623,28 +623,28 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
     enum { FEW = 16 };
-    BulkPart few[FEW], *p = few;
+    CallGroup few[FEW], *p = few;
     const Proc *few_procs[FEW], **procs = few_procs;
     Arena *a = NULL;
-    if (n_parts > FEW) {
+    if (n_groups > FEW) {
         if (!(a = arena_new(&s->db->account, &s->err))) return ST_ERROR;
-        p = arena_array(a, BulkPart, n_parts);
-        procs = arena_array(a, const Proc *, n_parts);
+        p = arena_array(a, CallGroup, n_groups);
+        procs = arena_array(a, const Proc *, n_groups);
         if (!p || !procs) return arena_free(a), err_oom(&s->err);
     }
     bool writes = false, guesses = false, alone = false;
     const char *reason = NULL;
-    for (int32_t k = 0; k < n_parts && !reason; k++) {
-        procs[k] = proc_of(h, parts[k].routine);
+    for (int32_t k = 0; k < n_groups && !reason; k++) {
+        procs[k] = proc_of(h, groups[k].routine);
         reason = procs[k] ? procs[k]->reason : "it cannot be read";
         if (reason) break;
         writes |= procs[k]->writes;
         guesses |= guesses_rows(procs[k]);
-        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+        p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
     }
     if (reason) {
         st = session_bulk_sync(s);
-        if (st == ST_OK) st = run_serial(s, n_parts, parts, reason, out);
+        if (st == ST_OK) st = run_serial(s, n_groups, groups, reason, out);
         arena_free(a);
         return st;
     }
@@ -652,18 +652,18 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
     BulkOptions opt;
     st = bulk_options(s, h, feed ? feed->stop : NULL, &q, &opt);
     opt.apart = feed && feed->apart;
-    for (int32_t k = 0; st == ST_OK && s->txn && k < n_parts; k++)
+    for (int32_t k = 0; st == ST_OK && s->txn && k < n_groups; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
             st = bulk_reads(s, procs[k]->tables[i].table_id);
-    if (st == ST_OK && guesses) st = run_guessing(s, h, n_parts, p, procs, &opt, &alone, out);
-    if (st == ST_OK && alone) st = run_serial(s, n_parts, parts, guess_reason, out);
-    NextParts next = {.h = h, .feed = feed};
-    BulkTurn turn = {.next = feed && feed->next ? next_parts : NULL,
-                     .sent = parts_sent,
+    if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, p, procs, &opt, &alone, out);
+    if (st == ST_OK && alone) st = run_serial(s, n_groups, groups, guess_reason, out);
+    NextGroups next = {.h = h, .feed = feed};
+    BulkTurn turn = {.next = feed && feed->next ? next_groups : NULL,
+                     .sent = groups_sent,
                      .ctx = &next,
                      .ticket = feed ? feed->ticket : 0};
     if (feed) opt.turn = &turn;
-    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_parts, p, procs, &opt, out);
+    if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_groups, p, procs, &opt, out);
     if (feed) feed->next_ticket = turn.next_ticket;
     arena_free(next.arena);
     arena_free(a);
@@ -715,22 +715,22 @@ bool session_bulk_told(const Session *s, int64_t routine) {
         if (p->footprint->instrs[i].op == OP_CALL && reads_time(p->footprint->instrs[i].aux)) return false;
     return true;
 }
-Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a,
+Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, const BulkStop *stop, Arena *a,
                         BulkOps *out) {
     BulkHub *h = s->db->bulk_hub;
-    const Proc **procs = arena_array(a, const Proc *, n_parts + 1);
-    BulkPart *p = arena_array(a, BulkPart, n_parts + 1);
+    const Proc **procs = arena_array(a, const Proc *, n_groups + 1);
+    CallGroup *p = arena_array(a, CallGroup, n_groups + 1);
     if (!procs || !p) return err_oom(&s->err);
-    for (int32_t k = 0; k < n_parts; k++) {
-        procs[k] = proc_of(h, parts[k].routine);
+    for (int32_t k = 0; k < n_groups; k++) {
+        procs[k] = proc_of(h, groups[k].routine);
         if (!procs[k] || procs[k]->reason)
-            return err_internal(&s->err, "%s: nobody can tell what it does", parts[k].routine->name);
-        p[k] = (BulkPart){.proc = procs[k], .n = parts[k].n, .params = parts[k].params, .calls = parts[k].calls};
+            return err_internal(&s->err, "%s: nobody can tell what it does", groups[k].routine->name);
+        p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
     }
     QueryOptions q;
     BulkOptions opt;
     TRY(bulk_options(s, h, stop, &q, &opt));
-    return bulk_state_footprints(s, &h->state, n_parts, p, procs, &opt, a, out);
+    return bulk_state_footprints(s, &h->state, n_groups, p, procs, &opt, a, out);
 }
 
 Status session_bulk_to_tables(Session *s) {
@@ -778,15 +778,16 @@ Status session_pool_lock(Session *s, int64_t timeout_ms, _Atomic bool *cancel, E
     return transaction_enter(s, false, &again); /* nothing of open transactions stays in the tables */
 }
 
-void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n) {
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t group, int64_t first, int64_t n) {
     int64_t lo = 0, hi = b->n_notices;
     while (lo < hi) { /* the first one that is not before them */
         int64_t mid = lo + (hi - lo) / 2;
         const CallNotice *x = &b->notices[mid];
-        if (x->part < part || (x->part == part && x->call < first)) lo = mid + 1;
+        if (x->group < group || (x->group == group && x->call < first)) lo = mid + 1;
         else hi = mid;
     }
-    for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->part == part && x->call < first + n; lo++, x++)
+    for (const CallNotice *x = b->notices + lo; lo < b->n_notices && x->group == group && x->call < first + n;
+         lo++, x++)
         session_notice(s, &(SessionNotice){x->severity, x->sqlstate, x->message, x->detail ? x->detail : "",
                                            x->hint ? x->hint : "", x->context});
 }

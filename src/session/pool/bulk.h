@@ -26,8 +26,8 @@ Status session_bulk_sync(Session *s);
 bool session_bulk_ahead(const Session *s); /* some are; any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
-/* What calls [first, first + n) of a part had to say, in order. */
-void session_bulk_notices(Session *s, const BulkResult *b, int32_t part, int64_t first, int64_t n);
+/* What calls [first, first + n) of a group had to say, in order. */
+void session_bulk_notices(Session *s, const BulkResult *b, int32_t group, int64_t first, int64_t n);
 /* The statement is CALL bulk_call(..). */
 bool session_is_bulk_call(const AstCall *x);
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params);
@@ -37,7 +37,8 @@ Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_par
 Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* What bulks have changed under the lock that is held goes to the tables, and to the undo log. */
 Status session_bulk_to_tables(Session *s);
-/* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in BulkPart.
+/* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in
+ * CallGroup.
  */
 typedef struct BulkCalls {
     const Routine *routine;
@@ -50,7 +51,7 @@ typedef struct BulkCalls {
 typedef struct BulkFeed {
     /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are
      * until that bulk has run, or the ticket is not used. False: there is none. */
-    bool (*next)(void *ctx, int32_t *n_parts, const BulkCalls **parts);
+    bool (*next)(void *ctx, int32_t *n_groups, const BulkCalls **groups);
     void (*sent)(
         void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
     void *ctx;
@@ -63,8 +64,8 @@ typedef struct BulkFeed {
 /* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself.
  */
 Status session_begin_bulk(Session *s);
-/* The result, by part, is the caller's. feed: NULL: nobody knows what comes next. */
-Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, BulkFeed *feed, BulkResult **out);
+/* The result, by group, is the caller's. feed: NULL: nobody knows what comes next. */
+Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, BulkFeed *feed, BulkResult **out);
 /* What calls are going to do, for who keeps them apart (BulkOps, in `a`). session_bulk_plan comes first, under the lock
  * of session_begin_bulk, which it takes: *state is the same number as long as what was told before is still good.
  * Nobody can tell before their turn what routines do that run one at a time, look at the clock for what they touch, or
@@ -72,7 +73,7 @@ Status session_bulk_run(Session *s, int32_t n_parts, const BulkCalls *parts, Bul
 Status session_bulk_plan(Session *s, uint64_t *state);
 uint64_t session_bulk_state(const Session *s);
 bool session_bulk_told(const Session *s, int64_t routine);
-Status session_bulk_ops(Session *s, int32_t n_parts, const BulkCalls *parts, const BulkStop *stop, Arena *a,
+Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, const BulkStop *stop, Arena *a,
                         BulkOps *out);
 /* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its
  * parameters, then OUT "rows" and its results. They are known to the database by text and types of parameters until it

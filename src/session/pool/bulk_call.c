@@ -211,8 +211,8 @@ static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r
                         BulkResult **out) {
     BulkResult *b;
     TRY(read_calls(s, a, acct, r, query, g));
-    BulkCalls part = {.routine = r, .n = g->n_good, .params = g->params};
-    TRY(session_bulk_run(s, 1, &part, NULL, &b));
+    BulkCalls group = {.routine = r, .n = g->n_good, .params = g->params};
+    TRY(session_bulk_run(s, 1, &group, NULL, &b));
     session_bulk_notices(s, b, 0, 0, g->n_good);
     s->bulk_stats = b->stats;
     s->bulk_stats.n_calls += g->n - g->n_good;

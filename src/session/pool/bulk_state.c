@@ -72,7 +72,7 @@ Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
 typedef struct Keep {
     BulkState *x;
     int32_t n;
-    const BulkPart *parts;
+    const CallGroup *groups;
     const QueryOptions *q;
     bool kept, failed;
 } Keep;
@@ -81,7 +81,7 @@ static void keep_inputs(void *ctx) {
     Err e = {0};
     if (k->kept || k->failed) return;
     if (!k->x->replay) k->x->replay = replay_new(&k->x->db->account, &e);
-    k->kept = k->x->replay && replay_add(k->x->replay, k->n, k->parts, k->q, &e) == ST_OK;
+    k->kept = k->x->replay && replay_add(k->x->replay, k->n, k->groups, k->q, &e) == ST_OK;
     k->failed = !k->kept;
     if (k->failed) log_write(LOG_INFO, "inputs of a bulk cannot be kept: %s", e.message);
 }
@@ -97,12 +97,12 @@ static int64_t inputs_limit(const Session *s) {
            : x->exec.memory_limit > 0 ? x->exec.memory_limit / 4
                                       : INT64_MAX;
 }
-static Status run_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                        const BulkOptions *opt, BulkResult **out) {
     int64_t began = clock_ns(), made;
     TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
     made = clock_ns();
-    TRY(bulk_run(x->images, n, parts, opt, out, &s->err));
+    TRY(bulk_run(x->images, n, groups, opt, out, &s->err));
     (*out)->stats.image_ns = made - began;
     return ST_OK;
 }
@@ -115,21 +115,21 @@ static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
     opt->compiled = false;
     return ST_OK;
 }
-static Status footprints_once(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+static Status footprints_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                               const BulkOptions *opt, Arena *a, BulkOps *out) {
     TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
-    return bulk_footprints(x->images, n, parts, opt, a, out, &s->err);
+    return bulk_footprints(x->images, n, groups, opt, a, out, &s->err);
 }
-Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                              BulkOptions *opt, Arena *a, BulkOps *out) {
     if (atomic_load(&x->ahead) && !images_fit(x->images, &x->db->catalog, n, procs)) TRY(session_bulk_sync(s));
-    Status st = footprints_once(s, x, n, parts, procs, opt, a, out);
+    Status st = footprints_once(s, x, n, groups, procs, opt, a, out);
     if (st == ST_OK || !is_loss(&s->err)) return st;
     TRY(without_device(s, x, opt));
-    return footprints_once(s, x, n, parts, procs, opt, a, out);
+    return footprints_once(s, x, n, groups, procs, opt, a, out);
 }
 
-Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                       BulkOptions *opt, BulkResult **out) {
     const bool far = is_far(opt) && s->settings.bulk.replay;
     bool writes = false, keeps = true;
@@ -142,15 +142,15 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts
         TRY(session_bulk_sync(s));
     const bool ahead = atomic_load(&x->ahead);
     keeps &= writes && s->settings.bulk.replay && (far || (ahead && x->covered));
-    Keep keep = {.x = x, .n = n, .parts = parts, .q = opt->query, .failed = !keeps};
+    Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;
-    Status st = run_once(s, x, n, parts, procs, opt, out);
+    Status st = run_once(s, x, n, groups, procs, opt, out);
     if (st == ST_OK) keep_inputs(&keep);
     if (keep.kept && st != ST_OK) replay_drop_last(x->replay);
     if (st != ST_OK && is_loss(&s->err)) {
         TRY(without_device(s, x, opt));
-        st = run_once(s, x, n, parts, procs, opt, out);
+        st = run_once(s, x, n, groups, procs, opt, out);
         if (st == ST_OK) (*out)->stats.reason = "the device was lost";
         keep.failed = true; /* it is all on the host now */
     } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, opt->query, &s->err) != ST_OK) {

@@ -31,12 +31,12 @@ typedef struct BulkState {
 void bulk_state_clear(BulkState *x); /* images and inputs go */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
-/* images_get and bulk_run; procs: of the parts. The tables may be brought up to date before and behind it, by the
+/* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
  * session. */
-Status bulk_state_run(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                       BulkOptions *opt, BulkResult **out);
 /* images_get and bulk_footprints, likewise. */
-Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const BulkPart *parts, const Proc *const *procs,
+Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                              BulkOptions *opt, Arena *a, BulkOps *out);
 
 #endif

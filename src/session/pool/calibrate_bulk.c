@@ -89,7 +89,7 @@ static Status make_tables(Trial *t, Err *e) {
 /* A bulk of `types` procedures, of which every width-th call changes row 0 (width 0: none does). *ns is its time, 0
  * when it did not run where it should. */
 static Status run_bulk(Trial *t, int types, int64_t width, int work, double *ns, Err *e) {
-    BulkCalls parts[TYPES];
+    BulkCalls groups[TYPES];
     Vec params[TYPES][2];
     int64_t at = 0;
     for (int k = 0; k < types; k++) {
@@ -101,12 +101,12 @@ static Status run_bulk(Trial *t, int types, int64_t width, int work, double *ns,
         }
         params[k][0] = (Vec){.data = t->keys + first, .phys = PH_I32, .type = type_make(T_INT4)};
         params[k][1] = (Vec){.data = t->work + first, .phys = PH_I32, .type = type_make(T_INT4)};
-        parts[k] =
+        groups[k] =
             (BulkCalls){.routine = t->routines[k], .n = at - first, .params = params[k], .calls = t->numbers + first};
     }
     BulkResult *r = NULL;
     int64_t began = clock_ns();
-    Status st = session_bulk_run(t->s, types, parts, NULL, &r);
+    Status st = session_bulk_run(t->s, types, groups, NULL, &r);
     st = session_end_statement(t->s, st);
     *ns = (double)(clock_ns() - began);
     if (st != ST_OK) err_copy(e, &t->s->err);

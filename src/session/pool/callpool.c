@@ -46,8 +46,8 @@ typedef struct CallAhead {
     int64_t catalog_version;
     int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are
                                the same when all three are */
-    int32_t n_parts;
-    BulkCalls *parts;
+    int32_t n_groups;
+    BulkCalls *groups;
     uint64_t ticket; /* BulkFeed */
 } CallAhead;
 
@@ -229,40 +229,40 @@ static CallEntry *take(CallPool *p, Due why, int64_t *n_calls) {
 /* Columns of all calls of each routine, and their numbers. One entry alone lends its own columns. */
 static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int32_t *n_out, BulkCalls **out) {
     enum { ROUTINES_MAX = 1 << 12 };
-    VEC(BulkCalls) parts = {0};
+    VEC(BulkCalls) groups = {0};
     int32_t last = -1;
     bool alone = !list->next;
     for (CallEntry *x = list; x; x = x->next) {
         int32_t k = last;
-        if (k < 0 || parts.items[k].routine->id != x->routine)
-            for (k = 0; k < parts.len && parts.items[k].routine->id != x->routine;) k++;
-        if (k == parts.len) {
+        if (k < 0 || groups.items[k].routine->id != x->routine)
+            for (k = 0; k < groups.len && groups.items[k].routine->id != x->routine;) k++;
+        if (k == groups.len) {
             const Routine *r = session_bulk_routine_by_id(s->db, x->routine);
             if (!r) return err_internal(&s->err, "a routine of the pool is gone");
-            if (k == ROUTINES_MAX || !vec_push(a, &parts, ((BulkCalls){.routine = r}))) return err_oom(&s->err);
+            if (k == ROUTINES_MAX || !vec_push(a, &groups, ((BulkCalls){.routine = r}))) return err_oom(&s->err);
         }
         last = k;
-        x->part = k;
-        x->first = parts.items[k].n;
-        parts.items[k].n += x->n;
+        x->group = k;
+        x->first = groups.items[k].n;
+        groups.items[k].n += x->n;
     }
-    *n_out = (int32_t)parts.len;
-    *out = parts.items;
+    *n_out = (int32_t)groups.len;
+    *out = groups.items;
     if (alone) {
-        parts.items[0].params = list->params;
+        groups.items[0].params = list->params;
         return ST_OK;
     }
-    bool numbered = parts.len > 1;
-    Vec **cols = arena_array(a, Vec *, parts.len);
-    uint32_t **numbers = arena_array(a, uint32_t *, parts.len);
+    bool numbered = groups.len > 1;
+    Vec **cols = arena_array(a, Vec *, groups.len);
+    uint32_t **numbers = arena_array(a, uint32_t *, groups.len);
     if (!cols || !numbers) return err_oom(&s->err);
     for (CallEntry *x = list; x; x = x->next) { /* columns of the first entry's shape */
-        BulkCalls *c = &parts.items[x->part];
+        BulkCalls *c = &groups.items[x->group];
         if (c->params) continue;
         int n = 0;
         for (int i = 0; i < c->routine->n_params; i++)
             n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
-        Vec *v = cols[x->part] = arena_array(a, Vec, n + 1);
+        Vec *v = cols[x->group] = arena_array(a, Vec, n + 1);
         if (!v) return err_oom(&s->err);
         for (int i = 0; i < n; i++) {
             v[i] = (Vec){.phys = x->params[i].phys,
@@ -273,25 +273,25 @@ static Status gather(Session *s, Arena *a, CallEntry *list, int64_t n_calls, int
         }
         v[n].valid = NULL;
         c->params = v;
-        if (numbered && !(numbers[x->part] = arena_alloc(a, c->n * 4))) return err_oom(&s->err);
-        c->calls = numbers[x->part];
+        if (numbered && !(numbers[x->group] = arena_alloc(a, c->n * 4))) return err_oom(&s->err);
+        c->calls = numbers[x->group];
     }
     if (n_calls > UINT32_MAX) return err_set(&s->err, ERR_PROGRAM_LIMIT, "a bulk of more than %u calls", UINT32_MAX);
     uint32_t number = 0;
     for (CallEntry *x = list; x; x = x->next) {
-        BulkCalls *c = &parts.items[x->part];
+        BulkCalls *c = &groups.items[x->group];
         int n = 0;
         for (int i = 0; i < c->routine->n_params; i++)
             n += c->routine->param_modes[i] == 'i' || c->routine->param_modes[i] == 'b';
         for (int i = 0; i < n; i++) {
-            Vec *v = &cols[x->part][i];
+            Vec *v = &cols[x->group][i];
             int64_t size = phys_size((Phys)v->phys);
             memcpy((char *)v->data + x->first * size, x->params[i].data, (size_t)(x->n * size));
             if (x->params[i].valid) memcpy(v->valid + x->first, x->params[i].valid, (size_t)x->n);
             else memset(v->valid + x->first, 1, (size_t)x->n);
         }
         for (int64_t i = 0; i < x->n; i++, number++)
-            if (numbered) numbers[x->part][x->first + i] = number;
+            if (numbered) numbers[x->group][x->first + i] = number;
     }
     return ST_OK;
 }
@@ -403,7 +403,7 @@ static void calls_sent(void *ctx) {
     pthread_mutex_unlock(&x->p->mutex);
     x->list = NULL;
 }
-static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
+static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     NextCalls *x = ctx;
     CallPool *p = x->p;
     Session *s = p->runner;
@@ -420,7 +420,7 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
     x->ahead.catalog_version = p->db->catalog.version;
     x->ahead.arena = arena_new(&p->db->account, &e);
     bool ok =
-        x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_parts, &x->ahead.parts) == ST_OK;
+        x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_groups, &x->ahead.groups) == ST_OK;
     err_copy(&s->err, &before);
     if (x->ahead.arena) arena_set_err(x->ahead.arena, NULL); /* it stays */
     if (!ok) {
@@ -429,8 +429,8 @@ static bool next_calls(void *ctx, int32_t *n_parts, const BulkCalls **parts) {
         calls_sent(x);
         return false;
     }
-    *n_parts = x->ahead.n_parts;
-    *parts = x->ahead.parts;
+    *n_groups = x->ahead.n_groups;
+    *groups = x->ahead.groups;
     return true;
 }
 /* The entries are those that were gathered. */
@@ -479,10 +479,10 @@ static bool any_stops(void *ctx) {
     }
     return atomic_load_explicit(&p->stopping, memory_order_relaxed);
 }
-static bool call_stops(void *ctx, int32_t part, int64_t call) {
+static bool call_stops(void *ctx, int32_t group, int64_t call) {
     const RunStop *r = ctx;
     for (CallEntry *x = r->p->running; x; x = x->next)
-        if (x->part == part && call >= x->first && call < x->first + x->n) return atomic_load(&x->stop);
+        if (x->group == group && call >= x->first && call < x->first + x->n) return atomic_load(&x->stop);
     return false;
 }
 /* A bulk was undone because of entries that are to stop: the others run again. Under the mutex. */
@@ -553,7 +553,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     if (list) {
         if (!now.arena)
             st = (now.arena = arena_new(&p->db->account, &s->err))
-                     ? gather(s, now.arena, list, cut->n_calls, &now.n_parts, &now.parts)
+                     ? gather(s, now.arena, list, cut->n_calls, &now.n_groups, &now.groups)
                      : ST_ERROR;
         BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls,
                          .apart = cut->apart,
@@ -561,7 +561,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
                          .ctx = &next,
                          .stop = &stop,
                          .ticket = now.ticket};
-        if (st == ST_OK) st = session_bulk_run(s, now.n_parts, now.parts, &feed, &b->result);
+        if (st == ST_OK) st = session_bulk_run(s, now.n_groups, now.groups, &feed, &b->result);
         next.ahead.ticket = feed.next_ticket;
         p->ahead = next.ahead;
         arena_free(now.arena);
@@ -625,14 +625,14 @@ static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
 /* What entries are going to do, without the mutex. Those that could not enter are left in *list. */
 static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t n_calls, CallEntry **in) {
     Session *s = p->runner;
-    int32_t n_parts;
-    BulkCalls *parts;
+    int32_t n_groups;
+    BulkCalls *groups;
     BulkOps ops;
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     Arena *a = arena_new(&p->db->account, &s->err);
-    Status st = a ? gather(s, a, *list, n_calls, &n_parts, &parts) : ST_ERROR;
-    if (st == ST_OK) st = session_bulk_ops(s, n_parts, parts, &stop, a, &ops);
+    Status st = a ? gather(s, a, *list, n_calls, &n_groups, &groups) : ST_ERROR;
+    if (st == ST_OK) st = session_bulk_ops(s, n_groups, groups, &stop, a, &ops);
     int64_t call = 0;
     for (CallEntry *x; st == ST_OK && (x = *list); call += x->n) {
         for (int64_t i = 0; i < x->n; i++)
@@ -1020,14 +1020,14 @@ void call_release(Session *s, CallEntry *x) {
 
 const Err *call_entry_fault(const CallEntry *x) { return err_is_set(&x->bulk->err) ? &x->bulk->err : NULL; }
 const CallError *call_entry_error(const CallEntry *x, int64_t call) {
-    return x->bulk->result ? x->bulk->result->errors[x->part][x->first + call] : NULL;
+    return x->bulk->result ? x->bulk->result->errors[x->group][x->first + call] : NULL;
 }
 const Vec *call_entry_outs(const CallEntry *x, int64_t *first) {
     *first = x->first;
-    return x->bulk->result ? x->bulk->result->outs[x->part] : NULL;
+    return x->bulk->result ? x->bulk->result->outs[x->group] : NULL;
 }
 void call_entry_notices(Session *s, const CallEntry *x) {
-    if (x->bulk->result) session_bulk_notices(s, x->bulk->result, x->part, x->first, x->n);
+    if (x->bulk->result) session_bulk_notices(s, x->bulk->result, x->group, x->first, x->n);
 }
 const BulkStats *call_entry_stats(const CallEntry *x) { return x->bulk->result ? &x->bulk->result->stats : NULL; }
 

@@ -83,8 +83,8 @@ typedef struct CallEntry {
     int64_t number;    /* in the order of submission */
     int64_t arrived_ns, begun_ns, done_ns;
     CallBulk *bulk;
-    int32_t part;
-    int64_t first; /* of the part's calls */
+    int32_t group;
+    int64_t first; /* of the group's calls */
 } CallEntry;
 
 /* Submits without waiting: 25001 in a transaction block. `keeper`: nobody may ever wait, the pool's thread is to see to

@@ -6,7 +6,7 @@
  * launch of a bulk is queued, the next one's footprints are queued behind it, by the queue of the arguments, with
  * memory of the other seat.
  *
- * It is a guess: the next bulk's plan is taken to be this one's, for parts of the same procedures in the same order.
+ * It is a guess: the next bulk's plan is taken to be this one's, for groups of the same procedures in the same order.
  * That bulk makes its own plan. All that the kernel depends on is in the values of its parameters, and in images; where
  * it would have got the same values, and nothing was copied to the images since, what is there is what it wants
  * (bulk_foot_take). Else it makes footprints as ever. Where that comes several times in a row, it is not tried for a
@@ -58,10 +58,10 @@ static uint64_t images_uploaded(const Bulk *b) {
  * is another kind of bulk. */
 static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e) {
     const BulkDevice *own = b->device;
-    if (x->n_parts != b->n_parts || x->code != own->code || x->any_order != b->opt->any_order) return false;
+    if (x->n_groups != b->n_groups || x->code != own->code || x->any_order != b->opt->any_order) return false;
     *n = (Bulk){.images = b->images,
                 .opt = b->opt,
-                .n_parts = x->n_parts,
+                .n_groups = x->n_groups,
                 .n_calls = x->n_calls,
                 .arena = x->arena,
                 .err = e,
@@ -70,7 +70,7 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                 .seat = x->seat,
                 .type_of = x->type_of,
                 .pos_of = x->pos_of,
-                .part_order = x->part_order,
+                .group_order = x->group_order,
                 .n_sums = b->n_sums,
                 .args = x,
                 .device = v};
@@ -82,21 +82,21 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                       .foot = own->foot,
                       .table = own->table,
                       .undo_kernel = own->undo_kernel,
-                      .queue_part = -1};
-    n->parts = arena_array(n->arena, BulkPartRun, n->n_parts + 1);
-    BulkPart *parts = arena_array(n->arena, BulkPart, n->n_parts + 1);
-    v->kinds = arena_array(n->arena, uint16_t, n->n_parts + 1);
-    v->per_warp = arena_array(n->arena, uint8_t, n->n_parts + 1);
-    v->together = arena_array(n->arena, uint32_t, 3 * n->n_parts + 4);
-    if (!n->parts || !parts || !v->kinds || !v->per_warp || !v->together) return false;
-    for (int32_t k = 0; k < n->n_parts; k++) {
-        if (x->parts[k].proc != b->parts[k].part->proc) return false;
-        parts[k] = x->parts[k];
-        parts[k].params = x->params[k];
-        n->parts[k] = (BulkPartRun){.part = &parts[k],
-                                    .proc = b->parts[k].proc,
-                                    .calls = x->part_order ? NULL : x->parts[k].calls,
-                                    .base = x->bases[k]};
+                      .queue_group = -1};
+    n->groups = arena_array(n->arena, CallGroupRun, n->n_groups + 1);
+    CallGroup *groups = arena_array(n->arena, CallGroup, n->n_groups + 1);
+    v->kinds = arena_array(n->arena, uint16_t, n->n_groups + 1);
+    v->per_warp = arena_array(n->arena, uint8_t, n->n_groups + 1);
+    v->together = arena_array(n->arena, uint32_t, 3 * n->n_groups + 4);
+    if (!n->groups || !groups || !v->kinds || !v->per_warp || !v->together) return false;
+    for (int32_t k = 0; k < n->n_groups; k++) {
+        if (x->groups[k].proc != b->groups[k].group->proc) return false;
+        groups[k] = x->groups[k];
+        groups[k].params = x->params[k];
+        n->groups[k] = (CallGroupRun){.group = &groups[k],
+                                      .proc = b->groups[k].proc,
+                                      .calls = x->group_order ? NULL : x->groups[k].calls,
+                                      .base = x->bases[k]};
         v->kinds[k] = own->kinds[k];
     }
     v->guarded = v->undo_kernel && bulk_guards_use(n);
@@ -108,10 +108,10 @@ typedef struct Saved {
     TableUse *body, *foot;
 } Saved;
 static Status save_tables(const Bulk *b, Arena *a, Saved **out, Err *e) {
-    if (!(*out = arena_array(a, Saved, b->n_parts + 1))) return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const int32_t n = b->parts[k].part->proc->n_tables;
-        ProgRun *body = b->parts[k].proc->body, *foot = b->parts[k].proc->foot;
+    if (!(*out = arena_array(a, Saved, b->n_groups + 1))) return err_oom(e);
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const int32_t n = b->groups[k].group->proc->n_tables;
+        ProgRun *body = b->groups[k].proc->body, *foot = b->groups[k].proc->foot;
         Saved *s = &(*out)[k];
         if (!(s->body = arena_array(a, TableUse, n + 1)) || !(s->foot = arena_array(a, TableUse, n + 1)))
             return err_oom(e);
@@ -120,16 +120,16 @@ static Status save_tables(const Bulk *b, Arena *a, Saved **out, Err *e) {
             s->foot[i] = foot->tables[i];
         }
     }
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
-            b->parts[k].proc->body->tables[i].counts = b->parts[k].proc->foot->tables[i].counts = NULL;
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++)
+            b->groups[k].proc->body->tables[i].counts = b->groups[k].proc->foot->tables[i].counts = NULL;
     return ST_OK;
 }
 static void restore_tables(const Bulk *b, const Saved *saved) {
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-            b->parts[k].proc->body->tables[i] = saved[k].body[i];
-            b->parts[k].proc->foot->tables[i] = saved[k].foot[i];
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
+            b->groups[k].proc->body->tables[i] = saved[k].body[i];
+            b->groups[k].proc->foot->tables[i] = saved[k].foot[i];
         }
 }
 /* Memory that the bulk that runs uses as well, and that its calls are done with when they end, stays where it is. */

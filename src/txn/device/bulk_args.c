@@ -114,19 +114,19 @@ static void add(BulkArgs *x, int64_t *room, const void *host, int64_t bytes) {
 static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
     BulkDevice *v = b->device;
     int64_t most = 4, room = 0;
-    for (int32_t k = 0; k < b->n_parts; k++) most += 2 * b->parts[k].part->proc->n_params;
+    for (int32_t k = 0; k < b->n_groups; k++) most += 2 * b->groups[k].group->proc->n_params;
     x->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
     if (!(x->buffers = arena_array(b->arena, Buffer, most))) return err_oom(e);
     TRY(texts_plan_args(b, &x->texts, e));
     add(x, &room, b->pos_of, b->n_calls * 4);
     add(x, &room, b->type_of, b->n_calls * 2);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t i = 0; i < part->proc->n_params; i++) {
-            int64_t n = part->params[i].is_const ? 1 : part->n;
-            if (part->params[i].phys != PH_STR)
-                add(x, &room, part->params[i].data, n * phys_size((Phys)part->params[i].phys));
-            add(x, &room, part->params[i].valid, n);
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
+        for (int32_t i = 0; i < group->proc->n_params; i++) {
+            int64_t n = group->params[i].is_const ? 1 : group->n;
+            if (group->params[i].phys != PH_STR)
+                add(x, &room, group->params[i].data, n * phys_size((Phys)group->params[i].phys));
+            add(x, &room, group->params[i].valid, n);
         }
     }
     x->n_plain = x->n_buffers;
@@ -149,12 +149,12 @@ static BulkArgs *args_new(Bulk *b) {
         *x = (BulkArgs){.d = b->device->d,
                         .code = b->device->code,
                         .any_order = b->opt->any_order,
-                        .n_parts = b->n_parts,
+                        .n_groups = b->n_groups,
                         .n_calls = b->n_calls,
                         .seat = b->seat,
                         .type_of = b->type_of,
                         .pos_of = b->pos_of,
-                        .part_order = b->part_order};
+                        .group_order = b->group_order};
     return x;
 }
 
@@ -193,10 +193,10 @@ void images_drop_ahead(ImageSet *s) {
     bulk_ahead_free(s->ahead);
     s->ahead = NULL;
 }
-static bool same_parts(const Bulk *b, const BulkArgs *x) {
-    bool same = b->n_parts == x->n_parts && b->n_calls == x->n_calls && b->opt->any_order == x->any_order;
-    for (int32_t k = 0; same && k < b->n_parts; k++) {
-        const BulkPart *p = b->parts[k].part, *q = &x->parts[k];
+static bool same_groups(const Bulk *b, const BulkArgs *x) {
+    bool same = b->n_groups == x->n_groups && b->n_calls == x->n_calls && b->opt->any_order == x->any_order;
+    for (int32_t k = 0; same && k < b->n_groups; k++) {
+        const CallGroup *p = b->groups[k].group, *q = &x->groups[k];
         same = p->proc == q->proc && p->n == q->n && p->params == q->params && p->calls == q->calls;
     }
     return same;
@@ -206,7 +206,7 @@ bool bulk_ahead_adopt(Bulk *b) {
     BulkArgs *x = s->ahead;
     if (!x || b->cautious) return false; /* run again: what is there is the next one's; its footprints were given up */
     const BulkTurn *turn = b->opt->turn;
-    if (!turn || turn->ticket != x->ticket || !same_parts(b, x)) {
+    if (!turn || turn->ticket != x->ticket || !same_groups(b, x)) {
         images_drop_ahead(s);
         return false;
     }
@@ -215,10 +215,10 @@ bool bulk_ahead_adopt(Bulk *b) {
     b->args = b->adopted = x;
     b->type_of = x->type_of;
     b->pos_of = x->pos_of;
-    b->part_order = x->part_order;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        b->parts[k].calls = x->part_order ? NULL : b->parts[k].part->calls;
-        b->parts[k].base = x->bases[k];
+    b->group_order = x->group_order;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        b->groups[k].calls = x->group_order ? NULL : b->groups[k].group->calls;
+        b->groups[k].base = x->bases[k];
     }
     return true;
 }
@@ -229,37 +229,37 @@ static bool prepare(Bulk *n, const Bulk *b, BulkDevice *v, Err *e) {
     v->code = b->device->code;
     v->copies = true;
     n->device = v;
-    if (!(v->kinds = arena_array(n->arena, uint16_t, n->n_parts + 1))) return false;
-    for (int32_t k = 0; k < n->n_parts; k++) {
-        int32_t kind = bulk_code_proc(v->code, n->parts[k].part->proc);
+    if (!(v->kinds = arena_array(n->arena, uint16_t, n->n_groups + 1))) return false;
+    for (int32_t k = 0; k < n->n_groups; k++) {
+        int32_t kind = bulk_code_proc(v->code, n->groups[k].group->proc);
         if (kind < 0) return false; /* another module's */
         v->kinds[k] = (uint16_t)kind;
     }
     return bulk_number_calls(n, e) == ST_OK;
 }
-static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart *parts, bool *sent, Err *e) {
+static Status send_next(Bulk *n, const Bulk *b, int32_t n_groups, const CallGroup *groups, bool *sent, Err *e) {
     ImageSet *s = b->images;
     const DeviceOps *ops = b->device->d->ops;
     *sent = false;
     BulkDevice *v = arena_new_of(n->arena, BulkDevice);
-    BulkPart *copy = arena_array(n->arena, BulkPart, n_parts + 1);
-    n->parts = arena_array(n->arena, BulkPartRun, n_parts + 1);
-    if (!v || !copy || !n->parts) return err_oom(e);
-    for (int32_t k = 0; k < n_parts; k++) copy[k] = parts[k];
-    TRY(bulk_check_parts(n, n_parts, copy, e));
+    CallGroup *copy = arena_array(n->arena, CallGroup, n_groups + 1);
+    n->groups = arena_array(n->arena, CallGroupRun, n_groups + 1);
+    if (!v || !copy || !n->groups) return err_oom(e);
+    for (int32_t k = 0; k < n_groups; k++) copy[k] = groups[k];
+    TRY(bulk_check_groups(n, n_groups, copy, e));
     (void)images_wait_ahead(s);
     if (!s->ahead_queue) TRY(ops->queue_new(b->device->d, &s->ahead_queue, e));
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);
-    if (!x || !(x->bases = arena_array(n->arena, int64_t, n_parts + 1))) return err_oom(e);
-    if (!(x->params = arena_array(n->arena, Vec *, n_parts + 1))) return err_oom(e);
-    for (int32_t k = 0; k < n_parts; k++) {
-        x->bases[k] = n->parts[k].base;
+    if (!x || !(x->bases = arena_array(n->arena, int64_t, n_groups + 1))) return err_oom(e);
+    if (!(x->params = arena_array(n->arena, Vec *, n_groups + 1))) return err_oom(e);
+    for (int32_t k = 0; k < n_groups; k++) {
+        x->bases[k] = n->groups[k].base;
         const int32_t n_params = copy[k].proc->n_params;
         if (!(x->params[k] = arena_array(n->arena, Vec, n_params + 1))) return err_oom(e);
         for (int32_t i = 0; i < n_params; i++) x->params[k][i] = copy[k].params[i];
     }
-    x->parts = copy;
+    x->groups = copy;
     TRY(lay_out(n, x, e));
     TRY(send_all(n, x, s->ahead_queue, e));
     x->arena = n->arena;
@@ -271,22 +271,22 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_parts, const BulkPart 
 }
 void bulk_args_next(Bulk *b) {
     BulkTurn *turn = b->opt->turn;
-    int32_t n_parts = 0;
-    const BulkPart *parts = NULL;
+    int32_t n_groups = 0;
+    const CallGroup *groups = NULL;
     if (!turn || !turn->next || b->cautious || b->device->asked || b->images->ahead) return;
     b->device->asked = true;
-    if (!turn->next(turn->ctx, &n_parts, &parts)) return;
+    if (!turn->next(turn->ctx, &n_groups, &groups)) return;
     Err e = {0};
     Bulk n = {.images = b->images,
               .opt = b->opt,
-              .n_parts = n_parts,
+              .n_groups = n_groups,
               .err = &e,
               .workers = b->workers,
               .vector_size = b->vector_size,
               .seat = 1 - b->seat};
     n.arena = arena_new(b->opt->query->account, &e);
     bool sent = false;
-    Status st = n.arena ? send_next(&n, b, n_parts, parts, &sent, &e) : ST_ERROR;
+    Status st = n.arena ? send_next(&n, b, n_groups, groups, &sent, &e) : ST_ERROR;
     if (st != ST_OK) log_write(LOG_INFO, "arguments of the next bulk could not be sent ahead: %s", e.message);
     if (sent) turn->next_ticket = b->images->ahead->ticket;
     else arena_free(n.arena);

@@ -42,7 +42,7 @@ enum {
     KEYS_MIN = 64,
     PROCS_MAX = 64,
     STOP_AFTER_NS = 1000000000,
-    PART_SHARES = 8 /* of a worker, where partitions are many */,
+    PARTITION_SHARES = 8 /* of a worker, where partitions are many */,
     LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
     TRIPS_MIN = 32,
     TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
@@ -128,8 +128,8 @@ static bool code_fits(const Bulk *b, const BulkCode *c) {
     if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies ||
         c->guards != bulk_guards_wanted(b))
         return false;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const ProgRun *pr = b->parts[k].proc->body;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->body;
         if (bulk_code_proc(c, pr->proc) < 0) return false;
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
             if (c->forms[code_table(c, pr->proc->tables[i].table_id)] != image_form(pr->tables[i].image)) return false;
@@ -140,14 +140,14 @@ static bool code_fits(const Bulk *b, const BulkCode *c) {
 /* Writes the kernels of the bulk's procedures. */
 static Status write_code(Bulk *b, BulkCode *c, Arena *a, Err *e) {
     int32_t most = 1;
-    for (int32_t k = 0; k < b->n_parts; k++) most += b->parts[k].part->proc->n_tables;
-    ProcForm *forms = arena_array(a, ProcForm, b->n_parts + 1);
-    c->procs = arena_array(a, const Proc *, b->n_parts + 1);
+    for (int32_t k = 0; k < b->n_groups; k++) most += b->groups[k].group->proc->n_tables;
+    ProcForm *forms = arena_array(a, ProcForm, b->n_groups + 1);
+    c->procs = arena_array(a, const Proc *, b->n_groups + 1);
     c->tables = arena_array(a, int64_t, most);
     c->forms = arena_array(a, uint64_t, most);
     if (!forms || !c->procs || !c->tables || !c->forms) return err_oom(e);
-    for (; c->n < b->n_parts; c->n++) {
-        const ProgRun *pr = b->parts[c->n].proc->body;
+    for (; c->n < b->n_groups; c->n++) {
+        const ProgRun *pr = b->groups[c->n].proc->body;
         ProcTableForm *t = arena_array(a, ProcTableForm, pr->proc->n_tables + 1);
         int32_t *no = arena_array(a, int32_t, pr->proc->n_tables + 1);
         if (!t || !no) return err_oom(e);
@@ -203,11 +203,11 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     TRY(get_code(b, e));
     *reason = v->code->module.reason;
     if (*reason) return ST_OK;
-    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_parts + 1)) ||
-        !(v->per_warp = arena_array(b->arena, uint8_t, b->n_parts + 1)) ||
-        !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_parts + 4)))
+    if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_groups + 1)) ||
+        !(v->per_warp = arena_array(b->arena, uint8_t, b->n_groups + 1)) ||
+        !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_groups + 4)))
         return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->parts[k].part->proc);
+    for (int32_t k = 0; k < b->n_groups; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->groups[k].group->proc);
     Err why = {0};
     BulkCode *c = v->code;
     if (c->ref.entry && (c->cache != v->cache || c->device != v->d)) let_go(c);
@@ -223,7 +223,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     } else {
         code_used(c->cache, &c->ref);
     }
-    v->queue_part = -1;
+    v->queue_group = -1;
     if (v->code->module.constants) {
         bulk_constants_take(b);
         if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) !=
@@ -242,11 +242,11 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
 
 static Status prepare(Bulk *b, const char **reason, Err *e) {
     struct DevRuntime *r = b->opt->query->device.runtime;
-    *reason = !r                       ? "there is no device"
-              : b->n_calls == 0        ? "no calls"
-              : b->n_calls == 1        ? "a single call"
-              : b->n_parts > PROCS_MAX ? "too many procedures"
-                                       : NULL;
+    *reason = !r                        ? "there is no device"
+              : b->n_calls == 0         ? "no calls"
+              : b->n_calls == 1         ? "a single call"
+              : b->n_groups > PROCS_MAX ? "too many procedures"
+                                        : NULL;
     if (*reason) return ST_OK;
     Device *d = dev_runtime_device(r);
     BulkDevice *v = b->device = arena_new_of(b->arena, BulkDevice);
@@ -277,8 +277,8 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
 static void find_read(const Bulk *b, bool *read) {
     const ImageEntry *entries = b->images->entries;
     if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts sees to it */
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const ProgRun *pr = b->parts[k].proc->foot;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->foot;
         for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
             const Instr *in = &pr->p->instrs[i];
             int32_t table = -1;
@@ -365,7 +365,7 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_BOUND:
         return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot])
                                                               : 0;
-    case PP_IS_QUEUE: return b->device->guarded && b->device->queue_part >= 0 && bulk_guards_queue(b) == x->table_id;
+    case PP_IS_QUEUE: return b->device->guarded && b->device->queue_group >= 0 && bulk_guards_queue(b) == x->table_id;
     case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
@@ -374,19 +374,19 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const BulkTexts *texts = &b->device->texts;
     int64_t staged = texts_data(texts, p);
     if (staged >= 0) return *to = at(b, texts->staged + staged), ST_OK;
-    const BulkPart *part = b->parts[k].part;
-    const ProgRun *pr = b->parts[k].proc->body;
+    const CallGroup *group = b->groups[k].group;
+    const ProgRun *pr = b->groups[k].proc->body;
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo || b->device->guarded; break;
-    case PP_TAKES: *to = b->device->guarded && k == b->device->queue_part; break;
+    case PP_TAKES: *to = b->device->guarded && k == b->device->queue_group; break;
     case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
     case PP_ARG_CELLS:
         *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
-                                                                : (const char *)part->params[p->id].data);
+                                                                : (const char *)group->params[p->id].data);
         break;
-    case PP_ARG_VALID: *to = at(b, part->params[p->id].valid); break;
-    case PP_ARG_STEP: *to = !part->params[p->id].is_const; break;
+    case PP_ARG_VALID: *to = at(b, group->params[p->id].valid); break;
+    case PP_ARG_STEP: *to = !group->params[p->id].is_const; break;
     case PP_OUT_CELLS:
         *to = b->result ? at(b, b->result->outs[k][p->id].data) : 0;
         break; /* footprints come before the result */
@@ -396,8 +396,8 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     case PP_STARTS: *to = at(b, t->starts); break;
     case PP_COUNTS: *to = at(b, t->counts); break;
     default:
-        if (!emit_proc_value(part->proc->body, p, b->arena, to))
-            return err_internal(e, "%s: parameter %d", part->proc->name, (int)p->kind);
+        if (!emit_proc_value(group->proc->body, p, b->arena, to))
+            return err_internal(e, "%s: parameter %d", group->proc->name, (int)p->kind);
         if (p->kind == KP_LIKE && !*to) return err_oom(e);
     }
     return ST_OK;
@@ -421,39 +421,39 @@ int64_t bulk_device_lanes(const Bulk *b) {
     return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls
- * that wait in loops would part soon: a warp for each. Of other types as many calls share a warp as it takes for these
- * to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call that has
- * a warp to itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s then, 3.8
- * without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
+ * that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as it takes for
+ * these to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call
+ * that has a warp to itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s
+ * then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
-    const bool mixed = !b->part_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
+    const bool mixed = !b->group_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
     int64_t units = 0;
     uint8_t *per = v->per_warp;
     uint32_t *to = v->together;
-    for (int32_t k = 0; k < b->n_parts; k++) per[k] = (uint8_t)(told ? WARP / b->opt->lanes : 1);
+    for (int32_t k = 0; k < b->n_groups; k++) per[k] = (uint8_t)(told ? WARP / b->opt->lanes : 1);
     for (bool fits = mixed || told; !fits;) {
         int32_t most = -1;
         int64_t warps = 0;
-        for (int32_t k = 0; k < b->n_parts; k++) {
-            int64_t n = b->parts[k].part->n / per[k];
+        for (int32_t k = 0; k < b->n_groups; k++) {
+            int64_t n = b->groups[k].group->n / per[k];
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
-            if (src->waits_in_loops || k == v->queue_part) continue; /* who takes from a queue waits where it is */
+            if (src->waits_in_loops || k == v->queue_group) continue; /* who takes from a queue waits where it is */
             warps += n;
-            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->parts[most].part->n / per[most]))
+            if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->groups[most].group->n / per[most]))
                 most = k;
         }
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
     }
-    if (v->queue_part >= 0) per[v->queue_part] = 1;
-    v->stretches = mixed ? 1 : b->n_parts;
+    if (v->queue_group >= 0) per[v->queue_group] = 1;
+    v->stretches = mixed ? 1 : b->n_groups;
     for (int32_t i = 0; i < v->stretches; i++) {
-        const BulkPartRun *part = &b->parts[mixed ? 0 : b->part_order[i]];
-        int64_t each = mixed ? 1 : per[b->part_order[i]], n = mixed ? b->n_calls : part->part->n;
+        const CallGroupRun *group = &b->groups[mixed ? 0 : b->group_order[i]];
+        int64_t each = mixed ? 1 : per[b->group_order[i]], n = mixed ? b->n_calls : group->group->n;
         *to++ = (uint32_t)units;
-        *to++ = mixed ? 0 : (uint32_t)part->base;
+        *to++ = mixed ? 0 : (uint32_t)group->base;
         *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0) | (mixed ? 0 : PROC_MEETS);
         units += (n + each - 1) / each;
     }
@@ -462,10 +462,11 @@ static void plan_together(Bulk *b) {
     v->units = units;
 }
 /* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
-static int64_t part_each(const Bulk *b) {
+static int64_t group_each(const Bulk *b) {
     const BulkDevice *v = b->device;
     return v->target.kind == DEVICE_HOST
-               ? MAX_OF(INT64_C(1), MIN_OF((int64_t)PROC_TILE, b->schedule.n_partitions / (b->workers * PART_SHARES)))
+               ? MAX_OF(INT64_C(1),
+                        MIN_OF((int64_t)PROC_TILE, b->schedule.n_partitions / (b->workers * PARTITION_SHARES)))
                : 1;
 }
 /* Items that a launch of n calls wants. */
@@ -499,7 +500,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_OPS_MAX: return (uint64_t)v->ops_max;
     case PP_FOOT_WORDS: return at(b, v->foot_words);
     case PP_FOOT_FAILED: return at(b, v->foot_failed);
-    case PP_QUEUED: return v->guarded && v->queue_part >= 0;
+    case PP_QUEUED: return v->guarded && v->queue_group >= 0;
     case PP_TAKERS: return v->ranks.takers;
     case PP_QUEUE_ROWS: return v->ranks.rows;
     case PP_STRETCHES: return (uint64_t)v->stretches;
@@ -511,7 +512,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
                    ? v->ranks.n_first
                    : 0;
     case PP_PART_AT: return at(b, v->partition_at);
-    case PP_PART_EACH: return (uint64_t)part_each(b);
+    case PP_PART_EACH: return (uint64_t)group_each(b);
     case PP_PART_START: return v->partition_at ? at(b, b->schedule.partition_start) : 0;
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
     case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
@@ -526,22 +527,22 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
 Status bulk_compute_values(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
-    int32_t *part_of = arena_array(b->arena, int32_t, m->n_procs + 1);
+    int32_t *group_of = arena_array(b->arena, int32_t, m->n_procs + 1);
     bool *used = arena_array(b->arena, bool, v->code->n_tables + 1);
-    if (!part_of || !used) return err_oom(e);
-    for (int32_t k = 0; k < m->n_procs; k++) part_of[k] = -1;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const Proc *proc = b->parts[k].part->proc;
-        part_of[v->kinds[k]] = k;
+    if (!group_of || !used) return err_oom(e);
+    for (int32_t k = 0; k < m->n_procs; k++) group_of[k] = -1;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const Proc *proc = b->groups[k].group->proc;
+        group_of[v->kinds[k]] = k;
         for (int32_t i = 0; i < proc->n_tables; i++) used[code_table(v->code, proc->tables[i].table_id)] = true;
     }
     for (int32_t i = 0; i < m->n_params; i++) {
         const EmitParam *p = &m->params[i];
         if (p->proc > m->n_procs) {
-            int32_t k = part_of[p->proc - 1 - m->n_procs];
+            int32_t k = group_of[p->proc - 1 - m->n_procs];
             if (k >= 0 && b->failed_foot) TRY(bulk_foot_value(b, k, p, &v->values[i], e)); /* there are footprints */
         } else if (p->proc > 0) {
-            if (part_of[p->proc - 1] >= 0) TRY(proc_value(b, part_of[p->proc - 1], p, &v->values[i], e));
+            if (group_of[p->proc - 1] >= 0) TRY(proc_value(b, group_of[p->proc - 1], p, &v->values[i], e));
         } else if (p->kind >= PP_CELLS) {
             if (used[p->id]) v->values[i] = image_value(b, p);
         } else {
@@ -581,9 +582,9 @@ int64_t bulk_device_groups(const Bulk *b, int64_t calls) { return groups_of(b, c
 /* Each image of the bulk's procedures, once: fn may fail. */
 bool bulk_uses_image(const Bulk *b, const Image *im) {
     bool used = false;
-    for (int32_t k = 0; im && k < b->n_parts; k++)
-        for (int32_t t = 0; t < b->parts[k].part->proc->n_tables; t++)
-            used |= b->parts[k].proc->body->tables[t].image == im;
+    for (int32_t k = 0; im && k < b->n_groups; k++)
+        for (int32_t t = 0; t < b->groups[k].group->proc->n_tables; t++)
+            used |= b->groups[k].proc->body->tables[t].image == im;
     return used;
 }
 static Status each_image(Bulk *b, Status (*fn)(Bulk *b, Image *im, Err *e), Err *e) {
@@ -640,8 +641,8 @@ static Status drop_mirror(Bulk *b, Image *im, Err *e) {
 }
 /* What the bodies write. */
 static void mark_changed(Bulk *b) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const ProgRun *pr = b->parts[k].proc->body;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const ProgRun *pr = b->groups[k].proc->body;
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             const Instr *in = &pr->p->instrs[i];
             if (in->op == OP_ROW_FIRST) { /* where an ordered group begins is remembered */
@@ -723,7 +724,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
         if (b->images->entries[i].image)
             v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
     if (!(v->key_cells = arena_array(b->arena, const void *, v->key_cols * b->workers + 1))) return err_oom(e);
-    if (!(v->said = arena_calloc(b->arena, (b->n_parts + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
+    if (!(v->said = arena_calloc(b->arena, (b->n_groups + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
     TRY(bulk_device_control(b, e));
     if (v->copies) {
@@ -836,16 +837,17 @@ Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
 static void machine_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     BulkDevice *v = b->device;
-    int64_t step = MIN_OF(b->parts[v->again_part].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
+    int64_t step =
+        MIN_OF(b->groups[v->again_group].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
     for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;)
-        bulk_chunk(b, worker, v->again_part, MIN_OF(step, v->n_again - i), v->again + i);
+        bulk_chunk(b, worker, v->again_group, MIN_OF(step, v->n_again - i), v->again + i);
 }
-/* These calls of a part, which do not conflict, on the virtual machine. */
-static void on_machine(Bulk *b, int32_t part, int64_t n, uint32_t *calls) {
+/* These calls of a group, which do not conflict, on the virtual machine. */
+static void on_machine(Bulk *b, int32_t group, int64_t n, uint32_t *calls) {
     BulkDevice *v = b->device;
     v->again = calls;
     v->n_again = n;
-    v->again_part = part;
+    v->again_group = group;
     atomic_store(&b->next, 0);
     if (n < 64) machine_worker(b, 0);
     else bulk_parallel(b, machine_worker);
@@ -932,23 +934,23 @@ static Status go_back(Bulk *b, Err *e) {
 }
 
 /* Gives a call its error; the instruction says where. NULL: no memory for it. */
-static CallError *give_error(Bulk *b, int worker, int32_t part, int32_t pc, uint32_t call, const Err *e) {
+static CallError *give_error(Bulk *b, int worker, int32_t group, int32_t pc, uint32_t call, const Err *e) {
     static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for an error's message"};
-    const Proc *proc = b->parts[part].part->proc;
+    const Proc *proc = b->groups[group].group->proc;
     CallSink *k = &b->w[worker].sink;
     CallError *x = arena_new_of(k->arena, CallError);
     x = x && call_error_of(k->arena, e, x) ? call_error_place(k->arena, proc, pc, x) : NULL;
-    k->errors[part][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
+    k->errors[group][b->pos_of ? b->pos_of[call] : call] = x ? x : &oom;
     k->n_failed++;
     return x;
 }
 /* A RAISE with a constant message: its calls share the error. */
-static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
-    CallError ***said = &b->device->said[part];
-    const Program *p = b->parts[part].part->proc->body;
+static void say(Bulk *b, int32_t group, int32_t pc, uint32_t call) {
+    CallError ***said = &b->device->said[group];
+    const Program *p = b->groups[group].group->proc->body;
     if (*said && (*said)[pc]) {
         CallSink *k = &b->w[0].sink;
-        k->errors[part][b->pos_of ? b->pos_of[call] : call] = (*said)[pc];
+        k->errors[group][b->pos_of ? b->pos_of[call] : call] = (*said)[pc];
         k->n_failed++;
         return;
     }
@@ -965,39 +967,39 @@ static void say(Bulk *b, int32_t part, int32_t pc, uint32_t call) {
     if (r->detail) err_detail(&e, "%s", r->detail);
     if (r->hint) err_hint(&e, "%s", r->hint);
     if (r->names) err_names(&e, r->names);
-    CallError *x = give_error(b, 0, part, pc, call, &e);
+    CallError *x = give_error(b, 0, group, pc, call, &e);
     if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
     if (*said) (*said)[pc] = x;
 }
 /* A taken key, from the list of these. */
 static void say_key(Bulk *b, int worker, const uint64_t *record) {
     uint32_t call = (uint32_t)record[0];
-    int32_t part = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
-    const RowInsert *ins = b->parts[part].part->proc->body->instrs[pc].aux;
-    const Image *im = b->parts[part].proc->body->tables[ins->table].image;
+    int32_t group = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
+    const RowInsert *ins = b->groups[group].group->proc->body->instrs[pc].aux;
+    const Image *im = b->groups[group].proc->body->tables[ins->table].image;
     const ImageIndex *ix = &im->indexes[record[0] >> 32];
     const void **cells = b->device->key_cells + worker * b->device->key_cols;
     Err e = {0};
     for (int32_t c = 0; c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
     calls_key_error(&e, im->table, ix->key, cells);
-    (void)give_error(b, worker, part, pc, call, &e);
+    (void)give_error(b, worker, group, pc, call, &e);
 }
 /* An error that its code tells: false when the machine has to word it. */
-static bool word_error(Bulk *b, int worker, int32_t part, uint32_t code, uint32_t call) {
-    const Program *p = b->parts[part].part->proc->body;
+static bool word_error(Bulk *b, int worker, int32_t group, uint32_t code, uint32_t call) {
+    const Program *p = b->groups[group].group->proc->body;
     if ((code & PROC_SAID) == 0) return false;
     code &= ~PROC_SAID;
     int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
     if (kind == PF_KEY) return true; /* its record says it */
     if (kind == PF_SAID) {
-        say(b, part, pc, call);
+        say(b, group, pc, call);
         return true;
     }
     Err e = {0};
-    emit_data_error(p, part, code, &e);
+    emit_data_error(p, group, code, &e);
     for (int32_t i = pc - 1; i >= 0 && !op_is_control(p->instrs[i].op); i--) /* the machine tries a whole IF again */
         if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
-    (void)give_error(b, worker, part, pc, call, &e);
+    (void)give_error(b, worker, group, pc, call, &e);
     return true;
 }
 
@@ -1026,13 +1028,13 @@ static void say_some(Wording *y, int worker, int n, const int64_t *which) {
     }
     for (int i = 0; i < n; i++) {
         uint32_t call = (uint32_t)v->failed[1 + which[i]], code = (uint32_t)(v->failed[1 + which[i]] >> 32);
-        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
         bool shared = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID;
-        CallError *x = shared && v->said[part] ? v->said[part][pc] : NULL;
+        CallError *x = shared && v->said[group] ? v->said[group][pc] : NULL;
         if (x) {
             *at[i] = x;
             said++;
-        } else if (shared || !word_error(b, worker, part, code, call)) {
+        } else if (shared || !word_error(b, worker, group, code, call)) {
             y->left[atomic_fetch_add(&y->n_left, 1)] = (uint32_t)which[i];
         }
     }
@@ -1071,9 +1073,9 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
     /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
     for (int64_t i = 0; i < n; i += MAX_OF(n / SAY_SAMPLE, INT64_C(1))) {
         uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
-        int32_t part = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
-        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[part] && v->said[part][pc])) continue;
-        say(b, part, pc, call);
+        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
+        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[group] && v->said[group][pc])) continue;
+        say(b, group, pc, call);
         v->failed[1 + i] |= (uint64_t)SAID << 32; /* done with */
     }
     atomic_store(&b->next, 0);
@@ -1094,7 +1096,7 @@ static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     uint32_t *some = arena_alloc(b->arena, n * 4 + 4);
     if (!some) return err_oom(e);
     b->device->trip = true;
-    for (int32_t k = 0; k < b->n_parts; k++) {
+    for (int32_t k = 0; k < b->n_groups; k++) {
         int64_t m = 0;
         for (int64_t i = 0; i < n; i++)
             if (bulk_type(b, calls[i]) == k) some[m++] = calls[i];
@@ -1199,11 +1201,11 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     return v->copies ? bulk_device_take_state(b, e) : ST_OK;
 }
 
-/* OUT strings point anywhere: the result gets its own, procedure by procedure, a part of the calls for each worker. */
+/* OUT strings point anywhere: the result gets its own, procedure by procedure, a share of the calls for each worker. */
 enum { KEEP_CALLS = 4096 };
 typedef struct KeepTexts {
     Bulk *b;
-    int32_t part;
+    int32_t group;
     _Atomic int64_t next;
 } KeepTexts;
 static void keep_worker(void *ctx, int worker) {
@@ -1211,12 +1213,12 @@ static void keep_worker(void *ctx, int worker) {
                             .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     KeepTexts *k = ctx;
     Bulk *b = k->b;
-    const BulkPart *part = b->parts[k->part].part;
-    for (int64_t first; (first = atomic_fetch_add(&k->next, KEEP_CALLS)) < part->n;)
-        for (int32_t o = 0; o < part->proc->n_outs; o++) {
-            Vec *v = &b->result->outs[k->part][o];
+    const CallGroup *group = b->groups[k->group].group;
+    for (int64_t first; (first = atomic_fetch_add(&k->next, KEEP_CALLS)) < group->n;)
+        for (int32_t o = 0; o < group->proc->n_outs; o++) {
+            Vec *v = &b->result->outs[k->group][o];
             Str *s = v->data;
-            for (int64_t i = first; v->phys == PH_STR && i < MIN_OF(first + KEEP_CALLS, part->n); i++) {
+            for (int64_t i = first; v->phys == PH_STR && i < MIN_OF(first + KEEP_CALLS, group->n); i++) {
                 if (!v->valid[i]) continue;
                 const char *copy = arena_strndup(b->w[worker].sink.arena, s[i].ptr, s[i].len);
                 if (copy) {
@@ -1225,17 +1227,17 @@ static void keep_worker(void *ctx, int worker) {
                 }
                 v->valid[i] = 0;
                 memset(&s[i], 0, sizeof s[i]);
-                if (!b->result->errors[k->part][i]) b->result->errors[k->part][i] = &oom;
+                if (!b->result->errors[k->group][i]) b->result->errors[k->group][i] = &oom;
             }
         }
 }
 static void keep_texts(Bulk *b) {
     BulkDevice *v = b->device;
     if (v->copies && texts_give(&v->texts, b->result->arena)) return; /* they are there, or the machine made them */
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        KeepTexts x = {.b = b, .part = k};
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        KeepTexts x = {.b = b, .group = k};
         if (!v->code->module.procs[v->kinds[k]].text_outs) continue;
-        if (b->workers > 1 && b->parts[k].part->n > KEEP_CALLS)
+        if (b->workers > 1 && b->groups[k].group->n > KEEP_CALLS)
             pool_run(b->opt->query->pool, b->workers, keep_worker, &x);
         else keep_worker(&x, 0);
     }

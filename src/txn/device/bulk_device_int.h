@@ -89,15 +89,15 @@ typedef struct BulkArgs {
     Device *d;
     BulkCode *code;
     bool any_order;
-    int32_t n_parts;
-    BulkPart *parts;
-    Vec **params; /* by part: copies of the columns' headers, which their owner may free once the strings are sent */
+    int32_t n_groups;
+    CallGroup *groups;
+    Vec **params; /* by group: copies of the columns' headers, which their owner may free once the strings are sent */
     int64_t n_calls;
     /* numbers of calls, as in Bulk */
     int seat;
     uint16_t *type_of;
     uint32_t *pos_of;
-    int32_t *part_order;
+    int32_t *group_order;
     int64_t *bases;
     /* what is there */
     int32_t n_buffers, n_plain;
@@ -122,8 +122,8 @@ struct BulkDevice {
     BulkCode *code;
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
     DevKernel *undo_kernel;   /* of modules with guards */
-    uint16_t *kinds;          /* by part: procedure of the module */
-    uint8_t *per_warp;        /* under guards, by part: calls to a warp */
+    uint16_t *kinds;          /* by group: procedure of the module */
+    uint8_t *per_warp;        /* under guards, by group: calls to a warp */
     uint32_t *together;       /* ... PP_TOGETHER */
     int64_t stretches, units; /* ... of it; batches */
     uint64_t *values;         /* of parameters */
@@ -143,7 +143,7 @@ struct BulkDevice {
     int64_t keys_bytes;
     const void **key_cells; /* by worker key_cols pointers: cells of a taken key, by column of its table */
     int64_t key_cols;
-    CallError ***said; /* per part and instruction: the error of a RAISE whose message is constant */
+    CallError ***said; /* per group and instruction: the error of a RAISE whose message is constant */
     BulkTexts texts;
     uint8_t *undo;
     int64_t undo_bytes;
@@ -195,14 +195,14 @@ struct BulkDevice {
     int64_t state_bytes; /* of counters, `done` and stage */
     /* ... by statement: bulk_guard.c */
     bool guarded;
-    int32_t queue_part; /* the part whose calls take from a queue without waiting for each other; -1: none */
-    uint8_t *own_kinds; /* ... by instruction of its footprint: the kind of the operation */
+    int32_t queue_group; /* the group whose calls take from a queue without waiting for each other; -1: none */
+    uint8_t *own_kinds;  /* ... by instruction of its footprint: the kind of the operation */
     DevPtr log, log_at, log_n, log_first;
     uint64_t log_room[2];
     int64_t left;    /* calls that have not run: the first ones of schedule.order */
     uint32_t *again; /* calls for the machine */
     int64_t n_again;
-    int32_t again_part;
+    int32_t again_group;
 };
 /* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
 enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX + 1 };
@@ -280,7 +280,7 @@ int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
  * the calls: b->again when they were undone. 53200, 58000. */
 bool bulk_guards_wanted(const Bulk *b);
 bool bulk_guards_use(const Bulk *b);
-/* Fills queue_part and own_kinds; the queue's table. */
+/* Fills queue_group and own_kinds; the queue's table. */
 Status bulk_guards_plan(Bulk *b, Err *e);
 int64_t bulk_guards_queue(const Bulk *b);
 uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
@@ -292,6 +292,6 @@ Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e);
 int64_t bulk_foot_guess(const Bulk *b);
 int64_t bulk_foot_room(BulkDevice *v, int64_t want, DevPtr at); /* bytes; at 0: only how many */
 /* Values of a footprint's own parameters. */
-Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e);
+Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to, Err *e);
 
 #endif

@@ -19,8 +19,8 @@ enum {
     DEPTH_MAX = 1 << 16 /* of a bulk whose depth is asked for: what is deeper is at least as deep */
 };
 
-Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, Err *e) {
-    const ProgRun *pr = b->parts[part].proc->foot;
+Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to, Err *e) {
+    const ProgRun *pr = b->groups[group].proc->foot;
     const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_OWN_KIND ? pr->p->instrs[p->id].aux : NULL;
     int32_t slot = it ? pr->add_slot[p->id] : -1;
     int64_t staged = texts_data(&b->device->texts, p);
@@ -31,7 +31,7 @@ Status bulk_foot_value(Bulk *b, int32_t part, const EmitParam *p, uint64_t *to, 
         return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
     case PP_OWN_KIND:
-        *to = b->device->guarded && part == b->device->queue_part ? b->device->own_kinds[p->id] : OWN_KIND_NONE;
+        *to = b->device->guarded && group == b->device->queue_group ? b->device->own_kinds[p->id] : OWN_KIND_NONE;
         return ST_OK;
     case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->foot_words[FW_SUMS + 2 * slot]) : 0; return ST_OK;
     default:
@@ -49,12 +49,12 @@ static Status zero(Bulk *b, DevQueue *q, Err *e) {
     if (!v->copies) memset(b->failed_foot, 0, (size_t)b->n_calls);
     if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_words), 0, foot_words(b) * 8, e));
     if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_failed), 0, b->n_calls, e));
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-            uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
+            uint32_t *counts = b->groups[k].proc->foot->tables[i].counts;
             if (!counts) continue;
-            memset(counts, 0, (size_t)b->parts[k].part->n * 4);
-            if (v->copies) TRY(ops->fill(q, bulk_device_at(b, counts), 0, b->parts[k].part->n * 4, e));
+            memset(counts, 0, (size_t)b->groups[k].group->n * 4);
+            if (v->copies) TRY(ops->fill(q, bulk_device_at(b, counts), 0, b->groups[k].group->n * 4, e));
         }
     return ST_OK;
 }
@@ -71,10 +71,10 @@ Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
                     e));
     if (!v->copies) return ST_OK;
     TRY(ops->copy_out(q, v->foot_words, bulk_device_at(b, v->foot_words), foot_words(b) * 8, e));
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-            uint32_t *counts = b->parts[k].proc->foot->tables[i].counts;
-            if (counts) TRY(ops->copy_out(q, counts, bulk_device_at(b, counts), b->parts[k].part->n * 4, e));
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
+            uint32_t *counts = b->groups[k].proc->foot->tables[i].counts;
+            if (counts) TRY(ops->copy_out(q, counts, bulk_device_at(b, counts), b->groups[k].group->n * 4, e));
         }
     return ST_OK;
 }
@@ -249,11 +249,11 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     RankInput in = {.n_calls = b->n_calls,
                     .figures = true,
                     .types = bulk_device_at(b, b->type_of),
-                    .n_types = b->n_parts,
+                    .n_types = b->n_groups,
                     .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0,
                     .names = v->guarded,
-                    .queues = v->queue_part >= 0,
-                    .taker = v->queue_part,
+                    .queues = v->queue_group >= 0,
+                    .taker = v->queue_group,
                     .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max),
                     .items = v->ops_at,
                     .uses = v->uses_at,
@@ -278,10 +278,10 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         depth = sets.depth;
     }
     TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
-    if (v->queue_part >= 0 &&
+    if (v->queue_group >= 0 &&
         v->ranks.ops_left ==
             0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
-        v->queue_part = -1;
+        v->queue_group = -1;
         return run_ranked(b, how, e);
     }
     bulk_mark_device(b, MARK_RANKED);

@@ -4,7 +4,7 @@
  * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
  * time, but not in timestamp order, where few calls find all that they need one after the other (H200, TPC-C with 64
  * warehouses, bulks of 64k: 3.3 M/s instead of 1.6 in any order, 0.50 instead of 0.57 in timestamp order). The log lies
- * on the device, behind where each call's part of it is.
+ * on the device, behind where each call's share of it is.
  *
  * A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon
  * again, so are the next ones of these procedures, for a while that doubles. That names of items are 32 bits of hashes
@@ -29,8 +29,8 @@ bool bulk_guards_wanted(const Bulk *b) {
     if (!b->device->copies || o->release == RELEASE_CALL ||
         (o->strategy != STRATEGY_AUTO && o->strategy != STRATEGY_TPL))
         return false;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const Proc *p = b->parts[k].part->proc;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const Proc *p = b->groups[k].group->proc;
         if (!p->guarded) return false;
         for (int32_t i = 0; i < p->body->n_instrs; i++) loops |= p->body->instrs[i].op == OP_P_LOOP;
     }
@@ -53,11 +53,11 @@ static bool only_reads(const Proc *p, uint32_t table, uint32_t group) {
     }
     return true;
 }
-/* Whether all parts that touch the queue's rows come later. */
-static bool comes_first(const Bulk *b, int32_t part) {
-    const Proc *own = b->parts[part].part->proc;
-    for (int32_t k = 0; k < b->n_parts && b->part_order[k] != part; k++) {
-        const Proc *p = b->parts[b->part_order[k]].part->proc;
+/* Whether all groups that touch the queue's rows come later. */
+static bool comes_first(const Bulk *b, int32_t group) {
+    const Proc *own = b->groups[group].group->proc;
+    for (int32_t k = 0; k < b->n_groups && b->group_order[k] != group; k++) {
+        const Proc *p = b->groups[b->group_order[k]].group->proc;
         for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
             const ItemSite *it = p->footprint->instrs[i].aux;
             if (p->footprint->instrs[i].op == OP_ITEM && it->group == ITEM_ROWS &&
@@ -67,10 +67,10 @@ static bool comes_first(const Bulk *b, int32_t part) {
     }
     return true;
 }
-/* Whether the part names the queue's rows by their group, no more and no less: then a lock of the queue's is one
- * group's. */
-static bool names_groups(const Bulk *b, int32_t part) {
-    const Proc *p = b->parts[part].part->proc;
+/* Whether the call group names the queue's rows by their columns' group, no more and no less: then a lock of the
+ * queue's is one group's. */
+static bool names_groups(const Bulk *b, int32_t group) {
+    const Proc *p = b->groups[group].group->proc;
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
         if (p->footprint->instrs[i].op != OP_ITEM || (int32_t)it->table != p->queue || it->group < ITEM_ROWS) continue;
@@ -78,16 +78,16 @@ static bool names_groups(const Bulk *b, int32_t part) {
     }
     return true;
 }
-/* Which part's calls take from their queue without waiting for each other: one, since a lock of the queue's must count
+/* Which group's calls take from their queue without waiting for each other: one, since a lock of the queue's must count
  * nothing else. Its operations on what calls have to themselves commute with each other and with nothing else: they are
  * of the kind that is for that. */
 Status bulk_guards_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0;
-         b->part_order && v->queue_part < 0 && b->images->bulks >= v->code->queues_after && k < b->n_parts; k++)
-        if (b->parts[k].part->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k)) v->queue_part = k;
-    if (v->queue_part < 0) return ST_OK;
-    const Proc *p = b->parts[v->queue_part].part->proc;
+         b->group_order && v->queue_group < 0 && b->images->bulks >= v->code->queues_after && k < b->n_groups; k++)
+        if (b->groups[k].group->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k)) v->queue_group = k;
+    if (v->queue_group < 0) return ST_OK;
+    const Proc *p = b->groups[v->queue_group].group->proc;
     if (!(v->own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
@@ -100,7 +100,7 @@ Status bulk_guards_plan(Bulk *b, Err *e) {
     return ST_OK;
 }
 int64_t bulk_guards_queue(const Bulk *b) {
-    const Proc *p = b->parts[b->device->queue_part].part->proc;
+    const Proc *p = b->groups[b->device->queue_group].group->proc;
     return p->tables[p->queue].table_id;
 }
 
@@ -190,7 +190,7 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     if (stop == 0) {
         c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
         c->in_a_row++;
-        c->queues_undone -= v->queue_part >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
+        c->queues_undone -= v->queue_group >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
         return ST_OK;
     }
     if (stop & 1 << STOP_ROOM_BIT) {
@@ -218,9 +218,9 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
     if (b->device->guarded)
-        return b->device->queue_part >= 0 ? "calls with loops: locks are given up statement by statement, and rows of "
-                                            "a queue are taken by all at a time"
-                                          : "calls with loops: locks are given up statement by statement";
+        return b->device->queue_group >= 0 ? "calls with loops: locks are given up statement by statement, and rows of "
+                                             "a queue are taken by all at a time"
+                                           : "calls with loops: locks are given up statement by statement";
     if (b->cautious && c->undone_why) return c->undone_why;
     return c->module.guards && c->undone > 0 && b->device->locked
                ? "locks are held to the end of calls: lately a bulk had to be undone"

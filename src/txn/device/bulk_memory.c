@@ -118,8 +118,8 @@ static Status place_buffers(Bulk *b, BulkDevMem which, int32_t first, int64_t mo
 
 static int64_t control_words(const Bulk *b) { return bulk_words(b) + 2 * b->images->n + 3 + 1; }
 static int64_t head_room(const Bulk *b) {
-    return align_up(control_words(b) * 8, RESULT_ALIGN) + align_up(b->n_parts * 2, RESULT_ALIGN) +
-           align_up((3 * b->n_parts + 4) * 4, RESULT_ALIGN);
+    return align_up(control_words(b) * 8, RESULT_ALIGN) + align_up(b->n_groups * 2, RESULT_ALIGN) +
+           align_up((3 * b->n_groups + 4) * 4, RESULT_ALIGN);
 }
 /* Words that come and go with each launch, and what else the host has of footprints there. */
 Status bulk_device_control(Bulk *b, Err *e) {
@@ -170,8 +170,8 @@ static Status make_foot_buffers(Bulk *b, Err *e) {
     const BulkArgs *args = b->args;
     int64_t most = 28 + args->n_buffers;
     DevPtr behind;
-    for (int32_t k = 0; k < b->n_parts; k++)
-        most += 2 * b->parts[k].part->proc->n_outs + 2 * b->parts[k].part->proc->n_tables;
+    for (int32_t k = 0; k < b->n_groups; k++)
+        most += 2 * b->groups[k].group->proc->n_outs + 2 * b->groups[k].group->proc->n_tables;
     if (!(v->buffers = arena_array(b->arena, Buffer, most)) || !(v->by_host = arena_array(b->arena, int32_t, most)))
         return err_oom(e);
     for (int32_t i = 0; i < args->n_buffers; i++) {
@@ -181,13 +181,13 @@ static Status make_foot_buffers(Bulk *b, Err *e) {
     v->room = 0;
     v->first_head = v->n_buffers;
     add_buffer(v, v->words, v->control_words * 8, true, true);
-    add_buffer(v, v->kinds, b->n_parts * 2, true, false);
-    add_buffer(v, v->together, (3 * b->n_parts + 4) * 4, true, false);
+    add_buffer(v, v->kinds, b->n_groups * 2, true, false);
+    add_buffer(v, v->together, (3 * b->n_groups + 4) * 4, true, false);
     v->head_bytes = v->room;
     v->n_head = v->n_buffers - v->first_head;
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
-            add_buffer(v, b->parts[k].proc->body->tables[i].counts, b->parts[k].part->n * 4, false, false);
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++)
+            add_buffer(v, b->groups[k].proc->body->tables[i].counts, b->groups[k].group->n * 4, false, false);
     add_buffer(v, v->foot_words, foot_words(b) * 8, false, false);
     add_buffer(v, v->foot_failed, v->foot && b->failed_foot ? b->n_calls : 0, false, false);
     if (v->code->module.param_table && !v->table) add_buffer(v, v->values, v->code->module.n_params * 8, false, false);
@@ -258,17 +258,17 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
         add_buffer(v, s->lock_start, (b->n_calls + 1) * 8, true, false);
         add_buffer(v, s->locks, s->lock_start[b->n_calls] * (int64_t)sizeof(LockUse), true, false);
     }
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
-            add_buffer(v, b->parts[k].proc->body->tables[i].starts, b->parts[k].part->n * 4, true, false);
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++)
+            add_buffer(v, b->groups[k].proc->body->tables[i].starts, b->groups[k].group->n * 4, true, false);
     int32_t first_out = v->n_buffers;
     v->outs_bytes = -v->room;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        for (int32_t i = 0; i < part->proc->n_outs; i++) {
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
+        for (int32_t i = 0; i < group->proc->n_outs; i++) {
             Vec *o = &b->result->outs[k][i];
-            add_buffer(v, o->data, part->n * phys_size((Phys)o->phys), false, true);
-            add_buffer(v, o->valid, part->n, false, true);
+            add_buffer(v, o->data, group->n * phys_size((Phys)o->phys), false, true);
+            add_buffer(v, o->valid, group->n, false, true);
         }
     }
     v->outs_bytes += v->room;
@@ -276,10 +276,10 @@ Status bulk_device_send_more(Bulk *b, Err *e) {
     for (int32_t i = first; i < v->n_buffers; i++)
         if (v->buffers[i].in)
             TRY(v->d->ops->copy_in(v->queue, v->buffers[i].at, v->buffers[i].host, v->buffers[i].bytes, e));
-    for (int32_t k = 0; k < b->n_parts && !v->counted; k++) /* the machine's */
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-            const uint32_t *counts = b->parts[k].proc->body->tables[i].counts;
-            if (counts) TRY(v->d->ops->copy_in(v->queue, at(b, counts), counts, b->parts[k].part->n * 4, e));
+    for (int32_t k = 0; k < b->n_groups && !v->counted; k++) /* the machine's */
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
+            const uint32_t *counts = b->groups[k].proc->body->tables[i].counts;
+            if (counts) TRY(v->d->ops->copy_in(v->queue, at(b, counts), counts, b->groups[k].group->n * 4, e));
         }
     if (v->ranked && v->locked) TRY(v->d->ops->fill(v->queue, at(b, v->done), 0, b->n_calls, e));
     if (v->outs_bytes == 0) return ST_OK;
@@ -305,11 +305,11 @@ Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) {
 void bulk_device_clear_outs(Bulk *b) {
     BulkDevice *v = b->device;
     if (!v->copies || v->fetched || !b->result) return;
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_outs; i++) {
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_outs; i++) {
             const Vec *o = &b->result->outs[k][i];
-            memset(o->data, 0, (size_t)(b->parts[k].part->n * phys_size((Phys)o->phys)));
-            memset(o->valid, 0, (size_t)b->parts[k].part->n);
+            memset(o->data, 0, (size_t)(b->groups[k].group->n * phys_size((Phys)o->phys)));
+            memset(o->valid, 0, (size_t)b->groups[k].group->n);
         }
     v->fetched = true;
 }

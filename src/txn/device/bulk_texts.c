@@ -16,16 +16,17 @@ enum {
 /* ---- arguments' strings, counted and copied by all workers -------------------------------------------- */
 static Status cut(Bulk *b, BulkTexts *t, Err *e) {
     int64_t n = 0;
-    for (int32_t k = 0; k < b->n_parts; k++) n += (b->parts[k].part->n + STAGE_CALLS - 1) / STAGE_CALLS;
+    for (int32_t k = 0; k < b->n_groups; k++) n += (b->groups[k].group->n + STAGE_CALLS - 1) / STAGE_CALLS;
     t->chunks = arena_array(b->arena, struct TextChunk, n + 1);
-    t->arg_bytes = arena_array(b->arena, int64_t, b->n_parts + 1);
+    t->arg_bytes = arena_array(b->arena, int64_t, b->n_groups + 1);
     if (!t->chunks || !t->arg_bytes) return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
         bool texts = false;
-        for (int32_t i = 0; i < part->proc->n_params; i++) texts |= part->params[i].phys == PH_STR;
-        for (int64_t i = 0; texts && i < part->n; i += STAGE_CALLS)
-            t->chunks[t->n_chunks++] = (struct TextChunk){.part = k, .from = i, .to = MIN_OF(part->n, i + STAGE_CALLS)};
+        for (int32_t i = 0; i < group->proc->n_params; i++) texts |= group->params[i].phys == PH_STR;
+        for (int64_t i = 0; texts && i < group->n; i += STAGE_CALLS)
+            t->chunks[t->n_chunks++] =
+                (struct TextChunk){.group = k, .from = i, .to = MIN_OF(group->n, i + STAGE_CALLS)};
     }
     return ST_OK;
 }
@@ -34,12 +35,12 @@ static int64_t chunk_end(const struct TextChunk *x, const Vec *p) {
     return !p->is_const ? x->to : x->from == 0 ? 1 : 0;
 }
 static void count(const Bulk *b, struct TextChunk *x) {
-    const BulkPart *part = b->parts[x->part].part;
+    const CallGroup *group = b->groups[x->group].group;
     int64_t bytes = 0, staged = 0; /* neighbours' sums lie in the same line, and other workers write those */
-    for (int32_t i = 0; i < part->proc->n_params; i++) {
-        const Vec *p = &part->params[i];
+    for (int32_t i = 0; i < group->proc->n_params; i++) {
+        const Vec *p = &group->params[i];
         const Str *s = p->data;
-        int64_t times = p->is_const ? part->n : 1;
+        int64_t times = p->is_const ? group->n : 1;
         for (int64_t j = x->from; p->phys == PH_STR && j < chunk_end(x, p); j++) {
             int64_t len = !p->valid || p->valid[j] ? s[j].len : 0;
             bytes += len * times;
@@ -50,13 +51,13 @@ static void count(const Bulk *b, struct TextChunk *x) {
     x->staged = staged;
 }
 static void copy(const Bulk *b, const BulkTexts *t, const struct TextChunk *x) {
-    const BulkPart *part = b->parts[x->part].part;
+    const CallGroup *group = b->groups[x->group].group;
     int64_t at = x->at;
-    for (int32_t i = 0; i < part->proc->n_params; i++) {
-        const Vec *p = &part->params[i];
+    for (int32_t i = 0; i < group->proc->n_params; i++) {
+        const Vec *p = &group->params[i];
         const Str *from = p->data;
         if (p->phys != PH_STR) continue;
-        Str *cells = (Str *)(void *)(t->staged + t->args[x->part][i]);
+        Str *cells = (Str *)(void *)(t->staged + t->args[x->group][i]);
         for (int64_t j = x->from; j < chunk_end(x, p); j++) {
             cells[j] = (Str){0};
             if (p->valid && !p->valid[j]) continue;
@@ -87,13 +88,13 @@ static void count_all(const Bulk *b, const BulkTexts *t) {
 /* Arguments may go into each string that is put there; else what the columns' types and kernels' loops let expect. */
 static int64_t wanted(const Bulk *b, const BulkTexts *t, const Image *im) {
     int64_t bytes = 0;
-    for (int32_t k = 0; im && k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
+    for (int32_t k = 0; im && k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
         const ProcSource *src = &t->module->procs[t->kinds[k]];
-        for (int32_t i = 0; i < part->proc->n_tables; i++) {
-            if (b->parts[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
+        for (int32_t i = 0; i < group->proc->n_tables; i++) {
+            if (b->groups[k].proc->body->tables[i].image != im || src->text_puts[i] == 0) continue;
             bytes += t->arg_bytes[k] * src->text_puts[i] +
-                     MIN_OF(part->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) +
+                     MIN_OF(group->n * (src->text_bytes[i] + TEXT_ALIGN * src->text_puts[i]), (int64_t)ROOM_GUESS_MAX) +
                      (t->copies ? (int64_t)TEXT_ALIGN : (int64_t)TEXT_PIECE * b->workers);
         }
     }
@@ -145,27 +146,27 @@ static int64_t reserve(BulkTexts *t, int64_t bytes) {
     t->staged_bytes += align_up(bytes, CELL_ALIGN);
     return at;
 }
-/* The program whose constant the parameter may be; NULL: none, or of no part of this bulk. */
+/* The program whose constant the parameter may be; NULL: none, or of no group of this bulk. */
 static const Program *program_of(const Bulk *b, const BulkTexts *t, const EmitParam *p) {
     int32_t n = t->module->n_procs, number = p->proc - 1;
-    for (int32_t k = 0; number >= 0 && k < b->n_parts; k++)
+    for (int32_t k = 0; number >= 0 && k < b->n_groups; k++)
         if (t->kinds[k] == number % n)
-            return number < n ? b->parts[k].part->proc->body : b->parts[k].part->proc->footprint;
+            return number < n ? b->groups[k].group->proc->body : b->groups[k].group->proc->footprint;
     return NULL;
 }
 int64_t texts_data(const BulkTexts *t, const EmitParam *p) { return t->copies ? t->data[p - t->module->params] : -1; }
 static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     const ProcModule *m = t->module;
-    t->args = arena_array(b->arena, int64_t *, b->n_parts + 1);
+    t->args = arena_array(b->arena, int64_t *, b->n_groups + 1);
     t->data = arena_array(b->arena, int64_t, m->n_params + 1);
     if (!t->args || !t->data) return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
-        if (!(t->args[k] = arena_array(b->arena, int64_t, part->proc->n_params + 1))) return err_oom(e);
-        for (int32_t i = 0; i < part->proc->n_params; i++) {
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
+        if (!(t->args[k] = arena_array(b->arena, int64_t, group->proc->n_params + 1))) return err_oom(e);
+        for (int32_t i = 0; i < group->proc->n_params; i++) {
             t->args[k][i] = -1;
-            if (part->params[i].phys == PH_STR)
-                t->args[k][i] = reserve(t, (part->params[i].is_const ? 1 : part->n) * (int64_t)sizeof(Str));
+            if (group->params[i].phys == PH_STR)
+                t->args[k][i] = reserve(t, (group->params[i].is_const ? 1 : group->n) * (int64_t)sizeof(Str));
         }
     }
     for (int64_t i = 0; i < t->n_chunks; i++) t->chunks[i].at = reserve(t, t->chunks[i].staged);
@@ -177,16 +178,16 @@ static Status plan_copies(Bulk *b, BulkTexts *t, Err *e) {
     return ST_OK;
 }
 static Status plan_outs(Bulk *b, BulkTexts *t, Err *e) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const BulkPart *part = b->parts[k].part;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const CallGroup *group = b->groups[k].group;
         int64_t args = t->arg_bytes[k];
-        for (int32_t o = 0; t->module->procs[t->kinds[k]].out_heap && o < part->proc->n_outs; o++) {
-            const ProcVar *var = &part->proc->vars[part->proc->outs[o]];
+        for (int32_t o = 0; t->module->procs[t->kinds[k]].out_heap && o < group->proc->n_outs; o++) {
+            const ProcVar *var = &group->proc->vars[group->proc->outs[o]];
             if (var->phys == PH_STR)
                 t->outs_bytes +=
-                    args + part->n * TEXT_ALIGN +
-                    part->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX)
-                                                    : (int64_t)OUT_GUESS);
+                    args + group->n * TEXT_ALIGN +
+                    group->n * (var->type.length > 0 ? MIN_OF((int64_t)var->type.length, (int64_t)OUT_GUESS_MAX)
+                                                     : (int64_t)OUT_GUESS);
         }
     }
     if (t->outs_bytes > 0) TRY(bulk_device_borrow(b, t->outs_bytes, &t->loan, e));
@@ -197,10 +198,10 @@ static Status plan_outs(Bulk *b, BulkTexts *t, Err *e) {
 }
 /* Some call puts strings in tables, or in the heap of OUT values. */
 static bool puts_texts(const Bulk *b, const BulkTexts *t) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
+    for (int32_t k = 0; k < b->n_groups; k++) {
         const ProcSource *src = &t->module->procs[t->kinds[k]];
         if (src->out_heap) return true;
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++)
             if (src->text_puts[i] > 0) return true;
     }
     return false;
@@ -208,7 +209,7 @@ static bool puts_texts(const Bulk *b, const BulkTexts *t) {
 Status texts_plan_args(Bulk *b, BulkTexts *t, Err *e) {
     TRY(cut(b, t, e));
     count_all(b, t);
-    for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].part] += t->chunks[i].bytes;
+    for (int64_t i = 0; i < t->n_chunks; i++) t->arg_bytes[t->chunks[i].group] += t->chunks[i].bytes;
     return t->copies ? plan_copies(b, t, e) : ST_OK;
 }
 void texts_take_args(BulkTexts *t, const BulkTexts *planned) {

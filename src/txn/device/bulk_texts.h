@@ -13,7 +13,7 @@
 
 typedef struct BulkTexts {
     const ProcModule *module;
-    const uint16_t *kinds; /* by part: procedure of the module */
+    const uint16_t *kinds; /* by group: procedure of the module */
     bool copies;           /* the device has memory of its own */
     /* images, by entry of the image set: control words (bulk_device_control) of which each has two for kernels, next
      * and end; the host's addresses of the room, and what leads from there to the device's */
@@ -23,18 +23,18 @@ typedef struct BulkTexts {
         int64_t bytes;
         uint64_t delta;
     } * rooms;
-    /* strings of arguments, by runs of calls of one part */
+    /* strings of arguments, by runs of calls of one group */
     struct TextChunk {
-        int32_t part;
+        int32_t group;
         int64_t from, to, bytes, staged, at;
     } * chunks; /* their bytes; those in `staged`, and where */
     int64_t n_chunks;
-    int64_t *arg_bytes; /* by part */
+    int64_t *arg_bytes; /* by group */
     /* arguments and constants for the device */
     char *staged; /* the caller's memory, of so many bytes */
     int64_t staged_bytes;
     uint64_t staged_at; /* its address there */
-    int64_t **args;     /* by part and parameter: where its cells are in `staged`, -1: not there */
+    int64_t **args;     /* by group and parameter: where its cells are in `staged`, -1: not there */
     int64_t *data;      /* by parameter of the module, -1 likewise */
     /* OUT values */
     BulkLoan loan;

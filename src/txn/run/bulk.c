@@ -15,7 +15,7 @@
 
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
 #define CLEAR_BYTES (INT64_C(1) << 20)
-#define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by part: waking others takes longer */
+#define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by group: waking others takes longer */
 #define ROWS_STEP (INT64_C(1) << 13)    /* calls whose rows are numbered at a time */
 #define CALL_STEP (INT64_C(1) << 15)    /* calls that a worker takes at a time, where there is little to do for each */
 
@@ -37,7 +37,7 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
     else pool_run(b->opt->query->pool, b->workers, fn, b);
 }
 
-/* ---- calls and parts ---------------------------------------------------------------------- */
+/* ---- calls and groups ---------------------------------------------------------------------- */
 /* Each in steps; b->alone: something is wrong. */
 static int64_t number_step(const Bulk *b) {
     return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers)));
@@ -55,12 +55,12 @@ static void number_some(void *ctx, int worker) {
     (void)worker;
     for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
         int64_t from = i, left = MIN_OF(step, b->n_calls - i);
-        for (int32_t p = 0; p < b->n_parts && left > 0; p++) { /* the parts, one behind the other */
-            const BulkPartRun *x = &b->parts[p];
-            int64_t end = MIN_OF(x->part->n, from + left),
-                    before = from > 0 && from < x->part->n ? part_call(x, from - 1) : -1;
+        for (int32_t p = 0; p < b->n_groups && left > 0; p++) { /* the groups, one behind the other */
+            const CallGroupRun *x = &b->groups[p];
+            int64_t end = MIN_OF(x->group->n, from + left),
+                    before = from > 0 && from < x->group->n ? group_call(x, from - 1) : -1;
             for (int64_t k = from; k < end; k++) {
-                int64_t call = part_call(x, k);
+                int64_t call = group_call(x, k);
                 if (call >= b->n_calls || call <= before) {
                     atomic_store(&b->alone, true);
                     return;
@@ -70,21 +70,21 @@ static void number_some(void *ctx, int worker) {
                 b->pos_of[call] = (uint32_t)k;
             }
             left -= MAX_OF(end - from, INT64_C(0));
-            from = MAX_OF(from - x->part->n, INT64_C(0));
+            from = MAX_OF(from - x->group->n, INT64_C(0));
         }
     }
 }
 #pragma GCC push_options
 #pragma GCC optimize("O3")                       /* nothing but stores: worth vectorising */
-static void number_runs(void *ctx, int worker) { /* bulk_order_parts has put each part's calls side by side */
+static void number_runs(void *ctx, int worker) { /* bulk_order_groups has put each group's calls side by side */
     Bulk *b = ctx;
     const int64_t step = number_step(b);
     (void)worker;
     for (int64_t from; (from = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
         const int64_t to = MIN_OF(from + step, b->n_calls);
-        for (int32_t p = 0; p < b->n_parts; p++) {
-            const int64_t base = b->parts[p].base, begin = MAX_OF(from, base),
-                          end = MIN_OF(to, base + b->parts[p].part->n);
+        for (int32_t p = 0; p < b->n_groups; p++) {
+            const int64_t base = b->groups[p].base, begin = MAX_OF(from, base),
+                          end = MIN_OF(to, base + b->groups[p].group->n);
             for (int64_t call = begin; call < end; call++) b->type_of[call] = (uint16_t)p;
             for (int64_t call = begin; call < end; call++) b->pos_of[call] = (uint32_t)(call - base);
         }
@@ -102,9 +102,9 @@ static void number_check(void *ctx,
 }
 
 Status bulk_number_calls(Bulk *b, Err *e) {
-    for (int32_t p = 0; p < b->n_parts; p++) b->parts[p].calls = b->parts[p].part->calls;
-    if (b->opt->any_order) TRY(bulk_order_parts(b, e));
-    if (b->n_parts == 1 && !b->parts[0].calls) return ST_OK;
+    for (int32_t p = 0; p < b->n_groups; p++) b->groups[p].calls = b->groups[p].group->calls;
+    if (b->opt->any_order) TRY(bulk_order_groups(b, e));
+    if (b->n_groups == 1 && !b->groups[0].calls) return ST_OK;
     BulkLoan *kept = &b->images->numbers[b->seat]; /* touching fresh memory takes longer than what follows */
     int64_t want = b->n_calls * 6 + 8;
     if (kept->bytes < want) {
@@ -115,7 +115,7 @@ Status bulk_number_calls(Bulk *b, Err *e) {
     b->pos_of = kept->p;
     b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);
     atomic_store(&b->alone, false);
-    if (b->part_order) {
+    if (b->group_order) {
         atomic_store(&b->next, 0);
         if (b->n_calls <= NUMBER_ALONE) number_runs(b, 0);
         else bulk_parallel(b, number_runs);
@@ -160,13 +160,13 @@ static Status use_tables(Bulk *b, ProgRun *pr, Err *e) {
     return ST_OK;
 }
 
-static Status prepare_parts(Bulk *b, bool foot, Err *e) {
+static Status prepare_groups(Bulk *b, bool foot, Err *e) {
     ProcEntry *x;
-    for (int32_t i = 0; i < b->n_parts; i++)
-        TRY(images_proc(b->images, b->parts[i].part->proc, foot, b->vector_size, b->workers, &x, e));
-    for (int32_t i = 0; i < b->n_parts; i++) { /* entries have their places now */
-        BulkPartRun *p = &b->parts[i];
-        TRY(images_proc(b->images, p->part->proc, foot, b->vector_size, b->workers, &p->proc, e));
+    for (int32_t i = 0; i < b->n_groups; i++)
+        TRY(images_proc(b->images, b->groups[i].group->proc, foot, b->vector_size, b->workers, &x, e));
+    for (int32_t i = 0; i < b->n_groups; i++) { /* entries have their places now */
+        CallGroupRun *p = &b->groups[i];
+        TRY(images_proc(b->images, p->group->proc, foot, b->vector_size, b->workers, &p->proc, e));
         const SessionInfo *session = b->opt->query->session;
         p->proc->body->session = session ? *session : (SessionInfo){0};
         TRY(use_tables(b, p->proc->body, e));
@@ -178,9 +178,9 @@ static Status prepare_parts(Bulk *b, bool foot, Err *e) {
 }
 
 /* ---- footprints -------------------------------------------------------------------------------------- */
-static int64_t first_at(const BulkPartRun *p, int64_t call) {
-    if (!p->calls) return MAX_OF(INT64_C(0), MIN_OF(call - p->base, p->part->n));
-    int64_t lo = 0, hi = p->part->n;
+static int64_t first_at(const CallGroupRun *p, int64_t call) {
+    if (!p->calls) return MAX_OF(INT64_C(0), MIN_OF(call - p->base, p->group->n));
+    int64_t lo = 0, hi = p->group->n;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
         if (p->calls[mid] < call) lo = mid + 1;
@@ -210,21 +210,21 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
     CallSink *k = &w->sink;
     int64_t from = block * b->block_size, to = MIN_OF(from + b->block_size, b->n_calls);
     k->n_ops = 0;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPartRun *x = &b->parts[p];
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroupRun *x = &b->groups[p];
         CallFrame *c = x->proc->foot_frames[worker];
         int64_t hi = first_at(x, to);
         for (int64_t at = first_at(x, from), n; at < hi; at += n) {
             n = MIN_OF(hi - at, c->pr->vector_size);
             int64_t had = k->n_ops, gone = c->departures;
-            k->part = p;
-            callframe_run(c, k, x->part, n, NULL, at);
-            for (int64_t i = had; i < k->n_ops; i++) k->ops[i].call = (uint32_t)part_call(x, at + k->ops[i].call);
+            k->group = p;
+            callframe_run(c, k, x->group, n, NULL, at);
+            for (int64_t i = had; i < k->n_ops; i++) k->ops[i].call = (uint32_t)group_call(x, at + k->ops[i].call);
             if (LIKELY(c->departures == gone)) continue;
             for (int64_t i = 0; i < n; i++)
                 if (c->goes[i] == GO_FAILED) {
                     atomic_store(&b->alone, true);
-                    b->failed_foot[part_call(x, at + i)] = 1;
+                    b->failed_foot[group_call(x, at + i)] = 1;
                 }
         }
     }
@@ -258,10 +258,10 @@ static Status run_footprints(Bulk *b, Err *e) {
         b->w[i].n_ops = 0;
         memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
     }
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        ProgRun *pr = b->parts[p].proc->foot;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        ProgRun *pr = b->groups[p].proc->foot;
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
-            if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->parts[p].part->n * 4);
+            if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->groups[p].group->n * 4);
     }
     bulk_clear_takes(b);
     atomic_store(&b->alone, false);
@@ -300,27 +300,27 @@ static Status gather_ops(Bulk *b, Err *e) {
 }
 
 /* ---- room for inserts ------------------------------------------------------------------------------------ */
-static TableUse *table_in(const BulkPartRun *p, int64_t table_id, int64_t *max) {
-    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
-        if (p->part->proc->tables[i].table_id == table_id) {
-            *max = p->part->proc->tables[i].max_inserts;
+static TableUse *table_in(const CallGroupRun *p, int64_t table_id, int64_t *max) {
+    for (int32_t i = 0; i < p->group->proc->n_tables; i++)
+        if (p->group->proc->tables[i].table_id == table_id) {
+            *max = p->group->proc->tables[i].max_inserts;
             return &p->proc->body->tables[i];
         }
     return NULL;
 }
-static bool guessed(const BulkPartRun *p, int64_t table_id) {
-    for (int32_t i = 0; i < p->part->proc->n_tables; i++)
-        if (p->part->proc->tables[i].table_id == table_id) return p->part->proc->tables[i].guessed;
+static bool guessed(const CallGroupRun *p, int64_t table_id) {
+    for (int32_t i = 0; i < p->group->proc->n_tables; i++)
+        if (p->group->proc->tables[i].table_id == table_id) return p->group->proc->tables[i].guessed;
     return false;
 }
 static bool counts_inserts(const Bulk *b) {
-    for (int32_t p = 0; p < b->n_parts; p++)
-        for (int32_t i = 0; i < b->parts[p].part->proc->n_tables; i++)
-            if (b->parts[p].part->proc->tables[i].max_inserts < 0) return true;
+    for (int32_t p = 0; p < b->n_groups; p++)
+        for (int32_t i = 0; i < b->groups[p].group->proc->n_tables; i++)
+            if (b->groups[p].group->proc->tables[i].max_inserts < 0) return true;
     return false;
 }
-/* Numbers of a part's calls that go to a device with memory of its own and come from there: in memory that drivers need
- * not copy first. */
+/* Numbers of a group's calls that go to a device with memory of its own and come from there: in memory that drivers
+ * need not copy first. */
 static int64_t number_words(int64_t n) { return (n + 16) & ~INT64_C(15); }
 static uint32_t *take_numbers(Bulk *b, int64_t n, Err *e) {
     if (b->numbers_left < number_words(n)) {
@@ -337,10 +337,10 @@ static Status make_numbers(Bulk *b, Err *e) {
     int64_t most = 0;
     void *p = NULL;
     if (!bulk_device_copies(b)) return ST_OK;
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].part->proc->n_tables; i++) {
-            const int64_t max = b->parts[k].part->proc->tables[i].max_inserts;
-            most += max == 0 ? 0 : number_words(b->parts[k].part->n) * (max < 0 ? 2 : 1);
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
+            const int64_t max = b->groups[k].group->proc->tables[i].max_inserts;
+            most += max == 0 ? 0 : number_words(b->groups[k].group->n) * (max < 0 ? 2 : 1);
         }
     TRY(bulk_device_numbers(b, most * 4, &p, e));
     b->numbers = p;
@@ -349,11 +349,11 @@ static Status make_numbers(Bulk *b, Err *e) {
 }
 Status bulk_make_counts(Bulk *b, Err *e) {
     TRY(make_numbers(b, e));
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPartRun *pr = &b->parts[p];
-        for (int32_t i = 0; i < pr->part->proc->n_tables; i++) {
-            if (pr->part->proc->tables[i].max_inserts >= 0) continue;
-            uint32_t *counts = take_numbers(b, pr->part->n, e);
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroupRun *pr = &b->groups[p];
+        for (int32_t i = 0; i < pr->group->proc->n_tables; i++) {
+            if (pr->group->proc->tables[i].max_inserts >= 0) continue;
+            uint32_t *counts = take_numbers(b, pr->group->n, e);
             if (!counts) return ST_ERROR;
             pr->proc->body->tables[i].counts = pr->proc->foot->tables[i].counts = counts;
         }
@@ -368,7 +368,7 @@ typedef struct Numbering {
     int64_t *sums;
     bool write;
 } Numbering;
-/* The calls [from, to), whose parts are mixed. */
+/* The calls [from, to), whose groups are mixed. */
 static int64_t number_mixed(const Numbering *y, int64_t from, int64_t to, int64_t total) {
     const Bulk *b = y->b;
     for (int64_t i = from; i < to; i++) {
@@ -380,13 +380,13 @@ static int64_t number_mixed(const Numbering *y, int64_t from, int64_t to, int64_
     }
     return total;
 }
-/* Side by side, part by part: those that insert nothing are passed over. */
-static int64_t number_parts(const Numbering *y, int64_t from, int64_t to, int64_t total) {
+/* Side by side, group by group: those that insert nothing are passed over. */
+static int64_t number_groups(const Numbering *y, int64_t from, int64_t to, int64_t total) {
     const Bulk *b = y->b;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPartRun *part = &b->parts[b->part_order[p]];
-        const TableUse *t = y->use[b->part_order[p]];
-        const int64_t begin = MAX_OF(from - part->base, INT64_C(0)), end = MIN_OF(to - part->base, part->part->n);
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroupRun *group = &b->groups[b->group_order[p]];
+        const TableUse *t = y->use[b->group_order[p]];
+        const int64_t begin = MAX_OF(from - group->base, INT64_C(0)), end = MIN_OF(to - group->base, group->group->n);
         if (!t || begin >= end) continue;
         uint32_t *const starts = t->starts;
         const uint32_t *const counts = t->counts;
@@ -407,7 +407,7 @@ static void number_rows(void *ctx, int worker) {
     (void)worker;
     for (int64_t first; (first = atomic_fetch_add(&b->next, ROWS_STEP)) < b->n_calls;) {
         const int64_t total = y->write ? y->sums[first / ROWS_STEP] : 0, to = MIN_OF(first + ROWS_STEP, b->n_calls);
-        const int64_t sum = b->part_order ? number_parts(y, first, to, total) : number_mixed(y, first, to, total);
+        const int64_t sum = b->group_order ? number_groups(y, first, to, total) : number_mixed(y, first, to, total);
         if (!y->write) y->sums[first / ROWS_STEP] = sum;
     }
 }
@@ -416,28 +416,28 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     int inserting = 0;
     int64_t total = 0, max = 0;
     TableUse *only = NULL;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        TableUse *t = table_in(&b->groups[p], x->table_id, &max);
         if (!t || max == 0) continue;
         inserting++;
         only = t;
         t->stride = MAX_OF(max, 0);
-        total += max * b->parts[p].part->n;
-        for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->parts[p].part->n; i++)
-            if (b->failed_foot[part_call(&b->parts[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
-        for (int64_t i = 0; guessed(&b->parts[p], x->table_id) && i < b->parts[p].part->n; i++)
-            t->counts[i] += (uint32_t)b->parts[p].part->guess;
+        total += max * b->groups[p].group->n;
+        for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->groups[p].group->n; i++)
+            if (b->failed_foot[group_call(&b->groups[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
+        for (int64_t i = 0; guessed(&b->groups[p], x->table_id) && i < b->groups[p].group->n; i++)
+            t->counts[i] += (uint32_t)b->groups[p].group->guess;
     }
     if (inserting == 0) return ST_OK;
     if (inserting > 1 || only->counts) {
         total = 0;
-        TableUse **use = arena_array(b->arena, TableUse *, b->n_parts);
+        TableUse **use = arena_array(b->arena, TableUse *, b->n_groups);
         if (!use) return err_oom(e);
-        for (int32_t p = 0; p < b->n_parts; p++) {
+        for (int32_t p = 0; p < b->n_groups; p++) {
             max = 0;
-            TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+            TableUse *t = table_in(&b->groups[p], x->table_id, &max);
             if (!t || max == 0) continue;
-            if (!(t->starts = take_numbers(b, b->parts[p].part->n, e))) return ST_ERROR;
+            if (!(t->starts = take_numbers(b, b->groups[p].group->n, e))) return ST_ERROR;
             use[p] = t;
         }
         Numbering y = {.b = b, .use = use};
@@ -460,8 +460,8 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     TRY(image_reserve(x->image, total, e));
     int64_t base = image_claim(x->image, total, e);
     if (base < 0) return ST_ERROR;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        TableUse *t = table_in(&b->parts[p], x->table_id, &max);
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        TableUse *t = table_in(&b->groups[p], x->table_id, &max);
         if (t) t->base = base;
     }
     return ST_OK;
@@ -518,25 +518,25 @@ static void clear_blocks(const Bulk *b, int32_t n, const BulkMemory *blocks) {
 static Status borrow_result(Bulk *b, BulkOwned *own, Err *e) {
     BulkResult *r = b->result;
     int64_t errors = 0, bytes = 0;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
-        errors += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
-        for (int32_t k = 0; k < part->proc->n_outs; k++)
-            bytes += align_up(part->n << size_class(part->proc->vars[part->proc->outs[k]].phys), RESULT_ALIGN) +
-                     align_up(part->n, RESULT_ALIGN);
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroup *group = b->groups[p].group;
+        errors += align_up(group->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < group->proc->n_outs; k++)
+            bytes += align_up(group->n << size_class(group->proc->vars[group->proc->outs[k]].phys), RESULT_ALIGN) +
+                     align_up(group->n, RESULT_ALIGN);
     }
     TRY(bulk_device_borrow(b, errors + bytes, &own->loan, e));
     char *error = own->loan.p, *at = error + errors;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroup *group = b->groups[p].group;
         r->errors[p] = (CallError **)(void *)error;
-        error += align_up(part->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
-        for (int32_t k = 0; k < part->proc->n_outs; k++) {
+        error += align_up(group->n * (int64_t)sizeof(CallError *), RESULT_ALIGN);
+        for (int32_t k = 0; k < group->proc->n_outs; k++) {
             Vec *o = &r->outs[p][k];
             o->data = at;
-            at += align_up(part->n << size_class(o->phys), RESULT_ALIGN);
+            at += align_up(group->n << size_class(o->phys), RESULT_ALIGN);
             o->valid = (uint8_t *)at;
-            at += align_up(part->n, RESULT_ALIGN);
+            at += align_up(group->n, RESULT_ALIGN);
         }
     }
     clear_blocks(b, 1, &(BulkMemory){own->loan.p, errors});
@@ -555,19 +555,19 @@ Status bulk_make_result(Bulk *b, Err *e) {
     }
     b->result = r;
     *r = (BulkResult){.n_calls = b->n_calls, .arena = a};
-    if (b->part_order) {
-        int32_t *copy = arena_array(a, int32_t, b->n_parts);
+    if (b->group_order) {
+        int32_t *copy = arena_array(a, int32_t, b->n_groups);
         if (!copy) return err_oom(e);
-        memcpy(copy, b->part_order, sizeof *copy * (size_t)b->n_parts);
-        r->part_order = copy;
+        memcpy(copy, b->group_order, sizeof *copy * (size_t)b->n_groups);
+        r->group_order = copy;
     }
     *own = (BulkOwned){.account = acct};
     int64_t blocks = 0;
-    for (int32_t p = 0; p < b->n_parts; p++) blocks += 1 + 2 * b->parts[p].part->proc->n_outs;
+    for (int32_t p = 0; p < b->n_groups; p++) blocks += 1 + 2 * b->groups[p].group->proc->n_outs;
     own->blocks = arena_array(a, BulkMemory, blocks);
     own->arenas = arena_array(a, Arena *, b->workers);
-    r->outs = arena_array(a, Vec *, b->n_parts);
-    r->errors = arena_array(a, CallError **, b->n_parts);
+    r->outs = arena_array(a, Vec *, b->n_groups);
+    r->errors = arena_array(a, CallError **, b->n_groups);
     if (!own->blocks || !own->arenas || !r->outs || !r->errors) return err_oom(e);
     for (int i = 0; i < b->workers; i++) {
         if (i > 0) {
@@ -577,9 +577,9 @@ Status bulk_make_result(Bulk *b, Err *e) {
         b->w[i].sink.arena = i == 0 ? a : own->arenas[i - 1];
         b->w[i].sink.errors = r->errors;
     }
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
-        const Proc *proc = part->proc;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroup *group = b->groups[p].group;
+        const Proc *proc = group->proc;
         if (!(r->outs[p] = arena_array(a, Vec, proc->n_outs + 1))) return err_oom(e);
         for (int32_t k = 0; k < proc->n_outs; k++) {
             const ProcVar *v = &proc->vars[proc->outs[k]];
@@ -587,13 +587,13 @@ Status bulk_make_result(Bulk *b, Err *e) {
         }
     }
     if (bulk_device_copies(b)) return borrow_result(b, own, e);
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
-        if (!(r->errors[p] = result_alloc(own, part->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
-        for (int32_t k = 0; k < part->proc->n_outs; k++) {
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroup *group = b->groups[p].group;
+        if (!(r->errors[p] = result_alloc(own, group->n * (int64_t)sizeof(CallError *), e))) return ST_ERROR;
+        for (int32_t k = 0; k < group->proc->n_outs; k++) {
             Vec *o = &r->outs[p][k];
-            o->data = result_alloc(own, part->n << size_class(o->phys), e);
-            o->valid = result_alloc(own, part->n, e);
+            o->data = result_alloc(own, group->n << size_class(o->phys), e);
+            o->valid = result_alloc(own, group->n, e);
             if (!o->data || !o->valid) return ST_ERROR;
         }
     }
@@ -617,7 +617,7 @@ void bulk_result_free(BulkResult *r) {
             o->valid[call] = 1;                                                  \
         }                                                                        \
     }
-static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const CallVar *v, Vec *o) {
+static void take_texts(BulkWorker *w, int32_t group, const CallFrame *c, const CallVar *v, Vec *o) {
     static CallError oom = {.sqlstate = "53200",
                             .message = (char *)(uintptr_t) "out of memory for the result; the call has been executed"};
     const Str *x = v->cells;
@@ -626,17 +626,17 @@ static void take_texts(BulkWorker *w, int32_t part, const CallFrame *c, const Ca
         int64_t call = call_number(c, i);
         char *copy = arena_strndup(w->sink.arena, x[i].ptr, x[i].len);
         if (copy) ((Str *)o->data)[call] = str_make(copy, x[i].len);
-        else if (!w->sink.errors[part][call]) w->sink.errors[part][call] = &oom;
+        else if (!w->sink.errors[group][call]) w->sink.errors[group][call] = &oom;
         o->valid[call] = copy != NULL;
     }
 }
 
 /* OUT values of the chunk that has run. Strings are copied: tables and frames change. */
-static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool failures) {
+static void take_outs(Bulk *b, BulkWorker *w, int32_t group, CallFrame *c, bool failures) {
     const Proc *proc = c->pr->proc;
     for (int32_t k = 0; k < proc->n_outs; k++) {
         const CallVar *v = &c->vars[proc->outs[k]];
-        Vec *o = &b->result->outs[part][k];
+        Vec *o = &b->result->outs[group][k];
         bool text = v->phys == PH_STR, plain = !text && !v->valid && !failures;
         if (plain && !c->calls) {
             memcpy((char *)o->data + (c->first_call << v->size), v->cells, (size_t)(c->n << v->size));
@@ -644,7 +644,7 @@ static void take_outs(Bulk *b, BulkWorker *w, int32_t part, CallFrame *c, bool f
             continue;
         }
         switch (text ? -1 : v->size) {
-        case -1: take_texts(w, part, c, v, o); break;
+        case -1: take_texts(w, group, c, v, o); break;
         case SZ_1: TAKE(uint8_t); break;
         case SZ_2: TAKE(uint16_t); break;
         case SZ_4: TAKE(uint32_t); break;
@@ -663,9 +663,9 @@ static CallError *stopped_error(BulkWorker *w, const char *message) {
     *x = (CallError){.sqlstate = ERR_QUERY_CANCELED, .message = (char *)(uintptr_t)message};
     return x;
 }
-void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls) {
+void bulk_chunk(Bulk *b, int worker, int32_t group, int64_t n, const uint32_t *calls) {
     BulkWorker *w = &b->w[worker];
-    CallFrame *c = b->parts[part].proc->body_frames[worker];
+    CallFrame *c = b->groups[group].proc->body_frames[worker];
     const uint32_t *pos = calls;
     if (b->pos_of) {
         for (int64_t i = 0; i < n; i++) w->calls[i] = b->pos_of[calls[i]];
@@ -675,37 +675,37 @@ void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *ca
     int64_t same = (int64_t)pos[n - 1] - first == n - 1 ? 1 : n;
     while (same < n && pos[same] == first + same) same++;
     if (same == n && (int64_t)pos[n - 1] - first == n - 1) pos = NULL; /* consecutive */
-    w->sink.part = part;
+    w->sink.group = group;
     const char *canceled = sink_canceled(&w->sink);
     if (UNLIKELY(canceled)) {
         CallError *stopped = stopped_error(w, canceled);
-        for (int64_t i = 0; i < n; i++) w->sink.errors[part][pos ? pos[i] : first + i] = stopped;
+        for (int64_t i = 0; i < n; i++) w->sink.errors[group][pos ? pos[i] : first + i] = stopped;
         w->sink.n_failed += n;
         return;
     }
     int64_t failed = w->sink.n_failed;
-    callframe_run(c, &w->sink, b->parts[part].part, n, pos, first);
+    callframe_run(c, &w->sink, b->groups[group].group, n, pos, first);
     if (b->takes && w->sink.n_failed != failed) bulk_drop_taken(c);
-    take_outs(b, w, part, c, w->sink.n_failed != failed);
+    take_outs(b, w, group, c, w->sink.n_failed != failed);
 }
 
 /* ---- the bulk -------------------------------------------------------------------------------------------------- */
-Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e) {
+Status bulk_check_groups(Bulk *b, int32_t n, const CallGroup *groups, Err *e) {
     if (n > UINT16_MAX - 1) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %d procedures", (int)n);
     for (int32_t i = 0; i < n; i++) {
-        b->n_calls += parts[i].n;
-        const Proc *p = parts[i].proc;
+        b->n_calls += groups[i].n;
+        const Proc *p = groups[i].proc;
         for (int32_t k = 0; k < i; k++)
-            if (parts[k].proc == p) return err_internal(e, "%s is there twice", p->name);
+            if (groups[k].proc == p) return err_internal(e, "%s is there twice", p->name);
         if (p->reason) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "%s cannot run in bulk: %s", p->name, p->reason);
-        for (int32_t k = 0; k < p->n_params && parts[i].n > 0; k++) {
-            const Vec *v = &parts[i].params[k];
+        for (int32_t k = 0; k < p->n_params && groups[i].n > 0; k++) {
+            const Vec *v = &groups[i].params[k];
             if (v->phys != p->vars[k].phys || (v->type.id == T_NUMERIC && v->type.scale != p->vars[k].type.scale))
                 return err_internal(e, "parameter %d of %s comes in another form", (int)k + 1, p->name);
             dbg_assert(v->is_const ||
-                       cells_agree(p->vars[k].type, v->type, (Phys)v->phys, parts[i].n, v->data, v->valid));
+                       cells_agree(p->vars[k].type, v->type, (Phys)v->phys, groups[i].n, v->data, v->valid));
         }
-        b->parts[i].part = &parts[i];
+        b->groups[i].group = &groups[i];
     }
     if (b->n_calls > INT32_MAX) return err_set(e, ERR_PROGRAM_LIMIT, "a bulk of %lld calls", (long long)b->n_calls);
     return ST_OK;
@@ -792,7 +792,7 @@ static Status machine_footprints(Bulk *b, Err *e) {
 /* The machine wants all calls of a procedure together, kernels as many as is asked for. */
 static int type_drop(const Bulk *b) {
     int drop = 0;
-    while (b->device && drop < 16 && (b->n_parts - 1) >> drop >> b->opt->group_bits > 0) drop++;
+    while (b->device && drop < 16 && (b->n_groups - 1) >> drop >> b->opt->group_bits > 0) drop++;
     return drop;
 }
 static Status make_schedule(Bulk *b, Err *e) {
@@ -809,7 +809,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     ScheduleInput in = {.n_calls = b->n_calls,
                         .partition = partition,
                         .types = b->type_of,
-                        .n_types = b->n_parts,
+                        .n_types = b->n_groups,
                         .in_order =
                             !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */,
                         .n_ops = b->n_ops,
@@ -842,7 +842,7 @@ static Status make_schedule(Bulk *b, Err *e) {
     return ST_OK;
 }
 static Status foot_room(Bulk *b, Err *e) {
-    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->block_size = b->vector_size * MIN_OF(b->n_groups, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
     b->failed_foot = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
@@ -884,7 +884,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
 }
 
 Status bulk_plan_on_host(Bulk *b, Err *e) {
-    b->block_size = b->vector_size * MIN_OF(b->n_parts, 8);
+    b->block_size = b->vector_size * MIN_OF(b->n_groups, 8);
     b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
     if (!(b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1))) return err_oom(e);
     TRY(machine_footprints(b, e));
@@ -899,8 +899,8 @@ static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
     TRY(bulk_plan_alone(b, e));
     if (!counts_inserts(b)) return ST_OK;
     TRY(foot_room(b, e));
-    for (int32_t k = 0; k < b->n_parts; k++)
-        for (int32_t i = 0; i < b->parts[k].proc->foot->p->n_instrs; i++) b->parts[k].proc->foot->add_slot[i] = -1;
+    for (int32_t k = 0; k < b->n_groups; k++)
+        for (int32_t i = 0; i < b->groups[k].proc->foot->p->n_instrs; i++) b->groups[k].proc->foot->add_slot[i] = -1;
     TRY(bulk_make_counts(b, e));
     bool counted = false;
     if (b->device) TRY(bulk_device_counts(b, &counted, reason, e));
@@ -924,8 +924,8 @@ static Status plan_apart(Bulk *b, BulkStats *st, Err *e) {
     s.order = arena_array(b->arena, uint32_t, b->n_calls + 1);
     s.set_start = arena_array(b->arena, int64_t, 2);
     if (!s.order || !s.set_start) return err_oom(e);
-    for (int32_t p = 0; p < b->n_parts; p++)
-        for (int64_t i = 0; i < b->parts[p].part->n; i++) s.order[n++] = (uint32_t)part_call(&b->parts[p], i);
+    for (int32_t p = 0; p < b->n_groups; p++)
+        for (int64_t i = 0; i < b->groups[p].group->n; i++) s.order[n++] = (uint32_t)group_call(&b->groups[p], i);
     s.set_start[1] = n;
     b->schedule = s;
     st->why = s.why;
@@ -937,7 +937,7 @@ static Status plan_apart(Bulk *b, BulkStats *st, Err *e) {
 /* A call is one worker's, so its notices have its order. */
 static int by_call(const void *x, const void *y) {
     const CallNotice *a = x, *b = y;
-    if (a->part != b->part) return a->part < b->part ? -1 : 1;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
     if (a->call != b->call) return a->call < b->call ? -1 : 1;
     return (a->seq > b->seq) - (a->seq < b->seq);
 }
@@ -969,7 +969,7 @@ static Status run_phases(Bulk *b, Err *e) {
     b->marked = t0;
     if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
-    TRY(prepare_parts(b, !serial || counts_inserts(b), e));
+    TRY(prepare_groups(b, !serial || counts_inserts(b), e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
     bulk_forget_takes(b);
@@ -1047,23 +1047,23 @@ static int workers_for(const Bulk *b) {
 }
 
 /* again: nothing has happened, but the bulk is to be run once more, cautiously. */
-static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, bool cautious,
-                       bool *again, BulkResult **out, Err *e) {
+static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt,
+                       bool cautious, bool *again, BulkResult **out, Err *e) {
     const QueryOptions *q = opt->query;
     *out = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
     Bulk b = {.images = images,
               .opt = opt,
-              .n_parts = n_parts,
+              .n_groups = n_groups,
               .arena = a,
               .err = e,
               .cautious = cautious,
               .seat = images->seat,
               .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
-    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
-    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
+    b.groups = arena_array(a, CallGroupRun, n_groups + 1);
+    if (b.groups && bulk_check_groups(&b, n_groups, groups, e) == ST_OK) {
         b.workers = workers_for(&b);
         s = run_phases(&b, e);
     }
@@ -1078,11 +1078,11 @@ static Status run_once(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     arena_free(a);
     return s;
 }
-Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out,
+Status bulk_run(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, BulkResult **out,
                 Err *e) {
     bool again = false;
-    TRY(run_once(images, n_parts, parts, opt, false, &again, out, e));
-    return again ? run_once(images, n_parts, parts, opt, true, &again, out, e) : ST_OK;
+    TRY(run_once(images, n_groups, groups, opt, false, &again, out, e));
+    return again ? run_once(images, n_groups, groups, opt, true, &again, out, e) : ST_OK;
 }
 
 /* ---- footprints alone ---------------------------------------------------------------------------------- */
@@ -1105,7 +1105,7 @@ static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
     BulkPlanned how;
     b->writes_only = true;
     if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
-    TRY(prepare_parts(b, true, e));
+    TRY(prepare_groups(b, true, e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
     TRY(bulk_device_prepare(b, &reason, e));
@@ -1115,7 +1115,7 @@ static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
     if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
     return sort_ops(b, a, out, e);
 }
-Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *into,
+Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, Arena *into,
                        BulkOps *out, Err *e) {
     const QueryOptions *q = opt->query;
     BulkOptions mine = *opt;
@@ -1128,14 +1128,14 @@ Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts,
     if (!a) return ST_ERROR;
     Bulk b = {.images = images,
               .opt = &mine,
-              .n_parts = n_parts,
+              .n_groups = n_groups,
               .arena = a,
               .err = e,
               .seat = images->seat,
               .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
-    b.parts = arena_array(a, BulkPartRun, n_parts + 1);
-    if (b.parts && bulk_check_parts(&b, n_parts, parts, e) == ST_OK) {
+    b.groups = arena_array(a, CallGroupRun, n_groups + 1);
+    if (b.groups && bulk_check_groups(&b, n_groups, groups, e) == ST_OK) {
         b.workers = workers_for(&b);
         s = b.n_calls > 0 ? find_ops(&b, into, out, e) : sort_ops(&b, into, out, e);
     }

@@ -38,9 +38,9 @@ bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *
 bool call_error_of(Arena *a, const Err *e, CallError *out);
 void call_error_tell(const CallError *x, Err *e); /* the same the other way round */
 
-/* What a call tells its caller on its way; call: of the part. */
+/* What a call tells its caller on its way; call: of the group. */
 typedef struct CallNotice {
-    int32_t part;
+    int32_t group;
     int64_t call;
     int64_t seq;
     const char *severity, *context, *detail, *hint;
@@ -49,20 +49,20 @@ typedef struct CallNotice {
 } CallNotice;
 
 /* Calls of one procedure: column i of `params` has n cells of the parameter's phys. */
-typedef struct BulkPart {
+typedef struct CallGroup {
     const Proc *proc;
     int64_t n;
     const Vec *params;
     const uint32_t *calls; /* number of each call in the bulk, ascending; NULL: 0 .. n-1 */
     int64_t guess; /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
-} BulkPart;
+} CallGroup;
 
 /* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the
  * next one, whose arguments then go there meanwhile (bulk_args.c). */
 typedef struct BulkTurn {
-    /* Called at most once, by the thread that called bulk_run. False: there is none. The parts are copied; columns stay
-     * where they are until that bulk has run, or `ticket` is not used. */
-    bool (*next)(void *ctx, int32_t *n_parts, const BulkPart **parts);
+    /* Called at most once, by the thread that called bulk_run. False: there is none. The groups are copied; columns
+     * stay where they are until that bulk has run, or `ticket` is not used. */
+    bool (*next)(void *ctx, int32_t *n_groups, const CallGroup **groups);
     void (*sent)(void *ctx); /* NULL, or called after each `next` that gave something: strings are not looked at any
                                 more, whether they were sent or not */
     void *ctx;
@@ -74,8 +74,8 @@ typedef struct BulkTurn {
  * loop. From any of the bulk's threads. A bulk that has been on a device for a second goes on on the virtual machine
  * then. */
 typedef struct BulkStop {
-    bool (*any)(void *ctx);                              /* cheap; once true it stays so */
-    bool (*call)(void *ctx, int32_t part, int64_t call); /* call: of the part's */
+    bool (*any)(void *ctx);                               /* cheap; once true it stays so */
+    bool (*call)(void *ctx, int32_t group, int64_t call); /* call: of the group's */
     void *ctx;
 } BulkStop;
 
@@ -113,7 +113,7 @@ typedef struct BulkOptions {
 /* Where the time of a bulk goes, on the host's clock one after the other; behind them on a device's, beside what the
  * host does. */
 typedef enum BulkPhase {
-    BP_NUMBER,  /* of calls by part */
+    BP_NUMBER,  /* of calls by group */
     BP_PREPARE, /* programs, code, the device */
     BP_PLACE,   /* images on a device, room for strings; behind BP_GATHER */
     BP_GATHER,  /* arguments on their way to a device, lengths of strings */
@@ -142,7 +142,7 @@ typedef struct BulkStats {
     Strategy strategy;
     bool ahead;         /* its arguments were on the device, or on their way, when it began (BulkTurn), */
     bool foot_ahead;    /* and its footprints */
-    bool short_of_rows; /* a call wanted more rows than BulkPart.guess: nothing here counts, and the images are to be
+    bool short_of_rows; /* a call wanted more rows than CallGroup.guess: nothing here counts, and the images are to be
                            forgotten */
     const char *executor, *device, *reason,
         *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
@@ -154,21 +154,21 @@ typedef struct BulkStats {
 } BulkStats;
 
 typedef struct FailedCall {
-    int32_t part;
-    uint32_t call; /* of the part's */
+    int32_t group;
+    uint32_t call; /* of the group's */
 } FailedCall;
 typedef struct BulkResult {
     int64_t n_calls;
-    /* per part: OUT values as columns of part.n cells (strings live as long as the result), and per call its error or
+    /* per group: OUT values as columns of group.n cells (strings live as long as the result), and per call its error or
      * NULL */
     Vec **outs;
     CallError ***errors;
     int64_t n_listed; /* calls that failed, in no order; NULL: nobody has listed them */
     const FailedCall *failed;
     int64_t n_notices;
-    const CallNotice *notices; /* by part, call and time */
-    const int32_t *part_order; /* bulk_order = any: the result is that of the parts in this order, each in the order of
-                                  its calls; NULL: of all calls in order */
+    const CallNotice *notices;  /* by group, call and time */
+    const int32_t *group_order; /* bulk_order = any: the result is that of the groups in this order, each in the order
+                                  of its calls; NULL: of all calls in order */
     BulkStats stats;
     Arena *arena;
 } BulkResult;
@@ -177,7 +177,7 @@ typedef struct BulkResult {
 typedef struct ImageSet ImageSet;
 ImageSet *images_new(MemAccount *acct, Err *e);
 void images_free(ImageSet *s);
-/* Images that fit `needs` of all procs of the parts; fresh ones replace those that are stale or too narrow. */
+/* Images that fit `needs` of all procs of the groups; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
 Image *images_find(ImageSet *s, int64_t table_id);
 /* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date
@@ -196,11 +196,11 @@ void images_follow(ImageSet *s, int64_t n, NetChange *net);
 void images_forget(ImageSet *s, int64_t table_id);      /* the table is gone or was changed by other means */
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 
-/* `calls` of all parts together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing
+/* `calls` of all groups together number 0 .. n_calls-1 in timestamp order. images_get comes first. On an error nothing
  * has changed (errors of calls are in the result, not here). Procedures with a `reason` are 0A000. Cancelled before the
  * calls run: 57014 here; later: calls that have not begun, and those in loops, fail with it, each alone; the others
  * have been executed. */
-Status bulk_run(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, BulkResult **out,
+Status bulk_run(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, BulkResult **out,
                 Err *e);
 void bulk_result_free(BulkResult *r);
 /* What calls are going to do, for who keeps them apart himself (ZeroSets): operations of call c are ops[start[c]] ..
@@ -213,7 +213,7 @@ typedef struct BulkOps {
     TxnOp *ops;
     uint8_t *failed;
 } BulkOps;
-Status bulk_footprints(ImageSet *images, int32_t n_parts, const BulkPart *parts, const BulkOptions *opt, Arena *a,
+Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, Arena *a,
                        BulkOps *out, Err *e);
 void bulk_sort_notices(int64_t n, CallNotice *x); /* as in BulkResult */
 

@@ -34,8 +34,8 @@ static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
 /* What the bulk's statements may put into a column; INT128_MAX: anything, or an addition that no footprint tells of. */
 static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
     int128_t most = 0;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        const Proc *proc = b->parts[k].part->proc;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        const Proc *proc = b->groups[k].group->proc;
         const Program *p = proc->body;
         for (int32_t i = 0; i < p->n_instrs; i++) {
             const Instr *in = &p->instrs[i];
@@ -109,8 +109,8 @@ static Status make_sums(Bulk *b, Err *e) {
 /* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
 Status bulk_plan_adds(Bulk *b, Err *e) {
     b->n_sums = 0;
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        ProgRun *pr = b->parts[k].proc->foot;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        ProgRun *pr = b->groups[k].proc->foot;
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             pr->add_slot[i] = -1;
             const ItemSite *it = pr->p->instrs[i].aux;
@@ -151,12 +151,12 @@ static bool look_again(ImageEntry *x, int32_t col) {
 
 /* Slots of columns that calls may add to whose footprints failed: nobody knows how much. */
 static bool in_failed(const Bulk *b, int32_t slot) {
-    for (int32_t k = 0; atomic_load(&b->alone) && k < b->n_parts; k++) {
-        const ProgRun *foot = b->parts[k].proc->foot;
+    for (int32_t k = 0; atomic_load(&b->alone) && k < b->n_groups; k++) {
+        const ProgRun *foot = b->groups[k].proc->foot;
         bool adds = false, failed = false;
         for (int32_t i = 0; i < foot->p->n_instrs && !adds; i++) adds = foot->add_slot[i] == slot;
-        for (int64_t i = 0; adds && !failed && i < b->parts[k].part->n; i++)
-            failed = b->failed_foot[part_call(&b->parts[k], i)] != 0;
+        for (int64_t i = 0; adds && !failed && i < b->groups[k].group->n; i++)
+            failed = b->failed_foot[group_call(&b->groups[k], i)] != 0;
         if (failed) return true;
     }
     return false;
@@ -180,10 +180,10 @@ bool bulk_demote_adds(Bulk *b) {
             }
             if (u->shared) continue;
             any = true;
-            for (int32_t k = 0; k < b->n_parts; k++)
-                for (int32_t pc = 0; pc < b->parts[k].proc->foot->p->n_instrs; pc++)
-                    if (b->parts[k].proc->foot->add_slot[pc] == u->slot)
-                        b->parts[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
+            for (int32_t k = 0; k < b->n_groups; k++)
+                for (int32_t pc = 0; pc < b->groups[k].proc->foot->p->n_instrs; pc++)
+                    if (b->groups[k].proc->foot->add_slot[pc] == u->slot)
+                        b->groups[k].proc->foot->add_slot[pc] = ADD_EXCLUSIVE;
         }
     }
     return any;
@@ -207,8 +207,8 @@ void bulk_forget_adds(Bulk *b) {
 }
 /* Tables whose columns are tracked have to look at what is inserted. */
 void bulk_track_inserts(Bulk *b) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        ProgRun *pr = b->parts[k].proc->body;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        ProgRun *pr = b->groups[k].proc->body;
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
             for (int32_t c = 0; c < pr->tables[i].image->n_cols; c++)
                 pr->tables[i].tracks_inserts |= pr->tables[i].cols[c].tracked;
@@ -227,34 +227,34 @@ void bulk_note_bounds(Bulk *b) {
 }
 
 /* Whether the register may be NULL in this bulk: it is made of arguments without NULLs, or nobody knows. */
-static bool may_be_null(const BulkPartRun *part, const Program *p, Reg r, int depth) {
+static bool may_be_null(const CallGroupRun *group, const Program *p, Reg r, int depth) {
     const RegInfo *ri = &p->regs[r];
     if (r == 0 || !ri->nullable || ri->is_const) return r != 0 && ri->is_const && ri->value.is_null;
     const Instr *in = &p->instrs[ri->first];
     if (in->op == OP_LOAD) {
         for (int32_t i = 0; i < p->n_instrs; i++)
             if (p->instrs[i].op == OP_STORE && p->instrs[i].imm == in->imm) return true;
-        if (in->imm >= part->proc->proc->n_params) return true;
-        const Vec *v = &part->part->params[in->imm];
-        return v->valid && memchr(v->valid, 0, v->is_const ? 1 : (size_t)part->part->n);
+        if (in->imm >= group->proc->proc->n_params) return true;
+        const Vec *v = &group->group->params[in->imm];
+        return v->valid && memchr(v->valid, 0, v->is_const ? 1 : (size_t)group->group->n);
     }
     if (op_info[in->op].nulls != NN || depth > 8) return true;
-    return may_be_null(part, p, in->a, depth + 1) || may_be_null(part, p, in->b, depth + 1) ||
-           may_be_null(part, p, in->c, depth + 1);
+    return may_be_null(group, p, in->a, depth + 1) || may_be_null(group, p, in->b, depth + 1) ||
+           may_be_null(group, p, in->c, depth + 1);
 }
 
 /* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is
  * to be taken back. */
 void bulk_plan_undo(Bulk *b) {
-    for (int32_t k = 0; k < b->n_parts; k++) {
-        ProgRun *pr = b->parts[k].proc->body;
+    for (int32_t k = 0; k < b->n_groups; k++) {
+        ProgRun *pr = b->groups[k].proc->body;
         pr->undo = pr->must_undo || b->takes;
         for (int32_t i = 0; pr->proc->undo_adds && !pr->undo && i < pr->p->n_instrs; i++) {
             const RowCol *rc = pr->p->instrs[i].aux;
             if (pr->p->instrs[i].op != OP_ROW_ADD) continue;
             const TableUse *t = &pr->tables[rc->table];
             pr->undo = !t->cols[rc->col].shared ||
-                       (!t->image->cols[rc->col].valid && may_be_null(&b->parts[k], pr->p, pr->p->instrs[i].b, 0));
+                       (!t->image->cols[rc->col].valid && may_be_null(&b->groups[k], pr->p, pr->p->instrs[i].b, 0));
         }
     }
 }

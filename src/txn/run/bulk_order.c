@@ -10,7 +10,7 @@
 
 enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
 
-/* A group of columns of a table; how each part uses it, and how those that have their places did last. */
+/* A group of columns of a table; how each call group uses it, and how those that have their places did last. */
 typedef struct Used {
     int64_t table;
     uint32_t group;
@@ -26,14 +26,14 @@ static Used *find_used(Used *used, int64_t *n, int64_t table, uint32_t group) {
 }
 /* False: out of memory. */
 static bool note_uses(Bulk *b, Used *used, int64_t *n) {
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const Proc *proc = b->parts[p].part->proc;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const Proc *proc = b->groups[p].group->proc;
         for (int32_t i = 0; i < proc->footprint->n_instrs; i++) {
             const Instr *in = &proc->footprint->instrs[i];
             const ItemSite *it = in->aux;
             if (in->op != OP_ITEM || it->kind > OPK_WRITE || it->covered) continue;
             Used *u = find_used(used, n, proc->tables[it->table].table_id, it->group);
-            if (!u->by && !(u->by = arena_calloc(b->arena, b->n_parts))) return false;
+            if (!u->by && !(u->by = arena_calloc(b->arena, b->n_groups))) return false;
             u->by[p] |= (uint8_t)(1 << it->kind);
         }
     }
@@ -42,22 +42,22 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
 
 /* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_guard.c). */
 static bool takes_before(const Bulk *b, int32_t p, int32_t other) {
-    return b->parts[p].part->proc->queue >= 0 && b->parts[other].part->proc->queue < 0;
+    return b->groups[p].group->proc->queue >= 0 && b->groups[other].group->proc->queue < 0;
 }
 
-Status bulk_order_parts(Bulk *b, Err *e) {
+Status bulk_order_groups(Bulk *b, Err *e) {
     int64_t sites = 0, n = 0, base = 0;
-    for (int32_t p = 0; p < b->n_parts; p++) sites += b->parts[p].part->proc->footprint->n_instrs;
+    for (int32_t p = 0; p < b->n_groups; p++) sites += b->groups[p].group->proc->footprint->n_instrs;
     Used *used = arena_array(b->arena, Used, sites + 1);
-    bool *placed = arena_calloc(b->arena, b->n_parts + 1);
-    b->part_order = arena_array(b->arena, int32_t, b->n_parts + 1);
-    if (!used || !placed || !b->part_order || !note_uses(b, used, &n)) return err_oom(e);
-    for (int32_t k = 0; k < b->n_parts; k++) {
+    bool *placed = arena_calloc(b->arena, b->n_groups + 1);
+    b->group_order = arena_array(b->arena, int32_t, b->n_groups + 1);
+    if (!used || !placed || !b->group_order || !note_uses(b, used, &n)) return err_oom(e);
+    for (int32_t k = 0; k < b->n_groups; k++) {
         int32_t best = -1;
         int64_t least = 0;
-        for (int32_t p = 0; p < b->n_parts; p++) {
+        for (int32_t p = 0; p < b->n_groups; p++) {
             if (placed[p]) continue;
-            int64_t cost = b->parts[p].part->proc->writes ? (sites + 1) * (sites + 1) : 0; /* before all else */
+            int64_t cost = b->groups[p].group->proc->writes ? (sites + 1) * (sites + 1) : 0; /* before all else */
             for (int64_t i = 0; i < n; i++)
                 if (used[i].by[p] && used[i].last) cost += runs_on(used[i].by[p], used[i].last) ? -1 : sites + 1;
             if (best >= 0 && (cost > least || (cost == least && !takes_before(b, p, best)))) continue;
@@ -65,12 +65,12 @@ Status bulk_order_parts(Bulk *b, Err *e) {
             least = cost;
         }
         placed[best] = true;
-        b->part_order[k] = best;
+        b->group_order[k] = best;
         for (int64_t i = 0; i < n; i++)
             if (used[i].by[best]) used[i].last = used[i].by[best];
-        b->parts[best].calls = NULL;
-        b->parts[best].base = base;
-        base += b->parts[best].part->n;
+        b->groups[best].calls = NULL;
+        b->groups[best].base = base;
+        base += b->groups[best].group->n;
     }
     return ST_OK;
 }

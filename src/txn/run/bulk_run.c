@@ -43,7 +43,7 @@ static bool is_narrow(const Bulk *b, int64_t set) {
     double ns = 0;
     if (b->workers == 1) return true;
     for (int64_t i = s->set_start[set]; i < s->set_start[set + 1] && ns < SHARED_NS; i++) {
-        double call_ns = b->parts[bulk_type(b, s->order[i])].proc->call_ns;
+        double call_ns = b->groups[bulk_type(b, s->order[i])].proc->call_ns;
         ns += call_ns > 0 ? call_ns : CALL_NS;
     }
     return ns < SHARED_NS;
@@ -66,7 +66,7 @@ static Status cut_sets(Bulk *b, Err *e) {
                 if (b->type_of)
                     for (j = i + 1; j < end && b->type_of[s->order[j]] == type;) j++;
                 int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN),
-                                      b->parts[type].proc->body->vector_size);
+                                      b->groups[type].proc->body->vector_size);
                 for (; i < j; i += size, n++) {
                     if (!pass) continue;
                     b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
@@ -115,24 +115,24 @@ static void kset_worker(void *ctx, int worker) {
                 }
             }
             if (sampled) began = clock_ns();
-            bulk_chunk(b, worker, c->part, c->n, b->schedule.order + c->start);
+            bulk_chunk(b, worker, c->group, c->n, b->schedule.order + c->start);
             if (sampled) {
-                times[c->part].ns += clock_ns() - began;
-                times[c->part].n += c->n;
+                times[c->group].ns += clock_ns() - began;
+                times[c->group].n += c->n;
             }
             atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
         }
 }
 /* What calls took, as the next bulk takes it. */
 static void learn_times(Bulk *b) {
-    for (int32_t p = 0; p < b->n_parts; p++) {
+    for (int32_t p = 0; p < b->n_groups; p++) {
         CallTime t = {0};
         for (int i = 0; i < b->workers; i++) {
             t.ns += b->w[i].times[p].ns;
             t.n += b->w[i].times[p].n;
         }
         if (t.n == 0) continue;
-        double now = (double)t.ns / (double)t.n, *ns = &b->parts[p].proc->call_ns;
+        double now = (double)t.ns / (double)t.n, *ns = &b->groups[p].proc->call_ns;
         *ns = *ns > 0 ? (3 * *ns + now) / 4 : now;
     }
 }
@@ -152,7 +152,7 @@ static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor
     }
     while (n > 0) {
         /* a round: a call of each, procedure by procedure. Calls of different partitions do not conflict */
-        for (int32_t t = 0; t < b->n_parts; t++) {
+        for (int32_t t = 0; t < b->n_groups; t++) {
             int64_t m = 0;
             for (int64_t i = 0; i < n; i++) {
                 uint32_t call = s->order[cur[i].at];
@@ -172,7 +172,7 @@ static void partition_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     const Schedule *s = &b->schedule;
     int64_t step = MIN_OF(s->n_partitions / (b->workers * 4), (int64_t)PARTITIONS_MAX);
-    for (int32_t p = 0; p < b->n_parts; p++) step = MIN_OF(step, b->parts[p].proc->body->vector_size);
+    for (int32_t p = 0; p < b->n_groups; p++) step = MIN_OF(step, b->groups[p].proc->body->vector_size);
     step = MAX_OF(step, INT64_C(1));
     Cursor cur[PARTITIONS_MAX];
     uint32_t calls[PARTITIONS_MAX];
@@ -218,7 +218,7 @@ Status bulk_execute(Bulk *b, Err *e) {
     switch (b->schedule.strategy) {
     case STRATEGY_KSET:
         for (int i = 0; i < b->workers; i++)
-            if (!(b->w[i].times = arena_calloc(b->arena, b->n_parts * (int64_t)sizeof(CallTime) + 8)))
+            if (!(b->w[i].times = arena_calloc(b->arena, b->n_groups * (int64_t)sizeof(CallTime) + 8)))
                 return err_oom(e);
         TRY(cut_sets(b, e));
         bulk_parallel(b, kset_worker);

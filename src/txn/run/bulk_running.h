@@ -5,13 +5,13 @@
 #include "txn/run/calls_int.h"
 #include "txn/store/image_mirror.h"
 
-typedef struct BulkPartRun {
-    const BulkPart *part;
+typedef struct CallGroupRun {
+    const CallGroup *group;
     ProcEntry *proc;
     const uint32_t *calls; /* numbers of its calls in this run; NULL: base, base + 1, ... */
     int64_t base;
-} BulkPartRun;
-static inline int64_t part_call(const BulkPartRun *p, int64_t i) { return p->calls ? p->calls[i] : p->base + i; }
+} CallGroupRun;
+static inline int64_t group_call(const CallGroupRun *p, int64_t i) { return p->calls ? p->calls[i] : p->base + i; }
 
 typedef struct CallTime {
     int64_t ns, n;
@@ -22,17 +22,17 @@ typedef struct BulkWorker {
     uint32_t *counts; /* footprints: operations per call of a block */
     TxnOp *ops;       /* of this worker's blocks, each in the order of its calls */
     int64_t n_ops, cap_ops;
-    CallTime *times; /* K-SET: by part, of some chunks */
+    CallTime *times; /* K-SET: by group, of some chunks */
     bool has_memory; /* `ops` and the sink's are to go back to the image set */
     bool failed;
     Err err;
 } BulkWorker;
 
-/* A piece of work: calls order[start .. start + n), all of one part. */
+/* A piece of work: calls order[start .. start + n), all of one group. */
 typedef struct BulkChunk {
     int64_t start, set;
     int32_t n;
-    uint16_t part;
+    uint16_t group;
 } BulkChunk; /* n = 0: the set's end */
 typedef struct BulkBlock {
     int64_t worker, first, n;
@@ -41,13 +41,13 @@ typedef struct BulkBlock {
 typedef struct Bulk {
     ImageSet *images;
     const BulkOptions *opt;
-    int32_t n_parts;
-    BulkPartRun *parts;
+    int32_t n_groups;
+    CallGroupRun *groups;
     int64_t n_calls, vector_size;
     int workers;
-    uint16_t *type_of;        /* per call: its part; NULL: one part */
-    int32_t *part_order;      /* bulk_order = any: the parts as their calls come; NULL: by timestamp */
-    uint32_t *pos_of;         /* per call: position in its part; NULL: the same */
+    uint16_t *type_of;        /* per call: its group; NULL: one group */
+    int32_t *group_order;     /* bulk_order = any: the groups as their calls come; NULL: by timestamp */
+    uint32_t *pos_of;         /* per call: position in its group; NULL: the same */
     Arena *arena;             /* of this run */
     int seat;                 /* ImageSet.seat, or the other one */
     struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
@@ -91,11 +91,11 @@ typedef struct Bulk {
     Err *err;
 } Bulk;
 
-/* bulk_order.c: gives all calls of a part neighbouring numbers, parts in an order of few conflicts. 53200. */
-Status bulk_order_parts(Bulk *b, Err *e);
+/* bulk_order.c: gives all calls of a group neighbouring numbers, groups in an order of few conflicts. 53200. */
+Status bulk_order_groups(Bulk *b, Err *e);
 
-/* bulk.c: numbers of calls by part. 53200; XX000: not each number once. */
-Status bulk_check_parts(Bulk *b, int32_t n, const BulkPart *parts, Err *e);
+/* bulk.c: numbers of calls by group. 53200; XX000: not each number once. */
+Status bulk_check_groups(Bulk *b, int32_t n, const CallGroup *groups, Err *e);
 Status bulk_number_calls(Bulk *b, Err *e);
 /* Memory for the result (b->result), once the device is known that fills it; without errors so far. 53200. */
 Status bulk_make_result(Bulk *b, Err *e);
@@ -104,8 +104,8 @@ void bulk_mark(Bulk *b, BulkPhase p);
 
 /* Runs fn on all workers of the bulk. */
 void bulk_parallel(Bulk *b, PoolFn fn);
-/* One chunk: calls of the bulk, all of one part, in the order given. */
-void bulk_chunk(Bulk *b, int worker, int32_t part, int64_t n, const uint32_t *calls);
+/* One chunk: calls of the bulk, all of one group, in the order given. */
+void bulk_chunk(Bulk *b, int worker, int32_t group, int64_t n, const uint32_t *calls);
 static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
 
 /* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes
@@ -210,7 +210,7 @@ bool bulk_device_foot_ahead(const Bulk *b);
 void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in
- * the order of parts and of OUT values, cells before validity. bulk_memory.c. */
+ * the order of groups and of OUT values, cells before validity. bulk_memory.c. */
 bool bulk_device_copies(const Bulk *b);
 /* The host's memory there for numbers of calls on their way to the device and back: it stays for the next bulk. */
 Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e);

@@ -47,33 +47,33 @@ typedef struct BulkTakes {
 /* ---- planning ---- */
 void bulk_forget_takes(Bulk *b) {
     b->takes = NULL;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        ProcEntry *x = b->parts[p].proc;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        ProcEntry *x = b->groups[p].proc;
         x->body->takes = NULL;
         if (x->foot) x->foot->takes = NULL;
     }
 }
 void bulk_plan_takes(Bulk *b) {
     if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return;
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const BulkPart *part = b->parts[p].part;
-        const Proc *proc = part->proc;
-        ProcEntry *x = b->parts[p].proc;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const CallGroup *group = b->groups[p].group;
+        const Proc *proc = group->proc;
+        ProcEntry *x = b->groups[p].proc;
         if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0))
             continue;
         TakeUse *use = arena_array(b->arena, TakeUse, proc->n_takes);
         bool room = use != NULL;
         for (int32_t t = 0; room && t < proc->n_takes; t++)
             room = !proc->takes[t].planned ||
-                   (use[t].cells = arena_alloc(b->arena, (part->n + 1) * (int64_t)sizeof(TakeCell)));
+                   (use[t].cells = arena_alloc(b->arena, (group->n + 1) * (int64_t)sizeof(TakeCell)));
         if (room) x->body->takes = x->foot->takes = use;
     }
 }
 void bulk_clear_takes(Bulk *b) {
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        const TakeUse *use = b->parts[p].proc->foot->takes;
-        for (int32_t t = 0; use && t < b->parts[p].part->proc->n_takes; t++)
-            if (use[t].cells) memset(use[t].cells, 0, (size_t)b->parts[p].part->n * sizeof(TakeCell));
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        const TakeUse *use = b->groups[p].proc->foot->takes;
+        for (int32_t t = 0; use && t < b->groups[p].group->proc->n_takes; t++)
+            if (use[t].cells) memset(use[t].cells, 0, (size_t)b->groups[p].group->n * sizeof(TakeCell));
     }
 }
 
@@ -106,7 +106,7 @@ static bool inserts_beside(const Proc *p) {
             return true;
     return false;
 }
-static const TakeUse *takes_of(const Bulk *b, int32_t part) { return b->parts[part].proc->foot->takes; }
+static const TakeUse *takes_of(const Bulk *b, int32_t group) { return b->groups[group].proc->foot->takes; }
 
 /* The call takes, behind all that came before. */
 static void add_taker(Sharing *s, uint32_t call, TakeCell *cell, Image *im, int32_t col) {
@@ -130,9 +130,9 @@ static void add_taker(Sharing *s, uint32_t call, TakeCell *cell, Image *im, int3
 static Status find_segments(Sharing *s, Err *e) {
     Bulk *b = s->b;
     int64_t most = 0;
-    for (int32_t p = 0; p < b->n_parts; p++)
-        for (int32_t t = 0; takes_of(b, p) && t < b->parts[p].part->proc->n_takes; t++)
-            most += takes_of(b, p)[t].cells ? b->parts[p].part->n : 0;
+    for (int32_t p = 0; p < b->n_groups; p++)
+        for (int32_t t = 0; takes_of(b, p) && t < b->groups[p].group->proc->n_takes; t++)
+            most += takes_of(b, p)[t].cells ? b->groups[p].group->n : 0;
     for (s->slots = 16; s->slots < 2 * most;) s->slots *= 2;
     s->takers = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(Taker));
     s->segments = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(TakeSegment));
@@ -143,14 +143,14 @@ static Status find_segments(Sharing *s, Err *e) {
     if (!s->takers || !s->segments || !s->set || !s->last || !s->shared || !s->items) return err_oom(e);
     for (int64_t i = 0; i < s->slots; i++) s->items[i].segment = NO_SEGMENT;
     for (int64_t call = 0; call < b->n_calls; call++) {
-        const int32_t part = bulk_type(b, (uint32_t)call);
-        const TakeUse *use = takes_of(b, part);
-        const Proc *proc = b->parts[part].part->proc;
+        const int32_t group = bulk_type(b, (uint32_t)call);
+        const TakeUse *use = takes_of(b, group);
+        const Proc *proc = b->groups[group].group->proc;
         const int64_t pos = b->pos_of ? b->pos_of[call] : call;
         for (int32_t k = 0; use && k < proc->n_takes; k++) {
             TakeCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
             if (x && x->told)
-                add_taker(s, (uint32_t)call, x, b->parts[part].proc->body->tables[proc->takes[k].table].image,
+                add_taker(s, (uint32_t)call, x, b->groups[group].proc->body->tables[proc->takes[k].table].image,
                           proc->takes[k].col);
         }
     }
@@ -205,10 +205,10 @@ static Status keep_shared(Sharing *s, Err *e) {
 /* Sets with several calls whose inserts commute. */
 static Status find_inserts(Sharing *s, Err *e) {
     const Bulk *b = s->b;
-    bool *inserts = arena_array(b->arena, bool, b->n_parts + 1), any = false;
+    bool *inserts = arena_array(b->arena, bool, b->n_groups + 1), any = false;
     if (!inserts) return err_oom(e);
-    for (int32_t p = 0; p < b->n_parts; p++)
-        any |= inserts[p] = takes_of(b, p) && inserts_beside(b->parts[p].part->proc);
+    for (int32_t p = 0; p < b->n_groups; p++)
+        any |= inserts[p] = takes_of(b, p) && inserts_beside(b->groups[p].group->proc);
     for (int64_t k = 0; any && k < b->schedule.n_sets; k++) {
         int n = 0;
         for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1] && n < 2; i++)
@@ -218,8 +218,8 @@ static Status find_inserts(Sharing *s, Err *e) {
     return ST_OK;
 }
 bool bulk_takes_planned(const Bulk *b) {
-    for (int32_t p = 0; p < b->n_parts; p++)
-        if (b->parts[p].proc->foot && takes_of(b, p)) return true;
+    for (int32_t p = 0; p < b->n_groups; p++)
+        if (b->groups[p].proc->foot && takes_of(b, p)) return true;
     return false;
 }
 Status bulk_share_takes(Bulk *b, Err *e) {
@@ -333,16 +333,16 @@ static void take_back_bulk(Bulk *b) {
     for (int64_t k = b->schedule.n_sets - 1; k >= 0; k--) {
         if (k < t->ended && t->ends[k]) keep_set(b, 0, k, true);
         for (int i = 0; i < b->workers; i++)
-            for (int32_t p = 0; p < b->n_parts; p++)
-                if (b->parts[p].proc->body_frames[i]) undo_set(b->parts[p].proc->body_frames[i], (uint32_t)k);
+            for (int32_t p = 0; p < b->n_groups; p++)
+                if (b->groups[p].proc->body_frames[i]) undo_set(b->groups[p].proc->body_frames[i], (uint32_t)k);
     }
 }
 void bulk_end_takes(Bulk *b) {
     if (!b->takes) return;
     const bool failed = bulk_takes_failed(b);
     if (failed) take_back_bulk(b);
-    for (int32_t p = 0; p < b->n_parts; p++) {
-        ProcEntry *x = b->parts[p].proc;
+    for (int32_t p = 0; p < b->n_groups; p++) {
+        ProcEntry *x = b->groups[p].proc;
         for (int i = 0; i < b->workers; i++)
             if (x->body_frames[i]) x->body_frames[i]->n_undo = 0;
         if (!x->body->takes) continue;

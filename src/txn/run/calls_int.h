@@ -42,7 +42,7 @@ typedef struct TableUse {
     int32_t *index;      /* the program's index number -> the image's */
     ColumnUse *cols;     /* by column; of the image set's entry */
     bool tracks_inserts; /* some column is tracked */
-    /* Row numbers of inserts do not depend on the order of execution: call k of the part has counts[k] from base +
+    /* Row numbers of inserts do not depend on the order of execution: call k of the group has counts[k] from base +
      * starts[k] on, or, where `counts` is NULL, `stride` from base + (starts ? starts[k] : k * stride) on. */
     int64_t base, stride;
     uint32_t *counts, *starts;
@@ -60,7 +60,7 @@ typedef struct TakeCell {
 enum { TOOK_NOTHING, TOOK, TOOK_OTHERWISE /* than the footprint said, or twice */ };
 typedef struct TakeUse {
     TakeCell *cells;
-} TakeUse; /* by position in the part; NULL: planned as a write */
+} TakeUse; /* by position in the group; NULL: planned as a write */
 
 enum { ADD_EXCLUSIVE = -2 /* ProgRun.add_slot: these adds are planned as writes */ };
 
@@ -94,9 +94,9 @@ typedef struct KeyDoubt {
 
 /* Errors and counts of one worker. */
 typedef struct CallSink {
-    Arena *arena; /* the result's part of this worker */
+    Arena *arena; /* this worker's share of the result */
     MemAccount *account;
-    int32_t part;        /* of the chunk in hand */
+    int32_t group;       /* of the chunk in hand */
     CallError ***errors; /* the result's */
     int64_t n_failed;
     bool short_of_rows; /* BulkStats */
@@ -152,7 +152,7 @@ typedef struct CallFrame {
     CallSink *sink;
     CallVar *vars;
     int64_t n;             /* calls of the chunk */
-    const uint32_t *calls; /* their positions in the part, NULL: first_call + i */
+    const uint32_t *calls; /* their positions in the group, NULL: first_call + i */
     int64_t first_call;
     int32_t *goes;
     int64_t tidy_at;    /* bytes of strings from which on those that no variable has any more are freed */
@@ -248,9 +248,10 @@ Status progrun_new(const Proc *proc, bool body, int64_t vector_size, MemAccount 
 void progrun_free(ProgRun *pr);
 Status callframe_new(const ProgRun *pr, int worker, CallFrame **out, Err *e);
 void callframe_free(CallFrame *c);
-/* Runs the program for n calls of the part: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each
+/* Runs the program for n calls of the group: numbers calls[0..n), or first, first + 1, .. (NULL). goes[] says how each
  * ended; errors of calls go to the sink. */
-void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls, int64_t first);
+void callframe_run(CallFrame *c, CallSink *sink, const CallGroup *group, int64_t n, const uint32_t *calls,
+                   int64_t first);
 /* Marks row i of the frame's current rows as failed with f->err, which is cleared. */
 void call_fail(CallFrame *c, int64_t i, int32_t pc);
 /* The same with an error made before; several calls may share one. */

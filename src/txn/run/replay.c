@@ -7,15 +7,15 @@ enum {
     COLUMN_ALIGN = 64
 };
 
-typedef struct ReplayPart {
+typedef struct ReplayGroup {
     const Proc *proc;
-    int32_t number; /* of the part in its bulk */
+    int32_t number; /* of the group in its bulk */
     int64_t n, n_failed;
     Vec *params;
     uint32_t *calls;  /* NULL: its calls are all of the bulk's */
     uint32_t *failed; /* in no order */
-} ReplayPart;
-/* A bulk: parts in `arena`, cells and strings in `block`. */
+} ReplayGroup;
+/* A bulk: groups in `arena`, cells and strings in `block`. */
 typedef struct ReplayBulk {
     struct ReplayBulk *next;
     Arena *arena;
@@ -24,9 +24,9 @@ typedef struct ReplayBulk {
     int64_t block_bytes;
     int64_t n_calls; /* of the bulk, with those that are not kept */
     SessionInfo session;
-    int32_t n_parts;
-    ReplayPart *parts;
-    bool any_order; /* by part, in the order that they have here; else by number of call */
+    int32_t n_groups;
+    ReplayGroup *groups;
+    bool any_order; /* by group, in the order that they have here; else by number of call */
 } ReplayBulk;
 struct Replay {
     MemAccount *account;
@@ -73,10 +73,10 @@ bool replay_covers(const Proc *p) {
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------------------- */
-/* Pieces of a part's calls: strings are measured first, then all is copied. */
+/* Pieces of a group's calls: strings are measured first, then all is copied. */
 typedef struct Piece {
-    const BulkPart *from;
-    ReplayPart *to;
+    const CallGroup *from;
+    ReplayGroup *to;
     int64_t first, n, at /* of its strings in the block */;
 } Piece;
 typedef struct Copy {
@@ -146,11 +146,11 @@ static void all_pieces(Copy *c, const QueryOptions *q, bool copies) {
 }
 
 /* Places of columns in the block, or what they are: addresses are offsets from `base`. */
-static int64_t place_columns(ReplayBulk *x, const BulkPart *parts, char *base) {
+static int64_t place_columns(ReplayBulk *x, const CallGroup *groups, char *base) {
     int64_t at = 0;
-    for (int32_t k = 0; k < x->n_parts; k++) {
-        ReplayPart *to = &x->parts[k];
-        const BulkPart *from = &parts[to->number];
+    for (int32_t k = 0; k < x->n_groups; k++) {
+        ReplayGroup *to = &x->groups[k];
+        const CallGroup *from = &groups[to->number];
         if (from->calls) {
             if (base) to->calls = (uint32_t *)(void *)(base + at);
             at += align_up(from->n * 4, COLUMN_ALIGN);
@@ -168,30 +168,30 @@ static int64_t place_columns(ReplayBulk *x, const BulkPart *parts, char *base) {
     }
     return at;
 }
-static Status copy_bulk(ReplayBulk *x, int32_t n_parts, const BulkPart *parts, const QueryOptions *q,
+static Status copy_bulk(ReplayBulk *x, int32_t n_groups, const CallGroup *groups, const QueryOptions *q,
                         MemAccount *account, Err *e) {
     Copy c = {.x = x};
-    for (int32_t k = 0; k < n_parts; k++) {
-        x->n_calls += parts[k].n;
-        if (!parts[k].proc->writes || parts[k].n == 0) continue;
-        ReplayPart *to = &x->parts[x->n_parts++];
-        *to = (ReplayPart){.proc = parts[k].proc,
-                           .number = k,
-                           .n = parts[k].n,
-                           .params = arena_array(x->arena, Vec, parts[k].proc->n_params + 1)};
+    for (int32_t k = 0; k < n_groups; k++) {
+        x->n_calls += groups[k].n;
+        if (!groups[k].proc->writes || groups[k].n == 0) continue;
+        ReplayGroup *to = &x->groups[x->n_groups++];
+        *to = (ReplayGroup){.proc = groups[k].proc,
+                            .number = k,
+                            .n = groups[k].n,
+                            .params = arena_array(x->arena, Vec, groups[k].proc->n_params + 1)};
         if (!to->params) return err_oom(e);
-        c.n += (parts[k].n + PIECE_CALLS - 1) / PIECE_CALLS;
+        c.n += (groups[k].n + PIECE_CALLS - 1) / PIECE_CALLS;
     }
     if (!(c.pieces = mem_alloc(account, (c.n + 1) * (int64_t)sizeof *c.pieces, e))) return ST_ERROR;
     int64_t at = 0, texts;
-    for (int32_t k = 0; k < x->n_parts; k++)
-        for (int64_t i = 0; i < x->parts[k].n; i += PIECE_CALLS)
-            c.pieces[at++] = (Piece){.from = &parts[x->parts[k].number],
-                                     .to = &x->parts[k],
+    for (int32_t k = 0; k < x->n_groups; k++)
+        for (int64_t i = 0; i < x->groups[k].n; i += PIECE_CALLS)
+            c.pieces[at++] = (Piece){.from = &groups[x->groups[k].number],
+                                     .to = &x->groups[k],
                                      .first = i,
-                                     .n = MIN_OF((int64_t)PIECE_CALLS, x->parts[k].n - i)};
+                                     .n = MIN_OF((int64_t)PIECE_CALLS, x->groups[k].n - i)};
     all_pieces(&c, q, false);
-    texts = place_columns(x, parts, NULL);
+    texts = place_columns(x, groups, NULL);
     for (int64_t i = 0; i < c.n; i++) {
         int64_t bytes = c.pieces[i].at;
         c.pieces[i].at = texts;
@@ -200,7 +200,7 @@ static Status copy_bulk(ReplayBulk *x, int32_t n_parts, const BulkPart *parts, c
     x->block_bytes = MAX_OF(texts, INT64_C(1));
     x->block = mem_alloc_raw(account, x->block_bytes, e);
     if (x->block) {
-        (void)place_columns(x, parts, x->block);
+        (void)place_columns(x, groups, x->block);
         all_pieces(&c, q, true);
     }
     mem_free(account, c.pieces, (c.n + 1) * (int64_t)sizeof *c.pieces);
@@ -216,13 +216,14 @@ static bool copy_session(ReplayBulk *x, const SessionInfo *s) {
     x->session.call_routine = NULL;
     return (x->session.user || !s->user) && (x->session.database || !s->database);
 }
-Status replay_add(Replay *r, int32_t n_parts, const BulkPart *parts, const QueryOptions *q, Err *e) {
+Status replay_add(Replay *r, int32_t n_groups, const CallGroup *groups, const QueryOptions *q, Err *e) {
     Arena *a = arena_new(r->account, e);
     ReplayBulk *x = a ? arena_new_of(a, ReplayBulk) : NULL;
     if (x) x->arena = a;
-    Status st =
-        x && (x->parts = arena_array(a, ReplayPart, n_parts + 1)) && copy_session(x, q->session) ? ST_OK : err_oom(e);
-    if (st == ST_OK) st = copy_bulk(x, n_parts, parts, q, r->account, e);
+    Status st = x && (x->groups = arena_array(a, ReplayGroup, n_groups + 1)) && copy_session(x, q->session)
+                    ? ST_OK
+                    : err_oom(e);
+    if (st == ST_OK) st = copy_bulk(x, n_groups, groups, q, r->account, e);
     if (st != ST_OK) {
         arena_free(a);
         return st;
@@ -248,9 +249,9 @@ void replay_drop_last(Replay *r) {
     free_bulk(r, x);
 }
 
-/* Calls of a part that failed: pieces count theirs; then each knows where its own go. */
+/* Calls of a group that failed: pieces count theirs; then each knows where its own go. */
 typedef struct FailedPiece {
-    ReplayPart *part;
+    ReplayGroup *group;
     CallError *const *errors;
     int64_t from, to, n;
     uint32_t *out; /* NULL: they are counted */
@@ -287,39 +288,39 @@ static void all_failed(FindFailed *f, const QueryOptions *q) {
 static Status take_failed(ReplayBulk *x, const BulkResult *b, Err *e) {
     uint32_t *failed = arena_alloc(x->arena, b->n_listed * 4 + 4);
     if (!failed) return err_oom(e);
-    for (int32_t k = 0; k < x->n_parts; k++) {
-        ReplayPart *p = &x->parts[k];
+    for (int32_t k = 0; k < x->n_groups; k++) {
+        ReplayGroup *p = &x->groups[k];
         p->failed = failed;
         for (int64_t i = 0; i < b->n_listed; i++)
-            if (b->failed[i].part == p->number) p->failed[p->n_failed++] = b->failed[i].call;
+            if (b->failed[i].group == p->number) p->failed[p->n_failed++] = b->failed[i].call;
         failed += p->n_failed;
     }
     return ST_OK;
 }
 static Status list_failed(ReplayBulk *x, const BulkResult *b, const QueryOptions *q, Err *e) {
     int64_t most = 0, total = 0;
-    for (int32_t k = 0; k < x->n_parts; k++) most += (x->parts[k].n + FIND_CALLS - 1) / FIND_CALLS;
+    for (int32_t k = 0; k < x->n_groups; k++) most += (x->groups[k].n + FIND_CALLS - 1) / FIND_CALLS;
     FindFailed f = {.pieces = arena_array(b->arena, FailedPiece, most + 1)};
     if (!f.pieces) return err_oom(e);
-    for (int32_t k = 0; k < x->n_parts; k++)
-        for (int64_t i = 0; i < x->parts[k].n; i += FIND_CALLS)
-            f.pieces[f.n++] = (FailedPiece){.part = &x->parts[k],
-                                            .errors = b->errors[x->parts[k].number],
+    for (int32_t k = 0; k < x->n_groups; k++)
+        for (int64_t i = 0; i < x->groups[k].n; i += FIND_CALLS)
+            f.pieces[f.n++] = (FailedPiece){.group = &x->groups[k],
+                                            .errors = b->errors[x->groups[k].number],
                                             .from = i,
-                                            .to = MIN_OF(i + FIND_CALLS, x->parts[k].n)};
+                                            .to = MIN_OF(i + FIND_CALLS, x->groups[k].n)};
     all_failed(&f, q);
     for (int64_t k = 0; k < f.n; k++) {
         total += f.pieces[k].n;
-        f.pieces[k].part->n_failed += f.pieces[k].n;
+        f.pieces[k].group->n_failed += f.pieces[k].n;
     }
     if (total == 0) return ST_OK;
     uint32_t *failed = arena_alloc(x->arena, total * 4), *out = failed;
     if (!failed) return err_oom(e);
     for (int64_t k = 0; k < f.n; out += f.pieces[k++].n) f.pieces[k].out = out;
     all_failed(&f, q);
-    for (int32_t k = 0; k < x->n_parts; k++) {
-        x->parts[k].failed = failed;
-        failed += x->parts[k].n_failed;
+    for (int32_t k = 0; k < x->n_groups; k++) {
+        x->groups[k].failed = failed;
+        failed += x->groups[k].n_failed;
     }
     return ST_OK;
 }
@@ -328,13 +329,14 @@ Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e)
     if (!x) return ST_OK;
     const int64_t had = arena_bytes(x->arena);
     if (b->stats.n_failed > 0) TRY(b->failed ? take_failed(x, b, e) : list_failed(x, b, q, e));
-    x->any_order = b->part_order != NULL;
-    for (int32_t at = 0, k = 0; x->any_order && at < x->n_parts; k++) /* all that are here have a place in that order */
-        for (int32_t i = at; i < x->n_parts; i++) {
-            if (x->parts[i].number != b->part_order[k]) continue;
-            ReplayPart p = x->parts[i];
-            x->parts[i] = x->parts[at];
-            x->parts[at++] = p;
+    x->any_order = b->group_order != NULL;
+    for (int32_t at = 0, k = 0; x->any_order && at < x->n_groups;
+         k++) /* all that are here have a place in that order */
+        for (int32_t i = at; i < x->n_groups; i++) {
+            if (x->groups[i].number != b->group_order[k]) continue;
+            ReplayGroup p = x->groups[i];
+            x->groups[i] = x->groups[at];
+            x->groups[at++] = p;
             break;
         }
     const int64_t more = arena_bytes(x->arena) - had;
@@ -344,10 +346,10 @@ Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e)
 }
 
 /* ---- running them again -------------------------------------------------------------------------------------- */
-/* The part without calls that failed. */
-static Status without_failed(const ReplayPart *p, Arena *a, BulkPart *out, uint32_t **calls, Err *e) {
+/* The group without calls that failed. */
+static Status without_failed(const ReplayGroup *p, Arena *a, CallGroup *out, uint32_t **calls, Err *e) {
     const int64_t n = p->n - p->n_failed;
-    *out = (BulkPart){.proc = p->proc, .n = n, .params = p->params, .guess = 0};
+    *out = (CallGroup){.proc = p->proc, .n = n, .params = p->params, .guess = 0};
     uint8_t *failed = arena_calloc(a, p->n + 1);
     if (!failed || !(*calls = arena_alloc(a, (n + 1) * 4))) return err_oom(e);
     for (int64_t i = 0; i < p->n_failed; i++) failed[p->failed[i]] = 1;
@@ -374,55 +376,55 @@ static Status without_failed(const ReplayPart *p, Arena *a, BulkPart *out, uint3
     out->params = params;
     return ST_OK;
 }
-/* Numbers of calls from 0 on: by part, or in the order of those that they had. */
-static Status number_again(const ReplayBulk *x, Arena *a, int32_t n_parts, const BulkPart *parts,
+/* Numbers of calls from 0 on: by group, or in the order of those that they had. */
+static Status number_again(const ReplayBulk *x, Arena *a, int32_t n_groups, const CallGroup *groups,
                            uint32_t *const *calls, Err *e) {
     if (x->any_order) {
         uint32_t next = 0;
-        for (int32_t k = 0; k < n_parts; k++)
-            for (int64_t i = 0; i < parts[k].n; i++) calls[k][i] = next++;
+        for (int32_t k = 0; k < n_groups; k++)
+            for (int64_t i = 0; i < groups[k].n; i++) calls[k][i] = next++;
         return ST_OK;
     }
     uint32_t *rank = arena_calloc(a, (x->n_calls + 1) * 4), next = 0;
     if (!rank) return err_oom(e);
-    for (int32_t k = 0; k < n_parts; k++)
-        for (int64_t i = 0; i < parts[k].n; i++) rank[calls[k][i]] = 1;
+    for (int32_t k = 0; k < n_groups; k++)
+        for (int64_t i = 0; i < groups[k].n; i++) rank[calls[k][i]] = 1;
     for (int64_t i = 0; i < x->n_calls; i++) {
         uint32_t here = rank[i];
         rank[i] = next;
         next += here;
     }
-    for (int32_t k = 0; k < n_parts; k++)
-        for (int64_t i = 0; i < parts[k].n; i++) calls[k][i] = rank[calls[k][i]];
+    for (int32_t k = 0; k < n_groups; k++)
+        for (int64_t i = 0; i < groups[k].n; i++) calls[k][i] = rank[calls[k][i]];
     return ST_OK;
 }
 static Status run_again(const ReplayBulk *x, Arena *a, ImageSet *images, const Catalog *c, const QueryOptions *q,
                         Err *e) {
-    BulkPart *parts = arena_array(a, BulkPart, x->n_parts + 1);
-    const Proc **procs = arena_array(a, const Proc *, x->n_parts + 1);
-    uint32_t **calls = arena_array(a, uint32_t *, x->n_parts + 1);
+    CallGroup *groups = arena_array(a, CallGroup, x->n_groups + 1);
+    const Proc **procs = arena_array(a, const Proc *, x->n_groups + 1);
+    uint32_t **calls = arena_array(a, uint32_t *, x->n_groups + 1);
     int32_t n = 0;
-    if (!parts || !procs || !calls) return err_oom(e);
-    for (int32_t k = 0; k < x->n_parts; k++) {
-        if (x->parts[k].n == x->parts[k].n_failed) continue;
-        TRY(without_failed(&x->parts[k], a, &parts[n], &calls[n], e));
-        parts[n].calls = calls[n];
-        procs[n++] = x->parts[k].proc;
+    if (!groups || !procs || !calls) return err_oom(e);
+    for (int32_t k = 0; k < x->n_groups; k++) {
+        if (x->groups[k].n == x->groups[k].n_failed) continue;
+        TRY(without_failed(&x->groups[k], a, &groups[n], &calls[n], e));
+        groups[n].calls = calls[n];
+        procs[n++] = x->groups[k].proc;
     }
     if (n == 0) return ST_OK;
-    TRY(number_again(x, a, n, parts, calls, e));
+    TRY(number_again(x, a, n, groups, calls, e));
     QueryOptions query = *q;
     query.session = &x->session;
     BulkOptions opt = {.query = &query, .strategy = STRATEGY_AUTO};
     BulkResult *r = NULL;
     TRY(images_get(images, c, n, procs, q->pool, e));
-    TRY(bulk_run(images, n, parts, &opt, &r, e));
+    TRY(bulk_run(images, n, groups, &opt, &r, e));
     Status st = r->stats.n_failed == 0 && !r->stats.short_of_rows ? ST_OK : ST_ERROR;
     if (st != ST_OK) {
         err_set(e, ERR_SYSTEM, "of %lld calls that had succeeded %lld did not when they were run again",
                 (long long)r->n_calls, (long long)r->stats.n_failed);
         for (int32_t k = 0; k < n; k++)
-            for (int64_t i = 0; i < parts[k].n; i++)
+            for (int64_t i = 0; i < groups[k].n; i++)
                 if (r->errors[k][i])
                     err_detail(e, "%s: %s (%s)", procs[k]->name, r->errors[k][i]->message, r->errors[k][i]->sqlstate);
     }

@@ -29,7 +29,7 @@ int64_t replay_calls(const Replay *r);
 bool replay_covers(const Proc *p);
 /* Copies what is needed of a bulk's inputs; procedures stay as long as the bulk is kept. q: pool, threads and session.
  * 53200, 53400: nothing was kept. */
-Status replay_add(Replay *r, int32_t n_parts, const BulkPart *parts, const QueryOptions *q, Err *e);
+Status replay_add(Replay *r, int32_t n_groups, const CallGroup *groups, const QueryOptions *q, Err *e);
 /* The bulk that was added last has run. On an error (53200) what has been kept of it is of no use. */
 Status replay_ran(Replay *r, const BulkResult *b, const QueryOptions *q, Err *e);
 /* ... or has not, and changed nothing: it is forgotten. */

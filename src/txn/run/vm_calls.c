@@ -249,7 +249,7 @@ void call_fail_with(CallFrame *c, int64_t i, CallError *x) {
     }
     if (c->pr->is_body) {
         k->n_failed++;
-        k->errors[k->part][call_number(c, pos)] = x;
+        k->errors[k->group][call_number(c, pos)] = x;
     }
     c->goes[pos] = GO_FAILED;
     c->departures++;
@@ -451,7 +451,7 @@ static int64_t stop_calls(CallFrame *c, int32_t at, int32_t *list, int64_t n) {
     f->n = n;
     for (int64_t i = 0; (stop || some) && i < n; i++) {
         if (stop) err_set(&f->err, ERR_QUERY_CANCELED, "%s", stop);
-        else if (k->stop->call(k->stop->ctx, k->part, call_number(c, list[i])))
+        else if (k->stop->call(k->stop->ctx, k->group, call_number(c, list[i])))
             err_set(&f->err, ERR_QUERY_CANCELED, "%s", call_canceled);
         else continue;
         call_fail(c, i, at);
@@ -601,12 +601,12 @@ static void run_body(CallFrame *c, int32_t from, int32_t to, const int32_t *list
 }
 
 /* ---- a chunk -------------------------------------------------------------------------------------- */
-static void set_params(CallFrame *c, const BulkPart *part) {
+static void set_params(CallFrame *c, const CallGroup *group) {
     const VmKernels *k = c->f->k;
     int64_t n = c->n;
     for (int32_t i = 0; i < c->pr->proc->n_params; i++) {
         CallVar *v = &c->vars[i];
-        const Vec *s = &part->params[i];
+        const Vec *s = &group->params[i];
         if (s->is_const) {
             k->fill[v->size](n, s->data, v->home);
             v->cells = v->home;
@@ -635,7 +635,7 @@ static void set_params(CallFrame *c, const BulkPart *part) {
     }
 }
 
-void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n, const uint32_t *calls,
+void callframe_run(CallFrame *c, CallSink *sink, const CallGroup *group, int64_t n, const uint32_t *calls,
                    int64_t first) {
     Frame *f = c->f;
     c->sink = sink;
@@ -652,7 +652,7 @@ void callframe_run(CallFrame *c, CallSink *sink, const BulkPart *part, int64_t n
     if (c->pr->vm->has_strings) arena_reset(f->batch_root);
     c->tidy_at = TIDY_LEAST;
     err_clear(&f->err);
-    set_params(c, part);
+    set_params(c, group);
     run_body(c, 0, c->pr->p->n_instrs, NULL, n, c->pr->p->n_instrs);
     if (!sink->keeps) c->n_undo = 0;
 }

@@ -769,7 +769,7 @@ static RunResult step_notice(Frame *f, const Step *s) {
     char buf[1023];
     for (int64_t i = 0; i < f->n; i++) {
         Slice text = raise_text(f, &x->say, i, buf, (int64_t)sizeof buf);
-        CallNotice n = {.part = k->part,
+        CallNotice n = {.group = k->group,
                         .call = call_number(c, row_pos(f, i)),
                         .seq = k->notices.len,
                         .severity = x->severity,
