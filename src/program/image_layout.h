@@ -62,9 +62,9 @@ typedef struct Image {
     int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before
                             are void */
     struct ImageImpl *impl;
-    struct ImageMirror *mirror; /* image_mirror.h; NULL: none */
+    struct DeviceCopy *device_copy; /* device_copy.h; NULL: none */
 } Image;
-typedef struct ImageMirror ImageMirror;
+typedef struct DeviceCopy DeviceCopy;
 static inline uint8_t *image_cell(const ImageColumn *c, int64_t row) { return c->cells + row * c->stride; }
 static inline bool image_is_valid(const ImageColumn *c, int64_t row) { return !c->valid || c->valid[row * c->stride]; }
 static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid) {

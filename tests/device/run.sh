@@ -187,7 +187,7 @@ if wanted tpch; then
 fi
 if wanted bulk; then
     part bulk-sql 150 bash -c 'bulk_files && corpus "$out/bulk/strict" device_strict=on && corpus "$out/bulk/other"'
-    for t in test_rank_device test_mirror; do
+    for t in test_rank_device test_device_copy; do
         if [ -x "$build/tests/$t" ]; then part "$t-$device" 60 "$build/tests/$t" check "${device/#cpu/host}"; else row "$t-$device" 0 0 0 "skipped: not built"; fi
     done
     if [ -n "$python" ] && [ -x "$build/bulk_oracle" ]; then part bulk-oracle 150 bash -c 'bulk_oracle 60'; else row bulk-oracle 0 0 0 "skipped: no python, or bulk_oracle is not built"; fi

@@ -9,7 +9,7 @@
 #include "exec/device/dev.h"
 #include "sql/pl/compile.h"
 #include "txn/run/bulk.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 #include "types/array.h"
 
 enum { CALLS = 200, PARAMS = 9 };
@@ -171,7 +171,7 @@ static char *seen(const Proc *const *procs, const BulkResult *r, ImageSet *image
             if (tables[t]) continue;
             tables[t] = procs[p]->tables[k].table_id;
             Image *im = images_find(images, tables[t]);
-            if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
+            if (device_copy_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
                 fail_msg("%s", err.message);
             for (int64_t row = 0; row < im->rows; row++) {
                 if (im->live[row] != ROW_LIVE) continue;

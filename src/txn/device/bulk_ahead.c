@@ -50,7 +50,7 @@ void bulk_constants_forget(ImageSet *s) {
 static uint64_t images_uploaded(const Bulk *b) {
     uint64_t sum = 0;
     for (int64_t i = 0; i < b->images->n; i++)
-        if (bulk_uses_image(b, b->images->entries[i].image)) sum += image_mirror_uploaded(b->images->entries[i].image);
+        if (bulk_uses_image(b, b->images->entries[i].image)) sum += device_copy_uploaded(b->images->entries[i].image);
     return sum;
 }
 

@@ -3,7 +3,7 @@
  * of time, what GPUTx compares itself with [§6.3].
  *
  * A device that shares the host's memory (the host itself, OpenCL on CPUs) works on the images where they lie. Any
- * other has copies of them (image_mirror.h), which stay there from bulk to bulk; arguments go there and results come
+ * other has copies of them (device_copy.h), which stay there from bulk to bulk; arguments go there and results come
  * back with each bulk. Footprints and schedule are the host's.
  *
  * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of
@@ -305,10 +305,10 @@ Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
     find_read(b, read);
     for (int64_t i = 0; st == ST_OK && i < b->images->n; i++) {
         Image *im = b->images->entries[i].image;
-        if (!im || !im->mirror) continue;
+        if (!im || !im->device_copy) continue;
         bool stays = b->device && b->device->copies;
-        if (!stays || read[i]) st = image_mirror_to_host(im, e);
-        if (!stays) image_mirror_stale(im);
+        if (!stays || read[i]) st = device_copy_to_host(im, e);
+        if (!stays) device_copy_stale(im);
     }
     return st;
 }
@@ -341,7 +341,7 @@ static uint64_t counters_at(const Bulk *b) {
     return !v->locked ? 0 : v->ranked ? v->ranks.counters : at(b, v->counters);
 }
 static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
-    return b->device->copies ? image_mirror_at(im, array) : (uint64_t)(uintptr_t)array;
+    return b->device->copies ? device_copy_address(im, array) : (uint64_t)(uintptr_t)array;
 }
 
 static uint64_t limb(int128_t v, int32_t col) { return (uint64_t)(col >= PROC_HIGH ? v >> 64 : v); }
@@ -366,7 +366,7 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
         return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot])
                                                               : 0;
     case PP_IS_QUEUE: return b->device->guarded && b->device->queue_group >= 0 && bulk_guards_queue(b) == x->table_id;
-    case PP_TEXTS: return b->device->copies ? image_mirror_texts(im) : 0;
+    case PP_TEXTS: return b->device->copies ? device_copy_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
 }
@@ -598,22 +598,22 @@ static int64_t all_rows(const Bulk *b) {
         if (bulk_uses_image(b, b->images->entries[i].image)) rows += atomic_load(&b->images->entries[i].image->rows);
     return rows;
 }
-static Status use_mirror(Bulk *b, Image *im, Err *e) {
+static Status use_device_copy(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
     while (b->images->entries[entry].image != im) entry++;
     const int64_t room = texts_room(b, &b->device->texts, entry);
-    if (b->args && b->args->foot && !image_mirror_ready(im, room) && !images_wait_ahead(b->images))
+    if (b->args && b->args->foot && !device_copy_ready(im, room) && !images_wait_ahead(b->images))
         b->args->foot = NULL; /* kernels read what is going to move */
-    return image_mirror_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
+    return device_copy_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
 }
 static Status fetch_image(Bulk *b, Image *im, Err *e) {
     (void)b;
-    return image_mirror_fetch(im, e);
+    return device_copy_fetch(im, e);
 }
 static Status commit_image(Bulk *b, Image *im, Err *e) {
     (void)b, (void)e;
-    image_mirror_commit(im);
-    image_mirror_stale(im);
+    device_copy_commit(im);
+    device_copy_stale(im);
     return ST_OK;
 }
 static Status add_size(Bulk *b, Image *im, Err *e) {
@@ -631,12 +631,12 @@ static Status bring_home(Bulk *b, Err *e) {
 }
 static Status look_ahead(Bulk *b, Image *im, Err *e) {
     (void)e;
-    if (image_mirror_ahead(im)) b->device->safe = -1;
+    if (device_copy_newer(im)) b->device->safe = -1;
     return ST_OK;
 }
-static Status drop_mirror(Bulk *b, Image *im, Err *e) {
+static Status drop_device_copy(Bulk *b, Image *im, Err *e) {
     (void)b, (void)e;
-    image_mirror_free(im);
+    device_copy_free(im);
     return ST_OK;
 }
 /* What the bodies write. */
@@ -648,7 +648,7 @@ static void mark_changed(Bulk *b) {
             if (in->op == OP_ROW_FIRST) { /* where an ordered group begins is remembered */
                 const RowKey *key = in->aux;
                 const ImageIndex *x = &pr->tables[key->table].image->indexes[pr->tables[key->table].index[key->index]];
-                if (x->order) image_mirror_changed(pr->tables[key->table].image, x->next);
+                if (x->order) device_copy_changed(pr->tables[key->table].image, x->next);
             }
             if (in->op < OP_ROW_PUT || in->op > OP_ROW_DELETE) continue;
             int32_t table =
@@ -656,20 +656,20 @@ static void mark_changed(Bulk *b) {
             Image *im = pr->tables[table].image;
             int32_t col = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ? ((const RowCol *)in->aux)->col : -1;
             int64_t size, used;
-            image_mirror_changed(im, im->dirty);
+            device_copy_changed(im, im->dirty);
             if (in->op == OP_ROW_INSERT || (in->op == OP_ROW_PUT && im->cols[col].phys == PH_STR))
-                image_mirror_changed(im, image_texts(im, &size, &used));
-            if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) image_mirror_changed(im, im->live);
+                device_copy_changed(im, image_texts(im, &size, &used));
+            if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) device_copy_changed(im, im->live);
             for (int32_t x = 0; in->op == OP_ROW_DELETE && x < im->n_indexes; x++) /* undo */
-                if (im->indexes[x].order) image_mirror_changed(im, im->indexes[x].next);
+                if (im->indexes[x].order) device_copy_changed(im, im->indexes[x].next);
             for (int32_t c = 0; c < im->n_cols; c++) {
                 if (in->op != OP_ROW_INSERT && c != col) continue;
-                image_mirror_changed(im, im->pieces[im->cols[c].piece].rows);
+                device_copy_changed(im, im->pieces[im->cols[c].piece].rows);
             }
             if (in->op != OP_ROW_INSERT) continue;
             for (int32_t x = 0; x < im->n_indexes; x++) {
-                image_mirror_changed(im, im->indexes[x].slots);
-                image_mirror_changed(im, im->indexes[x].next);
+                device_copy_changed(im, im->indexes[x].slots);
+                device_copy_changed(im, im->indexes[x].next);
             }
         }
     }
@@ -741,7 +741,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
         return ST_OK;
     }
     TRY(each_image(b, look_ahead, e));
-    TRY(each_image(b, use_mirror, e));
+    TRY(each_image(b, use_device_copy, e));
     TRY(bulk_device_send(b, e));
     bulk_mark(b, BP_PLACE);
     return ST_OK;
@@ -782,7 +782,7 @@ static Status start(Bulk *b, Err *e) {
     TRY(make_partitions(b, e));
     if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
     if (v->copies) {
-        TRY(each_image(b, use_mirror, e)); /* there is room for inserts now */
+        TRY(each_image(b, use_device_copy, e)); /* there is room for inserts now */
         TRY(bulk_device_send_more(b, e));
         TRY(texts_take_room(b, &v->texts, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->texts.heaps), v->texts.heaps, 2 * b->images->n * 8, e));
@@ -817,7 +817,7 @@ Status bulk_device_start(Bulk *b, const char **reason, Err *e) {
 
 static Status foot_home(Bulk *b, Image *im, Err *e) {
     (void)b;
-    return image_mirror_to_host(im, e);
+    return device_copy_to_host(im, e);
 }
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     *how = PLANNED_NOTHING;
@@ -914,7 +914,7 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
 static Status go_back(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || !v->on_host) return ST_OK;
-    TRY(each_image(b, use_mirror, e));
+    TRY(each_image(b, use_device_copy, e));
     TRY(texts_take_room(b, &v->texts, e));
     v->relaunched = true;
     TRY(bulk_device_send_back(b, e));
@@ -1282,7 +1282,7 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
     v->queue = NULL;
     images_drop_ahead(b->images);
-    (void)each_image(b, drop_mirror, e);
+    (void)each_image(b, drop_device_copy, e);
     v->on_host = true;
     bulk_device_clear_outs(b);
     if (knows_no_order(b)) {

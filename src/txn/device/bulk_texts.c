@@ -119,8 +119,8 @@ Status texts_take_room(Bulk *b, BulkTexts *t, Err *e) {
         else if (!(r->at = image_text_room(im, r->bytes, e))) return ST_ERROR;
         else taken = -(int64_t)(uintptr_t)r->at & (TEXT_ALIGN - 1);
         r->piece = piece;
-        if (t->copies) image_mirror_text_room(im, r->at);
-        r->delta = t->copies ? image_mirror_texts(im) : 0;
+        if (t->copies) device_copy_text_room(im, r->at);
+        r->delta = t->copies ? device_copy_texts(im) : 0;
         heap[0] = (uint64_t)(uintptr_t)r->at + r->delta + (uint64_t)taken;
         heap[1] = (uint64_t)(uintptr_t)r->at + r->delta + (uint64_t)r->bytes;
     }
@@ -133,9 +133,9 @@ void texts_leave_room(Bulk *b, BulkTexts *t) {
         int64_t used = (int64_t)(t->heaps[2 * i] - r->delta - (uint64_t)(uintptr_t)r->at);
         Image *im = b->images->entries[i].image;
         image_text_leave(im, r->at + MIN_OF(used, r->bytes), r->at + r->bytes);
-        if (t->copies && im->mirror)
-            image_mirror_text_room(im,
-                                   r->at); /* the host may write there next, and what is there may be fetched already */
+        if (t->copies && im->device_copy)
+            device_copy_text_room(im,
+                                  r->at); /* the host may write there next, and what is there may be fetched already */
         r->at = NULL;
     }
 }

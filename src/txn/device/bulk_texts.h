@@ -3,7 +3,7 @@
  * and bulk_args.c only.
  *
  * On such a device arguments and constants have the device's addresses. Cells of images have the host's on both sides
- * (image_mirror.h); so have OUT values, whose bytes are in `outs` here.
+ * (device_copy.h); so have OUT values, whose bytes are in `outs` here.
  */
 #ifndef STELE_TXN_DEVICE_BULK_TEXTS_H
 #define STELE_TXN_DEVICE_BULK_TEXTS_H

@@ -144,8 +144,8 @@ static int128_t column_sum(const Bulk *b, int32_t slot) {
 /* Where the newest copy is. */
 static bool look_again(ImageEntry *x, int32_t col) {
     uint64_t most;
-    if (!image_mirror_ahead(x->image)) return x->bound[col] = scan_bound(x->image, col), true;
-    if (!image_mirror_bound(x->image, col, &most)) return false;
+    if (!device_copy_newer(x->image)) return x->bound[col] = scan_bound(x->image, col), true;
+    if (!device_copy_bound(x->image, col, &most)) return false;
     return x->bound[col] = (int128_t)most, true;
 }
 

@@ -3,7 +3,7 @@
 #define STELE_TXN_RUN_BULK_INT_H
 
 #include "txn/run/calls_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 typedef struct CallGroupRun {
     const CallGroup *group;

@@ -4,7 +4,7 @@
  * image anew each time. The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
  */
 #include "txn/run/calls_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 ImageSet *images_new(MemAccount *acct, Err *e) {
     ImageSet *s = mem_calloc(acct, (int64_t)sizeof *s, e);
@@ -207,12 +207,12 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
 
 bool images_far(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
-        if (s->entries[i].image && image_mirror_ahead(s->entries[i].image)) return true;
+        if (s->entries[i].image && device_copy_newer(s->entries[i].image)) return true;
     return false;
 }
 Status images_home(ImageSet *s, Err *e) {
     for (int64_t i = 0; i < s->n; i++)
-        if (s->entries[i].image) TRY(image_mirror_to_host(s->entries[i].image, e));
+        if (s->entries[i].image) TRY(device_copy_to_host(s->entries[i].image, e));
     return ST_OK;
 }
 /* Everything comes to the host before the first table changes: a device that is lost on the way leaves all tables as

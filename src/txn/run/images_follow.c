@@ -6,7 +6,7 @@
  * the image. In all other cases the image becomes stale, as before.
  */
 #include "txn/run/calls_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 #include <stdlib.h>
 
@@ -132,7 +132,7 @@ static bool follow(Follow *f) {
     const NetChange *n = f->net;
     int64_t fresh = 0;
     Err e = {0};
-    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || image_mirror_to_host(im, &e) != ST_OK)
+    if (n->whole || n->n_deleted + n->n_updated + n->n_inserted > FOLLOW_ROWS || device_copy_to_host(im, &e) != ST_OK)
         return false;
     f->index = -1;
     for (int32_t i = 0; i < im->n_indexes && f->index < 0; i++)
@@ -142,7 +142,7 @@ static bool follow(Follow *f) {
         if ((n->set[c] && in_index(im, c)) ||
             (im->cols[c].used && im->cols[c].phys != type_phys(im->table->cols[c].type)))
             return false;
-    image_mirror_stale(im);
+    device_copy_stale(im);
     for (int64_t i = 0; i < n->n_inserted; i++) {
         bool found;
         if (!move(f, n->inserted[i], &found)) return false;

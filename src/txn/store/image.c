@@ -11,7 +11,7 @@
  * each has its own capacity in ImageImpl.
  */
 #include "txn/store/image_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 enum {
     DECODE_ROWS = 2048,
@@ -331,7 +331,7 @@ void image_free(Image *im) {
     if (!im) return;
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
-    image_mirror_free(im);
+    device_copy_free(im);
     for (int32_t k = 0; k < ROW_PIECES; k++)
         mem_free(acct, im->pieces[k].rows, x->pieces_cap[k] * im->pieces[k].stride);
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
@@ -352,7 +352,7 @@ void image_free(Image *im) {
  * dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
-    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->mirror ? AHEAD_BULKS : 1);
+    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->device_copy ? AHEAD_BULKS : 1);
     for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
     bool anew = x->unique || (rows - live) * 4 >= rows;
     int64_t kept = x->unique ? live : image_count_entries(x);
@@ -414,25 +414,25 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
 /* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer.
  */
 static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
-    return rows + MAX_OF(rows / 2, inserts * (im->mirror ? AHEAD_BULKS : 1));
+    return rows + MAX_OF(rows / 2, inserts * (im->device_copy ? AHEAD_BULKS : 1));
 }
 /* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
 static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
-    if (!image_mirror_current(im)) return image_mirror_to_host(im, e); /* growth failed half way */
-    for (int32_t i = 0; i < im->n_indexes && image_mirror_ahead(im); i++) {
+    if (!device_copy_current(im)) return device_copy_to_host(im, e); /* growth failed half way */
+    for (int32_t i = 0; i < im->n_indexes && device_copy_newer(im); i++) {
         ImageIndex *x = &im->indexes[i];
         if (2 * (x->used + inserts) > x->mask + 1)
-            TRY(image_mirror_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
+            TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
     }
-    if (image_mirror_ahead(im) && rows + inserts > im->cap)
-        TRY(image_mirror_grow(im, raise_cap, more_rows(im, rows, inserts), e));
+    if (device_copy_newer(im) && rows + inserts > im->cap)
+        TRY(device_copy_grow(im, raise_cap, more_rows(im, rows, inserts), e));
     return ST_OK;
 }
 Status image_reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
     for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
     im->impl->rows_seen = rows;
-    if (image_mirror_ahead(im)) TRY(reserve_ahead(im, rows, inserts, e));
+    if (device_copy_newer(im)) TRY(reserve_ahead(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
@@ -442,7 +442,7 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     }
     if (rows + inserts > im->cap) {
         int64_t want = more_rows(im, rows, inserts);
-        if (image_mirror_current(im)) TRY(image_mirror_grow(im, raise_cap, want, e));
+        if (device_copy_current(im)) TRY(device_copy_grow(im, raise_cap, want, e));
         else TRY(raise_cap(im, want, e));
     }
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));

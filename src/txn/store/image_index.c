@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "txn/store/image_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 /* ---- hashing ---- */
 static uint64_t hash_str(Str s) { /* = the kernels' hash_str */
@@ -487,7 +487,7 @@ static Status verify_row(const Image *im, int64_t r, Err *e) {
     return ST_OK;
 }
 Status image_verify(const Image *im, bool against_table, Err *e) {
-    TRY(image_mirror_to_host((Image *)(uintptr_t)im, e));
+    TRY(device_copy_to_host((Image *)(uintptr_t)im, e));
     int64_t rows = atomic_load(&im->rows), live = 0;
     if (rows > im->cap)
         return err_internal(e, "the image of table \"%s\" has %lld rows of %lld", im->table->name, (long long)rows,

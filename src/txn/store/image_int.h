@@ -1,4 +1,4 @@
-/* image_int.h - what the files of an image share: image.c, image_index.c, image_mirror.c, image_order.c,
+/* image_int.h - what the files of an image share: image.c, image_index.c, device_copy.c, image_order.c,
  * image_rehash.c, image_sync.c, image_texts.c only. */
 #ifndef STELE_TXN_STORE_IMAGE_INT_H
 #define STELE_TXN_STORE_IMAGE_INT_H

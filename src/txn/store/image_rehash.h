@@ -1,5 +1,5 @@
 /* image_rehash.h - kernels on the device that has the newer copy of an image: a larger table for an index, the bound of
- * a column, strings in one piece; image_mirror.c only.
+ * a column, strings in one piece; device_copy.c only.
  *
  * The kernels (codegen/prelude/txn/kr_image.h) are the same for all indexes: they are compiled once, beside the first
  * bulks (image_kernels_ask).

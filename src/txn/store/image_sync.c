@@ -8,7 +8,7 @@
  * rowids follow from where the delta ended before, and the old rows' delete bits say which ones moved.
  */
 #include "txn/store/image_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 enum { SYNC_ROWS = 16384 };
 
@@ -43,7 +43,7 @@ static int64_t next_dirty(const Image *im, int64_t r, int64_t rows) {
     return r;
 }
 bool image_is_dirty(const Image *im) {
-    if (image_mirror_ahead(im)) return true;
+    if (device_copy_newer(im)) return true;
     int64_t rows = atomic_load(&im->rows);
     return next_dirty(im, 0, rows) < rows;
 }
@@ -159,9 +159,9 @@ static void learn(Sync *s) {
 }
 
 Status image_sync(Image *im, UndoLog *undo, Err *e) {
-    TRY(image_mirror_to_host(im, e));
+    TRY(device_copy_to_host(im, e));
     if (!image_is_dirty(im)) return ST_OK;
-    image_mirror_stale(im);
+    device_copy_stale(im);
     if (im->version != im->table->content)
         return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
     Sync s = {.im = im, .undo = undo, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};

@@ -1,4 +1,4 @@
-/* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (image_mirror.h).
+/* image_texts.c - all strings of an image in one piece of memory, for devices that have a copy of it (device_copy.h).
  *
  * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full
  * it grows where it is, on both sides, since cells have addresses. When there are no more addresses or no memory, or
@@ -7,7 +7,7 @@
  */
 #include "base/log.h"
 #include "txn/store/image_int.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 enum {
     SPARE_MIN = 64 << 10,
@@ -91,7 +91,7 @@ static bool stretch(Image *im, int64_t room) {
         if (mem_span_grow(im->account, c, c->held, held, NULL) != ST_OK) return false;
         c->held = held;
     }
-    if (!image_mirror_grow_texts(im, size)) return false;
+    if (!device_copy_grow_texts(im, size)) return false;
     c->size = size;
     return true;
 }
@@ -130,17 +130,17 @@ static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     bool dead_too[IMAGE_KEY_COLS];
     int64_t bytes;
     *done = false;
-    if (!x->gathered || x->chunks != x->gathered || !image_mirror_current(im) || !image_mirror_ahead(im)) return ST_OK;
+    if (!x->gathered || x->chunks != x->gathered || !device_copy_current(im) || !device_copy_newer(im)) return ST_OK;
     for (int32_t c = 0; c < im->n_cols; c++) {
         if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
         if (n == IMAGE_KEY_COLS) return ST_OK;
         cols[n] = c;
         dead_too[n++] = in_index(im, c);
     }
-    if (!image_mirror_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
+    if (!device_copy_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
     ImageChunk *to = make_piece(im, bytes, room, NULL);
     if (!to) return ST_OK;
-    Status st = image_mirror_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
+    Status st = device_copy_move_texts(im, n, cols, dead_too, (char *)(to + 1), to->size, done, e);
     if (!*done) {
         image_chunks_free(im, to);
         return st;
@@ -161,7 +161,7 @@ Status image_gather_texts(Image *im, int64_t room, Err *e) {
     if (image_texts_fit(im, room) || stretch(im, room)) return ST_OK;
     TRY(gather_there(im, room, &done, e));
     if (done) return ST_OK;
-    TRY(image_mirror_to_host(im, e));
+    TRY(device_copy_to_host(im, e));
     int64_t bytes = count_bytes(im);
     ImageChunk *to = make_piece(im, bytes, room, e);
     if (!to) return ST_ERROR;
@@ -169,6 +169,6 @@ Status image_gather_texts(Image *im, int64_t room, Err *e) {
     image_chunks_free(im, x->chunks);
     x->moved = false;
     take_piece(im, to, bytes);
-    image_mirror_stale(im);
+    device_copy_stale(im);
     return ST_OK;
 }

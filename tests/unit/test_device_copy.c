@@ -1,9 +1,9 @@
-/* test_mirror.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and is
- * lost only with the device; wherever memory or the device fails. The host device stands for one with memory of its
+/* test_device_copy.c - an image's copy on a device: what kernels changed there survives growth, comes to the host, and
+ * is lost only with the device; wherever memory or the device fails. The host device stands for one with memory of its
  * own: its addresses can be read and written here as a kernel would.
  *
- *   test_mirror                 the tests
- *   test_mirror check DEVICE    indexes made larger by kernels, on another device */
+ *   test_device_copy                 the tests
+ *   test_device_copy check DEVICE    indexes made larger by kernels, on another device */
 #include "unit.h"
 #include "unit_nvrtc.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 #include "txn/store/image_rehash.h"
 
 enum { ID, NAME, SMALL, BALANCE, N_COLS, ROWS = 50 };
@@ -76,22 +76,22 @@ static void world_free(World *w) {
 
 static int64_t *balance(const Image *im, int64_t row) { return (int64_t *)(void *)image_cell(&im->cols[BALANCE], row); }
 static int64_t *on_device(const Image *im, int64_t row) {
-    return (int64_t *)(uintptr_t)image_mirror_at(im, balance(im, row));
+    return (int64_t *)(uintptr_t)device_copy_address(im, balance(im, row));
 }
 static void same_on_device(const Image *im) {
     for (int64_t i = 0; i < ROWS; i++) assert_int_equal(*on_device(im, i), *balance(im, i));
 }
 static Status use(World *w) {
     TRY(image_reserve(w->im, 10, &err));
-    TRY(image_mirror_use(w->im, w->d, cache, w->q, 1000, &err));
+    TRY(device_copy_use(w->im, w->d, cache, w->q, 1000, &err));
     return w->d->ops->sync(w->q, NULL, NULL, &err);
 }
 /* What a bulk's kernels would do: a row is changed. */
 static void change(const World *w, int64_t row, int64_t to) {
     *on_device(w->im, row) = to;
-    ((uint8_t *)(uintptr_t)image_mirror_at(w->im, w->im->dirty))[row] = DIRTY_UPDATED;
-    image_mirror_changed(w->im, w->im->cols[BALANCE].cells);
-    image_mirror_changed(w->im, w->im->dirty);
+    ((uint8_t *)(uintptr_t)device_copy_address(w->im, w->im->dirty))[row] = DIRTY_UPDATED;
+    device_copy_changed(w->im, w->im->cols[BALANCE].cells);
+    device_copy_changed(w->im, w->im->dirty);
 }
 static void expect(const Image *im, int64_t changed, int64_t to) {
     for (int64_t i = 0; i < ROWS; i++) assert_int_equal(*balance(im, i), i == changed ? to : 100 * i);
@@ -102,29 +102,29 @@ static void test_use(void **state) {
     (void)state;
     World w;
     world_new(&w, NULL);
-    assert_false(image_mirror_ahead(w.im));
+    assert_false(device_copy_newer(w.im));
     assert_int_equal(use(&w), ST_OK);
-    assert_false(image_mirror_ahead(w.im));
+    assert_false(device_copy_newer(w.im));
     assert_ptr_not_equal(on_device(w.im, 0), balance(w.im, 0));
     same_on_device(w.im);
-    assert_int_equal(image_mirror_at(w.im, NULL), 0);
+    assert_int_equal(device_copy_address(w.im, NULL), 0);
     for (int64_t i = ROWS; i < w.im->cap; i++)
-        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
-    const Str *s = (const Str *)(uintptr_t)image_mirror_at(w.im, image_cell(&w.im->cols[NAME], 1));
-    assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + image_mirror_texts(w.im)),
+        assert_int_equal(((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[i], ROW_DEAD);
+    const Str *s = (const Str *)(uintptr_t)device_copy_address(w.im, image_cell(&w.im->cols[NAME], 1));
+    assert_memory_equal((const char *)(uintptr_t)((uint64_t)(uintptr_t)s->ptr + device_copy_texts(w.im)),
                         "a name of more than twelve bytes", 32);
     change(&w, 7, -1);
-    assert_true(image_mirror_ahead(w.im));
+    assert_true(device_copy_newer(w.im));
     assert_int_equal(*balance(w.im, 7), 700);
     assert_int_equal(use(&w), ST_OK); /* it is the newer one and stays */
     assert_int_equal(*on_device(w.im, 7), -1);
-    assert_int_equal(image_mirror_fetch(w.im, &err), ST_OK);
+    assert_int_equal(device_copy_fetch(w.im, &err), ST_OK);
     assert_int_equal(*balance(w.im, 7), 700);
-    image_mirror_commit(w.im);
+    device_copy_commit(w.im);
     expect(w.im, 7, -1);
-    assert_false(image_mirror_ahead(w.im));
+    assert_false(device_copy_newer(w.im));
     *balance(w.im, 8) = 1; /* the host changes it: copied anew */
-    image_mirror_stale(w.im);
+    device_copy_stale(w.im);
     assert_int_equal(use(&w), ST_OK);
     assert_int_equal(*on_device(w.im, 8), 1);
     world_free(&w);
@@ -161,11 +161,11 @@ static void test_room(void **state) {
     assert_int_equal(copied_in, slots + ROWS * by_row + used);
     same_on_device(w.im);
     for (int64_t i = ROWS; i < w.im->cap; i++)
-        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
+        assert_int_equal(((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[i], ROW_DEAD);
     change(&w, 7, -1);
-    image_mirror_changed(w.im, w.im->live);
-    image_mirror_changed(w.im, w.im->indexes[1].next);
-    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    device_copy_changed(w.im, w.im->live);
+    device_copy_changed(w.im, w.im->indexes[1].next);
+    assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
     assert_int_equal(copied_out, ROWS * (2 + 8 + w.im->pieces[w.im->cols[BALANCE].piece].stride));
     expect(w.im, 7, -1);
     w.d->ops = real_ops;
@@ -183,29 +183,29 @@ static void test_grow(void **state) {
         assert_int_equal(image_reserve(w.im, ++inserts, &err),
                          ST_OK); /* the keys' table has room longer than the rows have */
     assert_true(w.im->generation > generation);
-    assert_true(image_mirror_ahead(w.im)); /* it grew there */
+    assert_true(device_copy_newer(w.im)); /* it grew there */
     assert_int_equal(*balance(w.im, 7), 700);
     assert_int_equal(*on_device(w.im, 7), -1);
     for (int64_t i = 0; i < ROWS; i++) assert_int_equal(*on_device(w.im, i), i == 7 ? -1 : 100 * i);
     for (int64_t i = ROWS; i < w.im->cap; i++) {
-        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[i], ROW_DEAD);
-        assert_int_equal(((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->dirty))[i], 0);
+        assert_int_equal(((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[i], ROW_DEAD);
+        assert_int_equal(((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->dirty))[i], 0);
     }
     assert_int_equal(use(&w), ST_OK); /* and is still good */
     assert_int_equal(*on_device(w.im, 7), -1);
     change(&w, 9, -9);
-    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
     assert_int_equal(*balance(w.im, 9), -9);
     change(&w, 9, 900);
-    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
     expect(w.im, 7, -1);
     assert_int_equal(image_verify(w.im, false, &err), ST_OK);
     change(&w, 7, -2);
     assert_int_equal(image_reserve(w.im, 100000, &err), ST_OK); /* the indexes too */
-    assert_true(image_mirror_ahead(w.im));
+    assert_true(device_copy_newer(w.im));
     assert_true(w.im->indexes[0].mask + 1 >= 200000);
     expect(w.im, 7, -1);
-    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
     expect(w.im, 7, -2);
     assert_int_equal(image_verify(w.im, false, &err), ST_OK);
     world_free(&w);
@@ -215,7 +215,7 @@ static void test_grow(void **state) {
     assert_int_equal(use(&w), ST_OK);
     change(&w, 7, -2);
     assert_int_equal(image_reserve(w.im, 100000, &err), ST_OK); /* without kernels it comes home */
-    assert_false(image_mirror_ahead(w.im));
+    assert_false(device_copy_newer(w.im));
     expect(w.im, 7, -2);
     assert_int_equal(image_verify(w.im, false, &err), ST_OK);
     world_free(&w);
@@ -303,11 +303,11 @@ static void check_types(Device *d) {
     assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
     for (int64_t i = 0; i < DEAD; i++) image_delete(im, i * 5);
     assert_int_equal(d->ops->queue_new(d, &q, &err), ST_OK);
-    if (image_mirror_use(im, d, cache, q, 1000, &err) != ST_OK || d->ops->sync(q, NULL, NULL, &err) != ST_OK)
+    if (device_copy_use(im, d, cache, q, 1000, &err) != ST_OK || d->ops->sync(q, NULL, NULL, &err) != ST_OK)
         fail_msg("%s: %s", d->info.id, err.message);
-    image_mirror_changed(im, im->live);
+    device_copy_changed(im, im->live);
     if (image_reserve(im, 20000, &err) != ST_OK) fail_msg("%s: %s", d->info.id, err.message);
-    assert_true(image_mirror_ahead(im));
+    assert_true(device_copy_newer(im));
     assert_int_equal(im->indexes[0].used, N - DEAD);
     assert_in_range(im->indexes[1].used, 1, N - DEAD);
     assert_int_equal(im->indexes[2].used, 2); /* booleans; too few entries for a larger table */
@@ -315,7 +315,7 @@ static void check_types(Device *d) {
     uint64_t *before = im->indexes[0].slots;
     assert_int_equal(image_reserve(im, 20000, &err), ST_OK); /* there is room */
     assert_ptr_equal(im->indexes[0].slots, before);
-    if (image_mirror_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
+    if (device_copy_to_host(im, &err) != ST_OK || image_verify(im, false, &err) != ST_OK)
         fail_msg("%s: %s", d->info.id, err.message);
     assert_true(im->indexes[0].mask + 1 >= 2 * 22500);
     d->ops->queue_free(d, q);
@@ -354,11 +354,11 @@ static void test_moved(void **state) {
     assert_int_equal(use(&w), ST_OK);
     change(&w, 7, -1);
     w.im->generation++;
-    assert_int_equal(image_mirror_use(w.im, w.d, cache, w.q, 0, &err), ST_ERROR);
+    assert_int_equal(device_copy_use(w.im, w.d, cache, w.q, 0, &err), ST_ERROR);
     assert_string_equal(err.sqlstate, "XX000");
     err_clear(&err);
     w.im->generation--;
-    assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+    assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
     expect(w.im, 7, -1);
     world_free(&w);
 }
@@ -367,7 +367,7 @@ static void test_moved(void **state) {
  * a device that is lost it is lost, and said to be. */
 static Status grow_all(World *w, int64_t inserts, int64_t room) {
     TRY(image_reserve(w->im, inserts, &err));
-    return room > 0 ? image_mirror_use(w->im, w->d, cache, w->q, room, &err) : ST_OK;
+    return room > 0 ? device_copy_use(w->im, w->d, cache, w->q, room, &err) : ST_OK;
 }
 static void grow_with(FaultPlan *plan, int64_t fail_at, bool much, bool *over) {
     World w;
@@ -377,7 +377,7 @@ static void grow_with(FaultPlan *plan, int64_t fail_at, bool much, bool *over) {
     if (plan) plan->fail_at = atomic_load(&plan->calls) + fail_at;
     else mem_fail_at(fail_at);
     Status st = grow_all(&w, much ? 5000 : w.im->cap - ROWS + 1, much ? 1 << 20 : 0);
-    if (st == ST_OK) st = image_mirror_to_host(w.im, &err);
+    if (st == ST_OK) st = device_copy_to_host(w.im, &err);
     *over = plan ? atomic_load(&plan->calls) < plan->fail_at : mem_fail_at(0) > 0;
     if (st == ST_OK) {
         expect(w.im, 7, -1);
@@ -385,14 +385,14 @@ static void grow_with(FaultPlan *plan, int64_t fail_at, bool much, bool *over) {
     } else {
         assert_string_equal(err.sqlstate, plan ? "58000" : "53200");
         err_clear(&err);
-        bool home = !image_mirror_ahead(w.im); /* it was before the device failed; else nothing was thrown away */
+        bool home = !device_copy_newer(w.im); /* it was before the device failed; else nothing was thrown away */
         expect(w.im, home ? 7 : -1, home ? -1 : 0);
         assert_true(!home || much);
         if (plan) plan->fail_at = 0;
         if (!(plan && plan->sticky)) {
             if (!home) assert_int_equal(*on_device(w.im, 7), -1);
             assert_int_equal(grow_all(&w, 6000, 2 << 20), ST_OK); /* the next try succeeds */
-            assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+            assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
             expect(w.im, 7, -1);
             assert_int_equal(image_verify(w.im, false, &err), ST_OK);
         }
@@ -444,12 +444,12 @@ static void test_bound(void **state) {
     assert_int_equal(use(&w), ST_OK);
     change(&w, 7, -123456789012345);
     change(&w, 8, INT64_MIN);
-    assert_true(image_mirror_bound(w.im, BALANCE, &most));
+    assert_true(device_copy_bound(w.im, BALANCE, &most));
     assert_true(most == UINT64_C(1) << 63);
-    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[8] = ROW_DEAD;
-    assert_true(image_mirror_bound(w.im, BALANCE, &most));
+    ((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[8] = ROW_DEAD;
+    assert_true(device_copy_bound(w.im, BALANCE, &most));
     assert_true(most == 123456789012345);
-    assert_true(image_mirror_bound(w.im, SMALL, &most));
+    assert_true(device_copy_bound(w.im, SMALL, &most));
     assert_true(most == 6);
     world_free(&w);
     for (int64_t at = 1, over = 0; !over; at++) { /* the device fails */
@@ -458,10 +458,10 @@ static void test_bound(void **state) {
         assert_int_equal(use(&w), ST_OK);
         change(&w, 7, 7777);
         plan.fail_at = atomic_load(&plan.calls) + at;
-        over = image_mirror_bound(w.im, BALANCE, &most);
+        over = device_copy_bound(w.im, BALANCE, &most);
         assert_true(!over || most == 7777);
         plan.fail_at = 0;
-        assert_true(image_mirror_bound(w.im, BALANCE, &most));
+        assert_true(device_copy_bound(w.im, BALANCE, &most));
         world_free(&w);
         assert_in_range(at, 1, 50);
     }
@@ -469,7 +469,7 @@ static void test_bound(void **state) {
 
 /* Strings gathered anew on the device, which has the newer ones; the host's cells keep theirs until it gets those. */
 static Str *name_on_device(const Image *im, int64_t row) {
-    return (Str *)(uintptr_t)image_mirror_at(im, image_cell(&im->cols[NAME], row));
+    return (Str *)(uintptr_t)device_copy_address(im, image_cell(&im->cols[NAME], row));
 }
 static int64_t longer_name(int64_t row, char *out) {
     return sprintf(out, "row %d has a name that only the device knows", (int)row);
@@ -479,17 +479,17 @@ static Status rename_there(const World *w, int64_t row) {
     int64_t n = longer_name(row, text);
     char *room = image_text_room(w->im, n, &err);
     if (!room) return ST_ERROR;
-    image_mirror_text_room(w->im, room);
-    memcpy((char *)(uintptr_t)((uint64_t)(uintptr_t)room + image_mirror_texts(w->im)), text, (size_t)n);
+    device_copy_text_room(w->im, room);
+    memcpy((char *)(uintptr_t)((uint64_t)(uintptr_t)room + device_copy_texts(w->im)), text, (size_t)n);
     *name_on_device(w->im, row) = (Str){.ptr = room, .len = (uint32_t)n};
-    image_mirror_changed(w->im, w->im->cols[NAME].cells);
-    image_mirror_changed(w->im, room);
+    device_copy_changed(w->im, w->im->cols[NAME].cells);
+    device_copy_changed(w->im, room);
     return ST_OK;
 }
 static void expect_names(const Image *im, bool there) {
     char text[64];
-    uint64_t texts = there ? image_mirror_texts(im) : 0;
-    const uint8_t *live = there ? (const uint8_t *)(uintptr_t)image_mirror_at(im, im->live) : im->live;
+    uint64_t texts = there ? device_copy_texts(im) : 0;
+    const uint8_t *live = there ? (const uint8_t *)(uintptr_t)device_copy_address(im, im->live) : im->live;
     for (int64_t i = 0; i < ROWS; i++) {
         const Str *s = there ? name_on_device(im, i) : (const Str *)(const void *)image_cell(&im->cols[NAME], i);
         int64_t n = i % 3 == 0 ? longer_name(i, text)
@@ -506,14 +506,14 @@ static void gather_with(FaultPlan *plan, int64_t fail_at, bool *over) {
     world_new(&w, plan);
     assert_int_equal(use(&w), ST_OK);
     for (int64_t i = 0; i < ROWS; i += 3) assert_int_equal(rename_there(&w, i), ST_OK);
-    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->live))[DEAD] = ROW_DEAD;
-    ((uint8_t *)(uintptr_t)image_mirror_at(w.im, w.im->dirty))[DEAD] = DIRTY_DELETED;
-    image_mirror_changed(w.im, w.im->live);
-    image_mirror_changed(w.im, w.im->dirty);
+    ((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->live))[DEAD] = ROW_DEAD;
+    ((uint8_t *)(uintptr_t)device_copy_address(w.im, w.im->dirty))[DEAD] = DIRTY_DELETED;
+    device_copy_changed(w.im, w.im->live);
+    device_copy_changed(w.im, w.im->dirty);
     const char *old = image_texts(w.im, &size, &used);
     if (plan) plan->fail_at = atomic_load(&plan->calls) + fail_at;
     else if (fail_at) mem_fail_at(fail_at);
-    Status st = image_mirror_use(w.im, w.d, cache, w.q, MUCH, &err);
+    Status st = device_copy_use(w.im, w.d, cache, w.q, MUCH, &err);
     *over = plan ? atomic_load(&plan->calls) < plan->fail_at : fail_at == 0 || mem_fail_at(0) > 0;
     if (plan) plan->fail_at = 0;
     if (st == ST_OK) {
@@ -522,23 +522,23 @@ static void gather_with(FaultPlan *plan, int64_t fail_at, bool *over) {
         assert_true(size - used >= MUCH);
         expect_names(w.im, true);
         if (*over) { /* it stayed there, and the host's older cells have their strings */
-            assert_true(image_mirror_ahead(w.im));
+            assert_true(device_copy_newer(w.im));
             for (int64_t i = 0; i < ROWS; i++) {
                 const Str *s = (const Str *)(const void *)image_cell(&w.im->cols[NAME], i);
                 assert_memory_equal(s->ptr, i % 2 ? "a name of more than twelve bytes" : "short", s->len);
             }
         }
-        if (image_mirror_ahead(w.im)) {
+        if (device_copy_newer(w.im)) {
             assert_int_equal(rename_there(&w, 0), ST_OK); /* goes on from there */
             expect_names(w.im, true);
         }
-        assert_int_equal(image_mirror_to_host(w.im, &err), ST_OK);
+        assert_int_equal(device_copy_to_host(w.im, &err), ST_OK);
         expect_names(w.im, false);
         assert_int_equal(image_verify(w.im, false, &err), ST_OK);
     } else {
         assert_true((plan && strcmp(err.sqlstate, "58000") == 0) || strcmp(err.sqlstate, "53200") == 0);
         err_clear(&err);
-        if (image_mirror_to_host(w.im, &err) == ST_OK) expect_names(w.im, false);
+        if (device_copy_to_host(w.im, &err) == ST_OK) expect_names(w.im, false);
         else
             assert_string_equal(err.sqlstate, "58000"); /* it failed while it moved them: what only the device had is
                                                            lost, and that is said each time */
@@ -563,8 +563,8 @@ static void test_gather(void **state) {
     world_new(&w, NULL);
     assert_int_equal(use(&w), ST_OK);
     for (int64_t i = 0; i < ROWS; i += 3) assert_int_equal(rename_there(&w, i), ST_OK);
-    assert_int_equal(image_mirror_use(w.im, w.d, cache, w.q, 80 << 20, &err), ST_OK);
-    assert_false(image_mirror_ahead(w.im));
+    assert_int_equal(device_copy_use(w.im, w.d, cache, w.q, 80 << 20, &err), ST_OK);
+    assert_false(device_copy_newer(w.im));
     expect_names(w.im, false);
     world_free(&w);
     cache = kernels;

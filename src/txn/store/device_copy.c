@@ -1,6 +1,6 @@
-/* image_mirror.c - copies of an image's arrays on a device; see image_mirror.h. Each is a span of device memory, which
+/* device_copy.c - copies of an image's arrays on a device; see device_copy.h. Each is a span of device memory, which
  * grows where it is if the device can. */
-#include "txn/store/image_mirror.h"
+#include "txn/store/device_copy.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,11 +14,11 @@ typedef struct Piece {
     bool zeros; /* behind the rows that there are: marks and strings of rows that never come are looked at */
     bool changed;
 } Piece;
-struct ImageMirror {
+struct DeviceCopy {
     Device *d;
     ImageKernels kernels;
     int64_t generation, version;
-    bool current, ahead;
+    bool current, newer;
     uint64_t uploaded;
     bool broken; /* a kernel failed that changes what there is: it may be anything */
     char *stage; /* fetched, not committed */
@@ -29,14 +29,14 @@ struct ImageMirror {
     Piece pieces[];
 };
 
-static int64_t mirror_size(int32_t pieces) { return (int64_t)sizeof(ImageMirror) + pieces * (int64_t)sizeof(Piece); }
+static int64_t copy_size(int32_t pieces) { return (int64_t)sizeof(DeviceCopy) + pieces * (int64_t)sizeof(Piece); }
 
-static void add(ImageMirror *m, void *host, int64_t bytes, int64_t row_bytes) {
+static void add(DeviceCopy *m, void *host, int64_t bytes, int64_t row_bytes) {
     if (!host) return;
     m->pieces[m->n++] = (Piece){.host = host, .bytes = bytes, .row_bytes = row_bytes, .zeros = row_bytes == 1};
 }
 
-static void describe_arrays(ImageMirror *m, const Image *im) {
+static void describe_arrays(DeviceCopy *m, const Image *im) {
     int64_t texts = 0, used = 0;
     m->n = 0;
     m->generation = im->generation;
@@ -56,9 +56,9 @@ static void describe_arrays(ImageMirror *m, const Image *im) {
     m->texts = bytes ? m->n : -1;
     add(m, bytes, texts, 0);
 }
-static ImageMirror *describe(const Image *im, Err *e) {
+static DeviceCopy *describe(const Image *im, Err *e) {
     int32_t most = 3 + ROW_PIECES + 2 * im->n_indexes;
-    ImageMirror *m = mem_calloc(im->account, mirror_size(most), e);
+    DeviceCopy *m = mem_calloc(im->account, copy_size(most), e);
     if (!m) return NULL;
     m->cap = most;
     describe_arrays(m, im);
@@ -66,18 +66,18 @@ static ImageMirror *describe(const Image *im, Err *e) {
 }
 
 static void drop_stage(Image *im);
-void image_mirror_free(Image *im) {
-    ImageMirror *m = im->mirror;
+void device_copy_free(Image *im) {
+    DeviceCopy *m = im->device_copy;
     if (!m) return;
     drop_stage(im);
     for (int32_t i = 0; i < m->n; i++) device_span_free(m->d, &m->pieces[i].at);
     image_kernels_release(&m->kernels);
-    mem_free(im->account, m, mirror_size(m->cap));
-    im->mirror = NULL;
+    mem_free(im->account, m, copy_size(m->cap));
+    im->device_copy = NULL;
 }
 
 /* The arrays are where and as long as they were. */
-static bool fits(const ImageMirror *m, const ImageMirror *now) {
+static bool fits(const DeviceCopy *m, const DeviceCopy *now) {
     if (m->n != now->n || m->generation != now->generation) return false;
     for (int32_t i = 0; i < m->n; i++)
         if (m->pieces[i].host != now->pieces[i].host || m->pieces[i].bytes != now->pieces[i].bytes) return false;
@@ -86,7 +86,7 @@ static bool fits(const ImageMirror *m, const ImageMirror *now) {
 
 /* What is in use of a piece, and how much of that both sides have. */
 static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
-    const ImageMirror *m = im->mirror;
+    const DeviceCopy *m = im->device_copy;
     int64_t size, used = 0;
     *from = 0;
     if (m->texts < 0 || p != &m->pieces[m->texts])
@@ -96,7 +96,7 @@ static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
     return used;
 }
 
-static Status make_spans(ImageMirror *m, Err *e) {
+static Status make_spans(DeviceCopy *m, Err *e) {
     for (int32_t i = 0; i < m->n; i++)
         if (device_span_new(m->d, m->pieces[i].bytes, &m->pieces[i].at, e) != ST_OK) {
             while (i-- > 0) device_span_free(m->d, &m->pieces[i].at);
@@ -105,35 +105,35 @@ static Status make_spans(ImageMirror *m, Err *e) {
     return ST_OK;
 }
 static _Atomic uint64_t uploads = 1; /* of all images */
-uint64_t image_mirror_uploaded(const Image *im) { return im->mirror ? im->mirror->uploaded : 0; }
-bool image_mirror_ready(const Image *im, int64_t text_room) {
-    return image_mirror_current(im) && image_texts_fit(im, text_room);
+uint64_t device_copy_uploaded(const Image *im) { return im->device_copy ? im->device_copy->uploaded : 0; }
+bool device_copy_ready(const Image *im, int64_t text_room) {
+    return device_copy_current(im) && image_texts_fit(im, text_room);
 }
-Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
+Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
-    ImageMirror *now = describe(im, e);
+    DeviceCopy *now = describe(im, e);
     if (!now) return ST_ERROR;
-    ImageMirror *m = im->mirror;
+    DeviceCopy *m = im->device_copy;
     if (m && (m->d != d || !fits(m, now))) {
-        if (m->ahead) {
-            mem_free(im->account, now, mirror_size(now->cap));
+        if (m->newer) {
+            mem_free(im->account, now, copy_size(now->cap));
             return err_internal(e, "the image of table \"%s\" moved while a device had a newer one", im->table->name);
         }
-        image_mirror_free(im);
+        device_copy_free(im);
         m = NULL;
     }
     if (m) {
-        mem_free(im->account, now, mirror_size(now->cap));
+        mem_free(im->account, now, copy_size(now->cap));
         if (m->current && m->version == im->version) return ST_OK;
     } else {
         m = now;
         m->d = d;
         m->kernels.cache = cache;
         if (make_spans(m, e) != ST_OK) {
-            mem_free(im->account, m, mirror_size(m->cap));
+            mem_free(im->account, m, copy_size(m->cap));
             return ST_ERROR;
         }
-        im->mirror = m;
+        im->device_copy = m;
         if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
     }
     m->current = false;
@@ -152,11 +152,11 @@ Status image_mirror_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int
 }
 
 /* ---- room ---- */
-bool image_mirror_current(const Image *im) {
-    const ImageMirror *m = im->mirror;
+bool device_copy_current(const Image *im) {
+    const DeviceCopy *m = im->device_copy;
     return m && m->current && m->version == im->version && m->generation == im->generation;
 }
-static Status grow_piece(ImageMirror *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
+static Status grow_piece(DeviceCopy *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
     TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
     if (p->zeros && p->bytes < bytes) TRY(m->d->ops->fill(q, p->at.at + (uint64_t)p->bytes, 0, bytes - p->bytes, e));
     p->bytes = bytes;
@@ -164,15 +164,15 @@ static Status grow_piece(ImageMirror *m, DevQueue *q, Piece *p, int64_t bytes, E
 }
 /* The device could not: the host takes the image over. */
 static Status give_up(Image *im, const Err *why, Err *e) {
-    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name, im->mirror->d->info.id,
-              why->message);
-    TRY(image_mirror_to_host(im, e));
-    image_mirror_stale(im);
+    log_write(LOG_INFO, "the image of table \"%s\" leaves device \"%s\": %s", im->table->name,
+              im->device_copy->d->info.id, why->message);
+    TRY(device_copy_to_host(im, e));
+    device_copy_stale(im);
     return ST_OK;
 }
 
-Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
-    ImageMirror *m = im->mirror, *now = describe(im, e);
+Status device_copy_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err *e), int64_t rows, Err *e) {
+    DeviceCopy *m = im->device_copy, *now = describe(im, e);
     if (!now) return ST_ERROR;
     const int64_t began = clock_ns();
     Status st = grow(im, rows, e);
@@ -183,7 +183,7 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
     DevQueue *q = NULL;
     Err why = {0};
     if (st != ST_OK) {
-        mem_free(im->account, now, mirror_size(now->cap));
+        mem_free(im->account, now, copy_size(now->cap));
         return ST_ERROR;
     }
     st = m->d->ops->queue_new(m->d, &q, &why);
@@ -191,7 +191,7 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
         if (m->pieces[i].row_bytes) st = grow_piece(m, q, &m->pieces[i], now->pieces[i].bytes, &why);
     if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? &why : NULL) != ST_OK) st = ST_ERROR;
     if (q) m->d->ops->queue_free(m->d, q);
-    mem_free(im->account, now, mirror_size(now->cap));
+    mem_free(im->account, now, copy_size(now->cap));
     if (st != ST_OK) return give_up(im, &why, e);
     log_write(LOG_INFO,
               "the image of table \"%s\" has room for %lld rows: %.1f ms on the host, %.1f ms on device \"%s\"",
@@ -201,9 +201,9 @@ Status image_mirror_grow(Image *im, Status (*grow)(Image *im, int64_t rows, Err 
     return ST_OK;
 }
 
-bool image_mirror_grow_texts(Image *im, int64_t size) {
-    ImageMirror *m = im->mirror;
-    if (!m || !m->current || m->texts < 0) return !image_mirror_ahead(im); /* it will be made anew */
+bool device_copy_grow_texts(Image *im, int64_t size) {
+    DeviceCopy *m = im->device_copy;
+    if (!m || !m->current || m->texts < 0) return !device_copy_newer(im); /* it will be made anew */
     DevQueue *q = NULL;
     Err why = {0};
     if (m->d->ops->queue_new(m->d, &q, &why) != ST_OK) return false;
@@ -213,53 +213,53 @@ bool image_mirror_grow_texts(Image *im, int64_t size) {
 }
 
 static Piece *find(const Image *im, const void *array) {
-    ImageMirror *m = im->mirror;
+    DeviceCopy *m = im->device_copy;
     for (int32_t i = 0; array && i < m->n; i++)
         if ((const char *)array >= (const char *)m->pieces[i].host &&
             (const char *)array < (const char *)m->pieces[i].host + m->pieces[i].bytes)
             return &m->pieces[i];
     return NULL;
 }
-DevPtr image_mirror_at(const Image *im, const void *array) {
+DevPtr device_copy_address(const Image *im, const void *array) {
     const Piece *p = find(im, array);
     return p ? p->at.at + (uint64_t)((const char *)array - (const char *)p->host) : 0;
 }
-uint64_t image_mirror_texts(const Image *im) {
-    const ImageMirror *m = im->mirror;
+uint64_t device_copy_texts(const Image *im) {
+    const DeviceCopy *m = im->device_copy;
     return m->texts < 0 ? 0 : m->pieces[m->texts].at.at - (uint64_t)(uintptr_t)m->pieces[m->texts].host;
 }
-void image_mirror_text_room(Image *im, const char *room) {
-    ImageMirror *m = im->mirror;
+void device_copy_text_room(Image *im, const char *room) {
+    DeviceCopy *m = im->device_copy;
     m->texts_home = MIN_OF(m->texts_home, room - (const char *)m->pieces[m->texts].host);
 }
-void image_mirror_changed(Image *im, const void *array) {
+void device_copy_changed(Image *im, const void *array) {
     Piece *p = find(im, array);
     if (!p) return;
     p->changed = true;
-    im->mirror->ahead = true;
+    im->device_copy->newer = true;
 }
-bool image_mirror_ahead(const Image *im) { return im->mirror && im->mirror->ahead; }
+bool device_copy_newer(const Image *im) { return im->device_copy && im->device_copy->newer; }
 
 /* ---- indexes ---- */
 static void describe_column(const Image *im, int32_t number, RehashTable *t, int32_t c) {
     const ImageColumn *col = &im->cols[number];
     t->cols[c].phys = col->phys;
-    t->cols[c].cells = image_mirror_at(im, col->cells);
+    t->cols[c].cells = device_copy_address(im, col->cells);
     t->cols[c].stride = (uint64_t)col->stride;
-    t->cols[c].valid = image_mirror_at(im, col->valid);
+    t->cols[c].valid = device_copy_address(im, col->valid);
 }
 static void describe_table(const Image *im, const ImageIndex *x, RehashTable *t) {
-    *t = (RehashTable){.slots = image_mirror_at(im, x->slots),
+    *t = (RehashTable){.slots = device_copy_address(im, x->slots),
                        .n = x->mask + 1,
-                       .live = x->unique ? image_mirror_at(im, im->live) : 0,
+                       .live = x->unique ? device_copy_address(im, im->live) : 0,
                        .rows = atomic_load(&im->rows),
                        .n_cols = x->n_cols,
-                       .texts = image_mirror_texts(im)};
+                       .texts = device_copy_texts(im)};
     for (int32_t c = 0; c < x->n_cols; c++) describe_column(im, x->cols[c], t, c);
 }
 /* From table t to one of n slots, on the device, with room for it on the host. */
 static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t, int64_t n, Err *e) {
-    ImageMirror *m = im->mirror;
+    DeviceCopy *m = im->device_copy;
     Piece *p = find(im, x->slots);
     DevSpan fresh = {0};
     uint64_t *slots = mem_calloc(im->account, n * 8, e);
@@ -281,8 +281,8 @@ static Status rehash(Image *im, ImageIndex *x, DevQueue *q, const RehashTable *t
     m->generation = ++im->generation;
     return ST_OK;
 }
-Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e) {
-    ImageMirror *m = im->mirror;
+Status device_copy_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ahead, Err *e) {
+    DeviceCopy *m = im->device_copy;
     DevQueue *q = NULL;
     RehashTable t;
     Err why = {0};
@@ -306,10 +306,10 @@ Status image_mirror_rehash(Image *im, ImageIndex *x, int64_t inserts, int64_t ah
     return ST_OK;
 }
 
-bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
-    ImageMirror *m = im->mirror;
+bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
+    DeviceCopy *m = im->device_copy;
     DevQueue *q = NULL;
-    RehashTable t = {.n = atomic_load(&im->rows), .live = image_mirror_at(im, im->live), .n_cols = 1};
+    RehashTable t = {.n = atomic_load(&im->rows), .live = device_copy_address(im, im->live), .n_cols = 1};
     Err why = {0};
     describe_column(im, col, &t, 0);
     Status st = image_kernels_need(&m->kernels, m->d, im->account, &why);
@@ -325,16 +325,16 @@ bool image_mirror_bound(const Image *im, int32_t col, uint64_t *bound) {
 /* ---- strings in a new piece ---- */
 static void describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
     *t = (RehashTable){.n = atomic_load(&im->rows),
-                       .live = image_mirror_at(im, im->live),
+                       .live = device_copy_address(im, im->live),
                        .n_cols = n,
-                       .texts = image_mirror_texts(im)};
+                       .texts = device_copy_texts(im)};
     for (int32_t c = 0; c < n; c++) {
         describe_column(im, cols[c], t, c);
         t->cols[c].phys = dead_too[c];
     }
 }
-bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
-    ImageMirror *m = im->mirror;
+bool device_copy_text_bytes(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, int64_t *bytes) {
+    DeviceCopy *m = im->device_copy;
     DevQueue *q = NULL;
     RehashTable t;
     Err why = {0};
@@ -350,9 +350,9 @@ bool image_mirror_text_bytes(const Image *im, int32_t n, const int32_t *cols, co
     *bytes = (int64_t)found;
     return st == ST_OK;
 }
-Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size,
-                               bool *done, Err *e) {
-    ImageMirror *m = im->mirror;
+Status device_copy_move_texts(Image *im, int32_t n, const int32_t *cols, const bool *dead_too, char *to, int64_t size,
+                              bool *done, Err *e) {
+    DeviceCopy *m = im->device_copy;
     DevQueue *q = NULL;
     DevSpan fresh = {0};
     RehashTable t;
@@ -378,19 +378,19 @@ Status image_mirror_move_texts(Image *im, int32_t n, const int32_t *cols, const 
     device_span_free(m->d, &p->at);
     *p = (Piece){.host = to, .bytes = size, .at = fresh, .changed = true};
     m->texts_home = 0;
-    for (int32_t c = 0; c < n; c++) image_mirror_changed(im, im->cols[cols[c]].cells);
+    for (int32_t c = 0; c < n; c++) device_copy_changed(im, im->cols[cols[c]].cells);
     return ST_OK;
 }
 
 /* ---- home ---- */
 static void drop_stage(Image *im) {
-    mem_free(im->account, im->mirror->stage, im->mirror->stage_bytes);
-    im->mirror->stage = NULL;
-    im->mirror->stage_bytes = 0;
+    mem_free(im->account, im->device_copy->stage, im->device_copy->stage_bytes);
+    im->device_copy->stage = NULL;
+    im->device_copy->stage_bytes = 0;
 }
-Status image_mirror_fetch(Image *im, Err *e) {
-    ImageMirror *m = im->mirror;
-    if (!m || !m->ahead) return ST_OK;
+Status device_copy_fetch(Image *im, Err *e) {
+    DeviceCopy *m = im->device_copy;
+    if (!m || !m->newer) return ST_OK;
     if (m->broken) return device_lost(m->d, e);
     DevQueue *q;
     int64_t bytes = 8, at = 0, from;
@@ -413,8 +413,8 @@ Status image_mirror_fetch(Image *im, Err *e) {
     if (st != ST_OK) drop_stage(im);
     return st;
 }
-void image_mirror_commit(Image *im) {
-    ImageMirror *m = im->mirror;
+void device_copy_commit(Image *im) {
+    DeviceCopy *m = im->device_copy;
     if (!m || !m->stage) return;
     for (int64_t i = 0, at = 0, from; i < m->n; i++) {
         Piece *p = &m->pieces[i];
@@ -425,16 +425,16 @@ void image_mirror_commit(Image *im) {
         p->changed = false;
         if (i == m->texts) m->texts_home = from + n;
     }
-    m->ahead = false;
+    m->newer = false;
     drop_stage(im);
     image_drop_texts(im);
 }
-Status image_mirror_to_host(Image *im, Err *e) {
-    TRY(image_mirror_fetch(im, e));
-    image_mirror_commit(im);
+Status device_copy_to_host(Image *im, Err *e) {
+    TRY(device_copy_fetch(im, e));
+    device_copy_commit(im);
     return ST_OK;
 }
 
-void image_mirror_stale(Image *im) {
-    if (im->mirror) im->mirror->current = false;
+void device_copy_stale(Image *im) {
+    if (im->device_copy) im->device_copy->current = false;
 }
