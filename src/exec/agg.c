@@ -12,8 +12,8 @@
  * Memory. When a worker's table wants to grow and the headroom is short, its groups are written to a temporary file by
  * partition of the hash and it starts again empty. At the end the rest follows, and every partition is read back and
  * merged alone when its morsel is opened; one that would not fit is read several times, each time for the rows of other
- * hashes. What is needed to get on at all (a few groups per worker, a buffer to write them out, a part of a partition)
- * may go beyond the limit (base/mem.h, reserve): others may have taken all up to it.
+ * hashes. What is needed to get on at all (a few groups per worker, a buffer to write them out, a partition of a
+ * partition) may go beyond the limit (base/mem.h, reserve): others may have taken all up to it.
  *
  * Thread rules: agg_add by one thread per worker number. agg_finish by one thread. Morsels may be opened by many at
  * once.
@@ -37,7 +37,7 @@ enum {
     PAGE_MIN = 4 << 10,
     PAGE_MAX = 4 << 20,
     MORSEL_GROUPS = 16384,
-    SPILL_PARTS = 64,
+    SPILL_PARTITIONS = 64,
     SPILL_BLOCK = 64 << 10,
     SUB_BITS_MAX = 10,
     WORKING_MIN = 512 << 10, /* what a worker may hold, and a partition take, whatever others hold: else they could keep
@@ -92,11 +92,11 @@ typedef struct Extent { /* a block of one partition in the temporary file */
     struct Extent *next;
     int64_t offset, bytes, rows;
 } Extent;
-typedef struct Part {
+typedef struct Partition {
     const char **rows; /* merged group rows */
     int64_t n, cap;
     Extent *extents;
-} Part;
+} Partition;
 
 struct AggTable {
     Form form;
@@ -123,17 +123,17 @@ struct AggTable {
     int32_t dest; /* worker that holds everything, -1: partitions */
     int64_t groups, n_morsels;
     AggHeap *merge_heaps; /* per pool worker */
-    Part *parts;
-    int32_t n_parts;
-    int64_t n_parts_cap;
+    Partition *partitions;
+    int32_t n_partitions;
+    int64_t n_partitions_cap;
     /* spilling */
     pthread_mutex_t lock;
     bool lock_ready;
     _Atomic bool spilled;
     VfsFile *file;
     int64_t file_end;
-    Extent *spill[SPILL_PARTS];
-    int64_t spill_rows[SPILL_PARTS];
+    Extent *spill[SPILL_PARTITIONS];
+    int64_t spill_rows[SPILL_PARTITIONS];
     int sub_bits; /* a partition is read in so many turns (2 to the power of), since all of it would not fit: each takes
                      the rows of some hashes */
 };
@@ -338,9 +338,9 @@ void agg_free(AggTable *t) {
         free_scratch(t, w);
     }
     for (int i = 0; i < t->threads; i++) agg_heap_free(&t->merge_heaps[i]);
-    for (int32_t i = 0; i < t->n_parts; i++) mem_free(t->acct, t->parts[i].rows, t->parts[i].cap * 8);
-    mem_free(t->acct, t->parts, t->n_parts_cap * (int64_t)sizeof *t->parts);
-    for (int p = 0; p < SPILL_PARTS; p++)
+    for (int32_t i = 0; i < t->n_partitions; i++) mem_free(t->acct, t->partitions[i].rows, t->partitions[i].cap * 8);
+    mem_free(t->acct, t->partitions, t->n_partitions_cap * (int64_t)sizeof *t->partitions);
+    for (int p = 0; p < SPILL_PARTITIONS; p++)
         for (Extent *x = t->spill[p]; x;) {
             Extent *next = x->next;
             mem_free(t->acct, x, (int64_t)sizeof *x);
@@ -924,7 +924,7 @@ static int64_t growth(AggTable *t, Worker *w, int64_t n, const Vec *keys, const 
     return need;
 }
 
-static Vec part_of(const Vec *v, int64_t first) {
+static Vec vec_from(const Vec *v, int64_t first) {
     Vec p = *v;
     if (v->is_const || !v->data) return p;
     p.data = (char *)v->data + first * phys_size((Phys)v->phys);
@@ -984,9 +984,9 @@ static Status add_hash(AggTable *t, Worker *w, int64_t n, const Vec *keys, const
         for (int k = 0; k < 2 && s == ST_OK; k++) {
             int64_t first = k ? half : 0;
             Vec *vi = v + t->n_keys, *v2 = vi + t->n_cols;
-            for (int32_t c = 0; c < t->n_keys; c++) v[c] = part_of(&keys[c], first);
-            for (int32_t c = 0; c < t->n_cols; c++) vi[c] = part_of(&in[c], first);
-            for (int32_t c = 0; in2 && c < t->n_cols; c++) v2[c] = part_of(&in2[c], first);
+            for (int32_t c = 0; c < t->n_keys; c++) v[c] = vec_from(&keys[c], first);
+            for (int32_t c = 0; c < t->n_cols; c++) vi[c] = vec_from(&in[c], first);
+            for (int32_t c = 0; in2 && c < t->n_cols; c++) v2[c] = vec_from(&in2[c], first);
             s = add_hash(t, w, k ? n - half : half, v, vi, in2 ? v2 : NULL, e);
         }
         mem_free(t->acct, v, MAX_OF(total, 1) * (int64_t)sizeof *v);
@@ -1067,7 +1067,7 @@ typedef struct FinishJob {
     Err *err;
     int32_t dest;
     /* hash */
-    int part_bits;
+    int partition_bits;
     int64_t **start; /* per worker: first list entry of each partition, n + 1 */
     char ***list;    /* per worker: rows by partition */
 } FinishJob;
@@ -1129,7 +1129,7 @@ static void merge_direct(void *ctx, int worker) {
     }
 }
 
-static int part_number(uint64_t hash, int bits) { return (int)(hash >> 32 & ((UINT64_C(1) << bits) - 1)); }
+static int partition_number(uint64_t hash, int bits) { return (int)(hash >> 32 & ((UINT64_C(1) << bits) - 1)); }
 
 /* Rows of each worker, by partition. */
 static void split_workers(void *ctx, int unused) {
@@ -1138,13 +1138,13 @@ static void split_workers(void *ctx, int unused) {
     AggTable *t = j->t;
     Err e;
     err_clear(&e);
-    int64_t parts = INT64_C(1) << j->part_bits;
+    int64_t partitions = INT64_C(1) << j->partition_bits;
     for (;;) {
         int64_t k = atomic_fetch_add(&j->next, 1);
         if (k >= t->workers || job_over(j)) return;
         Worker *w = &t->w[k];
         if (!w->h.n) continue;
-        int64_t *start = mem_calloc(t->acct, (parts + 1) * 8, &e);
+        int64_t *start = mem_calloc(t->acct, (partitions + 1) * 8, &e);
         char **list = start ? mem_alloc(t->acct, w->h.n * 8, &e) : NULL;
         j->start[k] = start;
         j->list[k] = list;
@@ -1155,10 +1155,10 @@ static void split_workers(void *ctx, int unused) {
         for (int64_t p = 0; p < w->n_pages; p++) {
             if (job_over(j)) return;
             for (int64_t i = 0; i < w->pages[p].n; i++)
-                start[part_number(row_hash(t, w->pages[p].rows + i * t->width), j->part_bits)]++;
+                start[partition_number(row_hash(t, w->pages[p].rows + i * t->width), j->partition_bits)]++;
         }
         int64_t at = 0;
-        for (int64_t p = 0; p <= parts; p++) {
+        for (int64_t p = 0; p <= partitions; p++) {
             int64_t n = start[p];
             start[p] = at;
             at += n;
@@ -1167,63 +1167,63 @@ static void split_workers(void *ctx, int unused) {
             if (job_over(j)) return;
             for (int64_t i = 0; i < w->pages[p].n; i++) {
                 char *row = w->pages[p].rows + i * t->width;
-                list[start[part_number(row_hash(t, row), j->part_bits)]++] = row;
+                list[start[partition_number(row_hash(t, row), j->partition_bits)]++] = row;
             }
         }
-        memmove(start + 1, start, (size_t)parts * 8); /* ends became starts of the next */
+        memmove(start + 1, start, (size_t)partitions * 8); /* ends became starts of the next */
         start[0] = 0;
     }
 }
 
-static void merge_parts(void *ctx, int worker) {
+static void merge_partitions(void *ctx, int worker) {
     FinishJob *j = ctx;
     AggTable *t = j->t;
     Err e;
     err_clear(&e);
-    int64_t parts = INT64_C(1) << j->part_bits, slots_cap = 0;
+    int64_t partitions = INT64_C(1) << j->partition_bits, slots_cap = 0;
     Merger m = {.t = t, .heap = &t->merge_heaps[worker]};
     bool ok = true;
     while (ok) {
         int64_t p = atomic_fetch_add(&j->next, 1);
-        if (p >= parts || job_over(j)) break;
+        if (p >= partitions || job_over(j)) break;
         int64_t total = 0;
         for (int k = 0; k < t->workers; k++)
             if (j->list[k]) total += j->start[k][p + 1] - j->start[k][p];
         if (!total) continue;
         int64_t slots = MIN_SLOTS;
         while (slots < total * 2) slots *= 2;
-        Part *part = &t->parts[p];
+        Partition *partition = &t->partitions[p];
         if (slots > slots_cap) {
             mem_free(t->acct, m.h.slots, slots_cap * 8);
             slots_cap = 0;
             m.h.slots = mem_alloc(t->acct, slots * 8, &e);
             if (m.h.slots) slots_cap = slots;
         }
-        part->rows = m.h.slots ? mem_alloc(t->acct, total * 8, &e) : NULL;
-        if (!part->rows) {
+        partition->rows = m.h.slots ? mem_alloc(t->acct, total * 8, &e) : NULL;
+        if (!partition->rows) {
             job_fail(j, &e);
             break;
         }
-        part->cap = total;
+        partition->cap = total;
         m.h.n_slots = slots;
         memset(m.h.slots, 0, (size_t)slots * 8);
-        m.out = part->rows;
+        m.out = partition->rows;
         m.n = 0;
         for (int k = 0; k < t->workers && ok; k++)
             if (j->list[k])
                 ok = merge_rows(&m, j->start[k][p + 1] - j->start[k][p], j->list[k] + j->start[k][p], &e) == ST_OK;
         ok = ok && merge_flush(&m, &e) == ST_OK;
-        part->n = m.n;
+        partition->n = m.n;
         if (!ok) job_fail(j, &e);
     }
     mem_free(t->acct, m.h.slots, slots_cap * 8);
 }
 
-static Status make_parts(AggTable *t, int64_t n, Err *e) {
-    t->parts = mem_calloc(t->acct, n * (int64_t)sizeof *t->parts, e);
-    if (!t->parts) return ST_ERROR;
-    t->n_parts = (int32_t)n;
-    t->n_parts_cap = n;
+static Status make_partitions(AggTable *t, int64_t n, Err *e) {
+    t->partitions = mem_calloc(t->acct, n * (int64_t)sizeof *t->partitions, e);
+    if (!t->partitions) return ST_ERROR;
+    t->n_partitions = (int32_t)n;
+    t->n_partitions_cap = n;
     return ST_OK;
 }
 
@@ -1231,9 +1231,9 @@ static Status make_parts(AggTable *t, int64_t n, Err *e) {
 static Status finish_hash(AggTable *t, int64_t total, Err *e) {
     int bits = 4;
     while (bits < 12 && total >> bits > MORSEL_GROUPS) bits++;
-    int64_t parts = INT64_C(1) << bits;
-    TRY(make_parts(t, parts, e));
-    FinishJob j = {.t = t, .err = e, .part_bits = bits};
+    int64_t partitions = INT64_C(1) << bits;
+    TRY(make_partitions(t, partitions, e));
+    FinishJob j = {.t = t, .err = e, .partition_bits = bits};
     if (pthread_mutex_init(&j.lock, NULL) != 0) return err_oom(e);
     Status s = ST_ERROR;
     int64_t ptrs = t->workers * 8;
@@ -1242,14 +1242,14 @@ static Status finish_hash(AggTable *t, int64_t total, Err *e) {
     if (!j.list) goto done;
     run_job(&j, split_workers);
     if (atomic_load(&j.failed)) goto done;
-    run_job(&j, merge_parts);
+    run_job(&j, merge_partitions);
     if (atomic_load(&j.failed)) goto done;
     s = ST_OK;
-    for (int32_t p = 0; p < t->n_parts; p++) t->groups += t->parts[p].n;
-    t->n_morsels = t->n_parts;
+    for (int32_t p = 0; p < t->n_partitions; p++) t->groups += t->partitions[p].n;
+    t->n_morsels = t->n_partitions;
 done:
     for (int k = 0; k < t->workers; k++) {
-        if (j.start) mem_free(t->acct, j.start[k], j.start[k] ? (parts + 1) * 8 : 0);
+        if (j.start) mem_free(t->acct, j.start[k], j.start[k] ? (partitions + 1) * 8 : 0);
         if (j.list) mem_free(t->acct, j.list[k], j.list[k] ? t->w[k].h.n * 8 : 0);
     }
     mem_free(t->acct, j.start, j.start ? ptrs : 0);
@@ -1292,9 +1292,9 @@ static Status finish_direct(AggTable *t, Err *e) {
 }
 
 /* What reading a partition takes at most, when no two rows of it are of one group: record, row, pointer, slots. */
-static int64_t loaded_bytes(const AggTable *t, int part) {
-    int64_t bytes = t->spill_rows[part] * (t->width + 8 + 24);
-    for (const Extent *x = t->spill[part]; x; x = x->next) bytes += x->bytes;
+static int64_t loaded_bytes(const AggTable *t, int partition) {
+    int64_t bytes = t->spill_rows[partition] * (t->width + 8 + 24);
+    for (const Extent *x = t->spill[partition]; x; x = x->next) bytes += x->bytes;
     return bytes;
 }
 
@@ -1306,13 +1306,13 @@ static Status finish_spilled(AggTable *t, Err *e) {
         t->w[k].ready = false;
     }
     t->groups = 0;
-    for (int p = 0; p < SPILL_PARTS; p++) t->groups += t->spill_rows[p];
+    for (int p = 0; p < SPILL_PARTITIONS; p++) t->groups += t->spill_rows[p];
     /* What others need while partitions are read is left to them: three quarters. */
     int64_t room = mem_headroom(t->acct),
             per = room == INT64_MAX ? room : MAX_OF(room / 4 / t->workers, (int64_t)WORKING_MIN), largest = 0;
-    for (int p = 0; p < SPILL_PARTS; p++) largest = MAX_OF(largest, loaded_bytes(t, p));
+    for (int p = 0; p < SPILL_PARTITIONS; p++) largest = MAX_OF(largest, loaded_bytes(t, p));
     for (t->sub_bits = 0; t->sub_bits < SUB_BITS_MAX && largest >> t->sub_bits > per;) t->sub_bits++;
-    t->n_morsels = (int64_t)SPILL_PARTS << t->sub_bits;
+    t->n_morsels = (int64_t)SPILL_PARTITIONS << t->sub_bits;
     return ST_OK;
 }
 
@@ -1358,7 +1358,7 @@ char *agg_text(const AggTable *t, Arena *a) {
     for (int k = 0; k < t->workers; k++) rows += t->w[k].rows_in;
     if (t->spilled)
         return arena_printf(a, "%s, %lld rows, spilled %lld KiB in %d partitions", names[t->form], (long long)rows,
-                            (long long)(t->file_end >> 10), SPILL_PARTS << t->sub_bits);
+                            (long long)(t->file_end >> 10), SPILL_PARTITIONS << t->sub_bits);
     if (t->form == FORM_DIRECT)
         return arena_printf(a, "direct (%lld slots), %lld groups from %lld rows", (long long)direct_slots(t),
                             (long long)t->groups, (long long)rows);
@@ -1427,16 +1427,16 @@ static char *read_row(const AggTable *t, char *row, char *p) {
     return p;
 }
 
-static Status write_block(AggTable *t, MemAccount *acct, int part, const char *buf, int64_t bytes, int64_t rows,
+static Status write_block(AggTable *t, MemAccount *acct, int partition, const char *buf, int64_t bytes, int64_t rows,
                           Err *e) {
     Extent *x = mem_alloc(acct, (int64_t)sizeof *x, e);
     if (!x) return ST_ERROR;
     pthread_mutex_lock(&t->lock);
     Status s = t->file ? ST_OK : vfs_open_temp(t->vfs, t->temp_dir, &t->file, e);
     if (s == ST_OK) {
-        *x = (Extent){t->spill[part], t->file_end, bytes, rows};
-        t->spill[part] = x;
-        t->spill_rows[part] += rows;
+        *x = (Extent){t->spill[partition], t->file_end, bytes, rows};
+        t->spill[partition] = x;
+        t->spill_rows[partition] += rows;
         t->file_end += bytes;
     }
     pthread_mutex_unlock(&t->lock);
@@ -1459,13 +1459,13 @@ static Status spill_worker(AggTable *t, Worker *w, Err *e) {
     char *buf = mem_alloc(&w->acct, cap, e);
     if (!buf) return ST_ERROR;
     Status s = ST_OK;
-    for (int p = 0; p < SPILL_PARTS && s == ST_OK; p++) {
+    for (int p = 0; p < SPILL_PARTITIONS && s == ST_OK; p++) {
         int64_t used = 0, rows = 0;
         for (int64_t g = 0; g < w->n_pages && s == ST_OK; g++) {
             s = query_stop_check(t->stop, e);
             for (int64_t i = 0; i < w->pages[g].n && s == ST_OK; i++) {
                 char *row = w->pages[g].rows + i * t->width;
-                if (part_number(row_hash(t, row), 6) != p) continue;
+                if (partition_number(row_hash(t, row), 6) != p) continue;
                 int64_t need = row_bytes(t, row);
                 if (used + need > cap) {
                     if (used) s = write_block(t, &w->acct, p, buf, used, rows, e);
@@ -1553,7 +1553,7 @@ static Block *read_block(AggTable *t, Loaded *l, const Extent *x, int turn, int6
     char *p = raw;
     for (int64_t i = 0; i < x->rows; i++) {
         char *next = read_row(t, row, p);
-        if (part_number(row_hash(t, row), 6 + t->sub_bits) >> 6 == turn) {
+        if (partition_number(row_hash(t, row), 6 + t->sub_bits) >> 6 == turn) {
             memmove(raw + bytes, p, (size_t)(next - p));
             bytes += next - p;
             rows++;
@@ -1597,8 +1597,8 @@ static Status merge_block(AggTable *t, Loaded *l, Merger *m, Block *b, int64_t r
     return ST_OK;
 }
 
-static Status load_part(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
-    int part = (int)(morsel >> t->sub_bits), turn = (int)(morsel & ((INT64_C(1) << t->sub_bits) - 1));
+static Status load_partition(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
+    int partition = (int)(morsel >> t->sub_bits), turn = (int)(morsel & ((INT64_C(1) << t->sub_bits) - 1));
     Loaded *l = mem_calloc(t->acct, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
     mem_account_init(&l->acct, t->acct, "aggregation", 0, NULL);
@@ -1606,13 +1606,13 @@ static Status load_part(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
     l->heap.acct = &l->acct;
     Status s = ST_ERROR;
     int64_t n_ext = 0;
-    for (const Extent *x = t->spill[part]; x; x = x->next) n_ext++;
+    for (const Extent *x = t->spill[partition]; x; x = x->next) n_ext++;
     Merger *m = mem_calloc(&l->acct, (int64_t)sizeof *m, e);
     const Extent **extents = mem_alloc(&l->acct, n_ext * (int64_t)sizeof *extents, e);
     if (!m || !extents) goto done;
     /* Blocks were chained newest first: the order of arrival matters to string_agg and ANY. */
     int64_t k = n_ext;
-    for (const Extent *x = t->spill[part]; x; x = x->next) extents[--k] = x;
+    for (const Extent *x = t->spill[partition]; x; x = x->next) extents[--k] = x;
     for (; k < n_ext; k++) {
         int64_t rows;
         if (query_stop_check(t->stop, e) != ST_OK) goto done;
@@ -1660,9 +1660,9 @@ Status agg_morsel_open(AggTable *t, int64_t morsel, AggMorsel *out, Err *e) {
         *out = (AggMorsel){l->rows, n, l};
         return ST_OK;
     }
-    if (t->spilled) return load_part(t, morsel, out, e);
+    if (t->spilled) return load_partition(t, morsel, out, e);
     if (t->dest < 0) {
-        *out = (AggMorsel){t->parts[morsel].rows, t->parts[morsel].n, NULL};
+        *out = (AggMorsel){t->partitions[morsel].rows, t->partitions[morsel].n, NULL};
         return ST_OK;
     }
     Page *p = &t->w[t->dest].pages[morsel];
