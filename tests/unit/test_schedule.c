@@ -192,6 +192,7 @@ static void small_bulks(void **state) {
         Bulk b = bulk_random(n, 1 + rnd_below(8), 1 + rnd_below(20), (int)rnd_below(11), 1 + (int)rnd_below(15),
                              rnd_below(2), 1 + rnd_below(4));
         if (round % 3) b.in.scratch = scratch;
+        if (round % 2) b.in.shared_min = 1;
         Arena *a = arena_new(&root, &err);
         int32_t *depth = arena_array(a, int32_t, n), *ref = arena_array(a, int32_t, n),
                 *naive = arena_array(a, int32_t, n);
@@ -391,16 +392,27 @@ static void algorithm_1(void **state) {
 }
 
 /* Whatever numbers locks have. */
+/* A number for what happens to a lock: who uses it, and from when; by lock. */
+static uint64_t *lock_histories(Arena *a, const Schedule *s) {
+    uint64_t *of = arena_array(a, uint64_t, s->n_locks + 1);
+    for (int64_t c = 0; c < s->n_calls; c++)
+        for (int64_t i = s->lock_start[c]; i < s->lock_start[c + 1]; i++) {
+            assert_true(s->locks[i].lock < s->n_locks);
+            uint64_t *h = &of[s->locks[i].lock];
+            *h = hash_u64(*h + hash_u64((uint64_t)c << 32 | s->locks[i].from));
+        }
+    return of;
+}
+/* The same but for the names of locks and the order of a call's uses. */
 static void assert_same_locks(Arena *a, const Schedule *x, const Schedule *y) {
     assert_int_equal(x->n_locks, y->n_locks);
     assert_memory_equal(x->lock_start, y->lock_start, (size_t)(x->n_calls + 1) * 8);
-    int64_t *name = arena_array(a, int64_t, x->n_locks + 1);
-    for (int64_t i = 0; i < x->lock_start[x->n_calls]; i++) {
-        assert_true(x->locks[i].lock < x->n_locks && y->locks[i].lock < y->n_locks);
-        int64_t *n = &name[x->locks[i].lock];
-        if (!*n) *n = y->locks[i].lock + INT64_C(1);
-        assert_int_equal(*n - 1, y->locks[i].lock);
-        assert_int_equal(x->locks[i].from, y->locks[i].from);
+    const uint64_t *of_x = lock_histories(a, x), *of_y = lock_histories(a, y);
+    for (int64_t c = 0; c < x->n_calls; c++) {
+        uint64_t sum = 0;
+        for (int64_t i = x->lock_start[c]; i < x->lock_start[c + 1]; i++)
+            sum += hash_u64(of_x[x->locks[i].lock]) - hash_u64(of_y[y->locks[i].lock]);
+        assert_true(sum == 0);
     }
 }
 /* The operations as footprints leave them: in pieces of whole calls, here and there an empty one, not one behind the
@@ -433,8 +445,10 @@ static void locks_beside_depths(void **state) {
         int64_t n = b.in.n_calls;
         int32_t *depth = arena_array(a, int32_t, n);
         Schedule s, alone;
+        b.in.shared_min = INT64_MAX;
         run(&b, NULL, a, STRATEGY_KSET, &alone);
         if (round % 4 == 1) b.in.runs = cut_runs(a, &b.in, false);
+        if (round % 8 > 1) b.in.shared_min = 1;
         assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
         run(&b, pool, a, round % 5 ? STRATEGY_TPL : STRATEGY_KSET, &s);
         assert_int_equal(s.depth, alone.depth);
@@ -445,9 +459,60 @@ static void locks_beside_depths(void **state) {
             assert_memory_equal(s.set_start, alone.set_start, (size_t)(s.n_sets + 1) * 8);
         } else {
             b.in.scratch = NULL;
+            b.in.shared_min = INT64_MAX;
             run(&b, NULL, a, STRATEGY_TPL, &alone);
             assert_memory_equal(s.order, alone.order, (size_t)n * 4);
             assert_same_locks(a, &s, &alone);
+        }
+        arena_free(a);
+        bulk_free(&b);
+    }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+/* Calls with several items, in several pieces and partitions: as by one worker's pass over a table of items, however
+ * many workers there are. Without memory for it that pass takes its place. */
+static void shared_work(void **state) {
+    (void)state;
+    Pool *pool = pool_new(3, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    for (int round = 0; round < 48; round++) {
+        static const int64_t items[] = {60, 2000, 100000, 1 << 22};
+        static const int workers[] = {1, 2, 5, 16};
+        Bulk b = bulk_random(20000 + rnd_below(40000), 1 + round % 6, items[round % 4], round % 3, round % 5 ? 7 : 15,
+                             round % 7 != 0, 1 + round % 3);
+        Arena *a = arena_new(&root, &err);
+        const int64_t n = b.in.n_calls;
+        static const Strategy strategies[] = {STRATEGY_KSET, STRATEGY_TPL, STRATEGY_PART};
+        const Strategy strategy = strategies[round / 4 % 3];
+        Schedule alone, s;
+        b.in.takes_write = round % 10 == 5;
+        b.in.shared_min = INT64_MAX;
+        run(&b, NULL, a, strategy, &alone);
+        b.in.shared_min = 1;
+        if (round % 3) b.in.scratch = scratch;
+        b.in.workers = workers[round / 2 % 4];
+        if (b.sorted && round % 2) b.in.runs = cut_runs(a, &b.in, round % 4 == 1);
+        if (round % 8 == 7) mem_fail_at(4 + round % 5);
+        ScheduleInput in = b.in;
+        in.strategy = strategy;
+        const Status got = schedule_make(&in, round % 3 ? pool : NULL, a, &s, &err);
+        const bool failed = round % 8 == 7 && mem_fail_at(0) <= 0;
+        if (got != ST_OK) {
+            assert_true(failed);
+            assert_string_equal(err.sqlstate, ERR_OUT_OF_MEMORY);
+            err_clear(&err);
+        } else {
+            assert_int_equal(s.depth, alone.depth);
+            assert_int_equal(s.width0, alone.width0);
+            assert_int_equal(s.crossing, alone.crossing);
+            assert_memory_equal(s.order, alone.order, (size_t)n * 4);
+            if (strategy == STRATEGY_KSET)
+                assert_memory_equal(s.set_start, alone.set_start, (size_t)(s.n_sets + 1) * 8);
+            if (strategy == STRATEGY_TPL) assert_same_locks(a, &s, &alone);
+            if (strategy == STRATEGY_PART)
+                assert_memory_equal(s.partition_start, alone.partition_start, (size_t)(s.n_partitions + 1) * 8);
         }
         arena_free(a);
         bulk_free(&b);
@@ -724,6 +789,7 @@ int main(void) {
         cmocka_unit_test(out_of_memory),
         cmocka_unit_test(one_item_each),
         cmocka_unit_test(locks_beside_depths),
+        cmocka_unit_test(shared_work),
         cmocka_unit_test(zero_sets_are_k_sets),
         cmocka_unit_test(zero_sets_with_arrivals),
         cmocka_unit_test(zero_sets_out_of_memory),

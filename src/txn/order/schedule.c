@@ -48,12 +48,6 @@ bool strategy_from_name(Slice name, Strategy *out) {
 }
 
 /* ---- items ---- */
-struct ScheduleScratch {
-    MemAccount *acct;
-    ItemTable kept, uses; /* slots NULL: nothing; used: items of the last bulk. For depths, for uses of locks */
-    bool locked;          /* the last bulk took locks */
-};
-
 static int64_t table_bytes(int bits) { return (int64_t)sizeof(Slot) << bits; }
 /* For at most n items. The last bulk says how many there will be: memory that is there is cheaper than fresh pages, and
  * growing. */
@@ -97,6 +91,7 @@ void schedule_scratch_free(ScheduleScratch *s) {
     if (!s) return;
     if (s->kept.slots) table_release(&s->kept);
     if (s->uses.slots) table_release(&s->uses);
+    if (s->room) mem_free(s->acct, s->room, s->room_bytes);
     mem_free(s->acct, s, (int64_t)sizeof *s);
 }
 static TakesHow takes_how(const ScheduleInput *in) {
@@ -551,11 +546,20 @@ static uint32_t find_root(uint32_t *parent, uint32_t c) {
     }
     return c;
 }
+/* Where the locks of a schedule come from. */
+typedef struct LockSource {
+    const TxnOp *ops;
+    ItemTable *t;        /* as depths left it */
+    SharedItems *shared; /* instead of it, unless NULL */
+} LockSource;
+static Status locks_from(const LockSource *from, const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
+    return from->shared ? shared_locks(from->shared, a, out, e) : make_locks(in, from->ops, from->t, a, out, e);
+}
 /* Partitions = calls connected by items that somebody waits for. A root is the earliest call of its partition. */
-static Status connect_calls(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, uint32_t *partition,
+static Status connect_calls(const ScheduleInput *in, const LockSource *from, Arena *a, uint32_t *partition,
                             int64_t *n_partitions, Err *e) {
     Schedule s = {0};
-    TRY(make_locks(in, ops, t, a, &s, e));
+    TRY(locks_from(from, in, a, &s, e));
     uint32_t *first = mem_alloc(arena_account(a), s.n_locks * 4, e);
     uint32_t *parent = first ? mem_alloc(arena_account(a), in->n_calls * 4, e) : NULL;
     if (parent) {
@@ -601,14 +605,13 @@ static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint3
     table_release(&t);
     return st;
 }
-static Status order_by_partition(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, Arena *a, Schedule *out,
-                                 Err *e) {
+static Status order_by_partition(const ScheduleInput *in, const LockSource *from, Arena *a, Schedule *out, Err *e) {
     MemAccount *acct = arena_account(a);
     uint32_t *partition = mem_alloc(acct, in->n_calls * 4, e);
     if (!partition) return ST_ERROR;
     Status st;
     if (in->partition && out->crossing == 0) st = number_partitions(in, acct, partition, &out->n_partitions, e);
-    else st = connect_calls(in, ops, t, a, partition, &out->n_partitions, e);
+    else st = connect_calls(in, from, a, partition, &out->n_partitions, e);
     if (st == ST_OK) {
         out->order = get(a, in->n_calls * 4, e);
         out->partition_start = get(a, (out->n_partitions + 1) * 8, e);
@@ -710,8 +713,9 @@ static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool
         TRY(find_depths(in, ops, t, depth, &f, e));
     }
     take_figures(in, &f, out);
+    const LockSource from = {.ops = ops, .t = t};
     switch (out->strategy) {
-    case STRATEGY_PART: return order_by_partition(in, ops, t, a, out, e);
+    case STRATEGY_PART: return order_by_partition(in, &from, a, out, e);
     case STRATEGY_TPL:
         TRY(order_by_time(in->n_calls, a, out, e));
         if (!both.has_uses) TRY(make_locks(in, ops, t, a, out, e));
@@ -719,6 +723,34 @@ static Status make_ordered(const ScheduleInput *in, const TxnOp *ops, Pool *pool
     case STRATEGY_SERIAL: return order_serially(in, a, out, e);
     default: return order_by_depth(in, depth, NULL, pool, a, out, e);
     }
+}
+static Status order_shared(const ScheduleInput *in, SharedItems *shared, Pool *pool, Arena *a, Schedule *out, Err *e) {
+    const LockSource from = {.shared = shared};
+    switch (out->strategy) {
+    case STRATEGY_PART: return order_by_partition(in, &from, a, out, e);
+    case STRATEGY_TPL:
+        TRY(order_by_time(in->n_calls, a, out, e));
+        TRY(locks_from(&from, in, a, out, e));
+        return in->group_free && in->types ? order_free(in, a, out, e) : ST_OK;
+    case STRATEGY_SERIAL: return order_serially(in, a, out, e);
+    default: return order_by_depth(in, shared->depth, NULL, pool, a, out, e);
+    }
+}
+/* ops NULL: the runs. *done = false: it has to be done otherwise. */
+static Status make_shared(const ScheduleInput *in, const TxnOp *ops, Pool *pool, Arena *a, Schedule *out, bool *done,
+                          Err *e) {
+    SharedItems shared;
+    Figures f;
+    Status st = ST_OK;
+    int32_t *depth = get(a, in->n_calls * 4, e);
+    if (!depth) return ST_ERROR;
+    *done = shared_find(&shared, in, ops, takes_how(in), pool, table_account(in, a), depth, &f);
+    if (*done) {
+        take_figures(in, &f, out);
+        st = order_shared(in, &shared, pool, a, out, e);
+    }
+    shared_free(&shared);
+    return st;
 }
 static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
     const bool sets_only =
@@ -728,6 +760,7 @@ static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, 
     bool done = false;
     if (lone && in->runs && in->in_order)
         TRY(make_lone(in, NULL, pool, t, a, out, &done, e)); /* without bringing them together */
+    if (!done && in->runs && in->in_order) TRY(make_shared(in, NULL, pool, a, out, &done, e));
     if (done) return ST_OK;
     TRY(ops_by_call(in, pool, a, &ops, e));
     if (lone && !(in->runs && in->in_order)) {
@@ -735,6 +768,7 @@ static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, 
         one.runs = NULL;
         TRY(make_lone(&one, ops, pool, t, a, out, &done, e));
     }
+    if (!done && !(in->runs && in->in_order)) TRY(make_shared(in, ops, pool, a, out, &done, e));
     return done ? ST_OK : make_ordered(in, ops, pool, t, a, out, e);
 }
 

@@ -103,6 +103,7 @@ typedef struct ScheduleInput {
                       not at all */
     bool group_free; /* TPL: calls with locks come first, by time, then the others, by type as above */
     int workers;
+    int64_t shared_min; /* operations from which workers share the work on calls with several items; 0: as measured */
     ScheduleScratch *scratch; /* NULL: none */
 } ScheduleInput;
 

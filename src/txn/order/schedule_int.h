@@ -1,4 +1,5 @@
-/* schedule_int.h - the table of items and what depths make of it: schedule.c and schedule_lone.c only. */
+/* schedule_int.h - the table of items and what depths make of it: schedule.c, schedule_lone.c and
+ * schedule_shared.c only. */
 #ifndef STELE_TXN_ORDER_SCHEDULE_INT_H
 #define STELE_TXN_ORDER_SCHEDULE_INT_H
 
@@ -18,6 +19,13 @@ typedef struct ItemTable {
     TakesHow takes;
     MemAccount *acct;
 } ItemTable;
+struct ScheduleScratch {
+    MemAccount *acct;
+    ItemTable kept, uses; /* slots NULL: nothing; used: items of the last bulk. For depths, for uses of locks */
+    bool locked;          /* the last bulk took locks */
+    void *room;           /* for SharedItems; NULL: none */
+    int64_t room_bytes;
+};
 /* The home slot of an item is its hash's upper bits: growing then keeps the order of the slots, so it reads and writes
  * memory in sequence. */
 ALWAYS_INLINE Slot *slot_home(const ItemTable *t, uint64_t item) {
@@ -130,5 +138,37 @@ bool lone_find(Lone *l, const ScheduleInput *in, const TxnOp *ops, Pool *pool, I
 void lone_free(Lone *l); /* in any case */
 /* The first call of a piece; of n_pieces: n_calls. Calls without operations are of the piece before. */
 int64_t lone_first(const Lone *l, int64_t piece);
+
+/* ---- depths and locks by several workers, for any calls: schedule_shared.c ---- */
+typedef struct SharedItems {
+    const ScheduleInput *in;
+    TakesHow takes;
+    Pool *pool; /* NULL: one worker */
+    int workers;
+    MemAccount *acct;
+    int64_t n_runs, n_pieces, n_partitions;
+    const OpRun *runs;
+    struct OpPiece *pieces;
+    TxnOp *dealt, *by_call; /* operations by piece, partition and call; by piece and call */
+    uint32_t *start, *left; /* by piece and partition: where its operations are, and how many are on contended items */
+    int64_t *item_base;     /* by partition: contended items before its own */
+    uint64_t *states;       /* of contended items */
+    uint16_t *owner;        /* by call: the partition of its contended items */
+    int32_t *depth;         /* by call */
+    int64_t *lock_start;
+    LockUse *locks;
+    void *room;                                                 /* dealt, item_base, start, left, owner; NULL: none */
+    int64_t runs_bytes, pieces_bytes, room_bytes, states_bytes; /* 0: not this struct's to free */
+    _Atomic int64_t next, spanning, crossing, width0, most;
+    _Atomic bool raised, failed;
+} SharedItems;
+/* Depths of the calls of `in`, whose operations come in order (ops, or NULL: in->runs). False: too few operations or
+ * workers, or no memory; another way has to find them. */
+bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, TakesHow takes, Pool *pool,
+                 MemAccount *acct, int32_t *depth, Figures *f);
+/* Locks and their uses, as make_locks() has them but for the locks' numbers and the order of a call's uses; once, after
+ * shared_find(), whose depths are gone then. */
+Status shared_locks(SharedItems *s, Arena *a, Schedule *out, Err *e);
+void shared_free(SharedItems *s); /* in any case */
 
 #endif
