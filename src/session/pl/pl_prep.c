@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "sql/optimize/optimize.h"
+
 /* ---- routines ---------------------------------------------------------------------------- */
 
 PlSession *pl_session(Session *s) {
@@ -282,6 +284,7 @@ static Status bind(PlFrame *fr, const PlExpr *x, Type want, PlPrep *p) {
     if (x->ast) {
         Expr *e;
         TRY(sql_bind_value(&c, x->ast, want, &e));
+        if (!(e = sql_fold(&c, e))) return ST_ERROR;
         if (eval_can(e, EVAL_SUBQUERIES)) {
             p->expr = e;
             TRY(keep_subs(s, p, &c));

@@ -738,3 +738,8 @@ Status opt_fold_plan(Opt *o, Plan *p) {
     }
     return opt_each_expr(o, p, fold_fn, NULL);
 }
+
+Expr *sql_fold(PlanCtx *c, Expr *e) {
+    Opt o = {.c = c, .a = c->arena, .err = c->err};
+    return opt_fold(&o, e);
+}
