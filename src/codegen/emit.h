@@ -278,17 +278,12 @@ enum {               /* kernels a segment's module has */
 enum { SORT_TILE = 1024 }; /* pairs that sort_tile sorts; local memory 16 bytes each */
 
 /* The error word's low byte when rows did not fit into a channel's packet. Words of the control block of a channel:
- * emit_chan.c. */
+ * prelude/kc_channel.h. */
 enum { EMIT_CHANNEL_FULL = 254, EMIT_CHANNEL_HEAD = 16, EMIT_CHANNEL_LOCAL = 176, EMIT_CHANNEL_PACKETS_MAX = 1 << 24 };
 /* Words behind the address in word 10 of the control block. Zero when a pipeline starts. */
 static inline int64_t emit_channel_words(int64_t queues, int64_t packets) {
     return packets + (1 + queues) * (32 + packets);
 }
-
-/* Kernel C of channels, one after the other behind the prelude, CHANNEL_LOCAL (offset of local memory), CHANNEL_WORDS
- * (words of it) and CHANNEL_FULL defined: for calibration. */
-const char *chan_text_writing(void);
-const char *chan_text_reading(void);
 
 typedef struct EmitSegment {
     char *source; /* the #defines, the line for the prelude (KERNEL_PRELUDE_INCLUDE) and the kernels; arena */

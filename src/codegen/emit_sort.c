@@ -11,6 +11,7 @@
  * writes MERGE_PIECE pairs sort_gather  the wanted slice of rows into the row store's columns
  */
 #include "codegen/emit_int.h"
+#include "codegen/prelude.h"
 
 enum { MERGE_PIECE = 16 };
 
@@ -177,56 +178,10 @@ void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
     }
     out_w(m, o, "G(u64, P(%d))[2 * i] = key;\nG(u64, P(%d))[2 * i + 1] = i;\n}\n}\n", a, a);
 
-    /* Padding pairs have row ~0 and come last; a real pair with the same key is less. */
-    out_w(m, o,
-          "\nKERNEL(sort_tile) {\nconst u64 n = P(%d);\nLOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, %d);\n",
-          n, (int32_t)SORT_TILE * 8);
-    out_w(m, o,
-          "for (u64 base = GID * %d; base < n; base += NGROUPS * %d) {\nconst u32 m = n - base < %d ? (u32)(n - base) "
-          ": %d;\n",
-          (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE, (int32_t)SORT_TILE);
-    out_w(
-        m, o,
-        "if (LID == 0) ks[0] = STOPPED();\nBARRIER();\nconst bool halt = ks[0] != 0;\nBARRIER();\nif (halt) break;\n");
-    out_w(m, o, "u32 size = 1;\nwhile (size < m) size *= 2;\n");
-    out_w(m, o,
-          "for (u32 i = LID; i < size; i += LSIZE) {\nks[i] = i < m ? G(u64, P(%d))[2 * (base + i)] : ~(u64)0;\nrs[i] "
-          "= i < m ? G(u64, P(%d))[2 * (base + i) + 1] : ~(u64)0;\n}\nBARRIER();\n",
-          a, a);
-    out_w(m, o,
-          "for (u32 k = 2; k <= size; k <<= 1)\nfor (u32 j = k >> 1; j > 0; j >>= 1) {\nfor (u32 i = LID; i < size / "
-          "2; i += LSIZE) {\n"
-          "const u32 x = 2 * i - (i & (j - 1)), y = x + j;\nconst bool up = (x & k) == 0;\n"
-          "const bool less = SORT_LESS(ks[y], rs[y], ks[x], rs[x]);\n"
-          "if (less == up) {\nconst u64 tk = ks[x], tr = rs[x];\nks[x] = ks[y];\nrs[x] = rs[y];\nks[y] = tk;\nrs[y] = "
-          "tr;\n}\n}\nBARRIER();\n}\n");
-    out_w(m, o,
-          "for (u32 i = LID; i < m; i += LSIZE) {\nG(u64, P(%d))[2 * (base + i)] = ks[i];\nG(u64, P(%d))[2 * (base + "
-          "i) + 1] = rs[i];\n}\nBARRIER();\n}\n}\n",
-          a, a);
-
-    out_w(m, o, "\nKERNEL(sort_merge) {\nconst u64 n = P(%d), width = P(%d);\nu32 polls = 0;\n", n, width);
-    out_w(m, o, "for (u64 d = (GID * LSIZE + LID) * %d; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * %d) {\n",
-          (int32_t)MERGE_PIECE, (int32_t)MERGE_PIECE);
-    out_w(m, o,
-          "const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n, stop = start "
-          "+ 2 * width < n ? start + 2 * width : n;\n"
-          "const u64 na = mid - start, nb = stop - mid, diag = d - start;\nconst u64 pa = P(%d) + start * 16, pb = "
-          "P(%d) + mid * 16;\n"
-          "u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;\n",
-          a, a);
-    out_w(m, o,
-          "while (lo < hi) {\nconst u64 x = (lo + hi) / 2, y = diag - 1 - x;\n"
-          "if (SORT_LESS(G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y], G(u64, pb)[2 * y + 1])) lo = x + "
-          "1;\nelse hi = x;\n}\n");
-    out_w(m, o,
-          "u64 i = lo, j = diag - lo;\nfor (u32 q = 0; q < %d && i + j < na + nb; q++) {\n"
-          "const bool left = j >= nb || (i < na && SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1], G(u64, pb)[2 * "
-          "j], G(u64, pb)[2 * j + 1]));\n"
-          "const u64 from = left ? pa + i * 16 : pb + j * 16;\nG(u64, P(%d))[2 * (d + q)] = G(u64, from)[0];\nG(u64, "
-          "P(%d))[2 * (d + q) + 1] = G(u64, from)[1];\n"
-          "if (left) i++;\nelse j++;\n}\n}\n}\n",
-          (int32_t)MERGE_PIECE, b, b);
+    out_w(m, o, "#define SORT_TILE %d\n#define MERGE_PIECE %d\n", (int32_t)SORT_TILE, (int32_t)MERGE_PIECE);
+    out_w(m, o, "#define SORT_N P(%d)\n#define SORT_A P(%d)\n#define SORT_B P(%d)\n", n, a, b);
+    out_w(m, o, "#define SORT_WIDTH P(%d)\n", width);
+    out_put(m, o, KERNEL_PART(kc_sort), (int64_t)sizeof KERNEL_PART(kc_sort) - 1);
 
     out_w(m, o,
           "\nKERNEL(sort_gather) {\nconst u64 n = P(%d);\nu32 polls = 0;\nfor (u64 i = GID * LSIZE + LID; i < n && "

@@ -12,10 +12,13 @@ extern const char kernel_prelude_text[];
 #define KERNEL_PRELUDE_INCLUDE "#include \"kernel_c.h\"\n"
 
 /* Parts: further kernel C that a source takes in where it has the line KERNEL_PART(name), as often as it has it
- * (kp_find is a template). kc_make, kc_order: what kernels of procedures need that make strings, or whose tables have
- * ordered groups. kp_*: prelude/txn, how kernels of procedures run. kp_base is the first of these. */
+ * (kp_find is a template). kc_channel: channels between kernels; kc_sort: the kernels of a sort; kc_make, kc_order:
+ * what kernels of procedures need that make strings, or whose tables have ordered groups. kp_*: prelude/txn, how
+ * kernels of procedures run. kp_base is the first of these. */
 /* clang-format off */
 #define KERNEL_PARTS(PART) \
+    PART(kc_channel) \
+    PART(kc_sort) \
     PART(kc_make) \
     PART(kc_order) \
     PART(kp_base) \

@@ -94,8 +94,9 @@ static const char kernel_source[] =
     "    LEAVE(sum);\n"
     "}\n";
 
-/* A writer and a reader of a channel (codegen/emit_chan.c). Parameters: error word; the channel's control block; its
- * packets; rows of 8 bytes to write in all, or where the reader's items leave their sums. The writer's row i is i. */
+/* A writer and a reader of a channel (codegen/prelude/kc_channel.h). Parameters: error word; the channel's control
+ * block; its packets; rows of 8 bytes to write in all, or where the reader's items leave their sums. The writer's row i
+ * is i. */
 static const char channel_kernels[] =
     "KERNEL(cal_write) {\n"
     "    const u64 n = P(3);\n"
@@ -590,7 +591,7 @@ static Status measure(Bench *b, DevPtr memory, int64_t bytes, DeviceProfile *out
 static Status load_kernels(Bench *b) {
     int64_t head = (int64_t)sizeof kernel_head - 1, prelude = (int64_t)strlen(kernel_prelude_text),
             body = (int64_t)sizeof kernel_source;
-    const char *parts[] = {chan_text_writing(), chan_text_reading(), channel_kernels};
+    const char *parts[] = {kernel_kc_channel_text, channel_kernels};
     for (int i = 0; i < (int)ARRAY_LEN(parts); i++) body += (int64_t)strlen(parts[i]);
     char *source = mem_alloc(NULL, head + prelude + body, b->e);
     if (!source) return ST_ERROR;
