@@ -215,7 +215,7 @@ static bool find_loop(const ProcEm *x, const Instr *in, GroupLoop *n) {
     for (int32_t i = x->m.pc + 1; i < p->n_instrs && n->loop < 0; i++) {
         if (p->instrs[i].op == OP_STORE && p->instrs[i].a == in->dst) var = p->instrs[i].imm;
         if (p->instrs[i].op == OP_P_LOOP) n->loop = i;
-        else if (is_statement(&p->instrs[i])) return false;
+        else if (op_is_control(p->instrs[i].op)) return false;
     }
     if (n->loop < 0 || var < 0) return false;
     n->end = p->instrs[n->loop].jump;

@@ -189,7 +189,7 @@ static bool has_effect(const Program *p, int32_t from, int32_t pc) {
     bool read = false; /* what was read before it is another value the second time */
     for (int32_t k = MAX_OF(from, 0); k < pc && in->op == OP_STORE; k++)
         read |= p->instrs[k].op == OP_LOAD && p->instrs[k].imm == in->imm;
-    return read || in->op == OP_RAISE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD && in->op != OP_GUARD);
+    return read || (op_has_effect(in->op) && in->op != OP_STORE && in->op != OP_GUARD);
 }
 /* The run is [from, to); `to` may use one of its registers. */
 static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
@@ -223,7 +223,7 @@ void proc_find_states(ProcEm *x) {
     const Program *p = x->p;
     int32_t loops = 0;
     for (int32_t pc = 0, from; pc < p->n_instrs; pc++) {
-        for (from = pc; pc < p->n_instrs && !is_statement(&p->instrs[pc]); pc++) {}
+        for (from = pc; pc < p->n_instrs && !op_is_control(p->instrs[pc].op); pc++) {}
         if (pc > from) find_splits(x, from, pc, loops > 0);
         if (pc == p->n_instrs) break;
         loops += (p->instrs[pc].op == OP_P_LOOP) - (p->instrs[pc].op == OP_P_ENDLOOP);
@@ -244,7 +244,7 @@ static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
     if (it->kind != OPK_WRITE || it->group >= ITEM_ROWS || !it->release) return false;
     int32_t k = pc + 1;
     bool changes = false;
-    for (; k < p->n_instrs && !is_statement(&p->instrs[k]); k++) {
+    for (; k < p->n_instrs && !op_is_control(p->instrs[k].op); k++) {
         const Instr *in = &p->instrs[k];
         bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD;
         changes |= put;

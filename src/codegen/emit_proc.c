@@ -58,12 +58,10 @@ static const char *instr_reason(const Program *p, const Instr *in, Arena *a) {
  * that. */
 static void mark_message(const Program *p, int32_t raise, bool *skip) {
     int32_t from = raise;
-    while (from > 0 && !is_statement(&p->instrs[from - 1])) from--;
+    while (from > 0 && !op_is_control(p->instrs[from - 1].op)) from--;
     for (int32_t i = raise - 1; i >= from; i--) {
         const Instr *in = &p->instrs[i];
-        bool effect = in->op == OP_STORE || (in->op >= OP_ROW_PUT && in->op <= OP_UNGUARD) || in->op == OP_IF ||
-                      in->op == OP_ELSE || in->op == OP_ENDIF,
-             used = false;
+        bool effect = op_has_effect(in->op) || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF, used = false;
         for (int32_t k = i + 1; !effect && in->dst && k < raise && !used; k++) {
             if (skip[k]) continue;
             Reg r;
@@ -195,8 +193,8 @@ static Status find_lazy(ProcEm *x, Err *e) {
         if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) ||
             uses[in->dst] != 1)
             continue;
-        for (int32_t k = i + 1; k < p->n_instrs && !is_statement(&p->instrs[k]) && p->instrs[k].op != OP_UNGUARD &&
-                                !(p->instrs[k].op >= OP_ROW_PUT && p->instrs[k].op <= OP_ROW_DELETE);
+        for (int32_t k = i + 1; k < p->n_instrs && !op_is_control(p->instrs[k].op) && p->instrs[k].op != OP_UNGUARD &&
+                                !op_is_row_write(p->instrs[k].op);
              k++) {
             if (p->instrs[k].op != OP_SELECT || (p->instrs[k].b != in->dst && p->instrs[k].c != in->dst)) continue;
             x->lazy[in->dst] = true;
@@ -495,7 +493,7 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
             open = ends = false;
             section(x, pc == x->round->from);
         }
-        if (!is_statement(in)) {
+        if (!op_is_control(in->op)) {
             if (x->split[pc] && !ends && !x->round) {
                 if (open) {
                     W("}\n");

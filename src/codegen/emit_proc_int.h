@@ -81,7 +81,6 @@ typedef struct ProcEm {
 
 #define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
 #define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
-static inline bool is_statement(const Instr *in) { return in->op >= OP_P_IF && in->op <= OP_P_RETURN; }
 static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) {
     return &x->tables[table].image->cols[col];
 }

@@ -47,7 +47,7 @@ static bool stored_in(const ProcEm *x, const Spread *s, int64_t var) {
 static bool counts(const ProcEm *x, Spread *s) {
     const Program *p = x->p;
     int32_t i = s->loop + 1, at;
-    while (i < s->end && !is_statement(&p->instrs[i])) i++;
+    while (i < s->end && !op_is_control(p->instrs[i].op)) i++;
     const Instr *test = p->instrs[i].op == OP_P_IF ? made_by(x, p->instrs[i].a) : NULL;
     if (!test || test->phys != PH_I64 || p->regs[test->a].is_const || p->regs[test->b].is_const ||
         (test->op != OP_LE && test->op != OP_GE))
@@ -74,7 +74,7 @@ static bool counts(const ProcEm *x, Spread *s) {
                 const Instr *of = p->instrs[t].op == OP_STORE ? made_by(x, p->instrs[t].a) : NULL;
                 if (of && of->op == OP_CVT) of = made_by(x, of->a);
                 if (of && of->op == OP_LOAD && of->imm == s->cur) s->told = t;
-                else if (is_statement(&p->instrs[t]) && t > i + 4) break;
+                else if (op_is_control(p->instrs[t].op) && t > i + 4) break;
             }
             return s->told >= 0;
         }
@@ -121,7 +121,7 @@ static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
         count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1)
         return false;
     for (int32_t i = MIN_OF(load, store); i < MAX_OF(load, store); i++)
-        if (is_statement(&x->p->instrs[i])) return false;
+        if (op_is_control(x->p->instrs[i].op)) return false;
     if (!only_summed(x, s, load, store)) return false;
     Type t = x->vars[var].type;
     if (t.id == T_NUMERIC && (t.precision == 0 || t.precision > 18)) return false;
@@ -352,7 +352,7 @@ static void find_section(const ProcEm *x, Spread *s) {
         bool opens = in->op == OP_P_IF || in->op == OP_P_LOOP || in->op == OP_P_BLOCK,
              closes = in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP || in->op == OP_P_ENDBLOCK;
         /* a run and the IF that asks for what it made are one */
-        const bool begins = is_statement(&p->instrs[i - 1]) || (is_statement(in) && in->op != OP_P_IF);
+        const bool begins = op_is_control(p->instrs[i - 1].op) || (op_is_control(in->op) && in->op != OP_P_IF);
         if (depth == 0 && begins) {
             if (ends) s->to = i;
             ends = false;

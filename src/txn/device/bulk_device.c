@@ -650,7 +650,7 @@ static void mark_changed(Bulk *b) {
                 const ImageIndex *x = &pr->tables[key->table].image->indexes[pr->tables[key->table].index[key->index]];
                 if (x->order) device_copy_changed(pr->tables[key->table].image, x->next);
             }
-            if (in->op < OP_ROW_PUT || in->op > OP_ROW_DELETE) continue;
+            if (!op_is_row_write(in->op)) continue;
             int32_t table =
                 in->op == OP_ROW_INSERT ? ((const RowInsert *)in->aux)->table : ((const RowCol *)in->aux)->table;
             Image *im = pr->tables[table].image;
