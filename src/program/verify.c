@@ -102,12 +102,9 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     return ST_OK;
 }
 
-/* The type rule of an instruction: phys of the operands and the result. */
-static Status check_types(const Verify *v, const Instr *in) {
+/* The operands of an instruction: those of its shape are there, and no others. */
+static Status check_operands(const Verify *v, const Instr *in) {
     const OpInfo *oi = &op_info[in->op];
-    REQUIRE(v, in->phys < PH_COUNT_, "no such variant");
-    REQUIRE(v, oi->phys == 0 || (oi->phys >> in->phys & 1), "no variant for this type");
-    uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a), b = reg_phys(v, in->b), c = reg_phys(v, in->c);
     bool need_a = false, need_b = false, need_c = false, need_d = false;
     switch (oi->shape) {
     case SH_DABC: need_c = true; /* fall through */
@@ -135,21 +132,13 @@ static Status check_types(const Verify *v, const Instr *in) {
                 in->op == OP_GUARD,
             "result not expected");
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
+    return ST_OK;
+}
 
+/* Types of the instructions that compute a value of each row from other values of it. */
+static Status check_value_types(const Verify *v, const Instr *in) {
+    uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a), b = reg_phys(v, in->b), c = reg_phys(v, in->c);
     switch ((Opcode)in->op) {
-    case OP_CAUGHT:
-        REQUIRE(v, d == PH_STR && in->imm >= 0 && (in->imm & ((1 << CAUGHT_BITS) - 1)) < CAUGHT_END, "result type");
-        break;
-    case OP_CATCHES: REQUIRE(v, d == PH_BOOL && in->aux, "result type"); break;
-    case OP_LOAD: REQUIRE(v, d == in->phys, "result type"); break;
-    case OP_LOAD_CODE: REQUIRE(v, d == PH_I32, "result type"); break;
-    case OP_LOAD_ROWID: REQUIRE(v, d == PH_I64, "result type"); break;
-    case OP_FILTER:
-    case OP_IF:
-    case OP_P_IF:
-    case OP_PROBE_END: REQUIRE(v, a == PH_BOOL, "condition must be boolean"); break;
-    case OP_ELSE: REQUIRE(v, a == in->phys, "operand type"); break;
-    case OP_ENDIF: REQUIRE(v, a == in->phys && d == in->phys, "operand type"); break;
     case OP_ADD:
     case OP_SUB:
     case OP_MUL:
@@ -200,15 +189,53 @@ static Status check_types(const Verify *v, const Instr *in) {
         break;
     case OP_SELECT: REQUIRE(v, a == PH_BOOL && b == in->phys && c == in->phys && d == in->phys, "operand types"); break;
     case OP_NULLIF: REQUIRE(v, a == in->phys && b == PH_BOOL && d == in->phys, "operand types"); break;
+    case OP_DATE_PART:
+        REQUIRE(v, a == in->phys && d == PH_I32, "operand types");
+        REQUIRE(v, field_supported(in->imm), "no such field");
+        break;
+    default: break;
+    }
+    return ST_OK;
+}
+
+/* The probe of a join: what its result is depends on the kind. */
+static Status check_probe(const Verify *v, const Instr *in) {
+    uint8_t d = reg_phys(v, in->dst);
+    const ProbeSite *s = in->aux;
+    REQUIRE(v, s, "aux missing");
+    REQUIRE(v, s->kind <= PK_MARK_BUILD, "no such kind of probe");
+    if (in->op == OP_PROBE_BEGIN || probe_has_rows(s->kind)) { /* no register: no build column is read */
+        REQUIRE(v, !in->dst || d == PH_I64, "result must be a row register");
+    } else if (s->kind == PK_MARK) {
+        REQUIRE(v, in->dst && d == PH_BOOL, "result must be boolean");
+    } else {
+        REQUIRE(v, !in->dst, "no result expected");
+    }
+    return ST_OK;
+}
+
+/* Types of the instructions that read columns and codes, choose rows or call what is not a value of the row. */
+static Status check_site_types(const Verify *v, const Instr *in) {
+    uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a);
+    switch ((Opcode)in->op) {
+    case OP_CAUGHT:
+        REQUIRE(v, d == PH_STR && in->imm >= 0 && (in->imm & ((1 << CAUGHT_BITS) - 1)) < CAUGHT_END, "result type");
+        break;
+    case OP_CATCHES: REQUIRE(v, d == PH_BOOL && in->aux, "result type"); break;
+    case OP_LOAD: REQUIRE(v, d == in->phys, "result type"); break;
+    case OP_LOAD_CODE: REQUIRE(v, d == PH_I32, "result type"); break;
+    case OP_LOAD_ROWID: REQUIRE(v, d == PH_I64, "result type"); break;
+    case OP_FILTER:
+    case OP_IF:
+    case OP_P_IF:
+    case OP_PROBE_END: REQUIRE(v, a == PH_BOOL, "condition must be boolean"); break;
+    case OP_ELSE: REQUIRE(v, a == in->phys, "operand type"); break;
+    case OP_ENDIF: REQUIRE(v, a == in->phys && d == in->phys, "operand type"); break;
     case OP_CODE_MAP:
         REQUIRE(v, a == PH_I32, "operand types");
         REQUIRE(v, in->aux, "aux missing");
         break;
     case OP_DECODE: REQUIRE(v, a == PH_I32 && d == PH_STR, "operand types"); break;
-    case OP_DATE_PART:
-        REQUIRE(v, a == in->phys && d == PH_I32, "operand types");
-        REQUIRE(v, field_supported(in->imm), "no such field");
-        break;
     case OP_KEY_PACK:
         REQUIRE(v, d == PH_I64, "result type");
         for (int32_t i = 0, n = in->aux ? ((const KeyPack *)in->aux)->n : 0; i < n; i++)
@@ -240,19 +267,7 @@ static Status check_types(const Verify *v, const Instr *in) {
     case OP_ITEM:
     case OP_GUARD: TRY(check_row_op(v, in)); break;
     case OP_PROBE:
-    case OP_PROBE_BEGIN: {
-        const ProbeSite *s = in->aux;
-        REQUIRE(v, s, "aux missing");
-        REQUIRE(v, s->kind <= PK_MARK_BUILD, "no such kind of probe");
-        if (in->op == OP_PROBE_BEGIN || probe_has_rows(s->kind)) { /* no register: nobody reads build columns */
-            REQUIRE(v, !in->dst || d == PH_I64, "result must be a row register");
-        } else if (s->kind == PK_MARK) {
-            REQUIRE(v, in->dst && d == PH_BOOL, "result must be boolean");
-        } else {
-            REQUIRE(v, !in->dst, "no result expected");
-        }
-        break;
-    }
+    case OP_PROBE_BEGIN: TRY(check_probe(v, in)); break;
     default: break;
     }
     switch ((Opcode)in->op) {
@@ -265,6 +280,16 @@ static Status check_types(const Verify *v, const Instr *in) {
     default: break;
     }
     return ST_OK;
+}
+
+/* The type rule of an instruction: phys of the operands and the result. */
+static Status check_types(const Verify *v, const Instr *in) {
+    const OpInfo *oi = &op_info[in->op];
+    REQUIRE(v, in->phys < PH_COUNT_, "no such variant");
+    REQUIRE(v, oi->phys == 0 || (oi->phys >> in->phys & 1), "no variant for this type");
+    TRY(check_operands(v, in));
+    TRY(check_value_types(v, in));
+    return check_site_types(v, in);
 }
 
 /* A result that is declared free of NULLs must not be able to get one. */
