@@ -214,95 +214,93 @@ static void test_tpch(void **state) {
     }
 }
 
+static const char *const expressions[][2] = {
+    {"select null, true, false", "(null) (bool true) (bool false)"},
+    {"select 1, -1, 2147483647, 2147483648, -9223372036854775808",
+     "(int 1) (int -1) (int 2147483647) (int 2147483648) (int -9223372036854775808)"},
+    {"select 9223372036854775808, 1.50, -1e5", "(number \"9223372036854775808\") (number \"1.50\") (number \"-1e5\")"},
+    {"select 'it''s', E'a\\nb', $$x'y$$", "(string \"it's\") (string \"a\nb\") (string \"x'y\")"},
+    {"select b'101', x'1F'", "(bits \"b101\") (bits \"x1F\")"},
+    {"select a, t.a, s.t.a", "(column \"a\") (column table=\"t\" \"a\") (column schema=\"s\" table=\"t\" \"a\")"},
+    {"select *, t.*, s.t.*", "(star) (star table=\"t\") (star schema=\"s\" table=\"t\")"},
+    {"select \"A b\" as x", "(column \"A b\") as=\"x\""},
+    {"select $1 + $2::int", "(op + (param 1) (cast (param 2) int4))"},
+    {"select date '1994-01-01'", "(cast (string \"1994-01-01\") date)"},
+    {"select interval '3' day, interval '90' month, interval '1 2' day to hour",
+     "(cast (string \"3\") interval fields=4) (cast (string \"90\") interval fields=2) (cast (string \"1 2\") "
+     "interval fields=12)"},
+    {"select interval(3) '1 s', interval '1' second(2)",
+     "(cast (string \"1 s\") interval(3)) (cast (string \"1\") interval(2) fields=32)"},
+    {"select cast(a as numeric(15,2)), a::char, a::char(3), a::varchar(9), a::double precision",
+     "(cast (column \"a\") numeric(15,2)) (cast (column \"a\") bpchar(1)) (cast (column \"a\") bpchar(3)) (cast "
+     "(column \"a\") varchar(9)) (cast (column \"a\") float8)"},
+    {"select a::timestamp(3) with time zone, a::int[]",
+     "(cast (column \"a\") timestamptz(3)) (cast (column \"a\") int4[])"},
+    {"select 1 + 2 * 3 - 4", "(op - (op + (int 1) (op * (int 2) (int 3))) (int 4))"},
+    {"select -a, a != b, a || b || c", "(op - (column \"a\")) (op <> (column \"a\") (column \"b\")) (op || (op || "
+                                       "(column \"a\") (column \"b\")) (column \"c\"))"},
+    {"select a and b and c or not d", "(or (and (column \"a\") (column \"b\") (column \"c\")) (not (column \"d\")))"},
+    {"select a and (b and c)", "(and (column \"a\") (column \"b\") (column \"c\"))"},
+    {"select a is null, a is not null, a is true, a is not false, a is unknown",
+     "(is null (column \"a\")) (is not null (column \"a\")) (is true (column \"a\")) (is not false (column \"a\")) "
+     "(is unknown (column \"a\"))"},
+    {"select a is distinct from b, a is not distinct from b",
+     "(distinct_from (column \"a\") (column \"b\")) (distinct_from not (column \"a\") (column \"b\"))"},
+    {"select a between 1 and 2, a not between symmetric 2 and 1",
+     "(between (column \"a\") (int 1) (int 2)) (between :not :symmetric (column \"a\") (int 2) (int 1))"},
+    {"select a in (1, 2), a not in (1), (a, b) in ((1, 2))",
+     "(in_list (column \"a\") (items (int 1) (int 2))) (in_list :not (column \"a\") (items (int 1))) (in_list (row "
+     "(column \"a\") (column \"b\")) (items (row (int 1) (int 2))))"},
+    {"select a in (select 1), a not in (select 1)",
+     "(sublink any op=\"=\" (test (column \"a\")) (select (targets (int 1)))) (not (sublink any op=\"=\" (test "
+     "(column \"a\")) (select (targets (int 1)))))"},
+    {"select a > all (select 1), a = any (array[1,2]), a < some ($1)",
+     "(sublink all op=\">\" (test (column \"a\")) (select (targets (int 1)))) (quantified = any (column \"a\") "
+     "(array (int 1) (int 2))) (quantified < any (column \"a\") (param 1))"},
+    {"select exists (select 1), (select 1), array(select 1)",
+     "(sublink exists (select (targets (int 1)))) (sublink scalar (select (targets (int 1)))) (sublink array "
+     "(select (targets (int 1))))"},
+    {"select case when a then 1 else 2 end, case a when 1 then 'x' end",
+     "(case (when (column \"a\")) (then (int 1)) (else (int 2))) (case (arg (column \"a\")) (when (int 1)) (then "
+     "(string \"x\")))"},
+    {"select coalesce(a, 1), nullif(a, 1), greatest(1, 2), least(1, 2)",
+     "(coalesce (column \"a\") (int 1)) (nullif (column \"a\") (int 1)) (greatest (int 1) (int 2)) (least (int 1) "
+     "(int 2))"},
+    {"select a like 'x%', a not like 'x' escape '!', a ilike 'y', a not ilike 'y', a similar to 'z', a not similar "
+     "to 'z' escape '#'",
+     "(like like (column \"a\") (string \"x%\")) (like :not like (column \"a\") (string \"x\") (escape (string "
+     "\"!\"))) (like ilike (column \"a\") (string \"y\")) (like :not ilike (column \"a\") (string \"y\")) (like "
+     "similar (column \"a\") (string \"z\")) (like :not similar (column \"a\") (string \"z\") (escape (string "
+     "\"#\")))"},
+    {"select count(*), count(distinct a), sum(a) filter (where b), string_agg(a, ',' order by b desc nulls last)",
+     "(func count :star) (func count :distinct (column \"a\")) (func sum (column \"a\") (filter (column \"b\"))) "
+     "(func string_agg (column \"a\") (string \",\") (order_by (column \"b\") desc nulls last))"},
+    {"select percentile_cont(0.5) within group (order by a)",
+     "(func percentile_cont :within_group (number \"0.5\") (order_by (column \"a\") asc))"},
+    {"select f(a => 1), s.f(variadic a)", "(func f =>\"a\" (int 1)) (func s.f :variadic (column \"a\"))"},
+    {"select extract(year from a), position('x' in a), substring(a from 2 for 3), overlay(a placing 'b' from 1), "
+     "trim(a), trim(leading 'x' from a), a at time zone 'UTC'",
+     "(func extract (string \"year\") (column \"a\")) (func position (column \"a\") (string \"x\")) (func "
+     "substring (column \"a\") (int 2) (int 3)) (func overlay (column \"a\") (string \"b\") (int 1)) (func btrim "
+     "(column \"a\")) (func ltrim (column \"a\") (string \"x\")) (func timezone (string \"UTC\") (column \"a\"))"},
+    {"select row(1, 2), (a, b), array[[1],[2]]",
+     "(row (int 1) (int 2)) (row (column \"a\") (column \"b\")) (array (array (int 1)) (array (int 2)))"},
+    {"select current_date, current_timestamp(3), localtime, current_user, current_schema",
+     "(sql_value 0) (sql_value 2) (sql_value 3) (sql_value 5) (sql_value 8)"},
+    {"select grouping(a, b), (a).b, a[1], a[1:2], a collate \"C\"",
+     "(grouping (column \"a\") (column \"b\")) (field (column \"a\") \"b\") (subscript (column \"a\") (upper (int "
+     "1))) (subscript (column \"a\") :slice (lower (int 1)) (upper (int 2))) (collate (column \"a\") C)"},
+    {"select rank() over (partition by a order by b rows between 1 preceding and unbounded following exclude "
+     "ties), sum(x) over w",
+     "(func rank (window (partition_by (column \"a\")) (order_by (column \"b\") asc) (rows preceding (offset (int "
+     "1)) unbounded_following exclude_ties))) (func sum (column \"x\") (window \"w\"))"},
+};
 static void test_expressions(void **state) {
     (void)state;
-    static const char *const cases[][2] = {
-        {"select null, true, false", "(null) (bool true) (bool false)"},
-        {"select 1, -1, 2147483647, 2147483648, -9223372036854775808",
-         "(int 1) (int -1) (int 2147483647) (int 2147483648) (int -9223372036854775808)"},
-        {"select 9223372036854775808, 1.50, -1e5",
-         "(number \"9223372036854775808\") (number \"1.50\") (number \"-1e5\")"},
-        {"select 'it''s', E'a\\nb', $$x'y$$", "(string \"it's\") (string \"a\nb\") (string \"x'y\")"},
-        {"select b'101', x'1F'", "(bits \"b101\") (bits \"x1F\")"},
-        {"select a, t.a, s.t.a", "(column \"a\") (column table=\"t\" \"a\") (column schema=\"s\" table=\"t\" \"a\")"},
-        {"select *, t.*, s.t.*", "(star) (star table=\"t\") (star schema=\"s\" table=\"t\")"},
-        {"select \"A b\" as x", "(column \"A b\") as=\"x\""},
-        {"select $1 + $2::int", "(op + (param 1) (cast (param 2) int4))"},
-        {"select date '1994-01-01'", "(cast (string \"1994-01-01\") date)"},
-        {"select interval '3' day, interval '90' month, interval '1 2' day to hour",
-         "(cast (string \"3\") interval fields=4) (cast (string \"90\") interval fields=2) (cast (string \"1 2\") "
-         "interval fields=12)"},
-        {"select interval(3) '1 s', interval '1' second(2)",
-         "(cast (string \"1 s\") interval(3)) (cast (string \"1\") interval(2) fields=32)"},
-        {"select cast(a as numeric(15,2)), a::char, a::char(3), a::varchar(9), a::double precision",
-         "(cast (column \"a\") numeric(15,2)) (cast (column \"a\") bpchar(1)) (cast (column \"a\") bpchar(3)) (cast "
-         "(column \"a\") varchar(9)) (cast (column \"a\") float8)"},
-        {"select a::timestamp(3) with time zone, a::int[]",
-         "(cast (column \"a\") timestamptz(3)) (cast (column \"a\") int4[])"},
-        {"select 1 + 2 * 3 - 4", "(op - (op + (int 1) (op * (int 2) (int 3))) (int 4))"},
-        {"select -a, a != b, a || b || c", "(op - (column \"a\")) (op <> (column \"a\") (column \"b\")) (op || (op || "
-                                           "(column \"a\") (column \"b\")) (column \"c\"))"},
-        {"select a and b and c or not d",
-         "(or (and (column \"a\") (column \"b\") (column \"c\")) (not (column \"d\")))"},
-        {"select a and (b and c)", "(and (column \"a\") (column \"b\") (column \"c\"))"},
-        {"select a is null, a is not null, a is true, a is not false, a is unknown",
-         "(is null (column \"a\")) (is not null (column \"a\")) (is true (column \"a\")) (is not false (column \"a\")) "
-         "(is unknown (column \"a\"))"},
-        {"select a is distinct from b, a is not distinct from b",
-         "(distinct_from (column \"a\") (column \"b\")) (distinct_from not (column \"a\") (column \"b\"))"},
-        {"select a between 1 and 2, a not between symmetric 2 and 1",
-         "(between (column \"a\") (int 1) (int 2)) (between :not :symmetric (column \"a\") (int 2) (int 1))"},
-        {"select a in (1, 2), a not in (1), (a, b) in ((1, 2))",
-         "(in_list (column \"a\") (items (int 1) (int 2))) (in_list :not (column \"a\") (items (int 1))) (in_list (row "
-         "(column \"a\") (column \"b\")) (items (row (int 1) (int 2))))"},
-        {"select a in (select 1), a not in (select 1)",
-         "(sublink any op=\"=\" (test (column \"a\")) (select (targets (int 1)))) (not (sublink any op=\"=\" (test "
-         "(column \"a\")) (select (targets (int 1)))))"},
-        {"select a > all (select 1), a = any (array[1,2]), a < some ($1)",
-         "(sublink all op=\">\" (test (column \"a\")) (select (targets (int 1)))) (quantified = any (column \"a\") "
-         "(array (int 1) (int 2))) (quantified < any (column \"a\") (param 1))"},
-        {"select exists (select 1), (select 1), array(select 1)",
-         "(sublink exists (select (targets (int 1)))) (sublink scalar (select (targets (int 1)))) (sublink array "
-         "(select (targets (int 1))))"},
-        {"select case when a then 1 else 2 end, case a when 1 then 'x' end",
-         "(case (when (column \"a\")) (then (int 1)) (else (int 2))) (case (arg (column \"a\")) (when (int 1)) (then "
-         "(string \"x\")))"},
-        {"select coalesce(a, 1), nullif(a, 1), greatest(1, 2), least(1, 2)",
-         "(coalesce (column \"a\") (int 1)) (nullif (column \"a\") (int 1)) (greatest (int 1) (int 2)) (least (int 1) "
-         "(int 2))"},
-        {"select a like 'x%', a not like 'x' escape '!', a ilike 'y', a not ilike 'y', a similar to 'z', a not similar "
-         "to 'z' escape '#'",
-         "(like like (column \"a\") (string \"x%\")) (like :not like (column \"a\") (string \"x\") (escape (string "
-         "\"!\"))) (like ilike (column \"a\") (string \"y\")) (like :not ilike (column \"a\") (string \"y\")) (like "
-         "similar (column \"a\") (string \"z\")) (like :not similar (column \"a\") (string \"z\") (escape (string "
-         "\"#\")))"},
-        {"select count(*), count(distinct a), sum(a) filter (where b), string_agg(a, ',' order by b desc nulls last)",
-         "(func count :star) (func count :distinct (column \"a\")) (func sum (column \"a\") (filter (column \"b\"))) "
-         "(func string_agg (column \"a\") (string \",\") (order_by (column \"b\") desc nulls last))"},
-        {"select percentile_cont(0.5) within group (order by a)",
-         "(func percentile_cont :within_group (number \"0.5\") (order_by (column \"a\") asc))"},
-        {"select f(a => 1), s.f(variadic a)", "(func f =>\"a\" (int 1)) (func s.f :variadic (column \"a\"))"},
-        {"select extract(year from a), position('x' in a), substring(a from 2 for 3), overlay(a placing 'b' from 1), "
-         "trim(a), trim(leading 'x' from a), a at time zone 'UTC'",
-         "(func extract (string \"year\") (column \"a\")) (func position (column \"a\") (string \"x\")) (func "
-         "substring (column \"a\") (int 2) (int 3)) (func overlay (column \"a\") (string \"b\") (int 1)) (func btrim "
-         "(column \"a\")) (func ltrim (column \"a\") (string \"x\")) (func timezone (string \"UTC\") (column \"a\"))"},
-        {"select row(1, 2), (a, b), array[[1],[2]]",
-         "(row (int 1) (int 2)) (row (column \"a\") (column \"b\")) (array (array (int 1)) (array (int 2)))"},
-        {"select current_date, current_timestamp(3), localtime, current_user, current_schema",
-         "(sql_value 0) (sql_value 2) (sql_value 3) (sql_value 5) (sql_value 8)"},
-        {"select grouping(a, b), (a).b, a[1], a[1:2], a collate \"C\"",
-         "(grouping (column \"a\") (column \"b\")) (field (column \"a\") \"b\") (subscript (column \"a\") (upper (int "
-         "1))) (subscript (column \"a\") :slice (lower (int 1)) (upper (int 2))) (collate (column \"a\") C)"},
-        {"select rank() over (partition by a order by b rows between 1 preceding and unbounded following exclude "
-         "ties), sum(x) over w",
-         "(func rank (window (partition_by (column \"a\")) (order_by (column \"b\") asc) (rows preceding (offset (int "
-         "1)) unbounded_following exclude_ties))) (func sum (column \"x\") (window \"w\"))"},
-    };
-    for (int64_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (int64_t i = 0; i < ARRAY_LEN(expressions); i++) {
         char want[4096];
-        snprintf(want, sizeof want, SEL("%s"), cases[i][1]);
-        check_dump(cases[i][0], want);
+        snprintf(want, sizeof want, SEL("%s"), expressions[i][1]);
+        check_dump(expressions[i][0], want);
     }
 }
 
@@ -367,87 +365,87 @@ static void test_queries(void **state) {
     for (int64_t i = 0; i < ARRAY_LEN(cases); i++) check_dump(cases[i][0], cases[i][1]);
 }
 
+static const char *const definitions[][2] = {
+    {"create table if not exists s.t (a int primary key, b numeric(15,2) not null default 1 + 2, c text constraint "
+     "k check (length(c) > 0) unique, d date default null null references u (x), e varchar(3) default 'a,b' not "
+     "null, primary key (a, b), constraint z foreign key (c) references u) with (fillfactor = 70)",
+     "(create_table s.t :if_not_exists (column_def a int4 (primary_key)) (column_def b numeric(15,2) (not_null) "
+     "(default source=\"1 + 2\" (expr (op + (int 1) (int 2))))) (column_def c text (check name=\"k\" "
+     "source=\"length(c) > 0\" (expr (op > (func length (column \"c\")) (int 0)))) (unique)) (column_def d date "
+     "(default source=\"null\" (expr (null))) (null) (foreign_key u (ref \"x\"))) (column_def e varchar(3) "
+     "(default source=\"'a,b'\" (expr (string \"a,b\"))) (not_null)) (primary_key (columns \"a\" \"b\")) "
+     "(foreign_key name=\"z\" (columns \"c\") u) (options \"fillfactor\" =\"70\"))"},
+    {"create temp table t (a timestamp with time zone default now()::timestamp with time zone not null)",
+     "(create_table t :temporary (column_def a timestamptz (default source=\"now()::timestamp with time zone\" "
+     "(expr (cast (func now) timestamptz))) (not_null)))"},
+    {"create table t (a) as select 1 with no data",
+     "(create_table_as t :with_no_data (columns \"a\") (select (targets (int 1))))"},
+    {"create table t with (a = 1, toast.b) as select 1",
+     "(create_table_as t (options \"a\" =\"1\" in=\"toast\" \"b\") (select (targets (int 1))))"},
+    {"select 1 into t", "(create_table_as t (select (targets (int 1))))"},
+    {"create or replace view v (a, b) as -- c\n  select 1 as as_, 2  ",
+     "(create_view v :or_replace (columns \"a\" \"b\") source=\"select 1 as as_, 2\" (select (targets (int 1) "
+     "as=\"as_\" (int 2))))"},
+    {"create unique index i on t using hash (a desc, lower(b)) include (c) where d",
+     "(create_index \"i\" t method=\"hash\" :unique column=\"a\" :desc (expr (func lower (column \"b\"))) (include "
+     "\"c\") (where (column \"d\")))"},
+    {"create schema s", "(create_schema \"s\")"},
+    {"drop table if exists a, s.b cascade", "(drop TABLE :if_exists :cascade a s.b)"},
+    {"drop sequence q", "(drop SEQUENCE q)"},
+    {"truncate a, s.b", "(truncate a s.b)"},
+    {"alter table t add column a int not null, drop column b, alter c set not null, alter d drop not null, alter e "
+     "set default (1 + 2) * 3, alter f drop default, alter g type bigint using g::bigint, add constraint k unique "
+     "(a), drop constraint l",
+     "(alter_table t (add_column \"a\" (column_def a int4 (not_null))) (drop_column \"b\") (set_not_null \"c\") "
+     "(drop_not_null \"d\") (set_default \"e\" source=\"(1 + 2) * 3\" (expr (op * (op + (int 1) (int 2)) (int "
+     "3)))) (drop_default \"f\") (set_type \"g\" (column_def - int8) source=\"g::bigint\" (expr (cast (column "
+     "\"g\") int8))) (add_constraint (unique name=\"k\" (columns \"a\"))) (drop_constraint \"l\"))"},
+    {"alter table t set (a = 1099511627774, b = 'x', toast.c = on, d), reset (e, toast.f)",
+     "(alter_table t (set_options (options \"a\" =\"1099511627774\" \"b\" =\"x\" in=\"toast\" \"c\" =\"on\" "
+     "\"d\")) (reset_options (options \"e\" in=\"toast\" \"f\")))"},
+    {"alter table t rename to u", "(rename t new=\"u\")"},
+    {"alter table t rename column a to b", "(rename t old=\"a\" new=\"b\")"},
+    {"comment on column s.t.a is 'x'", "(comment s.t column=\"a\" \"x\")"},
+    {"copy t (a, b) from '/x' with (format csv, header, delimiter '|', force_null (a))",
+     "(copy from t (columns \"a\" \"b\") path=\"/x\" (options \"format\" =\"csv\" \"header\" \"delimiter\" =\"|\" "
+     "\"force_null\" (list \"a\")))"},
+    {"copy (select 1) to stdout csv header",
+     "(copy to (options \"format\" =\"csv\" \"header\" =\"true\") (select (targets (int 1))))"},
+    {"start transaction isolation level serializable, read only",
+     "(transaction BEGIN (options \"transaction_isolation\" =\"serializable\" \"transaction_read_only\" =\"1\"))"},
+    {"rollback to savepoint x", "(transaction ROLLBACK \"x\")"},
+    {"prepare p (int, text) as select $1",
+     "(prepare \"p\" int4 text source=\"select $1\" (select (targets (param 1))))"},
+    {"execute p (1, 'a')", "(execute \"p\" (int 1) (string \"a\"))"},
+    {"deallocate all", "(deallocate)"},
+    {"set local search_path to a, 'b'", "(set value \"search_path\" :local (string \"a\") (string \"b\"))"},
+    {"set x = any", "(set value \"x\" (string \"any\"))"}, /* reserved */
+    {"set local x to Any, 'any', \"any\" -- the end\n",
+     "(set value \"x\" :local (string \"any\") (string \"any\") (string \"any\"))"},
+    {"set time zone 'UTC'", "(set value \"timezone\" (string \"UTC\"))"},
+    {"set x to default", "(set default \"x\")"},
+    {"set threads = 4", "(set value \"threads\" (int 4))"},
+    {"reset all", "(set reset_all)"},
+    {"show all", "(show \"all\")"},
+    {"explain (analyze, format json) select 1",
+     "(explain (options \"analyze\" \"format\" =\"json\") (select (targets (int 1))))"},
+    {"vacuum full t", "(vacuum vacuum (options \"full\") t)"},
+    {"analyze", "(vacuum analyze)"},
+    {"checkpoint", "(checkpoint)"},
+    {"create function f() returns int language sql as 'select 1'",
+     "(create_function f (params) int4 language=\"sql\" body=\"select 1\")"},
+    {"create or replace procedure p(a int, inout b numeric(4,1) default 2, out text) language plpgsql as $$begin "
+     "end$$",
+     "(create_function :procedure :or_replace p (params (in \"a\" int4) (inout \"b\" numeric(4,1) (default= (int "
+     "2))) (out text)) language=\"plpgsql\" body=\"begin end\")"},
+    {"drop function if exists f(int, t.a%type), g cascade",
+     "(drop_function :if_exists :cascade f (params (in int4) (in t.a%type)) g)"},
+    {"call f(1, b => 'x')", "(call (func f (int 1) =>\"b\" (string \"x\")))"},
+    {"do $$begin end$$", "(do body=\"begin end\")"},
+};
 static void test_definitions(void **state) {
     (void)state;
-    static const char *const cases[][2] = {
-        {"create table if not exists s.t (a int primary key, b numeric(15,2) not null default 1 + 2, c text constraint "
-         "k check (length(c) > 0) unique, d date default null null references u (x), e varchar(3) default 'a,b' not "
-         "null, primary key (a, b), constraint z foreign key (c) references u) with (fillfactor = 70)",
-         "(create_table s.t :if_not_exists (column_def a int4 (primary_key)) (column_def b numeric(15,2) (not_null) "
-         "(default source=\"1 + 2\" (expr (op + (int 1) (int 2))))) (column_def c text (check name=\"k\" "
-         "source=\"length(c) > 0\" (expr (op > (func length (column \"c\")) (int 0)))) (unique)) (column_def d date "
-         "(default source=\"null\" (expr (null))) (null) (foreign_key u (ref \"x\"))) (column_def e varchar(3) "
-         "(default source=\"'a,b'\" (expr (string \"a,b\"))) (not_null)) (primary_key (columns \"a\" \"b\")) "
-         "(foreign_key name=\"z\" (columns \"c\") u) (options \"fillfactor\" =\"70\"))"},
-        {"create temp table t (a timestamp with time zone default now()::timestamp with time zone not null)",
-         "(create_table t :temporary (column_def a timestamptz (default source=\"now()::timestamp with time zone\" "
-         "(expr (cast (func now) timestamptz))) (not_null)))"},
-        {"create table t (a) as select 1 with no data",
-         "(create_table_as t :with_no_data (columns \"a\") (select (targets (int 1))))"},
-        {"create table t with (a = 1, toast.b) as select 1",
-         "(create_table_as t (options \"a\" =\"1\" in=\"toast\" \"b\") (select (targets (int 1))))"},
-        {"select 1 into t", "(create_table_as t (select (targets (int 1))))"},
-        {"create or replace view v (a, b) as -- c\n  select 1 as as_, 2  ",
-         "(create_view v :or_replace (columns \"a\" \"b\") source=\"select 1 as as_, 2\" (select (targets (int 1) "
-         "as=\"as_\" (int 2))))"},
-        {"create unique index i on t using hash (a desc, lower(b)) include (c) where d",
-         "(create_index \"i\" t method=\"hash\" :unique column=\"a\" :desc (expr (func lower (column \"b\"))) (include "
-         "\"c\") (where (column \"d\")))"},
-        {"create schema s", "(create_schema \"s\")"},
-        {"drop table if exists a, s.b cascade", "(drop TABLE :if_exists :cascade a s.b)"},
-        {"drop sequence q", "(drop SEQUENCE q)"},
-        {"truncate a, s.b", "(truncate a s.b)"},
-        {"alter table t add column a int not null, drop column b, alter c set not null, alter d drop not null, alter e "
-         "set default (1 + 2) * 3, alter f drop default, alter g type bigint using g::bigint, add constraint k unique "
-         "(a), drop constraint l",
-         "(alter_table t (add_column \"a\" (column_def a int4 (not_null))) (drop_column \"b\") (set_not_null \"c\") "
-         "(drop_not_null \"d\") (set_default \"e\" source=\"(1 + 2) * 3\" (expr (op * (op + (int 1) (int 2)) (int "
-         "3)))) (drop_default \"f\") (set_type \"g\" (column_def - int8) source=\"g::bigint\" (expr (cast (column "
-         "\"g\") int8))) (add_constraint (unique name=\"k\" (columns \"a\"))) (drop_constraint \"l\"))"},
-        {"alter table t set (a = 1099511627774, b = 'x', toast.c = on, d), reset (e, toast.f)",
-         "(alter_table t (set_options (options \"a\" =\"1099511627774\" \"b\" =\"x\" in=\"toast\" \"c\" =\"on\" "
-         "\"d\")) (reset_options (options \"e\" in=\"toast\" \"f\")))"},
-        {"alter table t rename to u", "(rename t new=\"u\")"},
-        {"alter table t rename column a to b", "(rename t old=\"a\" new=\"b\")"},
-        {"comment on column s.t.a is 'x'", "(comment s.t column=\"a\" \"x\")"},
-        {"copy t (a, b) from '/x' with (format csv, header, delimiter '|', force_null (a))",
-         "(copy from t (columns \"a\" \"b\") path=\"/x\" (options \"format\" =\"csv\" \"header\" \"delimiter\" =\"|\" "
-         "\"force_null\" (list \"a\")))"},
-        {"copy (select 1) to stdout csv header",
-         "(copy to (options \"format\" =\"csv\" \"header\" =\"true\") (select (targets (int 1))))"},
-        {"start transaction isolation level serializable, read only",
-         "(transaction BEGIN (options \"transaction_isolation\" =\"serializable\" \"transaction_read_only\" =\"1\"))"},
-        {"rollback to savepoint x", "(transaction ROLLBACK \"x\")"},
-        {"prepare p (int, text) as select $1",
-         "(prepare \"p\" int4 text source=\"select $1\" (select (targets (param 1))))"},
-        {"execute p (1, 'a')", "(execute \"p\" (int 1) (string \"a\"))"},
-        {"deallocate all", "(deallocate)"},
-        {"set local search_path to a, 'b'", "(set value \"search_path\" :local (string \"a\") (string \"b\"))"},
-        {"set x = any", "(set value \"x\" (string \"any\"))"}, /* reserved */
-        {"set local x to Any, 'any', \"any\" -- the end\n",
-         "(set value \"x\" :local (string \"any\") (string \"any\") (string \"any\"))"},
-        {"set time zone 'UTC'", "(set value \"timezone\" (string \"UTC\"))"},
-        {"set x to default", "(set default \"x\")"},
-        {"set threads = 4", "(set value \"threads\" (int 4))"},
-        {"reset all", "(set reset_all)"},
-        {"show all", "(show \"all\")"},
-        {"explain (analyze, format json) select 1",
-         "(explain (options \"analyze\" \"format\" =\"json\") (select (targets (int 1))))"},
-        {"vacuum full t", "(vacuum vacuum (options \"full\") t)"},
-        {"analyze", "(vacuum analyze)"},
-        {"checkpoint", "(checkpoint)"},
-        {"create function f() returns int language sql as 'select 1'",
-         "(create_function f (params) int4 language=\"sql\" body=\"select 1\")"},
-        {"create or replace procedure p(a int, inout b numeric(4,1) default 2, out text) language plpgsql as $$begin "
-         "end$$",
-         "(create_function :procedure :or_replace p (params (in \"a\" int4) (inout \"b\" numeric(4,1) (default= (int "
-         "2))) (out text)) language=\"plpgsql\" body=\"begin end\")"},
-        {"drop function if exists f(int, t.a%type), g cascade",
-         "(drop_function :if_exists :cascade f (params (in int4) (in t.a%type)) g)"},
-        {"call f(1, b => 'x')", "(call (func f (int 1) =>\"b\" (string \"x\")))"},
-        {"do $$begin end$$", "(do body=\"begin end\")"},
-    };
-    for (int64_t i = 0; i < ARRAY_LEN(cases); i++) check_dump(cases[i][0], cases[i][1]);
+    for (int64_t i = 0; i < ARRAY_LEN(definitions); i++) check_dump(definitions[i][0], definitions[i][1]);
 }
 
 static void test_tags(void **state) {
