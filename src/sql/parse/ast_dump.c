@@ -536,192 +536,190 @@ static void dump_create_function(Dump *d, const AstCreateFunction *x) {
     dump_source(d, "body=", x->body);
 }
 
+static void dump_insert(Dump *d, const AstInsert *x) {
+    dump_with(d, x->with);
+    put_qualified(d, &x->table);
+    put_name(d, "as=", x->alias);
+    put_names(d, "columns", x->columns, x->n_columns);
+    put(d, " ");
+    if (x->query) dump_select(d, x->query);
+    else put(d, "default_values");
+    if (x->on_conflict) {
+        put(d, x->on_conflict->do_update ? " (do_update" : " (do_nothing");
+        dump_expr_list(d, "target", x->on_conflict->target, x->on_conflict->n_target);
+        put_name(d, "constraint=", x->on_conflict->constraint);
+        dump_assigns(d, x->on_conflict->set, x->on_conflict->n_set);
+        dump_opt(d, "where", x->on_conflict->where);
+        put(d, ")");
+    }
+    dump_targets(d, "returning", x->returning, x->n_returning);
+}
+static void dump_update(Dump *d, const AstUpdate *x) {
+    dump_with(d, x->with);
+    dump_from(d, (const AstFrom *)x->table);
+    dump_assigns(d, x->set, x->n_set);
+    for (int64_t i = 0; i < x->n_from; i++) dump_from(d, x->from[i]);
+    dump_opt(d, "where", x->where);
+    dump_targets(d, "returning", x->returning, x->n_returning);
+}
+static void dump_delete(Dump *d, const AstDelete *x) {
+    dump_with(d, x->with);
+    dump_from(d, (const AstFrom *)x->table);
+    for (int64_t i = 0; i < x->n_using; i++) dump_from(d, x->using_items[i]);
+    dump_opt(d, "where", x->where);
+    dump_targets(d, "returning", x->returning, x->n_returning);
+}
+static void dump_create_table(Dump *d, const AstCreateTable *x) {
+    put_qualified(d, &x->name);
+    put_flag(d, "if_not_exists", x->if_not_exists);
+    put_flag(d, "temporary", x->temporary);
+    for (int64_t i = 0; i < x->n_columns; i++) dump_column_def(d, x->columns[i]);
+    dump_constraints(d, x->constraints, x->n_constraints);
+    dump_options(d, x->options, x->n_options);
+}
+static void dump_create_table_as(Dump *d, const AstCreateTableAs *x) {
+    put_qualified(d, &x->name);
+    put_flag(d, "if_not_exists", x->if_not_exists);
+    put_flag(d, "temporary", x->temporary);
+    put_flag(d, "with_no_data", x->with_no_data);
+    put_names(d, "columns", x->columns, x->n_columns);
+    dump_options(d, x->options, x->n_options);
+    put(d, " ");
+    dump_stmt(d, x->query);
+}
+static void dump_create_view(Dump *d, const AstCreateView *x) {
+    put_qualified(d, &x->name);
+    put_flag(d, "or_replace", x->or_replace);
+    put_flag(d, "recursive", x->recursive);
+    put_names(d, "columns", x->columns, x->n_columns);
+    dump_source(d, "source=", x->query_source);
+    put(d, " ");
+    dump_select(d, x->query);
+}
+static void dump_create_index(Dump *d, const AstCreateIndex *x) {
+    put_name(d, "", x->name);
+    put_qualified(d, &x->table);
+    put_name(d, "method=", x->method);
+    put_flag(d, "unique", x->unique);
+    put_flag(d, "if_not_exists", x->if_not_exists);
+    for (int64_t i = 0; i < x->n_elems; i++) {
+        put_name(d, "column=", x->elems[i].column);
+        dump_opt(d, "expr", x->elems[i].expr);
+        put_flag(d, "desc", x->elems[i].desc);
+    }
+    put_names(d, "include", x->include, x->n_include);
+    dump_opt(d, "where", x->where);
+}
+static void dump_drop(Dump *d, const AstDrop *x) {
+    put(d, " ");
+    put(d, x->object_name);
+    put_flag(d, "if_exists", x->if_exists);
+    put_flag(d, "cascade", x->cascade);
+    for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
+}
+static void dump_alter_table(Dump *d, const AstAlterTable *x) {
+    static const char *const kinds[] = {
+        "add_column",   "drop_column",   "set_not_null",   "drop_not_null",   "set_default",
+        "drop_default", "set_type",      "add_constraint", "drop_constraint", "validate_constraint",
+        "set_options",  "reset_options", "other"};
+    put_qualified(d, &x->table);
+    for (int64_t i = 0; i < x->n_cmds; i++) {
+        put(d, " (");
+        put(d, kinds[x->cmds[i].kind]);
+        put_name(d, "", x->cmds[i].name);
+        put_name(d, "what=", x->cmds[i].what);
+        if (x->cmds[i].column) dump_column_def(d, x->cmds[i].column);
+        dump_source(d, "source=", x->cmds[i].expr_source);
+        dump_opt(d, "expr", x->cmds[i].expr);
+        if (x->cmds[i].constraint) dump_constraints(d, x->cmds[i].constraint, 1);
+        dump_options(d, x->cmds[i].options, x->cmds[i].n_options);
+        put(d, ")");
+    }
+}
+static void dump_rename(Dump *d, const AstRename *x) {
+    put_qualified(d, &x->name);
+    put_name(d, "old=", x->old_name);
+    put_name(d, "new=", x->new_name);
+}
+static void dump_comment(Dump *d, const AstComment *x) {
+    put_qualified(d, &x->name);
+    put_name(d, "column=", x->column);
+    put_name(d, "", x->comment);
+}
+static void dump_copy(Dump *d, const AstCopy *x) {
+    put(d, x->from ? " from" : " to");
+    if (x->table.name) put_qualified(d, &x->table);
+    put_names(d, "columns", x->columns, x->n_columns);
+    put_name(d, "path=", x->path);
+    put_flag(d, "program", x->program);
+    dump_options(d, x->options, x->n_options);
+    dump_opt(d, "where", x->where);
+    if (x->query) {
+        put(d, " ");
+        dump_stmt(d, x->query);
+    }
+}
+static void dump_prepare(Dump *d, const AstPrepare *x) {
+    put_name(d, "", x->name);
+    for (int64_t i = 0; i < x->n_types; i++) dump_type(d, x->types[i]);
+    dump_source(d, "source=", x->query_source);
+    put(d, " ");
+    dump_stmt(d, x->query);
+}
+static void dump_set(Dump *d, const AstSet *x) {
+    static const char *const kinds[] = {"value",     "default",     "current",
+                                        "reset_all", "transaction", "session_characteristics"};
+    put(d, " ");
+    put(d, kinds[x->set_kind]);
+    put_name(d, "", x->name);
+    put_flag(d, "local", x->is_local);
+    dump_exprs(d, x->values, x->n_values);
+    dump_options(d, x->options, x->n_options);
+}
+static void dump_vacuum(Dump *d, const AstVacuum *x) {
+    put(d, x->is_vacuum ? " vacuum" : " analyze");
+    dump_options(d, x->options, x->n_options);
+    for (int64_t i = 0; i < x->n_tables; i++) put_qualified(d, &x->tables[i]);
+}
+static void dump_drop_function(Dump *d, const AstDropFunction *x) {
+    put_flag(d, "if_exists", x->if_exists);
+    put_flag(d, "cascade", x->cascade);
+    for (int64_t i = 0; i < x->n_items; i++) dump_signature(d, &x->items[i]);
+}
+
+/* What stands behind the kind of a statement: a function for each that has more than a name. */
 static void dump_stmt_body(Dump *d, const AstStmt *s) {
     switch (s->kind) {
-    case AST_INSERT: {
-        const AstInsert *x = AST_AS_CONST(AstInsert, s);
-        dump_with(d, x->with);
-        put_qualified(d, &x->table);
-        put_name(d, "as=", x->alias);
-        put_names(d, "columns", x->columns, x->n_columns);
-        put(d, " ");
-        if (x->query) dump_select(d, x->query);
-        else put(d, "default_values");
-        if (x->on_conflict) {
-            put(d, x->on_conflict->do_update ? " (do_update" : " (do_nothing");
-            dump_expr_list(d, "target", x->on_conflict->target, x->on_conflict->n_target);
-            put_name(d, "constraint=", x->on_conflict->constraint);
-            dump_assigns(d, x->on_conflict->set, x->on_conflict->n_set);
-            dump_opt(d, "where", x->on_conflict->where);
-            put(d, ")");
-        }
-        dump_targets(d, "returning", x->returning, x->n_returning);
-        break;
-    }
-    case AST_UPDATE: {
-        const AstUpdate *x = AST_AS_CONST(AstUpdate, s);
-        dump_with(d, x->with);
-        dump_from(d, (const AstFrom *)x->table);
-        dump_assigns(d, x->set, x->n_set);
-        for (int64_t i = 0; i < x->n_from; i++) dump_from(d, x->from[i]);
-        dump_opt(d, "where", x->where);
-        dump_targets(d, "returning", x->returning, x->n_returning);
-        break;
-    }
-    case AST_DELETE: {
-        const AstDelete *x = AST_AS_CONST(AstDelete, s);
-        dump_with(d, x->with);
-        dump_from(d, (const AstFrom *)x->table);
-        for (int64_t i = 0; i < x->n_using; i++) dump_from(d, x->using_items[i]);
-        dump_opt(d, "where", x->where);
-        dump_targets(d, "returning", x->returning, x->n_returning);
-        break;
-    }
+    case AST_INSERT: dump_insert(d, AST_AS_CONST(AstInsert, s)); break;
+    case AST_UPDATE: dump_update(d, AST_AS_CONST(AstUpdate, s)); break;
+    case AST_DELETE: dump_delete(d, AST_AS_CONST(AstDelete, s)); break;
     case AST_TRUNCATE:
         for (int64_t i = 0; i < AST_AS_CONST(AstTruncate, s)->n_tables; i++)
             put_qualified(d, &AST_AS_CONST(AstTruncate, s)->tables[i]);
         break;
-    case AST_CREATE_TABLE: {
-        const AstCreateTable *x = AST_AS_CONST(AstCreateTable, s);
-        put_qualified(d, &x->name);
-        put_flag(d, "if_not_exists", x->if_not_exists);
-        put_flag(d, "temporary", x->temporary);
-        for (int64_t i = 0; i < x->n_columns; i++) dump_column_def(d, x->columns[i]);
-        dump_constraints(d, x->constraints, x->n_constraints);
-        dump_options(d, x->options, x->n_options);
-        break;
-    }
-    case AST_CREATE_TABLE_AS: {
-        const AstCreateTableAs *x = AST_AS_CONST(AstCreateTableAs, s);
-        put_qualified(d, &x->name);
-        put_flag(d, "if_not_exists", x->if_not_exists);
-        put_flag(d, "temporary", x->temporary);
-        put_flag(d, "with_no_data", x->with_no_data);
-        put_names(d, "columns", x->columns, x->n_columns);
-        dump_options(d, x->options, x->n_options);
-        put(d, " ");
-        dump_stmt(d, x->query);
-        break;
-    }
-    case AST_CREATE_VIEW: {
-        const AstCreateView *x = AST_AS_CONST(AstCreateView, s);
-        put_qualified(d, &x->name);
-        put_flag(d, "or_replace", x->or_replace);
-        put_flag(d, "recursive", x->recursive);
-        put_names(d, "columns", x->columns, x->n_columns);
-        dump_source(d, "source=", x->query_source);
-        put(d, " ");
-        dump_select(d, x->query);
-        break;
-    }
-    case AST_CREATE_INDEX: {
-        const AstCreateIndex *x = AST_AS_CONST(AstCreateIndex, s);
-        put_name(d, "", x->name);
-        put_qualified(d, &x->table);
-        put_name(d, "method=", x->method);
-        put_flag(d, "unique", x->unique);
-        put_flag(d, "if_not_exists", x->if_not_exists);
-        for (int64_t i = 0; i < x->n_elems; i++) {
-            put_name(d, "column=", x->elems[i].column);
-            dump_opt(d, "expr", x->elems[i].expr);
-            put_flag(d, "desc", x->elems[i].desc);
-        }
-        put_names(d, "include", x->include, x->n_include);
-        dump_opt(d, "where", x->where);
-        break;
-    }
+    case AST_CREATE_TABLE: dump_create_table(d, AST_AS_CONST(AstCreateTable, s)); break;
+    case AST_CREATE_TABLE_AS: dump_create_table_as(d, AST_AS_CONST(AstCreateTableAs, s)); break;
+    case AST_CREATE_VIEW: dump_create_view(d, AST_AS_CONST(AstCreateView, s)); break;
+    case AST_CREATE_INDEX: dump_create_index(d, AST_AS_CONST(AstCreateIndex, s)); break;
     case AST_CREATE_SCHEMA: put_name(d, "", AST_AS_CONST(AstCreateSchema, s)->name); break;
-    case AST_DROP: {
-        const AstDrop *x = AST_AS_CONST(AstDrop, s);
-        put(d, " ");
-        put(d, x->object_name);
-        put_flag(d, "if_exists", x->if_exists);
-        put_flag(d, "cascade", x->cascade);
-        for (int64_t i = 0; i < x->n_names; i++) put_qualified(d, &x->names[i]);
-        break;
-    }
-    case AST_ALTER_TABLE: {
-        static const char *const kinds[] = {
-            "add_column",   "drop_column",   "set_not_null",   "drop_not_null",   "set_default",
-            "drop_default", "set_type",      "add_constraint", "drop_constraint", "validate_constraint",
-            "set_options",  "reset_options", "other"};
-        const AstAlterTable *x = AST_AS_CONST(AstAlterTable, s);
-        put_qualified(d, &x->table);
-        for (int64_t i = 0; i < x->n_cmds; i++) {
-            put(d, " (");
-            put(d, kinds[x->cmds[i].kind]);
-            put_name(d, "", x->cmds[i].name);
-            put_name(d, "what=", x->cmds[i].what);
-            if (x->cmds[i].column) dump_column_def(d, x->cmds[i].column);
-            dump_source(d, "source=", x->cmds[i].expr_source);
-            dump_opt(d, "expr", x->cmds[i].expr);
-            if (x->cmds[i].constraint) dump_constraints(d, x->cmds[i].constraint, 1);
-            dump_options(d, x->cmds[i].options, x->cmds[i].n_options);
-            put(d, ")");
-        }
-        break;
-    }
-    case AST_RENAME: {
-        const AstRename *x = AST_AS_CONST(AstRename, s);
-        put_qualified(d, &x->name);
-        put_name(d, "old=", x->old_name);
-        put_name(d, "new=", x->new_name);
-        break;
-    }
-    case AST_COMMENT: {
-        const AstComment *x = AST_AS_CONST(AstComment, s);
-        put_qualified(d, &x->name);
-        put_name(d, "column=", x->column);
-        put_name(d, "", x->comment);
-        break;
-    }
-    case AST_COPY: {
-        const AstCopy *x = AST_AS_CONST(AstCopy, s);
-        put(d, x->from ? " from" : " to");
-        if (x->table.name) put_qualified(d, &x->table);
-        put_names(d, "columns", x->columns, x->n_columns);
-        put_name(d, "path=", x->path);
-        put_flag(d, "program", x->program);
-        dump_options(d, x->options, x->n_options);
-        dump_opt(d, "where", x->where);
-        if (x->query) {
-            put(d, " ");
-            dump_stmt(d, x->query);
-        }
-        break;
-    }
+    case AST_DROP: dump_drop(d, AST_AS_CONST(AstDrop, s)); break;
+    case AST_ALTER_TABLE: dump_alter_table(d, AST_AS_CONST(AstAlterTable, s)); break;
+    case AST_RENAME: dump_rename(d, AST_AS_CONST(AstRename, s)); break;
+    case AST_COMMENT: dump_comment(d, AST_AS_CONST(AstComment, s)); break;
+    case AST_COPY: dump_copy(d, AST_AS_CONST(AstCopy, s)); break;
     case AST_TRANSACTION:
         put(d, " ");
         put(d, ast_stmt_tag(s));
         put_name(d, "", AST_AS_CONST(AstTransaction, s)->name);
         dump_options(d, AST_AS_CONST(AstTransaction, s)->options, AST_AS_CONST(AstTransaction, s)->n_options);
         break;
-    case AST_PREPARE: {
-        const AstPrepare *x = AST_AS_CONST(AstPrepare, s);
-        put_name(d, "", x->name);
-        for (int64_t i = 0; i < x->n_types; i++) dump_type(d, x->types[i]);
-        dump_source(d, "source=", x->query_source);
-        put(d, " ");
-        dump_stmt(d, x->query);
-        break;
-    }
+    case AST_PREPARE: dump_prepare(d, AST_AS_CONST(AstPrepare, s)); break;
     case AST_EXECUTE:
         put_name(d, "", AST_AS_CONST(AstExecute, s)->name);
         dump_exprs(d, AST_AS_CONST(AstExecute, s)->args, AST_AS_CONST(AstExecute, s)->n_args);
         break;
     case AST_DEALLOCATE: put_name(d, "", AST_AS_CONST(AstDeallocate, s)->name); break;
-    case AST_SET: {
-        static const char *const kinds[] = {"value",     "default",     "current",
-                                            "reset_all", "transaction", "session_characteristics"};
-        const AstSet *x = AST_AS_CONST(AstSet, s);
-        put(d, " ");
-        put(d, kinds[x->set_kind]);
-        put_name(d, "", x->name);
-        put_flag(d, "local", x->is_local);
-        dump_exprs(d, x->values, x->n_values);
-        dump_options(d, x->options, x->n_options);
-        break;
-    }
+    case AST_SET: dump_set(d, AST_AS_CONST(AstSet, s)); break;
     case AST_SHOW: put_name(d, "", AST_AS_CONST(AstShow, s)->name); break;
     case AST_EXPLAIN:
         dump_options(d, AST_AS_CONST(AstExplain, s)->options, AST_AS_CONST(AstExplain, s)->n_options);
@@ -729,21 +727,9 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
         if (AST_AS_CONST(AstExplain, s)->query) dump_stmt(d, AST_AS_CONST(AstExplain, s)->query);
         else dump_signature(d, AST_AS_CONST(AstExplain, s)->routine);
         break;
-    case AST_VACUUM: {
-        const AstVacuum *x = AST_AS_CONST(AstVacuum, s);
-        put(d, x->is_vacuum ? " vacuum" : " analyze");
-        dump_options(d, x->options, x->n_options);
-        for (int64_t i = 0; i < x->n_tables; i++) put_qualified(d, &x->tables[i]);
-        break;
-    }
+    case AST_VACUUM: dump_vacuum(d, AST_AS_CONST(AstVacuum, s)); break;
     case AST_CREATE_FUNCTION: dump_create_function(d, AST_AS_CONST(AstCreateFunction, s)); break;
-    case AST_DROP_FUNCTION: {
-        const AstDropFunction *x = AST_AS_CONST(AstDropFunction, s);
-        put_flag(d, "if_exists", x->if_exists);
-        put_flag(d, "cascade", x->cascade);
-        for (int64_t i = 0; i < x->n_items; i++) dump_signature(d, &x->items[i]);
-        break;
-    }
+    case AST_DROP_FUNCTION: dump_drop_function(d, AST_AS_CONST(AstDropFunction, s)); break;
     case AST_CALL:
         put(d, " ");
         dump_expr(d, (const AstExpr *)AST_AS_CONST(AstCall, s)->func);
