@@ -79,172 +79,201 @@ static Status append_outs(Opt *o, Plan *p, int64_t n, const ColId *more, Expr *c
     return ST_OK;
 }
 static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) { return append_outs(o, p, 1, &id, &e); }
+static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok);
+
+/* Whether p may be computed for rows of other outer rows too: nothing in it is volatile, or raises an error that its own
+ * outer row does not raise. */
+static bool may_widen(Opt *o, const Plan *p, const Pull *st) {
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (expr_is_volatile(p->conds[i]) ||
+            (opt_is_domain_fallible(p->conds[i]) && !opt_uses(o, p->conds[i], &st->corr)))
+            return false;
+    for (int32_t i = 0; i < p->n_exprs; i++)
+        if (opt_is_domain_fallible(p->exprs[i]) || expr_is_volatile(p->exprs[i])) return false;
+    for (int32_t i = 0; i < p->n_aggs; i++)
+        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg)))
+            return false;
+    return true;
+}
+static Status pull_filter(Opt *o, Plan **pp, Pull *st, bool *ok) {
+    Plan *p = *pp;
+    TRY(pull(o, &p->children[0], st, ok));
+    if (!*ok) return ST_OK;
+    if (st->has_default) { /* the default row must not pass */
+        bool passes = true;
+        for (int32_t i = 0; i < p->n_conds && passes; i++) {
+            if (opt_uses(o, p->conds[i], &st->corr)) continue;
+            Expr *d = with_defaults(o, st, p->conds[i]);
+            if (!d) return ST_ERROR;
+            if (opt_const_false(d) || opt_const_null(d)) passes = false;
+        }
+        if (passes) {
+            *ok = false;
+            return ST_OK;
+        }
+        st->has_default = false;
+    }
+    TRY(take_conds(o, p, st));
+    if (p->n_conds == 0) *pp = p->children[0];
+    return ST_OK;
+}
+/* A scan's conditions stand in a filter above it before they are pulled. */
+static Status pull_scan(Opt *o, Plan **pp, Pull *st, bool *ok) {
+    Plan *p = *pp;
+    Plan *f = plan_new(o->c, LP_FILTER, 1);
+    if (!f) return ST_ERROR;
+    f->children[0] = p;
+    f->conds = p->conds;
+    f->n_conds = p->n_conds;
+    p->conds = NULL;
+    p->n_conds = 0;
+    *pp = f;
+    return pull(o, pp, st, ok);
+}
+static Status pull_project(Opt *o, Plan *p, Pull *st, bool *ok) {
+    for (int32_t i = 0; i < p->n_exprs; i++)
+        if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
+    TRY(pull(o, &p->children[0], st, ok));
+    if (!*ok) return ST_OK;
+    if (st->has_default) {
+        IdVec cols = {0};
+        ExprVec vals = {0};
+        for (int32_t i = 0; i < p->n_out; i++) {
+            Expr *d = with_defaults(o, st, p->exprs[i]);
+            if (!d) return ST_ERROR;
+            if (!opt_is_const(d)) {
+                *ok = false;
+                return ST_OK;
+            }
+            if (!vec_push(o->a, &cols, p->out_cols[i]) || opt_push(o, &vals, d) != ST_OK) return ST_ERROR;
+        }
+        st->def_cols = cols;
+        st->def_vals = vals;
+    }
+    ColSet used = colset_new(o->c), below = opt_outputs(o, p->children[0]), have = opt_outputs(o, p);
+    for (int64_t i = 0; i < st->conds.len; i++) expr_cols(o->c, st->conds.items[i], &used);
+    ColSet need = opt_set_and(o, &used, &below);
+    for (int64_t w = 0; w < need.n_words; w++)
+        for (uint64_t b = need.bits[w]; b; b &= b - 1) {
+            ColId id = (ColId)(w * 64 + __builtin_ctzll(b));
+            if (!colset_has(&have, id)) TRY(append_out(o, p, id, opt_col(o, id)));
+        }
+    return ST_OK;
+}
+static Status pull_join(Opt *o, Plan *p, Pull *st, bool *ok) {
+    if (p->dependent) return ST_OK;
+    if (p->join == JN_INNER) {
+        for (int k = 0; k < 2; k++) {
+            TRY(pull(o, &p->children[k], st, ok));
+            if (*ok && st->has_default) *ok = false;
+            if (!*ok) return ST_OK;
+        }
+        return take_conds(o, p, st);
+    }
+    if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr))
+        return ST_OK;
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
+    TRY(pull(o, &p->children[0], st, ok));
+    if (*ok && st->has_default) *ok = false;
+    return ST_OK;
+}
+/* Two inner columns equal to one outer value are equal to each other: that becomes a condition below the aggregation
+ * (out: same), and one key less. */
+static Status pull_same(Opt *o, Pull *st, const ColSet *below, ExprVec *same) {
+    for (int64_t i = 0; i < st->conds.len; i++)
+        for (int64_t j = i + 1; j < st->conds.len; j++) {
+            Expr *in1, *out1, *in2, *out2;
+            bool n1, n2;
+            if (!opt_equi(o, st->conds.items[i], below, &st->corr, &in1, &out1, &n1) || n1) continue;
+            if (!opt_equi(o, st->conds.items[j], below, &st->corr, &in2, &out2, &n2) || n2) continue;
+            if (!expr_equal(out1, out2) || !type_eq(in1->type, in2->type)) continue;
+            TRY(opt_push(o, same, opt_op(o, "=", expr_copy(o->c, in1), in2)));
+            st->conds.items[j--] = st->conds.items[--st->conds.len];
+        }
+    return ST_OK;
+}
+/* The conditions' inner sides become group keys, which they name from here on. *ok false: one is no equality. */
+static Status pull_keys(Opt *o, Plan *p, Pull *st, const ColSet *below, bool *ok) {
+    for (int64_t i = 0; i < st->conds.len; i++) {
+        Expr *c = st->conds.items[i], *in, *out;
+        bool ns;
+        if (!opt_equi(o, c, below, &st->corr, &in, &out, &ns)) {
+            *ok = false;
+            return ST_OK;
+        }
+        ColId key = 0;
+        for (int32_t k = 0; k < p->n_keys && !key; k++)
+            if (expr_equal(p->exprs[k], in)) key = p->out_cols[k];
+        if (!key) {
+            if (in->kind == EX_COL) key = opt_new_like(o, in->u.col);
+            else key = plan_new_col(o->c, "key", in->type, true);
+            Expr *copy = expr_copy(o->c, in);
+            TRY(append_out(o, p, key, copy));
+        }
+        Expr *kc = opt_col(o, key);
+        if (!kc) return ST_ERROR;
+        c->args[c->args[0] == in ? 0 : 1] = kc;
+        c->folded = false;
+    }
+    return ST_OK;
+}
+/* Where an ungrouped aggregation has no row, its counts are 0 and the rest is NULL. */
+static Status agg_defaults(Opt *o, const Plan *p, Pull *st) {
+    st->has_default = true;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        bool count = p->aggs[i].kind == AGG_COUNT || p->aggs[i].kind == AGG_COUNT_STAR;
+        if (!vec_push(o->a, &st->def_cols, p->aggs[i].out)) return ST_ERROR;
+        TRY(opt_push(o, &st->def_vals, count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
+    }
+    return ST_OK;
+}
+static Status pull_agg(Opt *o, Plan *p, Pull *st, bool *ok) {
+    for (int32_t i = 0; i < p->n_keys; i++)
+        if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
+    for (int32_t i = 0; i < p->n_aggs; i++) {
+        const AggCall *g = &p->aggs[i];
+        if ((g->arg && opt_uses(o, g->arg, &st->corr)) || (g->arg2 && opt_uses(o, g->arg2, &st->corr)) ||
+            (g->filter && opt_uses(o, g->filter, &st->corr)))
+            return ST_OK;
+    }
+    TRY(pull(o, &p->children[0], st, ok));
+    if (!*ok) return ST_OK;
+    bool grouped = p->n_keys > 0;
+    ColSet below = opt_outputs(o, p->children[0]);
+    if (st->has_default || (!grouped && st->conds.len == 0)) {
+        *ok = false;
+        return ST_OK;
+    }
+    /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key
+     * does that, but groups that are not asked for would raise 21000 */
+    for (int32_t i = 0; i < p->n_aggs; i++)
+        if (p->aggs[i].kind == AGG_SINGLE) {
+            *ok = false;
+            return ST_OK;
+        }
+    ExprVec same = {0};
+    TRY(pull_same(o, st, &below, &same));
+    if (!(p->children[0] = opt_filter(o, p->children[0], &same))) return ST_ERROR;
+    TRY(pull_keys(o, p, st, &below, ok));
+    return *ok && !grouped ? agg_defaults(o, p, st) : ST_OK;
+}
+
+/* Pulls the correlated conditions up out of *pp into st, and changes it so that what they need is among its columns.
+ * *ok false: that cannot be done (the plan may have been changed below). */
 static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
     TRY(stack_check(o->err));
     Plan *p = *pp;
     *ok = true;
     if (!depends(o, p, &st->corr)) return ST_OK;
     *ok = false;
-    /* rows of other outer rows would be computed too: not where that can raise an error nobody asked for */
-    for (int32_t i = 0; i < p->n_conds; i++)
-        if (expr_is_volatile(p->conds[i]) ||
-            (opt_is_domain_fallible(p->conds[i]) && !opt_uses(o, p->conds[i], &st->corr)))
-            return ST_OK;
-    for (int32_t i = 0; i < p->n_exprs; i++)
-        if (opt_is_domain_fallible(p->exprs[i]) || expr_is_volatile(p->exprs[i])) return ST_OK;
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg)))
-            return ST_OK;
+    if (!may_widen(o, p, st)) return ST_OK;
     switch ((PlanKind)p->kind) {
-    case LP_FILTER:
-        TRY(pull(o, &p->children[0], st, ok));
-        if (!*ok) return ST_OK;
-        if (st->has_default) { /* the default row must not pass */
-            bool passes = true;
-            for (int32_t i = 0; i < p->n_conds && passes; i++) {
-                if (opt_uses(o, p->conds[i], &st->corr)) continue;
-                Expr *d = with_defaults(o, st, p->conds[i]);
-                if (!d) return ST_ERROR;
-                if (opt_const_false(d) || opt_const_null(d)) passes = false;
-            }
-            if (passes) {
-                *ok = false;
-                return ST_OK;
-            }
-            st->has_default = false;
-        }
-        TRY(take_conds(o, p, st));
-        if (p->n_conds == 0) *pp = p->children[0];
-        return ST_OK;
-    case LP_SCAN: {
-        Plan *f = plan_new(o->c, LP_FILTER, 1);
-        if (!f) return ST_ERROR;
-        f->children[0] = p;
-        f->conds = p->conds;
-        f->n_conds = p->n_conds;
-        p->conds = NULL;
-        p->n_conds = 0;
-        *pp = f;
-        return pull(o, pp, st, ok);
-    }
-    case LP_PROJECT: {
-        for (int32_t i = 0; i < p->n_exprs; i++)
-            if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
-        TRY(pull(o, &p->children[0], st, ok));
-        if (!*ok) return ST_OK;
-        if (st->has_default) {
-            IdVec cols = {0};
-            ExprVec vals = {0};
-            for (int32_t i = 0; i < p->n_out; i++) {
-                Expr *d = with_defaults(o, st, p->exprs[i]);
-                if (!d) return ST_ERROR;
-                if (!opt_is_const(d)) {
-                    *ok = false;
-                    return ST_OK;
-                }
-                if (!vec_push(o->a, &cols, p->out_cols[i]) || opt_push(o, &vals, d) != ST_OK) return ST_ERROR;
-            }
-            st->def_cols = cols;
-            st->def_vals = vals;
-        }
-        ColSet used = colset_new(o->c), below = opt_outputs(o, p->children[0]), have = opt_outputs(o, p);
-        for (int64_t i = 0; i < st->conds.len; i++) expr_cols(o->c, st->conds.items[i], &used);
-        ColSet need = opt_set_and(o, &used, &below);
-        for (int64_t w = 0; w < need.n_words; w++)
-            for (uint64_t b = need.bits[w]; b; b &= b - 1) {
-                ColId id = (ColId)(w * 64 + __builtin_ctzll(b));
-                if (!colset_has(&have, id)) TRY(append_out(o, p, id, opt_col(o, id)));
-            }
-        return ST_OK;
-    }
-    case LP_JOIN: {
-        if (p->dependent) return ST_OK;
-        if (p->join == JN_INNER) {
-            for (int k = 0; k < 2; k++) {
-                TRY(pull(o, &p->children[k], st, ok));
-                if (*ok && st->has_default) *ok = false;
-                if (!*ok) return ST_OK;
-            }
-            return take_conds(o, p, st);
-        }
-        if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr))
-            return ST_OK;
-        for (int32_t i = 0; i < p->n_conds; i++)
-            if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
-        TRY(pull(o, &p->children[0], st, ok));
-        if (*ok && st->has_default) *ok = false;
-        return ST_OK;
-    }
-    case LP_AGG: {
-        for (int32_t i = 0; i < p->n_keys; i++)
-            if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
-        for (int32_t i = 0; i < p->n_aggs; i++) {
-            const AggCall *g = &p->aggs[i];
-            if ((g->arg && opt_uses(o, g->arg, &st->corr)) || (g->arg2 && opt_uses(o, g->arg2, &st->corr)) ||
-                (g->filter && opt_uses(o, g->filter, &st->corr)))
-                return ST_OK;
-        }
-        TRY(pull(o, &p->children[0], st, ok));
-        if (!*ok) return ST_OK;
-        bool grouped = p->n_keys > 0;
-        ColSet below = opt_outputs(o, p->children[0]);
-        if (st->has_default || (!grouped && st->conds.len == 0)) {
-            *ok = false;
-            return ST_OK;
-        }
-        /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key
-         * does that, but groups nobody asks for would raise 21000 */
-        for (int32_t i = 0; i < p->n_aggs; i++)
-            if (p->aggs[i].kind == AGG_SINGLE) {
-                *ok = false;
-                return ST_OK;
-            }
-        /* two inner columns equal to one outer value are equal to each other: below the aggregation, and one key less
-         */
-        ExprVec same = {0};
-        for (int64_t i = 0; i < st->conds.len; i++)
-            for (int64_t j = i + 1; j < st->conds.len; j++) {
-                Expr *in1, *out1, *in2, *out2;
-                bool n1, n2;
-                if (!opt_equi(o, st->conds.items[i], &below, &st->corr, &in1, &out1, &n1) || n1) continue;
-                if (!opt_equi(o, st->conds.items[j], &below, &st->corr, &in2, &out2, &n2) || n2) continue;
-                if (!expr_equal(out1, out2) || !type_eq(in1->type, in2->type)) continue;
-                TRY(opt_push(o, &same, opt_op(o, "=", expr_copy(o->c, in1), in2)));
-                st->conds.items[j--] = st->conds.items[--st->conds.len];
-            }
-        if (!(p->children[0] = opt_filter(o, p->children[0], &same))) return ST_ERROR;
-        for (int64_t i = 0; i < st->conds.len; i++) {
-            Expr *c = st->conds.items[i], *in, *out;
-            bool ns;
-            if (!opt_equi(o, c, &below, &st->corr, &in, &out, &ns)) {
-                *ok = false;
-                return ST_OK;
-            }
-            ColId key = 0;
-            for (int32_t k = 0; k < p->n_keys && !key; k++)
-                if (expr_equal(p->exprs[k], in)) key = p->out_cols[k];
-            if (!key) {
-                if (in->kind == EX_COL) key = opt_new_like(o, in->u.col);
-                else key = plan_new_col(o->c, "key", in->type, true);
-                Expr *copy = expr_copy(o->c, in);
-                TRY(append_out(o, p, key, copy));
-            }
-            Expr *kc = opt_col(o, key);
-            if (!kc) return ST_ERROR;
-            c->args[c->args[0] == in ? 0 : 1] = kc;
-            c->folded = false;
-        }
-        if (!grouped) {
-            st->has_default = true;
-            for (int32_t i = 0; i < p->n_aggs; i++) {
-                bool count = p->aggs[i].kind == AGG_COUNT || p->aggs[i].kind == AGG_COUNT_STAR;
-                if (!vec_push(o->a, &st->def_cols, p->aggs[i].out)) return ST_ERROR;
-                TRY(opt_push(o, &st->def_vals,
-                             count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
-            }
-        }
-        return ST_OK;
-    }
+    case LP_FILTER: return pull_filter(o, pp, st, ok);
+    case LP_SCAN: return pull_scan(o, pp, st, ok);
+    case LP_PROJECT: return pull_project(o, p, st, ok);
+    case LP_JOIN: return pull_join(o, p, st, ok);
+    case LP_AGG: return pull_agg(o, p, st, ok);
     case LP_SORT:
         if (p->limit >= 0 || p->offset > 0) return ST_OK;
         *pp = p->children[0]; /* order inside a subquery without LIMIT means nothing */
@@ -708,19 +737,154 @@ static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
     return ex && append_outs(o, p, ids.len, ids.items, ex) == ST_OK ? p : NULL;
 }
 
+/* A scan's conditions, correlated ones and those that can fail, stand in a filter above it. */
+static Plan *unnest_scan(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    ExprVec conds = {0};
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_push(o, &conds, p->conds[i]) != ST_OK) return NULL;
+    p->n_conds = 0;
+    p = opt_filter(o, p, &conds);
+    return p ? unnest(u, p, local) : NULL;
+}
+/* LP_SORT, LP_LIMIT: the rows that are left of each value of D. */
+static Plan *unnest_limit(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (u->n == 0) { /* D has one row at most */
+        p->children[0] = unnest(u, p->children[0], local);
+        return p->children[0] ? p : NULL;
+    }
+    Plan *sort = p;
+    int64_t limit = p->limit, offset = p->offset > 0 ? p->offset : 0;
+    if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit < 0) sort = p->children[0];
+    Plan *child = unnest(u, sort->children[0], local);
+    if (!child) return NULL;
+    if (limit < 0 && offset == 0) return child;
+    if (limit == 0) {
+        Plan *e = opt_empty(o, child);
+        return e;
+    }
+    return limit == 1 && offset == 0 ? limit_one(u, child, sort, 0, *local)
+                                     : limit_some(u, child, sort, limit, offset, *local);
+}
+static Plan *unnest_setop(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
+    ColId *out = fresh_locals(u);
+    if (!un_uses(u, p) && u->n > 0 && p->setop != SO_UNION_ALL) return dom_times(u, p, local);
+    if (!locals || !out || (u->n > 0 && p->setop != SO_UNION_ALL)) return NULL;
+    for (int32_t k = 0; k < p->n_children; k++) {
+        if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
+        ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+        if (!sc) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set_cols[k][i];
+        for (int64_t i = 0; i < u->n; i++) sc[p->n_out + i] = locals[k][i];
+        p->set_cols[k] = sc;
+    }
+    ColId *oc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+    if (!oc) return NULL;
+    for (int32_t i = 0; i < p->n_out; i++) oc[i] = p->out_cols[i];
+    for (int64_t i = 0; i < u->n; i++) oc[p->n_out + i] = out[i];
+    p->out_cols = oc;
+    p->n_out += (int32_t)u->n;
+    *local = out;
+    return p;
+}
+static Plan *unnest_cte(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    struct CorrCte *save = u->ctes;
+    if (un_depends(u, p->children[0])) {
+        struct CorrCte *c = arena_new_of(o->a, struct CorrCte);
+        if (!c || !(p->children[0] = unnest(u, p->children[0], &c->cols))) return NULL;
+        c->id = p->cte_id;
+        c->next = u->ctes;
+        u->ctes = c;
+    }
+    p->children[1] = unnest(u, p->children[1], local);
+    u->ctes = save;
+    return p->children[1] ? p : NULL;
+}
+static Plan *unnest_cte_scan(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    struct CorrCte *c = u->ctes;
+    while (c && c->id != p->cte_id) c = c->next;
+    if (!c) return dom_times(u, p, local);
+    ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1),
+          *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
+    if (!l || !oc || !cc) return NULL;
+    for (int32_t i = 0; i < p->n_out; i++) {
+        oc[i] = p->out_cols[i];
+        cc[i] = p->cte_cols[i];
+    }
+    for (int64_t i = 0; i < u->n; i++) {
+        oc[p->n_out + i] = l[i];
+        cc[p->n_out + i] = c->cols[i];
+    }
+    p->out_cols = oc;
+    p->cte_cols = cc;
+    p->n_out += (int32_t)u->n;
+    *local = l;
+    return p;
+}
+/* Each row is a projection over D. */
+static Plan *unnest_values(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (p->cells || p->n_out + u->n == 0)
+        return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
+    Plan *un = NULL;
+    ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
+    Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
+    ColId *out = arena_array(o->a, ColId, p->n_out + u->n + 1), *lo = fresh_locals(u);
+    if (!sets || !ch || !out || !lo) return NULL;
+    for (int32_t i = 0; i < p->n_out; i++) out[i] = p->out_cols[i];
+    for (int64_t i = 0; i < u->n; i++) out[p->n_out + i] = lo[i];
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        ColId *dl;
+        Plan *d = dom_scan(u, &dl);
+        if (!d) return NULL;
+        Expr **ex = arena_array(o->a, Expr *, p->n_out + u->n + 1);
+        sets[r] = arena_array(o->a, ColId, p->n_out + u->n + 1);
+        if (!ex || !sets[r]) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            ex[i] = p->rows[r][i];
+            localise(u, ex[i], dl);
+            sets[r][i] = p->n_rows == 1 ? out[i] : opt_new_like(o, out[i]);
+        }
+        for (int64_t i = 0; i < u->n; i++) {
+            ex[p->n_out + i] = opt_col(o, dl[i]);
+            sets[r][p->n_out + i] = p->n_rows == 1 ? lo[i] : opt_new_like(o, lo[i]);
+        }
+        ch[r] = opt_project(o, d, p->n_out + u->n, sets[r], ex);
+        if (!ch[r]) return NULL;
+    }
+    *local = lo;
+    if (p->n_rows == 1) return ch[0];
+    un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
+    if (!un) return NULL;
+    un->setop = SO_UNION_ALL;
+    un->children = ch;
+    un->n_children = (int32_t)p->n_rows;
+    un->set_cols = sets;
+    un->out_cols = out;
+    un->n_out = p->n_out + (int32_t)u->n;
+    return un;
+}
+static Plan *unnest_series(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (!un_uses(u, p)) return dom_times(u, p, local);
+    Plan *d = dom_scan(u, local);
+    if (!d) return NULL;
+    for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], *local);
+    return series_along(o, d, p);
+}
+
+/* p for every row of D: it has columns *local, D's. */
 static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     if (stack_check(u->o->err) != ST_OK) return NULL;
     Opt *o = u->o;
     if (!un_depends(u, p)) return dom_times(u, p, local);
     switch ((PlanKind)p->kind) {
-    case LP_SCAN: { /* correlated pushed conditions, and those that can fail */
-        ExprVec conds = {0};
-        for (int32_t i = 0; i < p->n_conds; i++)
-            if (opt_push(o, &conds, p->conds[i]) != ST_OK) return NULL;
-        p->n_conds = 0;
-        p = opt_filter(o, p, &conds);
-        return p ? unnest(u, p, local) : NULL;
-    }
+    case LP_SCAN: return unnest_scan(u, p, local);
     case LP_FILTER:
     case LP_REPEAT:
         if (!(p->children[0] = unnest(u, p->children[0], local))) return NULL;
@@ -735,129 +899,12 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     case LP_JOIN: return unnest_join(u, p, local);
     case LP_AGG: return unnest_agg(u, p, local);
     case LP_SORT:
-    case LP_LIMIT: {
-        if (u->n == 0) { /* D has one row at most */
-            p->children[0] = unnest(u, p->children[0], local);
-            return p->children[0] ? p : NULL;
-        }
-        Plan *sort = p;
-        int64_t limit = p->limit, offset = p->offset > 0 ? p->offset : 0;
-        if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit < 0) sort = p->children[0];
-        Plan *child = unnest(u, sort->children[0], local);
-        if (!child) return NULL;
-        if (limit < 0 && offset == 0) return child;
-        if (limit == 0) {
-            Plan *e = opt_empty(o, child);
-            return e;
-        }
-        return limit == 1 && offset == 0 ? limit_one(u, child, sort, 0, *local)
-                                         : limit_some(u, child, sort, limit, offset, *local);
-    }
-    case LP_SETOP: {
-        ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
-        ColId *out = fresh_locals(u);
-        if (!un_uses(u, p) && u->n > 0 && p->setop != SO_UNION_ALL) return dom_times(u, p, local);
-        if (!locals || !out || (u->n > 0 && p->setop != SO_UNION_ALL)) return NULL;
-        for (int32_t k = 0; k < p->n_children; k++) {
-            if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
-            ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
-            if (!sc) return NULL;
-            for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set_cols[k][i];
-            for (int64_t i = 0; i < u->n; i++) sc[p->n_out + i] = locals[k][i];
-            p->set_cols[k] = sc;
-        }
-        ColId *oc = arena_array(o->a, ColId, p->n_out + u->n + 1);
-        if (!oc) return NULL;
-        for (int32_t i = 0; i < p->n_out; i++) oc[i] = p->out_cols[i];
-        for (int64_t i = 0; i < u->n; i++) oc[p->n_out + i] = out[i];
-        p->out_cols = oc;
-        p->n_out += (int32_t)u->n;
-        *local = out;
-        return p;
-    }
-    case LP_CTE: {
-        struct CorrCte *save = u->ctes;
-        if (un_depends(u, p->children[0])) {
-            struct CorrCte *c = arena_new_of(o->a, struct CorrCte);
-            if (!c || !(p->children[0] = unnest(u, p->children[0], &c->cols))) return NULL;
-            c->id = p->cte_id;
-            c->next = u->ctes;
-            u->ctes = c;
-        }
-        p->children[1] = unnest(u, p->children[1], local);
-        u->ctes = save;
-        return p->children[1] ? p : NULL;
-    }
-    case LP_CTE_SCAN: {
-        struct CorrCte *c = u->ctes;
-        while (c && c->id != p->cte_id) c = c->next;
-        if (!c) return dom_times(u, p, local);
-        ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1),
-              *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
-        if (!l || !oc || !cc) return NULL;
-        for (int32_t i = 0; i < p->n_out; i++) {
-            oc[i] = p->out_cols[i];
-            cc[i] = p->cte_cols[i];
-        }
-        for (int64_t i = 0; i < u->n; i++) {
-            oc[p->n_out + i] = l[i];
-            cc[p->n_out + i] = c->cols[i];
-        }
-        p->out_cols = oc;
-        p->cte_cols = cc;
-        p->n_out += (int32_t)u->n;
-        *local = l;
-        return p;
-    }
-    case LP_VALUES: {
-        /* each row is a projection over D */
-        if (p->cells || p->n_out + u->n == 0)
-            return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
-        Plan *un = NULL;
-        ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
-        Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
-        ColId *out = arena_array(o->a, ColId, p->n_out + u->n + 1), *lo = fresh_locals(u);
-        if (!sets || !ch || !out || !lo) return NULL;
-        for (int32_t i = 0; i < p->n_out; i++) out[i] = p->out_cols[i];
-        for (int64_t i = 0; i < u->n; i++) out[p->n_out + i] = lo[i];
-        for (int64_t r = 0; r < p->n_rows; r++) {
-            ColId *dl;
-            Plan *d = dom_scan(u, &dl);
-            if (!d) return NULL;
-            Expr **ex = arena_array(o->a, Expr *, p->n_out + u->n + 1);
-            sets[r] = arena_array(o->a, ColId, p->n_out + u->n + 1);
-            if (!ex || !sets[r]) return NULL;
-            for (int32_t i = 0; i < p->n_out; i++) {
-                ex[i] = p->rows[r][i];
-                localise(u, ex[i], dl);
-                sets[r][i] = p->n_rows == 1 ? out[i] : opt_new_like(o, out[i]);
-            }
-            for (int64_t i = 0; i < u->n; i++) {
-                ex[p->n_out + i] = opt_col(o, dl[i]);
-                sets[r][p->n_out + i] = p->n_rows == 1 ? lo[i] : opt_new_like(o, lo[i]);
-            }
-            ch[r] = opt_project(o, d, p->n_out + u->n, sets[r], ex);
-            if (!ch[r]) return NULL;
-        }
-        *local = lo;
-        if (p->n_rows == 1) return ch[0];
-        un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
-        if (!un) return NULL;
-        un->setop = SO_UNION_ALL;
-        un->children = ch;
-        un->n_children = (int32_t)p->n_rows;
-        un->set_cols = sets;
-        un->out_cols = out;
-        un->n_out = p->n_out + (int32_t)u->n;
-        return un;
-    }
-    case LP_SERIES: {
-        if (!un_uses(u, p)) return dom_times(u, p, local);
-        Plan *d = dom_scan(u, local);
-        if (!d) return NULL;
-        for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], *local);
-        return series_along(o, d, p);
-    }
+    case LP_LIMIT: return unnest_limit(u, p, local);
+    case LP_SETOP: return unnest_setop(u, p, local);
+    case LP_CTE: return unnest_cte(u, p, local);
+    case LP_CTE_SCAN: return unnest_cte_scan(u, p, local);
+    case LP_VALUES: return unnest_values(u, p, local);
+    case LP_SERIES: return unnest_series(u, p, local);
     }
     return NULL;
 }

@@ -356,6 +356,118 @@ static bool grows_too_deep(const Plan *p, const Expr *e, int depth) {
     return false;
 }
 
+static Plan *push_filter(Opt *o, Plan *p, ExprVec *preds) {
+    if (!rule_on(o->c, RULE_PUSHDOWN)) {
+        p->children[0] = push_none(o, p->children[0]);
+        return p->children[0] ? p : NULL;
+    }
+    ExprVec all = {0};
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_split(o, p->conds[i], &all) != ST_OK) return NULL;
+    for (int64_t i = 0; i < preds->len; i++)
+        if (opt_push(o, &all, preds->items[i]) != ST_OK) return NULL;
+    return push(o, p->children[0], &all);
+}
+/* Conditions that may fail stand behind the others. */
+static Plan *push_scan(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec all = {0};
+    for (int32_t i = 0; i < p->n_conds; i++)
+        if (opt_push(o, &all, p->conds[i]) != ST_OK) return NULL;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < preds->len; i++)
+            if ((expr_is_volatile(preds->items[i]) || opt_is_domain_fallible(preds->items[i])) == (pass == 1) &&
+                opt_push(o, &all, preds->items[i]) != ST_OK)
+                return NULL;
+    if (opt_fold_conds(o, &all) != ST_OK) return NULL;
+    if (any_false(&all)) return opt_empty(o, p);
+    p->conds = all.items;
+    p->n_conds = (int32_t)all.len;
+    return p;
+}
+static Plan *push_project(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    for (int64_t i = 0; i < preds->len; i++) {
+        Expr *e = preds->items[i];
+        bool ok = !expr_is_volatile(e);
+        for (int32_t k = 0; k < p->n_out && ok; k++)
+            if (expr_is_volatile(p->exprs[k]) && opt_uses_col(o, e, p->out_cols[k])) ok = false;
+        ok = ok && !grows_too_deep(p, e, 0);
+        if (ok && !(e = opt_subst(o, e, p->n_out, p->out_cols, p->exprs))) return NULL;
+        if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
+    }
+    if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
+    if (opt_is_empty(p->children[0])) return opt_empty(o, p);
+    return filter_ordered(o, p, &stay);
+}
+/* Conditions on group keys alone are tested below the aggregation. */
+static Plan *push_agg(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    ColSet keys = colset_new(o->c);
+    for (int32_t i = 0; i < p->n_keys; i++)
+        if (!expr_is_volatile(p->exprs[i])) colset_add(o->c, &keys, p->out_cols[i]);
+    for (int64_t i = 0; i < preds->len; i++) {
+        Expr *e = preds->items[i];
+        bool ok = p->n_keys > 0 && !expr_is_volatile(e) && opt_within(o, e, &keys);
+        if (ok && !(e = opt_subst(o, e, p->n_keys, p->out_cols, p->exprs))) return NULL;
+        if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
+    }
+    if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
+    if (p->n_keys > 0 && opt_is_empty(p->children[0])) return opt_empty(o, p);
+    return filter_ordered(o, p, &stay);
+}
+static Plan *push_sort(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    bool through = p->limit < 0 && p->offset <= 0;
+    for (int64_t i = 0; i < preds->len; i++)
+        if (opt_push(o, through && !expr_is_volatile(preds->items[i]) ? &go : &stay, preds->items[i]) != ST_OK)
+            return NULL;
+    if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
+    return filter_ordered(o, p, &stay);
+}
+static Plan *push_repeat(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    for (int64_t i = 0; i < preds->len; i++) {
+        bool ok = !expr_is_volatile(preds->items[i]) && !opt_uses_col(o, preds->items[i], p->count_col) &&
+                  !(p->n_out && opt_uses_col(o, preds->items[i], p->out_cols[0]));
+        if (opt_push(o, ok ? &go : &stay, preds->items[i]) != ST_OK) return NULL;
+    }
+    if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
+    return filter_ordered(o, p, &stay);
+}
+/* Every input tests the conditions; inputs without rows are taken out of UNION ALL. */
+static Plan *push_setop(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    for (int64_t i = 0; i < preds->len; i++)
+        if (opt_push(o, expr_is_volatile(preds->items[i]) ? &stay : &go, preds->items[i]) != ST_OK) return NULL;
+    ColMap *map = arena_array(o->a, ColMap, p->n_out + 1);
+    if (!map) return NULL;
+    int32_t kept = 0;
+    for (int32_t k = 0; k < p->n_children; k++) {
+        for (int32_t i = 0; i < p->n_out; i++) map[i] = (ColMap){p->out_cols[i], p->set_cols[k][i]};
+        ExprVec mine = {0};
+        for (int64_t i = 0; i < go.len; i++) {
+            Expr *e = expr_copy(o->c, go.items[i]);
+            if (!e) return NULL;
+            expr_remap(e, p->n_out, map);
+            if (opt_push(o, &mine, e) != ST_OK) return NULL;
+        }
+        Plan *c = push(o, p->children[k], &mine);
+        if (!c) return NULL;
+        if (opt_is_empty(c) && p->setop == SO_UNION_ALL) continue;
+        p->children[kept] = c;
+        p->set_cols[kept++] = p->set_cols[k];
+    }
+    if (kept == 0) return opt_empty(o, p);
+    p->n_children = kept;
+    if (kept == 1) { /* a projection is enough */
+        Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
+        if (!ex) return NULL;
+        for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, p->set_cols[0][i]);
+        p = opt_project(o, p->children[0], p->n_out, p->out_cols, ex);
+    }
+    return filter_ordered(o, p, &stay);
+}
+/* Conditions `preds` go down into p as far as they can; what cannot is tested by filters between its operators. */
 static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     if (stack_check(o->err) != ST_OK) return NULL;
     if (opt_fold_conds(o, preds) != ST_OK) return NULL;
@@ -364,115 +476,18 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
         if (!(p = push_none(o, p))) return NULL;
         return filter_ordered(o, p, preds);
     }
-    ExprVec stay = {0}, go = {0};
     switch ((PlanKind)p->kind) {
-    case LP_FILTER: {
-        if (!rule_on(o->c, RULE_PUSHDOWN)) {
-            p->children[0] = push_none(o, p->children[0]);
-            return p->children[0] ? p : NULL;
-        }
-        ExprVec all = {0};
-        for (int32_t i = 0; i < p->n_conds; i++)
-            if (opt_split(o, p->conds[i], &all) != ST_OK) return NULL;
-        for (int64_t i = 0; i < preds->len; i++)
-            if (opt_push(o, &all, preds->items[i]) != ST_OK) return NULL;
-        return push(o, p->children[0], &all);
-    }
-    case LP_SCAN: {
-        ExprVec all = {0};
-        for (int32_t i = 0; i < p->n_conds; i++)
-            if (opt_push(o, &all, p->conds[i]) != ST_OK) return NULL;
-        for (int pass = 0; pass < 2; pass++)
-            for (int64_t i = 0; i < preds->len; i++)
-                if ((expr_is_volatile(preds->items[i]) || opt_is_domain_fallible(preds->items[i])) == (pass == 1) &&
-                    opt_push(o, &all, preds->items[i]) != ST_OK)
-                    return NULL;
-        if (opt_fold_conds(o, &all) != ST_OK) return NULL;
-        if (any_false(&all)) return opt_empty(o, p);
-        p->conds = all.items;
-        p->n_conds = (int32_t)all.len;
-        return p;
-    }
-    case LP_PROJECT: {
-        for (int64_t i = 0; i < preds->len; i++) {
-            Expr *e = preds->items[i];
-            bool ok = !expr_is_volatile(e);
-            for (int32_t k = 0; k < p->n_out && ok; k++)
-                if (expr_is_volatile(p->exprs[k]) && opt_uses_col(o, e, p->out_cols[k])) ok = false;
-            ok = ok && !grows_too_deep(p, e, 0);
-            if (ok && !(e = opt_subst(o, e, p->n_out, p->out_cols, p->exprs))) return NULL;
-            if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
-        }
-        if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
-        if (opt_is_empty(p->children[0])) return opt_empty(o, p);
-        return filter_ordered(o, p, &stay);
-    }
-    case LP_AGG: {
-        ColSet keys = colset_new(o->c);
-        for (int32_t i = 0; i < p->n_keys; i++)
-            if (!expr_is_volatile(p->exprs[i])) colset_add(o->c, &keys, p->out_cols[i]);
-        for (int64_t i = 0; i < preds->len; i++) {
-            Expr *e = preds->items[i];
-            bool ok = p->n_keys > 0 && !expr_is_volatile(e) && opt_within(o, e, &keys);
-            if (ok && !(e = opt_subst(o, e, p->n_keys, p->out_cols, p->exprs))) return NULL;
-            if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
-        }
-        if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
-        if (p->n_keys > 0 && opt_is_empty(p->children[0])) return opt_empty(o, p);
-        return filter_ordered(o, p, &stay);
-    }
-    case LP_SORT: {
-        bool through = p->limit < 0 && p->offset <= 0;
-        for (int64_t i = 0; i < preds->len; i++)
-            if (opt_push(o, through && !expr_is_volatile(preds->items[i]) ? &go : &stay, preds->items[i]) != ST_OK)
-                return NULL;
-        if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
-        return filter_ordered(o, p, &stay);
-    }
+    case LP_FILTER: return push_filter(o, p, preds);
+    case LP_SCAN: return push_scan(o, p, preds);
+    case LP_PROJECT: return push_project(o, p, preds);
+    case LP_AGG: return push_agg(o, p, preds);
+    case LP_SORT: return push_sort(o, p, preds);
+    case LP_REPEAT: return push_repeat(o, p, preds);
+    case LP_SETOP: return push_setop(o, p, preds);
     case LP_LIMIT:
         if (p->limit == 0) return opt_empty(o, p);
         if (!(p->children[0] = push_none(o, p->children[0]))) return NULL;
         return filter_ordered(o, p, preds);
-    case LP_REPEAT: {
-        for (int64_t i = 0; i < preds->len; i++) {
-            bool ok = !expr_is_volatile(preds->items[i]) && !opt_uses_col(o, preds->items[i], p->count_col) &&
-                      !(p->n_out && opt_uses_col(o, preds->items[i], p->out_cols[0]));
-            if (opt_push(o, ok ? &go : &stay, preds->items[i]) != ST_OK) return NULL;
-        }
-        if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
-        return filter_ordered(o, p, &stay);
-    }
-    case LP_SETOP: {
-        for (int64_t i = 0; i < preds->len; i++)
-            if (opt_push(o, expr_is_volatile(preds->items[i]) ? &stay : &go, preds->items[i]) != ST_OK) return NULL;
-        ColMap *map = arena_array(o->a, ColMap, p->n_out + 1);
-        if (!map) return NULL;
-        int32_t kept = 0;
-        for (int32_t k = 0; k < p->n_children; k++) {
-            for (int32_t i = 0; i < p->n_out; i++) map[i] = (ColMap){p->out_cols[i], p->set_cols[k][i]};
-            ExprVec mine = {0};
-            for (int64_t i = 0; i < go.len; i++) {
-                Expr *e = expr_copy(o->c, go.items[i]);
-                if (!e) return NULL;
-                expr_remap(e, p->n_out, map);
-                if (opt_push(o, &mine, e) != ST_OK) return NULL;
-            }
-            Plan *c = push(o, p->children[k], &mine);
-            if (!c) return NULL;
-            if (opt_is_empty(c) && p->setop == SO_UNION_ALL) continue;
-            p->children[kept] = c;
-            p->set_cols[kept++] = p->set_cols[k];
-        }
-        if (kept == 0) return opt_empty(o, p);
-        p->n_children = kept;
-        if (kept == 1) { /* a projection is enough */
-            Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
-            if (!ex) return NULL;
-            for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, p->set_cols[0][i]);
-            p = opt_project(o, p->children[0], p->n_out, p->out_cols, ex);
-        }
-        return filter_ordered(o, p, &stay);
-    }
     case LP_CTE:
         if (!(p->children[0] = push_none(o, p->children[0])) || !(p->children[1] = push(o, p->children[1], preds)))
             return NULL;
