@@ -597,147 +597,219 @@ static Plan *add_late_srf(Binder *b, Query *q, Plan *p, const Renamed *r, const 
     return bind_proj_plan(b, &proj, p);
 }
 
+/* A SELECT level while it is bound. */
+typedef struct Level {
+    Binder *b;
+    Query *q;
+    const AstSelect *s;
+    /* 1. what stands in it, bound over FROM's columns */
+    TargetVec targets;
+    Group group; /* GROUP BY */
+    Expr *having;
+    OrderVec order, on; /* ORDER BY, DISTINCT ON */
+    bool late;          /* its set-returning function stands behind DISTINCT ON */
+    /* 2. the projection, and where in it are: */
+    Proj proj;
+    int32_t n;
+    ColId *ids, *sort_ids, *on_ids; /* targets, keys of ORDER BY and of DISTINCT ON */
+    const char **names;
+    Plan *plan; /* so far */
+} Level;
+
+static Status level_from(Level *l) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    const AstSelect *s = l->s;
+    if (!(l->plan = bind_from(b, q, s->from, s->n_from, NULL))) return ST_ERROR;
+    if (!s->where) return ST_OK;
+    q->clause = "WHERE";
+    Expr *w = bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location);
+    return (l->plan = bind_filter(b, l->plan, w)) ? ST_OK : ST_ERROR;
+}
+
+static Status level_targets(Level *l, const SelectEnv *env) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    const AstSelect *s = l->s;
+    q->clause = NULL;
+    q->srf_ok = true;
+    TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
+    q->srf_ok = false;
+    bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
+    for (int64_t i = 0; i < l->targets.len && !keep; i++) {
+        Target *t = &l->targets.items[i];
+        if (t->expr->type.id == T_UNKNOWN &&
+            !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
+            return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+/* GROUP BY, HAVING, FOR UPDATE, ORDER BY and DISTINCT ON, in the order in which their errors come. */
+static Status level_clauses(Level *l, const SelectEnv *env) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    const AstSelect *s = l->s;
+    q->clause = "GROUP BY";
+    for (int64_t i = 0; i < s->n_group_by; i++) TRY(group_item(b, q, &s->group_by[i], &l->targets, &l->group.keys));
+    q->clause = NULL;
+    if (s->having && !(l->having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
+        return ST_ERROR;
+    if (s->lock) TRY(check_locking(b, env, s, q));
+    for (int64_t i = 0; i < s->n_order_by; i++) {
+        OrderKey k;
+        TRY(order_key(b, q, &s->order_by[i], &l->targets, &k));
+        if (!vec_push(b->a, &l->order, k)) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < s->n_distinct_on; i++) {
+        OrderKey k;
+        AstOrderItem item = {.expr = s->distinct_on[i], .location = s->distinct_on[i]->location};
+        TRY(order_key(b, q, &item, &l->targets, &k));
+        if (!vec_push(b->a, &l->on, k)) return ST_ERROR;
+    }
+    return ST_OK;
+}
+
+static Status regroup_keys(Group *g, OrderVec *keys) {
+    for (int64_t i = 0; i < keys->len; i++)
+        if (keys->items[i].expr) TRY(regroup(g, &keys->items[i].expr));
+    return ST_OK;
+}
+
+/* Rewrites what is above the grouping, and makes the aggregation and HAVING's filter. */
+static Status level_group(Level *l) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    Group *g = &l->group;
+    if (!l->s->n_group_by && !q->aggs.len && !l->having) return ST_OK;
+    if (q->srf)
+        return bind_unsupported(b, l->s->targets[0].location,
+                                "a set-returning function in the select list of a grouped query");
+    for (int64_t i = 0; i < g->keys.len; i++) {
+        const Expr *k = g->keys.items[i];
+        /* nullable: an outer join below may have added NULLs */
+        ColId id = plan_new_col(b->c, k->kind == EX_COL ? b->c->cols.items[k->u.col].name : "key", k->type, true);
+        if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g->ids, id)) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < l->targets.len; i++) {
+        Expr *e = l->targets.items[i].expr; /* a constant target that is a key must not be in two places */
+        for (int64_t k = 0; k < g->keys.len; k++)
+            if (e == g->keys.items[k] && e->kind == EX_CONST && !(g->keys.items[k] = bind_copy(b, e))) return ST_ERROR;
+        TRY(regroup(g, &l->targets.items[i].expr));
+    }
+    if (l->having) TRY(regroup(g, &l->having));
+    TRY(regroup_keys(g, &l->order));
+    TRY(regroup_keys(g, &l->on));
+    if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids))) return ST_ERROR;
+    return !l->having || (l->plan = bind_filter(b, l->plan, l->having)) ? ST_OK : ST_ERROR;
+}
+
+/* The projection: targets, then sort keys and keys of DISTINCT ON that are no targets. */
+static Status level_project(Level *l) {
+    Binder *b = l->b;
+    Query *q = l->q;
+    const AstSelect *s = l->s;
+    for (int32_t i = 0; i < l->n; i++) {
+        l->names[i] = l->targets.items[i].name;
+        if (l->late && uses_srf(b, q, l->targets.items[i].expr)) {
+            ColSet used = colset_new(b->c);
+            expr_cols(b->c, l->targets.items[i].expr, &used);
+            plan_free_cols(b->c, q->srf, &used);
+            TRY(add_needed(b, q, &l->proj, &used));
+            continue;
+        }
+        if (!(l->ids[i] = bind_proj_add(b, &l->proj, q, l->targets.items[i].expr, l->names[i]))) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < l->order.len; i++) {
+        const OrderKey *k = &l->order.items[i];
+        if (k->target < 0 && s->distinct && !s->n_distinct_on)
+            return err_at(b->err, bind_pos(b, k->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "for SELECT DISTINCT, ORDER BY expressions must appear in select list");
+        if (k->target < 0 && !(l->sort_ids[i] = bind_proj_add(b, &l->proj, q, k->expr, "sort key"))) return ST_ERROR;
+    }
+    for (int64_t i = 0; i < l->on.len; i++) {
+        const OrderKey *k = &l->on.items[i];
+        l->on_ids[i] = k->target >= 0 ? l->ids[k->target] : bind_proj_add(b, &l->proj, q, k->expr, "distinct key");
+        if (!l->on_ids[i]) return ST_ERROR;
+    }
+    return (l->plan = bind_proj_plan(b, &l->proj, l->plan)) ? ST_OK : ST_ERROR;
+}
+
+/* The leading ORDER BY keys must be the DISTINCT ON keys, in any order. */
+static Status check_distinct_on(const Level *l) {
+    int64_t seen = 0;
+    for (int64_t i = 0; i < l->order.len; i++) {
+        const OrderKey *o = &l->order.items[i];
+        bool is_on = false;
+        for (int64_t k = 0; k < l->on.len && !is_on; k++) {
+            const Expr *on = l->on.items[k].expr;
+            is_on = l->on_ids[k] == l->sort_ids[i] || (o->expr && on && expr_equal(o->expr, on));
+        }
+        if (!is_on && seen < l->on.len)
+            return err_at(l->b->err, bind_pos(l->b, l->on.items[0].location), ERR_INVALID_COLUMN_REFERENCE,
+                          "SELECT DISTINCT ON expressions must match initial ORDER BY expressions");
+        seen += is_on;
+    }
+    return ST_OK;
+}
+
+/* Ids become the new ones of the same columns. A renamed id is negative until all are done: it may be another's old
+ * one. */
+static void level_rename(Level *l, const Renamed *r) {
+    for (int64_t i = 0; i < r->n; i++) {
+        for (int32_t k = 0; k < l->n; k++)
+            if (l->ids[k] == r->from[i]) l->ids[k] = -r->to[i];
+        for (int64_t k = 0; k < l->order.len; k++)
+            if (l->sort_ids[k] == r->from[i]) l->sort_ids[k] = -r->to[i];
+    }
+    for (int32_t k = 0; k < l->n; k++) l->ids[k] = -l->ids[k];
+    for (int64_t k = 0; k < l->order.len; k++) l->sort_ids[k] = -l->sort_ids[k];
+}
+
+static Status level_distinct_on(Level *l) {
+    Binder *b = l->b;
+    TRY(check_distinct_on(l));
+    int64_t n = l->proj.ids.len;
+    ColId *all = arena_array(b->a, ColId, n + 1), *old = arena_array(b->a, ColId, n + 1),
+          *keys = arena_array(b->a, ColId, l->order.len + 1);
+    if (!all || !old || !keys) return ST_ERROR;
+    memcpy(all, l->proj.ids.items, sizeof *all * (size_t)n);
+    memcpy(old, all, sizeof *all * (size_t)n);
+    memcpy(keys, l->sort_ids, sizeof *keys * (size_t)l->order.len);
+    if (!(l->plan = distinct_on_plan(b, l->plan, l->on.len, l->on_ids, &l->order, keys, n, all))) return ST_ERROR;
+    Renamed r = {n, old, all};
+    level_rename(l, &r);
+    if (l->late && !(l->plan = add_late_srf(b, l->q, l->plan, &r, &l->targets, l->ids, l->order.len, l->sort_ids)))
+        return ST_ERROR;
+    return ST_OK;
+}
+
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
     *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
     if (s->n_windows) return bind_unsupported(b, s->windows[0].location, "WINDOW");
-    Plan *p = bind_from(b, q, s->from, s->n_from, NULL);
-    if (!p) return ST_ERROR;
-    if (s->where) {
-        q->clause = "WHERE";
-        Expr *w = bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location);
-        if (!(p = bind_filter(b, p, w))) return ST_ERROR;
-    }
-    TargetVec targets = {0};
-    q->clause = NULL;
-    q->srf_ok = true;
-    TRY(bind_targets(b, q, s->targets, s->n_targets, &targets));
-    q->srf_ok = false;
-    bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
-    for (int64_t i = 0; i < targets.len && !keep; i++) {
-        Target *t = &targets.items[i];
-        if (t->expr->type.id == T_UNKNOWN &&
-            !(t->expr = bind_coerce(b, t->expr, type_make(T_TEXT), CAST_IMPLICIT, t->expr->location)))
-            return ST_ERROR;
-    }
-    Group g = {.b = b, .q = q};
-    q->clause = "GROUP BY";
-    for (int64_t i = 0; i < s->n_group_by; i++) TRY(group_item(b, q, &s->group_by[i], &targets, &g.keys));
-    q->clause = NULL;
-    Expr *having = NULL;
-    if (s->having && !(having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
-        return ST_ERROR;
-    if (s->lock) TRY(check_locking(b, env, s, q));
-    OrderVec order = {0};
-    for (int64_t i = 0; i < s->n_order_by; i++) {
-        OrderKey k;
-        TRY(order_key(b, q, &s->order_by[i], &targets, &k));
-        if (!vec_push(b->a, &order, k)) return ST_ERROR;
-    }
-    OrderVec on = {0};
-    for (int64_t i = 0; i < s->n_distinct_on; i++) {
-        OrderKey k;
-        AstOrderItem item = {.expr = s->distinct_on[i], .location = s->distinct_on[i]->location};
-        TRY(order_key(b, q, &item, &targets, &k));
-        if (!vec_push(b->a, &on, k)) return ST_ERROR;
-    }
+    Level l = {.b = b, .q = q, .s = s, .group = {.b = b, .q = q}};
+    TRY(level_from(&l));
+    TRY(level_targets(&l, env));
+    TRY(level_clauses(&l, env));
+    TRY(level_group(&l));
+    l.late = is_late_srf(b, q, s, &l.order, &l.on, &l.targets);
+    if (q->srf && !l.late && !(l.plan = join_srf(b, l.plan, q->srf))) return ST_ERROR;
 
-    if (s->n_group_by || q->aggs.len || having) {
-        if (q->srf)
-            return bind_unsupported(b, s->targets[0].location,
-                                    "a set-returning function in the select list of a grouped query");
-        for (int64_t i = 0; i < g.keys.len; i++) {
-            const Expr *k = g.keys.items[i];
-            /* nullable: an outer join below may have added NULLs */
-            ColId id = plan_new_col(b->c, k->kind == EX_COL ? b->c->cols.items[k->u.col].name : "key", k->type, true);
-            if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g.ids, id)) return ST_ERROR;
-        }
-        for (int64_t i = 0; i < targets.len; i++) {
-            Expr *e = targets.items[i].expr; /* a constant target that is a key must not be in two places */
-            for (int64_t k = 0; k < g.keys.len; k++)
-                if (e == g.keys.items[k] && e->kind == EX_CONST && !(g.keys.items[k] = bind_copy(b, e)))
-                    return ST_ERROR;
-            TRY(regroup(&g, &targets.items[i].expr));
-        }
-        if (having) TRY(regroup(&g, &having));
-        for (int64_t i = 0; i < order.len; i++)
-            if (order.items[i].expr) TRY(regroup(&g, &order.items[i].expr));
-        for (int64_t i = 0; i < on.len; i++)
-            if (on.items[i].expr) TRY(regroup(&g, &on.items[i].expr));
-        if (!(p = group_plan(b, q, p, &g.keys, &g.ids))) return ST_ERROR;
-        if (having && !(p = bind_filter(b, p, having))) return ST_ERROR;
-    }
-    const bool late = is_late_srf(b, q, s, &order, &on, &targets);
-    if (q->srf && !late && !(p = join_srf(b, p, q->srf))) return ST_ERROR;
-
-    int32_t n = (int32_t)targets.len;
-    Proj proj = {0};
-    ColId *ids = arena_array(b->a, ColId, n + 1), *sort_ids = arena_array(b->a, ColId, order.len + 1),
-          *on_ids = arena_array(b->a, ColId, on.len + 1);
-    const char **names = arena_array(b->a, const char *, n + 1);
-    if (!ids || !names || !sort_ids || !on_ids) return ST_ERROR;
-    for (int32_t i = 0; i < n; i++) {
-        names[i] = targets.items[i].name;
-        if (late && uses_srf(b, q, targets.items[i].expr)) {
-            ColSet used = colset_new(b->c);
-            expr_cols(b->c, targets.items[i].expr, &used);
-            plan_free_cols(b->c, q->srf, &used);
-            TRY(add_needed(b, q, &proj, &used));
-            continue;
-        }
-        if (!(ids[i] = bind_proj_add(b, &proj, q, targets.items[i].expr, names[i]))) return ST_ERROR;
-    }
-    for (int64_t i = 0; i < order.len; i++) {
-        const OrderKey *k = &order.items[i];
-        if (k->target < 0 && s->distinct && !s->n_distinct_on)
-            return err_at(b->err, bind_pos(b, k->location), ERR_INVALID_COLUMN_REFERENCE,
-                          "for SELECT DISTINCT, ORDER BY expressions must appear in select list");
-        if (k->target < 0 && !(sort_ids[i] = bind_proj_add(b, &proj, q, k->expr, "sort key"))) return ST_ERROR;
-    }
-    for (int64_t i = 0; i < on.len; i++) {
-        const OrderKey *k = &on.items[i];
-        on_ids[i] = k->target >= 0 ? ids[k->target] : bind_proj_add(b, &proj, q, k->expr, "distinct key");
-        if (!on_ids[i]) return ST_ERROR;
-    }
-    if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
-    if (s->distinct && !s->n_distinct_on && !(p = distinct_plan(b, p, n, ids, names))) return ST_ERROR;
-    for (int64_t i = 0; i < order.len; i++)
-        if (order.items[i].target >= 0) sort_ids[i] = ids[order.items[i].target];
-    if (s->n_distinct_on) {
-        /* the leading ORDER BY keys must be the DISTINCT ON keys, in any order */
-        int64_t seen = 0;
-        for (int64_t i = 0; i < order.len; i++) {
-            bool is_on = false;
-            for (int64_t k = 0; k < on.len && !is_on; k++)
-                is_on = on_ids[k] == sort_ids[i] ||
-                        (order.items[i].expr && on.items[k].expr && expr_equal(order.items[i].expr, on.items[k].expr));
-            if (!is_on && seen < on.len)
-                return err_at(b->err, bind_pos(b, on.items[0].location), ERR_INVALID_COLUMN_REFERENCE,
-                              "SELECT DISTINCT ON expressions must match initial ORDER BY expressions");
-            seen += is_on;
-        }
-        int64_t n_all = proj.ids.len;
-        ColId *all = arena_array(b->a, ColId, n_all + 1), *old = arena_array(b->a, ColId, n_all + 1),
-              *keys = arena_array(b->a, ColId, order.len + 1);
-        if (!all || !old || !keys) return ST_ERROR;
-        memcpy(all, proj.ids.items, sizeof *all * (size_t)n_all);
-        memcpy(old, all, sizeof *all * (size_t)n_all);
-        memcpy(keys, sort_ids, sizeof *keys * (size_t)order.len);
-        if (!(p = distinct_on_plan(b, p, on.len, on_ids, &order, keys, n_all, all))) return ST_ERROR;
-        for (int64_t i = 0; i < n_all; i++) {
-            for (int32_t k = 0; k < n; k++)
-                if (ids[k] == old[i]) ids[k] = -all[i];
-            for (int64_t k = 0; k < order.len; k++)
-                if (sort_ids[k] == old[i]) sort_ids[k] = -all[i];
-        }
-        for (int32_t k = 0; k < n; k++) ids[k] = -ids[k];
-        for (int64_t k = 0; k < order.len; k++) sort_ids[k] = -sort_ids[k];
-        if (late && !(p = add_late_srf(b, q, p, &(Renamed){n_all, old, all}, &targets, ids, order.len, sort_ids)))
-            return ST_ERROR;
-    }
-    if (!(p = sort_plan(b, p, &order, sort_ids))) return ST_ERROR;
-    *out = (Rel){p, n, ids, names};
+    l.n = (int32_t)l.targets.len;
+    l.ids = arena_array(b->a, ColId, l.n + 1);
+    l.sort_ids = arena_array(b->a, ColId, l.order.len + 1);
+    l.on_ids = arena_array(b->a, ColId, l.on.len + 1);
+    l.names = arena_array(b->a, const char *, l.n + 1);
+    if (!l.ids || !l.names || !l.sort_ids || !l.on_ids) return ST_ERROR;
+    TRY(level_project(&l));
+    if (s->distinct && !s->n_distinct_on && !(l.plan = distinct_plan(b, l.plan, l.n, l.ids, l.names))) return ST_ERROR;
+    for (int64_t i = 0; i < l.order.len; i++)
+        if (l.order.items[i].target >= 0) l.sort_ids[i] = l.ids[l.order.items[i].target];
+    if (s->n_distinct_on) TRY(level_distinct_on(&l));
+    if (!(l.plan = sort_plan(b, l.plan, &l.order, l.sort_ids))) return ST_ERROR;
+    *out = (Rel){l.plan, l.n, l.ids, l.names};
     return ST_OK;
 }
 

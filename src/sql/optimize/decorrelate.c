@@ -81,8 +81,8 @@ static Status append_outs(Opt *o, Plan *p, int64_t n, const ColId *more, Expr *c
 static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) { return append_outs(o, p, 1, &id, &e); }
 static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok);
 
-/* Whether p may be computed for rows of other outer rows too: nothing in it is volatile, or raises an error that its own
- * outer row does not raise. */
+/* Whether p may be computed for rows of other outer rows too: nothing in it is volatile, or raises an error that its
+ * own outer row does not raise. */
 static bool may_widen(Opt *o, const Plan *p, const Pull *st) {
     for (int32_t i = 0; i < p->n_conds; i++)
         if (expr_is_volatile(p->conds[i]) ||
