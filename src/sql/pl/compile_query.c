@@ -531,36 +531,14 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
     return true;
 }
 
-static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
-    Table *t = p->table;
-    Scan *s = arena_new_of(c->arena, Scan);
-    Conds *rest = arena_new_of(c->arena, Conds);
-    if (!s || !rest) return cp_oom(c);
-    *s = (Scan){.plan = p,
-                .row = -1,
-                .outer = c->outer_scan == p,
-                .rows = row,
-                .ctx = ctx,
-                .needed = needed,
-                .conds = rest,
-                .index = -1};
-    if ((s->number = cp_table(c, t)) < 0) return ST_ERROR;
-    s->table = c->reg_tables.items[s->number];
-    s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
-    s->known = arena_calloc(c->arena, t->n_cols + 1);
-    s->key_cols = arena_array(c->arena, int32_t, t->n_cols + 1);
-    bool *used = arena_calloc(c->arena, conds->n + p->n_conds + 1);
-    if (!s->eq || !s->known || !s->key_cols || !used) return cp_oom(c);
-    for (int i = 0; i < t->n_cols; i++) s->eq[i] = NULL;
-    for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, conds, p->conds[i]));
-    if (!(used = arena_calloc(c->arena, conds->n + 1))) return cp_oom(c);
-    int32_t *from = arena_array(c->arena, int32_t, t->n_cols + 1);
-    if (!from) return cp_oom(c);
+/* The columns that conditions say to be equal to a value that is there: s->eq, and from[column] the condition. */
+static Status scan_equalities(Cp *c, Scan *s, const Conds *conds, int32_t *from) {
+    const Table *t = s->plan->table;
     for (int32_t i = 0; i < conds->n; i++) {
         Expr *e = conds->items[i];
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
         for (int side = 0; side < 2; side++) {
-            int32_t col = cp_scan_column(p, e->args[side]);
+            int32_t col = cp_scan_column(s->plan, e->args[side]);
             Expr *v = e->args[1 - side];
             if (col < 0 || s->eq[col] || !available(c, v) || !same_cells(t->cols[col].type, v->type)) continue;
             TRY(cp_settle_copy(c, &v));
@@ -569,6 +547,13 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
             break;
         }
     }
+    return ST_OK;
+}
+
+/* What the rows are found by: a unique key whose columns are all equal to values and not written, or else the other
+ * such columns. */
+static void scan_key(Scan *s) {
+    const Table *t = s->plan->table;
     for (int k = 0; k < t->n_keys && !s->unique; k++) {
         s->unique = t->keys[k].n_cols > 0;
         for (int i = 0; i < t->keys[k].n_cols; i++)
@@ -578,13 +563,27 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         s->n_key = t->keys[k].n_cols;
         for (int i = 0; i < s->n_key; i++) s->key_cols[i] = t->keys[k].cols[i];
     }
-    if (!s->unique) {
-        for (int i = 0; i < t->n_cols; i++)
-            if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
-    }
-    /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
+    for (int i = 0; i < t->n_cols && !s->unique; i++)
+        if (s->eq[i] && !s->table->written[i]) s->key_cols[s->n_key++] = i;
+}
+
+/* Conditions: what the rows are found by, what is tested for each (s->conds), and what is left in `conds` to be tested
+ * above, since it needs columns that are not there yet. */
+static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
+    Plan *p = s->plan;
+    Table *t = p->table;
+    s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
+    s->known = arena_calloc(c->arena, t->n_cols + 1);
+    s->key_cols = arena_array(c->arena, int32_t, t->n_cols + 1);
     bool *key = arena_calloc(c->arena, t->n_cols + 1);
-    if (!key) return cp_oom(c);
+    int32_t *from = arena_array(c->arena, int32_t, t->n_cols + 1);
+    if (!s->eq || !s->known || !s->key_cols || !key || !from) return cp_oom(c);
+    for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, conds, p->conds[i]));
+    bool *used = arena_calloc(c->arena, conds->n + 1);
+    if (!used) return cp_oom(c);
+    TRY(scan_equalities(c, s, conds, from));
+    scan_key(s);
+    /* Other equalities are conditions as any: what the row has there is not known before it is looked at. */
     for (int32_t i = 0; i < s->n_key; i++) key[s->key_cols[i]] = used[from[s->key_cols[i]]] = true;
     for (int i = 0; i < t->n_cols; i++) {
         if (!key[i]) s->eq[i] = NULL;
@@ -595,11 +594,18 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     int32_t kept = 0;
     for (int32_t i = 0; i < conds->n; i++) {
         if (used[i]) continue;
-        if (available(c, conds->items[i])) TRY(cp_conds_add(c, rest, conds->items[i]));
+        if (available(c, conds->items[i])) TRY(cp_conds_add(c, s->conds, conds->items[i]));
         else conds->items[kept++] = conds->items[i];
     }
     conds->n = kept;
-    s->one = c->at.order_scan == p && !s->unique && conds->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
+    return ST_OK;
+}
+
+/* The index that gives the rows: of a unique key, or one of the registry's; and what such a lookup cannot do. */
+static Status scan_index(Cp *c, Scan *s, const Conds *above) {
+    const Table *t = s->plan->table;
+    Conds *rest = s->conds;
+    s->one = c->at.order_scan == s->plan && !s->unique && above->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
     bool ordered = s->one && !s->table->written[c->at.order_col];
     if (s->n_key == 0 && !ordered && t->live_rows > WHOLE_MAX)
         return cp_refuse(c, "a scan of table \"%s\", which is large, without equality on a column that nobody updates",
@@ -609,58 +615,49 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
                                        ordered && c->at.order_desc)) < 0)
             return cp_oom(c);
     }
-    if (s->outer && (!s->unique || rest->n > 0 || conds->n > 0))
+    if (s->outer && (!s->unique || rest->n > 0 || above->n > 0))
         return cp_refuse(c, "a left join that is not by a unique key alone");
-    if (!s->unique && !s->one) {
-        *single = false;
-        c->several_sources |= p != c->target_scan;
-    }
-    bool enumerate = !cp_foot(c) || rows_static(s->table);
-    for (int32_t i = 0; i < s->n_key && enumerate; i++) enumerate = s->known[s->key_cols[i]];
-    if (s->bound && cp_foot(c)) enumerate &= cp_known(c, s->bound);
-    if (cp_foot(c) && s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
+    return ST_OK;
+}
+
+/* Whether the rows are looked up: always in the body; in the footprint where they are known beforehand and what is
+ * touched depends on them. */
+static bool scan_looks_up(Cp *c, const Scan *s) {
+    const Plan *p = s->plan;
+    bool looks_up = !cp_foot(c) || rows_static(s->table);
+    for (int32_t i = 0; i < s->n_key && looks_up; i++) looks_up = s->known[s->key_cols[i]];
+    if (!cp_foot(c)) return looks_up;
+    if (s->bound) looks_up &= cp_known(c, s->bound);
+    if (s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
         for (int32_t i = 0; i < p->n_out; i++)
-            enumerate &= p->scan_cols[i] < 0
-                             ? p != c->at.change_scan
-                             : !colset_has(needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
+            looks_up &= p->scan_cols[i] < 0
+                            ? p != c->at.change_scan
+                            : !colset_has(s->needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
     /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is
      * touched. */
-    if (cp_foot(c) && enumerate && s->unique && !c->uses_found && rest->n == 0) {
-        bool ask = false;
-        for (int32_t i = 0; i < p->n_out && !ask; i++) {
+    if (looks_up && s->unique && !c->uses_found && s->conds->n == 0) {
+        looks_up = false;
+        for (int32_t i = 0; i < p->n_out && !looks_up; i++) {
             int32_t col = p->scan_cols[i];
-            ask = col >= 0 && colset_has(needed, p->out_cols[i]) && s->table->group[col] == NO_GROUP && !s->eq[col];
+            looks_up =
+                col >= 0 && colset_has(s->needed, p->out_cols[i]) && s->table->group[col] == NO_GROUP && !s->eq[col];
         }
-        enumerate = ask;
     }
-    if (!enumerate) {
-        c->open += !s->unique;
-        TRY(use_row(c, s));
-        c->open -= !s->unique;
-        return ST_OK;
-    }
-    if (c->guarding) { /* before it is looked at */
-        s->first_site = c->site_no;
-        s->before = true;
-        TRY(read_items(c, s));
-        s->before = false;
-    }
-    if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
-    c->vars.items[s->row].known = true;
-    TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
-    if (s->outer) {
-        Type i8 = type_make(T_INT8);
-        Value null = {.type = i8, .is_null = true};
-        Reg r = cp_emit(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row),
-                        lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
-        TRY(cp_store(c, s->row, r));
-        return use_row(c, s);
-    }
-    if (s->unique || s->one) {
-        TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
-        TRY(use_row(c, s));
-        return cp_control(c, OP_P_ENDIF, 0, 0);
-    }
+    return looks_up;
+}
+
+/* The row of a left join: one of NULLs where there is none. */
+static Status scan_outer(Cp *c, Scan *s) {
+    Type i8 = type_make(T_INT8);
+    Value null = {.type = i8, .is_null = true};
+    Reg r = cp_emit(c, OP_SELECT, PH_I64, i8, true, row_there(c, s->row), cp_load(c, s->row),
+                    lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &null), i8));
+    TRY(cp_store(c, s->row, r));
+    return use_row(c, s);
+}
+
+/* All rows of a group, from the first, which s->row is. */
+static Status scan_loop(Cp *c, Scan *s) {
     int32_t loop = c->next_block++, next = cp_var_new(c, NULL, type_make(T_INT8));
     if (next < 0) return ST_ERROR;
     c->vars.items[next].known = true;
@@ -680,6 +677,49 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     TRY(use_row(c, s));
     TRY(cp_store(c, s->row, cp_load(c, next)));
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
+}
+
+/* The rows of a table: how they are found, then the lookup or loop. */
+static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx, bool *single) {
+    Scan *s = arena_new_of(c->arena, Scan);
+    Conds *rest = arena_new_of(c->arena, Conds);
+    if (!s || !rest) return cp_oom(c);
+    *s = (Scan){.plan = p,
+                .row = -1,
+                .outer = c->outer_scan == p,
+                .rows = row,
+                .ctx = ctx,
+                .needed = needed,
+                .conds = rest,
+                .index = -1};
+    if ((s->number = cp_table(c, p->table)) < 0) return ST_ERROR;
+    s->table = c->reg_tables.items[s->number];
+    TRY(scan_conditions(c, s, conds));
+    TRY(scan_index(c, s, conds));
+    if (!s->unique && !s->one) {
+        *single = false;
+        c->several_sources |= p != c->target_scan;
+    }
+    if (!scan_looks_up(c, s)) {
+        c->open += !s->unique;
+        TRY(use_row(c, s));
+        c->open -= !s->unique;
+        return ST_OK;
+    }
+    if (c->guarding) { /* before it is looked at */
+        s->first_site = c->site_no;
+        s->before = true;
+        TRY(read_items(c, s));
+        s->before = false;
+    }
+    if ((s->row = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
+    c->vars.items[s->row].known = true;
+    TRY(cp_store(c, s->row, find_row(c, s, s->unique ? OP_ROW_FIND : OP_ROW_FIRST)));
+    if (s->outer) return scan_outer(c, s);
+    if (!s->unique && !s->one) return scan_loop(c, s);
+    TRY(cp_control(c, OP_P_IF, row_there(c, s->row), 0));
+    TRY(use_row(c, s));
+    return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
 /* ---- other operators ------------------------------------------------------------------------- */
