@@ -615,122 +615,141 @@ static void gaps_close(void **state) {
 static int64_t queue_first(Image *im, int32_t index, int32_t g) {
     return image_first(im, index, (const void *const[]){&g});
 }
+enum { G, K, N_NO, QUEUE_COLS, QUEUE_GROUPS = 3, ROUNDS = 300, STEPS = 60, MANY = 40000 };
+/* The model: all rows, by number, and how many there are. */
+typedef struct QueueRow {
+    int16_t k;
+    int32_t g;
+    bool live;
+} QueueRow;
+static QueueRow queue_rows[MANY];
+
+static int32_t queue_number(const Image *im, int64_t row) {
+    return *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], row);
+}
+
+/* Rows may have other numbers: the model follows them. How many there are. */
+static int64_t queue_follow(Image *im) {
+    int64_t now = atomic_load(&im->rows);
+    for (int64_t r = 0; r < now; r++) {
+        queue_rows[r].g = *(const int32_t *)(const void *)image_cell(&im->cols[G], r);
+        queue_rows[r].k = *(const int16_t *)(const void *)image_cell(&im->cols[K], r);
+        queue_rows[r].live = im->live[r] == ROW_LIVE;
+    }
+    return now;
+}
+
+/* Row n comes, by one of five ways in which k may run. */
+static void queue_insert(Image *im, int64_t n, int kind, int32_t number) {
+    int32_t g = (int32_t)rnd_below(QUEUE_GROUPS), conflict;
+    int16_t k = kind == 0   ? (int16_t)(number / 2)
+                : kind == 1 ? (int16_t)(-number / 2)
+                : kind == 2 ? (int16_t)rnd_below(30000)
+                : kind == 3 ? (int16_t)rnd_below(5)
+                            : (int16_t)(rnd_below(2) ? 30000 : rnd_below(100));
+    assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
+    queue_rows[n] = (QueueRow){k, g, true};
+    if (rnd_below(10) == 0) { /* its call failed and ran again, with a look between */
+        image_delete(im, n);
+        if (rnd_below(2)) (void)queue_first(im, 1, g), (void)queue_first(im, 2, g);
+        assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
+    }
+}
+
+/* The first row of a group by the model: the least k, the greatest, or the least number. */
+static int64_t queue_best(int64_t n, int32_t index, int32_t from) {
+    int64_t best = -1;
+    for (int64_t i = 0; i <= n; i++) {
+        const QueueRow *r = &queue_rows[i];
+        if (!r->live || r->g != from) continue;
+        if (best < 0 || (index == 1 && r->k < queue_rows[best].k) || (index == 2 && r->k > queue_rows[best].k))
+            best = i;
+    }
+    return best;
+}
+
+/* The first one from a value on, by image and model. */
+static void queue_check_after(Image *im, int64_t n, int32_t index, int32_t from, int32_t number) {
+    int64_t v = index == 3 ? rnd_below(number + 2) : rnd_below(10) ? rnd_below(200) - 100 : rnd_below(30002), want = -1;
+    bool at = rnd_below(2);
+    for (int64_t i = 0; i <= n; i++) {
+        int64_t mine = index == 3 ? queue_number(im, i) : queue_rows[i].k, sign = index == 2 ? -1 : 1;
+        if (!queue_rows[i].live || queue_rows[i].g != from || !((at && mine == v) || mine * sign > v * sign)) continue;
+        int64_t best = want < 0 ? 0 : index == 3 ? queue_number(im, want) : queue_rows[want].k;
+        if (want < 0 || mine * sign < best * sign) want = i;
+    }
+    assert_int_equal(image_first_after(im, index, (const void *const[]){&from}, v, at), want);
+}
+
+/* The first row of some group is looked for and goes; sometimes it comes back. */
+static void queue_dequeue(Image *im, int64_t n, int32_t number) {
+    int32_t index = 1 + (int32_t)rnd_below(3), from = (int32_t)rnd_below(QUEUE_GROUPS);
+    int64_t r = queue_first(im, index, from);
+    assert_int_equal(r, queue_best(n, index, from));
+    if (rnd_below(4) == 0) queue_check_after(im, n, index, from, number);
+    if (r < 0) return;
+    image_delete(im, r);
+    if (rnd_below(5) == 0) { /* several are taken and given back, the last one first or not */
+        int64_t second = queue_first(im, index, from);
+        if (second >= 0) image_delete(im, second), (void)queue_first(im, index, from);
+        if (rnd_below(2)) image_undelete(im, r);
+        if (second >= 0) image_undelete(im, second);
+        if (im->live[r] == ROW_DEAD && rnd_below(2)) image_undelete(im, r);
+    }
+    queue_rows[r].live = im->live[r] == ROW_LIVE;
+}
+
+/* What is dead is not walked for ever. */
+static void queue_drain(Image *im) {
+    for (int32_t g = 0; g < QUEUE_GROUPS; g++)
+        for (int64_t r; (r = queue_first(im, 1, g)) >= 0;) image_delete(im, r);
+    for (int32_t g = 0; g < QUEUE_GROUPS; g++) {
+        assert_int_equal(queue_first(im, 2, g), -1);
+        assert_int_equal(queue_first(im, 3, g), -1);
+    }
+    if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
+    for (int64_t i = 0; i <= im->indexes[2].mask; i++) {
+        if (!im->indexes[2].slots[i]) continue;
+        const int64_t *next = im->indexes[2].next;
+        int64_t anchor = (int64_t)(im->indexes[2].slots[i] & 0xffffffffff) - 1, first = next[4 * anchor + 1] - 1,
+                steps = 0;
+        for (int64_t r = next[4 * anchor + 3] - 1; r != first && steps < 1000; r = next[4 * r] - 1) steps++;
+        assert_true(steps < 200);
+    }
+}
+
 static void queues(void **state) {
     (void)state;
     static const ColumnDef defs[] = {{.name = "g", .type = {.id = T_INT4}, .not_null = true},
                                      {.name = "k", .type = {.id = T_INT2}, .not_null = true},
                                      {.name = "n", .type = {.id = T_INT4}, .not_null = true}};
-    enum { G, K, N_NO, COLS, GROUPS = 3, ROUNDS = 300, STEPS = 60, MANY = 40000 };
     static const int pk[] = {N_NO};
     static int32_t by_g[] = {G};
-    static bool cols[COLS] = {true, true, true}, writes[COLS];
+    static bool cols[QUEUE_COLS] = {true, true, true}, writes[QUEUE_COLS];
     KeyDef key = {"p", true, 1, pk};
-    static struct {
-        int16_t k;
-        int32_t g;
-        bool live;
-    } rows[MANY];
     for (int kind = 0; kind < 5; kind++) {
         Table *t = NULL;
         Group orders[] = {{1, by_g, 1 + K, false}, {1, by_g, 1 + K, true}, {1, by_g, 1 + N_NO, false}};
         ImageNeed need = {.cols = cols, .writes = writes, .inserts = true, .n_groups = 3, .groups = orders};
-        assert_int_equal(table_new(&root, "q", COLS, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
+        assert_int_equal(table_new(&root, "q", QUEUE_COLS, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
         need.table = t;
         Image *im = NULL;
         assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
         int64_t n = 0, generation = im->generation;
         for (int round = 0; round < ROUNDS; round++) {
             assert_int_equal(image_reserve(im, STEPS, &err), ST_OK);
-            if (im->generation != generation) { /* rows may have other numbers: the model follows them by n */
-                generation = im->generation;
-                static bool stays[MANY];
-                memset(stays, 0, sizeof stays);
-                int64_t now = atomic_load(&im->rows);
-                for (int64_t r = 0; r < now; r++) {
-                    rows[r].g = *(const int32_t *)(const void *)image_cell(&im->cols[G], r);
-                    rows[r].k = *(const int16_t *)(const void *)image_cell(&im->cols[K], r);
-                    rows[r].live = im->live[r] == ROW_LIVE;
-                }
-                n = now;
-            }
+            if (im->generation != generation) n = queue_follow(im);
+            generation = im->generation;
             int64_t base = image_claim(im, STEPS, &err);
             assert_true(base == n);
             for (int step = 0; step < STEPS; step++, n++) {
-                int32_t g = (int32_t)rnd_below(GROUPS), number = (int32_t)(round * STEPS + step), conflict;
-                int16_t k = kind == 0   ? (int16_t)(number / 2)
-                            : kind == 1 ? (int16_t)(-number / 2)
-                            : kind == 2 ? (int16_t)rnd_below(30000)
-                            : kind == 3 ? (int16_t)rnd_below(5)
-                                        : (int16_t)(rnd_below(2) ? 30000 : rnd_below(100));
-                assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err), n);
-                __typeof__(rows[0]) m = {k, g, true};
-                rows[n] = m;
-                if (rnd_below(10) == 0) { /* its call failed and ran again, with a look between */
-                    image_delete(im, n);
-                    if (rnd_below(2)) (void)queue_first(im, 1, g), (void)queue_first(im, 2, g);
-                    assert_int_equal(image_insert_at(im, n, (const void *const[]){&g, &k, &number}, &conflict, &err),
-                                     n);
-                }
-                for (int takes = (int)rnd_below(round < 100 ? 2 : 4); takes > 0; takes--) {
-                    int32_t index = 1 + (int32_t)rnd_below(3), from = (int32_t)rnd_below(GROUPS);
-                    int64_t r = queue_first(im, index, from), best = -1;
-                    for (int64_t i = 0; i <= n; i++) {
-                        if (!rows[i].live || rows[i].g != from) continue;
-                        if (best < 0 || (index == 1 && rows[i].k < rows[best].k) ||
-                            (index == 2 && rows[i].k > rows[best].k))
-                            best = i;
-                    }
-                    assert_int_equal(r, best);
-                    if (rnd_below(4) == 0) { /* from a value on */
-                        int64_t v = index == 3      ? rnd_below(number + 2)
-                                    : rnd_below(10) ? rnd_below(200) - 100
-                                                    : rnd_below(30002),
-                                want = -1;
-                        bool at = rnd_below(2);
-                        for (int64_t i = 0; i <= n; i++) {
-                            int64_t mine = index == 3 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], i)
-                                                      : rows[i].k,
-                                    sign = index == 2 ? -1 : 1;
-                            if (!rows[i].live || rows[i].g != from || !((at && mine == v) || mine * sign > v * sign))
-                                continue;
-                            int64_t best_v = want < 0 ? 0
-                                             : index == 3
-                                                 ? *(const int32_t *)(const void *)image_cell(&im->cols[N_NO], want)
-                                                 : rows[want].k;
-                            if (want < 0 || mine * sign < best_v * sign) want = i;
-                        }
-                        assert_int_equal(image_first_after(im, index, (const void *const[]){&from}, v, at), want);
-                    }
-                    if (r < 0) continue;
-                    image_delete(im, r);
-                    if (rnd_below(5) == 0) { /* several are taken and given back, the last one first or not */
-                        int64_t second = queue_first(im, index, from);
-                        if (second >= 0) image_delete(im, second), (void)queue_first(im, index, from);
-                        if (rnd_below(2)) image_undelete(im, r);
-                        if (second >= 0) image_undelete(im, second);
-                        if (im->live[r] == ROW_DEAD && rnd_below(2)) image_undelete(im, r);
-                    }
-                    rows[r].live = im->live[r] == ROW_LIVE;
-                }
+                int32_t number = (int32_t)(round * STEPS + step);
+                queue_insert(im, n, kind, number);
+                for (int left = (int)rnd_below(round < 100 ? 2 : 4); left > 0; left--) queue_dequeue(im, n, number);
             }
             if (round % 10 == 0 && image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
         }
-        /* what is dead is not walked for ever */
-        for (int32_t g = 0; g < GROUPS; g++)
-            for (int64_t r; (r = queue_first(im, 1, g)) >= 0;) image_delete(im, r);
-        for (int32_t g = 0; g < GROUPS; g++) {
-            assert_int_equal(queue_first(im, 2, g), -1);
-            assert_int_equal(queue_first(im, 3, g), -1);
-        }
-        if (image_verify(im, false, &err) != ST_OK) fail_msg("%s", err.message);
-        for (int64_t i = 0; i <= im->indexes[2].mask; i++) {
-            if (!im->indexes[2].slots[i]) continue;
-            const int64_t *next = im->indexes[2].next;
-            int64_t anchor = (int64_t)(im->indexes[2].slots[i] & 0xffffffffff) - 1, first = next[4 * anchor + 1] - 1,
-                    steps = 0;
-            for (int64_t r = next[4 * anchor + 3] - 1; r != first && steps < 1000; r = next[4 * r] - 1) steps++;
-            assert_true(steps < 200);
-        }
+        queue_drain(im);
         image_free(im);
         table_free(t);
         assert_int_equal(atomic_load(&root.used), 0);

@@ -274,178 +274,210 @@ static void probe_vector(JoinTable *j, JoinProbe *p, const Case *c, const Side *
     assert_int_equal(seen_first, 0); /* the first match is among the matches */
 }
 
-static void run_case(const Case *c) {
+/* A case while it runs. */
+typedef struct Trial {
+    const Case *c;
     Side build, probe;
-    make_side(&build, c, c->n_build, true);
-    make_side(&probe, c, c->n_probe, false);
     MemAccount acct;
-    mem_account_init(&acct, NULL, "query", c->limit, "memory_limit");
     Err e;
-    err_clear(&e);
-    KeySpec keys[MAX_KEYS] = {0};
+    Pool *pool;
+    KeySpec keys[MAX_KEYS]; /* the table refers to them */
+    CellSpec payload[2];
+    JoinSpec spec;
+    JoinTable *j;
+    JoinProbe *p;
+    Found f;          /* the pairs that were found */
+    uint8_t *semi;    /* by probe row: it has a match */
+    uint8_t *matched; /* by build row: it has one */
+    int64_t *map;     /* by row of a probed vector: its number on the probe side */
+} Trial;
+
+static void build_table(Trial *t) {
+    const Case *c = t->c;
     for (int32_t k = 0; k < c->n_keys; k++)
-        keys[k] = (KeySpec){.phys = c->phys[k],
-                            .nullable = c->nullable[k],
-                            .null_equal = c->null_equal[k],
-                            .has_range = c->has_range,
-                            .min = c->base,
-                            .max = c->has_range ? c->base + c->domain * c->stride : 0};
-    CellSpec payload[2] = {{.phys = PH_I64}, {.phys = PH_STR, .nullable = true}};
-    JoinSpec spec = {.n_keys = c->n_keys,
-                     .keys = keys,
-                     .n_payload = 2,
-                     .payload = payload,
-                     .exists_only = c->exists,
-                     .track_matched = c->track,
-                     .has_null_mark = true,
-                     .est_rows = (double)c->n_build};
+        t->keys[k] = (KeySpec){.phys = c->phys[k],
+                               .nullable = c->nullable[k],
+                               .null_equal = c->null_equal[k],
+                               .has_range = c->has_range,
+                               .min = c->base,
+                               .max = c->has_range ? c->base + c->domain * c->stride : 0};
+    t->payload[0] = (CellSpec){.phys = PH_I64};
+    t->payload[1] = (CellSpec){.phys = PH_STR, .nullable = true};
+    t->spec = (JoinSpec){.n_keys = c->n_keys,
+                         .keys = t->keys,
+                         .n_payload = 2,
+                         .payload = t->payload,
+                         .exists_only = c->exists,
+                         .track_matched = c->track,
+                         .has_null_mark = true,
+                         .est_rows = (double)c->n_build};
     int threads = MAX_OF(c->threads, 1);
-    Pool *pool = pool_new(threads, &e);
-    BuildJob b = {.c = c, .s = &build};
-    assert_int_equal(join_new(&spec, threads, pool, threads, &acct, vfs_posix(), NULL, &b.j, &e), ST_OK);
-    JoinTable *j = b.j;
+    Pool *pool = t->pool = pool_new(threads, &t->e);
+    BuildJob b = {.c = c, .s = &t->build};
+    assert_int_equal(join_new(&t->spec, threads, pool, threads, &t->acct, vfs_posix(), NULL, &b.j, &t->e), ST_OK);
+    t->j = b.j;
     pool_run(pool, threads, build_worker, &b);
     if (b.failed) fail_msg("build: %s", b.first_error.message);
-    if (join_finish(j, &e) != ST_OK)
-        fail_msg("finish (%d threads, phys %d, %d keys): %s %s", threads, c->phys[0], c->n_keys, e.message, e.detail);
-    assert_int_equal(join_is_partitioned(j), c->expect_partitioned);
-    Arena *a = arena_new(NULL, &e);
-    char *text = join_text(j, a);
+    if (join_finish(t->j, &t->e) != ST_OK)
+        fail_msg("finish (%d threads, phys %d, %d keys): %s %s", threads, c->phys[0], c->n_keys, t->e.message,
+                 t->e.detail);
+    assert_int_equal(join_is_partitioned(t->j), c->expect_partitioned);
+    Arena *a = arena_new(NULL, &t->e);
+    char *text = join_text(t->j, a);
     assert_non_null(text);
     if (getenv("STELE_TEST_VERBOSE")) printf("    %s\n", text);
     arena_free(a);
+}
 
-    Found f = {0};
-    uint8_t *semi = calloc(1, (size_t)c->n_probe + 1);
-    int64_t *map = malloc(((size_t)c->n_probe + VECTOR) * 8);
-    JoinProbe *p;
-    assert_int_equal(join_probe_new(j, VECTOR, NULL, &p, &e), ST_OK);
-    if (!c->expect_partitioned) {
-        for (int64_t first = 0; first < c->n_probe; first += VECTOR) {
-            int64_t n = MIN_OF(c->n_probe - first, VECTOR);
-            Vec v[MAX_KEYS];
-            side_vecs(&probe, c, first, c->const_probe, v);
-            for (int64_t i = 0; i < n; i++) map[i] = first + i;
-            probe_vector(j, p, c, &build, n, v, map, &f, semi);
-        }
-    } else {
-        int32_t *part = malloc((size_t)c->n_probe * 4 + 4);
+static void probe_whole(Trial *t) {
+    for (int64_t first = 0; first < t->c->n_probe; first += VECTOR) {
+        int64_t n = MIN_OF(t->c->n_probe - first, VECTOR);
         Vec v[MAX_KEYS];
-        for (int64_t first = 0; first < c->n_probe; first += VECTOR) {
-            side_vecs(&probe, c, first, c->const_probe, v);
-            join_partition_of(j, MIN_OF(c->n_probe - first, VECTOR), v, part + first);
-        }
-        Side piece;
-        make_side(&piece, c, VECTOR, false);
-        for (int32_t k = 0; k < join_n_partitions(j); k++) {
-            if (join_partition_load(j, k, &e) != ST_OK) fail_msg("load: %s %s", e.message, e.detail);
-            assert_true(join_partition_resident(j, k));
-            int64_t n = 0;
-            for (int64_t i = 0; i <= c->n_probe; i++) {
-                if (i < c->n_probe && part[i] == k) {
-                    for (int32_t q = 0; q < c->n_keys; q++) {
-                        int64_t size = phys_size(c->phys[q]);
-                        memcpy(piece.cells[q] + n * size, probe.cells[q] + i * size, (size_t)size);
-                        piece.valid[q][n] = probe.valid[q][i];
-                    }
-                    map[n++] = i;
+        side_vecs(&t->probe, t->c, first, t->c->const_probe, v);
+        for (int64_t i = 0; i < n; i++) t->map[i] = first + i;
+        probe_vector(t->j, t->p, t->c, &t->build, n, v, t->map, &t->f, t->semi);
+    }
+}
+/* Each partition with the probe rows that belong to it. */
+static void probe_partitions(Trial *t) {
+    int32_t *part = malloc((size_t)t->c->n_probe * 4 + 4);
+    Vec v[MAX_KEYS];
+    for (int64_t first = 0; first < t->c->n_probe; first += VECTOR) {
+        side_vecs(&t->probe, t->c, first, t->c->const_probe, v);
+        join_partition_of(t->j, MIN_OF(t->c->n_probe - first, VECTOR), v, part + first);
+    }
+    Side piece;
+    make_side(&piece, t->c, VECTOR, false);
+    for (int32_t k = 0; k < join_n_partitions(t->j); k++) {
+        if (join_partition_load(t->j, k, &t->e) != ST_OK) fail_msg("load: %s %s", t->e.message, t->e.detail);
+        assert_true(join_partition_resident(t->j, k));
+        int64_t n = 0;
+        for (int64_t i = 0; i <= t->c->n_probe; i++) {
+            if (i < t->c->n_probe && part[i] == k) {
+                for (int32_t q = 0; q < t->c->n_keys; q++) {
+                    int64_t size = phys_size(t->c->phys[q]);
+                    memcpy(piece.cells[q] + n * size, t->probe.cells[q] + i * size, (size_t)size);
+                    piece.valid[q][n] = t->probe.valid[q][i];
                 }
-                if (n == VECTOR || (i == c->n_probe && n)) {
-                    side_vecs(&piece, c, 0, false, v);
-                    probe_vector(j, p, c, &build, n, v, map, &f, semi);
-                    n = 0;
-                }
+                t->map[n++] = i;
+            }
+            if (n == VECTOR || (i == t->c->n_probe && n)) {
+                side_vecs(&piece, t->c, 0, false, v);
+                probe_vector(t->j, t->p, t->c, &t->build, n, v, t->map, &t->f, t->semi);
+                n = 0;
             }
         }
-        free_side(&piece);
-        free(part);
     }
-    join_probe_free(p);
+    free_side(&piece);
+    free(part);
+}
 
-    /* against the nested loop */
-    bool null_key = false;
-    uint8_t *matched = calloc(1, (size_t)c->n_build + 1);
+/* Pairs come partition by partition: brings them into probe order (stable insertion by counting). */
+static void order_pairs(Trial *t) {
+    int64_t *start = calloc((size_t)t->c->n_probe + 2, 8), *pb = malloc((size_t)t->f.n * 8 + 8),
+            *bb = malloc((size_t)t->f.n * 8 + 8);
+    for (int64_t k = 0; k < t->f.n; k++) start[t->f.probe[k] + 1]++;
+    for (int64_t i = 0; i < t->c->n_probe; i++) start[i + 1] += start[i];
+    for (int64_t k = 0; k < t->f.n; k++) {
+        int64_t to = start[t->f.probe[k]]++;
+        pb[to] = t->f.probe[k];
+        bb[to] = t->f.build[k];
+    }
+    free(t->f.probe);
+    free(t->f.build);
+    t->f.probe = pb;
+    t->f.build = bb;
+    free(start);
+}
+
+/* Against the nested loop. */
+static void check_pairs(Trial *t) {
+    const Case *c = t->c;
+    bool null_key = false, any_dup = false;
     for (int64_t k = 0; k < c->n_build; k++)
-        for (int32_t q = 0; q < c->n_keys; q++) null_key |= build.key[q][k] < 0;
-    assert_int_equal(join_has_null_key(j), null_key);
+        for (int32_t q = 0; q < c->n_keys; q++) null_key |= t->build.key[q][k] < 0;
+    assert_int_equal(join_has_null_key(t->j), null_key);
     int64_t at = 0;
     int64_t *want = malloc((size_t)c->n_build * 8 + 8), *got = malloc((size_t)c->n_build * 8 + 8);
-    bool any_dup = false;
-    if (c->expect_partitioned) {
-        /* pairs come partition by partition: bring them into probe order (stable insertion by counting) */
-        int64_t *start = calloc((size_t)c->n_probe + 2, 8), *pb = malloc((size_t)f.n * 8 + 8),
-                *bb = malloc((size_t)f.n * 8 + 8);
-        for (int64_t k = 0; k < f.n; k++) start[f.probe[k] + 1]++;
-        for (int64_t i = 0; i < c->n_probe; i++) start[i + 1] += start[i];
-        for (int64_t k = 0; k < f.n; k++) {
-            int64_t to = start[f.probe[k]]++;
-            pb[to] = f.probe[k];
-            bb[to] = f.build[k];
-        }
-        free(f.probe);
-        free(f.build);
-        f.probe = pb;
-        f.build = bb;
-        free(start);
-    }
+    if (c->expect_partitioned) order_pairs(t);
     for (int64_t i = 0; i < c->n_probe; i++) {
         int64_t nw = 0, ng = 0;
         for (int64_t k = 0; k < c->n_build; k++)
-            if (keys_match(c, &probe, i, &build, k)) want[nw++] = k;
-        assert_int_equal(semi[i], nw > 0);
+            if (keys_match(c, &t->probe, i, &t->build, k)) want[nw++] = k;
+        assert_int_equal(t->semi[i], nw > 0);
         any_dup |= nw > 1;
         if (c->exists) continue;
-        while (at < f.n && f.probe[at] == i) {
+        while (at < t->f.n && t->f.probe[at] == i) {
             assert_true(ng < c->n_build);
-            got[ng++] = f.build[at++];
+            got[ng++] = t->f.build[at++];
         }
         assert_int_equal(ng, nw);
         qsort(got, (size_t)ng, 8, compare_i64);
         assert_memory_equal(got, want, (size_t)nw * 8);
-        for (int64_t k = 0; k < nw; k++) matched[want[k]] = 1;
+        for (int64_t k = 0; k < nw; k++) t->matched[want[k]] = 1;
     }
     if (!c->exists) {
-        assert_int_equal(at, f.n);
-        if (any_dup) assert_false(join_is_unique(j));
-    }
-    if (c->track) {
-        for (int which = 0; which < 2; which++) {
-            int64_t count = 0;
-            uint8_t *seen = calloc(1, (size_t)c->n_build + 1);
-            int32_t parts = c->expect_partitioned ? join_n_partitions(j) : 1;
-            for (int32_t k = 0; k < parts; k++) {
-                if (c->expect_partitioned) assert_int_equal(join_partition_load(j, k, &e), ST_OK);
-                for (int64_t m = 0; m < join_n_morsels(j); m++) {
-                    int64_t cursor = 0, rows[VECTOR], ids[VECTOR], n;
-                    while ((n = join_morsel_rows(j, m, which == 1, &cursor, 50, rows)) > 0) {
-                        check_rows(j, c, &build, n, rows, ids);
-                        for (int64_t i = 0; i < n; i++) {
-                            assert_int_equal(matched[ids[i]], which);
-                            assert_int_equal(seen[ids[i]], 0);
-                            seen[ids[i]] = 1;
-                            count++;
-                        }
-                    }
-                }
-            }
-            for (int64_t i = 0; i < c->n_build; i++) count -= matched[i] == which;
-            assert_int_equal(count, 0);
-            free(seen);
-        }
-        assert_int_equal(join_rows(j), c->n_build);
+        assert_int_equal(at, t->f.n);
+        if (any_dup) assert_false(join_is_unique(t->j));
     }
     free(want);
     free(got);
-    free(matched);
-    free(map);
-    free(semi);
-    free(f.probe);
-    free(f.build);
-    join_free(j);
-    assert_int_equal(atomic_load(&acct.used), 0);
-    pool_free(pool);
-    free_side(&build);
-    free_side(&probe);
+}
+
+/* The build rows with a match, and those without one. */
+static void check_matched(Trial *t) {
+    for (int which = 0; which < 2; which++) {
+        int64_t count = 0;
+        uint8_t *seen = calloc(1, (size_t)t->c->n_build + 1);
+        int32_t parts = t->c->expect_partitioned ? join_n_partitions(t->j) : 1;
+        for (int32_t k = 0; k < parts; k++) {
+            if (t->c->expect_partitioned) assert_int_equal(join_partition_load(t->j, k, &t->e), ST_OK);
+            for (int64_t m = 0; m < join_n_morsels(t->j); m++) {
+                int64_t cursor = 0, rows[VECTOR], ids[VECTOR], n;
+                while ((n = join_morsel_rows(t->j, m, which == 1, &cursor, 50, rows)) > 0) {
+                    check_rows(t->j, t->c, &t->build, n, rows, ids);
+                    for (int64_t i = 0; i < n; i++) {
+                        assert_int_equal(t->matched[ids[i]], which);
+                        assert_int_equal(seen[ids[i]], 0);
+                        seen[ids[i]] = 1;
+                        count++;
+                    }
+                }
+            }
+        }
+        for (int64_t i = 0; i < t->c->n_build; i++) count -= t->matched[i] == which;
+        assert_int_equal(count, 0);
+        free(seen);
+    }
+    assert_int_equal(join_rows(t->j), t->c->n_build);
+}
+
+static void run_case(const Case *c) {
+    Trial t = {.c = c};
+    make_side(&t.build, c, c->n_build, true);
+    make_side(&t.probe, c, c->n_probe, false);
+    mem_account_init(&t.acct, NULL, "query", c->limit, "memory_limit");
+    err_clear(&t.e);
+    build_table(&t);
+    t.semi = calloc(1, (size_t)c->n_probe + 1);
+    t.map = malloc(((size_t)c->n_probe + VECTOR) * 8);
+    t.matched = calloc(1, (size_t)c->n_build + 1);
+    assert_int_equal(join_probe_new(t.j, VECTOR, NULL, &t.p, &t.e), ST_OK);
+    if (c->expect_partitioned) probe_partitions(&t);
+    else probe_whole(&t);
+    join_probe_free(t.p);
+    check_pairs(&t);
+    if (c->track) check_matched(&t);
+    free(t.matched);
+    free(t.map);
+    free(t.semi);
+    free(t.f.probe);
+    free(t.f.build);
+    join_free(t.j);
+    assert_int_equal(atomic_load(&t.acct.used), 0);
+    pool_free(t.pool);
+    free_side(&t.build);
+    free_side(&t.probe);
 }
 
 static const uint8_t int_phys[] = {PH_BOOL, PH_I16, PH_I32, PH_I64};

@@ -1231,18 +1231,136 @@ static int pair_state(const Build *b, const V *key, const V *val, int64_t j, boo
 }
 static int cmp_pair(const void *a, const void *b) { return memcmp(a, b, 2 * sizeof(int64_t)); }
 
+/* A probe: of which kind, of which keys; what it has of registers and expected results. */
+typedef struct Probing {
+    ProbeKind kind;
+    bool residual, cross, rows; /* rows: build columns of the matches are read */
+    ProbeSite site;
+    Reg key, mark;
+    bool *matched; /* by build row */
+    int64_t n_want, (*want)[2];
+} Probing;
+
+static void make_build(Build *b, ProbeKind kind, bool residual, bool unique) {
+    b->n = b->cross ? (kind == PK_SINGLE && !residual ? 1 : 20) : BUILD;
+    for (int64_t j = 0; j < b->n; j++) {
+        b->key[j] = (V){.c.i64 = unique ? j * 3 : (int64_t)(rnd() % 60)};
+        if (kind == PK_SINGLE && !residual && !b->cross) b->key[j].c.i64 = j * 3;
+        if (!unique && rnd() % 20 == 0) b->key[j].null = true;
+        b->val[j] = random_value(PH_I64, true, true);
+        if (kind == PK_SINGLE && residual) b->val[j] = (V){.c.i64 = j == 7 ? 5 : -100};
+    }
+}
+
+static void fill_table(Run *r, const Build *b, JoinTable *j, Type type) {
+    int64_t keys[BUILD], vals[BUILD];
+    uint8_t kv[BUILD], vv[BUILD];
+    for (int64_t i = 0; i < b->n; i++) {
+        keys[i] = b->key[i].null ? 0 : b->key[i].c.i64;
+        vals[i] = b->val[i].c.i64;
+        kv[i] = !b->key[i].null;
+        vv[i] = !b->val[i].null;
+    }
+    Vec kvec = {.data = keys, .valid = kv, .phys = PH_I64, .type = type},
+        vvec = {.data = vals, .valid = vv, .phys = PH_I64, .type = type};
+    assert_int_equal(join_build(j, 0, b->n, b->cross ? NULL : &kvec, &vvec, &r->e), ST_OK);
+    if (join_finish(j, &r->e) != ST_OK) fail_msg("%s", r->e.message);
+}
+
+/* Load, probe, what is read behind it. */
+static void probe_program(Run *r, Probing *x) {
+    x->key = load_col(r, 0, PH_I64);
+    Reg val = load_col(r, 1, PH_I64), id = new_reg(r, PH_I64);
+    builder_emit(&r->b, OP_LOAD_ROWID, PH_I64, id, 0, 0, 0);
+    x->site = (ProbeSite){.join = 0, .kind = (uint8_t)x->kind, .n_keys = x->cross ? 0 : 1, .keys = &x->key};
+    Reg row = x->residual || x->rows ? builder_reg(&r->b, PH_I64, type_make(T_INT8), false) : 0;
+    Reg mark = x->mark = x->kind == PK_MARK ? new_reg(r, PH_BOOL) : 0;
+    builder_emit(&r->b, x->residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64,
+                 x->residual          ? row
+                 : x->kind == PK_MARK ? mark
+                                      : row,
+                 0, 0, 0)
+        ->aux = &x->site;
+    if (x->residual) {
+        Reg bv = new_reg(r, PH_I64), ok = new_reg(r, PH_BOOL);
+        Instr *in = builder_emit(&r->b, OP_LOAD_BUILD, PH_I64, bv, row, 0, 0);
+        in->imm = 0;
+        in->aux = &x->site;
+        builder_emit(&r->b, OP_LT, PH_I64, ok, val, bv, 0);
+        builder_emit(&r->b, OP_PROBE_END, PH_BOOL, mark, ok, 0, 0)->aux = &x->site;
+    }
+    Reg late = load_col(r, 1, PH_I64); /* positions have followed */
+    r->sink[r->n_sink++] = id;
+    r->sink[r->n_sink++] = late;
+    Reg back = 0;
+    if (x->rows) {
+        back = new_reg(r, PH_I64);
+        builder_emit(&r->b, OP_LOAD_BUILD, PH_I64, back, row, 0, 0)->aux = &x->site;
+        r->sink[r->n_sink++] = back;
+    }
+    if (mark) r->sink[r->n_sink++] = mark;
+}
+
+static void push_pair(Probing *x, int64_t row, int64_t value) {
+    x->want[x->n_want][0] = row;
+    x->want[x->n_want++][1] = value;
+}
+/* Expected: (row, build value or marker) pairs. */
+static void expect_pairs(const Run *r, const Build *b, Probing *x) {
+    ProbeKind kind = x->kind;
+    bool build_null = false;
+    for (int64_t k = 0; k < b->n; k++) build_null |= b->key[k].null;
+    for (int64_t i = 0; i < r->n; i++) {
+        int64_t hits = 0, unknown = 0;
+        for (int64_t k = 0; k < b->n; k++) {
+            int s = pair_state(b, &r->cols[0][i], &r->cols[1][i], k, x->residual);
+            unknown += s < 0;
+            if (s <= 0) continue;
+            hits++;
+            x->matched[k] = true;
+            if (x->rows) push_pair(x, i, b->val[k].null ? -1000 : b->val[k].c.i64);
+        }
+        if ((kind == PK_LEFT || kind == PK_SINGLE) && hits == 0) push_pair(x, i, -1000);
+        if ((kind == PK_SEMI && hits) || (kind == PK_ANTI && !hits)) push_pair(x, i, 0);
+        if (kind == PK_MARK) {
+            bool null = !hits && (unknown || (!x->residual && !x->cross && (r->cols[0][i].null || build_null)));
+            push_pair(x, i, null ? -1000 : hits > 0);
+        }
+    }
+}
+
+static void check_result(const Run *r, Probing *x) {
+    int64_t(*got)[2] = malloc((size_t)(r->out_n + 1) * sizeof *got);
+    for (int64_t i = 0; i < r->out_n; i++) {
+        got[i][0] = r->out[0][i].c.i64;
+        got[i][1] = x->rows   ? (r->out[2][i].null ? -1000 : r->out[2][i].c.i64)
+                    : x->mark ? (r->out[2][i].null ? -1000 : r->out[2][i].c.b)
+                              : 0;
+        assert_true(same(PH_I64, &r->out[1][i], &r->cols[1][got[i][0]]));
+    }
+    assert_int_equal(r->out_n, x->n_want);
+    qsort(x->want, (size_t)x->n_want, sizeof *x->want, cmp_pair); /* as sorted lists */
+    qsort(got, (size_t)r->out_n, sizeof *got, cmp_pair);
+    assert_int_equal(memcmp(x->want, got, (size_t)x->n_want * sizeof *got), 0);
+    free(got);
+}
+
+/* PK_MARK_BUILD: as many build rows are marked as have a match. */
+static void check_marks(const JoinTable *j, const Build *b, const Probing *x) {
+    int64_t n = 0, expect = 0, buf[BUILD];
+    for (int64_t m = 0; m < join_n_morsels(j); m++) {
+        int64_t cursor = 0, k;
+        while ((k = join_morsel_rows(j, m, true, &cursor, BUILD, buf)) > 0) n += k;
+    }
+    for (int64_t k = 0; k < b->n; k++) expect += x->matched[k];
+    assert_int_equal(n, expect);
+}
+
 static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, int64_t vs) {
     Run r;
     run_start(&r, vs == 1 ? 40 : vs == 3 ? 90 : 1300);
     Build b = {.cross = cross};
-    b.n = cross ? (kind == PK_SINGLE && !residual ? 1 : 20) : BUILD;
-    for (int64_t j = 0; j < b.n; j++) {
-        b.key[j] = (V){.c.i64 = unique ? j * 3 : (int64_t)(rnd() % 60)};
-        if (kind == PK_SINGLE && !residual && !cross) b.key[j].c.i64 = j * 3;
-        if (!unique && rnd() % 20 == 0) b.key[j].null = true;
-        b.val[j] = random_value(PH_I64, true, true);
-        if (kind == PK_SINGLE && residual) b.val[j] = (V){.c.i64 = j == 7 ? 5 : -100};
-    }
+    make_build(&b, kind, residual, unique);
     Phys cols[] = {PH_I64, PH_I64};
     make_cols(&r, cols, 2, true, true);
     for (int64_t i = 0; i < r.n; i++) r.cols[0][i].c.i64 = (int64_t)(rnd() % 100);
@@ -1259,101 +1377,25 @@ static void probe_case(ProbeKind kind, bool residual, bool unique, bool cross, i
                      .est_rows = BUILD};
     JoinTable *j = NULL;
     if (join_new(&spec, 1, NULL, 1, &r.acct, NULL, NULL, &j, &r.e) != ST_OK) fail_msg("%s", r.e.message);
-    int64_t keys[BUILD], vals[BUILD];
-    uint8_t kv[BUILD], vv[BUILD];
-    for (int64_t i = 0; i < b.n; i++) {
-        keys[i] = b.key[i].null ? 0 : b.key[i].c.i64;
-        vals[i] = b.val[i].c.i64;
-        kv[i] = !b.key[i].null;
-        vv[i] = !b.val[i].null;
-    }
-    Vec kvec = {.data = keys, .valid = kv, .phys = PH_I64, .type = ks.type},
-        vvec = {.data = vals, .valid = vv, .phys = PH_I64, .type = ks.type};
-    assert_int_equal(join_build(j, 0, b.n, cross ? NULL : &kvec, &vvec, &r.e), ST_OK);
-    if (join_finish(j, &r.e) != ST_OK) fail_msg("%s", r.e.message);
+    fill_table(&r, &b, j, ks.type);
     QueryPlan plan = {.n_joins = 1, .joins = &spec};
-
-    Reg key = load_col(&r, 0, PH_I64), val = load_col(&r, 1, PH_I64), id = new_reg(&r, PH_I64);
-    builder_emit(&r.b, OP_LOAD_ROWID, PH_I64, id, 0, 0, 0);
-    ProbeSite site = {.join = 0, .kind = (uint8_t)kind, .n_keys = cross ? 0 : 1, .keys = &key};
-    bool rows = kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE;
-    Reg row = residual || rows ? builder_reg(&r.b, PH_I64, type_make(T_INT8), false) : 0;
-    Reg mark = kind == PK_MARK ? new_reg(&r, PH_BOOL) : 0;
-    builder_emit(&r.b, residual ? OP_PROBE_BEGIN : OP_PROBE, PH_I64,
-                 residual          ? row
-                 : kind == PK_MARK ? mark
-                                   : row,
-                 0, 0, 0)
-        ->aux = &site;
-    if (residual) {
-        Reg bv = new_reg(&r, PH_I64), ok = new_reg(&r, PH_BOOL);
-        Instr *in = builder_emit(&r.b, OP_LOAD_BUILD, PH_I64, bv, row, 0, 0);
-        in->imm = 0;
-        in->aux = &site;
-        builder_emit(&r.b, OP_LT, PH_I64, ok, val, bv, 0);
-        builder_emit(&r.b, OP_PROBE_END, PH_BOOL, mark, ok, 0, 0)->aux = &site;
-    }
-    Reg late = load_col(&r, 1, PH_I64); /* positions have followed */
-    r.sink[r.n_sink++] = id;
-    r.sink[r.n_sink++] = late;
-    Reg back = 0;
-    if (rows) {
-        back = new_reg(&r, PH_I64);
-        builder_emit(&r.b, OP_LOAD_BUILD, PH_I64, back, row, 0, 0)->aux = &site;
-        r.sink[r.n_sink++] = back;
-    }
-    if (mark) r.sink[r.n_sink++] = mark;
+    Probing x = {.kind = kind,
+                 .residual = residual,
+                 .cross = cross,
+                 .rows = kind == PK_INNER || kind == PK_LEFT || kind == PK_SINGLE};
+    probe_program(&r, &x);
     Program *p = run_finish(&r);
     JoinTable *joins[1] = {j};
     Status st = run_program(&r, p, &plan, joins, vs);
     if (st != ST_OK) fail_msg("kind %d: %s", kind, r.e.message);
 
-    /* expected: (row, build value or marker) pairs, compared as sorted lists */
-    int64_t cap = r.n * (b.n + 1) + 1, n_want = 0;
-    int64_t(*want)[2] = malloc((size_t)cap * sizeof *want);
-    int64_t(*got)[2] = malloc((size_t)(r.out_n + 1) * sizeof *got);
-    bool build_null = false, *matched_build = calloc(BUILD, sizeof(bool));
-    for (int64_t k = 0; k < b.n; k++) build_null |= b.key[k].null;
-    for (int64_t i = 0; i < r.n; i++) {
-        int64_t hits = 0, unknown = 0;
-        for (int64_t k = 0; k < b.n; k++) {
-            int s = pair_state(&b, &r.cols[0][i], &r.cols[1][i], k, residual);
-            unknown += s < 0;
-            if (s <= 0) continue;
-            hits++;
-            matched_build[k] = true;
-            if (rows) want[n_want][0] = i, want[n_want++][1] = b.val[k].null ? -1000 : b.val[k].c.i64;
-        }
-        if ((kind == PK_LEFT || kind == PK_SINGLE) && hits == 0) want[n_want][0] = i, want[n_want++][1] = -1000;
-        if ((kind == PK_SEMI && hits) || (kind == PK_ANTI && !hits)) want[n_want][0] = i, want[n_want++][1] = 0;
-        if (kind == PK_MARK) {
-            bool null = !hits && (unknown || (!residual && !cross && (r.cols[0][i].null || build_null)));
-            want[n_want][0] = i, want[n_want++][1] = null ? -1000 : hits > 0;
-        }
-    }
-    for (int64_t i = 0; i < r.out_n; i++) {
-        got[i][0] = r.out[0][i].c.i64;
-        got[i][1] = rows   ? (r.out[2][i].null ? -1000 : r.out[2][i].c.i64)
-                    : mark ? (r.out[2][i].null ? -1000 : r.out[2][i].c.b)
-                           : 0;
-        assert_true(same(PH_I64, &r.out[1][i], &r.cols[1][got[i][0]]));
-    }
-    assert_int_equal(r.out_n, n_want);
-    qsort(want, (size_t)n_want, sizeof *want, cmp_pair);
-    qsort(got, (size_t)r.out_n, sizeof *got, cmp_pair);
-    assert_int_equal(memcmp(want, got, (size_t)n_want * sizeof *want), 0);
-    if (marks) {
-        int64_t n = 0, expect = 0, buf[BUILD];
-        for (int64_t m = 0; m < join_n_morsels(j); m++) {
-            int64_t cursor = 0, k;
-            while ((k = join_morsel_rows(j, m, true, &cursor, BUILD, buf)) > 0) n += k;
-        }
-        for (int64_t k = 0; k < b.n; k++) expect += matched_build[k];
-        assert_int_equal(n, expect);
-    }
-    free(want);
-    free(got);
-    free(matched_build);
+    x.want = malloc((size_t)(r.n * (b.n + 1) + 1) * sizeof *x.want);
+    x.matched = calloc(BUILD, sizeof(bool));
+    expect_pairs(&r, &b, &x);
+    check_result(&r, &x);
+    if (marks) check_marks(j, &b, &x);
+    free(x.want);
+    free(x.matched);
     join_free(j);
     run_stop(&r);
 }
