@@ -174,8 +174,8 @@ Status cp_stack(Cp *c) { return stack_check(&c->scratch) == ST_OK ? ST_OK : cp_r
 /* ---- instructions ---------------------------------------------------------------------------- */
 /* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
 static const char *call_context(Cp *c) {
-    if (c->context && c->context_call == c->at.call && c->context_line == c->at.line && c->context_place == c->at.place)
-        return c->context;
+    if (c->from.context && c->from.call == c->at.call && c->from.line == c->at.line && c->from.place == c->at.place)
+        return c->from.context;
     const char *t = c->at.line > 0 ? arena_printf(c->reg->arena, "PL/pgSQL function %s line %d at %s",
                                                   c->at.f->signature, (int)c->at.line, c->at.place)
                                    : arena_printf(c->reg->arena, "PL/pgSQL function %s", c->at.f->signature);
@@ -187,21 +187,21 @@ static const char *call_context(Cp *c) {
             t = arena_printf(c->reg->arena, "%s\nPL/pgSQL function %s line %d at %s", t, k->f->signature, (int)k->line,
                              k->place);
     }
-    c->context = t;
-    c->context_call = c->at.call;
-    c->context_line = c->at.line;
-    c->context_place = c->at.place;
+    c->from.context = t;
+    c->from.call = c->at.call;
+    c->from.line = c->at.line;
+    c->from.place = c->at.place;
     return t;
 }
 void cp_mark(Cp *c) {
-    if (c->lines.len == c->pipe.b.instrs.len) return;
+    if (c->from.lines.len == c->pipe.b.instrs.len) return;
     const CpCall *outer = c->at.call;
     while (outer && outer->up) outer = outer->up;
     int32_t line = outer ? outer->line : c->at.line;
     const char *place = outer ? outer->place : c->at.place, *context = outer ? call_context(c) : NULL;
-    while (c->lines.len < c->pipe.b.instrs.len) {
-        if ((outer && !context) || !vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) ||
-            !vec_push(c->arena, &c->contexts, context)) {
+    while (c->from.lines.len < c->pipe.b.instrs.len) {
+        if ((outer && !context) || !vec_push(c->arena, &c->from.lines, line) ||
+            !vec_push(c->arena, &c->from.places, place) || !vec_push(c->arena, &c->from.contexts, context)) {
             c->oom = true;
             return;
         }
@@ -266,7 +266,7 @@ Status cp_store(Cp *c, int32_t var, Reg r) {
     cp_fresh(c);
     if (!lower_info(&c->pipe, r)->is_const) cp_entry(c, v->col)->reg = r;
     c->vars.items[var].known = true;
-    c->vars.items[var].stamp = ++c->clock;
+    c->vars.items[var].stamp = ++c->flow.clock;
     return ST_OK;
 }
 Status cp_store_int(Cp *c, int32_t var, int64_t x) {
@@ -276,7 +276,7 @@ Status cp_store_int(Cp *c, int32_t var, int64_t x) {
     return cp_store(c, var, lower_const(&c->low, &c->pipe, &v));
 }
 Status cp_store_null(Cp *c, int32_t var) {
-    if (cp_foot(c) && c->blind) return cp_unknown(c, var);
+    if (cp_foot(c) && c->flow.blind) return cp_unknown(c, var);
     Value v = {.type = c->vars.items[var].type, .is_null = true};
     return cp_store(c, var, lower_canonical(&c->low, &c->pipe, lower_const(&c->low, &c->pipe, &v), v.type));
 }
@@ -324,7 +324,7 @@ Expr *cp_cast(Cp *c, Expr *e, Type to) {
 Status cp_assign(Cp *c, int32_t var, Expr *e) {
     Type t = c->vars.items[var].type;
     if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-    if (cp_foot(c) && (c->blind || !cp_known(c, e))) return cp_unknown(c, var);
+    if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) return cp_unknown(c, var);
     return cp_store(c, var, cp_lower_as(c, e, t));
 }
 
@@ -358,8 +358,8 @@ void cp_known_arrive(Cp *c, const CpKnown *k) {
     for (int64_t i = 0; k->known && i < c->vars.len; i++) c->vars.items[i].known &= i < k->n && k->known[i];
 }
 bool cp_skipping(const Cp *c) {
-    for (int64_t i = 0; i < c->labels.len; i++)
-        if (c->labels.items[i].may_next) return true;
+    for (int64_t i = 0; i < c->flow.labels.len; i++)
+        if (c->flow.labels.items[i].may_next) return true;
     return false;
 }
 
@@ -532,20 +532,20 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
     if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id)
         return (void)cp_refuse(c, "an expression that is a query"), NULL;
     const bool *read = cp_tables_read(c, p);
-    int64_t from = c->write_tables.len;
+    int64_t from = c->query.write_tables.len;
     if (cp_settle(c, &e) != ST_OK || cp_check_changed(c, read, from) != ST_OK) return NULL;
     return want.id == T_UNKNOWN ? e : cp_cast(c, e, want);
 }
 
 Status cp_when(Cp *c, Expr *cond, CpPart part, void *ctx) {
-    bool known = cp_known(c, cond), blind = c->blind, *before = cp_foot(c) ? cp_known_copy(c) : NULL;
+    bool known = cp_known(c, cond), blind = c->flow.blind, *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     int64_t n = c->vars.len;
     if (cp_foot(c) && !before) return ST_ERROR;
     if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, cond), 0));
-    else c->blind = true;
+    else c->flow.blind = true;
     TRY(part(c, ctx));
     if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    c->blind = blind;
+    c->flow.blind = blind;
     if (before) cp_known_meet(c, before, n);
     return ST_OK;
 }
@@ -615,11 +615,11 @@ static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **
         plain[i] = (int32_t)b.instrs.len;
         if (!gone[i] && !vec_push(c->arena, &b.instrs, g->instrs[i])) return ST_ERROR;
     }
-    int64_t lines = MIN_OF(c->lines.len, (int64_t)g->n_instrs);
+    int64_t lines = MIN_OF(c->from.lines.len, (int64_t)g->n_instrs);
     for (int64_t i = 0; i < lines; i++) {
-        c->lines.items[plain[i]] = c->lines.items[i];
-        c->places.items[plain[i]] = c->places.items[i];
-        c->contexts.items[plain[i]] = c->contexts.items[i];
+        c->from.lines.items[plain[i]] = c->from.lines.items[i];
+        c->from.places.items[plain[i]] = c->from.places.items[i];
+        c->from.contexts.items[plain[i]] = c->from.contexts.items[i];
     }
     Err e = {0};
     *out = program_finish(&b, &g->source, &g->sink, &e);
@@ -634,7 +634,7 @@ static ProcVar *vars_of(const Cp *c) {
 /* It is the same procedure as before, and its guards are where the footprint said. */
 static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     Proc *proc = c->proc;
-    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->guard_items.len == 0)
+    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->places.guard_items.len == 0)
         return ST_OK;
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
@@ -647,13 +647,13 @@ static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     proc->n_vars = (int32_t)c->vars.len;
     proc->vars = vars;
     proc->body = p;
-    proc->lines = c->lines.items;
-    proc->places = c->places.items;
-    proc->contexts = c->contexts.items;
+    proc->lines = c->from.lines.items;
+    proc->places = c->from.places.items;
+    proc->contexts = c->from.contexts.items;
     proc->guarded = g;
     proc->plain = plain;
-    proc->n_guards = (int32_t)c->guard_items.len;
-    proc->guards = c->guard_items.items;
+    proc->n_guards = (int32_t)c->places.guard_items.len;
+    proc->guards = c->places.guard_items.items;
     return ST_OK;
 }
 
@@ -680,10 +680,10 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
               .dry = dry,
               .arena = a,
               .uses_found = *uses_found,
-              .next_block = 1,
-              .try_block = -1,
-              .foot = foot,
-              .foot_site = -1,
+              .flow.next_block = 1,
+              .flow.try_block = -1,
+              .places.foot = foot,
+              .places.site = -1,
               .guarding = mode == CP_BODY && foot};
     c->err = &c->scratch;
     c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
@@ -691,7 +691,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     c->low = (Lower){.c = &c->ctx, .arena = a, .err = &c->scratch};
     builder_init(&c->pipe.b, a);
     c->pipe.source = (Source){.kind = SRC_CALLS, .id = -1};
-    c->in_scope = colset_new(&c->ctx);
+    c->query.in_scope = colset_new(&c->ctx);
     int64_t clock = time_reads, zone = zone_reads;
     Status st = cp_declare(c);
     if (st == ST_OK && c->uses_found && c->at.var_of[f->found] >= 0) st = cp_store_int(c, c->at.var_of[f->found], 0);
@@ -755,9 +755,9 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     reg->own_vars[proc->number] = own_vars;
     proc->n_vars = n_vars;
     proc->vars = vars;
-    proc->lines = c->lines.items;
-    proc->places = c->places.items;
-    proc->contexts = c->contexts.items;
+    proc->lines = c->from.lines.items;
+    proc->places = c->from.places.items;
+    proc->contexts = c->from.contexts.items;
     proc->tables = c->tables.items;
     proc->n_tables = (int32_t)c->tables.len;
     proc->n_params = 0;

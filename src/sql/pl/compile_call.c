@@ -39,8 +39,8 @@ static const PlFunction *function_of(Cp *c, const Routine *r) {
 static Status enter_frame(Cp *c, const PlFunction *g) {
     const CpFrame *up = c->at.frame;
     int32_t nth = c->at.site_calls++;
-    for (int64_t i = 0; i < c->frames.len; i++) {
-        CpFrame *f = c->frames.items[i];
+    for (int64_t i = 0; i < c->from.frames.len; i++) {
+        CpFrame *f = c->from.frames.items[i];
         if (f->up != up || f->site != c->at.site || f->nth != nth || f->f != g) continue;
         c->at.frame = f;
         c->at.call_id = f->id;
@@ -51,7 +51,7 @@ static Status enter_frame(Cp *c, const PlFunction *g) {
         return ST_OK;
     }
     CpFrame *f = arena_new_of(c->arena, CpFrame);
-    if (!f || !vec_push(c->arena, &c->frames, f)) return cp_oom(c);
+    if (!f || !vec_push(c->arena, &c->from.frames, f)) return cp_oom(c);
     TRY(cp_declare(c));
     uint64_t id = hash_combine(hash_combine(hash_u64(up ? up->id : 0), (uint64_t)(uintptr_t)c->at.site),
                                hash_combine(hash_u64((uint64_t)nth), (uint64_t)(uintptr_t)g));
@@ -66,8 +66,8 @@ static Status skip_nulls(Cp *c, CpLabel *label) {
     for (int32_t i = 0; c->at.f->strict && i < c->at.f->n_params; i++) {
         if (c->at.f->param_modes[i] == PL_OUT) continue;
         int32_t var = c->at.var_of[i];
-        if (cp_foot(c) && (c->blind || !c->vars.items[var].known)) {
-            label->may_exit = c->blind = true;
+        if (cp_foot(c) && (c->flow.blind || !c->vars.items[var].known)) {
+            label->may_exit = c->flow.blind = true;
             continue;
         }
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_IS_NULL, cp_load(c, var)), 0));
@@ -82,12 +82,12 @@ static Status run_inlined(Cp *c, CpCall *call) {
     const PlFunction *g = c->at.f;
     PlBody body = {1, (PlStmt *[]){g->body}};
     CpLabel label = {.loop = -1, .exit_block = call->block, .next_block = call->block};
-    call->label = c->labels.len;
-    bool blind = c->blind;
-    int64_t clock = c->clock;
+    call->label = c->flow.labels.len;
+    bool blind = c->flow.blind;
+    int64_t clock = c->flow.clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, call->block));
     TRY(skip_nulls(c, &label));
-    if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
     TRY(cp_body(c, &body));
     const Instr *last = &c->pipe.b.instrs.items[c->pipe.b.instrs.len - 1];
     bool returned = last->op == OP_P_LEAVE && last->imm == call->block;
@@ -95,8 +95,8 @@ static Status run_inlined(Cp *c, CpCall *call) {
     if (c->at.ret >= 0 && !g->is_sql && !cp_foot(c) && !returned)
         TRY(cp_raise(c, ERR_NO_RETURN, "control reached end of function without RETURN", NULL));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, call->block));
-    c->blind = blind || cp_skipping(c);
-    label = c->labels.items[--c->labels.len];
+    c->flow.blind = blind || cp_skipping(c);
+    label = c->flow.labels.items[--c->flow.labels.len];
     if (!cp_foot(c)) return ST_OK;
     cp_known_arrive(c, &label.left);
     if (label.may_exit) cp_forget_since(c, clock);
@@ -118,7 +118,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
                    .line = c->at.line,
                    .place = c->at.place,
                    .statement = statement,
-                   .block = c->next_block++};
+                   .block = c->flow.next_block++};
     /* What the caller was about stays with it. */
     CpPlace was = c->at;
     PlanVariables *variables = c->ctx.variables;
@@ -140,7 +140,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at.order_scan = c->at.change_scan = NULL;
     c->at.caught = c->at.found_to = c->at.count_to = -1;
     if (c->at.row_count >= 0)
-        TRY(cp_foot(c) && c->blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
+        TRY(cp_foot(c) && c->flow.blind ? cp_unknown(c, c->at.row_count) : cp_store_int(c, c->at.row_count, 0));
     for (int32_t i = 0; i < g->n_params; i++)
         if (g->param_modes[i] == PL_OUT) TRY(cp_store_null(c, vars[i]));
     if (c->at.ret >= 0) TRY(cp_store_null(c, c->at.ret));
@@ -148,7 +148,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     TRY(cp_set_found(c, false));
     cp_mark(c);
     c->at.call = &call;
-    c->context = NULL;
+    c->from.context = NULL;
     c->at.place = "function";
     TRY(run_inlined(c, &call));
     cp_mark(c);
@@ -163,7 +163,7 @@ Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *st
     c->at = was;
     c->at.site_calls++;
     c->ctx.variables = variables;
-    c->context = NULL; /* it may stand where another call stood */
+    c->from.context = NULL; /* it may stand where another call stood */
     return ST_OK;
 }
 
@@ -288,7 +288,7 @@ static Status coalesce_part(Cp *c, void *ctx) {
 static Status case_hit(Cp *c, void *ctx) {
     Parts *p = ctx;
     TRY(settle_to(c, p->e->args[p->i + 1 < p->e->n_args ? p->i + 1 : p->i], p->result));
-    return cp_foot(c) && c->blind ? cp_unknown(c, p->pending) : cp_store_int(c, p->pending, 0);
+    return cp_foot(c) && c->flow.blind ? cp_unknown(c, p->pending) : cp_store_int(c, p->pending, 0);
 }
 static Status case_part(Cp *c, void *ctx) {
     Parts *p = ctx;
@@ -318,7 +318,7 @@ static Status settle_parts(Cp *c, Expr **slot) {
     } else {
         TRY(cp_store_null(c, p.result));
         if ((p.pending = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
-        TRY(cp_foot(c) && c->blind ? cp_unknown(c, p.pending) : cp_store_int(c, p.pending, 1));
+        TRY(cp_foot(c) && c->flow.blind ? cp_unknown(c, p.pending) : cp_store_int(c, p.pending, 1));
     }
     for (p.i = first; p.i < e->n_args; p.i += first ? 1 : 2) {
         Expr *cond = e->kind == EX_AND        ? test_expr(c, EX_IS_NOT_FALSE, p.result)
@@ -426,9 +426,9 @@ const bool *cp_tables_read(Cp *c, Plan *p) {
 /* One call at a time a statement's tables cannot be changed by the routines that it calls. */
 Status cp_check_changed(Cp *c, const bool *read, int64_t from) {
     const Catalog *k = c->reg->catalog;
-    for (int64_t w = from; read && w < c->write_tables.len; w++)
+    for (int64_t w = from; read && w < c->query.write_tables.len; w++)
         for (int64_t i = 0; i < k->n_tables; i++)
-            if (read[i] && k->tables[i]->id == c->write_tables.items[w])
+            if (read[i] && k->tables[i]->id == c->query.write_tables.items[w])
                 return cp_refuse(c, "a call that changes table \"%s\", which the statement reads", k->tables[i]->name);
     return c->oom ? ST_ERROR : ST_OK;
 }

@@ -15,7 +15,7 @@ static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
     for (int32_t i = 0; cp_foot(c) && i < a->plan->n_aggs; i++) {
         const AggCall *g = &a->plan->aggs[i];
-        a->unknown |= c->blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
+        a->unknown |= c->flow.blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
     }
     if (a->unknown) return ST_OK;
     for (int32_t i = 0; i < a->plan->n_aggs; i++) {
@@ -84,14 +84,14 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
     Above *x = arena_new_of(c->arena, Above);
     if (!vars) return ST_ERROR;
     if (!inner || !x) return cp_oom(c);
-    bool single = true, blind = c->blind;
+    bool single = true, blind = c->flow.blind;
     *x = (Above){.plan = p, .vars = vars, .unknown = cp_foot(c) && blind};
     if (cp_foot(c)) { /* is all of it known? */
         CpState before = cp_state(c);
         ColSet scope = cp_scope_copy(c);
         TRY(cp_rows_of(c, p->children[0], inner, needed, agg_row, x, &single));
         cp_state_back(c, before);
-        c->in_scope = scope;
+        c->query.in_scope = scope;
         inner->n = 0;
     }
     for (int32_t i = 0; i < p->n_aggs; i++) {
@@ -99,7 +99,7 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
         else TRY(agg_init(c, &p->aggs[i], vars[i]));
     }
     TRY(cp_rows_of(c, p->children[0], inner, needed, x->unknown ? NULL : agg_row, x, &single));
-    c->blind = blind;
+    c->flow.blind = blind;
     for (int32_t i = 0; i < p->n_aggs; i++) c->vars.items[vars[i]].known = !x->unknown;
     for (int32_t i = 0; i < p->n_aggs; i++) TRY(define_var(c, p->aggs[i].out, vars[i]));
     return cp_test_rest(c, conds, row, ctx);
@@ -118,7 +118,7 @@ typedef struct Groups {
 static bool keys_known(Cp *c, const Groups *g) {
     for (int32_t i = 0; i < g->n_keys; i++)
         if (!cp_known(c, g->keys[i].expr)) return false;
-    return !c->blind;
+    return !c->flow.blind;
 }
 /* A row whose key comes after the one in the variables leaves `later`; before it, or equal, `earlier`. */
 static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t later, int32_t earlier) {
@@ -130,7 +130,7 @@ static Status compare_key(Cp *c, const Groups *g, const int32_t *vars, int32_t l
 static Status key_row(Cp *c, void *ctx) {
     Groups *g = ctx;
     if (cp_foot(c) && (g->unknown |= !keys_known(c, g))) return ST_OK;
-    int32_t done = c->next_block++, after = c->next_block++, better = c->next_block++;
+    int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_BLOCK, 0, after));
     TRY(cp_control(c, OP_P_IF, cp_load(c, g->any), 0));
@@ -150,7 +150,7 @@ static Status key_row(Cp *c, void *ctx) {
 static Status member_row(Cp *c, void *ctx) {
     Groups *g = ctx;
     if (cp_foot(c) && (g->unknown |= !keys_known(c, g))) return ST_OK;
-    int32_t other = c->next_block++;
+    int32_t other = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, other));
     for (int32_t i = 0; i < g->n_keys; i++)
         for (int after = 1; after >= 0; after--)
@@ -194,10 +194,10 @@ static Status define_group(Cp *c, const Plan *p, const Groups *g, bool known) {
 }
 static Status child_rows(Cp *c, Plan *p, ColSet *needed, CpRow row, Groups *g) {
     Conds *none = arena_new_of(c->arena, Conds);
-    bool single = true, blind = c->blind;
+    bool single = true, blind = c->flow.blind;
     if (!none) return cp_oom(c);
     TRY(cp_rows_of(c, p->children[0], none, needed, row, g, &single));
-    c->blind = blind;
+    c->flow.blind = blind;
     return ST_OK;
 }
 
@@ -207,24 +207,24 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     if (c->guarding) return cp_refuse(c, "guards in groups");
     TRY(make_groups(c, p, g));
     if (cp_foot(c)) { /* is all of it known? */
-        g->unknown = c->blind;
+        g->unknown = c->flow.blind;
         CpState before = cp_state(c);
         ColSet scope = cp_scope_copy(c);
         TRY(child_rows(c, p, needed, key_row, g));
         TRY(child_rows(c, p, needed, member_row, g));
         cp_state_back(c, before);
-        c->in_scope = scope;
+        c->query.in_scope = scope;
     }
     if (g->unknown) {
-        bool blind = c->blind;
+        bool blind = c->flow.blind;
         TRY(child_rows(c, p, needed, NULL, g));
         TRY(define_group(c, p, g, false));
         TRY(cp_test_blind(c, conds, row, ctx));
-        c->blind = blind;
+        c->flow.blind = blind;
         return ST_OK;
     }
     /* The number of the group tells those apart that an order above does not. */
-    int32_t loop = c->next_block++, number = cp_var_new(c, NULL, type_make(T_INT8));
+    int32_t loop = c->flow.next_block++, number = cp_var_new(c, NULL, type_make(T_INT8));
     if (number < 0) return ST_ERROR;
     TRY(cp_store_int(c, number, 0));
     TRY(cp_store_int(c, g->any, 0));
@@ -239,8 +239,8 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     for (int32_t i = 0; i < p->n_aggs; i++) TRY(agg_init(c, &p->aggs[i], g->aggs.vars[i]));
     TRY(child_rows(c, p, needed, member_row, g));
     TRY(define_group(c, p, g, true));
-    if (!vec_push(c->arena, &c->rows, number)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->query.rows, number)) return cp_oom(c);
     TRY(cp_test_rest(c, conds, row, ctx));
-    c->rows.len--;
+    c->query.rows.len--;
     return cp_control(c, OP_P_ENDLOOP, 0, loop);
 }

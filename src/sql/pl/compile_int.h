@@ -194,19 +194,78 @@ typedef struct CpPlace {
     const bool *change_groups;
 } CpPlace;
 
+/* Places of the statement that is compiled, and what they issue. */
+typedef struct CpPlaces {
+    CpFootSites *foot;   /* made by the footprint, used by the body with guards */
+    const PlStmt *stmt;  /* the statement, */
+    int32_t no, open;    /* places in it so far, loops around it that are gone through once */
+    int64_t site;        /* footprint: the place that items belong to, -1 none */
+    VEC(int32_t) guards; /* of the statements around that count at their end */
+    VEC(const ItemSite *) guard_items;
+} CpPlaces;
+
+/* The change whose items are being issued. */
+typedef struct CpChange {
+    uint8_t does;    /* ItemDoes */
+    bool minus;      /* the amount is subtracted */
+    int32_t take;    /* ItemSite.take and */
+    const char *why; /* why, */
+    Expr *amount;    /* and the amount */
+} CpChange;
+
+/* The SQL statement that is compiled, and its rows that are being looked at. */
+typedef struct CpQuery {
+    const Plan *outer_scan;  /* the right side of a left join: its columns are NULL where there is no row; NULL none */
+    const Table *upsert;     /* footprint: the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
+    const Plan *target_scan; /* UPDATE: of the table that is changed, */
+    const int32_t *takes;    /* and by column of it RowCol.take; NULL: it takes nothing */
+    bool several_sources;    /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
+    VEC(int32_t) rows;       /* variables of the rows, outermost first */
+    ColSet in_scope;         /* columns of the rows */
+    VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
+} CpQuery;
+
+/* Where instructions come from: of each, and the last text that was made of it. */
+typedef struct CpOrigins {
+    VEC(int32_t) lines; /* per instruction: of the routine that is compiled */
+    VEC(const char *) places;
+    VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
+    VEC(struct CpFrame *) frames;
+    const char *context; /* the last one made, for ... */
+    const CpCall *call;
+    int32_t line;
+    const char *place;
+} CpOrigins;
+
+/* Blocks, loops and conditions around, and what of the variables is known behind them. */
+typedef struct CpFlow {
+    VEC(CpLabel) labels;
+    int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
+    int32_t open;         /* footprint: loops around that are gone through once, because their end is not known */
+    bool blind;           /* footprint: under a condition that is not known: nothing is assigned */
+    int64_t clock;        /* assignments so far */
+    int64_t leaves;       /* footprint: the outermost label that is left knowingly since this was set; -1: the
+                             procedure */
+    int64_t n_statements; /* gone through so far, trials included */
+    int32_t trial;        /* > 0: what is compiled is thrown away, only what is known counts */
+    int32_t tries;        /* blocks with handlers around, */
+    int32_t n_tries;      /* numbers of P_TRY */
+    int32_t try_block;    /* footprint: the block that the innermost one is, which an error leaves; -1 none */
+} CpFlow;
+
+/* A procedure while it is compiled, in one of its passes. */
 typedef struct Cp {
     Registry *reg;
     CpPlace at;
     Proc *proc;
     CpMode mode;
-    bool dry;                   /* first body pass: written columns are not known yet */
-    bool guarding;              /* last body pass: with guards */
-    CpFootSites *foot;          /* made by the footprint, used by the body with guards */
-    const PlStmt *stmt;         /* the statement, */
-    int32_t site_no, stmt_open; /* places in it so far, loops around it that are gone through once */
-    int64_t foot_site;          /* footprint: the place that items belong to, -1 none */
-    VEC(int32_t) guards;        /* of the statements around that count at their end */
-    VEC(const ItemSite *) guard_items;
+    bool dry;      /* first body pass: written columns are not known yet */
+    bool guarding; /* last body pass: with guards */
+    CpPlaces places;
+    CpChange change;
+    CpQuery query;
+    CpOrigins from;
+    CpFlow flow;
     PlanCtx ctx;
     Lower low;
     Pipe pipe;
@@ -216,44 +275,9 @@ typedef struct Cp {
     VEC(CpVar) vars; /* by number in Proc */
     VEC(ProcTable) tables;
     VEC(ProcColumn) untold;    /* footprint: Proc.untold */
-    VEC(CpTable *) reg_tables; /* parallel */
-    VEC(int32_t) lines;        /* per instruction: of the routine that is compiled */
-    VEC(const char *) places;
-    VEC(const char *) contexts; /* ... and where in the routines it calls; NULL: in none */
-    VEC(struct CpFrame *) frames;
-    const char *context; /* the last one made, for ... */
-    const CpCall *context_call;
-    int32_t context_line;
-    const char *context_place;
+    VEC(CpTable *) reg_tables; /* parallel to tables */
     bool uses_found, found_seen;
-    VEC(CpLabel) labels;
-    int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
-    int32_t open;         /* footprint: loops around that are gone through once, because their end is not known */
-    bool blind;           /* footprint: under a condition that is not known: nothing is assigned */
-    int64_t clock;        /* assignments so far */
-    int64_t leaves;       /* footprint: the outermost label that somebody leaves knowingly since this was set; -1: the
-                             procedure */
-    int64_t n_statements; /* gone through so far, trials included */
-    int32_t tries;        /* blocks with handlers around, */
-    int32_t
-        try_block;   /* footprint: the block that the innermost one is, which those who raise an error leave; -1 none */
-    int32_t n_tries; /* numbers of P_TRY */
-    int32_t trial;   /* > 0: what is compiled is thrown away, only what is known counts */
-    const Plan *outer_scan; /* the right side of a left join: its columns are NULL where there is no row; NULL none */
-    uint8_t does;           /* ItemDoes of the change whose items are being issued */
-    int32_t take;           /* ... its ItemSite.take and why, */
-    Expr *taken;            /* and the amount, */
-    bool taken_minus;       /* which is subtracted */
-    const char *take_why;
-    const Table
-        *upsert; /* footprint: that is the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
-    const Plan *target_scan; /* UPDATE: of the table that is changed, */
-    const int32_t *takes;    /* and by column of it RowCol.take; NULL: it takes nothing */
-    bool several_sources;    /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
-    VEC(int32_t) rows;       /* variables of the rows that are being looked at, outermost first */
-    ColSet in_scope;         /* columns of rows that are being looked at */
-    VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
-    const char *reason;
+    const char *reason; /* that it cannot be compiled */
     bool oom;
 } Cp;
 

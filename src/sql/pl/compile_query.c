@@ -86,7 +86,7 @@ static bool available(Cp *c, const Expr *e) {
     ColSet s = colset_new(&c->ctx);
     expr_cols(&c->ctx, e, &s);
     for (ColId id = 1; id < c->ctx.cols.len; id++) {
-        if (!colset_has(&s, id) || colset_has(&c->in_scope, id)) continue;
+        if (!colset_has(&s, id) || colset_has(&c->query.in_scope, id)) continue;
         bool var = false;
         for (int64_t i = 0; i < c->vars.len && !var; i++) var = c->vars.items[i].col == id;
         if (!var) return false;
@@ -148,14 +148,14 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
      */
     bool insert =
         !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
-    const char *why = c->take_why;
-    int32_t take = kind == OPK_WRITE ? c->take : 0;
+    const char *why = c->change.why;
+    int32_t take = kind == OPK_WRITE ? c->change.take : 0;
     if (take && !why) {
         if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
-        else if (!cp_known(c, c->taken)) why = "its amount is not known before the call runs";
-        else if (!(amount = cp_cast(c, c->taken, t->table->cols[amount_col].type)) ||
+        else if (!cp_known(c, c->change.amount)) why = "its amount is not known before the call runs";
+        else if (!(amount = cp_cast(c, c->change.amount, t->table->cols[amount_col].type)) ||
                  !(args[n] = cp_lower_as(c, amount, amount->type)) ||
-                 (c->taken_minus && !(args[n] = cp_negative(c, args[n]))))
+                 (c->change.minus && !(args[n] = cp_negative(c, args[n]))))
             return ST_ERROR;
     }
     *x = (ItemSite){.table = (uint32_t)s->number,
@@ -164,7 +164,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
                     .has_amount = has_amount,
                     .insert = insert && s->may_wait,
                     .deletes = deletes,
-                    .does = c->does,
+                    .does = c->change.does,
                     .col = amount_col,
                     .n = n,
                     .take = why ? 0 : take,
@@ -175,11 +175,11 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     in->aux = x;
     cp_mark(c);
     if (c->guarding) {
-        x->guard = (int32_t)c->guard_items.len;
-        return vec_push(c->arena, &c->guard_items, x) ? ST_OK : cp_oom(c);
+        x->guard = (int32_t)c->places.guard_items.len;
+        return vec_push(c->arena, &c->places.guard_items, x) ? ST_OK : cp_oom(c);
     }
-    if (c->foot_site < 0) return ST_OK;
-    CpFootSite *f = &c->foot->sites.items[c->foot_site];
+    if (c->places.site < 0) return ST_OK;
+    CpFootSite *f = &c->places.foot->sites.items[c->places.site];
     if (f->n == (int32_t)ARRAY_LEN(f->items)) return cp_refuse(c, "an operation with too many items");
     f->items[f->n++] = (CpItem){.number = s->number,
                                 .group = group,
@@ -193,23 +193,23 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
 
 /* ---- guards ------------------------------------------------------------------------------- */
 static CpFootSite *foot_site(Cp *c, int32_t no) {
-    for (int64_t i = 0; i < c->foot->sites.len; i++)
-        if (c->foot->sites.items[i].stmt == c->stmt && c->foot->sites.items[i].call == c->at.call_id &&
-            c->foot->sites.items[i].no == no)
-            return &c->foot->sites.items[i];
+    for (int64_t i = 0; i < c->places.foot->sites.len; i++)
+        if (c->places.foot->sites.items[i].stmt == c->places.stmt &&
+            c->places.foot->sites.items[i].call == c->at.call_id && c->places.foot->sites.items[i].no == no)
+            return &c->places.foot->sites.items[i];
     return NULL;
 }
 /* The footprint comes to a place, perhaps once more: what it said before was a trial. */
 static Status begin_site(Cp *c, int32_t no) {
     CpFootSite *f = foot_site(c, no);
     if (!f) {
-        CpFootSite x = {.stmt = c->stmt, .call = c->at.call_id, .no = no};
-        if (!vec_push(c->reg->arena, &c->foot->sites, x)) return cp_oom(c);
-        f = &c->foot->sites.items[c->foot->sites.len - 1];
+        CpFootSite x = {.stmt = c->places.stmt, .call = c->at.call_id, .no = no};
+        if (!vec_push(c->reg->arena, &c->places.foot->sites, x)) return cp_oom(c);
+        f = &c->places.foot->sites.items[c->places.foot->sites.len - 1];
     }
     f->n = 0;
-    f->once = c->stmt_open == 0;
-    c->foot_site = f - c->foot->sites.items;
+    f->once = c->places.open == 0;
+    c->places.site = f - c->places.foot->sites.items;
     return ST_OK;
 }
 /* Guards of a place. Before the row is there (s->row < 0): those whose keys need no row; s->guarded remembers them. */
@@ -224,12 +224,12 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
     }
     for (int32_t k = 0; k < f->n; k++) {
         TRY(emit_item(c, s, f->items[k].group, f->items[k].key, f->items[k].kind, -1, NULL));
-        ItemSite *x = (ItemSite *)(uintptr_t)c->guard_items.items[c->guard_items.len - 1];
+        ItemSite *x = (ItemSite *)(uintptr_t)c->places.guard_items.items[c->places.guard_items.len - 1];
         x->insert = f->items[k].insert;
         x->deletes = f->items[k].deletes;
         x->release = f->once && !f->items[k].merged;
         x->loops = f->items[k].loops;
-        if (x->release && !vec_push(c->arena, &c->guards, x->guard)) return cp_oom(c);
+        if (x->release && !vec_push(c->arena, &c->places.guards, x->guard)) return cp_oom(c);
     }
     if (n < 64) s->guarded |= UINT64_C(1) << n;
     return ST_OK;
@@ -303,7 +303,7 @@ static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t 
 /* An operation on a group of columns of the row, or on the existence of rows by one key. */
 static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
     CpTable *t = s->table;
-    int32_t no = c->site_no++;
+    int32_t no = c->places.no++;
     if (c->guarding) return guard_site(c, s, no);
     if (c->mode == CP_SITES) {
         CpSite site = {group, (uint8_t)kind, known_bits(s)};
@@ -315,9 +315,9 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_
 
 /* ... and what it does, in words. */
 static Status told_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount, int does) {
-    c->does = (uint8_t)(does | (group >= rows_group(s->table) ? DOES_ROWS : 0));
+    c->change.does = (uint8_t)(does | (group >= rows_group(s->table) ? DOES_ROWS : 0));
     TRY(scan_item(c, s, group, kind, amount_col, amount));
-    c->does = 0;
+    c->change.does = 0;
     return ST_OK;
 }
 
@@ -372,7 +372,7 @@ static Status insert_items(Cp *c, Scan *s) {
         int32_t open = 0;
         bool none = false;
         if (c->mode == CP_FOOTPRINT && k != t->main_key) TRY(has_key(c, s, &t->table->keys[k], &open, &none));
-        if (none) c->site_no++;
+        if (none) c->places.no++;
         else TRY(told_item(c, s, rows_group(t) + k, OPK_WRITE, -1, NULL, DOES_INSERT));
         while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
@@ -416,7 +416,7 @@ static Status use_row(Cp *c, Scan *s) {
         int32_t col = p->scan_cols[i];
         ColEntry *e = cp_entry(c, id);
         if (!e) return ST_ERROR;
-        colset_add(&c->ctx, &c->in_scope, id);
+        colset_add(&c->ctx, &c->query.in_scope, id);
         if (col < 0) { /* the row itself */
             *e = found ? (ColEntry){.where = CW_EXPR,
                                     .type = type_make(T_INT8),
@@ -427,13 +427,14 @@ static Status use_row(Cp *c, Scan *s) {
         const Column *k = &t->table->cols[col];
         *e = (ColEntry){0};
         Phys ph = type_phys(k->type);
-        bool named = s->eq[col] && (!s->outer || (cp_foot(c) && c->upsert == t->table));
+        bool named = s->eq[col] && (!s->outer || (cp_foot(c) && c->query.upsert == t->table));
         bool same = named && ph >= PH_I16 && ph <= PH_I64 && type_eq(s->eq[col]->type, k->type); /* no need to look */
         if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
-            *cell =
-                (RowCol){.table = s->number, .col = col, .take = p == c->target_scan && c->takes ? c->takes[col] : 0};
+            *cell = (RowCol){.table = s->number,
+                             .col = col,
+                             .take = p == c->query.target_scan && c->query.takes ? c->query.takes[col] : 0};
             *e = (ColEntry){.where = CW_ROW,
                             .phys = (uint8_t)type_phys(k->type),
                             .nullable = !k->not_null || s->outer,
@@ -450,25 +451,25 @@ static Status use_row(Cp *c, Scan *s) {
             *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
         }
     }
-    if (c->guarding) c->site_no = s->first_site;
+    if (c->guarding) c->places.no = s->first_site;
     if (cp_foot(c) || c->guarding) TRY(read_items(c, s));
     int32_t open = 0;
-    bool blind = c->blind;
+    bool blind = c->flow.blind;
     for (int32_t i = 0; i < s->conds->n; i++) {
         Expr *e = s->conds->items[i];
         TRY(cp_settle_copy(c, &e));
         if (cp_foot(c) && !cp_known(c, e)) {
-            c->blind = true;
+            c->flow.blind = true;
             continue;
         }
         TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
-    if (!found && cp_foot(c) && !s->outer) c->blind = true;
-    if (found && !vec_push(c->arena, &c->rows, s->row)) return cp_oom(c);
+    if (!found && cp_foot(c) && !s->outer) c->flow.blind = true;
+    if (found && !vec_push(c->arena, &c->query.rows, s->row)) return cp_oom(c);
     TRY(s->rows(c, s->ctx));
-    c->rows.len -= found;
-    c->blind = blind;
+    c->query.rows.len -= found;
+    c->flow.blind = blind;
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
@@ -590,7 +591,7 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
         s->known[i] = s->eq[i] && cp_known(c, s->eq[i]);
     }
     /* Conditions on other columns of this table and on what is there already; those that need more are tested above. */
-    for (int32_t i = 0; i < p->n_out; i++) colset_add(&c->ctx, &c->in_scope, p->out_cols[i]);
+    for (int32_t i = 0; i < p->n_out; i++) colset_add(&c->ctx, &c->query.in_scope, p->out_cols[i]);
     int32_t kept = 0;
     for (int32_t i = 0; i < conds->n; i++) {
         if (used[i]) continue;
@@ -658,7 +659,7 @@ static Status scan_outer(Cp *c, Scan *s) {
 
 /* All rows of a group, from the first, which s->row is. */
 static Status scan_loop(Cp *c, Scan *s) {
-    int32_t loop = c->next_block++, next = cp_var_new(c, NULL, type_make(T_INT8));
+    int32_t loop = c->flow.next_block++, next = cp_var_new(c, NULL, type_make(T_INT8));
     if (next < 0) return ST_ERROR;
     c->vars.items[next].known = true;
     TRY(cp_control(c, OP_P_LOOP, 0, loop));
@@ -686,7 +687,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     if (!s || !rest) return cp_oom(c);
     *s = (Scan){.plan = p,
                 .row = -1,
-                .outer = c->outer_scan == p,
+                .outer = c->query.outer_scan == p,
                 .rows = row,
                 .ctx = ctx,
                 .needed = needed,
@@ -698,16 +699,16 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
     TRY(scan_index(c, s, conds));
     if (!s->unique && !s->one) {
         *single = false;
-        c->several_sources |= p != c->target_scan;
+        c->query.several_sources |= p != c->query.target_scan;
     }
     if (!scan_looks_up(c, s)) {
-        c->open += !s->unique;
+        c->flow.open += !s->unique;
         TRY(use_row(c, s));
-        c->open -= !s->unique;
+        c->flow.open -= !s->unique;
         return ST_OK;
     }
     if (c->guarding) { /* before it is looked at */
-        s->first_site = c->site_no;
+        s->first_site = c->places.no;
         s->before = true;
         TRY(read_items(c, s));
         s->before = false;
@@ -743,31 +744,31 @@ static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, c
 Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx) {
     TRY(cp_stack(c));
     int32_t open = 0;
-    bool blind = c->blind;
+    bool blind = c->flow.blind;
     Conds mine = *conds;
     conds->n = 0;
     for (int32_t i = 0; i < mine.n; i++) {
         Expr *e = mine.items[i];
         TRY(cp_settle_copy(c, &e));
         if (cp_foot(c) && !cp_known(c, e)) {
-            c->blind = true;
+            c->flow.blind = true;
             continue;
         }
         TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
         open++;
     }
     TRY(row(c, ctx));
-    c->blind = blind;
+    c->flow.blind = blind;
     while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
 Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx) {
-    bool blind = c->blind;
-    c->blind = true;
-    c->open++;
+    bool blind = c->flow.blind;
+    c->flow.blind = true;
+    c->flow.open++;
     TRY(cp_test_rest(c, conds, row, ctx));
-    c->open--;
-    c->blind = blind;
+    c->flow.open--;
+    c->flow.blind = blind;
     return ST_OK;
 }
 static Status filter_row(Cp *c, void *ctx) {
@@ -778,7 +779,7 @@ static Status filter_row(Cp *c, void *ctx) {
 Status cp_define(Cp *c, ColId id, Expr *e) {
     ColEntry *x = cp_entry(c, id);
     if (!x) return ST_ERROR;
-    colset_add(&c->ctx, &c->in_scope, id);
+    colset_add(&c->ctx, &c->query.in_scope, id);
     if (e->kind == EX_COL && e->u.col == id) return ST_OK;
     *x = (ColEntry){.where = CW_EXPR, .type = e->type, .expr = e};
     return ST_OK;
@@ -887,16 +888,16 @@ static Status left_join(Cp *c, void *ctx) {
     if (!on) return cp_oom(c);
     for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(cp_conds_add(c, on, a->plan->conds[i]));
     if (c->guarding) return cp_refuse(c, "guards in a left join");
-    c->outer_scan = a->right;
+    c->query.outer_scan = a->right;
     TRY(cp_rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
-    c->outer_scan = NULL;
+    c->query.outer_scan = NULL;
     return ST_OK;
 }
 
 /* What is gone through for trial leaves its columns in scope. */
 ColSet cp_scope_copy(Cp *c) {
     ColSet s = colset_new(&c->ctx);
-    colset_add_all(&c->ctx, &s, &c->in_scope);
+    colset_add_all(&c->ctx, &s, &c->query.in_scope);
     return s;
 }
 
@@ -906,10 +907,10 @@ static Status top_row(Cp *c, void *ctx) {
     for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
         Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
         if (!e) return cp_oom(c);
-        a->unknown |= c->blind || !cp_known(c, e);
+        a->unknown |= c->flow.blind || !cp_known(c, e);
     }
     if (a->unknown) return ST_OK;
-    int32_t done = c->next_block++;
+    int32_t done = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
     for (int32_t i = 0; i < a->plan->n_sort; i++) { /* worse than the best, or better, or go on */
@@ -985,7 +986,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     if (!a->vars || (a->best = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return cp_oom(c);
     ColId n_ids = (ColId)c->ctx.cols.len;
     TRY(keep_columns(c, a, n_ids, &below, &out));
-    bool single = true, blind = c->blind;
+    bool single = true, blind = c->flow.blind;
     CpState before = cp_state(c);
     const Plan *outer_scan = c->at.order_scan;
     int32_t outer_col = c->at.order_col;
@@ -1007,7 +1008,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         ColSet scope = cp_scope_copy(c);
         TRY(cp_rows_of(c, p->children[0], inner, &below, top_row, a, &single));
         cp_state_back(c, before);
-        c->in_scope = scope;
+        c->query.in_scope = scope;
         inner->n = 0;
         for (int32_t j = 0; j < a->count; j++) c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
@@ -1015,7 +1016,7 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     for (int32_t j = 0; j < a->count && !a->unknown; j++)
         TRY(cp_store_null(c, a->vars[2 * j + 1])); /* nothing is left from another time */
     TRY(cp_rows_of(c, p->children[0], inner, &below, a->unknown ? NULL : top_row, a, &single));
-    c->blind = blind;
+    c->flow.blind = blind;
     c->at.order_scan = outer_scan;
     c->at.order_col = outer_col;
     c->at.order_desc = outer_desc;
@@ -1024,12 +1025,12 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
         Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
         if (!e || !v) return cp_oom(c);
         *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
-        colset_add(&c->ctx, &c->in_scope, a->vars[2 * j]);
+        colset_add(&c->ctx, &c->query.in_scope, a->vars[2 * j]);
     }
     if (a->unknown) {
-        c->blind = true;
+        c->flow.blind = true;
         TRY(cp_test_rest(c, conds, row, ctx));
-        c->blind = blind;
+        c->flow.blind = blind;
         return ST_OK;
     }
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
@@ -1067,7 +1068,7 @@ static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t ti
     for (int32_t i = 0; i < a->n_ties; i++)
         for (int after = 1; after >= 0; after--)
             TRY(cp_leave_if(c,
-                            cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->rows.items[a->rows_from + i]),
+                            cp_cmp(c, after ? OP_GT : OP_LT, PH_I64, cp_load(c, c->query.rows.items[a->rows_from + i]),
                                    cp_load(c, a->ties[2 * i + tie])),
                             after ? later : earlier));
     return cp_leave(c, earlier, false);
@@ -1077,13 +1078,13 @@ static Status sorted_row(Cp *c, void *ctx) {
     for (int32_t j = 0; cp_foot(c) && j < a->count; j++) {
         Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
         if (!e) return cp_oom(c);
-        a->unknown |= c->blind || !cp_known(c, e);
+        a->unknown |= c->flow.blind || !cp_known(c, e);
     }
-    a->unknown |= cp_foot(c) && c->blind;
+    a->unknown |= cp_foot(c) && c->flow.blind;
     if (a->unknown) return ST_OK;
     int32_t n_keys = a->plan ? a->plan->n_sort : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
     if (!best) return cp_oom(c);
-    a->n_ties = (int32_t)(c->rows.len - a->rows_from);
+    a->n_ties = (int32_t)(c->query.rows.len - a->rows_from);
     if (a->n_ties > TIES_MAX) return cp_refuse(c, "an order of too many tables");
     for (int32_t i = 0; i < 2 * a->n_ties; i++) {
         if (a->ties[i] < 0 && (a->ties[i] = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
@@ -1092,7 +1093,7 @@ static Status sorted_row(Cp *c, void *ctx) {
     for (int32_t i = 0; i < n_keys; i++)
         for (int32_t j = 0; j < a->count; j++)
             if (a->vars[2 * j] == a->plan->sort[i].expr->u.col) best[i] = a->vars[2 * j + 1];
-    int32_t done = c->next_block++, after = c->next_block++, better = c->next_block++;
+    int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_BLOCK, 0, after));
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->any), 0));
@@ -1110,7 +1111,7 @@ static Status sorted_row(Cp *c, void *ctx) {
         TRY(cp_store(c, a->vars[2 * j + 1], cp_lower_as(c, e, c->vars.items[a->vars[2 * j + 1]].type)));
     }
     for (int32_t i = 0; i < a->n_ties; i++)
-        TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->rows.items[a->rows_from + i])));
+        TRY(cp_store(c, a->ties[2 * i], cp_load(c, c->query.rows.items[a->rows_from + i])));
     TRY(cp_store_int(c, a->best, 1));
     return cp_control(c, OP_P_ENDBLOCK, 0, done);
 }
@@ -1137,7 +1138,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     if (!a || !inner) return cp_oom(c);
     if (c->guarding) return cp_refuse(c, "guards in rows in an order");
     int32_t n_keys = sort ? sort->n_sort : 0, n_left = -1, n_skip = -1;
-    *a = (Above){.plan = sort, .rows_from = c->rows.len};
+    *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
     plan_outputs(&c->ctx, child, &out);
     colset_add_all(&c->ctx, &below, needed);
@@ -1158,7 +1159,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
         c->vars.items[a->last[i]].known = true;
     }
     TRY(keep_columns(c, a, n_ids, &below, &out));
-    bool several = false, blind = c->blind;
+    bool several = false, blind = c->flow.blind;
     if ((limit && !(limit = cp_cast(c, limit, i8))) || (offset && !(offset = cp_cast(c, offset, i8)))) return ST_ERROR;
     if (cp_foot(c)) { /* is all of it known? */
         CpState before = cp_state(c);
@@ -1166,10 +1167,10 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
         ColSet scope = cp_scope_copy(c);
         TRY(cp_rows_of(c, child, inner, &below, sorted_row, a, &several));
         cp_state_back(c, before);
-        c->in_scope = scope;
+        c->query.in_scope = scope;
         inner->n = 0;
     }
-    int32_t loop = c->next_block++;
+    int32_t loop = c->flow.next_block++;
     if (!a->unknown) {
         if (limit) TRY(row_number(c, limit, &n_left, ERR_INVALID_LIMIT, "LIMIT must not be negative"));
         if (offset) TRY(row_number(c, offset, &n_skip, ERR_INVALID_OFFSET, "OFFSET must not be negative"));
@@ -1179,13 +1180,13 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
         TRY(cp_store_int(c, a->best, 0));
     }
     TRY(cp_rows_of(c, child, inner, &below, a->unknown ? NULL : sorted_row, a, &several));
-    c->blind = blind;
+    c->flow.blind = blind;
     for (int32_t j = 0; j < a->count; j++) {
         ColEntry *e = cp_entry(c, a->vars[2 * j]);
         Expr *v = expr_col(&c->ctx, c->vars.items[a->vars[2 * j + 1]].col);
         if (!e || !v) return cp_oom(c);
         *e = (ColEntry){.where = CW_EXPR, .type = v->type, .expr = v};
-        colset_add(&c->ctx, &c->in_scope, a->vars[2 * j]);
+        colset_add(&c->ctx, &c->query.in_scope, a->vars[2 * j]);
         c->vars.items[a->vars[2 * j + 1]].known = !a->unknown;
     }
     if (a->unknown) {
@@ -1197,7 +1198,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
             if (a->vars[2 * j] == sort->sort[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
     for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_copy(c, a->ties[2 * i + 1], a->ties[2 * i]));
     TRY(cp_store_int(c, a->any, 1));
-    int32_t used = c->next_block++;
+    int32_t used = c->flow.next_block++;
     if (offset) {
         TRY(cp_control(c, OP_P_BLOCK, 0, used));
         TRY(cp_control(c, OP_P_IF, cp_cmp(c, OP_GT, PH_I64, cp_load(c, n_skip), cp_int(c, PH_I64, 0)), 0));
@@ -1267,7 +1268,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
             TRY(cp_settle_copy(c, &e));
             TRY(cp_define(c, p->out_cols[i], e));
         }
-        if (c->upsert && !cp_foot(c))
+        if (c->query.upsert && !cp_foot(c))
             TRY(compute_first(c, p->n_out, p->out_cols)); /* before the row is looked for that has its key */
         return cp_test_rest(c, conds, row, ctx);
     case LP_FILTER: {
@@ -1319,7 +1320,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
     case LP_AGG:
         if (p->n_keys == 0) return cp_agg_rows(c, p, conds, needed, row, ctx);
         *single = false;
-        c->several_sources = true;
+        c->query.several_sources = true;
         return cp_group_rows(c, p, conds, needed, row, ctx);
     case LP_SORT:
         if (p->limit == 1 && p->offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
@@ -1345,7 +1346,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
                                conds, needed, row, ctx);
         }
         if (k->kind == LP_SORT) return top_rows(c, k, conds, needed, row, ctx);
-        int32_t block = c->next_block++;
+        int32_t block = c->flow.next_block++;
         a->count = block;
         Conds *none = arena_new_of(c->arena, Conds);
         if (!none) return cp_oom(c);
@@ -1387,13 +1388,13 @@ static Status rows_needed(Cp *c, Plan *p, ColSet *s, CpRow row, void *ctx, bool 
     TRY(need(c, p, s));
     Conds *none = arena_new_of(c->arena, Conds);
     if (!none) return cp_oom(c);
-    ColSet scope = c->in_scope;
-    c->in_scope = colset_new(&c->ctx);
-    colset_add_all(&c->ctx, &c->in_scope, &scope);
+    ColSet scope = c->query.in_scope;
+    c->query.in_scope = colset_new(&c->ctx);
+    colset_add_all(&c->ctx, &c->query.in_scope, &scope);
     bool one = true;
     if (single) *single = true;
     TRY(cp_rows_of(c, p, none, s, row, ctx, single ? single : &one));
-    c->in_scope = scope;
+    c->query.in_scope = scope;
     return ST_OK;
 }
 Status cp_rows(Cp *c, Plan *p, int32_t n_needed, const ColId *needed, CpRow row, void *ctx, bool *single) {
@@ -1533,7 +1534,7 @@ static Status keep_result(Cp *c, BoundStmt *b) {
         ColEntry *entry = x && id ? cp_entry(c, id) : NULL;
         if (!entry) return cp_oom(c);
         *entry = (ColEntry){.where = CW_EXPR, .type = t, .expr = x};
-        colset_add(&c->ctx, &c->in_scope, id);
+        colset_add(&c->ctx, &c->query.in_scope, id);
         b->result[i] = id;
     }
     return ST_OK;
@@ -1626,14 +1627,14 @@ static void tell_take(Cp *c, const Change *k, int32_t i) {
     int32_t g = k->table->group[k->b->set_cols[i]], n = 0;
     for (int32_t j = 0; j < k->b->n_set; j++) n += k->table->group[k->b->set_cols[j]] == g;
     if (c->mode != CP_FOOTPRINT || !k->takes[i].by) return;
-    c->take = k->take_of[k->b->set_cols[i]];
-    c->taken = k->takes[i].by;
-    c->taken_minus = k->takes[i].minus;
-    c->take_why = n > 1            ? "it changes other columns with it"
-                  : k->takes[i].of ? "its amount may not be exact for the column"
-                  : k->once        ? "it is an UPDATE .. FROM"
-                  : c->open > 0    ? "it is in a loop"
-                                   : NULL;
+    c->change.take = k->take_of[k->b->set_cols[i]];
+    c->change.amount = k->takes[i].by;
+    c->change.minus = k->takes[i].minus;
+    c->change.why = n > 1              ? "it changes other columns with it"
+                    : k->takes[i].of   ? "its amount may not be exact for the column"
+                    : k->once          ? "it is an UPDATE .. FROM"
+                    : c->flow.open > 0 ? "it is in a loop"
+                                       : NULL;
 }
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
@@ -1647,8 +1648,8 @@ static Status update_items(Cp *c, Change *k) {
         else if (k->amounts[i] || !done[g]) {
             tell_take(c, k, i);
             TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
-            c->take = 0;
-            c->take_why = NULL;
+            c->change.take = 0;
+            c->change.why = NULL;
         }
         done[g] |= !k->amounts[i];
         if (!k->inexact || !k->adds[i].by) continue;
@@ -1667,7 +1668,7 @@ static Status row_columns(Cp *c, Scan *s) {
         ColId id = scan_col(s->plan, i);
         if ((s->eq[i] = id ? expr_col(&c->ctx, id) : NULL) == NULL && id) return cp_oom(c);
     }
-    s->first_site = c->site_no;
+    s->first_site = c->places.no;
     s->guarded = 0;
     return ST_OK;
 }
@@ -1718,7 +1719,7 @@ static void use_form(Change *k, bool inexact) {
 static bool amounts_told(Cp *c, const Change *k) {
     bool told = true;
     if (c->guarding) {
-        const CpFootSite *f = foot_site(c, c->site_no);
+        const CpFootSite *f = foot_site(c, c->places.no);
         return f && f->told;
     }
     for (int32_t i = 0; i < k->b->n_set; i++) told &= !k->adds[i].of || cp_known(c, k->adds[i].of);
@@ -1727,7 +1728,7 @@ static bool amounts_told(Cp *c, const Change *k) {
 /* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail
  * before it changes anything, the addition does not. */
 static Status change_either(Cp *c, Change *k) {
-    int32_t no = c->site_no;
+    int32_t no = c->places.no;
     bool told = amounts_told(c, k);
     if (told) {
         Reg exact = 0;
@@ -1754,7 +1755,7 @@ static Status change_either(Cp *c, Change *k) {
 
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
-    if (k->once && c->several_sources) return cp_refuse(c, "UPDATE FROM several rows");
+    if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
     if (k->once && c->guarding) return cp_refuse(c, "guards in UPDATE FROM");
     TRY(k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
@@ -1836,10 +1837,10 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
 static Status take_number(Cp *c, Change *k, int32_t col) {
     CpTakes *t = &c->reg->takes[c->proc->number];
     int64_t at = 0;
-    while (at < t->takes.len && !(t->takes.items[at].stmt == c->stmt && t->takes.items[at].call == c->at.call_id &&
-                                  t->takes.items[at].col == col))
+    while (at < t->takes.len && !(t->takes.items[at].stmt == c->places.stmt &&
+                                  t->takes.items[at].call == c->at.call_id && t->takes.items[at].col == col))
         at++;
-    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->stmt, c->at.call_id, col})))
+    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->places.stmt, c->at.call_id, col})))
         return cp_oom(c);
     if (!k->take_of && !(k->take_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->take_of)))
         return cp_oom(c);
@@ -1894,7 +1895,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     TRY(refuse_foreign(c, t));
     Change *k = arena_new_of(c->arena, Change);
     if (!k) return cp_oom(c);
-    *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->open};
+    *k = (Change){.b = b, .row = row, .ctx = ctx, .open = c->flow.open};
     if ((k->number = cp_table(c, t)) < 0) return ST_ERROR;
     k->table = c->reg_tables.items[k->number];
     k->site = hash_u64((uint64_t)(uintptr_t)c->at.f + ((uint64_t)(uint32_t)c->at.line << 32) +
@@ -1903,15 +1904,15 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     Plan *scan = find_scan(b->plan, t, k->once ? b->plan->exprs[0]->u.col : b->rowid);
     if (!scan) return cp_refuse(c, "UPDATE with several tables");
     if (k->once && reads_also(b->plan, scan)) return cp_refuse(c, "UPDATE FROM the table itself");
-    c->target_scan = scan;
-    c->several_sources = false;
+    c->query.target_scan = scan;
+    c->query.several_sources = false;
     for (int32_t i = 0; i < b->n_set; i++)
         for (int j = 0; j < t->n_keys; j++)
             for (int m = 0; m < t->keys[j].n_cols; m++)
                 if (t->keys[j].cols[m] == b->set_cols[i])
                     return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
-    c->takes = k->take_of;
+    c->query.takes = k->take_of;
     if (cp_foot(c) || c->guarding) {
         if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
         TRY(find_writes(c, k));
@@ -1929,10 +1930,10 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     }
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
-    if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
     TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
-    c->at.change_scan = c->target_scan = NULL;
-    c->takes = NULL;
+    c->at.change_scan = c->query.target_scan = NULL;
+    c->query.takes = NULL;
     return ST_OK;
 }
 
@@ -1975,7 +1976,7 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     *s = colset_new(&c->ctx);
     colset_add(&c->ctx, s, b->rowid);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
-    if (!vec_push(c->arena, &c->write_tables, b->table->id)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
     return rows_needed(c, b->plan, s, delete_row, k, single);
 }
 
@@ -1983,7 +1984,7 @@ static Status guard_insert(Cp *c, Change *k) {
     Scan s = {.table = k->table,
               .number = k->number,
               .row = -1,
-              .first_site = c->site_no,
+              .first_site = c->places.no,
               .may_wait = !k->b->on_conflict_nothing};
     Table *t = k->b->table;
     if (!(s.eq = arena_array(c->arena, Expr *, t->n_cols + 1))) return cp_oom(c);
@@ -2007,7 +2008,7 @@ static Status insert_row(Cp *c, void *ctx) {
         }
         TRY(insert_items(c, &s));
         bool loops = c->tables.items[k->number].max_inserts < 0;
-        if (c->open > 0) { /* how many is found out by running it */
+        if (c->flow.open > 0) { /* how many is found out by running it */
             c->proc->tables[k->number].guessed |= loops;
         } else if (c->mode == CP_FOOTPRINT && loops) { /* how many is counted */
             ItemSite *x = arena_new_of(c->arena, ItemSite);
@@ -2019,10 +2020,10 @@ static Status insert_row(Cp *c, void *ctx) {
             cp_mark(c);
         }
         TRY(keep_result(c, b));
-        bool blind = c->blind;
-        c->blind |= b->on_conflict_nothing; /* there may be no row */
+        bool blind = c->flow.blind;
+        c->flow.blind |= b->on_conflict_nothing; /* there may be no row */
         if (k->row) TRY(k->row(c, k->ctx));
-        c->blind = blind;
+        c->flow.blind = blind;
         return ST_OK;
     }
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
@@ -2064,7 +2065,7 @@ static Status foot_upsert(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     Change in = *k;
     int32_t n_result = b->n_result;
-    bool done[CP_MAX_GROUPS] = {false}, blind = c->blind;
+    bool done[CP_MAX_GROUPS] = {false}, blind = c->flow.blind;
     in.row = NULL;
     b->n_result = 0;
     TRY(insert_row(c, &in));
@@ -2078,9 +2079,9 @@ static Status foot_upsert(Cp *c, Change *k) {
         done[g] = true;
     }
     TRY(keep_result(c, b));
-    c->blind = true; /* there may be no row */
+    c->flow.blind = true; /* there may be no row */
     if (k->row) TRY(k->row(c, k->ctx));
-    c->blind = blind;
+    c->flow.blind = blind;
     return ST_OK;
 }
 /* A proposed row must be possible even when it is not inserted. */
@@ -2209,10 +2210,10 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     for (int i = 0; i < t->n_cols; i++) colset_add(&c->ctx, s, b->values[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
-    if (!vec_push(c->arena, &c->write_tables, t->id)) return cp_oom(c);
-    c->upsert = t;
+    if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
+    c->query.upsert = t;
     TRY(rows_needed(c, b->plan, s, upsert_row, k, NULL));
-    c->upsert = NULL;
+    c->query.upsert = NULL;
     return ST_OK;
 }
 
@@ -2232,7 +2233,7 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     for (int i = 0; i < b->table->n_cols; i++) colset_add(&c->ctx, s, b->values[i]);
     for (int32_t i = 0; i < b->n_result; i++) colset_add(&c->ctx, s, b->result[i]);
     for (int32_t i = 0; i < b->n_checks; i++) colset_add(&c->ctx, s, b->checks[i]);
-    if (!vec_push(c->arena, &c->write_tables, b->table->id)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->query.write_tables, b->table->id)) return cp_oom(c);
     /* VALUES with several rows: one after the other */
     Plan *v = b->plan;
     while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];

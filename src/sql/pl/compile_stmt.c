@@ -11,7 +11,7 @@ Status cp_body(Cp *c, const PlBody *b) { return body(c, b); }
 
 /* A value known here, which the footprint may only assign where it is sure to get there. */
 static Status set_bool(Cp *c, int32_t var, bool v) {
-    return cp_foot(c) && c->blind ? cp_unknown(c, var) : cp_store_int(c, var, v);
+    return cp_foot(c) && c->flow.blind ? cp_unknown(c, var) : cp_store_int(c, var, v);
 }
 Status cp_set_found(Cp *c, bool v) {
     int32_t var = c->at.found_to >= 0 ? c->at.found_to : c->at.var_of[c->at.f->found];
@@ -20,8 +20,8 @@ Status cp_set_found(Cp *c, bool v) {
 
 /* ---- footprints of what is gone through several times or not surely ------------------------------- */
 CpState cp_state(const Cp *c) {
-    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len,  c->pipe.ranges.len, c->lines.len,
-                     c->labels.len,        c->write_tables.len, c->pipe.b.n_sites,  c->blind};
+    return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len,        c->pipe.ranges.len, c->from.lines.len,
+                     c->flow.labels.len,   c->query.write_tables.len, c->pipe.b.n_sites,  c->flow.blind};
 }
 void cp_state_back(Cp *c, CpState s) {
     cp_fresh(c);
@@ -29,16 +29,16 @@ void cp_state_back(Cp *c, CpState s) {
     c->pipe.b.regs.len = s.regs;
     c->pipe.ranges.len = MIN_OF(s.ranges, s.regs);
     c->pipe.b.n_sites = s.sites;
-    c->lines.len = c->places.len = c->contexts.len = MIN_OF(s.lines, c->lines.len);
-    c->labels.len = s.labels;
-    c->write_tables.len = s.writes;
-    c->blind = s.blind;
+    c->from.lines.len = c->from.places.len = c->from.contexts.len = MIN_OF(s.lines, c->from.lines.len);
+    c->flow.labels.len = s.labels;
+    c->query.write_tables.len = s.writes;
+    c->flow.blind = s.blind;
 }
 /* What is known at the beginning of something that may run several times: what stays known after it as well. `run` is
  * compiled for trial; the last time stands for all. */
 typedef Status (*Part)(Cp *c, void *ctx);
 static Status settle_known(Cp *c, Part run, void *ctx) {
-    c->trial++;
+    c->flow.trial++;
     for (bool again = true; again;) {
         int64_t n = c->vars.len;
         bool *before = cp_known_copy(c);
@@ -49,23 +49,23 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
         again = false;
         for (int64_t i = 0; i < n; i++) {
             again |= before[i] && !c->vars.items[i].known &&
-                     !c->blind; /* what is forgotten blindly does not depend on what is known */
+                     !c->flow.blind; /* what is forgotten blindly does not depend on what is known */
             c->vars.items[i].known &= before[i];
         }
         for (int64_t i = n; i < c->vars.len; i++) c->vars.items[i].known = false;
     }
-    c->trial--;
+    c->flow.trial--;
     return ST_OK;
 }
 /* Gone through once, in case: nothing is assigned. */
 static Status run_blind(Cp *c, Part run, void *ctx) {
-    bool blind = c->blind;
-    c->blind = true;
-    c->open++;
+    bool blind = c->flow.blind;
+    c->flow.blind = true;
+    c->flow.open++;
     TRY(settle_known(c, run, ctx));
-    if (!c->trial) TRY(run(c, ctx));
-    c->open--;
-    c->blind = blind;
+    if (!c->flow.trial) TRY(run(c, ctx));
+    c->flow.open--;
+    c->flow.blind = blind;
     return ST_OK;
 }
 
@@ -127,7 +127,7 @@ static Status assign_row(Cp *c, const BoundStmt *b, int32_t n, const int32_t *va
         Expr *e = expr_col(&c->ctx, b->result[i]);
         if (!e) return cp_oom(c);
         if (!(e = cp_cast(c, e, t))) return ST_ERROR;
-        if (cp_foot(c) && (c->blind || !cp_known(c, e))) continue;
+        if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) continue;
         if (!(regs[i] = cp_lower_as(c, e, t))) return ST_ERROR;
     }
     TRY(compute_unwanted(c, b, n));
@@ -175,7 +175,7 @@ static Status into_row(Cp *c, void *ctx) {
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     if (k->count >= 0 && !cp_foot(c)) TRY(cp_store_int(c, k->count, 1));
-    bool blind = cp_foot(c) && c->blind;
+    bool blind = cp_foot(c) && c->flow.blind;
     if (k->first >= 0) {
         if (cp_foot(c)) return cp_set_found(c, true); /* which one is the first is not known */
         TRY(cp_control(c, OP_P_IF, cp_load(c, k->first), 0));
@@ -223,7 +223,7 @@ Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     if (k.exists) {
         b->n_result = 0;
         TRY(set_bool(c, var, false));
-        if (!goes_through(c, b->plan)) k.block = c->next_block++;
+        if (!goes_through(c, b->plan)) k.block = c->flow.next_block++;
         if (k.block >= 0) TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     } else {
         if ((k.count = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
@@ -244,7 +244,7 @@ typedef struct AnyRow {
 } AnyRow;
 static Status any_row(Cp *c, void *ctx) {
     AnyRow *k = ctx;
-    if (cp_foot(c) && (c->blind || !cp_known(c, k->cond))) return k->unknown = true, ST_OK;
+    if (cp_foot(c) && (c->flow.blind || !cp_known(c, k->cond))) return k->unknown = true, ST_OK;
     TRY(cp_store(c, k->one, cp_condition(c, k->cond)));
     TRY(cp_control(c, OP_P_IF, cp_test(c, k->all ? OP_IS_FALSE : OP_IS_TRUE, cp_load(c, k->one)), 0));
     TRY(cp_store_int(c, k->var, !k->all));
@@ -261,7 +261,7 @@ static Status any_row(Cp *c, void *ctx) {
 }
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     Type b = type_make(T_BOOL);
-    AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->next_block++};
+    AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->flow.next_block++};
     if (c->guarding) return cp_refuse(c, "guards in a subquery");
     if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
     memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
@@ -281,7 +281,7 @@ static Status spare_targets(Cp *c, Into *k) {
     bool read = false;
     for (int64_t r = 0; r < c->at.names.refs.len; r++)
         for (int32_t i = 0; i < k->n; i++) read |= cp_ref(c, c->at.names.refs.items[r]) == k->vars[i];
-    read |= c->tries > 0; /* a handler sees them as they were when the statement fails */
+    read |= c->flow.tries > 0; /* a handler sees them as they were when the statement fails */
     if (!read) return ST_OK;
     int32_t *spare = arena_array(c->arena, int32_t, k->n + 1);
     if (!spare) return cp_oom(c);
@@ -304,7 +304,7 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
         b->plan->kind == LP_LIMIT)
         return ST_OK;
     const bool *read = cp_tables_read(c, b->plan);
-    int64_t from = c->write_tables.len;
+    int64_t from = c->query.write_tables.len;
     c->at.in_statement = true;
     if (v->n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->rows[0]));
     if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
@@ -333,7 +333,8 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     TRY(settle_statement(c, b, s->kind == PLS_PERFORM));
     if (change) TRY(cp_hoist(c, b->plan, b->table));
     TRY(cp_check_parts(c, b->plan, change ? b->table : NULL));
-    if (c->tries > 0 && c->uses_found && !cp_foot(c) && (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0)
+    if (c->flow.tries > 0 && c->uses_found && !cp_foot(c) &&
+        (c->at.found_to = cp_var_new(c, NULL, type_make(T_BOOL))) < 0)
         return ST_ERROR;
     if (c->at.row_count >= 0 && !cp_foot(c)) {
         if ((c->at.count_to = cp_var_new(c, NULL, type_make(T_INT8))) < 0) return ST_ERROR;
@@ -364,7 +365,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         if ((k.first = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
         TRY(cp_store_int(c, k.first, 0));
     } else if (!strict) {
-        k.block = c->next_block++;
+        k.block = c->flow.next_block++;
         TRY(cp_control(c, OP_P_BLOCK, 0, k.block));
     }
     TRY(cp_set_found(c, false));
@@ -395,7 +396,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     for (int32_t i = 0; i < k.n && k.vars != targets; i++) {
-        if (cp_foot(c) && c->blind) TRY(cp_unknown(c, targets[i]));
+        if (cp_foot(c) && c->flow.blind) TRY(cp_unknown(c, targets[i]));
         else TRY(cp_copy(c, targets[i], k.vars[i]));
     }
     return ST_OK;
@@ -420,9 +421,9 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
     int64_t n = c->vars.len;
-    bool known = cp_known(c, e), blind = c->blind;
+    bool known = cp_known(c, e), blind = c->flow.blind;
     if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
-    else c->blind = true;
+    else c->flow.blind = true;
     TRY(body(c, &s->arms[i].body));
     bool *after = cp_foot(c) ? cp_known_copy(c) : NULL;
     int64_t n_after = c->vars.len;
@@ -434,7 +435,7 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     if (more && known) TRY(cp_control(c, OP_P_ELSE, 0, 0));
     if (more) TRY(arms(c, s, i + 1));
     if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
-    c->blind = blind;
+    c->flow.blind = blind;
     if (cp_foot(c)) cp_known_meet(c, after, n_after);
     return ST_OK;
 }
@@ -490,12 +491,12 @@ static Status loop_part(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     const PlStmt *s = k->s;
     CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = k->loop, .dead = k->open};
-    if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
     if (s->kind == PLS_WHILE && !k->open) {
         Expr *e = cp_expr(c, s->expr, type_make(T_BOOL));
         if (!e) return ST_ERROR;
         if (cp_known(c, e)) TRY(leave_unless(c, cp_condition(c, e), k->loop));
-        else k->unknown = c->blind = true;
+        else k->unknown = c->flow.blind = true;
     } else if (s->kind == PLS_WHILE) {
         if (!cp_expr(c, s->expr, type_make(T_BOOL))) return ST_ERROR;
     }
@@ -508,16 +509,16 @@ static Status loop_part(Cp *c, void *ctx) {
     if (s->kind == PLS_FOREACH && !k->open) TRY(cp_assign(c, k->var, element_expr(c, k->array, k->cur)));
     if (s->kind == PLS_FOR && !k->open)
         TRY(cp_store(c, k->var, lower_as(&c->low, &c->pipe, cp_load(c, k->cur), PH_I32)));
-    bool blind = c->blind;
-    int64_t leaves = c->leaves;
-    c->leaves = c->labels.len;
+    bool blind = c->flow.blind;
+    int64_t leaves = c->flow.leaves;
+    c->flow.leaves = c->flow.labels.len;
     TRY(body(c, &s->body));
-    label = c->labels.items[--c->labels.len];
+    label = c->flow.labels.items[--c->flow.labels.len];
     k->may_exit |= label.may_exit;
     k->left = label.left;
-    k->ends = c->leaves <= c->labels.len;
-    c->leaves = MIN_OF(leaves, c->leaves);
-    c->blind = blind || cp_skipping(c);
+    k->ends = c->flow.leaves <= c->flow.labels.len;
+    c->flow.leaves = MIN_OF(leaves, c->flow.leaves);
+    c->flow.blind = blind || cp_skipping(c);
     if (k->open) return ST_OK;
     cp_known_arrive(c, &label.next);
     TRY(cp_control(c, OP_P_STEP, 0, k->loop));
@@ -528,9 +529,9 @@ static Status loop_part(Cp *c, void *ctx) {
 }
 
 static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
-    k->loop = c->next_block++;
+    k->loop = c->flow.next_block++;
     if (cp_foot(c) && !settled) TRY(settle_known(c, loop_part, k));
-    if (!c->trial) {
+    if (!c->flow.trial) {
         TRY(cp_control(c, OP_P_LOOP, 0, k->loop));
         bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
         if (cp_foot(c) && !before) return ST_ERROR;
@@ -549,17 +550,17 @@ static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
 static Status loop_statement(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->next_block++};
-    int64_t clock = c->clock, leaves = c->leaves;
+    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
+    int64_t clock = c->flow.clock, leaves = c->flow.leaves;
     if (!cp_foot(c)) return loop_known(c, k, false, clock);
-    if (!c->blind) {
+    if (!c->flow.blind) {
         bool *before = cp_known_copy(c);
         if (!before) return ST_ERROR;
         int64_t n = c->vars.len;
         TRY(settle_known(c, loop_part, k));
         if (s->kind == PLS_LOOP ? k->ends : !k->unknown) return loop_known(c, k, true, clock);
         cp_known_set(c, before, n);
-        c->leaves = leaves;
+        c->flow.leaves = leaves;
     }
     k->open = true;
     return run_blind(c, loop_part, k);
@@ -582,14 +583,14 @@ static Status store64(Cp *c, int32_t var, Expr *e) {
 static Status for_numbers(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->next_block++};
+    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
     Type i4 = type_make(T_INT4);
     Expr *lo = cp_expr(c, s->expr, i4), *hi = lo ? cp_expr(c, s->expr2, i4) : NULL,
          *by = hi && s->expr3 ? cp_expr(c, s->expr3, i4) : NULL;
     if (!hi || (s->expr3 && !by)) return ST_ERROR;
     k->var = s->n_targets > 0 ? cp_ref(c, s->targets[0]) : c->at.var_of[s->implicit_var];
     if (k->var < 0) return cp_refuse(c, "a loop over numbers into a record");
-    bool known = !cp_foot(c) || (!c->blind && cp_known(c, lo) && cp_known(c, hi) && (!by || cp_known(c, by)));
+    bool known = !cp_foot(c) || (!c->flow.blind && cp_known(c, lo) && cp_known(c, hi) && (!by || cp_known(c, by)));
     if (!known) {
         TRY(cp_unknown(c, k->var));
         k->open = true;
@@ -618,22 +619,22 @@ static Status for_numbers(Cp *c, const PlStmt *s) {
         int32_t first = cp_var_new(c, NULL, type_make(T_BOOL));
         if (first < 0) return ST_ERROR;
         TRY(cp_store(c, first, any));
-        TRY(loop_known(c, k, false, c->clock));
+        TRY(loop_known(c, k, false, c->flow.clock));
         return cp_store(c, c->at.var_of[c->at.f->found], cp_load(c, first));
     }
-    return loop_known(c, k, false, c->clock);
+    return loop_known(c, k, false, c->flow.clock);
 }
 
 static Status foreach_statement(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->next_block++};
+    *k = (LoopRun){.s = s, .loop = c->flow.next_block++};
     if (s->is_row || (k->var = cp_ref(c, s->targets[0])) < 0) return cp_refuse(c, "FOREACH into a record");
     int32_t found = c->at.var_of[c->at.f->found];
     Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
     if (!e) return ST_ERROR;
     if (e->type.id != T_ARRAY) return cp_refuse(c, "FOREACH over what is no array");
-    if (cp_foot(c) && (c->blind || !cp_known(c, e))) {
+    if (cp_foot(c) && (c->flow.blind || !cp_known(c, e))) {
         TRY(cp_unknown(c, k->var));
         k->open = true;
         TRY(run_blind(c, loop_part, k));
@@ -653,7 +654,7 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
     TRY(store64(c, k->hi, n));
     TRY(cp_store_int(c, k->cur, 1));
     TRY(cp_store_int(c, k->by, 1));
-    TRY(loop_known(c, k, false, c->clock));
+    TRY(loop_known(c, k, false, c->flow.clock));
     if (!c->uses_found) return ST_OK;
     return cp_store(c, found, cp_cmp(c, OP_GT, PH_I64, cp_load(c, k->hi), cp_int(c, PH_I64, 0)));
 }
@@ -662,19 +663,19 @@ static Status foreach_statement(Cp *c, const PlStmt *s) {
 static Status query_loop_row(Cp *c, void *ctx) {
     LoopRun *k = ctx;
     const PlStmt *s = k->s;
-    int32_t next = c->next_block++;
-    bool blind = cp_foot(c) && c->blind;
+    int32_t next = c->flow.next_block++;
+    bool blind = cp_foot(c) && c->flow.blind;
     TRY(assign_row(c, k->b, k->n_vars, k->vars));
     if (k->cur >= 0) TRY(set_bool(c, k->cur, true));
     CpLabel label = {.loop = s->loop, .exit_block = k->loop, .next_block = next, .dead = blind};
-    if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
+    if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
     if (!blind) TRY(cp_control(c, OP_P_BLOCK, 0, next));
     TRY(body(c, &s->body));
     if (!blind) TRY(cp_control(c, OP_P_ENDBLOCK, 0, next));
-    label = c->labels.items[--c->labels.len];
+    label = c->flow.labels.items[--c->flow.labels.len];
     k->may_exit |= label.may_exit;
     k->left = label.left;
-    c->blind = blind || cp_skipping(c);
+    c->flow.blind = blind || cp_skipping(c);
     cp_known_arrive(c, &label.next);
     return ST_OK;
 }
@@ -693,14 +694,14 @@ static bool leaves_loop(const PlBody *b, int32_t loop) {
 }
 static Status query_loop(Cp *c, void *ctx) {
     LoopRun *k = ctx;
-    int64_t from = c->write_tables.len;
+    int64_t from = c->query.write_tables.len;
     /* The binding is done anew for every time through: what is compiled changes it. */
     c->at.snapshot = true;
     k->b = cp_bind(c, k->s->query->stmt, k->s->query);
     c->at.snapshot = false;
     if (!k->b) return ST_ERROR;
     if (k->b->kind != STMT_SELECT) return cp_refuse(c, "a loop over the rows of a change");
-    if (c->tries > 0 && cp_may_fail(c, k->b->plan))
+    if (c->flow.tries > 0 && cp_may_fail(c, k->b->plan))
         return cp_refuse(c, "a loop over a query that may fail, in a block with EXCEPTION");
     if (goes_through(c, k->b->plan) && leaves_loop(&k->s->body, k->s->loop))
         return cp_refuse(c, "a loop that may be left before its end, over a query whose rows may fail to be computed");
@@ -714,8 +715,8 @@ static Status query_loop(Cp *c, void *ctx) {
 }
 /* The query's rows are those of its start: nothing in the loop may change its tables. */
 static Status check_loop_writes(Cp *c, Plan *p, int64_t from) {
-    for (int64_t i = from; i < c->write_tables.len; i++) {
-        const Table *t = cp_reads_table(c, p, c->write_tables.items[i]);
+    for (int64_t i = from; i < c->query.write_tables.len; i++) {
+        const Table *t = cp_reads_table(c, p, c->query.write_tables.items[i]);
         if (t) return cp_refuse(c, "a loop over a query whose table \"%s\" is changed in the loop", t->name);
     }
     return c->oom ? ST_ERROR : ST_OK;
@@ -724,17 +725,17 @@ static Status for_query(Cp *c, const PlStmt *s) {
     if (!s->query) return cp_refuse(c, "a loop over dynamic SQL");
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
-    *k = (LoopRun){.s = s, .loop = c->next_block++, .cur = -1};
+    *k = (LoopRun){.s = s, .loop = c->flow.next_block++, .cur = -1};
     if (c->uses_found) {
         if ((k->cur = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return ST_ERROR;
         TRY(set_bool(c, k->cur, false));
     }
-    int64_t clock = c->clock;
+    int64_t clock = c->flow.clock;
     if (cp_foot(c)) TRY(settle_known(c, query_loop, k));
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
     int64_t n = c->vars.len;
-    if (!c->trial) {
+    if (!c->flow.trial) {
         TRY(cp_control(c, OP_P_BLOCK, 0, k->loop));
         TRY(query_loop(c, k));
         TRY(cp_control(c, OP_P_ENDBLOCK, 0, k->loop));
@@ -744,29 +745,29 @@ static Status for_query(Cp *c, const PlStmt *s) {
     if (cp_foot(c) && k->may_exit) cp_forget_since(c, clock);
     if (!c->uses_found) return ST_OK;
     int32_t found = c->at.var_of[c->at.f->found];
-    if (cp_foot(c) && (c->blind || !c->vars.items[k->cur].known)) return cp_unknown(c, found);
+    if (cp_foot(c) && (c->flow.blind || !c->vars.items[k->cur].known)) return cp_unknown(c, found);
     return cp_store(c, found, cp_load(c, k->cur));
 }
 
 static Status exit_statement(Cp *c, const PlStmt *s) {
     CpLabel *l = NULL;
-    for (int64_t i = c->labels.len - 1; i >= 0 && !l; i--)
-        if (c->labels.items[i].loop == s->loop) l = &c->labels.items[i];
+    for (int64_t i = c->flow.labels.len - 1; i >= 0 && !l; i--)
+        if (c->flow.labels.items[i].loop == s->loop) l = &c->flow.labels.items[i];
     if (!l) return cp_refuse(c, "EXIT of a loop that is not around it");
     int32_t to = s->is_exit ? l->exit_block : l->next_block;
-    int64_t at = l - c->labels.items;
+    int64_t at = l - c->flow.labels.items;
     bool step = !s->is_exit && l->exit_block == l->next_block, dead = l->dead;
     Expr *e = s->expr ? cp_expr(c, s->expr, type_make(T_BOOL)) : NULL;
     if (s->expr && !e) return ST_ERROR;
-    l = &c->labels.items[at]; /* what is in the condition may have had labels of its own */
-    if (cp_foot(c) && (c->blind || dead || (e && !cp_known(c, e)))) {
+    l = &c->flow.labels.items[at]; /* what is in the condition may have had labels of its own */
+    if (cp_foot(c) && (c->flow.blind || dead || (e && !cp_known(c, e)))) {
         if (s->is_exit) l->may_exit = true;
-        else l->may_next = c->blind = true;
+        else l->may_next = c->flow.blind = true;
         return ST_OK;
     }
     if (e) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     TRY(cp_known_leaves(c, s->is_exit ? &l->left : &l->next));
-    if (s->is_exit || at + 1 < c->labels.len) c->leaves = MIN_OF(c->leaves, at + !s->is_exit);
+    if (s->is_exit || at + 1 < c->flow.labels.len) c->flow.leaves = MIN_OF(c->flow.leaves, at + !s->is_exit);
     TRY(cp_leave(c, to, step));
     return e ? cp_control(c, OP_P_ENDIF, 0, 0) : ST_OK;
 }
@@ -781,9 +782,9 @@ static Status reraise(Cp *c, int32_t number) {
 }
 /* The footprint comes to an error. */
 static Status fails_here(Cp *c) {
-    if (c->blind) return ST_OK;
-    if (c->try_block >= 0) return cp_leave(c, c->try_block, false);
-    c->leaves = -1;
+    if (c->flow.blind) return ST_OK;
+    if (c->flow.try_block >= 0) return cp_leave(c, c->flow.try_block, false);
+    c->flow.leaves = -1;
     return cp_control(c, OP_P_RETURN, 0, 0);
 }
 
@@ -829,29 +830,29 @@ static Status handlers(Cp *c, void *ctx) {
 /* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it
  * stopped nobody knows: nothing that it assigns is known afterwards. */
 static Status guarded_body(Cp *c, const PlStmt *s) {
-    int32_t outer = c->at.caught, outer_block = c->try_block;
+    int32_t outer = c->at.caught, outer_block = c->flow.try_block;
     if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
     if (cp_foot(c)) {
-        int64_t clock = c->clock;
-        bool blind = c->blind;
-        c->try_block = c->next_block++;
-        TRY(cp_control(c, OP_P_BLOCK, 0, c->try_block));
-        c->tries++;
+        int64_t clock = c->flow.clock;
+        bool blind = c->flow.blind;
+        c->flow.try_block = c->flow.next_block++;
+        TRY(cp_control(c, OP_P_BLOCK, 0, c->flow.try_block));
+        c->flow.tries++;
         TRY(body(c, &s->body));
-        c->tries--;
-        TRY(cp_control(c, OP_P_ENDBLOCK, 0, c->try_block));
-        c->try_block = outer_block;
-        c->blind = blind || cp_skipping(c);
+        c->flow.tries--;
+        TRY(cp_control(c, OP_P_ENDBLOCK, 0, c->flow.try_block));
+        c->flow.try_block = outer_block;
+        c->flow.blind = blind || cp_skipping(c);
         cp_forget_since(c, clock);
         TRY(run_blind(c, handlers, (void *)(uintptr_t)s));
         cp_forget_since(c, clock);
         return ST_OK;
     }
-    int32_t number = c->n_tries++;
+    int32_t number = c->flow.n_tries++;
     TRY(cp_control(c, OP_P_TRY, 0, number));
-    c->tries++;
+    c->flow.tries++;
     TRY(body(c, &s->body));
-    c->tries--;
+    c->flow.tries--;
     TRY(cp_control(c, OP_P_CATCH, 0, number));
     c->at.caught = number;
     TRY(handlers(c, (void *)(uintptr_t)s));
@@ -887,14 +888,14 @@ static Status block(Cp *c, const PlStmt *s) {
     }
     c->at.line = s->line;
     if (!s->label) return block_body(c, s);
-    int32_t number = c->next_block++;
+    int32_t number = c->flow.next_block++;
     CpLabel label = {.loop = s->loop, .exit_block = number, .next_block = number, .dead = false};
-    if (!vec_push(c->arena, &c->labels, label)) return cp_oom(c);
-    int64_t clock = c->clock;
+    if (!vec_push(c->arena, &c->flow.labels, label)) return cp_oom(c);
+    int64_t clock = c->flow.clock;
     TRY(cp_control(c, OP_P_BLOCK, 0, number));
     TRY(block_body(c, s));
     TRY(cp_control(c, OP_P_ENDBLOCK, 0, number));
-    label = c->labels.items[--c->labels.len];
+    label = c->flow.labels.items[--c->flow.labels.len];
     cp_known_arrive(c, &label.left);
     if (label.may_exit && cp_foot(c)) cp_forget_since(c, clock);
     return ST_OK;
@@ -1013,14 +1014,14 @@ static Status return_statement(Cp *c, const PlStmt *s) {
         TRY(cp_assign(c, c->at.ret, e));
     }
     if (c->at.call) {
-        CpLabel *l = &c->labels.items[c->at.call->label];
-        if (cp_foot(c) && c->blind) return l->may_exit = true, ST_OK;
+        CpLabel *l = &c->flow.labels.items[c->at.call->label];
+        if (cp_foot(c) && c->flow.blind) return l->may_exit = true, ST_OK;
         TRY(cp_known_leaves(c, &l->left));
-        c->leaves = MIN_OF(c->leaves, c->at.call->label);
+        c->flow.leaves = MIN_OF(c->flow.leaves, c->at.call->label);
         return cp_leave(c, c->at.call->block, false);
     }
-    if (cp_foot(c) && c->blind) return ST_OK;
-    c->leaves = -1;
+    if (cp_foot(c) && c->flow.blind) return ST_OK;
+    c->flow.leaves = -1;
     return cp_control(c, OP_P_RETURN, 0, 0);
 }
 
@@ -1137,38 +1138,38 @@ static Status one(Cp *c, const PlStmt *s) {
 }
 /* The statement's guards. */
 static Status unguard(Cp *c, int64_t first) {
-    if (c->guards.len == first) return ST_OK;
-    int32_t n = (int32_t)(c->guards.len - first), *guards = arena_array(c->arena, int32_t, n);
+    if (c->places.guards.len == first) return ST_OK;
+    int32_t n = (int32_t)(c->places.guards.len - first), *guards = arena_array(c->arena, int32_t, n);
     GuardList *l = arena_new_of(c->arena, GuardList);
     Instr *in = guards && l ? builder_emit(&c->pipe.b, OP_UNGUARD, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    memcpy(guards, c->guards.items + first, (size_t)n * sizeof *guards);
+    memcpy(guards, c->places.guards.items + first, (size_t)n * sizeof *guards);
     *l = (GuardList){n, guards};
     in->aux = l;
-    c->guards.len = first;
+    c->places.guards.len = first;
     return ST_OK;
 }
 static Status statement(Cp *c, const PlStmt *s) {
     TRY(cp_stack(c));
-    if (++c->n_statements > CP_STATEMENTS_MAX)
+    if (++c->flow.n_statements > CP_STATEMENTS_MAX)
         return cp_refuse(c, "too many statements in loops and calls inside each other");
     int32_t line = c->at.line;
     const char *place = c->at.place;
     c->at.line = s->line;
     c->at.place = pl_stmt_words(s);
-    const PlStmt *around = c->stmt;
-    int32_t around_no = c->site_no, around_open = c->stmt_open;
-    int64_t around_guards = c->guards.len;
-    c->stmt = s;
-    c->site_no = 0;
-    c->stmt_open = c->open;
+    const PlStmt *around = c->places.stmt;
+    int32_t around_no = c->places.no, around_open = c->places.open;
+    int64_t around_guards = c->places.guards.len;
+    c->places.stmt = s;
+    c->places.no = 0;
+    c->places.open = c->flow.open;
     cp_fresh(c);
     TRY(one(c, s));
-    c->blind |= cp_skipping(c);
+    c->flow.blind |= cp_skipping(c);
     TRY(unguard(c, around_guards));
-    c->stmt = around;
-    c->site_no = around_no;
-    c->stmt_open = around_open;
+    c->places.stmt = around;
+    c->places.no = around_no;
+    c->places.open = around_open;
     cp_mark(c);
     c->at.line = line;
     c->at.place = place;

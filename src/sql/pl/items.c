@@ -14,8 +14,8 @@
 
 /* Where an item was issued in the footprint. */
 static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
-    for (int64_t i = 0; i < c->foot->sites.len; i++) {
-        CpFootSite *f = &c->foot->sites.items[i];
+    for (int64_t i = 0; i < c->places.foot->sites.len; i++) {
+        CpFootSite *f = &c->places.foot->sites.items[i];
         for (int32_t k = 0; k < f->n; k++)
             if (f->items[k].site == site) return *item = &f->items[k], f;
     }
@@ -27,8 +27,8 @@ typedef void (*MarkFn)(CpItem *x);
 static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
     const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
     mark(x);
-    for (int64_t i = 0; i < c->foot->sites.len; i++) {
-        CpFootSite *f = &c->foot->sites.items[i];
+    for (int64_t i = 0; i < c->places.foot->sites.len; i++) {
+        CpFootSite *f = &c->places.foot->sites.items[i];
         for (int32_t k = 0; k < f->n && f->stmt == at->stmt && f->call == at->call; k++) {
             CpItem *y = &f->items[k];
             if (y == x || y->number != x->number || y->group != x->group || y->kind != x->kind ||
@@ -146,19 +146,19 @@ static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
     if (!vec_push(c->arena, &b->instrs, in)) return cp_oom(c);
     memmove(&b->instrs.items[at + 1], &b->instrs.items[at], (size_t)(n - at) * sizeof in);
     b->instrs.items[at] = in;
-    if (at >= c->lines.len || like >= c->lines.len) return ST_OK;
-    int32_t line = c->lines.items[like];
-    const char *place = c->places.items[like], *context = c->contexts.items[like];
-    n = c->lines.len;
-    if (!vec_push(c->arena, &c->lines, line) || !vec_push(c->arena, &c->places, place) ||
-        !vec_push(c->arena, &c->contexts, context))
+    if (at >= c->from.lines.len || like >= c->from.lines.len) return ST_OK;
+    int32_t line = c->from.lines.items[like];
+    const char *place = c->from.places.items[like], *context = c->from.contexts.items[like];
+    n = c->from.lines.len;
+    if (!vec_push(c->arena, &c->from.lines, line) || !vec_push(c->arena, &c->from.places, place) ||
+        !vec_push(c->arena, &c->from.contexts, context))
         return cp_oom(c);
-    memmove(&c->lines.items[at + 1], &c->lines.items[at], (size_t)(n - at) * sizeof line);
-    memmove(&c->places.items[at + 1], &c->places.items[at], (size_t)(n - at) * sizeof place);
-    memmove(&c->contexts.items[at + 1], &c->contexts.items[at], (size_t)(n - at) * sizeof context);
-    c->lines.items[at] = line;
-    c->places.items[at] = place;
-    c->contexts.items[at] = context;
+    memmove(&c->from.lines.items[at + 1], &c->from.lines.items[at], (size_t)(n - at) * sizeof line);
+    memmove(&c->from.places.items[at + 1], &c->from.places.items[at], (size_t)(n - at) * sizeof place);
+    memmove(&c->from.contexts.items[at + 1], &c->from.contexts.items[at], (size_t)(n - at) * sizeof context);
+    c->from.lines.items[at] = line;
+    c->from.places.items[at] = place;
+    c->from.contexts.items[at] = context;
     return ST_OK;
 }
 /* The ITEM or GUARD goes in front of the loop, with its key read there; *moved: how many instructions there are more in

@@ -455,13 +455,13 @@ static Status rewrite(Reuse *u) {
     ProgramBuilder *b = &c->pipe.b;
     for (int32_t i = 0; i < u->n_kept; i++)
         if (u->kept_var[i] >= 0) u->kept_var[i] = INT32_MAX; /* made where it is stored first */
-    int64_t n_lines = MIN_OF(c->lines.len, (int64_t)u->n);
-    const int32_t *lines = c->lines.items;
-    const char *const *places = c->places.items, *const *contexts = c->contexts.items;
+    int64_t n_lines = MIN_OF(c->from.lines.len, (int64_t)u->n);
+    const int32_t *lines = c->from.lines.items;
+    const char *const *places = c->from.places.items, *const *contexts = c->from.contexts.items;
     memset(&b->instrs, 0, sizeof b->instrs);
-    memset(&c->lines, 0, sizeof c->lines);
-    memset(&c->places, 0, sizeof c->places);
-    memset(&c->contexts, 0, sizeof c->contexts);
+    memset(&c->from.lines, 0, sizeof c->from.lines);
+    memset(&c->from.places, 0, sizeof c->from.places);
+    memset(&c->from.contexts, 0, sizeof c->from.contexts);
     for (int32_t i = 0; i < u->n; i++) {
         Instr now[3]; /* what it becomes: what comes before it, it, what comes behind it */
         int32_t n = 0, kept = u->kept[i];
@@ -491,8 +491,8 @@ static Status rewrite(Reuse *u) {
         for (int32_t k = 0; k < n; k++) {
             if (!vec_push(c->arena, &b->instrs, now[k])) return cp_oom(c);
             if (i >= n_lines) continue;
-            if (!vec_push(c->arena, &c->lines, lines[i]) || !vec_push(c->arena, &c->places, places[i]) ||
-                !vec_push(c->arena, &c->contexts, contexts[i]))
+            if (!vec_push(c->arena, &c->from.lines, lines[i]) || !vec_push(c->arena, &c->from.places, places[i]) ||
+                !vec_push(c->arena, &c->from.contexts, contexts[i]))
                 return cp_oom(c);
         }
     }
@@ -530,20 +530,20 @@ Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t 
 }
 void cp_drop(Cp *c, const bool *gone) {
     ProgramBuilder *b = &c->pipe.b;
-    int64_t n = b->instrs.len, n_lines = MIN_OF(c->lines.len, n), m = 0, lines = 0;
+    int64_t n = b->instrs.len, n_lines = MIN_OF(c->from.lines.len, n), m = 0, lines = 0;
     for (int64_t i = 0; i < n; i++) {
         if (gone[i]) continue;
         b->instrs.items[m] = b->instrs.items[i];
         if (i < n_lines) {
-            c->lines.items[m] = c->lines.items[i];
-            c->places.items[m] = c->places.items[i];
-            c->contexts.items[m] = c->contexts.items[i];
+            c->from.lines.items[m] = c->from.lines.items[i];
+            c->from.places.items[m] = c->from.places.items[i];
+            c->from.contexts.items[m] = c->from.contexts.items[i];
             lines = m + 1;
         }
         m++;
     }
     b->instrs.len = m;
-    c->lines.len = c->places.len = c->contexts.len = lines;
+    c->from.lines.len = c->from.places.len = c->from.contexts.len = lines;
 }
 static Status sweep(Cp *c, Arena *own, const bool *wanted) {
     const ProgramBuilder *b = &c->pipe.b;
