@@ -88,21 +88,21 @@ static void test_tree(void **state) {
     PlStmt *b = p->body;
     assert_int_equal(b->kind, PLS_BLOCK);
     assert_string_equal(b->label, "top");
-    assert_int_equal(b->n_inits, 4);
+    assert_int_equal(b->scope.n_inits, 4);
     assert_int_equal(b->body.n, 4);
     PlStmt *assign = b->body.stmts[0], *loop = b->body.stmts[1], *sql = b->body.stmts[2], *ret = b->body.stmts[3];
     assert_int_equal(assign->kind, PLS_ASSIGN);
     assert_int_equal(assign->line, 5);
-    assert_int_equal(assign->targets[0].var, pl_find_var(p, b->block, "x"));
+    assert_int_equal(assign->targets[0].var, pl_find_var(p, b->scope.number, "x"));
     assert_int_equal(loop->kind, PLS_FOR);
     assert_int_equal(loop->line, 6);
     assert_string_equal(p->vars[loop->implicit_var].name, "i");
     PlStmt *inner = loop->body.stmts[0];
     assert_int_equal(inner->kind, PLS_BLOCK);
-    assert_int_not_equal(pl_find_var(p, inner->block, "x"), pl_find_var(p, b->block, "x"));
-    assert_int_equal(pl_find_var(p, inner->block, "i"), loop->implicit_var);
-    assert_int_equal(pl_find_var(p, b->block, "i"), -1);
-    assert_int_equal(pl_find_var(p, b->block, "$1"), 0);
+    assert_int_not_equal(pl_find_var(p, inner->scope.number, "x"), pl_find_var(p, b->scope.number, "x"));
+    assert_int_equal(pl_find_var(p, inner->scope.number, "i"), loop->implicit_var);
+    assert_int_equal(pl_find_var(p, b->scope.number, "i"), -1);
+    assert_int_equal(pl_find_var(p, b->scope.number, "$1"), 0);
     assert_int_equal(inner->body.stmts[1]->kind, PLS_EXIT);
     assert_int_equal(inner->body.stmts[1]->loop, b->loop);
     assert_int_equal(sql->kind, PLS_SQL);
@@ -110,18 +110,18 @@ static void test_tree(void **state) {
     assert_string_equal(sql->query->text, "select id        from t where id = a");
     assert_int_equal(sql->query->stmt->kind, AST_SELECT);
     assert_int_equal(ret->kind, PLS_RETURN);
-    int32_t w = pl_find_var(p, b->block, "w");
+    int32_t w = pl_find_var(p, b->scope.number, "w");
     assert_int_equal(p->vars[w].kind, PLV_ROW);
     assert_int_equal(p->vars[w].n_fields, 2);
-    assert_int_equal(p->vars[pl_find_var(p, b->block, "y")].type.id, T_TEXT);
-    assert_int_equal(p->vars[pl_find_var(p, b->block, "r")].kind, PLV_RECORD);
+    assert_int_equal(p->vars[pl_find_var(p, b->scope.number, "y")].type.id, T_TEXT);
+    assert_int_equal(p->vars[pl_find_var(p, b->scope.number, "r")].kind, PLV_RECORD);
     PlRef ref;
-    assert_true(pl_resolve(p, inner->block, -1, NULL, "top", "x", &ref));
-    assert_int_equal(ref.var, pl_find_var(p, b->block, "x"));
-    assert_true(pl_resolve(p, inner->block, -1, NULL, "f", "a", &ref) && ref.var == 0);
-    assert_true(pl_resolve(p, inner->block, -1, "top", "w", "name", &ref) && ref.var == w &&
+    assert_true(pl_resolve(p, inner->scope.number, -1, NULL, "top", "x", &ref));
+    assert_int_equal(ref.var, pl_find_var(p, b->scope.number, "x"));
+    assert_true(pl_resolve(p, inner->scope.number, -1, NULL, "f", "a", &ref) && ref.var == 0);
+    assert_true(pl_resolve(p, inner->scope.number, -1, "top", "w", "name", &ref) && ref.var == w &&
                 strcmp(ref.field, "name") == 0);
-    assert_false(pl_resolve(p, inner->block, -1, NULL, "x", "y", &ref)); /* a scalar has no fields */
+    assert_false(pl_resolve(p, inner->scope.number, -1, NULL, "x", "y", &ref)); /* a scalar has no fields */
     fixture_free(&f);
 }
 

@@ -46,24 +46,24 @@ static Status new_name(PlFrame *fr, int32_t var) {
 }
 
 Status pl_cursor_query(PlFrame *fr, const PlStmt *s, Statement *st) {
-    const PlCursor *c = fr->f->vars[s->cursor].cursor;
+    const PlCursor *c = fr->f->vars[s->cursor.var].cursor;
     Str name;
     for (int32_t i = 0; i < s->n_args; i++) {
         Value v;
         TRY(pl_eval(fr, s->args[i], fr->f->vars[c->first_arg + i].type, &v));
         TRY(pl_assign(fr, (PlRef){c->first_arg + i, NULL}, &v));
     }
-    TRY(name_of(fr, s->cursor, &name));
+    TRY(name_of(fr, s->cursor.var, &name));
     if (*find(fr->s, name))
         return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return pl_run_query(fr, c->query, st);
 }
 
 static Status open_query(PlFrame *fr, const PlStmt *s, Statement *st) {
-    if (fr->f->vars[s->cursor].cursor) return pl_cursor_query(fr, s, st);
-    if (fr->slots[s->cursor].v.is_null) TRY(new_name(fr, s->cursor));
+    if (fr->f->vars[s->cursor.var].cursor) return pl_cursor_query(fr, s, st);
+    if (fr->slots[s->cursor.var].v.is_null) TRY(new_name(fr, s->cursor.var));
     Str name;
-    TRY(name_of(fr, s->cursor, &name));
+    TRY(name_of(fr, s->cursor.var, &name));
     if (*find(fr->s, name))
         return err_set(&fr->s->err, ERR_DUPLICATE_CURSOR, "cursor \"%.*s\" already in use", (int)name.len, name.ptr);
     return s->query ? pl_run_query(fr, s->query, st) : pl_run_dynamic(fr, s, st);
@@ -79,7 +79,7 @@ Status pl_open(PlFrame *fr, const PlStmt *s) {
         err_set(&ses->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
         goto failed;
     }
-    if (name_of(fr, s->cursor, &name) != ST_OK) goto failed;
+    if (name_of(fr, s->cursor.var, &name) != ST_OK) goto failed;
     PlCursorState *c = mem_calloc(&ses->account, (int64_t)sizeof *c, &ses->err);
     if (!c) goto failed;
     if (!(c->name = mem_alloc(&ses->account, (int64_t)name.len + 1, &ses->err))) {
@@ -129,7 +129,7 @@ static int64_t move(PlCursorState *c, int32_t direction, int64_t n) {
 Status pl_fetch(PlFrame *fr, const PlStmt *s) {
     PlCursorState **c;
     int64_t n = 0;
-    TRY(open_cursor(fr, s->cursor, &c));
+    TRY(open_cursor(fr, s->cursor.var, &c));
     if (s->expr) {
         Value v;
         TRY(pl_eval(fr, s->expr, type_make(T_INT4), &v));
@@ -137,15 +137,15 @@ Status pl_fetch(PlFrame *fr, const PlStmt *s) {
             return err_set(&fr->s->err, ERR_NULL_NOT_ALLOWED, "relative or absolute cursor position is null");
         n = v.u.i32;
     }
-    int64_t moved = move(*c, s->direction, n);
-    if (!s->is_move) TRY(pl_assign_row(fr, s, (*c)->st, moved ? (*c)->at - 1 : -1));
+    int64_t moved = move(*c, s->cursor.direction, n);
+    if (!s->cursor.is_move) TRY(pl_assign_row(fr, s, (*c)->st, moved ? (*c)->at - 1 : -1));
     fr->row_count = moved;
     return pl_set_bool(fr, fr->f->found, moved > 0);
 }
 
 Status pl_close(PlFrame *fr, const PlStmt *s) {
     PlCursorState **p, *c;
-    TRY(open_cursor(fr, s->cursor, &p));
+    TRY(open_cursor(fr, s->cursor.var, &p));
     c = *p;
     *p = c->next;
     state_free(fr->s, c);

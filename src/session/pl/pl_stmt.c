@@ -83,8 +83,8 @@ static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
     fr->caught = caught;
     Value v = {.type = type_make(T_TEXT), .u.str = str_make(caught->sqlstate, 5)};
     Value m = {.type = type_make(T_TEXT), .u.str = str_make(caught->message, (int64_t)strlen(caught->message))};
-    PlOutcome o = of(pl_slot_set(ses, &fr->slots[s->state_var], &v));
-    if (o == PLO_NEXT) o = of(pl_slot_set(ses, &fr->slots[s->message_var], &m));
+    PlOutcome o = of(pl_slot_set(ses, &fr->slots[s->scope.state_var], &v));
+    if (o == PLO_NEXT) o = of(pl_slot_set(ses, &fr->slots[s->scope.message_var], &m));
     if (o == PLO_NEXT) o = exec_body(fr, &h->body);
     fr->caught = outer;
     mem_free(&ses->account, caught, (int64_t)sizeof *caught);
@@ -103,8 +103,8 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
     fr->subtransactions++;
     PlOutcome o = exec_body(fr, &s->body);
     fr->subtransactions--;
-    for (int32_t i = 0; o == PLO_ERROR && !handler && i < s->n_handlers; i++)
-        if (catches(&s->handlers[i], ses->err.sqlstate)) handler = &s->handlers[i];
+    for (int32_t i = 0; o == PLO_ERROR && !handler && i < s->scope.n_handlers; i++)
+        if (catches(&s->scope.handlers[i], ses->err.sqlstate)) handler = &s->scope.handlers[i];
     if (handler) {
         if (ses->undo) undo_rollback(ses->undo, mark);
         catalog_undo_to(ses, catalog_mark);
@@ -116,8 +116,8 @@ static PlOutcome exec_guarded(PlFrame *fr, const PlStmt *s) {
 
 static PlOutcome exec_block(PlFrame *fr, const PlStmt *s) {
     PlOutcome o = PLO_NEXT;
-    for (int32_t i = 0; i < s->n_inits && o == PLO_NEXT; i++) o = of(init_var(fr, s->inits[i]));
-    if (o == PLO_NEXT) o = s->n_handlers ? exec_guarded(fr, s) : exec_body(fr, &s->body);
+    for (int32_t i = 0; i < s->scope.n_inits && o == PLO_NEXT; i++) o = of(init_var(fr, s->scope.inits[i]));
+    if (o == PLO_NEXT) o = s->scope.n_handlers ? exec_guarded(fr, s) : exec_body(fr, &s->body);
     return o == PLO_EXIT && fr->leave == s->loop ? PLO_NEXT : o;
 }
 
@@ -131,10 +131,10 @@ static Status condition(PlFrame *fr, const PlExpr *x, bool *out) {
 }
 
 static PlOutcome exec_if(PlFrame *fr, const PlStmt *s) {
-    for (int32_t i = 0; i < s->n_arms; i++) {
+    for (int32_t i = 0; i < s->arms.n; i++) {
         bool yes;
-        if (condition(fr, s->arms[i].cond, &yes) != ST_OK) return PLO_ERROR;
-        if (yes) return exec_body(fr, &s->arms[i].body);
+        if (condition(fr, s->arms.items[i].cond, &yes) != ST_OK) return PLO_ERROR;
+        if (yes) return exec_body(fr, &s->arms.items[i].body);
     }
     return exec_body(fr, &s->body);
 }
@@ -142,15 +142,15 @@ static PlOutcome exec_if(PlFrame *fr, const PlStmt *s) {
 static PlOutcome exec_case(PlFrame *fr, const PlStmt *s) {
     if (s->expr) {
         Value v;
-        if (pl_eval(fr, s->expr, any_type, &v) != ST_OK || pl_assign(fr, (PlRef){s->case_var, NULL}, &v) != ST_OK)
+        if (pl_eval(fr, s->expr, any_type, &v) != ST_OK || pl_assign(fr, (PlRef){s->arms.case_var, NULL}, &v) != ST_OK)
             return PLO_ERROR;
     }
-    for (int32_t i = 0; i < s->n_arms; i++) {
+    for (int32_t i = 0; i < s->arms.n; i++) {
         bool yes;
-        if (condition(fr, s->arms[i].cond, &yes) != ST_OK) return PLO_ERROR;
-        if (yes) return exec_body(fr, &s->arms[i].body);
+        if (condition(fr, s->arms.items[i].cond, &yes) != ST_OK) return PLO_ERROR;
+        if (yes) return exec_body(fr, &s->arms.items[i].body);
     }
-    if (s->has_else) return exec_body(fr, &s->body);
+    if (s->arms.has_else) return exec_body(fr, &s->body);
     err_set(&fr->s->err, ERR_CASE_NOT_FOUND, "case not found");
     err_hint(&fr->s->err, "CASE statement is missing ELSE part.");
     return PLO_ERROR;
@@ -213,9 +213,9 @@ static PlOutcome exec_for_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     PlOutcome o = PLO_NEXT;
     if (pl_result_new(fr, &st) != ST_OK) return PLO_ERROR;
-    Status r = s->cursor >= 0 ? pl_cursor_query(fr, s, st)
-               : s->query     ? pl_run_query(fr, s->query, st)
-                              : pl_run_dynamic(fr, s, st);
+    Status r = s->cursor.var >= 0 ? pl_cursor_query(fr, s, st)
+               : s->query         ? pl_run_query(fr, s->query, st)
+                                  : pl_run_dynamic(fr, s, st);
     if (r == ST_OK && !pl_returns_rows(st))
         r = err_set(&fr->s->err, ERR_SYNTAX, "cannot open %s query as cursor", st->tag[0] ? st->tag : "this");
     if (r != ST_OK) o = PLO_ERROR;
@@ -372,7 +372,7 @@ static Status raise_message(PlFrame *fr, const PlStmt *s, char **out) {
     Arena *a = fr->scratch;
     VEC(char) t = {0};
     int32_t arg = 0;
-    for (const char *p = s->format; *p; p++) {
+    for (const char *p = s->raise.format; *p; p++) {
         if (*p != '%' || p[1] == '%') {
             if (!vec_push(a, &t, *p)) return err_oom(&fr->s->err);
             p += *p == '%';
@@ -403,10 +403,11 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
     static const char *const severities[] = {"DEBUG", "LOG", "INFO", "NOTICE", "WARNING", "EXCEPTION"};
     Session *ses = fr->s;
     Err *e = &ses->err;
-    const char *state = s->sqlstate, *message = NULL, *detail = NULL, *hint = NULL, *condition_name = s->condition;
+    const char *state = s->raise.sqlstate, *message = NULL, *detail = NULL, *hint = NULL,
+               *condition_name = s->raise.condition;
     ErrNames names = {0};
     ErrField field;
-    if (!s->format && !s->sqlstate && !s->n_options) {
+    if (!s->raise.format && !s->raise.sqlstate && !s->n_options) {
         if (!fr->caught)
             return err_set(e, ERR_STACKED_DIAGNOSTICS,
                            "RAISE without parameters cannot be used outside an exception handler");
@@ -415,7 +416,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
         return ST_ERROR;
     }
     char *formatted = NULL;
-    if (s->format) TRY(raise_message(fr, s, &formatted));
+    if (s->raise.format) TRY(raise_message(fr, s, &formatted));
     message = formatted;
     for (int32_t i = 0; i < s->n_options; i++) {
         const PlOption *o = &s->options[i];
@@ -441,22 +442,22 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
             TRY(set_once(fr, &names.of[field], text, field_words[field]));
         }
     }
-    if (!state && s->level == PLR_EXCEPTION) state = ERR_RAISE_EXCEPTION;
+    if (!state && s->raise.level == PLR_EXCEPTION) state = ERR_RAISE_EXCEPTION;
     if (!message) message = condition_name ? condition_name : state ? state : "";
-    if (s->level == PLR_EXCEPTION) {
+    if (s->raise.level == PLR_EXCEPTION) {
         err_set(e, state, "%s", message);
         if (detail) err_detail(e, "%s", detail);
         if (hint) err_hint(e, "%s", hint);
         err_names(e, &names);
         return ST_ERROR;
     }
-    if (s->level == PLR_DEBUG || s->level == PLR_LOG) return ST_OK; /* below what clients are told */
+    if (s->raise.level == PLR_DEBUG || s->raise.level == PLR_LOG) return ST_OK; /* below what clients are told */
     char context[256];
     snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at RAISE", fr->f->signature, (int)s->line);
-    session_notice(ses, &(SessionNotice){severities[s->level],
-                                         state                     ? state
-                                         : s->level == PLR_WARNING ? "01000"
-                                                                   : "00000",
+    session_notice(ses, &(SessionNotice){severities[s->raise.level],
+                                         state                           ? state
+                                         : s->raise.level == PLR_WARNING ? "01000"
+                                                                         : "00000",
                                          message, detail ? detail : "", hint ? hint : "", context});
     return ST_OK;
 }

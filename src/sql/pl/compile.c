@@ -556,12 +556,12 @@ static bool body_has(const PlBody *b, PlStmtKind kind) {
     if (stack_stop()) return false;
     for (int32_t i = 0; i < b->n; i++) {
         const PlStmt *s = b->stmts[i];
-        if (s->kind == kind && (kind != PLS_BLOCK || s->n_handlers > 0)) return true;
+        if (s->kind == kind && (kind != PLS_BLOCK || s->scope.n_handlers > 0)) return true;
         if (body_has(&s->body, kind)) return true;
-        for (int32_t k = 0; k < s->n_arms; k++)
-            if (body_has(&s->arms[k].body, kind)) return true;
-        for (int32_t k = 0; k < s->n_handlers; k++)
-            if (body_has(&s->handlers[k].body, kind)) return true;
+        for (int32_t k = 0; k < s->arms.n; k++)
+            if (body_has(&s->arms.items[k].body, kind)) return true;
+        for (int32_t k = 0; k < s->scope.n_handlers; k++)
+            if (body_has(&s->scope.handlers[k].body, kind)) return true;
     }
     return false;
 }

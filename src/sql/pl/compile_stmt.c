@@ -409,14 +409,14 @@ typedef struct Arms {
 } Arms;
 static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     TRY(cp_stack(c));
-    if (i == s->n_arms) {
-        if (s->kind == PLS_CASE && !s->has_else) {
+    if (i == s->arms.n) {
+        if (s->kind == PLS_CASE && !s->arms.has_else) {
             if (cp_foot(c)) return ST_OK;
             return cp_raise(c, ERR_CASE_NOT_FOUND, "case not found", "CASE statement is missing ELSE part.");
         }
         return body(c, &s->body);
     }
-    Expr *e = cp_expr(c, s->arms[i].cond, type_make(T_BOOL));
+    Expr *e = cp_expr(c, s->arms.items[i].cond, type_make(T_BOOL));
     if (!e) return ST_ERROR;
     bool *before = cp_foot(c) ? cp_known_copy(c) : NULL;
     if (cp_foot(c) && !before) return ST_ERROR;
@@ -424,14 +424,14 @@ static Status arms(Cp *c, const PlStmt *s, int32_t i) {
     bool known = cp_known(c, e), blind = c->flow.blind;
     if (known) TRY(cp_control(c, OP_P_IF, cp_condition(c, e), 0));
     else c->flow.blind = true;
-    TRY(body(c, &s->arms[i].body));
+    TRY(body(c, &s->arms.items[i].body));
     bool *after = cp_foot(c) ? cp_known_copy(c) : NULL;
     int64_t n_after = c->vars.len;
     if (cp_foot(c)) {
         if (!after) return ST_ERROR;
         cp_known_set(c, before, n);
     }
-    bool more = i + 1 < s->n_arms || s->body.n > 0 || (s->kind == PLS_CASE && !s->has_else);
+    bool more = i + 1 < s->arms.n || s->body.n > 0 || (s->kind == PLS_CASE && !s->arms.has_else);
     if (more && known) TRY(cp_control(c, OP_P_ELSE, 0, 0));
     if (more) TRY(arms(c, s, i + 1));
     if (known) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
@@ -684,10 +684,11 @@ static bool leaves_loop(const PlBody *b, int32_t loop) {
     if (stack_stop()) return true;
     for (int32_t i = 0; i < b->n; i++) {
         const PlStmt *s = b->stmts[i];
-        bool leaves = s->kind == PLS_RETURN || (s->kind == PLS_RAISE && s->level == PLR_EXCEPTION) ||
+        bool leaves = s->kind == PLS_RETURN || (s->kind == PLS_RAISE && s->raise.level == PLR_EXCEPTION) ||
                       (s->kind == PLS_EXIT && (s->is_exit ? s->loop <= loop : s->loop < loop));
-        for (int32_t k = 0; k < s->n_arms && !leaves; k++) leaves = leaves_loop(&s->arms[k].body, loop);
-        for (int32_t k = 0; k < s->n_handlers && !leaves; k++) leaves = leaves_loop(&s->handlers[k].body, loop);
+        for (int32_t k = 0; k < s->arms.n && !leaves; k++) leaves = leaves_loop(&s->arms.items[k].body, loop);
+        for (int32_t k = 0; k < s->scope.n_handlers && !leaves; k++)
+            leaves = leaves_loop(&s->scope.handlers[k].body, loop);
         if (leaves || leaves_loop(&s->body, loop)) return true;
     }
     return false;
@@ -800,8 +801,8 @@ static Status store_caught(Cp *c, int32_t var, int32_t number, int what) {
 static Status handlers(Cp *c, void *ctx) {
     const PlStmt *s = ctx;
     int32_t number = c->at.caught;
-    for (int32_t i = 0; i < s->n_handlers; i++) {
-        const PlHandler *h = &s->handlers[i];
+    for (int32_t i = 0; i < s->scope.n_handlers; i++) {
+        const PlHandler *h = &s->scope.handlers[i];
         if (cp_foot(c)) {
             TRY(body(c, &h->body));
             continue;
@@ -814,7 +815,7 @@ static Status handlers(Cp *c, void *ctx) {
         in->aux = x;
         TRY(cp_control(c, OP_P_IF, r, 0));
         for (int k = 0; k < 2; k++) {
-            int32_t var = c->at.var_of[k ? s->message_var : s->state_var];
+            int32_t var = c->at.var_of[k ? s->scope.message_var : s->scope.state_var];
             if (var < 0) return cp_refuse(c, "SQLSTATE without a variable");
             TRY(store_caught(c, var, number, k ? CAUGHT_MESSAGE : CAUGHT_SQLSTATE));
         }
@@ -824,7 +825,7 @@ static Status handlers(Cp *c, void *ctx) {
     }
     if (cp_foot(c)) return ST_OK;
     TRY(reraise(c, number));
-    for (int32_t i = 0; i < s->n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    for (int32_t i = 0; i < s->scope.n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
 /* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it
@@ -860,21 +861,23 @@ static Status guarded_body(Cp *c, const PlStmt *s) {
     return cp_control(c, OP_P_ENDTRY, 0, number);
 }
 
-static Status block_body(Cp *c, const PlStmt *s) { return s->n_handlers > 0 ? guarded_body(c, s) : body(c, &s->body); }
+static Status block_body(Cp *c, const PlStmt *s) {
+    return s->scope.n_handlers > 0 ? guarded_body(c, s) : body(c, &s->body);
+}
 
 static Status block(Cp *c, const PlStmt *s) {
-    for (int32_t i = 0; i < s->n_inits; i++) {
-        const PlVar *v = &c->at.f->vars[s->inits[i]];
+    for (int32_t i = 0; i < s->scope.n_inits; i++) {
+        const PlVar *v = &c->at.f->vars[s->scope.inits[i]];
         c->at.line = v->line; /* for reasons; errors tell the block's */
         if (v->kind != PLV_SCALAR) {
-            CpRecord *r = &c->at.records[s->inits[i]];
+            CpRecord *r = &c->at.records[s->scope.inits[i]];
             if (v->init) return cp_refuse(c, "a record with a default");
             for (int32_t k = 0; k < r->n; k++) TRY(cp_store_null(c, r->vars[k]));
             continue;
         }
         if (v->cursor) return cp_refuse(c, "a cursor");
         if (v->not_null) return cp_refuse(c, "a variable that is NOT NULL");
-        int32_t var = c->at.var_of[s->inits[i]];
+        int32_t var = c->at.var_of[s->scope.inits[i]];
         if (var < 0) continue;
         c->at.line = s->line;
         if (!v->init) {
@@ -907,7 +910,7 @@ static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
     NoticeSite *x = arena_new_of(c->arena, NoticeSite);
     Instr *in = x ? builder_emit(&c->pipe.b, OP_NOTICE, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    *x = (NoticeSite){.say = *say, .severity = severities[s->level]};
+    *x = (NoticeSite){.say = *say, .severity = severities[s->raise.level]};
     in->aux = x;
     cp_mark(c);
     return (x->context =
@@ -916,7 +919,7 @@ static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
                : cp_oom(c);
 }
 static Status raise_statement(Cp *c, const PlStmt *s) {
-    if (s->level <= PLR_LOG) {                       /* nobody is told: its arguments are computed */
+    if (s->raise.level <= PLR_LOG) {                 /* nobody is told: its arguments are computed */
         for (int32_t i = 0; i < s->n_options; i++) { /* NULL would be an error */
             Expr *e = cp_expr(c, s->options[i].expr, type_make(T_TEXT));
             if (!e) return ST_ERROR;
@@ -934,15 +937,15 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
         }
         return ST_OK;
     }
-    if (!s->sqlstate && !s->format && !s->condition && s->n_options == 0) {
+    if (!s->raise.sqlstate && !s->raise.format && !s->raise.condition && s->n_options == 0) {
         if (cp_foot(c)) return fails_here(c);
         return c->at.caught >= 0 ? reraise(c, c->at.caught) : cp_refuse(c, "RAISE without anything");
     }
-    bool notice = s->level < PLR_EXCEPTION;
-    const char *state = s->sqlstate ? s->sqlstate
-                        : notice    ? s->level == PLR_WARNING ? "01000" : "00000"
-                                    : ERR_RAISE_EXCEPTION,
-               *detail = NULL, *hint = NULL, *format = s->format ? s->format : s->condition;
+    bool notice = s->raise.level < PLR_EXCEPTION;
+    const char *state = s->raise.sqlstate ? s->raise.sqlstate
+                        : notice          ? s->raise.level == PLR_WARNING ? "01000" : "00000"
+                                          : ERR_RAISE_EXCEPTION,
+               *detail = NULL, *hint = NULL, *format = s->raise.format ? s->raise.format : s->raise.condition;
     ErrNames *names = arena_new_of(c->arena, ErrNames);
     if (!names) return cp_oom(c);
     for (int32_t i = 0; i < s->n_options; i++) {
@@ -991,7 +994,7 @@ static Status raise_statement(Cp *c, const PlStmt *s) {
                      .n = s->n_args,
                      .args = args,
                      .names = names};
-    if (!format) say.format = s->sqlstate || !notice ? state : "";
+    if (!format) say.format = s->raise.sqlstate || !notice ? state : "";
     return notice ? notice_to(c, s, &say) : cp_raise_site(c, &say);
 }
 
@@ -1030,8 +1033,9 @@ static Status case_statement(Cp *c, const PlStmt *s) {
         Expr *e = cp_expr(c, s->expr, type_make(T_UNKNOWN));
         if (!e) return ST_ERROR;
         Type t = e->type.id == T_UNKNOWN ? type_make(T_TEXT) : e->type;
-        if (c->at.var_of[s->case_var] < 0 && (c->at.var_of[s->case_var] = cp_var_new(c, NULL, t)) < 0) return ST_ERROR;
-        TRY(cp_assign(c, c->at.var_of[s->case_var], e));
+        if (c->at.var_of[s->arms.case_var] < 0 && (c->at.var_of[s->arms.case_var] = cp_var_new(c, NULL, t)) < 0)
+            return ST_ERROR;
+        TRY(cp_assign(c, c->at.var_of[s->arms.case_var], e));
     }
     return arms(c, s, 0);
 }

@@ -157,8 +157,10 @@ const char *pl_stmt_words(const PlStmt *s) {
     switch ((int)s->kind) {
     case PLS_EXIT: return s->is_exit ? "EXIT" : "CONTINUE";
     case PLS_FOR_QUERY:
-        return s->cursor >= 0 ? "FOR over cursor" : s->query ? "FOR over SELECT rows" : "FOR over EXECUTE statement";
-    case PLS_FETCH: return s->is_move ? "MOVE" : "FETCH";
+        return s->cursor.var >= 0 ? "FOR over cursor"
+               : s->query         ? "FOR over SELECT rows"
+                                  : "FOR over EXECUTE statement";
+    case PLS_FETCH: return s->cursor.is_move ? "MOVE" : "FETCH";
     case PLS_DIAGNOSTICS: return s->stacked ? "GET STACKED DIAGNOSTICS" : "GET DIAGNOSTICS";
     case PLS_CALL: return s->query->stmt->kind == AST_DO ? "DO" : "CALL";
     default: return pl_stmt_name((PlStmtKind)s->kind);
@@ -359,14 +361,14 @@ static Status sql_body(PlParser *p) {
     PlStmt *b = f->body = arena_new_of(p->a, PlStmt);
     if (!b || !(b->body.stmts = arena_array(p->a, PlStmt *, n + 1))) return ST_ERROR;
     *b = (PlStmt){.kind = PLS_BLOCK,
-                  .block = p->block,
+                  .scope.number = p->block,
                   .line = 1,
                   .body = b->body,
                   .loop = f->n_loops++,
-                  .cursor = -1,
-                  .case_var = -1,
-                  .state_var = -1,
-                  .message_var = -1,
+                  .cursor.var = -1,
+                  .arms.case_var = -1,
+                  .scope.state_var = -1,
+                  .scope.message_var = -1,
                   .implicit_var = -1};
     bool returns = !f->returns_void && !f->is_procedure;
     for (int64_t i = 0; i < n; i++) {
@@ -380,14 +382,14 @@ static Status sql_body(PlParser *p) {
                       .number = f->n_exprs++};
         if (!(x->text = arena_strndup(p->a, list[i]->source.ptr, list[i]->source.len))) return ST_ERROR;
         *s = (PlStmt){.kind = PLS_SQL,
-                      .block = p->block,
+                      .scope.number = p->block,
                       .line = x->line,
                       .query = x,
                       .loop = -1,
-                      .cursor = -1,
-                      .case_var = -1,
-                      .state_var = -1,
-                      .message_var = -1,
+                      .cursor.var = -1,
+                      .arms.case_var = -1,
+                      .scope.state_var = -1,
+                      .scope.message_var = -1,
                       .implicit_var = -1};
         if (i == n - 1 && (returns || f->has_outs)) {
             if (f->returns_set) {
@@ -541,10 +543,10 @@ static bool stmt_writes(const PlStmt *s) {
     }
     if (s->query && s->query->stmt && s->query->stmt->kind != AST_SELECT) return true;
     if (body_writes(&s->body)) return true;
-    for (int32_t i = 0; i < s->n_arms; i++)
-        if (body_writes(&s->arms[i].body)) return true;
-    for (int32_t i = 0; i < s->n_handlers; i++)
-        if (body_writes(&s->handlers[i].body)) return true;
+    for (int32_t i = 0; i < s->arms.n; i++)
+        if (body_writes(&s->arms.items[i].body)) return true;
+    for (int32_t i = 0; i < s->scope.n_handlers; i++)
+        if (body_writes(&s->scope.handlers[i].body)) return true;
     return false;
 }
 static bool body_writes(const PlBody *b) {

@@ -126,40 +126,61 @@ typedef struct PlOption {
 /* The name that an option of RAISE gives, or an item of GET STACKED DIAGNOSTICS asks for. */
 bool pl_error_field(const char *name, ErrField *out);
 
-struct PlStmt {
-    uint8_t kind; /* PlStmtKind */
-    bool is_exit, reverse, strict, has_into, has_else, stacked,
-        is_row;    /* is_row: targets[0] is one record or row variable */
-    int32_t line;  /* within the body, 1-based */
-    int32_t block; /* PLS_BLOCK: its number */
-    const char *label;
-    int32_t loop;                 /* loops and blocks: a number; EXIT, CONTINUE: of what they leave or continue */
-    PlExpr *expr, *expr2, *expr3; /* FOR: lo, hi, by */
-    PlExpr *subscript;
-    PlExpr *query; /* a SQL statement */
-    int32_t n_targets;
-    PlRef *targets;
-    int32_t n_args;
-    PlExpr **args;
-    int32_t n_arms;
-    PlArm *arms;
-    PlBody body;
+/* A block: what it declares and catches. */
+typedef struct PlScope {
+    int32_t number;
     int32_t n_inits;
-    int32_t *inits; /* variables that the block sets on entry, in order */
+    int32_t *inits; /* variables that it sets on entry, in order */
     int32_t n_handlers;
     PlHandler *handlers;
+    int32_t state_var, message_var; /* with handlers: SQLSTATE and SQLERRM in them */
+} PlScope;
+/* IF, CASE: the first arm whose condition is true is run. */
+typedef struct PlChoice {
+    int32_t n;
+    PlArm *items;
+    bool has_else;
+    int32_t case_var; /* PLS_CASE */
+} PlChoice;
+typedef struct PlRaise {
     uint8_t level; /* PlRaiseLevel */
     const char *sqlstate, *format;
     const char *condition; /* RAISE condition: its name, which is the message when none is given */
-    int32_t n_options;
-    PlOption *options;
-    int32_t cursor;                 /* variable of a cursor */
-    int32_t case_var;               /* PLS_CASE */
-    int32_t state_var, message_var; /* PLS_BLOCK with handlers: SQLSTATE and SQLERRM in them */
-    int32_t implicit_var;           /* PLS_FOR: the variable it declares */
+} PlRaise;
+typedef struct PlCursorUse {
+    int32_t var;       /* of the cursor, -1 none */
+    bool is_move;      /* MOVE */
     int32_t direction; /* PLS_FETCH: 0 next, 1 prior, 2 first, 3 last, 4 absolute, 5 relative or forward n, 6 forward
                           all, 7 backward all, 8 backward n; expr = n */
-    bool is_move;      /* MOVE */
+} PlCursorUse;
+
+struct PlStmt {
+    uint8_t kind; /* PlStmtKind */
+    int32_t line; /* within the body, 1-based */
+    const char *label;
+    int32_t loop; /* loops and blocks: a number; EXIT, CONTINUE: of what they leave or continue */
+    bool is_exit; /* PLS_EXIT */
+    /* what it computes and runs */
+    PlExpr *expr, *expr2, *expr3; /* FOR: lo, hi, by */
+    PlExpr *query;                /* a SQL statement */
+    int32_t n_args;
+    PlExpr **args;
+    int32_t n_options;
+    PlOption *options; /* RAISE, GET DIAGNOSTICS */
+    bool stacked;      /* GET STACKED DIAGNOSTICS */
+    /* where the result goes */
+    bool has_into, strict, is_row; /* is_row: targets[0] is one record or row variable */
+    int32_t n_targets;
+    PlRef *targets;
+    PlExpr *subscript;
+    /* statements in it */
+    PlBody body;
+    bool reverse;         /* PLS_FOR */
+    int32_t implicit_var; /* PLS_FOR: the variable it declares */
+    PlScope scope;        /* PLS_BLOCK */
+    PlChoice arms;        /* PLS_IF, PLS_CASE */
+    PlRaise raise;        /* PLS_RAISE */
+    PlCursorUse cursor;   /* PLS_OPEN, PLS_FETCH, PLS_CLOSE, PLS_FOR_QUERY over a cursor */
 };
 
 typedef struct PlFunction {

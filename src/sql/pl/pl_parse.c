@@ -278,8 +278,8 @@ static PlStmt *new_stmt(PlParser *p, PlStmtKind kind, int64_t at) {
     if (!s) return NULL;
     s->kind = (uint8_t)kind;
     s->line = pl_line(p, at);
-    s->block = p->block;
-    s->loop = s->cursor = s->case_var = s->state_var = s->message_var = s->implicit_var = -1;
+    s->scope.number = p->block;
+    s->loop = s->cursor.var = s->arms.case_var = s->scope.state_var = s->scope.message_var = s->implicit_var = -1;
     return s;
 }
 
@@ -536,10 +536,10 @@ static Status declare(PlParser *p, PlStmt *block) {
         return ST_ERROR;
     }
     int32_t k = pl_add_var(p, &v);
-    VEC(int32_t) inits = {block->inits, block->n_inits, block->n_inits};
+    VEC(int32_t) inits = {block->scope.inits, block->scope.n_inits, block->scope.n_inits};
     if (k < 0 || !vec_push(p->a, &inits, k)) return ST_ERROR;
-    block->inits = inits.items;
-    block->n_inits = (int32_t)inits.len;
+    block->scope.inits = inits.items;
+    block->scope.n_inits = (int32_t)inits.len;
     return expect_punct(p, ';');
 }
 
@@ -585,10 +585,10 @@ static Status read_handlers(PlParser *p, PlStmt *s) {
     int32_t outer = p->block;
     if ((p->block = pl_add_block(p, NULL)) < 0) return ST_ERROR;
     int32_t line = pl_line(p, p->tok.start);
-    s->state_var = add_scalar(p, "sqlstate", type_make(T_TEXT), line);
-    s->message_var = add_scalar(p, "sqlerrm", type_make(T_TEXT), line);
-    if (s->state_var < 0 || s->message_var < 0) return ST_ERROR;
-    p->vars.items[s->state_var].constant = p->vars.items[s->message_var].constant = true;
+    s->scope.state_var = add_scalar(p, "sqlstate", type_make(T_TEXT), line);
+    s->scope.message_var = add_scalar(p, "sqlerrm", type_make(T_TEXT), line);
+    if (s->scope.state_var < 0 || s->scope.message_var < 0) return ST_ERROR;
+    p->vars.items[s->scope.state_var].constant = p->vars.items[s->scope.message_var].constant = true;
     if (!is_word(p, "when")) return syntax(p);
     while (accept_word(p, "when")) {
         PlHandler h = {0};
@@ -621,8 +621,8 @@ static Status read_handlers(PlParser *p, PlStmt *s) {
         TRY(read_body(p, &h.body));
         if (!vec_push(p->a, &v, h)) return ST_ERROR;
     }
-    s->handlers = v.items;
-    s->n_handlers = (int32_t)v.len;
+    s->scope.handlers = v.items;
+    s->scope.n_handlers = (int32_t)v.len;
     p->block = outer;
     return ST_OK;
 }
@@ -656,8 +656,8 @@ static const char *const then_words[] = {"then", NULL}, *const loop_words[] = {"
 typedef VEC(PlArm) PlArms;
 static Status add_arm(PlParser *p, PlArms *arms, PlStmt *s, const PlArm *arm) {
     if (!vec_push(p->a, arms, *arm)) return ST_ERROR;
-    s->arms = arms->items;
-    s->n_arms = (int32_t)arms->len;
+    s->arms.items = arms->items;
+    s->arms.n = (int32_t)arms->len;
     return ST_OK;
 }
 
@@ -672,7 +672,7 @@ static Status read_if(PlParser *p, PlStmt *s) {
         TRY(add_arm(p, &arms, s, &arm));
     } while (accept_word(p, "elsif") || accept_word(p, "elseif"));
     if (accept_word(p, "else")) {
-        s->has_else = true;
+        s->arms.has_else = true;
         TRY(read_body(p, &s->body));
     }
     TRY(expect_word(p, "end"));
@@ -689,9 +689,9 @@ static Status read_case(PlParser *p, PlStmt *s) {
         int32_t block = p->block;
         p->block = 0;
         if (!(var = arena_printf(p->a, "__Case__Variable_%d__", (int)p->vars.len))) return ST_ERROR;
-        s->case_var = add_scalar(p, var, type_make(T_UNKNOWN), s->line);
+        s->arms.case_var = add_scalar(p, var, type_make(T_UNKNOWN), s->line);
         p->block = block;
-        if (s->case_var < 0) return ST_ERROR;
+        if (s->arms.case_var < 0) return ST_ERROR;
     }
     if (!is_word(p, "when")) return syntax(p);
     while (accept_word(p, "when")) {
@@ -714,7 +714,7 @@ static Status read_case(PlParser *p, PlStmt *s) {
         TRY(add_arm(p, &arms, s, &arm));
     }
     if (accept_word(p, "else")) {
-        s->has_else = true;
+        s->arms.has_else = true;
         TRY(read_body(p, &s->body));
     }
     TRY(expect_word(p, "end"));
@@ -803,7 +803,7 @@ static Status for_cursor_loop(PlParser *p, const char *label, PlStmt *s, Place t
     PlLoop loop;
     int32_t outer = p->block;
     pl_advance(p);
-    TRY(cursor_args(p, s, &p->vars.items[s->cursor]));
+    TRY(cursor_args(p, s, &p->vars.items[s->cursor.var]));
     Place body = place(p);
     char *name;
     go_to(p, target);
@@ -819,7 +819,7 @@ static Status for_cursor_loop(PlParser *p, const char *label, PlStmt *s, Place t
     s->targets[0].var = s->implicit_var;
     s->n_targets = 1;
     s->is_row = true;
-    s->block = p->block;
+    s->scope.number = p->block;
     push_loop(p, &loop, label, true, s);
     TRY(loop_body(p, s, label));
     p->block = outer;
@@ -877,7 +877,7 @@ static Status for_range_loop(PlParser *p, const char *label, PlStmt *s, Place ta
     if (!(s->targets = arena_array(p->a, PlRef, 1))) return ST_ERROR;
     s->targets[0].var = s->implicit_var;
     s->n_targets = 1;
-    s->block = p->block;
+    s->scope.number = p->block;
     push_loop(p, &loop, label, true, s);
     TRY(loop_body(p, s, label));
     p->block = outer;
@@ -889,7 +889,7 @@ static Status read_for(PlParser *p, const char *label, PlStmt *s) {
     Place target = place(p);
     while (p->tok.kind != TOK_END && !is_word(p, "in") && !is_punct(p, ';')) pl_advance(p);
     TRY(expect_word(p, "in"));
-    if ((s->cursor = for_cursor(p)) >= 0) {
+    if ((s->cursor.var = for_cursor(p)) >= 0) {
         s->kind = PLS_FOR_QUERY;
         return for_cursor_loop(p, label, s, target);
     }
@@ -1055,20 +1055,20 @@ static Status read_raise(PlParser *p, PlStmt *s) {
                                           "constraint", "datatype", "table", "schema"};
     Tok start = p->tok;
     pl_advance(p);
-    s->level = PLR_EXCEPTION;
+    s->raise.level = PLR_EXCEPTION;
     if (accept_punct(p, ';')) return ST_OK;
     for (int i = 0; i <= PLR_EXCEPTION; i++)
         if (is_word(p, levels[i])) {
-            s->level = (uint8_t)i;
+            s->raise.level = (uint8_t)i;
             pl_advance(p);
             break;
         }
     if (p->tok.kind == TOK_STRING) {
-        TRY(string_literal(p, &s->format));
+        TRY(string_literal(p, &s->raise.format));
         ExprVec v = {0};
         if (accept_punct(p, ',')) TRY(read_exprs(p, STOP_SEMI, using_words, ";", &v));
         set_args(s, &v);
-        int64_t want = placeholders(s->format);
+        int64_t want = placeholders(s->raise.format);
         if (want != v.len)
             return err_at(p->e, pl_position(p, start.start), ERR_SYNTAX,
                           want > v.len ? "too few parameters specified for RAISE"
@@ -1080,14 +1080,14 @@ static Status read_raise(PlParser *p, PlStmt *s) {
         TRY(take_name(p, &name));
         if (strcmp(name, "sqlstate") == 0 && t.kind == TOK_WORD) {
             Tok lit = p->tok;
-            TRY(string_literal(p, &s->sqlstate));
-            if (!pl_sqlstate_ok(slice_of(s->sqlstate))) return pl_syntax_at(p, lit, "invalid SQLSTATE code");
-            s->condition = s->sqlstate;
-        } else if (!(s->sqlstate = pl_condition(name, &other))) {
+            TRY(string_literal(p, &s->raise.sqlstate));
+            if (!pl_sqlstate_ok(slice_of(s->raise.sqlstate))) return pl_syntax_at(p, lit, "invalid SQLSTATE code");
+            s->raise.condition = s->raise.sqlstate;
+        } else if (!(s->raise.sqlstate = pl_condition(name, &other))) {
             return err_at(p->e, pl_position(p, t.start), ERR_UNDEFINED_OBJECT,
                           "unrecognized exception condition \"%s\"", name);
         } else {
-            s->condition = name;
+            s->raise.condition = name;
         }
     }
     if (accept_word(p, "using")) {
@@ -1230,15 +1230,15 @@ static Status read_cursor(PlParser *p, PlStmt *s) {
     if (v->type.id != T_TEXT)
         return err_at(p->e, pl_position(p, t.start), ERR_DATATYPE_MISMATCH,
                       "variable \"%s\" must be of type cursor or refcursor", v->name);
-    s->cursor = r.var;
+    s->cursor.var = r.var;
     return ST_OK;
 }
 
 static Status read_open(PlParser *p, PlStmt *s) {
     pl_advance(p);
     TRY(read_cursor(p, s));
-    if (p->vars.items[s->cursor].cursor) {
-        TRY(cursor_args(p, s, &p->vars.items[s->cursor]));
+    if (p->vars.items[s->cursor.var].cursor) {
+        TRY(cursor_args(p, s, &p->vars.items[s->cursor.var]));
         return expect_punct(p, ';');
     }
     if (is_word(p, "no") || is_word(p, "scroll")) {
@@ -1257,37 +1257,37 @@ static Status read_fetch(PlParser *p, PlStmt *s) {
     } dirs[] = {{"next", 0, false}, {"prior", 1, false},   {"first", 2, false},
                 {"last", 3, false}, {"absolute", 4, true}, {"relative", 5, true}};
     static const char *const from_words[] = {"from", "in", NULL};
-    s->is_move = is_word(p, "move");
+    s->cursor.is_move = is_word(p, "move");
     pl_advance(p);
     bool given = false;
     for (int64_t i = 0; i < ARRAY_LEN(dirs) && !given; i++)
         if (is_word(p, dirs[i].word)) {
             given = true;
-            s->direction = dirs[i].direction;
+            s->cursor.direction = dirs[i].direction;
             pl_advance(p);
             if (dirs[i].count) TRY(read_expr(p, 0, from_words, "FROM", &s->expr));
         }
     if (!given && (is_word(p, "forward") || is_word(p, "backward"))) {
         bool back = is_word(p, "backward");
         pl_advance(p);
-        s->direction = back ? 1 : 0;
+        s->cursor.direction = back ? 1 : 0;
         if (is_word(p, "all")) {
-            if (!s->is_move)
+            if (!s->cursor.is_move)
                 return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
                               "FETCH statement cannot return multiple rows");
-            s->direction = back ? 7 : 6;
+            s->cursor.direction = back ? 7 : 6;
             pl_advance(p);
         } else if (!is_word(p, "from") && !is_word(p, "in")) {
-            if (!s->is_move)
+            if (!s->cursor.is_move)
                 return err_at(p->e, pl_position(p, p->tok.start), ERR_FEATURE_NOT_SUPPORTED,
                               "FETCH statement cannot return multiple rows");
-            s->direction = back ? 8 : 5;
+            s->cursor.direction = back ? 8 : 5;
             TRY(read_expr(p, 0, from_words, "FROM", &s->expr));
         }
     }
     if (!accept_word(p, "from")) (void)accept_word(p, "in");
     TRY(read_cursor(p, s));
-    if (!s->is_move) {
+    if (!s->cursor.is_move) {
         if (!is_word(p, "into")) return syntax(p);
         pl_advance(p);
         s->has_into = true;
