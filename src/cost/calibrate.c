@@ -73,7 +73,7 @@ static const char kernel_source[] =
     "c; }\n"
     "    LEAVE(P(3) + ((a | b | c | d) == 0));\n"
     "}\n"
-    "KERNEL(cal_link) {\n" /* one ring over all lines, in an order that nobody foresees */
+    "KERNEL(cal_link) {\n" /* one ring over all lines, in an order that no prefetcher foresees */
     "    for (u64 i = ITEM; i <= P(2); i += NGROUPS * LSIZE) G(u64, P(1) + i * 256)[0] = P(1) + ((i * U64C(2654435761) "
     "+ 12345) & P(2)) * 256;\n"
     "    LEAVE(0);\n"

@@ -22,7 +22,7 @@
  *           C is n and what they wait for each other is the slowest one's time beyond the mean, so that T_S is that of
  *           the slowest; and the others' first packet must get through
  *
- * Knows no devices and no programs: callers bring counts and rates. Pure functions; any thread.
+ * Depends on no devices and no programs: callers pass counts and rates. Pure functions; any thread.
  */
 #ifndef STELE_COST_GPL_H
 #define STELE_COST_GPL_H
@@ -53,7 +53,7 @@ typedef struct GplMachine {
     double fixed_ns;    /* a pipeline: channels, start, wait */
     double launch_ns;   /* one kernel of a round */
     double cache_bytes; /* channels should fit; 0: not known */
-    bool shares_units;  /* a unit that has groups of one kernel takes those of another if they fit; else it may want to
+    bool shares_units;  /* a unit that has groups of one kernel takes those of another if they fit; else it may have to
                            be empty first */
     bool waits_are_yields;    /* host: a kernel that waits gives its processor to the others */
     ProfileChannels channels; /* Gamma; n = 0: not measured, read_gbps / 4 stands for it */

@@ -1,9 +1,9 @@
 /* place.h - on which processor a query should run.
  *
  * Two sums over the plan's segments, from rows (statistics) and operations (instructions of the programs), with the
- * machine's measured rates where there is a profile and the reference machines' where there is none. They are meant to
- * tell 0.1 ms from 10 ms, not 5 from 6: a device costs launches and waits per segment whatever it does, the virtual
- * machine costs time per row.
+ * machine's measured rates where there is a profile and the reference machines' where there is none. They distinguish
+ * 0.1 ms from 10 ms, not 5 from 6: a device costs launches and waits per segment whatever it does, the virtual machine
+ * costs time per row.
  */
 #ifndef STELE_COST_PLACE_H
 #define STELE_COST_PLACE_H

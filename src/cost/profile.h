@@ -1,7 +1,7 @@
 /* profile.h - what this machine reaches: measured rates of the CPU and of each device, kept in a text file.
  *
  * The yardstick of EXPLAIN ANALYZE (achieved bandwidth as a share of the limit) and the input of placement. `stele
- * calibrate` measures and writes; everybody else loads. A rate of 0 is unknown: not measured, or not possible on that
+ * calibrate` measures and writes; all others load. A rate of 0 is unknown: not measured, or not possible on that
  * device. Rates are the best of a few runs: limits, not averages.
  *
  * The file: lines `key = value`, `[cpu]` or `[device ID]` before the keys of each, lines that start with `#` are
@@ -111,6 +111,6 @@ Status profile_load(Vfs *v, const char *path, Profile *out, bool *found, Err *e)
 Status profile_save(Vfs *v, const char *path, const Profile *p, Err *e);
 /* The text form. `text` need not be NUL-terminated; `name` is what messages call it. */
 Status profile_parse(const char *name, const char *text, int64_t len, Profile *out, Err *e);
-char *profile_text(Arena *a, const Profile *p); /* NULL: out of memory, told in the arena's Err */
+char *profile_text(Arena *a, const Profile *p); /* NULL: out of memory, set in the arena's Err */
 
 #endif

@@ -1,4 +1,4 @@
-/* proc.h - a compiled procedure: what a bulk needs to know of it. Made by sql/pl/compile.h; nothing here knows SQL.
+/* proc.h - a compiled procedure: what a bulk needs of it. Made by sql/pl/compile.h; nothing here depends on SQL.
  *
  * A procedure has two programs over the same bulk (SRC_CALLS). `body` does the work. `footprint` says beforehand what
  * the body may touch: it reads parameters, and columns that no registered procedure writes, and issues an ITEM for each
@@ -8,12 +8,12 @@
  *
  * Items. (table, group, key): `group` numbers a set of columns of the table that are written together, ITEM_ROWS stands
  * for the existence of rows (lookups and scans read it, inserts and deletes change it). The key of a group is made of
- * those columns whose values every statement of every registered procedure that touches the group knows beforehand:
- * often the primary key, sometimes a prefix of it, at worst nothing: then the group is one item for the whole table. So
- * two operations that may touch the same cell always have the same item. Groups that are touched by a whole key here
- * and by less there have further, coarser items (ITEM_COARSE). Where a table has several unique keys, its rows exist by
- * each of them: an insert or delete has an operation for each key, by that key's columns, a lookup by a unique key one
- * for that key, and whoever looks for rows by less one for the main key, which is ITEM_ROWS; the others are ITEM_KEY +
+ * those columns whose values are known beforehand in every statement of every registered procedure that touches the
+ * group: often the primary key, sometimes a prefix of it, at worst nothing: then the group is one item for the whole
+ * table. So two operations that may touch the same cell always have the same item. Groups that are touched by a whole
+ * key here and by less there have further, coarser items (ITEM_COARSE). Where a table has several unique keys, its rows
+ * exist by each of them: an insert or delete has an operation for each key, by that key's columns, a lookup by a unique
+ * key one for that key, and a search by less one for the main key, which is ITEM_ROWS; the others are ITEM_KEY +
  * number. A row that has a NULL in such another key is not there by it, and has no operation.
  *
  * Within a call the strongest operation on an item counts: read and add make write. A ROW_ADD's item is of kind OPK_ADD
@@ -33,9 +33,9 @@
  * row that was taken, and that no sum leaves its range.
  *
  * Takes. UPDATE .. SET x = x + e .. RETURNING x: of calls one after the other each gets what those before it have left.
- * Where the footprint knows the row, by a unique key, and e, all calls of a set may take at the same time: each finds
- * the column as it is and adds what those before it take (bulk_takes.c). The ROW_GETs and the ROW_PUT of the statement,
- * and the footprint's ITEM, have its number. Executors that do not know of it take them for what they are without it:
+ * Where the row is known in the footprint, by a unique key, and e, all calls of a set may take at the same time: each
+ * finds the column as it is and adds what those before it take (bulk_takes.c). The ROW_GETs and the ROW_PUT of the
+ * statement, and the footprint's ITEM, have its number. Executors without this treat them as what they are without it:
  * reads and a write.
  */
 #ifndef STELE_PROGRAM_PROC_H
@@ -67,10 +67,11 @@ typedef enum ProcOwn {
     OWN_ADDED  /* columns (32 or 64 bits, NOT NULL) are added to, and nothing else */
 } ProcOwn;
 
-typedef struct ImageNeed { /* what procedures want of a table */
+typedef struct ImageNeed { /* what procedures need of a table */
     Table *table;
     bool *cols;   /* by column */
-    bool *writes; /* by column: updated by somebody; NULL: any of `cols` may be. Never a column of a key or a group */
+    bool *writes; /* by column: some procedure updates it; NULL: any of `cols` may be. Never a column of a key or a
+                     group */
     bool *adds;   /* by column: some procedure adds to it (ROW_ADD) */
     bool inserts; /* all columns then */
     int32_t n_groups;

@@ -7,14 +7,13 @@
  * of rows for everything after them; IF/ELSE/ENDIF and PROBE_BEGIN/PROBE_END bracket bodies
  * that run on a subset.
  *
- * Rows are always dense: after an instruction that changes the rows (F_ROWS), the
- * registers in its `carry` list have been compacted or expanded to the new rows, and all
- * others are dead. Columns of the source are loaded where they are first needed:
- * LOAD after a filter touches only the rows that passed. The position of each current row in the
- * source is kept by the executor (`needs_pos` says whether somebody still loads).
+ * Rows are always dense: after an instruction that changes the rows (F_ROWS), the registers in its `carry` list have
+ * been compacted or expanded to the new rows, and all others are dead. Columns of the source are loaded where they are
+ * first needed: LOAD after a filter touches only the rows that passed. The position of each current row in the source
+ * is kept by the executor (`needs_pos` says whether a LOAD follows).
  *
- * A program is immutable once verified; run state is the executor's. It knows no processor:
- * pointers in aux structures are to plan-time objects (dictionaries, masks) and join tables by number.
+ * A program is immutable once verified; run state is the executor's. It depends on no processor: pointers in aux
+ * structures are to plan-time objects (dictionaries, masks) and join tables by number.
  *
  *   example: select sum(a*b) from t where c < 10
  *     source  t
@@ -158,7 +157,7 @@ typedef struct RowCol {
     int32_t table, col;
     bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
     bool minus;     /* ROW_ADD: b is subtracted */
-    bool told;      /* ROW_PUT: of the old value and an amount that the footprint tells of, as of an addition */
+    bool told;      /* ROW_PUT: of the old value and an amount that the footprint has, as an addition */
     int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure
                        (program/proc.h, Takes); 0: of none */
 } RowCol;
@@ -203,7 +202,7 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     bool inexact;    /* of a call whose amount is not exact for the column, which writes it; others add to it */
     bool insert; /* OPK_WRITE of an INSERT whose key is not known beforehand: conflicts with other inserts only when the
                     keys turn out to be equal */
-    bool deletes;  /* OPK_READ: a DELETE that does not know this key of its row; those commute, since another key tells
+    bool deletes;  /* OPK_READ: a DELETE that has not this key of its row; those commute, since another key tells
                       rows apart, but the item is changed all the same */
     bool release;  /* GUARD: the statement's UNGUARD counts for the item */
     uint8_t does;  /* of changes, for EXPLAIN: ItemDoes */

@@ -1,7 +1,7 @@
 /* query_plan.h - what a query is lowered to: specifications of all operator states and the segments that fill them.
  *
  * A QueryPlan has specs of joins, aggregations, sorts and row stores, and the segments in an order in which every
- * segment's inputs are complete. It is immutable, lives in its owner's arena, and knows nothing of executors:
+ * segment's inputs are complete. It is immutable, lives in its owner's arena, and does not depend on executors:
  * exec/exec.h runs it, codegen/emit.h writes it out as kernels, cost/place.h decides where.
  */
 #ifndef STELE_PROGRAM_QUERY_PLAN_H

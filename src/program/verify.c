@@ -49,8 +49,8 @@ static bool field_supported(int64_t f) {
     }
 }
 
-/* Opcodes on rows of tables, and the other lists of procedures. What the tables look like is checked by whoever runs
- * the program. */
+/* Opcodes on rows of tables, and the other lists of procedures. What the tables look like is checked where the program
+ * is run. */
 static Status check_row_op(const Verify *v, const Instr *in) {
     uint8_t d = reg_phys(v, in->dst), a = reg_phys(v, in->a), b = reg_phys(v, in->b);
     REQUIRE(v, in->aux, "aux missing");

@@ -11,7 +11,7 @@
  *   avg      numeric(38, max(s, 16))
  *   var_pop, stddev and the like   numeric(38, max(s, 16)), of bigint and wide numerics 12 (func_misc.c)
  *   round, trunc, ceil, floor with one argument: scale 0; round and trunc to n digits keep the scale
- *            (func_refine_type knows better when n is a constant)
+ *            (func_refine_type gives fewer when n is a constant)
  *   sqrt exp ln log power   numeric(38, max(s, 16)), rounded from many more digits (wide.h)
  *
  * Precisions stop at 38 digits; a value that does not fit raises 22003. Unconstrained operands keep

@@ -2,11 +2,11 @@
  *
  * The binder turns string_agg(x, d ORDER BY k) into string_agg_sorted(string_agg(string_agg_entry('an', x, d, k), '')):
  * an entry is the value with its delimiter and a sort key that compares bytewise; the aggregate puts entries one behind
- * the other in whatever order; the outer function sorts and joins them. So no executor knows of ordered aggregates.
+ * the other in whatever order; the outer function sorts and joins them. So no executor has ordered aggregates.
  *
  * The same entries serve LIMIT in a correlated subquery (sql/optimize/decorrelate.c): with row_unique() as the last key
- * no two are equal, the aggregate collects those of a group, string_agg_pick tells the first and the last entry wanted,
- * string_agg_between keeps the rows between.
+ * no two are equal, the aggregate collects those of a group, string_agg_pick returns the first and the last entry of
+ * the range, string_agg_between keeps the rows between.
  *
  *   entry   u32 key bytes, u32 delimiter bytes, u32 value bytes, key, delimiter, value
  *   key     per sort key: a byte that puts NULL first or last, then the value's order-preserving bytes, inverted when

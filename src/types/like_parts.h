@@ -1,4 +1,4 @@
-/* like_parts.h - the inside of a compiled LIKE pattern, for those who match it elsewhere (codegen/like_code.c). */
+/* like_parts.h - the inside of a compiled LIKE pattern, for code that matches it elsewhere (codegen/like_code.c). */
 #ifndef STELE_TYPES_LIKE_PARTS_H
 #define STELE_TYPES_LIKE_PARTS_H
 

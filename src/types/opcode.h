@@ -12,8 +12,8 @@
  *            NV result is never NULL; NX by its own rule
  *   flags    F_FAIL may raise a data error; F_ROWS changes the set of rows (its `carry` list says
  *            which registers move along); F_BLOCK opens, continues or closes a block
- *   effect   what running it may read or change (see enum OpEffect): passes over programs ask this, never for ranges of
- *            opcodes
+ *   effect   what running it may read or change (see enum OpEffect): passes over programs use this, never ranges
+ *            of opcodes
  *
  * Arithmetic exists checked (22003 on overflow) and unchecked (_N): the lowering emits
  * the latter where value ranges prove that overflow cannot happen.

@@ -103,7 +103,7 @@ int64_t utf8_prefix_bytes(const char *s, int64_t len, int64_t n_chars) {
     if (n_chars <= 0) return 0;
     if (n_chars >= len) return len;
     int64_t i = 0, n = 0;
-    /* Words while they cannot hold the character after the last wanted one. */
+    /* Words while they cannot hold the character after the last one of the result. */
     for (; i + 8 <= len && n + 8 <= n_chars; i += 8) {
         uint64_t w;
         memcpy(&w, s + i, 8);

@@ -180,7 +180,7 @@ typedef struct Value {
 } Value;
 
 Phys type_phys(Type t);
-/* Bytes of a cell; inline, since inner loops ask it. */
+/* Bytes of a cell; inline, since inner loops call it. */
 static inline int64_t phys_size(Phys p) {
     switch (p) {
     case PH_BOOL: return 1;

@@ -1,4 +1,4 @@
-/* type_int.h - what the files of src/types share among themselves; nobody else includes it.
+/* type_int.h - what the files of src/types share among themselves; no other file includes it.
  *
  * Text conversion of one kind of value lives with the kind (datetime.c, numeric.c); value.c
  * only dispatches.

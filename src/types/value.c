@@ -37,7 +37,7 @@ static Status float_parse(Slice text, bool single, void *out, Err *e) {
         f = NAN;
         negative = false;
     } else {
-        char digits[796]; /* no double needs more than 767 to be told from its neighbours */
+        char digits[796]; /* no double needs more than 767 to differ from its neighbours */
         int64_t n = 0, exp = 0, count = 0;
         bool dropped = false, nonzero = false, point = false;
         for (; s < end && (is_digit(*s) || (*s == '.' && !point)); s++) {
