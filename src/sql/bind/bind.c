@@ -1,7 +1,7 @@
 /* bind.c - entry points of the binder: statements, bare expressions, parameters.
  *
- * The AST is only read. The bound tree lives in PlanCtx's arena; on failure whatever was built stays there
- * until the arena is freed, and the statement's Err tells the story.
+ * The AST is only read. The bound tree lives in PlanCtx's arena; on failure whatever was built stays there until the
+ * arena is freed, and the statement's Err has the reason.
  */
 #include "sql/bind/bind_int.h"
 

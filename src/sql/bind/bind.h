@@ -36,12 +36,12 @@ Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883:
 Status sql_bulk_columns(Arena *a, const Routine *r, int32_t *n, const char ***names, Type **types);
 /* A parameter's type; also table.column%TYPE. */
 Status sql_routine_type(const Catalog *c, const AstTypeName *t, Type *out, Err *e);
-/* Input parameters of these types are the routine's: what tells overloads apart. */
+/* Input parameters of these types are the routine's: overloads differ in them. */
 bool sql_same_identity(const Routine *r, int n, const Type *types);
 /* The routine that a text names: f, f(int, text). 42883, 42725; without a position. */
 Status sql_named_routine(const Catalog *c, Arena *a, Slice name, const Routine **out, Err *e);
 /* The routine that is meant, by name, or by name and types of parameters; what: 'f' a function, 'p' a procedure, 'r'
- * either. *out NULL: there is none (missing tells how it was looked for: "w(integer)", or the name). 42725 when several
+ * either. *out NULL: there is none (missing: how it was looked for, "w(integer)", or the name). 42725 when several
  * are. */
 Status sql_find_routine(const Catalog *c, Arena *a, char what, const AstFuncSignature *q, Routine **out,
                         const char **missing, Err *e);

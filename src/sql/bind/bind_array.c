@@ -1,9 +1,9 @@
 /* bind_array.c - arrays: ARRAY[...], subscripts, the polymorphic functions and operators, ANY and ALL over arrays,
  * unnest, array_agg.
  *
- * The function table knows arrays only as T_ARRAY: it is here that the element types of a call's arguments get one
- * common type, so that kernels compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY,
- * min, max) works on array_sort_key.
+ * The function table has arrays only as T_ARRAY: it is here that the element types of a call's arguments get one common
+ * type, so that kernels compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY, min,
+ * max) works on array_sort_key.
  */
 #include <stdio.h>
 
@@ -167,7 +167,7 @@ static Status no_such_call(Binder *b, const char *name, bool is_operator, int n,
     return ST_ERROR;
 }
 
-/* Gives arrays and elements of a call one element type. same: the arrays must have it already, as operators want it. */
+/* Gives arrays and elements of a call one element type. same: the arrays must have it already, as operators need it. */
 static Status unify(Binder *b, const char *name, bool is_operator, bool same, const char *form, int n, Expr **args,
                     int64_t location) {
     Type t = type_make(T_UNKNOWN);

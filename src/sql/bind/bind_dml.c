@@ -163,7 +163,7 @@ typedef struct Set {
 } Set;
 typedef VEC(Set) SetVec;
 
-/* In the order of columns: values are computed, and constraints told, in it, as in PostgreSQL. */
+/* In the order of columns: values are computed, and constraints reported, in it, as in PostgreSQL. */
 static void sort_sets(SetVec *sets) {
     for (int64_t i = 1; i < sets->len; i++)
         for (int64_t k = i; k > 0 && sets->items[k - 1].col > sets->items[k].col; k--) {

@@ -1,8 +1,8 @@
 /* bind_int.h - what the binder's files share. Included by src/sql/bind only.
  *
  * Conventions: functions that return Expr * or Plan * return NULL on failure with the statement's Err set, and pass
- * NULL arguments through, so that nested calls need one check. Trees are never shared: bind_copy() whoever is
- * used twice.
+ * NULL arguments through, so that nested calls need one check. Trees are never shared: what is used twice is copied
+ * with bind_copy().
  *
  * Scopes. A Query is one SELECT (or DML) level: its name space holds the FROM items that can be named now, `outer`
  * is the level around it. A column is an EX_COL whatever level it comes from; Binder.owner says which.
@@ -175,7 +175,7 @@ Expr *bind_array_set(Binder *b, Expr *array, Expr *index, Expr *value, const cha
 Status bind_array_args(Binder *b, const char **name, bool *is_operator, int n, Expr **args, int64_t location);
 /* ARRAY(subquery): the bound subquery becomes one row with the array of its values, in its order. */
 Status bind_array_rel(Binder *b, Rel *r, int64_t location);
-bool bind_groupable(Type t); /* equal values have equal bytes, or know how to compare */
+bool bind_groupable(Type t); /* equal values have equal bytes, or there is a comparison */
 /* 0A000 for what cannot be grouped, made distinct or combined in sets: arrays whose equal values may have different
  * bytes. */
 Status bind_check_groupable(Binder *b, Type t, int64_t location);

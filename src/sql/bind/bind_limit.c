@@ -4,7 +4,7 @@
  *
  *   CTE d = rows;  LIMIT (SORT (FILTER not after the edge (d LEFT JOIN (LIMIT 1 OFFSET offset + n - 1 (SORT d)))))
  *
- * No edge: there are fewer rows than wanted, all stay.
+ * No edge: there are fewer rows than the limit, all stay.
  */
 #include "sql/bind/bind_int.h"
 

@@ -119,7 +119,7 @@ static Status settle_reals(Binder *b, bool list, Expr *x, int64_t n, Expr **item
     if (list && m < 3) m = 0;
     if (m > 0 && bind_common(b, m, parts, "IN", &t) != ST_OK) {
         if (strcmp(b->err->sqlstate, ERR_DATATYPE_MISMATCH) != 0) return ST_ERROR;
-        err_clear(b->err); /* told when they are compared */
+        err_clear(b->err); /* reported when they are compared */
         return ST_OK;
     }
     for (int64_t i = list; i < m; i++) items[from[i]] = parts[i];

@@ -16,11 +16,11 @@
  *
  * Columns of outer levels that a right side uses stay free in it until the outer level's own join is made.
  *
- * So made, subqueries are computed whether a row wants their values or not. That is fast, and right as long as nothing
+ * So made, subqueries are computed whether a row needs their values or not. That is fast, and right as long as nothing
  * fails: CASE, COALESCE, AND or a FROM without rows may stand in front of a subquery whose values cannot be computed,
  * or that has too many rows. When a statement fails and one of its subqueries could have been the reason, it is planned
  * once more with PlanCtx.guarded: then whatever of a subquery can fail is computed for D alone, and D is made of those
- * rows of the left side that want a value (`need`, the conditions on the way to the subquery in its expression).
+ * rows of the left side that need a value (`need`, the conditions on the way to the subquery in its expression).
  * Subqueries without correlation have a D too, of one row or none. */
 #include "sql/optimize/optimize_int.h"
 
@@ -497,8 +497,8 @@ static Expr *call(Opt *o, const char *name, int n, Expr **args) {
 }
 
 /* Rows offset .. offset + limit - 1 (limit < 0: all after offset) per value of D out of p: every row gets a sort key
- * that no other has (types/func_sorted.c), the keys of a value of D are collected to find the first and the last one
- * wanted. */
+ * that no other has (types/func_sorted.c), the keys of a value of D are collected to find the first and the last one of
+ * the limit. */
 static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int64_t offset, const ColId *local) {
     Opt *o = u->o;
     int32_t k = sort->kind == LP_SORT ? sort->n_sort : 0;
@@ -919,7 +919,7 @@ static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *
     return j;
 }
 /* Equal values of some types are different in other ways (an interval of 30 days and of one month, -0 and 0): D, whose
- * rows stand for equal values, tells them apart by their text, which becomes one more column of the left side and of
+ * rows stand for equal values, distinguishes them by their text, which becomes one more column of the left side and of
  * `outer`. */
 static Plan *tell_apart(Opt *o, Plan *l, IdVec *outer) {
     IdVec ids = {0};
@@ -1025,7 +1025,7 @@ static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec 
     return cl;
 }
 
-/* need: of a subquery's values (see above), NULL where no guard is wanted. */
+/* need: of a subquery's values (see above), NULL where there is no guard. */
 static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark, const Expr *need) {
     ColSet lo = opt_outputs(o, l), fr = opt_free(o, r), corr = opt_set_and(o, &lo, &fr);
     if (kind == JN_SINGLE && opt_max_one_row(r)) kind = JN_LEFT;
@@ -1110,7 +1110,7 @@ static bool closed(Opt *o, const Plan *p) {
 
 static ColSet no_cols(Opt *o) { return colset_new(o->c); }
 
-/* r, which has no columns of *child, beside it: one row. *sure false: its columns are NULL where it is not wanted. */
+/* r, which has no columns of *child, beside it: one row. *sure false: its columns are NULL where it is not needed. */
 static bool beside(Opt *o, Plan **child, Plan *r, const Expr *need, bool *sure) {
     ExprVec none = {0};
     ColSet corr = no_cols(o);
@@ -1159,8 +1159,8 @@ static bool never_null(Opt *o, Plan *l, Plan *r, const Expr *cond) {
     Plan *tmp = opt_join(o, JN_INNER, l, r, NULL);
     return tmp && opt_expr_nonnull(o, tmp, cond);
 }
-/* One equality between the sides over an uncorrelated right side: a mark join hashes it and knows about NULLs. The left
- * key becomes a column. */
+/* One equality between the sides over an uncorrelated right side: a mark join hashes it and has the rules of NULLs. The
+ * left key becomes a column. */
 static bool hash_mark(Opt *o, Plan **child, Plan *r, Expr *cond) {
     ColSet ro = opt_outputs(o, r);
     if (!closed(o, r) || !opt_is_op(cond, "=")) return false;
@@ -1351,7 +1351,7 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *ne
     return opt_cast(o, opt_col(o, col), e->type);
 }
 
-/* Whether argument i of e is wanted, as far as the arguments in front of it, lifted already, decide that: c1 and c2 and
+/* Whether argument i of e is needed, as far as the arguments in front of it, lifted already, decide that: c1 and c2 and
  * ..., each looked at only when those before it are true. */
 static Expr *path_need(Opt *o, const Expr *e, int32_t i, const Expr *need) {
     ExprVec conds = {0};
@@ -1531,7 +1531,7 @@ static Plan *lateral_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec
 /* One of several uses of a plan that a CTE makes: a scan under new ids, and `conds` about those. */
 typedef struct Side {
     int64_t cte, n;
-    const ColId *ids, *def; /* as the join knows them; as the CTE makes them */
+    const ColId *ids, *def; /* as they are named in the join; as they are in the CTE */
 } Side;
 static Plan *use_side(Opt *o, const Side *side, ColId *out, ExprVec *plain, ExprVec *spanning) {
     Expr **to = arena_array(o->a, Expr *, side->n + 1);

@@ -141,8 +141,8 @@ static Expr *unwrap_in(Opt *o, Expr *e) {
     return r;
 }
 
-/* NULL, whatever the other arguments are (bind_null.c). In a routine not where one of them may fail, which a call whose
- * NULL is not known before it runs would tell. */
+/* NULL, whatever the other arguments are (bind_null.c). In a routine not where one of them may fail: a call whose NULL
+ * is not known before it runs would raise that error. */
 /* False: constants whose value is an error. */
 static bool could_be_folded(void *ctx, Expr *e) {
     (void)ctx;

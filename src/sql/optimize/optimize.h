@@ -39,7 +39,7 @@ Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e);
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt);
 /* Constant folding alone, for expressions of routines, which are not optimised. NULL: c->err. */
 Expr *sql_fold(PlanCtx *c, Expr *e);
-/* Before sql_optimize: whether a subquery can fail for a value that no row wants, so that a statement that fails is
+/* Before sql_optimize: whether a subquery can fail for a value that no row needs, so that a statement that fails is
  * worth planning again with PlanCtx.guarded; and a copy of its plan for that. */
 bool sql_subqueries_can_fail(const BoundStmt *stmt);
 Plan *sql_copy_plan(PlanCtx *c, const Plan *p);

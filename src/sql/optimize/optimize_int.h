@@ -1,8 +1,8 @@
 /* optimize_int.h - what the optimiser's files share. Included by src/sql/optimize only.
  *
  * Conventions: functions that return Plan * or Expr * return NULL on failure with the statement's Err set; constructors
- * take NULL arguments and answer NULL, so that nested calls need one check. Trees are never shared:
- * whoever uses a subtree twice copies it (expr_copy, opt_plan_copy). */
+ * take NULL arguments and answer NULL, so that nested calls need one check. Trees are never shared: a subtree that is
+ * used twice is copied (expr_copy, opt_plan_copy). */
 #ifndef STELE_SQL_OPTIMIZE_INT_H
 #define STELE_SQL_OPTIMIZE_INT_H
 
@@ -13,7 +13,7 @@ typedef VEC(ColId) IdVec;
 typedef VEC(ColMap) MapVec;
 typedef VEC(Plan *) PlanVec;
 
-/* What is known about a column's values, whoever produces it. */
+/* What is known about a column's values, wherever it is produced. */
 typedef struct ColStat {
     bool known;
     double distinct;    /* size of the domain it comes from, before filters; 0 unknown */
@@ -42,7 +42,7 @@ bool opt_is_const(const Expr *e);
 bool opt_const_true(const Expr *e);
 bool opt_const_false(const Expr *e); /* FALSE, not NULL */
 bool opt_const_null(const Expr *e);
-bool opt_equal_is_same(Type t); /* no expression tells equal values of the type apart */
+bool opt_equal_is_same(Type t); /* no expression differs between equal values of the type */
 bool opt_has_subquery(const Expr *e);
 bool opt_plan_can_fail(const Plan *p);      /* may raise a data error, too many rows of a subquery included */
 bool opt_is_domain_fallible(const Expr *e); /* may fail for other reasons than overflow: not moved below joins */

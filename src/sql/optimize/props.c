@@ -95,7 +95,7 @@ static bool conds_reject(Opt *o, const Plan *p, ColId id) {
 }
 /* What a plan says of a column: whether it is one of its outputs, and whether it is never NULL in its rows (a column of
  * an outer level may be NULL as far as is known here, unless a condition inside says otherwise). One walk for both:
- * joins ask on which side it comes from, and walks for that at every join would be quadratic. */
+ * joins need the side that it comes from, and a walk for that at every join would be quadratic. */
 enum { COL_PRODUCED = 1, COL_NONNULL = 2 };
 static int col_state(Opt *o, const Plan *p, ColId id);
 

@@ -1,4 +1,4 @@
-/* prune.c - columns, aggregates and joins nobody needs go; projections merge; LIMIT meets SORT. */
+/* prune.c - removes unneeded columns, aggregates and joins; merges projections, and LIMIT with SORT. */
 #include "sql/optimize/optimize_int.h"
 
 typedef struct CteNeed {
@@ -60,7 +60,7 @@ static Plan *drop_sort(Plan *p) {
 }
 static Plan *prune(Prune *pr, Plan *p, const ColSet *need);
 
-/* Outer joins whose right side adds neither columns nor rows; marks and scalars nobody reads. */
+/* Outer joins whose right side adds neither columns nor rows; marks and scalars that are not read. */
 static bool removable(Opt *o, const Plan *p, const ColSet *need) {
     const Plan *r = p->children[1];
     if (p->join == JN_MARK) return !colset_has(need, p->mark_col);

@@ -1,10 +1,10 @@
 /* row_order.c - where nothing looks at the order of materialised rows.
  *
- * Rows of CTEs and unions are kept for whoever reads them. Keeping them in the order of their source costs nothing on
- * the virtual machine, but a sort on a device. The order shows in the result (also that of INSERT .. SELECT), under
- * LIMIT, in ties of a sort, which is stable, and in string_agg; rows that stream through filters, projections and the
- * probe side of joins carry it on. An aggregation and the build side of a join take rows in any order: several workers
- * fill them. */
+ * Rows of CTEs and unions are kept for their readers. Keeping them in the order of their source costs nothing on the
+ * virtual machine, but a sort on a device. The order shows in the result (also that of INSERT .. SELECT), under LIMIT,
+ * in ties of a sort, which is stable, and in string_agg; rows that stream through filters, projections and the probe
+ * side of joins carry it on. An aggregation and the build side of a join take rows in any order: several workers fill
+ * them. */
 #include "sql/optimize/optimize_int.h"
 
 typedef struct CteOrder {

@@ -1,9 +1,9 @@
 /* runtime_filter.c - scans that may skip rows because a later join would drop them anyway.
  *
  * A join's hash table is complete before its probe side starts. Where the probe side's key comes from a base table's
- * scan that runs in an earlier pipeline (below an aggregation or on the build side of another join), the scan is told
- * to keep only rows whose column is among the build keys. A scan in the join's own probe pipeline needs no filter: the
- * probe comes right after. Worth it only if the build side holds a small part of the key's domain. */
+ * scan that runs in an earlier pipeline (below an aggregation or on the build side of another join), the scan keeps
+ * only rows whose column is among the build keys. A scan in the join's own probe pipeline needs no filter: the probe
+ * comes right after. Worth it only if the build side holds a small part of the key's domain. */
 #include "sql/optimize/optimize_int.h"
 
 static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local) {
@@ -88,7 +88,7 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
     default: return ST_OK;
     }
 }
-/* The join's only hash key: build and probe column. Others cannot be asked by one column. */
+/* The join's only hash key: build and probe column. Others cannot be probed with one column. */
 static bool single_key(Opt *o, const Plan *p, ColId *build, ColId *probe) {
     int b = p->build_left ? 0 : 1, n = 0;
     ColSet bo = opt_outputs(o, p->children[b]), po = opt_outputs(o, p->children[1 - b]);

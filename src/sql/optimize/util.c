@@ -195,7 +195,7 @@ Expr *opt_subst(Opt *o, Expr *e, int64_t n, const ColId *from, Expr *const *to) 
     return subst(&s, e);
 }
 /* Whether some column of e is in one of the sets (want) or in none of them (!want). Only subqueries need a set of their
- * own: rules ask this very often. */
+ * own, since rules call this very often. */
 static bool has_col(Opt *o, const Expr *e, const ColSet *a, const ColSet *b, bool want) {
     if (stack_stop()) return true;
     if (e->kind == EX_COL) return (colset_has(a, e->u.col) || (b && colset_has(b, e->u.col))) == want;

@@ -1,8 +1,7 @@
 /* ast.h - the abstract syntax tree of a SQL statement.
  *
- * This is Stele's own tree. pg_convert.c builds it from PostgreSQL's grammar
- * (libpg_query); nothing else of Stele knows that library, so that the grammar can be
- * replaced without touching the binder.
+ * This is Stele's own tree. pg_convert.c builds it from PostgreSQL's grammar (libpg_query); nothing else of Stele
+ * depends on that library, so that the grammar can be replaced without touching the binder.
  *
  * Shape. Every node is a struct that begins with `AstKind kind; int64_t location;`.
  * AstExpr, AstFrom and AstStmt are the common beginnings of the three families; look at
@@ -320,10 +319,10 @@ typedef struct AstLike {
     AstExpr *escape; /* NULL = the default, a backslash */
 } AstLike;
 
-/* Function calls, aggregates and window functions. Special syntax arrives as PostgreSQL's functions:
- * EXTRACT(f FROM x) -> extract('f', x); POSITION(a IN b) -> position(b, a); SUBSTRING(x FROM a FOR b) -> substring(x,
- * a, b); OVERLAY -> overlay(...); TRIM(BOTH y FROM x) -> btrim(x, y), ltrim, rtrim; x AT TIME ZONE z -> timezone(z, x);
- * x SIMILAR TO is AST_LIKE. `sql_syntax` tells that the special syntax was used. */
+/* Function calls, aggregates and window functions. Special syntax arrives as PostgreSQL's functions: EXTRACT(f FROM x)
+ * -> extract('f', x); POSITION(a IN b) -> position(b, a); SUBSTRING(x FROM a FOR b) -> substring(x, a, b); OVERLAY ->
+ * overlay(...); TRIM(BOTH y FROM x) -> btrim(x, y), ltrim, rtrim; x AT TIME ZONE z -> timezone(z, x); x SIMILAR TO is
+ * AST_LIKE. `sql_syntax`: the special syntax was used. */
 typedef struct AstFunc {
     AST_HEAD;
     AstName name; /* schema pg_catalog is dropped */

@@ -1,8 +1,7 @@
 /* pg_convert.c - PostgreSQL's grammar, and its tree turned into Stele's.
  *
- * The only file that knows libpg_query. It includes that library's node headers
- * (third_party/pg_query) and walks the raw C tree, because serialising it to protobuf or JSON and
- * reading that back costs many times the parse.
+ * The only file that uses libpg_query. It includes that library's node headers (third_party/pg_query) and walks the raw
+ * C tree, because serialising it to protobuf or JSON and reading that back costs many times the parse.
  *
  * Contract with libpg_query:
  *   - It keeps its state in thread-local variables and allocates from memory contexts. Here a parse creates the
@@ -2133,7 +2132,7 @@ static void free_top_context(void) {
 }
 
 Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e) {
-    /* The grammar wants a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so
+    /* The grammar takes a NUL-terminated text. Its own memory cannot be charged as it grows: charge an estimate, so
      * that a huge statement is refused under a small limit. */
     MemAccount *acct = arena_account(a);
     int64_t copy_size = text.len + 1, estimate = text.len * 16 + (64 << 10);

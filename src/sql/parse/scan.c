@@ -1,9 +1,9 @@
 /* scan.c - a small lexer over raw SQL text.
  *
- * The grammar's own tree does not say where a statement's parts end, and it must not see text that
- * is nested absurdly. This lexer knows just enough of PostgreSQL's rules (strings, E-strings, dollar quotes,
- * quoted names, nested comments) to count parentheses and to cut out the text of a view's query or a
- * column's default. It accepts anything; refusing bad text is the grammar's work.
+ * The grammar's own tree does not say where a statement's parts end, and it must not see text that is nested absurdly.
+ * This lexer has just enough of PostgreSQL's rules (strings, E-strings, dollar quotes, quoted names, nested comments)
+ * to count parentheses and to cut out the text of a view's query or a column's default. It accepts anything; refusing
+ * bad text is the grammar's work.
  */
 #include "sql/parse/parse.h"
 #include "sql/parse/parse_int.h"

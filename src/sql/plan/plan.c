@@ -1,8 +1,8 @@
 /* plan.c - construction, walks, column sets and verification of bound trees.
  *
- * Nothing here knows about rewriting. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set.
- * Walks recurse until there is too little stack left (base/stack.h): what such a walk returned means nothing, and the
- * next stack_check() fails.
+ * Nothing here rewrites plans. Out of memory shows as NULL (or a set that misses ids) with the arena's Err set. Walks
+ * recurse until there is too little stack left (base/stack.h): what such a walk returned means nothing, and the next
+ * stack_check() fails.
  *
  * Scoping: a subquery inside an expression, and the right side of a dependent join, see the columns of the
  * level around them. plan_free_cols is what they use of it.

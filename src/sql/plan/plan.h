@@ -55,12 +55,12 @@ typedef struct PlanCtx {
     const Catalog *catalog;
     const SessionInfo *session;
     uint32_t disabled_rules; /* optimiser rules switched off (optimize.h) */
-    bool guarded;            /* subqueries are computed only where a row wants their values (optimize/decorrelate.c) */
+    bool guarded;            /* subqueries are computed only where a row needs their values (optimize/decorrelate.c) */
     int64_t n_ctes;
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
-    bool keep_sources;           /* sql_bind_view is to tell what the view's own text reads: */
+    bool keep_sources;           /* for sql_bind_view: what the view's own text reads is kept in */
     VEC(ViewSource) sources;
-    bool keep_columns; /* binding is to tell where the text names which column: */
+    bool keep_columns; /* where the text names which column is kept in */
     VEC(NamedColumn) columns;
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */
     PlanVariables *variables;     /* NULL: names are columns only */
@@ -113,8 +113,7 @@ struct Expr {
     uint8_t cast_ctx; /* EX_CAST: CastCtx */
     uint8_t subquery; /* EX_SUBQUERY: SubqueryKind */
     bool all;         /* SQ_IN: op ALL (true) or op ANY (false) */
-    bool folded;   /* opt_fold() leaves it as it is: whoever changes its arguments clears this, in all nodes above them
-                      too */
+    bool folded; /* opt_fold() leaves it as it is: a change of its arguments clears this, in all nodes above them too */
     uint32_t hash; /* of the lowering, which looks for equal expressions; 0: not yet */
     Type type;
     int64_t location; /* in the statement, 1-based, 0 none */
@@ -225,7 +224,7 @@ struct Plan {
     int64_t limit, offset;
     Expr *limit_expr, *offset_expr; /* as bound; folded to limit/offset before lowering */
     ColId mark_col;                 /* JN_MARK */
-    bool mark_exists; /* JN_MARK: only IS TRUE of mark_col is asked (EXISTS): conditions need not keep NULL apart from
+    bool mark_exists; /* JN_MARK: only IS TRUE of mark_col is used (EXISTS): conditions need not keep NULL apart from
                          FALSE */
     ColId count_col;  /* LP_REPEAT */
     int64_t cte_id;
