@@ -9,7 +9,7 @@
  * first finds all its rows (prefetching slots, then rows) and then updates aggregate by aggregate. Runs of equal packed
  * keys are looked up once.
  *
- * Memory. When a worker's table wants to grow and the headroom is short, its groups are written to a temporary file by
+ * Memory. When a worker's table has to grow and the headroom is short, its groups are written to a temporary file by
  * partition of the hash and it starts again empty. At the end the rest follows, and every partition is read back and
  * merged alone when its morsel is opened; one that would not fit is read several times, each time for the rows of other
  * hashes. What is needed to get on at all (a few groups per worker, a buffer to write them out, a partition of a
@@ -811,7 +811,7 @@ static Status find_rows_packed(AggTable *t, Worker *w, int64_t n, Err *e) {
 
 static Status spill_worker(AggTable *t, Worker *w, Err *e);
 
-/* Constant inputs written out, so that updates need not care. */
+/* Constant inputs written out, so that updates have one form of them. */
 static Status flatten(AggTable *t, Worker *w, int64_t n, const Vec *inputs, const Vec **out, Err *e) {
     *out = inputs;
     bool any = false;

@@ -1,9 +1,9 @@
 /* agg_int.h - inside of the aggregation: what agg.c (groups) and agg_state.c (states) share.
  *
  * A group is a row of fixed width, 8-byte aligned: 8 bytes of header (the packed key or the hash), key cells and their
- * validity when keys are not packed, aggregate cells, one byte per aggregate that must know whether it saw a value.
- * Every aggregate has one update, one merge and perhaps one reduce function for whole vectors, chosen when the table
- * is made. A row fresh from the template is neutral: merging it into another one changes nothing.
+ * validity when keys are not packed, aggregate cells, one byte per aggregate whose result depends on whether it saw a
+ * value. Every aggregate has one update, one merge and perhaps one reduce function for whole vectors, chosen when the
+ * table is made. A row fresh from the template is neutral: merging it into another one changes nothing.
  */
 #ifndef STELE_EXEC_AGG_INT_H
 #define STELE_EXEC_AGG_INT_H

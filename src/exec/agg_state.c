@@ -1,8 +1,8 @@
 /* agg_state.c - the states of aggregates: update, reduce, merge and final values, a vector at a time.
  *
  * One function per aggregate and physical type, made by macros, so that no loop decides anything per row but validity.
- * Rules: floats order NaN last; SUM and the like are NULL without a value, told by the `seen` byte; overflow is an
- * error of the row that causes it, never wraps.
+ * Rules: floats order NaN last; SUM and the like are NULL without a value, which the `seen` byte records; overflow is
+ * an error of the row that causes it, never wraps.
  */
 #include "exec/agg_int.h"
 

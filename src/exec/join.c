@@ -446,7 +446,7 @@ Status join_build(JoinTable *j, int worker, int64_t n, const Vec *keys, const Ve
     int64_t dead = find_nulls(j, w, n, keys, &any_null), m = n;
     const int32_t *sel = NULL;
     if (any_null) w->null_key = true;
-    if (dead && j->mark_col < 0) { /* unmatched rows are not wanted: NULL keys are dropped */
+    if (dead && j->mark_col < 0) { /* unmatched rows are not needed: NULL keys are dropped */
         m = 0;
         for (int64_t i = 0; i < n; i++) {
             w->sel[m] = (int32_t)i;
@@ -733,7 +733,7 @@ void join_mark_matched(JoinTable *j, int64_t n, const int64_t *rows) {
     for (int64_t i = 0; i < n; i++) {
         if (rows[i] < 0) continue;
         uint64_t *mark = (uint64_t *)(intptr_t)(rows[i] + offset);
-        /* Everybody who writes writes the same value. */
+        /* All threads that write it write the same value. */
         uint64_t v = __atomic_load_n(mark, __ATOMIC_RELAXED);
         if (!(v & 1)) __atomic_store_n(mark, v | 1, __ATOMIC_RELAXED);
     }

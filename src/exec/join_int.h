@@ -1,4 +1,4 @@
-/* join_int.h - what join.c (build), join_map.c (the finished map) and join_probe.c share; nobody else includes it.
+/* join_int.h - what join.c (build), join_map.c (the finished map) and join_probe.c share; no other file includes it.
  *
  * A finished build side is one contiguous array of rows, grouped by key, and a map from key to rows:
  *

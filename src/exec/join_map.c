@@ -372,7 +372,7 @@ static void pass_worker(void *ctx, int worker) {
     }
 }
 
-/* The rows have been copied: their memory is wanted elsewhere. */
+/* The rows have been copied: their memory is needed elsewhere. */
 static void release_pages(Build *b, bool heap) {
     for (int64_t i = 0; i < b->n_src; i++)
         if (b->src[i].page) rows_release_page(b->src[i].store, b->src[i].page, heap);

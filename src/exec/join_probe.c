@@ -8,7 +8,7 @@
  * rows still to be looked at. join_probe_next walks these ranges. Key comparison of the general form is done column by
  * column over the candidates it has put into the caller's buffers.
  *
- * Constant key vectors are spread out first; no loop below knows of them. The keys' data must stay until the last
+ * Constant key vectors are spread out first; no loop below has a case for them. The keys' data must stay until the last
  * join_probe_next of a vector.
  */
 #include "exec/join_int.h"

@@ -701,7 +701,7 @@ static Status run_placed(Query *q, Err *e) {
     return dev_query_finish(q->dev, e);
 }
 
-/* What EXPLAIN wants to know must not live in the device's query. */
+/* What EXPLAIN shows must not live in the device's query. */
 static Status keep_stats(Query *q, Err *e) {
     for (int32_t i = 0; i < q->plan->n_segments; i++) {
         SegmentStats *s = &q->stats[i];

@@ -27,8 +27,8 @@ Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs
                 Err *e);
 void rows_free(RowStore *r);
 const RowLayout *rows_layout(const RowStore *r);
-/* Appends n rows from vectors, cols[i] of layout column i. `order` (morsel number) is remembered per page run when
- * ordered reading is asked for. Spills to disk by itself when the account's headroom runs out and spilling is allowed.
+/* Appends n rows from vectors, cols[i] of layout column i. `order` (morsel number) is remembered per page run when rows
+ * are to be read in order. Spills to disk by itself when the account's headroom runs out and spilling is allowed.
  */
 Status rows_append(RowStore *r, int worker, int64_t order, int64_t n, const Vec *cols, Err *e);
 /* Ends appending: pages of all workers become one sequence (in `order` order when ordered). */

@@ -693,7 +693,7 @@ Status sort_add(Sorter *s, int worker, int64_t order, int64_t n, const Vec *keys
     return ST_OK;
 }
 
-/* Row number behind the last one wanted. */
+/* Row number behind the last one of the limit. */
 static int64_t end_row(const Sorter *s) {
     return s->limit < 0 || s->limit > INT64_MAX - s->offset ? INT64_MAX : s->limit + s->offset;
 }

@@ -1,5 +1,5 @@
-/* vm_frame.h - the virtual machine's inside, for those who implement steps of it: src/exec/vm*.c and query.c, and the
- * opcodes of procedures in src/txn/run; and for their unit tests.
+/* vm_frame.h - the virtual machine's inside, for the files that implement steps of it: src/exec/vm*.c and query.c, and
+ * the opcodes of procedures in src/txn/run; and for their unit tests.
  *
  *   Vm      a program prepared for one execution of its segment: instructions resolved to functions and kernels,
  *           set tables built. Shared by the workers, read-only while they run.
@@ -80,7 +80,7 @@ typedef struct VmEnv {
     Status (*sink)(Frame *f);
     /* Tests: takes the place of the source for LOAD. NULL = by the program's source. */
     Status (*load)(Frame *f, const Instr *in, Vec *out);
-    /* Source SRC_CALLS: who executes LOAD and the opcodes of procedures (src/txn/run/vm_rows.c); statements get NULL.
+    /* Source SRC_CALLS: what executes LOAD and the opcodes of procedures (src/txn/run/vm_rows.c); statements get NULL.
      */
     StepFn (*call_fn)(const Instr *in);
     void *ctx;
@@ -149,12 +149,12 @@ Status frame_run(Frame *f, int64_t n, int32_t pc);
 /* Runs the leading source filters on rows [first, first + n) of the tablet; *all = every row passed and `out` is
  * unwritten. */
 int64_t vm_scan_filter(const Vm *vm, const Tablet *t, int64_t first, int64_t n, int32_t *out, bool *all);
-/* A register as a plain vector for code that knows no constants. NULL on error. */
+/* A register as a plain vector for code that has no case for constants. NULL on error. */
 const Vec *frame_dense(Frame *f, Reg r);
 
 /* ---- between the files ---- */
 void *frame_alloc(Frame *f, int64_t bytes); /* 64-byte aligned, as long as the frame; sets f->err */
-bool frame_stopped(Frame *f);               /* cancelled (sets f->err) or ended by somebody else */
+bool frame_stopped(Frame *f);               /* cancelled (sets f->err) or ended elsewhere (env->stop) */
 RunResult frame_run_range(Frame *f, int32_t from, int32_t to);
 Status frame_run_from(Frame *f, int32_t pc);
 /* Keeps rows sel[0..m) of the carried registers and positions. */

@@ -21,7 +21,7 @@ typedef struct ProbeState {
     Moved rest;       /* carried registers */
     int32_t *idx;     /* probe indices of a batch */
     int64_t *match;   /* build row per probe row */
-    int64_t *rows;    /* instead of the row register's home, when nobody wants the rows */
+    int64_t *rows;    /* instead of the row register's home, when the rows are not read */
     int32_t *acc_idx; /* candidates that passed */
     int64_t *acc_rows;
     int64_t acc_n;

@@ -6,5 +6,5 @@
 #define VM_KERNELS_NAME "avx2"
 #include "exec/vm_kernels.inc"
 #else
-typedef int vm_kernels_avx2_absent; /* ISO C wants a declaration */
+typedef int vm_kernels_avx2_absent; /* ISO C requires a declaration */
 #endif

@@ -7,5 +7,5 @@
 #define VM_KERNELS_NAME "avx512"
 #include "exec/vm_kernels.inc"
 #else
-typedef int vm_kernels_avx512_absent; /* ISO C wants a declaration */
+typedef int vm_kernels_avx512_absent; /* ISO C requires a declaration */
 #endif

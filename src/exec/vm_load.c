@@ -1,8 +1,8 @@
 /* vm_load.c - LOAD and its relatives: columns of the source and of build rows into registers.
  *
  * Tablets decode straight into the register; plain columns without NULLs are not copied at all, and constant columns
- * become constants. Row stores, aggregations and joins deliver their column's own phys; if the register
- * is of another one (or wants the strings of codes), cells go through the frame's scratch and are converted.
+ * become constants. Row stores, aggregations and joins deliver their column's own phys; if the register is of another
+ * one (or is to have the strings of codes), cells go through the frame's scratch and are converted.
  */
 #include "exec/vm_frame.h"
 
@@ -56,7 +56,7 @@ static RunResult convert(Frame *f, int64_t n, const Vec *v, const Dict *dict, ui
         err_internal(&f->err, "cannot load a column of %s as %s", phys_name((Phys)v->phys), phys_name((Phys)to));
         return RUN_FAILED;
     }
-    k(n, v->data, home); /* the plan knows that values fit */
+    k(n, v->data, home); /* values fit by the plan's ranges */
     return RUN_NEXT;
 }
 

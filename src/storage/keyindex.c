@@ -160,7 +160,7 @@ static bool hash_put(uint64_t *slots, int bits, uint64_t entry) {
     return true;
 }
 
-/* Whether an entry still names a row with that key; only asked without open undo. */
+/* Whether an entry still names a row with that key; only called without open undo. */
 static bool entry_alive(const Table *t, const KeyConstraint *kc, uint64_t entry) {
     KeyCell cells[KEY_MAX];
     uint64_t hash;

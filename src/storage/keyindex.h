@@ -8,11 +8,11 @@
  *   hash     rows of all other tablets: open addressing, 8-byte entries
  *            (28 bits of hash, 36 bits of row number + 1), linear probing by the hash's high bits.
  *
- * Entries are hints: a lookup always compares the row's key and asks whether the row is there and
- * not deleted. Therefore deletes, in-place updates, undo, hiding and showing never touch the index: undone entries
- * are skipped, and an old key's entry comes back to life with its row. Growing moves entries by their
- * own bits, without reading rows. Stale entries are swept when they are more than half: all of them when the table's
- * last undo has gone (keyindex_settled), those of rows whose place is gone when the index would grow.
+ * Entries are hints: a lookup always compares the row's key and checks that the row is there and not deleted. Therefore
+ * deletes, in-place updates, undo, hiding and showing never touch the index: undone entries are skipped, and an old
+ * key's entry comes back to life with its row. Growing moves entries by their own bits, without reading rows. Stale
+ * entries are swept when they are more than half: all of them when the table's last undo has gone (keyindex_settled),
+ * those of rows whose place is gone when the index would grow.
  *
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
  */

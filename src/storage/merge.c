@@ -17,7 +17,7 @@
 #include "storage/load_int.h"
 
 enum { SMALL_LOAD = 10000 }; /* so few rows go to the delta of a table with many */
-/* After a load that built so much, the allocator is asked to give its free pages back. */
+/* After a load that built so much, the allocator gives its free pages back. */
 #define TRIM_ROWS 500000
 
 /* ---- parallel steps: the first error wins ---- */

@@ -62,10 +62,10 @@ typedef struct Tablet {
     struct TabletBlock *block; /* owner of the bytes (storage internal) */
 } Tablet;
 
-/* ---- who keeps something for a main tablet's bytes (devices that have its pages registered) ----
- * A watch is linked to the tablet by its owner, who has its memory, and told once, before the bytes are freed: dropped
- * or truncated tables, merges, rolled back loads, closing the database. It is not linked any more then. Delta tablets
- * have no such bytes and are not watched.
+/* ---- watches: what is kept elsewhere for a main tablet's bytes (devices that have its pages registered) ----
+ * A watch is linked to the tablet by its owner, which has its memory, and called once, before the bytes are freed:
+ * dropped or truncated tables, merges, rolled back loads, closing the database. It is not linked any more then. Delta
+ * tablets have no such bytes and are not watched.
  *
  * These may be called from any thread; the tablet must not be freed meanwhile. `gone` runs on the thread that frees,
  * without locks of this folder. Watches of an owner that goes away must be gone before it: nothing frees watched
@@ -220,7 +220,7 @@ void undo_abandon(UndoLog *u);                    /* hidden, it is forgotten: it
 Status undo_check_keys(const UndoLog *u, Err *e); /* shown: no other row has a key of its rows, else 23505 */
 /* Committed logs that are kept to go back behind them. */
 /* What comes after `to` is added to it; on an error nothing happened. Both are shown, or both are hidden. Shown, cells
- * that `to` knows already are left out. *bytes: by how much it grew. */
+ * that `to` has already are left out. *bytes: by how much it grew. */
 Status undo_move(UndoLog *from, UndoLog *to, bool shown, int64_t *bytes, Err *e);
 int64_t undo_bytes(const UndoLog *u); /* memory held by it, old states of tables too */
 bool undo_names_table(const UndoLog *u, const Table *t);

@@ -1,5 +1,5 @@
-/* tablet_block.h - what is inside a tablet, for those who copy or map its bytes (src/exec/device) besides src/storage
- * itself.
+/* tablet_block.h - what is inside a tablet, for code that copies or maps its bytes (src/exec/device) besides
+ * src/storage itself.
  *
  * A tablet's block owns the bytes of its main columns, or the cells of its delta, its strings and its deleted bitmap;
  * all are charged to the block's account. Bytes of main columns never change; delta cells are appended to and changed

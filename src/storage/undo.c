@@ -1,10 +1,10 @@
 /* undo.c - undo logs: what was changed, in order, with what was there before.
  *
  * A log can be rolled back, forgotten (committed), or taken out of the tables and put back any number of times (hide,
- * show): then the table is as it was before the log's changes, but for what nobody sees. Appended rows stay where they
- * are with their delete bits set, deleted rows lose theirs, cells of updated rows change places with the log's, whole
- * states (truncated, rebuilt) likewise. So rowids stay what they are, and hiding and showing cost what was changed and
- * cannot fail.
+ * show): then the table is as it was before the log's changes, but for what cannot be seen. Appended rows stay where
+ * they are with their delete bits set, deleted rows lose theirs, cells of updated rows change places with the log's,
+ * whole states (truncated, rebuilt) likewise. So rowids stay what they are, and hiding and showing cost what was
+ * changed and cannot fail.
  *
  * Logs nest: what was changed on top of a log's changes is hidden before it and shown after it. Logs of which neither
  * names a row of the other (transactions side by side) may be shown and hidden in any order. What has appended behind a

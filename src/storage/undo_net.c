@@ -1,6 +1,6 @@
 /* undo_net.c - what a transaction's log comes to, row by row: see "net changes" in table.h.
  *
- * Everything is told from the log alone, whether its changes stand in the tables or not, and whatever has changed them
+ * Everything is found from the log alone, whether its changes stand in the tables or not, and whatever has changed them
  * since. Rows that the log's owner appended are known by the places that its records name; everything else that the log
  * names was there before.
  */

@@ -2,7 +2,7 @@
  *
  * A DevRuntime belongs to the database and one device: queues, the residency of table columns, scratch memory, and the
  * handle to the code cache. A DevQuery is one query's execution on it: emitted plan, kernels, operator states in device
- * memory. exec/query.c asks it segment by segment; states move between host and device only where neighbouring segments
+ * memory. exec/query.c runs it segment by segment; states move between host and device only where neighbouring segments
  * run on different sides.
  *
  *   query.c:   dev_query_new  -> which segments can run here and whether their kernels are ready (placement)
@@ -54,8 +54,9 @@ typedef struct DevPlan DevPlan;
 void dev_plan_free(DevPlan *p); /* NULL is fine; before or after the runtime */
 
 typedef struct DevQuery DevQuery;
-/* Places the query by opt->device: emits, asks for code. *ready = false: kernels are being compiled beside (only when
- * neither wait nor strict); free the query then and use the vm this time. The plan must outlive the query. */
+/* Places the query by opt->device: emits, looks up code or has it compiled. *ready = false: kernels are being compiled
+ * beside (only when neither wait nor strict); free the query then and use the vm this time. The plan must outlive the
+ * query. */
 Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready,
                      Err *e);
 void dev_query_free(DevQuery *q); /* NULL is fine; waits for the device, frees states, gives up pins */

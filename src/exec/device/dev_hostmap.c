@@ -28,7 +28,7 @@ struct HostBlock {
     int64_t size; /* registered */
     DevPtr at;
     int32_t pins;
-    bool dropped; /* not registered any more; the watch will be told and frees it */
+    bool dropped; /* not registered any more; the watch's call frees it */
     HostBlock *newer, *older;
 };
 

@@ -1,4 +1,4 @@
-/* dev_int.h - what the files of src/exec/device share; nobody else includes it.
+/* dev_int.h - what the files of src/exec/device share; no other file includes it.
  *
  *   dev.c        runtime, queries: placement, start, end
  *   dev_plan.c   what is kept of a placed plan for its next run
@@ -36,7 +36,7 @@
 typedef struct DevMem {
     DevPtr p;
     int64_t bytes;
-} DevMem; /* bytes: of the block, at least what was asked for; 0 = none */
+} DevMem; /* bytes: of the block, at least what was requested; 0 = none */
 
 enum { HOST_SPREAD = 8 }; /* groups per thread on the host: threads that are slow for a while leave work to others */
 
@@ -126,7 +126,7 @@ struct DevRuntime {
     CodeCache *cache;
     MemAccount *account;
     pthread_mutex_t lock;
-    DevMem *free; /* blocks nobody uses */
+    DevMem *free; /* unused blocks */
     int64_t n_free, cap_free, free_bytes;
     Lane *lanes;
     Learned learned[LEARNED];
@@ -157,11 +157,12 @@ typedef struct HostRange {
     int64_t n;
 } HostRange;
 
-/* Plan-time data of all segments in one buffer, and what in it still wants the address that it gets on the device. */
+/* Plan-time data of all segments in one buffer, and the places in it that hold addresses, which are known once it is on
+ * the device. */
 typedef struct ConstBuf {
     uint8_t *bytes;
     int64_t n, cap;
-    VEC(int64_t) fixups;   /* places that hold an offset into the buffer and want the address */
+    VEC(int64_t) fixups;   /* places that hold an offset into the buffer, to become the address */
     VEC(HostRange) ranges; /* of the strings in it; base = offset */
 } ConstBuf;
 
@@ -259,7 +260,7 @@ struct DevQuery {
     Arena *arena;
     Arena *code_arena; /* emitted plan and text, lists, constants: as long as the query, or as the DevPlan they go to */
     const DevPlan *kept; /* that they came from or went to; it has the references to code then */
-    bool refused;        /* a kernel does not compile: asked again next time */
+    bool refused;        /* a kernel does not compile: tried again next time */
     Lane *lane;
     CodeRef order; /* dev_order.c */
     bool has_order;
@@ -335,8 +336,8 @@ Status stager_send(Stager *s, int64_t group, DevQueue *queue, DevPtr to, Err *e)
 Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is not there */
 
 /* ---- dev.c ---- */
-/* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device cannot
- * tell. */
+/* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device does not
+ * report it. */
 int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64_t local);
 
 /* ---- dev_plan.c ---- */
@@ -423,7 +424,7 @@ static inline bool res_moves(const DSegment *s) { return s->residence == RES_SER
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e);
 void res_unpin_all(DevQuery *q);
 void res_drop_own(DevQuery *q, DSegment *s);
-/* Adds what the pinned string columns and dictionaries know. */
+/* Adds what is known of the pinned string columns and dictionaries. */
 Status res_ranges(DevQuery *q, Err *e);
 
 /* ---- dev_hostmap.c ---- */

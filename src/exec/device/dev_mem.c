@@ -302,7 +302,7 @@ Status query_zero(DevQuery *q, DevPtr at, int64_t bytes, Err *e) {
 
 /* ---- uploads ------------------------------------------------------------------------------------------- */
 /* Bytes that are not registered go through the lane's pinned slots in slices: the pool's threads fill slots, the
- * query's own thread sends full ones off in order, and fills some itself if the pool has nobody else. Slices are
+ * query's own thread sends full ones off in order, and fills some itself if the pool has no other thread. Slices are
  * numbered through all groups of a Stager, so that the pool's threads work ahead of the group that is being sent:
  * calling them together costs more than a group of a few megabytes. Slice k lies in slot (first + k) % STAGES. */
 enum { FILLERS_MAX = 12, AHEAD = STAGES / 2, TOGETHER = 64 };
@@ -396,7 +396,7 @@ static Status send_slice(Stager *f, const StageRun *r, DevQueue *queue, DevPtr t
     f->sent++;
     l->stage_busy[slot] = true;
     if (ops->event_record(queue, l->staged[slot], f->e) == ST_OK) return ST_OK;
-    l->broken = true; /* nobody can tell when the slot is free again */
+    l->broken = true; /* it is unknown when the slot is free again */
     return ST_ERROR;
 }
 

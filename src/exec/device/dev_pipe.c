@@ -73,7 +73,7 @@ bool pipe_spread(DevQuery *q) {
     return changed;
 }
 
-/* ---- what the model is told ------------------------------------------------------------------------------ */
+/* ---- input of the model ---------------------------------------------------------------------------------- */
 static const double setting_up_ns = 15000, group_latencies = 10; /* the host's work before the first launch; accesses of
                                                                     a group's item 0 that are not for rows */
 
@@ -283,7 +283,7 @@ static int64_t resident(DevQuery *q, const DSegment *s) {
 
 static bool in_turn(const DevQuery *q) { return q->opt.device.pipeline.in_turn || !q->d->info.concurrent; }
 
-/* ---- what earlier runs of the same kernels tell */
+/* ---- what earlier runs of the same kernels have shown */
 enum { LEARNED_SHARE = 1, LEARNED_BUSY, LEARNED_BOOST };
 static uint64_t learned_name(const DevQuery *q, const Pipe *p, int32_t i, int what) {
     return hash_combine(q->segs[p->first + i].text, (uint64_t)(what * 32 + i * 2 + in_turn(q)));
@@ -370,7 +370,7 @@ static int64_t heads_bytes(const Pipe *p) { return (p->n - 1) * HEADER_BYTES; }
 static int64_t clocks_bytes(const Pipe *p) { return (p->n - 1) * CLOCKS * 8; }
 static DevPtr clocks_of(const Pipe *p) { return p->control.p + (uint64_t)heads_bytes(p); }
 
-/* A look at the room left is for `batch` rows of the source; it wants room for twice as many rows as these are known to
+/* A look at the room left is for `batch` rows of the source; it needs room for twice as many rows as these are known to
  * become. */
 static void set_header(DevQuery *q, Pipe *p, int32_t i, DevPtr counter, DevPtr queues, uint64_t *header) {
     const GplChoice *c = &p->choice;
@@ -450,7 +450,7 @@ static void learn_busy(DevQuery *q, const Pipe *p, int32_t i, const uint64_t *cl
                 (int64_t)fmin(fmax((known > 0 ? (known + busy) / 2 : busy) * 1e3, 1), 1e15));
 }
 
-/* What a run tells: the model knows better next time. In turn all rows handed over were there at once. */
+/* What a run has shown is the model's input next time. In turn all rows handed over were there at once. */
 static void learn(DevQuery *q, Pipe *p, const uint64_t *clocks) {
     double in = (double)source_rows(q, &q->segs[p->first]);
     for (int32_t i = 0; i < p->n; i++) {

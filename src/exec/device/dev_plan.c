@@ -4,7 +4,7 @@
  * plan, tables, device and a few settings are the same. The first run of a plan leaves its code arena and its
  * references to code in a DevPlan; later runs copy the segments from there.
  *
- * Ownership. The session owns a DevPlan beside the plan it belongs to; the runtime knows all that refer to its device's
+ * Ownership. The session owns a DevPlan beside the plan it belongs to; the runtime lists all that refer to its device's
  * code, so that whichever goes first leaves the other whole: without its runtime a DevPlan is empty and fits no query.
  * The arena's account outlives it.
  */

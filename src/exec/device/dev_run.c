@@ -225,7 +225,7 @@ static bool reads(DevQuery *q, const Program *p, const DState *st) {
     return false;
 }
 
-/* A state is wanted as long as a reader has not run, or may run again because its sink is still being fed. */
+/* A state is needed as long as a reader has not run, or may run again because its sink is still being fed. */
 static void release_inputs(DevQuery *q, int32_t segment) {
     const QueryPlan *plan = q->plan;
     for (int32_t k = 0; k < plan->n_joins + plan->n_aggs + plan->n_rows; k++) {
@@ -244,7 +244,7 @@ static void release_inputs(DevQuery *q, int32_t segment) {
     }
 }
 
-/* Its rows go to the next piece of the same segment and to nobody else. */
+/* Its rows go to the next piece of the same segment only. */
 static bool is_piece(const DevQuery *q, int32_t segment) {
     const int32_t *of = q->opt.device.stage_of;
     return of && segment + 1 < q->n && of[segment] == of[segment + 1];

@@ -250,7 +250,7 @@ static Status alloc_join(DevQuery *q, DState *st, int64_t cap, Err *e) {
     return state_alloc_rows(q, st, cap, e);
 }
 
-/* Slots of a join that nobody has filled. */
+/* Slots of a join that have not been filled. */
 static Status mark_empty(DevQuery *q, DState *st, Err *e) {
     q->busy = true;
     if (q->ep->joins[st->id].form == DJ_HASH) TRY(q->d->ops->fill(q->lane->queue, st->next, 0xff, st->cap * 4, e));

@@ -7,8 +7,8 @@
  *
  * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main.
  *
- * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that nobody
- * pins. A table's version does not change while a query runs (the session's lock), so that pinned columns are always
+ * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that is not
+ * pinned. A table's version does not change while a query runs (the session's lock), so that pinned columns are always
  * those of the present version.
  *
  * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may
@@ -92,7 +92,7 @@ void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
     pthread_mutex_unlock(&r->res_lock);
 }
 
-/* What nobody reads and was not used for the longest time; all NULL: there is nothing. */
+/* What is not pinned and was not used for the longest time; all NULL: there is nothing. */
 typedef struct Oldest {
     ResTable *in;
     ResColumn *col;
@@ -503,9 +503,9 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
  * whole table. The lane's side queue copies, its main queue computes: a kernel waits for its piece, a copy for the
  * kernel that read what was there before. A serial table is one piece.
  *
- * The bus wants few and large copies: columns that are neighbours in a tablet's block go in one, with what little lies
- * between. Pieces are an eighth of the table, so that little remains to be computed when the last one has come, within
- * limits that keep a kernel's start and the ring small beside it. */
+ * Few and large copies use the bus best: columns that are neighbours in a tablet's block go in one, with what little
+ * lies between. Pieces are an eighth of the table, so that little remains to be computed when the last one has come,
+ * within limits that keep a kernel's start and the ring small beside it. */
 enum { PIECE_MIN = 2 << 20, PIECE_MAX = 64 << 20, GAP_MAX = 8 << 10 };
 typedef struct Piece {
     int64_t first, n, jobs, n_jobs, bytes;
@@ -518,7 +518,7 @@ typedef struct Stream {
     DevMem ring, desc;
 } Stream;
 
-/* An area of a tablet that moves, and the field of a descriptor that wants its address. */
+/* An area of a tablet that moves, and the field of a descriptor that holds its address. */
 typedef struct Moved {
     const char *p;
     int64_t bytes;

@@ -42,7 +42,7 @@ typedef struct DeviceUse {      /* segments run compiled on a device where they 
 /* What ends a query before its time. Workers look at it per vector, and loops over many rows that belong to no vector
  * (sorting, merging, building maps) every some ten thousand rows. */
 typedef struct QueryStop {
-    const _Atomic bool *cancel; /* NULL: nobody cancels */
+    const _Atomic bool *cancel; /* NULL: cannot be cancelled */
     int64_t deadline_ns;        /* on clock_ns(); 0 = none */
 } QueryStop;
 /* s NULL: never. */
@@ -73,7 +73,7 @@ typedef struct QueryOptions {
     DeviceUse device;
 } QueryOptions;
 
-typedef struct DeviceStats { /* of a segment; all zero when no device was asked for */
+typedef struct DeviceStats { /* of a segment; all zero when no device was requested */
     bool on_device;
     const char *device;          /* its name, "cuda:0" */
     const char *executor;        /* "compiled", "interpreted", "kernel", "pipelined" */
@@ -85,7 +85,7 @@ typedef struct DeviceStats { /* of a segment; all zero when no device was asked 
     int64_t compile_ns, restarts, launches;
     int64_t materialized; /* bytes written to a row store for the next piece of a split segment */
     double model_ns;      /* estimate of a pipeline's time; 0 = none */
-    const char *pipeline; /* how a pipeline ran, or why the segment is none; NULL: nobody asked */
+    const char *pipeline; /* how a pipeline ran, or why the segment is none; NULL: not recorded */
     bool code_from_memory, code_from_disk;
     const char *residence; /* "cached", ...; NULL: no table */
 } DeviceStats;
