@@ -88,15 +88,15 @@ static bool key_has_nulls(const Table *t, int k) {
     for (int i = 0; i < t->keys[k].n_cols; i++) nulls |= !t->keys[k].primary && !t->cols[t->keys[k].cols[i]].not_null;
     return nulls;
 }
-/* Places of the group that know all these columns. */
+/* Places of the group where all these columns are known. */
 static int64_t sites_knowing(const CpTable *t, int32_t group, uint64_t bits) {
     int64_t n = 0;
     for (int64_t i = 0; bits && i < t->sites.len; i++)
         n += t->sites.items[i].group == group && (t->sites.items[i].known & bits) == bits;
     return n;
 }
-/* Several unique keys: one that all rows have, if there is one, and of those the one that most places know. Rows that
- * are looked for by no key are there by this one. */
+/* Several unique keys: one that all rows have, if there is one, and of those the one that is known at most places. Rows
+ * that are looked for by no key exist by this one. */
 static void choose_main_key(CpTable *t) {
     int64_t best = -1;
     for (int k = 0; k < t->table->n_keys; k++) {
@@ -108,7 +108,8 @@ static void choose_main_key(CpTable *t) {
         if (t->table->n_keys > 1 && t->sites.items[i].group == rows_groups_end(t))
             t->sites.items[i].group = rows_group(t) + t->main_key;
 }
-/* From the places that touch a group to its keys: the unique key that most of them know, and what all know. */
+/* From the places that touch a group to its keys: the unique key that is known at most of them, and what is known at
+ * all of them. */
 static void make_keys(CpTable *t) {
     enum { CHANGES = 1 << OPK_WRITE | 1 << CP_DELETES };
     choose_main_key(t);
@@ -172,7 +173,7 @@ Status cp_refuse_error(Cp *c) {
 Status cp_stack(Cp *c) { return stack_check(&c->scratch) == ST_OK ? ST_OK : cp_refuse_error(c); }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
-/* The calls around what is compiled, as errors tell them, but for the outermost: innermost first. */
+/* The calls around what is compiled, as the contexts of errors have them, but for the outermost: innermost first. */
 static const char *call_context(Cp *c) {
     if (c->from.context && c->from.call == c->at.call && c->from.line == c->at.line && c->from.place == c->at.place)
         return c->from.context;
@@ -457,8 +458,8 @@ static int32_t snapshot(Cp *c, int32_t var) {
 
 static bool to_column(void *ctx, Expr *e) {
     Cp *c = ctx;
-    /* A bulk's result is that of its calls one by one, whoever runs it again: what the clock or chance says is no part
-     * of it. */
+    /* A bulk's result is that of its calls one by one, wherever it is run again: what depends on the clock or on chance
+     * is no part of it. */
     if (e->kind == EX_FUNC && (e->u.func->flags & FN_VOLATILE) && !cp_routine(c, e))
         return cp_refuse(c, "%s() is volatile", e->u.func->name), false;
     if (e->kind == EX_SUBQUERY) {

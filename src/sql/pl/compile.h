@@ -2,7 +2,8 @@
  * [GPUTx §3; DESIGN section 4].
  *
  * All procedures are compiled together: which columns are static, how columns are grouped and by which key a group is
- * named depends on all of them. Whoever registers, changes or drops one, or changes a table, compiles anew.
+ * named depends on all of them. They are compiled anew when one is registered, changed or dropped, or a table is
+ * changed.
  *
  * What is compiled: scalar variables and records, assignment, IF, CASE, LOOP, WHILE, FOR over numbers, arrays and
  * queries, EXIT, CONTINUE, RETURN, RAISE, ASSERT, blocks with EXCEPTION, SELECT INTO [STRICT], PERFORM, CALL, INSERT

@@ -223,7 +223,7 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
         c->flow.blind = blind;
         return ST_OK;
     }
-    /* The number of the group tells those apart that an order above does not. */
+    /* The number of the group orders those that are equal in an order above. */
     int32_t loop = c->flow.next_block++, number = cp_var_new(c, NULL, type_make(T_INT8));
     if (number < 0) return ST_ERROR;
     TRY(cp_store_int(c, number, 0));

@@ -16,24 +16,24 @@
  * more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
  *
  * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that
- * nobody writes are, in rows that are found by known keys in a table where no rows come or go; what is computed from
- * known values. Where a condition is not known, both ways are gone, one after the other: then nothing is assigned,
- * variables that would be are unknown afterwards. A loop whose end is not known is gone through once, with everything
- * that it assigns unknown.
+ * no procedure writes are, in rows that are found by known keys in a table where no rows come or go; what is computed
+ * from known values. Where a condition is not known, both branches are compiled, one after the other: then nothing is
+ * assigned, variables that would be are unknown afterwards. The body of a loop whose end is not known is compiled once,
+ * with everything that it assigns unknown.
  *
  * A group that some statements touch by a whole unique key and others by less has items of two kinds: fine ones, and
- * coarse ones by what is known everywhere. Who touches it finely says so at the coarse ones as well, by adding, which
- * commutes: to ITEM_COARSE when he changes it, to ITEM_COARSE + 1 when he reads; who touches it coarsely reads or
- * writes these. So fine operations only meet each other at fine items.
+ * coarse ones by what is known everywhere. A fine operation has one on the coarse items as well, an addition, which
+ * commutes: to ITEM_COARSE when it is a change, to ITEM_COARSE + 1 when it reads; a coarse operation reads or writes
+ * these. So fine operations only meet each other at fine items.
  *
  * Rows exist by each unique key of their table (program/proc.h), and each of these existences is a group in this sense,
- * whose fine items are by its key and no other. An INSERT knows the values of the row in all keys, or does not. A
- * DELETE seldom does: what the row has in another key than the one that it was found by is not known beforehand, since
- * another call of the bulk may have put it there. There it reads the coarse item, which fine operations add to: deletes
- * that know some key of their rows commute with each other where they do not, and wait for inserts and lookups
- * (CP_DELETES). Those of one row meet in the key that one of them knows. A key's value tells of a row that goes and of
- * another one that comes, other columns do not: coarse items of rows that are changed coarsely have columns of the key
- * only.
+ * whose fine items are by its key and no other. For an INSERT the values of the row in all keys are known, or not. For
+ * a DELETE they seldom are: what the row has in another key than the one that it was found by is not known beforehand,
+ * since another call of the bulk may have put it there. There it reads the coarse item, which fine operations add to:
+ * deletes for which some key of their rows is known commute with each other in the keys that are not, and wait for
+ * inserts and lookups (CP_DELETES). Those of one row conflict in the key that is known of one of them. A key's value
+ * distinguishes a row that is deleted from another one that is inserted, other columns do not: coarse items of rows
+ * that are changed coarsely have columns of the key only.
  *
  * Registers live within a straight run; every statement of control starts a new one (cp_control). Rows are numbers in
  * hidden variables.
@@ -47,7 +47,7 @@
 
 typedef enum CpMode { CP_BODY, CP_SITES, CP_FOOTPRINT } CpMode;
 enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
-/* Kind of a place beyond OpKind: DELETE of a row that it knows by another unique key. */
+/* Kind of a place beyond OpKind: DELETE of a row that is known by another unique key. */
 enum { CP_DELETES = OPK_WRITE + 1 };
 
 /* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places:
@@ -62,10 +62,10 @@ typedef struct CpItem {
 } CpItem; /* merged: into a later one; loops: so many it has left (items.c) */
 typedef struct CpFootSite {
     const PlStmt *stmt;
-    uint64_t call; /* that it is gone through for; 0: of the procedure itself */
+    uint64_t call; /* that it is compiled for; 0: of the procedure itself */
     int32_t no, n;
-    bool once; /* as often in the body as here: not in a loop that the footprint goes through once */
-    bool told; /* the first place of an UPDATE: it tells whether amounts are exact */
+    bool once; /* as often in the body as here: not in a loop that is compiled once in the footprint */
+    bool told; /* the first place of an UPDATE: it records whether amounts are exact */
     CpItem items[3];
 } CpFootSite;
 typedef struct CpFootSites {
@@ -96,15 +96,15 @@ typedef struct CpTable {
     uint64_t *writers; /* by column: a number made of the statements that set it; equal = same group */
     bool inserted, deleted;
     int32_t n_groups;
-    int32_t *group;   /* by column; NO_GROUP: nobody writes it */
-    int32_t main_key; /* several unique keys: the one by which whoever knows none of them names rows */
+    int32_t *group;   /* by column; NO_GROUP: no procedure writes it */
+    int32_t main_key; /* several unique keys: the one that rows are named by where none of them is known */
     bool **key;    /* by group, last those of the rows' existence, by unique key: columns that are known wherever it is
                       touched */
     int32_t *fine; /* by group: unique key that is known at some of the places, -1 none */
     uint8_t *fine_kinds,
         *coarse_kinds; /* by group: bits of the kinds of operations where that key is known, and elsewhere */
     VEC(CpSite) sites;
-    ImageNeed need; /* what all procedures want of its image */
+    ImageNeed need; /* what all procedures need of its image */
     int32_t cap_groups;
 } CpTable;
 typedef struct Registry {
@@ -140,20 +140,20 @@ typedef struct CpRecord {
     int32_t *vars;
 } CpRecord;
 
-/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, somebody may have gone on to the
- * next round (then the rest of this one is blind), or may have left (then nobody knows afterwards what was assigned).
- * Where one leaves knowingly, no more is known afterwards than there. */
+/* What EXIT and CONTINUE leave. In the footprint: by a condition that is not known, control may have gone on to the
+ * next round (then the rest of this one is blind), or may have left (then it is not known afterwards what was
+ * assigned). Where it leaves by a known condition, no more is known afterwards than there. */
 typedef struct CpKnown {
     bool *known;
     int64_t n;
-} CpKnown; /* NULL: nobody left */
+} CpKnown; /* NULL: not left */
 typedef struct CpLabel {
     int32_t loop, exit_block, next_block;
     bool dead, may_next, may_exit;
     CpKnown left, next;
 } CpLabel;
 
-/* A call that is compiled where it stands: who calls, and from where. */
+/* A call that is compiled where it stands: the caller, and the place. */
 typedef struct CpCall {
     const struct CpCall *up;
     const PlFunction *f; /* the caller */
@@ -165,28 +165,28 @@ typedef struct CpCall {
 } CpCall;
 enum { CP_CALLS_MAX = 32 /* inside each other */, CP_INSTRS_MAX = 100000, CP_STATEMENTS_MAX = 100000 };
 
-/* Where the compiler is in the text: what stays with the caller while a routine is gone through that it calls. */
+/* Where the compiler is in the text: what stays with the caller while a routine that it calls is compiled. */
 typedef struct CpPlace {
     const PlFunction *f;
     int32_t *var_of;   /* PlFunction variable -> number, -1 none (records) */
     CpRecord *records; /* by PlFunction variable */
-    int32_t line;      /* of the routine whose text is gone through */
+    int32_t line;      /* of the routine whose text is compiled */
     const char *place;
     const CpCall *call; /* NULL: that is the one that is compiled */
     const PlExpr *site; /* what was bound last, and calls in it so far: names a place that calls */
     int32_t site_calls;
-    uint64_t call_id;            /* names the call that is gone through, the same in every pass; 0: none */
-    const struct CpFrame *frame; /* variables of the routine that is gone through; NULL: of the one that is compiled */
+    uint64_t call_id;            /* names the call that is compiled, the same in every pass; 0: none */
+    const struct CpFrame *frame; /* variables of the routine that is called; NULL: of the one that is compiled */
     PlNames names;
     bool snapshot;          /* statements that are bound see variables as they are now, whatever becomes of them */
     bool in_statement;      /* an SQL statement is bound, which sets FOUND while it runs: it sees the old one */
     VEC(int32_t) copies;    /* ... of the last one: variable, its copy */
-    int32_t row_count;      /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine does not ask */
+    int32_t row_count;      /* variable of GET DIAGNOSTICS .. ROW_COUNT, -1: the routine has none */
     int32_t count_to;       /* ... of the statement until it has ended; -1 none */
     int32_t found_to;       /* a statement's FOUND until it has ended; -1: the variable itself */
     int32_t ret;            /* variable of a function's result, -1 none */
     int32_t caught;         /* the P_TRY whose handler this is, -1 none */
-    const Plan *order_scan; /* a scan of which only the first row by column order_col is wanted; NULL none */
+    const Plan *order_scan; /* a scan of which only the first row by column order_col is used; NULL none */
     int32_t order_col;
     bool order_desc;
     const Plan *change_scan; /* footprint: the scan of an UPDATE that writes these groups of its rows: it need not read
@@ -240,12 +240,12 @@ typedef struct CpOrigins {
 /* Blocks, loops and conditions around, and what of the variables is known behind them. */
 typedef struct CpFlow {
     VEC(CpLabel) labels;
-    int32_t next_block;   /* numbers for P_BLOCK and P_LOOP */
-    int32_t open;         /* footprint: loops around that are gone through once, because their end is not known */
-    bool blind;           /* footprint: under a condition that is not known: nothing is assigned */
-    int64_t clock;        /* assignments so far */
-    int64_t leaves;       /* footprint: the outermost label that is left knowingly since this was set; -1: the
-                             procedure */
+    int32_t next_block; /* numbers for P_BLOCK and P_LOOP */
+    int32_t open;       /* footprint: loops around that are gone through once, because their end is not known */
+    bool blind;         /* footprint: under a condition that is not known: nothing is assigned */
+    int64_t clock;      /* assignments so far */
+    int64_t leaves;     /* footprint: the outermost label that is left by a known condition since this was set; -1: the
+                           procedure */
     int64_t n_statements; /* gone through so far, trials included */
     int32_t trial;        /* > 0: what is compiled is thrown away, only what is known counts */
     int32_t tries;        /* blocks with handlers around, */
@@ -288,13 +288,13 @@ Status cp_slice(Cp *c);
 Status cp_hoist_items(Cp *c);
 Status cp_hoist_guards(Cp *c);
 Status cp_merge_items(Cp *c);
-/* reuse.c. What the program that was made computes more than once is computed once where possible, and what nobody
- * wants goes: before program_finish, once. */
+/* reuse.c. What the program that was made computes more than once is computed once where possible, and what is not used
+ * is dropped: before program_finish, once. */
 Status cp_reuse(Cp *c);
 /* Variables that are results. */
 bool *cp_results(const Cp *c);
-/* Marks what else can go when what is marked goes: variables that are neither wanted nor loaded, and what is computed
- * for nobody and cannot fail. */
+/* Marks what else can be dropped with what is marked: variables that are neither results nor loaded, and what is
+ * computed for no other instruction and cannot fail. */
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
 void cp_drop(Cp *c, const bool *gone); /* by instruction: it goes, with its line and place */
 /* Ends the compilation of this procedure with a reason. */
@@ -325,7 +325,7 @@ bool *cp_known_copy(Cp *c);
 void cp_known_set(Cp *c, const bool *k, int64_t n); /* of the variables there were, n */
 void cp_known_meet(Cp *c, const bool *k, int64_t n);
 void cp_forget_since(Cp *c, int64_t clock);    /* what was assigned since */
-Status cp_known_leaves(Cp *c, CpKnown *k);     /* footprint: somebody leaves here */
+Status cp_known_leaves(Cp *c, CpKnown *k);     /* footprint: control leaves here */
 void cp_known_arrive(Cp *c, const CpKnown *k); /* ... to come here */
 bool cp_skipping(const Cp *c);                 /* some round may have been left for the next */
 
@@ -368,8 +368,8 @@ typedef struct CpOuts {
 } CpOuts;
 Status cp_inline(Cp *c, const Routine *r, int32_t n, Expr **args, const char *statement, CpOuts *out);
 Status cp_call_statement(Cp *c, const PlStmt *s);
-/* Subqueries on the table that the statement changes are computed before it, where nobody can tell: they need no row of
- * it, and cannot fail. */
+/* Subqueries on the table that the statement changes are computed before it, where that makes no difference: they need
+ * no row of it, and cannot fail. */
 Status cp_hoist(Cp *c, Plan *p, const Table *changed);
 /* Whether the values before IN, ANY or ALL with a query are among its rows, or compare as they are to: to the variable.
  */
@@ -381,7 +381,7 @@ bool cp_finds_one(Cp *c, const Plan *p);
 Status cp_check_parts(Cp *c, Plan *p, const Table *changed);
 /* The rows of the query may fail to be computed. */
 bool cp_may_fail(Cp *c, Plan *p);
-/* ... some of them, and others not. One call at a time computes all rows of a query, whatever is wanted of them; a bulk
+/* ... some of them, and others not. One call at a time computes all rows of a query, whatever is used of them; a bulk
  * that takes some and leaves has to do the same for the same calls to fail. Not below LIMIT, where a call computes more
  * rows or fewer by the size of its vectors. */
 bool cp_some_may_fail(Cp *c, Plan *p);

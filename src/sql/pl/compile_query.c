@@ -54,7 +54,7 @@ typedef struct Scan {
     int32_t *key_cols;
     bool unique;
     bool outer;  /* there is a row of NULLs if there is none */
-    bool one;    /* the first row of a group by c->at.order_col is all that is wanted */
+    bool one;    /* the first row of a group by c->at.order_col is all that is used */
     Expr *bound; /* ... after this value (or `at` it); NULL: of all */
     bool at;
     int32_t first_site; /* number of its first place in the statement */
@@ -144,7 +144,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     if (has_amount && (!(amount = cp_cast(c, amount, t->table->cols[amount_col].type)) ||
                        !(args[n] = cp_lower_as(c, amount, amount->type))))
         return ST_ERROR;
-    /* An INSERT has no plan here. Its item is fine or of all that is known: whoever reads or deletes rows has it too.
+    /* An INSERT has no plan here. Its item is fine or of all that is known: reads and deletes of rows have it too.
      */
     bool insert =
         !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
@@ -235,7 +235,7 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
     return ST_OK;
 }
 
-/* An addition that is planned as a write: the bulk wants to know how much. */
+/* An addition that is planned as a write: the bulk needs the amount. */
 static Status covered_item(Cp *c, const Scan *s, int32_t group, int32_t col, Reg amount) {
     ItemSite *x = arena_new_of(c->arena, ItemSite);
     Reg *args = arena_array(c->arena, Reg, 1);
@@ -269,13 +269,12 @@ static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t 
     const bool rows = group >= rows_group(t);
     const int32_t of = rows ? group - rows_group(t) : group;
     if (rows && (kinds == ADDS || kinds == DELETES))
-        return ST_OK; /* rows come, and nobody looks; or go, by other keys */
+        return ST_OK; /* rows are inserted, and not looked for; or deleted, by other keys */
     uint32_t name = !rows               ? (uint32_t)of
                     : of == t->main_key ? ITEM_ROWS
                                         : ITEM_KEY + (uint32_t)of,
              coarse = ITEM_COARSE + 2 * (uint32_t)(of + (rows ? ITEM_GROUPS_MAX : 0));
-    if (kind == CP_DELETES && coarse_kinds & READS)
-        kind = OPK_WRITE; /* those who look for rows by less than a key read as well */
+    if (kind == CP_DELETES && coarse_kinds & READS) kind = OPK_WRITE; /* searches by less than a key read as well */
     if (!fine_kinds || !coarse_kinds) return emit_item(c, s, name, t->key[group], kind, amount_col, amount);
     const KeyConstraint *k = &t->table->keys[t->fine[group]];
     bool fine = true;
@@ -328,7 +327,7 @@ static bool knows_key(const Scan *s, int k) {
     for (int i = 0; i < key->n_cols; i++) all &= key->cols[i] < 64 && s->known[key->cols[i]];
     return all;
 }
-/* Somebody looks for rows: by a whole unique key, or not. */
+/* Rows are looked for: by a whole unique key, or not. */
 static Status look_for_rows(Cp *c, Scan *s) {
     CpTable *t = s->table;
     int32_t key = t->table->n_keys <= 1 ? 0
@@ -337,7 +336,7 @@ static Status look_for_rows(Cp *c, Scan *s) {
                                         : t->main_key;
     return told_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
 }
-/* A row goes: one operation for each unique key. */
+/* A row is deleted: one operation for each unique key. */
 static Status delete_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
     bool named = false;
@@ -362,8 +361,8 @@ static Status has_key(Cp *c, const Scan *s, const KeyConstraint *k, int32_t *ope
     }
     return ST_OK;
 }
-/* A row comes: one operation for each unique key, of the columns that are known of it. A NULL in a key that is not the
- * main one conflicts with nobody. */
+/* A row is inserted: one operation for each unique key, of the columns that are known of it. A NULL in a key that is
+ * not the main one conflicts with no other. */
 static Status insert_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
     if (t->table->n_keys <= 1)
@@ -634,7 +633,7 @@ static bool scan_looks_up(Cp *c, const Scan *s) {
             looks_up &= p->scan_cols[i] < 0
                             ? p != c->at.change_scan
                             : !colset_has(s->needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
-    /* Nothing that can be known beforehand is asked of the row: whether it is there makes no difference to what is
+    /* Nothing that can be known beforehand is read from the row: whether it is there makes no difference to what is
      * touched. */
     if (looks_up && s->unique && !c->uses_found && s->conds->n == 0) {
         looks_up = false;
@@ -726,7 +725,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
 /* ---- other operators ------------------------------------------------------------------------- */
 enum { TIES_MAX = 16 };
 
-/* Variables for those of the first columns that are wanted and come from below: a->vars has pairs of column and
+/* Variables for those of the first columns that are used and come from below: a->vars has pairs of column and
  * variable. */
 static Status keep_columns(Cp *c, Above *a, ColId n_ids, const ColSet *wanted, const ColSet *out) {
     for (ColId id = 1; id < n_ids; id++) {
@@ -1415,7 +1414,7 @@ typedef struct Change {
     Scan *scan;
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one
                        of ... */
-    CpAdd *takes;   /* UPDATE, by set column: something is added, and RETURNING tells what came of it */
+    CpAdd *takes;   /* UPDATE, by set column: something is added, and RETURNING has the result */
     int32_t *take_of; /* ... by column of the table: RowCol.take */
     bool *writes;     /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     const CpAdd *adds;
@@ -1424,7 +1423,7 @@ typedef struct Change {
         bool *writes;
     } forms[2];   /* ... where all amounts are exact, and where some may not be: all is written */
     bool unsure;  /* there are two of them, */
-    bool inexact; /* and this is the second one, of a call whose footprint tells which */
+    bool inexact; /* and this is the second one, of a call whose footprint records which */
     uint64_t site;
     bool once;    /* UPDATE .. FROM */
     int32_t open; /* loops around the statement that the footprint goes through once */
@@ -1566,9 +1565,10 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     return ST_OK;
 }
 /* The row's columns change. The whole row is computed before it is looked at: that an addition overflows is found
- * before that a value must not be NULL, and of either the first one in the statement is told. Where several may fail
- * for a NULL, additions of one add 0, and fail in their turn. Where one may, it comes last of all additions, though
- * another sum might have to be told then: a failure behind the additions would have all calls log their changes. */
+ * before that a value must not be NULL, and of either the first one in the statement is reported. Where several may
+ * fail for a NULL, additions of one add 0, and fail in their turn. Where one may, it comes last of all additions,
+ * though another sum might have to be reported then: a failure behind the additions would have all calls log their
+ * changes. */
 static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
     const BoundStmt *b = k->b;
     CpTable *t = k->table;
@@ -1715,7 +1715,7 @@ static void use_form(Change *k, bool inexact) {
     k->writes = k->forms[inexact].writes;
     k->inexact = inexact;
 }
-/* Whether the footprint knows the amounts that may be inexact. The body with guards goes by what it found. */
+/* Whether the amounts that may be inexact are known in the footprint. The body with guards goes by what it found. */
 static bool amounts_told(Cp *c, const Change *k) {
     bool told = true;
     if (c->guarding) {
@@ -1847,8 +1847,8 @@ static Status take_number(Cp *c, Change *k, int32_t col) {
     k->take_of[col] = (int32_t)at + 1;
     return ST_OK;
 }
-/* What is added: k->adds, and both forms. Of several columns whose values fail the first one is told, but sums are made
- * behind what is computed: where anything else may fail, amounts must be exact for sure, and where they are not,
+/* What is added: k->adds, and both forms. Of several columns whose values fail the first one is reported, but sums are
+ * made behind what is computed: where anything else may fail, amounts must be exact for sure, and where they are not,
  * nothing is added. */
 static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     const BoundStmt *b = k->b;

@@ -197,7 +197,7 @@ static Status into_row(Cp *c, void *ctx) {
     return ST_OK;
 }
 static Status unwanted_row(Cp *c, void *ctx) { return compute_unwanted(c, ctx, 0); }
-/* ctx: the query, whose values are not wanted but may fail; NULL: none. */
+/* ctx: the query, whose values are not used but may fail; NULL: none. */
 static Status found_row(Cp *c, void *ctx) {
     if (ctx) TRY(compute_unwanted(c, ctx, 0));
     TRY(count_row(c));
@@ -291,7 +291,8 @@ static Status spare_targets(Cp *c, Into *k) {
     return ST_OK;
 }
 
-/* Calls of routines in a statement: of SELECT and INSERT .. VALUES, without tables. PERFORM computes what nobody wants.
+/* Calls of routines in a statement: of SELECT and INSERT .. VALUES, without tables. PERFORM computes values that are
+ * not used.
  */
 static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     Plan *p = b->plan;
@@ -376,7 +377,7 @@ static Status sql_statement(Cp *c, const PlStmt *s, const PlExpr *q) {
     else if (b->kind == STMT_DELETE) TRY(cp_delete(c, b, into_row, &k, &k.single));
     else TRY(cp_rows(c, b->plan, b->n_result, b->result, into_row, &k, &k.single));
     if (k.block >= 0) {
-        if (cp_foot(c) && !k.sure) { /* a row or none: nobody knows */
+        if (cp_foot(c) && !k.sure) { /* a row or none: not known */
             for (int32_t i = 0; i < k.n; i++) TRY(cp_unknown(c, k.vars[i]));
         } else {
             for (int32_t i = 0; i < k.n; i++) TRY(cp_store_null(c, k.vars[i]));
@@ -451,8 +452,8 @@ typedef struct LoopRun {
     BoundStmt *b;        /* FOR over a query */
     int32_t *vars, n_vars;
     bool may_exit;      /* footprint: some EXIT is reached by a condition that is not known */
-    bool unknown, ends; /* ... the condition of WHILE is not known; something leaves the loop knowingly */
-    CpKnown left;       /* ... knowingly */
+    bool unknown, ends; /* ... the condition of WHILE is not known; the loop is left by a known condition */
+    CpKnown left;       /* ... by a known condition */
     int32_t array;      /* FOREACH: the array */
 } LoopRun;
 
@@ -545,8 +546,8 @@ static Status loop_known(Cp *c, LoopRun *k, bool settled, int64_t clock) {
     return ST_OK;
 }
 
-/* Does the loop's end depend on known values alone? Its condition, and for LOOP an EXIT or RETURN that is reached
- * knowingly, are tried out. */
+/* Does the loop's end depend on known values alone? Its condition, and for LOOP an EXIT or RETURN that is reached by
+ * known conditions, are tried out. */
 static Status loop_statement(Cp *c, const PlStmt *s) {
     LoopRun *k = arena_new_of(c->arena, LoopRun);
     if (!k) return cp_oom(c);
@@ -828,8 +829,8 @@ static Status handlers(Cp *c, void *ctx) {
     for (int32_t i = 0; i < s->scope.n_handlers; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     return ST_OK;
 }
-/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. Where it
- * stopped nobody knows: nothing that it assigns is known afterwards. */
+/* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. It is not
+ * known where it stopped: nothing that it assigns is known afterwards. */
 static Status guarded_body(Cp *c, const PlStmt *s) {
     int32_t outer = c->at.caught, outer_block = c->flow.try_block;
     if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
@@ -868,7 +869,7 @@ static Status block_body(Cp *c, const PlStmt *s) {
 static Status block(Cp *c, const PlStmt *s) {
     for (int32_t i = 0; i < s->scope.n_inits; i++) {
         const PlVar *v = &c->at.f->vars[s->scope.inits[i]];
-        c->at.line = v->line; /* for reasons; errors tell the block's */
+        c->at.line = v->line; /* for reasons; errors have the block's */
         if (v->kind != PLV_SCALAR) {
             CpRecord *r = &c->at.records[s->scope.inits[i]];
             if (v->init) return cp_refuse(c, "a record with a default");
@@ -904,7 +905,7 @@ static Status block(Cp *c, const PlStmt *s) {
     return ST_OK;
 }
 
-/* Those who call are told, after the bulk, in the order of calls. */
+/* Callers get them after the bulk, in the order of calls. */
 static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
     static const char *const severities[] = {[PLR_INFO] = "INFO", [PLR_NOTICE] = "NOTICE", [PLR_WARNING] = "WARNING"};
     NoticeSite *x = arena_new_of(c->arena, NoticeSite);
@@ -919,7 +920,7 @@ static Status notice_to(Cp *c, const PlStmt *s, const RaiseSite *say) {
                : cp_oom(c);
 }
 static Status raise_statement(Cp *c, const PlStmt *s) {
-    if (s->raise.level <= PLR_LOG) {                 /* nobody is told: its arguments are computed */
+    if (s->raise.level <= PLR_LOG) {                 /* not reported: its arguments are computed */
         for (int32_t i = 0; i < s->n_options; i++) { /* NULL would be an error */
             Expr *e = cp_expr(c, s->options[i].expr, type_make(T_TEXT));
             if (!e) return ST_ERROR;
@@ -1081,7 +1082,7 @@ static Status assign_statement(Cp *c, const PlStmt *s) {
     return cp_assign(c, var, e);
 }
 
-/* What OP_CAUGHT tells under this name; -1: nothing. */
+/* What OP_CAUGHT gives for this name; -1: nothing. */
 static int caught_item(const char *name) {
     static const char *const items[] = {[CAUGHT_SQLSTATE] = "returned_sqlstate",
                                         [CAUGHT_MESSAGE] = "message_text",

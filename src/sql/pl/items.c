@@ -1,13 +1,14 @@
-/* items.c - operations that a procedure says more often than it has to are said once.
+/* items.c - operations that a procedure issues more often than it has to are issued once.
  *
- * In loops. What a loop over numbers says in each round by a key that does not change there is said once, in front of
- * it: in the footprint the ITEM goes there, in the body with guards its GUARD, and what counts it behind the loop
- * [loop-invariant code motion]. A loop that no round of is gone through says it all the same, which makes calls wait
- * that need not. Only what rounds do not exclude each other by: reads, inserts whose key is not known beforehand,
- * additions to coarse items, and nothing else of these columns is in the loop: executors tell by the guards in a loop
+ * In loops. What a loop over numbers issues in each round by a key that does not change there is issued once, in front
+ * of it: in the footprint the ITEM is moved there, in the body with guards its GUARD, and what counts it behind the
+ * loop [loop-invariant code motion]. A loop without any round issues it all the same, which makes calls wait that need
+ * not. Only operations by which rounds do not exclude each other: reads, inserts whose key is not known beforehand,
+ * additions to coarse items, and nothing else of these columns is in the loop: executors find by the guards in a loop
  * which of its rounds may run side by side (codegen/emit_spread.c).
- * In straight runs. An operation that comes again, no weaker, is not said the first time: the first place's guard takes
- * the lock, the last one's statement gives it up.
+ *
+ * In straight runs. An operation that comes again, no weaker, is not issued the first time: the first place's guard
+ * takes the lock, the last one's statement gives it up.
  */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
@@ -21,8 +22,8 @@ static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
     }
     return NULL;
 }
-/* The item, and those that the body with guards may take for it: it may know the place by the number that it had when
- * the statement was compiled for trial. */
+/* The item, and those that the body with guards may take for it: it may have the place by the number from when the
+ * statement was compiled for trial. */
 typedef void (*MarkFn)(CpItem *x);
 static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
     const int32_t n_cols = c->reg_tables.items[x->number]->table->n_cols;
@@ -209,7 +210,7 @@ Status cp_hoist_items(Cp *c) {
 
 /* ---- guards of what has left loops ----------------------------------------------------------------------------------
  */
-/* Nobody in [from, to) counts the guard any more; *taken: somebody did. */
+/* No UNGUARD in [from, to) counts the guard any more; *taken: one did. */
 static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *taken) {
     ProgramBuilder *b = &c->pipe.b;
     bool *gone = arena_calloc(c->arena, b->instrs.len + 1);

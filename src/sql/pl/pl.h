@@ -2,8 +2,8 @@
  *
  * pl_parse.c reads the body by recursive descent and makes the tree below in one arena; PostgreSQL's grammar
  * (sql_parse) reads the expressions and SQL statements in it. libpg_query's own reader of bodies gives JSON that has
- * lost the blocks that variables are declared in, knows no record types (r.f := 1 and FOR r IN cursor are errors to
- * it), and reports errors without SQLSTATE and position; hence not that one.
+ * lost the blocks that variables are declared in, has no record types (r.f := 1 and FOR r IN cursor are errors to it),
+ * and reports errors without SQLSTATE and position; hence not that one.
  *
  * Types of parameters come from CREATE FUNCTION or PROCEDURE, those of variables from their declarations; %TYPE and
  * %ROWTYPE are looked up in the catalog when the routine is made and again when the catalog has changed. Expressions
@@ -123,7 +123,7 @@ typedef struct PlOption {
     PlExpr *expr;
 } PlOption;
 
-/* The name that an option of RAISE gives, or an item of GET STACKED DIAGNOSTICS asks for. */
+/* The name that an option of RAISE gives, or that of an item of GET STACKED DIAGNOSTICS. */
 bool pl_error_field(const char *name, ErrField *out);
 
 /* A block: what it declares and catches. */

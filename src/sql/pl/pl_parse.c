@@ -174,7 +174,7 @@ static Status find_end(PlParser *p, unsigned flags, const char *const *words, co
         if (depth == 0 && cases == 0 && stops(p, flags, words)) return ST_OK;
         if (p->tok.kind == TOK_END || is_punct(p, ';')) {
             if (depth == 0 && is_punct(p, ';') && (flags & STOP_SEMI))
-                return ST_OK; /* an unfinished CASE: the grammar tells */
+                return ST_OK; /* an unfinished CASE: the grammar reports it */
             if (depth != 0) return pl_syntax_at(p, p->tok, "mismatched parentheses");
             if (!missing) return syntax(p);
             return err_at(p->e, pl_position(p, p->tok.start), ERR_SYNTAX, "missing \"%s\" at end of SQL %s", missing,
@@ -1035,7 +1035,7 @@ static Status string_literal(PlParser *p, const char **out) {
     return ST_OK;
 }
 
-/* Parameters that a RAISE's format asks for; %% is a percent sign. */
+/* Parameters that a RAISE's format has places for; %% is a percent sign. */
 static int64_t placeholders(const char *f) {
     int64_t n = 0;
     for (; *f; f++) {

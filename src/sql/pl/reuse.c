@@ -15,17 +15,17 @@
  * Nothing is computed earlier than before, so no error comes that did not.
  *
  * Rows. A lookup gives the same row, or none, as long as no row comes or goes that it could find. The call itself: the
- * table's version. Other calls: whoever looks for rows in a table where rows come and go has an operation on their
- * existence, by the item that those who insert or delete them write, in this statement and in that one. In a set, or
- * while the call has its locks, nobody with a conflicting operation runs. Where locks are given up by statement, the
- * second statement has its GUARD of that item as before, and that item had been taken when the first one looked: had it
- * been given up in between, the guard undoes the bulk; else nobody came between. Cells of rows are read anew.
+ * table's version. Other calls: a search for rows in a table where rows come and go has an operation on their
+ * existence, on the item that inserts and deletes of them write, in this statement and in that one. In a set, or while
+ * the call has its locks, no call with a conflicting operation runs. Where locks are given up by statement, the second
+ * statement has its GUARD of that item as before, and that item had been taken when the first one looked: had it been
+ * given up in between, the guard undoes the bulk; else no other call came between. Cells of rows are read anew.
  *
  * Guards name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
  * it from there (Instr.a).
  *
- * At last goes what nobody wants any more: variables that are never read, and what was computed for them alone, unless
- * it may fail.
+ * At last what is not used any more is dropped: variables that are never read, and what was computed for them alone,
+ * unless it may fail.
  */
 #include "base/hash.h"
 #include "program/operands.h"
@@ -39,7 +39,7 @@ typedef struct State {
     int32_t *vars;      /* by variable: its value */
     int32_t *rows;      /* by table: version of its rows */
     uint64_t *there;    /* bits, by Kept: computed on every way to here */
-    bool dead;          /* nobody comes here */
+    bool dead;          /* not reachable */
 } State;
 typedef struct Open {
     uint16_t op;
@@ -73,7 +73,7 @@ typedef struct Reuse {
     int32_t *from;     /* ... the variable, or number among those kept */
     bool *in_body;     /* by instruction: between IF and ENDIF */
     int32_t *kept;     /* by instruction: it computes that one; -1 none */
-    int32_t *kept_var; /* by number: hidden variable, -1: not wanted so far */
+    int32_t *kept_var; /* by number: hidden variable, -1: not needed so far */
     int32_t n_kept, stretch;
     VEC(ValueInfo) values;
     Numbered *table; /* open addressing */
@@ -499,7 +499,7 @@ static Status rewrite(Reuse *u) {
     return ST_OK;
 }
 
-/* ---- what nobody wants --------------------------------------------------------------------------------------- */
+/* ---- what is not used ---------------------------------------------------------------------------------------- */
 static bool goes_unseen(const Instr *in) {
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
     if (in->op == OP_LOAD || op_is_row_read(in->op)) return true;

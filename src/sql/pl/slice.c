@@ -6,8 +6,8 @@
  * harmless.
  *
  * Nor is a row looked for only to learn whether it is there, when all that depends on it are operations: they are
- * issued in any case, and nobody else meets them at a row that is not there. So calls whose keys are arguments touch no
- * table here.
+ * issued in any case, and no other call conflicts with them at a row that is not there. So calls whose keys are
+ * arguments touch no table here.
  */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
@@ -70,7 +70,7 @@ static void keep_around(Cut *s, int32_t i) {
     for (int32_t k = s->around[i]; k >= 0; k = s->brackets[k].up) {
         const Bracket *x = &s->brackets[k];
         uint16_t op = s->code[x->open].op;
-        if (op == OP_P_BLOCK || s->passed[k]) continue; /* blocks are kept by those who leave them */
+        if (op == OP_P_BLOCK || s->passed[k]) continue; /* blocks are kept by what leaves them */
         mark(s, &s->kept[x->open]);
         mark(s, &s->kept[x->end]);
         if (x->middle >= 0 && (op == OP_IF || (i > x->middle && i < x->end))) mark(s, &s->kept[x->middle]);
@@ -80,7 +80,7 @@ static bool is_content(const Cut *s, int32_t i) {
     uint16_t op = s->code[i].op;
     return s->kept[i] && !(opens(op) && op != OP_P_LOOP) && !is_middle(op) && !closes(op);
 }
-/* Somebody who does not leave would do something. */
+/* There is something to do behind this LEAVE when it does not leave. */
 static bool leave_counts(const Cut *s, int32_t i) {
     const Bracket *x = &s->brackets[s->target[i]];
     if (s->code[x->open].op == OP_P_LOOP) return true;
@@ -88,7 +88,7 @@ static bool leave_counts(const Cut *s, int32_t i) {
         if (is_content(s, k)) return true;
     return false;
 }
-/* Somebody reads the variable, behind the STORE or in another round. */
+/* The variable is read, behind the STORE or in another round. */
 static bool is_read(const Cut *s, int32_t i) {
     for (int32_t at = s->loads[s->code[i].imm]; at >= 0; at = s->before[at]) {
         bool reaches = at > i;
@@ -169,7 +169,7 @@ static bool is_plain(const Cut *s, int32_t i) {
     if (in->op == OP_CALL) return !((const CallSite *)in->aux)->can_fail;
     return !instr_may_fail(in);
 }
-/* Rows that are asked for after all. */
+/* Rows that are looked up after all. */
 static bool refuse_some(Cut *s) {
     bool some = false;
     for (int32_t k = 0; k < s->n_brackets; k++) {
