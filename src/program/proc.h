@@ -1,6 +1,6 @@
 /* proc.h - a compiled procedure: what a bulk needs of it. Made by sql/pl/compile.h; nothing here depends on SQL.
  *
- * A procedure has two programs over the same bulk (SRC_CALLS). `body` does the work. `footprint` says beforehand what
+ * A procedure has two programs over the same bulk (SRC_CALLS). `body` does the work. `footprint` lists beforehand what
  * the body may touch: it reads parameters, and columns that no registered procedure writes, and issues an ITEM for each
  * operation [DESIGN section 4]; it writes nothing but variables of its own. A call whose footprint fails has no known
  * operations and must run alone: when a bulk has such calls, they write the item (0, ITEM_WHOLE) and all other calls of
@@ -28,7 +28,7 @@
  * Queues. A procedure that looks for the first row of an ordered group and deletes it (SELECT .. ORDER BY k LIMIT 1,
  * DELETE .. WHERE .. k = v) takes from a queue: of calls one after the other, the n-th takes the n-th row, whatever the
  * others do meanwhile. What it then finds by the key of the row that it took is its alone, and what it only adds to
- * commutes. ProcTable.own says which tables it uses in these ways, as far as the program's shape shows; that it does
+ * commutes. ProcTable.own marks the tables that it uses so, as far as the program's shape shows; that it does
  * when it runs, executors that make use of it have to check: that what was found is deleted, that keys are those of the
  * row that was taken, and that no sum leaves its range.
  *

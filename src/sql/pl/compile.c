@@ -632,7 +632,7 @@ static ProcVar *vars_of(const Cp *c) {
         vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
     return vars;
 }
-/* It is the same procedure as before, and its guards are where the footprint said. */
+/* It is the same procedure as before, and its guards are where the footprint has them. */
 static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     Proc *proc = c->proc;
     if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->places.guard_items.len == 0)

@@ -1,9 +1,9 @@
 /* compile_group.c - aggregates in the queries of procedures, over all rows and by groups.
  *
  * Accumulators are variables of the call. A call has no table to group in, so groups come one after the other, in the
- * order of their keys: all rows are gone through for the least key that was not there yet, and once more for the
- * aggregates of that group. That is quadratic in the number of groups, for the few rows that a call looks at. avg() and
- * DISTINCT have been split by the optimiser's own rule (sql_split_aggregates). */
+ * order of their keys: all rows are read for the least key that was not there yet, and once more for the aggregates of
+ * that group. That is quadratic in the number of groups, for the few rows that a call looks at. avg() and DISTINCT have
+ * been split by the optimiser's own rule (sql_split_aggregates). */
 #include "sql/pl/compile_rows.h"
 
 /* Aggregates over all rows: accumulators are variables. */

@@ -7,11 +7,11 @@
  *   compile_group.c  aggregates and groups
  *   compile_adds.c   which assignments of an UPDATE are additions
  *   compile_call.c   calls of other routines, and subqueries: what expressions need is computed before them
- *   slice.c, reuse.c what footprints do not need goes; what was computed before is used again
- *   items.c          operations are said once, in front of loops and in straight runs
+ *   slice.c, reuse.c what footprints do not need is dropped; what was computed before is used again
+ *   items.c          operations are issued once, in front of loops and in straight runs
  *
- * A procedure is gone through five times by the same code. CP_BODY, twice: makes the body; the first time only to learn
- * what is written. CP_SITES: goes through it as the footprint does, to learn which columns are known where a group is
+ * A procedure is compiled in five passes by the same code. CP_BODY, twice: makes the body; the first time only for the
+ * list of what is written. CP_SITES: as for the footprint, but only to collect which columns are known where a group is
  * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, guarding: the body once
  * more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
  *
@@ -50,8 +50,8 @@ enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
 /* Kind of a place beyond OpKind: DELETE of a row that is known by another unique key. */
 enum { CP_DELETES = OPK_WRITE + 1 };
 
-/* What a place issues in the footprint. The body with guards is compiled after it and says the same at the same places:
- * statement, of which call, and the number of the place in it. */
+/* What a place issues in the footprint. The body with guards is compiled after it and issues the same at the same
+ * places: statement, of which call, and the number of the place in it. */
 typedef struct CpItem {
     int32_t number;
     uint32_t group;
@@ -198,7 +198,7 @@ typedef struct CpPlace {
 typedef struct CpPlaces {
     CpFootSites *foot;   /* made by the footprint, used by the body with guards */
     const PlStmt *stmt;  /* the statement, */
-    int32_t no, open;    /* places in it so far, loops around it that are gone through once */
+    int32_t no, open;    /* places in it so far, loops around it that are compiled once */
     int64_t site;        /* footprint: the place that items belong to, -1 none */
     VEC(int32_t) guards; /* of the statements around that count at their end */
     VEC(const ItemSite *) guard_items;
@@ -241,12 +241,12 @@ typedef struct CpOrigins {
 typedef struct CpFlow {
     VEC(CpLabel) labels;
     int32_t next_block; /* numbers for P_BLOCK and P_LOOP */
-    int32_t open;       /* footprint: loops around that are gone through once, because their end is not known */
+    int32_t open;       /* footprint: loops around that are compiled once, because their end is not known */
     bool blind;         /* footprint: under a condition that is not known: nothing is assigned */
     int64_t clock;      /* assignments so far */
     int64_t leaves;     /* footprint: the outermost label that is left by a known condition since this was set; -1: the
                            procedure */
-    int64_t n_statements; /* gone through so far, trials included */
+    int64_t n_statements; /* compiled so far, trials included */
     int32_t trial;        /* > 0: what is compiled is thrown away, only what is known counts */
     int32_t tries;        /* blocks with handlers around, */
     int32_t n_tries;      /* numbers of P_TRY */
@@ -296,7 +296,7 @@ bool *cp_results(const Cp *c);
 /* Marks what else can be dropped with what is marked: variables that are neither results nor loaded, and what is
  * computed for no other instruction and cannot fail. */
 Status cp_sweep(Arena *a, const Instr *code, int32_t n, int64_t n_regs, int64_t n_vars, const bool *wanted, bool *gone);
-void cp_drop(Cp *c, const bool *gone); /* by instruction: it goes, with its line and place */
+void cp_drop(Cp *c, const bool *gone); /* drops instructions, by number, with their lines and places */
 /* Ends the compilation of this procedure with a reason. */
 Status cp_refuse(Cp *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Status cp_oom(Cp *c);
@@ -391,7 +391,7 @@ const Table *cp_reads_table(Cp *c, Plan *p, int64_t id);
  * c->write_tables number `from` on. */
 const bool *cp_tables_read(Cp *c, Plan *p);
 Status cp_check_changed(Cp *c, const bool *read, int64_t from);
-/* As cp_settle, of a copy: for plans that are gone through again. */
+/* As cp_settle, of a copy: for plans that are compiled again. */
 Status cp_settle_copy(Cp *c, Expr **e);
 
 /* ---- SQL statements (compile_plan.c, compile_query.c) ---- */

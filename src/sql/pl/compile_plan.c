@@ -1,7 +1,7 @@
 /* compile_plan.c - bound plans before rows are compiled of them: aggregates are split, IN with a query becomes a join.
  *
  * `x IN (query)` as a condition, x a column, is a join with the query's distinct values: a large table is then looked
- * into by x instead of being gone through. The query must not look at the rows that it is a condition for, nor at a
+ * into by x instead of being read row by row. The query must not look at the rows that it is a condition for, nor at a
  * table that the statement changes. */
 #include "sql/optimize/optimize.h"
 #include "sql/pl/compile_int.h"

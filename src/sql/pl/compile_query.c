@@ -199,7 +199,7 @@ static CpFootSite *foot_site(Cp *c, int32_t no) {
             return &c->places.foot->sites.items[i];
     return NULL;
 }
-/* The footprint comes to a place, perhaps once more: what it said before was a trial. */
+/* A place of the footprint is compiled, perhaps once more: what was issued before was a trial. */
 static Status begin_site(Cp *c, int32_t no) {
     CpFootSite *f = foot_site(c, no);
     if (!f) {
@@ -893,7 +893,7 @@ static Status left_join(Cp *c, void *ctx) {
     return ST_OK;
 }
 
-/* What is gone through for trial leaves its columns in scope. */
+/* What is compiled for trial leaves its columns in scope. */
 ColSet cp_scope_copy(Cp *c) {
     ColSet s = colset_new(&c->ctx);
     colset_add_all(&c->ctx, &s, &c->query.in_scope);
@@ -1037,8 +1037,8 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     return cp_control(c, OP_P_ENDIF, 0, 0);
 }
 
-/* Rows in an order, and rows of a LIMIT: for each, all candidates are gone through for the first one after the row
- * before. Of rows that are equal in all keys the one with the smaller number comes first, as where the rows are sorted.
+/* Rows in an order, and rows of a LIMIT: for each, all candidates are read for the first one after the row before. Of
+ * rows that are equal in all keys the one with the smaller number comes first, as where the rows are sorted.
  */
 Reg cp_key_differs(Cp *c, const SortKey *k, int32_t var, bool after) {
     Type t = k->expr->type;
@@ -1426,7 +1426,7 @@ typedef struct Change {
     bool inexact; /* and this is the second one, of a call whose footprint records which */
     uint64_t site;
     bool once;    /* UPDATE .. FROM */
-    int32_t open; /* loops around the statement that the footprint goes through once */
+    int32_t open; /* loops around the statement that are compiled once in the footprint */
 } Change;
 
 static Expr *output_expr(Plan *p, ColId id) {
@@ -1622,7 +1622,7 @@ static int group_does(const Change *k, int32_t group) {
             does |= k->takes[i].by ? DOES_TAKE : DOES_WRITE;
     return does;
 }
-/* The statement takes from a column: what the group's item has to say of it. */
+/* The statement takes from a column: what the group's item has to record of it. */
 static void tell_take(Cp *c, const Change *k, int32_t i) {
     int32_t g = k->table->group[k->b->set_cols[i]], n = 0;
     for (int32_t j = 0; j < k->b->n_set; j++) n += k->table->group[k->b->set_cols[j]] == g;
@@ -1715,7 +1715,8 @@ static void use_form(Change *k, bool inexact) {
     k->writes = k->forms[inexact].writes;
     k->inexact = inexact;
 }
-/* Whether the amounts that may be inexact are known in the footprint. The body with guards goes by what it found. */
+/* Whether the amounts that may be inexact are known in the footprint. The body with guards is compiled by what was
+ * found. */
 static bool amounts_told(Cp *c, const Change *k) {
     bool told = true;
     if (c->guarding) {
@@ -2059,8 +2060,8 @@ static Status insert_row(Cp *c, void *ctx) {
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
 /* ---- ON CONFLICT DO UPDATE ---- */
-/* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit says whether it
- * is updated. */
+/* The proposed row is joined with the one that has its key: rowid is NULL when there is none, else hit is whether it is
+ * updated. */
 static Status foot_upsert(Cp *c, Change *k) {
     BoundStmt *b = k->b;
     Change in = *k;

@@ -37,7 +37,7 @@ Status cp_test_rest(Cp *c, Conds *conds, CpRow row, void *ctx);
 /* ... for a row of which nothing is known. */
 Status cp_test_blind(Cp *c, Conds *conds, CpRow row, void *ctx);
 Status cp_define(Cp *c, ColId id, Expr *e); /* the column is that expression from now on */
-ColSet cp_scope_copy(Cp *c);                /* what is gone through for trial leaves its columns in scope */
+ColSet cp_scope_copy(Cp *c);                /* what is compiled for trial leaves its columns in scope */
 Reg cp_emit(Cp *c, Opcode op, Phys ph, Type t, bool nullable, Reg a, Reg b, Reg d);
 Status cp_leave_if(Cp *c, Reg cond, int32_t block);
 /* The row's key comes after the one in the variable (after), or before it. */

@@ -18,7 +18,7 @@ Status cp_set_found(Cp *c, bool v) {
     return c->uses_found && var >= 0 ? set_bool(c, var, v) : ST_OK;
 }
 
-/* ---- footprints of what is gone through several times or not surely ------------------------------- */
+/* ---- footprints of what is run several times or not surely ---------------------------------------- */
 CpState cp_state(const Cp *c) {
     return (CpState){c->pipe.b.instrs.len, c->pipe.b.regs.len,        c->pipe.ranges.len, c->from.lines.len,
                      c->flow.labels.len,   c->query.write_tables.len, c->pipe.b.n_sites,  c->flow.blind};
@@ -57,7 +57,7 @@ static Status settle_known(Cp *c, Part run, void *ctx) {
     c->flow.trial--;
     return ST_OK;
 }
-/* Gone through once, in case: nothing is assigned. */
+/* Compiled once, in case it is run: nothing is assigned. */
 static Status run_blind(Cp *c, Part run, void *ctx) {
     bool blind = c->flow.blind;
     c->flow.blind = true;
@@ -143,14 +143,14 @@ typedef struct Into {
     BoundStmt *b;
     int32_t n;
     int32_t *vars;
-    int32_t block; /* left after the first row; -1: all rows are gone through */
-    int32_t count; /* STRICT: variable that says that there was a row; -1 */
+    int32_t block; /* left after the first row; -1: all rows are read */
+    int32_t count; /* STRICT: variable that is true when there was a row; -1 */
     bool sure;     /* the footprint got here knowing that it does */
     bool *known;   /* what is known where the block is left */
     bool single;
-    bool exists;   /* EXISTS: the variable says that there is a row */
+    bool exists;   /* EXISTS: the variable is whether there is a row */
     bool subquery; /* no statement: FOUND stays */
-    int32_t first; /* all rows are gone through since they may fail, and the first is taken: variable; -1 */
+    int32_t first; /* all rows are read since they may fail, and the first is taken: variable; -1 */
 } Into;
 
 /* One more for ROW_COUNT. */

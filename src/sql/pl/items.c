@@ -109,7 +109,7 @@ static const Instr *made_by(const Cp *c, int32_t at, Reg r) {
         if (code[at].dst == r) return &code[at];
     return NULL;
 }
-/* The key says the same in each round. */
+/* The key has the same value in each round. */
 static bool is_invariant(const Cp *c, int32_t at, int32_t loop, int32_t end) {
     const Instr *code = c->pipe.b.instrs.items;
     const ItemSite *x = code[at].aux;
@@ -162,8 +162,8 @@ static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
     c->from.contexts.items[at] = context;
     return ST_OK;
 }
-/* The ITEM or GUARD goes in front of the loop, with its key read there; *moved: how many instructions there are more in
- * front of what followed it. */
+/* The ITEM or GUARD is moved in front of the loop, with its key read there; *moved: how many instructions there are
+ * more in front of what followed it. */
 static Status move_out(Cp *c, int32_t at, int32_t loop, int32_t *moved) {
     ProgramBuilder *b = &c->pipe.b;
     ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
@@ -241,9 +241,9 @@ static Status count_at(Cp *c, int32_t guard, int32_t at) {
     *l = (GuardList){1, only};
     return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
 }
-/* One that the body cannot say in front of the same loop (it is under an IF that the footprint does not have, or in a
+/* One that the body cannot issue in front of the same loop (it is under an IF that the footprint does not have, or in a
  * loop of its statement's own) is not counted any more: its lock is held to the call's end, since what the footprint
- * said once must not be given up in the first round. */
+ * issued once must not be given up in the first round. */
 Status cp_hoist_guards(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {

@@ -220,7 +220,7 @@ Status pl_of_routine(Arena *a, const Catalog *c, const Routine *r, PlFunction **
 /* A SQL statement that touches one row at most, as a procedure of `sig` (parameters $1 .. of any type; then OUT "rows",
  * and one OUT for each of its results): names in it are columns. The text stays the caller's. */
 Status pl_of_statement(Arena *a, const Catalog *c, const Routine *sig, Slice text, PlFunction **out, Err *e);
-/* What CREATE FUNCTION says, as the catalog keeps it; arrays in the arena. 42P13 when it is no definition. */
+/* The definition by CREATE FUNCTION, as the catalog keeps it; arrays in the arena. 42P13 when it is no definition. */
 Status pl_signature(Arena *a, const Catalog *c, const AstCreateFunction *x, Routine *out, Err *e);
 /* "p(integer,text)": PostgreSQL's way to name a routine in messages. */
 char *pl_signature_text(Arena *a, const Routine *r);

@@ -2,13 +2,13 @@
  * calls of functions, rows found by key.
  *
  * Global value numbering of the finished program [Alpern, Wegman, Zadeck 1988; available expressions as in Aho et al.].
- * One walk in the order of the text: a state says for each variable which value it has, for each table which version
- * its set of rows has, and which values have been computed on every way to here. Two values have one number when they
- * are made by the same operation of values with the same numbers, at the same version. Where ways meet, what differs is
- * a new value; at the beginning of a loop everything is that the loop stores, and every table's rows that it inserts
- * into or deletes from. So a number stands for what was computed when the program came by there last: nothing that was
- * computed inside a loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH)
- * begins with what was there at its P_TRY, but for all that was stored or changed since.
+ * One walk in the order of the text: a state has for each variable its value, for each table the version of its set of
+ * rows, and which values have been computed on every way to here. Two values have one number when they are made by the
+ * same operation of values with the same numbers, at the same version. Where ways meet, what differs is a new value; at
+ * the beginning of a loop everything is that the loop stores, and every table's rows that it inserts into or deletes
+ * from. So a number stands for what was computed when the program came by there last: nothing that was computed inside
+ * a loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH) begins with what
+ * was there at its P_TRY, but for all that was stored or changed since.
  *
  * What is computed once more becomes the register of the first time, in a straight run where no guard stands between;
  * else a load of a variable that has the value, or of a hidden one that it is stored in wherever it is computed.
@@ -46,7 +46,7 @@ typedef struct Open {
     int64_t number;
     int32_t at;
     State *in, *out, *exits,
-        *steps; /* at the opening; at the end of the first part; where P_LEAVE goes to: its end, its P_STEP */
+        *steps; /* at the opening; at the end of the first part; at the target of a P_LEAVE: its end, its P_STEP */
 } Open;
 typedef struct ValueInfo {
     Reg reg; /* that has it in this stretch of the run, */
@@ -288,7 +288,7 @@ static void load(Reuse *u, int32_t at, bool in_body) {
     u->from[at] = var;
     has_register(u, v, in->dst, in_body);
 }
-/* It is in its hidden variable already, or goes there now. */
+/* It is in its hidden variable already, or is stored there now. */
 static void keep(Reuse *u, int32_t at, ValueInfo *x, Act act, bool in_body) {
     if (x->kept < 0) {
         x->kept = u->n_kept++;
@@ -366,7 +366,7 @@ static void closes(Reuse *u) {
     state_drop(u, x->steps);
     u->open.len--;
 }
-/* False: program_finish will say what is wrong. */
+/* False: program_finish will report what is wrong. */
 static bool control(Reuse *u, int32_t at) {
     const Instr *in = &u->code[at];
     Open *top = u->open.len > 0 ? &u->open.items[u->open.len - 1] : NULL;
@@ -613,7 +613,7 @@ static Status reuse_in(Cp *c, Arena *own) {
     bool *wanted = cp_results(c);
     return wanted ? sweep(c, own, wanted) : cp_oom(c);
 }
-/* What it needs itself goes at once: programs stay as long as their procedures. */
+/* What it needs itself is freed at once: programs stay as long as their procedures. */
 Status cp_reuse(Cp *c) {
     Err e = {0};
     Arena *own = arena_new(arena_account(c->arena), &e);

@@ -1,9 +1,9 @@
 /* slice.c - a footprint keeps what leads to its operations.
  *
  * The footprint is made by the code that makes the body, so it computes what the body does with the rows it finds:
- * amounts, texts, sums. Here all goes that neither an operation needs nor a condition or loop that operations are under
- * [Weiser 1981]. What goes may have failed; then the body does, and the operations that the footprint has more are
- * harmless.
+ * amounts, texts, sums. Here all is dropped that neither an operation needs nor a condition or loop that operations are
+ * under [Weiser 1981]. What is dropped may have failed; then the body does, and the operations that the footprint has
+ * more are harmless.
  *
  * Nor is a row looked for only to learn whether it is there, when all that depends on it are operations: they are
  * issued in any case, and no other call conflicts with them at a row that is not there. So calls whose keys are
@@ -35,7 +35,7 @@ static bool closes(uint16_t op) {
     return op == OP_ENDIF || op == OP_P_ENDIF || op == OP_P_ENDLOOP || op == OP_P_ENDBLOCK;
 }
 
-/* False: program_finish will say what is wrong. */
+/* False: program_finish will report what is wrong. */
 static bool find_brackets(Cut *s) {
     int32_t top = -1;
     for (int32_t i = 0; i < s->n; i++) {
@@ -132,7 +132,7 @@ static void keep_all(Cut *s) {
     } while (s->changed);
 }
 
-/* The register says which row a lookup found. */
+/* The register is the row that a lookup found. */
 static bool is_row(const Cut *s, Reg r, int depth) {
     bool found = false;
     for (int32_t i = 0; i < s->n; i++) {
