@@ -371,7 +371,7 @@ static void test_params(void **state) {
     }
     assert_int_equal(sql_bind_params(&b.c, b.s, 6, v), ST_OK);
     assert_int_equal(b.s->plan->kind, LP_LIMIT);
-    assert_int_equal(b.s->plan->limit, 3);
+    assert_int_equal(b.s->plan->limit.rows, 3);
     Err e = {0};
     assert_int_equal(plan_verify(&b.c, b.s->plan, &e), ST_OK);
     arena_free(b.arena);

@@ -124,19 +124,19 @@ static void check_expr(const Expr *e) {
     for (int32_t i = 0; i < e->n_args; i++) check_expr(e->args[i]);
 }
 static void check_plan(const Plan *p) {
-    assert_false(p->dependent);
+    assert_false(p->join.dependent);
     assert_true(p->est_rows >= 0);
     for (int32_t i = 0; i < p->n_exprs; i++) check_expr(p->exprs[i]);
     for (int32_t i = 0; i < p->n_conds; i++) check_expr(p->conds[i]);
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        assert_false(p->aggs[i].distinct);
-        assert_null(p->aggs[i].filter);
-        assert_int_not_equal(p->aggs[i].kind, AGG_AVG);
-        if (p->aggs[i].arg) check_expr(p->aggs[i].arg);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        assert_false(p->agg.calls[i].distinct);
+        assert_null(p->agg.calls[i].filter);
+        assert_int_not_equal(p->agg.calls[i].kind, AGG_AVG);
+        if (p->agg.calls[i].arg) check_expr(p->agg.calls[i].arg);
     }
-    if (p->kind == LP_SETOP) assert_int_equal(p->setop, SO_UNION_ALL);
-    assert_null(p->limit_expr);
-    assert_null(p->offset_expr);
+    if (p->kind == LP_SETOP) assert_int_equal(p->set.op, SO_UNION_ALL);
+    assert_null(p->limit.rows_expr);
+    assert_null(p->limit.offset_expr);
     for (int32_t i = 0; i < p->n_children; i++) check_plan(p->children[i]);
 }
 
@@ -571,7 +571,7 @@ static void test_shared(void **state) {
         assert_int_equal(sql_bind(&c, stmts[0], 0, NULL, &b), ST_OK);
         Plan *p = b->plan;
         assert_int_equal(p->kind, LP_SETOP);
-        if (kind == 1) p->set_cols[0] = p->children[0]->out_cols;
+        if (kind == 1) p->set.cols[0] = p->children[0]->out_cols;
         if (kind == 2) p->children[1]->exprs[0]->args[0] = p->children[0]->exprs[0]->args[0];
         if (kind == 3) p->children[1]->children = p->children[0]->children;
         assert_int_equal(sql_optimize(&c, b), kind == 0 ? ST_OK : ST_ERROR);

@@ -41,7 +41,7 @@ static Status mention_slot(void *ctx, Expr **slot) {
 }
 static void mentions(Plan *p, Mention *m) {
     if (stack_stop()) return;
-    m->found |= p->kind == LP_CTE_SCAN && p->cte_id == m->cte_id;
+    m->found |= p->kind == LP_CTE_SCAN && p->cte.id == m->cte_id;
     (void)plan_each_expr(p, mention_slot, m);
     for (int32_t i = 0; i < p->n_children; i++) mentions(p->children[i], m);
 }
@@ -52,22 +52,22 @@ static Expr *as_query(const Resolve *r, Expr *e) {
     Plan *one = plan_new(c, LP_VALUES, 0), *p = plan_new(c, LP_PROJECT, 1);
     Expr *sub = expr_new(c, EX_SUBQUERY, e->type, 0);
     ColId *id = arena_array(c->arena, ColId, 1);
-    if (!one || !p || !sub || !id || !(one->rows = arena_array(c->arena, Expr **, 1)) ||
-        !(one->rows[0] = arena_array(c->arena, Expr *, 1)) || !(p->exprs = arena_array(c->arena, Expr *, 1)) ||
+    if (!one || !p || !sub || !id || !(one->values.rows = arena_array(c->arena, Expr **, 1)) ||
+        !(one->values.rows[0] = arena_array(c->arena, Expr *, 1)) || !(p->exprs = arena_array(c->arena, Expr *, 1)) ||
         !(id[0] = plan_new_col(c, "limit", e->type, true)))
         return NULL;
-    one->n_rows = 1;
+    one->values.n_rows = 1;
     p->children[0] = one;
     p->exprs[0] = e;
     p->out_cols = id;
     p->n_exprs = p->n_out = 1;
     for (const Scope *s = r->scope; s; s = s->up) {
-        Mention m = {.cte_id = s->cte->cte_id};
+        Mention m = {.cte_id = s->cte->cte.id};
         mentions(p, &m);
         if (!m.found) continue;
         Plan *cte = plan_new(c, LP_CTE, 2);
         if (!cte) return NULL;
-        cte->cte_id = s->cte->cte_id;
+        cte->cte.id = s->cte->cte.id;
         cte->alias = s->cte->alias;
         cte->children[0] = s->cte->children[0];
         cte->children[1] = p;
@@ -116,9 +116,10 @@ static Status resolve_slot(void *ctx, Expr **slot) { return expr_walk(*slot, res
 static Status resolve_plan(const Resolve *r, Plan *p) {
     TRY(stack_check(&r->s->err));
     Resolve here = *r;
-    if (p->routine_id) TRY(p->bulk ? session_bulk_fill(r->s, r->c, p, r->acct) : pl_fill_rows(r->s, r->c, p));
-    TRY(resolve_limit(r, &p->limit_expr));
-    TRY(resolve_limit(r, &p->offset_expr));
+    if (p->values.routine_id)
+        TRY(p->values.bulk ? session_bulk_fill(r->s, r->c, p, r->acct) : pl_fill_rows(r->s, r->c, p));
+    TRY(resolve_limit(r, &p->limit.rows_expr));
+    TRY(resolve_limit(r, &p->limit.offset_expr));
     TRY(plan_each_expr(p, resolve_slot, &here));
     for (int32_t i = 0; i < p->n_children; i++) {
         Scope inner = {r->scope, p};

@@ -31,8 +31,8 @@ static Expr *copy_filter(Arena *a, const Plan *scan, const Expr *e, bool *ok) {
     if (e->kind == EX_COL && scan) {
         int32_t i = 0;
         while (i < scan->n_out && scan->out_cols[i] != e->u.col) i++;
-        *ok = i < scan->n_out && scan->scan_cols[i] >= 0;
-        if (*ok) copy->u.col = scan->scan_cols[i];
+        *ok = i < scan->n_out && scan->scan.cols[i] >= 0;
+        if (*ok) copy->u.col = scan->scan.cols[i];
     }
     for (int32_t i = 0; *ok && i < e->n_args; i++) copy->args[i] = copy_filter(a, scan, e->args[i], ok);
     return copy;
@@ -117,7 +117,7 @@ static int scan_column(const Plan *scan, const Expr *e) {
         e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < scan->n_out; i++)
-        if (scan->out_cols[i] == e->u.col) return scan->scan_cols[i];
+        if (scan->out_cols[i] == e->u.col) return scan->scan.cols[i];
     return -1;
 }
 /* column IN (constants): within the least and the greatest. */
@@ -126,7 +126,7 @@ static bool bounds_of_list(const Plan *scan, const Expr *e, ReadCond *out) {
     if (col < 0 || e->n_args < 2) return false;
     for (int32_t i = 1; i < e->n_args; i++) {
         ReadCond one;
-        if (e->args[i]->kind != EX_CONST || !equals(scan->table, col, &e->args[i]->u.value, &one) || one.is_text)
+        if (e->args[i]->kind != EX_CONST || !equals(scan->scan.table, col, &e->args[i]->u.value, &one) || one.is_text)
             return false;
         if (i == 1) *out = one;
         out->lo = MIN_OF(out->lo, one.lo);
@@ -142,7 +142,7 @@ static bool bounds(const Plan *scan, const Expr *e, ReadCond *out) {
     for (int side = 0; side < 2; side++) {
         const Expr *own = e->args[side], *other = e->args[1 - side];
         int col = scan_column(scan, own);
-        if (col < 0 || other->kind != EX_CONST || !equals(scan->table, col, &other->u.value, out)) continue;
+        if (col < 0 || other->kind != EX_CONST || !equals(scan->scan.table, col, &other->u.value, out)) continue;
         if (strcmp(op, "=") == 0) return true;
         bool less = op[0] == '<' && op[1] != '>', strict = op[1] == 0;
         if (out->is_text || !(less || op[0] == '>') || (op[1] && strcmp(op + 1, "=") != 0)) return false;
@@ -184,7 +184,7 @@ static void walk(Walk *w, const Plan *p) {
     if (stack_stop()) return;
     if (p->kind == LP_SCAN) {
         ReadCond *conds = arena_array(w->a, ReadCond, CONDS);
-        TxnRead r = {.table = p->table->id, .conds = conds, .filters = arena_array(w->a, Expr *, FILTERS)};
+        TxnRead r = {.table = p->scan.table->id, .conds = conds, .filters = arena_array(w->a, Expr *, FILTERS)};
         if (!conds || !r.filters) {
             w->ok = false;
             return;

@@ -159,13 +159,13 @@ Status run_scalar(Session *s, Statement *st, PlanCtx *c, Expr *e, Type type, Val
     Plan *one = plan_new(c, LP_VALUES, 0);
     ColId id = plan_new_col(c, "value", type, true);
     if (!b || !one || !id) return ST_ERROR;
-    one->n_rows = one->n_out = 1;
+    one->values.n_rows = one->n_out = 1;
     one->out_cols = arena_array(a, ColId, 1);
-    one->rows = arena_array(a, Expr **, 1);
+    one->values.rows = arena_array(a, Expr **, 1);
     Expr **row = arena_array(a, Expr *, 1);
-    if (!one->out_cols || !one->rows || !row) return ST_ERROR;
+    if (!one->out_cols || !one->values.rows || !row) return ST_ERROR;
     one->out_cols[0] = id;
-    one->rows[0] = row;
+    one->values.rows[0] = row;
     row[0] = e;
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = one, .n_result = 1, .result = one->out_cols};
     RunOutput r;

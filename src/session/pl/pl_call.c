@@ -629,14 +629,14 @@ static Status take_row(void *ctx, PlFrame *fr) {
 }
 
 Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
-    const Routine *q = catalog_routine_by_id(&s->db->catalog, p->routine_id);
+    const Routine *q = catalog_routine_by_id(&s->db->catalog, p->values.routine_id);
     PlRoutine *r;
     Arena *a = c->arena;
     EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
     Value *args = arena_array(a, Value, p->n_exprs + 1);
     Type *types = arena_array(a, Type, p->n_out + 1);
     if (s->explaining) {
-        p->routine_id = 0;
+        p->values.routine_id = 0;
         p->n_exprs = 0;
         return ST_OK;
     }
@@ -657,13 +657,13 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     Status st = pl_run(s, r, args, &rows, take_row, &rows);
     outer_end(s, &outer);
     TRY(st);
-    p->n_rows = rows.n;
-    if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
+    p->values.n_rows = rows.n;
+    if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
     for (int32_t k = 0; k < p->n_out; k++) {
         const Phys ph = type_phys(types[k]);
         const int64_t size = phys_size(ph);
         bool nulls = false;
-        Vec *v = &p->cells[k];
+        Vec *v = &p->values.cells[k];
         *v = (Vec){.phys = (uint8_t)ph,
                    .type = types[k],
                    .data = arena_calloc(a, (rows.n + 1) * size),
@@ -681,7 +681,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         }
         if (!nulls) v->valid = NULL;
     }
-    p->routine_id = 0;
+    p->values.routine_id = 0;
     p->ordinality = false;
     p->exprs = NULL;
     p->n_exprs = 0;

@@ -88,7 +88,7 @@ static bool read_plan(Look *l, const Plan *p) {
         case LP_FILTER: break;
         case LP_SORT:
         case LP_LIMIT:
-            if (p->limit_expr || p->offset_expr || p->limit == 0 || p->offset > 0) return false;
+            if (p->limit.rows_expr || p->limit.offset_expr || p->limit.rows == 0 || p->limit.offset > 0) return false;
             break;
         case LP_PROJECT:
             for (int32_t i = 0; i < p->n_out; i++)
@@ -96,23 +96,23 @@ static bool read_plan(Look *l, const Plan *p) {
             break;
         case LP_SCAN:
             for (int32_t i = 0; i < p->n_out; i++)
-                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = p->scan_cols[i]})) return false;
-            l->p->table = p->table;
+                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = p->scan.cols[i]})) return false;
+            l->p->table = p->scan.table;
             return true;
         case LP_JOIN: { /* what ON CONFLICT DO UPDATE proposes, and the row that has its key */
             const Plan *scan = p->children[1];
-            if (!l->p->b->hit || p->join != JN_LEFT || p->dependent || scan->kind != LP_SCAN || l->p->table ||
+            if (!l->p->b->hit || p->join.kind != JN_LEFT || p->join.dependent || scan->kind != LP_SCAN || l->p->table ||
                 scan->n_conds > 0)
                 return false;
             for (int32_t i = 0; i < scan->n_out; i++)
-                if (!define(l, scan->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = scan->scan_cols[i]})) return false;
-            l->p->table = scan->table;
+                if (!define(l, scan->out_cols[i], (ColDef){.kind = DEF_SCAN, .col = scan->scan.cols[i]})) return false;
+            l->p->table = scan->scan.table;
             break;
         }
         case LP_VALUES:
-            if (p->n_rows != 1 || p->routine_id) return false;
+            if (p->values.n_rows != 1 || p->values.routine_id) return false;
             for (int32_t i = 0; i < p->n_out; i++)
-                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_EXPR, .expr = p->rows[0][i]})) return false;
+                if (!define(l, p->out_cols[i], (ColDef){.kind = DEF_EXPR, .expr = p->values.rows[0][i]})) return false;
             return true;
         default: return false;
         }

@@ -424,13 +424,14 @@ static Status eval_query(PlFrame *fr, const PlExpr *x, Type want, Value *out) {
     Plan *one = r == ST_OK ? plan_new(&c, LP_VALUES, 0) : NULL;
     BoundStmt *b = arena_new_of(a, BoundStmt);
     Value *vals = arena_array(a, Value, names.refs.len + 1);
-    if (r == ST_OK && (!one || !b || !vals || !(one->out_cols = arena_array(a, ColId, 1)) ||
-                       !(one->rows = arena_array(a, Expr **, 1)) || !(one->rows[0] = arena_array(a, Expr *, 1)) ||
-                       !(one->out_cols[0] = plan_new_col(&c, "value", e->type, true))))
+    if (r == ST_OK &&
+        (!one || !b || !vals || !(one->out_cols = arena_array(a, ColId, 1)) ||
+         !(one->values.rows = arena_array(a, Expr **, 1)) || !(one->values.rows[0] = arena_array(a, Expr *, 1)) ||
+         !(one->out_cols[0] = plan_new_col(&c, "value", e->type, true))))
         r = stack_failed(&s->err);
     if (r == ST_OK) {
-        one->n_rows = one->n_out = 1;
-        one->rows[0][0] = e;
+        one->values.n_rows = one->n_out = 1;
+        one->values.rows[0][0] = e;
         *b = (BoundStmt){.kind = STMT_SELECT,
                          .plan = one,
                          .n_result = 1,

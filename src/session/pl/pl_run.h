@@ -40,7 +40,8 @@ Status pl_call_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_params, 
                      const char ***names, Type **types);
 /* SessionInfo.call_routine; ctx is the session. */
 Status pl_call_function(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e);
-/* Rows of an LP_VALUES with a routine_id: calls it, and makes them constants. Its arguments are constants by now. */
+/* Rows of an LP_VALUES with a values.routine_id: calls it, and makes them constants. Its arguments are constants by
+ * now. */
 Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p);
 /* One call of a routine with its IN and INOUT arguments, under the exclusive lock, outside of any other: OUT values (or
  * the function's value) in `a`. After an error the caller undoes what was changed. */

@@ -378,12 +378,12 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
     Value query;
     if (s->explaining) {
-        p->routine_id = p->n_exprs = 0;
+        p->values.routine_id = p->n_exprs = 0;
         return ST_OK;
     }
     if (pl_in_call(s)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
     TRY(session_begin_write(s));
-    const Routine *r = catalog_routine_by_id(&s->db->catalog, p->routine_id);
+    const Routine *r = catalog_routine_by_id(&s->db->catalog, p->values.routine_id);
     if (!r) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped");
     TRY(eval_expr(&x, p->exprs[0], &query));
     if (query.is_null) return err_set(&s->err, ERR_NULL_NOT_ALLOWED, "the query of bulk_call is null");
@@ -391,10 +391,11 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     if (!types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->kept.n_runs++; /* the plan is good for once */
-    if (!(p->cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
-    TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->n_rows, p->cells));
+    if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
+    TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->values.n_rows,
+                     p->values.cells));
     TRY(session_bulk_to_tables(s));
-    p->routine_id = 0;
+    p->values.routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;
     return ST_OK;

@@ -212,8 +212,8 @@ static Status limit_const(ParamCtx *k, Expr **e, int64_t *value, bool offset) {
 static Status param_plan(ParamCtx *k, Plan *p) {
     TRY(stack_check(k->c->err));
     TRY(plan_each_expr(p, param_slot, k));
-    TRY(limit_const(k, &p->limit_expr, &p->limit, false));
-    TRY(limit_const(k, &p->offset_expr, &p->offset, true));
+    TRY(limit_const(k, &p->limit.rows_expr, &p->limit.rows, false));
+    TRY(limit_const(k, &p->limit.offset_expr, &p->limit.offset, true));
     for (int32_t i = 0; i < p->n_children; i++) TRY(param_plan(k, p->children[i]));
     return ST_OK;
 }

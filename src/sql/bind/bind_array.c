@@ -277,18 +277,18 @@ Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, 
 /* string_agg over the values' entries, with the subquery's sort keys if it has an order (types/func_sorted.c), then one
  * array. */
 static Expr *entries_in_order(Binder *b, const Plan *sort, Expr *entry, int64_t location) {
-    Expr **args = arena_array(b->a, Expr *, 3 + sort->n_sort);
-    char *flags = arena_alloc(b->a, 2 * sort->n_sort + 1);
+    Expr **args = arena_array(b->a, Expr *, 3 + sort->sort.n);
+    char *flags = arena_alloc(b->a, 2 * sort->sort.n + 1);
     if (!args || !flags) return NULL;
-    for (int32_t i = 0; i < sort->n_sort; i++) {
-        flags[2 * i] = sort->sort[i].desc ? 'd' : 'a';
-        flags[2 * i + 1] = sort->sort[i].nulls_first ? 'f' : 'l';
-        if (!(args[3 + i] = bind_copy(b, sort->sort[i].expr))) return NULL;
+    for (int32_t i = 0; i < sort->sort.n; i++) {
+        flags[2 * i] = sort->sort.keys[i].desc ? 'd' : 'a';
+        flags[2 * i + 1] = sort->sort.keys[i].nulls_first ? 'f' : 'l';
+        if (!(args[3 + i] = bind_copy(b, sort->sort.keys[i].expr))) return NULL;
     }
-    args[0] = bind_text_const(b, (Slice){flags, 2 * sort->n_sort}, location);
+    args[0] = bind_text_const(b, (Slice){flags, 2 * sort->sort.n}, location);
     args[1] = entry;
     args[2] = bind_text_const(b, slice_of(""), location);
-    return bind_call(b, "string_agg_entry", false, 3 + sort->n_sort, args, location);
+    return bind_call(b, "string_agg_entry", false, 3 + sort->sort.n, args, location);
 }
 
 Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
@@ -297,7 +297,7 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
     Type t = b->c->cols.items[r->cols[0]].type, text[2] = {type_make(T_TEXT), type_make(T_TEXT)}, coerced[2], ret;
     if (t.id == T_ARRAY) return dimensions_error(b, location), ST_ERROR;
     const Plan *sort = r->plan->kind == LP_LIMIT ? r->plan->children[0] : r->plan;
-    bool ordered = sort->kind == LP_SORT && sort->n_sort > 0;
+    bool ordered = sort->kind == LP_SORT && sort->sort.n > 0;
     AggCall call = {.kind = AGG_STRING_AGG};
     Expr *value = expr_col(b->c, r->cols[0]);
     call.arg = value ? bind_call(b, "array_entry", false, 1, &value, location) : NULL;
@@ -305,12 +305,12 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
     call.arg2 = bind_text_const(b, slice_of(""), location);
     TRY(func_resolve(slice_of("string_agg"), false, 2, text, bind_pos(b, location), &call.func, coerced, &ret, b->err));
     Plan *p = plan_new(b->c, LP_AGG, 1);
-    if (!call.arg || !call.arg2 || !p || !(p->aggs = arena_array(b->a, AggCall, 1)) ||
+    if (!call.arg || !call.arg2 || !p || !(p->agg.calls = arena_array(b->a, AggCall, 1)) ||
         !(call.out = plan_new_col(b->c, "array", ret, true)))
         return ST_ERROR;
     p->children[0] = r->plan;
-    p->aggs[0] = call;
-    p->n_aggs = 1;
+    p->agg.calls[0] = call;
+    p->agg.n_calls = 1;
     Expr *all = expr_col(b->c, call.out);
     if (ordered && all) all = bind_call(b, "string_agg_sorted", false, 1, &all, location);
     Expr *array = all ? bind_call(b, "array_from_entries", false, 1, &all, location) : NULL,
@@ -366,7 +366,7 @@ Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names,
     if (p && once.ids.len) {
         Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
         if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
-        p->dependent = true;
+        p->join.dependent = true;
     }
     if (!p) return NULL;
     for (int64_t i = 0; i < n; i++) {

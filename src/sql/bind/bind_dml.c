@@ -123,7 +123,7 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
     p->children[0] = child;
     if (!(p->exprs[0] = expr_col(b->c, out->rowid))) return NULL;
     p->out_cols[0] = key;
-    p->n_keys = p->n_exprs = p->n_out = 1;
+    p->agg.n_keys = p->n_exprs = p->n_out = 1;
     ColId *lists[] = {out->values, out->checks, out->result};
     int32_t lens[] = {out->n_set, out->n_checks, out->n_result};
     for (int l = 0; l < 3; l++)
@@ -147,8 +147,8 @@ static Plan *once_per_row(Binder *b, Plan *child, BoundStmt *out) {
             if (!call.arg || !call.out || !vec_push(b->a, &aggs, call)) return NULL;
             lists[l][i] = call.out;
         }
-    p->aggs = aggs.items;
-    p->n_aggs = (int32_t)aggs.len;
+    p->agg.calls = aggs.items;
+    p->agg.n_calls = (int32_t)aggs.len;
     out->rowid = key;
     return p;
 }
@@ -242,7 +242,7 @@ static Status bind_set(Binder *b, Query *q, const Table *t, const AstAssign *a, 
         return err_at(b->err, bind_pos(b, loc), ERR_SYNTAX, "number of columns does not match number of values");
     bool dep = bind_depends(b, r.plan, *plan);
     if (!(*plan = bind_join(b, JN_SINGLE, *plan, r.plan))) return ST_ERROR;
-    (*plan)->dependent = dep;
+    (*plan)->join.dependent = dep;
     for (int32_t i = 0; i < r.n; i++) {
         Expr *e = expr_col(b->c, r.cols[i]);
         if (!e) return ST_ERROR;
@@ -291,7 +291,7 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     Query *q = arena_new_of(b->a, Query);
     Plan *p = plan_new(b->c, LP_VALUES, 0);
     Expr **defaults = arena_array(b->a, Expr *, t->n_cols + 1);
-    if (!q || !p || !defaults || !(p->rows = arena_array(b->a, Expr **, n_rows + 1))) return NULL;
+    if (!q || !p || !defaults || !(p->values.rows = arena_array(b->a, Expr **, n_rows + 1))) return NULL;
     q->clause = "VALUES";
     q->ctes = ctes;
     int64_t width = s->query ? s->query->values[0].n_items : 0;
@@ -318,9 +318,9 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
             if (!defaults[c] && !(defaults[c] = default_value(b, &t->cols[c]))) return NULL;
             if (!(row[c] = bind_copy(b, defaults[c]))) return NULL;
         }
-        p->rows[r] = row;
+        p->values.rows[r] = row;
     }
-    p->n_rows = n_rows;
+    p->values.n_rows = n_rows;
     p->n_out = t->n_cols;
     if (!(p->out_cols = arena_array(b->a, ColId, t->n_cols + 1)))
         return NULL; /* the optimiser renames its own columns */
@@ -402,18 +402,19 @@ static bool sets_keys(const AstOnConflict *oc, const Table *t) {
 /* The number of each row of VALUES beside it: what is done with a row may depend on those in front of it. */
 static ColId number_rows(Binder *b, Plan *p) {
     ColId id = plan_new_col(b->c, "row", type_make(T_INT8), false);
-    for (int64_t r = 0; r < p->n_rows; r++)
-        if (!(p->rows[r][p->n_out] = bind_int8_const(b, r))) return 0;
+    for (int64_t r = 0; r < p->values.n_rows; r++)
+        if (!(p->values.rows[r][p->n_out] = bind_int8_const(b, r))) return 0;
     p->out_cols[p->n_out++] = id; /* there is room for one */
     return id;
 }
 static Plan *order_rows(Binder *b, Plan *p, ColId number) {
     Plan *sort = plan_new(b->c, LP_SORT, 1);
-    if (!sort || !(sort->sort = arena_array(b->a, SortKey, 1)) || !(sort->sort[0].expr = expr_col(b->c, number)))
+    if (!sort || !(sort->sort.keys = arena_array(b->a, SortKey, 1)) ||
+        !(sort->sort.keys[0].expr = expr_col(b->c, number)))
         return NULL;
     sort->children[0] = p;
-    sort->n_sort = 1;
-    sort->limit = sort->offset = -1;
+    sort->sort.n = 1;
+    sort->limit.rows = sort->limit.offset = -1;
     return sort;
 }
 
@@ -509,7 +510,7 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     ColId number = 0;
     TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     if (s->on_conflict && s->on_conflict->do_update) {
-        out->sets_keys = (!direct || p->n_rows > 1) && sets_keys(s->on_conflict, t);
+        out->sets_keys = (!direct || p->values.n_rows > 1) && sets_keys(s->on_conflict, t);
         if (out->sets_keys && direct && !(number = number_rows(b, p))) return ST_ERROR;
         if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) ||
             !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out)))

@@ -10,9 +10,9 @@
 
 Plan *bind_one_row(Binder *b) {
     Plan *p = plan_new(b->c, LP_VALUES, 0);
-    if (!p || !(p->rows = arena_array(b->a, Expr **, 1))) return NULL;
-    p->n_rows = 1;
-    return (p->rows[0] = arena_array(b->a, Expr *, 1)) ? p : NULL;
+    if (!p || !(p->values.rows = arena_array(b->a, Expr **, 1))) return NULL;
+    p->values.n_rows = 1;
+    return (p->values.rows[0] = arena_array(b->a, Expr *, 1)) ? p : NULL;
 }
 
 Plan *bind_filter(Binder *b, Plan *child, Expr *cond) {
@@ -32,7 +32,7 @@ Plan *bind_join(Binder *b, JoinKind kind, Plan *l, Plan *r) {
     if (!l || !r) return NULL;
     Plan *p = plan_new(b->c, LP_JOIN, 2);
     if (!p) return NULL;
-    p->join = (uint8_t)kind;
+    p->join.kind = (uint8_t)kind;
     p->children[0] = l;
     p->children[1] = r;
     return p;
@@ -75,9 +75,9 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
     (void)q;
     Plan *p = plan_new(b->c, LP_SCAN, 0);
     int32_t n = t->n_cols + (rowid ? 1 : 0);
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->scan_cols = arena_array(b->a, int32_t, n + 1)))
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n + 1)) || !(p->scan.cols = arena_array(b->a, int32_t, n + 1)))
         return NULL;
-    p->table = t;
+    p->scan.table = t;
     p->alias = alias;
     p->n_out = n;
     *item = (NsItem){.name = alias, .n_cols = t->n_cols, .rel_visible = true, .cols_visible = true, .table = t};
@@ -88,13 +88,13 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
         b->c->cols.items[id].table = t;
         b->c->cols.items[id].col = i;
         p->out_cols[i] = id;
-        p->scan_cols[i] = i;
+        p->scan.cols[i] = i;
         item->cols[i] = (NsCol){t->cols[i].name, id};
     }
     if (rowid) {
         if (!(*rowid = plan_new_col(b->c, "rowid", type_make(T_INT8), false))) return NULL;
         p->out_cols[t->n_cols] = *rowid;
-        p->scan_cols[t->n_cols] = -1;
+        p->scan.cols[t->n_cols] = -1;
     }
     return p;
 }
@@ -162,14 +162,14 @@ Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
 static Plan *cte_scan(Binder *b, Cte *c, const char *alias, Rel *r) {
     Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
     if (!p || !(p->out_cols = arena_array(b->a, ColId, c->n + 1)) ||
-        !(p->cte_cols = arena_array(b->a, ColId, c->n + 1)))
+        !(p->cte.cols = arena_array(b->a, ColId, c->n + 1)))
         return NULL;
-    p->cte_id = c->id;
+    p->cte.id = c->id;
     p->n_out = c->n;
     p->alias = alias;
     for (int32_t i = 0; i < c->n; i++) {
         ColInfo info = b->c->cols.items[c->cols[i]];
-        p->cte_cols[i] = c->cols[i];
+        p->cte.cols[i] = c->cols[i];
         if (!(p->out_cols[i] = plan_new_col(b->c, c->names[i], info.type, true))) return NULL;
     }
     c->refs++;
@@ -263,17 +263,17 @@ static Plan *from_unnest(Binder *b, const AstFunc *f, Expr **items, int64_t n, c
     Type t;
     if (bind_common(b, n, items, "ARRAY", &t) != ST_OK) return NULL;
     Plan *p = plan_new(b->c, LP_VALUES, 0);
-    if (!p || !(p->rows = arena_array(b->a, Expr **, n + 1)) || !(p->out_cols = arena_array(b->a, ColId, 1)))
+    if (!p || !(p->values.rows = arena_array(b->a, Expr **, n + 1)) || !(p->out_cols = arena_array(b->a, ColId, 1)))
         return NULL;
     for (int64_t i = 0; i < n; i++) {
         if (items[i]->kind != EX_CONST && items[i]->kind != EX_PARAM) {
             bind_unsupported(b, f->location, "unnest of computed values");
             return NULL;
         }
-        if (!(p->rows[i] = arena_array(b->a, Expr *, 1))) return NULL;
-        p->rows[i][0] = items[i];
+        if (!(p->values.rows[i] = arena_array(b->a, Expr *, 1))) return NULL;
+        p->values.rows[i][0] = items[i];
     }
-    p->n_rows = n;
+    p->values.n_rows = n;
     p->n_out = 1;
     return (p->out_cols[0] = plan_new_col(b->c, name, t, true)) ? p : NULL;
 }
@@ -473,7 +473,7 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
     for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = false;
     Plan *p = bind_join(b, (JoinKind)kinds[f->type], l, r);
     if (!p) return NULL;
-    p->dependent = bind_depends(b, r, l);
+    p->join.dependent = bind_depends(b, r, l);
     const char **names = f->using_columns;
     int64_t n = f->n_using;
     if (f->natural && natural_columns(b, q, start, mid, &names, &n) != ST_OK) return NULL;
@@ -536,7 +536,7 @@ Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *sta
         }
         bool dep = bind_depends(b, r, p);
         if (!(p = bind_join(b, JN_INNER, p, r))) return NULL;
-        p->dependent = dep;
+        p->join.dependent = dep;
     }
     return p ? p : bind_one_row(b);
 }
@@ -597,20 +597,20 @@ Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body) {
             Plan **child = arena_array(b->a, Plan *, 1);
             if (!exprs || !child) return NULL;
             for (int32_t i = 0; i < c->n; i++)
-                if (!(exprs[i] = expr_col(b->c, s->cte_cols[i]))) return NULL;
+                if (!(exprs[i] = expr_col(b->c, s->cte.cols[i]))) return NULL;
             child[0] = c->plan;
             s->kind = LP_PROJECT;
             s->n_children = 1;
             s->children = child;
             s->n_exprs = c->n;
             s->exprs = exprs;
-            s->cte_id = 0;
-            s->cte_cols = NULL;
+            s->cte.id = 0;
+            s->cte.cols = NULL;
             continue;
         }
         Plan *p = plan_new(b->c, LP_CTE, 2);
         if (!p) return NULL;
-        p->cte_id = c->id;
+        p->cte.id = c->id;
         p->alias = c->name;
         p->children[0] = c->plan;
         p->children[1] = body;

@@ -181,7 +181,7 @@ static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
     if (once.ids.len) {
         Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
         if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
-        p->dependent = true;
+        p->join.dependent = true;
     }
     const Type wide = type_numeric(19, 0), t = b->c->cols.items[series->out_cols[0]].type;
     Expr *value = expr_col(b->c, series->out_cols[0]), *start = bind_copy(b, series->exprs[0]),

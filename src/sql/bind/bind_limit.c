@@ -47,9 +47,9 @@ static Plan *limit_plan(Binder *b, Plan *child, Expr *limit, Expr *offset) {
     Plan *p = child ? plan_new(b->c, LP_LIMIT, 1) : NULL;
     if (!p) return NULL;
     p->children[0] = child;
-    p->limit = p->offset = -1;
-    p->limit_expr = limit;
-    p->offset_expr = offset;
+    p->limit.rows = p->limit.offset = -1;
+    p->limit.rows_expr = limit;
+    p->limit.offset_expr = offset;
     return p;
 }
 
@@ -86,12 +86,12 @@ static Expr *after_edge(Binder *b, const SortKey *keys, int32_t n, int32_t i, co
 
 static Plan *sort_by(Binder *b, Plan *child, const Plan *like, const ColId *ids) {
     Plan *p = child ? plan_new(b->c, LP_SORT, 1) : NULL;
-    if (!p || !(p->sort = arena_array(b->a, SortKey, like->n_sort))) return NULL;
+    if (!p || !(p->sort.keys = arena_array(b->a, SortKey, like->sort.n))) return NULL;
     p->children[0] = child;
-    p->n_sort = like->n_sort;
-    for (int32_t i = 0; i < p->n_sort; i++) {
-        p->sort[i] = like->sort[i];
-        if (!(p->sort[i].expr = expr_col(b->c, ids[i]))) return NULL;
+    p->sort.n = like->sort.n;
+    for (int32_t i = 0; i < p->sort.n; i++) {
+        p->sort.keys[i] = like->sort.keys[i];
+        if (!(p->sort.keys[i].expr = expr_col(b->c, ids[i]))) return NULL;
     }
     return p;
 }
@@ -107,7 +107,7 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     Expr *n = limit_expr(b, env, s->limit, "LIMIT"),
          *offset = s->offset ? limit_expr(b, env, s->offset, "OFFSET") : NULL;
     if (!n || (s->offset && !offset)) return ST_ERROR;
-    int32_t k = sort->n_sort;
+    int32_t k = sort->sort.n;
     IdVec all = {0};
     ColSet produced = colset_new(b->c);
     plan_outputs(b->c, sort->children[0], &produced);
@@ -116,7 +116,7 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     ColId *keys = arena_array(b->a, ColId, k), *edge = arena_array(b->a, ColId, k + 1),
           *rows = arena_array(b->a, ColId, all.len + 1), *row_keys = arena_array(b->a, ColId, k);
     if (!keys || !edge || !rows || !row_keys) return ST_ERROR;
-    for (int32_t i = 0; i < k; i++) keys[i] = sort->sort[i].expr->u.col;
+    for (int32_t i = 0; i < k; i++) keys[i] = sort->sort.keys[i].expr->u.col;
     int64_t cte = ++b->c->n_ctes;
     Plan *left = bind_cte_ref(b, cte, all.len, all.items, rows), *right = bind_cte_ref(b, cte, k, keys, edge);
     if (!left || !right) return ST_ERROR;
@@ -144,13 +144,13 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     ColId found = bind_proj_add(b, &proj, NULL, expr_bool(b->c, true), "found");
     if (!right || !found || !(p = bind_join(b, JN_LEFT, left, bind_proj_plan(b, &proj, right)))) return ST_ERROR;
     Expr *keep[2] = {bind_unary(b, EX_IS_NULL, expr_col(b->c, found), 0),
-                     bind_not(b, after_edge(b, sort->sort, k, 0, row_keys, edge), 0)};
+                     bind_not(b, after_edge(b, sort->sort.keys, k, 0, row_keys, edge), 0)};
     p = bind_filter(b, p, bind_nary(b, EX_OR, 2, keep, 0));
     /* 0 keeps none, what is negative is an error */
     Expr *top = int8_case(b, positive(b, n), bind_null(b, type_make(T_INT8)), n);
     Plan *with = plan_new(b->c, LP_CTE, 2);
     if (!top || !with || !(p = limit_plan(b, sort_by(b, p, sort, row_keys), top, offset))) return ST_ERROR;
-    with->cte_id = cte;
+    with->cte.id = cte;
     with->alias = "with ties";
     with->children[0] = sort->children[0];
     with->children[1] = p;
@@ -169,8 +169,8 @@ Status bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r) {
     if (!s->limit && !s->offset) return ST_OK;
     Plan *p = limit_plan(b, r->plan, NULL, NULL);
     if (!p) return ST_ERROR;
-    TRY(limit_value(b, env, s->limit, false, &p->limit, &p->limit_expr));
-    TRY(limit_value(b, env, s->offset, true, &p->offset, &p->offset_expr));
+    TRY(limit_value(b, env, s->limit, false, &p->limit.rows, &p->limit.rows_expr));
+    TRY(limit_value(b, env, s->offset, true, &p->limit.offset, &p->limit.offset_expr));
     r->plan = p;
     return ST_OK;
 }

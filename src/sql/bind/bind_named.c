@@ -179,8 +179,8 @@ Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f) {
     p->exprs = exprs;
     p->n_exprs = 1;
     p->n_out = n;
-    p->routine_id = r->id;
-    p->bulk = true;
+    p->values.routine_id = r->id;
+    p->values.bulk = true;
     p->alias = "bulk_call";
     for (int32_t i = 0; i < n; i++)
         if (!(p->out_cols[i] = plan_new_col(b->c, names[i], types[i], i > 0))) return NULL;

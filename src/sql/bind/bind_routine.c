@@ -3,7 +3,7 @@
  * Overloads are chosen by PostgreSQL's rules: exact types, then implicit casts, most exact matches, preferred types,
  * categories of untyped literals; of equals the one with fewer defaults. A scalar call becomes an EX_FUNC whose kernel
  * calls back into the session (SessionInfo.call_routine); a call in FROM becomes LP_VALUES whose rows the session fills
- * in before the plan runs (Plan.routine_id).
+ * in before the plan runs (PlanValues.routine_id).
  */
 #include <stdio.h>
 
@@ -333,7 +333,7 @@ static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *nam
     p->n_out = n_out + ordinality;
     p->ordinality = ordinality;
     if (ordinality && !(p->out_cols[n_out] = plan_new_col(b->c, "ordinality", type_make(T_INT8), false))) return NULL;
-    p->routine_id = r->id;
+    p->values.routine_id = r->id;
     p->exprs = args;
     p->n_exprs = r->n_args;
     p->alias = name;

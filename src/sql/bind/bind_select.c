@@ -323,13 +323,13 @@ static Plan *sort_plan(Binder *b, Plan *child, const OrderVec *keys, const ColId
     memcpy(ids, key_ids, sizeof *ids * (size_t)keys->len);
     if (!(child = array_keys(b, child, keys->len, ids))) return NULL;
     Plan *p = plan_new(b->c, LP_SORT, 1);
-    if (!p || !(p->sort = arena_array(b->a, SortKey, keys->len))) return NULL;
+    if (!p || !(p->sort.keys = arena_array(b->a, SortKey, keys->len))) return NULL;
     p->children[0] = child;
     for (int64_t i = 0; i < keys->len; i++) {
         bool twice = false; /* a later key equal to an earlier one decides nothing */
-        for (int32_t k = 0; k < p->n_sort; k++) twice |= p->sort[k].expr->u.col == ids[i];
+        for (int32_t k = 0; k < p->sort.n; k++) twice |= p->sort.keys[k].expr->u.col == ids[i];
         if (twice) continue;
-        SortKey *s = &p->sort[p->n_sort++];
+        SortKey *s = &p->sort.keys[p->sort.n++];
         *s = (SortKey){expr_col(b->c, ids[i]), keys->items[i].desc, keys->items[i].nulls_first};
         if (!s->expr) return NULL;
         s->expr->location = keys->items[i].location;
@@ -349,31 +349,31 @@ static Plan *distinct_plan(Binder *b, Plan *child, int32_t n, ColId *ids, const 
     p->children[0] = child;
     for (int32_t i = 0; i < n; i++) {
         int32_t same = 0;
-        while (same < p->n_keys && old[same] != ids[i]) same++;
-        if (same == p->n_keys) {
+        while (same < p->agg.n_keys && old[same] != ids[i]) same++;
+        if (same == p->agg.n_keys) {
             ColInfo info = b->c->cols.items[ids[i]];
             if (bind_check_groupable(b, info.type, 0) != ST_OK) return NULL;
             old[same] = ids[i];
             if (!(p->exprs[same] = expr_col(b->c, ids[i])) ||
                 !(p->out_cols[same] = plan_new_col(b->c, names[i], info.type, true)))
                 return NULL;
-            p->n_keys++;
+            p->agg.n_keys++;
         }
         ids[i] = p->out_cols[same];
     }
-    p->n_out = p->n_exprs = p->n_keys;
+    p->n_out = p->n_exprs = p->agg.n_keys;
     return p;
 }
 
 Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out) {
     Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
-    if (!p || !(p->cte_cols = arena_array(b->a, ColId, n + 1))) return NULL;
-    p->cte_id = id;
+    if (!p || !(p->cte.cols = arena_array(b->a, ColId, n + 1))) return NULL;
+    p->cte.id = id;
     p->n_out = (int32_t)n;
     p->out_cols = out;
     for (int64_t i = 0; i < n; i++) {
         ColInfo info = b->c->cols.items[def[i]];
-        p->cte_cols[i] = def[i];
+        p->cte.cols[i] = def[i];
         if (!(out[i] = plan_new_col(b->c, info.name, info.type, true))) return NULL;
     }
     return p;
@@ -416,12 +416,12 @@ static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId 
     Plan *first = plan_new(b->c, LP_LIMIT, 1);
     Plan *right = bind_filter(b, rows, bind_nary(b, EX_AND, conds.len, conds.items, 0));
     if (!first || !right || !(first->children[0] = sort_plan(b, right, keys, key_ids))) return NULL;
-    first->limit = 1;
-    first->offset = -1;
+    first->limit.rows = 1;
+    first->limit.offset = -1;
     Plan *join = bind_join(b, JN_INNER, groups, first), *p = plan_new(b->c, LP_CTE, 2);
     if (!join || !p) return NULL;
-    join->dependent = true;
-    p->cte_id = cte;
+    join->join.dependent = true;
+    p->cte.id = cte;
     p->alias = "distinct on";
     p->children[0] = child;
     p->children[1] = join;
@@ -446,11 +446,11 @@ static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, c
     Plan *p = plan_new(b->c, LP_AGG, 1);
     if (!p) return NULL;
     p->children[0] = child;
-    p->n_keys = p->n_exprs = p->n_out = (int32_t)keys->len;
+    p->agg.n_keys = p->n_exprs = p->n_out = (int32_t)keys->len;
     p->exprs = keys->items;
     p->out_cols = ids->items;
-    p->n_aggs = (int32_t)q->aggs.len;
-    p->aggs = q->aggs.items;
+    p->agg.n_calls = (int32_t)q->aggs.len;
+    p->agg.calls = q->aggs.items;
     return p;
 }
 
@@ -576,7 +576,7 @@ static void rename_plan(const Renamed *r, Plan *p) {
 static Plan *join_srf(Binder *b, Plan *p, Plan *srf) {
     bool dep = bind_depends(b, srf, p);
     Plan *j = bind_join(b, JN_INNER, p, srf);
-    if (j) j->dependent = dep;
+    if (j) j->join.dependent = dep;
     return j;
 }
 
@@ -823,7 +823,7 @@ static bool row_constant(void *ctx, Expr *e) {
 /* Rows that use outer columns: one projection per row. */
 static Plan *values_union(Binder *b, int64_t n_rows, Expr ***rows, int32_t n, const ColId *out) {
     Plan *u = n_rows == 1 ? NULL : plan_new(b->c, LP_SETOP, (int32_t)n_rows);
-    if (n_rows != 1 && (!u || !(u->set_cols = arena_array(b->a, ColId *, n_rows)))) return NULL;
+    if (n_rows != 1 && (!u || !(u->set.cols = arena_array(b->a, ColId *, n_rows)))) return NULL;
     for (int64_t r = 0; r < n_rows; r++) {
         Plan *p = plan_new(b->c, LP_PROJECT, 1);
         ColId *ids = arena_array(b->a, ColId, n + 1);
@@ -838,12 +838,12 @@ static Plan *values_union(Binder *b, int64_t n_rows, Expr ***rows, int32_t n, co
         p->exprs = rows[r];
         if (!u) return p;
         u->children[r] = p;
-        if (!(u->set_cols[r] = bind_ids(b, n, ids))) return NULL;
+        if (!(u->set.cols[r] = bind_ids(b, n, ids))) return NULL;
     }
     if (!u || !(u->out_cols = arena_array(b->a, ColId, n + 1))) return NULL;
     memcpy(u->out_cols, out, sizeof *out * (size_t)n);
     u->n_out = n;
-    u->setop = SO_UNION_ALL;
+    u->set.op = SO_UNION_ALL;
     return u;
 }
 
@@ -879,8 +879,8 @@ static Status bind_values(Binder *b, const SelectEnv *env, const AstSelect *s, R
     Plan *p;
     if (constant) {
         if (!(p = plan_new(b->c, LP_VALUES, 0))) return ST_ERROR;
-        p->n_rows = s->n_values;
-        p->rows = rows;
+        p->values.n_rows = s->n_values;
+        p->values.rows = rows;
         p->n_out = n;
         p->out_cols = ids;
     } else if (!(p = values_union(b, s->n_values, rows, n, ids))) {

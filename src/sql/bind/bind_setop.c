@@ -22,8 +22,9 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t) {
         break;
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++)
-            for (int64_t r = 0; p->out_cols[i] == id && r < p->n_rows; r++)
-                if (!(p->rows[r][i] = bind_coerce(b, p->rows[r][i], t, CAST_IMPLICIT, p->rows[r][i]->location)))
+            for (int64_t r = 0; p->out_cols[i] == id && r < p->values.n_rows; r++)
+                if (!(p->values.rows[r][i] =
+                          bind_coerce(b, p->values.rows[r][i], t, CAST_IMPLICIT, p->values.rows[r][i]->location)))
                     return ST_ERROR;
         break;
     case LP_FILTER:
@@ -49,7 +50,8 @@ static Status literals_type(Binder *b, const Plan *p, ColId id, Type *t) {
         return ST_OK;
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++)
-            for (int64_t r = 0; p->out_cols[i] == id && r < p->n_rows; r++) TRY(bind_literal_type(b, p->rows[r][i], t));
+            for (int64_t r = 0; p->out_cols[i] == id && r < p->values.n_rows; r++)
+                TRY(bind_literal_type(b, p->values.rows[r][i], t));
         return ST_OK;
     case LP_FILTER:
     case LP_LIMIT: return literals_type(b, p->children[0], id, t);
@@ -151,7 +153,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     Type *types = arena_array(b->a, Type, m + 1);
     Plan *p = plan_new(b->c, LP_SETOP, (int32_t)n);
     if (!types || !p || !(p->out_cols = arena_array(b->a, ColId, m + 1)) ||
-        !(p->set_cols = arena_array(b->a, ColId *, n)))
+        !(p->set.cols = arena_array(b->a, ColId *, n)))
         return ST_ERROR;
     for (int32_t c = 0; c < m; c++) {
         TRY(unify(b, name, n, rels, asts, c, &types[c]));
@@ -160,14 +162,14 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     for (int64_t i = 0; i < n; i++) {
         TRY(cast_input(b, &rels[i], types));
         p->children[i] = rels[i].plan;
-        if (!(p->set_cols[i] = bind_ids(b, rels[i].n, rels[i].cols))) return ST_ERROR;
+        if (!(p->set.cols[i] = bind_ids(b, rels[i].n, rels[i].cols))) return ST_ERROR;
     }
     for (int32_t c = 0; c < m; c++)
         if (!(p->out_cols[c] = plan_new_col(b->c, rels[0].names[c], types[c], true))) return ST_ERROR;
     p->n_out = m;
-    p->setop = (uint8_t)(s->set_op == AST_SETOP_UNION       ? (s->set_all ? SO_UNION_ALL : SO_UNION)
-                         : s->set_op == AST_SETOP_INTERSECT ? (s->set_all ? SO_INTERSECT_ALL : SO_INTERSECT)
-                                                            : (s->set_all ? SO_EXCEPT_ALL : SO_EXCEPT));
+    p->set.op = (uint8_t)(s->set_op == AST_SETOP_UNION       ? (s->set_all ? SO_UNION_ALL : SO_UNION)
+                          : s->set_op == AST_SETOP_INTERSECT ? (s->set_all ? SO_INTERSECT_ALL : SO_INTERSECT)
+                                                             : (s->set_all ? SO_EXCEPT_ALL : SO_EXCEPT));
     *out = (Rel){p, m, bind_ids(b, m, p->out_cols), rels[0].names};
     return out->cols ? ST_OK : ST_ERROR;
 }

@@ -140,11 +140,11 @@ static const JoinInfo *find_join(Lower *l, const Plan *plan) {
 }
 
 static Status runtime_filters(Lower *l, Pipe *p, Plan *s) {
-    for (int32_t i = 0; i < s->n_runtime; i++) {
-        const JoinInfo *j = find_join(l, s->runtime[i].join);
-        if (!j || !j->build_key || j->build_key->kind != EX_COL || j->build_key->u.col != s->runtime[i].build_col)
+    for (int32_t i = 0; i < s->scan.n_runtime; i++) {
+        const JoinInfo *j = find_join(l, s->scan.runtime[i].join);
+        if (!j || !j->build_key || j->build_key->kind != EX_COL || j->build_key->u.col != s->scan.runtime[i].build_col)
             continue;
-        Reg k = lower_col(l, p, s->runtime[i].local_col);
+        Reg k = lower_col(l, p, s->scan.runtime[i].local_col);
         if (!k) return ST_ERROR;
         if (j->key_dict) {
             if (lower_info(p, k)->dict != j->key_dict) continue;
@@ -167,13 +167,13 @@ static Status runtime_filters(Lower *l, Pipe *p, Plan *s) {
 }
 
 static Pipe *lower_scan(Lower *l, Plan *s) {
-    Pipe *p = pipe_new(l, SRC_TABLE, arena_printf(l->arena, "scan %s", s->table->name));
+    Pipe *p = pipe_new(l, SRC_TABLE, arena_printf(l->arena, "scan %s", s->scan.table->name));
     if (!p) return NULL;
-    p->source.table = s->table;
-    p->source.est_rows = (double)s->table->live_rows;
+    p->source.table = s->scan.table;
+    p->source.est_rows = (double)s->scan.table->live_rows;
     for (int32_t i = 0; i < s->n_out; i++) {
         ColEntry *e = pipe_col(p, s->out_cols[i]);
-        int32_t c = s->scan_cols[i];
+        int32_t c = s->scan.cols[i];
         if (c < 0) {
             *e = (ColEntry){.where = CW_SOURCE,
                             .phys = PH_I64,
@@ -182,15 +182,15 @@ static Pipe *lower_scan(Lower *l, Plan *s) {
                             .range = {true, 0, INT64_MAX}};
             continue;
         }
-        const Column *col = &s->table->cols[c];
+        const Column *col = &s->scan.table->cols[c];
         Phys ph = type_phys(col->type);
         *e = (ColEntry){.where = CW_SOURCE,
                         .phys = (uint8_t)ph,
                         .type = col->type,
                         .imm = c,
                         .stable_str = true,
-                        .nullable = !col->not_null &&
-                                    !(s->table->live_rows > 0 && col->stats.has_range && col->stats.null_count == 0),
+                        .nullable = !col->not_null && !(s->scan.table->live_rows > 0 && col->stats.has_range &&
+                                                        col->stats.null_count == 0),
                         .range = range_of_type(col->type)};
         if (col->dict) {
             e->dict = col->dict;
@@ -226,10 +226,10 @@ static Pipe *lower_scan(Lower *l, Plan *s) {
 /* ---- values ---------------------------------------------------------------------------------- */
 
 static bool all_const(const Plan *v) {
-    if (v->cells) return true;
-    for (int64_t r = 0; r < v->n_rows; r++)
+    if (v->values.cells) return true;
+    for (int64_t r = 0; r < v->values.n_rows; r++)
         for (int32_t i = 0; i < v->n_out; i++)
-            if (v->rows[r][i]->kind != EX_CONST) return false;
+            if (v->values.rows[r][i]->kind != EX_CONST) return false;
     return true;
 }
 
@@ -257,13 +257,13 @@ static ColEntry *map_column(Lower *l, Pipe *p, Reg index, ColId id, int64_t n, c
 }
 
 static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
-    if (v->n_rows == 1 && !v->cells) {
+    if (v->values.n_rows == 1 && !v->values.cells) {
         Pipe *p = pipe_new(l, SRC_ONE, "one row");
         if (!p) return NULL;
         for (int32_t i = 0; i < v->n_out; i++) {
             Type t = col_type(l, v->out_cols[i]);
-            *pipe_col(p, v->out_cols[i]) = (ColEntry){.where = CW_EXPR, .expr = v->rows[0][i], .type = t};
-            if (expr_is_volatile(v->rows[0][i]) && !lower_col(l, p, v->out_cols[i])) return NULL;
+            *pipe_col(p, v->out_cols[i]) = (ColEntry){.where = CW_EXPR, .expr = v->values.rows[0][i], .type = t};
+            if (expr_is_volatile(v->values.rows[0][i]) && !lower_col(l, p, v->out_cols[i])) return NULL;
         }
         return p;
     }
@@ -278,12 +278,12 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
             entries[i] = source_entry(i, &cells[i], t, range_of_type(t));
         }
         int32_t store = rows_spec_new(l, n, cells, -1, 0, true, -1);
-        for (int64_t r = 0; r < v->n_rows; r++) {
+        for (int64_t r = 0; r < v->values.n_rows; r++) {
             Pipe *p = pipe_new(l, SRC_ONE, "one row");
             Reg *regs = arena_array(l->arena, Reg, n + 1);
             if (!p || !regs || store < 0) return NULL;
             for (int32_t i = 0; i < n; i++) {
-                regs[i] = lower_canonical(l, p, lower_expr(l, p, v->rows[r][i]), col_type(l, v->out_cols[i]));
+                regs[i] = lower_canonical(l, p, lower_expr(l, p, v->values.rows[r][i]), col_type(l, v->out_cols[i]));
                 if (!regs[i]) return NULL;
             }
             if (sink_rows(l, p, store, n, regs, -1) != ST_OK) return NULL;
@@ -293,33 +293,34 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
     Pipe *p = pipe_new(l, SRC_SERIES, "values");
     if (!p) return NULL;
     p->source.start = 0;
-    p->source.stop = v->n_rows - 1;
+    p->source.stop = v->values.n_rows - 1;
     p->source.step = 1;
-    p->source.est_rows = (double)v->n_rows;
-    if (v->n_rows > INT32_MAX) return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "VALUES has too many rows"), NULL;
-    Reg index = row_index(l, p, v->n_rows);
+    p->source.est_rows = (double)v->values.n_rows;
+    if (v->values.n_rows > INT32_MAX)
+        return err_set(l->err, ERR_STATEMENT_TOO_COMPLEX, "VALUES has too many rows"), NULL;
+    Reg index = row_index(l, p, v->values.n_rows);
     if (!index) return NULL;
     for (int32_t i = 0; i < v->n_out; i++) {
         if (!colset_has(needed, v->out_cols[i])) continue;
         Type t = col_type(l, v->out_cols[i]);
         int64_t size = phys_size(type_phys(t));
-        if (v->cells) {
-            if (!map_column(l, p, index, v->out_cols[i], v->n_rows, v->cells[i].data, v->cells[i].valid,
-                            range_of_type(t)))
+        if (v->values.cells) {
+            if (!map_column(l, p, index, v->out_cols[i], v->values.n_rows, v->values.cells[i].data,
+                            v->values.cells[i].valid, range_of_type(t)))
                 return NULL;
             continue;
         }
-        char *cells = arena_calloc(l->arena, size * (v->n_rows + 1));
-        uint8_t *valid = arena_calloc(l->arena, v->n_rows + 1);
+        char *cells = arena_calloc(l->arena, size * (v->values.n_rows + 1));
+        uint8_t *valid = arena_calloc(l->arena, v->values.n_rows + 1);
         if (!cells || !valid) return NULL;
         bool nulls = false;
-        for (int64_t r = 0; r < v->n_rows; r++) {
-            const Value *val = &v->rows[r][i]->u.value;
+        for (int64_t r = 0; r < v->values.n_rows; r++) {
+            const Value *val = &v->values.rows[r][i]->u.value;
             valid[r] = !val->is_null;
             nulls |= val->is_null;
             if (!val->is_null) memcpy(cells + r * size, value_cell_const(val), (size_t)size);
         }
-        if (!map_column(l, p, index, v->out_cols[i], v->n_rows, cells, nulls ? valid : NULL, range_of_type(t)))
+        if (!map_column(l, p, index, v->out_cols[i], v->values.n_rows, cells, nulls ? valid : NULL, range_of_type(t)))
             return NULL;
     }
     return p;
@@ -439,7 +440,7 @@ static const Dict *static_dict(Lower *l, const Expr *e) {
 static Status collect_aliases(Lower *l, Plan *p) {
     TRY(stack_check(l->err));
     if (p->kind == LP_PROJECT || p->kind == LP_AGG) {
-        int32_t n = p->kind == LP_AGG ? p->n_keys : p->n_out;
+        int32_t n = p->kind == LP_AGG ? p->agg.n_keys : p->n_out;
         for (int32_t i = 0; i < n && i < p->n_exprs; i++)
             if (p->exprs[i]->kind == EX_COL && p->exprs[i]->u.col != p->out_cols[i] &&
                 !vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->exprs[i]->u.col})))
@@ -447,15 +448,15 @@ static Status collect_aliases(Lower *l, Plan *p) {
     }
     if (p->kind == LP_CTE_SCAN) {
         for (int32_t i = 0; i < p->n_out; i++)
-            if (!vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->cte_cols[i]}))) return ST_ERROR;
-        while (l->cte_needed.len <= p->cte_id)
+            if (!vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->cte.cols[i]}))) return ST_ERROR;
+        while (l->cte_needed.len <= p->cte.id)
             if (!vec_push(l->arena, &l->cte_needed, colset_new(l->c))) return ST_ERROR;
-        for (int32_t i = 0; i < p->n_out; i++) colset_add(l->c, &l->cte_needed.items[p->cte_id], p->cte_cols[i]);
+        for (int32_t i = 0; i < p->n_out; i++) colset_add(l->c, &l->cte_needed.items[p->cte.id], p->cte.cols[i]);
     }
     if (p->kind == LP_AGG)
-        for (int32_t i = 0; i < p->n_aggs; i++)
-            if (p->aggs[i].kind == AGG_ANY && p->aggs[i].arg->kind == EX_COL &&
-                !vec_push(l->arena, &l->aliases, ((ColMap){p->aggs[i].out, p->aggs[i].arg->u.col})))
+        for (int32_t i = 0; i < p->agg.n_calls; i++)
+            if (p->agg.calls[i].kind == AGG_ANY && p->agg.calls[i].arg->kind == EX_COL &&
+                !vec_push(l->arena, &l->aliases, ((ColMap){p->agg.calls[i].out, p->agg.calls[i].arg->u.col})))
                 return ST_ERROR;
     for (int32_t i = 0; i < p->n_children; i++) TRY(collect_aliases(l, p->children[i]));
     return ST_OK;
@@ -650,7 +651,7 @@ typedef struct JoinWork {
 /* 1. Which probe, and what happens with build rows afterwards. */
 static void join_kind(JoinWork *j, bool build_left) {
     j->kind = PK_INNER;
-    switch ((JoinKind)j->p->join) {
+    switch ((JoinKind)j->p->join.kind) {
     case JN_INNER: break;
     case JN_LEFT:
         j->kind = build_left ? PK_INNER : PK_LEFT;
@@ -682,7 +683,7 @@ static void join_kind(JoinWork *j, bool build_left) {
 static bool join_key(Lower *l, const JoinWork *j, const ColSet *probe_out, Expr *c, KeyPair *pair) {
     bool eq = c->kind == EX_FUNC && c->u.func->opcode == OP_EQ && c->n_args == 2, nd = c->kind == EX_NOT_DISTINCT;
     if ((!eq && !nd) || !same_key_type(c->args[0], c->args[1])) return false;
-    if ((j->kind == PK_MARK && j->p->n_conds != 1 && !j->p->mark_exists) || expr_is_volatile(c)) return false;
+    if ((j->kind == PK_MARK && j->p->n_conds != 1 && !j->p->join.mark_exists) || expr_is_volatile(c)) return false;
     if (c->args[0]->kind == EX_CONST || c->args[1]->kind == EX_CONST) return false;
     for (int side = 0; side < 2; side++) {
         Expr *build = c->args[side], *probe = c->args[1 - side];
@@ -890,7 +891,7 @@ static Pipe *join_probe(Lower *l, JoinWork *j, const ColSet *above) {
     if (j->residual_block && probe_residual(l, j, pp, is_mark ? row : 0, site) != ST_OK) return NULL;
     columns_after_probe(j, pp);
     if (is_mark)
-        *pipe_col(pp, j->p->mark_col) =
+        *pipe_col(pp, j->p->join.mark_col) =
             (ColEntry){.where = CW_REG, .reg = row, .type = type_make(T_BOOL), .nullable = true, .range = {true, 0, 1}};
     if (j->kind == PK_INNER && !j->track)
         for (int32_t i = 0; i < j->n_rest; i++)
@@ -940,7 +941,7 @@ static Pipe *join_build_rows(Lower *l, const JoinWork *j, Pipe *pp, const ColSet
         Sink none = {.kind = SINK_NONE, .id = -1, .limit = -1};
         if (seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
     }
-    bool matched = j->p->join == JN_SEMI;
+    bool matched = j->p->join.kind == JN_SEMI;
     Pipe *up = pipe_new(l, SRC_JOIN,
                         arena_printf(l->arena, "join #%d %s rows", (int)j->join, matched ? "matched" : "unmatched"));
     if (!up) return NULL;
@@ -952,7 +953,7 @@ static Pipe *join_build_rows(Lower *l, const JoinWork *j, Pipe *pp, const ColSet
 }
 
 static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
-    bool build_left = p->build_left && p->join != JN_MARK && p->join != JN_SINGLE;
+    bool build_left = p->join.build_left && p->join.kind != JN_MARK && p->join.kind != JN_SINGLE;
     JoinWork j = {.p = p,
                   .build = p->children[build_left ? 0 : 1],
                   .probe = p->children[build_left ? 1 : 0],
@@ -972,12 +973,13 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
 static double max_rows(Lower *l, const Plan *p) {
     if (stack_stop()) return 0;
     switch (p->kind) {
-    case LP_SCAN: return (double)p->table->live_rows;
-    case LP_VALUES: return (double)p->n_rows;
+    case LP_SCAN: return (double)p->scan.table->live_rows;
+    case LP_VALUES: return (double)p->values.n_rows;
     case LP_JOIN: {
         double a = max_rows(l, p->children[0]), b = max_rows(l, p->children[1]);
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE) return a;
-        if (p->join == JN_INNER)
+        if (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK || p->join.kind == JN_SINGLE)
+            return a;
+        if (p->join.kind == JN_INNER)
             for (int32_t i = 0; i < p->n_conds; i++) {
                 const Expr *c = p->conds[i];
                 if (c->kind != EX_FUNC || c->u.func->opcode != OP_EQ) continue;
@@ -987,7 +989,7 @@ static double max_rows(Lower *l, const Plan *p) {
                     if (!ci->table || ci->col < 0 || !ci->table->cols[ci->col].stats.unique) continue;
                     /* the column's table appears once below that side only if that side is its plain scan */
                     for (int ch = 0; ch < 2; ch++)
-                        if (p->children[ch]->kind == LP_SCAN && p->children[ch]->table == ci->table)
+                        if (p->children[ch]->kind == LP_SCAN && p->children[ch]->scan.table == ci->table)
                             return ch == 0 ? b : a;
                 }
             }
@@ -1023,12 +1025,12 @@ typedef struct AggWork {
 /* Columns that the keys and the aggregates that are needed read. */
 static ColSet agg_reads(Lower *l, const Plan *p, const ColSet *needed) {
     ColSet in = colset_new(l->c);
-    for (int32_t i = 0; i < p->n_keys; i++) expr_cols(l->c, p->exprs[i], &in);
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (!colset_has(needed, p->aggs[i].out)) continue;
-        if (p->aggs[i].arg) expr_cols(l->c, p->aggs[i].arg, &in);
-        if (p->aggs[i].arg2) expr_cols(l->c, p->aggs[i].arg2, &in);
-        if (p->aggs[i].filter) expr_cols(l->c, p->aggs[i].filter, &in);
+    for (int32_t i = 0; i < p->agg.n_keys; i++) expr_cols(l->c, p->exprs[i], &in);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (!colset_has(needed, p->agg.calls[i].out)) continue;
+        if (p->agg.calls[i].arg) expr_cols(l->c, p->agg.calls[i].arg, &in);
+        if (p->agg.calls[i].arg2) expr_cols(l->c, p->agg.calls[i].arg2, &in);
+        if (p->agg.calls[i].filter) expr_cols(l->c, p->agg.calls[i].filter, &in);
     }
     return in;
 }
@@ -1198,7 +1200,7 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
         const RegInfo *ri = lower_info(cp, w->reg);
         cell->in_nullable = ri->nullable;
         cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
-        if (p->n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP)
+        if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP)
             w->nullable = false;
     }
     if (w->nullable && w->range.known) {
@@ -1210,7 +1212,7 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
                   .nullable = w->nullable,
                   .stable_str = cell->stable_str,
                   .dict = w->dict};
-    *pipe_col(np, a->out) = source_entry(p->n_keys + slot, &c, w->type, w->range);
+    *pipe_col(np, a->out) = source_entry(p->agg.n_keys + slot, &c, w->type, w->range);
     return ST_OK;
 }
 
@@ -1219,27 +1221,27 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
     Pipe *cp = lower_plan(l, p->children[0], &in);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
     double bound = max_rows(l, p->children[0]);
-    Reg *keys = arena_array(l->arena, Reg, p->n_keys + 1), *regs = arena_array(l->arena, Reg, p->n_aggs + 1),
-        *regs2 = arena_array(l->arena, Reg, p->n_aggs + 1);
-    AggSpec spec = {.n_keys = p->n_keys,
-                    .keys = arena_array(l->arena, KeySpec, p->n_keys + 1),
-                    .aggs = arena_array(l->arena, AggCell, p->n_aggs + 1),
+    Reg *keys = arena_array(l->arena, Reg, p->agg.n_keys + 1), *regs = arena_array(l->arena, Reg, p->agg.n_calls + 1),
+        *regs2 = arena_array(l->arena, Reg, p->agg.n_calls + 1);
+    AggSpec spec = {.n_keys = p->agg.n_keys,
+                    .keys = arena_array(l->arena, KeySpec, p->agg.n_keys + 1),
+                    .aggs = arena_array(l->arena, AggCell, p->agg.n_calls + 1),
                     .est_groups = p->est_rows,
-                    .one_group = p->n_keys == 0};
+                    .one_group = p->agg.n_keys == 0};
     int32_t id = (int32_t)l->aggs.len;
     Pipe *np = pipe_new(l, SRC_AGG, arena_printf(l->arena, "groups #%d", (int)id));
     if (!keys || !regs || !regs2 || !spec.keys || !spec.aggs || !np) return NULL;
     np->source.id = id;
     np->source.est_rows = p->est_rows;
-    for (int32_t i = 0; i < p->n_keys; i++) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++) {
         keys[i] = agg_key(l, p, i, cp, np, &spec.keys[i]);
         if (!keys[i]) return NULL;
     }
     bool any2 = false;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (!colset_has(needed, p->aggs[i].out)) continue;
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (!colset_has(needed, p->agg.calls[i].out)) continue;
         int32_t slot = spec.n_aggs++;
-        AggWork w = {.call = &p->aggs[i], .max_rows = bound, .cell = &spec.aggs[slot]};
+        AggWork w = {.call = &p->agg.calls[i], .max_rows = bound, .cell = &spec.aggs[slot]};
         if (lower_agg_call(l, p, cp, np, slot, &w) != ST_OK) return NULL;
         regs[slot] = w.reg;
         regs2[slot] = w.reg2;
@@ -1248,7 +1250,7 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
     if (!vec_push(l->arena, &l->aggs, spec)) return NULL;
     Sink sink = {.kind = SINK_AGG,
                  .id = id,
-                 .n_keys = p->n_keys,
+                 .n_keys = p->agg.n_keys,
                  .keys = keys,
                  .n_regs = spec.n_aggs,
                  .regs = regs,
@@ -1263,33 +1265,33 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
 static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, bool canonical, ColEntry *entries) {
     ColSet in = colset_new(l->c);
     for (int32_t i = 0; i < n; i++) colset_add(l->c, &in, ids[i]);
-    for (int32_t i = 0; i < p->n_sort; i++) expr_cols(l->c, p->sort[i].expr, &in);
+    for (int32_t i = 0; i < p->sort.n; i++) expr_cols(l->c, p->sort.keys[i].expr, &in);
     Pipe *cp = lower_plan(l, p->children[0], &in);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return -1;
-    SortSpec spec = {.n_keys = p->n_sort,
+    SortSpec spec = {.n_keys = p->sort.n,
                      .n_cols = n,
                      .cols = arena_array(l->arena, CellSpec, n + 1),
-                     .limit = p->limit,
-                     .offset = MAX_OF(p->offset, 0)};
-    spec.keys = arena_calloc(l->arena, (int64_t)sizeof(spec.keys[0]) * (p->n_sort + 1));
-    Reg *keys = arena_array(l->arena, Reg, p->n_sort + 1), *regs = arena_array(l->arena, Reg, n + 1);
+                     .limit = p->limit.rows,
+                     .offset = MAX_OF(p->limit.offset, 0)};
+    spec.keys = arena_calloc(l->arena, (int64_t)sizeof(spec.keys[0]) * (p->sort.n + 1));
+    Reg *keys = arena_array(l->arena, Reg, p->sort.n + 1), *regs = arena_array(l->arena, Reg, n + 1);
     if (!spec.cols || !spec.keys || !keys || !regs) return -1;
-    for (int32_t i = 0; i < p->n_sort; i++) {
-        Reg r = lower_expr(l, cp, p->sort[i].expr);
+    for (int32_t i = 0; i < p->sort.n; i++) {
+        Reg r = lower_expr(l, cp, p->sort.keys[i].expr);
         if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted)
             r = lower_as(l, cp, r, PH_STR);
         if (!r) return -1;
         const RegInfo *ri = lower_info(cp, r);
         keys[i] = r;
         spec.keys[i].key = (KeySpec){.phys = ri->phys,
-                                     .type = p->sort[i].expr->type,
+                                     .type = p->sort.keys[i].expr->type,
                                      .nullable = ri->nullable,
                                      .has_range = ri->has_range,
                                      .min = ri->min,
                                      .max = ri->max,
                                      .dict = ri->dict};
-        spec.keys[i].desc = p->sort[i].desc;
-        spec.keys[i].nulls_first = p->sort[i].nulls_first;
+        spec.keys[i].desc = p->sort.keys[i].desc;
+        spec.keys[i].nulls_first = p->sort.keys[i].nulls_first;
     }
     for (int32_t i = 0; i < n; i++) {
         regs[i] = lower_col(l, cp, ids[i]);
@@ -1303,9 +1305,9 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
     if (!vec_push(l->arena, &l->sorts, spec)) return -1;
     int32_t store = rows_spec_new(l, n, spec.cols, -1, 0, true, sort);
     Sink sink = {
-        .kind = SINK_SORT, .id = store, .n_keys = p->n_sort, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
+        .kind = SINK_SORT, .id = store, .n_keys = p->sort.n, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
     if (store < 0 ||
-        seal(l, cp, &sink, arena_printf(l->arena, p->limit >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK)
+        seal(l, cp, &sink, arena_printf(l->arena, p->limit.rows >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK)
         return -1;
     return store;
 }
@@ -1330,12 +1332,12 @@ static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
     if (store < 0) return NULL;
     for (int32_t c = 0; c < p->n_children; c++) {
         ColSet in = colset_new(l->c);
-        for (int32_t i = 0; i < n; i++) colset_add(l->c, &in, p->set_cols[c][which[i]]);
+        for (int32_t i = 0; i < n; i++) colset_add(l->c, &in, p->set.cols[c][which[i]]);
         Pipe *cp = lower_plan(l, p->children[c], &in);
         Reg *regs = arena_array(l->arena, Reg, n + 1);
         if (!cp || !regs || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
         for (int32_t i = 0; i < n; i++) {
-            regs[i] = lower_canonical(l, cp, lower_col(l, cp, p->set_cols[c][which[i]]), cells[i].type);
+            regs[i] = lower_canonical(l, cp, lower_col(l, cp, p->set.cols[c][which[i]]), cells[i].type);
             if (!regs[i]) return NULL;
         }
         if (sink_rows(l, cp, store, n, regs, -1) != ST_OK) return NULL;
@@ -1345,13 +1347,13 @@ static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
 
 static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
     int32_t n = 0;
-    ColSet used = p->cte_id < l->cte_needed.len ? l->cte_needed.items[p->cte_id] : colset_new(l->c);
+    ColSet used = p->cte.id < l->cte_needed.len ? l->cte_needed.items[p->cte.id] : colset_new(l->c);
     Pipe *cp = lower_plan(l, p->children[0], &used);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
     ColId *ids = needed_of(l, p->children[0], &used, &n);
     Reg *regs = arena_array(l->arena, Reg, n + 1);
     CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
-    CteInfo info = {.id = p->cte_id, .entries = arena_array(l->arena, ColEntry, n + 1), .cols = ids, .n_cols = n};
+    CteInfo info = {.id = p->cte.id, .entries = arena_array(l->arena, ColEntry, n + 1), .cols = ids, .n_cols = n};
     if (!ids || !regs || !cells || !info.entries) return NULL;
     for (int32_t i = 0; i < n; i++) {
         regs[i] = lower_col(l, cp, ids[i]);
@@ -1368,17 +1370,17 @@ static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
 static Pipe *lower_cte_scan(Lower *l, Plan *p) {
     for (int64_t i = l->ctes.len - 1; i >= 0; i--) {
         const CteInfo *c = &l->ctes.items[i];
-        if (c->id != p->cte_id) continue;
+        if (c->id != p->cte.id) continue;
         Pipe *np = pipe_new(l, SRC_ROWS, arena_printf(l->arena, "CTE rows #%d", (int)c->rows));
         if (!np) return NULL;
         np->source.id = c->rows;
         np->source.est_rows = p->est_rows;
         for (int32_t k = 0; k < p->n_out; k++)
             for (int32_t j = 0; j < c->n_cols; j++)
-                if (c->cols[j] == p->cte_cols[k]) *pipe_col(np, p->out_cols[k]) = c->entries[j];
+                if (c->cols[j] == p->cte.cols[k]) *pipe_col(np, p->out_cols[k]) = c->entries[j];
         return np;
     }
-    return err_internal(l->err, "CTE %lld is not materialised", (long long)p->cte_id), NULL;
+    return err_internal(l->err, "CTE %lld is not materialised", (long long)p->cte.id), NULL;
 }
 
 static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
@@ -1432,11 +1434,11 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
         int32_t n = 0;
         ColId *ids = needed_of(l, p, needed, &n);
-        return ids ? materialise(l, cp, n, ids, p->limit, MAX_OF(p->offset, 0), true) : NULL;
+        return ids ? materialise(l, cp, n, ids, p->limit.rows, MAX_OF(p->limit.offset, 0), true) : NULL;
     }
     case LP_SETOP:
-        if (p->setop != SO_UNION_ALL)
-            return err_internal(l->err, "set operation %d reached the lowering", (int)p->setop), NULL;
+        if (p->set.op != SO_UNION_ALL)
+            return err_internal(l->err, "set operation %d reached the lowering", (int)p->set.op), NULL;
         return lower_union(l, p, needed);
     case LP_CTE: return lower_cte(l, p, needed);
     case LP_CTE_SCAN: return lower_cte_scan(l, p);
@@ -1466,7 +1468,7 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     ColSet needed = colset_new(c);
     for (int32_t i = 0; i < n_result; i++) colset_add(c, &needed, result[i]);
     int32_t store = -1;
-    if (plan->kind == LP_SORT && plan->limit < 0) { /* the sorted rows are the result */
+    if (plan->kind == LP_SORT && plan->limit.rows < 0) { /* the sorted rows are the result */
         store = lower_sort_store(l, plan, n_result, result, true, NULL);
         if (store < 0) return NULL;
     } else {

@@ -36,19 +36,19 @@ static Status same_conds(Opt *o, int64_t n, const ColId *a, const ColId *b, cons
 static Plan *setop(Opt *o, Plan *p) {
     int64_t n = p->n_out;
     Plan *l = p->children[0], *r = p->n_children > 1 ? p->children[1] : NULL;
-    if (p->setop == SO_UNION_ALL) return p;
-    if (p->setop == SO_UNION) {
+    if (p->set.op == SO_UNION_ALL) return p;
+    if (p->set.op == SO_UNION) {
         ColId *ids = fresh_like(o, n, p->out_cols), *out = p->out_cols;
         if (!ids) return NULL;
-        p->setop = SO_UNION_ALL;
+        p->set.op = SO_UNION_ALL;
         p->out_cols = ids;
         return distinct_of(o, p, n, ids, out, 0);
     }
     ExprVec conds = {0};
-    if (p->setop == SO_INTERSECT || p->setop == SO_EXCEPT) {
-        Plan *d = distinct_of(o, l, n, p->set_cols[0], p->out_cols, 0);
-        if (!d || same_conds(o, n, p->out_cols, p->set_cols[1], d, r, &conds) != ST_OK) return NULL;
-        return opt_join(o, p->setop == SO_INTERSECT ? JN_SEMI : JN_ANTI, d, r, &conds);
+    if (p->set.op == SO_INTERSECT || p->set.op == SO_EXCEPT) {
+        Plan *d = distinct_of(o, l, n, p->set.cols[0], p->out_cols, 0);
+        if (!d || same_conds(o, n, p->out_cols, p->set.cols[1], d, r, &conds) != ST_OK) return NULL;
+        return opt_join(o, p->set.op == SO_INTERSECT ? JN_SEMI : JN_ANTI, d, r, &conds);
     }
     /* ALL: count equal rows per side */
     Type i8 = type_make(T_INT8);
@@ -56,9 +56,9 @@ static Plan *setop(Opt *o, Plan *p) {
           cr = plan_new_col(o->c, "n", i8, false);
     ColId *rk = fresh_like(o, n, p->out_cols);
     if (!rk || ca <= 0 || cb <= 0 || cr <= 0) return NULL;
-    Plan *a = distinct_of(o, l, n, p->set_cols[0], p->out_cols, ca), *b = distinct_of(o, r, n, p->set_cols[1], rk, cb);
+    Plan *a = distinct_of(o, l, n, p->set.cols[0], p->out_cols, ca), *b = distinct_of(o, r, n, p->set.cols[1], rk, cb);
     if (!a || !b || same_conds(o, n, p->out_cols, rk, a, b, &conds) != ST_OK) return NULL;
-    bool inter = p->setop == SO_INTERSECT_ALL;
+    bool inter = p->set.op == SO_INTERSECT_ALL;
     Plan *j = opt_join(o, inter ? JN_INNER : JN_LEFT, a, b, &conds);
     Expr *count = inter ? opt_case(o, opt_op(o, "<", opt_col(o, ca), opt_col(o, cb)), opt_col(o, ca), opt_col(o, cb))
                         : opt_op(o, "-", opt_col(o, ca), opt_coalesce(o, opt_col(o, cb), opt_int8(o, 0)));
@@ -114,14 +114,14 @@ static Status cte_uses_expr(Opt *o, Expr **e, void *ctx) {
 static Status cte_uses(Opt *o, Plan **pp, CteUse *u) {
     TRY(stack_check(o->err));
     Plan *p = *pp;
-    if (p->kind == LP_CTE_SCAN && p->cte_id == u->id) {
+    if (p->kind == LP_CTE_SCAN && p->cte.id == u->id) {
         u->n++;
         if (u->replace) {
             MapVec map = {0};
             Plan *def = u->last_takes_def ? u->def : opt_plan_copy_fresh(o, u->def, &map);
             Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
             if (!def || !ex) return ST_ERROR;
-            for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, opt_mapped(&map, p->cte_cols[i]));
+            for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, opt_mapped(&map, p->cte.cols[i]));
             *pp = opt_project(o, def, p->n_out, p->out_cols, ex);
             return *pp ? ST_OK : ST_ERROR;
         }
@@ -147,7 +147,7 @@ Plan *opt_inline_ctes(Opt *o, Plan *p) {
         if (!(p->children[i] = opt_inline_ctes(o, p->children[i]))) return NULL;
     if (opt_each_expr(o, p, inline_expr, NULL) != ST_OK) return NULL;
     if (p->kind != LP_CTE) return p;
-    CteUse u = {.id = p->cte_id};
+    CteUse u = {.id = p->cte.id};
     if (cte_uses(o, &p->children[1], &u) != ST_OK) return NULL;
     if (opt_plan_volatile(p->children[0])) return p;
     if (u.n == 0) return p->children[1];
@@ -201,12 +201,12 @@ static Expr *avg_value(Opt *o, Expr *sum, Expr *count, Type t) {
 static Plan *simplify_calls(Opt *o, Plan *p) {
     Calls cs = {0};
     bool project = false;
-    Expr **top = arena_array(o->a, Expr *, p->n_aggs + 1);
-    ColId *outs = arena_array(o->a, ColId, p->n_aggs + 1);
+    Expr **top = arena_array(o->a, Expr *, p->agg.n_calls + 1);
+    ColId *outs = arena_array(o->a, ColId, p->agg.n_calls + 1);
     if (!top || !outs) return NULL;
     Plan *child = p->children[0];
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        AggCall g = p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        AggCall g = p->agg.calls[i];
         ColId out = outs[i] = g.out;
         Type type = o->c->cols.items[out].type;
         if (g.filter) {
@@ -256,10 +256,10 @@ static Plan *simplify_calls(Opt *o, Plan *p) {
         if (!(top[i] = opt_col(o, id))) return NULL;
         if (id != out) project = true;
     }
-    p->aggs = cs.v.items;
-    p->n_aggs = (int32_t)cs.v.len;
+    p->agg.calls = cs.v.items;
+    p->agg.n_calls = (int32_t)cs.v.len;
     if (!project) return p;
-    int64_t n = p->n_keys + (int64_t)0;
+    int64_t n = p->agg.n_keys + (int64_t)0;
     IdVec ids = {0};
     ExprVec ex = {0};
     for (int64_t i = 0; i < n; i++)
@@ -280,15 +280,15 @@ static bool can_reaggregate(uint8_t k) {
 
 static Plan *two_levels(Opt *o, Plan *p) {
     const AggCall *d = NULL;
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].distinct) d = &p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        if (p->agg.calls[i].distinct) d = &p->agg.calls[i];
     bool arg2_key = d->arg2 && !opt_is_const(d->arg2);
-    int64_t nk = p->n_keys, lower_keys = nk + 1 + (arg2_key ? 1 : 0);
+    int64_t nk = p->agg.n_keys, lower_keys = nk + 1 + (arg2_key ? 1 : 0);
     ColId *lo = arena_array(o->a, ColId, lower_keys + 1);
     Expr **lk = arena_array(o->a, Expr *, lower_keys + 1), **uk = arena_array(o->a, Expr *, nk + 1);
-    AggCall *la = arena_array(o->a, AggCall, p->n_aggs + 1), *ua = arena_array(o->a, AggCall, p->n_aggs + 1);
-    Expr **top = arena_array(o->a, Expr *, nk + p->n_aggs + 1);
-    ColId *outs = arena_array(o->a, ColId, nk + p->n_aggs + 1);
+    AggCall *la = arena_array(o->a, AggCall, p->agg.n_calls + 1), *ua = arena_array(o->a, AggCall, p->agg.n_calls + 1);
+    Expr **top = arena_array(o->a, Expr *, nk + p->agg.n_calls + 1);
+    ColId *outs = arena_array(o->a, ColId, nk + p->agg.n_calls + 1);
     if (!lo || !lk || !uk || !la || !ua || !top || !outs) return NULL;
     for (int64_t i = 0; i < nk; i++) {
         lo[i] = opt_new_like(o, p->out_cols[i]);
@@ -310,8 +310,8 @@ static Plan *two_levels(Opt *o, Plan *p) {
     }
     int64_t nl = 0;
     bool project = false;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        AggCall g = p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        AggCall g = p->agg.calls[i];
         ColId out = g.out;
         outs[nk + i] = out;
         ua[i] = g;
@@ -346,24 +346,24 @@ static Plan *two_levels(Opt *o, Plan *p) {
         if (!top[nk + i]) return NULL;
     }
     Plan *lower = opt_agg(o, p->children[0], lower_keys, lo, lk, nl, la);
-    Plan *upper = opt_agg(o, lower, nk, p->out_cols, uk, p->n_aggs, ua);
-    return project ? opt_project(o, upper, nk + p->n_aggs, outs, top) : upper;
+    Plan *upper = opt_agg(o, lower, nk, p->out_cols, uk, p->agg.n_calls, ua);
+    return project ? opt_project(o, upper, nk + p->agg.n_calls, outs, top) : upper;
 }
 
 static Plan *split_distinct(Opt *o, Plan *p) {
     int64_t n_sets = 0;
     bool plain = false, re = true;
-    int32_t *set = arena_array(o->a, int32_t, p->n_aggs + 1);
+    int32_t *set = arena_array(o->a, int32_t, p->agg.n_calls + 1);
     if (!set) return NULL;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (!p->aggs[i].distinct) {
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (!p->agg.calls[i].distinct) {
             plain = true;
-            re &= can_reaggregate(p->aggs[i].kind);
+            re &= can_reaggregate(p->agg.calls[i].kind);
             set[i] = 0;
             continue;
         }
         for (int32_t j = 0; j < i && !set[i]; j++)
-            if (p->aggs[j].distinct && same_args(&p->aggs[i], &p->aggs[j])) set[i] = set[j];
+            if (p->agg.calls[j].distinct && same_args(&p->agg.calls[i], &p->agg.calls[j])) set[i] = set[j];
         if (!set[i]) set[i] = (int32_t)++n_sets;
     }
     if (n_sets == 0) return p;
@@ -373,30 +373,30 @@ static Plan *split_distinct(Opt *o, Plan *p) {
     Plan *child = p->children[0], *result = NULL;
     IdVec ids = {0};
     if (opt_out_ids(o, child, &ids) != ST_OK) return NULL;
-    ColId *first_keys = p->n_keys ? p->out_cols : arena_array(o->a, ColId, 1);
+    ColId *first_keys = p->agg.n_keys ? p->out_cols : arena_array(o->a, ColId, 1);
     for (int32_t s = plain ? 0 : 1; s <= n_sets; s++) {
         ColId *scan_ids = fresh_like(o, ids.len, ids.items);
         ColMap *map = arena_array(o->a, ColMap, ids.len + 1);
         if (!scan_ids || !map) return NULL;
         for (int64_t i = 0; i < ids.len; i++) map[i] = (ColMap){ids.items[i], scan_ids[i]};
         Plan *scan = opt_cte_scan(o, cte, ids.len, scan_ids, ids.items);
-        Expr **keys = arena_array(o->a, Expr *, p->n_keys + 1);
-        AggCall *aggs = arena_array(o->a, AggCall, p->n_aggs + 1);
-        ColId *outs = result ? fresh_like(o, p->n_keys, p->out_cols) : first_keys;
+        Expr **keys = arena_array(o->a, Expr *, p->agg.n_keys + 1);
+        AggCall *aggs = arena_array(o->a, AggCall, p->agg.n_calls + 1);
+        ColId *outs = result ? fresh_like(o, p->agg.n_keys, p->out_cols) : first_keys;
         if (!scan || !keys || !aggs || !outs) return NULL;
-        for (int32_t i = 0; i < p->n_keys; i++) {
+        for (int32_t i = 0; i < p->agg.n_keys; i++) {
             if (!(keys[i] = expr_copy(o->c, p->exprs[i]))) return NULL;
             expr_remap(keys[i], ids.len, map);
         }
         int64_t n = 0;
-        for (int32_t i = 0; i < p->n_aggs; i++) {
+        for (int32_t i = 0; i < p->agg.n_calls; i++) {
             if (set[i] != s) continue;
-            aggs[n] = p->aggs[i];
+            aggs[n] = p->agg.calls[i];
             if (aggs[n].arg) expr_remap(aggs[n].arg, ids.len, map);
             if (aggs[n].arg2) expr_remap(aggs[n].arg2, ids.len, map);
             n++;
         }
-        Plan *a = opt_agg(o, scan, p->n_keys, outs, keys, n, aggs);
+        Plan *a = opt_agg(o, scan, p->agg.n_keys, outs, keys, n, aggs);
         if (a && s > 0) a = two_levels(o, a);
         if (!a) return NULL;
         if (!result) {
@@ -404,12 +404,12 @@ static Plan *split_distinct(Opt *o, Plan *p) {
             continue;
         }
         ExprVec conds = {0};
-        if (same_conds(o, p->n_keys, first_keys, outs, NULL, NULL, &conds) != ST_OK) return NULL;
+        if (same_conds(o, p->agg.n_keys, first_keys, outs, NULL, NULL, &conds) != ST_OK) return NULL;
         if (!(result = opt_join(o, JN_INNER, result, a, &conds))) return NULL;
     }
     Plan *c = plan_new(o->c, LP_CTE, 2);
     if (!c) return NULL;
-    c->cte_id = cte;
+    c->cte.id = cte;
     c->children[0] = child;
     c->children[1] = result;
     return c;
@@ -447,7 +447,7 @@ typedef struct Facts {
     VEC(const Plan *) aggs;
 } Facts;
 static bool some_key_nonnull(Opt *o, const Plan *agg) {
-    for (int32_t i = 0; i < agg->n_keys; i++)
+    for (int32_t i = 0; i < agg->agg.n_keys; i++)
         if (opt_expr_nonnull(o, agg->children[0], agg->exprs[i])) return true;
     return false;
 }
@@ -456,7 +456,7 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
     TRY(stack_check(o->err));
     if (p->kind == LP_SCAN && !vec_push(o->a, &f->scans, p)) return ST_ERROR;
     if (p->kind == LP_AGG && (!extended || some_key_nonnull(o, p)) && !vec_push(o->a, &f->aggs, p)) return ST_ERROR;
-    if (p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join == JN_INNER))
+    if (p->kind == LP_FILTER || p->kind == LP_SCAN || (p->kind == LP_JOIN && p->join.kind == JN_INNER))
         for (int32_t i = 0; i < p->n_conds; i++) {
             Expr *e = p->conds[i];
             if ((opt_is_op(e, "=") || e->kind == EX_NOT_DISTINCT) && e->args[0]->kind == EX_COL &&
@@ -475,16 +475,16 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
             }
     switch ((PlanKind)p->kind) {
     case LP_JOIN: {
-        bool one = p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK;
-        TRY(gather_facts(o, p->children[0], f, extended || p->join == JN_RIGHT || p->join == JN_FULL));
-        return one ? ST_OK : gather_facts(o, p->children[1], f, extended || p->join != JN_INNER);
+        bool one = p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK;
+        TRY(gather_facts(o, p->children[0], f, extended || p->join.kind == JN_RIGHT || p->join.kind == JN_FULL));
+        return one ? ST_OK : gather_facts(o, p->children[1], f, extended || p->join.kind != JN_INNER);
     }
     case LP_FILTER:
     case LP_PROJECT:
     case LP_SORT:
     case LP_LIMIT:
     case LP_REPEAT: return gather_facts(o, p->children[0], f, extended);
-    case LP_AGG: return p->n_keys > 0 ? gather_facts(o, p->children[0], f, extended) : ST_OK;
+    case LP_AGG: return p->agg.n_keys > 0 ? gather_facts(o, p->children[0], f, extended) : ST_OK;
     case LP_CTE: return gather_facts(o, p->children[1], f, extended);
     default: return ST_OK;
     }
@@ -506,19 +506,19 @@ static void closure(Opt *o, const Facts *f, ColSet *s) {
             if (all) continue;
             for (int32_t k = 0; k < p->n_out && !key; k++) {
                 if (!colset_has(s, p->out_cols[k])) continue;
-                if (p->scan_cols[k] < 0) key = true;
+                if (p->scan.cols[k] < 0) key = true;
                 else {
-                    const Column *c = &p->table->cols[p->scan_cols[k]];
+                    const Column *c = &p->scan.table->cols[p->scan.cols[k]];
                     key = c->stats.unique && (c->not_null || c->stats.null_count == 0);
                 }
             }
-            for (int k = 0; k < p->table->n_keys && !key; k++) {
-                const KeyConstraint *kc = &p->table->keys[k];
+            for (int k = 0; k < p->scan.table->n_keys && !key; k++) {
+                const KeyConstraint *kc = &p->scan.table->keys[k];
                 int n = 0;
                 for (int q = 0; q < kc->n_cols; q++)
                     for (int32_t j = 0; j < p->n_out; j++)
-                        if (p->scan_cols[j] == kc->cols[q] && colset_has(s, p->out_cols[j]) &&
-                            p->table->cols[kc->cols[q]].not_null) {
+                        if (p->scan.cols[j] == kc->cols[q] && colset_has(s, p->out_cols[j]) &&
+                            p->scan.table->cols[kc->cols[q]].not_null) {
                             n++;
                             break;
                         }
@@ -530,12 +530,12 @@ static void closure(Opt *o, const Facts *f, ColSet *s) {
         }
         for (int64_t i = 0; i < f->aggs.len; i++) {
             const Plan *p = f->aggs.items[i];
-            bool keys = p->n_keys > 0;
-            for (int32_t k = 0; k < p->n_keys; k++) keys &= colset_has(s, p->out_cols[k]);
+            bool keys = p->agg.n_keys > 0;
+            for (int32_t k = 0; k < p->agg.n_keys; k++) keys &= colset_has(s, p->out_cols[k]);
             if (!keys) continue;
-            for (int32_t k = 0; k < p->n_aggs; k++)
-                if (!colset_has(s, p->aggs[k].out)) {
-                    colset_add(o->c, s, p->aggs[k].out);
+            for (int32_t k = 0; k < p->agg.n_calls; k++)
+                if (!colset_has(s, p->agg.calls[k].out)) {
+                    colset_add(o->c, s, p->agg.calls[k].out);
                     more = true;
                 }
         }
@@ -552,16 +552,16 @@ static int key_rank(const Opt *o, const Expr *e) { /* narrow integer keys stay, 
 static Status reduce_keys(Opt *o, Plan *p) {
     Facts f = {0};
     TRY(gather_facts(o, p->children[0], &f, false));
-    bool *gone = arena_array(o->a, bool, p->n_keys + 1);
+    bool *gone = arena_array(o->a, bool, p->agg.n_keys + 1);
     if (!gone) return ST_ERROR;
     int64_t removed = 0;
     /* the most expensive keys are tried first */
     for (int rank = 3; rank >= 0; rank--)
-        for (int32_t i = p->n_keys - 1; i >= 0; i--) {
+        for (int32_t i = p->agg.n_keys - 1; i >= 0; i--) {
             if (gone[i] || p->exprs[i]->kind != EX_COL || key_rank(o, p->exprs[i]) != rank) continue;
             ColSet s = colset_new(o->c);
             int64_t left = 0;
-            for (int32_t k = 0; k < p->n_keys; k++)
+            for (int32_t k = 0; k < p->agg.n_keys; k++)
                 if (k != i && !gone[k] && p->exprs[k]->kind == EX_COL) {
                     colset_add(o->c, &s, p->exprs[k]->u.col);
                     left++;
@@ -574,19 +574,19 @@ static Status reduce_keys(Opt *o, Plan *p) {
             }
         }
     /* constant keys never split a group (one key must stay: no keys would mean a row for no input) */
-    for (int32_t i = 0; i < p->n_keys; i++)
-        if (!gone[i] && p->exprs[i]->kind == EX_CONST && p->n_keys - removed > 1) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++)
+        if (!gone[i] && p->exprs[i]->kind == EX_CONST && p->agg.n_keys - removed > 1) {
             gone[i] = true;
             removed++;
         }
     if (removed == 0) return ST_OK;
-    AggCall *aggs = arena_array(o->a, AggCall, p->n_aggs + removed + 1);
-    ColId *out = arena_array(o->a, ColId, p->n_keys + 1);
-    Expr **keys = arena_array(o->a, Expr *, p->n_keys + 1);
+    AggCall *aggs = arena_array(o->a, AggCall, p->agg.n_calls + removed + 1);
+    ColId *out = arena_array(o->a, ColId, p->agg.n_keys + 1);
+    Expr **keys = arena_array(o->a, Expr *, p->agg.n_keys + 1);
     if (!aggs || !out || !keys) return ST_ERROR;
-    int32_t na = p->n_aggs, nk = 0;
-    for (int32_t i = 0; i < na; i++) aggs[i] = p->aggs[i];
-    for (int32_t i = 0; i < p->n_keys; i++) {
+    int32_t na = p->agg.n_calls, nk = 0;
+    for (int32_t i = 0; i < na; i++) aggs[i] = p->agg.calls[i];
+    for (int32_t i = 0; i < p->agg.n_keys; i++) {
         if (!gone[i]) {
             out[nk] = p->out_cols[i];
             keys[nk++] = p->exprs[i];
@@ -596,15 +596,15 @@ static Status reduce_keys(Opt *o, Plan *p) {
         aggs[na++] =
             (AggCall){.kind = AGG_ANY, .func = opt_agg_func(AGG_ANY, p->exprs[i]->type), .arg = p->exprs[i], .out = id};
     }
-    p->aggs = aggs;
-    p->n_aggs = na;
+    p->agg.calls = aggs;
+    p->agg.n_calls = na;
     p->out_cols = out;
     p->exprs = keys;
-    p->n_keys = p->n_exprs = p->n_out = nk;
+    p->agg.n_keys = p->n_exprs = p->n_out = nk;
     return ST_OK;
 }
 Status opt_group_keys(Opt *o, Plan *p) {
     TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_group_keys(o, p->children[i]));
-    return p->kind == LP_AGG && p->n_keys > 1 ? reduce_keys(o, p) : ST_OK;
+    return p->kind == LP_AGG && p->agg.n_keys > 1 ? reduce_keys(o, p) : ST_OK;
 }

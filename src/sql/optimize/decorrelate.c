@@ -75,7 +75,7 @@ static Status append_outs(Opt *o, Plan *p, int64_t n, const ColId *more, Expr *c
     p->exprs = ex;
     p->n_exprs += (int32_t)n;
     p->n_out = p->n_exprs;
-    if (p->kind == LP_AGG) p->n_keys = p->n_exprs;
+    if (p->kind == LP_AGG) p->agg.n_keys = p->n_exprs;
     return ST_OK;
 }
 static Status append_out(Opt *o, Plan *p, ColId id, Expr *e) { return append_outs(o, p, 1, &id, &e); }
@@ -90,8 +90,9 @@ static bool may_widen(Opt *o, const Plan *p, const Pull *st) {
             return false;
     for (int32_t i = 0; i < p->n_exprs; i++)
         if (opt_is_domain_fallible(p->exprs[i]) || expr_is_volatile(p->exprs[i])) return false;
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].arg && (opt_is_domain_fallible(p->aggs[i].arg) || expr_is_volatile(p->aggs[i].arg)))
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        if (p->agg.calls[i].arg &&
+            (opt_is_domain_fallible(p->agg.calls[i].arg) || expr_is_volatile(p->agg.calls[i].arg)))
             return false;
     return true;
 }
@@ -161,8 +162,8 @@ static Status pull_project(Opt *o, Plan *p, Pull *st, bool *ok) {
     return ST_OK;
 }
 static Status pull_join(Opt *o, Plan *p, Pull *st, bool *ok) {
-    if (p->dependent) return ST_OK;
-    if (p->join == JN_INNER) {
+    if (p->join.dependent) return ST_OK;
+    if (p->join.kind == JN_INNER) {
         for (int k = 0; k < 2; k++) {
             TRY(pull(o, &p->children[k], st, ok));
             if (*ok && st->has_default) *ok = false;
@@ -170,7 +171,8 @@ static Status pull_join(Opt *o, Plan *p, Pull *st, bool *ok) {
         }
         return take_conds(o, p, st);
     }
-    if (p->join == JN_RIGHT || p->join == JN_FULL || p->join == JN_SINGLE || depends(o, p->children[1], &st->corr))
+    if (p->join.kind == JN_RIGHT || p->join.kind == JN_FULL || p->join.kind == JN_SINGLE ||
+        depends(o, p->children[1], &st->corr))
         return ST_OK;
     for (int32_t i = 0; i < p->n_conds; i++)
         if (opt_uses(o, p->conds[i], &st->corr)) return ST_OK;
@@ -203,7 +205,7 @@ static Status pull_keys(Opt *o, Plan *p, Pull *st, const ColSet *below, bool *ok
             return ST_OK;
         }
         ColId key = 0;
-        for (int32_t k = 0; k < p->n_keys && !key; k++)
+        for (int32_t k = 0; k < p->agg.n_keys && !key; k++)
             if (expr_equal(p->exprs[k], in)) key = p->out_cols[k];
         if (!key) {
             if (in->kind == EX_COL) key = opt_new_like(o, in->u.col);
@@ -221,25 +223,26 @@ static Status pull_keys(Opt *o, Plan *p, Pull *st, const ColSet *below, bool *ok
 /* Where an ungrouped aggregation has no row, its counts are 0 and the rest is NULL. */
 static Status agg_defaults(Opt *o, const Plan *p, Pull *st) {
     st->has_default = true;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        bool count = p->aggs[i].kind == AGG_COUNT || p->aggs[i].kind == AGG_COUNT_STAR;
-        if (!vec_push(o->a, &st->def_cols, p->aggs[i].out)) return ST_ERROR;
-        TRY(opt_push(o, &st->def_vals, count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->aggs[i].out].type)));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        bool count = p->agg.calls[i].kind == AGG_COUNT || p->agg.calls[i].kind == AGG_COUNT_STAR;
+        if (!vec_push(o->a, &st->def_cols, p->agg.calls[i].out)) return ST_ERROR;
+        TRY(opt_push(o, &st->def_vals,
+                     count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->agg.calls[i].out].type)));
     }
     return ST_OK;
 }
 static Status pull_agg(Opt *o, Plan *p, Pull *st, bool *ok) {
-    for (int32_t i = 0; i < p->n_keys; i++)
+    for (int32_t i = 0; i < p->agg.n_keys; i++)
         if (opt_uses(o, p->exprs[i], &st->corr)) return ST_OK;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        const AggCall *g = &p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        const AggCall *g = &p->agg.calls[i];
         if ((g->arg && opt_uses(o, g->arg, &st->corr)) || (g->arg2 && opt_uses(o, g->arg2, &st->corr)) ||
             (g->filter && opt_uses(o, g->filter, &st->corr)))
             return ST_OK;
     }
     TRY(pull(o, &p->children[0], st, ok));
     if (!*ok) return ST_OK;
-    bool grouped = p->n_keys > 0;
+    bool grouped = p->agg.n_keys > 0;
     ColSet below = opt_outputs(o, p->children[0]);
     if (st->has_default || (!grouped && st->conds.len == 0)) {
         *ok = false;
@@ -247,8 +250,8 @@ static Status pull_agg(Opt *o, Plan *p, Pull *st, bool *ok) {
     }
     /* a scalar aggregate that stops being one row per outer row by AGG_SINGLE must see only its own rows: the key
      * does that, but groups that are not asked for would raise 21000 */
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].kind == AGG_SINGLE) {
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        if (p->agg.calls[i].kind == AGG_SINGLE) {
             *ok = false;
             return ST_OK;
         }
@@ -275,7 +278,7 @@ static Status pull(Opt *o, Plan **pp, Pull *st, bool *ok) {
     case LP_JOIN: return pull_join(o, p, st, ok);
     case LP_AGG: return pull_agg(o, p, st, ok);
     case LP_SORT:
-        if (p->limit >= 0 || p->offset > 0) return ST_OK;
+        if (p->limit.rows >= 0 || p->limit.offset > 0) return ST_OK;
         *pp = p->children[0]; /* order inside a subquery without LIMIT means nothing */
         return pull(o, pp, st, ok);
     case LP_CTE:
@@ -353,7 +356,7 @@ static bool scans_corr_cte(const Unnest *u, const Plan *p) {
     if (stack_stop()) return false;
     if (p->kind == LP_CTE_SCAN)
         for (const struct CorrCte *c = u->ctes; c; c = c->next)
-            if (c->id == p->cte_id) return true;
+            if (c->id == p->cte.id) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (scans_corr_cte(u, p->children[i])) return true;
     return false;
@@ -405,7 +408,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local);
 static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const ColId *local) {
     if (stack_check(u->o->err) != ST_OK) return NULL;
     Opt *o = u->o;
-    if (k == sort->n_sort || sort->kind != LP_SORT) {
+    if (k == sort->sort.n || sort->kind != LP_SORT) {
         IdVec ids = {0};
         MapVec map = {0};
         if (opt_out_ids(o, p, &ids) != ST_OK || opt_plan_rename(o, p, &map) != ST_OK) return NULL;
@@ -425,7 +428,7 @@ static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const Co
         }
         return opt_agg(o, p, u->n, local, keys, n, aggs);
     }
-    const SortKey *s = &sort->sort[k];
+    const SortKey *s = &sort->sort.keys[k];
     int64_t cte = ++o->c->n_ctes;
     IdVec ids = {0};
     MapVec map = {0};
@@ -470,7 +473,7 @@ static Plan *limit_one(Unnest *u, Plan *p, const Plan *sort, int32_t k, const Co
     Plan *j = opt_join(o, JN_SEMI, all, best, &conds);
     Plan *c = plan_new(o->c, LP_CTE, 2);
     if (!j || !c) return NULL;
-    c->cte_id = cte;
+    c->cte.id = cte;
     c->children[0] = p;
     c->children[1] = limit_one(u, j, sort, k + 1, local);
     return c->children[1] ? c : NULL;
@@ -501,7 +504,7 @@ static Expr *call(Opt *o, const char *name, int n, Expr **args) {
  * the limit. */
 static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int64_t offset, const ColId *local) {
     Opt *o = u->o;
-    int32_t k = sort->kind == LP_SORT ? sort->n_sort : 0;
+    int32_t k = sort->kind == LP_SORT ? sort->sort.n : 0;
     if (k > 24) {
         unsupported(o, "LIMIT after more than 24 sort keys");
         return NULL;
@@ -513,9 +516,9 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     Expr *args[28] = {0};
     if (!flags) return NULL;
     for (int32_t i = 0; i < k; i++) {
-        flags[2 * i] = sort->sort[i].desc ? 'd' : 'a';
-        flags[2 * i + 1] = sort->sort[i].nulls_first ? 'f' : 'l';
-        if (!(args[3 + i] = expr_copy(o->c, sort->sort[i].expr))) return NULL;
+        flags[2 * i] = sort->sort.keys[i].desc ? 'd' : 'a';
+        flags[2 * i + 1] = sort->sort.keys[i].nulls_first ? 'f' : 'l';
+        if (!(args[3 + i] = expr_copy(o->c, sort->sort.keys[i].expr))) return NULL;
         localise(u, args[3 + i], local);
         expr_remap(args[3 + i], map.len, map.items);
     }
@@ -572,30 +575,30 @@ static Plan *limit_some(Unnest *u, Plan *p, const Plan *sort, int64_t limit, int
     Plan *j = opt_join(o, JN_SEMI, opt_cte_scan(o, cte, n + 1, out, def), groups, &conds),
          *c = plan_new(o->c, LP_CTE, 2);
     if (!j || !c || !(c->children[0] = opt_project(o, p, n + 1, def, ex))) return NULL;
-    c->cte_id = cte;
+    c->cte.id = cte;
     c->children[1] = j;
     return c;
 }
 
 static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
-    if (p->join == JN_RIGHT) {
+    if (p->join.kind == JN_RIGHT) {
         Plan *x = p->children[0];
         p->children[0] = p->children[1];
         p->children[1] = x;
-        p->join = JN_LEFT;
+        p->join.kind = JN_LEFT;
     }
     bool dl = un_depends(u, p->children[0]), dr = un_depends(u, p->children[1]), dc = false;
     for (int32_t i = 0; i < p->n_conds; i++) dc |= opt_uses(o, p->conds[i], &u->corr);
-    if (p->join == JN_MARK && !p->mark_exists && u->n > 0 && dr)
+    if (p->join.kind == JN_MARK && !p->join.mark_exists && u->n > 0 && dr)
         dr = un_uses(u, p->children[1]); /* no more conditions then */
-    if (p->join == JN_MARK && (u->n > 0 || dc) && (dr || dc)) {
-        if (!p->mark_exists) {
+    if (p->join.kind == JN_MARK && (u->n > 0 || dc) && (dr || dc)) {
+        if (!p->join.mark_exists) {
             unsupported(o, "this form of IN");
             return NULL;
         }
     }
-    if (p->join == JN_INNER && dl != dr) {
+    if (p->join.kind == JN_INNER && dl != dr) {
         int k = dl ? 0 : 1;
         if (!(p->children[k] = unnest(u, p->children[k], local))) return NULL;
         localise_conds(u, p, *local);
@@ -603,7 +606,7 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     }
     ColId *ll, *lr = NULL;
     if (!(p->children[0] = unnest(u, p->children[0], &ll))) return NULL;
-    if (dr || p->join == JN_FULL) {
+    if (dr || p->join.kind == JN_FULL) {
         if (!(p->children[1] = unnest(u, p->children[1], &lr))) return NULL;
     }
     localise_conds(u, p, ll);
@@ -615,7 +618,7 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
     if (add_same(u, &conds, ll, lr, p->children[0], p->children[1]) != ST_OK) return NULL;
     p->conds = conds.items;
     p->n_conds = (int32_t)conds.len;
-    if (p->join != JN_FULL) return p;
+    if (p->join.kind != JN_FULL) return p;
     IdVec ids = {0};
     ExprVec ex = {0};
     if (opt_out_ids(o, p, &ids) != ST_OK) return NULL;
@@ -632,13 +635,13 @@ static Plan *unnest_join(Unnest *u, Plan *p, ColId **local) {
 static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
     ColId *below;
-    bool grouped = p->n_keys > 0;
+    bool grouped = p->agg.n_keys > 0;
     if (!(p->children[0] = unnest(u, p->children[0], &below))) return NULL;
     for (int32_t i = 0; i < p->n_exprs; i++) localise(u, p->exprs[i], below);
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (p->aggs[i].arg) localise(u, p->aggs[i].arg, below);
-        if (p->aggs[i].arg2) localise(u, p->aggs[i].arg2, below);
-        if (p->aggs[i].filter) localise(u, p->aggs[i].filter, below);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (p->agg.calls[i].arg) localise(u, p->agg.calls[i].arg, below);
+        if (p->agg.calls[i].arg2) localise(u, p->agg.calls[i].arg2, below);
+        if (p->agg.calls[i].filter) localise(u, p->agg.calls[i].filter, below);
     }
     ColId *keys = fresh_locals(u);
     if (!keys) return NULL;
@@ -654,8 +657,8 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
     ExprVec ex = {0}, conds = {0};
     for (int64_t i = 0; i < u->n; i++)
         if (!vec_push(o->a, &ids, dl[i]) || opt_push(o, &ex, opt_col(o, dl[i])) != ST_OK) return NULL;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        AggCall *g = &p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        AggCall *g = &p->agg.calls[i];
         ColId id = g->out;
         Expr *e = NULL;
         if (g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR) {
@@ -723,7 +726,7 @@ static bool is_chain(Opt *o, const Plan *p) {
     while (p->kind == LP_PROJECT || p->kind == LP_FILTER || p->kind == LP_REPEAT) p = p->children[0];
     if (p->kind == LP_SERIES)
         return type_is_integer(o->c->cols.items[p->out_cols[0]].type) && p->exprs[2]->kind == EX_CONST;
-    return p->kind == LP_VALUES && p->n_out == 0 && p->n_rows == 1;
+    return p->kind == LP_VALUES && p->n_out == 0 && p->values.n_rows == 1;
 }
 static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
     if (stack_check(o->err) != ST_OK) return NULL;
@@ -755,8 +758,8 @@ static Plan *unnest_limit(Unnest *u, Plan *p, ColId **local) {
         return p->children[0] ? p : NULL;
     }
     Plan *sort = p;
-    int64_t limit = p->limit, offset = p->offset > 0 ? p->offset : 0;
-    if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit < 0) sort = p->children[0];
+    int64_t limit = p->limit.rows, offset = p->limit.offset > 0 ? p->limit.offset : 0;
+    if (p->kind == LP_LIMIT && p->children[0]->kind == LP_SORT && p->children[0]->limit.rows < 0) sort = p->children[0];
     Plan *child = unnest(u, sort->children[0], local);
     if (!child) return NULL;
     if (limit < 0 && offset == 0) return child;
@@ -771,15 +774,15 @@ static Plan *unnest_setop(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
     ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
     ColId *out = fresh_locals(u);
-    if (!un_uses(u, p) && u->n > 0 && p->setop != SO_UNION_ALL) return dom_times(u, p, local);
-    if (!locals || !out || (u->n > 0 && p->setop != SO_UNION_ALL)) return NULL;
+    if (!un_uses(u, p) && u->n > 0 && p->set.op != SO_UNION_ALL) return dom_times(u, p, local);
+    if (!locals || !out || (u->n > 0 && p->set.op != SO_UNION_ALL)) return NULL;
     for (int32_t k = 0; k < p->n_children; k++) {
         if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
         ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
         if (!sc) return NULL;
-        for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set_cols[k][i];
+        for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set.cols[k][i];
         for (int64_t i = 0; i < u->n; i++) sc[p->n_out + i] = locals[k][i];
-        p->set_cols[k] = sc;
+        p->set.cols[k] = sc;
     }
     ColId *oc = arena_array(o->a, ColId, p->n_out + u->n + 1);
     if (!oc) return NULL;
@@ -796,7 +799,7 @@ static Plan *unnest_cte(Unnest *u, Plan *p, ColId **local) {
     if (un_depends(u, p->children[0])) {
         struct CorrCte *c = arena_new_of(o->a, struct CorrCte);
         if (!c || !(p->children[0] = unnest(u, p->children[0], &c->cols))) return NULL;
-        c->id = p->cte_id;
+        c->id = p->cte.id;
         c->next = u->ctes;
         u->ctes = c;
     }
@@ -807,21 +810,21 @@ static Plan *unnest_cte(Unnest *u, Plan *p, ColId **local) {
 static Plan *unnest_cte_scan(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
     struct CorrCte *c = u->ctes;
-    while (c && c->id != p->cte_id) c = c->next;
+    while (c && c->id != p->cte.id) c = c->next;
     if (!c) return dom_times(u, p, local);
     ColId *l = fresh_locals(u), *oc = arena_array(o->a, ColId, p->n_out + u->n + 1),
           *cc = arena_array(o->a, ColId, p->n_out + u->n + 1);
     if (!l || !oc || !cc) return NULL;
     for (int32_t i = 0; i < p->n_out; i++) {
         oc[i] = p->out_cols[i];
-        cc[i] = p->cte_cols[i];
+        cc[i] = p->cte.cols[i];
     }
     for (int64_t i = 0; i < u->n; i++) {
         oc[p->n_out + i] = l[i];
         cc[p->n_out + i] = c->cols[i];
     }
     p->out_cols = oc;
-    p->cte_cols = cc;
+    p->cte.cols = cc;
     p->n_out += (int32_t)u->n;
     *local = l;
     return p;
@@ -829,16 +832,16 @@ static Plan *unnest_cte_scan(Unnest *u, Plan *p, ColId **local) {
 /* Each row is a projection over D. */
 static Plan *unnest_values(Unnest *u, Plan *p, ColId **local) {
     Opt *o = u->o;
-    if (p->cells || p->n_out + u->n == 0)
-        return p->n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
+    if (p->values.cells || p->n_out + u->n == 0)
+        return p->values.n_rows == 1 && p->n_out + u->n == 0 ? dom_scan(u, local) : dom_times(u, p, local);
     Plan *un = NULL;
-    ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
-    Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
+    ColId **sets = arena_array(o->a, ColId *, p->values.n_rows + 1);
+    Plan **ch = arena_array(o->a, Plan *, p->values.n_rows + 1);
     ColId *out = arena_array(o->a, ColId, p->n_out + u->n + 1), *lo = fresh_locals(u);
     if (!sets || !ch || !out || !lo) return NULL;
     for (int32_t i = 0; i < p->n_out; i++) out[i] = p->out_cols[i];
     for (int64_t i = 0; i < u->n; i++) out[p->n_out + i] = lo[i];
-    for (int64_t r = 0; r < p->n_rows; r++) {
+    for (int64_t r = 0; r < p->values.n_rows; r++) {
         ColId *dl;
         Plan *d = dom_scan(u, &dl);
         if (!d) return NULL;
@@ -846,25 +849,25 @@ static Plan *unnest_values(Unnest *u, Plan *p, ColId **local) {
         sets[r] = arena_array(o->a, ColId, p->n_out + u->n + 1);
         if (!ex || !sets[r]) return NULL;
         for (int32_t i = 0; i < p->n_out; i++) {
-            ex[i] = p->rows[r][i];
+            ex[i] = p->values.rows[r][i];
             localise(u, ex[i], dl);
-            sets[r][i] = p->n_rows == 1 ? out[i] : opt_new_like(o, out[i]);
+            sets[r][i] = p->values.n_rows == 1 ? out[i] : opt_new_like(o, out[i]);
         }
         for (int64_t i = 0; i < u->n; i++) {
             ex[p->n_out + i] = opt_col(o, dl[i]);
-            sets[r][p->n_out + i] = p->n_rows == 1 ? lo[i] : opt_new_like(o, lo[i]);
+            sets[r][p->n_out + i] = p->values.n_rows == 1 ? lo[i] : opt_new_like(o, lo[i]);
         }
         ch[r] = opt_project(o, d, p->n_out + u->n, sets[r], ex);
         if (!ch[r]) return NULL;
     }
     *local = lo;
-    if (p->n_rows == 1) return ch[0];
-    un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
+    if (p->values.n_rows == 1) return ch[0];
+    un = plan_new(o->c, LP_SETOP, (int32_t)p->values.n_rows);
     if (!un) return NULL;
-    un->setop = SO_UNION_ALL;
+    un->set.op = SO_UNION_ALL;
     un->children = ch;
-    un->n_children = (int32_t)p->n_rows;
-    un->set_cols = sets;
+    un->n_children = (int32_t)p->values.n_rows;
+    un->set.cols = sets;
     un->out_cols = out;
     un->n_out = p->n_out + (int32_t)u->n;
     return un;
@@ -913,8 +916,8 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
 static Plan *plain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds, ColId mark) {
     Plan *j = opt_join(o, kind, l, r, conds);
     if (j && kind == JN_MARK) {
-        j->mark_col = mark;
-        j->mark_exists = true;
+        j->join.mark_col = mark;
+        j->join.mark_exists = true;
     }
     return j;
 }
@@ -947,8 +950,8 @@ static Plan *limit_1(Opt *o, Plan *p) {
     Plan *l = plan_new(o->c, LP_LIMIT, 1);
     if (!l) return NULL;
     l->children[0] = p;
-    l->limit = 1;
-    l->offset = 0;
+    l->limit.rows = 1;
+    l->limit.offset = 0;
     return l;
 }
 /* The general way. need: D is made of the rows of l for which it is true, and what can fail in r is computed for D
@@ -1016,10 +1019,10 @@ static Plan *domain_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec 
     Plan *cl = plan_new(o->c, LP_CTE, 2), *cd = plan_new(o->c, LP_CTE, 2),
          *j = plain_join(o, kind, scan, right, &all, mark);
     if (!cl || !cd || !j) return NULL;
-    cl->cte_id = cte_l;
+    cl->cte.id = cte_l;
     cl->children[0] = l;
     cl->children[1] = cd;
-    cd->cte_id = u.dom_cte;
+    cd->cte.id = u.dom_cte;
     cd->children[0] = dom;
     cd->children[1] = j;
     return cl;
@@ -1092,15 +1095,15 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
 static Plan *strip_exists(Plan *p) {
     for (;;) {
         if (p->kind == LP_PROJECT) p = p->children[0];
-        else if (p->kind == LP_SORT && p->limit != 0 && p->offset <= 0) p = p->children[0];
-        else if (p->kind == LP_LIMIT && p->limit != 0 && p->offset <= 0) p = p->children[0];
-        else if (p->kind == LP_AGG && p->n_keys > 0) p = p->children[0];
+        else if (p->kind == LP_SORT && p->limit.rows != 0 && p->limit.offset <= 0) p = p->children[0];
+        else if (p->kind == LP_LIMIT && p->limit.rows != 0 && p->limit.offset <= 0) p = p->children[0];
+        else if (p->kind == LP_AGG && p->agg.n_keys > 0) p = p->children[0];
         else return p;
     }
 }
 static Plan *cross(Opt *o, Plan *l, Plan *r) {
     if (!l || !r) return NULL;
-    if (l->kind == LP_VALUES && l->n_out == 0 && l->n_rows == 1) return r;
+    if (l->kind == LP_VALUES && l->n_out == 0 && l->values.n_rows == 1) return r;
     return opt_join(o, JN_INNER, l, r, NULL);
 }
 static bool closed(Opt *o, const Plan *p) {
@@ -1198,11 +1201,11 @@ static Plan *mark_join(Opt *o, Plan *child, Plan *r, Expr *cond, ColId mark, con
     Plan *top = guard ? domain_join(o, JN_MARK, child, r, &conds, mark, &corr, need)
                       : plain_join(o, JN_MARK, child, r, &conds, mark);
     Plan *j = top && guard ? top->children[1]->children[1] : top; /* below the two CTEs */
-    if (j) j->mark_exists = false;
+    if (j) j->join.mark_exists = false;
     return top;
 }
 static Plan *drop_order(Plan *r) {
-    while (r->kind == LP_SORT && r->limit < 0 && r->offset <= 0) r = r->children[0];
+    while (r->kind == LP_SORT && r->limit.rows < 0 && r->limit.offset <= 0) r = r->children[0];
     return r;
 }
 
@@ -1326,7 +1329,7 @@ static Expr *scalar_value(Opt *o, Expr *e, Plan **child, Plan *r, const Expr *ne
     ColId col = e->u.sub.cols[0];
     r = drop_order(r);
     if (r->kind == LP_PROJECT && r->children[0]->kind == LP_VALUES && r->children[0]->n_out == 0 &&
-        r->children[0]->n_rows == 1) {
+        r->children[0]->values.n_rows == 1) {
         for (int32_t i = 0; i < r->n_out; i++)
             if (r->out_cols[i] == col &&
                 !(expr_is_volatile(r->exprs[i]) &&
@@ -1568,7 +1571,7 @@ static Plan *full_join(Opt *o, Plan *p, const ExprVec *plain, const ExprVec *spa
     const int64_t nl = side[0].n, n = nl + side[1].n;
     Plan *j[2];
     Plan *both = plan_new(o->c, LP_SETOP, 2), *cl = plan_new(o->c, LP_CTE, 2), *cr = plan_new(o->c, LP_CTE, 2);
-    if (!both || !cl || !cr || !(both->set_cols = arena_array(o->a, ColId *, 2)) ||
+    if (!both || !cl || !cr || !(both->set.cols = arena_array(o->a, ColId *, 2)) ||
         !(both->out_cols = arena_array(o->a, ColId, n + 1)))
         return NULL;
     for (int i = 0; i < 2; i++) {
@@ -1593,16 +1596,16 @@ static Plan *full_join(Opt *o, Plan *p, const ExprVec *plain, const ExprVec *spa
         exprs[i] = i < nl ? opt_null(o, o->c->cols.items[side[0].ids[i]].type) : opt_col(o, out[i]);
         if (!exprs[i] || out[i] <= 0) return NULL;
     }
-    both->setop = SO_UNION_ALL;
+    both->set.op = SO_UNION_ALL;
     both->n_out = (int32_t)n;
-    both->set_cols[0] = first;
-    both->set_cols[1] = out;
+    both->set.cols[0] = first;
+    both->set.cols[1] = out;
     both->children[0] = j[0];
     if (!(both->children[1] = opt_project(o, j[1], n, out, exprs))) return NULL;
-    cl->cte_id = side[0].cte;
+    cl->cte.id = side[0].cte;
     cl->children[0] = p->children[0];
     cl->children[1] = cr;
-    cr->cte_id = side[1].cte;
+    cr->cte.id = side[1].cte;
     cr->children[0] = p->children[1];
     cr->children[1] = both;
     return cl;
@@ -1627,37 +1630,39 @@ static Plan *lift_outer_join(Opt *o, Plan *p) {
                    "a volatile function beside a subquery over both sides of an outer join is not supported");
             return NULL;
         }
-    switch ((JoinKind)p->join) {
+    switch ((JoinKind)p->join.kind) {
     case JN_LEFT: return lateral_join(o, JN_LEFT, p->children[0], p->children[1], &plain, &spanning);
     case JN_RIGHT: return lateral_join(o, JN_LEFT, p->children[1], p->children[0], &plain, &spanning);
     case JN_FULL: return full_join(o, p, &plain, &spanning);
-    default: err_internal(o->err, "a subquery over both sides of join kind %d", (int)p->join); return NULL;
+    default: err_internal(o->err, "a subquery over both sides of join kind %d", (int)p->join.kind); return NULL;
     }
 }
 
 static Plan *lift_values(Opt *o, Plan *p) {
-    if (p->cells) return p;
-    ColId **sets = arena_array(o->a, ColId *, p->n_rows + 1);
-    Plan **ch = arena_array(o->a, Plan *, p->n_rows + 1);
+    if (p->values.cells) return p;
+    ColId **sets = arena_array(o->a, ColId *, p->values.n_rows + 1);
+    Plan **ch = arena_array(o->a, Plan *, p->values.n_rows + 1);
     if (!sets || !ch) return NULL;
-    for (int64_t r = 0; r < p->n_rows; r++) {
+    for (int64_t r = 0; r < p->values.n_rows; r++) {
         Plan *one = plan_new(o->c, LP_VALUES, 0);
         sets[r] = arena_array(o->a, ColId, p->n_out + 1);
         if (!one || !sets[r]) return NULL;
-        one->n_rows = 1;
-        if (!(one->rows = arena_array(o->a, Expr **, 1)) || !(one->rows[0] = arena_array(o->a, Expr *, 1))) return NULL;
+        one->values.n_rows = 1;
+        if (!(one->values.rows = arena_array(o->a, Expr **, 1)) ||
+            !(one->values.rows[0] = arena_array(o->a, Expr *, 1)))
+            return NULL;
         for (int32_t i = 0; i < p->n_out; i++) {
-            if (!(p->rows[r][i] = lift_all(o, p->rows[r][i], &one))) return NULL;
-            sets[r][i] = p->n_rows == 1 ? p->out_cols[i] : opt_new_like(o, p->out_cols[i]);
+            if (!(p->values.rows[r][i] = lift_all(o, p->values.rows[r][i], &one))) return NULL;
+            sets[r][i] = p->values.n_rows == 1 ? p->out_cols[i] : opt_new_like(o, p->out_cols[i]);
         }
-        if (!(ch[r] = opt_project(o, one, p->n_out, sets[r], p->rows[r]))) return NULL;
+        if (!(ch[r] = opt_project(o, one, p->n_out, sets[r], p->values.rows[r]))) return NULL;
     }
-    if (p->n_rows == 1) return ch[0];
-    Plan *un = plan_new(o->c, LP_SETOP, (int32_t)p->n_rows);
+    if (p->values.n_rows == 1) return ch[0];
+    Plan *un = plan_new(o->c, LP_SETOP, (int32_t)p->values.n_rows);
     if (!un) return NULL;
-    un->setop = SO_UNION_ALL;
+    un->set.op = SO_UNION_ALL;
     un->children = ch;
-    un->set_cols = sets;
+    un->set.cols = sets;
     un->out_cols = p->out_cols;
     un->n_out = p->n_out;
     return un;
@@ -1678,7 +1683,7 @@ static Plan *lift_plan(Opt *o, Plan *p) {
         ExprVec plain = {0}, with = {0};
         for (int32_t i = 0; i < p->n_conds; i++)
             if (opt_push(o, opt_has_subquery(p->conds[i]) ? &with : &plain, p->conds[i]) != ST_OK) return NULL;
-        if (with.len > 0 && p->join != JN_INNER) {
+        if (with.len > 0 && p->join.kind != JN_INNER) {
             Plan *lifted = lift_outer_join(o, p);
             if (lifted != p) return lifted;
             with.len = 0;
@@ -1686,13 +1691,13 @@ static Plan *lift_plan(Opt *o, Plan *p) {
             for (int32_t i = 0; i < p->n_conds; i++)
                 if (opt_push(o, &plain, p->conds[i]) != ST_OK) return NULL;
         }
-        if (p->dependent) p = dep_join(o, (JoinKind)p->join, p->children[0], p->children[1], &plain, 0, NULL);
+        if (p->join.dependent) p = dep_join(o, (JoinKind)p->join.kind, p->children[0], p->children[1], &plain, 0, NULL);
         else {
             p->conds = plain.items;
             p->n_conds = (int32_t)plain.len;
         }
         if (!p) return NULL;
-        p->dependent = false;
+        p->join.dependent = false;
         return with.len ? lift_filter(o, p, with.len, with.items) : p;
     }
     if (!sub) return p;

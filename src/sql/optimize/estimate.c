@@ -361,17 +361,17 @@ double opt_selectivity(Opt *o, int64_t n, Expr *const *conds) {
 double opt_domain_rows(Opt *o, const Plan *p) {
     if (stack_stop()) return 1;
     switch ((PlanKind)p->kind) {
-    case LP_SCAN: return (double)p->table->live_rows;
+    case LP_SCAN: return (double)p->scan.table->live_rows;
     case LP_AGG: {
         double d = 1;
-        for (int32_t i = 0; i < p->n_keys; i++) {
+        for (int32_t i = 0; i < p->agg.n_keys; i++) {
             double k = opt_expr_distinct(o, p->exprs[i]);
             d *= k > 1 ? k : 1;
         }
         return opt_draws(d, opt_domain_rows(o, p->children[0]));
     }
     case LP_JOIN:
-        if (p->join == JN_INNER) {
+        if (p->join.kind == JN_INNER) {
             double a = opt_domain_rows(o, p->children[0]), b = opt_domain_rows(o, p->children[1]);
             return a > b ? a : b;
         }
@@ -446,7 +446,7 @@ static double join_rows(Opt *o, const Plan *p) {
     const Plan *l = p->children[0], *r = p->children[1];
     EquiStats s = equi_stats(o, l, r, p->n_conds, p->conds);
     double inner = l->est_rows * r->est_rows * s.sel * s.residual;
-    switch ((JoinKind)p->join) {
+    switch ((JoinKind)p->join.kind) {
     case JN_INNER: return inner;
     case JN_LEFT: return inner > l->est_rows ? inner : l->est_rows;
     case JN_RIGHT: return inner > r->est_rows ? inner : r->est_rows;
@@ -457,7 +457,7 @@ static double join_rows(Opt *o, const Plan *p) {
         double partners = s.match > 0 ? r->est_rows * s.sel / s.match : 0;
         double pass = s.residual >= 1 ? 1 : 1 - pow(1 - clamp(s.residual), partners < 1 ? 1 : partners);
         double f = clamp(s.match * pass);
-        if (p->join == JN_SEMI) return l->est_rows * f;
+        if (p->join.kind == JN_SEMI) return l->est_rows * f;
         return l->est_rows * (1 - f < 0.05 ? 0.05 : 1 - f);
     }
     case JN_MARK:
@@ -495,7 +495,7 @@ static double column_mean(Opt *o, const Expr *e) {
 static void agg_stats(Opt *o, Plan *p, double in) {
     double domain = 1, per_table = 0;
     const Table *table = NULL;
-    for (int32_t i = 0; i < p->n_keys; i++) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++) {
         double d = opt_expr_distinct(o, p->exprs[i]);
         if (d <= 0) d = in > 100 ? pow(in, 0.66) : in;
         if (d < 1) d = 1;
@@ -508,13 +508,13 @@ static void agg_stats(Opt *o, Plan *p, double in) {
         if (!st.known || st.distinct <= 0) st.distinct = d;
         set_stat(o, p->out_cols[i], st);
     }
-    if (table && p->n_keys > 1) per_table = (double)table->live_rows;
+    if (table && p->agg.n_keys > 1) per_table = (double)table->live_rows;
     if (per_table > 0 && domain > per_table) domain = per_table;
-    p->est_rows = p->n_keys == 0 ? 1 : opt_draws(domain, in);
-    if (p->n_keys > 0 && in > 0 && p->est_rows < 1) p->est_rows = 1;
+    p->est_rows = p->agg.n_keys == 0 ? 1 : opt_draws(domain, in);
+    if (p->agg.n_keys > 0 && in > 0 && p->est_rows < 1) p->est_rows = 1;
     double size = p->est_rows > 0 ? in / p->est_rows : 0;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        const AggCall *g = &p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        const AggCall *g = &p->agg.calls[i];
         ColStat st = {.distinct = p->est_rows};
         const Expr *arg = g->arg ? strip(g->arg) : NULL;
         switch ((AggKind)g->kind) {
@@ -545,16 +545,16 @@ Status opt_estimate_node(Opt *o, Plan *p) {
     for (int32_t i = 0; i < p->n_children; i++) cost += p->children[i]->est_cost;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: {
-        double rows = (double)p->table->live_rows;
+        double rows = (double)p->scan.table->live_rows;
         p->est_rows = rows * opt_selectivity(o, p->n_conds, p->conds);
         if (rows > 0 && p->est_rows < 1) p->est_rows = 1;
         cost = rows * (p->n_conds ? 0.3 : 0.1) + p->est_rows * 0.2;
         break;
     }
     case LP_VALUES:
-        p->est_rows = (double)p->n_rows;
+        p->est_rows = (double)p->values.n_rows;
         for (int32_t i = 0; i < p->n_out; i++)
-            set_stat(o, p->out_cols[i], (ColStat){.distinct = p->n_rows > 0 ? (double)p->n_rows : 1});
+            set_stat(o, p->out_cols[i], (ColStat){.distinct = p->values.n_rows > 0 ? (double)p->values.n_rows : 1});
         break;
     case LP_SERIES: {
         double a, b, s = 1;
@@ -593,21 +593,22 @@ Status opt_estimate_node(Opt *o, Plan *p) {
     case LP_JOIN: {
         p->est_rows = join_rows(o, p);
         if (p->est_rows < 1) p->est_rows = 1;
-        double b = p->children[p->build_left ? 0 : 1]->est_rows, pr = p->children[p->build_left ? 1 : 0]->est_rows;
+        double b = p->children[p->join.build_left ? 0 : 1]->est_rows,
+               pr = p->children[p->join.build_left ? 1 : 0]->est_rows;
         cost += b * 3 + pr + p->est_rows * 0.5;
         break;
     }
     case LP_AGG:
         agg_stats(o, p, in);
-        cost += in * (p->n_keys ? 2 : 0.5) + p->est_rows * 2;
+        cost += in * (p->agg.n_keys ? 2 : 0.5) + p->est_rows * 2;
         break;
     case LP_SORT:
     case LP_LIMIT: {
         p->est_rows = in;
-        double off = p->offset > 0 ? (double)p->offset : 0;
+        double off = p->limit.offset > 0 ? (double)p->limit.offset : 0;
         if (off > 0) p->est_rows = p->est_rows > off ? p->est_rows - off : 0;
-        if (p->limit >= 0 && p->est_rows > (double)p->limit) p->est_rows = (double)p->limit;
-        cost += p->kind == LP_SORT ? in * (p->limit >= 0 ? 1 : 5) : 0;
+        if (p->limit.rows >= 0 && p->est_rows > (double)p->limit.rows) p->est_rows = (double)p->limit.rows;
+        cost += p->kind == LP_SORT ? in * (p->limit.rows >= 0 ? 1 : 5) : 0;
         break;
     }
     case LP_SETOP:
@@ -616,7 +617,7 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         for (int32_t i = 0; i < p->n_out; i++) {
             double d = 0;
             for (int32_t k = 0; k < p->n_children; k++) {
-                double x = opt_col_distinct(o, p->set_cols[k][i]);
+                double x = opt_col_distinct(o, p->set.cols[k][i]);
                 d += x > 0 ? x : p->children[k]->est_rows;
             }
             set_stat(o, p->out_cols[i], (ColStat){.distinct = d});
@@ -626,11 +627,11 @@ Status opt_estimate_node(Opt *o, Plan *p) {
     case LP_CTE_SCAN: {
         p->est_rows = 1000;
         for (const CteInfo *i = o->ctes; i; i = i->next)
-            if (i->id == p->cte_id) {
+            if (i->id == p->cte.id) {
                 p->est_rows = i->rows;
                 break;
             }
-        for (int32_t i = 0; i < p->n_out; i++) set_stat(o, p->out_cols[i], opt_col_stat(o, p->cte_cols[i]));
+        for (int32_t i = 0; i < p->n_out; i++) set_stat(o, p->out_cols[i], opt_col_stat(o, p->cte.cols[i]));
         cost = p->est_rows * 0.3;
         break;
     }
@@ -642,7 +643,7 @@ Status opt_estimate_node(Opt *o, Plan *p) {
 Status opt_note_cte(Opt *o, const Plan *p) {
     CteInfo *c = arena_new_of(o->a, CteInfo);
     if (!c) return ST_ERROR;
-    *c = (CteInfo){o->ctes, p->cte_id, p->children[0]->est_rows};
+    *c = (CteInfo){o->ctes, p->cte.id, p->children[0]->est_rows};
     o->ctes = c;
     return ST_OK;
 }

@@ -733,8 +733,8 @@ Status opt_fold_plan(Opt *o, Plan *p) {
     TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_fold_plan(o, p->children[i]));
     if (p->kind == LP_LIMIT || p->kind == LP_SORT) {
-        TRY(fold_limit(o, &p->limit_expr, &p->limit, true));
-        TRY(fold_limit(o, &p->offset_expr, &p->offset, false));
+        TRY(fold_limit(o, &p->limit.rows_expr, &p->limit.rows, true));
+        TRY(fold_limit(o, &p->limit.offset_expr, &p->limit.offset, false));
     }
     return opt_each_expr(o, p, fold_fn, NULL);
 }

@@ -57,8 +57,8 @@ typedef struct Region {
 static Plan *order(Opt *o, Plan *p);
 
 static bool is_region(const Plan *p) {
-    if (p->kind == LP_JOIN) return p->join == JN_INNER;
-    if (p->kind != LP_FILTER || p->children[0]->kind != LP_JOIN || p->children[0]->join != JN_INNER) return false;
+    if (p->kind == LP_JOIN) return p->join.kind == JN_INNER;
+    if (p->kind != LP_FILTER || p->children[0]->kind != LP_JOIN || p->children[0]->join.kind != JN_INNER) return false;
     for (int32_t i = 0; i < p->n_conds; i++)
         if (expr_is_volatile(p->conds[i]) || opt_is_domain_fallible(p->conds[i])) return false;
     return true;
@@ -138,7 +138,7 @@ static Status add_leaf_filter(Graph *g, int rel, Expr *e) {
         bool through = q->kind == LP_FILTER || q->kind == LP_SCAN;
         for (int32_t i = 0; through && i < q->n_conds; i++)
             if (expr_equal(q->conds[i], e)) return ST_OK;
-        if (!through && !(q->kind == LP_JOIN && (q->join == JN_SEMI || q->join == JN_ANTI))) break;
+        if (!through && !(q->kind == LP_JOIN && (q->join.kind == JN_SEMI || q->join.kind == JN_ANTI))) break;
     }
     if (p->kind == LP_SCAN) {
         Expr **c = arena_array(g->o->a, Expr *, p->n_conds + 1);
@@ -440,11 +440,12 @@ static bool has_equi(Opt *o, const Plan *p) {
 }
 /* Build side of the joins that are not inner. */
 static void choose_build(Opt *o, Plan *p) {
-    p->build_left = false;
-    if (!rule_on(o->c, RULE_BUILD_SIDE) || p->join == JN_MARK || p->join == JN_SINGLE || !has_equi(o, p)) return;
+    p->join.build_left = false;
+    if (!rule_on(o->c, RULE_BUILD_SIDE) || p->join.kind == JN_MARK || p->join.kind == JN_SINGLE || !has_equi(o, p))
+        return;
     double l = p->children[0]->est_rows, r = p->children[1]->est_rows;
-    if (p->join == JN_FULL || p->join == JN_RIGHT || p->join == JN_INNER) p->build_left = l < r;
-    else p->build_left = l * 4 <= r && r > 1000;
+    if (p->join.kind == JN_FULL || p->join.kind == JN_RIGHT || p->join.kind == JN_INNER) p->join.build_left = l < r;
+    else p->join.build_left = l * 4 <= r && r > 1000;
 }
 static double semi_cost(double l, double r, double out) {
     double x = hash_cost(r, l, out), y = hash_cost(l, r, out);
@@ -538,7 +539,7 @@ static Plan *order(Opt *o, Plan *p) {
     PlanVec semis = {0};
     Plan *q = p;
     if (rule_on(o->c, RULE_JOIN_ORDER)) {
-        while (q->kind == LP_JOIN && (q->join == JN_SEMI || q->join == JN_ANTI)) {
+        while (q->kind == LP_JOIN && (q->join.kind == JN_SEMI || q->join.kind == JN_ANTI)) {
             if (!vec_push(o->a, &semis, q)) return NULL;
             q = q->children[0];
         }
@@ -553,7 +554,7 @@ static Plan *order(Opt *o, Plan *p) {
         if (p->kind == LP_CTE && i == 0 && opt_note_cte(o, p) != ST_OK) return NULL;
     }
     if (p->kind == LP_JOIN) {
-        if (p->join == JN_INNER) {
+        if (p->join.kind == JN_INNER) {
             if (rule_on(o->c, RULE_BUILD_SIDE) && p->children[0]->est_rows < p->children[1]->est_rows) {
                 Plan *x = p->children[0];
                 p->children[0] = p->children[1];

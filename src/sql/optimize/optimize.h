@@ -34,7 +34,7 @@ static inline bool rule_on(const PlanCtx *c, OptRule r) { return !(c->disabled_r
 Status optimizer_rules_parse(Slice text, uint32_t *out, Err *e);
 
 /* Rewrites stmt->plan. Afterwards: no EX_SUBQUERY, no dependent joins, no JN_RIGHT unless chosen for build side,
- * LP_SORT+LP_LIMIT fused, limits constant, est_rows and est_cost filled, build_left chosen,
+ * LP_SORT+LP_LIMIT fused, limits constant, est_rows and est_cost filled, join.build_left chosen,
  * runtime filters annotated, unused columns pruned. */
 Status sql_optimize(PlanCtx *c, BoundStmt *stmt);
 /* Constant folding alone, for expressions of routines, which are not optimised. NULL: c->err. */

@@ -100,15 +100,15 @@ enum { COL_PRODUCED = 1, COL_NONNULL = 2 };
 static int col_state(Opt *o, const Plan *p, ColId id);
 
 static int join_col_state(Opt *o, const Plan *p, ColId id) {
-    if (p->join == JN_MARK && id == p->mark_col) return COL_PRODUCED;
+    if (p->join.kind == JN_MARK && id == p->join.mark_col) return COL_PRODUCED;
     int s = col_state(o, p->children[0], id);
     bool left = s & COL_PRODUCED;
     if (!left) s = col_state(o, p->children[1], id);
-    if (!left && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) s &= ~COL_PRODUCED;
-    bool extended =
-        p->join == JN_FULL || (p->join == JN_RIGHT && left) || ((p->join == JN_LEFT || p->join == JN_SINGLE) && !left);
+    if (!left && (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK)) s &= ~COL_PRODUCED;
+    bool extended = p->join.kind == JN_FULL || (p->join.kind == JN_RIGHT && left) ||
+                    ((p->join.kind == JN_LEFT || p->join.kind == JN_SINGLE) && !left);
     if (extended) s &= ~COL_NONNULL;
-    if (!(s & COL_NONNULL) && (p->join == JN_INNER || (p->join == JN_SEMI && left)) && conds_reject(o, p, id))
+    if (!(s & COL_NONNULL) && (p->join.kind == JN_INNER || (p->join.kind == JN_SEMI && left)) && conds_reject(o, p, id))
         s |= COL_NONNULL;
     return s;
 }
@@ -119,8 +119,8 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
         int s = conds_reject(o, p, id) ? COL_NONNULL : 0;
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id) {
-                if (p->scan_cols[i] < 0) return COL_PRODUCED | COL_NONNULL;
-                const Column *c = &p->table->cols[p->scan_cols[i]];
+                if (p->scan.cols[i] < 0) return COL_PRODUCED | COL_NONNULL;
+                const Column *c = &p->scan.table->cols[p->scan.cols[i]];
                 return COL_PRODUCED | (c->not_null || !o->c->cols.items[id].nullable ? COL_NONNULL : s);
             }
         return s;
@@ -140,15 +140,15 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
                 return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
         return 0;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys; i++)
+        for (int32_t i = 0; i < p->agg.n_keys; i++)
             if (p->out_cols[i] == id)
                 return COL_PRODUCED | (opt_expr_nonnull(o, p->children[0], p->exprs[i]) ? COL_NONNULL : 0);
-        for (int32_t i = 0; i < p->n_aggs; i++) {
-            if (p->aggs[i].out != id) continue;
-            uint8_t k = p->aggs[i].kind;
+        for (int32_t i = 0; i < p->agg.n_calls; i++) {
+            if (p->agg.calls[i].out != id) continue;
+            uint8_t k = p->agg.calls[i].kind;
             bool nonnull = k == AGG_COUNT || k == AGG_COUNT_STAR ||
-                           (p->n_keys > 0 && !p->aggs[i].filter && p->aggs[i].arg && k <= AGG_ANY &&
-                            opt_expr_nonnull(o, p->children[0], p->aggs[i].arg));
+                           (p->agg.n_keys > 0 && !p->agg.calls[i].filter && p->agg.calls[i].arg && k <= AGG_ANY &&
+                            opt_expr_nonnull(o, p->children[0], p->agg.calls[i].arg));
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -156,9 +156,9 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
     case LP_VALUES:
         for (int32_t i = 0; i < p->n_out; i++) {
             if (p->out_cols[i] != id) continue;
-            bool nonnull = !p->cells || !p->cells[i].valid;
-            for (int64_t r = 0; r < p->n_rows && !p->cells && nonnull; r++)
-                nonnull = opt_expr_nonnull(o, p, p->rows[r][i]);
+            bool nonnull = !p->values.cells || !p->values.cells[i].valid;
+            for (int64_t r = 0; r < p->values.n_rows && !p->values.cells && nonnull; r++)
+                nonnull = opt_expr_nonnull(o, p, p->values.rows[r][i]);
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -168,7 +168,7 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
             if (p->out_cols[i] != id) continue;
             bool nonnull = true;
             for (int32_t k = 0; k < p->n_children && nonnull; k++)
-                nonnull = opt_col_nonnull(o, p->children[k], p->set_cols[k][i]);
+                nonnull = opt_col_nonnull(o, p->children[k], p->set.cols[k][i]);
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
@@ -185,17 +185,18 @@ bool opt_col_nonnull(Opt *o, const Plan *p, ColId id) { return col_state(o, p, i
 bool opt_max_one_row(const Plan *p) {
     if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
-    case LP_AGG: return p->n_keys == 0 || opt_max_one_row(p->children[0]);
+    case LP_AGG: return p->agg.n_keys == 0 || opt_max_one_row(p->children[0]);
     case LP_PROJECT:
     case LP_FILTER: return opt_max_one_row(p->children[0]);
-    case LP_SORT: return (p->limit >= 0 && p->limit <= 1) || opt_max_one_row(p->children[0]);
-    case LP_LIMIT: return (p->limit >= 0 && p->limit <= 1 && !p->limit_expr) || opt_max_one_row(p->children[0]);
-    case LP_VALUES: return p->n_rows <= 1;
+    case LP_SORT: return (p->limit.rows >= 0 && p->limit.rows <= 1) || opt_max_one_row(p->children[0]);
+    case LP_LIMIT:
+        return (p->limit.rows >= 0 && p->limit.rows <= 1 && !p->limit.rows_expr) || opt_max_one_row(p->children[0]);
+    case LP_VALUES: return p->values.n_rows <= 1;
     case LP_CTE: return opt_max_one_row(p->children[1]);
     case LP_JOIN:
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE)
+        if (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK || p->join.kind == JN_SINGLE)
             return opt_max_one_row(p->children[0]);
-        if (p->join != JN_INNER && p->join != JN_LEFT) return false;
+        if (p->join.kind != JN_INNER && p->join.kind != JN_LEFT) return false;
         /* a leaf first: chains of joins need not be gone down from every join */
         return opt_max_one_row(p->children[p->children[1]->n_children == 0]) &&
                opt_max_one_row(p->children[p->children[1]->n_children != 0]);
@@ -205,15 +206,17 @@ bool opt_max_one_row(const Plan *p) {
 bool opt_one_row(const Plan *p) {
     if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
-    case LP_AGG: return p->n_keys == 0;
+    case LP_AGG: return p->agg.n_keys == 0;
     case LP_PROJECT: return opt_one_row(p->children[0]);
     case LP_SORT:
-        return p->limit != 0 && !p->limit_expr && p->offset <= 0 && !p->offset_expr && opt_one_row(p->children[0]);
-    case LP_VALUES: return p->n_rows == 1;
+        return p->limit.rows != 0 && !p->limit.rows_expr && p->limit.offset <= 0 && !p->limit.offset_expr &&
+               opt_one_row(p->children[0]);
+    case LP_VALUES: return p->values.n_rows == 1;
     case LP_CTE: return opt_one_row(p->children[1]);
     case LP_JOIN:
-        if (p->join == JN_MARK || p->join == JN_SINGLE) return opt_one_row(p->children[0]);
-        return p->join == JN_INNER && p->n_conds == 0 && opt_one_row(p->children[0]) && opt_one_row(p->children[1]);
+        if (p->join.kind == JN_MARK || p->join.kind == JN_SINGLE) return opt_one_row(p->children[0]);
+        return p->join.kind == JN_INNER && p->n_conds == 0 && opt_one_row(p->children[0]) &&
+               opt_one_row(p->children[1]);
     default: return false;
     }
 }
@@ -242,14 +245,14 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     case LP_SCAN: {
         for (int32_t i = 0; i < p->n_out; i++) {
             if (!colset_has(keys, p->out_cols[i])) continue;
-            if (p->scan_cols[i] < 0 || p->table->cols[p->scan_cols[i]].stats.unique) return true;
+            if (p->scan.cols[i] < 0 || p->scan.table->cols[p->scan.cols[i]].stats.unique) return true;
         }
-        for (int k = 0; k < p->table->n_keys; k++) {
-            const KeyConstraint *kc = &p->table->keys[k];
+        for (int k = 0; k < p->scan.table->n_keys; k++) {
+            const KeyConstraint *kc = &p->scan.table->keys[k];
             int found = 0;
             for (int i = 0; i < kc->n_cols; i++)
                 for (int32_t j = 0; j < p->n_out; j++)
-                    if (p->scan_cols[j] == kc->cols[i] && colset_has(keys, p->out_cols[j])) {
+                    if (p->scan.cols[j] == kc->cols[i] && colset_has(keys, p->out_cols[j])) {
                         found++;
                         break;
                     }
@@ -271,7 +274,7 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     }
     case LP_AGG: {
         bool all = true;
-        for (int32_t i = 0; i < p->n_keys; i++)
+        for (int32_t i = 0; i < p->agg.n_keys; i++)
             if (!colset_has(keys, p->out_cols[i])) all = false;
         if (all) return true;
         return false;
@@ -279,9 +282,9 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     case LP_CTE: return opt_unique(o, p->children[1], keys);
     case LP_JOIN: {
         const Plan *l = p->children[0], *r = p->children[1];
-        if (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK || p->join == JN_SINGLE)
+        if (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK || p->join.kind == JN_SINGLE)
             return opt_unique(o, l, keys);
-        if (p->join != JN_INNER && p->join != JN_LEFT) return false;
+        if (p->join.kind != JN_INNER && p->join.kind != JN_LEFT) return false;
         ColSet lo = opt_outputs(o, l), ro = opt_outputs(o, r);
         ColSet lk = colset_new(o->c), rk = colset_new(o->c);
         for (int32_t i = 0; i < p->n_conds; i++) {
@@ -292,7 +295,7 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
             if (b->kind == EX_COL) colset_add(o->c, &rk, b->u.col);
         }
         if (opt_unique(o, r, &rk) && opt_unique(o, l, keys)) return true;
-        if (p->join == JN_INNER && opt_unique(o, l, &lk) && opt_unique(o, r, keys)) return true;
+        if (p->join.kind == JN_INNER && opt_unique(o, l, &lk) && opt_unique(o, r, keys)) return true;
         return false;
     }
     default: return false;

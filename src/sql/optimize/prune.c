@@ -55,7 +55,7 @@ static bool is_identity(Opt *o, const Plan *p) {
     return p->n_out > 0;
 }
 static Plan *drop_sort(Plan *p) {
-    while (p->kind == LP_SORT && p->limit < 0 && p->offset <= 0) p = p->children[0];
+    while (p->kind == LP_SORT && p->limit.rows < 0 && p->limit.offset <= 0) p = p->children[0];
     return p;
 }
 static Plan *prune(Prune *pr, Plan *p, const ColSet *need);
@@ -63,11 +63,11 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need);
 /* Outer joins whose right side adds neither columns nor rows; marks and scalars that are not read. */
 static bool removable(Opt *o, const Plan *p, const ColSet *need) {
     const Plan *r = p->children[1];
-    if (p->join == JN_MARK) return !colset_has(need, p->mark_col);
-    if (p->join != JN_LEFT && p->join != JN_SINGLE) return false;
+    if (p->join.kind == JN_MARK) return !colset_has(need, p->join.mark_col);
+    if (p->join.kind != JN_LEFT && p->join.kind != JN_SINGLE) return false;
     ColSet ro = opt_outputs(o, r), lo = opt_outputs(o, p->children[0]);
     if (colset_intersects(&ro, need) || opt_plan_volatile(r)) return false;
-    if (p->join == JN_SINGLE) return true;
+    if (p->join.kind == JN_SINGLE) return true;
     ColSet keys = colset_new(o->c);
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *a, *b;
@@ -82,49 +82,51 @@ static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
     Opt *o = pr->o;
     int32_t n = 0;
     bool ordered = false, only_any = true;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (!colset_has(need, p->aggs[i].out)) continue;
-        p->aggs[n++] = p->aggs[i];
-        ordered |= p->aggs[i].kind == AGG_STRING_AGG;
-        only_any &= (p->aggs[i].kind == AGG_ANY || p->aggs[i].kind == AGG_MIN || p->aggs[i].kind == AGG_MAX) &&
-                    p->aggs[i].arg && type_eq(p->aggs[i].arg->type, o->c->cols.items[p->aggs[i].out].type);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (!colset_has(need, p->agg.calls[i].out)) continue;
+        p->agg.calls[n++] = p->agg.calls[i];
+        ordered |= p->agg.calls[i].kind == AGG_STRING_AGG;
+        only_any &=
+            (p->agg.calls[i].kind == AGG_ANY || p->agg.calls[i].kind == AGG_MIN || p->agg.calls[i].kind == AGG_MAX) &&
+            p->agg.calls[i].arg && type_eq(p->agg.calls[i].arg->type, o->c->cols.items[p->agg.calls[i].out].type);
     }
-    p->n_aggs = n;
-    if (n == 0 && p->n_keys == 0) {
+    p->agg.n_calls = n;
+    if (n == 0 && p->agg.n_keys == 0) {
         Plan *v = plan_new(o->c, LP_VALUES, 0);
-        if (!v || !(v->rows = arena_array(o->a, Expr **, 1)) || !(v->rows[0] = arena_array(o->a, Expr *, 1)))
+        if (!v || !(v->values.rows = arena_array(o->a, Expr **, 1)) ||
+            !(v->values.rows[0] = arena_array(o->a, Expr *, 1)))
             return NULL;
-        v->n_rows = 1;
+        v->values.n_rows = 1;
         return v;
     }
     if (!ordered) p->children[0] = drop_sort(p->children[0]);
-    if (p->n_keys > 0 && only_any) { /* every group is one row */
+    if (p->agg.n_keys > 0 && only_any) { /* every group is one row */
         ColSet keys = colset_new(o->c);
-        for (int32_t i = 0; i < p->n_keys; i++)
+        for (int32_t i = 0; i < p->agg.n_keys; i++)
             if (p->exprs[i]->kind == EX_COL && opt_expr_nonnull(o, p->children[0], p->exprs[i]))
                 colset_add(o->c, &keys, p->exprs[i]->u.col);
         if (opt_unique(o, p->children[0], &keys)) {
-            ColId *ids = arena_array(o->a, ColId, p->n_keys + n + 1);
-            Expr **ex = arena_array(o->a, Expr *, p->n_keys + n + 1);
+            ColId *ids = arena_array(o->a, ColId, p->agg.n_keys + n + 1);
+            Expr **ex = arena_array(o->a, Expr *, p->agg.n_keys + n + 1);
             if (!ids || !ex) return NULL;
-            for (int32_t i = 0; i < p->n_keys; i++) {
+            for (int32_t i = 0; i < p->agg.n_keys; i++) {
                 ids[i] = p->out_cols[i];
                 ex[i] = p->exprs[i];
             }
             for (int32_t i = 0; i < n; i++) {
-                ids[p->n_keys + i] = p->aggs[i].out;
-                ex[p->n_keys + i] = p->aggs[i].arg;
+                ids[p->agg.n_keys + i] = p->agg.calls[i].out;
+                ex[p->agg.n_keys + i] = p->agg.calls[i].arg;
             }
-            Plan *q = opt_project(o, p->children[0], p->n_keys + n, ids, ex);
+            Plan *q = opt_project(o, p->children[0], p->agg.n_keys + n, ids, ex);
             return q ? prune(pr, q, need) : NULL;
         }
     }
     ColSet below = colset_new(o->c);
-    for (int32_t i = 0; i < p->n_keys; i++) need_expr(o, p->exprs[i], &below);
+    for (int32_t i = 0; i < p->agg.n_keys; i++) need_expr(o, p->exprs[i], &below);
     for (int32_t i = 0; i < n; i++) {
-        if (p->aggs[i].arg) need_expr(o, p->aggs[i].arg, &below);
-        if (p->aggs[i].arg2) need_expr(o, p->aggs[i].arg2, &below);
-        if (p->aggs[i].filter) need_expr(o, p->aggs[i].filter, &below);
+        if (p->agg.calls[i].arg) need_expr(o, p->agg.calls[i].arg, &below);
+        if (p->agg.calls[i].arg2) need_expr(o, p->agg.calls[i].arg2, &below);
+        if (p->agg.calls[i].filter) need_expr(o, p->agg.calls[i].filter, &below);
     }
     return (p->children[0] = prune(pr, p->children[0], &below)) ? p : NULL;
 }
@@ -140,7 +142,7 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         for (int32_t i = 0; i < p->n_out; i++)
             if (colset_has(&all, p->out_cols[i])) {
                 p->out_cols[n] = p->out_cols[i];
-                p->scan_cols[n++] = p->scan_cols[i];
+                p->scan.cols[n++] = p->scan.cols[i];
             }
         p->n_out = n;
         return p;
@@ -149,8 +151,9 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         int32_t n = 0;
         for (int32_t i = 0; i < p->n_out; i++) {
             if (!colset_has(need, p->out_cols[i])) continue;
-            if (p->cells) p->cells[n] = p->cells[i];
-            for (int64_t r = 0; r < p->n_rows && !p->cells; r++) p->rows[r][n] = p->rows[r][i];
+            if (p->values.cells) p->values.cells[n] = p->values.cells[i];
+            for (int64_t r = 0; r < p->values.n_rows && !p->values.cells; r++)
+                p->values.rows[r][n] = p->values.rows[r][i];
             p->out_cols[n++] = p->out_cols[i];
         }
         p->n_out = n;
@@ -162,18 +165,18 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         for (int32_t i = 0; i < p->n_out; i++)
             if (colset_has(need, p->out_cols[i]) || (n == 0 && i == p->n_out - 1)) {
                 p->out_cols[n] = p->out_cols[i];
-                p->cte_cols[n++] = p->cte_cols[i];
+                p->cte.cols[n++] = p->cte.cols[i];
             }
         p->n_out = n;
         for (CteNeed *c = pr->ctes; c; c = c->next)
-            if (c->id == p->cte_id) {
-                for (int32_t i = 0; i < n; i++) colset_add(o->c, &c->need, p->cte_cols[i]);
+            if (c->id == p->cte.id) {
+                for (int32_t i = 0; i < n; i++) colset_add(o->c, &c->need, p->cte.cols[i]);
                 break;
             }
         return p;
     }
     case LP_CTE: {
-        CteNeed c = {pr->ctes, p->cte_id, colset_new(o->c)};
+        CteNeed c = {pr->ctes, p->cte.id, colset_new(o->c)};
         pr->ctes = &c;
         p->children[1] = prune(pr, p->children[1], need);
         pr->ctes = c.next;
@@ -197,13 +200,13 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         ColSet all = set_copy(o, need);
         /* a key that repeats, or a constant one, orders nothing */
         int32_t n = 0;
-        for (int32_t i = 0; i < p->n_sort; i++) {
-            bool dup = p->sort[i].expr->kind == EX_CONST;
-            for (int32_t k = 0; k < n && !dup; k++) dup = expr_equal(p->sort[k].expr, p->sort[i].expr);
-            if (!dup) p->sort[n++] = p->sort[i];
+        for (int32_t i = 0; i < p->sort.n; i++) {
+            bool dup = p->sort.keys[i].expr->kind == EX_CONST;
+            for (int32_t k = 0; k < n && !dup; k++) dup = expr_equal(p->sort.keys[k].expr, p->sort.keys[i].expr);
+            if (!dup) p->sort.keys[n++] = p->sort.keys[i];
         }
-        if (n > 0) p->n_sort = n;
-        for (int32_t i = 0; i < p->n_sort; i++) need_expr(o, p->sort[i].expr, &all);
+        if (n > 0) p->sort.n = n;
+        for (int32_t i = 0; i < p->sort.n; i++) need_expr(o, p->sort.keys[i].expr, &all);
         p->children[0] = prune(pr, drop_sort(p->children[0]), &all);
         return p->children[0] ? p : NULL;
     }
@@ -237,19 +240,19 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         int32_t kept = 0;
         for (int32_t i = 0; i < p->n_out; i++) kept += keep[i] = colset_has(need, p->out_cols[i]);
         if (kept == 0 && p->n_out > 0) keep[0] = true;
-        if (p->setop != SO_UNION_ALL)
+        if (p->set.op != SO_UNION_ALL)
             for (int32_t i = 0; i < p->n_out; i++) keep[i] = true;
         int32_t n = 0;
         for (int32_t i = 0; i < p->n_out; i++) {
             if (!keep[i]) continue;
             p->out_cols[n] = p->out_cols[i];
-            for (int32_t k = 0; k < p->n_children; k++) p->set_cols[k][n] = p->set_cols[k][i];
+            for (int32_t k = 0; k < p->n_children; k++) p->set.cols[k][n] = p->set.cols[k][i];
             n++;
         }
         p->n_out = n;
         for (int32_t k = 0; k < p->n_children; k++) {
             ColSet below = colset_new(o->c);
-            for (int32_t i = 0; i < n; i++) colset_add(o->c, &below, p->set_cols[k][i]);
+            for (int32_t i = 0; i < n; i++) colset_add(o->c, &below, p->set.cols[k][i]);
             if (!(p->children[k] = prune(pr, p->children[k], &below))) return NULL;
         }
         return p;
@@ -268,7 +271,7 @@ Plan *opt_limits(Opt *o, Plan *p) {
     if (stack_check(o->err) != ST_OK) return NULL;
     if (p->kind == LP_LIMIT) {
         Plan *c = p->children[0];
-        if (p->limit < 0 && p->offset <= 0) return opt_limits(o, c);
+        if (p->limit.rows < 0 && p->limit.offset <= 0) return opt_limits(o, c);
         if (rule_on(o->c, RULE_TOP_N)) {
             if (c->kind == LP_PROJECT) {
                 bool vol = false;
@@ -279,9 +282,9 @@ Plan *opt_limits(Opt *o, Plan *p) {
                     return c->children[0] ? c : NULL;
                 }
             }
-            if (c->kind == LP_SORT && c->limit < 0 && c->offset <= 0) {
-                c->limit = p->limit;
-                c->offset = p->offset > 0 ? p->offset : 0;
+            if (c->kind == LP_SORT && c->limit.rows < 0 && c->limit.offset <= 0) {
+                c->limit.rows = p->limit.rows;
+                c->limit.offset = p->limit.offset > 0 ? p->limit.offset : 0;
                 return opt_limits(o, c);
             }
             if (c->kind == LP_CTE) {

@@ -36,11 +36,11 @@ static void swap_children(Plan *p) {
 /* Applies the NULL-rejecting predicates to an outer join's kind. */
 static void simplify_outer(Opt *o, Plan *p, const ExprVec *preds) {
     if (p->kind != LP_JOIN) return;
-    if (p->join == JN_RIGHT) {
+    if (p->join.kind == JN_RIGHT) {
         swap_children(p);
-        p->join = JN_LEFT;
+        p->join.kind = JN_LEFT;
     }
-    if (!rule_on(o->c, RULE_OUTER_JOIN) || (p->join != JN_LEFT && p->join != JN_FULL)) return;
+    if (!rule_on(o->c, RULE_OUTER_JOIN) || (p->join.kind != JN_LEFT && p->join.kind != JN_FULL)) return;
     ColSet l = opt_outputs(o, p->children[0]), r = opt_outputs(o, p->children[1]);
     bool rl = false, rr = false;
     for (int64_t i = 0; i < preds->len; i++) {
@@ -48,15 +48,15 @@ static void simplify_outer(Opt *o, Plan *p, const ExprVec *preds) {
         rl |= opt_rejects_null(preds->items[i], &l);
         rr |= opt_rejects_null(preds->items[i], &r);
     }
-    if (p->join == JN_LEFT) {
-        if (rr) p->join = JN_INNER;
+    if (p->join.kind == JN_LEFT) {
+        if (rr) p->join.kind = JN_INNER;
         return;
     }
-    if (rl && rr) p->join = JN_INNER;
-    else if (rl) p->join = JN_LEFT;
+    if (rl && rr) p->join.kind = JN_INNER;
+    else if (rl) p->join.kind = JN_LEFT;
     else if (rr) {
         swap_children(p);
-        p->join = JN_LEFT;
+        p->join.kind = JN_LEFT;
     }
 }
 
@@ -140,7 +140,7 @@ typedef struct Region {
 } Region;
 static Status collect(Opt *o, Plan *p, Region *g) {
     TRY(stack_check(o->err));
-    if (p->kind == LP_JOIN && p->join == JN_INNER) {
+    if (p->kind == LP_JOIN && p->join.kind == JN_INNER) {
         TRY(collect(o, p->children[0], g));
         TRY(collect(o, p->children[1], g));
         for (int32_t i = 0; i < p->n_conds; i++) TRY(opt_push(o, &g->pool, p->conds[i]));
@@ -151,7 +151,7 @@ static Status collect(Opt *o, Plan *p, Region *g) {
         for (int32_t i = 0; i < p->n_conds; i++) all &= join_movable(p->conds[i]);
         ExprVec conds = {.items = p->conds, .len = p->n_conds};
         if (all) simplify_outer(o, p->children[0], &conds);
-        if (all && p->children[0]->join == JN_INNER) {
+        if (all && p->children[0]->join.kind == JN_INNER) {
             TRY(collect(o, p->children[0], g));
             for (int32_t i = 0; i < p->n_conds; i++) TRY(opt_push(o, &g->pool, p->conds[i]));
             return ST_OK;
@@ -179,7 +179,7 @@ static Plan *push_region(Opt *o, Plan *p, ExprVec *preds) {
         for (int64_t i = 0; i < g.leaves.len; i++) {
             Plan *l = g.leaves.items[i];
             simplify_outer(o, l, &g.pool);
-            if (l->kind != LP_JOIN || l->join != JN_INNER) continue;
+            if (l->kind != LP_JOIN || l->join.kind != JN_INNER) continue;
             Region sub = {.pool = g.pool};
             if (collect(o, l, &sub) != ST_OK) return NULL;
             g.pool = sub.pool;
@@ -284,36 +284,36 @@ static Plan *push_region(Opt *o, Plan *p, ExprVec *preds) {
 /* ---- other joins ------------------------------------------------------------------------------------------- */
 static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
     simplify_outer(o, p, preds);
-    if (p->join == JN_INNER) return push_region(o, p, preds);
+    if (p->join.kind == JN_INNER) return push_region(o, p, preds);
     Plan *l = p->children[0], *r = p->children[1];
     ColSet lo = opt_outputs(o, l), ro = opt_outputs(o, r);
     ExprVec above = {0}, left = {0}, right = {0}, on = {0}, conds = {.items = p->conds, .len = p->n_conds};
-    bool exists_mark = p->join == JN_MARK && p->mark_exists;
-    if (p->join != JN_MARK || exists_mark) {
+    bool exists_mark = p->join.kind == JN_MARK && p->join.mark_exists;
+    if (p->join.kind != JN_MARK || exists_mark) {
         ExprVec work = {0};
         for (int64_t i = 0; i < conds.len; i++)
             if (opt_push(o, &work, conds.items[i]) != ST_OK) return NULL;
         if (opt_fold_conds(o, &work) != ST_OK) return NULL;
         conds = work;
     }
-    if (any_false(&conds) && p->join == JN_SEMI) return opt_empty(o, p);
-    if (any_false(&conds) && p->join == JN_ANTI) return push(o, l, preds);
+    if (any_false(&conds) && p->join.kind == JN_SEMI) return opt_empty(o, p);
+    if (any_false(&conds) && p->join.kind == JN_ANTI) return push(o, l, preds);
     for (int64_t i = 0; i < preds->len; i++) {
         Expr *e = preds->items[i];
-        bool to_left = p->join != JN_FULL && join_movable(e) && opt_within(o, e, &lo) && opt_uses(o, e, &lo);
+        bool to_left = p->join.kind != JN_FULL && join_movable(e) && opt_within(o, e, &lo) && opt_uses(o, e, &lo);
         if (opt_push(o, to_left ? &left : &above, e) != ST_OK) return NULL;
     }
     for (int64_t i = 0; i < conds.len; i++) {
         Expr *e = conds.items[i];
         bool ul = opt_uses(o, e, &lo), ur = opt_uses(o, e, &ro);
         ExprVec *to = &on;
-        if (join_movable(e) && ul != ur && p->join != JN_FULL && (p->join != JN_MARK || exists_mark)) {
+        if (join_movable(e) && ul != ur && p->join.kind != JN_FULL && (p->join.kind != JN_MARK || exists_mark)) {
             if (ur) to = &right;
-            else if (p->join == JN_SEMI) to = &left;
+            else if (p->join.kind == JN_SEMI) to = &left;
         }
         if (opt_push(o, to, e) != ST_OK) return NULL;
     }
-    if (p->join != JN_FULL && (p->join != JN_MARK || exists_mark)) {
+    if (p->join.kind != JN_FULL && (p->join.kind != JN_MARK || exists_mark)) {
         ExprVec extra = {0};
         for (int64_t i = 0; i < left.len; i++)
             if (spread(o, &on, left.items[i], &extra) != ST_OK) return NULL;
@@ -324,7 +324,7 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
         }
         for (int64_t i = 0; i < extra.len; i++)
             if (opt_within(o, extra.items[i], &ro) && opt_push(o, &right, extra.items[i]) != ST_OK) return NULL;
-        if (p->join == JN_SEMI) {
+        if (p->join.kind == JN_SEMI) {
             extra.len = 0;
             for (int64_t i = 0; i < right.len; i++)
                 if (spread(o, &on, right.items[i], &extra) != ST_OK) return NULL;
@@ -336,9 +336,9 @@ static Plan *push_join(Opt *o, Plan *p, ExprVec *preds) {
     p->n_conds = (int32_t)on.len;
     if (!(p->children[0] = push(o, l, &left)) || !(p->children[1] = push(o, r, &right))) return NULL;
     bool el = opt_is_empty(p->children[0]), er = opt_is_empty(p->children[1]);
-    if (el && p->join != JN_FULL) return opt_empty(o, p);
-    if (er && p->join == JN_SEMI) return opt_empty(o, p);
-    if (er && p->join == JN_ANTI) return filter_ordered(o, p->children[0], &above);
+    if (el && p->join.kind != JN_FULL) return opt_empty(o, p);
+    if (er && p->join.kind == JN_SEMI) return opt_empty(o, p);
+    if (er && p->join.kind == JN_ANTI) return filter_ordered(o, p->children[0], &above);
     return filter_ordered(o, p, &above);
 }
 
@@ -403,21 +403,21 @@ static Plan *push_project(Opt *o, Plan *p, ExprVec *preds) {
 static Plan *push_agg(Opt *o, Plan *p, ExprVec *preds) {
     ExprVec stay = {0}, go = {0};
     ColSet keys = colset_new(o->c);
-    for (int32_t i = 0; i < p->n_keys; i++)
+    for (int32_t i = 0; i < p->agg.n_keys; i++)
         if (!expr_is_volatile(p->exprs[i])) colset_add(o->c, &keys, p->out_cols[i]);
     for (int64_t i = 0; i < preds->len; i++) {
         Expr *e = preds->items[i];
-        bool ok = p->n_keys > 0 && !expr_is_volatile(e) && opt_within(o, e, &keys);
-        if (ok && !(e = opt_subst(o, e, p->n_keys, p->out_cols, p->exprs))) return NULL;
+        bool ok = p->agg.n_keys > 0 && !expr_is_volatile(e) && opt_within(o, e, &keys);
+        if (ok && !(e = opt_subst(o, e, p->agg.n_keys, p->out_cols, p->exprs))) return NULL;
         if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
     }
     if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
-    if (p->n_keys > 0 && opt_is_empty(p->children[0])) return opt_empty(o, p);
+    if (p->agg.n_keys > 0 && opt_is_empty(p->children[0])) return opt_empty(o, p);
     return filter_ordered(o, p, &stay);
 }
 static Plan *push_sort(Opt *o, Plan *p, ExprVec *preds) {
     ExprVec stay = {0}, go = {0};
-    bool through = p->limit < 0 && p->offset <= 0;
+    bool through = p->limit.rows < 0 && p->limit.offset <= 0;
     for (int64_t i = 0; i < preds->len; i++)
         if (opt_push(o, through && !expr_is_volatile(preds->items[i]) ? &go : &stay, preds->items[i]) != ST_OK)
             return NULL;
@@ -443,7 +443,7 @@ static Plan *push_setop(Opt *o, Plan *p, ExprVec *preds) {
     if (!map) return NULL;
     int32_t kept = 0;
     for (int32_t k = 0; k < p->n_children; k++) {
-        for (int32_t i = 0; i < p->n_out; i++) map[i] = (ColMap){p->out_cols[i], p->set_cols[k][i]};
+        for (int32_t i = 0; i < p->n_out; i++) map[i] = (ColMap){p->out_cols[i], p->set.cols[k][i]};
         ExprVec mine = {0};
         for (int64_t i = 0; i < go.len; i++) {
             Expr *e = expr_copy(o->c, go.items[i]);
@@ -453,16 +453,16 @@ static Plan *push_setop(Opt *o, Plan *p, ExprVec *preds) {
         }
         Plan *c = push(o, p->children[k], &mine);
         if (!c) return NULL;
-        if (opt_is_empty(c) && p->setop == SO_UNION_ALL) continue;
+        if (opt_is_empty(c) && p->set.op == SO_UNION_ALL) continue;
         p->children[kept] = c;
-        p->set_cols[kept++] = p->set_cols[k];
+        p->set.cols[kept++] = p->set.cols[k];
     }
     if (kept == 0) return opt_empty(o, p);
     p->n_children = kept;
     if (kept == 1) { /* a projection is enough */
         Expr **ex = arena_array(o->a, Expr *, p->n_out + 1);
         if (!ex) return NULL;
-        for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, p->set_cols[0][i]);
+        for (int32_t i = 0; i < p->n_out; i++) ex[i] = opt_col(o, p->set.cols[0][i]);
         p = opt_project(o, p->children[0], p->n_out, p->out_cols, ex);
     }
     return filter_ordered(o, p, &stay);
@@ -485,7 +485,7 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     case LP_REPEAT: return push_repeat(o, p, preds);
     case LP_SETOP: return push_setop(o, p, preds);
     case LP_LIMIT:
-        if (p->limit == 0) return opt_empty(o, p);
+        if (p->limit.rows == 0) return opt_empty(o, p);
         if (!(p->children[0] = push_none(o, p->children[0]))) return NULL;
         return filter_ordered(o, p, preds);
     case LP_CTE:

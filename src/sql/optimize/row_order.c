@@ -14,8 +14,8 @@ typedef struct CteOrder {
 } CteOrder;
 
 static bool agg_needs_order(const Plan *p) {
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        if (p->aggs[i].kind == AGG_STRING_AGG) return true;
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        if (p->agg.calls[i].kind == AGG_STRING_AGG) return true;
     return false;
 }
 /* needed: something above p looks at the order of its rows. */
@@ -23,7 +23,7 @@ static void mark(Plan *p, bool needed, CteOrder *ctes) {
     if (stack_stop()) return;
     switch ((PlanKind)p->kind) {
     case LP_CTE: {
-        CteOrder c = {ctes, p->cte_id, false};
+        CteOrder c = {ctes, p->cte.id, false};
         mark(p->children[1], needed, &c);
         p->unordered = !c.needed;
         mark(p->children[0], c.needed, ctes);
@@ -31,11 +31,11 @@ static void mark(Plan *p, bool needed, CteOrder *ctes) {
     }
     case LP_CTE_SCAN:
         for (CteOrder *c = ctes; c; c = c->next)
-            if (c->id == p->cte_id) c->needed |= needed;
+            if (c->id == p->cte.id) c->needed |= needed;
         return;
     case LP_JOIN:
-        mark(p->children[p->build_left ? 1 : 0], needed, ctes);
-        mark(p->children[p->build_left ? 0 : 1], false, ctes);
+        mark(p->children[p->join.build_left ? 1 : 0], needed, ctes);
+        mark(p->children[p->join.build_left ? 0 : 1], false, ctes);
         return;
     case LP_AGG: needed = agg_needs_order(p); break;
     case LP_SORT:

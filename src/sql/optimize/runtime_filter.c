@@ -7,21 +7,21 @@
 #include "sql/optimize/optimize_int.h"
 
 static Status annotate(Opt *o, Plan *scan, Plan *join, ColId build, ColId local) {
-    for (int32_t i = 0; i < scan->n_runtime; i++)
-        if (scan->runtime[i].join == join && scan->runtime[i].local_col == local) return ST_OK;
-    if (scan->n_runtime >= 4) return ST_OK;
-    struct RuntimeFilter *r = arena_array(o->a, struct RuntimeFilter, scan->n_runtime + 1);
+    for (int32_t i = 0; i < scan->scan.n_runtime; i++)
+        if (scan->scan.runtime[i].join == join && scan->scan.runtime[i].local_col == local) return ST_OK;
+    if (scan->scan.n_runtime >= 4) return ST_OK;
+    struct RuntimeFilter *r = arena_array(o->a, struct RuntimeFilter, scan->scan.n_runtime + 1);
     if (!r) return ST_ERROR;
-    for (int32_t i = 0; i < scan->n_runtime; i++) r[i] = scan->runtime[i];
-    r[scan->n_runtime++] = (struct RuntimeFilter){join, build, local};
-    scan->runtime = r;
+    for (int32_t i = 0; i < scan->scan.n_runtime; i++) r[i] = scan->scan.runtime[i];
+    r[scan->scan.n_runtime++] = (struct RuntimeFilter){join, build, local};
+    scan->scan.runtime = r;
     return ST_OK;
 }
 /* Which of a join's sides yields the column. The smaller tree is looked through: chains of joins have a leaf on one
  * side. */
 static int side_of(const Plan *p, ColId id) {
     int leaf = p->children[1]->n_children == 0 ? 1 : 0;
-    if (leaf == 1 && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_MARK)) return 0;
+    if (leaf == 1 && (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_MARK)) return 0;
     return plan_yields(p->children[leaf], id) ? leaf : 1 - leaf;
 }
 /* Follows `id` down from p; `direct`: still in the probe pipeline of the join. */
@@ -31,11 +31,11 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
     case LP_SCAN:
         if (direct) return ST_OK;
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id && p->scan_cols[i] >= 0) return annotate(o, p, join, build, id);
+            if (p->out_cols[i] == id && p->scan.cols[i] >= 0) return annotate(o, p, join, build, id);
         return ST_OK;
     case LP_FILTER: return trace(o, p->children[0], id, join, build, direct);
     case LP_SORT:
-        if (p->limit >= 0 || p->offset > 0) return ST_OK;
+        if (p->limit.rows >= 0 || p->limit.offset > 0) return ST_OK;
         return trace(o, p->children[0], id, join, build, false);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
@@ -43,16 +43,16 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
                 return trace(o, p->children[0], p->exprs[i]->u.col, join, build, direct);
         return ST_OK;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys; i++)
+        for (int32_t i = 0; i < p->agg.n_keys; i++)
             if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL)
                 return trace(o, p->children[0], p->exprs[i]->u.col, join, build, false);
         return ST_OK;
     case LP_SETOP:
-        if (p->setop != SO_UNION_ALL) return ST_OK;
+        if (p->set.op != SO_UNION_ALL) return ST_OK;
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id)
                 for (int32_t k = 0; k < p->n_children; k++)
-                    TRY(trace(o, p->children[k], p->set_cols[k][i], join, build, direct));
+                    TRY(trace(o, p->children[k], p->set.cols[k][i], join, build, direct));
         return ST_OK;
     case LP_CTE: return trace(o, p->children[1], id, join, build, direct);
     case LP_JOIN: {
@@ -60,7 +60,7 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
         /* rows of a side may be dropped only if the join neither preserves the other side's partnerless rows on their
          * account ... */
         bool ok = false;
-        switch ((JoinKind)p->join) {
+        switch ((JoinKind)p->join.kind) {
         case JN_INNER: ok = true; break;
         case JN_LEFT:
         case JN_SEMI:
@@ -71,9 +71,9 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
         case JN_FULL: ok = false; break;
         }
         if (!ok) return ST_OK;
-        int build_side = p->build_left ? 0 : 1;
+        int build_side = p->join.build_left ? 0 : 1;
         TRY(trace(o, p->children[side], id, join, build, direct && side != build_side));
-        if (p->join != JN_INNER) return ST_OK;
+        if (p->join.kind != JN_INNER) return ST_OK;
         /* the same value through an equality: the other side may be filtered as well */
         ColSet other = opt_outputs(o, p->children[1 - side]);
         for (int32_t i = 0; i < p->n_conds; i++) {
@@ -90,7 +90,7 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
 }
 /* The join's only hash key: build and probe column. Others cannot be probed with one column. */
 static bool single_key(Opt *o, const Plan *p, ColId *build, ColId *probe) {
-    int b = p->build_left ? 0 : 1, n = 0;
+    int b = p->join.build_left ? 0 : 1, n = 0;
     ColSet bo = opt_outputs(o, p->children[b]), po = opt_outputs(o, p->children[1 - b]);
     for (int32_t i = 0; i < p->n_conds; i++) {
         Expr *eb, *ep;
@@ -115,17 +115,18 @@ static Plan *key_source(Opt *o, Plan *p, ColId id, ColId *build) {
         return NULL;
     case LP_JOIN: {
         ColId b, pr;
-        if ((p->join == JN_INNER || p->join == JN_SEMI) && single_key(o, p, &b, &pr) && (id == b || id == pr)) {
+        if ((p->join.kind == JN_INNER || p->join.kind == JN_SEMI) && single_key(o, p, &b, &pr) &&
+            (id == b || id == pr)) {
             double nd = opt_col_distinct(o, id);
-            if (nd > 0 && opt_draws(nd, p->children[p->build_left ? 0 : 1]->est_rows) < 0.5 * nd) {
+            if (nd > 0 && opt_draws(nd, p->children[p->join.build_left ? 0 : 1]->est_rows) < 0.5 * nd) {
                 *build = b;
                 return p;
             }
         }
-        if (p->join == JN_FULL) return NULL;
+        if (p->join.kind == JN_FULL) return NULL;
         int side = side_of(p, id);
-        if (side == 1 && p->join != JN_INNER && p->join != JN_RIGHT) return NULL;
-        if (side == 0 && p->join == JN_RIGHT) return NULL;
+        if (side == 1 && p->join.kind != JN_INNER && p->join.kind != JN_RIGHT) return NULL;
+        if (side == 0 && p->join.kind == JN_RIGHT) return NULL;
         return key_source(o, p->children[side], id, build);
     }
     default: return NULL;
@@ -135,10 +136,10 @@ Status opt_runtime_filters(Opt *o, Plan *p) {
     TRY(stack_check(o->err));
     for (int32_t i = 0; i < p->n_children; i++) TRY(opt_runtime_filters(o, p->children[i]));
     if (p->kind != LP_JOIN) return ST_OK;
-    int b = p->build_left ? 0 : 1;
+    int b = p->join.build_left ? 0 : 1;
     /* the probe side's rows without partner must not matter */
-    bool ok = p->join == JN_INNER || (b == 1 && (p->join == JN_SEMI || p->join == JN_RIGHT)) ||
-              (b == 0 && (p->join == JN_SEMI || p->join == JN_ANTI || p->join == JN_LEFT));
+    bool ok = p->join.kind == JN_INNER || (b == 1 && (p->join.kind == JN_SEMI || p->join.kind == JN_RIGHT)) ||
+              (b == 0 && (p->join.kind == JN_SEMI || p->join.kind == JN_ANTI || p->join.kind == JN_LEFT));
     if (!ok) return ST_OK;
     Plan *build = p->children[b], *probe = p->children[1 - b];
     ColSet bo = opt_outputs(o, build), po = opt_outputs(o, probe);

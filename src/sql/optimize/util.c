@@ -51,10 +51,11 @@ static Status can_fail_fn(void *ctx, Expr **e) {
 }
 bool opt_plan_can_fail(const Plan *p) {
     if (stack_stop()) return true;
-    bool fails = p->kind == LP_JOIN && p->join == JN_SINGLE;
+    bool fails = p->kind == LP_JOIN && p->join.kind == JN_SINGLE;
     (void)plan_each_expr((Plan *)(uintptr_t)p, can_fail_fn, &fails); /* only looks */
-    for (int32_t i = 0; i < p->n_aggs; i++)
-        fails |= p->aggs[i].kind == AGG_SINGLE || (p->aggs[i].func && (p->aggs[i].func->flags & FN_CAN_FAIL));
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        fails |=
+            p->agg.calls[i].kind == AGG_SINGLE || (p->agg.calls[i].func && (p->agg.calls[i].func->flags & FN_CAN_FAIL));
     for (int32_t i = 0; i < p->n_children && !fails; i++) fails = opt_plan_can_fail(p->children[i]);
     return fails;
 }
@@ -262,7 +263,7 @@ Plan *opt_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *conds) {
     if (!l || !r) return NULL;
     Plan *p = plan_new(o->c, LP_JOIN, 2);
     if (!p) return NULL;
-    p->join = (uint8_t)kind;
+    p->join.kind = (uint8_t)kind;
     p->children[0] = l;
     p->children[1] = r;
     p->n_conds = conds ? (int32_t)conds->len : 0;
@@ -289,16 +290,16 @@ Plan *opt_agg(Opt *o, Plan *child, int64_t n_keys, const ColId *out, Expr *const
     Plan *p = plan_new(o->c, LP_AGG, 1);
     if (!p) return NULL;
     p->children[0] = child;
-    p->n_keys = p->n_exprs = (int32_t)n_keys;
+    p->agg.n_keys = p->n_exprs = (int32_t)n_keys;
     p->n_out = (int32_t)n_keys;
     p->out_cols = id_array(o, n_keys, out);
     p->exprs = expr_array(o, n_keys, keys);
-    p->n_aggs = (int32_t)n_aggs;
-    p->aggs = arena_array(o->a, AggCall, n_aggs + 1);
-    if (!p->out_cols || !p->exprs || !p->aggs) return NULL;
+    p->agg.n_calls = (int32_t)n_aggs;
+    p->agg.calls = arena_array(o->a, AggCall, n_aggs + 1);
+    if (!p->out_cols || !p->exprs || !p->agg.calls) return NULL;
     for (int64_t i = 0; i < n_aggs; i++) {
         if (aggs[i].out <= 0) return NULL;
-        p->aggs[i] = aggs[i];
+        p->agg.calls[i] = aggs[i];
     }
     return p;
 }
@@ -309,18 +310,18 @@ Plan *opt_empty(Opt *o, const Plan *like) {
     if (!p) return NULL;
     p->n_out = (int32_t)ids.len;
     p->out_cols = id_array(o, ids.len, ids.items);
-    p->n_rows = 0;
+    p->values.n_rows = 0;
     return p->out_cols ? p : NULL;
 }
-bool opt_is_empty(const Plan *p) { return p->kind == LP_VALUES && p->n_rows == 0; }
+bool opt_is_empty(const Plan *p) { return p->kind == LP_VALUES && p->values.n_rows == 0; }
 Plan *opt_cte_scan(Opt *o, int64_t cte, int64_t n, const ColId *out, const ColId *def) {
     Plan *p = plan_new(o->c, LP_CTE_SCAN, 0);
     if (!p) return NULL;
-    p->cte_id = cte;
+    p->cte.id = cte;
     p->n_out = (int32_t)n;
     p->out_cols = id_array(o, n, out);
-    p->cte_cols = id_array(o, n, def);
-    return p->out_cols && p->cte_cols ? p : NULL;
+    p->cte.cols = id_array(o, n, def);
+    return p->out_cols && p->cte.cols ? p : NULL;
 }
 const FuncDef *opt_agg_func(AggKind kind, Type arg) {
     int64_t n;
@@ -436,58 +437,58 @@ static Status copy_into(Opt *o, Plan *n) {
     TRY(copy_ids(o, &n->out_cols, n->n_out));
     TRY(copy_exprs(o, &n->exprs, n->n_exprs));
     TRY(copy_exprs(o, &n->conds, n->n_conds));
-    if (n->scan_cols) {
+    if (n->scan.cols) {
         int32_t *x = arena_array(o->a, int32_t, n->n_out + 1);
         if (!x) return ST_ERROR;
-        memcpy(x, n->scan_cols, (size_t)n->n_out * sizeof *x);
-        n->scan_cols = x;
+        memcpy(x, n->scan.cols, (size_t)n->n_out * sizeof *x);
+        n->scan.cols = x;
     }
-    if (n->cells) {
+    if (n->values.cells) {
         Vec *cells = arena_array(o->a, Vec, n->n_out + 1);
         if (!cells) return ST_ERROR;
-        memcpy(cells, n->cells, (size_t)n->n_out * sizeof *cells);
-        n->cells = cells;
+        memcpy(cells, n->values.cells, (size_t)n->n_out * sizeof *cells);
+        n->values.cells = cells;
     }
-    if (n->kind == LP_VALUES && n->rows) {
-        Expr ***rows = arena_array(o->a, Expr **, n->n_rows);
+    if (n->kind == LP_VALUES && n->values.rows) {
+        Expr ***rows = arena_array(o->a, Expr **, n->values.n_rows);
         if (!rows) return ST_ERROR;
-        for (int64_t i = 0; i < n->n_rows; i++) {
-            rows[i] = n->rows[i];
+        for (int64_t i = 0; i < n->values.n_rows; i++) {
+            rows[i] = n->values.rows[i];
             TRY(copy_exprs(o, &rows[i], n->n_out));
         }
-        n->rows = rows;
+        n->values.rows = rows;
     }
-    if (n->aggs) {
-        AggCall *x = arena_array(o->a, AggCall, n->n_aggs + 1);
+    if (n->agg.calls) {
+        AggCall *x = arena_array(o->a, AggCall, n->agg.n_calls + 1);
         if (!x) return ST_ERROR;
-        for (int32_t i = 0; i < n->n_aggs; i++) {
-            x[i] = n->aggs[i];
+        for (int32_t i = 0; i < n->agg.n_calls; i++) {
+            x[i] = n->agg.calls[i];
             if (x[i].arg && !(x[i].arg = copy_expr_deep(o, x[i].arg))) return ST_ERROR;
             if (x[i].arg2 && !(x[i].arg2 = copy_expr_deep(o, x[i].arg2))) return ST_ERROR;
             if (x[i].filter && !(x[i].filter = copy_expr_deep(o, x[i].filter))) return ST_ERROR;
         }
-        n->aggs = x;
+        n->agg.calls = x;
     }
-    if (n->sort) {
-        SortKey *x = arena_array(o->a, SortKey, n->n_sort + 1);
+    if (n->sort.keys) {
+        SortKey *x = arena_array(o->a, SortKey, n->sort.n + 1);
         if (!x) return ST_ERROR;
-        for (int32_t i = 0; i < n->n_sort; i++) {
-            x[i] = n->sort[i];
+        for (int32_t i = 0; i < n->sort.n; i++) {
+            x[i] = n->sort.keys[i];
             if (!(x[i].expr = copy_expr_deep(o, x[i].expr))) return ST_ERROR;
         }
-        n->sort = x;
+        n->sort.keys = x;
     }
-    if (n->limit_expr && !(n->limit_expr = copy_expr_deep(o, n->limit_expr))) return ST_ERROR;
-    if (n->offset_expr && !(n->offset_expr = copy_expr_deep(o, n->offset_expr))) return ST_ERROR;
-    TRY(copy_ids(o, &n->cte_cols, n->n_out));
-    if (n->set_cols) {
+    if (n->limit.rows_expr && !(n->limit.rows_expr = copy_expr_deep(o, n->limit.rows_expr))) return ST_ERROR;
+    if (n->limit.offset_expr && !(n->limit.offset_expr = copy_expr_deep(o, n->limit.offset_expr))) return ST_ERROR;
+    TRY(copy_ids(o, &n->cte.cols, n->n_out));
+    if (n->set.cols) {
         ColId **x = arena_array(o->a, ColId *, n->n_children + 1);
         if (!x) return ST_ERROR;
         for (int32_t i = 0; i < n->n_children; i++) {
-            x[i] = n->set_cols[i];
+            x[i] = n->set.cols[i];
             TRY(copy_ids(o, &x[i], n->n_out));
         }
-        n->set_cols = x;
+        n->set.cols = x;
     }
     Plan **ch = arena_array(o->a, Plan *, n->n_children + 1);
     if (!ch) return ST_ERROR;
@@ -507,17 +508,17 @@ Plan *opt_plan_copy(Opt *o, const Plan *p) {
 Status opt_each_expr(Opt *o, Plan *p, Status (*fn)(Opt *o, Expr **e, void *ctx), void *ctx) {
     for (int32_t i = 0; i < p->n_exprs; i++) TRY(fn(o, &p->exprs[i], ctx));
     for (int32_t i = 0; i < p->n_conds; i++) TRY(fn(o, &p->conds[i], ctx));
-    if (p->kind == LP_VALUES && p->rows)
-        for (int64_t r = 0; r < p->n_rows; r++)
-            for (int32_t i = 0; i < p->n_out; i++) TRY(fn(o, &p->rows[r][i], ctx));
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        if (p->aggs[i].arg) TRY(fn(o, &p->aggs[i].arg, ctx));
-        if (p->aggs[i].arg2) TRY(fn(o, &p->aggs[i].arg2, ctx));
-        if (p->aggs[i].filter) TRY(fn(o, &p->aggs[i].filter, ctx));
+    if (p->kind == LP_VALUES && p->values.rows)
+        for (int64_t r = 0; r < p->values.n_rows; r++)
+            for (int32_t i = 0; i < p->n_out; i++) TRY(fn(o, &p->values.rows[r][i], ctx));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        if (p->agg.calls[i].arg) TRY(fn(o, &p->agg.calls[i].arg, ctx));
+        if (p->agg.calls[i].arg2) TRY(fn(o, &p->agg.calls[i].arg2, ctx));
+        if (p->agg.calls[i].filter) TRY(fn(o, &p->agg.calls[i].filter, ctx));
     }
-    for (int32_t i = 0; i < p->n_sort; i++) TRY(fn(o, &p->sort[i].expr, ctx));
-    if (p->limit_expr) TRY(fn(o, &p->limit_expr, ctx));
-    if (p->offset_expr) TRY(fn(o, &p->offset_expr, ctx));
+    for (int32_t i = 0; i < p->sort.n; i++) TRY(fn(o, &p->sort.keys[i].expr, ctx));
+    if (p->limit.rows_expr) TRY(fn(o, &p->limit.rows_expr, ctx));
+    if (p->limit.offset_expr) TRY(fn(o, &p->limit.offset_expr, ctx));
     return ST_OK;
 }
 
@@ -566,10 +567,10 @@ static void remap_ids(const Remap *r, ColId *ids, int64_t n) {
 static void remap_plan(const Remap *r, Plan *p) {
     if (stack_stop()) return;
     remap_ids(r, p->out_cols, p->n_out);
-    remap_ids(r, p->cte_cols, p->n_out);
-    for (int32_t i = 0; p->set_cols && i < p->n_children; i++) remap_ids(r, p->set_cols[i], p->n_out);
-    for (int32_t i = 0; i < p->n_aggs; i++) p->aggs[i].out = remap_id(r, p->aggs[i].out);
-    p->mark_col = remap_id(r, p->mark_col);
+    remap_ids(r, p->cte.cols, p->n_out);
+    for (int32_t i = 0; p->set.cols && i < p->n_children; i++) remap_ids(r, p->set.cols[i], p->n_out);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) p->agg.calls[i].out = remap_id(r, p->agg.calls[i].out);
+    p->join.mark_col = remap_id(r, p->join.mark_col);
     p->count_col = remap_id(r, p->count_col);
     if (opt_each_expr(NULL, p, remap_fn, (void *)r) != ST_OK) return;
     for (int32_t i = 0; i < p->n_children; i++) remap_plan(r, p->children[i]);
@@ -611,8 +612,8 @@ static Status made_ids(Opt *o, const Plan *p, ColSet *seen, IdVec *out) {
                       p->exprs[i]->u.col == p->out_cols[i];
         if (!passes) TRY(made_add(o, p->out_cols[i], seen, out));
     }
-    for (int32_t i = 0; i < p->n_aggs; i++) TRY(made_add(o, p->aggs[i].out, seen, out));
-    TRY(made_add(o, p->mark_col, seen, out));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(made_add(o, p->agg.calls[i].out, seen, out));
+    TRY(made_add(o, p->join.mark_col, seen, out));
     return opt_each_expr(o, (Plan *)p, made_expr, &m);
 }
 typedef struct CteIds {
@@ -623,12 +624,12 @@ typedef struct CteIds {
 static void fresh_ctes(CteIds *m, Plan *p) {
     if (stack_stop()) return;
     if (p->kind == LP_CTE && m->n < 64) {
-        m->from[m->n] = p->cte_id;
-        p->cte_id = m->to[m->n++] = ++m->o->c->n_ctes;
+        m->from[m->n] = p->cte.id;
+        p->cte.id = m->to[m->n++] = ++m->o->c->n_ctes;
     } else if (p->kind == LP_CTE_SCAN) {
         for (int64_t i = m->n - 1; i >= 0; i--)
-            if (m->from[i] == p->cte_id) {
-                p->cte_id = m->to[i];
+            if (m->from[i] == p->cte.id) {
+                p->cte.id = m->to[i];
                 break;
             }
     }

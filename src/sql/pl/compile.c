@@ -484,8 +484,8 @@ Status cp_columns(Cp *c, Expr **slot) { return slot_to_column(c, slot); }
 Status cp_plan_columns(Cp *c, Plan *p) {
     TRY(cp_stack(c));
     TRY(plan_each_expr(p, slot_to_column, c));
-    for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
-        for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->rows[r][i]));
+    for (int64_t r = 0; p->kind == LP_VALUES && r < p->values.n_rows; r++)
+        for (int32_t i = 0; i < p->n_out; i++) TRY(slot_to_column(c, &p->values.rows[r][i]));
     for (int32_t i = 0; i < p->n_children; i++) TRY(cp_plan_columns(c, p->children[i]));
     return ST_OK;
 }
@@ -530,7 +530,7 @@ Expr *cp_expr(Cp *c, const PlExpr *x, Type want) {
     Expr *e = NULL;
     for (int32_t i = 0; p->kind == LP_PROJECT && i < p->n_exprs; i++)
         if (p->out_cols[i] == b->result[0]) e = p->exprs[i];
-    if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->routine_id)
+    if (!e || p->children[0]->kind != LP_VALUES || p->children[0]->values.routine_id)
         return (void)cp_refuse(c, "an expression that is a query"), NULL;
     const bool *read = cp_tables_read(c, p);
     int64_t from = c->query.write_tables.len;

@@ -57,7 +57,7 @@ static void find_exact(Type col, CpAdd *a) {
 
 CpAdd cp_added(Cp *c, const Plan *scan, int32_t col, Expr *value) {
     const CpAdd none = {0};
-    Type t = scan->table->cols[col].type;
+    Type t = scan->scan.table->cols[col].type;
     if (!exact_type(t) || type_phys(t) == PH_I128) return none;
     Expr *e = value;
     while (e->kind == EX_CAST && exact_type(e->args[0]->type) &&

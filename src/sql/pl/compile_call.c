@@ -384,10 +384,10 @@ typedef struct Parted {
 static Status part_slot(void *ctx, Expr **slot);
 static Status part_plan(Parted *k, Plan *p) {
     TRY(cp_stack(k->c));
-    if (p->kind == LP_SCAN && p->table->id == k->table && k->inside) k->read = p->table;
+    if (p->kind == LP_SCAN && p->scan.table->id == k->table && k->inside) k->read = p->scan.table;
     TRY(plan_each_expr(p, part_slot, k));
-    for (int64_t r = 0; p->kind == LP_VALUES && r < p->n_rows; r++)
-        for (int32_t i = 0; i < p->n_out; i++) TRY(part_slot(k, &p->rows[r][i]));
+    for (int64_t r = 0; p->kind == LP_VALUES && r < p->values.n_rows; r++)
+        for (int32_t i = 0; i < p->n_out; i++) TRY(part_slot(k, &p->values.rows[r][i]));
     for (int32_t i = 0; i < p->n_children; i++) TRY(part_plan(k, p->children[i]));
     return ST_OK;
 }

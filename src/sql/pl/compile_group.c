@@ -13,13 +13,13 @@ static Status agg_init(Cp *c, const AggCall *g, int32_t var) {
 
 static Status agg_row(Cp *c, void *ctx) {
     Above *a = ctx;
-    for (int32_t i = 0; cp_foot(c) && i < a->plan->n_aggs; i++) {
-        const AggCall *g = &a->plan->aggs[i];
+    for (int32_t i = 0; cp_foot(c) && i < a->plan->agg.n_calls; i++) {
+        const AggCall *g = &a->plan->agg.calls[i];
         a->unknown |= c->flow.blind || (g->arg && !cp_known(c, g->arg)) || (g->filter && !cp_known(c, g->filter));
     }
     if (a->unknown) return ST_OK;
-    for (int32_t i = 0; i < a->plan->n_aggs; i++) {
-        const AggCall *g = &a->plan->aggs[i];
+    for (int32_t i = 0; i < a->plan->agg.n_calls; i++) {
+        const AggCall *g = &a->plan->agg.calls[i];
         int32_t var = a->vars[i], open = 0;
         if (g->filter) {
             TRY(cp_control(c, OP_P_IF, cp_condition(c, g->filter), 0));
@@ -58,10 +58,10 @@ static Status agg_row(Cp *c, void *ctx) {
 
 /* Their accumulators. */
 static int32_t *agg_vars(Cp *c, const Plan *p) {
-    int32_t *vars = arena_array(c->arena, int32_t, p->n_aggs + 1);
+    int32_t *vars = arena_array(c->arena, int32_t, p->agg.n_calls + 1);
     if (!vars) return c->oom = true, NULL;
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        const AggCall *g = &p->aggs[i];
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        const AggCall *g = &p->agg.calls[i];
         bool ok = g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM || g->kind == AGG_MIN ||
                   g->kind == AGG_MAX;
         if (!ok || g->distinct)
@@ -94,14 +94,14 @@ Status cp_agg_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void
         c->query.in_scope = scope;
         inner->n = 0;
     }
-    for (int32_t i = 0; i < p->n_aggs; i++) {
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
         if (x->unknown) TRY(cp_unknown(c, vars[i]));
-        else TRY(agg_init(c, &p->aggs[i], vars[i]));
+        else TRY(agg_init(c, &p->agg.calls[i], vars[i]));
     }
     TRY(cp_rows_of(c, p->children[0], inner, needed, x->unknown ? NULL : agg_row, x, &single));
     c->flow.blind = blind;
-    for (int32_t i = 0; i < p->n_aggs; i++) c->vars.items[vars[i]].known = !x->unknown;
-    for (int32_t i = 0; i < p->n_aggs; i++) TRY(define_var(c, p->aggs[i].out, vars[i]));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) c->vars.items[vars[i]].known = !x->unknown;
+    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(define_var(c, p->agg.calls[i].out, vars[i]));
     return cp_test_rest(c, conds, row, ctx);
 }
 
@@ -161,13 +161,13 @@ static Status member_row(Cp *c, void *ctx) {
 }
 
 static Status make_groups(Cp *c, Plan *p, Groups *g) {
-    *g = (Groups){.n_keys = p->n_keys,
-                  .keys = arena_array(c->arena, SortKey, p->n_keys),
-                  .best = arena_array(c->arena, int32_t, p->n_keys),
-                  .last = arena_array(c->arena, int32_t, p->n_keys)};
+    *g = (Groups){.n_keys = p->agg.n_keys,
+                  .keys = arena_array(c->arena, SortKey, p->agg.n_keys),
+                  .best = arena_array(c->arena, int32_t, p->agg.n_keys),
+                  .last = arena_array(c->arena, int32_t, p->agg.n_keys)};
     if (!g->keys || !g->best || !g->last) return cp_oom(c);
     if (!(g->aggs = (Above){.plan = p, .vars = agg_vars(c, p)}).vars) return ST_ERROR;
-    for (int32_t i = 0; i < p->n_keys; i++) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++) {
         Expr *e = p->exprs[i];
         Phys ph = type_phys(e->type);
         if (cp_unsettled(c, e)) return cp_refuse(c, "GROUP BY a call or subquery");
@@ -182,13 +182,13 @@ static Status make_groups(Cp *c, Plan *p, Groups *g) {
     return (g->have = cp_var_new(c, NULL, b)) < 0 || (g->any = cp_var_new(c, NULL, b)) < 0 ? ST_ERROR : ST_OK;
 }
 static Status define_group(Cp *c, const Plan *p, const Groups *g, bool known) {
-    for (int32_t i = 0; i < p->n_keys; i++) {
+    for (int32_t i = 0; i < p->agg.n_keys; i++) {
         c->vars.items[g->last[i]].known = known;
         TRY(define_var(c, p->out_cols[i], g->last[i]));
     }
-    for (int32_t i = 0; i < p->n_aggs; i++) {
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
         c->vars.items[g->aggs.vars[i]].known = known;
-        TRY(define_var(c, p->aggs[i].out, g->aggs.vars[i]));
+        TRY(define_var(c, p->agg.calls[i].out, g->aggs.vars[i]));
     }
     return ST_OK;
 }
@@ -232,11 +232,11 @@ Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, vo
     TRY(cp_store_int(c, g->have, 0));
     TRY(child_rows(c, p, needed, key_row, g));
     TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, g->have)), loop));
-    for (int32_t i = 0; i < p->n_keys; i++) TRY(cp_copy(c, g->last[i], g->best[i]));
+    for (int32_t i = 0; i < p->agg.n_keys; i++) TRY(cp_copy(c, g->last[i], g->best[i]));
     TRY(cp_store_int(c, g->any, 1));
     Type i8 = type_make(T_INT8);
     TRY(cp_store(c, number, cp_emit(c, OP_ADD, PH_I64, i8, true, cp_load(c, number), cp_int(c, PH_I64, 1), 0)));
-    for (int32_t i = 0; i < p->n_aggs; i++) TRY(agg_init(c, &p->aggs[i], g->aggs.vars[i]));
+    for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(agg_init(c, &p->agg.calls[i], g->aggs.vars[i]));
     TRY(child_rows(c, p, needed, member_row, g));
     TRY(define_group(c, p, g, true));
     if (!vec_push(c->arena, &c->query.rows, number)) return cp_oom(c);

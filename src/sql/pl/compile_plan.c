@@ -10,8 +10,8 @@ static bool has_scan_column(const Plan *p, ColId id) {
     if (stack_stop()) return false;
     if (p->kind == LP_SCAN)
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == id) return p->scan_cols[i] >= 0;
-    if (p->kind != LP_SCAN && p->kind != LP_FILTER && (p->kind != LP_JOIN || p->join != JN_INNER)) return false;
+            if (p->out_cols[i] == id) return p->scan.cols[i] >= 0;
+    if (p->kind != LP_SCAN && p->kind != LP_FILTER && (p->kind != LP_JOIN || p->join.kind != JN_INNER)) return false;
     for (int32_t i = 0; i < p->n_children; i++)
         if (has_scan_column(p->children[i], id)) return true;
     return false;
@@ -50,7 +50,7 @@ static Plan *distinct_rows(Cp *c, const Expr *e) {
     if (!p || !(p->exprs = arena_array(c->arena, Expr *, n)) || !(p->out_cols = arena_array(c->arena, ColId, n)))
         return c->oom = true, NULL;
     p->children[0] = e->u.sub.plan;
-    p->n_keys = p->n_exprs = p->n_out = n;
+    p->agg.n_keys = p->n_exprs = p->n_out = n;
     for (int32_t i = 0; i < n; i++) {
         ColInfo info = c->ctx.cols.items[e->u.sub.cols[i]];
         p->exprs[i] = expr_col(&c->ctx, e->u.sub.cols[i]);
@@ -64,7 +64,7 @@ static Status join_one(Cp *c, Plan *filter, int32_t at) {
     Plan *values = distinct_rows(c, e), *join = values ? plan_new(&c->ctx, LP_JOIN, 2) : NULL;
     int32_t n = e->u.sub.n_cols;
     if (!join || !(cond = expr_new(&c->ctx, EX_AND, type_make(T_BOOL), n))) return cp_oom(c);
-    join->join = JN_INNER;
+    join->join.kind = JN_INNER;
     join->children[0] = filter->children[0];
     join->children[1] = values;
     for (int32_t i = 0; i < n; i++) {

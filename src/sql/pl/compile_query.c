@@ -69,7 +69,7 @@ typedef struct Scan {
 
 static ColId scan_col(const Plan *p, int32_t col) {
     for (int32_t i = 0; i < p->n_out; i++)
-        if (p->scan_cols[i] == col) return p->out_cols[i];
+        if (p->scan.cols[i] == col) return p->out_cols[i];
     return 0;
 }
 int32_t cp_scan_column(const Plan *p, const Expr *e) {
@@ -78,7 +78,7 @@ int32_t cp_scan_column(const Plan *p, const Expr *e) {
         e = e->args[0];
     if (e->kind != EX_COL) return -1;
     for (int32_t i = 0; i < p->n_out; i++)
-        if (p->out_cols[i] == e->u.col) return p->scan_cols[i];
+        if (p->out_cols[i] == e->u.col) return p->scan.cols[i];
     return -1;
 }
 /* Every column of e is a variable or of a row that is being looked at. */
@@ -384,7 +384,7 @@ static Status read_items(Cp *c, Scan *s) {
     if (!rows_static(t)) TRY(look_for_rows(c, s));
     bool done[CP_MAX_GROUPS] = {false};
     for (int32_t i = 0; i < s->plan->n_out; i++) {
-        int32_t col = s->plan->scan_cols[i];
+        int32_t col = s->plan->scan.cols[i];
         if (col < 0 || !colset_has(s->needed, s->plan->out_cols[i])) continue;
         int32_t g = t->group[col];
         if (g == NO_GROUP) continue;
@@ -412,7 +412,7 @@ static Status use_row(Cp *c, Scan *s) {
     bool stat = rows_static(t), found = s->row >= 0;
     for (int32_t i = 0; i < p->n_out; i++) {
         ColId id = p->out_cols[i];
-        int32_t col = p->scan_cols[i];
+        int32_t col = p->scan.cols[i];
         ColEntry *e = cp_entry(c, id);
         if (!e) return ST_ERROR;
         colset_add(&c->ctx, &c->query.in_scope, id);
@@ -533,7 +533,7 @@ static bool only_bounds(Cp *c, Scan *s, Conds *rest) {
 
 /* The columns that conditions say to be equal to a value that is there: s->eq, and from[column] the condition. */
 static Status scan_equalities(Cp *c, Scan *s, const Conds *conds, int32_t *from) {
-    const Table *t = s->plan->table;
+    const Table *t = s->plan->scan.table;
     for (int32_t i = 0; i < conds->n; i++) {
         Expr *e = conds->items[i];
         if (e->kind != EX_FUNC || e->u.func->opcode != OP_EQ || e->n_args != 2) continue;
@@ -553,7 +553,7 @@ static Status scan_equalities(Cp *c, Scan *s, const Conds *conds, int32_t *from)
 /* What the rows are found by: a unique key whose columns are all equal to values and not written, or else the other
  * such columns. */
 static void scan_key(Scan *s) {
-    const Table *t = s->plan->table;
+    const Table *t = s->plan->scan.table;
     for (int k = 0; k < t->n_keys && !s->unique; k++) {
         s->unique = t->keys[k].n_cols > 0;
         for (int i = 0; i < t->keys[k].n_cols; i++)
@@ -571,7 +571,7 @@ static void scan_key(Scan *s) {
  * above, since it needs columns that are not there yet. */
 static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
     Plan *p = s->plan;
-    Table *t = p->table;
+    Table *t = p->scan.table;
     s->eq = arena_array(c->arena, Expr *, t->n_cols + 1);
     s->known = arena_calloc(c->arena, t->n_cols + 1);
     s->key_cols = arena_array(c->arena, int32_t, t->n_cols + 1);
@@ -603,7 +603,7 @@ static Status scan_conditions(Cp *c, Scan *s, Conds *conds) {
 
 /* The index that gives the rows: of a unique key, or one of the registry's; and what such a lookup cannot do. */
 static Status scan_index(Cp *c, Scan *s, const Conds *above) {
-    const Table *t = s->plan->table;
+    const Table *t = s->plan->scan.table;
     Conds *rest = s->conds;
     s->one = c->at.order_scan == s->plan && !s->unique && above->n == 0 && (rest->n == 0 || only_bounds(c, s, rest));
     bool ordered = s->one && !s->table->written[c->at.order_col];
@@ -630,15 +630,15 @@ static bool scan_looks_up(Cp *c, const Scan *s) {
     if (s->bound) looks_up &= cp_known(c, s->bound);
     if (s->n_key == 0 && !s->one) /* the table as a whole is one item, not one for each row */
         for (int32_t i = 0; i < p->n_out; i++)
-            looks_up &= p->scan_cols[i] < 0
+            looks_up &= p->scan.cols[i] < 0
                             ? p != c->at.change_scan
-                            : !colset_has(s->needed, p->out_cols[i]) || s->table->group[p->scan_cols[i]] == NO_GROUP;
+                            : !colset_has(s->needed, p->out_cols[i]) || s->table->group[p->scan.cols[i]] == NO_GROUP;
     /* Nothing that can be known beforehand is read from the row: whether it is there makes no difference to what is
      * touched. */
     if (looks_up && s->unique && !c->uses_found && s->conds->n == 0) {
         looks_up = false;
         for (int32_t i = 0; i < p->n_out && !looks_up; i++) {
-            int32_t col = p->scan_cols[i];
+            int32_t col = p->scan.cols[i];
             looks_up =
                 col >= 0 && colset_has(s->needed, p->out_cols[i]) && s->table->group[col] == NO_GROUP && !s->eq[col];
         }
@@ -692,7 +692,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
                 .needed = needed,
                 .conds = rest,
                 .index = -1};
-    if ((s->number = cp_table(c, p->table)) < 0) return ST_ERROR;
+    if ((s->number = cp_table(c, p->scan.table)) < 0) return ST_ERROR;
     s->table = c->reg_tables.items[s->number];
     TRY(scan_conditions(c, s, conds));
     TRY(scan_index(c, s, conds));
@@ -801,7 +801,7 @@ bool cp_finds_one(Cp *c, const Plan *p) {
     for (; p->kind == LP_PROJECT || p->kind == LP_FILTER; p = p->children[0])
         for (int32_t i = 0; i < p->n_conds; i++)
             if (cp_conds_add(c, &all, p->conds[i]) != ST_OK) return false;
-    if (p->kind == LP_AGG) return p->n_keys == 0;
+    if (p->kind == LP_AGG) return p->agg.n_keys == 0;
     return p->kind == LP_SCAN && part_score(c, p, &all) == 5;
 }
 typedef struct Joined {
@@ -815,7 +815,7 @@ typedef struct Joined {
 } Joined;
 static int part_score(Cp *c, const Plan *p, const Conds *conds) {
     if (p->kind != LP_SCAN) return p->kind == LP_VALUES ? 9 : 1;
-    Table *t = p->table;
+    Table *t = p->scan.table;
     CpTable *x = registry_table(c->reg, t);
     bool *eq = arena_calloc(c->arena, t->n_cols + 1), any = false;
     if (!x || !eq) return c->oom = true, 0;
@@ -871,7 +871,7 @@ static Status join_next(Cp *c, void *ctx) {
 }
 static Status join_parts(Cp *c, Plan *p, Joined *j, int32_t cap) {
     TRY(cp_stack(c));
-    if (p->kind == LP_JOIN && p->join == JN_INNER && !p->dependent) {
+    if (p->kind == LP_JOIN && p->join.kind == JN_INNER && !p->join.dependent) {
         for (int32_t i = 0; i < p->n_conds; i++) TRY(cp_conds_add(c, j->conds, p->conds[i]));
         TRY(join_parts(c, p->children[0], j, cap));
         return join_parts(c, p->children[1], j, cap);
@@ -912,8 +912,8 @@ static Status top_row(Cp *c, void *ctx) {
     int32_t done = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_IF, cp_load(c, a->best), 0));
-    for (int32_t i = 0; i < a->plan->n_sort; i++) { /* worse than the best, or better, or go on */
-        const SortKey *k = &a->plan->sort[i];
+    for (int32_t i = 0; i < a->plan->sort.n; i++) { /* worse than the best, or better, or go on */
+        const SortKey *k = &a->plan->sort.keys[i];
         int32_t var = -1;
         for (int32_t j = 0; j < a->count; j++)
             if (a->vars[2 * j] == k->expr->u.col) var = a->vars[2 * j + 1];
@@ -943,7 +943,7 @@ static Status top_row(Cp *c, void *ctx) {
         TRY(cp_control(c, OP_P_ELSE, 0, 0));
     }
     TRY(cp_leave(c, done, false)); /* equal in all keys: the first one stays */
-    for (int32_t i = 0; i < a->plan->n_sort; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
+    for (int32_t i = 0; i < a->plan->sort.n; i++) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     for (int32_t j = 0; j < a->count; j++) {
         Expr *e = expr_col(&c->ctx, a->vars[2 * j]);
@@ -965,7 +965,7 @@ static const Plan *only_scan(const Plan *p, ColId id, int32_t *col) {
             }
     *col = -1;
     for (int32_t i = 0; p->kind == LP_SCAN && i < p->n_out; i++)
-        if (p->out_cols[i] == id) *col = p->scan_cols[i];
+        if (p->out_cols[i] == id) *col = p->scan.cols[i];
     return *col >= 0 ? p : NULL;
 }
 
@@ -977,9 +977,9 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
     plan_outputs(&c->ctx, p->children[0], &out);
     colset_add_all(&c->ctx, &below, needed);
-    for (int32_t i = 0; i < p->n_sort; i++) {
-        if (p->sort[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
-        colset_add(&c->ctx, &below, p->sort[i].expr->u.col);
+    for (int32_t i = 0; i < p->sort.n; i++) {
+        if (p->sort.keys[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
+        colset_add(&c->ctx, &below, p->sort.keys[i].expr->u.col);
     }
     a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
     if (!a->vars || (a->best = cp_var_new(c, NULL, type_make(T_BOOL))) < 0) return cp_oom(c);
@@ -990,16 +990,16 @@ static Status top_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, 
     const Plan *outer_scan = c->at.order_scan;
     int32_t outer_col = c->at.order_col;
     bool outer_desc = c->at.order_desc;
-    c->at.order_scan = p->n_sort == 1 ? only_scan(p->children[0], p->sort[0].expr->u.col, &c->at.order_col) : NULL;
+    c->at.order_scan = p->sort.n == 1 ? only_scan(p->children[0], p->sort.keys[0].expr->u.col, &c->at.order_col) : NULL;
     if (c->at.order_scan) {
-        const Column *k = &c->at.order_scan->table->cols[c->at.order_col];
+        const Column *k = &c->at.order_scan->scan.table->cols[c->at.order_col];
         Phys ph = type_phys(k->type);
-        c->at.order_desc = p->sort[0].desc;
+        c->at.order_desc = p->sort.keys[0].desc;
         bool in_key = false; /* a primary key's columns are not NULL */
-        for (int i = 0; i < c->at.order_scan->table->n_keys; i++)
-            for (int j = 0; c->at.order_scan->table->keys[i].primary && j < c->at.order_scan->table->keys[i].n_cols;
-                 j++)
-                in_key |= c->at.order_scan->table->keys[i].cols[j] == c->at.order_col;
+        for (int i = 0; i < c->at.order_scan->scan.table->n_keys; i++)
+            for (int j = 0;
+                 c->at.order_scan->scan.table->keys[i].primary && j < c->at.order_scan->scan.table->keys[i].n_cols; j++)
+                in_key |= c->at.order_scan->scan.table->keys[i].cols[j] == c->at.order_col;
         if ((!k->not_null && !in_key) || ph < PH_I16 || ph > PH_I64) c->at.order_scan = NULL;
     }
     if (cp_foot(c)) { /* is all of it known? */
@@ -1061,9 +1061,9 @@ Status cp_leave_if(Cp *c, Reg cond, int32_t block) {
 /* A candidate that comes after the row in the variables leaves `later`, one that comes before it, or is it, `earlier`.
  */
 static Status compare_row(Cp *c, const Above *a, const int32_t *keys, int32_t tie, int32_t later, int32_t earlier) {
-    for (int32_t i = 0; i < (a->plan ? a->plan->n_sort : 0); i++)
+    for (int32_t i = 0; i < (a->plan ? a->plan->sort.n : 0); i++)
         for (int after = 1; after >= 0; after--)
-            TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort[i], keys[i], after), after ? later : earlier));
+            TRY(cp_leave_if(c, cp_key_differs(c, &a->plan->sort.keys[i], keys[i], after), after ? later : earlier));
     for (int32_t i = 0; i < a->n_ties; i++)
         for (int after = 1; after >= 0; after--)
             TRY(cp_leave_if(c,
@@ -1081,7 +1081,7 @@ static Status sorted_row(Cp *c, void *ctx) {
     }
     a->unknown |= cp_foot(c) && c->flow.blind;
     if (a->unknown) return ST_OK;
-    int32_t n_keys = a->plan ? a->plan->n_sort : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
+    int32_t n_keys = a->plan ? a->plan->sort.n : 0, *best = arena_array(c->arena, int32_t, n_keys + 1);
     if (!best) return cp_oom(c);
     a->n_ties = (int32_t)(c->query.rows.len - a->rows_from);
     if (a->n_ties > TIES_MAX) return cp_refuse(c, "an order of too many tables");
@@ -1091,7 +1091,7 @@ static Status sorted_row(Cp *c, void *ctx) {
     }
     for (int32_t i = 0; i < n_keys; i++)
         for (int32_t j = 0; j < a->count; j++)
-            if (a->vars[2 * j] == a->plan->sort[i].expr->u.col) best[i] = a->vars[2 * j + 1];
+            if (a->vars[2 * j] == a->plan->sort.keys[i].expr->u.col) best[i] = a->vars[2 * j + 1];
     int32_t done = c->flow.next_block++, after = c->flow.next_block++, better = c->flow.next_block++;
     TRY(cp_control(c, OP_P_BLOCK, 0, done));
     TRY(cp_control(c, OP_P_BLOCK, 0, after));
@@ -1136,14 +1136,14 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
     if (c->guarding) return cp_refuse(c, "guards in rows in an order");
-    int32_t n_keys = sort ? sort->n_sort : 0, n_left = -1, n_skip = -1;
+    int32_t n_keys = sort ? sort->sort.n : 0, n_left = -1, n_skip = -1;
     *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
     plan_outputs(&c->ctx, child, &out);
     colset_add_all(&c->ctx, &below, needed);
     for (int32_t i = 0; i < n_keys; i++) {
-        if (sort->sort[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
-        colset_add(&c->ctx, &below, sort->sort[i].expr->u.col);
+        if (sort->sort.keys[i].expr->kind != EX_COL) return cp_refuse(c, "ORDER BY");
+        colset_add(&c->ctx, &below, sort->sort.keys[i].expr->u.col);
     }
     a->vars = arena_array(c->arena, int32_t, 2 * (c->ctx.cols.len + 1));
     a->last = arena_array(c->arena, int32_t, n_keys + 1);
@@ -1154,7 +1154,8 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     Type b = type_make(T_BOOL), i8 = type_make(T_INT8);
     if ((a->best = cp_var_new(c, NULL, b)) < 0 || (a->any = cp_var_new(c, NULL, b)) < 0) return ST_ERROR;
     for (int32_t i = 0; i < n_keys; i++) {
-        if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort[i].expr->u.col].type)) < 0) return ST_ERROR;
+        if ((a->last[i] = cp_var_new(c, NULL, c->ctx.cols.items[sort->sort.keys[i].expr->u.col].type)) < 0)
+            return ST_ERROR;
         c->vars.items[a->last[i]].known = true;
     }
     TRY(keep_columns(c, a, n_ids, &below, &out));
@@ -1194,7 +1195,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     TRY(cp_leave_if(c, cp_test(c, OP_IS_FALSE, cp_load(c, a->best)), loop));
     for (int32_t i = 0; i < n_keys; i++)
         for (int32_t j = 0; j < a->count; j++)
-            if (a->vars[2 * j] == sort->sort[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
+            if (a->vars[2 * j] == sort->sort.keys[i].expr->u.col) TRY(cp_copy(c, a->last[i], a->vars[2 * j + 1]));
     for (int32_t i = 0; i < a->n_ties; i++) TRY(cp_copy(c, a->ties[2 * i + 1], a->ties[2 * i]));
     TRY(cp_store_int(c, a->any, 1));
     int32_t used = c->flow.next_block++;
@@ -1220,7 +1221,7 @@ static Status limit_row(Cp *c, void *ctx) {
 
 /* FROM f(..): one row. */
 static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
-    const Routine *r = catalog_routine_by_id(c->reg->catalog, p->routine_id);
+    const Routine *r = catalog_routine_by_id(c->reg->catalog, p->values.routine_id);
     Expr **args = arena_array(c->arena, Expr *, p->n_exprs + 1);
     CpOuts outs;
     if (!args) return cp_oom(c);
@@ -1239,7 +1240,7 @@ static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
 }
 static bool has_routine(const Plan *p) {
     if (stack_stop()) return true;
-    if (p->kind == LP_VALUES && p->routine_id) return true;
+    if (p->kind == LP_VALUES && p->values.routine_id) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (has_routine(p->children[i])) return true;
     return false;
@@ -1260,10 +1261,10 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
     switch ((PlanKind)p->kind) {
     case LP_SCAN: return scan_rows(c, p, conds, needed, row, ctx, single);
     case LP_VALUES:
-        if (p->routine_id) return routine_row(c, p, conds, row, ctx);
-        if (p->n_rows != 1) return cp_refuse(c, "VALUES with several rows in a query");
+        if (p->values.routine_id) return routine_row(c, p, conds, row, ctx);
+        if (p->values.n_rows != 1) return cp_refuse(c, "VALUES with several rows in a query");
         for (int32_t i = 0; i < p->n_out; i++) {
-            Expr *e = p->rows[0][i];
+            Expr *e = p->values.rows[0][i];
             TRY(cp_settle_copy(c, &e));
             TRY(cp_define(c, p->out_cols[i], e));
         }
@@ -1289,10 +1290,10 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         return cp_rows_of(c, p->children[0], none, needed, project_row, a, single);
     }
     case LP_JOIN: {
-        if ((p->join != JN_INNER && p->join != JN_LEFT) || p->dependent)
+        if ((p->join.kind != JN_INNER && p->join.kind != JN_LEFT) || p->join.dependent)
             return cp_refuse(c, "an outer join or a subquery");
         if (has_routine(p)) return cp_refuse(c, "a join with the result of a function of the database");
-        if (p->join == JN_INNER) {
+        if (p->join.kind == JN_INNER) {
             enum { PARTS_MAX = 16 };
             Joined *j = arena_new_of(c->arena, Joined);
             if (!j) return cp_oom(c);
@@ -1317,28 +1318,28 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         return cp_rows_of(c, p->children[0], conds, needed, left_join, a, single);
     }
     case LP_AGG:
-        if (p->n_keys == 0) return cp_agg_rows(c, p, conds, needed, row, ctx);
+        if (p->agg.n_keys == 0) return cp_agg_rows(c, p, conds, needed, row, ctx);
         *single = false;
         c->query.several_sources = true;
         return cp_group_rows(c, p, conds, needed, row, ctx);
     case LP_SORT:
-        if (p->limit == 1 && p->offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
-        if (p->limit >= 0 || p->offset > 0) return cp_refuse(c, "ORDER BY with LIMIT");
+        if (p->limit.rows == 1 && p->limit.offset <= 0) return top_rows(c, p, conds, needed, row, ctx);
+        if (p->limit.rows >= 0 || p->limit.offset > 0) return cp_refuse(c, "ORDER BY with LIMIT");
         *single = false;
         return sorted_rows(c, p, p->children[0], NULL, NULL, conds, needed, row, ctx);
     case LP_LIMIT: {
         Plan *k = p->children[0];
-        if (p->limit_expr && p->limit_expr->kind == EX_CONST && !p->limit_expr->u.value.is_null &&
-            p->limit_expr->type.id == T_INT8)
-            p->limit = p->limit_expr->u.value.u.i64;
-        bool skips = p->offset_expr || p->offset > 0;
-        if (p->limit != 1 || skips) {
-            Expr *limit = p->limit_expr, *offset = p->offset_expr;
-            *single &= p->limit == 1;
-            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit},
-                  from = {.type = type_make(T_INT8), .u.i64 = p->offset};
-            if (!limit && p->limit >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
-            if (!offset && p->offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
+        if (p->limit.rows_expr && p->limit.rows_expr->kind == EX_CONST && !p->limit.rows_expr->u.value.is_null &&
+            p->limit.rows_expr->type.id == T_INT8)
+            p->limit.rows = p->limit.rows_expr->u.value.u.i64;
+        bool skips = p->limit.offset_expr || p->limit.offset > 0;
+        if (p->limit.rows != 1 || skips) {
+            Expr *limit = p->limit.rows_expr, *offset = p->limit.offset_expr;
+            *single &= p->limit.rows == 1;
+            Value n = {.type = type_make(T_INT8), .u.i64 = p->limit.rows},
+                  from = {.type = type_make(T_INT8), .u.i64 = p->limit.offset};
+            if (!limit && p->limit.rows >= 0 && !(limit = expr_const(&c->ctx, &n))) return cp_oom(c);
+            if (!offset && p->limit.offset > 0 && !(offset = expr_const(&c->ctx, &from))) return cp_oom(c);
             if (limit) TRY(cp_settle_copy(c, &limit));
             if (offset) TRY(cp_settle_copy(c, &offset));
             return sorted_rows(c, k->kind == LP_SORT ? k : NULL, k->kind == LP_SORT ? k->children[0] : k, limit, offset,
@@ -1367,18 +1368,18 @@ static Status need(Cp *c, Plan *p, ColSet *s) {
             if (colset_has(s, p->out_cols[i])) expr_cols(&c->ctx, p->exprs[i], s);
         break;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys; i++) expr_cols(&c->ctx, p->exprs[i], s);
-        for (int32_t i = 0; i < p->n_aggs; i++) {
-            if (p->aggs[i].arg) expr_cols(&c->ctx, p->aggs[i].arg, s);
-            if (p->aggs[i].arg2) expr_cols(&c->ctx, p->aggs[i].arg2, s);
-            if (p->aggs[i].filter) expr_cols(&c->ctx, p->aggs[i].filter, s);
+        for (int32_t i = 0; i < p->agg.n_keys; i++) expr_cols(&c->ctx, p->exprs[i], s);
+        for (int32_t i = 0; i < p->agg.n_calls; i++) {
+            if (p->agg.calls[i].arg) expr_cols(&c->ctx, p->agg.calls[i].arg, s);
+            if (p->agg.calls[i].arg2) expr_cols(&c->ctx, p->agg.calls[i].arg2, s);
+            if (p->agg.calls[i].filter) expr_cols(&c->ctx, p->agg.calls[i].filter, s);
         }
         break;
     case LP_VALUES: break;
     default: break;
     }
     for (int32_t i = 0; i < p->n_conds; i++) expr_cols(&c->ctx, p->conds[i], s);
-    for (int32_t i = 0; i < p->n_sort; i++) expr_cols(&c->ctx, p->sort[i].expr, s);
+    for (int32_t i = 0; i < p->sort.n; i++) expr_cols(&c->ctx, p->sort.keys[i].expr, s);
     for (int32_t i = 0; i < p->n_children; i++) TRY(need(c, p->children[i], s));
     return ST_OK;
 }
@@ -1437,9 +1438,9 @@ static Expr *output_expr(Plan *p, ColId id) {
 }
 static Plan *find_scan(Plan *p, const Table *t, ColId rowid) {
     if (stack_stop()) return NULL;
-    if (p->kind == LP_SCAN && p->table == t)
+    if (p->kind == LP_SCAN && p->scan.table == t)
         for (int32_t i = 0; i < p->n_out; i++)
-            if (p->out_cols[i] == rowid && p->scan_cols[i] < 0) return p;
+            if (p->out_cols[i] == rowid && p->scan.cols[i] < 0) return p;
     for (int32_t i = 0; i < p->n_children; i++) {
         Plan *s = find_scan(p->children[i], t, rowid);
         if (s) return s;
@@ -1798,26 +1799,26 @@ static Status foot_update(Cp *c, void *ctx) {
  * a projection. */
 static bool pass_once(Cp *c, BoundStmt *b) {
     Plan *p = b->plan;
-    if (p->kind != LP_AGG || p->n_keys != 1 || p->exprs[0]->kind != EX_COL) return false;
-    ColId *cols = arena_array(c->arena, ColId, p->n_aggs + 1);
-    Expr **exprs = arena_array(c->arena, Expr *, p->n_aggs + 1);
+    if (p->kind != LP_AGG || p->agg.n_keys != 1 || p->exprs[0]->kind != EX_COL) return false;
+    ColId *cols = arena_array(c->arena, ColId, p->agg.n_calls + 1);
+    Expr **exprs = arena_array(c->arena, Expr *, p->agg.n_calls + 1);
     if (!cols || !exprs) return c->oom = true, false;
     cols[0] = p->out_cols[0];
     exprs[0] = p->exprs[0];
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        cols[i + 1] = p->aggs[i].out;
-        exprs[i + 1] = p->aggs[i].arg;
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        cols[i + 1] = p->agg.calls[i].out;
+        exprs[i + 1] = p->agg.calls[i].arg;
     }
     p->kind = LP_PROJECT;
-    p->n_out = p->n_exprs = p->n_aggs + 1;
+    p->n_out = p->n_exprs = p->agg.n_calls + 1;
     p->out_cols = cols;
     p->exprs = exprs;
-    p->n_keys = p->n_aggs = 0;
+    p->agg.n_keys = p->agg.n_calls = 0;
     return true;
 }
 static bool reads_also(const Plan *p, const Plan *scan) {
     if (stack_stop()) return true;
-    if (p->kind == LP_SCAN && p != scan && p->table == scan->table) return true;
+    if (p->kind == LP_SCAN && p != scan && p->scan.table == scan->scan.table) return true;
     for (int32_t i = 0; i < p->n_children; i++)
         if (reads_also(p->children[i], scan)) return true;
     return false;
@@ -2188,7 +2189,7 @@ static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
             return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     const Plan *v = b->plan;
     while (v->n_children > 0) v = v->children[0];
-    if (v->kind != LP_VALUES || v->n_rows != 1) return cp_refuse(c, "ON CONFLICT DO UPDATE of several rows");
+    if (v->kind != LP_VALUES || v->values.n_rows != 1) return cp_refuse(c, "ON CONFLICT DO UPDATE of several rows");
     Change *k = arena_new_of(c->arena, Change);
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!k || !s) return cp_oom(c);
@@ -2238,13 +2239,13 @@ Status cp_insert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     /* VALUES with several rows: one after the other */
     Plan *v = b->plan;
     while (v->n_children == 1 && v->kind == LP_PROJECT) v = v->children[0];
-    if (v->kind == LP_VALUES && v->n_rows > 1) {
+    if (v->kind == LP_VALUES && v->values.n_rows > 1) {
         if (v != b->plan) return cp_refuse(c, "INSERT of several rows with RETURNING or CHECK");
-        Expr ***rows = v->rows;
-        int64_t n = v->n_rows;
-        v->n_rows = 1;
+        Expr ***rows = v->values.rows;
+        int64_t n = v->values.n_rows;
+        v->values.n_rows = 1;
         for (int64_t i = 0; i < n; i++) {
-            v->rows = rows + i;
+            v->values.rows = rows + i;
             TRY(rows_needed(c, b->plan, s, insert_row, k, NULL));
         }
         return ST_OK;

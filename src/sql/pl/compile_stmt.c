@@ -301,13 +301,13 @@ static Status settle_statement(Cp *c, BoundStmt *b, bool perform) {
     Plan *v = p->kind == LP_VALUES                                      ? p
               : p->n_children == 1 && p->children[0]->kind == LP_VALUES ? p->children[0]
                                                                         : NULL;
-    if (!v || v->n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER ||
+    if (!v || v->values.n_rows > 1 || (p != v && p->kind != LP_PROJECT) || b->plan->kind == LP_FILTER ||
         b->plan->kind == LP_LIMIT)
         return ST_OK;
     const bool *read = cp_tables_read(c, b->plan);
     int64_t from = c->query.write_tables.len;
     c->at.in_statement = true;
-    if (v->n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->rows[0]));
+    if (v->values.n_rows == 1) TRY(cp_settle_list(c, v->n_out, v->values.rows[0]));
     if (p != v) TRY(cp_settle_list(c, p->n_exprs, p->exprs));
     c->at.in_statement = false;
     TRY(cp_check_changed(c, read, from));

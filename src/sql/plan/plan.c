@@ -61,7 +61,7 @@ Plan *plan_new(PlanCtx *c, PlanKind kind, int32_t n_children) {
     if (!p) return NULL;
     p->kind = (uint8_t)kind;
     p->n_children = n_children;
-    p->limit = -1;
+    p->limit.rows = -1;
     if (n_children > 0 && !(p->children = arena_array(c->arena, Plan *, n_children))) return NULL;
     return p;
 }
@@ -75,16 +75,16 @@ Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx) 
     } while (0)
     for (int32_t i = 0; i < p->n_exprs; i++) SLOT(p->exprs[i]);
     for (int32_t i = 0; i < p->n_conds; i++) SLOT(p->conds[i]);
-    for (int64_t r = 0; r < p->n_rows && p->rows; r++)
-        for (int32_t i = 0; p->rows[r] && i < p->n_out; i++) SLOT(p->rows[r][i]);
-    for (int32_t i = 0; i < p->n_aggs; i++) {
-        SLOT(p->aggs[i].arg);
-        SLOT(p->aggs[i].arg2);
-        SLOT(p->aggs[i].filter);
+    for (int64_t r = 0; r < p->values.n_rows && p->values.rows; r++)
+        for (int32_t i = 0; p->values.rows[r] && i < p->n_out; i++) SLOT(p->values.rows[r][i]);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        SLOT(p->agg.calls[i].arg);
+        SLOT(p->agg.calls[i].arg2);
+        SLOT(p->agg.calls[i].filter);
     }
-    for (int32_t i = 0; i < p->n_sort; i++) SLOT(p->sort[i].expr);
-    SLOT(p->limit_expr);
-    SLOT(p->offset_expr);
+    for (int32_t i = 0; i < p->sort.n; i++) SLOT(p->sort.keys[i].expr);
+    SLOT(p->limit.rows_expr);
+    SLOT(p->limit.offset_expr);
 #undef SLOT
     return ST_OK;
 }
@@ -180,12 +180,12 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
     }
     *n = *p;
     if (p->kind == LP_CTE) {
-        ColMap m = {(ColId)p->cte_id, (ColId)(n->cte_id = ++k->c->n_ctes)};
+        ColMap m = {(ColId)p->cte.id, (ColId)(n->cte.id = ++k->c->n_ctes)};
         if (!vec_push(k->c->arena, &k->ctes, m)) k->failed = true;
     } else if (p->kind == LP_CTE_SCAN) {
         for (int64_t i = 0; i < k->ctes.len; i++)
-            if (k->ctes.items[i].from == p->cte_id) n->cte_id = k->ctes.items[i].to;
-        n->cte_cols = mapped_cols(k, p->cte_cols, p->n_out);
+            if (k->ctes.items[i].from == p->cte.id) n->cte.id = k->ctes.items[i].to;
+        n->cte.cols = mapped_cols(k, p->cte.cols, p->n_out);
     }
     if (p->n_children) {
         n->children = arena_array(k->c->arena, Plan *, p->n_children);
@@ -195,50 +195,51 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
     if (k->failed) return n;
     n->exprs = copy_list(k, p->exprs, p->n_exprs);
     n->conds = copy_list(k, p->conds, p->n_conds);
-    if (p->cells) {
-        n->cells = arena_array(k->c->arena, Vec, p->n_out + 1);
-        if (!n->cells) k->failed = true;
-        else memcpy(n->cells, p->cells, (size_t)p->n_out * sizeof *n->cells);
+    if (p->values.cells) {
+        n->values.cells = arena_array(k->c->arena, Vec, p->n_out + 1);
+        if (!n->values.cells) k->failed = true;
+        else memcpy(n->values.cells, p->values.cells, (size_t)p->n_out * sizeof *n->values.cells);
     }
-    if (p->rows) {
-        n->rows = arena_array(k->c->arena, Expr **, p->n_rows);
-        if (!n->rows) k->failed = true;
-        for (int64_t r = 0; n->rows && r < p->n_rows; r++) n->rows[r] = copy_list(k, p->rows[r], p->n_out);
+    if (p->values.rows) {
+        n->values.rows = arena_array(k->c->arena, Expr **, p->values.n_rows);
+        if (!n->values.rows) k->failed = true;
+        for (int64_t r = 0; n->values.rows && r < p->values.n_rows; r++)
+            n->values.rows[r] = copy_list(k, p->values.rows[r], p->n_out);
     }
-    if (p->set_cols) {
-        n->set_cols = arena_array(k->c->arena, ColId *, p->n_children);
-        if (!n->set_cols) k->failed = true;
-        for (int32_t i = 0; n->set_cols && i < p->n_children; i++)
-            n->set_cols[i] = mapped_cols(k, p->set_cols[i], p->n_out);
+    if (p->set.cols) {
+        n->set.cols = arena_array(k->c->arena, ColId *, p->n_children);
+        if (!n->set.cols) k->failed = true;
+        for (int32_t i = 0; n->set.cols && i < p->n_children; i++)
+            n->set.cols[i] = mapped_cols(k, p->set.cols[i], p->n_out);
     }
     n->out_cols = fresh_cols(k, p->out_cols, p->n_out);
-    if (p->scan_cols) { /* pruning changes it in place */
-        n->scan_cols = arena_array(k->c->arena, int32_t, p->n_out + 1);
-        if (!n->scan_cols) k->failed = true;
-        else memcpy(n->scan_cols, p->scan_cols, (size_t)p->n_out * sizeof *n->scan_cols);
+    if (p->scan.cols) { /* pruning changes it in place */
+        n->scan.cols = arena_array(k->c->arena, int32_t, p->n_out + 1);
+        if (!n->scan.cols) k->failed = true;
+        else memcpy(n->scan.cols, p->scan.cols, (size_t)p->n_out * sizeof *n->scan.cols);
     }
-    if (p->aggs) {
-        n->aggs = arena_array(k->c->arena, AggCall, p->n_aggs);
-        if (!n->aggs) k->failed = true;
-        for (int32_t i = 0; n->aggs && i < p->n_aggs; i++) {
-            n->aggs[i] = p->aggs[i];
-            n->aggs[i].arg = copy_expr(k, p->aggs[i].arg);
-            n->aggs[i].arg2 = copy_expr(k, p->aggs[i].arg2);
-            n->aggs[i].filter = copy_expr(k, p->aggs[i].filter);
-            n->aggs[i].out = fresh_col(k, p->aggs[i].out);
+    if (p->agg.calls) {
+        n->agg.calls = arena_array(k->c->arena, AggCall, p->agg.n_calls);
+        if (!n->agg.calls) k->failed = true;
+        for (int32_t i = 0; n->agg.calls && i < p->agg.n_calls; i++) {
+            n->agg.calls[i] = p->agg.calls[i];
+            n->agg.calls[i].arg = copy_expr(k, p->agg.calls[i].arg);
+            n->agg.calls[i].arg2 = copy_expr(k, p->agg.calls[i].arg2);
+            n->agg.calls[i].filter = copy_expr(k, p->agg.calls[i].filter);
+            n->agg.calls[i].out = fresh_col(k, p->agg.calls[i].out);
         }
     }
-    if (p->sort) {
-        n->sort = arena_array(k->c->arena, SortKey, p->n_sort);
-        if (!n->sort) k->failed = true;
-        for (int32_t i = 0; n->sort && i < p->n_sort; i++) {
-            n->sort[i] = p->sort[i];
-            n->sort[i].expr = copy_expr(k, p->sort[i].expr);
+    if (p->sort.keys) {
+        n->sort.keys = arena_array(k->c->arena, SortKey, p->sort.n);
+        if (!n->sort.keys) k->failed = true;
+        for (int32_t i = 0; n->sort.keys && i < p->sort.n; i++) {
+            n->sort.keys[i] = p->sort.keys[i];
+            n->sort.keys[i].expr = copy_expr(k, p->sort.keys[i].expr);
         }
     }
-    n->limit_expr = copy_expr(k, p->limit_expr);
-    n->offset_expr = copy_expr(k, p->offset_expr);
-    n->mark_col = fresh_col(k, p->mark_col);
+    n->limit.rows_expr = copy_expr(k, p->limit.rows_expr);
+    n->limit.offset_expr = copy_expr(k, p->limit.offset_expr);
+    n->join.mark_col = fresh_col(k, p->join.mark_col);
     n->count_col = p->count_col > 0 ? copy_col(k, p->count_col) : 0;
     return n;
 }
@@ -496,8 +497,8 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
         for (int32_t i = 0; i < p->n_out; i++) colset_add(c, out, p->out_cols[i]);
         return;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys; i++) colset_add(c, out, p->out_cols[i]);
-        for (int32_t i = 0; i < p->n_aggs; i++) colset_add(c, out, p->aggs[i].out);
+        for (int32_t i = 0; i < p->agg.n_keys; i++) colset_add(c, out, p->out_cols[i]);
+        for (int32_t i = 0; i < p->agg.n_calls; i++) colset_add(c, out, p->agg.calls[i].out);
         return;
     case LP_FILTER:
     case LP_SORT:
@@ -508,8 +509,8 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
         return;
     case LP_JOIN:
         plan_outputs(c, p->children[0], out);
-        if (p->join == JN_MARK) colset_add(c, out, p->mark_col);
-        else if (p->join != JN_SEMI && p->join != JN_ANTI) plan_outputs(c, p->children[1], out);
+        if (p->join.kind == JN_MARK) colset_add(c, out, p->join.mark_col);
+        else if (p->join.kind != JN_SEMI && p->join.kind != JN_ANTI) plan_outputs(c, p->children[1], out);
         return;
     case LP_CTE: plan_outputs(c, p->children[1], out); return;
     }
@@ -525,10 +526,10 @@ bool plan_yields(const Plan *p, ColId id) {
     case LP_SETOP:
     case LP_CTE_SCAN:
     case LP_AGG:
-        for (int32_t i = 0; i < (p->kind == LP_AGG ? p->n_keys : p->n_out); i++)
+        for (int32_t i = 0; i < (p->kind == LP_AGG ? p->agg.n_keys : p->n_out); i++)
             if (p->out_cols[i] == id) return true;
-        for (int32_t i = 0; i < p->n_aggs; i++)
-            if (p->aggs[i].out == id) return true;
+        for (int32_t i = 0; i < p->agg.n_calls; i++)
+            if (p->agg.calls[i].out == id) return true;
         return false;
     case LP_FILTER:
     case LP_SORT:
@@ -536,8 +537,9 @@ bool plan_yields(const Plan *p, ColId id) {
     case LP_REPEAT:
         return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || plan_yields(p->children[0], id);
     case LP_JOIN:
-        if (p->join == JN_MARK && p->mark_col == id) return true;
-        if (p->join != JN_MARK && p->join != JN_SEMI && p->join != JN_ANTI && plan_yields(p->children[1], id))
+        if (p->join.kind == JN_MARK && p->join.mark_col == id) return true;
+        if (p->join.kind != JN_MARK && p->join.kind != JN_SEMI && p->join.kind != JN_ANTI &&
+            plan_yields(p->children[1], id))
             return true;
         return plan_yields(p->children[0], id);
     case LP_CTE: return plan_yields(p->children[1], id);
@@ -557,8 +559,8 @@ static void produced(PlanCtx *c, const Plan *p, ColSet *out) {
         if (p->kind == LP_PROJECT && p->exprs[i]->kind == EX_COL && p->exprs[i]->u.col == p->out_cols[i]) continue;
         colset_add(c, out, p->out_cols[i]);
     }
-    for (int32_t i = 0; i < p->n_aggs; i++) colset_add(c, out, p->aggs[i].out);
-    colset_add(c, out, p->mark_col);
+    for (int32_t i = 0; i < p->agg.n_calls; i++) colset_add(c, out, p->agg.calls[i].out);
+    colset_add(c, out, p->join.mark_col);
     Collect k = {c, out};
     plan_each_expr(unconst_plan(p), produced_slot, &k);
     for (int32_t i = 0; i < p->n_children; i++) produced(c, p->children[i], out);
@@ -572,8 +574,8 @@ static void used(PlanCtx *c, const Plan *p, ColSet *out) {
     if (stack_stop()) return;
     Collect k = {c, out};
     plan_each_expr(unconst_plan(p), used_slot, &k);
-    for (int32_t i = 0; p->set_cols && i < p->n_children; i++)
-        for (int32_t j = 0; j < p->n_out; j++) colset_add(c, out, p->set_cols[i][j]);
+    for (int32_t i = 0; p->set.cols && i < p->n_children; i++)
+        for (int32_t j = 0; j < p->n_out; j++) colset_add(c, out, p->set.cols[i][j]);
     for (int32_t i = 0; i < p->n_children; i++) used(c, p->children[i], out);
 }
 
@@ -699,7 +701,7 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
     ColSet right_outer;
     for (int32_t i = 0; i < p->n_children; i++) {
         const ColSet *scope = outer;
-        if (p->kind == LP_JOIN && i == 1 && p->dependent) {
+        if (p->kind == LP_JOIN && i == 1 && p->join.dependent) {
             right_outer = colset_new(v->c);
             colset_add_all(v->c, &right_outer, outer);
             plan_outputs(v->c, p->children[0], &right_outer);
@@ -707,7 +709,7 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         }
         TRY(verify_plan(v, p->children[i], scope));
         if (p->kind == LP_CTE && i == 0) {
-            def = (CteDef){.next = v->ctes, .id = p->cte_id, .outputs = colset_new(v->c)};
+            def = (CteDef){.next = v->ctes, .id = p->cte.id, .outputs = colset_new(v->c)};
             plan_outputs(v->c, p->children[0], &def.outputs);
             v->ctes = &def;
         }
@@ -737,22 +739,23 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         }
         break;
     case LP_VALUES:
-        for (int64_t r = 0; p->rows && r < p->n_rows; r++)
-            for (int32_t i = 0; i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->rows[r][i]->type));
-        for (int32_t i = 0; p->cells && i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->cells[i].type));
+        for (int64_t r = 0; p->values.rows && r < p->values.n_rows; r++)
+            for (int32_t i = 0; i < p->n_out; i++) TRY(verify_column_of(v, p->out_cols[i], p->values.rows[r][i]->type));
+        for (int32_t i = 0; p->values.cells && i < p->n_out; i++)
+            TRY(verify_column_of(v, p->out_cols[i], p->values.cells[i].type));
         break;
     case LP_AGG:
-        for (int32_t i = 0; i < p->n_keys && i < p->n_exprs; i++)
+        for (int32_t i = 0; i < p->agg.n_keys && i < p->n_exprs; i++)
             TRY(verify_column_of(v, p->out_cols[i], p->exprs[i]->type));
-        if (p->n_exprs != p->n_keys)
-            return err_internal(v->e, "plan: aggregation with %d keys has %d expressions", p->n_keys, p->n_exprs);
+        if (p->n_exprs != p->agg.n_keys)
+            return err_internal(v->e, "plan: aggregation with %d keys has %d expressions", p->agg.n_keys, p->n_exprs);
         break;
     case LP_SETOP:
         for (int32_t i = 0; i < p->n_children; i++) {
             ColSet o = colset_new(v->c);
             plan_outputs(v->c, p->children[i], &o);
             for (int32_t j = 0; j < p->n_out; j++) {
-                ColId id = p->set_cols[i][j];
+                ColId id = p->set.cols[i][j];
                 if (!colset_has(&o, id))
                     return err_internal(v->e, "plan: set operation uses column %d that its input lacks", id);
                 Type a = v->c->cols.items[id].type, b = v->c->cols.items[p->out_cols[j]].type;
@@ -763,16 +766,16 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         break;
     case LP_CTE_SCAN: {
         const CteDef *d = v->ctes;
-        while (d && d->id != p->cte_id) d = d->next;
-        if (!d) return err_internal(v->e, "plan: no definition of CTE %lld in scope", (long long)p->cte_id);
+        while (d && d->id != p->cte.id) d = d->next;
+        if (!d) return err_internal(v->e, "plan: no definition of CTE %lld in scope", (long long)p->cte.id);
         for (int32_t i = 0; i < p->n_out; i++)
-            if (!colset_has(&d->outputs, p->cte_cols[i]))
-                return err_internal(v->e, "plan: CTE does not yield column %d", p->cte_cols[i]);
+            if (!colset_has(&d->outputs, p->cte.cols[i]))
+                return err_internal(v->e, "plan: CTE does not yield column %d", p->cte.cols[i]);
         break;
     }
     case LP_SORT:
-        for (int32_t i = 0; i < p->n_sort; i++)
-            if (p->sort[i].expr->kind != EX_COL) return err_internal(v->e, "plan: sort key is not a column");
+        for (int32_t i = 0; i < p->sort.n; i++)
+            if (p->sort.keys[i].expr->kind != EX_COL) return err_internal(v->e, "plan: sort key is not a column");
         break;
     default: break;
     }
@@ -824,17 +827,17 @@ static Status plan_ranges(Ranges *r, const Plan *p) {
     ADD_RANGE(r, p->out_cols, p->n_out, "columns");
     ADD_RANGE(r, p->exprs, p->n_exprs, "a list of expressions");
     ADD_RANGE(r, p->conds, p->n_conds, "conditions");
-    ADD_RANGE(r, p->scan_cols, p->n_out, "columns of a scan");
-    ADD_RANGE(r, p->cells, p->n_out, "cells");
-    ADD_RANGE(r, p->rows, p->n_rows, "rows");
-    for (int64_t i = 0; p->rows && i < p->n_rows; i++) ADD_RANGE(r, p->rows[i], p->n_out, "a row");
-    ADD_RANGE(r, p->aggs, p->n_aggs, "aggregates");
-    ADD_RANGE(r, p->sort, p->n_sort, "sort keys");
-    ADD_RANGE(r, p->cte_cols, p->n_out, "columns of a CTE");
-    ADD_RANGE(r, p->set_cols, p->set_cols ? p->n_children : 0, "columns of set operations");
-    for (int32_t i = 0; p->set_cols && i < p->n_children; i++)
-        ADD_RANGE(r, p->set_cols[i], p->n_out, "columns of a set operation");
-    ADD_RANGE(r, p->runtime, p->n_runtime, "runtime filters");
+    ADD_RANGE(r, p->scan.cols, p->n_out, "columns of a scan");
+    ADD_RANGE(r, p->values.cells, p->n_out, "cells");
+    ADD_RANGE(r, p->values.rows, p->values.n_rows, "rows");
+    for (int64_t i = 0; p->values.rows && i < p->values.n_rows; i++) ADD_RANGE(r, p->values.rows[i], p->n_out, "a row");
+    ADD_RANGE(r, p->agg.calls, p->agg.n_calls, "aggregates");
+    ADD_RANGE(r, p->sort.keys, p->sort.n, "sort keys");
+    ADD_RANGE(r, p->cte.cols, p->n_out, "columns of a CTE");
+    ADD_RANGE(r, p->set.cols, p->set.cols ? p->n_children : 0, "columns of set operations");
+    for (int32_t i = 0; p->set.cols && i < p->n_children; i++)
+        ADD_RANGE(r, p->set.cols[i], p->n_out, "columns of a set operation");
+    ADD_RANGE(r, p->scan.runtime, p->scan.n_runtime, "runtime filters");
     TRY(plan_each_expr(unconst_plan(p), slot_ranges, r));
     for (int32_t i = 0; i < p->n_children; i++) TRY(plan_ranges(r, p->children[i]));
     return ST_OK;

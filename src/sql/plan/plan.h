@@ -141,7 +141,7 @@ struct Expr {
 
 /* ---- logical operators -------------------------------------------------------------- */
 typedef enum PlanKind {
-    LP_SCAN,    /* table: out_cols[i] is table column scan_cols[i] (-1: the rowid, bigint); conds = pushed filters */
+    LP_SCAN,    /* out_cols[i] is scan.table's column scan.cols[i] (-1: the rowid, bigint); conds = pushed filters */
     LP_VALUES,  /* rows x n_out constant (or parameter) expressions; n_rows may be 0; zero columns and 1 row = "SELECT
                    1"'s FROM */
     LP_SERIES,  /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp),
@@ -149,14 +149,15 @@ typedef enum PlanKind {
     LP_FILTER,  /* child[0], conds (conjuncts) */
     LP_PROJECT, /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id
                    passes through */
-    LP_JOIN,    /* child[0] left, child[1] right; join; conds. `dependent`: right may use left's columns (lateral /
-                   correlated subquery) */
-    LP_AGG,     /* child[0]; group keys out_cols[i] := exprs[i] for i < n_keys; then aggs. n_keys = 0: one row always */
-    LP_SORT,    /* child[0]; keys; with limit/offset (constants, -1 none) it is a top-N */
-    LP_LIMIT,   /* child[0]; limit, offset (constants; -1 none) */
-    LP_SETOP,   /* children n; out_cols[i] from set_cols[child][i]; setop kind. UNION ALL n-ary; others binary */
-    LP_CTE,     /* child[0] = definition of cte_id (materialised once), child[1] = body */
-    LP_CTE_SCAN, /* out_cols[i] is column cte_cols[i] of the definition of cte_id */
+    LP_JOIN, /* child[0] left, child[1] right; join.kind; conds. join.dependent: right may use left's columns (lateral /
+                correlated subquery) */
+    LP_AGG,  /* child[0]; group keys out_cols[i] := exprs[i] for i < agg.n_keys; then agg.calls. agg.n_keys = 0: one row
+                always */
+    LP_SORT, /* child[0]; keys; with limit/offset (constants, -1 none) it is a top-N */
+    LP_LIMIT,    /* child[0]; limit, offset (constants; -1 none) */
+    LP_SETOP,    /* children n; out_cols[i] from set.cols[child][i]; set.op. UNION ALL n-ary; others binary */
+    LP_CTE,      /* child[0] = definition of cte.id (materialised once), child[1] = body */
+    LP_CTE_SCAN, /* out_cols[i] is column cte.cols[i] of the definition of cte.id */
     LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's
                     number from 0, bigint (series over columns) */
 } PlanKind;
@@ -168,7 +169,7 @@ typedef enum JoinKind {
     JN_FULL,
     JN_SEMI,  /* left rows that have a match */
     JN_ANTI,  /* left rows without a match (conds not true): NOT EXISTS */
-    JN_MARK,  /* left rows all kept; out mark_col := three-valued "conds is true for some right row" (IN) */
+    JN_MARK,  /* left rows all kept; out join.mark_col := three-valued "conds is true for some right row" (IN) */
     JN_SINGLE /* LEFT, but more than one match is 21000 (scalar subquery) */
 } JoinKind;
 
@@ -190,57 +191,84 @@ typedef struct AggCall {
     ColId out;
 } AggCall;
 
+/* What belongs to one kind of operator only. */
+typedef struct PlanScan {
+    Table *table;
+    int32_t *cols;
+    /* Runtime filters: semi-joins with join's build keys on local_col. A join whose build side is ready before may
+     * filter scans below its probe side. */
+    int32_t n_runtime;
+    struct RuntimeFilter {
+        Plan *join;
+        ColId build_col;
+        ColId local_col;
+    } * runtime;
+} PlanScan;
+typedef struct PlanValues {
+    int64_t n_rows;
+    Expr ***rows;
+    Vec *cells;         /* instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's
+                           results) */
+    int64_t routine_id; /* not 0: rows come from calling that routine of the catalog with exprs, when the plan is about
+                           to run */
+    bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
+} PlanValues;
+typedef struct PlanJoin {
+    uint8_t kind; /* JoinKind */
+    bool dependent;
+    bool mark_exists; /* JN_MARK: only IS TRUE of mark_col is used (EXISTS): conditions need not keep NULL apart from
+                         FALSE */
+    bool build_left;  /* by the optimiser: hash table on the left child instead of the right */
+    ColId mark_col;   /* JN_MARK */
+} PlanJoin;
+typedef struct PlanAgg {
+    int32_t n_keys; /* the first of exprs */
+    int32_t n_calls;
+    AggCall *calls;
+} PlanAgg;
+typedef struct PlanSort {
+    int32_t n;
+    SortKey *keys;
+} PlanSort;
+typedef struct PlanLimit {
+    int64_t rows, offset;          /* -1: none */
+    Expr *rows_expr, *offset_expr; /* as bound; folded to rows/offset before lowering */
+} PlanLimit;
+typedef struct PlanSet {
+    uint8_t op;   /* SetOpKind */
+    ColId **cols; /* [child][i] */
+} PlanSet;
+typedef struct PlanCte {
+    int64_t id;
+    ColId *cols; /* LP_CTE_SCAN */
+} PlanCte;
+
 struct Plan {
     uint8_t kind; /* PlanKind */
-    uint8_t join; /* JoinKind */
-    uint8_t setop;
-    bool dependent;
     int32_t n_children;
     Plan **children;
     int32_t n_out;
     ColId *out_cols; /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL
                         (REPEAT may add one) */
     int32_t n_exprs;
-    bool ordinality; /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's
-                        number, from 1 */
-    Expr **exprs;    /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
+    Expr **exprs; /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
     int32_t n_conds;
-    Expr **conds; /* conjuncts */
-    Table *table; /* LP_SCAN */
-    int32_t *scan_cols;
-    const char *alias;
-    int64_t n_rows; /* LP_VALUES */
-    Expr ***rows;
-    Vec *cells; /* ... instead of rows: by column of out_cols, n_rows constant cells (a routine's rows, or a bulk's
-                   results) */
-    int64_t routine_id; /* LP_VALUES: not 0: rows come from calling that routine of the catalog with exprs, when the
-                           plan is about to run */
-    bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
-    int32_t n_keys;     /* LP_AGG */
-    int32_t n_aggs;
-    AggCall *aggs;
-    int32_t n_sort;
-    SortKey *sort;
-    int64_t limit, offset;
-    Expr *limit_expr, *offset_expr; /* as bound; folded to limit/offset before lowering */
-    ColId mark_col;                 /* JN_MARK */
-    bool mark_exists; /* JN_MARK: only IS TRUE of mark_col is used (EXISTS): conditions need not keep NULL apart from
-                         FALSE */
-    ColId count_col;  /* LP_REPEAT */
-    int64_t cte_id;
-    ColId *cte_cols;
-    ColId **set_cols; /* LP_SETOP: [child][i] */
+    Expr **conds;      /* conjuncts */
+    const char *alias; /* LP_SCAN, LP_CTE */
+    bool ordinality;   /* LP_VALUES of a routine, LP_SERIES of other than integers: the last column is the row's number,
+                          from 1 */
+    PlanScan scan;     /* LP_SCAN */
+    PlanValues values; /* LP_VALUES */
+    PlanJoin join;     /* LP_JOIN */
+    PlanAgg agg;       /* LP_AGG */
+    PlanSort sort;     /* LP_SORT */
+    PlanLimit limit;   /* LP_SORT, LP_LIMIT */
+    PlanSet set;       /* LP_SETOP */
+    PlanCte cte;       /* LP_CTE, LP_CTE_SCAN */
+    ColId count_col;   /* LP_REPEAT */
     /* filled by the optimiser */
     double est_rows, est_cost;
-    bool build_left; /* LP_JOIN: hash table on the left child instead of the right */
-    bool unordered;  /* LP_CTE (its definition), LP_SETOP: nothing looks at the order of the rows */
-    /* Join ids for runtime filters: a join whose build side is ready before may filter scans below its probe side. */
-    int32_t n_runtime;
-    struct RuntimeFilter {
-        Plan *join;
-        ColId build_col;
-        ColId local_col;
-    } * runtime; /* LP_SCAN: semi-join with join's build keys on local_col */
+    bool unordered; /* LP_CTE (its definition), LP_SETOP: nothing depends on the order of the rows */
 };
 
 /* ---- statements ----------------------------------------------------------------------- */

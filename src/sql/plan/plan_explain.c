@@ -65,13 +65,13 @@ static int64_t join_number(const Out *t, const Plan *p) {
     return 0;
 }
 static void put_limits(Out *t, const Plan *p) {
-    if (p->limit >= 0) {
+    if (p->limit.rows >= 0) {
         put(t, p->kind == LP_LIMIT ? " " : " limit ");
-        put_int(t, p->limit);
+        put_int(t, p->limit.rows);
     }
-    if (p->offset > 0) {
+    if (p->limit.offset > 0) {
         put(t, " offset ");
-        put_int(t, p->offset);
+        put_int(t, p->limit.offset);
     }
 }
 static void node(Out *t, const Plan *p, int depth) {
@@ -82,8 +82,8 @@ static void node(Out *t, const Plan *p, int depth) {
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
         put(t, "scan ");
-        put(t, p->table->name);
-        if (p->alias && strcmp(p->alias, p->table->name) != 0) {
+        put(t, p->scan.table->name);
+        if (p->alias && strcmp(p->alias, p->scan.table->name) != 0) {
             put(t, " ");
             put(t, p->alias);
         }
@@ -94,18 +94,18 @@ static void node(Out *t, const Plan *p, int depth) {
         }
         put(t, ")");
         put_list(t, " where ", p->n_conds, p->conds);
-        for (int32_t i = 0; i < p->n_runtime; i++) {
+        for (int32_t i = 0; i < p->scan.n_runtime; i++) {
             put(t, " runtime filter ");
-            put_col(t, p->runtime[i].local_col);
+            put_col(t, p->scan.runtime[i].local_col);
             put(t, " in join ");
-            put_int(t, join_number(t, p->runtime[i].join));
+            put_int(t, join_number(t, p->scan.runtime[i].join));
             put(t, ".");
-            put_col(t, p->runtime[i].build_col);
+            put_col(t, p->scan.runtime[i].build_col);
         }
         break;
     case LP_VALUES:
         put(t, "values, rows ");
-        put_int(t, p->n_rows);
+        put_int(t, p->values.n_rows);
         break;
     case LP_SERIES:
         put(t, "series");
@@ -127,20 +127,20 @@ static void node(Out *t, const Plan *p, int depth) {
         }
         break;
     case LP_JOIN:
-        put(t, joins[p->join]);
+        put(t, joins[p->join.kind]);
         put(t, " join ");
         put_int(t, join_number(t, p));
-        if (p->dependent) put(t, " dependent");
-        if (p->build_left) put(t, " (build left)");
-        if (p->join == JN_MARK) {
+        if (p->join.dependent) put(t, " dependent");
+        if (p->join.build_left) put(t, " (build left)");
+        if (p->join.kind == JN_MARK) {
             put(t, " -> ");
-            put_col(t, p->mark_col);
+            put_col(t, p->join.mark_col);
         }
         put_list(t, " on ", p->n_conds, p->conds);
         break;
     case LP_AGG:
         put(t, "aggregate");
-        for (int32_t i = 0; i < p->n_keys; i++) {
+        for (int32_t i = 0; i < p->agg.n_keys; i++) {
             put(t, i ? ", " : " by ");
             put_col(t, p->out_cols[i]);
             if (p->exprs[i]->kind != EX_COL || p->exprs[i]->u.col != p->out_cols[i]) {
@@ -148,8 +148,8 @@ static void node(Out *t, const Plan *p, int depth) {
                 put_expr(t, p->exprs[i]);
             }
         }
-        for (int32_t i = 0; i < p->n_aggs; i++) {
-            const AggCall *g = &p->aggs[i];
+        for (int32_t i = 0; i < p->agg.n_calls; i++) {
+            const AggCall *g = &p->agg.calls[i];
             put(t, i ? ", " : ": ");
             put_col(t, g->out);
             put(t, " := ");
@@ -169,13 +169,13 @@ static void node(Out *t, const Plan *p, int depth) {
         }
         break;
     case LP_SORT:
-        put(t, p->limit >= 0 ? "top-n by " : "sort by ");
-        for (int32_t i = 0; i < p->n_sort; i++) {
+        put(t, p->limit.rows >= 0 ? "top-n by " : "sort by ");
+        for (int32_t i = 0; i < p->sort.n; i++) {
             if (i) put(t, ", ");
-            put_expr(t, p->sort[i].expr);
-            if (p->sort[i].desc) put(t, " desc");
-            if (p->sort[i].nulls_first != p->sort[i].desc)
-                put(t, p->sort[i].nulls_first ? " nulls first" : " nulls last");
+            put_expr(t, p->sort.keys[i].expr);
+            if (p->sort.keys[i].desc) put(t, " desc");
+            if (p->sort.keys[i].nulls_first != p->sort.keys[i].desc)
+                put(t, p->sort.keys[i].nulls_first ? " nulls first" : " nulls last");
         }
         put_limits(t, p);
         break;
@@ -183,11 +183,11 @@ static void node(Out *t, const Plan *p, int depth) {
         put(t, "limit");
         put_limits(t, p);
         break;
-    case LP_SETOP: put(t, setops[p->setop]); break;
+    case LP_SETOP: put(t, setops[p->set.op]); break;
     case LP_CTE:
     case LP_CTE_SCAN:
         put(t, p->kind == LP_CTE ? "cte " : "scan cte ");
-        put_int(t, p->cte_id);
+        put_int(t, p->cte.id);
         break;
     case LP_REPEAT:
         put(t, "repeat ");
