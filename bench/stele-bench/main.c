@@ -140,128 +140,168 @@ static void say(void *ctx, int level, const char *message) {
     if (level > 0) fprintf(stderr, "stele-bench: %s\n", message);
 }
 
-int main(int argc, char **argv) {
-    static Bench b;
-    static Variant extra[VARIANTS_MAX];
-    int64_t sizes[16], max_rows = INT64_MAX;
-    int n = 0;
-    static OltpOptions oltp = {
-        .folder = "bench/oltp", .scale = 10, .seconds = 2, .tuples = 1000000, .types = 8, .work = 16, .workload = 'A'};
-    const char *commit = STELE_COMMIT, *profile = NULL;
-    stele_set_logger(say, NULL);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
-    b = (Bench){.name = argv[1],
-                .threads = (int)sysconf(_SC_NPROCESSORS_ONLN),
-                .runs = 5,
-                .query_s = 2,
-                .tpch = "bench/tpch",
-                .extra = extra};
-    bool virginian = strcmp(b.name, "virginian") == 0, join = strcmp(b.name, "join") == 0;
-    const bool gpl = strcmp(b.name, "gpl") == 0, latency = strcmp(b.name, "latency") == 0;
-    const bool transactions = is_oltp(b.name);
-    if (!virginian && !join && !gpl && !latency && !transactions) return bad("unknown benchmark", b.name);
-    int64_t k = join ? 1024 : 1000;
+/* What the command line says. */
+typedef struct Options {
+    Bench b;
+    Variant extra[VARIANTS_MAX]; /* b.extra */
+    OltpOptions oltp;
+    int64_t sizes[16], max_rows; /* of filter queries and joins */
+    int n;
+    int64_t k; /* of "8k" */
+    const char *commit, *profile;
+} Options;
+enum { OTHER = -1 }; /* an option function: not one of its options; else 0, or 2 for bad usage, which it has reported */
+
+static bool is(const Bench *b, const char *name) { return strcmp(b->name, name) == 0; }
+
+/* An option of transaction benchmarks, which `name` is. */
+static int oltp_option(const char *name, OltpOptions *o, const char *a, const char *v) {
+    char *end = NULL;
+    if (strcmp(a, "--scale") == 0 || strcmp(a, "--tuples") == 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > 100000000 || *end) return bad("not a number", v);
+        *(a[2] == 's' ? &o->scale : &o->tuples) = x;
+    } else if (strcmp(a, "--types") == 0 || strcmp(a, "--work") == 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > (a[2] == 't' ? 16 : 1000000) || *end) return bad("out of range", v);
+        *(a[2] == 't' ? &o->types : &o->work) = (int)x;
+    } else if (strcmp(a, "--skew") == 0 || strcmp(a, "--alpha") == 0 || strcmp(a, "--seconds") == 0) {
+        double x = strtod(v, &end);
+        if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
+        *(a[3] == 'k' ? &o->skew : a[3] == 'l' ? &o->alpha : &o->seconds) = x;
+    } else if (strcmp(a, "--workload") == 0 && strcmp(name, "ycsb") == 0) {
+        if (v[0] < 'A' || v[0] > 'F' || v[1]) return bad("not a workload from A to F", v);
+        o->workload = v[0];
+    } else if (strcmp(a, "--arrival") == 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 0 || *end) return bad("not a number", v);
+        o->arrival = (double)x;
+    } else if (strcmp(a, "--pool") == 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > 1000000 || *end) return bad("not a number", v);
+        o->pool = (int)x;
+    } else if (strcmp(a, "--interval") == 0) {
+        for (char *at = (char *)(uintptr_t)v; o->n_intervals < 16; at = end + 1) {
+            double x = strtod(at, &end);
+            if (end == at || x < 0 || (*end && *end != ',')) return bad("not a list of milliseconds", v);
+            o->intervals[o->n_intervals++] = x / 1e3;
+            if (!*end) break;
+        }
+    } else if (strcmp(a, "--bulk") == 0) {
+        if ((o->n_sizes = numbers(v, 1000, o->sizes, 16)) == 0) return bad("not a list of numbers", v);
+    } else if (strcmp(a, "--strategies") == 0) {
+        if (!strategies(v, o)) return bad("not a list of strategies", v);
+    } else if (strcmp(a, "--point") == 0) {
+        char *copy = strdup(v); /* lives as long as the program */
+        if (!copy || o->n_points == POINTS_MAX || !point(copy, o, &o->points[o->n_points++]))
+            return bad("not a point, or too many", v);
+    } else if (strcmp(a, "--set") == 0) o->settings = v;
+    else if (strcmp(a, "--oltp") == 0) o->folder = v;
+    else return OTHER;
+    return 0;
+}
+
+/* An option of any benchmark or of the others. */
+static int option(Options *o, const char *a, const char *v) {
+    Bench *b = &o->b;
+    char *end = NULL;
+    if ((strcmp(a, "--rows") == 0 && is(b, "virginian")) || (strcmp(a, "--sizes") == 0 && is(b, "join"))) {
+        if ((o->n = numbers(v, o->k, o->sizes, 16)) == 0) return bad("not a list of numbers", v);
+    } else if (strcmp(a, "--max-rows") == 0 && is(b, "join")) {
+        if ((o->max_rows = number(v, o->k, &end)) < 0 || *end) return bad("not a number", v);
+    } else if (strcmp(a, "--threads") == 0 || strcmp(a, "--runs") == 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > 1024 || *end) return bad("not a number from 1 to 1024", v);
+        *(a[2] == 't' ? &b->threads : &b->runs) = (int)x;
+    } else if (strcmp(a, "--budget") == 0 || strcmp(a, "--query-seconds") == 0) {
+        double x = strtod(v, &end);
+        if (end == v || *end || x < 0) return bad("not a number of seconds", v);
+        *(a[2] == 'b' ? &b->budget_s : &b->query_s) = x;
+    } else if (strcmp(a, "--variant") == 0) {
+        char *copy = strdup(v), *eq = copy ? strchr(copy, '=') : NULL; /* lives as long as the program */
+        if (!eq || b->n_extra == VARIANTS_MAX) return bad("not LABEL=SETTINGS, or too many", v);
+        *eq = 0;
+        o->extra[b->n_extra++] = (Variant){copy, eq + 1, NULL};
+    } else if (strcmp(a, "--device") == 0) b->device = v;
+    else if (strcmp(a, "--json") == 0) b->json_path = v;
+    else if (strcmp(a, "--profile") == 0) o->profile = v;
+    else if (strcmp(a, "--commit") == 0) o->commit = v;
+    else if (strcmp(a, "--data") == 0) b->data = v;
+    else if (strcmp(a, "--database") == 0 && (is(b, "latency") || is(b, "gpl"))) b->database = v;
+    else if (strcmp(a, "--tpch") == 0) b->tpch = v;
+    else return OTHER;
+    return 0;
+}
+
+/* All options; 0, or the exit status. */
+static int options(Options *o, int argc, char **argv) {
+    const bool transactions = is_oltp(o->b.name);
     for (int i = 2; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
-        char *end = NULL;
         if (strcmp(a, "--verbose") == 0) {
-            b.verbose = true;
+            o->b.verbose = true;
             continue;
         }
         if (!v) return bad("no such option, or its value is missing", a);
         i++;
-        if ((strcmp(a, "--rows") == 0 && virginian) || (strcmp(a, "--sizes") == 0 && join)) {
-            if ((n = numbers(v, k, sizes, 16)) == 0) return bad("not a list of numbers", v);
-        } else if (strcmp(a, "--max-rows") == 0 && join) {
-            if ((max_rows = number(v, k, &end)) < 0 || *end) return bad("not a number", v);
-        } else if (strcmp(a, "--threads") == 0 || strcmp(a, "--runs") == 0) {
-            int64_t x = number(v, 1000, &end);
-            if (x < 1 || x > 1024 || *end) return bad("not a number from 1 to 1024", v);
-            *(a[2] == 't' ? &b.threads : &b.runs) = (int)x;
-        } else if (strcmp(a, "--budget") == 0 || strcmp(a, "--query-seconds") == 0) {
-            double x = strtod(v, &end);
-            if (end == v || *end || x < 0) return bad("not a number of seconds", v);
-            *(a[2] == 'b' ? &b.budget_s : &b.query_s) = x;
-        } else if (transactions && (strcmp(a, "--scale") == 0 || strcmp(a, "--tuples") == 0)) {
-            int64_t x = number(v, 1000, &end);
-            if (x < 1 || x > 100000000 || *end) return bad("not a number", v);
-            *(a[2] == 's' ? &oltp.scale : &oltp.tuples) = x;
-        } else if (transactions && (strcmp(a, "--types") == 0 || strcmp(a, "--work") == 0)) {
-            int64_t x = number(v, 1000, &end);
-            if (x < 1 || x > (a[2] == 't' ? 16 : 1000000) || *end) return bad("out of range", v);
-            *(a[2] == 't' ? &oltp.types : &oltp.work) = (int)x;
-        } else if (transactions &&
-                   (strcmp(a, "--skew") == 0 || strcmp(a, "--alpha") == 0 || strcmp(a, "--seconds") == 0)) {
-            double x = strtod(v, &end);
-            if (end == v || *end || x < 0 || (a[3] != 'e' && x >= 1)) return bad("out of range", v);
-            *(a[3] == 'k' ? &oltp.skew : a[3] == 'l' ? &oltp.alpha : &oltp.seconds) = x;
-        } else if (strcmp(a, "--workload") == 0 && strcmp(b.name, "ycsb") == 0) {
-            if (v[0] < 'A' || v[0] > 'F' || v[1]) return bad("not a workload from A to F", v);
-            oltp.workload = v[0];
-        } else if (transactions && strcmp(a, "--arrival") == 0) {
-            int64_t x = number(v, 1000, &end);
-            if (x < 0 || *end) return bad("not a number", v);
-            oltp.arrival = (double)x;
-        } else if (transactions && strcmp(a, "--pool") == 0) {
-            int64_t x = number(v, 1000, &end);
-            if (x < 1 || x > 1000000 || *end) return bad("not a number", v);
-            oltp.pool = (int)x;
-        } else if (transactions && strcmp(a, "--interval") == 0) {
-            for (char *at = (char *)(uintptr_t)v; oltp.n_intervals < 16; at = end + 1) {
-                double x = strtod(at, &end);
-                if (end == at || x < 0 || (*end && *end != ',')) return bad("not a list of milliseconds", v);
-                oltp.intervals[oltp.n_intervals++] = x / 1e3;
-                if (!*end) break;
-            }
-        } else if (transactions && strcmp(a, "--bulk") == 0) {
-            if ((oltp.n_sizes = numbers(v, 1000, oltp.sizes, 16)) == 0) return bad("not a list of numbers", v);
-        } else if (transactions && strcmp(a, "--strategies") == 0) {
-            if (!strategies(v, &oltp)) return bad("not a list of strategies", v);
-        } else if (transactions && strcmp(a, "--point") == 0) {
-            char *copy = strdup(v); /* lives as long as the program */
-            if (!copy || oltp.n_points == POINTS_MAX || !point(copy, &oltp, &oltp.points[oltp.n_points++]))
-                return bad("not a point, or too many", v);
-        } else if (transactions && strcmp(a, "--set") == 0) oltp.settings = v;
-        else if (transactions && strcmp(a, "--oltp") == 0) oltp.folder = v;
-        else if (strcmp(a, "--variant") == 0) {
-            char *copy = strdup(v), *eq = copy ? strchr(copy, '=') : NULL; /* lives as long as the program */
-            if (!eq || b.n_extra == VARIANTS_MAX) return bad("not LABEL=SETTINGS, or too many", v);
-            *eq = 0;
-            extra[b.n_extra++] = (Variant){copy, eq + 1, NULL};
-        } else if (strcmp(a, "--device") == 0) b.device = v;
-        else if (strcmp(a, "--json") == 0) b.json_path = v;
-        else if (strcmp(a, "--profile") == 0) profile = v;
-        else if (strcmp(a, "--commit") == 0) commit = v;
-        else if (strcmp(a, "--data") == 0) b.data = v;
-        else if (strcmp(a, "--database") == 0 && (latency || gpl)) b.database = v;
-        else if (strcmp(a, "--tpch") == 0) b.tpch = v;
-        else return bad("no such option", a);
+        int rc = transactions ? oltp_option(o->b.name, &o->oltp, a, v) : OTHER;
+        if (rc == OTHER) rc = option(o, a, v);
+        if (rc == OTHER) return bad("no such option", a);
+        if (rc) return rc;
     }
-    if (virginian && !n) n = numbers("8M,100M", k, sizes, 16);
-    if (join && !n) n = numbers("1M,4M,16M,64M,256M,1G", k, sizes, 16);
-    if (!oltp.n_sizes) oltp.n_sizes = numbers("1k,16k,128k", 1000, oltp.sizes, 16);
-    if (!oltp.n_strategies) oltp.strategies[oltp.n_strategies++] = STRATEGY_AUTO;
-    if ((latency || gpl) && !b.data == !b.database) return bad("--data or --database is needed", NULL);
-    if (latency && !b.device) return bad("--device is needed", NULL);
+    const bool needs_data = is(&o->b, "latency") || is(&o->b, "gpl");
+    if (is(&o->b, "virginian") && !o->n) o->n = numbers("8M,100M", o->k, o->sizes, 16);
+    if (is(&o->b, "join") && !o->n) o->n = numbers("1M,4M,16M,64M,256M,1G", o->k, o->sizes, 16);
+    if (!o->oltp.n_sizes) o->oltp.n_sizes = numbers("1k,16k,128k", 1000, o->oltp.sizes, 16);
+    if (!o->oltp.n_strategies) o->oltp.strategies[o->oltp.n_strategies++] = STRATEGY_AUTO;
+    if (needs_data && !o->b.data == !o->b.database) return bad("--data or --database is needed", NULL);
+    if (is(&o->b, "latency") && !o->b.device) return bad("--device is needed", NULL);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static Options o = {.max_rows = INT64_MAX,
+                        .commit = STELE_COMMIT,
+                        .oltp = {.folder = "bench/oltp",
+                                 .scale = 10,
+                                 .seconds = 2,
+                                 .tuples = 1000000,
+                                 .types = 8,
+                                 .work = 16,
+                                 .workload = 'A'}};
+    Bench *b = &o.b;
+    stele_set_logger(say, NULL);
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return fputs(usage, argc < 2 ? stderr : stdout), argc < 2 ? 2 : 0;
+    *b = (Bench){.name = argv[1],
+                 .threads = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                 .runs = 5,
+                 .query_s = 2,
+                 .tpch = "bench/tpch",
+                 .extra = o.extra};
+    if (!is(b, "virginian") && !is(b, "join") && !is(b, "gpl") && !is(b, "latency") && !is_oltp(b->name))
+        return bad("unknown benchmark", b->name);
+    o.k = is(b, "join") ? 1024 : 1000;
+    int rc = options(&o, argc, argv);
+    if (rc) return rc;
 
     Err e = {0};
-    if (profile_load(vfs_posix(), profile, &b.profile, &b.has_profile, &e) != ST_OK)
+    if (profile_load(vfs_posix(), o.profile, &b->profile, &b->has_profile, &e) != ST_OK)
         fprintf(stderr, "stele-bench: %s\n", e.message);
     stele_error_info why;
-    if (stele_open(b.database ? b.database : ":memory:", &(stele_options){.threads = b.threads}, &b.db, &why) !=
+    if (stele_open(b->database ? b->database : ":memory:", &(stele_options){.threads = b->threads}, &b->db, &why) !=
         STELE_OK)
         return fprintf(stderr, "stele-bench: %s\n", why.message), 1;
-    if (stele_connect(b.db, &b.conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
-    b.started_s = now_s();
-    printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b.name, stele_version(), commit, b.threads,
-           b.device ? b.device : "none given");
-    if (!b.has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
+    if (stele_connect(b->db, &b->conn) != STELE_OK) return fprintf(stderr, "stele-bench: cannot connect\n"), 1;
+    b->started_s = now_s();
+    printf("stele-bench %s: version %s, commit %s, %d threads, device %s\n", b->name, stele_version(), o.commit,
+           b->threads, b->device ? b->device : "none given");
+    if (!b->has_profile) printf("no profile of this machine (stele calibrate): no shares of limits\n");
     fflush(stdout);
-    json_open(&b, argc, argv, commit);
-    int rc = transactions ? bench_oltp(&b, b.name, &oltp) : run(&b, sizes, n, max_rows);
-    if (!json_close(&b)) rc = 1;
-    stele_disconnect(b.conn);
-    (void)stele_close(b.db, NULL);
-    return b.failed ? 1 : rc;
+    json_open(b, argc, argv, o.commit);
+    rc = is_oltp(b->name) ? bench_oltp(b, b->name, &o.oltp) : run(b, o.sizes, o.n, o.max_rows);
+    if (!json_close(b)) rc = 1;
+    stele_disconnect(b->conn);
+    (void)stele_close(b->db, NULL);
+    return b->failed ? 1 : rc;
 }
