@@ -30,7 +30,7 @@ static ImageSet *constants_ahead; /* whose footprints ahead may still read some;
 
 void bulk_constants_take(Bulk *b) {
     pthread_mutex_lock(&constants_lock);
-    b->device->has_table = true;
+    b->device->params.has_table = true;
     ImageSet *s = constants_ahead;
     Err e = {0};
     if (s && s != b->images && s->device->ops->event_sync(s->device, s->foot_made, NULL, NULL, &e) != ST_OK)
@@ -38,7 +38,7 @@ void bulk_constants_take(Bulk *b) {
     constants_ahead = NULL; /* the same set's queue waits for them */
 }
 void bulk_constants_leave(Bulk *b) {
-    if (b->device->has_table) pthread_mutex_unlock(&constants_lock);
+    if (b->device->params.has_table) pthread_mutex_unlock(&constants_lock);
 }
 void bulk_constants_forget(ImageSet *s) {
     pthread_mutex_lock(&constants_lock);
@@ -71,7 +71,7 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                 .type_of = x->type_of,
                 .pos_of = x->pos_of,
                 .group_order = x->group_order,
-                .n_sums = b->n_sums,
+                .foot.n_sums = b->foot.n_sums,
                 .args = x,
                 .device = v};
     *v = (BulkDevice){.d = own->d,
@@ -80,15 +80,15 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                       .copies = true,
                       .code = own->code,
                       .foot = own->foot,
-                      .table = own->table,
+                      .params.table = own->params.table,
                       .undo_kernel = own->undo_kernel,
-                      .queue_group = -1};
+                      .statement.queue_group = -1};
     n->groups = arena_array(n->arena, CallGroupRun, n->n_groups + 1);
     CallGroup *groups = arena_array(n->arena, CallGroup, n->n_groups + 1);
     v->kinds = arena_array(n->arena, uint16_t, n->n_groups + 1);
-    v->per_warp = arena_array(n->arena, uint8_t, n->n_groups + 1);
-    v->together = arena_array(n->arena, uint32_t, 3 * n->n_groups + 4);
-    if (!n->groups || !groups || !v->kinds || !v->per_warp || !v->together) return false;
+    v->warps.per_warp = arena_array(n->arena, uint8_t, n->n_groups + 1);
+    v->warps.together = arena_array(n->arena, uint32_t, 3 * n->n_groups + 4);
+    if (!n->groups || !groups || !v->kinds || !v->warps.per_warp || !v->warps.together) return false;
     for (int32_t k = 0; k < n->n_groups; k++) {
         if (x->groups[k].proc != b->groups[k].group->proc) return false;
         groups[k] = x->groups[k];
@@ -99,8 +99,8 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                                       .base = x->bases[k]};
         v->kinds[k] = own->kinds[k];
     }
-    v->guarded = v->undo_kernel && bulk_guards_use(n);
-    return !v->guarded || bulk_guards_plan(n, e) == ST_OK;
+    v->statement.on = v->undo_kernel && bulk_guards_use(n);
+    return !v->statement.on || bulk_guards_plan(n, e) == ST_OK;
 }
 
 /* What both bulks have of their procedures, but for the plan of additions, is the other one's meanwhile. */
@@ -139,7 +139,7 @@ static bool shares(Bulk *n) {
     (void)bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
     const BulkLoan *words = &n->images->pinned[BH_FOOT + n->seat], *numbers = &n->images->pinned[BH_NUMBERS + n->seat];
-    if (!words->device || (n->numbers && !numbers->device)) return false; /* copies to other memory wait for it */
+    if (!words->device || (n->foot.numbers && !numbers->device)) return false; /* copies to other memory wait for it */
     return bulk_undo_room(v, undo->p) <= undo->bytes;
 }
 static Status queue_foot(Bulk *n, bool *queued, Err *e) {
@@ -150,12 +150,12 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     if (!f) return err_oom(e);
     v->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
     TRY(bulk_device_control(n, e));
-    n->failed_foot = v->foot_failed; /* nobody looks at it */
-    v->values = f->values = v->ahead_values;
-    memset(v->values, 0, (size_t)v->code->module.n_params * 8); /* other procedures of the module have none */
+    n->foot.failed = v->control.foot_failed; /* nobody looks at it */
+    v->params.values = f->values = v->params.ahead_values;
+    memset(v->params.values, 0, (size_t)v->code->module.n_params * 8); /* other procedures of the module have none */
     f->n_images = s->n;
-    f->n_sums = n->n_sums;
-    f->foot_words = v->foot_words;
+    f->n_sums = n->foot.n_sums;
+    f->foot_words = v->control.foot_words;
     texts_take_args(&v->texts, &n->args->texts);
     TRY(bulk_make_counts(n, e));
     if (!shares(n)) return ST_OK;
@@ -174,11 +174,11 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     ImageSet *s = b->images;
     BulkArgs *x = s->ahead;
     BulkDevice *v = b->device;
-    if (!x || x->foot || !v->foot || !b->failed_foot || b->writes_only || b->cautious || v->no_marks ||
-        (v->marked >> MARK_RUN & 1) == 0)
+    if (!x || x->foot || !v->foot || !b->foot.failed || b->writes_only || b->cautious || v->launches.no_marks ||
+        (v->launches.marks >> MARK_RUN & 1) == 0)
         return ST_OK;
     if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
-    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launched) > v->code->run_ns * (double)b->n_calls)
+    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launches.last_ns) > v->code->run_ns * (double)b->n_calls)
         return ST_OK; /* calls are done: the host is what is waited for */
     Err e = {0};
     Bulk n;
@@ -193,7 +193,7 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     }
     if (st != ST_OK || err_is_set(&e))
         log_write(LOG_INFO, "footprints of the next bulk could not be made ahead: %s", e.message);
-    if (queued && device.table) constants_ahead = s;
+    if (queued && device.params.table) constants_ahead = s;
     arena_set_err(x->arena, NULL);
     if (queued || st == ST_OK) return ST_OK;
     images_drop_ahead(s); /* some of it may be queued */
@@ -215,12 +215,12 @@ bool bulk_foot_take(Bulk *b) {
     if (!f) return false;
     b->args->foot =
         NULL; /* once: more operations than there was room for, or additions that do not commute, want others */
-    bool same = f->n_images == b->images->n && f->n_sums == b->n_sums && f->foot_words == v->foot_words &&
+    bool same = f->n_images == b->images->n && f->n_sums == b->foot.n_sums && f->foot_words == v->control.foot_words &&
                 f->uploads == images_uploaded(b);
     for (int32_t i = 0; i < m->n_params && same; i++)
-        same = v->values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
+        same = v->params.values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
     v->code->foots_missed = same ? 0 : v->code->foots_missed + 1;
-    v->foot_ahead |= same;
+    v->plan.foot_ahead |= same;
     if (!same) (void)images_wait_ahead(b->images);
     return same;
 }
@@ -232,11 +232,11 @@ Status bulk_foot_drop(Bulk *b, Err *e) {
         images_drop_ahead(s);
         b->opt->turn->next_ticket = 0;
     }
-    return b->device->values ? bulk_send_values(b, b->device->queue, e) : ST_OK;
+    return b->device->params.values ? bulk_send_values(b, b->device->queue, e) : ST_OK;
 }
 void bulk_ahead_end(Bulk *b) {
     if (!b->adopted || !b->adopted->foot) return;
     b->adopted->foot = NULL;
     (void)images_wait_ahead(b->images);
 }
-bool bulk_device_foot_ahead(const Bulk *b) { return b->device->foot_ahead; }
+bool bulk_device_foot_ahead(const Bulk *b) { return b->device->plan.foot_ahead; }

@@ -273,8 +273,8 @@ void bulk_args_next(Bulk *b) {
     BulkTurn *turn = b->opt->turn;
     int32_t n_groups = 0;
     const CallGroup *groups = NULL;
-    if (!turn || !turn->next || b->cautious || b->device->asked || b->images->ahead) return;
-    b->device->asked = true;
+    if (!turn || !turn->next || b->cautious || b->device->launches.asked || b->images->ahead) return;
+    b->device->launches.asked = true;
     if (!turn->next(turn->ctx, &n_groups, &groups)) return;
     Err e = {0};
     Bulk n = {.images = b->images,

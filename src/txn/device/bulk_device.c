@@ -204,8 +204,8 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     *reason = v->code->module.reason;
     if (*reason) return ST_OK;
     if (!(v->kinds = arena_array(b->arena, uint16_t, b->n_groups + 1)) ||
-        !(v->per_warp = arena_array(b->arena, uint8_t, b->n_groups + 1)) ||
-        !(v->together = arena_array(b->arena, uint32_t, 3 * b->n_groups + 4)))
+        !(v->warps.per_warp = arena_array(b->arena, uint8_t, b->n_groups + 1)) ||
+        !(v->warps.together = arena_array(b->arena, uint32_t, 3 * b->n_groups + 4)))
         return err_oom(e);
     for (int32_t k = 0; k < b->n_groups; k++) v->kinds[k] = (uint16_t)bulk_code_proc(v->code, b->groups[k].group->proc);
     Err why = {0};
@@ -223,18 +223,18 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     } else {
         code_used(c->cache, &c->ref);
     }
-    v->queue_group = -1;
+    v->statement.queue_group = -1;
     if (v->code->module.constants) {
         bulk_constants_take(b);
-        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->table, &why) !=
-            ST_OK)
+        if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->params.table,
+                                &why) != ST_OK)
             return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
     }
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK)
         v->foot = NULL;
     if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK)
-        v->guarded = bulk_guards_use(b);
-    if (v->guarded) TRY(bulk_guards_plan(b, e));
+        v->statement.on = bulk_guards_use(b);
+    if (v->statement.on) TRY(bulk_guards_plan(b, e));
     if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
@@ -322,13 +322,13 @@ void bulk_device_end(Bulk *b) {
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
     bulk_constants_leave(b);
-    mem_free(acct, v->counters, v->state_bytes);
-    if (v->failed_bytes > 0) {
-        mem_free(acct, v->failed, v->failed_bytes);
-        mem_free(acct, v->keys, v->keys_bytes);
+    mem_free(acct, v->locks.counters, v->locks.state_bytes);
+    if (v->failures.bytes > 0) {
+        mem_free(acct, v->failures.list, v->failures.bytes);
+        mem_free(acct, v->failures.keys, v->failures.keys_bytes);
     }
-    mem_free(acct, v->undo, v->undo_bytes);
-    mem_free(acct, v->scratch, v->scratch_bytes);
+    mem_free(acct, v->work.undo, v->work.undo_bytes);
+    mem_free(acct, v->work.scratch, v->work.scratch_bytes);
     texts_free(&v->texts);
     b->device = NULL;
 }
@@ -338,7 +338,7 @@ const char *bulk_device_name(const Bulk *b) { return b->device->d->info.id; }
 static uint64_t at(const Bulk *b, const void *p) { return bulk_device_at(b, p); }
 static uint64_t counters_at(const Bulk *b) {
     const BulkDevice *v = b->device;
-    return !v->locked ? 0 : v->ranked ? v->ranks.counters : at(b, v->counters);
+    return !v->locks.on ? 0 : v->plan.ranked ? v->plan.ranks.counters : at(b, v->locks.counters);
 }
 static uint64_t in_image(const Bulk *b, const Image *im, const void *array) {
     return b->device->copies ? device_copy_address(im, array) : (uint64_t)(uintptr_t)array;
@@ -363,9 +363,11 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
     case PP_LO: return limb(x->cols[col].lo, p->col);
     case PP_HI: return limb(x->cols[col].hi, p->col);
     case PP_BOUND:
-        return x->cols[col].tracked && x->cols[col].slot >= 0 ? at(b, &b->device->words[W_BOUNDS + x->cols[col].slot])
-                                                              : 0;
-    case PP_IS_QUEUE: return b->device->guarded && b->device->queue_group >= 0 && bulk_guards_queue(b) == x->table_id;
+        return x->cols[col].tracked && x->cols[col].slot >= 0
+                   ? at(b, &b->device->control.words[W_BOUNDS + x->cols[col].slot])
+                   : 0;
+    case PP_IS_QUEUE:
+        return b->device->statement.on && b->device->statement.queue_group >= 0 && bulk_guards_queue(b) == x->table_id;
     case PP_TEXTS: return b->device->copies ? device_copy_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
@@ -378,8 +380,8 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const ProgRun *pr = b->groups[k].proc->body;
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
-    case PP_UNDO: *to = pr->undo || b->device->guarded; break;
-    case PP_TAKES: *to = b->device->guarded && k == b->device->queue_group; break;
+    case PP_UNDO: *to = pr->undo || b->device->statement.on; break;
+    case PP_TAKES: *to = b->device->statement.on && k == b->device->statement.queue_group; break;
     case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
     case PP_ARG_CELLS:
         *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
@@ -410,15 +412,15 @@ bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders
  * them, each had better be alone. So had partitions, as long as there is room. */
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
-    if (v->guarded) return 1;
-    if (v->target.kind == DEVICE_CUDA && (v->locked || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
+    if (v->statement.on) return 1;
+    if (v->target.kind == DEVICE_CUDA && (v->locks.on || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
     if (v->target.kind == DEVICE_CUDA && in_partitions(b)) {
         int64_t lanes = WARP;
         while (lanes > 1 && b->schedule.n_partitions * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP)
             lanes /= 2;
         return lanes;
     }
-    return v->target.kind == DEVICE_CUDA && v->locked && v->code->module.wanders ? WARP : 1;
+    return v->target.kind == DEVICE_CUDA && v->locks.on && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls
  * that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as it takes for
@@ -430,8 +432,8 @@ static void plan_together(Bulk *b) {
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
     const bool mixed = !b->group_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
     int64_t units = 0;
-    uint8_t *per = v->per_warp;
-    uint32_t *to = v->together;
+    uint8_t *per = v->warps.per_warp;
+    uint32_t *to = v->warps.together;
     for (int32_t k = 0; k < b->n_groups; k++) per[k] = (uint8_t)(told ? WARP / b->opt->lanes : 1);
     for (bool fits = mixed || told; !fits;) {
         int32_t most = -1;
@@ -439,7 +441,8 @@ static void plan_together(Bulk *b) {
         for (int32_t k = 0; k < b->n_groups; k++) {
             int64_t n = b->groups[k].group->n / per[k];
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
-            if (src->waits_in_loops || k == v->queue_group) continue; /* who takes from a queue waits where it is */
+            if (src->waits_in_loops || k == v->statement.queue_group)
+                continue; /* who takes from a queue waits where it is */
             warps += n;
             if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->groups[most].group->n / per[most]))
                 most = k;
@@ -447,9 +450,9 @@ static void plan_together(Bulk *b) {
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
     }
-    if (v->queue_group >= 0) per[v->queue_group] = 1;
-    v->stretches = mixed ? 1 : b->n_groups;
-    for (int32_t i = 0; i < v->stretches; i++) {
+    if (v->statement.queue_group >= 0) per[v->statement.queue_group] = 1;
+    v->warps.stretches = mixed ? 1 : b->n_groups;
+    for (int32_t i = 0; i < v->warps.stretches; i++) {
         const CallGroupRun *group = &b->groups[mixed ? 0 : b->group_order[i]];
         int64_t each = mixed ? 1 : per[b->group_order[i]], n = mixed ? b->n_calls : group->group->n;
         *to++ = (uint32_t)units;
@@ -459,7 +462,7 @@ static void plan_together(Bulk *b) {
     }
     *to++ = (uint32_t)units;
     *to++ = (uint32_t)b->n_calls;
-    v->units = units;
+    v->warps.units = units;
 }
 /* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
 static int64_t group_each(const Bulk *b) {
@@ -472,54 +475,55 @@ static int64_t group_each(const Bulk *b) {
 /* Items that a launch of n calls wants. */
 static int64_t launch_items(const Bulk *b, int64_t n) {
     const BulkDevice *v = b->device;
-    return v->guarded ? MIN_OF(v->units, n) * WARP : n * bulk_device_lanes(b);
+    return v->statement.on ? MIN_OF(v->warps.units, n) * WARP : n * bulk_device_lanes(b);
 }
 static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     const BulkDevice *v = b->device;
     switch (p->kind) {
-    case KP_ERR: return at(b, &v->words[W_ERR]);
+    case KP_ERR: return at(b, &v->control.words[W_ERR]);
     case PP_POS: return at(b, b->pos_of);
     case PP_TYPES: return at(b, b->type_of);
     case PP_KINDS: return at(b, v->kinds);
-    case PP_BLOCKED: return at(b, &v->words[W_BLOCKED]);
-    case PP_TABLE: return v->table ? 0 : at(b, v->values);
-    case PP_FAILED: return at(b, v->failed);
-    case PP_KEYS: return at(b, v->keys);
+    case PP_BLOCKED: return at(b, &v->control.words[W_BLOCKED]);
+    case PP_TABLE: return v->params.table ? 0 : at(b, v->params.values);
+    case PP_FAILED: return at(b, v->failures.list);
+    case PP_KEYS: return at(b, v->failures.keys);
     case PP_COUNTERS: return counters_at(b);
-    case PP_LOCK_START: return v->ranked ? v->ranks.lock_start : at(b, v->locked ? b->schedule.lock_start : NULL);
-    case PP_LOCK_STEP: return v->ranked ? 1 : sizeof *b->schedule.lock_start / 4;
-    case PP_LOCKS: return v->ranked ? v->ranks.locks : at(b, v->locked ? b->schedule.locks : NULL);
-    case PP_DONE: return at(b, v->done);
-    case PP_GUARDS: return v->guarded;
-    case PP_USED: return v->ranks.guards;
-    case PP_LOG: return v->log;
-    case PP_LOG_AT: return v->log_at;
-    case PP_LOG_N: return v->log_n;
-    case PP_OPS: return v->copies ? v->ops_at : at(b, v->ops_of);
-    case PP_USES: return v->copies ? v->uses_at : at(b, b->blocks);
-    case PP_OPS_MAX: return (uint64_t)v->ops_max;
-    case PP_FOOT_WORDS: return at(b, v->foot_words);
-    case PP_FOOT_FAILED: return at(b, v->foot_failed);
-    case PP_QUEUED: return v->guarded && v->queue_group >= 0;
-    case PP_TAKERS: return v->ranks.takers;
-    case PP_QUEUE_ROWS: return v->ranks.rows;
-    case PP_STRETCHES: return (uint64_t)v->stretches;
-    case PP_TOGETHER: return at(b, v->together);
+    case PP_LOCK_START:
+        return v->plan.ranked ? v->plan.ranks.lock_start : at(b, v->locks.on ? b->schedule.lock_start : NULL);
+    case PP_LOCK_STEP: return v->plan.ranked ? 1 : sizeof *b->schedule.lock_start / 4;
+    case PP_LOCKS: return v->plan.ranked ? v->plan.ranks.locks : at(b, v->locks.on ? b->schedule.locks : NULL);
+    case PP_DONE: return at(b, v->locks.done);
+    case PP_GUARDS: return v->statement.on;
+    case PP_USED: return v->plan.ranks.guards;
+    case PP_LOG: return v->statement.log;
+    case PP_LOG_AT: return v->statement.log_at;
+    case PP_LOG_N: return v->statement.log_n;
+    case PP_OPS: return v->copies ? v->plan.ops_at : at(b, v->plan.ops_of);
+    case PP_USES: return v->copies ? v->plan.uses_at : at(b, b->foot.blocks);
+    case PP_OPS_MAX: return (uint64_t)v->plan.ops_max;
+    case PP_FOOT_WORDS: return at(b, v->control.foot_words);
+    case PP_FOOT_FAILED: return at(b, v->control.foot_failed);
+    case PP_QUEUED: return v->statement.on && v->statement.queue_group >= 0;
+    case PP_TAKERS: return v->plan.ranks.takers;
+    case PP_QUEUE_ROWS: return v->plan.ranks.rows;
+    case PP_STRETCHES: return (uint64_t)v->warps.stretches;
+    case PP_TOGETHER: return at(b, v->warps.together);
     case PP_LANES: return (uint64_t)bulk_device_lanes(b);
     case PP_LOCKED:
-        return v->ranked && v->locked && !v->relaunched && v->ranks.order && b->opt->lanes == 0 &&
+        return v->plan.ranked && v->locks.on && !v->locks.relaunched && v->plan.ranks.order && b->opt->lanes == 0 &&
                        bulk_device_lanes(b) == 1
-                   ? v->ranks.n_first
+                   ? v->plan.ranks.n_first
                    : 0;
-    case PP_PART_AT: return at(b, v->partition_at);
+    case PP_PART_AT: return at(b, v->partitions.at);
     case PP_PART_EACH: return (uint64_t)group_each(b);
-    case PP_PART_START: return v->partition_at ? at(b, b->schedule.partition_start) : 0;
+    case PP_PART_START: return v->partitions.at ? at(b, b->schedule.partition_start) : 0;
     case PP_STEP_LIMIT: return (uint64_t)MAX_OF(b->opt->step_limit, INT64_C(0));
-    case PP_UNDO_AREA: return v->copies ? v->undo_at : at(b, v->undo);
-    case PP_FETCHES: return v->fetches;
-    case PP_PIECES: return (uint64_t)(uintptr_t)v->pieces;
+    case PP_UNDO_AREA: return v->copies ? v->work.undo_at : at(b, v->work.undo);
+    case PP_FETCHES: return v->prefetch.on;
+    case PP_PIECES: return (uint64_t)(uintptr_t)v->prefetch.pieces;
     case PP_OUT_HEAP: return at(b, v->texts.out_heap);
-    case PP_SCRATCH_AREA: return v->copies ? v->scratch_at : at(b, v->scratch);
+    case PP_SCRATCH_AREA: return v->copies ? v->work.scratch_at : at(b, v->work.scratch);
     default: return 0; /* changes from launch to launch */
     }
 }
@@ -540,13 +544,14 @@ Status bulk_compute_values(Bulk *b, Err *e) {
         const EmitParam *p = &m->params[i];
         if (p->proc > m->n_procs) {
             int32_t k = group_of[p->proc - 1 - m->n_procs];
-            if (k >= 0 && b->failed_foot) TRY(bulk_foot_value(b, k, p, &v->values[i], e)); /* there are footprints */
+            if (k >= 0 && b->foot.failed)
+                TRY(bulk_foot_value(b, k, p, &v->params.values[i], e)); /* there are footprints */
         } else if (p->proc > 0) {
-            if (group_of[p->proc - 1] >= 0) TRY(proc_value(b, group_of[p->proc - 1], p, &v->values[i], e));
+            if (group_of[p->proc - 1] >= 0) TRY(proc_value(b, group_of[p->proc - 1], p, &v->params.values[i], e));
         } else if (p->kind >= PP_CELLS) {
-            if (used[p->id]) v->values[i] = image_value(b, p);
+            if (used[p->id]) v->params.values[i] = image_value(b, p);
         } else {
-            v->values[i] = bulk_value(b, p);
+            v->params.values[i] = bulk_value(b, p);
         }
     }
     return ST_OK;
@@ -554,9 +559,9 @@ Status bulk_compute_values(Bulk *b, Err *e) {
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e) {
     const BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
-    if (v->table) return v->d->ops->copy_in(q, v->table, v->values, m->n_params * 8, e);
+    if (v->params.table) return v->d->ops->copy_in(q, v->params.table, v->params.values, m->n_params * 8, e);
     if (!v->copies || !m->param_table) return ST_OK;
-    return v->d->ops->copy_in(q, at(b, v->values), v->values, m->n_params * 8, e);
+    return v->d->ops->copy_in(q, at(b, v->params.values), v->params.values, m->n_params * 8, e);
 }
 Status bulk_device_values(Bulk *b, Err *e) {
     TRY(bulk_compute_values(b, e));
@@ -565,7 +570,7 @@ Status bulk_device_values(Bulk *b, Err *e) {
 
 /* Bytes of an item's log; under guards there is one for all. */
 static int64_t undo_each(const BulkDevice *v) {
-    return v->guarded ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY;
+    return v->statement.on ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY;
 }
 /* Groups of a launch for so many calls, `each` of which an item takes at a time where it has a group to itself. */
 static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
@@ -621,7 +626,7 @@ static Status add_size(Bulk *b, Image *im, Err *e) {
     (void)e;
     for (const RowPiece *p = im->pieces; p < im->pieces + ROW_PIECES; p++) row += p->stride;
     for (int32_t i = 0; i < im->n_indexes; i++) slots += im->indexes[i].mask + 1;
-    b->device->image_bytes += atomic_load(&im->rows) * row + slots * 8;
+    b->device->prefetch.image_bytes += atomic_load(&im->rows) * row + slots * 8;
     return ST_OK;
 }
 /* All images or none. */
@@ -679,27 +684,27 @@ static void mark_changed(Bulk *b) {
 static Status make_locks(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const Schedule *s = &b->schedule;
-    v->locked = v->ranked ? v->ranks.ops_left > 0 : s->strategy == STRATEGY_TPL && s->n_locks > 0;
-    if (!v->locked) return ST_OK;
+    v->locks.on = v->plan.ranked ? v->plan.ranks.ops_left > 0 : s->strategy == STRATEGY_TPL && s->n_locks > 0;
+    if (!v->locks.on) return ST_OK;
     int64_t bytes = align_up(s->n_locks * 4, 8) + b->n_calls;
-    v->state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
-    v->counters = v->ranked ? mem_alloc_raw(&b->images->account, v->state_bytes, e)
-                            : mem_calloc(&b->images->account, v->state_bytes,
-                                         e); /* it begins with none, where it is needed: fetch_locks */
-    if (!v->counters) return ST_ERROR;
-    v->done = (uint8_t *)v->counters + align_up(s->n_locks * 4, 8);
-    if (v->copies) v->stage = (uint8_t *)v->counters + align_up(bytes, 8);
+    v->locks.state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
+    v->locks.counters = v->plan.ranked ? mem_alloc_raw(&b->images->account, v->locks.state_bytes, e)
+                                       : mem_calloc(&b->images->account, v->locks.state_bytes,
+                                                    e); /* it begins with none, where it is needed: fetch_locks */
+    if (!v->locks.counters) return ST_ERROR;
+    v->locks.done = (uint8_t *)v->locks.counters + align_up(s->n_locks * 4, 8);
+    if (v->copies) v->locks.stage = (uint8_t *)v->locks.counters + align_up(bytes, 8);
     return ST_OK;
 }
 
 /* How many a launch has at most. */
 int64_t bulk_plan_items(Bulk *b) {
     BulkDevice *v = b->device;
-    if (v->guarded) plan_together(b);
-    int64_t items = groups_of(b, v->guarded ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) *
+    if (v->statement.on) plan_together(b);
+    int64_t items = groups_of(b, v->statement.on ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) *
                     v->target.group_size; /* partitions are taken one by one */
-    v->undo_bytes = items * undo_each(v) + 64;
-    v->scratch_bytes = items * v->code->module.scratch;
+    v->work.undo_bytes = items * undo_each(v) + 64;
+    v->work.scratch_bytes = items * v->code->module.scratch;
     return items;
 }
 
@@ -710,21 +715,24 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     if (v->begun) return ST_OK;
     v->begun = true;
     const int64_t items = bulk_plan_items(b);
-    v->values = arena_array(b->arena, uint64_t, m->n_params + 1);
-    if (!v->values) return err_oom(e);
+    v->params.values = arena_array(b->arena, uint64_t, m->n_params + 1);
+    if (!v->params.values) return err_oom(e);
     if (v->target.kind == DEVICE_HOST) {
         TRY(each_image(b, add_size, e));
-        v->fetches = v->image_bytes > IN_CACHE_BYTES;
+        v->prefetch.on = v->prefetch.image_bytes > IN_CACHE_BYTES;
         char *pieces = arena_calloc(b->arena, items * PROC_PIECES_AT(m->n_tables) + 64);
         if (!pieces) return err_oom(e);
-        v->pieces = pieces + (-(uintptr_t)pieces & 63);
+        v->prefetch.pieces = pieces + (-(uintptr_t)pieces & 63);
     }
-    v->keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
+    v->failures.keys_bytes = (2 + KEY_WORDS * (b->n_calls / 8 + KEYS_MIN)) * 8;
     for (int64_t i = 0; i < b->images->n; i++)
         if (b->images->entries[i].image)
-            v->key_cols = MAX_OF(v->key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
-    if (!(v->key_cells = arena_array(b->arena, const void *, v->key_cols * b->workers + 1))) return err_oom(e);
-    if (!(v->said = arena_calloc(b->arena, (b->n_groups + 1) * (int64_t)sizeof *v->said))) return err_oom(e);
+            v->failures.key_cols =
+                MAX_OF(v->failures.key_cols, b->images->entries[i].image->n_cols + INT64_C(8)); /* workers are apart */
+    if (!(v->failures.key_cells = arena_array(b->arena, const void *, v->failures.key_cols * b->workers + 1)))
+        return err_oom(e);
+    if (!(v->failures.raised = arena_calloc(b->arena, (b->n_groups + 1) * (int64_t)sizeof *v->failures.raised)))
+        return err_oom(e);
     v->texts = (BulkTexts){.module = m, .kinds = v->kinds, .copies = v->copies};
     TRY(bulk_device_control(b, e));
     if (v->copies) {
@@ -735,8 +743,8 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     TRY(texts_plan(b, &v->texts, e));
     if (!v->copies) {
         TRY(bulk_device_send(b, e));
-        if (!(v->undo = mem_alloc(acct, v->undo_bytes, e)) ||
-            (v->scratch_bytes > 0 && !(v->scratch = mem_alloc(acct, v->scratch_bytes, e))))
+        if (!(v->work.undo = mem_alloc(acct, v->work.undo_bytes, e)) ||
+            (v->work.scratch_bytes > 0 && !(v->work.scratch = mem_alloc(acct, v->work.scratch_bytes, e))))
             return ST_ERROR;
         return ST_OK;
     }
@@ -761,18 +769,18 @@ static Status make_partitions(Bulk *b, Err *e) {
         s->partition_start[0] = 0;
         s->partition_start[1] = b->n_calls;
     }
-    v->partition_at = arena_alloc(b->arena, 2 * (s->n_partitions * 4 + 4));
-    if (!v->partition_at) return err_oom(e);
-    v->partition_stage = v->partition_at + s->n_partitions + 1;
-    for (int64_t p = 0; p < s->n_partitions; p++) v->partition_at[p] = (uint32_t)s->partition_start[p];
+    v->partitions.at = arena_alloc(b->arena, 2 * (s->n_partitions * 4 + 4));
+    if (!v->partitions.at) return err_oom(e);
+    v->partitions.stage = v->partitions.at + s->n_partitions + 1;
+    for (int64_t p = 0; p < s->n_partitions; p++) v->partitions.at[p] = (uint32_t)s->partition_start[p];
     return ST_OK;
 }
 
 /* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
 static Status own_logs(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    v->undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
-    return bulk_device_memory(b, BM_LOG, v->undo_bytes, &v->undo_at, e);
+    v->work.undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
+    return bulk_device_memory(b, BM_LOG, v->work.undo_bytes, &v->work.undo_at, e);
 }
 
 static Status start(Bulk *b, Err *e) {
@@ -780,7 +788,8 @@ static Status start(Bulk *b, Err *e) {
     TRY(bulk_device_begin(b, e));
     TRY(make_locks(b, e));
     TRY(make_partitions(b, e));
-    if (v->ranked && v->locked && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4))) return err_oom(e);
+    if (v->plan.ranked && v->locks.on && !(b->schedule.order = arena_alloc(b->arena, b->n_calls * 4 + 4)))
+        return err_oom(e);
     if (v->copies) {
         TRY(each_image(b, use_device_copy, e)); /* there is room for inserts now */
         TRY(bulk_device_send_more(b, e));
@@ -789,9 +798,9 @@ static Status start(Bulk *b, Err *e) {
     } else {
         TRY(texts_take_room(b, &v->texts, e));
     }
-    bool guards = v->guarded;
-    v->guarded &= v->ranked && v->locked;
-    if (v->guarded) TRY(bulk_guards_start(b, e));
+    bool guards = v->statement.on;
+    v->statement.on &= v->plan.ranked && v->locks.on;
+    if (v->statement.on) TRY(bulk_guards_start(b, e));
     else if (guards) TRY(own_logs(b, e));
     return bulk_device_values(b, e);
 }
@@ -837,17 +846,17 @@ Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e) {
 static void machine_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     BulkDevice *v = b->device;
-    int64_t step =
-        MIN_OF(b->groups[v->again_group].proc->body->vector_size, MAX_OF(INT64_C(1), v->n_again / b->workers));
-    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->n_again;)
-        bulk_chunk(b, worker, v->again_group, MIN_OF(step, v->n_again - i), v->again + i);
+    int64_t step = MIN_OF(b->groups[v->failures.again_group].proc->body->vector_size,
+                          MAX_OF(INT64_C(1), v->failures.n_again / b->workers));
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < v->failures.n_again;)
+        bulk_chunk(b, worker, v->failures.again_group, MIN_OF(step, v->failures.n_again - i), v->failures.again + i);
 }
 /* These calls of a group, which do not conflict, on the virtual machine. */
 static void on_machine(Bulk *b, int32_t group, int64_t n, uint32_t *calls) {
     BulkDevice *v = b->device;
-    v->again = calls;
-    v->n_again = n;
-    v->again_group = group;
+    v->failures.again = calls;
+    v->failures.n_again = n;
+    v->failures.again_group = group;
     atomic_store(&b->next, 0);
     if (n < 64) machine_worker(b, 0);
     else bulk_parallel(b, machine_worker);
@@ -855,10 +864,10 @@ static void on_machine(Bulk *b, int32_t group, int64_t n, uint32_t *calls) {
 /* The order of the sets, once the host has to know it. */
 static Status fetch_order(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    if (!v->in_sets || b->schedule.order) return ST_OK;
+    if (!v->plan.in_sets || b->schedule.order) return ST_OK;
     uint32_t *order = arena_alloc(b->arena, b->n_calls * 4 + 4);
     if (!order) return err_oom(e);
-    TRY(v->d->ops->copy_out(v->queue, order, v->sets.order, b->n_calls * 4, e));
+    TRY(v->d->ops->copy_out(v->queue, order, v->plan.sets.order, b->n_calls * 4, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     b->schedule.order = order;
     return ST_OK;
@@ -867,33 +876,35 @@ static Status fetch_order(Bulk *b, Err *e) {
 static Status fetch_locks(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     Schedule *s = &b->schedule;
-    if (!v->ranked || s->lock_start) return ST_OK;
+    if (!v->plan.ranked || s->lock_start) return ST_OK;
     uint32_t *starts = arena_alloc(b->arena, (b->n_calls + 1) * 4);
     int64_t *wide = arena_alloc(b->arena, (b->n_calls + 1) * 8);
     if (!starts || !wide) return err_oom(e);
-    TRY(v->d->ops->copy_out(v->queue, starts, v->ranks.lock_start, (b->n_calls + 1) * 4, e));
+    TRY(v->d->ops->copy_out(v->queue, starts, v->plan.ranks.lock_start, (b->n_calls + 1) * 4, e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     for (int64_t i = 0; i <= b->n_calls; i++) wide[i] = starts[i];
     if (!(s->locks = arena_alloc(b->arena, wide[b->n_calls] * (int64_t)sizeof(LockUse) + 8))) return err_oom(e);
     if (wide[b->n_calls] > 0)
-        TRY(v->d->ops->copy_out(v->queue, s->locks, v->ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse), e));
+        TRY(v->d->ops->copy_out(v->queue, s->locks, v->plan.ranks.locks, wide[b->n_calls] * (int64_t)sizeof(LockUse),
+                                e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     s->lock_start = wide;
-    memset(v->counters, 0, (size_t)v->state_bytes); /* nobody has run, as far as the host knows */
+    memset(v->locks.counters, 0, (size_t)v->locks.state_bytes); /* nobody has run, as far as the host knows */
     return ST_OK;
 }
 /* Which calls have run, as the images that are fetched now have it. */
 static Status fetch_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t bytes = align_up(b->schedule.n_locks * 4, 8);
-    if (v->partition_at) {
-        TRY(v->d->ops->copy_out(v->queue, v->partition_stage, at(b, v->partition_at), b->schedule.n_partitions * 4, e));
+    if (v->partitions.at) {
+        TRY(v->d->ops->copy_out(v->queue, v->partitions.stage, at(b, v->partitions.at), b->schedule.n_partitions * 4,
+                                e));
         return v->d->ops->sync(v->queue, NULL, NULL, e);
     }
-    if (!v->locked) return fetch_order(b, e);
+    if (!v->locks.on) return fetch_order(b, e);
     TRY(fetch_locks(b, e));
-    TRY(v->d->ops->copy_out(v->queue, v->stage, counters_at(b), b->schedule.n_locks * 4, e));
-    TRY(v->d->ops->copy_out(v->queue, v->stage + bytes, at(b, v->done), b->n_calls, e));
+    TRY(v->d->ops->copy_out(v->queue, v->locks.stage, counters_at(b), b->schedule.n_locks * 4, e));
+    TRY(v->d->ops->copy_out(v->queue, v->locks.stage + bytes, at(b, v->locks.done), b->n_calls, e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
 /* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies
@@ -905,8 +916,9 @@ static Status go_home(Bulk *b, int64_t done, Err *e) {
     TRY(bulk_device_fetch(b, e));
     TRY(fetch_state(b, e));
     TRY(bring_home(b, e));
-    if (v->locked) memcpy(v->counters, v->stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
-    if (v->partition_at) memcpy(v->partition_at, v->partition_stage, (size_t)b->schedule.n_partitions * 4);
+    if (v->locks.on)
+        memcpy(v->locks.counters, v->locks.stage, (size_t)(align_up(b->schedule.n_locks * 4, 8) + b->n_calls));
+    if (v->partitions.at) memcpy(v->partitions.at, v->partitions.stage, (size_t)b->schedule.n_partitions * 4);
     v->on_host = true;
     v->safe = done;
     return ST_OK;
@@ -916,16 +928,16 @@ static Status go_back(Bulk *b, Err *e) {
     if (!v->copies || !v->on_host) return ST_OK;
     TRY(each_image(b, use_device_copy, e));
     TRY(texts_take_room(b, &v->texts, e));
-    v->relaunched = true;
+    v->locks.relaunched = true;
     TRY(bulk_device_send_back(b, e));
     TRY(bulk_device_values(b, e)); /* images may have moved */
-    if (v->partition_at)
-        TRY(v->d->ops->copy_in(v->queue, at(b, v->partition_at), v->partition_at, b->schedule.n_partitions * 4,
+    if (v->partitions.at)
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->partitions.at), v->partitions.at, b->schedule.n_partitions * 4,
                                e)); /* and others have run */
-    if (v->locked) {
-        TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->counters, b->schedule.n_locks * 4, e));
-        TRY(v->d->ops->copy_in(v->queue, at(b, v->done), v->done, b->n_calls, e));
-        TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->left * 4, e));
+    if (v->locks.on) {
+        TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->locks.counters, b->schedule.n_locks * 4, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, v->locks.done), v->locks.done, b->n_calls, e));
+        TRY(v->d->ops->copy_in(v->queue, at(b, b->schedule.order), b->schedule.order, v->launches.left * 4, e));
     }
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     v->on_host = false;
@@ -946,7 +958,7 @@ static CallError *give_error(Bulk *b, int worker, int32_t group, int32_t pc, uin
 }
 /* A RAISE with a constant message: its calls share the error. */
 static void say(Bulk *b, int32_t group, int32_t pc, uint32_t call) {
-    CallError ***said = &b->device->said[group];
+    CallError ***said = &b->device->failures.raised[group];
     const Program *p = b->groups[group].group->proc->body;
     if (*said && (*said)[pc]) {
         CallSink *k = &b->w[0].sink;
@@ -978,7 +990,7 @@ static void say_key(Bulk *b, int worker, const uint64_t *record) {
     const RowInsert *ins = b->groups[group].group->proc->body->instrs[pc].aux;
     const Image *im = b->groups[group].proc->body->tables[ins->table].image;
     const ImageIndex *ix = &im->indexes[record[0] >> 32];
-    const void **cells = b->device->key_cells + worker * b->device->key_cols;
+    const void **cells = b->device->failures.key_cells + worker * b->device->failures.key_cols;
     Err e = {0};
     for (int32_t c = 0; c < ix->n_cols; c++) cells[ix->cols[c]] = &record[2 + c];
     calls_key_error(&e, im->table, ix->key, cells);
@@ -1022,15 +1034,16 @@ static void say_some(Wording *y, int worker, int n, const int64_t *which) {
     CallError **at[SAY_AT_A_TIME];
     int64_t said = 0;
     for (int i = 0; i < n; i++) {
-        uint32_t call = (uint32_t)v->failed[1 + which[i]];
+        uint32_t call = (uint32_t)v->failures.list[1 + which[i]];
         at[i] = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
         __builtin_prefetch(at[i], 1);
     }
     for (int i = 0; i < n; i++) {
-        uint32_t call = (uint32_t)v->failed[1 + which[i]], code = (uint32_t)(v->failed[1 + which[i]] >> 32);
+        uint32_t call = (uint32_t)v->failures.list[1 + which[i]],
+                 code = (uint32_t)(v->failures.list[1 + which[i]] >> 32);
         int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
         bool shared = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID;
-        CallError *x = shared && v->said[group] ? v->said[group][pc] : NULL;
+        CallError *x = shared && v->failures.raised[group] ? v->failures.raised[group][pc] : NULL;
         if (x) {
             *at[i] = x;
             said++;
@@ -1044,17 +1057,17 @@ static void say_worker(void *ctx, int worker) {
     Wording *y = ctx;
     Bulk *b = y->b;
     BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0];
+    int64_t n = (int64_t)v->failures.list[0];
     for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
         for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++)
-            say_key(b, worker, v->keys + 2 + i * KEY_WORDS);
+            say_key(b, worker, v->failures.keys + 2 + i * KEY_WORDS);
     for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
         int64_t which[SAY_AT_A_TIME], end = MIN_OF(from + SAY_STEP, n);
         for (int64_t i = from; i < end; i += SAY_AT_A_TIME) {
             int have = 0;
             for (int64_t k = i; k < MIN_OF(i + SAY_AT_A_TIME, end); k++) {
-                uint32_t call = (uint32_t)v->failed[1 + k];
-                if (v->failed[1 + k] >> 32 == SAID) continue;
+                uint32_t call = (uint32_t)v->failures.list[1 + k];
+                if (v->failures.list[1 + k] >> 32 == SAID) continue;
                 if (b->type_of) __builtin_prefetch(&b->type_of[call]);
                 if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
                 which[have++] = k;
@@ -1066,25 +1079,27 @@ static void say_worker(void *ctx, int worker) {
 /* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0], m = 0;
+    int64_t n = (int64_t)v->failures.list[0], m = 0;
     Wording y = {.b = b, .keys = keys_said(v)};
-    *calls = v->again_calls;
+    *calls = v->failures.rest;
     if (n == 0) return 0;
     /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
     for (int64_t i = 0; i < n; i += MAX_OF(n / SAY_SAMPLE, INT64_C(1))) {
-        uint32_t call = (uint32_t)v->failed[1 + i], code = (uint32_t)(v->failed[1 + i] >> 32);
+        uint32_t call = (uint32_t)v->failures.list[1 + i], code = (uint32_t)(v->failures.list[1 + i] >> 32);
         int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
-        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID || (v->said[group] && v->said[group][pc])) continue;
+        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID ||
+            (v->failures.raised[group] && v->failures.raised[group][pc]))
+            continue;
         say(b, group, pc, call);
-        v->failed[1 + i] |= (uint64_t)SAID << 32; /* done with */
+        v->failures.list[1 + i] |= (uint64_t)SAID << 32; /* done with */
     }
     atomic_store(&b->next, 0);
-    y.left = v->again_calls;
+    y.left = v->failures.rest;
     if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS))
         pool_run(b->opt->query->pool, b->workers, say_worker, &y);
     else say_worker(&y, 0);
     for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
-        uint64_t entry = v->failed[1 + y.left[k]];
+        uint64_t entry = v->failures.list[1 + y.left[k]];
         if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry))
             (*calls)[m++] = (uint32_t)entry;
     }
@@ -1095,7 +1110,7 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
 static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     uint32_t *some = arena_alloc(b->arena, n * 4 + 4);
     if (!some) return err_oom(e);
-    b->device->trip = true;
+    b->device->launches.trip = true;
     for (int32_t k = 0; k < b->n_groups; k++) {
         int64_t m = 0;
         for (int64_t i = 0; i < n; i++)
@@ -1123,16 +1138,16 @@ static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
  * worth it only where nothing else ends the bulk. */
 static bool canceled(const Bulk *b) {
     const CallSink *k = &b->w[0].sink;
-    return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->began > STOP_AFTER_NS);
+    return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->times.began > STOP_AFTER_NS);
 }
 bool bulk_device_poll(void *ctx) {
     Bulk *b = ctx;
     BulkDevice *v = b->device;
-    if (v->words[W_STOP] || !canceled(b)) return true;
-    __atomic_store_n(&v->words[W_STOP], 1, __ATOMIC_RELAXED);
+    if (v->control.words[W_STOP] || !canceled(b)) return true;
+    __atomic_store_n(&v->control.words[W_STOP], 1, __ATOMIC_RELAXED);
     Err e = {0};
     if (v->copies && (v->side || v->d->ops->queue_new(v->d, &v->side, &e) == ST_OK) &&
-        v->d->ops->copy_in(v->side, at(b, &v->words[W_STOP]), &v->words[W_STOP], 8, &e) != ST_OK)
+        v->d->ops->copy_in(v->side, at(b, &v->control.words[W_STOP]), &v->control.words[W_STOP], 8, &e) != ST_OK)
         log_write(LOG_WARNING, "a bulk on device \"%s\" cannot be stopped: %s", v->d->info.id, e.message);
     return true;
 }
@@ -1152,15 +1167,15 @@ static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
 static Status queue_launch(Bulk *b, const Launch *l, int64_t number, Err *e) {
     BulkDevice *v = b->device;
     const ProcModule *m = &v->code->module;
-    uint64_t *to = v->values + PROC_LAUNCH_AT;
+    uint64_t *to = v->params.values + PROC_LAUNCH_AT;
     *to++ = (uint64_t)l->n;
-    *to++ = v->in_sets                        ? v->sets.order + (DevPtr)l->start * 4
-            : v->ranked && l->n == b->n_calls ? v->ranks.order
-                                              : at(b, b->schedule.order + l->start);
+    *to++ = v->plan.in_sets                        ? v->plan.sets.order + (DevPtr)l->start * 4
+            : v->plan.ranked && l->n == b->n_calls ? v->plan.ranks.order
+                                                   : at(b, b->schedule.order + l->start);
     *to++ = (uint64_t)number;
-    *to = at(b, &v->words[W_TICKETS + number - 1]);
-    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->partition_at ? 1 : PROC_TILE),
-                             v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params, e);
+    *to = at(b, &v->control.words[W_TICKETS + number - 1]);
+    return v->d->ops->launch(v->queue, v->kernel, groups_of(b, launch_items(b, l->n), v->partitions.at ? 1 : PROC_TILE),
+                             v->target.group_size, 0, v->params.values, m->param_table ? PROC_DIRECT : m->n_params, e);
 }
 
 /* Queues launches and waits: how many were queued, and the number of the one with failures (0 none). An error: the
@@ -1169,24 +1184,24 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     BulkDevice *v = b->device;
     Err refused = {0};
     *queued = 0;
-    v->failed[0] = v->keys[0] = 0;
-    v->keys[1] = (uint64_t)keys_room(v);
-    v->here = false;
+    v->failures.list[0] = v->failures.keys[0] = 0;
+    v->failures.keys[1] = (uint64_t)keys_room(v);
+    v->results.here = false;
     const int64_t zeros = W_TICKETS + most + 1 - W_BLOCKED; /* a launch under locks has two tickets */
     TRY(bulk_foot_drop(b, e));
-    memset(&v->words[W_BLOCKED], 0, (size_t)zeros * 8);
+    memset(&v->control.words[W_BLOCKED], 0, (size_t)zeros * 8);
     if (v->copies) {
-        const DevCopy copies[] = {{at(b, &v->words[W_BLOCKED]), &v->words[W_BLOCKED], zeros * 8},
-                                  {at(b, v->failed), v->failed, 8},
-                                  {at(b, v->keys), v->keys, 16}};
+        const DevCopy copies[] = {{at(b, &v->control.words[W_BLOCKED]), &v->control.words[W_BLOCKED], zeros * 8},
+                                  {at(b, v->failures.list), v->failures.list, 8},
+                                  {at(b, v->failures.keys), v->failures.keys, 16}};
         TRY(device_copy_in_many(v->d, v->queue, copies, ARRAY_LEN(copies), e));
     }
-    v->batches++;
-    v->launched = clock_ns();
+    v->launches.batches++;
+    v->launches.last_ns = clock_ns();
     bulk_mark_device(b, MARK_LAUNCH);
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
     bulk_mark_device(b, MARK_RUN);
-    bool all = v->copies && v->ask && *queued == most; /* nobody launches more, but for failures */
+    bool all = v->copies && v->results.queued && *queued == most; /* nobody launches more, but for failures */
     if (v->copies) TRY(bulk_device_queue_state(b, e));
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
@@ -1196,8 +1211,8 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     TRY(device_finish(v->d, v->queue, bulk_device_poll, b, e));
     bulk_read_marks(b);
     bulk_mark(b, BP_RUN);
-    *blocked = (int64_t)v->words[W_BLOCKED];
-    v->here = all;
+    *blocked = (int64_t)v->control.words[W_BLOCKED];
+    v->results.here = all;
     return v->copies ? bulk_device_take_state(b, e) : ST_OK;
 }
 
@@ -1251,16 +1266,16 @@ static void forget_error(Bulk *b, uint32_t call) {
 /* Under locks: schedule.order has the calls that have not run. */
 static void find_left(Bulk *b) {
     BulkDevice *v = b->device;
-    v->left = 0;
+    v->launches.left = 0;
     for (int64_t i = 0; i < b->n_calls; i++)
-        if (!v->done[i]) b->schedule.order[v->left++] = (uint32_t)i;
+        if (!v->locks.done[i]) b->schedule.order[v->launches.left++] = (uint32_t)i;
 }
 /* Calls that have not run in their partitions; *longest: of one. */
 static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
     const Schedule *s = &b->schedule;
     int64_t left = *longest = 0;
     for (int64_t p = 0; p < s->n_partitions; p++) {
-        int64_t n = s->partition_start[p + 1] - b->device->partition_at[p];
+        int64_t n = s->partition_start[p + 1] - b->device->partitions.at[p];
         left += n;
         *longest = MAX_OF(*longest, n);
     }
@@ -1269,13 +1284,13 @@ static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
 /* Nothing has been done, and the host knows no order: the machine begins anew. */
 static bool knows_no_order(const Bulk *b) {
     const BulkDevice *v = b->device;
-    return v->ranked && (v->in_sets ? !b->schedule.order : !b->schedule.lock_start) && v->safe == 0;
+    return v->plan.ranked && (v->plan.in_sets ? !b->schedule.order : !b->schedule.lock_start) && v->safe == 0;
 }
 
 /* The device failed: on from where the host's images are. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     BulkDevice *v = b->device;
-    v->trip = true;
+    v->launches.trip = true;
     if (!v->copies || v->safe < 0) return ST_ERROR;
     log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
     err_clear(e);
@@ -1289,17 +1304,17 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
         for (uint32_t i = 0; i < (uint32_t)b->n_calls; i++) forget_error(b, i);
         return ST_OK;
     }
-    if (v->partition_at) {
+    if (v->partitions.at) {
         int64_t longest;
-        v->left = left_in_partitions(b, &longest);
+        v->launches.left = left_in_partitions(b, &longest);
         for (int64_t p = 0; p < b->schedule.n_partitions; p++)
-            for (int64_t k = v->partition_at[p]; k < b->schedule.partition_start[p + 1]; k++)
+            for (int64_t k = v->partitions.at[p]; k < b->schedule.partition_start[p + 1]; k++)
                 forget_error(b, b->schedule.order[k]);
         return ST_OK;
     }
-    if (v->locked) find_left(b);
-    for (int64_t i = v->locked ? 0 : v->safe; i < n; i++)
-        for (int64_t k = l[i].start; k < l[i].start + (v->locked ? v->left : l[i].n); k++)
+    if (v->locks.on) find_left(b);
+    for (int64_t i = v->locks.on ? 0 : v->safe; i < n; i++)
+        for (int64_t k = l[i].start; k < l[i].start + (v->locks.on ? v->launches.left : l[i].n); k++)
             forget_error(b, b->schedule.order[k]);
     return ST_OK;
 }
@@ -1315,13 +1330,13 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
     int64_t batch = 8, trips = 0, before = *done, rows = all_rows(b);
     while (*done < n && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF(batch, n - *done);
-        b->device->ask = *done + most == n;
+        b->device->results.queued = *done + most == n;
         TRY(run_batch(b, l + *done, most, &queued, &blocked, e));
         if (queued < most && !blocked) *reason = "the device refused a launch";
         batch = blocked ? MAX_OF(batch / 2, INT64_C(1)) : MIN_OF(batch * 2, (int64_t)BATCH_MAX);
         *done += blocked ? blocked : queued;
         bool trip = false;
-        if (b->device->failed[0] > 0) TRY(see_failures(b, *done, &trip, e));
+        if (b->device->failures.list[0] > 0) TRY(see_failures(b, *done, &trip, e));
         if (!trip) continue;
         give_up_launching(++trips, rows, *done - before, n - *done, reason);
         before = *done;
@@ -1335,10 +1350,11 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
 static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
     BulkDevice *v = b->device;
-    for (int64_t i = 0; i < s->n_locks; i++) v->counters[i] &= ~(UINT32_C(1) << LOCK_POISON_BIT);
+    for (int64_t i = 0; i < s->n_locks; i++) v->locks.counters[i] &= ~(UINT32_C(1) << LOCK_POISON_BIT);
     for (int64_t i = 0; i < n; i++) {
-        v->done[calls[i]] = 1;
-        for (int64_t k = s->lock_start[calls[i]]; k < s->lock_start[calls[i] + 1]; k++) v->counters[s->locks[k].lock]++;
+        v->locks.done[calls[i]] = 1;
+        for (int64_t k = s->lock_start[calls[i]]; k < s->lock_start[calls[i] + 1]; k++)
+            v->locks.counters[s->locks[k].lock]++;
     }
 }
 /* All calls under guards, or none of them. */
@@ -1347,46 +1363,46 @@ static Status run_guarded(Bulk *b, Err *e) {
     int64_t queued, blocked;
     uint32_t *calls;
     Launch l = {0, b->n_calls};
-    v->ask = true;
+    v->results.queued = true;
     TRY(run_batch(b, &l, 1, &queued, &blocked, e));
     TRY(bulk_guards_finish(b, e));
     b->again |= queued == 0;
     if (!b->again && word_failures(b, &calls) > 0) return err_internal(e, "a call under guards failed without a word");
-    v->left = 0;
+    v->launches.left = 0;
     return bulk_device_fetch(b, e);
 }
 /* All calls under locks: schedule.order[0 .. left) is what has not run in the end. */
 static Status run_locked(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
-    if (v->guarded) return run_guarded(b, e);
-    for (int64_t trips = 1, rows = all_rows(b); v->left > 0 && !*reason && !canceled(b); trips++) {
-        int64_t queued, blocked, before = v->left;
-        Launch l = {0, v->left};
-        v->ask = true;
+    if (v->statement.on) return run_guarded(b, e);
+    for (int64_t trips = 1, rows = all_rows(b); v->launches.left > 0 && !*reason && !canceled(b); trips++) {
+        int64_t queued, blocked, before = v->launches.left;
+        Launch l = {0, v->launches.left};
+        v->results.queued = true;
         TRY(run_batch(b, &l, 1, &queued, &blocked, e));
         if (queued == 0) *reason = "the device refused a launch";
         int64_t m = word_failures(b, &calls);
         bulk_mark(b, BP_FAILURES);
-        if (queued > 0 && m == 0 && !v->words[W_STOP]) {
-            v->left = 0;
+        if (queued > 0 && m == 0 && !v->control.words[W_STOP]) {
+            v->launches.left = 0;
             break;
         }
         TRY(go_home(b, 0, e));
         TRY(run_failures(b, m, calls, e));
         release_locks(b, m, calls);
         find_left(b);
-        give_up_launching(trips, rows, before - v->left, v->left, reason);
-        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
+        give_up_launching(trips, rows, before - v->launches.left, v->launches.left, reason);
+        if (v->launches.left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
-    if (v->left > 0) return go_home(b, 0, e);
+    if (v->launches.left > 0) return go_home(b, 0, e);
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
 
 /* Failed calls have been run: their partitions go on behind them. */
 static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
-    uint32_t *at_partition = b->device->partition_at;
+    uint32_t *at_partition = b->device->partitions.at;
     for (int64_t p = 0; n > 0 && p < s->n_partitions; p++)
         if (at_partition[p] < s->partition_start[p + 1] &&
             bsearch(&s->order[at_partition[p]], calls, (size_t)n, sizeof *calls, by_number))
@@ -1399,27 +1415,27 @@ static Status run_partitions(Bulk *b, const char **reason, Err *e) {
     uint32_t *calls;
     int64_t trips = 0, rows = all_rows(b), longest;
     for (int i = 0; i < BATCH_MAX; i++) l[i] = (Launch){0, b->schedule.n_partitions};
-    v->left = left_in_partitions(b, &longest);
-    while (v->left > 0 && !*reason && !canceled(b)) {
+    v->launches.left = left_in_partitions(b, &longest);
+    while (v->launches.left > 0 && !*reason && !canceled(b)) {
         int64_t queued, blocked, most = MIN_OF((longest + PROC_PART_CALLS - 1) / PROC_PART_CALLS, (int64_t)BATCH_MAX);
-        v->ask = longest <= most * PROC_PART_CALLS;
+        v->results.queued = longest <= most * PROC_PART_CALLS;
         TRY(run_batch(b, l, most, &queued, &blocked, e));
         if (queued < most && !blocked) *reason = "the device refused a launch";
-        int64_t before = v->left, m = word_failures(b, &calls);
+        int64_t before = v->launches.left, m = word_failures(b, &calls);
         bulk_mark(b, BP_FAILURES);
-        if (m == 0 && !v->words[W_STOP]) {
+        if (m == 0 && !v->control.words[W_STOP]) {
             longest -= MIN_OF(longest, queued * PROC_PART_CALLS);
-            if (longest == 0) v->left = 0;
+            if (longest == 0) v->launches.left = 0;
             continue;
         }
         TRY(go_home(b, 0, e));
         TRY(run_failures(b, m, calls, e));
         pass_failures(b, m, calls);
-        v->left = left_in_partitions(b, &longest);
-        give_up_launching(++trips, rows, before - v->left, v->left, reason);
-        if (v->left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
+        v->launches.left = left_in_partitions(b, &longest);
+        give_up_launching(++trips, rows, before - v->launches.left, v->launches.left, reason);
+        if (v->launches.left > 0 && !*reason && !canceled(b)) TRY(go_back(b, e));
     }
-    if (v->left > 0) return go_home(b, 0, e);
+    if (v->launches.left > 0) return go_home(b, 0, e);
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
 /* `left`: calls that the device has not run. */
@@ -1433,31 +1449,31 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     Launch *l = NULL;
     int64_t n = 0, done = 0;
     bool anew = false;
-    if (!v->partition_at) TRY(cut_launches(b, &l, &n, e));
-    v->left = v->locked ? b->n_calls : 0;
+    if (!v->partitions.at) TRY(cut_launches(b, &l, &n, e));
+    v->launches.left = v->locks.on ? b->n_calls : 0;
     if (v->copies) mark_changed(b);
-    if ((v->partition_at ? run_partitions(b, reason, e)
-         : v->locked     ? run_locked(b, reason, e)
-                         : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
+    if ((v->partitions.at ? run_partitions(b, reason, e)
+         : v->locks.on    ? run_locked(b, reason, e)
+                          : run_launches(b, l, n, &done, reason, e)) != ST_OK) {
         v->broken = true;
         TRY(start_again(b, l, n, e));
         *reason = "the device failed";
         done = v->safe;
         anew = knows_no_order(b);
     }
-    if (done < n && !v->locked && knows_no_order(b)) anew = true; /* refused, or canceled: not one call has begun */
+    if (done < n && !v->locks.on && knows_no_order(b)) anew = true; /* refused, or canceled: not one call has begun */
     if (anew) {
-        v->left = 0;
+        v->launches.left = 0;
         TRY(bulk_plan_on_host(b, e));
         TRY(bulk_execute(b, e));
     }
-    note_stops(b, v->left > 0 || done < n || anew, reason);
-    if (v->left > 0 && v->partition_at) bulk_run_partitions(b, v->partition_at);
-    else if (v->left > 0) bulk_run_locked(b, v->left, (_Atomic uint32_t *)v->counters);
-    for (; done < n && !v->locked && !anew; done++)
+    note_stops(b, v->launches.left > 0 || done < n || anew, reason);
+    if (v->launches.left > 0 && v->partitions.at) bulk_run_partitions(b, v->partitions.at);
+    else if (v->launches.left > 0) bulk_run_locked(b, v->launches.left, (_Atomic uint32_t *)v->locks.counters);
+    for (; done < n && !v->locks.on && !anew; done++)
         TRY(run_failures(b, l[done].n, b->schedule.order + l[done].start, e));
-    for (int32_t i = 0; i < b->n_sums; i++) {
-        int128_t most = (int128_t)v->words[W_BOUNDS + i];
+    for (int32_t i = 0; i < b->foot.n_sums; i++) {
+        int128_t most = (int128_t)v->control.words[W_BOUNDS + i];
         b->w[0].sink.bounds[i] = MAX_OF(b->w[0].sink.bounds[i], most);
     }
     bulk_mark(b, BP_FETCH);
@@ -1469,12 +1485,12 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
 /* Where one batch ran all calls, the device has said which failed. */
 void bulk_device_list_failed(Bulk *b) {
     const BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failed[0], told = 0;
+    int64_t n = (int64_t)v->failures.list[0], told = 0;
     for (int i = 0; i < b->workers; i++) told += b->w[i].sink.n_failed;
-    if (v->batches != 1 || v->trip || n != told || n > FAILED_LIST_MAX) return;
+    if (v->launches.batches != 1 || v->launches.trip || n != told || n > FAILED_LIST_MAX) return;
     FailedCall *list = arena_array(b->result->arena, FailedCall, n + 1);
     for (int64_t i = 0; list && i < n; i++) {
-        const uint32_t call = (uint32_t)v->failed[1 + i];
+        const uint32_t call = (uint32_t)v->failures.list[1 + i];
         list[i] = (FailedCall){bulk_type(b, call), b->pos_of ? b->pos_of[call] : call};
     }
     b->result->failed = list; /* without memory nobody has listed them */

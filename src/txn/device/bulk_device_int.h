@@ -108,51 +108,51 @@ typedef struct BulkArgs {
     BulkFoot *foot;      /* NULL: arguments only */
 } BulkArgs;
 
-struct BulkDevice {
-    Device *d;
-    CodeCache *cache;
-    DevQueue *queue, *side; /* side: the stop flag; NULL: not yet */
-    bool broken;            /* an operation of it failed */
-    EmitTarget target;
-    bool copies;  /* the device does not share the host's memory */
-    bool begun;   /* what comes before the schedule is there */
-    bool on_host; /* ... and the host has everything now */
-    int64_t
-        safe; /* ... and the host's images are as after so many launches; -1: the device has changes of earlier bulks */
-    BulkCode *code;
-    DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
-    DevKernel *undo_kernel;   /* of modules with guards */
-    uint16_t *kinds;          /* by group: procedure of the module */
-    uint8_t *per_warp;        /* under guards, by group: calls to a warp */
-    uint32_t *together;       /* ... PP_TOGETHER */
-    int64_t stretches, units; /* ... of it; batches */
-    uint64_t *values;         /* of parameters */
-    DevPtr table;             /* where kernels have them in constant memory; 0: they are told where they are */
-    bool has_table;           /* ... it is this bulk's until its end */
-    uint64_t *words;          /* W_*; behind them what texts have of control words, and `figures` */
-    uint64_t *foot_words;     /* FW_*; written by kernels of footprints only */
-    uint8_t *foot_failed;   /* by call: its footprint failed; on a device with memory of its own only a name for what is
-                               there */
-    uint64_t *guard_seen;   /* GS_*, as the launch left them; pinned, on such a device */
-    uint64_t *ahead_values; /* pinned, room for values; on such a device */
-    int64_t control_words;  /* all of these */
-    uint64_t *failed;       /* counter and list */
-    uint32_t *again_calls;  /* room for as many calls */
-    int64_t failed_bytes;   /* of both; 0: they are in memory that stays */
-    uint64_t *keys;         /* PP_KEYS */
+/* Values of the kernels' parameters (EmitParam), and where they are on the device; bulk_ahead.c has the rules of the
+ * module's constant memory, which bulks share. */
+typedef struct BulkParams {
+    uint64_t *values;
+    DevPtr table;           /* where kernels have them in constant memory; 0: they come as arguments */
+    bool has_table;         /* it is this bulk's until its end: bulk_constants_take */
+    uint64_t *ahead_values; /* pinned, room for values; on a device with memory of its own */
+} BulkParams;
+
+/* Words that the host and kernels exchange around each launch: one piece of memory, made by bulk_device_control. */
+typedef struct BulkControl {
+    uint64_t *words;      /* W_*; behind them what texts have of control words, and `figures` */
+    int64_t n_words;      /* all of these */
+    uint64_t *foot_words; /* FW_*; written by kernels of footprints only */
+    uint8_t *foot_failed; /* by call: its footprint failed; on a device with memory of its own only a name for what is
+                             there */
+    uint64_t *guard_seen; /* GS_*, as the launch left them; pinned, on such a device */
+    uint32_t *figures;    /* w0 and c of the schedule in BulkPlan.ranks, once the results are there */
+} BulkControl;
+
+/* Calls that failed, as kernels list them, and how their errors are worded. */
+typedef struct BulkFailures {
+    uint64_t *list; /* counter and list */
+    uint32_t *rest; /* room for as many calls */
+    int64_t bytes;  /* of both; 0: they are in memory that stays */
+    uint64_t *keys; /* PP_KEYS */
     int64_t keys_bytes;
     const void **key_cells; /* by worker key_cols pointers: cells of a taken key, by column of its table */
     int64_t key_cols;
-    CallError ***said; /* per group and instruction: the error of a RAISE whose message is constant */
-    BulkTexts texts;
-    uint8_t *undo;
-    int64_t undo_bytes;
-    uint8_t *scratch; /* for strings that calls make */
-    int64_t scratch_bytes;
-    DevPtr undo_at, scratch_at;
-    char *pieces;        /* host: PP_PIECES */
-    int64_t image_bytes; /* of all images */
-    bool fetches;        /* PP_FETCHES */
+    CallError ***raised; /* per group and instruction: the error of a RAISE whose message is constant */
+    /* calls of one group that the virtual machine runs now (on_machine) */
+    uint32_t *again;
+    int64_t n_again;
+    int32_t again_group;
+} BulkFailures;
+
+/* Memory that a work-item has for its call: the log of its changes, and strings that it makes. */
+typedef struct BulkWork {
+    uint8_t *undo, *scratch; /* the host's, where the device shares it; else NULL */
+    int64_t undo_bytes, scratch_bytes;
+    DevPtr undo_at, scratch_at; /* on a device with memory of its own */
+} BulkWork;
+
+/* What of the host's memory the device has a copy of; bulk_memory.c. */
+typedef struct BulkBuffers {
     int32_t n_buffers;
     Buffer *buffers;
     int32_t *by_host; /* their numbers, by host address */
@@ -160,61 +160,126 @@ struct BulkDevice {
     char *head;       /* buffers [first_head, first_head + n_head), as the device has them */
     int32_t first_head, n_head;
     int64_t head_bytes;
-    bool asked; /* what comes next (BulkTurn) */
+} BulkBuffers;
+
+/* Kernels on the host: whether they fetch rows into the cache before they use them. */
+typedef struct BulkPrefetch {
+    char *pieces;        /* PP_PIECES */
+    int64_t image_bytes; /* of all images */
+    bool on;             /* PP_FETCHES: the images are larger than caches */
+} BulkPrefetch;
+
+/* OUT values and lists on their way back from a device with memory of its own. */
+typedef struct BulkReturns {
     char *outs; /* OUT values, in one piece */
     DevPtr outs_at;
     int64_t outs_bytes;
-    int64_t got_failed, got_keys, got_texts; /* asked for before it was known how many there are */
-    bool ask;           /* results are queued behind the next batch's last launch; here: they have come */
-    int32_t batches;    /* that were launched, the last one */
-    int64_t launched;   /* then */
-    bool trip;          /* the machine ran calls that had failed */
-    bool here, fetched; /* fetched: OUT values are something, at least zeros */
-    bool no_marks;
-    uint32_t marked; /* by BulkMark */
-    /* footprints by kernel */
+    int64_t got_failed, got_keys, got_texts; /* bytes or entries asked for before it was known how many there are */
+    bool queued;                             /* results are queued behind the next batch's last launch */
+    bool here;                               /* ... and have come */
+    bool fetched;                            /* OUT values are something, at least zeros */
+} BulkReturns;
+
+/* Launches so far. */
+typedef struct BulkLaunches {
+    int32_t batches;
+    int64_t last_ns; /* when the last batch was launched */
+    int64_t left;    /* calls that have not run: the first ones of schedule.order */
+    bool trip;       /* the machine ran calls that had failed */
+    bool asked;      /* what comes next (BulkTurn) */
+    bool no_marks;   /* events cannot be had: there are no times of the device's */
+    uint32_t marks;  /* bits by BulkMark: recorded */
+} BulkLaunches;
+
+/* Footprints by kernel, and the schedule that is made of them on the device. */
+typedef struct BulkPlan {
     uint64_t *ops_of; /* by group: where its operations go, and how many fit */
     DevPtr ops_at, uses_at;
     int64_t ops_max;
-    RankLocks ranks;
     bool counted;    /* kernels have counted inserts, and their counts stand */
     bool foot_ahead; /* footprints were there, or on their way, when the bulk began */
     bool ranked;     /* the schedule is in `ranks`, */
     bool in_sets;    /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
+    RankLocks ranks;
     RankSets sets;
-    uint32_t *figures; /* ... and these two are its w0 and c, once the results are there */
-    /* in partitions */
-    uint32_t *partition_at;    /* PP_PART_AT, as the host's images have it; NULL: calls are not in partitions */
-    uint32_t *partition_stage; /* device with copies: fetched */
-    /* under locks */
-    bool locked;
+} BulkPlan;
+
+/* Which calls share a warp under guards; plan_together. */
+typedef struct BulkWarps {
+    uint8_t *per_warp;        /* by group: calls to a warp */
+    uint32_t *together;       /* PP_TOGETHER */
+    int64_t stretches, units; /* of it; batches */
+} BulkWarps;
+
+/* Strategies PART and SERIAL. */
+typedef struct BulkPartitions {
+    uint32_t *at;    /* PP_PART_AT, as the host's images have it; NULL: calls are not in partitions */
+    uint32_t *stage; /* device with copies: fetched */
+} BulkPartitions;
+
+/* Strategy TPL: counter locks that calls hold to their ends, or by statement. */
+typedef struct BulkLocks {
+    bool on;
     bool relaunched; /* the host has the order of calls */
     uint32_t *counters;
     uint8_t *done;       /* by call: the host's images have what it did */
     uint8_t *stage;      /* device with copies: counters and `done`, fetched */
     int64_t state_bytes; /* of counters, `done` and stage */
-    /* ... by statement: bulk_guard.c */
-    bool guarded;
+} BulkLocks;
+
+/* Locks that calls hold by statement: bulk_guard.c. */
+typedef struct BulkStatementLocks {
+    bool on;
     int32_t queue_group; /* the group whose calls take from a queue without waiting for each other; -1: none */
     uint8_t *own_kinds;  /* ... by instruction of its footprint: the kind of the operation */
-    DevPtr log, log_at, log_n, log_first;
+    DevPtr log, log_at, log_n, log_first; /* all changes of all calls: next place and end; places and numbers by call;
+                                             the first change */
     uint64_t log_room[2];
-    int64_t left;    /* calls that have not run: the first ones of schedule.order */
-    uint32_t *again; /* calls for the machine */
-    int64_t n_again;
-    int32_t again_group;
+} BulkStatementLocks;
+
+/* A bulk that kernels run. It belongs to its Bulk and to the thread that runs that; made by bulk_device_prepare, freed
+ * by bulk_device_end. */
+struct BulkDevice {
+    Device *d;
+    CodeCache *cache;
+    DevQueue *queue, *side; /* side: the stop flag; NULL: not yet */
+    bool broken;            /* an operation of the queue failed */
+    EmitTarget target;
+    bool copies;  /* the device does not share the host's memory */
+    bool begun;   /* what comes before the schedule is there */
+    bool on_host; /* ... and the host has everything now */
+    int64_t safe; /* ... and the host's images are as after so many launches; -1: the device has changes of earlier
+                     bulks */
+    BulkCode *code;
+    DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
+    DevKernel *undo_kernel;   /* of modules with guards */
+    uint16_t *kinds;          /* by group: procedure of the module */
+    BulkParams params;
+    BulkControl control;
+    BulkFailures failures;
+    BulkTexts texts;
+    BulkWork work;
+    BulkBuffers memory;
+    BulkPrefetch prefetch;
+    BulkReturns results;
+    BulkLaunches launches;
+    BulkPlan plan;
+    BulkWarps warps;
+    BulkPartitions partitions;
+    BulkLocks locks;
+    BulkStatementLocks statement;
 };
 /* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
 enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX + 1 };
-static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + (int64_t)b->n_sums + 1; }
+static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + (int64_t)b->foot.n_sums + 1; }
 /* Of a launch under guards: the stop flag; the next place in the log. */
 enum { GS_STOP, GS_LOG, GS_WORDS };
 /* PP_FOOT_WORDS; two words for each sum. */
 enum { FW_FAILED, FW_OPS, FW_TILES, FW_SUMS = 4 };
-static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)b->n_sums; }
+static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)b->foot.n_sums; }
 
-static inline int64_t keys_room(const BulkDevice *v) { return (v->keys_bytes / 8 - 2) / KEY_WORDS; }
-static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->keys[0], keys_room(v)); }
+static inline int64_t keys_room(const BulkDevice *v) { return (v->failures.keys_bytes / 8 - 2) / KEY_WORDS; }
+static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->failures.keys[0], keys_room(v)); }
 
 /* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those
  * of the next one. */

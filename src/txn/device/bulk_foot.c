@@ -31,9 +31,13 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
         return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
     case PP_OWN_KIND:
-        *to = b->device->guarded && group == b->device->queue_group ? b->device->own_kinds[p->id] : OWN_KIND_NONE;
+        *to = b->device->statement.on && group == b->device->statement.queue_group
+                  ? b->device->statement.own_kinds[p->id]
+                  : OWN_KIND_NONE;
         return ST_OK;
-    case PP_ITEM_SUM: *to = slot >= 0 ? bulk_device_at(b, &b->device->foot_words[FW_SUMS + 2 * slot]) : 0; return ST_OK;
+    case PP_ITEM_SUM:
+        *to = slot >= 0 ? bulk_device_at(b, &b->device->control.foot_words[FW_SUMS + 2 * slot]) : 0;
+        return ST_OK;
     default:
         if (!emit_proc_value(pr->p, p, b->arena, to))
             return err_internal(e, "%s: parameter %d of its footprint", pr->proc->name, (int)p->kind);
@@ -45,10 +49,10 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
 static Status zero(Bulk *b, DevQueue *q, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
-    memset(v->foot_words, 0, (size_t)foot_words(b) * 8);
-    if (!v->copies) memset(b->failed_foot, 0, (size_t)b->n_calls);
-    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_words), 0, foot_words(b) * 8, e));
-    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->foot_failed), 0, b->n_calls, e));
+    memset(v->control.foot_words, 0, (size_t)foot_words(b) * 8);
+    if (!v->copies) memset(b->foot.failed, 0, (size_t)b->n_calls);
+    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->control.foot_words), 0, foot_words(b) * 8, e));
+    if (v->copies) TRY(ops->fill(q, bulk_device_at(b, v->control.foot_failed), 0, b->n_calls, e));
     for (int32_t k = 0; k < b->n_groups; k++)
         for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
             uint32_t *counts = b->groups[k].proc->foot->tables[i].counts;
@@ -65,12 +69,12 @@ Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
     const DeviceOps *ops = v->d->ops;
     TRY(zero(b, q, e));
     TRY(bulk_send_values(b, q, e));
-    v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
-    v->values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->values, m->param_table ? PROC_DIRECT : m->n_params,
-                    e));
+    v->params.values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
+    v->params.values[PROC_LAUNCH_AT + 1] = 0;
+    TRY(ops->launch(q, v->foot, groups, v->target.group_size, 0, v->params.values,
+                    m->param_table ? PROC_DIRECT : m->n_params, e));
     if (!v->copies) return ST_OK;
-    TRY(ops->copy_out(q, v->foot_words, bulk_device_at(b, v->foot_words), foot_words(b) * 8, e));
+    TRY(ops->copy_out(q, v->control.foot_words, bulk_device_at(b, v->control.foot_words), foot_words(b) * 8, e));
     for (int32_t k = 0; k < b->n_groups; k++)
         for (int32_t i = 0; i < b->groups[k].group->proc->n_tables; i++) {
             uint32_t *counts = b->groups[k].proc->foot->tables[i].counts;
@@ -95,9 +99,9 @@ static Status launch(Bulk *b, int64_t groups, Err *e) {
 }
 
 static void take_sums(Bulk *b) {
-    const uint64_t *w = &b->device->foot_words[FW_SUMS];
-    for (int i = 0; i < b->workers; i++) memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
-    for (int32_t i = 0; i < b->n_sums; i++) b->w[0].sink.sums[i] = w[2 * i + 1] ? (uint128_t)INT128_MAX : w[2 * i];
+    const uint64_t *w = &b->device->control.foot_words[FW_SUMS];
+    for (int i = 0; i < b->workers; i++) memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->foot.n_sums);
+    for (int32_t i = 0; i < b->foot.n_sums; i++) b->w[0].sink.sums[i] = w[2 * i + 1] ? (uint128_t)INT128_MAX : w[2 * i];
 }
 
 static double guess(const Bulk *b) {
@@ -114,8 +118,8 @@ static Status worker_room(Bulk *b, int64_t want, Err *e) {
     for (int i = 0; i < b->workers; i++) {
         BulkWorker *w = &b->w[i];
         TRY(bulk_ops_room(w, want, e));
-        b->device->ops_of[2 * i] = (uint64_t)(uintptr_t)w->ops;
-        b->device->ops_of[2 * i + 1] = (uint64_t)w->cap_ops;
+        b->device->plan.ops_of[2 * i] = (uint64_t)(uintptr_t)w->ops;
+        b->device->plan.ops_of[2 * i + 1] = (uint64_t)w->cap_ops;
     }
     return ST_OK;
 }
@@ -123,31 +127,31 @@ static Status worker_room(Bulk *b, int64_t want, Err *e) {
 static Status run_shared(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     _Static_assert(sizeof(TxnOp) == 16 && sizeof(BulkBlock) == 24, "as the kernel writes them");
-    b->block_size = FOOT_TILE;
-    b->n_blocks = (b->n_calls + FOOT_TILE - 1) / FOOT_TILE;
-    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    v->ops_of = arena_array(b->arena, uint64_t, 2 * b->workers + 1);
-    if (!b->blocks || !v->ops_of) return err_oom(e);
-    int64_t groups = MIN_OF((int64_t)b->workers, b->n_blocks),
+    b->foot.block_size = FOOT_TILE;
+    b->foot.n_blocks = (b->n_calls + FOOT_TILE - 1) / FOOT_TILE;
+    b->foot.blocks = arena_array(b->arena, BulkBlock, b->foot.n_blocks + 1);
+    v->plan.ops_of = arena_array(b->arena, uint64_t, 2 * b->workers + 1);
+    if (!b->foot.blocks || !v->plan.ops_of) return err_oom(e);
+    int64_t groups = MIN_OF((int64_t)b->workers, b->foot.n_blocks),
             want = (int64_t)((double)b->n_calls * guess(b)) / groups + OPS_MORE;
     for (;;) {
         TRY(worker_room(b, want, e));
         TRY(launch(b, groups, e));
-        int64_t most = (int64_t)v->foot_words[FW_OPS], room = INT64_MAX;
+        int64_t most = (int64_t)v->control.foot_words[FW_OPS], room = INT64_MAX;
         for (int i = 0; i < b->workers; i++) room = MIN_OF(room, b->w[i].cap_ops);
         if (most > room) { /* another group may have more next time */
             want = most + most / 4;
             continue;
         }
         take_sums(b);
-        atomic_store(&b->alone, v->foot_words[FW_FAILED] != 0);
+        atomic_store(&b->alone, v->control.foot_words[FW_FAILED] != 0);
         if (!bulk_demote_adds(b)) break;
     }
     for (int i = 0; i < b->workers; i++) b->w[i].n_ops = 0;
     int64_t total = 0;
-    for (int64_t i = 0; i < b->n_blocks; i++) {
-        b->w[b->blocks[i].worker].n_ops += b->blocks[i].n;
-        total += b->blocks[i].n;
+    for (int64_t i = 0; i < b->foot.n_blocks; i++) {
+        b->w[b->foot.blocks[i].worker].n_ops += b->foot.blocks[i].n;
+        total += b->foot.blocks[i].n;
     }
     learn(b, total);
     return ST_OK;
@@ -156,9 +160,9 @@ static Status run_shared(Bulk *b, Err *e) {
 /* ---- memory of its own: ranked there ---- */
 int64_t bulk_foot_guess(const Bulk *b) { return (int64_t)((double)b->n_calls * guess(b)) + OPS_MORE; }
 int64_t bulk_foot_room(BulkDevice *v, int64_t want, DevPtr at) {
-    v->ops_max = want;
-    v->ops_at = at;
-    v->uses_at = at + (uint64_t)align_up(want * 8, 256);
+    v->plan.ops_max = want;
+    v->plan.ops_at = at;
+    v->plan.uses_at = at + (uint64_t)align_up(want * 8, 256);
     return align_up(want * 8, 256) + want * 4 + 256;
 }
 static Status ops_room(Bulk *b, int64_t want, Err *e) {
@@ -172,10 +176,10 @@ static Status ops_room(Bulk *b, int64_t want, Err *e) {
 static Status plan_sets(Bulk *b, const RankInput *locks, Err *e) {
     BulkDevice *v = b->device;
     RankInput in = *locks;
-    const RankSets *r = &v->sets;
+    const RankSets *r = &v->plan.sets;
     if (in.group_bits == 0) in.types = 0, in.n_types = 1;
-    TRY(rank_device_sets(b->images->rank, v->queue, &in, &v->sets, e));
-    v->ranked = v->in_sets = v->counted = true;
+    TRY(rank_device_sets(b->images->rank, v->queue, &in, &v->plan.sets, e));
+    v->plan.ranked = v->plan.in_sets = v->plan.counted = true;
     Schedule s = {.strategy = STRATEGY_KSET,
                   .n_calls = b->n_calls,
                   .depth = r->depth,
@@ -200,11 +204,11 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
     const uint64_t *items = fetched;
     const uint32_t *uses = (const uint32_t *)(const void *)((const char *)fetched + items_bytes);
     if (places > 0) {
-        TRY(ops->copy_out(v->queue, fetched, v->ops_at, places * 8, e));
-        TRY(ops->copy_out(v->queue, (void *)(uintptr_t)uses, v->uses_at, places * 4, e));
+        TRY(ops->copy_out(v->queue, fetched, v->plan.ops_at, places * 8, e));
+        TRY(ops->copy_out(v->queue, (void *)(uintptr_t)uses, v->plan.uses_at, places * 4, e));
         TRY(ops->sync(v->queue, NULL, NULL, e));
     }
-    b->transfer_ns += clock_ns() - began;
+    b->times.transfer_ns += clock_ns() - began;
     TRY(bulk_ops_room(w, places, e));
     w->n_ops = 0;
     for (int64_t i = 0; i < places; i++) {
@@ -212,11 +216,11 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
         if (kind != RANK_NONE)
             w->ops[w->n_ops++] = (TxnOp){items[i], uses[i] >> RANK_KIND_BITS, (uint8_t)(kind & ~(uint32_t)RANK_AGAIN)};
     }
-    if (!(b->runs = arena_array(b->arena, OpRun, 1))) return err_oom(e);
-    b->runs[0] = (OpRun){w->ops, w->n_ops};
-    b->n_runs = 1;
-    b->n_ops = w->n_ops;
-    b->unordered = true;
+    if (!(b->foot.runs = arena_array(b->arena, OpRun, 1))) return err_oom(e);
+    b->foot.runs[0] = (OpRun){w->ops, w->n_ops};
+    b->foot.n_runs = 1;
+    b->foot.n_ops = w->n_ops;
+    b->foot.unordered = true;
     return ST_OK;
 }
 
@@ -226,9 +230,9 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     TRY(ops_room(b, bulk_foot_guess(b), e));
     for (;;) {
         TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-        if (v->foot_words[FW_FAILED]) return ST_OK;
-        int64_t most = (int64_t)v->foot_words[FW_OPS];
-        if (most > v->ops_max) {
+        if (v->control.foot_words[FW_FAILED]) return ST_OK;
+        int64_t most = (int64_t)v->control.foot_words[FW_OPS];
+        if (most > v->plan.ops_max) {
             TRY(ops_room(b, most + most / 8, e));
             continue;
         }
@@ -237,11 +241,11 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     }
     bulk_mark_device(b, MARK_FOOT);
     bulk_mark(b, BP_FOOT);
-    int64_t t0 = clock_ns(), n = (int64_t)v->foot_words[FW_OPS];
+    int64_t t0 = clock_ns(), n = (int64_t)v->control.foot_words[FW_OPS];
     learn(b, n);
-    if (v->words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
+    if (v->control.words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
     if (b->opt->strategy == STRATEGY_PART) {
-        TRY(fetch_ops(b, MIN_OF(n, v->ops_max), e));
+        TRY(fetch_ops(b, MIN_OF(n, v->plan.ops_max), e));
         *how = PLANNED_RUNS;
         return ST_OK;
     }
@@ -250,19 +254,19 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
                     .figures = true,
                     .types = bulk_device_at(b, b->type_of),
                     .n_types = b->n_groups,
-                    .group_bits = b->type_of && !v->guarded ? b->opt->group_bits : 0,
-                    .names = v->guarded,
-                    .queues = v->queue_group >= 0,
-                    .taker = v->queue_group,
-                    .max_ops = MIN_OF(MAX_OF(n, 1), v->ops_max),
-                    .items = v->ops_at,
-                    .uses = v->uses_at,
-                    .n_ops = bulk_device_at(b, &v->foot_words[FW_OPS])};
+                    .group_bits = b->type_of && !v->statement.on ? b->opt->group_bits : 0,
+                    .names = v->statement.on,
+                    .queues = v->statement.queue_group >= 0,
+                    .taker = v->statement.queue_group,
+                    .max_ops = MIN_OF(MAX_OF(n, 1), v->plan.ops_max),
+                    .items = v->plan.ops_at,
+                    .uses = v->plan.uses_at,
+                    .n_ops = bulk_device_at(b, &v->control.foot_words[FW_OPS])};
     if (b->opt->strategy == STRATEGY_KSET) {
         TRY(plan_sets(b, &in, e));
         bulk_mark_device(b, MARK_RANKED);
         bulk_mark(b, BP_RANK);
-        b->n_ops = n;
+        b->foot.n_ops = n;
         b->schedule.plan_ns = clock_ns() - t0;
         *how = PLANNED_ALL;
         return ST_OK;
@@ -277,23 +281,23 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
         TRY(rank_device_sets(s->rank, v->queue, &alone, &sets, e));
         depth = sets.depth;
     }
-    TRY(rank_device_locks(s->rank, v->queue, &in, &v->ranks, e));
-    if (v->queue_group >= 0 &&
-        v->ranks.ops_left ==
+    TRY(rank_device_locks(s->rank, v->queue, &in, &v->plan.ranks, e));
+    if (v->statement.queue_group >= 0 &&
+        v->plan.ranks.ops_left ==
             0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
-        v->queue_group = -1;
+        v->statement.queue_group = -1;
         return run_ranked(b, how, e);
     }
     bulk_mark_device(b, MARK_RANKED);
     bulk_mark(b, BP_RANK);
-    v->ranked = v->counted = true;
-    b->n_ops = n;
-    bool free = v->ranks.ops_left == 0;
+    v->plan.ranked = v->plan.counted = true;
+    b->foot.n_ops = n;
+    bool free = v->plan.ranks.ops_left == 0;
     b->schedule = (Schedule){.strategy = STRATEGY_TPL,
                              .n_calls = b->n_calls,
                              .depth = free ? 1 : depth,
                              .width0 = free ? b->n_calls : 0,
-                             .n_locks = v->ranks.n_locks,
+                             .n_locks = v->plan.ranks.n_locks,
                              .plan_ns = clock_ns() - t0};
     *how = PLANNED_ALL;
     return ST_OK;
@@ -303,7 +307,7 @@ Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
     TRY(bulk_device_begin(b, e));
     TRY(ops_room(b, OPS_MORE, e)); /* nobody reads them */
     TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
-    *counted = b->device->counted = b->device->foot_words[FW_FAILED] == 0;
+    *counted = b->device->plan.counted = b->device->control.foot_words[FW_FAILED] == 0;
     return ST_OK;
 }
 

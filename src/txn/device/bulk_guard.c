@@ -84,23 +84,27 @@ static bool names_groups(const Bulk *b, int32_t group) {
 Status bulk_guards_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0;
-         b->group_order && v->queue_group < 0 && b->images->bulks >= v->code->queues_after && k < b->n_groups; k++)
-        if (b->groups[k].group->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k)) v->queue_group = k;
-    if (v->queue_group < 0) return ST_OK;
-    const Proc *p = b->groups[v->queue_group].group->proc;
-    if (!(v->own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
+         b->group_order && v->statement.queue_group < 0 && b->images->bulks >= v->code->queues_after && k < b->n_groups;
+         k++)
+        if (b->groups[k].group->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k))
+            v->statement.queue_group = k;
+    if (v->statement.queue_group < 0) return ST_OK;
+    const Proc *p = b->groups[v->statement.queue_group].group->proc;
+    if (!(v->statement.own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
-        v->own_kinds[i] = OWN_KIND_NONE;
+        v->statement.own_kinds[i] = OWN_KIND_NONE;
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
         uint8_t own = p->tables[it->table].own;
-        if (own == OWN_QUEUE && it->group == ITEM_ROWS) v->own_kinds[i] = OPK_WRITE; /* whoever only looks as well */
-        if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group)) v->own_kinds[i] = RANK_OWN;
+        if (own == OWN_QUEUE && it->group == ITEM_ROWS)
+            v->statement.own_kinds[i] = OPK_WRITE; /* whoever only looks as well */
+        if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group))
+            v->statement.own_kinds[i] = RANK_OWN;
     }
     return ST_OK;
 }
 int64_t bulk_guards_queue(const Bulk *b) {
-    const Proc *p = b->groups[b->device->queue_group].group->proc;
+    const Proc *p = b->groups[b->device->statement.queue_group].group->proc;
     return p->tables[p->queue].table_id;
 }
 
@@ -122,13 +126,13 @@ Status bulk_guards_start(Bulk *b, Err *e) {
     int64_t entries = MIN_OF(items * chunk + b->n_calls * each, LOG_MAX);
     DevPtr p;
     TRY(bulk_device_memory(b, BM_LOG, head + at + count + entries, &p, e));
-    v->log = p;
-    v->log_at = p + (uint64_t)head;
-    v->log_n = v->log_at + (uint64_t)at;
-    v->log_room[0] = v->log_first = v->log_n + (uint64_t)count;
-    v->log_room[1] = v->log_room[0] + (uint64_t)entries;
-    TRY(ops->copy_in(v->queue, v->log, v->log_room, sizeof v->log_room, e));
-    return ops->fill(v->queue, v->log_n, 0, b->n_calls * 4, e);
+    v->statement.log = p;
+    v->statement.log_at = p + (uint64_t)head;
+    v->statement.log_n = v->statement.log_at + (uint64_t)at;
+    v->statement.log_room[0] = v->statement.log_first = v->statement.log_n + (uint64_t)count;
+    v->statement.log_room[1] = v->statement.log_room[0] + (uint64_t)entries;
+    TRY(ops->copy_in(v->queue, v->statement.log, v->statement.log_room, sizeof v->statement.log_room, e));
+    return ops->fill(v->queue, v->statement.log_n, 0, b->n_calls * 4, e);
 }
 
 static const char *failure_name(uint32_t kind) {
@@ -185,12 +189,12 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     const DeviceOps *ops = v->d->ops;
     const ProcModule *m = &v->code->module;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
-    const uint64_t stop = v->guard_seen[GS_STOP];
-    double used = (double)(v->guard_seen[GS_LOG] - v->log_first) / (double)b->n_calls;
+    const uint64_t stop = v->control.guard_seen[GS_STOP];
+    double used = (double)(v->control.guard_seen[GS_LOG] - v->statement.log_first) / (double)b->n_calls;
     if (stop == 0) {
         c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
         c->in_a_row++;
-        c->queues_undone -= v->queue_group >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
+        c->queues_undone -= v->statement.queue_group >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
         return ST_OK;
     }
     if (stop & 1 << STOP_ROOM_BIT) {
@@ -206,9 +210,9 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
     }
     note_undone(b, stop);
     TRY(bulk_foot_drop(b, e));
-    v->values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
-    v->values[PROC_LAUNCH_AT + 1] = 0;
-    TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->values,
+    v->params.values[PROC_LAUNCH_AT] = (uint64_t)b->n_calls;
+    v->params.values[PROC_LAUNCH_AT + 1] = 0;
+    TRY(ops->launch(v->queue, v->undo_kernel, 1, v->target.group_size, 0, v->params.values,
                     m->param_table ? PROC_DIRECT : m->n_params, e));
     TRY(ops->sync(v->queue, NULL, NULL, e));
     b->again = true;
@@ -217,12 +221,13 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
-    if (b->device->guarded)
-        return b->device->queue_group >= 0 ? "calls with loops: locks are given up statement by statement, and rows of "
-                                             "a queue are taken by all at a time"
-                                           : "calls with loops: locks are given up statement by statement";
+    if (b->device->statement.on)
+        return b->device->statement.queue_group >= 0
+                   ? "calls with loops: locks are given up statement by statement, and rows of "
+                     "a queue are taken by all at a time"
+                   : "calls with loops: locks are given up statement by statement";
     if (b->cautious && c->undone_why) return c->undone_why;
-    return c->module.guards && c->undone > 0 && b->device->locked
+    return c->module.guards && c->undone > 0 && b->device->locks.on
                ? "locks are held to the end of calls: lately a bulk had to be undone"
                : why;
 }

@@ -28,8 +28,8 @@ const char *bulk_phase_name(BulkPhase p) {
 }
 void bulk_mark(Bulk *b, BulkPhase p) {
     int64_t now = clock_ns();
-    b->phase_ns[p] += now - b->marked;
-    b->marked = now;
+    b->times.phase_ns[p] += now - b->times.last_mark;
+    b->times.last_mark = now;
 }
 
 void bulk_parallel(Bulk *b, PoolFn fn) {
@@ -201,14 +201,14 @@ Status bulk_ops_room(BulkWorker *w, int64_t want, Err *e) {
 static Status block_room(Bulk *b, BulkWorker *w, int64_t more, Err *e) {
     if (w->n_ops + more <= w->cap_ops) return ST_OK;
     int64_t cap = MAX_OF(w->cap_ops * 2, w->n_ops + more);
-    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->n_blocks / b->workers + 1)); /* blocks are alike */
+    if (w->cap_ops == 0) cap = MAX_OF(cap, more * (b->foot.n_blocks / b->workers + 1)); /* blocks are alike */
     return bulk_ops_room(w, cap, e);
 }
 
 static Status run_block(Bulk *b, int worker, int64_t block) {
     BulkWorker *w = &b->w[worker];
     CallSink *k = &w->sink;
-    int64_t from = block * b->block_size, to = MIN_OF(from + b->block_size, b->n_calls);
+    int64_t from = block * b->foot.block_size, to = MIN_OF(from + b->foot.block_size, b->n_calls);
     k->n_ops = 0;
     for (int32_t p = 0; p < b->n_groups; p++) {
         const CallGroupRun *x = &b->groups[p];
@@ -224,12 +224,12 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
             for (int64_t i = 0; i < n; i++)
                 if (c->goes[i] == GO_FAILED) {
                     atomic_store(&b->alone, true);
-                    b->failed_foot[group_call(x, at + i)] = 1;
+                    b->foot.failed[group_call(x, at + i)] = 1;
                 }
         }
     }
     TRY(block_room(b, w, k->n_ops, &w->err));
-    b->blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops};
+    b->foot.blocks[block] = (BulkBlock){worker, w->n_ops, k->n_ops};
     TxnOp *out = w->ops + w->n_ops;
     uint32_t *count = w->counts, sum = 0;
     memset(count, 0, (size_t)(to - from) * 4);
@@ -247,16 +247,16 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
 static void foot_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     BulkWorker *w = &b->w[worker];
-    for (int64_t i; !w->failed && (i = atomic_fetch_add(&b->next, 1)) < b->n_blocks;)
+    for (int64_t i; !w->failed && (i = atomic_fetch_add(&b->next, 1)) < b->foot.n_blocks;)
         if (run_block(b, worker, i) != ST_OK) {
             w->failed = true;
-            atomic_store(&b->next, b->n_blocks);
+            atomic_store(&b->next, b->foot.n_blocks);
         }
 }
 static Status run_footprints(Bulk *b, Err *e) {
     for (int i = 0; i < b->workers; i++) {
         b->w[i].n_ops = 0;
-        memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->n_sums);
+        memset(b->w[i].sink.sums, 0, sizeof(uint128_t) * (size_t)b->foot.n_sums);
     }
     for (int32_t p = 0; p < b->n_groups; p++) {
         ProgRun *pr = b->groups[p].proc->foot;
@@ -265,7 +265,7 @@ static Status run_footprints(Bulk *b, Err *e) {
     }
     bulk_clear_takes(b);
     atomic_store(&b->alone, false);
-    if (b->failed_foot) memset(b->failed_foot, 0, (size_t)b->n_calls);
+    if (b->foot.failed) memset(b->foot.failed, 0, (size_t)b->n_calls);
     atomic_store(&b->next, 0);
     bulk_parallel(b, foot_worker);
     for (int i = 0; i < b->workers; i++)
@@ -280,22 +280,22 @@ static Status run_footprints(Bulk *b, Err *e) {
  * them all others. */
 static Status gather_ops(Bulk *b, Err *e) {
     const int64_t more = atomic_load(&b->alone) ? b->n_calls : 0;
-    if (!(b->runs = arena_array(b->arena, OpRun, b->n_blocks + 1))) return err_oom(e);
-    b->n_runs = b->n_ops = 0;
-    b->unordered = false;
-    for (int64_t i = 0; i < b->n_blocks; i++) {
-        const BulkBlock *k = &b->blocks[i];
+    if (!(b->foot.runs = arena_array(b->arena, OpRun, b->foot.n_blocks + 1))) return err_oom(e);
+    b->foot.n_runs = b->foot.n_ops = 0;
+    b->foot.unordered = false;
+    for (int64_t i = 0; i < b->foot.n_blocks; i++) {
+        const BulkBlock *k = &b->foot.blocks[i];
         if (k->n == 0) continue;
-        b->runs[b->n_runs++] = (OpRun){b->w[k->worker].ops + k->first, k->n};
-        b->n_ops += k->n;
+        b->foot.runs[b->foot.n_runs++] = (OpRun){b->w[k->worker].ops + k->first, k->n};
+        b->foot.n_ops += k->n;
     }
     if (more == 0) return ST_OK;
     TxnOp *whole = arena_array(b->arena, TxnOp, more);
     if (!whole) return err_oom(e);
     const uint64_t item = hash_combine(hash_u64(0), ITEM_WHOLE);
-    for (int64_t i = 0; i < more; i++) whole[i] = (TxnOp){item, (uint32_t)i, b->failed_foot[i] ? OPK_WRITE : OPK_ADD};
-    b->runs[b->n_runs++] = (OpRun){whole, more};
-    b->n_ops += more;
+    for (int64_t i = 0; i < more; i++) whole[i] = (TxnOp){item, (uint32_t)i, b->foot.failed[i] ? OPK_WRITE : OPK_ADD};
+    b->foot.runs[b->foot.n_runs++] = (OpRun){whole, more};
+    b->foot.n_ops += more;
     return ST_OK;
 }
 
@@ -323,14 +323,14 @@ static bool counts_inserts(const Bulk *b) {
  * need not copy first. */
 static int64_t number_words(int64_t n) { return (n + 16) & ~INT64_C(15); }
 static uint32_t *take_numbers(Bulk *b, int64_t n, Err *e) {
-    if (b->numbers_left < number_words(n)) {
+    if (b->foot.numbers_left < number_words(n)) {
         uint32_t *own = arena_alloc(b->arena, number_words(n) * 4);
         if (!own) err_oom(e);
         return own;
     }
-    uint32_t *x = b->numbers;
-    b->numbers += number_words(n);
-    b->numbers_left -= number_words(n);
+    uint32_t *x = b->foot.numbers;
+    b->foot.numbers += number_words(n);
+    b->foot.numbers_left -= number_words(n);
     return x;
 }
 static Status make_numbers(Bulk *b, Err *e) {
@@ -343,8 +343,8 @@ static Status make_numbers(Bulk *b, Err *e) {
             most += max == 0 ? 0 : number_words(b->groups[k].group->n) * (max < 0 ? 2 : 1);
         }
     TRY(bulk_device_numbers(b, most * 4, &p, e));
-    b->numbers = p;
-    b->numbers_left = most;
+    b->foot.numbers = p;
+    b->foot.numbers_left = most;
     return ST_OK;
 }
 Status bulk_make_counts(Bulk *b, Err *e) {
@@ -424,7 +424,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         t->stride = MAX_OF(max, 0);
         total += max * b->groups[p].group->n;
         for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->groups[p].group->n; i++)
-            if (b->failed_foot[group_call(&b->groups[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
+            if (b->foot.failed[group_call(&b->groups[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
         for (int64_t i = 0; guessed(&b->groups[p], x->table_id) && i < b->groups[p].group->n; i++)
             t->counts[i] += (uint32_t)b->groups[p].group->guess;
     }
@@ -772,9 +772,9 @@ static Status place_calls(Bulk *b, uint64_t **out, Err *e) {
     uint64_t n = (uint64_t)b->opt->partitions, *p = arena_alloc(b->arena, (b->n_calls + 1) * 8);
     if (!p) return err_oom(e);
     for (int64_t i = 0; i < b->n_calls; i++) p[i] = (uint64_t)NOWHERE;
-    for (int64_t r = 0; r < b->n_runs; r++)
-        for (int64_t i = 0; i < b->runs[r].n; i++) {
-            const TxnOp *op = &b->runs[r].ops[i];
+    for (int64_t r = 0; r < b->foot.n_runs; r++)
+        for (int64_t i = 0; i < b->foot.runs[r].n; i++) {
+            const TxnOp *op = &b->foot.runs[r].ops[i];
             uint64_t *mine = &p[op->call], at = hash_u64(op->item) % n;
             *mine = *mine == (uint64_t)NOWHERE || *mine == at ? at : (uint64_t)CROSSES;
         }
@@ -811,10 +811,10 @@ static Status make_schedule(Bulk *b, Err *e) {
                         .types = b->type_of,
                         .n_types = b->n_groups,
                         .in_order =
-                            !b->unordered && !atomic_load(&b->alone) /* their operations come behind all others */,
-                        .n_ops = b->n_ops,
-                        .n_runs = b->n_runs,
-                        .runs = b->runs,
+                            !b->foot.unordered && !atomic_load(&b->alone) /* their operations come behind all others */,
+                        .n_ops = b->foot.n_ops,
+                        .n_runs = b->foot.n_runs,
+                        .runs = b->foot.runs,
                         .strategy = b->opt->strategy,
                         .set_min = set_min,
                         .locks_pay = b->device != NULL,
@@ -842,13 +842,13 @@ static Status make_schedule(Bulk *b, Err *e) {
     return ST_OK;
 }
 static Status foot_room(Bulk *b, Err *e) {
-    b->block_size = b->vector_size * MIN_OF(b->n_groups, 8);
-    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
-    b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1);
-    b->failed_foot = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
-    if (!b->blocks || !b->failed_foot) return ST_ERROR;
+    b->foot.block_size = b->vector_size * MIN_OF(b->n_groups, 8);
+    b->foot.n_blocks = (b->n_calls + b->foot.block_size - 1) / b->foot.block_size;
+    b->foot.blocks = arena_array(b->arena, BulkBlock, b->foot.n_blocks + 1);
+    b->foot.failed = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
+    if (!b->foot.blocks || !b->foot.failed) return ST_ERROR;
     for (int i = 0; i < b->workers; i++)
-        if (!(b->w[i].counts = arena_alloc(b->arena, b->block_size * 4 + 4))) return err_oom(e);
+        if (!(b->w[i].counts = arena_alloc(b->arena, b->foot.block_size * 4 + 4))) return err_oom(e);
     return take_memory(b, e);
 }
 static Status make_ops(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
@@ -866,7 +866,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
     BulkPlanned how;
     TRY(make_ops(b, &how, &st->reason, e));
     int64_t t1 = clock_ns();
-    st->n_ops = b->n_ops;
+    st->n_ops = b->foot.n_ops;
     st->footprint_ns = t1 - t0;
     if (how == PLANNED_ALL) {
         st->schedule_ns = b->schedule.plan_ns;
@@ -884,9 +884,9 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
 }
 
 Status bulk_plan_on_host(Bulk *b, Err *e) {
-    b->block_size = b->vector_size * MIN_OF(b->n_groups, 8);
-    b->n_blocks = (b->n_calls + b->block_size - 1) / b->block_size;
-    if (!(b->blocks = arena_array(b->arena, BulkBlock, b->n_blocks + 1))) return err_oom(e);
+    b->foot.block_size = b->vector_size * MIN_OF(b->n_groups, 8);
+    b->foot.n_blocks = (b->n_calls + b->foot.block_size - 1) / b->foot.block_size;
+    if (!(b->foot.blocks = arena_array(b->arena, BulkBlock, b->foot.n_blocks + 1))) return err_oom(e);
     TRY(machine_footprints(b, e));
     TRY(gather_ops(b, e));
     b->schedule = (Schedule){0};
@@ -966,7 +966,7 @@ static Status run_phases(Bulk *b, Err *e) {
     BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
     int64_t t0 = clock_ns();
     bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1, apart = b->opt->apart && !serial;
-    b->marked = t0;
+    b->times.last_mark = t0;
     if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
     TRY(prepare_groups(b, !serial || counts_inserts(b), e));
@@ -975,7 +975,7 @@ static Status run_phases(Bulk *b, Err *e) {
     bulk_forget_takes(b);
     TRY(bulk_device_prepare(b, &st.reason, e));
     bulk_mark(b, BP_PREPARE);
-    b->began = clock_ns();
+    b->times.began = clock_ns();
     if (serial) TRY(plan_serial(b, &st.reason, e));
     else if (apart && !bulk_device_copies(b))
         TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
@@ -1022,9 +1022,9 @@ static Status run_phases(Bulk *b, Err *e) {
     st.reserve_ns = t2 - t1;
     st.run_ns = clock_ns() - t2;
     st.total_ns = clock_ns() - t0;
-    st.transfer_ns = b->transfer_ns;
+    st.transfer_ns = b->times.transfer_ns;
     bulk_mark(b, BP_FINISH);
-    memcpy(st.phase_ns, b->phase_ns, sizeof st.phase_ns);
+    memcpy(st.phase_ns, b->times.phase_ns, sizeof st.phase_ns);
     st.send_ns = MAX_OF(st.phase_ns[BP_GATHER], st.phase_ns[BP_DEV_UPLOAD]); /* they begin together */
     st.footprint_ns -= MIN_OF(st.send_ns, st.footprint_ns);
     if (st.reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
@@ -1071,7 +1071,7 @@ static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *grou
     bulk_device_end(&b);
     bulk_ahead_free(b.adopted);
     leave_memory(&b);
-    mem_free(q->account, b.failed_foot, b.n_calls + 1);
+    mem_free(q->account, b.foot.failed, b.n_calls + 1);
     *again = s == ST_OK && b.again;
     if (s == ST_OK && !b.again) *out = b.result;
     else bulk_result_free(b.result);
@@ -1089,15 +1089,16 @@ Status bulk_run(ImageSet *images, int32_t n_groups, const CallGroup *groups, con
 /* By call, wherever they come from. */
 static Status sort_ops(const Bulk *b, Arena *a, BulkOps *out, Err *e) {
     int64_t *start = out->start = arena_array(a, int64_t, b->n_calls + 2);
-    out->ops = arena_array(a, TxnOp, b->n_ops + 1);
+    out->ops = arena_array(a, TxnOp, b->foot.n_ops + 1);
     out->failed = arena_calloc(a, b->n_calls + 1);
     if (!out->ops || !start || !out->failed) return err_oom(e);
-    for (int64_t r = 0; r < b->n_runs; r++)
-        for (int64_t i = 0; i < b->runs[r].n; i++) start[b->runs[r].ops[i].call + 2]++;
+    for (int64_t r = 0; r < b->foot.n_runs; r++)
+        for (int64_t i = 0; i < b->foot.runs[r].n; i++) start[b->foot.runs[r].ops[i].call + 2]++;
     for (int64_t c = 2; c <= b->n_calls; c++) start[c] += start[c - 1];
-    for (int64_t r = 0; r < b->n_runs; r++)
-        for (int64_t i = 0; i < b->runs[r].n; i++) out->ops[start[b->runs[r].ops[i].call + 1]++] = b->runs[r].ops[i];
-    if (atomic_load(&b->alone)) memcpy(out->failed, b->failed_foot, (size_t)b->n_calls);
+    for (int64_t r = 0; r < b->foot.n_runs; r++)
+        for (int64_t i = 0; i < b->foot.runs[r].n; i++)
+            out->ops[start[b->foot.runs[r].ops[i].call + 1]++] = b->foot.runs[r].ops[i];
+    if (atomic_load(&b->alone)) memcpy(out->failed, b->foot.failed, (size_t)b->n_calls);
     return ST_OK;
 }
 static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
@@ -1109,7 +1110,7 @@ static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
     TRY(bulk_device_prepare(b, &reason, e));
-    b->began = b->marked = clock_ns();
+    b->times.began = b->times.last_mark = clock_ns();
     TRY(make_ops(b, &how, &reason, e));
     const char *canceled = sink_canceled(&b->w[0].sink);
     if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
@@ -1142,7 +1143,7 @@ Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *grou
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
     bulk_device_end(&b);
     leave_memory(&b);
-    mem_free(q->account, b.failed_foot, b.n_calls + 1);
+    mem_free(q->account, b.foot.failed, b.n_calls + 1);
     arena_free(a);
     return s;
 }

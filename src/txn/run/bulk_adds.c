@@ -92,15 +92,15 @@ static void number_tracked(Bulk *b) {
     for (int64_t i = 0; i < b->images->n; i++) {
         ImageEntry *x = &b->images->entries[i];
         for (int32_t c = 0; x->image && c < x->image->n_cols; c++)
-            if (x->cols[c].tracked && x->cols[c].slot < 0) x->cols[c].slot = b->n_sums++;
+            if (x->cols[c].tracked && x->cols[c].slot < 0) x->cols[c].slot = b->foot.n_sums++;
     }
 }
 
 static Status make_sums(Bulk *b, Err *e) {
     for (int i = 0; i < b->workers; i++) {
         CallSink *k = &b->w[i].sink;
-        k->sums = arena_array(b->arena, uint128_t, b->n_sums + 1);
-        k->bounds = arena_array(b->arena, int128_t, b->n_sums + 1);
+        k->sums = arena_array(b->arena, uint128_t, b->foot.n_sums + 1);
+        k->bounds = arena_array(b->arena, int128_t, b->foot.n_sums + 1);
         if (!k->sums || !k->bounds) return err_oom(e);
     }
     return ST_OK;
@@ -108,7 +108,7 @@ static Status make_sums(Bulk *b, Err *e) {
 
 /* Columns with adds get slots; what is known not to commute is planned as writes from the beginning. */
 Status bulk_plan_adds(Bulk *b, Err *e) {
-    b->n_sums = 0;
+    b->foot.n_sums = 0;
     for (int32_t k = 0; k < b->n_groups; k++) {
         ProgRun *pr = b->groups[k].proc->foot;
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
@@ -124,7 +124,7 @@ Status bulk_plan_adds(Bulk *b, Err *e) {
             if (t->image->cols[it->col].phys == PH_I128) continue; /* there is no atomic addition for it */
             if (!u->tracked || u->slot < 0) {
                 u->tracked = true;
-                u->slot = b->n_sums++;
+                u->slot = b->foot.n_sums++;
                 u->shared = !b->writes_only && bulk_may_share(b, x, it->col);
                 if (u->shared && x->bound[it->col] < 0) x->bound[it->col] = scan_bound(x->image, it->col);
             }
@@ -156,7 +156,7 @@ static bool in_failed(const Bulk *b, int32_t slot) {
         bool adds = false, failed = false;
         for (int32_t i = 0; i < foot->p->n_instrs && !adds; i++) adds = foot->add_slot[i] == slot;
         for (int64_t i = 0; adds && !failed && i < b->groups[k].group->n; i++)
-            failed = b->failed_foot[group_call(&b->groups[k], i)] != 0;
+            failed = b->foot.failed[group_call(&b->groups[k], i)] != 0;
         if (failed) return true;
     }
     return false;
@@ -191,7 +191,7 @@ bool bulk_demote_adds(Bulk *b) {
 
 /* Without footprints every addition is checked; what is tracked stays so. */
 Status bulk_plan_alone(Bulk *b, Err *e) {
-    b->n_sums = 0;
+    b->foot.n_sums = 0;
     number_tracked(b);
     return make_sums(b, e);
 }

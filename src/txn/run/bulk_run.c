@@ -50,15 +50,15 @@ static bool is_narrow(const Bulk *b, int64_t set) {
 }
 static Status cut_sets(Bulk *b, Err *e) {
     const Schedule *s = &b->schedule;
-    b->n_pieces = 0;
-    if (!(b->set_chunk = arena_array(b->arena, int64_t, s->n_sets + 2))) return err_oom(e);
+    b->run.n_pieces = 0;
+    if (!(b->run.set_chunk = arena_array(b->arena, int64_t, s->n_sets + 2))) return err_oom(e);
     for (int pass = 0; pass < 2; pass++) {
         int64_t n = 0;
         bool was_narrow = false;
         for (int64_t k = 0; k < s->n_sets; k++) {
             int64_t i = s->set_start[k], end = s->set_start[k + 1];
             bool narrow = pass && is_narrow(b, k), joins = narrow && was_narrow;
-            b->set_chunk[k] = n;
+            b->run.set_chunk[k] = n;
             was_narrow = narrow;
             while (i < end) {
                 int32_t type = bulk_type(b, s->order[i]);
@@ -69,39 +69,39 @@ static Status cut_sets(Bulk *b, Err *e) {
                                       b->groups[type].proc->body->vector_size);
                 for (; i < j; i += size, n++) {
                     if (!pass) continue;
-                    b->chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
-                    if (!joins) b->pieces[b->n_pieces++] = n;
+                    b->run.chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
+                    if (!joins) b->run.pieces[b->run.n_pieces++] = n;
                     joins = narrow;
                 }
                 i = j;
             }
             if (!bulk_set_takes(b, k)) continue;
             if (pass) {
-                b->chunks[n] = (BulkChunk){end, k, 0, 0};
-                if (!narrow) b->pieces[b->n_pieces++] = n;
+                b->run.chunks[n] = (BulkChunk){end, k, 0, 0};
+                if (!narrow) b->run.pieces[b->run.n_pieces++] = n;
             }
             n++;
         }
-        if (!pass && (!(b->chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) ||
-                      !(b->pieces = arena_alloc(b->arena, (n + 1) * 8))))
+        if (!pass && (!(b->run.chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) ||
+                      !(b->run.pieces = arena_alloc(b->arena, (n + 1) * 8))))
             return err_oom(e);
-        b->n_chunks = n;
+        b->run.n_chunks = n;
     }
-    b->pieces[b->n_pieces] = b->n_chunks;
+    b->run.pieces[b->run.n_pieces] = b->run.n_chunks;
     return ST_OK;
 }
 
 static void kset_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     CallTime *times = b->w[worker].times;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_pieces;)
-        for (const BulkChunk *c = &b->chunks[b->pieces[i]]; c < &b->chunks[b->pieces[i + 1]]; c++) {
-            int64_t before = c->n > 0 ? b->set_chunk[c->set] : c - b->chunks, began = 0;
-            for (int spins = 0; atomic_load_explicit(&b->done, memory_order_acquire) < before;) relax(&spins);
-            bool sampled = (c - b->chunks) % SAMPLE == 0;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->run.n_pieces;)
+        for (const BulkChunk *c = &b->run.chunks[b->run.pieces[i]]; c < &b->run.chunks[b->run.pieces[i + 1]]; c++) {
+            int64_t before = c->n > 0 ? b->run.set_chunk[c->set] : c - b->run.chunks, began = 0;
+            for (int spins = 0; atomic_load_explicit(&b->run.done, memory_order_acquire) < before;) relax(&spins);
+            bool sampled = (c - b->run.chunks) % SAMPLE == 0;
             if (c->n == 0) {
                 bulk_end_set(b, worker, c->set);
-                atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+                atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
                 continue;
             }
             if (b->takes) {
@@ -110,7 +110,7 @@ static void kset_worker(void *ctx, int worker) {
                 sink->set = (uint32_t)c->set;
                 sink->doubts_keys = bulk_set_takes(b, c->set);
                 if (bulk_takes_failed(b)) {
-                    atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+                    atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
                     continue;
                 }
             }
@@ -120,7 +120,7 @@ static void kset_worker(void *ctx, int worker) {
                 times[c->group].ns += clock_ns() - began;
                 times[c->group].n += c->n;
             }
-            atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+            atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
         }
 }
 /* What calls took, as the next bulk takes it. */
@@ -147,7 +147,7 @@ static void run_partitions(Bulk *b, int worker, int64_t first, int64_t n, Cursor
     int64_t had = n;
     n = 0;
     for (int64_t p = first; p < first + had; p++) {
-        int64_t at = b->partition_at ? b->partition_at[p] : s->partition_start[p];
+        int64_t at = b->run.partition_at ? b->run.partition_at[p] : s->partition_start[p];
         if (at < s->partition_start[p + 1]) cur[n++] = (Cursor){at, s->partition_start[p + 1]};
     }
     while (n > 0) {
@@ -181,7 +181,7 @@ static void partition_worker(void *ctx, int worker) {
 }
 
 void bulk_run_partitions(Bulk *b, const uint32_t *partition_at) {
-    b->partition_at = partition_at;
+    b->run.partition_at = partition_at;
     atomic_store(&b->next, 0);
     bulk_parallel(b, partition_worker);
 }
@@ -190,20 +190,21 @@ void bulk_run_partitions(Bulk *b, const uint32_t *partition_at) {
 static void tpl_worker(void *ctx, int worker) {
     Bulk *b = ctx;
     const Schedule *s = &b->schedule;
-    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->n_locked;) {
+    for (int64_t i; (i = atomic_fetch_add(&b->next, 1)) < b->run.n_locked;) {
         uint32_t call = s->order ? s->order[i] : (uint32_t)i;
         const LockUse *l = s->locks + s->lock_start[call], *end = s->locks + s->lock_start[call + 1];
         for (const LockUse *u = l; u < end; u++)
-            for (int spins = 0; atomic_load_explicit(&b->locks[u->lock], memory_order_acquire) < u->from;)
+            for (int spins = 0; atomic_load_explicit(&b->run.locks[u->lock], memory_order_acquire) < u->from;)
                 relax(&spins);
         bulk_chunk(b, worker, bulk_type(b, call), 1, &call);
-        for (const LockUse *u = l; u < end; u++) atomic_fetch_add_explicit(&b->locks[u->lock], 1, memory_order_release);
+        for (const LockUse *u = l; u < end; u++)
+            atomic_fetch_add_explicit(&b->run.locks[u->lock], 1, memory_order_release);
     }
 }
 
 void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters) {
-    b->locks = counters;
-    b->n_locked = n;
+    b->run.locks = counters;
+    b->run.n_locked = n;
     atomic_store(&b->next, 0);
     bulk_parallel(b, tpl_worker);
 }
@@ -214,7 +215,7 @@ static void run_serial(Bulk *b) {
 
 Status bulk_execute(Bulk *b, Err *e) {
     atomic_store(&b->next, 0);
-    atomic_store(&b->done, 0);
+    atomic_store(&b->run.done, 0);
     switch (b->schedule.strategy) {
     case STRATEGY_KSET:
         for (int i = 0; i < b->workers; i++)
@@ -227,8 +228,8 @@ Status bulk_execute(Bulk *b, Err *e) {
         return ST_OK;
     case STRATEGY_PART: bulk_run_partitions(b, NULL); return ST_OK;
     case STRATEGY_TPL:
-        if (!(b->locks = arena_calloc(b->arena, (b->schedule.n_locks + 1) * 4))) return err_oom(e);
-        bulk_run_locked(b, b->n_calls, b->locks);
+        if (!(b->run.locks = arena_calloc(b->arena, (b->schedule.n_locks + 1) * 4))) return err_oom(e);
+        bulk_run_locked(b, b->n_calls, b->run.locks);
         return ST_OK;
     default: run_serial(b); return ST_OK;
     }

@@ -38,40 +38,22 @@ typedef struct BulkBlock {
     int64_t worker, first, n;
 } BulkBlock; /* operations: where the worker has them; as kernels write it */
 
-typedef struct Bulk {
-    ImageSet *images;
-    const BulkOptions *opt;
-    int32_t n_groups;
-    CallGroupRun *groups;
-    int64_t n_calls, vector_size;
-    int workers;
-    uint16_t *type_of;        /* per call: its group; NULL: one group */
-    int32_t *group_order;     /* bulk_order = any: the groups as their calls come; NULL: by timestamp */
-    uint32_t *pos_of;         /* per call: position in its group; NULL: the same */
-    Arena *arena;             /* of this run */
-    int seat;                 /* ImageSet.seat, or the other one */
-    struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
-    struct BulkArgs *args;    /* its arguments are on the device, or on their way; NULL: not yet */
-    BulkResult *result;
-    BulkWorker *w;
-    /* footprints */
-    int64_t block_size, n_blocks;
+/* What footprints come to: filled by bulk.c (virtual machine) or bulk_foot.c (kernels), read by the scheduler. */
+typedef struct BulkFootprints {
+    int64_t block_size, n_blocks; /* calls of a block */
     BulkBlock *blocks;
-    _Atomic int64_t next;
     int64_t n_ops;
     int64_t n_runs;
-    OpRun *runs; /* operations, in the order of calls unless `alone` or */
-    bool unordered;
-    bool writes_only; /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there
-                         is no result */
-    _Atomic bool alone; /* some footprint failed */
-    uint32_t *numbers;  /* room for so many, from make_numbers */
+    OpRun *runs;       /* operations, in the order of calls unless `Bulk.alone` or */
+    bool unordered;    /* ... this is set: then in any order */
+    uint32_t *numbers; /* room for `numbers_left` numbers of calls, handed out by take_numbers; from make_numbers */
     int64_t numbers_left;
-    uint8_t *failed_foot;
-    int32_t n_sums;
-    Schedule schedule;
-    struct BulkTakes *takes; /* NULL: nobody takes from what others of the set take from */
-    /* execution */
+    uint8_t *failed; /* by call: its footprint failed; of the query's account */
+    int32_t n_sums;  /* columns with additions: CallSink.sums and bounds */
+} BulkFootprints;
+
+/* Execution of the schedule by the virtual machine's workers; bulk_run.c. */
+typedef struct BulkExecution {
     int64_t n_chunks;
     BulkChunk *chunks;
     int64_t *set_chunk; /* first chunk of each set */
@@ -80,15 +62,52 @@ typedef struct Bulk {
     _Atomic int64_t done;
     const uint32_t *partition_at; /* PART: where each partition begins in the order; NULL: at its start */
     _Atomic uint32_t *locks;
-    int64_t n_locked;    /* calls that run under them */
-    bool cautious;       /* no guards, no takes */
-    bool again;          /* it was undone: to be run again, cautiously */
-    int64_t transfer_ns; /* spent waiting for copies to and from the device */
-    int64_t marked;      /* the last phase ended then */
-    int64_t began;       /* everything was prepared then */
+    int64_t n_locked; /* calls that run under them */
+} BulkExecution;
+
+/* Where the bulk's time went, for BulkStats; kept by the calling thread. */
+typedef struct BulkTimes {
+    int64_t transfer_ns; /* waiting for copies to and from the device */
+    int64_t last_mark;   /* when the last phase ended */
+    int64_t began;       /* when everything was prepared */
     int64_t phase_ns[BULK_PHASES];
-    struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
+} BulkTimes;
+
+/* A bulk from its first phase to its last. It belongs to the thread that called bulk_run; while workers run
+ * (bulk_parallel) each writes its own BulkWorker and the cells of its own calls, and shares only the atomics. */
+typedef struct Bulk {
+    ImageSet *images;
+    const BulkOptions *opt;
+    Arena *arena; /* of this run */
+    BulkResult *result;
     Err *err;
+    int64_t vector_size;
+    int workers;
+    BulkWorker *w;
+    /* calls */
+    int32_t n_groups;
+    CallGroupRun *groups;
+    int64_t n_calls;
+    uint16_t *type_of;    /* per call: its group; NULL: one group */
+    int32_t *group_order; /* bulk_order = any: the groups as their calls come; NULL: by timestamp */
+    uint32_t *pos_of;     /* per call: position in its group; NULL: the same */
+    /* arguments */
+    int seat;                 /* ImageSet.seat, or the other one */
+    struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
+    struct BulkArgs *args;    /* its arguments are on the device, or on their way; NULL: not yet */
+    /* plan */
+    bool writes_only; /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there
+                         is no result */
+    bool cautious;    /* no guards, no takes */
+    bool again;       /* it was undone: to be run again, cautiously */
+    _Atomic bool alone;   /* some footprint failed */
+    _Atomic int64_t next; /* the next piece of whatever workers share out among themselves */
+    BulkFootprints foot;
+    Schedule schedule;
+    struct BulkTakes *takes;   /* NULL: nobody takes from what others of the set take from */
+    struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
+    BulkExecution run;
+    BulkTimes times;
 } Bulk;
 
 /* bulk_order.c: gives all calls of a group neighbouring numbers, groups in an order of few conflicts. 53200. */
