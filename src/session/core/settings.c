@@ -264,6 +264,65 @@ Status temp_directory_check(const char *path, Err *e) {
     return err_set(e, sqlstate, "could not use \"%s\" as temp_directory: %s", path, strerror(why));
 }
 
+static Status set_text(Session *s, const Def *d, const char *value, Err *e) {
+    if (strlen(value) >= d->size) return bad(e, d, value);
+    if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
+        bad(e, d, value);
+        err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
+        return ST_ERROR;
+    }
+    if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
+    memcpy((char *)&s->settings + d->offset, value, strlen(value) + 1);
+    return ST_OK;
+}
+
+/* One of the words of d->def, in its spelling there. */
+static Status set_enum(Session *s, const Def *d, const char *value, Err *e) {
+    char *to = (char *)&s->settings + d->offset;
+    const char *p = d->def;
+    while (p) {
+        const char *bar = strchr(p, '|');
+        size_t len = bar ? (size_t)(bar - p) : strlen(p);
+        if (strlen(value) == len && strncasecmp(p, value, len) == 0) {
+            memcpy(to, p, len);
+            to[len] = 0;
+            return ST_OK;
+        }
+        p = bar ? bar + 1 : NULL;
+    }
+    bad(e, d, value);
+    err_hint(e, "Available values: %s.", d->def);
+    return ST_ERROR;
+}
+
+static Status set_rules(Session *s, const Def *d, const char *value, Err *e) {
+    uint32_t bits;
+    if (strlen(value) >= sizeof s->settings.exec.rules_text) return bad(e, d, value);
+    TRY(optimizer_rules_parse(slice_of(value), &bits, e));
+    s->settings.exec.disabled_rules = bits;
+    memcpy(s->settings.exec.rules_text, value, strlen(value) + 1);
+    return ST_OK;
+}
+
+static Status set_zone(Session *s, const Def *d, const char *value, Err *e) {
+    int off;
+    if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.client.tz_text) {
+        bad(e, d, value);
+        err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
+        return ST_ERROR;
+    }
+    s->settings.client.tz_offset = off;
+    memcpy(s->settings.client.tz_text, value, strlen(value) + 1);
+    return ST_OK;
+}
+
+static Status set_fixed(const Def *d, const char *value, Err *e) {
+    if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
+    if (strcasecmp(value, d->def) == 0) return ST_OK;
+    if (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0) return ST_OK;
+    return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
+}
+
 static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
     char *base = (char *)&s->settings;
     int64_t n = 0;
@@ -296,56 +355,11 @@ static Status set_value(Session *s, const Def *d, const char *value, Err *e) {
             return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" requires a Boolean value", d->name);
         memcpy(base + d->offset, &b, sizeof b);
         return ST_OK;
-    case K_TEXT:
-        if (strlen(value) >= d->size) return bad(e, d, value);
-        if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
-            bad(e, d, value);
-            err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
-            return ST_ERROR;
-        }
-        if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
-        memcpy(base + d->offset, value, strlen(value) + 1);
-        return ST_OK;
-    case K_ENUM: {
-        const char *p = d->def;
-        while (p) {
-            const char *bar = strchr(p, '|');
-            size_t len = bar ? (size_t)(bar - p) : strlen(p);
-            if (strlen(value) == len && strncasecmp(p, value, len) == 0) {
-                memcpy(base + d->offset, p, len);
-                base[d->offset + len] = 0;
-                return ST_OK;
-            }
-            p = bar ? bar + 1 : NULL;
-        }
-        bad(e, d, value);
-        err_hint(e, "Available values: %s.", d->def);
-        return ST_ERROR;
-    }
-    case K_RULES: {
-        uint32_t bits;
-        if (strlen(value) >= sizeof s->settings.exec.rules_text) return bad(e, d, value);
-        TRY(optimizer_rules_parse(slice_of(value), &bits, e));
-        s->settings.exec.disabled_rules = bits;
-        memcpy(s->settings.exec.rules_text, value, strlen(value) + 1);
-        return ST_OK;
-    }
-    case K_TZ: {
-        int off;
-        if (!parse_zone(value, &off) || strlen(value) >= sizeof s->settings.client.tz_text) {
-            bad(e, d, value);
-            err_hint(e, "Use UTC or an offset from it, such as '+02:00'.");
-            return ST_ERROR;
-        }
-        s->settings.client.tz_offset = off;
-        memcpy(s->settings.client.tz_text, value, strlen(value) + 1);
-        return ST_OK;
-    }
-    case K_FIXED:
-        if (strcmp(d->name, "datestyle") == 0) return check_datestyle(d, value, e);
-        if (strcasecmp(value, d->def) == 0) return ST_OK;
-        if (strcmp(d->name, "client_encoding") == 0 && strcasecmp(value, "utf-8") == 0) return ST_OK;
-        return err_set(e, ERR_INVALID_PARAMETER, "parameter \"%s\" cannot be changed", d->name);
+    case K_TEXT: return set_text(s, d, value, e);
+    case K_ENUM: return set_enum(s, d, value, e);
+    case K_RULES: return set_rules(s, d, value, e);
+    case K_TZ: return set_zone(s, d, value, e);
+    case K_FIXED: return set_fixed(d, value, e);
     }
     if (n < d->min || n > d->max)
         return err_set(e, ERR_INVALID_PARAMETER, "%s is outside the valid range for parameter \"%s\" (%lld .. %lld)",

@@ -224,9 +224,11 @@ static Status fetch_ops(Bulk *b, int64_t places, Err *e) {
     return ST_OK;
 }
 
-static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
+/* Runs the kernel until there was room for all operations and all additions that are shared commute. *made false: a
+ * footprint failed, or the bulk is canceled, so that some may be missing. */
+static Status make_ops(Bulk *b, bool *made, Err *e) {
     BulkDevice *v = b->device;
-    ImageSet *s = b->images;
+    *made = false;
     TRY(ops_room(b, bulk_foot_guess(b), e));
     for (;;) {
         TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
@@ -241,9 +243,48 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
     }
     bulk_mark_device(b, MARK_FOOT);
     bulk_mark(b, BP_FOOT);
-    int64_t t0 = clock_ns(), n = (int64_t)v->control.foot_words[FW_OPS];
-    learn(b, n);
-    if (v->control.words[W_STOP]) return ST_OK; /* the bulk is canceled: it may be that not all were made */
+    learn(b, (int64_t)v->control.foot_words[FW_OPS]);
+    *made = !v->control.words[W_STOP];
+    return ST_OK;
+}
+/* TPL: locks in the order of ranks. *again: they will not be held by statement after all, which makes other operations
+ * of the calls that take from a queue. */
+static Status plan_locks(Bulk *b, const RankInput *in, bool *again, Err *e) {
+    BulkDevice *v = b->device;
+    ImageSet *s = b->images;
+    int64_t depth = 0;
+    if (b->opt->figures) { /* before the locks, which use the same memory */
+        RankInput alone = *in;
+        RankSets sets;
+        alone.types = 0;
+        alone.n_types = 1;
+        alone.depth_max = DEPTH_MAX;
+        TRY(rank_device_sets(s->rank, v->queue, &alone, &sets, e));
+        depth = sets.depth;
+    }
+    TRY(rank_device_locks(s->rank, v->queue, in, &v->plan.ranks, e));
+    bool free = v->plan.ranks.ops_left == 0;
+    if (free && v->statement.queue_group >= 0) {
+        v->statement.queue_group = -1;
+        *again = true;
+        return ST_OK;
+    }
+    v->plan.ranked = v->plan.counted = true;
+    b->schedule = (Schedule){.strategy = STRATEGY_TPL,
+                             .n_calls = b->n_calls,
+                             .depth = free ? 1 : depth,
+                             .width0 = free ? b->n_calls : 0,
+                             .n_locks = v->plan.ranks.n_locks};
+    return ST_OK;
+}
+/* Makes operations, and of them, here or there, a schedule; *again: see plan_locks. */
+static Status plan_once(Bulk *b, BulkPlanned *how, bool *again, Err *e) {
+    BulkDevice *v = b->device;
+    ImageSet *s = b->images;
+    bool made;
+    TRY(make_ops(b, &made, e));
+    if (!made) return ST_OK;
+    const int64_t t0 = clock_ns(), n = (int64_t)v->control.foot_words[FW_OPS];
     if (b->opt->strategy == STRATEGY_PART) {
         TRY(fetch_ops(b, MIN_OF(n, v->plan.ops_max), e));
         *how = PLANNED_RUNS;
@@ -262,44 +303,21 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
                     .items = v->plan.ops_at,
                     .uses = v->plan.uses_at,
                     .n_ops = bulk_device_at(b, &v->control.foot_words[FW_OPS])};
-    if (b->opt->strategy == STRATEGY_KSET) {
-        TRY(plan_sets(b, &in, e));
-        bulk_mark_device(b, MARK_RANKED);
-        bulk_mark(b, BP_RANK);
-        b->foot.n_ops = n;
-        b->schedule.plan_ns = clock_ns() - t0;
-        *how = PLANNED_ALL;
-        return ST_OK;
-    }
-    int64_t depth = 0;
-    if (b->opt->figures) { /* before the locks, which use the same memory */
-        RankInput alone = in;
-        RankSets sets;
-        alone.types = 0;
-        alone.n_types = 1;
-        alone.depth_max = DEPTH_MAX;
-        TRY(rank_device_sets(s->rank, v->queue, &alone, &sets, e));
-        depth = sets.depth;
-    }
-    TRY(rank_device_locks(s->rank, v->queue, &in, &v->plan.ranks, e));
-    if (v->statement.queue_group >= 0 &&
-        v->plan.ranks.ops_left ==
-            0) { /* nobody waits for anybody: there will be no guards, and operations are what they are */
-        v->statement.queue_group = -1;
-        return run_ranked(b, how, e);
-    }
+    if (b->opt->strategy == STRATEGY_KSET) TRY(plan_sets(b, &in, e));
+    else TRY(plan_locks(b, &in, again, e));
+    if (*again) return ST_OK;
     bulk_mark_device(b, MARK_RANKED);
     bulk_mark(b, BP_RANK);
-    v->plan.ranked = v->plan.counted = true;
     b->foot.n_ops = n;
-    bool free = v->plan.ranks.ops_left == 0;
-    b->schedule = (Schedule){.strategy = STRATEGY_TPL,
-                             .n_calls = b->n_calls,
-                             .depth = free ? 1 : depth,
-                             .width0 = free ? b->n_calls : 0,
-                             .n_locks = v->plan.ranks.n_locks,
-                             .plan_ns = clock_ns() - t0};
+    b->schedule.plan_ns = clock_ns() - t0;
     *how = PLANNED_ALL;
+    return ST_OK;
+}
+static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
+    for (bool again = true; again;) {
+        again = false;
+        TRY(plan_once(b, how, &again, e));
+    }
     return ST_OK;
 }
 

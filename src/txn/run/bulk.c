@@ -962,24 +962,25 @@ static Status gather_notices(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-static Status run_phases(Bulk *b, Err *e) {
-    BulkStats st = {.n_calls = b->n_calls, .executor = "vm"};
-    int64_t t0 = clock_ns();
-    bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1, apart = b->opt->apart && !serial;
-    b->times.last_mark = t0;
+/* Numbers of calls, programs, workers and, where kernels are to run it, the device. */
+static Status prepare_bulk(Bulk *b, bool foot, BulkStats *st, Err *e) {
     if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
-    TRY(prepare_groups(b, !serial || counts_inserts(b), e));
+    TRY(prepare_groups(b, foot, e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
     bulk_forget_takes(b);
-    TRY(bulk_device_prepare(b, &st.reason, e));
+    TRY(bulk_device_prepare(b, &st->reason, e));
     bulk_mark(b, BP_PREPARE);
+    return ST_OK;
+}
+/* The plan, and memory for the result where planning has not made it. */
+static Status plan_calls(Bulk *b, bool serial, BulkStats *st, Err *e) {
     b->times.began = clock_ns();
-    if (serial) TRY(plan_serial(b, &st.reason, e));
-    else if (apart && !bulk_device_copies(b))
-        TRY(plan_apart(b, &st, e)); /* other devices rank calls where they have the operations */
-    else TRY(plan_bulk(b, &st, e));
+    if (serial) TRY(plan_serial(b, &st->reason, e));
+    else if (b->opt->apart && !bulk_device_copies(b))
+        TRY(plan_apart(b, st, e)); /* other devices rank calls where they have the operations */
+    else TRY(plan_bulk(b, st, e));
     bulk_mark(b, BP_FOOT);
     bulk_track_inserts(b);
     bulk_plan_undo(b);
@@ -989,54 +990,77 @@ static Status run_phases(Bulk *b, Err *e) {
     }
     if (!b->result) TRY(bulk_make_result(b, e));
     bulk_mark(b, BP_RESULT);
-    const char *canceled = sink_canceled(&b->w[0].sink);
-    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
-    int64_t t1 = clock_ns();
+    return ST_OK;
+}
+/* Room for inserts, and what the device needs before calls run. It may give up: then the host has the plan. */
+static Status start_calls(Bulk *b, BulkStats *st, Err *e) {
+    const int64_t began = clock_ns();
     bulk_ahead_end(b); /* images may move now */
     TRY(reserve_rows(b, e));
     bulk_mark(b, BP_RESERVE);
     bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;
-    if (b->device) TRY(bulk_device_start(b, &st.reason, e));
+    if (b->device) TRY(bulk_device_start(b, &st->reason, e));
     if (!b->device && !planned) TRY(bulk_plan_on_host(b, e));
-    int64_t t2 = clock_ns();
+    st->reserve_ns = clock_ns() - began;
     bulk_mark(b, BP_START);
-    if (b->device) {
-        st.executor = "compiled";
-        st.device = bulk_device_name(b);
-        TRY(bulk_device_execute(b, &st.reason, e));
-        if (b->again) return ST_OK;
-        st.why = bulk_device_why(b, st.why);
-        bulk_device_list_failed(b);
-    } else {
+    return ST_OK;
+}
+/* All calls. Afterwards b->again says that they were undone. */
+static Status run_calls(Bulk *b, BulkStats *st, Err *e) {
+    if (!b->device) {
         TRY(bulk_execute(b, e));
         bulk_mark(b, BP_RUN);
-        if (b->again) return ST_OK;
+        return ST_OK;
     }
+    st->executor = "compiled";
+    st->device = bulk_device_name(b);
+    TRY(bulk_device_execute(b, &st->reason, e));
+    if (b->again) return ST_OK;
+    st->why = bulk_device_why(b, st->why);
+    bulk_device_list_failed(b);
+    return ST_OK;
+}
+/* The result's figures; run_ns and total_ns: when calls began to run, and the bulk. */
+static void fill_stats(Bulk *b, BulkStats *st) {
+    for (int i = 0; i < b->workers; i++) {
+        st->n_failed += b->w[i].sink.n_failed;
+        st->short_of_rows |= b->w[i].sink.short_of_rows;
+    }
+    st->strategy = b->schedule.strategy;
+    st->run_ns = clock_ns() - st->run_ns;
+    st->total_ns = clock_ns() - st->total_ns;
+    st->transfer_ns = b->times.transfer_ns;
+    bulk_mark(b, BP_FINISH);
+    memcpy(st->phase_ns, b->times.phase_ns, sizeof st->phase_ns);
+    st->send_ns = MAX_OF(st->phase_ns[BP_GATHER], st->phase_ns[BP_DEV_UPLOAD]); /* they begin together */
+    st->footprint_ns -= MIN_OF(st->send_ns, st->footprint_ns);
+    if (st->reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
+        const char *reason = arena_strdup(b->result->arena, st->reason);
+        st->reason = reason ? reason : "out of memory for the reason";
+    }
+    st->ahead = b->adopted && b->args == b->adopted && b->device;
+    st->foot_ahead = st->ahead && bulk_device_foot_ahead(b);
+    st->depth = b->schedule.depth;
+    st->width0 = b->schedule.width0;
+    st->crossing = b->schedule.crossing;
+    b->result->stats = *st;
+}
+
+static Status run_phases(Bulk *b, Err *e) {
+    BulkStats st = {.n_calls = b->n_calls, .executor = "vm", .total_ns = clock_ns()};
+    const bool serial = b->opt->strategy == STRATEGY_SERIAL || b->n_calls <= 1;
+    b->times.last_mark = st.total_ns;
+    TRY(prepare_bulk(b, !serial || counts_inserts(b), &st, e));
+    TRY(plan_calls(b, serial, &st, e));
+    const char *canceled = sink_canceled(&b->w[0].sink);
+    if (canceled) return err_set(e, ERR_QUERY_CANCELED, "%s", canceled);
+    TRY(start_calls(b, &st, e));
+    st.run_ns = clock_ns();
+    TRY(run_calls(b, &st, e));
+    if (b->again) return ST_OK;
     bulk_note_bounds(b);
     TRY(gather_notices(b, e));
-    for (int i = 0; i < b->workers; i++) {
-        st.n_failed += b->w[i].sink.n_failed;
-        st.short_of_rows |= b->w[i].sink.short_of_rows;
-    }
-    st.strategy = b->schedule.strategy;
-    st.reserve_ns = t2 - t1;
-    st.run_ns = clock_ns() - t2;
-    st.total_ns = clock_ns() - t0;
-    st.transfer_ns = b->times.transfer_ns;
-    bulk_mark(b, BP_FINISH);
-    memcpy(st.phase_ns, b->times.phase_ns, sizeof st.phase_ns);
-    st.send_ns = MAX_OF(st.phase_ns[BP_GATHER], st.phase_ns[BP_DEV_UPLOAD]); /* they begin together */
-    st.footprint_ns -= MIN_OF(st.send_ns, st.footprint_ns);
-    if (st.reason) { /* the bulk's memory goes; its calls have been executed, so this must not fail */
-        const char *reason = arena_strdup(b->result->arena, st.reason);
-        st.reason = reason ? reason : "out of memory for the reason";
-    }
-    st.ahead = b->adopted && b->args == b->adopted && b->device;
-    st.foot_ahead = st.ahead && bulk_device_foot_ahead(b);
-    st.depth = b->schedule.depth;
-    st.width0 = b->schedule.width0;
-    st.crossing = b->schedule.crossing;
-    b->result->stats = st;
+    fill_stats(b, &st);
     return ST_OK;
 }
 
