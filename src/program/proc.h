@@ -34,7 +34,7 @@
  *
  * Takes. UPDATE .. SET x = x + e .. RETURNING x: of calls one after the other each gets what those before it have left.
  * Where the row is known in the footprint, by a unique key, and e, all calls of a set may take at the same time: each
- * finds the column as it is and adds what those before it take (bulk_takes.c). The ROW_GETs and the ROW_PUT of the
+ * finds the column as it is and adds what those before it take (bulk_fetch_adds.c). The ROW_GETs and the ROW_PUT of the
  * statement, and the footprint's ITEM, have its number. Executors without this treat them as what they are without it:
  * reads and a write.
  */

@@ -94,8 +94,8 @@ void schedule_scratch_free(ScheduleScratch *s) {
     if (s->room) mem_free(s->acct, s->room, s->room_bytes);
     mem_free(s->acct, s, (int64_t)sizeof *s);
 }
-static TakesHow takes_how(const ScheduleInput *in) {
-    return in->no_takes ? TAKES_NONE : in->takes_write ? TAKES_WRITE : TAKES_SHARE;
+static FetchAddsHow fetch_adds_how(const ScheduleInput *in) {
+    return in->no_fetch_adds ? FETCH_ADDS_NONE : in->fetch_adds_write ? FETCH_ADDS_WRITE : FETCH_ADDS_SHARE;
 }
 static NOINLINE Status table_grow(ItemTable *t, int64_t more, Err *e) {
     ItemTable g = *t;
@@ -227,7 +227,7 @@ static Status ops_by_call(const ScheduleInput *in, Pool *pool, Arena *a, const T
 
 /* ---- depths ---- */
 ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f,
-                                    Err *e, TakesHow how) {
+                                    Err *e, FetchAddsHow how) {
     Slot *held[HELD];
     int64_t i = 0, n = in->n_ops;
     *f = (Figures){0};
@@ -246,7 +246,7 @@ ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, I
 }
 /* Fills the table, which is empty. */
 static Status find_depths(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, int32_t *depth, Figures *f, Err *e) {
-    return BY_TAKES(t, find_depths_by, in, ops, t, depth, f, e);
+    return BY_FETCH_ADDS(t, find_depths_by, in, ops, t, depth, f, e);
 }
 
 Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *depth, Err *e) {
@@ -256,7 +256,7 @@ Status schedule_depths(const ScheduleInput *in, Pool *pool, Arena *a, int32_t *d
     TRY(check_size(in, e));
     TRY(ops_by_call(in, pool, a, &ops, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
-    t.takes = takes_how(in);
+    t.fetch_adds = fetch_adds_how(in);
     table_empty(&t);
     Status st = find_depths(in, ops, &t, depth, &f, e);
     table_keep(&t, kept_table(in));
@@ -448,13 +448,13 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
             }
             out->locks[n_uses].lock = (uint32_t)(s - t->slots);
             n_uses += (s->state >> CODE_BITS & CODES) == 0;
-            s->state |= kind_code(ops[i].kind, TAKES_WRITE) << CODE_BITS;
+            s->state |= kind_code(ops[i].kind, FETCH_ADDS_WRITE) << CODE_BITS;
         }
         for (int64_t k = out->lock_start[c]; k < n_uses; k++) {
             Slot *s = &t->slots[out->locks[k].lock];
             uint64_t st = s->state, code = st >> CODE_BITS & CODES;
             uint32_t from = state_wanted(st, code == (st & CODES));
-            s->state = state_make(group_code(code, TAKES_WRITE), from, state_last(st) + 1);
+            s->state = state_make(group_code(code, FETCH_ADDS_WRITE), from, state_last(st) + 1);
             out->locks[k].from = from - 1;
         }
     }
@@ -778,7 +778,7 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     ItemTable t;
     TRY(check_size(in, e));
     TRY(table_init(&t, table_account(in, a), kept_table(in), in->n_ops, e));
-    t.takes = takes_how(in);
+    t.fetch_adds = fetch_adds_how(in);
     Status st = make(in, pool, &t, a, out, e);
     table_keep(&t, kept_table(in));
     if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;

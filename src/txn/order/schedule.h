@@ -5,8 +5,8 @@
  *
  * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are takes.
  * Everything else conflicts. Inserts of different keys are different items. Who takes may run beside earlier takers,
- * but not before them: what it gets is what they leave (bulk_takes.c). Only sets can do that: for locks and partitions
- * a take is a write.
+ * but not before them: what it gets is what they leave (bulk_fetch_adds.c). Only sets can do that: for locks and
+ * partitions a take is a write.
  *
  * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that
  * conflicts with it [exact for calls with several items, unlike the maximum of independent ranks]; and not less than
@@ -88,8 +88,8 @@ typedef struct ScheduleInput {
     const uint64_t *partition; /* per call, UINT64_MAX: crosses partitions; NULL: none known. PART then, and when a call
                                 * crosses, connects the calls that conflict instead: calls of different partitions never
                                 * conflict in either case */
-    bool no_takes;             /* there are none: a little faster */
-    bool takes_write;          /* they are writes for sets as well */
+    bool no_fetch_adds;        /* there are none: a little faster */
+    bool fetch_adds_write;     /* they are writes for sets as well */
     Strategy strategy;         /* AUTO: Algorithm 1 */
     int64_t set_min;           /* instead of it, unless 0: KSET when sets have so many calls on average, else ... */
     bool locks_pay; /* ... TPL, unless c < c_max and chains have chain_min calls on average (n / w0), or the sets are a

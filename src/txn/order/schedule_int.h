@@ -11,12 +11,12 @@ typedef struct Slot {
     uint64_t item;
     uint64_t state; /* 0 = free */
 } Slot;
-typedef enum TakesHow { TAKES_NONE /* there are none */, TAKES_WRITE, TAKES_SHARE } TakesHow;
+typedef enum FetchAddsHow { FETCH_ADDS_NONE /* there are none */, FETCH_ADDS_WRITE, FETCH_ADDS_SHARE } FetchAddsHow;
 typedef struct ItemTable {
     Slot *slots;         /* undefined before table_empty */
     int bits, cap_bits;  /* slots in use, slots allocated */
     int64_t used, limit; /* grows beyond `limit` */
-    TakesHow takes;
+    FetchAddsHow fetch_adds;
     MemAccount *acct;
 } ItemTable;
 struct ScheduleScratch {
@@ -39,24 +39,24 @@ ALWAYS_INLINE Slot *slot_find(const ItemTable *t, uint64_t item) {
     return s;
 }
 /* The function once for each of them: `how` is a constant in it. */
-#define BY_TAKES(t, call, ...)                                    \
-    ((t)->takes == TAKES_NONE    ? call(__VA_ARGS__, TAKES_NONE)  \
-     : (t)->takes == TAKES_WRITE ? call(__VA_ARGS__, TAKES_WRITE) \
-                                 : call(__VA_ARGS__, TAKES_SHARE))
+#define BY_FETCH_ADDS(t, call, ...)                                              \
+    ((t)->fetch_adds == FETCH_ADDS_NONE    ? call(__VA_ARGS__, FETCH_ADDS_NONE)  \
+     : (t)->fetch_adds == FETCH_ADDS_WRITE ? call(__VA_ARGS__, FETCH_ADDS_WRITE) \
+                                           : call(__VA_ARGS__, FETCH_ADDS_SHARE))
 typedef struct Figures {
     int64_t depth, width0, crossing;
 } Figures; /* as in Schedule */
 
 /* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a take
  * more than that of a take. */
-enum { CODE_WRITE = OPK_WRITE + 1, CODE_TAKE = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
+enum { CODE_WRITE = OPK_WRITE + 1, CODE_FETCH_ADD = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
-ALWAYS_INLINE uint64_t kind_code(uint8_t kind, TakesHow how) {
-    return (uint64_t)(how == TAKES_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1;
+ALWAYS_INLINE uint64_t kind_code(uint8_t kind, FetchAddsHow how) {
+    return (uint64_t)(how == FETCH_ADDS_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1;
 }
 /* What an item remembers of its last group: 0 when nobody joins it. */
-ALWAYS_INLINE uint64_t group_code(uint64_t code, TakesHow how) {
-    return how == TAKES_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code;
+ALWAYS_INLINE uint64_t group_code(uint64_t code, FetchAddsHow how) {
+    return how == FETCH_ADDS_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code;
 }
 ALWAYS_INLINE uint32_t state_before(uint64_t s) { return (uint32_t)(s >> 2 * CODE_BITS) & STATE_MAX; }
 ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS)); }
@@ -68,14 +68,14 @@ ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) {
     return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS - STATE_BITS * join)) & STATE_MAX;
 }
 /* The same for depths: nobody who takes runs before those he joins. */
-ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t code, bool join, TakesHow how) {
-    const bool behind = how == TAKES_SHARE && join & (code == CODE_TAKE);
+ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t code, bool join, FetchAddsHow how) {
+    const bool behind = how == FETCH_ADDS_SHARE && join & (code == CODE_FETCH_ADD);
     return state_wanted(s, join & !behind) - behind;
 }
 
 /* Enters the call's kinds; the least depth that its operations ask for. `held[i]` = slot of ops[i] for the first HELD.
  */
-ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held, TakesHow how) {
+ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot **held, FetchAddsHow how) {
     uint32_t depth = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = slot_find(t, ops[i].item);
@@ -94,7 +94,7 @@ ALWAYS_INLINE uint32_t enter_ops(ItemTable *t, int64_t n, const TxnOp *ops, Slot
 }
 /* The call has its depth; returns on how many items it waits. */
 ALWAYS_INLINE int64_t leave_ops(const ItemTable *t, int64_t n, const TxnOp *ops, Slot *const *held, uint32_t depth,
-                                TakesHow how) {
+                                FetchAddsHow how) {
     int64_t waits = 0;
     for (int64_t i = 0; i < n; i++) {
         Slot *s = i < HELD ? held[i] : slot_find(t, ops[i].item);

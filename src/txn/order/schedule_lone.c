@@ -71,7 +71,7 @@ static void deal_worker(void *ctx, int worker) {
 /* ---- depths ---- */
 /* Calls with one operation each: all of a group have one depth, so that is all an item has to remember, with the kind
  * of its last group: state = (depth + 1) << 3 | group_code. False: the table is full. */
-ALWAYS_INLINE bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, TakesHow how) {
+ALWAYS_INLINE bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, FetchAddsHow how) {
     const ItemTable table = *t;
     int64_t used = t->used, width0 = 0;
     uint64_t most = 0;
@@ -92,7 +92,7 @@ ALWAYS_INLINE bool single_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops,
     return true;
 }
 /* Returns the number of calls, -1: the table is full. */
-ALWAYS_INLINE int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, TakesHow how) {
+ALWAYS_INLINE int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *ops, FetchAddsHow how) {
     Slot *held[HELD];
     int64_t calls = 0;
     for (int64_t k = 0, m; k < n; k += m, calls++) {
@@ -118,8 +118,8 @@ static bool partition_depths(Lone *l, int64_t partition, bool several) {
         int64_t whole = n;
         for (int64_t k = 0; i + 1 < l->n_pieces && k < next[1] - next[0]; k += 64 / (int64_t)sizeof(TxnOp))
             __builtin_prefetch(l->dealt + next[0] + k, 1); /* another worker has written half of it */
-        if (several) whole = BY_TAKES(&t, whole_calls, &t, &f, n, l->dealt + start[0]);
-        else if (!BY_TAKES(&t, single_calls, &t, &f, n, l->dealt + start[0])) whole = -1;
+        if (several) whole = BY_FETCH_ADDS(&t, whole_calls, &t, &f, n, l->dealt + start[0]);
+        else if (!BY_FETCH_ADDS(&t, single_calls, &t, &f, n, l->dealt + start[0])) whole = -1;
         if (whole < 0) return false;
         calls += whole;
     }

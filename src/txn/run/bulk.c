@@ -263,7 +263,7 @@ static Status run_footprints(Bulk *b, Err *e) {
         for (int32_t i = 0; i < pr->proc->n_tables; i++)
             if (pr->tables[i].counts) memset(pr->tables[i].counts, 0, (size_t)b->groups[p].group->n * 4);
     }
-    bulk_clear_takes(b);
+    bulk_clear_fetch_adds(b);
     atomic_store(&b->alone, false);
     if (b->foot.failed) memset(b->foot.failed, 0, (size_t)b->n_calls);
     atomic_store(&b->next, 0);
@@ -685,7 +685,7 @@ void bulk_chunk(Bulk *b, int worker, int32_t group, int64_t n, const uint32_t *c
     }
     int64_t failed = w->sink.n_failed;
     callframe_run(c, &w->sink, b->groups[group].group, n, pos, first);
-    if (b->takes && w->sink.n_failed != failed) bulk_drop_taken(c);
+    if (b->fetch_adds && w->sink.n_failed != failed) bulk_drop_fetch_adds(c);
     take_outs(b, w, group, c, w->sink.n_failed != failed);
 }
 
@@ -824,18 +824,18 @@ static Status make_schedule(Bulk *b, Err *e) {
                         .type_drop = type_drop(b),
                         .group_free = b->device && b->opt->group_bits > 0,
                         .scratch = b->images->scratch,
-                        .no_takes = !bulk_takes_planned(b)};
+                        .no_fetch_adds = !bulk_fetch_adds_planned(b)};
     Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
-    if (in.no_takes || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
+    if (in.no_fetch_adds || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
     /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
-    in.takes_write = true;
+    in.fetch_adds_write = true;
     TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));
-    if (b->n_calls < BULK_TAKE_LEAST || b->n_calls >= BULK_TAKE_WIDTH * b->schedule.depth)
-        return bulk_forget_takes(b), ST_OK;
+    if (b->n_calls < BULK_FETCH_ADD_LEAST || b->n_calls >= BULK_FETCH_ADD_WIDTH * b->schedule.depth)
+        return bulk_forget_fetch_adds(b), ST_OK;
     Schedule sets;
-    in.takes_write = false;
+    in.fetch_adds_write = false;
     TRY(schedule_make(&in, pool, b->arena, &sets, e));
-    if (sets.strategy != STRATEGY_KSET || 2 * sets.depth > b->schedule.depth) return bulk_forget_takes(b), ST_OK;
+    if (sets.strategy != STRATEGY_KSET || 2 * sets.depth > b->schedule.depth) return bulk_forget_fetch_adds(b), ST_OK;
     sets.plan_ns += b->schedule.plan_ns;
     sets.why = "calls that take from one counter do so beside each other";
     b->schedule = sets;
@@ -854,7 +854,7 @@ static Status foot_room(Bulk *b, Err *e) {
 static Status make_ops(Bulk *b, BulkPlanned *how, const char **reason, Err *e) {
     TRY(foot_room(b, e));
     TRY(bulk_plan_adds(b, e));
-    bulk_plan_takes(b);
+    bulk_plan_fetch_adds(b);
     TRY(bulk_make_counts(b, e));
     *how = PLANNED_NOTHING;
     if (b->device) TRY(bulk_device_footprints(b, how, reason, e));
@@ -874,7 +874,7 @@ static Status plan_bulk(Bulk *b, BulkStats *st, Err *e) {
         return ST_OK;
     }
     TRY(make_schedule(b, e));
-    TRY(bulk_share_takes(b, e));
+    TRY(bulk_share_fetch_adds(b, e));
     st->why =
         b->cautious && !b->device
             ? "calls did not take from counters what was expected: the bulk was undone, and run again without takes"
@@ -969,7 +969,7 @@ static Status prepare_bulk(Bulk *b, bool foot, BulkStats *st, Err *e) {
     TRY(prepare_groups(b, foot, e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
-    bulk_forget_takes(b);
+    bulk_forget_fetch_adds(b);
     TRY(bulk_device_prepare(b, &st->reason, e));
     bulk_mark(b, BP_PREPARE);
     return ST_OK;

@@ -41,7 +41,7 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
 }
 
 /* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_guard.c). */
-static bool takes_before(const Bulk *b, int32_t p, int32_t other) {
+static bool dequeues_before(const Bulk *b, int32_t p, int32_t other) {
     return b->groups[p].group->proc->queue >= 0 && b->groups[other].group->proc->queue < 0;
 }
 
@@ -60,7 +60,7 @@ Status bulk_order_groups(Bulk *b, Err *e) {
             int64_t cost = b->groups[p].group->proc->writes ? (sites + 1) * (sites + 1) : 0; /* before all else */
             for (int64_t i = 0; i < n; i++)
                 if (used[i].by[p] && used[i].last) cost += runs_on(used[i].by[p], used[i].last) ? -1 : sites + 1;
-            if (best >= 0 && (cost > least || (cost == least && !takes_before(b, p, best)))) continue;
+            if (best >= 0 && (cost > least || (cost == least && !dequeues_before(b, p, best)))) continue;
             best = p;
             least = cost;
         }

@@ -75,7 +75,7 @@ static Status cut_sets(Bulk *b, Err *e) {
                 }
                 i = j;
             }
-            if (!bulk_set_takes(b, k)) continue;
+            if (!bulk_set_fetch_adds(b, k)) continue;
             if (pass) {
                 b->run.chunks[n] = (BulkChunk){end, k, 0, 0};
                 if (!narrow) b->run.pieces[b->run.n_pieces++] = n;
@@ -104,12 +104,12 @@ static void kset_worker(void *ctx, int worker) {
                 atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
                 continue;
             }
-            if (b->takes) {
+            if (b->fetch_adds) {
                 CallSink *sink = &b->w[worker].sink;
                 sink->keeps = true;
                 sink->set = (uint32_t)c->set;
-                sink->doubts_keys = bulk_set_takes(b, c->set);
-                if (bulk_takes_failed(b)) {
+                sink->doubts_keys = bulk_set_fetch_adds(b, c->set);
+                if (bulk_fetch_adds_failed(b)) {
                     atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
                     continue;
                 }
@@ -223,7 +223,7 @@ Status bulk_execute(Bulk *b, Err *e) {
                 return err_oom(e);
         TRY(cut_sets(b, e));
         bulk_parallel(b, kset_worker);
-        bulk_end_takes(b);
+        bulk_end_fetch_adds(b);
         learn_times(b);
         return ST_OK;
     case STRATEGY_PART: bulk_run_partitions(b, NULL); return ST_OK;

@@ -104,8 +104,8 @@ typedef struct Bulk {
     _Atomic int64_t next; /* the next piece of whatever workers share out among themselves */
     BulkFootprints foot;
     Schedule schedule;
-    struct BulkTakes *takes;   /* NULL: nobody takes from what others of the set take from */
-    struct BulkDevice *device; /* kernels run the calls; NULL: the virtual machine does */
+    struct BulkFetchAdds *fetch_adds; /* NULL: nobody takes from what others of the set take from */
+    struct BulkDevice *device;        /* kernels run the calls; NULL: the virtual machine does */
     BulkExecution run;
     BulkTimes times;
 } Bulk;
@@ -144,22 +144,22 @@ void bulk_plan_undo(Bulk *b);
 /* After execution. */
 void bulk_note_bounds(Bulk *b);
 
-/* bulk_takes.c, in the order of use. Before footprints: takes of procedures that have some are planned; before each run
- * of them; a schedule is there: who takes beside whom, and whether it is any use. */
-void bulk_plan_takes(Bulk *b); /* out of memory: as if there were none */
-void bulk_clear_takes(Bulk *b);
-bool bulk_takes_planned(const Bulk *b);
-Status bulk_share_takes(Bulk *b, Err *e);
-void bulk_forget_takes(Bulk *b);
+/* bulk_fetch_adds.c, in the order of use. Before footprints: takes of procedures that have some are planned; before
+ * each run of them; a schedule is there: who takes beside whom, and whether it is any use. */
+void bulk_plan_fetch_adds(Bulk *b); /* out of memory: as if there were none */
+void bulk_clear_fetch_adds(Bulk *b);
+bool bulk_fetch_adds_planned(const Bulk *b);
+Status bulk_share_fetch_adds(Bulk *b, Err *e);
+void bulk_forget_fetch_adds(Bulk *b);
 /* Whether calls of the set take from one item: then the set has an end. Everybody is done with it, and nobody has begun
  * the next one: what was taken goes to the cells; or calls have done otherwise, and no more run. */
-bool bulk_set_takes(const Bulk *b, int64_t set);
+bool bulk_set_fetch_adds(const Bulk *b, int64_t set);
 void bulk_end_set(Bulk *b, int worker, int64_t set);
-bool bulk_takes_failed(const Bulk *b);
+bool bulk_fetch_adds_failed(const Bulk *b);
 /* All have run, or stopped: then the bulk is undone, and b->again. */
-void bulk_end_takes(Bulk *b);
+void bulk_end_fetch_adds(Bulk *b);
 /* Of a chunk that has run: calls that failed take nothing. */
-void bulk_drop_taken(const CallFrame *c);
+void bulk_drop_fetch_adds(const CallFrame *c);
 
 /* bulk.c: room for the numbers of rows that calls insert. 53200. */
 Status bulk_make_counts(Bulk *b, Err *e);
@@ -195,7 +195,7 @@ enum { BULK_CHAIN_MIN = 8 };
  * bulks of few calls. (20k calls that take a number and insert, one processor, ms without and with takes: one
  * counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3
  * and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
-enum { BULK_TAKE_WIDTH = 8, BULK_TAKE_LEAST = 64 };
+enum { BULK_FETCH_ADD_WIDTH = 8, BULK_FETCH_ADD_LEAST = 64 };
 bool bulk_device_wanders(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */

@@ -48,19 +48,19 @@ typedef struct TableUse {
     uint32_t *counts, *starts;
 } TableUse;
 /* What a call takes by one of its procedure's takes. */
-typedef struct TakeCell {
+typedef struct FetchAddCell {
     uint64_t item;
-    int64_t amount; /* by the footprint */
-    int64_t before; /* what earlier calls of the set take from the item, and the call itself before */
-    int64_t row;    /* that it was taken from, -1: none yet */
-    bool told;      /* the footprint said it */
-    bool shared;    /* other calls of the set take from the item: the cell stays as it is until the set's end */
-    uint8_t took;   /* TOOK_ */
-} TakeCell;
-enum { TOOK_NOTHING, TOOK, TOOK_OTHERWISE /* than the footprint said, or twice */ };
-typedef struct TakeUse {
-    TakeCell *cells;
-} TakeUse; /* by position in the group; NULL: planned as a write */
+    int64_t amount;  /* by the footprint */
+    int64_t before;  /* what earlier calls of the set take from the item, and the call itself before */
+    int64_t row;     /* that it was taken from, -1: none yet */
+    bool known;      /* the footprint said it */
+    bool shared;     /* other calls of the set take from the item: the cell stays as it is until the set's end */
+    uint8_t fetched; /* TOOK_ */
+} FetchAddCell;
+enum { FETCHED_NOTHING, FETCHED_AS_PLANNED, FETCHED_OTHERWISE /* than the footprint said, or twice */ };
+typedef struct FetchAddUse {
+    FetchAddCell *cells;
+} FetchAddUse; /* by position in the group; NULL: planned as a write */
 
 enum { ADD_EXCLUSIVE = -2 /* ProgRun.add_slot: these adds are planned as writes */ };
 
@@ -79,7 +79,7 @@ typedef struct ProgRun {
     bool must_undo;             /* whatever the bulk */
     bool undo;                  /* in this bulk: changes are logged */
     TableUse *tables;           /* by number in the procedure; made anew for each bulk */
-    TakeUse *takes;             /* by number in the procedure; NULL: no takes in this bulk */
+    FetchAddUse *fetch_adds;    /* by number in the procedure; NULL: no takes in this bulk */
     int32_t *add_slot;          /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
     int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
@@ -105,7 +105,7 @@ typedef struct CallSink {
     _Atomic bool *cancel;
     int64_t deadline_ns;
     const BulkStop *stop;
-    bool keeps;       /* the bulk may be taken back (bulk_takes.c): its changes stay in the logs, */
+    bool keeps;       /* the bulk may be taken back (bulk_fetch_adds.c): its changes stay in the logs, */
     uint32_t set;     /* with the set in hand */
     bool doubts_keys; /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
     bool doubtful;    /* ... or there was no memory for it */
@@ -186,11 +186,11 @@ typedef struct ProcEntry {
     ProgRun *body, *foot; /* made when first needed */
     int workers;
     int64_t uses;
-    CallFrame **body_frames, **foot_frames; /* per worker, NULL: not yet */
-    double call_ns;                         /* what a call took in sets so far; 0: unknown */
-    int64_t takes_wait, takes_row; /* bulks until it takes beside others again, and bulks in a row in which that came
-                                      out; strategy auto (bulk_takes.c) */
-    int32_t takes_undone;
+    CallFrame **body_frames, **foot_frames;       /* per worker, NULL: not yet */
+    double call_ns;                               /* what a call fetched in sets so far; 0: unknown */
+    int64_t fetch_adds_wait, fetch_adds_in_a_row; /* bulks until it takes beside others again, and bulks in a row in
+                                      which that came out; strategy auto (bulk_fetch_adds.c) */
+    int32_t fetch_adds_undone;
 } ProcEntry;
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
 enum { KEPT_OPS_MAX = 8 << 20 /* operations in all: 128 MiB */ };

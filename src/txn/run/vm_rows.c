@@ -189,18 +189,18 @@ static RunResult step_row_next(Frame *f, const Step *s) {
 }
 
 /* ---- takes ---- */
-static inline TakeCell *take_cell(const CallFrame *c, const RowCol *rc, int64_t i) {
-    return &c->pr->takes[rc->take - 1].cells[call_number(c, row_pos(c->f, i))];
+static inline FetchAddCell *fetch_add_cell(const CallFrame *c, const RowCol *rc, int64_t i) {
+    return &c->pr->fetch_adds[rc->take - 1].cells[call_number(c, row_pos(c->f, i))];
 }
-static inline bool takes_here(const CallFrame *c, const RowCol *rc) {
-    return UNLIKELY(rc->take > 0) && c->pr->takes && c->pr->takes[rc->take - 1].cells;
+static inline bool fetch_adds_here(const CallFrame *c, const RowCol *rc) {
+    return UNLIKELY(rc->take > 0) && c->pr->fetch_adds && c->pr->fetch_adds[rc->take - 1].cells;
 }
 /* What those before it leave. Out of the column's range: one of them does not take what it said, and the bulk is run
  * again. */
 static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows, int64_t n, Vec *d) {
     const ColumnUse *use = &table_use(c, rc->table)->cols[rc->col];
     for (int64_t i = 0; i < n; i++) {
-        TakeCell *x = take_cell(c, rc, i);
+        FetchAddCell *x = fetch_add_cell(c, rc, i);
         if (rows[i] < 0 || !x->shared) continue;
         x->row = rows[i];
         if (vec_null(d, i)) continue;
@@ -213,11 +213,11 @@ static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows
     }
 }
 /* The call has taken; all that the set takes goes to the cell at its end. */
-static void note_taken(TakeCell *x, const ImageColumn *ic, int64_t row, const void *value) {
+static void note_fetch_add(FetchAddCell *x, const ImageColumn *ic, int64_t row, const void *value) {
     bool right = image_is_valid(ic, row) == (value != NULL);
     if (right && value)
         right = int_cell(ic->phys, value) == int_cell(ic->phys, image_cell(ic, row)) + x->before + x->amount;
-    x->took = right && x->took == TOOK_NOTHING && x->row == row ? TOOK : TOOK_OTHERWISE;
+    x->fetched = right && x->fetched == FETCHED_NOTHING && x->row == row ? FETCHED_AS_PLANNED : FETCHED_OTHERWISE;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ static RunResult step_row_get(Frame *f, const Step *s) {
         for (int64_t i = 0; i < n; i++) d->valid[i] = rows[i] >= 0 && image_is_valid(ic, rows[i]);
         drop_valid(d, n);
     }
-    if (takes_here(c, rc)) add_before(c, rc, rows, n, d);
+    if (fetch_adds_here(c, rc)) add_before(c, rc, rows, n, d);
     return RUN_NEXT;
 }
 
@@ -454,7 +454,7 @@ static RunResult step_row_put(Frame *f, const Step *s) {
     if (UNLIKELY(!a)) return RUN_FAILED;
     const int64_t *rows = a->data;
     int64_t before = c->departures, bytes = cell_bytes(size_class(s->phys));
-    const bool takes = takes_here(c, rc);
+    const bool fetch_add = fetch_adds_here(c, rc);
     for (int64_t i = 0; i < f->n; i++) {
         int64_t row = rows[i];
         if (row < 0 || vec_null(a, i)) continue;
@@ -466,10 +466,10 @@ static RunResult step_row_put(Frame *f, const Step *s) {
             call_fail(c, i, s->pc);
             continue;
         }
-        if (takes) {
-            TakeCell *x = take_cell(c, rc, i);
+        if (fetch_add) {
+            FetchAddCell *x = fetch_add_cell(c, rc, i);
             if (x->shared) {
-                note_taken(x, ic, row, null ? NULL : cell);
+                note_fetch_add(x, ic, row, null ? NULL : cell);
                 continue;
             }
         }
@@ -900,12 +900,13 @@ static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnO
 }
 
 /* What is taken; of NULL nothing is, and it is a write. */
-static void tell_takes(const CallFrame *c, TakeCell *takes, int64_t n, const Vec *v, const uint64_t *h, TxnOp *ops) {
+static void note_amounts(const CallFrame *c, FetchAddCell *cells, int64_t n, const Vec *v, const uint64_t *h,
+                         TxnOp *ops) {
     for (int64_t i = 0; i < n; i++) {
         if (vec_null(v, i)) continue;
         ops[i].kind = OPK_TAKE;
-        takes[call_number(c, row_pos(c->f, i))] =
-            (TakeCell){.item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .told = true};
+        cells[call_number(c, row_pos(c->f, i))] = (FetchAddCell){
+            .item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .known = true};
     }
 }
 
@@ -925,7 +926,7 @@ static RunResult step_item(Frame *f, const Step *s) {
         return RUN_NEXT;
     }
     int32_t slot = c->pr->add_slot[s->pc];
-    TakeCell *takes = c->pr->takes && it->take > 0 ? c->pr->takes[it->take - 1].cells : NULL;
+    FetchAddCell *cells = c->pr->fetch_adds && it->take > 0 ? c->pr->fetch_adds[it->take - 1].cells : NULL;
     if (it->covered) {
         if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
         return RUN_NEXT;
@@ -938,11 +939,11 @@ static RunResult step_item(Frame *f, const Step *s) {
     if (UNLIKELY(k->n_ops + n > k->cap_ops) && grow_ops(k, n, &f->err) != RUN_NEXT) return RUN_FAILED;
     TxnOp *ops = k->ops + k->n_ops;
     uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE
-                   : it->insert && c->pr->takes                 ? OPK_TAKE
+                   : it->insert && c->pr->fetch_adds            ? OPK_TAKE
                                                                 : it->kind;
     for (int64_t i = 0; i < n; i++) ops[i] = (TxnOp){h[i], (uint32_t)row_pos(f, i), kind};
     if (kind == OPK_ADD && slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], ops);
-    if (takes) tell_takes(c, takes, n, &f->regs[it->args[it->n]], h, ops);
+    if (cells) note_amounts(c, cells, n, &f->regs[it->args[it->n]], h, ops);
     k->n_ops += n;
     return RUN_NEXT;
 }

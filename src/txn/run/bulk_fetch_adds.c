@@ -1,4 +1,4 @@
-/* bulk_takes.c - calls of a set that take from one item (proc.h, Takes).
+/* bulk_fetch_adds.c - calls of a set that take from one item (proc.h, Takes).
  *
  * The schedule lets those who take from an item share a set, and nobody in a later set comes before them (OPK_TAKE). So
  * for each set and item there is a row of calls in the order of time, and the footprints have told what each takes:
@@ -27,77 +27,78 @@ enum { BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that takes are
 #define NO_SEGMENT UINT32_MAX
 
 /* What calls of a set take from an item, in the order of time. */
-typedef struct TakeSegment {
-    int64_t start, n; /* in BulkTakes.cells */
+typedef struct FetchAddSegment {
+    int64_t start, n; /* in BulkFetchAdds.cells */
     Image *image;
     int32_t col;
     bool mixed; /* two items have one name, or sums are too large */
-} TakeSegment;
-typedef struct BulkTakes {
+} FetchAddSegment;
+typedef struct BulkFetchAdds {
     int64_t n_segments; /* of two calls or more, by set */
-    TakeSegment *segments;
-    TakeCell **cells;
+    FetchAddSegment *segments;
+    FetchAddCell **cells;
     int64_t *set_segment; /* first segment of each set */
     uint8_t *ends;        /* by set: it has an end */
     uint32_t *set_of;     /* by call */
     int64_t ended;        /* sets before this one that have one are through */
     _Atomic bool failed;  /* it has come out otherwise: no more calls run */
-} BulkTakes;
+} BulkFetchAdds;
 
 /* ---- planning ---- */
-void bulk_forget_takes(Bulk *b) {
-    b->takes = NULL;
+void bulk_forget_fetch_adds(Bulk *b) {
+    b->fetch_adds = NULL;
     for (int32_t p = 0; p < b->n_groups; p++) {
         ProcEntry *x = b->groups[p].proc;
-        x->body->takes = NULL;
-        if (x->foot) x->foot->takes = NULL;
+        x->body->fetch_adds = NULL;
+        if (x->foot) x->foot->fetch_adds = NULL;
     }
 }
-void bulk_plan_takes(Bulk *b) {
+void bulk_plan_fetch_adds(Bulk *b) {
     if (b->device || b->cautious || (b->opt->strategy != STRATEGY_AUTO && b->opt->strategy != STRATEGY_KSET)) return;
     for (int32_t p = 0; p < b->n_groups; p++) {
         const CallGroup *group = b->groups[p].group;
         const Proc *proc = group->proc;
         ProcEntry *x = b->groups[p].proc;
-        if (!proc->takes_some || (b->opt->strategy == STRATEGY_AUTO && x->takes_wait > 0 && x->takes_wait-- > 0))
+        if (!proc->takes_some ||
+            (b->opt->strategy == STRATEGY_AUTO && x->fetch_adds_wait > 0 && x->fetch_adds_wait-- > 0))
             continue;
-        TakeUse *use = arena_array(b->arena, TakeUse, proc->n_takes);
+        FetchAddUse *use = arena_array(b->arena, FetchAddUse, proc->n_takes);
         bool room = use != NULL;
         for (int32_t t = 0; room && t < proc->n_takes; t++)
             room = !proc->takes[t].planned ||
-                   (use[t].cells = arena_alloc(b->arena, (group->n + 1) * (int64_t)sizeof(TakeCell)));
-        if (room) x->body->takes = x->foot->takes = use;
+                   (use[t].cells = arena_alloc(b->arena, (group->n + 1) * (int64_t)sizeof(FetchAddCell)));
+        if (room) x->body->fetch_adds = x->foot->fetch_adds = use;
     }
 }
-void bulk_clear_takes(Bulk *b) {
+void bulk_clear_fetch_adds(Bulk *b) {
     for (int32_t p = 0; p < b->n_groups; p++) {
-        const TakeUse *use = b->groups[p].proc->foot->takes;
+        const FetchAddUse *use = b->groups[p].proc->foot->fetch_adds;
         for (int32_t t = 0; use && t < b->groups[p].group->proc->n_takes; t++)
-            if (use[t].cells) memset(use[t].cells, 0, (size_t)b->groups[p].group->n * sizeof(TakeCell));
+            if (use[t].cells) memset(use[t].cells, 0, (size_t)b->groups[p].group->n * sizeof(FetchAddCell));
     }
 }
 
 /* ---- who takes beside whom ---- */
-typedef struct Taker {
-    TakeCell *cell;
+typedef struct FetchAddOp {
+    FetchAddCell *cell;
     uint32_t call, segment;
-} Taker;
+} FetchAddOp;
 /* While calls are gone through in the order of time: an item's last set, and its segment there. */
-typedef struct TakeItem {
+typedef struct FetchAddItem {
     uint64_t item;
     uint32_t set, segment;
-} TakeItem;
+} FetchAddItem;
 typedef struct Sharing {
     Bulk *b;
-    BulkTakes *t;
+    BulkFetchAdds *t;
     int64_t n; /* takes */
-    Taker *takers;
+    FetchAddOp *ops;
     int64_t n_segments; /* those of one call too */
-    TakeSegment *segments;
+    FetchAddSegment *segments;
     uint32_t *set, *last; /* by segment: its set; its last call */
     bool *shared;
     int64_t slots;
-    TakeItem *items;
+    FetchAddItem *items;
 } Sharing;
 
 static bool inserts_beside(const Proc *p) {
@@ -106,61 +107,63 @@ static bool inserts_beside(const Proc *p) {
             return true;
     return false;
 }
-static const TakeUse *takes_of(const Bulk *b, int32_t group) { return b->groups[group].proc->foot->takes; }
+static const FetchAddUse *fetch_adds_of(const Bulk *b, int32_t group) {
+    return b->groups[group].proc->foot->fetch_adds;
+}
 
 /* The call takes, behind all that came before. */
-static void add_taker(Sharing *s, uint32_t call, TakeCell *cell, Image *im, int32_t col) {
+static void add_op(Sharing *s, uint32_t call, FetchAddCell *cell, Image *im, int32_t col) {
     const uint32_t set = s->t->set_of[call];
-    TakeItem *x = &s->items[hash_u64(cell->item) & (uint64_t)(s->slots - 1)];
+    FetchAddItem *x = &s->items[hash_u64(cell->item) & (uint64_t)(s->slots - 1)];
     while (x->segment != NO_SEGMENT && x->item != cell->item)
         if (++x == s->items + s->slots) x = s->items;
     if (x->segment == NO_SEGMENT || x->set != set) {
-        *x = (TakeItem){cell->item, set, (uint32_t)s->n_segments};
-        s->segments[s->n_segments] = (TakeSegment){.image = im, .col = col};
+        *x = (FetchAddItem){cell->item, set, (uint32_t)s->n_segments};
+        s->segments[s->n_segments] = (FetchAddSegment){.image = im, .col = col};
         s->set[s->n_segments] = set;
         s->last[s->n_segments++] = call;
     }
-    TakeSegment *g = &s->segments[x->segment];
+    FetchAddSegment *g = &s->segments[x->segment];
     g->n++;
     g->mixed |= g->image != im || g->col != col;
     s->shared[x->segment] |= s->last[x->segment] != call;
     s->last[x->segment] = call;
-    s->takers[s->n++] = (Taker){cell, call, x->segment};
+    s->ops[s->n++] = (FetchAddOp){cell, call, x->segment};
 }
 static Status find_segments(Sharing *s, Err *e) {
     Bulk *b = s->b;
     int64_t most = 0;
     for (int32_t p = 0; p < b->n_groups; p++)
-        for (int32_t t = 0; takes_of(b, p) && t < b->groups[p].group->proc->n_takes; t++)
-            most += takes_of(b, p)[t].cells ? b->groups[p].group->n : 0;
+        for (int32_t t = 0; fetch_adds_of(b, p) && t < b->groups[p].group->proc->n_takes; t++)
+            most += fetch_adds_of(b, p)[t].cells ? b->groups[p].group->n : 0;
     for (s->slots = 16; s->slots < 2 * most;) s->slots *= 2;
-    s->takers = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(Taker));
-    s->segments = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(TakeSegment));
+    s->ops = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(FetchAddOp));
+    s->segments = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(FetchAddSegment));
     s->set = arena_alloc(b->arena, (most + 1) * 4);
     s->last = arena_alloc(b->arena, (most + 1) * 4);
     s->shared = arena_calloc(b->arena, most + 1);
-    s->items = arena_alloc(b->arena, s->slots * (int64_t)sizeof(TakeItem));
-    if (!s->takers || !s->segments || !s->set || !s->last || !s->shared || !s->items) return err_oom(e);
+    s->items = arena_alloc(b->arena, s->slots * (int64_t)sizeof(FetchAddItem));
+    if (!s->ops || !s->segments || !s->set || !s->last || !s->shared || !s->items) return err_oom(e);
     for (int64_t i = 0; i < s->slots; i++) s->items[i].segment = NO_SEGMENT;
     for (int64_t call = 0; call < b->n_calls; call++) {
         const int32_t group = bulk_type(b, (uint32_t)call);
-        const TakeUse *use = takes_of(b, group);
+        const FetchAddUse *use = fetch_adds_of(b, group);
         const Proc *proc = b->groups[group].group->proc;
         const int64_t pos = b->pos_of ? b->pos_of[call] : call;
         for (int32_t k = 0; use && k < proc->n_takes; k++) {
-            TakeCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
-            if (x && x->told)
-                add_taker(s, (uint32_t)call, x, b->groups[group].proc->body->tables[proc->takes[k].table].image,
-                          proc->takes[k].col);
+            FetchAddCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
+            if (x && x->known)
+                add_op(s, (uint32_t)call, x, b->groups[group].proc->body->tables[proc->takes[k].table].image,
+                       proc->takes[k].col);
         }
     }
     return ST_OK;
 }
 /* What comes before each. */
-static void sum_up(TakeSegment *g, TakeCell **cells) {
+static void sum_up(FetchAddSegment *g, FetchAddCell **cells) {
     int64_t sum = 0;
     for (int64_t i = g->start; i < g->start + g->n; i++) {
-        TakeCell *x = cells[i];
+        FetchAddCell *x = cells[i];
         x->before = sum;
         g->mixed |= __builtin_add_overflow(sum, x->amount, &sum);
     }
@@ -168,12 +171,12 @@ static void sum_up(TakeSegment *g, TakeCell **cells) {
 /* Segments of several calls, by set. */
 static Status keep_shared(Sharing *s, Err *e) {
     Bulk *b = s->b;
-    BulkTakes *t = s->t;
+    BulkFetchAdds *t = s->t;
     const int64_t n_sets = b->schedule.n_sets;
     int64_t *number = arena_alloc(b->arena, (s->n_segments + 1) * 8), at = 0;
     t->set_segment = arena_array(b->arena, int64_t, n_sets + 2);
-    t->segments = arena_alloc(b->arena, (s->n_segments + 1) * (int64_t)sizeof(TakeSegment));
-    t->cells = arena_alloc(b->arena, (s->n + 1) * (int64_t)sizeof(TakeCell *));
+    t->segments = arena_alloc(b->arena, (s->n_segments + 1) * (int64_t)sizeof(FetchAddSegment));
+    t->cells = arena_alloc(b->arena, (s->n + 1) * (int64_t)sizeof(FetchAddCell *));
     if (!number || !t->set_segment || !t->segments || !t->cells) return err_oom(e);
     int64_t *next =
         t->set_segment + 1; /* of set k: where its next segment goes; in the end, where the set after it begins */
@@ -193,9 +196,9 @@ static Status keep_shared(Sharing *s, Err *e) {
         t->segments[i].n = 0;
     }
     for (int64_t i = 0; i < s->n; i++) {
-        Taker *x = &s->takers[i];
+        FetchAddOp *x = &s->ops[i];
         if (!s->shared[x->segment]) continue;
-        TakeSegment *g = &t->segments[number[x->segment]];
+        FetchAddSegment *g = &t->segments[number[x->segment]];
         x->cell->shared = true;
         t->cells[g->start + g->n++] = x->cell;
     }
@@ -208,7 +211,7 @@ static Status find_inserts(Sharing *s, Err *e) {
     bool *inserts = arena_array(b->arena, bool, b->n_groups + 1), any = false;
     if (!inserts) return err_oom(e);
     for (int32_t p = 0; p < b->n_groups; p++)
-        any |= inserts[p] = takes_of(b, p) && inserts_beside(b->groups[p].group->proc);
+        any |= inserts[p] = fetch_adds_of(b, p) && inserts_beside(b->groups[p].group->proc);
     for (int64_t k = 0; any && k < b->schedule.n_sets; k++) {
         int n = 0;
         for (int64_t i = b->schedule.set_start[k]; i < b->schedule.set_start[k + 1] && n < 2; i++)
@@ -217,14 +220,14 @@ static Status find_inserts(Sharing *s, Err *e) {
     }
     return ST_OK;
 }
-bool bulk_takes_planned(const Bulk *b) {
+bool bulk_fetch_adds_planned(const Bulk *b) {
     for (int32_t p = 0; p < b->n_groups; p++)
-        if (b->groups[p].proc->foot && takes_of(b, p)) return true;
+        if (b->groups[p].proc->foot && fetch_adds_of(b, p)) return true;
     return false;
 }
-Status bulk_share_takes(Bulk *b, Err *e) {
-    if (!bulk_takes_planned(b) || b->schedule.strategy != STRATEGY_KSET) return bulk_forget_takes(b), ST_OK;
-    BulkTakes *t = arena_new_of(b->arena, BulkTakes);
+Status bulk_share_fetch_adds(Bulk *b, Err *e) {
+    if (!bulk_fetch_adds_planned(b) || b->schedule.strategy != STRATEGY_KSET) return bulk_forget_fetch_adds(b), ST_OK;
+    BulkFetchAdds *t = arena_new_of(b->arena, BulkFetchAdds);
     if (!t || !(t->ends = arena_calloc(b->arena, b->schedule.n_sets + 1)) ||
         !(t->set_of = arena_alloc(b->arena, (b->n_calls + 1) * 4)))
         return err_oom(e);
@@ -235,26 +238,27 @@ Status bulk_share_takes(Bulk *b, Err *e) {
     TRY(find_segments(&s, e));
     TRY(keep_shared(&s, e));
     TRY(find_inserts(&s, e));
-    if (!memchr(t->ends, true, (size_t)b->schedule.n_sets)) return bulk_forget_takes(b), ST_OK;
-    b->takes = t;
+    if (!memchr(t->ends, true, (size_t)b->schedule.n_sets)) return bulk_forget_fetch_adds(b), ST_OK;
+    b->fetch_adds = t;
     return ST_OK;
 }
 
 /* ---- the end of a set ---- */
-bool bulk_set_takes(const Bulk *b, int64_t set) { return b->takes && b->takes->ends[set]; }
+bool bulk_set_fetch_adds(const Bulk *b, int64_t set) { return b->fetch_adds && b->fetch_adds->ends[set]; }
 
-void bulk_drop_taken(const CallFrame *c) {
-    const TakeUse *use = c->pr->takes;
+void bulk_drop_fetch_adds(const CallFrame *c) {
+    const FetchAddUse *use = c->pr->fetch_adds;
     for (int32_t t = 0; use && t < c->pr->proc->n_takes; t++)
         for (int64_t i = 0; use[t].cells && i < c->n; i++)
-            if (c->goes[i] == GO_FAILED) use[t].cells[call_number(c, i)].took = TOOK_NOTHING;
+            if (c->goes[i] == GO_FAILED) use[t].cells[call_number(c, i)].fetched = FETCHED_NOTHING;
 }
 
 /* All have taken what they said, and from one row. */
-static bool came_out(const TakeSegment *g, TakeCell *const *cells) {
+static bool came_out(const FetchAddSegment *g, FetchAddCell *const *cells) {
     const int64_t row = cells[g->start]->row;
     bool all = !g->mixed && row >= 0;
-    for (int64_t i = g->start; i < g->start + g->n; i++) all &= cells[i]->took == TOOK && cells[i]->row == row;
+    for (int64_t i = g->start; i < g->start + g->n; i++)
+        all &= cells[i]->fetched == FETCHED_AS_PLANNED && cells[i]->row == row;
     return all;
 }
 /* Whether the row was not inserted, or taken back, as it would have been in the order of time: no call before has left
@@ -278,7 +282,7 @@ static bool key_came_out(const KeyDoubt *d) {
     return true;
 }
 static bool set_came_out(const Bulk *b, int64_t set) {
-    const BulkTakes *t = b->takes;
+    const BulkFetchAdds *t = b->fetch_adds;
     for (int64_t i = t->set_segment[set]; i < t->set_segment[set + 1]; i++)
         if (!came_out(&t->segments[i], t->cells)) return false;
     for (int k = 0; k < b->workers; k++) {
@@ -291,9 +295,9 @@ static bool set_came_out(const Bulk *b, int64_t set) {
 }
 /* What was taken goes to the cells, or (back) leaves them again. */
 static void keep_set(Bulk *b, int worker, int64_t set, bool back) {
-    const BulkTakes *t = b->takes;
+    const BulkFetchAdds *t = b->fetch_adds;
     for (int64_t i = t->set_segment[set]; i < t->set_segment[set + 1]; i++) {
-        const TakeSegment *g = &t->segments[i];
+        const FetchAddSegment *g = &t->segments[i];
         const ImageColumn *ic = &g->image->cols[g->col];
         const int64_t row = t->cells[g->start]->row;
         int64_t sum = 0, now;
@@ -313,7 +317,7 @@ static void keep_set(Bulk *b, int worker, int64_t set, bool back) {
     }
 }
 void bulk_end_set(Bulk *b, int worker, int64_t set) {
-    BulkTakes *t = b->takes;
+    BulkFetchAdds *t = b->fetch_adds;
     if (atomic_load(&t->failed)) return;
     if (set_came_out(b, set)) {
         keep_set(b, worker, set, false);
@@ -323,13 +327,13 @@ void bulk_end_set(Bulk *b, int worker, int64_t set) {
     }
     for (int i = 0; i < b->workers; i++) b->w[i].sink.doubts.len = 0;
 }
-bool bulk_takes_failed(const Bulk *b) {
-    return b->takes && atomic_load_explicit(&b->takes->failed, memory_order_relaxed);
+bool bulk_fetch_adds_failed(const Bulk *b) {
+    return b->fetch_adds && atomic_load_explicit(&b->fetch_adds->failed, memory_order_relaxed);
 }
 
 /* Nothing has happened. */
 static void take_back_bulk(Bulk *b) {
-    const BulkTakes *t = b->takes;
+    const BulkFetchAdds *t = b->fetch_adds;
     for (int64_t k = b->schedule.n_sets - 1; k >= 0; k--) {
         if (k < t->ended && t->ends[k]) keep_set(b, 0, k, true);
         for (int i = 0; i < b->workers; i++)
@@ -337,21 +341,22 @@ static void take_back_bulk(Bulk *b) {
                 if (b->groups[p].proc->body_frames[i]) undo_set(b->groups[p].proc->body_frames[i], (uint32_t)k);
     }
 }
-void bulk_end_takes(Bulk *b) {
-    if (!b->takes) return;
-    const bool failed = bulk_takes_failed(b);
+void bulk_end_fetch_adds(Bulk *b) {
+    if (!b->fetch_adds) return;
+    const bool failed = bulk_fetch_adds_failed(b);
     if (failed) take_back_bulk(b);
     for (int32_t p = 0; p < b->n_groups; p++) {
         ProcEntry *x = b->groups[p].proc;
         for (int i = 0; i < b->workers; i++)
             if (x->body_frames[i]) x->body_frames[i]->n_undo = 0;
-        if (!x->body->takes) continue;
+        if (!x->body->fetch_adds) continue;
         if (failed) {
-            x->takes_undone = x->takes_row < BULKS_WITHOUT ? MIN_OF(x->takes_undone + 1, (int32_t)DOUBLINGS_MAX) : 0;
-            x->takes_wait = x->takes_undone > 0 ? (int64_t)BULKS_WITHOUT << (x->takes_undone - 1) : 0;
-            x->takes_row = 0;
+            x->fetch_adds_undone =
+                x->fetch_adds_in_a_row < BULKS_WITHOUT ? MIN_OF(x->fetch_adds_undone + 1, (int32_t)DOUBLINGS_MAX) : 0;
+            x->fetch_adds_wait = x->fetch_adds_undone > 0 ? (int64_t)BULKS_WITHOUT << (x->fetch_adds_undone - 1) : 0;
+            x->fetch_adds_in_a_row = 0;
         } else {
-            x->takes_row++;
+            x->fetch_adds_in_a_row++;
         }
     }
     if (!failed) return;
