@@ -105,7 +105,7 @@ typedef enum ProcParamKind {
                   are left is the kernel's from there on */
     PP_QUEUED, /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
     PP_TAKERS,
-    PP_QUEUE_ROWS, /* ... Addresses: RankLocks.takers, .rows (txn/order/rank_device.h) */
+    PP_QUEUE_ROWS, /* ... Addresses: RankLocks.dequeues, .rows (txn/order/rank_device.h) */
     PP_LOG,        /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT,
     PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */

@@ -130,7 +130,7 @@ static void rig_close(Rig *g) {
 }
 /* Operations that stand for more like them. */
 static bool again(const Bulk *b, int64_t i) {
-    return (b->uses[i] & KINDS) < RANK_OWN && hash_combine(b->items[i], b->uses[i] + (uint64_t)i % 3) % 7 == 0;
+    return (b->uses[i] & KINDS) < RANK_DEQUEUE && hash_combine(b->items[i], b->uses[i] + (uint64_t)i % 3) % 7 == 0;
 }
 /* What schedule.h has no kind for does what additions do where nobody adds, and what reads do where nobody reads. */
 static uint32_t *with_own(const Bulk *b) {
@@ -138,7 +138,7 @@ static uint32_t *with_own(const Bulk *b) {
     for (int64_t i = 0; i < b->n; i++) {
         uint32_t kind = b->uses[i] & KINDS, instead = rank_item_name(b->items[i]) % 3;
         bool own = (kind == OPK_ADD && instead == 1) || (kind == OPK_READ && instead == 2);
-        uses[i] = own           ? rank_use(b->uses[i] >> RANK_KIND_BITS, RANK_OWN)
+        uses[i] = own           ? rank_use(b->uses[i] >> RANK_KIND_BITS, RANK_DEQUEUE)
                   : again(b, i) ? b->uses[i] | RANK_AGAIN
                                 : b->uses[i];
     }
@@ -272,7 +272,7 @@ static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankL
     OK(rank_device_locks(g->r, g->q, &named, &got, &err));
     assert_memory_equal(fetch(g, a, got.lock_start, (n + 1) * 4), start, (size_t)(n + 1) * 4);
     uint32_t *mine = with_own(b);
-    uint32_t(*have)[4] = fetch(g, a, start[n] ? got.guards : 0, start[n] * INT64_C(16)),
+    uint32_t(*have)[4] = fetch(g, a, start[n] ? got.named_locks : 0, start[n] * INT64_C(16)),
     (*want)[4] = arena_alloc(a, start[n] * INT64_C(16) + 16);
     for (int64_t c = 0; c < n; c++)
         for (int64_t k = start[c]; k < start[c + 1];
@@ -281,7 +281,7 @@ static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankL
             for (int64_t i = 0; i < b->n && n < 400; i++)
                 if ((b->uses[i] & KINDS) != RANK_NONE && b->uses[i] >> RANK_KIND_BITS == c &&
                     rank_item_name(b->items[i]) == have[k][0])
-                    ops++, more += (mine[i] & KINDS) != RANK_OWN && again(b, i);
+                    ops++, more += (mine[i] & KINDS) != RANK_DEQUEUE && again(b, i);
             if (n < 400 && more == 0) assert_int_equal(have[k][1], ops);
             if (n < 400 && more > 0) assert_in_range(have[k][1], RANK_OPS_AGAIN, RANK_OPS_AGAIN + ops);
             want[k][0] = have[k][2];

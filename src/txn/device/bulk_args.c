@@ -8,7 +8,7 @@
  * tenth of a bulk; kernels need neither. So a bulk whose calls have been launched asks what comes next (BulkTurn), and
  * does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one
  * runs, the next one's arguments go to the other, by a queue of their own. Behind them come its footprints
- * (bulk_ahead.c); ranks, and room for inserts, depend on what these and the calls of this one do. Whoever runs that
+ * (bulk_prefetch.c); ranks, and room for inserts, depend on what these and the calls of this one do. Whoever runs that
  * bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels,
  * or another device. It costs the work, nothing else: a bulk always has its arguments at hand, and sends them itself
  * where they are not there, or did not get there.

@@ -126,7 +126,7 @@ static int32_t code_table(const BulkCode *c, int64_t id) {
 static bool code_fits(const Bulk *b, const BulkCode *c) {
     const BulkDevice *v = b->device;
     if (c->target.kind != v->target.kind || c->target.group_size != v->target.group_size || c->copies != v->copies ||
-        c->guards != bulk_guards_wanted(b))
+        c->statement_locks != bulk_statement_locks_wanted(b))
         return false;
     for (int32_t k = 0; k < b->n_groups; k++) {
         const ProgRun *pr = b->groups[k].proc->body;
@@ -162,7 +162,7 @@ static Status write_code(Bulk *b, BulkCode *c, Arena *a, Err *e) {
         c->procs[c->n] = pr->proc;
         forms[c->n] = (ProcForm){pr->proc, t, no};
     }
-    return emit_procs(c->n, forms, &c->target, !c->copies, c->guards, a, &c->module, e);
+    return emit_procs(c->n, forms, &c->target, !c->copies, c->statement_locks, a, &c->module, e);
 }
 
 static Status get_code(Bulk *b, Err *e) {
@@ -183,8 +183,11 @@ static Status get_code(Bulk *b, Err *e) {
     if (!a) return ST_ERROR;
     BulkCode *c = arena_new_of(a, BulkCode);
     if (c)
-        *c = (BulkCode){
-            .arena = a, .target = v->target, .copies = v->copies, .guards = bulk_guards_wanted(b), .used = s->bulks};
+        *c = (BulkCode){.arena = a,
+                        .target = v->target,
+                        .copies = v->copies,
+                        .statement_locks = bulk_statement_locks_wanted(b),
+                        .used = s->bulks};
     if (!c || write_code(b, c, a, e) != ST_OK) {
         arena_free(a);
         return c ? ST_ERROR : err_oom(e);
@@ -223,7 +226,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     } else {
         code_used(c->cache, &c->ref);
     }
-    v->statement.queue_group = -1;
+    v->statement.dequeue_group = -1;
     if (v->code->module.constants) {
         bulk_constants_take(b);
         if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->params.table,
@@ -233,8 +236,8 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK)
         v->foot = NULL;
     if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK)
-        v->statement.on = bulk_guards_use(b);
-    if (v->statement.on) TRY(bulk_guards_plan(b, e));
+        v->statement.on = bulk_statement_locks_use(b);
+    if (v->statement.on) TRY(bulk_statement_locks_plan(b, e));
     if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
     *reason = arena_strdup(b->arena, why.message);
     return *reason ? ST_OK : err_oom(e);
@@ -254,11 +257,12 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->d = d;
     v->cache = dev_runtime_cache(r);
     v->copies = b->opt->copies || !d->info.shares_memory;
-    v->target = (EmitTarget){.kind = d->info.kind,
-                             .group_size = d->info.kind == DEVICE_CUDA
-                                               ? (bulk_guards_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA)
-                                           : d->info.warp > 1 ? GROUP_OTHER
-                                                              : 1};
+    v->target =
+        (EmitTarget){.kind = d->info.kind,
+                     .group_size = d->info.kind == DEVICE_CUDA
+                                       ? (bulk_statement_locks_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA)
+                                   : d->info.warp > 1 ? GROUP_OTHER
+                                                      : 1};
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
     s->device = d;
@@ -367,7 +371,8 @@ static uint64_t image_value(const Bulk *b, const EmitParam *p) {
                    ? at(b, &b->device->control.words[W_BOUNDS + x->cols[col].slot])
                    : 0;
     case PP_IS_QUEUE:
-        return b->device->statement.on && b->device->statement.queue_group >= 0 && bulk_guards_queue(b) == x->table_id;
+        return b->device->statement.on && b->device->statement.dequeue_group >= 0 &&
+               bulk_dequeue_table(b) == x->table_id;
     case PP_TEXTS: return b->device->copies ? device_copy_texts(im) : 0;
     default: return at(b, &b->device->texts.heaps[2 * (x - b->images->entries)]); /* PP_HEAP */
     }
@@ -381,8 +386,8 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo || b->device->statement.on; break;
-    case PP_TAKES: *to = b->device->statement.on && k == b->device->statement.queue_group; break;
-    case PP_GUARD_BASE: *to = bulk_guard_base(pr, p->id); break;
+    case PP_TAKES: *to = b->device->statement.on && k == b->device->statement.dequeue_group; break;
+    case PP_GUARD_BASE: *to = bulk_statement_lock_base(pr, p->id); break;
     case PP_ARG_CELLS:
         *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
                                                                 : (const char *)group->params[p->id].data);
@@ -441,7 +446,7 @@ static void plan_together(Bulk *b) {
         for (int32_t k = 0; k < b->n_groups; k++) {
             int64_t n = b->groups[k].group->n / per[k];
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
-            if (src->waits_in_loops || k == v->statement.queue_group)
+            if (src->waits_in_loops || k == v->statement.dequeue_group)
                 continue; /* who takes from a queue waits where it is */
             warps += n;
             if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->groups[most].group->n / per[most]))
@@ -450,7 +455,7 @@ static void plan_together(Bulk *b) {
         fits = warps <= room || most < 0;
         if (!fits) per[most] *= 2;
     }
-    if (v->statement.queue_group >= 0) per[v->statement.queue_group] = 1;
+    if (v->statement.dequeue_group >= 0) per[v->statement.dequeue_group] = 1;
     v->warps.stretches = mixed ? 1 : b->n_groups;
     for (int32_t i = 0; i < v->warps.stretches; i++) {
         const CallGroupRun *group = &b->groups[mixed ? 0 : b->group_order[i]];
@@ -495,7 +500,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_LOCKS: return v->plan.ranked ? v->plan.ranks.locks : at(b, v->locks.on ? b->schedule.locks : NULL);
     case PP_DONE: return at(b, v->locks.done);
     case PP_GUARDS: return v->statement.on;
-    case PP_USED: return v->plan.ranks.guards;
+    case PP_USED: return v->plan.ranks.named_locks;
     case PP_LOG: return v->statement.log;
     case PP_LOG_AT: return v->statement.log_at;
     case PP_LOG_N: return v->statement.log_n;
@@ -504,8 +509,8 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_OPS_MAX: return (uint64_t)v->plan.ops_max;
     case PP_FOOT_WORDS: return at(b, v->control.foot_words);
     case PP_FOOT_FAILED: return at(b, v->control.foot_failed);
-    case PP_QUEUED: return v->statement.on && v->statement.queue_group >= 0;
-    case PP_TAKERS: return v->plan.ranks.takers;
+    case PP_QUEUED: return v->statement.on && v->statement.dequeue_group >= 0;
+    case PP_TAKERS: return v->plan.ranks.dequeues;
     case PP_QUEUE_ROWS: return v->plan.ranks.rows;
     case PP_STRETCHES: return (uint64_t)v->warps.stretches;
     case PP_TOGETHER: return at(b, v->warps.together);
@@ -777,7 +782,7 @@ static Status make_partitions(Bulk *b, Err *e) {
 }
 
 /* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
-static Status own_logs(Bulk *b, Err *e) {
+static Status item_logs(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     v->work.undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
     return bulk_device_memory(b, BM_LOG, v->work.undo_bytes, &v->work.undo_at, e);
@@ -798,10 +803,10 @@ static Status start(Bulk *b, Err *e) {
     } else {
         TRY(texts_take_room(b, &v->texts, e));
     }
-    bool guards = v->statement.on;
+    const bool wanted = v->statement.on;
     v->statement.on &= v->plan.ranked && v->locks.on;
-    if (v->statement.on) TRY(bulk_guards_start(b, e));
-    else if (guards) TRY(own_logs(b, e));
+    if (v->statement.on) TRY(bulk_statement_locks_start(b, e));
+    else if (wanted) TRY(item_logs(b, e));
     return bulk_device_values(b, e);
 }
 
@@ -1358,14 +1363,14 @@ static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
     }
 }
 /* All calls under guards, or none of them. */
-static Status run_guarded(Bulk *b, Err *e) {
+static Status run_statement_locks(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t queued, blocked;
     uint32_t *calls;
     Launch l = {0, b->n_calls};
     v->results.queued = true;
     TRY(run_batch(b, &l, 1, &queued, &blocked, e));
-    TRY(bulk_guards_finish(b, e));
+    TRY(bulk_statement_locks_finish(b, e));
     b->again |= queued == 0;
     if (!b->again && word_failures(b, &calls) > 0) return err_internal(e, "a call under guards failed without a word");
     v->launches.left = 0;
@@ -1375,7 +1380,7 @@ static Status run_guarded(Bulk *b, Err *e) {
 static Status run_locked(Bulk *b, const char **reason, Err *e) {
     BulkDevice *v = b->device;
     uint32_t *calls;
-    if (v->statement.on) return run_guarded(b, e);
+    if (v->statement.on) return run_statement_locks(b, e);
     for (int64_t trips = 1, rows = all_rows(b); v->launches.left > 0 && !*reason && !canceled(b); trips++) {
         int64_t queued, blocked, before = v->launches.left;
         Launch l = {0, v->launches.left};

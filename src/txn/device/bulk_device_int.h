@@ -1,6 +1,6 @@
 /* bulk_device_int.h - a bulk on a device: bulk_device.c (launches, failures), bulk_args.c (arguments), bulk_memory.c
- * (other memory and copies), bulk_foot.c (footprints), bulk_guard.c (locks by statement) and bulk_texts.c (strings)
- * only. */
+ * (other memory and copies), bulk_foot.c (footprints), bulk_statement_locks.c (locks by statement) and bulk_texts.c
+ * (strings) only. */
 #ifndef STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 #define STELE_TXN_DEVICE_BULK_DEVICE_INT_H
 
@@ -15,7 +15,7 @@ enum { BATCH_MAX = 64 };
 typedef struct BulkCode {
     Arena *arena;
     EmitTarget target;
-    bool copies, guards;
+    bool copies, statement_locks;
     int32_t n;
     const Proc **procs;
     int32_t n_tables;
@@ -34,9 +34,9 @@ typedef struct BulkCode {
     int32_t foots_missed;   /* footprints ahead in a row that were of no use */
     double log_per_call;    /* bytes of the log under guards, with what stays empty; 0: not known */
     const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
-    int64_t queues_undone, queues_after; /* likewise of bulks whose calls took from queues without waiting */
+    int64_t dequeues_undone, dequeues_after; /* likewise of bulks whose calls took from queues without waiting */
     int64_t in_a_row, undone,
-        guards_after; /* bulks with guards since the last one that had to be undone; such that came soon after one
+        locks_after; /* bulks with guards since the last one that had to be undone; such that came soon after one
                          another; ImageSet.bulks from which on guards are tried again */
 } BulkCode;
 
@@ -72,7 +72,7 @@ _Static_assert((int)BM_COUNT_ == (int)BULK_DEV_MEMORY && (int)BH_COUNT_ == (int)
 /* Events on the way of a bulk, in order; BulkPhase has the times between. */
 typedef enum BulkMark { MARK_BEGIN, MARK_SENT, MARK_FOOT, MARK_RANKED, MARK_LAUNCH, MARK_RUN, MARK_FETCHED } BulkMark;
 
-/* The next bulk's footprints on their way, behind the calls of this one (bulk_ahead.c). */
+/* The next bulk's footprints on their way, behind the calls of this one (bulk_prefetch.c). */
 typedef struct BulkFoot {
     uint64_t *values;           /* of parameters that they are made with; pinned */
     uint64_t uploads;           /* images_uploaded then */
@@ -108,7 +108,7 @@ typedef struct BulkArgs {
     BulkFoot *foot;      /* NULL: arguments only */
 } BulkArgs;
 
-/* Values of the kernels' parameters (EmitParam), and where they are on the device; bulk_ahead.c has the rules of the
+/* Values of the kernels' parameters (EmitParam), and where they are on the device; bulk_prefetch.c has the rules of the
  * module's constant memory, which bulks share. */
 typedef struct BulkParams {
     uint64_t *values;
@@ -124,7 +124,7 @@ typedef struct BulkControl {
     uint64_t *foot_words; /* FW_*; written by kernels of footprints only */
     uint8_t *foot_failed; /* by call: its footprint failed; on a device with memory of its own only a name for what is
                              there */
-    uint64_t *guard_seen; /* GS_*, as the launch left them; pinned, on such a device */
+    uint64_t *lock_words; /* GS_*, as the launch left them; pinned, on such a device */
     uint32_t *figures;    /* w0 and c of the schedule in BulkPlan.ranks, once the results are there */
 } BulkControl;
 
@@ -227,11 +227,11 @@ typedef struct BulkLocks {
     int64_t state_bytes; /* of counters, `done` and stage */
 } BulkLocks;
 
-/* Locks that calls hold by statement: bulk_guard.c. */
+/* Locks that calls hold by statement: bulk_statement_locks.c. */
 typedef struct BulkStatementLocks {
     bool on;
-    int32_t queue_group; /* the group whose calls take from a queue without waiting for each other; -1: none */
-    uint8_t *own_kinds;  /* ... by instruction of its footprint: the kind of the operation */
+    int32_t dequeue_group;  /* the group whose calls take from a queue without waiting for each other; -1: none */
+    uint8_t *dequeue_kinds; /* ... by instruction of its footprint: the kind of the operation */
     DevPtr log, log_at, log_n, log_first; /* all changes of all calls: next place and end; places and numbers by call;
                                              the first change */
     uint64_t log_room[2];
@@ -286,7 +286,7 @@ static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v-
 Status bulk_args_send(Bulk *b, Err *e);
 void bulk_args_next(Bulk *b);
 int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
-/* bulk_ahead.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its
+/* bulk_prefetch.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its
  * footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true when those are
  * as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are
  * given up. 58000. */
@@ -341,16 +341,16 @@ bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
 int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
-/* bulk_guard.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the log; after
- * the calls: b->again when they were undone. 53200, 58000. */
-bool bulk_guards_wanted(const Bulk *b);
-bool bulk_guards_use(const Bulk *b);
-/* Fills queue_group and own_kinds; the queue's table. */
-Status bulk_guards_plan(Bulk *b, Err *e);
-int64_t bulk_guards_queue(const Bulk *b);
-uint64_t bulk_guard_base(const ProgRun *pr, int32_t number);
-Status bulk_guards_start(Bulk *b, Err *e);
-Status bulk_guards_finish(Bulk *b, Err *e);
+/* bulk_statement_locks.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the
+ * log; after the calls: b->again when they were undone. 53200, 58000. */
+bool bulk_statement_locks_wanted(const Bulk *b);
+bool bulk_statement_locks_use(const Bulk *b);
+/* Fills dequeue_group and dequeue_kinds; the queue's table. */
+Status bulk_statement_locks_plan(Bulk *b, Err *e);
+int64_t bulk_dequeue_table(const Bulk *b);
+uint64_t bulk_statement_lock_base(const ProgRun *pr, int32_t number);
+Status bulk_statement_locks_start(Bulk *b, Err *e);
+Status bulk_statement_locks_finish(Bulk *b, Err *e);
 /* bulk_foot.c: queues the kernel for so many groups, and copies of what the host has to know. `ops_at`, `uses_at` for
  * so many operations, as the module's bulks before had. */
 Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e);

@@ -31,8 +31,8 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
         return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
     case PP_OWN_KIND:
-        *to = b->device->statement.on && group == b->device->statement.queue_group
-                  ? b->device->statement.own_kinds[p->id]
+        *to = b->device->statement.on && group == b->device->statement.dequeue_group
+                  ? b->device->statement.dequeue_kinds[p->id]
                   : OWN_KIND_NONE;
         return ST_OK;
     case PP_ITEM_SUM:
@@ -264,8 +264,8 @@ static Status plan_locks(Bulk *b, const RankInput *in, bool *again, Err *e) {
     }
     TRY(rank_device_locks(s->rank, v->queue, in, &v->plan.ranks, e));
     bool free = v->plan.ranks.ops_left == 0;
-    if (free && v->statement.queue_group >= 0) {
-        v->statement.queue_group = -1;
+    if (free && v->statement.dequeue_group >= 0) {
+        v->statement.dequeue_group = -1;
         *again = true;
         return ST_OK;
     }
@@ -297,8 +297,8 @@ static Status plan_once(Bulk *b, BulkPlanned *how, bool *again, Err *e) {
                     .n_types = b->n_groups,
                     .group_bits = b->type_of && !v->statement.on ? b->opt->group_bits : 0,
                     .names = v->statement.on,
-                    .queues = v->statement.queue_group >= 0,
-                    .taker = v->statement.queue_group,
+                    .dequeues = v->statement.dequeue_group >= 0,
+                    .dequeue_type = v->statement.dequeue_group,
                     .max_ops = MIN_OF(MAX_OF(n, 1), v->plan.ops_max),
                     .items = v->plan.ops_at,
                     .uses = v->plan.uses_at,

@@ -138,8 +138,8 @@ Status bulk_device_control(Bulk *b, Err *e) {
     v->control.words = v->copies ? (uint64_t *)(void *)(v->memory.head + head) : p;
     v->control.foot_words = v->control.words + v->control.n_words;
     v->params.ahead_values = v->copies ? v->control.foot_words + foot_words(b) : NULL;
-    v->control.guard_seen = v->copies ? v->params.ahead_values + values : NULL;
-    v->control.foot_failed = v->copies ? (uint8_t *)(v->control.guard_seen + GS_WORDS) : b->foot.failed;
+    v->control.lock_words = v->copies ? v->params.ahead_values + values : NULL;
+    v->control.foot_failed = v->copies ? (uint8_t *)(v->control.lock_words + GS_WORDS) : b->foot.failed;
     memset(v->control.words, 0, (size_t)v->control.n_words * 8);
     v->texts.heaps = v->control.words + bulk_words(b);
     v->texts.out_heap = v->texts.heaps + 2 * b->images->n;
@@ -343,8 +343,8 @@ Status bulk_device_queue_state(Bulk *b, Err *e) {
                       (v->control.n_words - W_BLOCKED - 1) * 8, e));
     TRY(ops->copy_out(v->queue, v->failures.list, at(b, v->failures.list), (v->results.got_failed + 1) * 8, e));
     if (v->statement.on)
-        TRY(ops->copy_out(v->queue, &v->control.guard_seen[GS_STOP], at(b, &v->control.words[W_STOP]), 8, e));
-    if (v->statement.on) TRY(ops->copy_out(v->queue, &v->control.guard_seen[GS_LOG], v->statement.log, 8, e));
+        TRY(ops->copy_out(v->queue, &v->control.lock_words[GS_STOP], at(b, &v->control.words[W_STOP]), 8, e));
+    if (v->statement.on) TRY(ops->copy_out(v->queue, &v->control.lock_words[GS_LOG], v->statement.log, 8, e));
     return ops->copy_out(v->queue, v->failures.keys, at(b, v->failures.keys), (v->results.got_keys * KEY_WORDS + 2) * 8,
                          e);
 }

@@ -35,7 +35,7 @@ enum {
     SAMPLE_OF = 1 << 18, /* of the operations, marked first; of at least so many */
 };
 #define MAX_CALLS ((INT64_C(1) << (32 - RANK_KIND_BITS)) - 2)
-static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_OWN == RK_OWN && (int)RANK_NONE == RK_NONE &&
+static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_DEQUEUE == RK_OWN && (int)RANK_NONE == RK_NONE &&
                   (int)RANK_AGAIN == RK_AGAIN && (int)RANK_OPS_AGAIN == RK_OPS_AGAIN,
               "as kernels have them");
 #define MAX_OPS (INT64_C(1) << 30)
@@ -363,7 +363,7 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     r->q = q;
     TRY(filter(r, in, &groups, e));
     int64_t left = r->left, counters = align_up(left * 4, 256),
-            queues = in->queues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256),
+            queues = in->dequeues ? counters + align_up(left * 8, 256) : 0, flags = align_up(left, 256),
             totals_bytes = PASSES_MAX * RK_DIGITS * 4;
     /* zero: lock_start, where nothing is left, or uses, waits, totals, flags, counters; then lock_start, locks */
     int64_t zero = group_totals + (left ? 2 * per_call + totals_bytes + flags + counters + queues : per_call);
@@ -387,13 +387,13 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     totals = carve(&at, totals_bytes);
     r->p[RK_FLAGS] = carve(&at, flags);
     out->counters = carve(&at, counters);
-    if (in->queues) {
-        r->p[RK_TAKER] = (uint64_t)in->taker;
-        out->takers = r->p[RK_TAKERS] = carve(&at, left * 4);
+    if (in->dequeues) {
+        r->p[RK_TAKER] = (uint64_t)in->dequeue_type;
+        out->dequeues = r->p[RK_TAKERS] = carve(&at, left * 4);
         out->rows = carve(&at, left * 8);
     }
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);
-    if (in->names) out->guards = r->p[RK_GUARDS] = carve(&at, left * 16);
+    if (in->names) out->named_locks = r->p[RK_GUARDS] = carve(&at, left * 16);
     else out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
     TRY(sort_ops(r, in, groups, &totals, e));
     groups = cut(r, left);

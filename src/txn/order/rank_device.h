@@ -25,10 +25,10 @@
 enum {
     RANK_NAME_BITS = 32,
     RANK_KIND_BITS = 3,
-    RANK_OWN = 3,   /* kind of operations that commute with each other and with nothing else, as additions do, but not
-                       with those */
-    RANK_AGAIN = 4, /* with an OpKind: the call may have more operations like this one than it says; `guards` then has
-                       at least RANK_OPS_AGAIN of them */
+    RANK_DEQUEUE = 3, /* kind of operations that commute with each other and with nothing else, as additions do, but not
+                     with those */
+    RANK_AGAIN = 4, /* with an OpKind: the call may have more operations like this one than it says; `named_locks` then
+                       has at least RANK_OPS_AGAIN of them */
     RANK_OPS_AGAIN = 0x4000000,
     RANK_NONE = 7 /* kind of a place without an operation */
 };
@@ -36,7 +36,7 @@ enum {
 /* Operation i, as kernels write it: items[i], a u64 as TxnOp.item; uses[i], a u32: */
 static inline uint32_t rank_use(uint32_t call, uint32_t kind) {
     return call << RANK_KIND_BITS | kind;
-} /* OpKind (and RANK_AGAIN), RANK_OWN or RANK_NONE */
+} /* OpKind (and RANK_AGAIN), RANK_DEQUEUE or RANK_NONE */
 /* What an item is known by. Items that differ in the lowest bit have different names. */
 uint32_t rank_item_name(uint64_t item);
 
@@ -49,28 +49,28 @@ typedef struct RankInput {
                         it is not so */
     DevPtr types;    /* u16 per call; 0: one type */
     int32_t n_types; /* types are below */
-    int32_t group_bits; /* rank_device_locks: `order`, by so many upper bits of the types' numbers [GPUTx App. D]; 0:
-                           none */
-    bool figures;       /* rank_device_locks: fill `figures` as well */
-    bool names;         /* rank_device_locks: `guards` instead of `locks` */
-    bool queues;        /* ... and `takers` and `rows`, */
-    int32_t taker;      /* the type that takes from queues */
-    int64_t depth_max;  /* rank_device_sets: more sets than that are not wanted; 0: any number is */
+    int32_t group_bits;   /* rank_device_locks: `order`, by so many upper bits of the types' numbers [GPUTx App. D]; 0:
+                             none */
+    bool figures;         /* rank_device_locks: fill `figures` as well */
+    bool names;           /* rank_device_locks: `named_locks` instead of `locks` */
+    bool dequeues;        /* ... and `dequeues` and `rows`, */
+    int32_t dequeue_type; /* the type of the calls that dequeue */
+    int64_t depth_max;    /* rank_device_sets: more sets than that are not wanted; 0: any number is */
 } RankInput;
 
 /* Call c waits until counters[locks[k].lock] >= locks[k].from for all k in [lock_start[c], lock_start[c + 1]), runs,
  * and adds 1 to each of them. */
 typedef struct RankLocks {
-    int64_t n_locks;   /* numbers of locks are below; they have gaps */
-    int64_t max_uses;  /* at most so many uses */
-    DevPtr lock_start; /* u32[n_calls + 1] */
-    DevPtr locks;      /* LockUse[], or */
-    DevPtr guards;     /* with `names`: u32[4] each: rank_item_name, how many operations the call has on the item, lock,
-                          from */
-    DevPtr counters;   /* u32[n_locks], zero */
-    DevPtr takers,
-        rows; /* u32[n_locks]: how many calls of type `taker`, which writes there before all others, use a lock with an
-                 odd name; u64[n_locks], zero: a place for each of them, at lock + from. 0 when not asked for */
+    int64_t n_locks;    /* numbers of locks are below; they have gaps */
+    int64_t max_uses;   /* at most so many uses */
+    DevPtr lock_start;  /* u32[n_calls + 1] */
+    DevPtr locks;       /* LockUse[], or */
+    DevPtr named_locks; /* with `names`: u32[4] each: rank_item_name, how many operations the call has on the item,
+                      lock, from */
+    DevPtr counters;    /* u32[n_locks], zero */
+    DevPtr dequeues,
+        rows; /* u32[n_locks]: how many calls of type `dequeue_type`, which writes there before all others, use a lock
+                 with an odd name; u64[n_locks], zero: a place for each of them, at lock + from. 0 when not asked for */
     DevPtr order; /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: nobody waits
                      for a later one. 0 when not asked for */
     DevPtr n_first;   /* u32: how many have locks; 0 when not asked for */

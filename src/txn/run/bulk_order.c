@@ -40,7 +40,8 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
     return true;
 }
 
-/* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_guard.c). */
+/* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_statement_locks.c).
+ */
 static bool dequeues_before(const Bulk *b, int32_t p, int32_t other) {
     return b->groups[p].group->proc->queue >= 0 && b->groups[other].group->proc->queue < 0;
 }

@@ -224,7 +224,7 @@ const char *bulk_device_name(const Bulk *b);
  * was sent ahead is forgotten. */
 bool bulk_ahead_adopt(Bulk *b);
 void bulk_ahead_end(
-    Bulk *b); /* bulk_ahead.c: nothing uses the memory of footprints that it had adopted and not taken any more */
+    Bulk *b); /* bulk_prefetch.c: nothing uses the memory of footprints that it had adopted and not taken any more */
 bool bulk_device_foot_ahead(const Bulk *b);
 void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
 

@@ -1,5 +1,5 @@
-/* bulk_guard.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): who has them, the log of all
- * changes, and what happens when the bulk has to be undone.
+/* bulk_statement_locks.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): who has them, the log of
+ * all changes, and what happens when the bulk has to be undone.
  *
  * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
  * time, but not in timestamp order, where few calls find all that they need one after the other (H200, TPC-C with 64
@@ -23,7 +23,7 @@ enum {
 };
 #define LOG_MAX (INT64_C(16) << 30)
 
-bool bulk_guards_wanted(const Bulk *b) {
+bool bulk_statement_locks_wanted(const Bulk *b) {
     const BulkOptions *o = b->opt;
     bool loops = false;
     if (!b->device->copies || o->release == RELEASE_CALL ||
@@ -36,10 +36,10 @@ bool bulk_guards_wanted(const Bulk *b) {
     }
     return o->release == RELEASE_STATEMENT || (loops && o->any_order);
 }
-bool bulk_guards_use(const Bulk *b) {
+bool bulk_statement_locks_use(const Bulk *b) {
     const BulkCode *c = b->device->code;
     return c->module.guards && b->device->foot && !b->cautious &&
-           (b->images->bulks >= c->guards_after || b->opt->release == RELEASE_STATEMENT);
+           (b->images->bulks >= c->locks_after || b->opt->release == RELEASE_STATEMENT);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------------------------- */
@@ -81,40 +81,40 @@ static bool names_groups(const Bulk *b, int32_t group) {
 /* Which group's calls take from their queue without waiting for each other: one, since a lock of the queue's must count
  * nothing else. Its operations on what calls have to themselves commute with each other and with nothing else: they are
  * of the kind that is for that. */
-Status bulk_guards_plan(Bulk *b, Err *e) {
+Status bulk_statement_locks_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
-    for (int32_t k = 0;
-         b->group_order && v->statement.queue_group < 0 && b->images->bulks >= v->code->queues_after && k < b->n_groups;
+    for (int32_t k = 0; b->group_order && v->statement.dequeue_group < 0 &&
+                        b->images->bulks >= v->code->dequeues_after && k < b->n_groups;
          k++)
         if (b->groups[k].group->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k))
-            v->statement.queue_group = k;
-    if (v->statement.queue_group < 0) return ST_OK;
-    const Proc *p = b->groups[v->statement.queue_group].group->proc;
-    if (!(v->statement.own_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
+            v->statement.dequeue_group = k;
+    if (v->statement.dequeue_group < 0) return ST_OK;
+    const Proc *p = b->groups[v->statement.dequeue_group].group->proc;
+    if (!(v->statement.dequeue_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
-        v->statement.own_kinds[i] = OWN_KIND_NONE;
+        v->statement.dequeue_kinds[i] = OWN_KIND_NONE;
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
         uint8_t own = p->tables[it->table].own;
         if (own == OWN_QUEUE && it->group == ITEM_ROWS)
-            v->statement.own_kinds[i] = OPK_WRITE; /* whoever only looks as well */
+            v->statement.dequeue_kinds[i] = OPK_WRITE; /* whoever only looks as well */
         if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group))
-            v->statement.own_kinds[i] = RANK_OWN;
+            v->statement.dequeue_kinds[i] = RANK_DEQUEUE;
     }
     return ST_OK;
 }
-int64_t bulk_guards_queue(const Bulk *b) {
-    const Proc *p = b->groups[b->device->statement.queue_group].group->proc;
+int64_t bulk_dequeue_table(const Bulk *b) {
+    const Proc *p = b->groups[b->device->statement.dequeue_group].group->proc;
     return p->tables[p->queue].table_id;
 }
 
-uint64_t bulk_guard_base(const ProgRun *pr, int32_t number) {
+uint64_t bulk_statement_lock_base(const ProgRun *pr, int32_t number) {
     const ItemSite *it = pr->proc->guards[number];
     return hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
 }
 
 /* The next place and the end; places by call; numbers by call; changes. */
-Status bulk_guards_start(Bulk *b, Err *e) {
+Status bulk_statement_locks_start(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     const BulkCode *c = v->code;
@@ -184,29 +184,29 @@ static void note_undone(const Bulk *b, uint64_t stop) {
                   (long long)b->n_calls, why);
 }
 
-Status bulk_guards_finish(Bulk *b, Err *e) {
+Status bulk_statement_locks_finish(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     const ProcModule *m = &v->code->module;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
-    const uint64_t stop = v->control.guard_seen[GS_STOP];
-    double used = (double)(v->control.guard_seen[GS_LOG] - v->statement.log_first) / (double)b->n_calls;
+    const uint64_t stop = v->control.lock_words[GS_STOP];
+    double used = (double)(v->control.lock_words[GS_LOG] - v->statement.log_first) / (double)b->n_calls;
     if (stop == 0) {
         c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
         c->in_a_row++;
-        c->queues_undone -= v->statement.queue_group >= 0 && c->queues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
+        c->dequeues_undone -= v->statement.dequeue_group >= 0 && c->dequeues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
         return ST_OK;
     }
     if (stop & 1 << STOP_ROOM_BIT) {
         c->log_per_call = 2 * MAX_OF(c->log_per_call, used);
     } else if (stop & 1 << STOP_QUEUE_BIT) { /* guards without it may be fine */
-        c->queues_undone = MIN_OF(c->queues_undone + 1, (int64_t)DOUBLINGS_MAX);
-        c->queues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->queues_undone);
+        c->dequeues_undone = MIN_OF(c->dequeues_undone + 1, (int64_t)DOUBLINGS_MAX);
+        c->dequeues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->dequeues_undone);
         c->in_a_row = 0;
     } else if (stop & 1 << STOP_UNDO_BIT) {
         c->undone = c->in_a_row < BULKS_WITHOUT ? MIN_OF(c->undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
         c->in_a_row = 0;
-        if (c->undone > 0) c->guards_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
+        if (c->undone > 0) c->locks_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
     }
     note_undone(b, stop);
     TRY(bulk_foot_drop(b, e));
@@ -222,7 +222,7 @@ Status bulk_guards_finish(Bulk *b, Err *e) {
 const char *bulk_device_why(const Bulk *b, const char *why) {
     const BulkCode *c = b->device->code;
     if (b->device->statement.on)
-        return b->device->statement.queue_group >= 0
+        return b->device->statement.dequeue_group >= 0
                    ? "calls with loops: locks are given up statement by statement, and rows of "
                      "a queue are taken by all at a time"
                    : "calls with loops: locks are given up statement by statement";

@@ -1,4 +1,5 @@
-/* bulk_ahead.c - the footprints of the next bulk, made on a device with memory of its own behind the calls of this one.
+/* bulk_prefetch.c - the footprints of the next bulk, made on a device with memory of its own behind the calls of this
+ * one.
  *
  * Between two bulks the host fetches results, gives them to who waits for them, and prepares the next bulk; the device
  * waits. What the device does first in a bulk, footprints, needs little: arguments, which have been sent ahead
@@ -82,7 +83,7 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                       .foot = own->foot,
                       .params.table = own->params.table,
                       .undo_kernel = own->undo_kernel,
-                      .statement.queue_group = -1};
+                      .statement.dequeue_group = -1};
     n->groups = arena_array(n->arena, CallGroupRun, n->n_groups + 1);
     CallGroup *groups = arena_array(n->arena, CallGroup, n->n_groups + 1);
     v->kinds = arena_array(n->arena, uint16_t, n->n_groups + 1);
@@ -99,8 +100,8 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                                       .base = x->bases[k]};
         v->kinds[k] = own->kinds[k];
     }
-    v->statement.on = v->undo_kernel && bulk_guards_use(n);
-    return !v->statement.on || bulk_guards_plan(n, e) == ST_OK;
+    v->statement.on = v->undo_kernel && bulk_statement_locks_use(n);
+    return !v->statement.on || bulk_statement_locks_plan(n, e) == ST_OK;
 }
 
 /* What both bulks have of their procedures, but for the plan of additions, is the other one's meanwhile. */
