@@ -657,7 +657,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
         const bool backlog = rate == 0 && !figures;
         if (rate > 0 || now->n == 0) make_calls(now, n, calls_now, m, w, mix, shares);
         if (backlog) make_calls(then, n, calls_now, m, w, mix, shares);
-        BulkFeed feed = {.next = backlog ? next_turn : NULL, .ctx = then, .ticket = now->ticket};
+        CallPipeline feed = {.next = backlog ? next_turn : NULL, .ctx = then, .ticket = now->ticket};
         BulkResult *r = NULL;
         atomic_store(&s->cancel, false);
         err_clear(&s->err);

@@ -348,8 +348,8 @@ void mem_free(MemAccount *a, void *p, int64_t bytes) {
 #endif
 void mem_touch(void *p, int64_t bytes) {
     if (bytes <= 0) return;
-    int64_t page = page_round(1), ahead = (int64_t)((uintptr_t)p & (uintptr_t)(page - 1));
-    char *first = (char *)p - ahead, *end = (char *)p + bytes;
+    int64_t page = page_round(1), before = (int64_t)((uintptr_t)p & (uintptr_t)(page - 1));
+    char *first = (char *)p - before, *end = (char *)p + bytes;
     if (madvise(first, (size_t)page_round(end - first), MADV_POPULATE_WRITE) == 0 || errno != EINVAL) return;
     for (char *at = p; at < end; at = first += page)
         __atomic_fetch_or(at, 0, __ATOMIC_RELAXED); /* older systems: a write that changes nothing */

@@ -22,7 +22,8 @@
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
  *        m  every second piece goes through CALL   f  the footprint's figures are printed
  *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
- *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it (BulkFeed)
+ *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it
+ * (CallPipeline)
  *
  * Answers: `P name` with why it runs one call at a time, if it does; `D configuration: what differs`; `E what` when the
  * case is no case; `A configurations bulks arguments footprints`, where devices with memory of their own could do
@@ -379,8 +380,8 @@ static bool works_ahead(Session *s) {
 }
 static void count_ahead(Ahead *x, const BulkStats *stats) {
     x->bulks++;
-    x->arguments += stats->ahead;
-    x->footprints += stats->foot_ahead;
+    x->arguments += stats->prefetched;
+    x->footprints += stats->foot_prefetched;
 }
 /* next: what comes then, NULL: nobody knows; its arguments may be sent ahead. piece->told: the bulk before was given
  * this one. sequence[from ..]: the calls in the order that the result stands for. */
@@ -392,12 +393,12 @@ static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *nex
     BulkResult *b = NULL;
     bool ok = true;
     if (n_groups > 0) {
-        BulkFeed feed = {.next = next ? next_piece : NULL, .ctx = next, .ticket = piece->ticket};
+        CallPipeline pipeline = {.next = next ? next_piece : NULL, .ctx = next, .ticket = piece->ticket};
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        Status st = session_bulk_run(s, n_groups, groups, &feed, &b);
+        Status st = session_bulk_run(s, n_groups, groups, &pipeline, &b);
         ok = session_end_statement(s, st) == ST_OK;
-        if (next) next->ticket = feed.next_ticket, next->told = true;
+        if (next) next->ticket = pipeline.next_ticket, next->told = true;
         if (ok && piece->told) count_ahead(ahead, &b->stats);
     }
     for (int p = 0; p < n_groups && ok; p++) {

@@ -1140,7 +1140,7 @@ static void test_faults_ahead(void **state) {
         Faulty x;
         faulty_new(&x, fail_at, false);
         Built b[BULKS];
-        BulkTurn turns[BULKS] = {{.next = give_second, .ctx = &b[1]}, {0}};
+        BulkPipeline pipelines[BULKS] = {{.next = give_second, .ctx = &b[1]}, {0}};
         Seen got = {0};
         got.f = open_memstream(&got.text, &got.len);
         bool ran = true, compiled = true;
@@ -1149,14 +1149,14 @@ static void test_faults_ahead(void **state) {
             Calls some = {CUT, cs.c + i * CUT};
             BulkResult *r = NULL;
             BulkOptions opt = faulty_options(&x, STRATEGY_AUTO);
-            opt.turn = &turns[i];
-            turns[1].ticket = turns[0].next_ticket;
+            opt.pipeline = &pipelines[i];
+            pipelines[1].ticket = pipelines[0].next_ticket;
             ran = faulty_run(&x, &b[i], &opt, &r) == ST_OK; /* else what the first one had left there is lost */
             if (!ran) err_clear(&err);
             else see_results(&got, &some, &b[i], r);
             compiled &= ran && !r->stats.reason;
-            ahead += ran && r->stats.ahead;
-            feet += ran && r->stats.foot_ahead;
+            ahead += ran && r->stats.prefetched;
+            feet += ran && r->stats.foot_prefetched;
             if (ran) bulk_result_free(r);
         }
         if (ran) faulty_tables(&x, &got);
@@ -1242,7 +1242,7 @@ typedef enum Change { UNCHANGED, APPENDED, FOLLOWED, CHANGES } Change;
 static BulkStats run_partners(const Calls *cs, bool compiled, Change change, Seen *got) {
     Faulty x;
     Built b[2];
-    BulkTurn turns[2] = {{.next = give_second, .ctx = &b[1]}, {0}};
+    BulkPipeline pipelines[2] = {{.next = give_second, .ctx = &b[1]}, {0}};
     BulkStats second = {0};
     faulty_new(&x, 0, false);
     x.w.procs[P_DEPOSIT] = make_partner(x.w.a);
@@ -1253,8 +1253,8 @@ static BulkStats run_partners(const Calls *cs, bool compiled, Change change, See
     for (int i = 0; i < 2; i++) build(&x.w, &(Calls){LATE_CUT, cs->c + i * LATE_CUT}, &b[i]);
     for (int i = 0; i < 2; i++) {
         BulkResult *r = NULL;
-        turns[1].ticket = turns[0].next_ticket;
-        opt.turn = &turns[i];
+        pipelines[1].ticket = pipelines[0].next_ticket;
+        opt.pipeline = &pipelines[i];
         if (faulty_run(&x, &b[i], &opt, &r) != ST_OK) fail_msg("%s", err.message);
         see_results(got, &(Calls){LATE_CUT, cs->c + i * LATE_CUT}, &b[i], r);
         second = r->stats;
@@ -1283,8 +1283,8 @@ static void test_changed_ahead(void **state) {
         run_partners(&cs, false, change, &want);
         const BulkStats second = run_partners(&cs, true, change, &got);
         same_text(want.text, got.text, names[change]);
-        assert_true(second.ahead);
-        assert_int_equal(second.foot_ahead, change == UNCHANGED);
+        assert_true(second.prefetched);
+        assert_int_equal(second.foot_prefetched, change == UNCHANGED);
         free(want.text);
         free(got.text);
     }

@@ -195,15 +195,16 @@ static void reserve_end(Session *s) {
 /* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them:
  * whoever comes next sees to it that the tables are what it is to see, which takes the lock alone for that long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
-    bool definitions = s->in_bulk && mode == LOCK_SHARED, may_be_ahead = definitions || (s->in_bulk && s->state == 'I');
+    bool definitions = s->in_bulk && mode == LOCK_SHARED,
+         may_be_unapplied = definitions || (s->in_bulk && s->state == 'I');
     while (s->lock < mode) {
-        LockMode want =
-            !may_be_ahead && session_bulk_ahead(s) ? LOCK_EXCLUSIVE : transaction_lock_mode(s, mode, definitions);
+        LockMode want = !may_be_unapplied && session_bulk_unapplied(s) ? LOCK_EXCLUSIVE
+                                                                       : transaction_lock_mode(s, mode, definitions);
         bool again = false;
         TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
         s->lock = want;
         share_reserve(s);
-        if (!may_be_ahead && session_bulk_ahead(s)) {
+        if (!may_be_unapplied && session_bulk_unapplied(s)) {
             if (want == LOCK_EXCLUSIVE) TRY(session_bulk_sync(s));
             else again = true;
         }
@@ -260,7 +261,7 @@ static void merge_grown(Session *s) {
         int64_t d = table_delta_rows(t);
         if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
         Err e = {0};
-        if (session_bulk_ahead(s) &&
+        if (session_bulk_unapplied(s) &&
             session_bulk_sync(s) !=
                 ST_OK) { /* a bulk of this very statement has changed images, which must not be of another table */
             log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, s->err.message);

@@ -60,7 +60,7 @@ static PlFrame *frame_begin(Session *s, PlRoutine *r) {
     fr->f = r->f;
     fr->ret.v = (Value){.type = r->f->ret, .is_null = true};
     fr->ret_record = -1;
-    fr->returned = fr->told = false;
+    fr->returned = fr->located = false;
     fr->rows = NULL;
     fr->row_count = 0;
     fr->leave = -1;

@@ -110,7 +110,7 @@ struct PlFrame {
     int32_t leave;     /* loop or block that EXIT or CONTINUE is bound for */
     const Err *caught; /* in a handler: what it caught */
     int32_t subtransactions;
-    bool told;        /* the error's context has this call's line */
+    bool located;     /* the error's context has this call's line */
     int32_t n_shapes; /* of records, in its arena */
 };
 

@@ -78,7 +78,7 @@ static PlOutcome run_handler(PlFrame *fr, const PlStmt *s, const PlHandler *h) {
     }
     err_copy(caught, &ses->err);
     err_clear(&ses->err);
-    fr->told = false;
+    fr->located = false;
     const Err *outer = fr->caught;
     fr->caught = caught;
     Value v = {.type = type_make(T_TEXT), .u.str = str_make(caught->sqlstate, 5)};
@@ -412,7 +412,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
             return err_set(e, ERR_STACKED_DIAGNOSTICS,
                            "RAISE without parameters cannot be used outside an exception handler");
         err_copy(e, fr->caught);
-        fr->told = true; /* its context is complete */
+        fr->located = true; /* its context is complete */
         return ST_ERROR;
     }
     char *formatted = NULL;
@@ -704,11 +704,11 @@ PlOutcome pl_exec(PlFrame *fr, const PlStmt *s) {
     if (s->kind != PLS_BLOCK) arena_reset(fr->scratch);
     if (stack_check(e) != ST_OK) return PLO_ERROR;
     PlOutcome o = exec(fr, s);
-    if (o != PLO_ERROR || fr->told) return o;
+    if (o != PLO_ERROR || fr->located) return o;
     (void)stack_failed(e);
     e->position = 0;
     if (fr->f->is_sql) err_context(e, "SQL function \"%s\" statement %d", fr->f->name, (int)s->line);
     else err_context(e, "PL/pgSQL function %s line %d at %s", fr->f->signature, (int)s->line, pl_stmt_words(s));
-    fr->told = true;
+    fr->located = true;
     return o;
 }

@@ -125,20 +125,20 @@ static Status hub_get(Session *s, BulkHub **out) {
     TRY(hub_make(s, out));
     BulkHub *h = *out;
     if (hub_is_current(h)) return ST_OK;
-    if (atomic_load(&h->state.ahead))
+    if (atomic_load(&h->state.unapplied))
         return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
     TRY(hub_compile(s, h, &h->code));
     return (h->state.images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
 }
 
-bool session_bulk_ahead(const Session *s) {
+bool session_bulk_unapplied(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
-    return h && atomic_load(&h->state.ahead);
+    return h && atomic_load(&h->state.unapplied);
 }
 
 Status session_bulk_sync(Session *s) {
-    if (!session_bulk_ahead(s)) return ST_OK;
+    if (!session_bulk_unapplied(s)) return ST_OK;
     BulkHub *h = s->db->bulk_hub;
     UndoLog *log = NULL; /* tells what transactions must know */
     if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
@@ -152,7 +152,7 @@ void session_bulk_follow(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     int64_t n;
     NetChange *net;
-    if (!h || !h->state.images || atomic_load(&h->state.ahead)) return;
+    if (!h || !h->state.images || atomic_load(&h->state.unapplied)) return;
     int64_t rows = undo_rows(s->undo);
     if (rows == 0 || rows > FOLLOW_MAX) return;
     Arena *a = arena_new(&s->db->account, NULL);
@@ -304,29 +304,29 @@ static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, 
         if (!(b->errors[k] = arena_calloc(a, (groups[k].n + 1) * (int64_t)sizeof(CallError *))) ||
             serial_columns(a, groups[k].routine, groups[k].n, &b->outs[k]) != ST_OK)
             st = err_oom(&s->err);
-    SerialNotices said = {.arena = a};
+    SerialNotices notices = {.arena = a};
     void (*notice)(void *, const SessionNotice *) = s->client.notice;
     void *notice_ctx = s->client.notice_ctx;
     s->client.notice = keep_notice;
-    s->client.notice_ctx = &said;
+    s->client.notice_ctx = &notices;
     for (int64_t c = 0; st == ST_OK && c < n; c++)
         for (int32_t k = 0; k < n_groups; k++) {
             if (at[k] >= groups[k].n || (groups[k].calls && groups[k].calls[at[k]] != c)) continue;
-            said.group = k;
-            said.call = at[k];
+            notices.group = k;
+            notices.call = at[k];
             st = serial_call(s, b, k, &groups[k], at[k]++, args);
             break;
         }
     s->client.notice = notice;
     s->client.notice_ctx = notice_ctx;
-    if (st == ST_OK && said.failed) st = err_oom(&s->err);
-    bulk_sort_notices(said.all.len, said.all.items);
+    if (st == ST_OK && notices.failed) st = err_oom(&s->err);
+    bulk_sort_notices(notices.all.len, notices.all.items);
     if (st != ST_OK) {
         arena_free(a);
         return st;
     }
-    b->n_notices = said.all.len;
-    b->notices = said.all.items;
+    b->n_notices = notices.all.len;
+    b->notices = notices.all.items;
     b->stats.run_ns = b->stats.total_ns = clock_ns() - started;
     *out = b;
     return ST_OK;
@@ -555,12 +555,12 @@ const Routine *session_bulk_routine_by_id(const Database *db, int64_t id) {
 /* The next bulk's calls as groups. */
 typedef struct NextGroups {
     BulkHub *h;
-    BulkFeed *feed;
+    CallPipeline *pipeline;
     Arena *arena;
 } NextGroups;
 static void groups_sent(void *ctx) {
     NextGroups *x = ctx;
-    if (x->feed->sent) x->feed->sent(x->feed->ctx);
+    if (x->pipeline->sent) x->pipeline->sent(x->pipeline->ctx);
 }
 static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const CallGroup **groups) {
     Err e = {0};
@@ -577,7 +577,7 @@ static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const 
 static bool next_groups(void *ctx, int32_t *n_groups, const CallGroup **groups) {
     NextGroups *x = ctx;
     const BulkCalls *calls;
-    if (!x->feed->next(x->feed->ctx, n_groups, &calls)) return false;
+    if (!x->pipeline->next(x->pipeline->ctx, n_groups, &calls)) return false;
     if (make_groups(x, *n_groups, calls, groups)) return true;
     groups_sent(x);
     return false;
@@ -615,9 +615,10 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     return ST_OK;
 }
 
-Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, BulkFeed *feed, BulkResult **out) {
+Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                        BulkResult **out) {
     Status st;
-    if (feed) feed->next_ticket = 0;
+    if (pipeline) pipeline->next_ticket = 0;
     TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
     if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
@@ -650,28 +651,28 @@ Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, B
     }
     QueryOptions q;
     BulkOptions opt;
-    st = bulk_options(s, h, feed ? feed->stop : NULL, &q, &opt);
-    opt.apart = feed && feed->apart;
+    st = bulk_options(s, h, pipeline ? pipeline->stop : NULL, &q, &opt);
+    opt.apart = pipeline && pipeline->apart;
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_groups; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
             st = bulk_reads(s, procs[k]->tables[i].table_id);
     if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, p, procs, &opt, &alone, out);
     if (st == ST_OK && alone) st = run_serial(s, n_groups, groups, guess_reason, out);
-    NextGroups next = {.h = h, .feed = feed};
-    BulkTurn turn = {.next = feed && feed->next ? next_groups : NULL,
-                     .sent = groups_sent,
-                     .ctx = &next,
-                     .ticket = feed ? feed->ticket : 0};
-    if (feed) opt.turn = &turn;
+    NextGroups next = {.h = h, .pipeline = pipeline};
+    BulkPipeline stage = {.next = pipeline && pipeline->next ? next_groups : NULL,
+                          .sent = groups_sent,
+                          .ctx = &next,
+                          .ticket = pipeline ? pipeline->ticket : 0};
+    if (pipeline) opt.pipeline = &stage;
     if (st == ST_OK && !guesses) st = bulk_state_run(s, &h->state, n_groups, p, procs, &opt, out);
-    if (feed) feed->next_ticket = turn.next_ticket;
+    if (pipeline) pipeline->next_ticket = stage.next_ticket;
     arena_free(next.arena);
     arena_free(a);
     if (alone) return st;
     if (st != ST_OK || !writes) return st;
     if (guesses) {
         s->db->dirty = true;
-        atomic_store(&h->state.ahead, true);
+        atomic_store(&h->state.unapplied, true);
     }
     if (s->state == 'T') st = session_bulk_to_tables(s); /* its ROLLBACK undoes the tables */
     if (st != ST_OK) {
@@ -707,7 +708,7 @@ static bool reads_time(const CallSite *x) {
     return text && (x->ret.id == T_DATE || x->ret.id == T_TIME || x->ret.id == T_TIMESTAMP ||
                     x->ret.id == T_TIMESTAMPTZ || x->ret.id == T_ARRAY);
 }
-bool session_bulk_told(const Session *s, int64_t routine) {
+bool session_bulk_bounded(const Session *s, int64_t routine) {
     const BulkHub *h = s->db->bulk_hub;
     const Proc *p = h && hub_is_current(h) ? proc_of_id(&h->code, routine) : NULL;
     if (!p || p->reason || guesses_rows(p)) return false;
@@ -735,7 +736,7 @@ Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, c
 
 Status session_bulk_to_tables(Session *s) {
     BulkHub *h = s->db->bulk_hub;
-    if (!session_bulk_ahead(s)) return ST_OK;
+    if (!session_bulk_unapplied(s)) return ST_OK;
     return bulk_state_sync(&h->state, s->undo, &s->err);
 }
 

@@ -23,7 +23,7 @@
 
 /* Images that are ahead of their tables are applied; called with the exclusive lock. */
 Status session_bulk_sync(Session *s);
-bool session_bulk_ahead(const Session *s); /* some are; any lock */
+bool session_bulk_unapplied(const Session *s); /* some are; any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
 /* What calls [first, first + n) of a group had to say, in order. */
@@ -47,8 +47,8 @@ typedef struct BulkCalls {
     const uint32_t *calls;
 } BulkCalls;
 /* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there
- * meanwhile (BulkTurn, txn/run/bulk.h). */
-typedef struct BulkFeed {
+ * meanwhile (BulkPipeline, txn/run/bulk.h). */
+typedef struct CallPipeline {
     /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are
      * until that bulk has run, or the ticket is not used. False: there is none. */
     bool (*next)(void *ctx, int32_t *n_groups, const BulkCalls **groups);
@@ -60,19 +60,20 @@ typedef struct BulkFeed {
     bool apart;           /* BulkOptions.apart */
     uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
     uint64_t next_ticket; /* out; 0: nothing was sent */
-} BulkFeed;
+} CallPipeline;
 /* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself.
  */
 Status session_begin_bulk(Session *s);
-/* The result, by group, is the caller's. feed: NULL: nobody knows what comes next. */
-Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, BulkFeed *feed, BulkResult **out);
+/* The result, by group, is the caller's. pipeline: NULL: nobody knows what comes next. */
+Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                        BulkResult **out);
 /* What calls are going to do, for who keeps them apart (BulkOps, in `a`). session_bulk_plan comes first, under the lock
  * of session_begin_bulk, which it takes: *state is the same number as long as what was told before is still good.
  * Nobody can tell before their turn what routines do that run one at a time, look at the clock for what they touch, or
  * insert as many rows as only running them tells: `told` false. */
 Status session_bulk_plan(Session *s, uint64_t *state);
 uint64_t session_bulk_state(const Session *s);
-bool session_bulk_told(const Session *s, int64_t routine);
+bool session_bulk_bounded(const Session *s, int64_t routine);
 Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, const BulkStop *stop, Arena *a,
                         BulkOps *out);
 /* SQL statements that touch one row (point.c), which bulks run as if each were a procedure of one statement: its

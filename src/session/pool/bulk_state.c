@@ -20,7 +20,7 @@ void bulk_state_clear(BulkState *x) {
 /* A device was lost, as e says: images from the tables, and the bulks again. */
 static Status recover(BulkState *x, Err *e) {
     const int64_t began = clock_ns(), bulks = replay_bulks(x->replay), calls = replay_calls(x->replay);
-    const bool ahead = atomic_load(&x->ahead), covered = !ahead || x->covered;
+    const bool unapplied = atomic_load(&x->unapplied), covered = !unapplied || x->covered;
     Err why = {0};
     err_copy(&why, e);
     err_clear(e);
@@ -28,7 +28,7 @@ static Status recover(BulkState *x, Err *e) {
     x->images = images_new(&x->db->account, e);
     Status st = x->images ? ST_OK : ST_ERROR;
     if (st == ST_OK && !covered) st = err_set(e, ERR_SYSTEM, "their inputs were not kept");
-    if (st == ST_OK && ahead) {
+    if (st == ST_OK && unapplied) {
         log_write(LOG_WARNING, "%s: %lld bulks of %lld calls run again on the processors", why.message,
                   (long long)bulks, (long long)calls);
         QueryOptions q = {
@@ -42,7 +42,7 @@ static Status recover(BulkState *x, Err *e) {
     if (st == ST_OK) return ST_OK;
     images_free(x->images);
     x->images = images_new(&x->db->account, NULL);
-    atomic_store(&x->ahead, false);
+    atomic_store(&x->unapplied, false);
     Err found = {0};
     err_copy(&found, e);
     err_clear(e);
@@ -58,13 +58,13 @@ static Status recover(BulkState *x, Err *e) {
 static bool is_loss(const Err *e) { return strcmp(e->sqlstate, ERR_SYSTEM) == 0; }
 
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
-    if (!atomic_load(&x->ahead)) return ST_OK;
+    if (!atomic_load(&x->unapplied)) return ST_OK;
     Status st = images_home(x->images, e);
     if (st != ST_OK && is_loss(e)) st = recover(x, e);
     if (st != ST_OK) return st;
     forget_inputs(x);
     TRY(images_sync(x->images, undo, e));
-    atomic_store(&x->ahead, false);
+    atomic_store(&x->unapplied, false);
     return ST_OK;
 }
 
@@ -86,7 +86,7 @@ static void keep_inputs(void *ctx) {
     if (k->failed) log_write(LOG_INFO, "inputs of a bulk cannot be kept: %s", e.message);
 }
 /* On a device with memory of its own. */
-static bool is_far(const BulkOptions *o) {
+static bool is_discrete(const BulkOptions *o) {
     if (!o->compiled || !o->query->device.runtime) return false;
     const Device *d = dev_runtime_device(o->query->device.runtime);
     return (o->copies || !d->info.shares_memory) && !d->info.lost;
@@ -109,7 +109,7 @@ static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *gro
 
 /* After an error that says so: everything is on the host, and as it was. */
 static Status without_device(Session *s, BulkState *x, BulkOptions *opt) {
-    if (!atomic_load(&x->ahead) || x->covered || images_far(x->images))
+    if (!atomic_load(&x->unapplied) || x->covered || images_on_device(x->images))
         TRY(recover(x, &s->err)); /* else the host has everything */
     err_clear(&s->err);
     opt->compiled = false;
@@ -122,7 +122,7 @@ static Status footprints_once(Session *s, BulkState *x, int32_t n, const CallGro
 }
 Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                              BulkOptions *opt, Arena *a, BulkOps *out) {
-    if (atomic_load(&x->ahead) && !images_fit(x->images, &x->db->catalog, n, procs)) TRY(session_bulk_sync(s));
+    if (atomic_load(&x->unapplied) && !images_fit(x->images, &x->db->catalog, n, procs)) TRY(session_bulk_sync(s));
     Status st = footprints_once(s, x, n, groups, procs, opt, a, out);
     if (st == ST_OK || !is_loss(&s->err)) return st;
     TRY(without_device(s, x, opt));
@@ -131,17 +131,18 @@ Status bulk_state_footprints(Session *s, BulkState *x, int32_t n, const CallGrou
 
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
                       BulkOptions *opt, BulkResult **out) {
-    const bool far = is_far(opt) && s->settings.bulk.replay;
+    const bool discrete = is_discrete(opt) && s->settings.bulk.replay;
     bool writes = false, keeps = true;
     for (int32_t k = 0; k < n; k++) {
         writes |= procs[k]->writes;
         keeps &= !procs[k]->writes || replay_covers(procs[k]);
     }
-    if (atomic_load(&x->ahead) && ((far && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
-                                   !images_fit(x->images, &x->db->catalog, n, procs)))
+    if (atomic_load(&x->unapplied) &&
+        ((discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
+         !images_fit(x->images, &x->db->catalog, n, procs)))
         TRY(session_bulk_sync(s));
-    const bool ahead = atomic_load(&x->ahead);
-    keeps &= writes && s->settings.bulk.replay && (far || (ahead && x->covered));
+    const bool unapplied = atomic_load(&x->unapplied);
+    keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
     Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;
@@ -158,11 +159,11 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
         keep.failed = true;
     }
     if (st != ST_OK || !writes) return st;
-    x->covered = keep.kept && !keep.failed && (!ahead || x->covered);
+    x->covered = keep.kept && !keep.failed && (!unapplied || x->covered);
     if (!x->covered) forget_inputs(x);
     s->db->dirty = true;
-    atomic_store(&x->ahead, true);
-    if (!far || x->covered || !opt->compiled || s->state == 'T' || session_bulk_sync(s) == ST_OK) return ST_OK;
+    atomic_store(&x->unapplied, true);
+    if (!discrete || x->covered || !opt->compiled || s->state == 'T' || session_bulk_sync(s) == ST_OK) return ST_OK;
     log_write(LOG_WARNING, "tables could not be brought up to date behind a bulk whose inputs could not be kept: %s",
               s->err.message);
     err_clear(&s->err);

@@ -22,10 +22,10 @@
 
 typedef struct BulkState {
     Database *db;
-    ImageSet *images;   /* NULL: none yet */
-    _Atomic bool ahead; /* some image may be ahead of its table; read under any lock */
-    Replay *replay;     /* NULL: nothing was ever kept */
-    bool covered;       /* images are ahead by what `replay` has, and nothing else */
+    ImageSet *images;       /* NULL: none yet */
+    _Atomic bool unapplied; /* some image may be ahead of its table; read under any lock */
+    Replay *replay;         /* NULL: nothing was ever kept */
+    bool covered;           /* images are ahead by what `replay` has, and nothing else */
 } BulkState;
 
 void bulk_state_clear(BulkState *x); /* images and inputs go */

@@ -41,33 +41,33 @@ typedef struct CallClient {
 
 /* Entries of the next bulk, gathered while a bulk runs; they are pending again as soon as that is done, and may be
  * withdrawn. */
-typedef struct CallAhead {
+typedef struct PrefetchedCalls {
     Arena *arena; /* NULL: there is nothing */
     int64_t catalog_version;
     int64_t n, first, last; /* entries: how many, and the numbers of the first and the last; numbers grow, so these are
                                the same when all three are */
     int32_t n_groups;
     BulkCalls *groups;
-    uint64_t ticket; /* BulkFeed */
-} CallAhead;
+    uint64_t ticket; /* CallPipeline */
+} PrefetchedCalls;
 
 struct CallPool {
     Database *db;
     pthread_mutex_t mutex;
-    CallEntry *first, **last;  /* what has come and is not in: */
-    CallSets sets;             /* older ones, that wait for each other; empty where bulks are cut by arrival */
-    int64_t n_calls;           /* pending, of both */
-    int64_t submitted;         /* entries so far */
-    CallAhead ahead;           /* the leader's */
-    bool busy;                 /* somebody leads */
-    CallEntry *running;        /* the entries of the bulk that runs */
-    _Atomic bool stopping;     /* some of them are to stop */
-    int32_t n_waiting;         /* threads that wait for a pending entry */
-    int64_t window, window_ns; /* number and begin of the current stretch of bulk_interval */
-    int32_t seen;              /* threads that have waited in it */
-    int32_t expected;          /* threads that are likely to come: those of the stretch before, or of this one */
-    int64_t expired_ns;        /* the keeper has looked for those whose time is up */
-    Session *runner;           /* the leader's, while busy */
+    CallEntry *first, **last;   /* what has come and is not in: */
+    CallSets sets;              /* older ones, that wait for each other; empty where bulks are cut by arrival */
+    int64_t n_calls;            /* pending, of both */
+    int64_t submitted;          /* entries so far */
+    PrefetchedCalls prefetched; /* the leader's */
+    bool busy;                  /* somebody leads */
+    CallEntry *running;         /* the entries of the bulk that runs */
+    _Atomic bool stopping;      /* some of them are to stop */
+    int32_t n_waiting;          /* threads that wait for a pending entry */
+    int64_t window, window_ns;  /* number and begin of the current stretch of bulk_interval */
+    int32_t seen;               /* threads that have waited in it */
+    int32_t expected;           /* threads that are likely to come: those of the stretch before, or of this one */
+    int64_t expired_ns;         /* the keeper has looked for those whose time is up */
+    Session *runner;            /* the leader's, while busy */
     CallSettings *runner_settings;
     pthread_cond_t keeper_wake;
     pthread_t keeper;
@@ -132,7 +132,7 @@ void call_pool_free(CallPool *p) {
     }
     session_free(p->runner);
     settings_release(p->runner_settings);
-    arena_free(p->ahead.arena);
+    arena_free(p->prefetched.arena);
     callsets_free(&p->sets);
     pthread_cond_destroy(&p->keeper_wake);
     pthread_mutex_destroy(&p->mutex);
@@ -381,8 +381,8 @@ static void put_back(CallPool *p, CallEntry *list) {
     pend_again(p, list);
     queue_again(p, list);
 }
-static CallAhead describe(const CallEntry *list) {
-    CallAhead x = {.first = list->number};
+static PrefetchedCalls describe(const CallEntry *list) {
+    PrefetchedCalls x = {.first = list->number};
     for (; list; list = list->next) {
         x.n++;
         x.last = list->number;
@@ -394,7 +394,7 @@ typedef struct NextCalls {
     CallPool *p;
     const CallSettings *set;
     CallEntry *list;
-    CallAhead ahead;
+    PrefetchedCalls prefetched;
 } NextCalls;
 static void calls_sent(void *ctx) {
     NextCalls *x = ctx;
@@ -409,35 +409,35 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     Session *s = p->runner;
     int64_t n_calls = 0;
     pthread_mutex_lock(&p->mutex);
-    if (!x->ahead.arena && p->first && p->n_calls >= p->first->settings->settings.bulk.size &&
+    if (!x->prefetched.arena && p->first && p->n_calls >= p->first->settings->settings.bulk.size &&
         same_settings(p->first->settings, x->set))
         x->list = take(p, DUE_SIZE, &n_calls);
     pthread_mutex_unlock(&p->mutex);
     if (!x->list) return false;
     Err e = {0}, before;
     err_copy(&before, &s->err);
-    x->ahead = describe(x->list);
-    x->ahead.catalog_version = p->db->catalog.version;
-    x->ahead.arena = arena_new(&p->db->account, &e);
-    bool ok =
-        x->ahead.arena && gather(s, x->ahead.arena, x->list, n_calls, &x->ahead.n_groups, &x->ahead.groups) == ST_OK;
+    x->prefetched = describe(x->list);
+    x->prefetched.catalog_version = p->db->catalog.version;
+    x->prefetched.arena = arena_new(&p->db->account, &e);
+    bool ok = x->prefetched.arena &&
+              gather(s, x->prefetched.arena, x->list, n_calls, &x->prefetched.n_groups, &x->prefetched.groups) == ST_OK;
     err_copy(&s->err, &before);
-    if (x->ahead.arena) arena_set_err(x->ahead.arena, NULL); /* it stays */
+    if (x->prefetched.arena) arena_set_err(x->prefetched.arena, NULL); /* it stays */
     if (!ok) {
-        arena_free(x->ahead.arena);
-        x->ahead = (CallAhead){0};
+        arena_free(x->prefetched.arena);
+        x->prefetched = (PrefetchedCalls){0};
         calls_sent(x);
         return false;
     }
-    *n_groups = x->ahead.n_groups;
-    *groups = x->ahead.groups;
+    *n_groups = x->prefetched.n_groups;
+    *groups = x->prefetched.groups;
     return true;
 }
 /* The entries are those that were gathered. */
 static bool was_gathered(const CallPool *p, const CallEntry *list) {
-    const CallAhead *x = &p->ahead;
+    const PrefetchedCalls *x = &p->prefetched;
     if (!x->arena || !list || x->catalog_version != p->db->catalog.version) return false;
-    const CallAhead now = describe(list);
+    const PrefetchedCalls now = describe(list);
     return now.n == x->n && now.first == x->first && now.last == x->last;
 }
 
@@ -542,12 +542,12 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     pthread_mutex_lock(&p->mutex);
     begin_running(p, l, list);
     pthread_mutex_unlock(&p->mutex);
-    CallAhead now = p->ahead;
+    PrefetchedCalls now = p->prefetched;
     if (!was_gathered(p, list)) {
         arena_free(now.arena);
-        now = (CallAhead){0};
+        now = (PrefetchedCalls){0};
     }
-    p->ahead = (CallAhead){0};
+    p->prefetched = (PrefetchedCalls){0};
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
@@ -555,15 +555,15 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
             st = (now.arena = arena_new(&p->db->account, &s->err))
                      ? gather(s, now.arena, list, cut->n_calls, &now.n_groups, &now.groups)
                      : ST_ERROR;
-        BulkFeed feed = {.next = cut->by_sets ? NULL : next_calls,
-                         .apart = cut->apart,
-                         .sent = calls_sent,
-                         .ctx = &next,
-                         .stop = &stop,
-                         .ticket = now.ticket};
-        if (st == ST_OK) st = session_bulk_run(s, now.n_groups, now.groups, &feed, &b->result);
-        next.ahead.ticket = feed.next_ticket;
-        p->ahead = next.ahead;
+        CallPipeline pipeline = {.next = cut->by_sets ? NULL : next_calls,
+                                 .apart = cut->apart,
+                                 .sent = calls_sent,
+                                 .ctx = &next,
+                                 .stop = &stop,
+                                 .ticket = now.ticket};
+        if (st == ST_OK) st = session_bulk_run(s, now.n_groups, now.groups, &pipeline, &b->result);
+        next.prefetched.ticket = pipeline.next_ticket;
+        p->prefetched = next.prefetched;
         arena_free(now.arena);
     }
     p->sets.state = session_bulk_state(s); /* bulks do not count */
@@ -584,8 +584,8 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     }
     p->running = NULL;
     callsets_done(&p->sets);
-    if (b->result && b->result->stats.ahead) p->stats.sent_ahead++;
-    if (b->result && b->result->stats.foot_ahead) p->stats.footprints_ahead++;
+    if (b->result && b->result->stats.prefetched) p->stats.sent_ahead++;
+    if (b->result && b->result->stats.foot_prefetched) p->stats.footprints_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
     pthread_mutex_unlock(&p->mutex);
@@ -602,7 +602,7 @@ static bool may_enter(const CallPool *p, const CallEntry *x, const CallEntry *he
     const CallSets *z = &p->sets;
     return !x->serial && x->number != z->barrier && by_sets(x) && same_settings(x->settings, head->settings) &&
            (n_calls == 0 || n_calls + x->n <= head->settings->settings.bulk.size) &&
-           session_bulk_told(p->runner, x->routine);
+           session_bulk_bounded(p->runner, x->routine);
 }
 /* Entries that have come and may enter, in order. */
 static CallEntry *take_new(CallPool *p, int64_t *n_calls) {
@@ -659,8 +659,8 @@ static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     CallSettings *set = oldest(p)->settings;
     atomic_fetch_add(&set->refs, 1); /* its submitter may withdraw it */
     pthread_mutex_unlock(&p->mutex);
-    arena_free(p->ahead.arena);
-    p->ahead = (CallAhead){0};
+    arena_free(p->prefetched.arena);
+    p->prefetched = (PrefetchedCalls){0};
     use_settings(p, set);
     settings_release(set);
     cut->began = true;
@@ -1198,7 +1198,7 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     *done = false;
     if (s->settings.bulk.interval_us <= 0 || s->state != 'I' || s->lock != LOCK_NONE || session_read_only(s))
         return ST_OK;
-    if (!call && ast->kind == AST_SELECT && !session_bulk_ahead(s))
+    if (!call && ast->kind == AST_SELECT && !session_bulk_unapplied(s))
         return ST_OK; /* readers need not wait for each other */
     if (!*slot || (*slot)->catalog_version != s->db->catalog.version) {
         call_text_free(*slot);

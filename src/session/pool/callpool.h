@@ -25,7 +25,7 @@
  * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
  *
  * Ahead. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that one's
- * columns and has its arguments sent (BulkFeed). Its calls cannot be withdrawn during that, but afterwards; whoever
+ * columns and has its arguments sent (CallPipeline). Its calls cannot be withdrawn during that, but afterwards; whoever
  * leads next uses what was gathered when the entries are the same.
  *
  * 0-sets. With bulk_cut = zero_set (timestamps kept, bulk_strategy auto or kset) the leader first finds out what the
@@ -119,7 +119,7 @@ typedef struct CallPoolStats {
     int64_t bulks, calls, largest;
     int64_t by_size, by_time, by_all;     /* why bulks were cut */
     int64_t by_turn;                      /* likewise: of calls that had waited for calls of the bulk before */
-    int64_t sent_ahead, footprints_ahead; /* BulkStats.ahead, foot_ahead */
+    int64_t sent_ahead, footprints_ahead; /* BulkStats.prefetched, foot_prefetched */
     int64_t p50_ns, p99_ns, max_ns;       /* to an eighth */
     int64_t waiting;                      /* calls in the queue now */
 } CallPoolStats;

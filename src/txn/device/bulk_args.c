@@ -5,9 +5,9 @@
  * from the beginning on is sent while they fill the rest.
  *
  * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a
- * tenth of a bulk; kernels need neither. So a bulk whose calls have been launched asks what comes next (BulkTurn), and
- * does that. There are two seats, each with memory for arguments on both sides and for numbers: while the bulk of one
- * runs, the next one's arguments go to the other, by a queue of their own. Behind them come its footprints
+ * tenth of a bulk; kernels need neither. So a bulk whose calls have been launched asks what comes next (BulkPipeline),
+ * and does that. There are two buffer slots, each with memory for arguments on both sides and for numbers: while the
+ * bulk of one runs, the next one's arguments go to the other, by a queue of their own. Behind them come its footprints
  * (bulk_prefetch.c); ranks, and room for inserts, depend on what these and the calls of this one do. Whoever runs that
  * bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels,
  * or another device. It costs the work, nothing else: a bulk always has its arguments at hand, and sends them itself
@@ -134,8 +134,8 @@ static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
     void *stage;
     DevPtr base;
     int64_t bytes = MAX_OF(room + x->texts.staged_bytes, INT64_C(8));
-    TRY(bulk_host_memory(b, (BulkHostMem)(BH_ARGS + b->seat), bytes, &stage, e));
-    TRY(bulk_device_memory(b, (BulkDevMem)(BM_ARGS + b->seat), bytes, &base, e));
+    TRY(bulk_host_memory(b, (BulkHostMem)(BH_ARGS + b->slot), bytes, &stage, e));
+    TRY(bulk_device_memory(b, (BulkDevMem)(BM_ARGS + b->slot), bytes, &base, e));
     x->sent = stage;
     x->texts.staged = x->sent + x->plain_bytes;
     add(x, &room, x->texts.staged, x->texts.staged_bytes);
@@ -151,7 +151,7 @@ static BulkArgs *args_new(Bulk *b) {
                         .any_order = b->opt->any_order,
                         .n_groups = b->n_groups,
                         .n_calls = b->n_calls,
-                        .seat = b->seat,
+                        .slot = b->slot,
                         .type_of = b->type_of,
                         .pos_of = b->pos_of,
                         .group_order = b->group_order};
@@ -159,11 +159,11 @@ static BulkArgs *args_new(Bulk *b) {
 }
 
 /* What is wrong with the device shows elsewhere. */
-bool images_wait_ahead(ImageSet *s) {
+bool images_wait_prefetch(ImageSet *s) {
     Err e = {0};
-    if (!s->ahead_queue || s->device->ops->sync(s->ahead_queue, NULL, NULL, &e) == ST_OK) return true;
-    s->device->ops->queue_free(s->device, s->ahead_queue);
-    s->ahead_queue = NULL;
+    if (!s->prefetch_queue || s->device->ops->sync(s->prefetch_queue, NULL, NULL, &e) == ST_OK) return true;
+    s->device->ops->queue_free(s->device, s->prefetch_queue);
+    s->prefetch_queue = NULL;
     return false;
 }
 Status bulk_args_send(Bulk *b, Err *e) {
@@ -172,7 +172,8 @@ Status bulk_args_send(Bulk *b, Err *e) {
     if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK)
         return ST_OK; /* by the queue that makes footprints behind them */
     err_clear(e);
-    const bool there = images_wait_ahead(b->images); /* also for what was sent to this seat and nobody took */
+    const bool there =
+        images_wait_prefetch(b->images); /* also for what was sent to this buffer slot and was not used */
     if (there && fits) return ST_OK;
     /* sent for another module or device, or not to its end: only the numbers are of use */
     bulk_mark_device(b, MARK_BEGIN);
@@ -184,14 +185,14 @@ Status bulk_args_send(Bulk *b, Err *e) {
 static _Atomic uint64_t tickets = 1; /* of all image sets: nobody takes one for another's */
 
 /* ---- ahead ---------------------------------------------------------------------------------------------- */
-void bulk_ahead_free(BulkArgs *x) {
+void bulk_prefetch_free(BulkArgs *x) {
     if (x && x->arena) arena_free(x->arena);
 }
-void images_drop_ahead(ImageSet *s) {
-    if (!s->ahead) return;
-    (void)images_wait_ahead(s); /* copies still read the seat's memory */
-    bulk_ahead_free(s->ahead);
-    s->ahead = NULL;
+void images_drop_prefetched(ImageSet *s) {
+    if (!s->prefetched) return;
+    (void)images_wait_prefetch(s); /* copies still read the buffer slot */
+    bulk_prefetch_free(s->prefetched);
+    s->prefetched = NULL;
 }
 static bool same_groups(const Bulk *b, const BulkArgs *x) {
     bool same = b->n_groups == x->n_groups && b->n_calls == x->n_calls && b->opt->any_order == x->any_order;
@@ -201,17 +202,17 @@ static bool same_groups(const Bulk *b, const BulkArgs *x) {
     }
     return same;
 }
-bool bulk_ahead_adopt(Bulk *b) {
+bool bulk_prefetch_adopt(Bulk *b) {
     ImageSet *s = b->images;
-    BulkArgs *x = s->ahead;
+    BulkArgs *x = s->prefetched;
     if (!x || b->cautious) return false; /* run again: what is there is the next one's; its footprints were given up */
-    const BulkTurn *turn = b->opt->turn;
-    if (!turn || turn->ticket != x->ticket || !same_groups(b, x)) {
-        images_drop_ahead(s);
+    const BulkPipeline *pipeline = b->opt->pipeline;
+    if (!pipeline || pipeline->ticket != x->ticket || !same_groups(b, x)) {
+        images_drop_prefetched(s);
         return false;
     }
-    s->ahead = NULL;
-    s->seat = b->seat = x->seat;
+    s->prefetched = NULL;
+    s->slot = b->slot = x->slot;
     b->args = b->adopted = x;
     b->type_of = x->type_of;
     b->pos_of = x->pos_of;
@@ -247,8 +248,8 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_groups, const CallGrou
     if (!v || !copy || !n->groups) return err_oom(e);
     for (int32_t k = 0; k < n_groups; k++) copy[k] = groups[k];
     TRY(bulk_check_groups(n, n_groups, copy, e));
-    (void)images_wait_ahead(s);
-    if (!s->ahead_queue) TRY(ops->queue_new(b->device->d, &s->ahead_queue, e));
+    (void)images_wait_prefetch(s);
+    if (!s->prefetch_queue) TRY(ops->queue_new(b->device->d, &s->prefetch_queue, e));
     if (!prepare(n, b, v, e)) return err_is_set(e) ? ST_ERROR : ST_OK;
     BulkArgs *x = args_new(n);
     if (!x || !(x->bases = arena_array(n->arena, int64_t, n_groups + 1))) return err_oom(e);
@@ -261,21 +262,21 @@ static Status send_next(Bulk *n, const Bulk *b, int32_t n_groups, const CallGrou
     }
     x->groups = copy;
     TRY(lay_out(n, x, e));
-    TRY(send_all(n, x, s->ahead_queue, e));
+    TRY(send_all(n, x, s->prefetch_queue, e));
     x->arena = n->arena;
     arena_set_err(x->arena, NULL); /* it stays */
     x->ticket = atomic_fetch_add(&tickets, 1);
-    s->ahead = x;
+    s->prefetched = x;
     *sent = true;
     return ST_OK;
 }
 void bulk_args_next(Bulk *b) {
-    BulkTurn *turn = b->opt->turn;
+    BulkPipeline *pipeline = b->opt->pipeline;
     int32_t n_groups = 0;
     const CallGroup *groups = NULL;
-    if (!turn || !turn->next || b->cautious || b->device->launches.asked || b->images->ahead) return;
+    if (!pipeline || !pipeline->next || b->cautious || b->device->launches.asked || b->images->prefetched) return;
     b->device->launches.asked = true;
-    if (!turn->next(turn->ctx, &n_groups, &groups)) return;
+    if (!pipeline->next(pipeline->ctx, &n_groups, &groups)) return;
     Err e = {0};
     Bulk n = {.images = b->images,
               .opt = b->opt,
@@ -283,12 +284,12 @@ void bulk_args_next(Bulk *b) {
               .err = &e,
               .workers = b->workers,
               .vector_size = b->vector_size,
-              .seat = 1 - b->seat};
+              .slot = 1 - b->slot};
     n.arena = arena_new(b->opt->query->account, &e);
     bool sent = false;
     Status st = n.arena ? send_next(&n, b, n_groups, groups, &sent, &e) : ST_ERROR;
     if (st != ST_OK) log_write(LOG_INFO, "arguments of the next bulk could not be sent ahead: %s", e.message);
-    if (sent) turn->next_ticket = b->images->ahead->ticket;
+    if (sent) pipeline->next_ticket = b->images->prefetched->ticket;
     else arena_free(n.arena);
-    if (turn->sent) turn->sent(turn->ctx);
+    if (pipeline->sent) pipeline->sent(pipeline->ctx);
 }

@@ -36,9 +36,9 @@ enum {
     GROUP_OTHER = 64,
     GROUP_CUDA = 128,
     GROUPS_PER_UNIT = 16,
-    SAY_SAMPLE = 1024,
-    SAY_STEP = 1024 /* failures, */,
-    SAY_KEYS = 64 /* or keys, are worth waking workers */,
+    WORD_SAMPLE = 1024,
+    WORD_STEP = 1024 /* failures, */,
+    WORD_KEYS = 64 /* or keys, are worth waking workers */,
     KEYS_MIN = 64,
     PROCS_MAX = 64,
     STOP_AFTER_NS = 1000000000,
@@ -51,7 +51,7 @@ enum {
     IN_CACHE_BYTES = 2 << 20,  /* tables of a bulk that processors' own caches hold, more or less */
     UNDO_BYTES_MAX = 1 << 30
 };
-#define SAID UINT32_MAX /* instead of a failure's code */
+#define WORDED UINT32_MAX /* instead of a failure's code */
 
 static void let_go(BulkCode *c) {
     if (c->ref.entry) code_release(c->cache, &c->ref);
@@ -62,7 +62,7 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
         bool drop = c && !proc;
         for (int32_t k = 0; c && k < c->n; k++) drop |= c->procs[k] == proc;
         if (!drop) continue;
-        images_drop_ahead(s);
+        images_drop_prefetched(s);
         let_go(c);
         arena_free(c->arena);
         s->codes[i] = NULL;
@@ -70,9 +70,9 @@ void images_drop_code(ImageSet *s, const Proc *proc) {
 }
 
 void images_drop_queue(ImageSet *s) {
-    images_drop_ahead(s);
-    if (s->ahead_queue) s->device->ops->queue_free(s->device, s->ahead_queue);
-    s->ahead_queue = NULL;
+    images_drop_prefetched(s);
+    if (s->prefetch_queue) s->device->ops->queue_free(s->device, s->prefetch_queue);
+    s->prefetch_queue = NULL;
     if (s->queue) s->device->ops->queue_free(s->device, s->queue);
     s->queue = NULL;
     rank_device_free(s->rank);
@@ -193,7 +193,7 @@ static Status get_code(Bulk *b, Err *e) {
         return c ? ST_ERROR : err_oom(e);
     }
     if (s->codes[place]) { /* whose arguments these may be */
-        images_drop_ahead(s);
+        images_drop_prefetched(s);
         let_go(s->codes[place]);
         arena_free(s->codes[place]->arena);
     }
@@ -228,7 +228,7 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     }
     v->statement.dequeue_group = -1;
     if (v->code->module.constants) {
-        bulk_constants_take(b);
+        bulk_constants_begin(b);
         if (v->d->ops->constant(v->code->ref.module, "kc_table", v->code->module.n_params * 8, &v->params.table,
                                 &why) != ST_OK)
             return *reason = arena_strdup(b->arena, why.message), *reason ? ST_OK : err_oom(e);
@@ -320,12 +320,12 @@ Status bulk_device_prepare(Bulk *b, const char **reason, Err *e) {
 void bulk_device_end(Bulk *b) {
     BulkDevice *v = b->device;
     MemAccount *acct = &b->images->account;
-    bulk_ahead_end(b);
+    bulk_prefetch_end(b);
     if (!v) return;
     if (v->queue && v->broken) v->d->ops->queue_free(v->d, v->queue);
     else if (v->queue) b->images->queue = v->queue;
     if (v->side) v->d->ops->queue_free(v->d, v->side);
-    bulk_constants_leave(b);
+    bulk_constants_end(b);
     mem_free(acct, v->locks.counters, v->locks.state_bytes);
     if (v->failures.bytes > 0) {
         mem_free(acct, v->failures.list, v->failures.bytes);
@@ -412,7 +412,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
 static bool in_partitions(const Bulk *b) {
     return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL;
 }
-bool bulk_device_wanders(const Bulk *b) { return b->device->code->module.wanders; }
+bool bulk_device_divergent(const Bulk *b) { return b->device->code->module.wanders; }
 /* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for
  * them, each had better be alone. So had partitions, as long as there is room. */
 int64_t bulk_device_lanes(const Bulk *b) {
@@ -435,12 +435,12 @@ int64_t bulk_device_lanes(const Bulk *b) {
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
-    const bool mixed = !b->group_order || v->code->module.lingers, told = !mixed && b->opt->lanes > 0;
+    const bool mixed = !b->group_order || v->code->module.lingers, fixed = !mixed && b->opt->lanes > 0;
     int64_t units = 0;
     uint8_t *per = v->warps.per_warp;
     uint32_t *to = v->warps.together;
-    for (int32_t k = 0; k < b->n_groups; k++) per[k] = (uint8_t)(told ? WARP / b->opt->lanes : 1);
-    for (bool fits = mixed || told; !fits;) {
+    for (int32_t k = 0; k < b->n_groups; k++) per[k] = (uint8_t)(fixed ? WARP / b->opt->lanes : 1);
+    for (bool fits = mixed || fixed; !fits;) {
         int32_t most = -1;
         int64_t warps = 0;
         for (int32_t k = 0; k < b->n_groups; k++) {
@@ -612,7 +612,7 @@ static Status use_device_copy(Bulk *b, Image *im, Err *e) {
     int64_t entry = 0;
     while (b->images->entries[entry].image != im) entry++;
     const int64_t room = texts_room(b, &b->device->texts, entry);
-    if (b->args && b->args->foot && !device_copy_ready(im, room) && !images_wait_ahead(b->images))
+    if (b->args && b->args->foot && !device_copy_ready(im, room) && !images_wait_prefetch(b->images))
         b->args->foot = NULL; /* kernels read what is going to move */
     return device_copy_use(im, b->device->d, b->device->cache, b->device->queue, room, e);
 }
@@ -639,7 +639,7 @@ static Status bring_home(Bulk *b, Err *e) {
     TRY(each_image(b, fetch_image, e));
     return each_image(b, commit_image, e);
 }
-static Status look_ahead(Bulk *b, Image *im, Err *e) {
+static Status check_newer(Bulk *b, Image *im, Err *e) {
     (void)e;
     if (device_copy_newer(im)) b->device->safe = -1;
     return ST_OK;
@@ -753,7 +753,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
             return ST_ERROR;
         return ST_OK;
     }
-    TRY(each_image(b, look_ahead, e));
+    TRY(each_image(b, check_newer, e));
     TRY(each_image(b, use_device_copy, e));
     TRY(bulk_device_send(b, e));
     bulk_mark(b, BP_PLACE);
@@ -962,12 +962,12 @@ static CallError *give_error(Bulk *b, int worker, int32_t group, int32_t pc, uin
     return x;
 }
 /* A RAISE with a constant message: its calls share the error. */
-static void say(Bulk *b, int32_t group, int32_t pc, uint32_t call) {
-    CallError ***said = &b->device->failures.raised[group];
+static void word_raise(Bulk *b, int32_t group, int32_t pc, uint32_t call) {
+    CallError ***shared = &b->device->failures.raised[group];
     const Program *p = b->groups[group].group->proc->body;
-    if (*said && (*said)[pc]) {
+    if (*shared && (*shared)[pc]) {
         CallSink *k = &b->w[0].sink;
-        k->errors[group][b->pos_of ? b->pos_of[call] : call] = (*said)[pc];
+        k->errors[group][b->pos_of ? b->pos_of[call] : call] = (*shared)[pc];
         k->n_failed++;
         return;
     }
@@ -985,11 +985,11 @@ static void say(Bulk *b, int32_t group, int32_t pc, uint32_t call) {
     if (r->hint) err_hint(&e, "%s", r->hint);
     if (r->names) err_names(&e, r->names);
     CallError *x = give_error(b, 0, group, pc, call, &e);
-    if (!*said) *said = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **said);
-    if (*said) (*said)[pc] = x;
+    if (!*shared) *shared = arena_calloc(b->arena, (p->n_instrs + 1) * (int64_t)sizeof **shared);
+    if (*shared) (*shared)[pc] = x;
 }
 /* A taken key, from the list of these. */
-static void say_key(Bulk *b, int worker, const uint64_t *record) {
+static void word_key(Bulk *b, int worker, const uint64_t *record) {
     uint32_t call = (uint32_t)record[0];
     int32_t group = bulk_type(b, call), pc = (int32_t)((uint32_t)record[1] >> 8) - 1;
     const RowInsert *ins = b->groups[group].group->proc->body->instrs[pc].aux;
@@ -1009,7 +1009,7 @@ static bool word_error(Bulk *b, int worker, int32_t group, uint32_t code, uint32
     int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
     if (kind == PF_KEY) return true; /* its record says it */
     if (kind == PF_SAID) {
-        say(b, group, pc, call);
+        word_raise(b, group, pc, call);
         return true;
     }
     Err e = {0};
@@ -1032,12 +1032,12 @@ typedef struct Wording {
     uint32_t *left;
     _Atomic int64_t next, n_left;
 } Wording;
-enum { SAY_AT_A_TIME = 32 };
-static void say_some(Wording *y, int worker, int n, const int64_t *which) {
+enum { WORD_AT_A_TIME = 32 };
+static void word_some(Wording *y, int worker, int n, const int64_t *which) {
     Bulk *b = y->b;
     BulkDevice *v = b->device;
-    CallError **at[SAY_AT_A_TIME];
-    int64_t said = 0;
+    CallError **at[WORD_AT_A_TIME];
+    int64_t worded = 0;
     for (int i = 0; i < n; i++) {
         uint32_t call = (uint32_t)v->failures.list[1 + which[i]];
         at[i] = &b->result->errors[bulk_type(b, call)][b->pos_of ? b->pos_of[call] : call];
@@ -1051,33 +1051,33 @@ static void say_some(Wording *y, int worker, int n, const int64_t *which) {
         CallError *x = shared && v->failures.raised[group] ? v->failures.raised[group][pc] : NULL;
         if (x) {
             *at[i] = x;
-            said++;
+            worded++;
         } else if (shared || !word_error(b, worker, group, code, call)) {
             y->left[atomic_fetch_add(&y->n_left, 1)] = (uint32_t)which[i];
         }
     }
-    b->w[worker].sink.n_failed += said;
+    b->w[worker].sink.n_failed += worded;
 }
-static void say_worker(void *ctx, int worker) {
+static void word_worker(void *ctx, int worker) {
     Wording *y = ctx;
     Bulk *b = y->b;
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failures.list[0];
-    for (int64_t from; (from = atomic_fetch_add(&y->next, SAY_KEYS)) < y->keys;)
-        for (int64_t i = from; i < MIN_OF(from + SAY_KEYS, y->keys); i++)
-            say_key(b, worker, v->failures.keys + 2 + i * KEY_WORDS);
-    for (int64_t from; (from = atomic_fetch_add(&b->next, SAY_STEP)) < n;) {
-        int64_t which[SAY_AT_A_TIME], end = MIN_OF(from + SAY_STEP, n);
-        for (int64_t i = from; i < end; i += SAY_AT_A_TIME) {
+    for (int64_t from; (from = atomic_fetch_add(&y->next, WORD_KEYS)) < y->keys;)
+        for (int64_t i = from; i < MIN_OF(from + WORD_KEYS, y->keys); i++)
+            word_key(b, worker, v->failures.keys + 2 + i * KEY_WORDS);
+    for (int64_t from; (from = atomic_fetch_add(&b->next, WORD_STEP)) < n;) {
+        int64_t which[WORD_AT_A_TIME], end = MIN_OF(from + WORD_STEP, n);
+        for (int64_t i = from; i < end; i += WORD_AT_A_TIME) {
             int have = 0;
-            for (int64_t k = i; k < MIN_OF(i + SAY_AT_A_TIME, end); k++) {
+            for (int64_t k = i; k < MIN_OF(i + WORD_AT_A_TIME, end); k++) {
                 uint32_t call = (uint32_t)v->failures.list[1 + k];
-                if (v->failures.list[1 + k] >> 32 == SAID) continue;
+                if (v->failures.list[1 + k] >> 32 == WORDED) continue;
                 if (b->type_of) __builtin_prefetch(&b->type_of[call]);
                 if (b->pos_of) __builtin_prefetch(&b->pos_of[call]);
                 which[have++] = k;
             }
-            say_some(y, worker, have, which);
+            word_some(y, worker, have, which);
         }
     }
 }
@@ -1085,24 +1085,24 @@ static void say_worker(void *ctx, int worker) {
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failures.list[0], m = 0;
-    Wording y = {.b = b, .keys = keys_said(v)};
+    Wording y = {.b = b, .keys = keys_listed(v)};
     *calls = v->failures.rest;
     if (n == 0) return 0;
     /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
-    for (int64_t i = 0; i < n; i += MAX_OF(n / SAY_SAMPLE, INT64_C(1))) {
+    for (int64_t i = 0; i < n; i += MAX_OF(n / WORD_SAMPLE, INT64_C(1))) {
         uint32_t call = (uint32_t)v->failures.list[1 + i], code = (uint32_t)(v->failures.list[1 + i] >> 32);
         int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
         if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID ||
             (v->failures.raised[group] && v->failures.raised[group][pc]))
             continue;
-        say(b, group, pc, call);
-        v->failures.list[1 + i] |= (uint64_t)SAID << 32; /* done with */
+        word_raise(b, group, pc, call);
+        v->failures.list[1 + i] |= (uint64_t)WORDED << 32; /* done with */
     }
     atomic_store(&b->next, 0);
     y.left = v->failures.rest;
-    if (b->workers > 1 && (n > SAY_STEP || y.keys > SAY_KEYS))
-        pool_run(b->opt->query->pool, b->workers, say_worker, &y);
-    else say_worker(&y, 0);
+    if (b->workers > 1 && (n > WORD_STEP || y.keys > WORD_KEYS))
+        pool_run(b->opt->query->pool, b->workers, word_worker, &y);
+    else word_worker(&y, 0);
     for (int64_t k = 0; k < y.n_left; k++) { /* *calls has no more than it had before, and k */
         uint64_t entry = v->failures.list[1 + y.left[k]];
         if (!word_error(b, 0, bulk_type(b, (uint32_t)entry), (uint32_t)(entry >> 32), (uint32_t)entry))
@@ -1301,7 +1301,7 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     err_clear(e);
     if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
     v->queue = NULL;
-    images_drop_ahead(b->images);
+    images_drop_prefetched(b->images);
     (void)each_image(b, drop_device_copy, e);
     v->on_host = true;
     bulk_device_clear_outs(b);
@@ -1490,9 +1490,9 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
 /* Where one batch ran all calls, the device has said which failed. */
 void bulk_device_list_failed(Bulk *b) {
     const BulkDevice *v = b->device;
-    int64_t n = (int64_t)v->failures.list[0], told = 0;
-    for (int i = 0; i < b->workers; i++) told += b->w[i].sink.n_failed;
-    if (v->launches.batches != 1 || v->launches.trip || n != told || n > FAILED_LIST_MAX) return;
+    int64_t n = (int64_t)v->failures.list[0], failed = 0;
+    for (int i = 0; i < b->workers; i++) failed += b->w[i].sink.n_failed;
+    if (v->launches.batches != 1 || v->launches.trip || n != failed || n > FAILED_LIST_MAX) return;
     FailedCall *list = arena_array(b->result->arena, FailedCall, n + 1);
     for (int64_t i = 0; list && i < n; i++) {
         const uint32_t call = (uint32_t)v->failures.list[1 + i];

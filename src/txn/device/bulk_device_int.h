@@ -55,14 +55,14 @@ typedef enum BulkDevMem {
     BM_AFTER,
     BM_OPS,
     BM_LOG,
-    BM_FOOT /* by seat */,
+    BM_FOOT /* by buffer slot */,
     BM_ARGS = BM_FOOT + 2 /* likewise */,
     BM_COUNT_ = BM_ARGS + 2
 } BulkDevMem;
 typedef enum BulkHostMem {
     BH_STAGE,
     BH_OPS,
-    BH_NUMBERS /* by seat */,
+    BH_NUMBERS /* by buffer slot */,
     BH_FOOT = BH_NUMBERS + 2 /* likewise */,
     BH_ARGS = BH_FOOT + 2,
     BH_COUNT_ = BH_ARGS + 2
@@ -83,7 +83,7 @@ typedef struct BulkFoot {
 /* A bulk's arguments on a device with memory of its own, or on their way there: plain ones and cells of strings, then
  * strings and constants (texts.staged). bulk_args.c. */
 typedef struct BulkArgs {
-    uint64_t ticket; /* BulkTurn; 0: sent with the bulk */
+    uint64_t ticket; /* BulkPipeline; 0: sent with the bulk */
     Arena *arena;    /* its own; NULL: the bulk's */
     /* for whom */
     Device *d;
@@ -94,7 +94,7 @@ typedef struct BulkArgs {
     Vec **params; /* by group: copies of the columns' headers, which their owner may free once the strings are sent */
     int64_t n_calls;
     /* numbers of calls, as in Bulk */
-    int seat;
+    int slot;
     uint16_t *type_of;
     uint32_t *pos_of;
     int32_t *group_order;
@@ -112,9 +112,9 @@ typedef struct BulkArgs {
  * module's constant memory, which bulks share. */
 typedef struct BulkParams {
     uint64_t *values;
-    DevPtr table;           /* where kernels have them in constant memory; 0: they come as arguments */
-    bool has_table;         /* it is this bulk's until its end: bulk_constants_take */
-    uint64_t *ahead_values; /* pinned, room for values; on a device with memory of its own */
+    DevPtr table;              /* where kernels have them in constant memory; 0: they come as arguments */
+    bool has_table;            /* it is this bulk's until its end: bulk_constants_begin */
+    uint64_t *prefetch_values; /* pinned, room for values; on a device with memory of its own */
 } BulkParams;
 
 /* Words that the host and kernels exchange around each launch: one piece of memory, made by bulk_device_control. */
@@ -186,7 +186,7 @@ typedef struct BulkLaunches {
     int64_t last_ns; /* when the last batch was launched */
     int64_t left;    /* calls that have not run: the first ones of schedule.order */
     bool trip;       /* the machine ran calls that had failed */
-    bool asked;      /* what comes next (BulkTurn) */
+    bool asked;      /* what comes next (BulkPipeline) */
     bool no_marks;   /* events cannot be had: there are no times of the device's */
     uint32_t marks;  /* bits by BulkMark: recorded */
 } BulkLaunches;
@@ -196,10 +196,10 @@ typedef struct BulkPlan {
     uint64_t *ops_of; /* by group: where its operations go, and how many fit */
     DevPtr ops_at, uses_at;
     int64_t ops_max;
-    bool counted;    /* kernels have counted inserts, and their counts stand */
-    bool foot_ahead; /* footprints were there, or on their way, when the bulk began */
-    bool ranked;     /* the schedule is in `ranks`, */
-    bool in_sets;    /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
+    bool counted;         /* kernels have counted inserts, and their counts stand */
+    bool foot_prefetched; /* footprints were there, or on their way, when the bulk began */
+    bool ranked;          /* the schedule is in `ranks`, */
+    bool in_sets;         /* or K-SET, in `sets`; schedule.order is NULL until the host has to know it */
     RankLocks ranks;
     RankSets sets;
 } BulkPlan;
@@ -279,7 +279,7 @@ enum { FW_FAILED, FW_OPS, FW_TILES, FW_SUMS = 4 };
 static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)b->foot.n_sums; }
 
 static inline int64_t keys_room(const BulkDevice *v) { return (v->failures.keys_bytes / 8 - 2) / KEY_WORDS; }
-static inline int64_t keys_said(const BulkDevice *v) { return MIN_OF((int64_t)v->failures.keys[0], keys_room(v)); }
+static inline int64_t keys_listed(const BulkDevice *v) { return MIN_OF((int64_t)v->failures.keys[0], keys_room(v)); }
 
 /* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those
  * of the next one. */
@@ -294,8 +294,8 @@ Status bulk_foot_next(Bulk *b, Err *e); /* 58000: the bulk that runs cannot laun
 bool bulk_foot_take(Bulk *b);
 Status bulk_foot_drop(Bulk *b, Err *e);
 /* The module's constants are the bulk's from now on, once whoever made footprints ahead with them is done. */
-void bulk_constants_take(Bulk *b);
-void bulk_constants_leave(Bulk *b);
+void bulk_constants_begin(Bulk *b);
+void bulk_constants_end(Bulk *b);
 void bulk_constants_forget(ImageSet *s);
 /* bulk_memory.c: of the image set's, for this bulk. 53200. */
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e);

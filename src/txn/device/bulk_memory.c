@@ -57,7 +57,7 @@ void bulk_give_back(BulkLoan *l) {
 Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, Err *e) {
     struct BulkLoan *k = &b->images->pinned[which];
     if (k->bytes < bytes || !k->p) {
-        if (k->p) (void)images_wait_ahead(b->images);
+        if (k->p) (void)images_wait_prefetch(b->images);
         bulk_give_back(k);
         k->bytes = 0;
         TRY(borrow(b->device->d, &b->images->account, bytes, k, e));
@@ -97,7 +97,7 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
     struct KeptMemory *k = &b->images->memory[which];
     const DeviceOps *ops = b->device->d->ops;
     if (k->bytes < bytes) {
-        if (k->p) (void)images_wait_ahead(b->images), ops->free(b->device->d, k->p, k->bytes);
+        if (k->p) (void)images_wait_prefetch(b->images), ops->free(b->device->d, k->p, k->bytes);
         *k = (struct KeptMemory){0};
         bytes += bytes / 8;
         TRY(device_alloc(b->device->d, bytes, &k->p, e));
@@ -131,14 +131,14 @@ Status bulk_device_control(Bulk *b, Err *e) {
     const int64_t words = v->control.n_words + foot_words(b), values = v->code->module.n_params;
     if (!v->copies) p = arena_array(b->arena, uint64_t, words);
     else
-        TRY(bulk_host_memory(b, (BulkHostMem)(BH_FOOT + b->seat), head + (words + values + GS_WORDS) * 8 + b->n_calls,
+        TRY(bulk_host_memory(b, (BulkHostMem)(BH_FOOT + b->slot), head + (words + values + GS_WORDS) * 8 + b->n_calls,
                              &p, e));
     if (!p) return err_oom(e);
     v->memory.head = v->copies ? p : NULL;
     v->control.words = v->copies ? (uint64_t *)(void *)(v->memory.head + head) : p;
     v->control.foot_words = v->control.words + v->control.n_words;
-    v->params.ahead_values = v->copies ? v->control.foot_words + foot_words(b) : NULL;
-    v->control.lock_words = v->copies ? v->params.ahead_values + values : NULL;
+    v->params.prefetch_values = v->copies ? v->control.foot_words + foot_words(b) : NULL;
+    v->control.lock_words = v->copies ? v->params.prefetch_values + values : NULL;
     v->control.foot_failed = v->copies ? (uint8_t *)(v->control.lock_words + GS_WORDS) : b->foot.failed;
     memset(v->control.words, 0, (size_t)v->control.n_words * 8);
     v->texts.heaps = v->control.words + bulk_words(b);
@@ -166,7 +166,7 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
     return ST_OK;
 }
 
-/* Arguments, which have their places; then what footprints need besides: a seat's, as those are. */
+/* Arguments, which have their places; then what footprints need besides: in the same buffer slot. */
 static Status make_foot_buffers(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const BulkArgs *args = b->args;
@@ -195,7 +195,7 @@ static Status make_foot_buffers(Bulk *b, Err *e) {
     add_buffer(v, v->control.foot_failed, v->foot && b->foot.failed ? b->n_calls : 0, false, false);
     if (v->code->module.param_table && !v->params.table)
         add_buffer(v, v->params.values, v->code->module.n_params * 8, false, false);
-    return place_buffers(b, (BulkDevMem)(BM_FOOT + b->seat), v->memory.first_head, 0, &behind, e);
+    return place_buffers(b, (BulkDevMem)(BM_FOOT + b->slot), v->memory.first_head, 0, &behind, e);
 }
 int64_t bulk_undo_room(BulkDevice *v, DevPtr at) {
     v->work.undo_at = at;
@@ -308,7 +308,7 @@ Status bulk_device_send_back(Bulk *b, Err *e) {
  */
 bool bulk_device_copies(const Bulk *b) { return b->device && b->device->copies; }
 Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e) {
-    return bytes > 0 ? bulk_host_memory(b, (BulkHostMem)(BH_NUMBERS + b->seat), bytes, out, e) : ST_OK;
+    return bytes > 0 ? bulk_host_memory(b, (BulkHostMem)(BH_NUMBERS + b->slot), bytes, out, e) : ST_OK;
 }
 void bulk_device_clear_outs(Bulk *b) {
     BulkDevice *v = b->device;
@@ -352,7 +352,7 @@ Status bulk_device_take_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
-    int64_t failed = (int64_t)v->failures.list[0], keys = keys_said(v);
+    int64_t failed = (int64_t)v->failures.list[0], keys = keys_listed(v);
     learn(&c->failed_per_call, b, failed);
     learn(&c->keys_per_call, b, keys);
     if (failed <= v->results.got_failed && keys <= v->results.got_keys) return ST_OK;

@@ -5,7 +5,7 @@
  * waits. What the device does first in a bulk, footprints, needs little: arguments, which have been sent ahead
  * (bulk_args.c), and images, of which footprints read only what no compiled procedure writes (sql/pl). So once the last
  * launch of a bulk is queued, the next one's footprints are queued behind it, by the queue of the arguments, with
- * memory of the other seat.
+ * memory of the other buffer slot.
  *
  * It is a guess: the next bulk's plan is taken to be this one's, for groups of the same procedures in the same order.
  * That bulk makes its own plan. All that the kernel depends on is in the values of its parameters, and in images; where
@@ -15,7 +15,7 @@
  *
  * The module's constants have the next bulk's values from then on. So whoever launches anything more for the bulk that
  * runs waits, and sends its own again (bulk_foot_drop); and a bulk of another image set with the same module, which
- * takes the constants next, waits as well (constants_ahead).
+ * takes the constants next, waits as well (constants_user).
  */
 #include <pthread.h>
 
@@ -27,23 +27,23 @@ enum { MISSES_MAX = 3, BULKS_WITHOUT = 64 };
 /* ---- constants ------------------------------------------------------------------------------------------ */
 /* Databases whose procedures have the same text share a module, and so its constant memory. */
 static pthread_mutex_t constants_lock = PTHREAD_MUTEX_INITIALIZER;
-static ImageSet *constants_ahead; /* whose footprints ahead may still read some; NULL: nobody's. Under the lock */
+static ImageSet *constants_user; /* whose footprints ahead may still read some; NULL: nobody's. Under the lock */
 
-void bulk_constants_take(Bulk *b) {
+void bulk_constants_begin(Bulk *b) {
     pthread_mutex_lock(&constants_lock);
     b->device->params.has_table = true;
-    ImageSet *s = constants_ahead;
+    ImageSet *s = constants_user;
     Err e = {0};
     if (s && s != b->images && s->device->ops->event_sync(s->device, s->foot_made, NULL, NULL, &e) != ST_OK)
         log_write(LOG_INFO, "footprints ahead: %s", e.message);
-    constants_ahead = NULL; /* the same set's queue waits for them */
+    constants_user = NULL; /* the same set's queue waits for them */
 }
-void bulk_constants_leave(Bulk *b) {
+void bulk_constants_end(Bulk *b) {
     if (b->device->params.has_table) pthread_mutex_unlock(&constants_lock);
 }
 void bulk_constants_forget(ImageSet *s) {
     pthread_mutex_lock(&constants_lock);
-    if (constants_ahead == s) constants_ahead = NULL;
+    if (constants_user == s) constants_user = NULL;
     pthread_mutex_unlock(&constants_lock);
 }
 
@@ -68,7 +68,7 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
                 .err = e,
                 .workers = b->workers,
                 .vector_size = b->vector_size,
-                .seat = x->seat,
+                .slot = x->slot,
                 .type_of = x->type_of,
                 .pos_of = x->pos_of,
                 .group_order = x->group_order,
@@ -139,7 +139,7 @@ static bool shares(Bulk *n) {
     const struct KeptMemory *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
     (void)bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
-    const BulkLoan *words = &n->images->pinned[BH_FOOT + n->seat], *numbers = &n->images->pinned[BH_NUMBERS + n->seat];
+    const BulkLoan *words = &n->images->pinned[BH_FOOT + n->slot], *numbers = &n->images->pinned[BH_NUMBERS + n->slot];
     if (!words->device || (n->foot.numbers && !numbers->device)) return false; /* copies to other memory wait for it */
     return bulk_undo_room(v, undo->p) <= undo->bytes;
 }
@@ -152,7 +152,7 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     v->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
     TRY(bulk_device_control(n, e));
     n->foot.failed = v->control.foot_failed; /* nobody looks at it */
-    v->params.values = f->values = v->params.ahead_values;
+    v->params.values = f->values = v->params.prefetch_values;
     memset(v->params.values, 0, (size_t)v->code->module.n_params * 8); /* other procedures of the module have none */
     f->n_images = s->n;
     f->n_sums = n->foot.n_sums;
@@ -160,20 +160,20 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     texts_take_args(&v->texts, &n->args->texts);
     TRY(bulk_make_counts(n, e));
     if (!shares(n)) return ST_OK;
-    TRY(bulk_device_send_foot(n, s->ahead_queue, e));
+    TRY(bulk_device_send_foot(n, s->prefetch_queue, e));
     TRY(bulk_compute_values(n, e));
     f->uploads = images_uploaded(n);
     if (!s->foot_made) TRY(ops->event_new(v->d, &s->foot_made, e));
-    TRY(ops->event_wait(s->ahead_queue, s->marks[MARK_RUN], e));
-    TRY(bulk_foot_queue(n, s->ahead_queue, bulk_device_groups(n, n->n_calls), e));
-    TRY(ops->event_record(s->ahead_queue, s->foot_made, e));
+    TRY(ops->event_wait(s->prefetch_queue, s->marks[MARK_RUN], e));
+    TRY(bulk_foot_queue(n, s->prefetch_queue, bulk_device_groups(n, n->n_calls), e));
+    TRY(ops->event_record(s->prefetch_queue, s->foot_made, e));
     n->args->foot = f;
     *queued = true;
     return ST_OK;
 }
 Status bulk_foot_next(Bulk *b, Err *out) {
     ImageSet *s = b->images;
-    BulkArgs *x = s->ahead;
+    BulkArgs *x = s->prefetched;
     BulkDevice *v = b->device;
     if (!x || x->foot || !v->foot || !b->foot.failed || b->writes_only || b->cautious || v->launches.no_marks ||
         (v->launches.marks >> MARK_RUN & 1) == 0)
@@ -194,11 +194,11 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     }
     if (st != ST_OK || err_is_set(&e))
         log_write(LOG_INFO, "footprints of the next bulk could not be made ahead: %s", e.message);
-    if (queued && device.params.table) constants_ahead = s;
+    if (queued && device.params.table) constants_user = s;
     arena_set_err(x->arena, NULL);
     if (queued || st == ST_OK) return ST_OK;
-    images_drop_ahead(s); /* some of it may be queued */
-    b->opt->turn->next_ticket = 0;
+    images_drop_prefetched(s); /* some of it may be queued */
+    b->opt->pipeline->next_ticket = 0;
     return bulk_send_values(b, v->queue, out);
 }
 
@@ -221,23 +221,23 @@ bool bulk_foot_take(Bulk *b) {
     for (int32_t i = 0; i < m->n_params && same; i++)
         same = v->params.values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
     v->code->foots_missed = same ? 0 : v->code->foots_missed + 1;
-    v->plan.foot_ahead |= same;
-    if (!same) (void)images_wait_ahead(b->images);
+    v->plan.foot_prefetched |= same;
+    if (!same) (void)images_wait_prefetch(b->images);
     return same;
 }
 Status bulk_foot_drop(Bulk *b, Err *e) {
     ImageSet *s = b->images;
-    if (!s->ahead || !s->ahead->foot) return ST_OK;
-    s->ahead->foot = NULL;
-    if (!images_wait_ahead(s)) {
-        images_drop_ahead(s);
-        b->opt->turn->next_ticket = 0;
+    if (!s->prefetched || !s->prefetched->foot) return ST_OK;
+    s->prefetched->foot = NULL;
+    if (!images_wait_prefetch(s)) {
+        images_drop_prefetched(s);
+        b->opt->pipeline->next_ticket = 0;
     }
     return b->device->params.values ? bulk_send_values(b, b->device->queue, e) : ST_OK;
 }
-void bulk_ahead_end(Bulk *b) {
+void bulk_prefetch_end(Bulk *b) {
     if (!b->adopted || !b->adopted->foot) return;
     b->adopted->foot = NULL;
-    (void)images_wait_ahead(b->images);
+    (void)images_wait_prefetch(b->images);
 }
-bool bulk_device_foot_ahead(const Bulk *b) { return b->device->plan.foot_ahead; }
+bool bulk_device_foot_prefetched(const Bulk *b) { return b->device->plan.foot_prefetched; }

@@ -151,7 +151,7 @@ static const char *failure_name(uint32_t kind) {
     { UINT64_C(1) << (bit), why, why ": the bulk was undone and run again, with locks held to the end of calls" }
 typedef struct UndoReason {
     uint64_t stop;
-    const char *why, *told;
+    const char *why, *text;
 } UndoReason;
 static const UndoReason undo_reasons[] = {
     UNDO_REASON(STOP_ROOM_BIT, "the log of changes had too little room"),
@@ -174,7 +174,7 @@ static void note_undone(const Bulk *b, uint64_t stop) {
              at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
     const Proc *p = at > 0 && number < (uint32_t)c->n ? c->procs[number] : NULL;
     const char *why = reason_of(stop)->why;
-    c->undone_why = reason_of(stop)->told;
+    c->undone_why = reason_of(stop)->text;
     if (p)
         log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s",
                   (long long)b->n_calls, why, p->name,

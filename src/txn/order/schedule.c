@@ -234,7 +234,7 @@ ALWAYS_INLINE Status find_depths_by(const ScheduleInput *in, const TxnOp *ops, I
     for (int64_t c = 0; c < in->n_calls; c++) {
         int64_t first = i;
         for (; i < n && ops[i].call == c; i++)
-            if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
+            if (i + PREFETCH_DISTANCE < n) __builtin_prefetch(slot_home(t, ops[i + PREFETCH_DISTANCE].item), 1);
         TRY(table_reserve(t, i - first, e));
         uint32_t d = enter_ops(t, i - first, ops + first, held, how);
         f->crossing += leave_ops(t, i - first, ops + first, held, d, how) > 1;
@@ -439,7 +439,7 @@ static bool find_uses(const ScheduleInput *in, const TxnOp *ops, ItemTable *t, S
     for (int64_t c = 0; c < in->n_calls; c++) {
         out->lock_start[c] = n_uses;
         for (; i < n && ops[i].call == c; i++) {
-            if (i + AHEAD < n) __builtin_prefetch(slot_home(t, ops[i + AHEAD].item), 1);
+            if (i + PREFETCH_DISTANCE < n) __builtin_prefetch(slot_home(t, ops[i + PREFETCH_DISTANCE].item), 1);
             Slot *s = slot_find(t, ops[i].item);
             if (!s->state) {
                 if (t->used >= t->limit) return false;
@@ -481,7 +481,8 @@ static void number_locks(const ScheduleInput *in, ItemTable *t, Schedule *out) {
         int64_t end = out->lock_start[c + 1];
         out->lock_start[c] = kept;
         for (; k < end; k++) {
-            if (k + AHEAD < n_uses) __builtin_prefetch(&t->slots[out->locks[k + AHEAD].lock].state);
+            if (k + PREFETCH_DISTANCE < n_uses)
+                __builtin_prefetch(&t->slots[out->locks[k + PREFETCH_DISTANCE].lock].state);
             uint32_t lock = (uint32_t)t->slots[out->locks[k].lock].state;
             out->locks[kept] = (LockUse){lock, out->locks[k].from};
             kept += lock != NO_LOCK;
@@ -595,7 +596,8 @@ static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint3
     table_empty(&t);
     Status st = ST_OK;
     for (int64_t c = 0; c < in->n_calls; c++) {
-        if (c + AHEAD < in->n_calls) __builtin_prefetch(slot_home(&t, in->partition[c + AHEAD]), 1);
+        if (c + PREFETCH_DISTANCE < in->n_calls)
+            __builtin_prefetch(slot_home(&t, in->partition[c + PREFETCH_DISTANCE]), 1);
         if ((st = table_reserve(&t, 1, e)) != ST_OK) break;
         Slot *s = slot_find(&t, in->partition[c]);
         if (!s->state) *s = (Slot){in->partition[c], (uint64_t)++t.used};

@@ -5,7 +5,7 @@
 
 #include "txn/order/schedule.h"
 
-enum { AHEAD = 24, HELD = 64 };
+enum { PREFETCH_DISTANCE = 24, HELD = 64 };
 
 typedef struct Slot {
     uint64_t item;

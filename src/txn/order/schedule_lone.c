@@ -97,7 +97,8 @@ ALWAYS_INLINE int64_t whole_calls(ItemTable *t, Figures *f, int64_t n, TxnOp *op
     int64_t calls = 0;
     for (int64_t k = 0, m; k < n; k += m, calls++) {
         for (m = 1; k + m < n && ops[k + m].call == ops[k].call; m++) continue;
-        for (int64_t i = k + AHEAD; i < MIN_OF(n, k + m + AHEAD); i++) __builtin_prefetch(slot_home(t, ops[i].item), 1);
+        for (int64_t i = k + PREFETCH_DISTANCE; i < MIN_OF(n, k + m + PREFETCH_DISTANCE); i++)
+            __builtin_prefetch(slot_home(t, ops[i].item), 1);
         if (t->used + m > t->limit) return -1;
         uint32_t d = enter_ops(t, m, ops + k, held, how);
         f->crossing += leave_ops(t, m, ops + k, held, d, how) > 1;

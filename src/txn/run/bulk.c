@@ -105,7 +105,7 @@ Status bulk_number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_groups; p++) b->groups[p].calls = b->groups[p].group->calls;
     if (b->opt->any_order) TRY(bulk_order_groups(b, e));
     if (b->n_groups == 1 && !b->groups[0].calls) return ST_OK;
-    BulkLoan *kept = &b->images->numbers[b->seat]; /* touching fresh memory takes longer than what follows */
+    BulkLoan *kept = &b->images->numbers[b->slot]; /* touching fresh memory takes longer than what follows */
     int64_t want = b->n_calls * 6 + 8;
     if (kept->bytes < want) {
         bulk_give_back(kept);
@@ -805,7 +805,7 @@ static Status make_schedule(Bulk *b, Err *e) {
                       : measured > 0                  ? measured
                       : b->device                     ? BULK_SET_MIN
                                                       : BULK_SET_MIN_VM;
-    if (b->device && b->opt->set_min == 0 && bulk_device_wanders(b)) set_min *= BULK_SET_UNEQUAL;
+    if (b->device && b->opt->set_min == 0 && bulk_device_divergent(b)) set_min *= BULK_SET_UNEQUAL;
     ScheduleInput in = {.n_calls = b->n_calls,
                         .partition = partition,
                         .types = b->type_of,
@@ -964,7 +964,7 @@ static Status gather_notices(Bulk *b, Err *e) {
 
 /* Numbers of calls, programs, workers and, where kernels are to run it, the device. */
 static Status prepare_bulk(Bulk *b, bool foot, BulkStats *st, Err *e) {
-    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
+    if (!bulk_prefetch_adopt(b)) TRY(bulk_number_calls(b, e));
     bulk_mark(b, BP_NUMBER);
     TRY(prepare_groups(b, foot, e));
     TRY(make_workers(b, e));
@@ -995,7 +995,7 @@ static Status plan_calls(Bulk *b, bool serial, BulkStats *st, Err *e) {
 /* Room for inserts, and what the device needs before calls run. It may give up: then the host has the plan. */
 static Status start_calls(Bulk *b, BulkStats *st, Err *e) {
     const int64_t began = clock_ns();
-    bulk_ahead_end(b); /* images may move now */
+    bulk_prefetch_end(b); /* images may move now */
     TRY(reserve_rows(b, e));
     bulk_mark(b, BP_RESERVE);
     bool planned = b->schedule.order || b->schedule.strategy == STRATEGY_SERIAL;
@@ -1038,8 +1038,8 @@ static void fill_stats(Bulk *b, BulkStats *st) {
         const char *reason = arena_strdup(b->result->arena, st->reason);
         st->reason = reason ? reason : "out of memory for the reason";
     }
-    st->ahead = b->adopted && b->args == b->adopted && b->device;
-    st->foot_ahead = st->ahead && bulk_device_foot_ahead(b);
+    st->prefetched = b->adopted && b->args == b->adopted && b->device;
+    st->foot_prefetched = st->prefetched && bulk_device_foot_prefetched(b);
     st->depth = b->schedule.depth;
     st->width0 = b->schedule.width0;
     st->crossing = b->schedule.crossing;
@@ -1083,7 +1083,7 @@ static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *grou
               .arena = a,
               .err = e,
               .cautious = cautious,
-              .seat = images->seat,
+              .slot = images->slot,
               .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.groups = arena_array(a, CallGroupRun, n_groups + 1);
@@ -1093,7 +1093,7 @@ static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *grou
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
     bulk_device_end(&b);
-    bulk_ahead_free(b.adopted);
+    bulk_prefetch_free(b.adopted);
     leave_memory(&b);
     mem_free(q->account, b.foot.failed, b.n_calls + 1);
     *again = s == ST_OK && b.again;
@@ -1129,7 +1129,7 @@ static Status find_ops(Bulk *b, Arena *a, BulkOps *out, Err *e) {
     const char *reason = NULL;
     BulkPlanned how;
     b->writes_only = true;
-    if (!bulk_ahead_adopt(b)) TRY(bulk_number_calls(b, e));
+    if (!bulk_prefetch_adopt(b)) TRY(bulk_number_calls(b, e));
     TRY(prepare_groups(b, true, e));
     TRY(make_workers(b, e));
     bulk_forget_adds(b);
@@ -1148,7 +1148,7 @@ Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *grou
         STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
     mine.any_order = false;
     mine.partitions = 0;
-    mine.turn = NULL;
+    mine.pipeline = NULL;
     Arena *a = arena_new(q->account, e);
     if (!a) return ST_ERROR;
     Bulk b = {.images = images,
@@ -1156,7 +1156,7 @@ Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *grou
               .n_groups = n_groups,
               .arena = a,
               .err = e,
-              .seat = images->seat,
+              .slot = images->slot,
               .vector_size = q->vector_size > 0 ? q->vector_size : 1024};
     Status s = ST_ERROR;
     b.groups = arena_array(a, CallGroupRun, n_groups + 1);

@@ -59,7 +59,7 @@ typedef struct CallGroup {
 
 /* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the
  * next one, whose arguments then go there meanwhile (bulk_args.c). */
-typedef struct BulkTurn {
+typedef struct BulkPipeline {
     /* Called at most once, by the thread that called bulk_run. False: there is none. The groups are copied; columns
      * stay where they are until that bulk has run, or `ticket` is not used. */
     bool (*next)(void *ctx, int32_t *n_groups, const CallGroup **groups);
@@ -68,7 +68,7 @@ typedef struct BulkTurn {
     void *ctx;
     uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not sent ahead */
     uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
-} BulkTurn;
+} BulkPipeline;
 
 /* Calls that somebody wants to be rid of while the bulk runs: each fails alone with 57014 at the next iteration of a
  * loop. From any of the bulk's threads. A bulk that has been on a device for a second goes on on the virtual machine
@@ -97,8 +97,8 @@ typedef struct BulkOptions {
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
     bool figures; /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for
                      that, or more */
-    BulkTurn *turn;       /* NULL: nobody knows what comes next */
-    const BulkStop *stop; /* NULL: none */
+    BulkPipeline *pipeline; /* NULL: nobody knows what comes next */
+    const BulkStop *stop;   /* NULL: none */
     /* NULL, or called by the thread that called bulk_run when calls are on their way on a device with memory of its
      * own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the bulk is
      * run twice. */
@@ -140,10 +140,10 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
-    bool ahead;         /* its arguments were on the device, or on their way, when it began (BulkTurn), */
-    bool foot_ahead;    /* and its footprints */
-    bool short_of_rows; /* a call wanted more rows than CallGroup.guess: nothing here counts, and the images are to be
-                           forgotten */
+    bool prefetched;      /* its arguments were on the device, or on their way, when it began (BulkPipeline), */
+    bool foot_prefetched; /* and its footprints */
+    bool short_of_rows;   /* a call wanted more rows than CallGroup.guess: nothing here counts, and the images are to be
+                             forgotten */
     const char *executor, *device, *reason,
         *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
@@ -183,7 +183,7 @@ Image *images_find(ImageSet *s, int64_t table_id);
 /* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
-bool images_far(const ImageSet *s); /* a device is ahead of the host */
+bool images_on_device(const ImageSet *s); /* a device is ahead of the host */
 /* The host has everything that devices are ahead by. 58000: a device was lost, and with it what it was ahead by; 53200:
  * nothing is lost, but it is not all here. */
 Status images_home(ImageSet *s, Err *e);

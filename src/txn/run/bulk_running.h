@@ -92,7 +92,7 @@ typedef struct Bulk {
     int32_t *group_order; /* bulk_order = any: the groups as their calls come; NULL: by timestamp */
     uint32_t *pos_of;     /* per call: position in its group; NULL: the same */
     /* arguments */
-    int seat;                 /* ImageSet.seat, or the other one */
+    int slot;                 /* ImageSet.slot, or the other one */
     struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
     struct BulkArgs *args;    /* its arguments are on the device, or on their way; NULL: not yet */
     /* plan */
@@ -196,7 +196,7 @@ enum { BULK_CHAIN_MIN = 8 };
  * counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3
  * and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
 enum { BULK_FETCH_ADD_WIDTH = 8, BULK_FETCH_ADD_LEAST = 64 };
-bool bulk_device_wanders(const Bulk *b); /* some call may */
+bool bulk_device_divergent(const Bulk *b); /* some call may */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
 typedef enum BulkPlanned {
@@ -220,13 +220,13 @@ void bulk_device_end(Bulk *b);
 void bulk_device_list_failed(Bulk *b); /* BulkResult.failed, where it is known at once */
 const char *bulk_device_name(const Bulk *b);
 
-/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their seat. Else whatever
- * was sent ahead is forgotten. */
-bool bulk_ahead_adopt(Bulk *b);
-void bulk_ahead_end(
+/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their buffer slot. Else
+ * whatever was sent ahead is forgotten. */
+bool bulk_prefetch_adopt(Bulk *b);
+void bulk_prefetch_end(
     Bulk *b); /* bulk_prefetch.c: nothing uses the memory of footprints that it had adopted and not taken any more */
-bool bulk_device_foot_ahead(const Bulk *b);
-void bulk_ahead_free(struct BulkArgs *x); /* NULL: nothing */
+bool bulk_device_foot_prefetched(const Bulk *b);
+void bulk_prefetch_free(struct BulkArgs *x); /* NULL: nothing */
 
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in
  * the order of groups and of OUT values, cells before validity. bulk_memory.c. */

@@ -213,10 +213,10 @@ struct ImageSet {
     int n_kept; /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
-    int seat; /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
-    BulkLoan numbers[2];                    /* by seat: Bulk.type_of and pos_of, likewise */
-    struct BulkArgs *ahead;                 /* arguments of the next bulk, on their way to the device; NULL: none */
-    struct DevQueue *ahead_queue;           /* they go by this one; NULL: not yet */
+    int slot; /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
+    BulkLoan numbers[2];                    /* by buffer slot: Bulk.type_of and pos_of, likewise */
+    struct BulkArgs *prefetched;            /* arguments of the next bulk, on their way to the device; NULL: none */
+    struct DevQueue *prefetch_queue;        /* they go by this one; NULL: not yet */
     struct Device *device;                  /* that the last bulk with kernels ran on, NULL: none; outlives the set */
     struct DevQueue *queue;                 /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
@@ -265,9 +265,9 @@ RunResult calls_dropped(CallFrame *c, int32_t at);
 /* Forgets kernels' texts of the procedure, NULL: all. */
 void images_drop_code(ImageSet *s, const Proc *proc);
 void images_drop_queue(ImageSet *s);
-void images_drop_ahead(ImageSet *s); /* bulk_args.c */
+void images_drop_prefetched(ImageSet *s); /* bulk_args.c */
 /* What is done ahead is done: memory that it uses may go. False: the device failed on the way. */
-bool images_wait_ahead(ImageSet *s);
+bool images_wait_prefetch(ImageSet *s);
 
 /* vm_rows.c */
 /* 23505 of key constraint `key`; cells by table column, those of the key's. */

@@ -30,7 +30,7 @@ static void drop_programs(ImageSet *s, ProcEntry *x) {
 
 void images_free(ImageSet *s) {
     if (!s) return;
-    (void)images_wait_ahead(s);
+    (void)images_wait_prefetch(s);
     for (int64_t i = 0; i < s->n; i++) entry_release(&s->entries[i]);
     for (int64_t i = 0; i < s->n_procs; i++) drop_programs(s, &s->procs[i]);
     for (int i = 0; i < s->n_kept; i++) mem_free(&s->account, s->kept[i].ops, s->kept[i].cap * (int64_t)sizeof(TxnOp));
@@ -158,7 +158,7 @@ static bool is_good(const ImageEntry *x) {
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
     if (x->image && image_is_dirty(x->image))
         return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
-    (void)images_wait_ahead(s);
+    (void)images_wait_prefetch(s);
     image_free(x->image);
     x->image = NULL;
     for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
@@ -192,7 +192,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
             }
             if (!x) TRY(add_entry(s, t, &x, e));
             if (covers(&x->need, &pt->need)) continue;
-            (void)images_wait_ahead(s);
+            (void)images_wait_prefetch(s);
             image_free(x->image);
             x->image = NULL;
             if (widen(x, &pt->need) != ST_OK) return err_oom(e);
@@ -205,7 +205,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     return ST_OK;
 }
 
-bool images_far(const ImageSet *s) {
+bool images_on_device(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
         if (s->entries[i].image && device_copy_newer(s->entries[i].image)) return true;
     return false;
@@ -229,7 +229,7 @@ Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
 void images_forget(ImageSet *s, int64_t table_id) {
     ImageEntry *x = images_entry(s, table_id);
     if (!x) return;
-    (void)images_wait_ahead(s);
+    (void)images_wait_prefetch(s);
     entry_release(x);
     *x = s->entries[--s->n];
 }

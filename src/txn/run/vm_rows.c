@@ -785,7 +785,7 @@ static RunResult step_notice(Frame *f, const Step *s) {
 }
 
 /* ---- what was caught -------------------------------------------------------------------------------------- */
-static const char *told(const CallError *x, int what) {
+static const char *caught_text(const CallError *x, int what) {
     switch (what) {
     case CAUGHT_SQLSTATE: return x->sqlstate;
     case CAUGHT_MESSAGE: return x->message;
@@ -801,7 +801,7 @@ static RunResult step_caught(Frame *f, const Step *s) {
     Str *out = frame_home(f, s->dst);
     if (UNLIKELY(!out)) return RUN_FAILED;
     for (int64_t i = 0; i < f->n; i++) {
-        const char *text = told(caught[row_pos(f, i)], (int)(s->in->imm & ((1 << CAUGHT_BITS) - 1)));
+        const char *text = caught_text(caught[row_pos(f, i)], (int)(s->in->imm & ((1 << CAUGHT_BITS) - 1)));
         out[i] = str_make(text ? text : "", text ? (int64_t)strlen(text) : 0);
     }
     d->data = out;

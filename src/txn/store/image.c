@@ -19,8 +19,8 @@ enum {
     CHUNK_MIN = 64 << 10,
     CHUNK_MAX = 16 << 20,
     MIN_SPARE = 64,
-    AHEAD_BULKS = 8,
-    INDEX_AHEAD_BULKS =
+    SPARE_BULKS = 8,
+    INDEX_SPARE_BULKS =
         32 /* bulks like this one that an image on a device gets room for: rows, entries of indexes, which are small */
 };
 enum {
@@ -352,7 +352,7 @@ void image_free(Image *im) {
  * dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
-    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->device_copy ? AHEAD_BULKS : 1);
+    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
     for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
     bool anew = x->unique || (rows - live) * 4 >= rows;
     int64_t kept = x->unique ? live : image_count_entries(x);
@@ -414,15 +414,15 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
 /* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer.
  */
 static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
-    return rows + MAX_OF(rows / 2, inserts * (im->device_copy ? AHEAD_BULKS : 1));
+    return rows + MAX_OF(rows / 2, inserts * (im->device_copy ? SPARE_BULKS : 1));
 }
 /* A device has a newer image: what has no room gets it there, too, unless the device cannot; then the host has it. */
-static Status reserve_ahead(Image *im, int64_t rows, int64_t inserts, Err *e) {
+static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
     if (!device_copy_current(im)) return device_copy_to_host(im, e); /* growth failed half way */
     for (int32_t i = 0; i < im->n_indexes && device_copy_newer(im); i++) {
         ImageIndex *x = &im->indexes[i];
         if (2 * (x->used + inserts) > x->mask + 1)
-            TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_AHEAD_BULKS, e));
+            TRY(device_copy_rehash(im, x, inserts, inserts * INDEX_SPARE_BULKS, e));
     }
     if (device_copy_newer(im) && rows + inserts > im->cap)
         TRY(device_copy_grow(im, raise_cap, more_rows(im, rows, inserts), e));
@@ -432,7 +432,7 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
     for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
     im->impl->rows_seen = rows;
-    if (device_copy_newer(im)) TRY(reserve_ahead(im, rows, inserts, e));
+    if (device_copy_newer(im)) TRY(reserve_spare(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {

@@ -352,14 +352,14 @@ int64_t image_count_entries(const ImageIndex *x) {
     return n;
 }
 void image_move_entries(const Image *im, ImageIndex *x, const uint64_t *from, int64_t n) {
-    enum { AHEAD = 64 };
+    enum { KEYS_AT_ONCE = 64 };
     KeyCols k;
-    uint64_t entries[AHEAD], hash;
+    uint64_t entries[KEYS_AT_ONCE], hash;
     bool skip;
     own_key_cols(im, x, &k);
     for (int64_t i = 0; i < n;) {
         int32_t m = 0;
-        for (; i < n && m < AHEAD; i++) {
+        for (; i < n && m < KEYS_AT_ONCE; i++) {
             if (!from[i]) continue;
             entries[m++] = from[i];
             for (int32_t c = 0; c < k.n; c++)

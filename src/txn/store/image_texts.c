@@ -11,8 +11,8 @@
 
 enum {
     SPARE_MIN = 64 << 10,
-    AHEAD_MAX = 1 << 30,
-    AHEAD_BULKS = 16, /* room for so many like this one, when there is memory */
+    SPARE_MAX = 1 << 30,
+    SPARE_BULKS = 16, /* room for so many like this one, when there is memory */
     ADDRESSES = 64,   /* times the bytes */
     GARBAGE_MIN = 64 << 20,
     GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
@@ -81,7 +81,7 @@ static bool stretch(Image *im, int64_t room) {
     ImageChunk *c = x->gathered;
     if (!c || x->chunks != c || c->used > c->size) return false;
     int64_t least = c->used + room,
-            size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX)),
+            size = MIN_OF(least + MAX_OF(c->used / 2, MIN_OF(room * SPARE_BULKS, (int64_t)SPARE_MAX)),
                           c->most - (int64_t)sizeof *c);
     double per_row = (double)x->text_bytes / (double)MAX_OF(x->text_rows, INT64_C(1));
     if (size < least || (double)least > GARBAGE_MIN + GARBAGE_TIMES * per_row * (double)atomic_load(&im->rows))
@@ -112,7 +112,7 @@ void image_drop_texts(Image *im) {
 /* So many bytes of strings, and room for more: a piece with as much of it as there is memory for; NULL: none. */
 static ImageChunk *make_piece(Image *im, int64_t bytes, int64_t room, Err *e) {
     int64_t size = bytes + room + MAX_OF(bytes / 4, (int64_t)SPARE_MIN),
-            ample = size + MIN_OF(room * AHEAD_BULKS, (int64_t)AHEAD_MAX);
+            ample = size + MIN_OF(room * SPARE_BULKS, (int64_t)SPARE_MAX);
     ImageChunk *to = new_piece(im, ample, NULL); /* all of it goes to the device each time */
     return to ? to : new_piece(im, size, e);
 }
