@@ -316,11 +316,12 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
  * only submit's counterparts below, status and value may be called. On an error nothing was submitted. */
 STELE_API stele_status stele_bulk_submit(stele_bulk *bulk);
 /* Waits until the calls have run, or for timeout_us (< 0: without limit; 0: just looks). *done (may be NULL) says
- * whether they have. STELE_ERROR: with *done, an error of the whole bulk (memory; lock_timeout while nobody waited for
- * it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be submitted
- * again: 57014 by stele_interrupt or statement_timeout, 55P03 by lock_timeout. When calls run already, those two end
- * the ones that are in loops, which fail with 57014 each (stele_bulk_status); the rest run to their end. Of a routine
- * that cannot be compiled they end the call in hand, and all of the bulk's are undone: 57014 of the whole bulk. */
+ * whether they have. STELE_ERROR: with *done, an error of the whole bulk (memory; lock_timeout while no thread waited
+ * for it): none of its calls has changed anything; without, the calls were withdrawn before they began and can be
+ * submitted again: 57014 by stele_interrupt or statement_timeout, 55P03 by lock_timeout. When calls run already, those
+ * two end the ones that are in loops, which fail with 57014 each (stele_bulk_status); the rest run to their end. Of a
+ * routine that cannot be compiled they end the call in hand, and all of the bulk's are undone: 57014 of the
+ * whole bulk. */
 STELE_API stele_status stele_bulk_wait(stele_bulk *bulk, int64_t timeout_us, bool *done);
 /* Forgets calls and results. Calls that pend are withdrawn; of those under way, the ones in loops are ended, as above,
  * and the others waited for. stele_bulk_free does the same. */

@@ -1,21 +1,19 @@
 /* mem.c - memory accounts, blocks and arenas: see mem.h for the contract.
  *
- * Blocks. Below MAP_MIN bytes come from malloc (or the embedding program's hooks),
- * 64-byte aligned. From MAP_MIN on they are private mappings with huge pages advised;
- * from HUGE_ALIGN_MIN on they start on a huge page, because a transparent huge page
- * needs an aligned range. The caller passes the size back on free, which both picks the
- * way to release a block and keeps blocks free of headers.
+ * Blocks. Below MAP_MIN bytes come from malloc (or the embedding program's hooks), 64-byte aligned. From MAP_MIN on
+ * they are private mappings with huge pages advised; from HUGE_ALIGN_MIN on they start on a huge page, because a
+ * transparent huge page needs an aligned range. The caller passes the size back on free, which both picks the way to
+ * release a block and keeps blocks free of headers.
  *
- * Freed mappings. Touching a fresh page costs several times what clearing a used one does (0.1 to 0.2 us against
- * 0.05 for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH
- * bytes stay, KEPT_ALL in all, and serve allocations of their size, of which there are few: an eighth of a power of two
- * apart. Who frees last is served first; what has not been wanted for longest goes first. What is kept is charged to
- * nobody, and goes when the system has no more memory. With AddressSanitizer nothing is kept: who uses what was freed
- * is found.
+ * Freed mappings. Touching a fresh page costs several times what clearing a used one does (0.1 to 0.2 us against 0.05
+ * for 4 KiB; 8 us in a virtual machine that gives free pages back to its host), so mappings of up to KEPT_EACH bytes
+ * stay, KEPT_ALL in all, and serve allocations of their size, of which there are few: an eighth of a power of two
+ * apart. The mapping that was freed last is used first; the one unused for longest is unmapped first. Kept mappings are
+ * charged to no account, and are unmapped when the system has no more memory. With AddressSanitizer nothing is kept, so
+ * that uses of freed memory are found.
  *
- * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (the larger ones
- * are such mappings, and kept). Requests that would waste much of a block get one of their
- * own. The Arena itself lives in its first block.
+ * Arenas. A chain of blocks that double from 4 KiB to just under 1 MiB (the larger ones are such mappings, and kept).
+ * Requests that would waste much of a block get one of their own. The Arena itself lives in its first block.
  */
 #include "base/mem.h"
 
@@ -214,7 +212,7 @@ static void unmap_block(void *p, int64_t bytes) {
     if (keeps) {
         drop_kept(size);
         pthread_mutex_lock(&kept.lock);
-        if ((keeps = kept.n < KEPT_BLOCKS)) { /* somebody else may have been faster */
+        if ((keeps = kept.n < KEPT_BLOCKS)) { /* another thread may have filled it */
             kept.block[kept.n++] = (struct KeptBlock){p, size};
             kept.bytes += size;
         }
@@ -355,7 +353,7 @@ void mem_touch(void *p, int64_t bytes) {
         __atomic_fetch_or(at, 0, __ATOMIC_RELAXED); /* older systems: a write that changes nothing */
 }
 
-/* ---- spans: pages that nobody may touch, made usable from the front ---------------- */
+/* ---- spans: pages without access, made usable from the front ---------------- */
 
 static bool open_pages(char *p, int64_t from, int64_t to) {
     from = page_round(from);

@@ -56,9 +56,9 @@ void *mem_calloc(MemAccount *a, int64_t bytes, Err *e);
 /* Grows keeping contents; on failure the old block stays valid. */
 void *mem_realloc(MemAccount *a, void *p, int64_t old_bytes, int64_t new_bytes, Err *e);
 void mem_free(MemAccount *a, void *p, int64_t bytes);
-/* Has the system back these bytes now, so that who writes them later does not wait for pages. What is in them stays;
- * nobody else may use them meanwhile, but any number of threads may touch parts of one block. Advice: nothing else
- * changes when there are no pages to be had. */
+/* Has the system back these bytes now, so that later writes do not wait for pages. Their contents stay; no other thread
+ * may use them meanwhile, but any number of threads may touch pieces of one block. Advice: nothing else changes when
+ * there are no pages to be had. */
 void mem_touch(void *p, int64_t bytes);
 
 /* A block that grows where it is. Addresses are kept for *most bytes (made less, down to `bytes`, where the system does

@@ -1,16 +1,15 @@
 /* pool.c - worker threads: see pool.h for the contract.
  *
- * One mutex guards a queue of jobs. A job lives on the stack of its pool_run() and is in the
- * queue as long as more workers may join it. Idle threads sleep on `wake`, take the oldest job and the
- * next worker number, and run. The caller runs as worker 0, then takes its job out of
- * the queue (work is gone when any worker has returned) and sleeps on the job's own
- * condition until the joined workers have left. Because the caller always works itself, a
- * pool_run() from inside a worker cannot deadlock.
+ * One mutex guards a queue of jobs. A job lives on the stack of its pool_run() and is in the queue as long as more
+ * workers may join it. Idle threads sleep on `wake`, take the oldest job and the next worker number, and run. The
+ * caller runs as worker 0, then takes its job out of the queue (work is gone when any worker has returned) and sleeps
+ * on the job's own condition until the joined workers have left. Because the caller always works itself, a pool_run()
+ * from inside a worker cannot deadlock.
  *
  * Jobs often follow each other closely, and waking a thread takes longer than many of them. So a worker that has just
  * run looks for the next job for SPIN_NS before it sleeps, the caller for as long whether its workers are done, and
- * whoever is awake takes the lock, which is held for moments only, by trying. With more threads than processors nobody
- * spins.
+ * threads that are awake take the lock, which is held for moments only, by trying. With more threads than processors no
+ * thread spins.
  */
 #include "base/pool.h"
 

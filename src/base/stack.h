@@ -10,8 +10,8 @@
  *
  * A walk that returns a Status uses stack_check(). One that returns something else uses stack_stop(), and returns at
  * once whatever is cheap and does no harm. That it was cut short is remembered for the thread, and the next
- * stack_check() fails: whoever uses the results of such walks calls it before they have an effect (the phases of
- * planning do, and statements when they end).
+ * stack_check() fails: it has to be called before the results of such walks have an effect (the phases of planning do,
+ * and statements when they end).
  *
  * Whose stack it is: the thread's own, by pthread_getattr_np, once per thread. Where the caller is on another one (a
  * coroutine's), nothing tells its size: STACK_FOREIGN bytes below the call of the library are used then.

@@ -1,7 +1,7 @@
 /* catalog.c - tables, views, foreign keys and routines by name.
  *
- * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena;
- * tables and views own themselves and are freed by database_close or by whoever took them out.
+ * Few names, looked up once per statement: plain arrays. The arrays live in the catalog's arena; tables and views are
+ * blocks of their own, freed by database_close or by the code that took them out.
  */
 #include "catalog/catalog.h"
 

@@ -28,7 +28,7 @@ typedef struct View {
     int n_cols;
     char **cols; /* given column names or NULL */
     int n_sources;
-    ViewSource *sources; /* none: of an older file, names mean what they mean now (and whoever changes a definition
+    ViewSource *sources; /* none: of an older file, names mean what they mean now (and code that changes a definition
                             fills them in first) */
 } View;
 
@@ -42,7 +42,7 @@ typedef struct ForeignKey {
         on_update; /* PostgreSQL's codes: a no action, r restrict, c cascade (delete only), n set null, d set default */
 } ForeignKey;
 
-/* A function or procedure. Its body is text: what is made of it (sql/pl) belongs to whoever made it, by `id`. */
+/* A function or procedure. Its body is text: what is compiled from it (sql/pl) is kept by its makers, by `id`. */
 typedef struct Routine {
     int64_t id; /* never used again */
     char *name;
@@ -98,7 +98,7 @@ void catalog_remove_routine(Catalog *c, const Routine *r);    /* without freeing
 Routine *catalog_routine_by_id(const Catalog *c, int64_t id); /* NULL: gone */
 Routine *routine_new(const Routine *like, Err *e);            /* a copy */
 void routine_free(Routine *r);
-/* True when parameter i is one that callers give a value for (and by which overloads are told apart). */
+/* True when parameter i is one that callers give a value for; overloads differ in these. */
 static inline bool routine_is_arg(const Routine *r, int i) {
     return r->param_modes[i] == 'i' || r->param_modes[i] == 'b' || (r->is_procedure && r->param_modes[i] == 'o');
 }

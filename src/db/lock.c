@@ -1,9 +1,10 @@
-/* lock.c - see lock.h. One mutex, one condition variable; waiting writers hold back new readers so that they get a
- * turn.
+/* lock.c - see lock.h. One mutex, one condition variable; waiting writers hold back new readers, so that they are not
+ * starved.
  *
- * Whoever comes while the lock is free takes it, though others have been woken for it and are not there yet: handing it
- * over costs a switch of threads each time, many times what a short statement takes. But one that has waited for
- * PATIENCE_NS lets nobody pass any more: bulks that follow each other closely would keep others out for ever. */
+ * A thread that asks while the lock is free takes it, although others have been woken for it and do not run yet:
+ * handing it over costs a switch of threads each time, many times what a short statement takes. A waiter is no longer
+ * overtaken once it has waited for PATIENCE_NS, since bulks that follow each other closely would keep it out for
+ * ever. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 #include "base/mem.h"
 #include "db/lock.h"
 
-/* Who waits, in the order of arrival; on the waiting threads' stacks. */
+/* Waiting threads, in the order of arrival; on their stacks. */
 typedef struct Waiter {
     struct Waiter *next;
     LockMode want;
@@ -50,7 +51,8 @@ void txn_lock_free(TxnLock *l) {
     mem_free(NULL, l, (int64_t)sizeof *l);
 }
 
-/* Somebody ahead, of all when `me` is not among them, has run out of patience, and the two cannot be in together. */
+/* A waiter before `me` (any waiter, when `me` is not among them) may not be overtaken any more, and the two cannot hold
+ * the lock together. */
 static bool must_let_pass(const TxnLock *l, const Waiter *me, LockMode want, int64_t now) {
     for (const Waiter *w = l->waiters; w && w != me; w = w->next)
         if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) && now - w->since > PATIENCE_NS) return true;
@@ -91,7 +93,7 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout
     *at = me.next;
     if (want == LOCK_EXCLUSIVE) l->waiting_writers--;
     if (held == LOCK_SHARED) l->upgrading = false;
-    pthread_cond_broadcast(&l->changed); /* for whoever stood behind it */
+    pthread_cond_broadcast(&l->changed); /* for the waiters behind it */
     return st;
 }
 

@@ -3,7 +3,7 @@
  * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for
  * the length of a statement (session/core/transaction.h); those that are pinned keep it to their end. Two that hold it
  * shared and both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by lock_timeout
- * (55P03); one that has waited for 5 ms is passed by nobody who came later.
+ * (55P03); a waiter is not overtaken any more once it has waited for 5 ms.
  */
 #ifndef STELE_DB_LOCK_H
 #define STELE_DB_LOCK_H
@@ -23,7 +23,7 @@ void txn_lock_free(TxnLock *l);
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
 void txn_lock_release(TxnLock *l, LockMode held);
 
-/* Gives up being alone without letting anybody in between: EXCLUSIVE becomes SHARED. */
+/* EXCLUSIVE becomes SHARED, without a moment in which the lock is free. */
 void txn_lock_downgrade(TxnLock *l);
 
 /* The open transactions of the database, and what it was for them (session/core/transaction.c). */
@@ -32,10 +32,9 @@ struct Version;
 typedef struct TxnHub {
     pthread_mutex_t mutex; /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
-    struct Txn
-        *_Atomic resident;     /* whose changes stand in the tables though nobody holds the lock for it; NULL: none */
-    _Atomic int64_t now, view; /* the last commit that was kept; the last that is shown in the tables. These and the
-                                  versions: changed under the lock held alone */
+    struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */
+    _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the
+                                     versions: changed under the lock held alone */
     struct Version *oldest, *newest;
     _Atomic int64_t kept_bytes; /* by versions */
     _Atomic bool unsettled;     /* some of it may be of no use any more */

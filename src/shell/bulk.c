@@ -1,6 +1,6 @@
 /* bulk.c - \bulk PROCEDURE FILE [SETTING=VALUE ...]: a call for each line of a CSV file (no header; NULL is an empty
  * field without quotes), as one bulk, with these settings for its time. A line with a value that is none of its
- * parameter's type is a call that fails: it is told with the others, in its place, and does not run. */
+ * parameter's type is a call that fails: it is reported with the others, in its place, and does not run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

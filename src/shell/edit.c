@@ -150,7 +150,7 @@ void interactive_loop(Shell *sh) {
             free(line);
             break;
         }
-        if (!line) { /* Ctrl-D; or the terminal has gone, and nobody is there to be asked */
+        if (!line) { /* Ctrl-D; or the terminal has gone, and no one can answer */
             putchar('\n');
             if (!isatty(STDIN_FILENO) || save_at_prompt(sh)) break;
             clearerr(stdin);

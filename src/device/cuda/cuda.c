@@ -22,8 +22,7 @@
 enum {
     SPIN_NS = 1000 * 1000, /* sync asks the driver without a pause for that long, */
     YIELD_NS =
-        20 * 1000 *
-        1000, /* then lets others run in between: whoever sleeps comes back too late by some 0.1 ms of a bulk's 8, */
+        20 * 1000 * 1000, /* then lets others run in between: a sleep ends some 0.1 ms too late, of a bulk's 8 ms, */
     SLEEP_MAX_NS = 1000 * 1000, /* then sleeps a 64th of the time passed, at most this */
     POLL_NS = 5 * 1000 * 1000,
 };

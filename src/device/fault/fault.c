@@ -1,4 +1,4 @@
-/* fault.c - a device around another one that fails when it is told to.
+/* fault.c - a device around another one whose operations fail where a test wants it.
  *
  * Every op that returns a Status is counted in the plan, which the test owns and may change between calls. The n-th
  * fails: an allocation with 53200, as a full device would, the rest with 58000; with lose_device the device is lost

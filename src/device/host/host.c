@@ -4,7 +4,7 @@
  * them, so that it needs no file system that allows execution; else from a file that is removed again at once.
  *
  * Addresses are pointers. Blocks are aligned to 256 bytes, charged in units of 256 to device.memory, whose parent is
- * the account of whoever opened the device: device memory is the machine's memory here. What the device needs for
+ * the account that the device was opened with: device memory is the machine's memory here. What the device needs for
  * itself is charged to that account directly.
  *
  * A kernel that crashes takes the process with it; nothing here can help that. The code cache's checksums and the check

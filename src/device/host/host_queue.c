@@ -1,13 +1,13 @@
 /* host_queue.c - queues, events and launches of the host device.
  *
  * A queue is a list of items and a thread, started with the first item that needs it, that takes them in order. A
- * launch runs on that thread and on the pool's free workers, which take groups from a counter; so queues overlap, and
- * whoever waits in sync is free to call its poll while kernels run. Small copies, fills and event records on a queue
- * with nothing to do are done at once by the caller.
+ * launch runs on that thread and on the pool's free workers, which take groups from a counter; so queues overlap, and a
+ * thread that waits in sync can call its poll while kernels run. Small copies, fills and event records on a queue with
+ * nothing to do are done at once by the caller.
  *
- * Waking a thread takes 10 us, or some hundred on a virtual machine whose processor has gone idle. Whoever waits in
- * finish instead runs what the queue's thread has not begun, as that thread would; the thread, when it is awake, calls
- * the poll meanwhile.
+ * Waking a thread takes 10 us, or some hundred on a virtual machine whose processor has gone idle. So a thread that
+ * waits in finish runs itself what the queue's thread has not begun; the queue's thread, once it is awake, calls the
+ * poll meanwhile.
  *
  * Kernels of different queues make progress independently of each other, because each has its queue's thread at least
  * (info.concurrent). The groups of one launch need not: with the pool busy elsewhere they run one after the other. A
@@ -68,7 +68,7 @@ struct DevQueue {
     Item *first, *last;
     bool busy; /* an item is being run */
     bool stop;
-    bool here; /* ... by whoever waits in finish, whose poll this is; polling: the thread is in it */
+    bool here; /* ... by the thread that waits in finish, whose poll this is; polling: the queue's thread is in it */
     bool polling;
     DevPoll poll;
     void *poll_ctx;

@@ -1,8 +1,8 @@
 /* null.c - a device that accepts and counts everything and runs nothing.
  *
  * For tests of what the layers above ask of a device, and for measuring what they cost without one. Addresses come from
- * a counter and lead nowhere; copies to the host give zeros, so that nobody reads what was never written. Everything is
- * over at once. Counters are kept under a lock and are read by their owner when nothing runs.
+ * a counter and lead nowhere; copies to the host give zeros, so that undefined memory is never read. Everything is over
+ * at once. Counters are kept under a lock and are read by their owner when nothing runs.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ typedef struct DeviceHub {
     pthread_mutex_t lock;
     Devices *devices;
     CodeCache *cache;
-    Profile *profile; /* of the machine; NULL until somebody asked */
+    Profile *profile; /* of the machine; NULL until it is first needed */
     struct {
         char id[32];
         DevRuntime *runtime;
@@ -119,8 +119,8 @@ static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
     return runtime_get(h, id, out, &s->err);
 }
 
-/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is told once
- * and then ignored. */
+/* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is reported
+ * once and then ignored. */
 static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char *name) {
     pthread_mutex_lock(&h->lock);
     if (!h->profile) {

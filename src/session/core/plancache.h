@@ -6,9 +6,9 @@
  * and a prepared statement (PREPARE) keep their last one in a slot, so that running it again does not bind, optimise,
  * lower or emit.
  *
- * What a plan depends on, and how a change is noticed. Nothing is told to the cache: everything is compared when a plan
- * is to be used again, under the lock of the statement that uses it, so that no other session's change and no rollback
- * can be missed:
+ * What a plan depends on, and how a change is noticed. The cache is not notified of changes: everything is compared
+ * when a plan is to be used again, under the lock of the statement that uses it, so that no other session's change and
+ * no rollback can be missed:
  *
  *   names, views, columns, constraints                   Catalog.version: every definition bumps it, also when it is
  *                                                        undone
@@ -23,7 +23,7 @@
  * unchanged.
  *
  * Memory: charged to the session's cache_account and bounded; texts that were not used for longest go. Results may
- * point into their plan: a plan lives as long as somebody has a reference. One thread, the session's.
+ * point into their plan: a plan lives as long as there are references to it. One thread, the session's.
  */
 #ifndef STELE_SESSION_CORE_PLANCACHE_H
 #define STELE_SESSION_CORE_PLANCACHE_H

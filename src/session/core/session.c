@@ -192,8 +192,9 @@ static void reserve_end(Session *s) {
 
 /* ---- transactions ------------------------------------------------------------------------- */
 
-/* Bulks may have left images ahead of their tables, and a transaction that does not hold the lock its view of them:
- * whoever comes next sees to it that the tables are what it is to see, which takes the lock alone for that long. */
+/* Bulks may have left changes in images that tables do not have yet, and a transaction without the lock its view of the
+ * tables. The next statement brings the tables to the state that it has to see, under the lock held alone for that
+ * long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
     bool definitions = s->in_bulk && mode == LOCK_SHARED,
          may_be_unapplied = definitions || (s->in_bulk && s->state == 'I');
@@ -268,7 +269,7 @@ static void merge_grown(Session *s) {
             err_clear(&s->err);
             return;
         }
-        if (table_has_undo(t)) continue; /* now it has: somebody looks at what was before */
+        if (table_has_undo(t)) continue; /* now it has: a snapshot may need what was before */
         if (table_merge(t, s->db->pool, &e) != ST_OK)
             log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
@@ -417,7 +418,7 @@ static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) {
 }
 
 Status session_new(Database *db, Session **out, Err *e) {
-    MemAccount entry; /* with a reserve, so that at the limit somebody can connect and do something about it; what is
+    MemAccount entry; /* with a reserve, so that a session can connect at the limit and do something about it; what is
                          charged stays with the database */
     mem_account_init(&entry, &db->account, "connection", 0, NULL);
     atomic_store(&entry.reserve, RESERVE_BYTES);
@@ -811,7 +812,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
 static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                          const Value *params, CachedPlan **slot) {
     if (st->text && st->text->ast == ast && st->text->runs_bulk)
-        TRY(session_begin_write(s)); /* nobody comes between looking and running it */
+        TRY(session_begin_write(s)); /* no other statement between the check and its run */
     else TRY(session_lock(s, LOCK_SHARED));
     plan_release(st->plan);
     st->plan = NULL;

@@ -107,7 +107,7 @@ static bool merge_next(TxnHub *h, Version *v) {
     return true;
 }
 
-/* The tables become what they were at ts. Nobody's own changes are in them; the lock is held alone. */
+/* The tables become what they were at ts. No transaction's own changes are in them; the lock is held alone. */
 static void move_view(TxnHub *h, int64_t ts) {
     int64_t view = atomic_load(&h->view);
     for (Version *v = h->newest; v && v->ts > ts; v = v->before)
@@ -117,8 +117,8 @@ static void move_view(TxnHub *h, int64_t ts) {
     atomic_store(&h->view, ts);
 }
 
-/* What nobody needs any more goes: changes that were rolled back while they were hidden, versions behind all snapshots.
- * The lock is held alone. */
+/* Frees what is not needed any more: changes that were rolled back while they were hidden, versions behind all
+ * snapshots. The lock is held alone. */
 static void prune(TxnHub *h) {
     if (!atomic_exchange(&h->unsettled, false)) return;
     int64_t view = atomic_load(&h->view), oldest = view, ts[SNAPSHOTS_MAX], n = 0;

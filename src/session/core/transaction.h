@@ -5,11 +5,11 @@
  * commits.
  *
  * The tables have one state, and rows one place. What stands in them is a view: all commits up to one of them
- * (TxnHub.view), and the changes of one open transaction or none (the resident). Who takes the lock looks whether that
- * is what it is to see; if not it takes the lock alone and changes the view by hiding and showing undo logs
- * (storage/undo.c): first the resident's, then those of commits, then its own. The logs of commits (Version) are kept
- * as long as somebody's snapshot is older, and merged where no snapshot lies between. Without open transactions a
- * commit forgets its log as ever, and every view is that of now.
+ * (TxnHub.view), and the changes of one open transaction or none (the resident). A statement that takes the lock
+ * compares that with what it has to see; if they differ it takes the lock alone and changes the view by hiding and
+ * showing undo logs (storage/undo.c): first the resident's, then those of commits, then its own. The logs of commits
+ * (Version) are kept as long as there is an older snapshot, and merged where no snapshot lies between. Without open
+ * transactions a commit forgets its log as ever, and every view is that of now.
  *
  * Validation. A transaction that has changed something and commits goes to the view of now and looks through the
  * commits after its snapshot: a row that one of them changed, as it was or as it is now, and that the transaction has
@@ -17,22 +17,22 @@
  * its changes are shown there, a key that another row has. It also fails when it changes a row that has been changed
  * since its snapshot, right then.
  *
- * Why that is serialisable: what a transaction with changes has read is, when it commits, still as it read it, and
- * nobody else is about: all of it could have happened at this moment. One without changes could have happened when its
- * snapshot was taken, and is never refused. The first to commit wins; nobody waits for anybody but for the lock, and so
- * there are no deadlocks.
+ * Why that is serialisable: what a transaction with changes has read is, when it commits, still as it read it, under
+ * the lock held alone: all of it could have happened at this moment. One without changes could have happened when its
+ * snapshot was taken, and is never refused. The first to commit wins; transactions wait for the lock only, so there are
+ * no deadlocks.
  *
- * Definitions are those of the present, for everybody. A transaction that makes some (CREATE, ALTER, DROP, TRUNCATE,
- * COPY FROM, bulk loads, and what else is not SELECT, INSERT, UPDATE, DELETE, CALL, DO or EXECUTE) is validated then
- * and sees what is committed from there on, and keeps the lock to its end (pinned). One that reads a table that came to
- * be after its snapshot gets 40001; of one that is gone, 42P01.
+ * Definitions are those of the present, for every transaction. A transaction that makes some (CREATE, ALTER, DROP,
+ * TRUNCATE, COPY FROM, bulk loads, and what else is not SELECT, INSERT, UPDATE, DELETE, CALL, DO or EXECUTE) is
+ * validated then and sees what is committed from there on, and keeps the lock to its end (pinned). One that reads a
+ * table that came to be after its snapshot gets 40001; of one that is gone, 42P01.
  *
  * Bounds. Kept logs take no more memory than snapshot_memory_limit: beyond it the oldest snapshots are given up, and
  * their transactions fail with 72000 at their next statement.
  *
- * Thread rules: versions, the view and Txn.ts, lost, broken are looked at under the database lock and changed by who
- * holds it alone; the list of open transactions and the resident have a mutex of their own, a leaf. ROLLBACK needs no
- * lock: it leaves its changes to the next who takes it alone.
+ * Thread rules: versions, the view and Txn.ts, lost, broken are read under the database lock and changed under it held
+ * alone; the list of open transactions and the resident have a mutex of their own, a leaf. ROLLBACK needs no lock: its
+ * changes are undone by the next statement that holds it alone.
  */
 #ifndef STELE_SESSION_CORE_TRANSACTION_H
 #define STELE_SESSION_CORE_TRANSACTION_H

@@ -22,13 +22,13 @@ struct TxnRead {
 
 struct Txn {
     Txn *next, **link; /* of the hub */
-    Session *session;  /* NULL: rolled back without the lock; its changes wait for who takes it alone */
+    Session *session;  /* NULL: rolled back without the lock; its changes are undone under it later */
     UndoLog *undo;     /* of one without a session */
     int64_t ts;        /* what it sees: all commits up to this one */
     Arena *arena;      /* reads */
     VEC(TxnRead) reads;
     _Atomic bool out; /* its changes are hidden */
-    bool lost;        /* nobody keeps what it saw any more */
+    bool lost;        /* its snapshot has been given up */
     bool broken;      /* a table that it changed is gone */
     bool pinned;
     bool changed;     /* its session's: at the end of the last statement there were changes */
@@ -36,7 +36,7 @@ struct Txn {
                          that others changed */
 };
 
-/* One commit, or some between which nobody looks. */
+/* One commit, or several with no snapshot between them. */
 typedef struct Version {
     struct Version *next, *before;
     int64_t ts; /* of the last of them */
@@ -52,11 +52,11 @@ typedef struct Version {
 
 TxnHub *transaction_hub(const Session *s);
 Status serialization_failure(Session *s, const char *why);
-/* Whether somebody committed, after the transaction's snapshot, what it has read, or rows that it has changed itself.
- * The lock is held alone; every commit is shown, the transaction's own changes (own, n of them) are hidden. NULL: none;
+/* Whether another transaction committed, after this one's snapshot, changes of what it has read or changed itself. The
+ * lock is held alone; every commit is shown, the transaction's own changes (own, n of them) are hidden. NULL: none;
  * else why not. */
 const char *transaction_conflict(const Session *s, int64_t n, const NetChange *own);
-/* Rows that it has changed alone; nobody's changes need to be where they are. */
+/* The same of rows that it has changed only; works whatever the tables show. */
 bool transaction_writes_conflict(const TxnHub *h, const Txn *x, int64_t n, const NetChange *own);
 
 #endif

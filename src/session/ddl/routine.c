@@ -1,7 +1,7 @@
 /* routine.c - CREATE and DROP of functions and procedures, notices.
  *
  * The catalog keeps the CREATE statement's text and what others need to know without reading it (Routine). Overloads
- * are told apart by the types of their input parameters, functions and procedures together, as in PostgreSQL.
+ * are distinguished by the types of their input parameters, functions and procedures together, as in PostgreSQL.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -204,7 +204,7 @@ static Status lock_for(Session *s, const AstFunc *f, Arena *a, int32_t n_params,
         plan_ctx_init(s, a, c);
         TRY(sql_bind_call(c, f, procedure, n_params, param_types, call));
         if (!*call || !c->writes_routine || session_read_only(s) || s->lock == LOCK_EXCLUSIVE) return ST_OK;
-        /* Nobody may come between reading and writing; an upgrade would fail when two do it at once. */
+        /* No statement may come between reading and writing; an upgrade would fail when two do it at once. */
         if (!transaction_pinned(s) && again == 0) session_unlock(s);
         TRY(session_begin_write(s));
         if (again) return ST_OK;
@@ -526,7 +526,7 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
     Err *own = NULL;
     *out = (Value){.type = ret, .is_null = true};
-    /* Whoever calls has an Err of its own; the session's is what bodies report to. An Err is large, and calls nest
+    /* The caller has an Err of its own; bodies report to the session's. An Err is large, and calls nest
      * deeply: none on the stack. */
     if (e != &s->err && err_is_set(&s->err)) {
         if (!(own = mem_alloc(&s->account, (int64_t)sizeof *own, e))) return ST_ERROR;

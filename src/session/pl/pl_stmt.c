@@ -451,7 +451,7 @@ static Status exec_raise(PlFrame *fr, const PlStmt *s) {
         err_names(e, &names);
         return ST_ERROR;
     }
-    if (s->raise.level == PLR_DEBUG || s->raise.level == PLR_LOG) return ST_OK; /* below what clients are told */
+    if (s->raise.level == PLR_DEBUG || s->raise.level == PLR_LOG) return ST_OK; /* below what clients get */
     char context[256];
     snprintf(context, sizeof context, "PL/pgSQL function %.180s line %d at RAISE", fr->f->signature, (int)s->line);
     session_notice(ses, &(SessionNotice){severities[s->raise.level],

@@ -351,7 +351,7 @@ static int32_t lanes_of(int64_t n) { /* a power of two */
     while (n & (n - 1)) n &= n - 1;
     return (int32_t)n;
 }
-/* What the settings leave to measurements. Nobody runs beside this. */
+/* What the settings leave to measurements. Under the lock held alone. */
 static int32_t group_bits_of(double groups) {
     int32_t bits = 0;
     while (bits < GROUP_BITS && groups >= (double)(INT64_C(2) << bits)) bits++;

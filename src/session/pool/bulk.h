@@ -1,12 +1,12 @@
 /* bulk.h - bulks of procedure calls from sessions.
  *
- * The database keeps its procedures compiled (sql/pl/compile.h) and the images that bulks change (txn/store/image.h): a
- * BulkHub, made when first needed, compiled anew when the catalog has changed.
+ * The database keeps its compiled procedures (sql/pl/compile.h) and the images that bulks change (txn/store/image.h) in
+ * a BulkHub, made when first needed and compiled anew when the catalog has changed.
  *
  * A bulk is one statement: it takes the exclusive lock, so that bulks, statements and transactions have one order.
- * Images are brought into the tables when somebody next takes the lock for anything else (session_lock), or at once
- * when the bulk stands in a transaction, whose ROLLBACK then undoes the tables. A procedure that cannot be compiled
- * runs one call at a time (pl_run.h), each in a subtransaction of its own, with the same results.
+ * Images are brought into the tables when the lock is next taken for anything else (session_lock), or at once when the
+ * bulk stands in a transaction, whose ROLLBACK then undoes the tables. A procedure that cannot be compiled runs one
+ * call at a time (pl_run.h), each in a subtransaction of its own, with the same results.
  *
  *   CALL bulk_call('transfer', 'select a, b, amount from calls order by t')
  *
@@ -21,12 +21,12 @@
 #include "session/core/session.h"
 #include "txn/run/bulk.h"
 
-/* Images that are ahead of their tables are applied; called with the exclusive lock. */
+/* Changes of images are applied to their tables; called with the exclusive lock. */
 Status session_bulk_sync(Session *s);
-bool session_bulk_unapplied(const Session *s); /* some are; any lock */
+bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);
-/* What calls [first, first + n) of a group had to say, in order. */
+/* Sends the notices of calls [first, first + n) of a group, in order. */
 void session_bulk_notices(Session *s, const BulkResult *b, int32_t group, int64_t first, int64_t n);
 /* The statement is CALL bulk_call(..). */
 bool session_is_bulk_call(const AstCall *x);
@@ -46,31 +46,31 @@ typedef struct BulkCalls {
     const Vec *params;
     const uint32_t *calls;
 } BulkCalls;
-/* Bulks one after the other: what comes next is asked for while a bulk runs on a device, so that its arguments go there
- * meanwhile (BulkPipeline, txn/run/bulk.h). */
+/* Bulks one after the other: the next bulk's calls are fetched while a bulk runs on a device, so that their arguments
+ * are sent meanwhile (BulkPipeline, txn/run/bulk.h). */
 typedef struct CallPipeline {
     /* Called at most once, by the thread that called session_bulk_run. The columns that it gives stay where they are
      * until that bulk has run, or the ticket is not used. False: there is none. */
     bool (*next)(void *ctx, int32_t *n_groups, const BulkCalls **groups);
-    void (*sent)(
-        void *ctx); /* NULL, or called after a `next` that gave something: strings are not looked at any more */
+    void (*sent)(void *ctx); /* NULL, or called after a `next` that gave calls: their strings are not read any more */
     void *ctx;
-    const BulkStop *stop; /* who runs the bulk is not the one who may cancel its calls: the session's own cancel and
-                             deadline count for calls that run one at a time only. NULL: they count */
+    const BulkStop *stop; /* for calls of other sessions: then the session's own cancel and deadline apply to calls that
+                             run one at a time only. NULL: they apply */
     bool apart;           /* BulkOptions.apart */
-    uint64_t ticket;      /* next_ticket of the bulk before, when this is the one that it was given; 0: it was not */
+    uint64_t ticket;      /* next_ticket of the bulk before, when it prefetched this bulk's arguments; else 0 */
     uint64_t next_ticket; /* out; 0: nothing was sent */
 } CallPipeline;
-/* The exclusive lock and undo log for a bulk; images may stay ahead of their tables. session_bulk_run does it itself.
+/* The exclusive lock and undo log for a bulk; changes may stay in images, unapplied. session_bulk_run does it itself.
  */
 Status session_begin_bulk(Session *s);
-/* The result, by group, is the caller's. pipeline: NULL: nobody knows what comes next. */
+/* The result, by group, is the caller's. pipeline NULL: the next bulk is not known. */
 Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                         BulkResult **out);
-/* What calls are going to do, for who keeps them apart (BulkOps, in `a`). session_bulk_plan comes first, under the lock
- * of session_begin_bulk, which it takes: *state is the same number as long as what was told before is still good.
- * Nobody can tell before their turn what routines do that run one at a time, look at the clock for what they touch, or
- * insert as many rows as only running them tells: `told` false. */
+/* The operations of calls, for a caller that keeps conflicting calls apart (BulkOps, in `a`). session_bulk_plan comes
+ * first, under the lock of session_begin_bulk, which it takes: *state stays the same number as long as operations found
+ * earlier are still right. session_bulk_bounded is false for routines whose operations are not known before they run:
+ * those that run one at a time, that use the clock for what they touch, or that insert a number of rows which only a
+ * run tells. */
 Status session_bulk_plan(Session *s, uint64_t *state);
 uint64_t session_bulk_state(const Session *s);
 bool session_bulk_bounded(const Session *s, int64_t routine);
@@ -84,10 +84,10 @@ typedef struct BulkText {
     int32_t n_params, n_results;
     const Type *param_types, *result_types;
 } BulkText;
-/* *known false: it is not, or not under this catalog, and `learn` was not asked for; learn wants the lock of
- * session_begin_bulk, all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, the database knows
- * too many, or with it procedures would have to name whole tables where they name rows (it changes columns that they
- * look rows up by). *out lives as long as the database. */
+/* *known false: it is not, or not under this catalog, and `learn` is false; learn needs the lock of session_begin_bulk,
+ * all else any. *out NULL: it runs in the ordinary way: it cannot be compiled, the database knows too many, or with it
+ * procedures would have to name whole tables where they name rows (it changes columns that they look rows up by). *out
+ * lives as long as the database. */
 Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *known, const Routine **out);
 /* A routine of the catalog, or such a statement that can be compiled under this catalog (ids < 0); NULL: gone. Any
  * lock. */

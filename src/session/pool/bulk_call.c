@@ -182,7 +182,7 @@ static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
     out->u.str = str_make(copy, (int64_t)strlen(copy));
     return ST_OK;
 }
-/* What went wrong, and where; the context as it is told for a call alone. */
+/* What went wrong, and where; the context as an error of the call alone has it. */
 static Status error_cells(Session *s, Arena *a, const char *signature, const CallError *e, Value *row) {
     const char *context = e->context;
     if (e->line > 0 && e->place &&

@@ -1,16 +1,16 @@
-/* bulk_state.h - the images of a database's tables: how far they are ahead of the tables, and what becomes of that when
- * a device is lost.
+/* bulk_state.h - the images of a database's tables: which changes they have that the tables do not, and what becomes of
+ * those when a device is lost.
  *
- * Bulks leave images ahead of their tables, on the host or in a device's memory. While that is a device's own, the
- * inputs of bulks are kept (txn/run/replay.h, settings bulk_replay and bulk_replay_memory), and a device that is lost
- * costs time: images are made anew from the tables, the bulks run again on the virtual machine, and so does the one
- * that found out. The tables are brought up to date first
+ * Bulks leave changes in images that tables do not have yet, on the host or in a device's memory. While that memory is
+ * the device's own, the inputs of bulks are kept (txn/run/replay.h, settings bulk_replay and bulk_replay_memory), and a
+ * device that is lost costs time: images are made anew from the tables, the bulks run again on the virtual machine, and
+ * so does the one that found out. The tables are brought up to date first
  *   - when the first bulk is about to run on such a device while images are ahead without inputs, from bulks on the
  * host
  *   - when inputs take more than bulk_replay_memory, before the next bulk
  *   - behind a bulk whose inputs cannot be kept: there is no memory, or it asks for settings
- * With bulk_replay = off what bulks have left on a device goes with it: whoever finds out gets 58000, once, and the
- * tables are as they were when they were last brought up to date.
+ * With bulk_replay = off what bulks have left on a device is lost with it: the first statement that needs it fails with
+ * 58000, once, and the tables are as they were when they were last brought up to date.
  *
  * Thread rules: under the database's lock, held alone.
  */

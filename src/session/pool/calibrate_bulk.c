@@ -3,8 +3,8 @@
  * Widths. A share 1 / w of the calls change one row, all others rows of their own: a bulk of n calls has n / w sets, w
  * calls wide on average. From the widest bulks down, as long as K-SET is not slower: the narrowest is the answer.
  *
- * Groups. Calls of 16 procedures in turn, under locks that nobody holds, brought together by 0 to 4 upper bits of the
- * procedures' numbers.
+ * Groups. Calls of 16 procedures one after the other, under locks that are free, brought together by 0 to 4 upper bits
+ * of the procedures' numbers.
  */
 #include "session/pool/calibrate_bulk.h"
 

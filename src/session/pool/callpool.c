@@ -59,7 +59,7 @@ struct CallPool {
     int64_t n_calls;            /* pending, of both */
     int64_t submitted;          /* entries so far */
     PrefetchedCalls prefetched; /* the leader's */
-    bool busy;                  /* somebody leads */
+    bool busy;                  /* a thread leads: it cuts and runs a bulk */
     CallEntry *running;         /* the entries of the bulk that runs */
     _Atomic bool stopping;      /* some of them are to stop */
     int32_t n_waiting;          /* threads that wait for a pending entry */
@@ -188,7 +188,7 @@ static Due due(const CallPool *p, int64_t now) {
     return now >= due_at(p) ? DUE_TIME : DUE_NOT;
 }
 
-/* The lead is free: somebody looks whether a bulk is due. */
+/* The lead is free: wakes a thread that may find a bulk due. */
 static void pass_on(CallPool *p) {
     for (int i = 0; i < 2 && p->n_waiting > 0; i++)
         for (CallEntry *x = i ? p->first : p->sets.first; x; x = x->next) {
@@ -649,8 +649,8 @@ static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t 
     arena_free(a);
     return st;
 }
-/* New entries enter. Under the lock, and the mutex, which is released meanwhile. What they cannot do now they do later:
- * whoever is in runs before. */
+/* New entries enter. Under the lock, and the mutex, which is released meanwhile. Entries that do not enter now do so
+ * later; those that are in run before them. */
 static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     Session *s = p->runner;
     CallSets *z = &p->sets;
@@ -692,7 +692,7 @@ static Cut cut_bulk(CallPool *p, const Session *l, Due why) {
     Cut cut = {0};
     const CallEntry *head = oldest(p);
     if (!head) return cut;
-    bool alone = !p->sets.first && !head->next && head->n == 1; /* nobody to know of */
+    bool alone = !p->sets.first && !head->next && head->n == 1; /* no other entry can conflict */
     if (by_sets(head) && !alone) {
         enter_new(p, l, &cut);
         cut.list = callsets_take(&p->sets, &cut.apart);
@@ -786,8 +786,8 @@ static void take_out(CallPool *p, CallEntry *x) {
     }
     p->n_calls -= x->n;
 }
-/* Entries that nobody waits for fail when their time is up (threads see to their own). False: out of memory, later
- * perhaps. */
+/* Entries without a waiting thread fail when their time is up (waiting threads check their own). False: out of memory,
+ * later perhaps. */
 static bool expire(CallPool *p) {
     int64_t now = clock_ns();
     if (now - p->expired_ns < EXPIRE_NS) return true; /* there may be many */
@@ -991,7 +991,7 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
     }
     pthread_mutex_unlock(&p->mutex);
     *done = state == CALL_DONE;
-    if (*done) err_clear(&s->err); /* the lead failed, but somebody else had run it */
+    if (*done) err_clear(&s->err); /* leading failed, but another thread had run the entry */
     return *done ? ST_OK : st;
 }
 

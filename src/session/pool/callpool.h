@@ -5,55 +5,55 @@
  *
  *   - it has bulk_size calls,
  *   - its first entry has waited for bulk_interval, or
- *   - all threads that have waited for calls during the last bulk_interval wait again: nobody else is to be expected.
- * One that is alone never waits, then.
+ *   - all threads that have waited for calls during the last bulk_interval wait again: no further call is to be
+ * expected. So a thread that is alone never waits.
  *
  * While a bulk runs the next one collects, so that under load bulks form by themselves.
  *
- * Who runs it: a thread that waits for one of the entries (the leader), or, when nobody waits, the pool's own thread,
- * which the first entry that is submitted without waiting starts. Either uses the pool's session, never its own:
- * whoever cancels the leader's statement does not touch the others' calls. The leader takes the exclusive lock first
- * and the entries afterwards, so that all that come while it waits belong to the bulk; DDL and transactions thus wait
- * for the boundary of a bulk, and bulks for theirs.
+ * The leader runs it: a thread that waits for one of the entries or, when there is none, the pool's own thread, which
+ * is started by the first entry that is submitted without waiting. Either uses the pool's session, never its own, so
+ * that cancelling the leader's statement does not cancel calls of others. The leader takes the exclusive lock first and
+ * the entries afterwards, so that all that come while it waits belong to the bulk; DDL and transactions thus wait for
+ * the boundary of a bulk, and bulks for theirs.
  *
  * Faults. A call that has not begun can be withdrawn: by cancelling its statement or by statement_timeout (57014 for it
  * alone), by lock_timeout (55P03; counted from its arrival, bulk_interval apart), by closing its handle. Of an entry
  * whose bulk runs, the same (but lock_timeout) ends calls that are in loops: they alone fail with 57014, at the next
  * iteration (on devices when the bulk has been there for a second, since it goes on on the virtual machine then). Where
  * calls run one at a time (routines that cannot be compiled) the bulk is undone, and the entries of others run again.
- * bulk_step_limit bounds all. An error of the whole bulk (memory) goes to all its entries;
- * nothing has changed then. Entries whose routine is gone when their turn comes fail alone (42883).
+ * bulk_step_limit bounds all. An error of the whole bulk (memory) goes to all its entries; nothing has changed then.
+ * Entries whose routine is gone when they are to run fail alone (42883).
  *
- * Ahead. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that one's
- * columns and has its arguments sent (CallPipeline). Its calls cannot be withdrawn during that, but afterwards; whoever
- * leads next uses what was gathered when the entries are the same.
+ * Prefetching. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that
+ * one's columns and has its arguments sent (CallPipeline). Its calls cannot be withdrawn during that, but afterwards;
+ * the next leader uses what was gathered when the entries are the same.
  *
- * 0-sets. With bulk_cut = zero_set (timestamps kept, bulk_strategy auto or kset) the leader first finds out what the
- * entries are going to do that have come since (up to bulk_size calls), and takes all that wait for no earlier one
+ * 0-sets. With bulk_cut = zero_set (timestamps kept, bulk_strategy auto or kset) the leader first computes the
+ * footprints of the entries that have come since (up to bulk_size calls), and takes all that wait for no earlier one
  * (callsets.h): no two calls of such a bulk conflict, so it needs no schedule, nor footprints except to count rows. The
- * rest stays in the pool, where later ones overtake it that do not conflict with it, and has its turn in the next bulk,
+ * rest stays in the pool, where later entries overtake it that do not conflict with it, and runs in the next bulk,
  * which is due at once. An entry is taken as a whole; when its own calls conflict, its bulk is planned as ever.
- * Additions count as writes there: whether they commute is known of the calls of one bulk only. Entries of which nobody
- * can tell before their turn what they do are barriers (routines that cannot be compiled, or look at the clock for what
- * they touch, or insert as many rows as only running them tells; calls whose footprint fails; other settings): all
+ * Additions count as writes there: whether they commute is known of the calls of one bulk only. Entries whose
+ * operations are not known before they run are barriers (routines that cannot be compiled, that use the clock for what
+ * they touch, or that insert a number of rows which only a run tells; calls whose footprint fails; other settings): all
  * before them run, then a bulk is cut by arrival that begins with them. Whatever else than bulks changes rows or
- * definitions makes the leader ask again what those that wait are going to do. They can be withdrawn; while the leader
- * is finding out about them only afterwards, but a loop that does not end is stopped there as well. One entry alone is
- * not asked. Nothing is sent ahead.
+ * definitions makes the leader compute the footprints of waiting entries again. Entries can be withdrawn; while their
+ * footprints are computed only afterwards, but a loop that does not end is stopped there as well. For one entry alone
+ * no footprint is computed. Nothing is prefetched.
  *
- * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what bulks
- * look at. Routines that cannot be compiled run one call at a time, in bulks of their own.
+ * Settings are those of the submitting session at that moment; a bulk ends where the next entry's differ in what
+ * concerns bulks. Routines that cannot be compiled run one call at a time, in bulks of their own.
  *
  * A plain CALL, or SELECT of nothing but a volatile function that gives a value, joins when bulk_interval > 0, outside
  * a transaction block, and its routine can be compiled. A bulk of one costs no more than the call by itself. So does a
  * statement with parameters that inserts, changes or deletes one row by its key (point.c), or reads one while images
- * are ahead of their tables: to bulks it is a procedure of that one statement (session_bulk_statement). One whose table
+ * have unapplied changes: to bulks it is a procedure of that one statement (session_bulk_statement). One whose table
  * has no room as an image (53200, 53400: nothing has changed then) leaves the pool, which the log says, and runs in the
  * ordinary way. Other statements take the lock between two bulks, and have their place in the same order.
  *
  * Thread rules: everything here may be called by any session's thread. Lock order: the pool's mutex is a leaf, held for
  * no more than list work; the database lock is taken without it. An entry and what it points to belong to its
- * submitter, who leaves them alone from call_submit until the entry is done or withdrawn.
+ * submitter, which must not touch them from call_submit until the entry is done or withdrawn.
  */
 #ifndef STELE_SESSION_POOL_CALLPOOL_H
 #define STELE_SESSION_POOL_CALLPOOL_H
@@ -87,8 +87,8 @@ typedef struct CallEntry {
     int64_t first; /* of the group's calls */
 } CallEntry;
 
-/* Submits without waiting: 25001 in a transaction block. `keeper`: nobody may ever wait, the pool's thread is to see to
- * it. On an error nothing was submitted. */
+/* Submits without waiting: 25001 in a transaction block. `keeper`: there may never be a waiting thread, so the pool's
+ * thread runs it. On an error nothing was submitted. */
 Status call_submit(Session *s, CallEntry *x, bool keeper);
 /* Waits for at most timeout_us (< 0: for ever); *done false: time is up and it still pends or runs. On an error (57014,
  * 55P03) the entry was withdrawn and is NEW again. Errors of calls and of the bulk are no errors here:

@@ -1,11 +1,11 @@
 /* callsets.h - entries of the pool of calls that wait for earlier ones (bulk_cut = zero_set) [GPUTx §5.3].
  *
- * What an entry is going to do was found out when it came; it goes into the 0-sets as one call, whatever its calls do
- * to each other. Entries that wait for nobody are taken out, run, and are done; they hold their items until then. An
- * entry that is withdrawn stays behind as a name: those that waited for it wait until it would have had its turn.
+ * An entry's operations are computed when it arrives; it goes into the 0-sets as one call, whatever its calls do to
+ * each other. Entries that wait for no other are taken out, run, and are done; they hold their items until then. An
+ * entry that is withdrawn stays behind as a name: those that waited for it wait until it would have run.
  *
- * Thread rules: the entries and the list of them belong to the pool's mutex, the rest to whoever leads. Functions say
- * which of them they want.
+ * Thread rules: the entries and the list of them belong to the pool's mutex, the rest to the leader. Each function says
+ * which of the two it needs.
  */
 #ifndef STELE_SESSION_POOL_CALLSETS_H
 #define STELE_SESSION_POOL_CALLSETS_H
@@ -21,7 +21,7 @@ typedef struct CallSets {
     ZeroSets *zero;  /* NULL: none yet */
     uint64_t state;  /* session_bulk_state, when the entries' operations were good last */
     int64_t n_calls; /* of entries in the list and of those that run */
-    int64_t barrier; /* number of an entry that cannot come in here: it waits until there is nobody else, and then runs
+    int64_t barrier; /* number of an entry that cannot come in here: it waits until there are no others, and then runs
                         by itself; 0: none is known */
     struct CallPlan *waiting, *running;
 } CallSets;
@@ -32,7 +32,7 @@ Status callsets_plan(CallSets *z, CallEntry *x, int64_t n_ops, const TxnOp *ops,
 void callsets_enter(CallSets *z, CallEntry *x);
 /* Mutex: it is withdrawn. */
 void callsets_leave(CallSets *z, CallEntry *x);
-/* Both: entries that wait for nobody, in the order of submission, out of the list. apart: no two of their calls
+/* Both: entries that wait for no other, in the order of submission, out of the list. apart: no two of their calls
  * conflict. */
 CallEntry *callsets_take(CallSets *z, bool *apart);
 /* Leader: those that were taken have run. */
