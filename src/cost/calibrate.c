@@ -433,7 +433,7 @@ static Status make_channel(Bench *b, const ChannelRun *c, DevPtr at, int64_t cha
 /* Ends what waits for kernels that were never started. */
 static void stop_kernels(Bench *b, const ChannelRun *c) {
     static const uint64_t stop = 1;
-    if (b->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop;
+    if (b->d->info.native_threads) *(volatile uint64_t *)(uintptr_t)(c->memory + 8) = stop;
     else (void)b->ops->copy_in(b->queue, c->memory + 8, &stop, 8, NULL);
 }
 
@@ -613,10 +613,7 @@ static Status load_kernels(Bench *b) {
 
 /* A power of two, as the kernels need it, of at most a quarter of what is free. */
 static Status memory_size(Bench *b, int64_t *out) {
-    int64_t free_bytes = 0, total = 0,
-            most = b->quick                         ? 8 * MIB
-                   : b->d->info.kind == DEVICE_CUDA ? 4096 * MIB
-                                                    : 1024 * MIB;
+    int64_t free_bytes = 0, total = 0, most = b->quick ? 8 * MIB : b->d->info.measure_bytes;
     TRY(b->ops->memory_used(b->d, &free_bytes, &total, b->e));
     int64_t limit = MIN_OF(free_bytes, mem_headroom(&b->d->memory)) / 4;
     while (most > limit && most > TILE_BYTES * 2) most /= 2;
@@ -633,7 +630,7 @@ Status profile_calibrate_device(Device *d, bool quick, Profile *p, Err *e) {
     copy_text(found.name, (int64_t)sizeof found.name, d->info.name);
     copy_text(found.arch, (int64_t)sizeof found.arch, d->info.arch);
     copy_text(found.driver, (int64_t)sizeof found.driver, d->info.driver);
-    if (d->info.kind == DEVICE_NULL)
+    if (d->info.runs_nothing)
         return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" runs nothing that could be measured", d->info.id);
     int64_t at = 0;
     while (at < p->n_devices && strcmp(p->devices[at].id, found.id) != 0) at++;

@@ -9,6 +9,10 @@
  *   null    accepts and counts everything, runs nothing
  *   fault   wraps another device and fails the n-th call
  *
+ * Properties. What the layers above do differently from device to device follows from the properties in DeviceInfo,
+ * which a backend sets once, when it opens the device, and which do not change. They do not ask for the kind: that
+ * chooses the dialect of kernel C that is written for the device (codegen), and nothing else.
+ *
  * Addresses. A DevPtr is a plain 64-bit address in the device's space, valid in every kernel of the device, storable in
  * its memory, and open to arithmetic. 0 is no address. On host a DevPtr is an ordinary pointer.
  *
@@ -37,30 +41,39 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
-enum { DEVICE_VERSION = 2, DEV_PARAMS_MAX = 480 };
+enum { DEVICE_VERSION = 3, DEV_PARAMS_MAX = 480 };
 typedef uint64_t DevPtr;
 
 typedef enum DeviceKind { DEVICE_HOST, DEVICE_CUDA, DEVICE_OPENCL, DEVICE_NULL } DeviceKind;
 
 typedef struct DeviceInfo {
-    char id[32];        /* "host", "cuda:0", "opencl:1", "null" */
-    char name[128];     /* "NVIDIA H200", for people */
-    char arch[64];      /* what code is compiled for: "sm_90", "avx512"; part of the code cache's key */
-    char compiler[128]; /* and by what: "nvrtc 13.0", "gcc 12.2.0", "PoCL 3.1"; part of the key */
-    char driver[64];    /* driver version, for people */
-    DeviceKind kind;
-    _Atomic bool lost;      /* set by the backend on any thread */
-    bool shares_memory;     /* kernels may read any host address directly (host, PoCL): no copies needed */
-    bool can_map;           /* map_host works */
-    bool concurrent;        /* kernels of different queues run at the same time (channels need it) */
-    int64_t span_unit;      /* pieces in which memory grows where it is (span_new); 0: it does not on this device */
-    int64_t memory_bytes;   /* of the device; host: of the machine */
-    int32_t units;          /* multiprocessors, compute units, cores */
-    int32_t warp;           /* lanes that run in step; 1 on host */
-    int32_t group_max;      /* work-items per group */
+    char id[32];          /* "host", "cuda:0", "opencl:1", "null" */
+    char name[128];       /* "NVIDIA H200", for people */
+    char arch[64];        /* what code is compiled for: "sm_90", "avx512"; part of the code cache's key */
+    char compiler[128];   /* and by what: "nvrtc 13.0", "gcc 12.2.0", "PoCL 3.1"; part of the key */
+    char driver[64];      /* driver version, for people */
+    DeviceKind kind;      /* the dialect of its kernels */
+    _Atomic bool lost;    /* set by the backend on any thread */
+    bool shares_memory;   /* kernels may read any host address directly (host, PoCL): no copies needed */
+    bool native_threads;  /* kernels are functions that threads of this process run: a group is one work-item, a DevPtr
+                             a pointer, and what the host writes a running kernel sees (host) */
+    bool warp_functions;  /* kernel C has votes and shuffles of a warp, which has 32 lanes that make progress of their
+                             own: a call of a bulk may have a warp to itself, or wait for another lane's lock (CUDA) */
+    bool runs_nothing;    /* work is accepted and counted only: there is nothing to measure (null) */
+    bool can_map;         /* map_host works */
+    bool concurrent;      /* kernels of different queues run at the same time (channels need it) */
+    int64_t span_unit;    /* pieces in which memory grows where it is (span_new); 0: it does not on this device */
+    int64_t memory_bytes; /* of the device; host: of the machine */
+    int32_t units;        /* multiprocessors, compute units, cores */
+    int32_t warp;         /* lanes that run in step; 1 on host */
+    int32_t group_max;    /* work-items per group, at most; */
+    int32_t group_rows;   /* ... of a simple kernel over rows, where it has no reason for another number; */
+    int32_t group_calls;  /* ... where each work-item runs calls of a bulk, which need many registers; 1: one item runs
+                             many calls, one after the other */
     int32_t items_per_unit; /* resident work-items a unit can hold (2048 on NVIDIA); 1 on host */
     int64_t local_bytes;    /* dynamic local memory a group may ask for */
     int64_t cache_bytes;    /* last-level cache */
+    int64_t measure_bytes;  /* memory that a measurement of its rates goes through: many times its caches */
     double peak_gbps;       /* theoretical memory rate if the driver tells, else 0 */
 } DeviceInfo;
 
@@ -203,9 +216,11 @@ Status device_charge(Device *d, int64_t bytes, Err *e);
 /* One entry per device found, and one per backend that found none, with the reason. */
 typedef struct DeviceEntry {
     char id[32], name[128];
-    char state[256]; /* "ready", or why it cannot be used: "libcuda.so.1: cannot open shared object file" */
+    char sql_name[32]; /* as SET device has it; filled in by the registry, from the driver or the id */
+    bool hidden;       /* likewise: for tests of the layers above, not shown to users */
+    char state[256];   /* "ready", or why it cannot be used: "libcuda.so.1: cannot open shared object file" */
     bool usable;
-    bool gpu; /* devices_auto may pick it */
+    bool gpu; /* devices_auto may pick it: the first one that is usable, in the order of the registry */
     DeviceKind kind;
     int index;
     int64_t memory_bytes;
@@ -237,6 +252,9 @@ typedef struct DeviceDriver {
     /* Calls add for each device, or once with usable = false and the reason. */
     void (*probe)(void (*add)(void *ctx, const DeviceEntry *e), void *ctx);
     Status (*open)(int index, Pool *pool, MemAccount *account, Device **out, Err *e);
+    DeviceKind kind;
+    const char *sql_name; /* of its only device; NULL: devices are named by their ids */
+    bool hidden;          /* DeviceEntry.hidden, of all its devices */
 } DeviceDriver;
 extern const DeviceDriver device_driver_host, device_driver_cuda, device_driver_opencl, device_driver_null;
 

@@ -28,16 +28,8 @@ struct Devices {
 };
 
 /* In the order in which they are listed. */
-static const struct {
-    const DeviceDriver *driver;
-    const char *name;
-    DeviceKind kind;
-} backends[] = {
-    {&device_driver_host, "host", DEVICE_HOST},
-    {&device_driver_cuda, "cuda", DEVICE_CUDA},
-    {&device_driver_opencl, "opencl", DEVICE_OPENCL},
-    {&device_driver_null, "null", DEVICE_NULL},
-};
+static const DeviceDriver *const backends[] = {&device_driver_host, &device_driver_cuda, &device_driver_opencl,
+                                               &device_driver_null};
 
 /* A driver's report; an out of memory is left in ds->err. */
 static void add_entry(void *ctx, const DeviceEntry *entry) {
@@ -54,6 +46,9 @@ static void add_entry(void *ctx, const DeviceEntry *entry) {
     if (!s) return;
     s->entry = *entry;
     s->driver = ds->driver;
+    s->entry.hidden = ds->driver->hidden;
+    snprintf(s->entry.sql_name, sizeof s->entry.sql_name, "%s",
+             ds->driver->sql_name ? ds->driver->sql_name : entry->id);
     pthread_mutex_init(&s->lock, NULL);
     ds->slots[ds->n++] = s;
 }
@@ -78,7 +73,7 @@ static Status wanted_backends(const char **out, Err *e) {
         size_t len = strcspn(p, ",");
         bool known = false;
         for (int64_t i = 0; i < ARRAY_LEN(backends); i++)
-            known |= strlen(backends[i].name) == len && memcmp(backends[i].name, p, len) == 0;
+            known |= strlen(backends[i]->name) == len && memcmp(backends[i]->name, p, len) == 0;
         if (!known) {
             err_set(e, ERR_INVALID_PARAMETER, "STELE_DEVICES names an unknown backend \"%.*s\"", (int)MIN_OF(len, 64),
                     p);
@@ -99,14 +94,14 @@ Status devices_open(Pool *pool, MemAccount *account, Devices **out, Err *e) {
     if (!ds) return ST_ERROR;
     *ds = (Devices){.pool = pool, .account = account, .err = &own};
     for (int64_t i = 0; i < ARRAY_LEN(backends) && !err_is_set(&own); i++) {
-        ds->driver = backends[i].driver;
-        if (!wanted || list_has(wanted, backends[i].name)) {
+        ds->driver = backends[i];
+        if (!wanted || list_has(wanted, backends[i]->name)) {
             ds->driver->probe(add_entry, ds);
             continue;
         }
-        DeviceEntry entry = {.kind = backends[i].kind};
-        snprintf(entry.id, sizeof entry.id, "%s", backends[i].name);
-        snprintf(entry.name, sizeof entry.name, "%s backend", backends[i].name);
+        DeviceEntry entry = {.kind = backends[i]->kind};
+        snprintf(entry.id, sizeof entry.id, "%s", backends[i]->name);
+        snprintf(entry.name, sizeof entry.name, "%s backend", backends[i]->name);
         snprintf(entry.state, sizeof entry.state, "left out by STELE_DEVICES");
         add_entry(ds, &entry);
     }
@@ -143,9 +138,8 @@ static Status unknown_device(const Devices *ds, const char *id, Err *e) {
     size_t at = 0, backend = strcspn(id, ":");
     for (int64_t i = 0; i < ds->n; i++) {
         const DeviceEntry *d = &ds->slots[i]->entry;
-        if (d->usable && d->kind != DEVICE_NULL && at < sizeof list)
-            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "",
-                                   d->kind == DEVICE_HOST ? "cpu" : d->id); /* as SET device has it */
+        if (d->usable && !d->hidden && at < sizeof list)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", d->sql_name);
         if (!d->usable && strcspn(d->id, ":") == backend && memcmp(d->id, id, backend) == 0)
             err_detail(e, "%s: %s.", d->id, d->state);
     }
@@ -184,12 +178,9 @@ bool devices_cuda_present(void) {
 }
 
 const DeviceEntry *devices_auto(const Devices *ds) {
-    for (int kind = DEVICE_CUDA; kind <= DEVICE_OPENCL; kind++) {
-        for (int64_t i = 0; i < ds->n; i++) {
-            const DeviceEntry *d = &ds->slots[i]->entry;
-            /* Everything that CUDA finds is a GPU. */
-            if ((int)d->kind == kind && d->usable && (d->gpu || d->kind == DEVICE_CUDA)) return d;
-        }
+    for (int64_t i = 0; i < ds->n; i++) {
+        const DeviceEntry *d = &ds->slots[i]->entry;
+        if (d->usable && d->gpu) return d;
     }
     return NULL;
 }

@@ -199,7 +199,8 @@ static Device *oclgrind_open(Device *host, Err *e) {
     snprintf(i->arch, sizeof i->arch, "oclgrind");
     i->kind = DEVICE_OPENCL;
     i->units = 2;
-    i->warp = 1;
+    i->warp = i->group_calls = 1;
+    i->group_rows = 64;
     i->group_max = OCLGRIND_GROUP_MAX;
     i->local_bytes = 32 << 10;
     return &g->device;

@@ -382,6 +382,8 @@ static void test_memory(void **state) {
     Device *d = get("host");
     assert_true(d->info.shares_memory && d->info.can_map && !d->info.lost);
     assert_true(d->info.memory_bytes > 0 && d->info.units == 2 && d->info.group_max == 1 && d->info.warp == 1);
+    assert_true(d->info.native_threads && d->info.shares_memory && !d->info.warp_functions && !d->info.runs_nothing);
+    assert_true(d->info.group_rows == 1 && d->info.group_calls == 1 && d->info.measure_bytes > 0);
     int64_t own = atomic_load(&account.used);
     const int64_t sizes[] = {0, 1, 255, 256, 257, 5000, (1 << 20) - 100, 1 << 20, (5 << 20) + 1};
     DevPtr p[ARRAY_LEN(sizes)];
@@ -855,6 +857,7 @@ static void test_null(void **state) {
     open_with(1);
     Device *d = get("null");
     assert_int_equal(d->info.kind, DEVICE_NULL);
+    assert_true(d->info.runs_nothing && !d->info.native_threads && d->info.group_rows > 0 && d->info.group_calls > 0);
     OK(use_device(d, "anything", 128, &err));
     const NullCounts *c = device_null_counts(d);
     assert_int_equal(c->allocs, 2);

@@ -612,6 +612,10 @@ static Status fill_info(CudaDevice *d, Err *e) {
     snprintf(info->compiler, sizeof info->compiler, "nvrtc %d.%d", major, minor);
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", d->api->version / 1000, d->api->version % 1000 / 10);
     info->kind = DEVICE_CUDA;
+    info->warp_functions = true;
+    info->group_rows = 256;
+    info->group_calls = 128;
+    info->measure_bytes = INT64_C(4) << 30;
     info->can_map = v[MAP] && v[UNIFIED] && v[REGISTER];
     info->concurrent = v[CONCURRENT] != 0;
     info->memory_bytes = (int64_t)total;
@@ -726,7 +730,7 @@ static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
         return;
     }
     for (int i = 0; i < count; i++) {
-        DeviceEntry entry = {.kind = DEVICE_CUDA, .index = i};
+        DeviceEntry entry = {.kind = DEVICE_CUDA, .index = i, .gpu = true};
         snprintf(entry.id, sizeof entry.id, "cuda:%d", i);
         probe_device(api, &entry);
         add(ctx, &entry);
@@ -734,4 +738,4 @@ static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
 }
 
 const DeviceDriver device_driver_cuda = {
-    .version = DEVICE_VERSION, .name = "cuda", .probe = probe, .open = open_device};
+    .version = DEVICE_VERSION, .name = "cuda", .probe = probe, .open = open_device, .kind = DEVICE_CUDA};

@@ -354,11 +354,12 @@ static void fill_info(HostDevice *h, const Cpu *cpu) {
     struct utsname u;
     if (uname(&u) == 0) snprintf(i->driver, sizeof i->driver, "%.30s %.30s", u.sysname, u.release);
     i->kind = DEVICE_HOST;
-    i->shares_memory = i->can_map = i->concurrent = true;
+    i->shares_memory = i->native_threads = i->can_map = i->concurrent = true;
     i->span_unit = PAGE;
     i->memory_bytes = machine_memory();
     i->units = h->threads;
-    i->warp = i->group_max = i->items_per_unit = 1;
+    i->warp = i->group_max = i->group_rows = i->group_calls = i->items_per_unit = 1;
+    i->measure_bytes = INT64_C(1) << 30;
     int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE), l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
     i->local_bytes = l2 < LOCAL_MIN ? LOCAL_MIN : MIN_OF(l2, LOCAL_MAX);
     i->cache_bytes = l3 > 0 ? l3 : MAX_OF(l2, 0);
@@ -391,4 +392,5 @@ static Status host_open(int index, Pool *pool, MemAccount *account, Device **out
     return ST_OK;
 }
 
-const DeviceDriver device_driver_host = {DEVICE_VERSION, "host", probe, host_open};
+const DeviceDriver device_driver_host = {DEVICE_VERSION,      "host",           probe, host_open,
+                                         .kind = DEVICE_HOST, .sql_name = "cpu"};

@@ -281,10 +281,13 @@ static const DeviceInfo null_info = {
     .kind = DEVICE_NULL,
     .can_map = true,
     .concurrent = true,
+    .runs_nothing = true,
     .memory_bytes = INT64_C(64) << 30,
     .units = 64,
     .warp = 32,
     .group_max = 1024,
+    .group_rows = 64,
+    .group_calls = 64,
     .items_per_unit = 2048,
     .local_bytes = 48 << 10,
     .cache_bytes = 32 << 20,
@@ -316,4 +319,4 @@ static Status null_open(int index, Pool *pool, MemAccount *account, Device **out
 
 const NullCounts *device_null_counts(const Device *d) { return &((const NullDevice *)d)->counts; }
 
-const DeviceDriver device_driver_null = {DEVICE_VERSION, "null", probe, null_open};
+const DeviceDriver device_driver_null = {DEVICE_VERSION, "null", probe, null_open, .kind = DEVICE_NULL, .hidden = true};

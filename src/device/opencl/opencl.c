@@ -835,4 +835,4 @@ static void ocl_probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
     cl_api_close(&api);
 }
 
-const DeviceDriver device_driver_opencl = {DEVICE_VERSION, "opencl", ocl_probe, ocl_open};
+const DeviceDriver device_driver_opencl = {DEVICE_VERSION, "opencl", ocl_probe, ocl_open, .kind = DEVICE_OPENCL};

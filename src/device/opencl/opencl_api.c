@@ -249,6 +249,8 @@ static void describe(const ClApi *api, ClDeviceDesc *desc) {
     info->memory_bytes = (int64_t)info_number(api, d, CL_DEVICE_GLOBAL_MEM_SIZE);
     info->units = (int32_t)MAX_OF(info_number(api, d, CL_DEVICE_MAX_COMPUTE_UNITS), 1);
     info->group_max = (int32_t)MIN_OF(info_number(api, d, CL_DEVICE_MAX_WORK_GROUP_SIZE), 1 << 16);
+    info->group_rows = 64;
+    info->measure_bytes = INT64_C(1) << 30;
     info->local_bytes = (int64_t)info_number(api, d, CL_DEVICE_LOCAL_MEM_SIZE);
     info->cache_bytes = (int64_t)info_number(api, d, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
     char vendor[64];
@@ -256,6 +258,7 @@ static void describe(const ClApi *api, ClDeviceDesc *desc) {
     bool nvidia = strstr(vendor, "NVIDIA") != NULL;
     uint64_t multiple = version >= 300 ? info_number(api, d, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE) : 0;
     info->warp = desc->cpu ? 1 : multiple ? (int32_t)multiple : 32;
+    info->group_calls = info->warp > 1 ? 64 : 1;
     info->items_per_unit = desc->cpu ? 256
                            : nvidia  ? 2048
                                      : 1024; /* OpenCL does not tell: low guesses; CPUs: four groups of 64 */

@@ -77,7 +77,7 @@ static void set_target(const Device *d, const DeviceUse *use, EmitTarget *t) {
                       .result_cache = use->result_cache,
                       .units = MAX_OF(i->units, 1),
                       .direct_bytes = dev_limit(d) / 32};
-    if (i->kind == DEVICE_HOST) {
+    if (i->native_threads) {
         t->group_size = 1;
         t->tile_rows = 8192;
         t->host_lists = true;

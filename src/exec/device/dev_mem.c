@@ -223,7 +223,7 @@ void query_stop_kernels(DevQuery *q) {
     *one = 1;
     for (int32_t i = q->n - 1; i >= 0; i--) {
         DevPtr flag = q->control.p + (uint64_t)i * 16 + 8;
-        if (q->d->info.kind == DEVICE_HOST) *(volatile uint64_t *)(uintptr_t)flag = 1;
+        if (q->d->info.native_threads) *(volatile uint64_t *)(uintptr_t)flag = 1;
         else (void)q->d->ops->copy_in(q->lane->stop, flag, one, 8, &quiet);
     }
 }

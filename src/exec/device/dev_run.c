@@ -17,7 +17,7 @@ static Status launch(DevQuery *q, DSegment *s, DevKernel *k, int64_t work, int64
     if (work <= 0) return ST_OK;
     int64_t groups = segment_groups(q, s, k, local);
     if (groups < 1) groups = MAX_OF(1, t->units);
-    if (t->kind == DEVICE_HOST) groups *= HOST_SPREAD;
+    if (q->d->info.native_threads) groups *= HOST_SPREAD;
     q->busy = true;
     q->checked = false;
     s->stats.launches++;

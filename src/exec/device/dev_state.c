@@ -158,7 +158,7 @@ int64_t state_row_bytes(const DevQuery *q, const DState *st) {
 /* Slots that appending to a join may leave empty. */
 static int64_t segment_slack(DevQuery *q, const DSegment *s) {
     int64_t groups = segment_groups(q, s, s->main, s->e.main_local_bytes);
-    if (q->ep->target.kind == DEVICE_HOST) groups *= HOST_SPREAD;
+    if (q->d->info.native_threads) groups *= HOST_SPREAD;
     int64_t rows = source_rows(q, s),
             tiles = rows / q->ep->target.tile_rows + (s->p->source.kind == SRC_TABLE ? s->n_list : 1);
     return join_slack(rows, MIN_OF(MAX_OF(groups, (int64_t)q->ep->target.units), tiles));

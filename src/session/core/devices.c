@@ -214,18 +214,13 @@ static const char *memory_text(Arena *a, int64_t bytes) {
                                        : arena_printf(a, "%lld GB", (long long)(bytes >> 30));
 }
 
-/* What SET device calls it. */
-static const char *sql_name(const DeviceEntry *d) { return d->kind == DEVICE_HOST ? "cpu" : d->id; }
-/* For tests of the layers above: runs nothing, and users do not see it. */
-static bool is_hidden(const DeviceEntry *d) { return d->kind == DEVICE_NULL; }
-
 Status session_show_devices(Session *s, Statement *st) {
     DeviceHub *h;
     TRY(hub_get(s->db, &h, &s->err));
     TRY(statement_text_columns(st, 6, (const char *[]){"device", "name", "state", "memory", "details", "calibrated"}));
     for (int i = 0; i < devices_count(h->devices); i++) {
         const DeviceEntry *d = devices_entry(h->devices, i);
-        if (is_hidden(d)) continue;
+        if (d->hidden) continue;
         const DeviceProfile *p = profile_of(h, d->id, d->name);
         const char *rates =
             p ? arena_printf(st->run_arena, "%.0f GB/s read, %.1f GB/s to the device", p->read_gbps, p->to_device_gbps)
@@ -238,7 +233,7 @@ Status session_show_devices(Session *s, Statement *st) {
                                  rates, p->bulk_groups);
         const char *memory = memory_text(st->run_arena, d->memory_bytes);
         if (!rates || !memory) return err_oom(&s->err);
-        TRY(statement_text_row(st, (const char *[]){sql_name(d), d->name, d->state, memory, d->detail, rates}));
+        TRY(statement_text_row(st, (const char *[]){d->sql_name, d->name, d->state, memory, d->detail, rates}));
     }
     return ST_OK;
 }
@@ -259,10 +254,10 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
     }
     for (int i = 0; st == ST_OK && i < devices_count(h->devices); i++) {
         const DeviceEntry *d = devices_entry(h->devices, i);
-        bool named = device && strcasecmp(device, sql_name(d)) == 0;
-        if (is_hidden(d) || (device ? !named : !d->usable)) continue;
+        bool named = device && strcasecmp(device, d->sql_name) == 0;
+        if (d->hidden || (device ? !named : !d->usable)) continue;
         st = profile_calibrate(h->devices, d->id, quick, p, &s->err);
-        if (st == ST_OK) st = session_calibrate_bulks(s, sql_name(d), quick, &bulks);
+        if (st == ST_OK) st = session_calibrate_bulks(s, d->sql_name, quick, &bulks);
         for (int64_t k = 0; st == ST_OK && k < p->n_devices; k++) {
             if (strcmp(p->devices[k].id, d->id) != 0) continue;
             p->devices[k].bulk_set_min = bulks.set_min;

@@ -33,8 +33,6 @@
 enum {
     WARP = 32,
     LOOP_LANES = 4,
-    GROUP_OTHER = 64,
-    GROUP_CUDA = 128,
     GROUPS_PER_UNIT = 16,
     WORD_SAMPLE = 1024,
     WORD_STEP = 1024 /* failures, */,
@@ -259,10 +257,8 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     v->copies = b->opt->copies || !d->info.shares_memory;
     v->target =
         (EmitTarget){.kind = d->info.kind,
-                     .group_size = d->info.kind == DEVICE_CUDA
-                                       ? (bulk_statement_locks_wanted(b) ? (int32_t)PROC_UNIT_THREADS : GROUP_CUDA)
-                                   : d->info.warp > 1 ? GROUP_OTHER
-                                                      : 1};
+                     .group_size = d->info.warp_functions && bulk_statement_locks_wanted(b) ? (int32_t)PROC_UNIT_THREADS
+                                                                                            : d->info.group_calls};
     ImageSet *s = b->images;
     if (s->device != d) images_drop_queue(s);
     s->device = d;
@@ -418,14 +414,14 @@ bool bulk_device_divergent(const Bulk *b) { return b->device->code->module.wande
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
     if (v->statement.on) return 1;
-    if (v->target.kind == DEVICE_CUDA && (v->locks.on || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
-    if (v->target.kind == DEVICE_CUDA && in_partitions(b)) {
+    if (v->d->info.warp_functions && (v->locks.on || in_partitions(b)) && b->opt->lanes > 0) return b->opt->lanes;
+    if (v->d->info.warp_functions && in_partitions(b)) {
         int64_t lanes = WARP;
         while (lanes > 1 && b->schedule.n_partitions * lanes > v->d->info.units * (int64_t)LANES_ALONE * WARP)
             lanes /= 2;
         return lanes;
     }
-    return v->target.kind == DEVICE_CUDA && v->locks.on && v->code->module.wanders ? WARP : 1;
+    return v->d->info.warp_functions && v->locks.on && v->code->module.wanders ? WARP : 1;
 }
 /* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls
  * that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as it takes for
@@ -472,7 +468,7 @@ static void plan_together(Bulk *b) {
 /* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
 static int64_t group_each(const Bulk *b) {
     const BulkDevice *v = b->device;
-    return v->target.kind == DEVICE_HOST
+    return v->d->info.native_threads
                ? MAX_OF(INT64_C(1),
                         MIN_OF((int64_t)PROC_TILE, b->schedule.n_partitions / (b->workers * PARTITION_SHARES)))
                : 1;
@@ -581,7 +577,7 @@ static int64_t undo_each(const BulkDevice *v) {
 static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
     const BulkDevice *v = b->device;
     int64_t size = v->target.group_size, tile = size == 1 ? each : size,
-            most = v->target.kind == DEVICE_HOST
+            most = v->d->info.native_threads
                        ? b->workers
                        : (int64_t)v->d->info.units * (size < PROC_UNIT_THREADS ? GROUPS_PER_UNIT : 1);
     most = MIN_OF(most, MAX_OF(INT64_C(1), UNDO_BYTES_MAX / ((undo_each(v) + v->code->module.scratch + 1) * size)));
@@ -722,7 +718,7 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     const int64_t items = bulk_plan_items(b);
     v->params.values = arena_array(b->arena, uint64_t, m->n_params + 1);
     if (!v->params.values) return err_oom(e);
-    if (v->target.kind == DEVICE_HOST) {
+    if (v->d->info.native_threads) {
         TRY(each_image(b, add_size, e));
         v->prefetch.on = v->prefetch.image_bytes > IN_CACHE_BYTES;
         char *pieces = arena_calloc(b->arena, items * PROC_PIECES_AT(m->n_tables) + 64);

@@ -120,7 +120,7 @@ Status bulk_statement_locks_start(Bulk *b, Err *e) {
     const BulkCode *c = v->code;
     int64_t head = 256, at = align_up(b->n_calls * 8, 256), count = align_up(b->n_calls * 4, 256);
     int64_t items = b->n_calls; /* that take a chunk at least, or all of the device's */
-    if (v->target.kind == DEVICE_CUDA) items = MIN_OF(items, (int64_t)v->d->info.units * PROC_UNIT_THREADS);
+    if (v->d->info.warp_functions) items = MIN_OF(items, (int64_t)v->d->info.units * PROC_UNIT_THREADS);
     int64_t chunk = (int64_t)c->module.undo_max * UNDO_ENTRY * LOG_CALLS,
             each = c->log_per_call > 0 ? (int64_t)c->log_per_call : LOG_GUESS * UNDO_ENTRY;
     int64_t entries = MIN_OF(items * chunk + b->n_calls * each, LOG_MAX);

@@ -133,8 +133,7 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
     r->account = account;
     const DeviceInfo *i = &d->info;
     int64_t tile;
-    switch (i->kind) {
-    case DEVICE_CUDA: /* counts of 16 warps by digit and a tile of 4096 records; a digit to a work-item */
+    if (i->warp_functions) { /* counts of 16 warps by digit and a tile of 4096 records; a digit to a work-item */
         r->group_size = 512;
         r->items = 8;
         r->relax_items = 4;  /* all units have something to do */
@@ -142,23 +141,20 @@ Status rank_device_new(Device *d, CodeCache *cache, MemAccount *account, RankDev
         r->groups = 2 * i->units;
         tile = (int64_t)r->group_size * r->items;
         r->local = (r->group_size / 32 + 2) * RK_DIGITS * 4 + tile * 8;
-        break;
-    case DEVICE_HOST:
+    } else if (i->native_threads) {
         r->group_size = 1;
         r->items = 32;
         r->relax_items = 32;
         r->relax_passes = 1;
         r->groups = 8 * i->units;
         r->local = RK_DIGITS * 4 + 64;
-        break;
-    default:
+    } else {
         r->group_size = 64;
         r->items = 8;
         r->relax_items = 4;
         r->relax_passes = 2;
         r->groups = 4 * i->units;
         r->local = r->group_size * 16 + RK_DIGITS * 4;
-        break;
     }
     r->groups = MAX_OF(INT64_C(1), MIN_OF(r->groups, (int64_t)GROUPS_MAX));
     void *pinned = NULL;

@@ -9,7 +9,7 @@
 #include "codegen/prelude/txn/kr_image_codes.h"
 #include "txn/store/image_int.h"
 
-enum { GROUP_CUDA = 256, GROUP_OTHER = 64, GROUPS_PER_UNIT = 8 };
+enum { GROUPS_PER_UNIT = 8 };
 static_assert(IMAGE_ROW_LIVE == ROW_LIVE && IMAGE_BOOL == PH_BOOL && IMAGE_I16 == PH_I16 && IMAGE_I32 == PH_I32 &&
                   IMAGE_I64 == PH_I64 && IMAGE_I128 == PH_I128 && IMAGE_F32 == PH_F32 && IMAGE_F64 == PH_F64 &&
                   IMAGE_STR == PH_STR && IMAGE_INTERVAL == PH_INTERVAL && IMAGE_UUID == PH_UUID &&
@@ -19,15 +19,11 @@ static_assert(sizeof(((RehashTable *)0)->cols[0]) == IMAGE_COL_WORDS * 8 &&
                   ARRAY_LEN(((RehashTable *)0)->cols) == IMAGE_KEY_COLS,
               "cross into kernels");
 
-static int32_t group_size(const Device *d) {
-    return d->info.kind == DEVICE_CUDA ? GROUP_CUDA : d->info.kind == DEVICE_HOST ? 1 : GROUP_OTHER;
-}
-
 static CodeState get(ImageKernels *k, Device *d, MemAccount *account, bool wait, Err *e) {
     char head[80];
     snprintf(head, sizeof head, "#define N_PARAMS %d\n", IK_PARAMS);
-    if (group_size(d) > 1)
-        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)group_size(d));
+    if (d->info.group_rows > 1)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
     size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_image_text) + 1;
     char *text = mem_alloc(account, (int64_t)n, e);
     if (!text) return CODE_FAILED;
@@ -56,7 +52,7 @@ void image_kernels_release(ImageKernels *k) {
 }
 
 static Status launch(Device *d, DevQueue *q, DevKernel *k, const RehashTable *t, uint64_t *p, Err *e) {
-    int64_t size = group_size(d),
+    int64_t size = d->info.group_rows,
             groups = MAX_OF(INT64_C(1), MIN_OF(t->n / (2 * size), (int64_t)d->info.units * GROUPS_PER_UNIT));
     p[IK_SLOTS] = t->slots;
     p[IK_N] = (uint64_t)t->n;
