@@ -310,7 +310,7 @@ static Status compile(Device *dev, const char *source, const char *options, DevC
 
 /* The driver takes an image without its length: a cut one would be read beyond its end. In an ELF file nothing lies
  * behind both header tables; PTX is text that ends with NUL. */
-static bool image_complete(const unsigned char *p, int64_t n) {
+static bool code_complete(const unsigned char *p, int64_t n) {
     if (n >= 64 && memcmp(p, "\177ELF\2\1", 6) == 0) {
         uint64_t phoff, shoff;
         uint16_t phsize, phnum, shsize, shnum;
@@ -331,7 +331,7 @@ static Status load(Device *dev, const void *code, int64_t n, DevModule **out, Er
     CudaDevice *d = cuda_of(dev);
     *out = NULL;
     TRY(cuda_enter(d, e));
-    if (!image_complete(code, n))
+    if (!code_complete(code, n))
         return err_set(e, ERR_SYSTEM, "%s: compiled code of %lld bytes is damaged", dev->info.id, (long long)n);
     DevModule *m = mem_calloc(d->account, (int64_t)sizeof *m, e);
     if (!m) return ST_ERROR;

@@ -126,7 +126,7 @@ static Status append_one(Session *s, Table *t, const Vec *vals, int64_t r) {
     mem_free(&s->account, one, size);
     return st;
 }
-/* Its error: NULLs are told by the storage, which is given the row. */
+/* Its error: the storage reports NULLs, which is given the row. */
 static Status raise_fault(Session *s, Arena *a, const BoundStmt *b, const Chunk *c, const Fault *f) {
     if (f->kind == FAULT_NULL) {
         TRY(append_one(s, b->table, &c->cols[b->hit ? 1 : 0], f->row));

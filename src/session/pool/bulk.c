@@ -725,7 +725,7 @@ Status session_bulk_ops(Session *s, int32_t n_groups, const BulkCalls *groups, c
     for (int32_t k = 0; k < n_groups; k++) {
         procs[k] = proc_of(h, groups[k].routine);
         if (!procs[k] || procs[k]->reason)
-            return err_internal(&s->err, "%s: nobody can tell what it does", groups[k].routine->name);
+            return err_internal(&s->err, "%s: its operations are not known before it runs", groups[k].routine->name);
         p[k] = (CallGroup){.proc = procs[k], .n = groups[k].n, .params = groups[k].params, .calls = groups[k].calls};
     }
     QueryOptions q;

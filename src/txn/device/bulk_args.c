@@ -4,14 +4,14 @@
  * The host's workers put arguments into one piece of pinned memory that is laid out as the device's; what is complete
  * from the beginning on is sent while they fill the rest.
  *
- * Ahead. Numbering calls, gathering and sending arguments is work of the host and of the link, and takes as long as a
- * tenth of a bulk; kernels need neither. So a bulk whose calls have been launched asks what comes next (BulkPipeline),
- * and does that. There are two buffer slots, each with memory for arguments on both sides and for numbers: while the
- * bulk of one runs, the next one's arguments go to the other, by a queue of their own. Behind them come its footprints
- * (bulk_prefetch.c); ranks, and room for inserts, depend on what these and the calls of this one do. Whoever runs that
- * bulk gives its ticket. A bulk with another ticket, or none, has what was sent ahead forgotten; so have other kernels,
- * or another device. It costs the work, nothing else: a bulk always has its arguments at hand, and sends them itself
- * where they are not there, or did not get there.
+ * Prefetching. Numbering calls, gathering and sending arguments is work of the host and of the link and takes as long
+ * as a tenth of a bulk, while kernels run. So a bulk whose calls have been launched fetches the next one's calls
+ * (BulkPipeline) and does that for them. There are two buffer slots, each with memory for arguments on both sides and
+ * for numbers: while the bulk of one runs, the next one's arguments are sent to the other, by a queue of their own. Its
+ * footprints follow (bulk_prefetch.c); ranks and room for inserts cannot be prefetched, since they depend on the
+ * results of both. The next bulk presents the ticket that prefetching gave. For a bulk with another ticket or none,
+ * with other kernels, or on another device, the prefetched arguments are dropped. That costs time only: a bulk always
+ * has its arguments on the host, and sends them itself where they were not sent.
  */
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
@@ -19,7 +19,7 @@
 enum {
     PIECE_BYTES = 64 << 10 /* that a worker copies at a time */,
     SEND_BYTES = 1 << 20,
-    ALONE_BYTES = 128 << 10 /* not worth waking anybody */,
+    ALONE_BYTES = 128 << 10 /* not worth waking other workers */,
     PLACE_ALIGN = RESULT_ALIGN
 };
 
@@ -61,7 +61,7 @@ static void send(Gather *g, int64_t *sent, int64_t to) {
     *sent = to;
 }
 static bool is_done(const Gather *g, int64_t i) { return atomic_load_explicit(&g->done[i], memory_order_acquire); }
-/* What is complete from the beginning on, where that is worth a copy. */
+/* Sends what is complete from the beginning on, where it is large enough for a copy of its own. */
 static void send_ready(Gather *g) {
     const BulkArgs *v = g->x;
     const BulkTexts *t = &v->texts;
@@ -110,7 +110,7 @@ static void add(BulkArgs *x, int64_t *room, const void *host, int64_t bytes) {
         (Buffer){.host = (void *)(uintptr_t)host, .bytes = bytes, .at = (DevPtr)*room, .in = true};
     *room += align_up(bytes, PLACE_ALIGN);
 }
-/* Of a bulk that has numbers, a device with its code and kinds, and an arena; nothing else is looked at. */
+/* Reads of the bulk only its calls' numbers, the device's code and kinds, and the arena. */
 static Status lay_out(Bulk *b, BulkArgs *x, Err *e) {
     BulkDevice *v = b->device;
     int64_t most = 4, room = 0;
@@ -158,7 +158,7 @@ static BulkArgs *args_new(Bulk *b) {
     return x;
 }
 
-/* What is wrong with the device shows elsewhere. */
+/* Errors of the device are not reported here: they come again with its next use. */
 bool images_wait_prefetch(ImageSet *s) {
     Err e = {0};
     if (!s->prefetch_queue || s->device->ops->sync(s->prefetch_queue, NULL, NULL, &e) == ST_OK) return true;
@@ -170,21 +170,21 @@ Status bulk_args_send(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const bool fits = b->args && b->args->code == v->code && b->args->d == v->d;
     if (fits && b->args->foot && v->d->ops->event_wait(v->queue, b->images->foot_made, e) == ST_OK)
-        return ST_OK; /* by the queue that makes footprints behind them */
+        return ST_OK; /* the queue that made footprints behind them has sent them */
     err_clear(e);
     const bool there =
         images_wait_prefetch(b->images); /* also for what was sent to this buffer slot and was not used */
     if (there && fits) return ST_OK;
-    /* sent for another module or device, or not to its end: only the numbers are of use */
+    /* sent for another module or device, or not completely: only the numbers can be used */
     bulk_mark_device(b, MARK_BEGIN);
     if (!(b->args = args_new(b))) return err_oom(e);
     TRY(lay_out(b, b->args, e));
     return send_all(b, b->args, v->queue, e);
 }
 
-static _Atomic uint64_t tickets = 1; /* of all image sets: nobody takes one for another's */
+static _Atomic uint64_t tickets = 1; /* of all image sets, so that no two are alike */
 
-/* ---- ahead ---------------------------------------------------------------------------------------------- */
+/* ---- prefetching ---------------------------------------------------------------------------------------------- */
 void bulk_prefetch_free(BulkArgs *x) {
     if (x && x->arena) arena_free(x->arena);
 }
@@ -205,7 +205,8 @@ static bool same_groups(const Bulk *b, const BulkArgs *x) {
 bool bulk_prefetch_adopt(Bulk *b) {
     ImageSet *s = b->images;
     BulkArgs *x = s->prefetched;
-    if (!x || b->cautious) return false; /* run again: what is there is the next one's; its footprints were given up */
+    if (!x || b->cautious)
+        return false; /* it runs again: the prefetched arguments are the next one's, whose footprints were given up */
     const BulkPipeline *pipeline = b->opt->pipeline;
     if (!pipeline || pipeline->ticket != x->ticket || !same_groups(b, x)) {
         images_drop_prefetched(s);
@@ -224,7 +225,7 @@ bool bulk_prefetch_adopt(Bulk *b) {
     return true;
 }
 
-/* What is needed of a bulk to send its arguments. False: it cannot be done ahead. */
+/* Fills in what is needed of a bulk to send its arguments. False: they cannot be prefetched. */
 static bool prepare(Bulk *n, const Bulk *b, BulkDevice *v, Err *e) {
     v->d = b->device->d;
     v->code = b->device->code;

@@ -7,17 +7,14 @@
  * back with each bulk. Footprints and schedule are the host's.
  *
  * Failures. The virtual machine runs a call that failed again: it fails again, with its error, or had only run out of
- * room; so errors are the machine's own. A device with copies has to bring them to the host for that, and back; there,
- * an error that its code tells is worded here. A RAISE with a constant message is worded here in any case, and nobody
- * waits for it.
- *   K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running; then the
- *          failures are seen to, and the launches that did not run are queued again.
- *   TPL    calls that conflict with a call that failed, and come after it, do not run. Then the failures are seen to,
- *          and those calls are launched again.
- *   PART, SERIAL  a call that failed ends its partition. Then the failures are seen to, of each partition one at most,
- *          and the partitions go on behind them.
- * Where that takes all tables home and back again and again, the machine does the rest (give_up_launching):
- * stats.reason says so.
+ * room; so errors are the machine's own. On a device with copies that takes all images to the host and back; there, an
+ * error that follows from its code is worded here. A RAISE with a constant message is worded here in any case, without
+ * another run. K-SET  launches are queued several at a time. A launch with failures keeps the later ones from running;
+ * then the failures are handled, and the launches that did not run are queued again. TPL    calls that conflict with a
+ * call that failed, and come after it, do not run. Then the failures are handled, and those calls are launched again.
+ *   PART, SERIAL  a call that failed ends its partition. Then the failures are handled, at most one of each partition,
+ * and the partitions continue behind them. Where that would copy all images many times, the virtual machine runs the
+ * rest (give_up_launching), and stats.reason says so.
  *
  * Faults. When the device refuses a launch, those before it are waited for, and the machine goes on with the rest:
  * stats.reason says so. When a device with copies fails otherwise, the machine goes on from where the host's images
@@ -36,16 +33,16 @@ enum {
     GROUPS_PER_UNIT = 16,
     WORD_SAMPLE = 1024,
     WORD_STEP = 1024 /* failures, */,
-    WORD_KEYS = 64 /* or keys, are worth waking workers */,
+    WORD_KEYS = 64 /* or keys, before other workers are used */,
     KEYS_MIN = 64,
     PROCS_MAX = 64,
     STOP_AFTER_NS = 1000000000,
     PARTITION_SHARES = 8 /* of a worker, where partitions are many */,
     LANES_ALONE = 16 /* lanes of a multiprocessor that have a warp each: partitions, while they are few */,
     TRIPS_MIN = 32,
-    TRIPS_MAX = 16, /* of all tables home and back: so many are nothing to worry about, and so many more may come; */
+    TRIPS_MAX = 16,            /* of all tables home and back: so many are allowed, and so many more may come; */
     TRIPS_ROWS = 4 << 20,      /* neither are those that took so many rows */
-    FAILED_LIST_MAX = 1 << 14, /* more are looked for by all threads (replay.c) */
+    FAILED_LIST_MAX = 1 << 14, /* beyond that all threads look for failures in the result (replay.c) */
     IN_CACHE_BYTES = 2 << 20,  /* tables of a bulk that processors' own caches hold, more or less */
     UNDO_BYTES_MAX = 1 << 30
 };
@@ -272,11 +269,11 @@ static Status prepare(Bulk *b, const char **reason, Err *e) {
     return ST_OK;
 }
 
-/* Footprints read some images on the host, and bounds of columns that are new to adds are looked for there: read[], by
+/* Finds the images that the host reads: for footprints, or for bounds of columns that are new to adds. read[], by
  * entry. */
 static void find_read(const Bulk *b, bool *read) {
     const ImageEntry *entries = b->images->entries;
-    if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts sees to it */
+    if (b->opt->strategy == STRATEGY_SERIAL) return; /* bulk_device_counts brings them */
     for (int32_t k = 0; k < b->n_groups; k++) {
         const ProgRun *pr = b->groups[k].proc->foot;
         for (int32_t i = 0; pr && i < pr->p->n_instrs; i++) {
@@ -409,8 +406,8 @@ static bool in_partitions(const Bulk *b) {
     return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL;
 }
 bool bulk_device_divergent(const Bulk *b) { return b->device->code->module.wanders; }
-/* Items that run together do so step by step: where calls differ in what they do and how long, and others wait for
- * them, each had better be alone. So had partitions, as long as there is room. */
+/* Lanes of a warp run in step: where calls diverge and others wait for them, a call gets a warp to itself. So does a
+ * partition, as long as there are few. */
 int64_t bulk_device_lanes(const Bulk *b) {
     const BulkDevice *v = b->device;
     if (v->statement.on) return 1;
@@ -423,11 +420,10 @@ int64_t bulk_device_lanes(const Bulk *b) {
     }
     return v->d->info.warp_functions && v->locks.on && v->code->module.wanders ? WARP : 1;
 }
-/* Under guards the lanes of a warp have a call each of one type, and while one runs alone the others stand still. Calls
- * that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as it takes for
- * these to have room on the device. In the order of time types are mixed: a warp for each call. The lanes of a call
- * that has a warp to itself share its loops (emit_spread.c). (H200, TPC-C with 64 warehouses, bulks of 64k: 4.2 M/s
- * then, 3.8 without shared loops; more new_orders to a warp are slower, README.md, Guards.) */
+/* With statement locks the lanes of a warp have a call each of one type, and while one runs alone the others are idle.
+ * Calls that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as are needed
+ * for all to fit on the device. In timestamp order types are mixed: a warp for each call. A call with a warp to itself
+ * runs its loops warp-parallel (figures: docs/notes/statement-locks.md). */
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
@@ -442,8 +438,7 @@ static void plan_together(Bulk *b) {
         for (int32_t k = 0; k < b->n_groups; k++) {
             int64_t n = b->groups[k].group->n / per[k];
             const ProcSource *src = &v->code->module.procs[v->kinds[k]];
-            if (src->waits_in_loops || k == v->statement.dequeue_group)
-                continue; /* who takes from a queue waits where it is */
+            if (src->waits_in_loops || k == v->statement.dequeue_group) continue; /* calls that dequeue wait */
             warps += n;
             if (per[k] < (src->holds_all ? LOOP_LANES : WARP) && (most < 0 || n > b->groups[most].group->n / per[most]))
                 most = k;
@@ -465,7 +460,8 @@ static void plan_together(Bulk *b) {
     *to++ = (uint32_t)b->n_calls;
     v->warps.units = units;
 }
-/* Partitions that an item takes at a time: where it looks ahead, in short ones as far as in long ones. */
+/* Partitions that an item takes at a time: several where kernels prefetch rows, so that short partitions prefetch as
+ * far as long ones. */
 static int64_t group_each(const Bulk *b) {
     const BulkDevice *v = b->device;
     return v->d->info.native_threads
@@ -473,7 +469,7 @@ static int64_t group_each(const Bulk *b) {
                         MIN_OF((int64_t)PROC_TILE, b->schedule.n_partitions / (b->workers * PARTITION_SHARES)))
                : 1;
 }
-/* Items that a launch of n calls wants. */
+/* Work-items of a launch of n calls. */
 static int64_t launch_items(const Bulk *b, int64_t n) {
     const BulkDevice *v = b->device;
     return v->statement.on ? MIN_OF(v->warps.units, n) * WARP : n * bulk_device_lanes(b);
@@ -573,7 +569,7 @@ Status bulk_device_values(Bulk *b, Err *e) {
 static int64_t undo_each(const BulkDevice *v) {
     return v->statement.on ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY;
 }
-/* Groups of a launch for so many calls, `each` of which an item takes at a time where it has a group to itself. */
+/* Groups of a launch for so many calls; `each`: calls that an item takes at a time where a group is one item. */
 static int64_t groups_of(const Bulk *b, int64_t calls, int64_t each) {
     const BulkDevice *v = b->device;
     int64_t size = v->target.group_size, tile = size == 1 ? each : size,
@@ -645,13 +641,13 @@ static Status drop_device_copy(Bulk *b, Image *im, Err *e) {
     device_copy_free(im);
     return ST_OK;
 }
-/* What the bodies write. */
+/* Marks the arrays that the bodies write. */
 static void mark_changed(Bulk *b) {
     for (int32_t k = 0; k < b->n_groups; k++) {
         const ProgRun *pr = b->groups[k].proc->body;
         for (int32_t i = 0; i < pr->p->n_instrs; i++) {
             const Instr *in = &pr->p->instrs[i];
-            if (in->op == OP_ROW_FIRST) { /* where an ordered group begins is remembered */
+            if (in->op == OP_ROW_FIRST) { /* the group's first row is cached */
                 const RowKey *key = in->aux;
                 const ImageIndex *x = &pr->tables[key->table].image->indexes[pr->tables[key->table].index[key->index]];
                 if (x->order) device_copy_changed(pr->tables[key->table].image, x->next);
@@ -691,7 +687,7 @@ static Status make_locks(Bulk *b, Err *e) {
     v->locks.state_bytes = v->copies ? 2 * align_up(bytes, 8) : bytes;
     v->locks.counters = v->plan.ranked ? mem_alloc_raw(&b->images->account, v->locks.state_bytes, e)
                                        : mem_calloc(&b->images->account, v->locks.state_bytes,
-                                                    e); /* it begins with none, where it is needed: fetch_locks */
+                                                    e); /* it is cleared where it is needed: fetch_locks */
     if (!v->locks.counters) return ST_ERROR;
     v->locks.done = (uint8_t *)v->locks.counters + align_up(s->n_locks * 4, 8);
     if (v->copies) v->locks.stage = (uint8_t *)v->locks.counters + align_up(bytes, 8);
@@ -703,7 +699,7 @@ int64_t bulk_plan_items(Bulk *b) {
     BulkDevice *v = b->device;
     if (v->statement.on) plan_together(b);
     int64_t items = groups_of(b, v->statement.on ? MAX_OF(b->n_calls, launch_items(b, b->n_calls)) : b->n_calls, 1) *
-                    v->target.group_size; /* partitions are taken one by one */
+                    v->target.group_size; /* a partition at a time */
     v->work.undo_bytes = items * undo_each(v) + 64;
     v->work.scratch_bytes = items * v->code->module.scratch;
     return items;
@@ -777,7 +773,7 @@ static Status make_partitions(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* Nobody waits for anybody, so there are no guards: items have logs of their own after all. */
+/* No call waits for another, so there are no statement locks: each item gets a log of its own. */
 static Status item_logs(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     v->work.undo_bytes = bulk_device_groups(b, b->n_calls) * v->target.group_size * undo_each(v) + 64;
@@ -806,14 +802,14 @@ static Status start(Bulk *b, Err *e) {
     return bulk_device_values(b, e);
 }
 
-/* What the device could not begin, the machine does. */
+/* The device failed before any call ran: the virtual machine runs the bulk. */
 static Status give_up(Bulk *b, const char **reason, Err *e) {
     b->device->broken = true;
     if (!b->device->copies || b->opt->query->device.strict) return ST_ERROR;
     Err why;
     err_copy(&why, e);
     err_clear(e);
-    TRY(bring_home(b, e)); /* what earlier bulks left there */
+    TRY(bring_home(b, e)); /* changes of earlier bulks */
     log_write(LOG_WARNING, "a bulk runs without device \"%s\": %s", b->device->d->info.id, why.message);
     *reason = arena_printf(b->arena, "device \"%s\": %s", b->device->d->info.id, why.message);
     bulk_device_clear_outs(b);
@@ -890,7 +886,7 @@ static Status fetch_locks(Bulk *b, Err *e) {
                                 e));
     TRY(v->d->ops->sync(v->queue, NULL, NULL, e));
     s->lock_start = wide;
-    memset(v->locks.counters, 0, (size_t)v->locks.state_bytes); /* nobody has run, as far as the host knows */
+    memset(v->locks.counters, 0, (size_t)v->locks.state_bytes); /* as far as the host knows no call has run */
     return ST_OK;
 }
 /* Which calls have run, as the images that are fetched now have it. */
@@ -908,8 +904,8 @@ static Status fetch_state(Bulk *b, Err *e) {
     TRY(v->d->ops->copy_out(v->queue, v->locks.stage + bytes, at(b, v->locks.done), b->n_calls, e));
     return v->d->ops->sync(v->queue, NULL, NULL, e);
 }
-/* The host has everything that `done` launches, or under locks and in partitions the device, did; the device's copies
- * are not to be used before go_back. */
+/* Brings everything to the host that `done` launches, or under locks and in partitions the device, did; the device's
+ * copies must not be used before go_back. */
 static Status go_home(Bulk *b, int64_t done, Err *e) {
     BulkDevice *v = b->device;
     if (!v->copies || v->on_host) return ST_OK;
@@ -934,7 +930,7 @@ static Status go_back(Bulk *b, Err *e) {
     TRY(bulk_device_values(b, e)); /* images may have moved */
     if (v->partitions.at)
         TRY(v->d->ops->copy_in(v->queue, at(b, v->partitions.at), v->partitions.at, b->schedule.n_partitions * 4,
-                               e)); /* and others have run */
+                               e)); /* calls have run since */
     if (v->locks.on) {
         TRY(v->d->ops->copy_in(v->queue, counters_at(b), v->locks.counters, b->schedule.n_locks * 4, e));
         TRY(v->d->ops->copy_in(v->queue, at(b, v->locks.done), v->locks.done, b->n_calls, e));
@@ -946,7 +942,7 @@ static Status go_back(Bulk *b, Err *e) {
     return ST_OK;
 }
 
-/* Gives a call its error; the instruction says where. NULL: no memory for it. */
+/* Gives a call its error, with the place of the instruction. NULL: no memory for it. */
 static CallError *give_error(Bulk *b, int worker, int32_t group, int32_t pc, uint32_t call, const Err *e) {
     static CallError oom = {.sqlstate = "53200", .message = (char *)(uintptr_t) "out of memory for an error's message"};
     const Proc *proc = b->groups[group].group->proc;
@@ -997,20 +993,21 @@ static void word_key(Bulk *b, int worker, const uint64_t *record) {
     calls_key_error(&e, im->table, ix->key, cells);
     (void)give_error(b, worker, group, pc, call, &e);
 }
-/* An error that its code tells: false when the machine has to word it. */
+/* Words an error that follows from its code: false when only the virtual machine can word it. */
 static bool word_error(Bulk *b, int worker, int32_t group, uint32_t code, uint32_t call) {
     const Program *p = b->groups[group].group->proc->body;
     if ((code & PROC_SAID) == 0) return false;
     code &= ~PROC_SAID;
     int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
-    if (kind == PF_KEY) return true; /* its record says it */
+    if (kind == PF_KEY) return true; /* its record in `keys` has the error */
     if (kind == PF_SAID) {
         word_raise(b, group, pc, call);
         return true;
     }
     Err e = {0};
     emit_data_error(p, group, code, &e);
-    for (int32_t i = pc - 1; i >= 0 && !op_is_control(p->instrs[i].op); i--) /* the machine tries a whole IF again */
+    for (int32_t i = pc - 1; i >= 0 && !op_is_control(p->instrs[i].op);
+         i--) /* the virtual machine repeats a whole IF */
         if (p->instrs[i].op == OP_IF && p->instrs[p->instrs[i].jump].jump > pc) pc = i;
     (void)give_error(b, worker, group, pc, call, &e);
     return true;
@@ -1020,8 +1017,8 @@ static int by_number(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
-/* Taken keys, and failures but those that are done with. Errors that calls share are there already, or are left for
- * later, and so are calls for the machine. For some at a time it brings near what it is going to touch. */
+/* Words duplicate keys, and failures that have not been worded. Errors that calls share exist already, or are left for
+ * later, as are calls for the virtual machine. Memory is prefetched for some failures at a time. */
 typedef struct Wording {
     Bulk *b;
     int64_t keys;
@@ -1077,7 +1074,7 @@ static void word_worker(void *ctx, int worker) {
         }
     }
 }
-/* Words what it can of a launch's or batch's failures, and gives the calls for the machine, in their order. */
+/* Words failures of a launch or batch, and returns the calls that the virtual machine has to run, in their order. */
 static int64_t word_failures(Bulk *b, uint32_t **calls) {
     BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failures.list[0], m = 0;
@@ -1092,7 +1089,7 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
             (v->failures.raised[group] && v->failures.raised[group][pc]))
             continue;
         word_raise(b, group, pc, call);
-        v->failures.list[1 + i] |= (uint64_t)WORDED << 32; /* done with */
+        v->failures.list[1 + i] |= (uint64_t)WORDED << 32; /* worded */
     }
     atomic_store(&b->next, 0);
     y.left = v->failures.rest;
@@ -1120,8 +1117,8 @@ static Status run_failures(Bulk *b, int64_t n, const uint32_t *calls, Err *e) {
     }
     return ST_OK;
 }
-/* Of a batch; those that the machine has to see are of the launch before `done`. */
-/* *trip: all tables had to go home and back for it. */
+/* Handles the failures of a batch; calls for the virtual machine are of the launch before `done`. */
+/* *trip: all images went to the host and back for it. */
 static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
     uint32_t *calls;
     int64_t m = word_failures(b, &calls);
@@ -1135,8 +1132,8 @@ static Status see_failures(Bulk *b, int64_t done, bool *trip, Err *e) {
 }
 
 /* ---- running ---------------------------------------------------------------------------------------- */
-/* All calls, or some, are to stop: the machine sees to what is left. For some it has to take all tables home, which is
- * worth it only where nothing else ends the bulk. */
+/* Whether all calls, or some, are to stop, so that the virtual machine runs what is left. For some calls it needs all
+ * images on the host, which pays only where the bulk would not end otherwise. */
 static bool canceled(const Bulk *b) {
     const CallSink *k = &b->w[0].sink;
     return sink_canceled(k) || (sink_stops_some(k) && clock_ns() - b->times.began > STOP_AFTER_NS);
@@ -1153,7 +1150,7 @@ bool bulk_device_poll(void *ctx) {
     return true;
 }
 
-/* A launch for each set; when nobody waits for anybody, one for all. */
+/* A launch for each set; when no call waits for another, one for all. */
 static Status cut_launches(Bulk *b, Launch **out, int64_t *count, Err *e) {
     const Schedule *s = &b->schedule;
     bool sets = s->strategy == STRATEGY_KSET;
@@ -1202,7 +1199,7 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     bulk_mark_device(b, MARK_LAUNCH);
     while (*queued < most && queue_launch(b, &l[*queued], *queued + 1, &refused) == ST_OK) ++*queued;
     bulk_mark_device(b, MARK_RUN);
-    bool all = v->copies && v->results.queued && *queued == most; /* nobody launches more, but for failures */
+    bool all = v->copies && v->results.queued && *queued == most; /* no further launch, unless there are failures */
     if (v->copies) TRY(bulk_device_queue_state(b, e));
     if (all) TRY(bulk_device_queue_results(b, e));
     bulk_mark_device(b, MARK_FETCHED);
@@ -1217,7 +1214,8 @@ static Status run_batch(Bulk *b, const Launch *l, int64_t most, int64_t *queued,
     return v->copies ? bulk_device_take_state(b, e) : ST_OK;
 }
 
-/* OUT strings point anywhere: the result gets its own, procedure by procedure, a share of the calls for each worker. */
+/* OUT strings point into tables and scratch memory: the result gets copies, procedure by procedure, each worker a share
+ * of the calls. */
 enum { KEEP_CALLS = 4096 };
 typedef struct KeepTexts {
     Bulk *b;
@@ -1249,7 +1247,7 @@ static void keep_worker(void *ctx, int worker) {
 }
 static void keep_texts(Bulk *b) {
     BulkDevice *v = b->device;
-    if (v->copies && texts_give(&v->texts, b->result->arena)) return; /* they are there, or the machine made them */
+    if (v->copies && texts_give(&v->texts, b->result->arena)) return; /* the result has them already */
     for (int32_t k = 0; k < b->n_groups; k++) {
         KeepTexts x = {.b = b, .group = k};
         if (!v->code->module.procs[v->kinds[k]].text_outs) continue;
@@ -1282,20 +1280,20 @@ static int64_t left_in_partitions(const Bulk *b, int64_t *longest) {
     }
     return left;
 }
-/* Nothing has been done, and the host knows no order: the machine begins anew. */
+/* No call has run, and the host has no order: the virtual machine plans anew. */
 static bool knows_no_order(const Bulk *b) {
     const BulkDevice *v = b->device;
     return v->plan.ranked && (v->plan.in_sets ? !b->schedule.order : !b->schedule.lock_start) && v->safe == 0;
 }
 
-/* The device failed: on from where the host's images are. */
+/* The device failed: continues from the state of the host's images. */
 static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     BulkDevice *v = b->device;
     v->launches.trip = true;
     if (!v->copies || v->safe < 0) return ST_ERROR;
     log_write(LOG_WARNING, "a bulk goes on without device \"%s\": %s", v->d->info.id, e->message);
     err_clear(e);
-    if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still run on what goes now */
+    if (v->queue) v->d->ops->queue_free(v->d, v->queue); /* kernels may still use what is freed now */
     v->queue = NULL;
     images_drop_prefetched(b->images);
     (void)each_image(b, drop_device_copy, e);
@@ -1320,9 +1318,9 @@ static Status start_again(Bulk *b, const Launch *l, int64_t n, Err *e) {
     return ST_OK;
 }
 
-/* Failures that the device has no words for take all tables home and back: where that would happen many more times, the
- * virtual machine does the rest. `done`, `left`: launches, or calls, since the trip before, and to come; `rows`: of all
- * tables. */
+/* Failures that cannot be worded here copy all images to the host and back: where that would happen many more times,
+ * the virtual machine runs the rest. `done`, `left`: launches, or calls, since the trip before, and to come; `rows`: of
+ * all tables. */
 static void give_up_launching(int64_t trips, int64_t rows, int64_t done, int64_t left, const char **reason) {
     if (trips >= TRIPS_MIN && done * TRIPS_MAX < left && trips * rows > TRIPS_ROWS)
         *reason = "calls failed launch after launch for reasons that only the virtual machine can tell";
@@ -1347,7 +1345,7 @@ static Status run_launches(Bulk *b, const Launch *l, int64_t n, int64_t *done, c
     return bulk_device_fetch(b, e);
 }
 
-/* Failed calls have been run: others may follow them. */
+/* Failed calls have been run again: releases what waits for them. */
 static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
     BulkDevice *v = b->device;
@@ -1358,7 +1356,7 @@ static void release_locks(Bulk *b, int64_t n, const uint32_t *calls) {
             v->locks.counters[s->locks[k].lock]++;
     }
 }
-/* All calls under guards, or none of them. */
+/* All calls with statement locks, or none of them (undone). */
 static Status run_statement_locks(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     int64_t queued, blocked;
@@ -1400,7 +1398,7 @@ static Status run_locked(Bulk *b, const char **reason, Err *e) {
     return v->copies && !v->on_host ? bulk_device_fetch(b, e) : ST_OK;
 }
 
-/* Failed calls have been run: their partitions go on behind them. */
+/* Failed calls have been run again: their partitions continue behind them. */
 static void pass_failures(Bulk *b, int64_t n, const uint32_t *calls) {
     const Schedule *s = &b->schedule;
     uint32_t *at_partition = b->device->partitions.at;
@@ -1462,7 +1460,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
         done = v->safe;
         anew = knows_no_order(b);
     }
-    if (done < n && !v->locks.on && knows_no_order(b)) anew = true; /* refused, or canceled: not one call has begun */
+    if (done < n && !v->locks.on && knows_no_order(b)) anew = true; /* refused, or canceled: no call has begun */
     if (anew) {
         v->launches.left = 0;
         TRY(bulk_plan_on_host(b, e));
@@ -1483,7 +1481,7 @@ Status bulk_device_execute(Bulk *b, const char **reason, Err *e) {
     return ST_OK;
 }
 
-/* Where one batch ran all calls, the device has said which failed. */
+/* Where one batch ran all calls, the device's list of failures is complete. */
 void bulk_device_list_failed(Bulk *b) {
     const BulkDevice *v = b->device;
     int64_t n = (int64_t)v->failures.list[0], failed = 0;
@@ -1494,6 +1492,6 @@ void bulk_device_list_failed(Bulk *b) {
         const uint32_t call = (uint32_t)v->failures.list[1 + i];
         list[i] = (FailedCall){bulk_type(b, call), b->pos_of ? b->pos_of[call] : call};
     }
-    b->result->failed = list; /* without memory nobody has listed them */
+    b->result->failed = list; /* NULL without memory: the list is optional */
     b->result->n_listed = n;
 }

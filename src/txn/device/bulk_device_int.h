@@ -31,7 +31,7 @@ typedef struct BulkCode {
     double ops_per_call; /* of the bulk that had the most, 0: not known */
     double failed_per_call, keys_per_call,
         texts_per_call;     /* likewise: calls that failed, with taken keys; bytes of OUT strings */
-    int32_t foots_missed;   /* footprints ahead in a row that were of no use */
+    int32_t foots_missed;   /* prefetched footprints in a row that could not be used */
     double log_per_call;    /* bytes of the log under guards, with what stays empty; 0: not known */
     const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
     int64_t dequeues_undone, dequeues_after; /* likewise of bulks whose calls took from queues without waiting */
@@ -281,19 +281,19 @@ static inline int64_t foot_words(const Bulk *b) { return FW_SUMS + 2 * (int64_t)
 static inline int64_t keys_room(const BulkDevice *v) { return (v->failures.keys_bytes / 8 - 2) / KEY_WORDS; }
 static inline int64_t keys_listed(const BulkDevice *v) { return MIN_OF((int64_t)v->failures.keys[0], keys_room(v)); }
 
-/* bulk_args.c. b->args, unless they were sent ahead; 53200, 58000. Later, once the bulk's calls are on their way: those
- * of the next one. */
+/* bulk_args.c. b->args, Sends b->args unless they were prefetched; 53200, 58000. bulk_args_next prefetches the next
+ * bulk's, once this one's calls are launched. */
 Status bulk_args_send(Bulk *b, Err *e);
 void bulk_args_next(Bulk *b);
 int32_t bulk_code_proc(const BulkCode *c, const Proc *proc); /* its number in the module; -1: it is not there */
-/* bulk_prefetch.c. Once the bulk's last launch is queued, and bulk_args_next has sent the next one's arguments: its
- * footprints behind it, where they can be made ahead. Then, of that bulk, instead of making them: true when those are
- * as it wants them, which come with its queue. Before anything else is launched for the bulk that queued them: they are
- * given up. 58000. */
+/* bulk_prefetch.c. bulk_foot_next queues the next bulk's footprints behind this one's last launch, where its arguments
+ * have been sent and prefetching may work. bulk_foot_take, of that bulk, is true when they are the ones that it would
+ * make: they come with its queue. bulk_foot_drop gives them up: it is called before anything else is launched for the
+ * bulk that queued them. 58000. */
 Status bulk_foot_next(Bulk *b, Err *e); /* 58000: the bulk that runs cannot launch anything more */
 bool bulk_foot_take(Bulk *b);
 Status bulk_foot_drop(Bulk *b, Err *e);
-/* The module's constants are the bulk's from now on, once whoever made footprints ahead with them is done. */
+/* From _begin to _end the module's constants are the bulk's; waits for prefetched footprints that use them. */
 void bulk_constants_begin(Bulk *b);
 void bulk_constants_end(Bulk *b);
 void bulk_constants_forget(ImageSet *s);

@@ -2,12 +2,12 @@
  *
  * A device that shares the host's memory writes the operations where the machine's workers would, and the host makes
  * the schedule. On any other the operations stay, are ranked there (rank_device.h), and calls run under the locks, or
- * in the sets, that come out: the host sees no more than sums, counts, where sets begin and whether a footprint failed.
+ * in the sets, that come out: the host gets no more than sums, counts, where sets begin and whether a footprint failed.
  * For PART the host fetches the operations: partitions are made by it alone. When a footprint failed, the machine makes
  * the footprints.
  *
- * Operations vary in number. A group has room for as many as calls of the bulks before had on average, and something
- * more; when that is not enough, the kernel has counted what is, and runs again.
+ * Operations vary in number. A group has room for as many as calls of earlier bulks had on average, with a margin; when
+ * that is not enough, the kernel has counted what is needed, and runs again.
  */
 #include "base/hash.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 enum {
     OPS_GUESS = 12 /* operations of a call, when nothing is known */,
     OPS_MORE = 4096,
-    DEPTH_MAX = 1 << 16 /* of a bulk whose depth is asked for: what is deeper is at least as deep */
+    DEPTH_MAX = 1 << 16 /* of a bulk whose depth is computed for the figures: deeper ones are reported with this */
 };
 
 Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to, Err *e) {
@@ -85,11 +85,11 @@ Status bulk_foot_queue(Bulk *b, DevQueue *q, int64_t groups, Err *e) {
 static Status launch(Bulk *b, int64_t groups, Err *e) {
     BulkDevice *v = b->device;
     TRY(bulk_compute_values(b, e));
-    const bool taken = bulk_foot_take(b); /* then there is more time for the result while the device ranks */
+    const bool taken = bulk_foot_take(b); /* then the result is made later, while the device ranks */
     if (!taken) TRY(bulk_foot_queue(b, v->queue, groups, e));
     Status made = ST_OK;
     if (!taken && v->copies && !b->result &&
-        !b->writes_only) { /* meanwhile, unless operations are all that is wanted */
+        !b->writes_only) { /* meanwhile the result, unless only operations are needed */
         bulk_mark(b, BP_FOOT);
         made = bulk_make_result(b, e);
         bulk_mark(b, BP_RESULT);
@@ -323,7 +323,7 @@ static Status run_ranked(Bulk *b, BulkPlanned *how, Err *e) {
 
 Status bulk_foot_count(Bulk *b, bool *counted, Err *e) {
     TRY(bulk_device_begin(b, e));
-    TRY(ops_room(b, OPS_MORE, e)); /* nobody reads them */
+    TRY(ops_room(b, OPS_MORE, e)); /* they are not read */
     TRY(launch(b, bulk_device_groups(b, b->n_calls), e));
     *counted = b->device->plan.counted = b->device->control.foot_words[FW_FAILED] == 0;
     return ST_OK;

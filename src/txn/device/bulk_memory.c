@@ -1,4 +1,4 @@
-/* bulk_memory.c - memory of a bulk on a device, and what goes to and fro.
+/* bulk_memory.c - memory of a bulk on a device, and its copies.
  *
  * What kernels find on a device with memory of its own:
  *   arguments             bulk_args.c
@@ -6,13 +6,13 @@
  *   after it              order and locks, when the host made them; OUT values
  *
  * Back. The results' columns lie in one piece, in the order and at the distances that they have on the device: one copy
- * brings them, and nobody touches them again. That piece is the result's (BulkLoan); drivers keep pinned memory that
- * was freed, so bulks of one kind take turns with few pieces. OUT strings likewise. Control words, failures and results
- * are fetched by copies queued right behind the kernel; of lists whose length only the device knows as much as bulks
- *        before had, something more, and the rest afterwards, if there is any.
+ * brings them, and they are not copied again. That piece is the result's (BulkLoan); drivers keep pinned memory that
+ * was freed, so bulks of one kind use few pieces by turns. OUT strings likewise. Control words, failures and results
+ * are fetched by copies queued right behind the kernel; of lists whose length only the device knows, as much as earlier
+ * bulks had with a margin, and the rest afterwards, if there is any.
  *
- * Memory that copies run to and from must be pinned: else a driver waits for them, one after the other. Where none is
- * to be had, ordinary memory does, slowly.
+ * Memory that copies run to and from is pinned: else the driver waits for each copy. Where no pinned memory can be
+ * allocated, ordinary memory is used, slowly.
  */
 #include "base/log.h"
 #include "txn/device/bulk_device_int.h"
@@ -20,7 +20,7 @@
 #define LENT_MAX (INT64_C(3) << 30) /* pinned memory that results may hold, together */
 
 /* ---- pinned memory ------------------------------------------------------------------------------ */
-/* Bulks that are nearly alike ask for the same. */
+/* Rounds sizes up, so that bulks of nearly the same size use the same piece. */
 static int64_t in_steps(int64_t bytes) {
     int64_t step = 64 << 10;
     while (step * 16 < bytes) step *= 2;

@@ -1,21 +1,21 @@
 /* bulk_prefetch.c - the footprints of the next bulk, made on a device with memory of its own behind the calls of this
  * one.
  *
- * Between two bulks the host fetches results, gives them to who waits for them, and prepares the next bulk; the device
- * waits. What the device does first in a bulk, footprints, needs little: arguments, which have been sent ahead
- * (bulk_args.c), and images, of which footprints read only what no compiled procedure writes (sql/pl). So once the last
- * launch of a bulk is queued, the next one's footprints are queued behind it, by the queue of the arguments, with
- * memory of the other buffer slot.
+ * Between two bulks the host fetches results, delivers them, and prepares the next bulk, and the device is idle. The
+ * first work of a bulk on the device, footprints, needs little: arguments, which have been prefetched (bulk_args.c),
+ * and images, of which footprints read only what no compiled procedure writes (sql/pl). So once the last launch of a
+ * bulk is queued, the next one's footprints are queued behind it, on the queue of the arguments, with memory of the
+ * other buffer slot.
  *
- * It is a guess: the next bulk's plan is taken to be this one's, for groups of the same procedures in the same order.
- * That bulk makes its own plan. All that the kernel depends on is in the values of its parameters, and in images; where
- * it would have got the same values, and nothing was copied to the images since, what is there is what it wants
- * (bulk_foot_take). Else it makes footprints as ever. Where that comes several times in a row, it is not tried for a
+ * This is speculation: the next bulk's plan is assumed to be this one's, for groups of the same procedures in the same
+ * order. That bulk makes its own plan. A kernel's result depends on the values of its parameters and on images only; so
+ * where the values are the same, and nothing was copied to the images since, the prefetched footprints are those of the
+ * bulk (bulk_foot_take). Else it makes footprints as usual. After several misses in a row prefetching pauses for a
  * while.
  *
- * The module's constants have the next bulk's values from then on. So whoever launches anything more for the bulk that
- * runs waits, and sends its own again (bulk_foot_drop); and a bulk of another image set with the same module, which
- * takes the constants next, waits as well (constants_user).
+ * The module's constants have the next bulk's values from then on. So before anything more is launched for the bulk
+ * that runs, the footprints are waited for and its own values are sent again (bulk_foot_drop); and a bulk of another
+ * image set with the same module waits for them before it uses the constants (constants_user).
  */
 #include <pthread.h>
 
@@ -27,7 +27,7 @@ enum { MISSES_MAX = 3, BULKS_WITHOUT = 64 };
 /* ---- constants ------------------------------------------------------------------------------------------ */
 /* Databases whose procedures have the same text share a module, and so its constant memory. */
 static pthread_mutex_t constants_lock = PTHREAD_MUTEX_INITIALIZER;
-static ImageSet *constants_user; /* whose footprints ahead may still read some; NULL: nobody's. Under the lock */
+static ImageSet *constants_user; /* whose prefetched footprints may still read some; NULL: none. Under the lock */
 
 void bulk_constants_begin(Bulk *b) {
     pthread_mutex_lock(&constants_lock);
@@ -47,7 +47,7 @@ void bulk_constants_forget(ImageSet *s) {
     pthread_mutex_unlock(&constants_lock);
 }
 
-/* ---- ahead ---------------------------------------------------------------------------------------------- */
+/* ---- footprints ---------------------------------------------------------------------------------------------- */
 static uint64_t images_uploaded(const Bulk *b) {
     uint64_t sum = 0;
     for (int64_t i = 0; i < b->images->n; i++)
@@ -55,8 +55,8 @@ static uint64_t images_uploaded(const Bulk *b) {
     return sum;
 }
 
-/* The next bulk as far as its footprints need it: what this one is, with the arguments that were sent ahead. False: it
- * is another kind of bulk. */
+/* Fills n with what footprints need of the next bulk: this one's plan, with the prefetched arguments. False: the next
+ * bulk is of another kind. */
 static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e) {
     const BulkDevice *own = b->device;
     if (x->n_groups != b->n_groups || x->code != own->code || x->any_order != b->opt->any_order) return false;
@@ -104,7 +104,8 @@ static bool describe(Bulk *n, const Bulk *b, BulkArgs *x, BulkDevice *v, Err *e)
     return !v->statement.on || bulk_statement_locks_plan(n, e) == ST_OK;
 }
 
-/* What both bulks have of their procedures, but for the plan of additions, is the other one's meanwhile. */
+/* The prepared procedures are both bulks': what each writes into their tables, but for the plan of additions, is saved
+ * and restored around the work for the other. */
 typedef struct Saved {
     TableUse *body, *foot;
 } Saved;
@@ -133,14 +134,15 @@ static void restore_tables(const Bulk *b, const Saved *saved) {
             b->groups[k].proc->foot->tables[i] = saved[k].foot[i];
         }
 }
-/* Memory that the bulk that runs uses as well, and that its calls are done with when they end, stays where it is. */
+/* Whether memory that the running bulk's calls use until they end is large enough for the next one's footprints as it
+ * is: it must not move. */
 static bool shares(Bulk *n) {
     BulkDevice *v = n->device;
     const struct KeptMemory *ops = &n->images->memory[BM_OPS], *undo = &n->images->memory[BM_UNDO];
     (void)bulk_plan_items(n);
     if (bulk_foot_room(v, bulk_foot_guess(n), ops->p) > ops->bytes) return false;
     const BulkLoan *words = &n->images->pinned[BH_FOOT + n->slot], *numbers = &n->images->pinned[BH_NUMBERS + n->slot];
-    if (!words->device || (n->foot.numbers && !numbers->device)) return false; /* copies to other memory wait for it */
+    if (!words->device || (n->foot.numbers && !numbers->device)) return false; /* copies to other memory would block */
     return bulk_undo_room(v, undo->p) <= undo->bytes;
 }
 static Status queue_foot(Bulk *n, bool *queued, Err *e) {
@@ -151,7 +153,7 @@ static Status queue_foot(Bulk *n, bool *queued, Err *e) {
     if (!f) return err_oom(e);
     v->texts = (BulkTexts){.module = &v->code->module, .kinds = v->kinds, .copies = true};
     TRY(bulk_device_control(n, e));
-    n->foot.failed = v->control.foot_failed; /* nobody looks at it */
+    n->foot.failed = v->control.foot_failed; /* not read by the host */
     v->params.values = f->values = v->params.prefetch_values;
     memset(v->params.values, 0, (size_t)v->code->module.n_params * 8); /* other procedures of the module have none */
     f->n_images = s->n;
@@ -180,7 +182,7 @@ Status bulk_foot_next(Bulk *b, Err *out) {
         return ST_OK;
     if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
     if (v->code->run_ns > 0 && (double)(clock_ns() - v->launches.last_ns) > v->code->run_ns * (double)b->n_calls)
-        return ST_OK; /* calls are done: the host is what is waited for */
+        return ST_OK; /* the calls have ended by now: the device waits for the host */
     Err e = {0};
     Bulk n;
     BulkDevice device = {0};
@@ -202,7 +204,7 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     return bulk_send_values(b, v->queue, out);
 }
 
-/* What footprints are made with: not what is only for calls, and where that lies. */
+/* Whether footprints depend on the parameter: calls alone use the others. */
 static bool is_for_footprints(const ProcModule *m, const EmitParam *p) {
     if (p->proc > m->n_procs) return true;
     if (p->proc > 0) return (p->kind >= PP_ARG_CELLS && p->kind <= PP_ARG_STEP) || p->kind == PP_COUNTS;
@@ -214,8 +216,7 @@ bool bulk_foot_take(Bulk *b) {
     const ProcModule *m = &v->code->module;
     BulkFoot *f = b->args ? b->args->foot : NULL;
     if (!f) return false;
-    b->args->foot =
-        NULL; /* once: more operations than there was room for, or additions that do not commute, want others */
+    b->args->foot = NULL; /* once: a second run, for more room or other additions, needs other values */
     bool same = f->n_images == b->images->n && f->n_sums == b->foot.n_sums && f->foot_words == v->control.foot_words &&
                 f->uploads == images_uploaded(b);
     for (int32_t i = 0; i < m->n_params && same; i++)

@@ -1,16 +1,14 @@
-/* bulk_statement_locks.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): who has them, the log of
- * all changes, and what happens when the bulk has to be undone.
+/* bulk_statement_locks.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): which bulks use them, the
+ * log of all changes, and what is done when a bulk has to be undone.
  *
- * Worth it where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
- * time, but not in timestamp order, where few calls find all that they need one after the other (H200, TPC-C with 64
- * warehouses, bulks of 64k: 3.3 M/s instead of 1.6 in any order, 0.50 instead of 0.57 in timestamp order). The log lies
- * on the device, behind where each call's share of it is.
+ * They pay where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
+ * time, but not in timestamp order, where few calls find all their locks free (figures: docs/notes/statement-locks.md).
+ * The log lies on the device, behind an index of each call's share of it.
  *
- * A bulk that was undone is run again with locks from the beginning of calls to their end. Where that happens soon
- * again, so are the next ones of these procedures, for a while that doubles. That names of items are 32 bits of hashes
- * is no reason for it: a lock stands for all items of its name, and a call's operations on any of them are counted
- * together. (With 9 bits, where a call of TPC-C has most of its items in common with others that it has, none of 9
- * bulks of 2000 calls was undone, on the host.)
+ * A bulk that was undone is run again with locks from the beginning of calls to their end. When another bulk of these
+ * procedures is undone soon after, they run without for a number of bulks that doubles each time. Names of items are 32
+ * bits of hashes; collisions do not undo a bulk, because a lock stands for all items of its name, and a call's
+ * operations on any of them are counted together.
  */
 #include "base/hash.h"
 #include "base/log.h"
@@ -18,7 +16,7 @@
 
 enum {
     LOG_GUESS = 64 /* changes of a call, when nothing is known */,
-    BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that guards are worth it */,
+    BULKS_WITHOUT = 16 /* bulks run without after an undone one; so many in a row that are not undone end that */,
     DOUBLINGS_MAX = 16
 };
 #define LOG_MAX (INT64_C(16) << 30)
@@ -53,7 +51,7 @@ static bool only_reads(const Proc *p, uint32_t table, uint32_t group) {
     }
     return true;
 }
-/* Whether all groups that touch the queue's rows come later. */
+/* Whether all groups that use the queue's rows come later. */
 static bool comes_first(const Bulk *b, int32_t group) {
     const Proc *own = b->groups[group].group->proc;
     for (int32_t k = 0; k < b->n_groups && b->group_order[k] != group; k++) {
@@ -67,8 +65,8 @@ static bool comes_first(const Bulk *b, int32_t group) {
     }
     return true;
 }
-/* Whether the call group names the queue's rows by their columns' group, no more and no less: then a lock of the
- * queue's is one group's. */
+/* Whether the call group's items of the queue are exactly its groups of rows: then a lock of the queue is that of one
+ * group. */
 static bool names_groups(const Bulk *b, int32_t group) {
     const Proc *p = b->groups[group].group->proc;
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
@@ -78,9 +76,9 @@ static bool names_groups(const Bulk *b, int32_t group) {
     }
     return true;
 }
-/* Which group's calls take from their queue without waiting for each other: one, since a lock of the queue's must count
- * nothing else. Its operations on what calls have to themselves commute with each other and with nothing else: they are
- * of the kind that is for that. */
+/* Chooses the call group whose calls dequeue without waiting for each other: one at most, since a lock of the queue
+ * must count nothing else. Operations on rows that a dequeued row gives a call for itself commute with each other and
+ * with nothing else: they get the kind RANK_DEQUEUE. */
 Status bulk_statement_locks_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0; b->group_order && v->statement.dequeue_group < 0 &&
@@ -97,7 +95,7 @@ Status bulk_statement_locks_plan(Bulk *b, Err *e) {
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
         uint8_t own = p->tables[it->table].own;
         if (own == OWN_QUEUE && it->group == ITEM_ROWS)
-            v->statement.dequeue_kinds[i] = OPK_WRITE; /* whoever only looks as well */
+            v->statement.dequeue_kinds[i] = OPK_WRITE; /* also for calls that only read the queue */
         if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group))
             v->statement.dequeue_kinds[i] = RANK_DEQUEUE;
     }
@@ -119,7 +117,7 @@ Status bulk_statement_locks_start(Bulk *b, Err *e) {
     const DeviceOps *ops = v->d->ops;
     const BulkCode *c = v->code;
     int64_t head = 256, at = align_up(b->n_calls * 8, 256), count = align_up(b->n_calls * 4, 256);
-    int64_t items = b->n_calls; /* that take a chunk at least, or all of the device's */
+    int64_t items = b->n_calls; /* each of which fills a chunk of the log at least */
     if (v->d->info.warp_functions) items = MIN_OF(items, (int64_t)v->d->info.units * PROC_UNIT_THREADS);
     int64_t chunk = (int64_t)c->module.undo_max * UNDO_ENTRY * LOG_CALLS,
             each = c->log_per_call > 0 ? (int64_t)c->log_per_call : LOG_GUESS * UNDO_ENTRY;
@@ -167,7 +165,7 @@ static const UndoReason *reason_of(uint64_t stop) {
     while (k + 1 < ARRAY_LEN(undo_reasons) && (stop & undo_reasons[k].stop) == 0) k++;
     return &undo_reasons[k];
 }
-/* For a call that failed, the log has which procedure's, and where. */
+/* For a call that failed, the message in the log names its procedure and the line. */
 static void note_undone(const Bulk *b, uint64_t stop) {
     BulkCode *c = (BulkCode *)(uintptr_t)b->device->code;
     uint32_t first = (uint32_t)(stop >> 32), number = first >> STOP_PROC_SHIFT,
@@ -199,7 +197,7 @@ Status bulk_statement_locks_finish(Bulk *b, Err *e) {
     }
     if (stop & 1 << STOP_ROOM_BIT) {
         c->log_per_call = 2 * MAX_OF(c->log_per_call, used);
-    } else if (stop & 1 << STOP_QUEUE_BIT) { /* guards without it may be fine */
+    } else if (stop & 1 << STOP_QUEUE_BIT) { /* statement locks without dequeueing may be fine */
         c->dequeues_undone = MIN_OF(c->dequeues_undone + 1, (int64_t)DOUBLINGS_MAX);
         c->dequeues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->dequeues_undone);
         c->in_a_row = 0;

@@ -16,7 +16,7 @@ typedef struct BulkTexts {
     const uint16_t *kinds; /* by group: procedure of the module */
     bool copies;           /* the device has memory of its own */
     /* images, by entry of the image set: control words (bulk_device_control) of which each has two for kernels, next
-     * and end; the host's addresses of the room, and what leads from there to the device's */
+     * and end; the host's addresses of the room, and the distance from there to the device's */
     uint64_t *heaps;
     struct TextRoom {
         char *at, *piece;

@@ -71,8 +71,8 @@ typedef struct RankLocks {
     DevPtr dequeues,
         rows; /* u32[n_locks]: how many calls of type `dequeue_type`, which writes there before all others, use a lock
                  with an odd name; u64[n_locks], zero: a place for each of them, at lock + from. 0 when not asked for */
-    DevPtr order; /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: nobody waits
-                     for a later one. 0 when not asked for */
+    DevPtr order;     /* u32[n_calls]: calls that have locks first, by time, then the others, by type and time: no call
+                         waits for a later one. 0 when not asked for */
     DevPtr n_first;   /* u32: how many have locks; 0 when not asked for */
     DevPtr figures;   /* u32[2]: w0, c; 0 when not asked for */
     int64_t ops_left; /* operations whose item may have a conflict: they were sorted */

@@ -1,9 +1,9 @@
 /* schedule.c - from operations to an order of execution; see schedule.h.
  *
  * Depths come from one pass in timestamp order over a hash table of items. An item's operations fall into groups: a run
- * of reads, a run of adds, a run of takes, or a single write. Whoever joins the last group must be deeper than all
- * groups before it, and the deepest call before the last group is the deepest of the group before it (depths rise from
- * group to group). So two depths and a kind are all an item has to remember:
+ * of reads, a run of adds, a run of fetch-adds, or a single write. A call that joins the last group must be deeper than
+ * all groups before it, and the deepest call before the last group is the deepest of the group before it (depths rise
+ * from group to group). So two depths and a kind are all an item has to remember:
  *
  *     state   bits 0-2 kind of the last group (group_code)
  *             bits 3-5 kinds (kind_code) that the call in hand has for this item
@@ -14,7 +14,7 @@
  * than twice as long.
  *
  * Counter locks and connected calls need to know which items have more than one group: items that see only reads, or
- * only adds, need no lock and connect nobody. A second pass over the same table finds them.
+ * only adds, need no lock and connect no calls. A second pass over the same table finds them.
  *
  * Nothing here knows what an item is.
  */
@@ -471,7 +471,7 @@ static Status room_for_locks(const ScheduleInput *in, const ItemTable *t, Arena 
 }
 /* The uses that are there become locks and uses of them. */
 static void number_locks(const ScheduleInput *in, ItemTable *t, Schedule *out) {
-    /* Items with one group only need no lock: nobody waits for them. */
+    /* Items with one group only need no lock: no call waits for them. */
     out->n_locks = 0;
     for (int64_t k = 0; k < INT64_C(1) << t->bits; k++)
         if (t->slots[k].state)
@@ -556,7 +556,7 @@ typedef struct LockSource {
 static Status locks_from(const LockSource *from, const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
     return from->shared ? shared_locks(from->shared, a, out, e) : make_locks(in, from->ops, from->t, a, out, e);
 }
-/* Partitions = calls connected by items that somebody waits for. A root is the earliest call of its partition. */
+/* Partitions = calls connected by items that have a lock. A root is the earliest call of its partition. */
 static Status connect_calls(const ScheduleInput *in, const LockSource *from, Arena *a, uint32_t *partition,
                             int64_t *n_partitions, Err *e) {
     Schedule s = {0};

@@ -3,14 +3,14 @@
  * Operation: call `call` does `kind` to `item`. An item is a 64-bit name (table, column group, key hashed together):
  * two things with the same name only make calls wait that need not. Calls are numbered 0 .. n-1 in timestamp order.
  *
- * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are takes.
- * Everything else conflicts. Inserts of different keys are different items. Who takes may run beside earlier takers,
- * but not before them: what it gets is what they leave (bulk_fetch_adds.c). Only sets can do that: for locks and
- * partitions a take is a write.
+ * Kinds. Two operations on one item by different calls commute when both are reads, both are adds, or both are
+ * fetch-adds. Everything else conflicts. Inserts of different keys are different items. A fetch-add may run beside
+ * earlier fetch-adds of its item, but not before them: it gets what they leave (bulk_fetch_adds.c). Only sets can do
+ * that: for locks and partitions a fetch-add is a write.
  *
  * Depth. depth(c) = 0 when no earlier call conflicts with c, else 1 + the largest depth of an earlier call that
  * conflicts with it [exact for calls with several items, unlike the maximum of independent ranks]; and not less than
- * that of an earlier call that takes from the same item. The k-set is the set of calls of depth k.
+ * that of an earlier call with a fetch-add of the same item. The k-set is the set of calls of depth k.
  *
  * schedule_reference builds the graph edge by edge (App. B) and walks it: slow, obviously right, the tests' measure for
  * the others.
@@ -54,7 +54,7 @@ typedef struct Schedule {
      * order by timestamp, one partition */
     int64_t n_partitions;
     int64_t *partition_start;
-    /* TPL: order is by timestamp, or as with group_free: nobody waits for a later one in any case; lock uses of call c
+    /* TPL: order is by timestamp, or as with group_free: no call waits for a later one in any case; lock uses of call c
      * are [lock_start[c], lock_start[c+1]) */
     int64_t n_locks;
     int64_t *lock_start;
@@ -118,11 +118,10 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
 typedef struct ZeroSets ZeroSets;
 ZeroSets *zerosets_new(MemAccount *acct, Err *e);
 void zerosets_free(ZeroSets *z);
-/* In timestamp order: `call` grows from call to call. ops[i].call is not looked at. On failure (53200) nothing is
- * added. */
+/* In timestamp order: `call` grows from call to call. ops[i].call is not read. On failure (53200) nothing is added. */
 Status zerosets_add(ZeroSets *z, uint64_t call, void *who, int64_t n, const TxnOp *ops, Err *e);
-/* Calls that now wait for nobody, in timestamp order; up to max. They hold their items until zerosets_done. who: as it
- * was given; NULL: is not asked for. */
+/* Takes out calls that now wait for no other, in timestamp order; up to max. They hold their items until zerosets_done.
+ * who: as it was given to zerosets_add; may be NULL. */
 int64_t zerosets_take(ZeroSets *z, int64_t max, uint64_t *calls, void **who);
 void zerosets_done(ZeroSets *z, int64_t n, const uint64_t *calls);
 

@@ -47,14 +47,14 @@ typedef struct Figures {
     int64_t depth, width0, crossing;
 } Figures; /* as in Schedule */
 
-/* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a take
- * more than that of a take. */
+/* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a
+ * fetch-add more than that of a fetch-add. */
 enum { CODE_WRITE = OPK_WRITE + 1, CODE_FETCH_ADD = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
 ALWAYS_INLINE uint64_t kind_code(uint8_t kind, FetchAddsHow how) {
     return (uint64_t)(how == FETCH_ADDS_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1;
 }
-/* What an item remembers of its last group: 0 when nobody joins it. */
+/* The code of an item's last group; 0 when no operation can join it. */
 ALWAYS_INLINE uint64_t group_code(uint64_t code, FetchAddsHow how) {
     return how == FETCH_ADDS_SHARE ? code & (0 - (0x16u >> code & 1)) : code == CODE_WRITE ? 0 : code;
 }
@@ -63,11 +63,12 @@ ALWAYS_INLINE uint32_t state_last(uint64_t s) { return (uint32_t)(s >> (2 * CODE
 ALWAYS_INLINE uint64_t state_make(uint64_t group, uint32_t before, uint32_t last) {
     return group | (uint64_t)before << 2 * CODE_BITS | (uint64_t)last << (2 * CODE_BITS + STATE_BITS);
 }
-/* The least depth of who joins the last group or begins a new one. Without a branch: kinds are as good as random. */
+/* The least depth of a call that joins the last group or begins a new one. Without a branch: kinds are as good as
+ * random. */
 ALWAYS_INLINE uint32_t state_wanted(uint64_t s, bool join) {
     return (uint32_t)(s >> (2 * CODE_BITS + STATE_BITS - STATE_BITS * join)) & STATE_MAX;
 }
-/* The same for depths: nobody who takes runs before those he joins. */
+/* The same for depths: a fetch-add does not run before those that it joins. */
 ALWAYS_INLINE uint32_t state_depth(uint64_t s, uint64_t code, bool join, FetchAddsHow how) {
     const bool behind = how == FETCH_ADDS_SHARE && join & (code == CODE_FETCH_ADD);
     return state_wanted(s, join & !behind) - behind;
@@ -125,7 +126,7 @@ typedef struct Lone {
     LonePartition partitions[LONE_PARTITIONS_MAX];
     TxnOp *dealt;   /* the operations by piece, partition and call; afterwards `item` is the depth of the call */
     int64_t *start; /* (n_pieces * n_partitions + 1) in `dealt` */
-    int64_t dealt_bytes, start_bytes, pieces_bytes; /* pieces_bytes 0: somebody else's */
+    int64_t dealt_bytes, start_bytes, pieces_bytes; /* pieces_bytes 0: borrowed */
     MemAccount *acct;
     _Atomic int64_t next;
     _Atomic bool several; /* some call has more than one operation */

@@ -1,9 +1,9 @@
 /* bulk.c - the phases of a bulk: preparation, footprints, room for inserts, schedule, results; see bulk.h. bulk_adds.c
  * decides which additions commute, bulk_run.c executes.
  *
- * Operations are wanted in the order of calls. Footprints therefore run over blocks of consecutive calls: within a
- * block by procedure, on vectors, and a counting sort brings the block's operations into the calls' order while they
- * are in the cache.
+ * The scheduler needs operations in the order of calls. Footprints therefore run over blocks of consecutive calls:
+ * within a block by procedure, on vectors, and a counting sort brings the block's operations into the calls' order
+ * while they are in the cache.
  *
  * A call whose footprint fails could touch anything: it writes an item that all other calls add to.
  */
@@ -15,7 +15,7 @@
 
 enum { WORKER_CALLS = 256 /* a worker is worth its waking for so many calls */, UNKNOWN_INSERTS = 1024 };
 #define CLEAR_BYTES (INT64_C(1) << 20)
-#define NUMBER_ALONE (INT64_C(1) << 17) /* calls that lie side by side by group: waking others takes longer */
+#define NUMBER_ALONE (INT64_C(1) << 17) /* calls in group order: waking workers takes longer */
 #define ROWS_STEP (INT64_C(1) << 13)    /* calls whose rows are numbered at a time */
 #define CALL_STEP (INT64_C(1) << 15)    /* calls that a worker takes at a time, where there is little to do for each */
 
@@ -38,7 +38,7 @@ void bulk_parallel(Bulk *b, PoolFn fn) {
 }
 
 /* ---- calls and groups ---------------------------------------------------------------------- */
-/* Each in steps; b->alone: something is wrong. */
+/* Workers number the calls in steps; b->alone is set when the numbers are wrong. */
 static int64_t number_step(const Bulk *b) {
     return MAX_OF(INT64_C(1024), MIN_OF(CALL_STEP, b->n_calls / (4 * b->workers)));
 }
@@ -105,7 +105,7 @@ Status bulk_number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_groups; p++) b->groups[p].calls = b->groups[p].group->calls;
     if (b->opt->any_order) TRY(bulk_order_groups(b, e));
     if (b->n_groups == 1 && !b->groups[0].calls) return ST_OK;
-    BulkLoan *kept = &b->images->numbers[b->slot]; /* touching fresh memory takes longer than what follows */
+    BulkLoan *kept = &b->images->numbers[b->slot]; /* touching fresh memory would take longer than the numbering */
     int64_t want = b->n_calls * 6 + 8;
     if (kept->bytes < want) {
         bulk_give_back(kept);
@@ -789,7 +789,7 @@ static Status machine_footprints(Bulk *b, Err *e) {
     while (bulk_demote_adds(b)) TRY(run_footprints(b, e));
     return ST_OK;
 }
-/* The machine wants all calls of a procedure together, kernels as many as is asked for. */
+/* The virtual machine runs all calls of a procedure together, kernels as many as the option says. */
 static int type_drop(const Bulk *b) {
     int drop = 0;
     while (b->device && drop < 16 && (b->n_groups - 1) >> drop >> b->opt->group_bits > 0) drop++;
@@ -827,7 +827,7 @@ static Status make_schedule(Bulk *b, Err *e) {
                         .no_fetch_adds = !bulk_fetch_adds_planned(b)};
     Pool *pool = b->workers > 1 ? b->opt->query->pool : NULL;
     if (in.no_fetch_adds || in.strategy != STRATEGY_AUTO) return schedule_make(&in, pool, b->arena, &b->schedule, e);
-    /* Takes beside each other cost a little more than writes: they must make sets wider that are not wide. */
+    /* Fetch-adds beside each other cost a little more than writes: they pay only where they make narrow sets wider. */
     in.fetch_adds_write = true;
     TRY(schedule_make(&in, pool, b->arena, &b->schedule, e));
     if (b->n_calls < BULK_FETCH_ADD_LEAST || b->n_calls >= BULK_FETCH_ADD_WIDTH * b->schedule.depth)
@@ -845,7 +845,8 @@ static Status foot_room(Bulk *b, Err *e) {
     b->foot.block_size = b->vector_size * MIN_OF(b->n_groups, 8);
     b->foot.n_blocks = (b->n_calls + b->foot.block_size - 1) / b->foot.block_size;
     b->foot.blocks = arena_array(b->arena, BulkBlock, b->foot.n_blocks + 1);
-    b->foot.failed = mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* who makes footprints clears it */
+    b->foot.failed =
+        mem_alloc_raw(b->opt->query->account, b->n_calls + 1, e); /* cleared before each run of footprints */
     if (!b->foot.blocks || !b->foot.failed) return ST_ERROR;
     for (int i = 0; i < b->workers; i++)
         if (!(b->w[i].counts = arena_alloc(b->arena, b->foot.block_size * 4 + 4))) return err_oom(e);
@@ -893,8 +894,7 @@ Status bulk_plan_on_host(Bulk *b, Err *e) {
     return make_schedule(b, e);
 }
 
-/* Without a plan: what the calls do is known to be in order, or that nobody has to wait. Footprints are only for counts
- * of rows. */
+/* Without a plan: the calls run in order, or are known not to conflict. Footprints are only for counts of rows. */
 static Status plan_unseen(Bulk *b, const char **reason, Err *e) {
     TRY(bulk_plan_alone(b, e));
     if (!counts_inserts(b)) return ST_OK;
@@ -1070,7 +1070,7 @@ static int workers_for(const Bulk *b) {
     return (int)MAX_OF(1, MIN_OF(most, b->n_calls / WORKER_CALLS));
 }
 
-/* again: nothing has happened, but the bulk is to be run once more, cautiously. */
+/* *again: the bulk was undone, and has to be run once more with `cautious`. */
 static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt,
                        bool cautious, bool *again, BulkResult **out, Err *e) {
     const QueryOptions *q = opt->query;

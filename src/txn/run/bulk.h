@@ -36,9 +36,9 @@ typedef struct CallError {
 bool call_error_make(Arena *a, const char *sqlstate, Slice message, const char *detail, const char *hint,
                      const ErrNames *names, CallError *out);
 bool call_error_of(Arena *a, const Err *e, CallError *out);
-void call_error_tell(const CallError *x, Err *e); /* the same the other way round */
+void call_error_tell(const CallError *x, Err *e); /* the reverse */
 
-/* What a call tells its caller on its way; call: of the group. */
+/* A notice of a call; call: number in the group. */
 typedef struct CallNotice {
     int32_t group;
     int64_t call;
@@ -54,25 +54,25 @@ typedef struct CallGroup {
     int64_t n;
     const Vec *params;
     const uint32_t *calls; /* number of each call in the bulk, ascending; NULL: 0 .. n-1 */
-    int64_t guess; /* rows that a call inserts into a table, where only running it tells how many (ProcTable.guessed) */
+    int64_t guess;         /* rows that a call may insert into a table, where the number is not known before it runs
+                              (ProcTable.guessed) */
 } CallGroup;
 
-/* Bulks one after the other on a device with memory of its own: as soon as a bulk's calls run there, it asks for the
- * next one, whose arguments then go there meanwhile (bulk_args.c). */
+/* Bulks one after the other on a device with memory of its own: while a bulk's calls run there, the arguments of the
+ * next one are sent (bulk_args.c). */
 typedef struct BulkPipeline {
     /* Called at most once, by the thread that called bulk_run. False: there is none. The groups are copied; columns
      * stay where they are until that bulk has run, or `ticket` is not used. */
     bool (*next)(void *ctx, int32_t *n_groups, const CallGroup **groups);
-    void (*sent)(void *ctx); /* NULL, or called after each `next` that gave something: strings are not looked at any
-                                more, whether they were sent or not */
+    void (*sent)(void *ctx); /* NULL, or called after each `next` that gave calls: their strings are not read any more,
+                                whether they were sent or not */
     void *ctx;
-    uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not sent ahead */
+    uint64_t ticket;      /* of this bulk's arguments, as the bulk before gave it; 0: they were not prefetched */
     uint64_t next_ticket; /* of the next one's, afterwards; 0: likewise */
 } BulkPipeline;
 
-/* Calls that somebody wants to be rid of while the bulk runs: each fails alone with 57014 at the next iteration of a
- * loop. From any of the bulk's threads. A bulk that has been on a device for a second goes on on the virtual machine
- * then. */
+/* Calls to be cancelled while the bulk runs: each fails alone with 57014 at the next iteration of a loop. Called from
+ * any of the bulk's threads. A bulk that has been on a device for a second is continued on the virtual machine then. */
 typedef struct BulkStop {
     bool (*any)(void *ctx);                               /* cheap; once true it stays so */
     bool (*call)(void *ctx, int32_t group, int64_t call); /* call: of the group's */
@@ -97,15 +97,15 @@ typedef struct BulkOptions {
     int64_t set_min_device, set_min_vm; /* by kernels and on the virtual machine, 0: not on this machine */
     bool figures; /* BulkStats.depth also where a device ranks the calls, which need not find depths: twice the time for
                      that, or more */
-    BulkPipeline *pipeline; /* NULL: nobody knows what comes next */
+    BulkPipeline *pipeline; /* NULL: the next bulk is not known */
     const BulkStop *stop;   /* NULL: none */
-    /* NULL, or called by the thread that called bulk_run when calls are on their way on a device with memory of its
-     * own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the bulk is
-     * run twice. */
+    /* NULL, or called by the thread that called bulk_run when the calls have been launched on a device with memory of
+     * its own, and that thread would only wait: once, or not at all where calls run otherwise, or twice where the bulk
+     * is run twice. */
     void (*launched)(void *ctx);
     void *launched_ctx;
     bool apart; /* no two of the calls conflict, additions taken for writes (bulk_footprints): they are one set, without
-                   a look at what they do */
+                   footprints */
     int32_t group_bits; /* kernels: calls are brought together by so many upper bits of their procedures' numbers in the
                            bulk; 0: not at all */
 } BulkOptions;
@@ -140,15 +140,14 @@ typedef struct BulkStats {
     int64_t n_calls, n_failed, n_ops;
     int64_t depth, width0, crossing; /* depth 0: a device ranked the calls, see BulkOptions.figures */
     Strategy strategy;
-    bool prefetched;      /* its arguments were on the device, or on their way, when it began (BulkPipeline), */
+    bool prefetched;      /* its arguments had been sent to the device when it began (BulkPipeline), */
     bool foot_prefetched; /* and its footprints */
-    bool short_of_rows;   /* a call wanted more rows than CallGroup.guess: nothing here counts, and the images are to be
-                             forgotten */
+    bool short_of_rows;   /* a call needed more rows than CallGroup.guess: the result is void, and the images have to be
+                             dropped */
     const char *executor, *device, *reason,
         *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
-    int64_t send_ns; /* arguments' way to a device with memory of its own; not in footprint_ns, before whose kernel it
-                        comes */
+    int64_t send_ns;     /* sending arguments to a device with memory of its own; not in footprint_ns */
     int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
 } BulkStats;
@@ -163,7 +162,7 @@ typedef struct BulkResult {
      * NULL */
     Vec **outs;
     CallError ***errors;
-    int64_t n_listed; /* calls that failed, in no order; NULL: nobody has listed them */
+    int64_t n_listed; /* calls that failed, in no order; NULL: not listed */
     const FailedCall *failed;
     int64_t n_notices;
     const CallNotice *notices;  /* by group, call and time */
@@ -180,18 +179,18 @@ void images_free(ImageSet *s);
 /* Images that fit `needs` of all procs of the groups; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);
 Image *images_find(ImageSet *s, int64_t table_id);
-/* Whether images_get takes the images that are ahead of their tables as they are; else it brings all tables up to date
+/* Whether images_get uses the images with unapplied changes as they are; else it applies all changes to the tables
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
-bool images_on_device(const ImageSet *s); /* a device is ahead of the host */
-/* The host has everything that devices are ahead by. 58000: a device was lost, and with it what it was ahead by; 53200:
- * nothing is lost, but it is not all here. */
+bool images_on_device(const ImageSet *s); /* a device has changes that the host does not */
+/* Brings all changes of devices to the host. 58000: a device was lost with its changes; 53200: nothing is lost, but
+ * some changes are still there. */
 Status images_home(ImageSet *s, Err *e);
-/* Brings tables up to date before somebody else looks at them. 58000, as images_home: no table has changed then; other
- * errors: what has not been brought up to date is still ahead. */
+/* Applies the changes of images to their tables, before the tables are used otherwise. 58000, as images_home: no table
+ * has changed then; after other errors, changes that were not applied are still in the images. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
-/* Rows that others have changed, under the lock held alone, while no image was ahead: images that fitted before do
- * afterwards, or are stale (images_follow.c). The lists of new rows are used up. */
+/* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
+ * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);
 void images_forget(ImageSet *s, int64_t table_id);      /* the table is gone or was changed by other means */
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
@@ -203,11 +202,11 @@ void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure 
 Status bulk_run(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt, BulkResult **out,
                 Err *e);
 void bulk_result_free(BulkResult *r);
-/* What calls are going to do, for who keeps them apart himself (ZeroSets): operations of call c are ops[start[c]] ..
- * ops[start[c + 1] - 1], failed[c] says that its footprint failed, and nobody knows. They are good until something else
- * than bulks, or a procedure without a footprint, changes tables, or definitions change. Additions are writes here:
- * whether they commute depends on the others of their bulk, which is not known yet. Everything in `a`. images_get comes
- * first; nothing changes. */
+/* The operations of calls, for a caller that keeps conflicting calls apart itself (ZeroSets): those of call c are
+ * ops[start[c]] .. ops[start[c + 1] - 1]; failed[c]: its footprint failed, and they are not known. They are right until
+ * something else than bulks, or a procedure without a footprint, changes tables, or definitions change. Additions are
+ * writes here: whether they commute depends on the others of their bulk, which is not known yet. Everything in `a`.
+ * images_get comes first; nothing changes. */
 typedef struct BulkOps {
     int64_t *start;
     TxnOp *ops;

@@ -1,10 +1,10 @@
 /* bulk_adds.c - which additions of a bulk commute.
  *
  * An add commutes when no order of the bulk's adds can leave the column's range. For each column that procedures add
- * to, no |value| is greater than a bound that is kept (a scan when first asked for; then what is put there, and the
- * sums of what is added), and the footprint sums |amount|. If both together, and what statements of this bulk may put
- * there, stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as writes,
- * and ROW_ADD checks each sum.
+ * to, no |value| is greater than a bound that is kept (by a scan at first, then from what is put there and the sums of
+ * what is added), and the footprint sums |amount|. If both together, and what statements of this bulk may put there,
+ * stay in range, ROW_ADD is an atomic addition. Otherwise the footprints run again with these adds as writes, and
+ * ROW_ADD checks each sum.
  */
 #include "txn/run/bulk_running.h"
 
@@ -31,7 +31,7 @@ static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
     return false;
 }
 
-/* What the bulk's statements may put into a column; INT128_MAX: anything, or an addition that no footprint tells of. */
+/* What the bulk's statements may put into a column; INT128_MAX: anything, or an addition that no footprint bounds. */
 static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
     int128_t most = 0;
     for (int32_t k = 0; k < b->n_groups; k++) {
@@ -87,7 +87,7 @@ static int128_t scan_bound(const Image *im, int32_t col) {
     return MAX_OF(wide, MAX_OF(magnitude(lo), (int128_t)hi));
 }
 
-/* The other columns that are added to by bulks: what is put there counts. */
+/* Gives slots to the other columns that bulks add to, whose bounds must be kept as well. */
 static void number_tracked(Bulk *b) {
     for (int64_t i = 0; i < b->images->n; i++) {
         ImageEntry *x = &b->images->entries[i];
@@ -141,7 +141,7 @@ static int128_t column_sum(const Bulk *b, int32_t slot) {
     return (int128_t)sum;
 }
 
-/* Where the newest copy is. */
+/* A new bound, by a scan where the newest copy is. */
 static bool look_again(ImageEntry *x, int32_t col) {
     uint64_t most;
     if (!device_copy_newer(x->image)) return x->bound[col] = scan_bound(x->image, col), true;
@@ -149,7 +149,7 @@ static bool look_again(ImageEntry *x, int32_t col) {
     return x->bound[col] = (int128_t)most, true;
 }
 
-/* Slots of columns that calls may add to whose footprints failed: nobody knows how much. */
+/* Slots of columns that calls may add to whose footprints failed: the sum is not known. */
 static bool in_failed(const Bulk *b, int32_t slot) {
     for (int32_t k = 0; atomic_load(&b->alone) && k < b->n_groups; k++) {
         const ProgRun *foot = b->groups[k].proc->foot;
@@ -173,7 +173,7 @@ bool bulk_demote_adds(Bulk *b) {
             int128_t sum = column_sum(b, u->slot), puts = bulk_puts(b, x->table_id, c);
             if (in_failed(b, u->slot)) u->shared = false;
             for (int pass = 0; pass < 2 && u->shared;
-                 pass++) { /* a bound that grew with the sums may be far off: look again */
+                 pass++) { /* a bound that grew with the sums may be far too large: scan again */
                 int128_t bound = MAX_OF(x->bound[c], puts);
                 if (sum <= u->hi - bound) break;
                 if (pass == 1 || puts == bound || !look_again(x, c)) u->shared = false;
@@ -226,7 +226,7 @@ void bulk_note_bounds(Bulk *b) {
     }
 }
 
-/* Whether the register may be NULL in this bulk: it is made of arguments without NULLs, or nobody knows. */
+/* Whether the register may be NULL in this bulk: false only when it is computed from arguments without NULLs. */
 static bool may_be_null(const CallGroupRun *group, const Program *p, Reg r, int depth) {
     const RegInfo *ri = &p->regs[r];
     if (r == 0 || !ri->nullable || ri->is_const) return r != 0 && ri->is_const && ri->value.is_null;
@@ -243,8 +243,8 @@ static bool may_be_null(const CallGroupRun *group, const Program *p, Reg r, int 
            may_be_null(group, p, in->c, depth + 1);
 }
 
-/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before is
- * to be taken back. */
+/* Additions that are checked may fail, as may those of a NULL where none may be, and then what the call did before has
+ * to be undone. */
 void bulk_plan_undo(Bulk *b) {
     for (int32_t k = 0; k < b->n_groups; k++) {
         ProgRun *pr = b->groups[k].proc->body;

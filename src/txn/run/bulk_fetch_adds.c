@@ -1,32 +1,35 @@
-/* bulk_fetch_adds.c - calls of a set that take from one item (proc.h, Takes).
+/* bulk_fetch_adds.c - calls of a set with fetch-adds of one item (proc.h, Takes).
  *
- * The schedule lets those who take from an item share a set, and nobody in a later set comes before them (OPK_TAKE). So
- * for each set and item there is a row of calls in the order of time, and the footprints have told what each takes:
- * their prefix sums are what each call finds beyond what the cell has when the set begins [a segmented prefix sum over
- * (set, item, timestamp)]. The cell stays as it is while the set runs, so it does not matter who runs when; what was
- * taken goes there at the end.
+ * The schedule lets fetch-adds of an item share a set, and puts no later call into an earlier set (OPK_TAKE). So for
+ * each set and item there is a sequence of calls in timestamp order, whose amounts are known from their footprints: the
+ * prefix sums of the amounts are what each call finds beyond the cell's value at the set's beginning [a segmented
+ * prefix sum over (set, item, timestamp)]. The cell stays as it is while the set runs, so the order of execution does
+ * not matter; the whole sum is added at the set's end.
  *
- * An INSERT whose key is not known before the call runs, in a procedure that takes, is most often of the number that
- * was taken: such inserts share sets as well.
+ * An INSERT whose key is not known before the call runs, in a procedure with fetch-adds, most often has the fetched
+ * number as its key: such inserts share sets as well.
  *
- * All this is a forecast. At the set's end each call must have taken what its footprint said, from the item's one row;
- * and of inserts that failed for a key that was there, or that were taken back, no other outcome may be possible in the
- * order of time. Then all calls have seen what they would have seen one after the other: the first taker has, so it did
- * what it would have done, so the next one has, and so on. Else the bulk is taken back by the logs of its calls, and
- * run again without takes. (Not the set alone: rows that were inserted stay in the indexes, where they must not come
- * again with other keys; another run gives them other numbers.) Where that happens soon again, the next bulks of these
- * procedures take nothing beside each other, for a while that doubles.
+ * All this is speculation. At the set's end each call must have added what its footprint said, to the item's one row;
+ * and inserts that failed for a key that was there, or that were undone, must have had the only outcome that is
+ * possible in timestamp order. Then, by induction over the calls in timestamp order, each has seen what it would have
+ * seen one after the other. Else the bulk is undone by the logs of its calls and run again without fetch-adds. (Not the
+ * set alone: rows that were inserted stay in the indexes, where they must not come again with other keys; another run
+ * gives them other numbers.) When another bulk of these procedures is undone soon after, they run without for a number
+ * of bulks that doubles each time.
  *
- * Row numbers of inserts are in the order of calls, so they tell who comes first.
+ * Row numbers of inserts are in the order of calls, so they give the order of two inserts.
  */
 #include "base/hash.h"
 #include "base/log.h"
 #include "txn/run/bulk_running.h"
 
-enum { BULKS_WITHOUT = 16 /* ..., and so many in a row are a sign that takes are worth it */, DOUBLINGS_MAX = 16 };
+enum {
+    BULKS_WITHOUT = 16 /* bulks run without after an undone one; so many in a row that are not undone end that */,
+    DOUBLINGS_MAX = 16
+};
 #define NO_SEGMENT UINT32_MAX
 
-/* What calls of a set take from an item, in the order of time. */
+/* Fetch-adds of an item by calls of a set, in timestamp order. */
 typedef struct FetchAddSegment {
     int64_t start, n; /* in BulkFetchAdds.cells */
     Image *image;
@@ -41,7 +44,7 @@ typedef struct BulkFetchAdds {
     uint8_t *ends;        /* by set: it has an end */
     uint32_t *set_of;     /* by call */
     int64_t ended;        /* sets before this one that have one are through */
-    _Atomic bool failed;  /* it has come out otherwise: no more calls run */
+    _Atomic bool failed;  /* a call did not do as planned: no more calls run */
 } BulkFetchAdds;
 
 /* ---- planning ---- */
@@ -78,7 +81,7 @@ void bulk_clear_fetch_adds(Bulk *b) {
     }
 }
 
-/* ---- who takes beside whom ---- */
+/* ---- which calls share an item ---- */
 typedef struct FetchAddOp {
     FetchAddCell *cell;
     uint32_t call, segment;
@@ -111,7 +114,7 @@ static const FetchAddUse *fetch_adds_of(const Bulk *b, int32_t group) {
     return b->groups[group].proc->foot->fetch_adds;
 }
 
-/* The call takes, behind all that came before. */
+/* Adds a fetch-add, behind all of earlier calls. */
 static void add_op(Sharing *s, uint32_t call, FetchAddCell *cell, Image *im, int32_t col) {
     const uint32_t set = s->t->set_of[call];
     FetchAddItem *x = &s->items[hash_u64(cell->item) & (uint64_t)(s->slots - 1)];
@@ -159,7 +162,7 @@ static Status find_segments(Sharing *s, Err *e) {
     }
     return ST_OK;
 }
-/* What comes before each. */
+/* The prefix sums of a segment. */
 static void sum_up(FetchAddSegment *g, FetchAddCell **cells) {
     int64_t sum = 0;
     for (int64_t i = g->start; i < g->start + g->n; i++) {
@@ -253,7 +256,7 @@ void bulk_drop_fetch_adds(const CallFrame *c) {
             if (c->goes[i] == GO_FAILED) use[t].cells[call_number(c, i)].fetched = FETCHED_NOTHING;
 }
 
-/* All have taken what they said, and from one row. */
+/* Whether all calls have added what was planned, to one row. */
 static bool came_out(const FetchAddSegment *g, FetchAddCell *const *cells) {
     const int64_t row = cells[g->start]->row;
     bool all = !g->mixed && row >= 0;
@@ -261,8 +264,8 @@ static bool came_out(const FetchAddSegment *g, FetchAddCell *const *cells) {
         all &= cells[i]->fetched == FETCHED_AS_PLANNED && cells[i]->row == row;
     return all;
 }
-/* Whether the row was not inserted, or taken back, as it would have been in the order of time: no call before has left
- * a row with a key that is looked at earlier, or some call has with the one that was there. */
+/* Whether the row would not have been inserted, or would have been undone, in timestamp order too: no earlier call has
+ * left a row with a key that is checked before, or some call has with the key that was there. */
 static bool key_came_out(const KeyDoubt *d) {
     const Image *im = d->image;
     for (int32_t i = 0; i < im->n_indexes && im->indexes[i].unique; i++) {
@@ -293,7 +296,7 @@ static bool set_came_out(const Bulk *b, int64_t set) {
     }
     return true;
 }
-/* What was taken goes to the cells, or (back) leaves them again. */
+/* Adds the set's sums to the cells, or (back) subtracts them again. */
 static void keep_set(Bulk *b, int worker, int64_t set, bool back) {
     const BulkFetchAdds *t = b->fetch_adds;
     for (int64_t i = t->set_segment[set]; i < t->set_segment[set + 1]; i++) {
@@ -331,7 +334,7 @@ bool bulk_fetch_adds_failed(const Bulk *b) {
     return b->fetch_adds && atomic_load_explicit(&b->fetch_adds->failed, memory_order_relaxed);
 }
 
-/* Nothing has happened. */
+/* Undoes all sets, the last one first. */
 static void take_back_bulk(Bulk *b) {
     const BulkFetchAdds *t = b->fetch_adds;
     for (int64_t k = b->schedule.n_sets - 1; k >= 0; k--) {

@@ -3,14 +3,14 @@
  * A bulk becomes deeper each time that an item is used in another way than before: readers after adders, adders after
  * writers. When any order will do, all calls of one procedure come one after the other, and the procedures so that few
  * such changes are left: those that only read first, then always the one that begins the fewest new groups on the
- * columns that its footprint names, of equals the one that goes on with most, then one that takes from a queue. Calls
- * of one procedure keep their order.
+ * columns that its footprint names, of equals the one that goes on with most, then one that dequeues. Calls of one
+ * procedure keep their order.
  */
 #include "txn/run/bulk_running.h"
 
 enum { READS = 1 << OPK_READ, ADDS = 1 << OPK_ADD, WRITES = 1 << OPK_WRITE };
 
-/* A group of columns of a table; how each call group uses it, and how those that have their places did last. */
+/* A group of columns of a table; how each call group uses it, and how the group placed last did. */
 typedef struct Used {
     int64_t table;
     uint32_t group;
@@ -40,7 +40,8 @@ static bool note_uses(Bulk *b, Used *used, int64_t *n) {
     return true;
 }
 
-/* Who takes from a queue does so without waiting where nobody has put anything there before (bulk_statement_locks.c).
+/* Calls that dequeue need not wait for each other where no earlier call has inserted into the queue
+ * (bulk_statement_locks.c).
  */
 static bool dequeues_before(const Bulk *b, int32_t p, int32_t other) {
     return b->groups[p].group->proc->queue >= 0 && b->groups[other].group->proc->queue < 0;

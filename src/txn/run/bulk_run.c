@@ -2,15 +2,14 @@
  *
  * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only
  * when all chunks of the sets before have finished: a count of finished chunks says so, because chunks of later sets
- * cannot have finished before. There is no barrier, and it does not matter how many workers turn up. Sets with so
- * little work that a worker has done it before another one notices are not shared out: a run of such sets is one
- * worker's. How long calls take is known from bulks before.
+ * cannot have finished before. There is no barrier, and any number of workers may take part. Sets with too little work
+ * to be worth sharing are not cut: a run of such sets is one worker's. How long calls take is known from bulks before.
  *
  * PART. A worker takes some partitions at a time and goes through them in rounds: the next call of each, by procedure,
  * on vectors.
  *
- * TPL. Workers take calls in the order of time and wait until the counter of each of their locks stands at their rank.
- * A call waits for earlier ones only, and these have been taken: somebody is on the way with them.
+ * TPL. Workers take calls in the order of time and wait until the counter of each of their locks has reached their
+ * rank. A call waits for earlier ones only, which workers have taken before, so some call can always run.
  */
 #include <sched.h>
 
@@ -123,7 +122,7 @@ static void kset_worker(void *ctx, int worker) {
             atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
         }
 }
-/* What calls took, as the next bulk takes it. */
+/* Time per call, for the next bulk's is_narrow. */
 static void learn_times(Bulk *b) {
     for (int32_t p = 0; p < b->n_groups; p++) {
         CallTime t = {0};

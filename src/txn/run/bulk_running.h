@@ -1,4 +1,6 @@
-/* bulk_running.h - a bulk on its way: bulk.c (phases, results), bulk_adds.c and bulk_run.c (strategies) only. */
+/* bulk_running.h - a bulk while it runs, shared by the files of src/txn/run and src/txn/device: bulk.c (phases,
+ * results), bulk_adds.c, bulk_fetch_adds.c and bulk_order.c (planning), bulk_run.c (strategies), and the device's.
+ * Callers of bulks include bulk.h only. */
 #ifndef STELE_TXN_RUN_BULK_INT_H
 #define STELE_TXN_RUN_BULK_INT_H
 
@@ -93,18 +95,18 @@ typedef struct Bulk {
     uint32_t *pos_of;     /* per call: position in its group; NULL: the same */
     /* arguments */
     int slot;                 /* ImageSet.slot, or the other one */
-    struct BulkArgs *adopted; /* what was sent ahead for it; NULL: nothing */
+    struct BulkArgs *adopted; /* its prefetched arguments; NULL: none */
     struct BulkArgs *args;    /* its arguments are on the device, or on their way; NULL: not yet */
     /* plan */
-    bool writes_only; /* operations are all that is wanted (bulk_footprints): additions are planned as writes, and there
-                         is no result */
-    bool cautious;    /* no guards, no takes */
-    bool again;       /* it was undone: to be run again, cautiously */
-    _Atomic bool alone;   /* some footprint failed */
+    bool writes_only;   /* only operations are made (bulk_footprints): additions are planned as writes, and there is no
+                           result */
+    bool cautious;      /* no statement locks, no fetch-adds beside each other */
+    bool again;         /* it was undone: to be run again with `cautious` */
+    _Atomic bool alone; /* some footprint failed */
     _Atomic int64_t next; /* the next piece of whatever workers share out among themselves */
     BulkFootprints foot;
     Schedule schedule;
-    struct BulkFetchAdds *fetch_adds; /* NULL: nobody takes from what others of the set take from */
+    struct BulkFetchAdds *fetch_adds; /* NULL: no two calls of a set have a fetch-add of one item */
     struct BulkDevice *device;        /* kernels run the calls; NULL: the virtual machine does */
     BulkExecution run;
     BulkTimes times;
@@ -127,10 +129,10 @@ void bulk_parallel(Bulk *b, PoolFn fn);
 void bulk_chunk(Bulk *b, int worker, int32_t group, int64_t n, const uint32_t *calls);
 static inline int32_t bulk_type(const Bulk *b, uint32_t call) { return b->type_of ? b->type_of[call] : 0; }
 
-/* bulk_adds.c, in the order of use. Columns with adds get slots, and what is known not to commute is planned as writes
- * from the beginning. */
+/* bulk_adds.c, in the order of use. Columns with adds get slots; adds that are known not to commute are planned as
+ * writes from the beginning. */
 bool bulk_may_share(const Bulk *b, const ImageEntry *x,
-                    int32_t col); /* additions to the column may commute, for all that is known before footprints */
+                    int32_t col); /* additions to the column may commute, as far as is known before footprints */
 void bulk_forget_adds(Bulk *b);
 Status bulk_plan_adds(Bulk *b, Err *e);
 /* After footprints: columns whose adds may leave the range are planned as writes. True: some were not before,
@@ -139,26 +141,28 @@ bool bulk_demote_adds(Bulk *b);
 /* Instead of both: without footprints every addition is checked. */
 Status bulk_plan_alone(Bulk *b, Err *e);
 void bulk_track_inserts(Bulk *b);
-/* Additions that are checked may fail, and then what the call did before is to be taken back. */
+/* Decides which bodies log their changes: additions that are checked may fail, and then what the call did before has to
+ * be undone. */
 void bulk_plan_undo(Bulk *b);
 /* After execution. */
 void bulk_note_bounds(Bulk *b);
 
-/* bulk_fetch_adds.c, in the order of use. Before footprints: takes of procedures that have some are planned; before
- * each run of them; a schedule is there: who takes beside whom, and whether it is any use. */
-void bulk_plan_fetch_adds(Bulk *b); /* out of memory: as if there were none */
+/* bulk_fetch_adds.c, in the order of use: before footprints, plans the fetch-adds of procedures that have some; before
+ * each run of footprints; with the schedule, finds which calls of a set share an item, and whether there are any. */
+void bulk_plan_fetch_adds(Bulk *b); /* without memory none are planned */
 void bulk_clear_fetch_adds(Bulk *b);
 bool bulk_fetch_adds_planned(const Bulk *b);
 Status bulk_share_fetch_adds(Bulk *b, Err *e);
 void bulk_forget_fetch_adds(Bulk *b);
-/* Whether calls of the set take from one item: then the set has an end. Everybody is done with it, and nobody has begun
- * the next one: what was taken goes to the cells; or calls have done otherwise, and no more run. */
+/* Whether calls of the set have fetch-adds of one item: then the set has an end, which one worker runs after all calls
+ * of the set and before the next set begins. It adds the sums to the cells; or, when a call did not do as planned, lets
+ * no more calls run. */
 bool bulk_set_fetch_adds(const Bulk *b, int64_t set);
 void bulk_end_set(Bulk *b, int worker, int64_t set);
 bool bulk_fetch_adds_failed(const Bulk *b);
-/* All have run, or stopped: then the bulk is undone, and b->again. */
+/* After all calls have run, or stopped. In the second case the bulk is undone, and b->again is set. */
 void bulk_end_fetch_adds(Bulk *b);
-/* Of a chunk that has run: calls that failed take nothing. */
+/* Of a chunk that has run: calls that failed add nothing. */
 void bulk_drop_fetch_adds(const CallFrame *c);
 
 /* bulk.c: room for the numbers of rows that calls insert. 53200. */
@@ -173,30 +177,26 @@ void bulk_run_partitions(Bulk *b, const uint32_t *partition_at);
 /* The first n calls of schedule.order under counter locks, which stand at `counters`. */
 void bulk_run_locked(Bulk *b, int64_t n, _Atomic uint32_t *counters);
 
-/* bulk_device.c. Before footprints: b->device when kernels can run this bulk, else *reason when they were asked for
- * (arena of the run); the host has what it is going to read of the images. Then, when there is a device: before calls
- * run (addresses are known, nothing has changed on an error; it may turn out that the machine has to run them after
- * all); the calls, and what made the machine go on; at the end in any case. */
+/* bulk_device.c, in the order of use. bulk_device_prepare, before footprints: makes b->device when kernels can run this
+ * bulk, else sets *reason when they were asked for (arena of the run); brings to the host what it will read of the
+ * images. With a device: bulk_device_start before calls run (addresses are known; an error has changed nothing; it may
+ * give the bulk back to the virtual machine); bulk_device_execute runs the calls, *reason says why the virtual machine
+ * ran some; bulk_device_end in any case. */
 typedef struct BulkDevice BulkDevice;
 /* Strategy auto, in calls of a set on average, where `stele calibrate` has not measured it
- * (session/pool/calibrate_bulk.h). Kernels: under locks they beat one launch for each set when sets have fewer. The
- * machine with several workers: below, chains of calls beside each other (PART) beat sets one after the other by 1.2
- * to 1.6 (2, 4 calls, two processors), above they are slower (8: 0.6 to 1). */
+ * (session/pool/calibrate_bulk.h). Kernels: locks are faster than a launch for each set when sets have fewer. The
+ * virtual machine with several workers: chains of calls beside each other (PART) are faster than sets one after the
+ * other below that. Figures of these and the next ones: docs/notes/schedules.md. */
 enum { BULK_SET_MIN = 64, BULK_SET_MIN_VM = 6 };
-/* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. (TPC-C in
- * any order, two processors: 118 calls to a set, all five transactions: locks 1.7 times as fast as sets; without
- * delivery and stock_level, 165 to a set: 1.15; payments with a few order_status, 2460 to a set: 0.86.) */
+/* By how much sets have to be wider where kernels go through rows in loops: a set waits for its longest call. */
 enum { BULK_SET_UNEQUAL = 8 };
-/* Kernels take PART instead of locks where no call waits for more than one thing and there are so many calls for each
- * that waits for nobody. (GPUTx's micro benchmark, two processors, calls/s of PART as multiples of TPL: 64k calls for
- * 30 rows 1.3, 16k calls for 300 rows 1.4; every tenth of 64k calls for one row and the others for a million, 0.85.) */
+/* Kernels use PART instead of locks where no call waits for more than one item and chains have so many calls on
+ * average. */
 enum { BULK_CHAIN_MIN = 8 };
-/* Strategy auto on the machine: sets that have so many calls on average without takes stay without them, and so do
- * bulks of few calls. (20k calls that take a number and insert, one processor, ms without and with takes: one
- * counter 3.8 and 1.7, with a key of the number 6.3 and 3.7; 4 counters 1.7 and 1.5, 3.1 and 2.4; 8 counters 1.3
- * and 1.5, 2.4 and 2.2; 64 counters 0.9 and 1.5.) */
+/* Strategy auto on the virtual machine: bulks whose sets have so many calls on average without fetch-adds, or that have
+ * few calls, run without them: they cost a little more than writes, and wide sets gain nothing. */
 enum { BULK_FETCH_ADD_WIDTH = 8, BULK_FETCH_ADD_LEAST = 64 };
-bool bulk_device_divergent(const Bulk *b); /* some call may */
+bool bulk_device_divergent(const Bulk *b); /* the lanes of some call's warp may diverge */
 Status bulk_device_prepare(Bulk *b, const char **reason, Err *e);
 /* Footprints by a kernel, when there is one: b->device may be gone afterwards. */
 typedef enum BulkPlanned {
@@ -207,11 +207,11 @@ typedef enum BulkPlanned {
 } BulkPlanned;
 Status bulk_device_footprints(Bulk *b, BulkPlanned *how, const char **reason, Err *e);
 Status bulk_foot_run(Bulk *b, BulkPlanned *how, Err *e); /* bulk_foot.c */
-/* Strategy SERIAL, procedures that insert as many rows as they find out: counts for reserve_rows by the kernel, and
- * nothing else. *counted = false: the machine has to count, and the host has the images. */
+/* Strategy SERIAL, procedures whose number of inserts depends on data: the kernel makes counts for reserve_rows, and
+ * nothing else. *counted = false: the virtual machine has to count, and the host has the images. */
 Status bulk_device_counts(Bulk *b, bool *counted, const char **reason, Err *e);
 Status bulk_foot_count(Bulk *b, bool *counted, Err *e); /* bulk_foot.c */
-/* bulk.c: footprints on the machine and a schedule, for a bulk that the device planned and cannot run. */
+/* bulk.c: footprints on the virtual machine and a schedule, for a bulk that the device planned and cannot run. */
 Status bulk_plan_on_host(Bulk *b, Err *e);
 Status bulk_device_start(Bulk *b, const char **reason, Err *e);
 Status bulk_device_execute(Bulk *b, const char **reason, Err *e);
@@ -220,18 +220,18 @@ void bulk_device_end(Bulk *b);
 void bulk_device_list_failed(Bulk *b); /* BulkResult.failed, where it is known at once */
 const char *bulk_device_name(const Bulk *b);
 
-/* bulk_args.c. The bulk's arguments were sent ahead: it has their numbers now, b->args, and their buffer slot. Else
- * whatever was sent ahead is forgotten. */
+/* bulk_args.c. True when the bulk's arguments were prefetched: it has their numbers, b->args, and their buffer slot.
+ * Else prefetched arguments are dropped. */
 bool bulk_prefetch_adopt(Bulk *b);
 void bulk_prefetch_end(
-    Bulk *b); /* bulk_prefetch.c: nothing uses the memory of footprints that it had adopted and not taken any more */
+    Bulk *b); /* bulk_prefetch.c: waits for adopted footprints that were not used, so that their memory is free */
 bool bulk_device_foot_prefetched(const Bulk *b);
 void bulk_prefetch_free(struct BulkArgs *x); /* NULL: nothing */
 
 /* On a device with memory of its own OUT values come in one piece, each array at the next multiple of RESULT_ALIGN, in
  * the order of groups and of OUT values, cells before validity. bulk_memory.c. */
 bool bulk_device_copies(const Bulk *b);
-/* The host's memory there for numbers of calls on their way to the device and back: it stays for the next bulk. */
+/* Host memory for numbers of calls that are copied to the device and back; kept for the next bulk. */
 Status bulk_device_numbers(Bulk *b, int64_t bytes, void **out, Err *e);
 Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e);
 enum { RESULT_ALIGN = 256 };

@@ -14,8 +14,8 @@
  * and at a joining point the list of those who entered is filtered by it. So a body is executed by recursion over the
  * structure, and each opening bracket owns the buffers of its lists.
  *
- * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that its failures go to is the
- * frame's (try_at): whoever fails goes to its P_CATCH, and what it has changed since is taken back from the log.
+ * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that catches its failures is the
+ * frame's (try_at): a call that fails continues at its P_CATCH, and what it has changed since is undone from the log.
  *
  * Failures. An expression that fails for a vector is tried again row by row; those that fail leave the chunk with their
  * errors, the registers alive are compacted, and the instruction runs again. Instructions with effects mark the rows
@@ -47,14 +47,15 @@ typedef struct TableUse {
     int64_t base, stride;
     uint32_t *counts, *starts;
 } TableUse;
-/* What a call takes by one of its procedure's takes. */
+/* One fetch-add of a call. */
 typedef struct FetchAddCell {
     uint64_t item;
-    int64_t amount;  /* by the footprint */
-    int64_t before;  /* what earlier calls of the set take from the item, and the call itself before */
-    int64_t row;     /* that it was taken from, -1: none yet */
-    bool known;      /* the footprint said it */
-    bool shared;     /* other calls of the set take from the item: the cell stays as it is until the set's end */
+    int64_t amount; /* by the footprint */
+    int64_t before; /* what earlier calls of the set add to the item, and the call itself before */
+    int64_t row;    /* that it was done on, -1: none yet */
+    bool known;     /* `amount` is known from the footprint */
+    bool shared; /* other calls of the set have fetch-adds of the item: the table's cell stays as it is until the set's
+                    end */
     uint8_t fetched; /* TOOK_ */
 } FetchAddCell;
 enum { FETCHED_NOTHING, FETCHED_AS_PLANNED, FETCHED_OTHERWISE /* than the footprint said, or twice */ };
@@ -79,13 +80,13 @@ typedef struct ProgRun {
     bool must_undo;             /* whatever the bulk */
     bool undo;                  /* in this bulk: changes are logged */
     TableUse *tables;           /* by number in the procedure; made anew for each bulk */
-    FetchAddUse *fetch_adds;    /* by number in the procedure; NULL: no takes in this bulk */
+    FetchAddUse *fetch_adds;    /* by number in the procedure; NULL: no fetch-adds beside each other in this bulk */
     int32_t *add_slot;          /* ITEM of an add: its column's slot, ADD_EXCLUSIVE, or -1: no sum */
     int64_t asked, vector_size; /* at most `asked` calls at a time; the same for both programs of a procedure */
 } ProgRun;
 
-/* A row that a call did not insert, because another one had its key (number of the constraint), or has taken back (key
- * -1): is that as it would be in the order of calls? */
+/* A row that a call did not insert, because another one had its key (number of the constraint), or that it has undone
+ * (key -1): to be checked at the set's end against the order of calls. */
 typedef struct KeyDoubt {
     struct Image *image;
     int64_t row;
@@ -105,7 +106,7 @@ typedef struct CallSink {
     _Atomic bool *cancel;
     int64_t deadline_ns;
     const BulkStop *stop;
-    bool keeps;       /* the bulk may be taken back (bulk_fetch_adds.c): its changes stay in the logs, */
+    bool keeps;       /* the bulk may be undone (bulk_fetch_adds.c): its changes stay in the logs, */
     uint32_t set;     /* with the set in hand */
     bool doubts_keys; /* inserts of the set commute: what was not inserted, or is no more, goes to ... */
     bool doubtful;    /* ... or there was no memory for it */
@@ -188,8 +189,8 @@ typedef struct ProcEntry {
     int64_t uses;
     CallFrame **body_frames, **foot_frames;       /* per worker, NULL: not yet */
     double call_ns;                               /* what a call fetched in sets so far; 0: unknown */
-    int64_t fetch_adds_wait, fetch_adds_in_a_row; /* bulks until it takes beside others again, and bulks in a row in
-                                      which that came out; strategy auto (bulk_fetch_adds.c) */
+    int64_t fetch_adds_wait, fetch_adds_in_a_row; /* bulks until its fetch-adds may share sets again, and bulks in a row
+                                                     in which they did as planned; strategy auto (bulk_fetch_adds.c) */
     int32_t fetch_adds_undone;
 } ProcEntry;
 enum { PROC_USES_MAX = 20000 /* then its frames are made anew: functions may have left something in them each time */ };
@@ -213,10 +214,11 @@ struct ImageSet {
     int n_kept; /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
-    int slot; /* of the arguments of the bulk that runs: those of the next one take the other (bulk_args.c) */
+    int slot; /* buffer slot of the arguments of the bulk that runs: those of the next one use the other (bulk_args.c)
+               */
     BulkLoan numbers[2];                    /* by buffer slot: Bulk.type_of and pos_of, likewise */
     struct BulkArgs *prefetched;            /* arguments of the next bulk, on their way to the device; NULL: none */
-    struct DevQueue *prefetch_queue;        /* they go by this one; NULL: not yet */
+    struct DevQueue *prefetch_queue;        /* the queue for them; NULL: not yet */
     struct Device *device;                  /* that the last bulk with kernels ran on, NULL: none; outlives the set */
     struct DevQueue *queue;                 /* of that device, kept for the next bulk */
     struct BulkCode *codes[BULK_CODES_MAX]; /* bulk_device.c; NULL: none */
@@ -266,7 +268,7 @@ RunResult calls_dropped(CallFrame *c, int32_t at);
 void images_drop_code(ImageSet *s, const Proc *proc);
 void images_drop_queue(ImageSet *s);
 void images_drop_prefetched(ImageSet *s); /* bulk_args.c */
-/* What is done ahead is done: memory that it uses may go. False: the device failed on the way. */
+/* Waits for prefetching, so that memory that it uses may be freed. False: the device failed meanwhile. */
 bool images_wait_prefetch(ImageSet *s);
 
 /* vm_rows.c */

@@ -243,7 +243,7 @@ void replay_drop_last(Replay *r) {
     ReplayBulk *x = r->last;
     if (!x) return;
     r->last = r->before_last;
-    r->before_last = NULL; /* nobody drops two */
+    r->before_last = NULL; /* only the last entry can be dropped */
     if (r->last) r->last->next = NULL;
     else r->first = NULL;
     free_bulk(r, x);

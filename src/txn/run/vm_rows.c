@@ -188,15 +188,15 @@ static RunResult step_row_next(Frame *f, const Step *s) {
     return RUN_NEXT;
 }
 
-/* ---- takes ---- */
+/* ---- fetch-adds ---- */
 static inline FetchAddCell *fetch_add_cell(const CallFrame *c, const RowCol *rc, int64_t i) {
     return &c->pr->fetch_adds[rc->take - 1].cells[call_number(c, row_pos(c->f, i))];
 }
 static inline bool fetch_adds_here(const CallFrame *c, const RowCol *rc) {
     return UNLIKELY(rc->take > 0) && c->pr->fetch_adds && c->pr->fetch_adds[rc->take - 1].cells;
 }
-/* What those before it leave. Out of the column's range: one of them does not take what it said, and the bulk is run
- * again. */
+/* What those before it leave. Out of the column's range: one of them does not add what its footprint said, and the bulk
+ * is run again. */
 static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows, int64_t n, Vec *d) {
     const ColumnUse *use = &table_use(c, rc->table)->cols[rc->col];
     for (int64_t i = 0; i < n; i++) {
@@ -212,7 +212,7 @@ static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows
         else *(int64_t *)cell = (int64_t)v;
     }
 }
-/* The call has taken; all that the set takes goes to the cell at its end. */
+/* The call's fetch-add is done; the set's sum is added to the cell at its end. */
 static void note_fetch_add(FetchAddCell *x, const ImageColumn *ic, int64_t row, const void *value) {
     bool right = image_is_valid(ic, row) == (value != NULL);
     if (right && value)
@@ -497,7 +497,7 @@ static RunResult step_row_put(Frame *f, const Step *s) {
     return finish(c, s, before);
 }
 
-/* cell += delta, or -= delta, with nobody else there; false: out of the type's range. */
+/* cell += delta, or -= delta, without other writers; false: out of the type's range. */
 static inline bool add_checked(uint8_t phys, const ColumnUse *use, void *cell, const void *delta, bool minus) {
     int128_t old = int_cell(phys, cell), by = int_cell(phys, delta), sum;
     if ((minus ? __builtin_sub_overflow(old, by, &sum) : __builtin_add_overflow(old, by, &sum)) || sum > use->hi ||
@@ -899,7 +899,7 @@ static void sum_amounts(CallSink *k, int32_t slot, int64_t n, const Vec *v, TxnO
     k->sums[slot] = MIN_OF(k->sums[slot] + sum, most);
 }
 
-/* What is taken; of NULL nothing is, and it is a write. */
+/* Notes the amounts of fetch-adds; of a NULL amount there is none, and it is a write. */
 static void note_amounts(const CallFrame *c, FetchAddCell *cells, int64_t n, const Vec *v, const uint64_t *h,
                          TxnOp *ops) {
     for (int64_t i = 0; i < n; i++) {

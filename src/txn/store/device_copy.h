@@ -26,7 +26,7 @@ uint64_t device_copy_uploaded(const Image *im);
 uint64_t device_copy_texts(const Image *im);
 void device_copy_text_room(Image *im, const char *room); /* kernels are going to write from there on */
 /* Room for more, on both sides, with nothing copied between them. When the device cannot, the host has the image
- * afterwards (and who asks gives it room there). The device's copy is as good as the host's, or better: rows may grow
+ * afterwards (and the caller makes room there). The device's copy is as good as the host's, or better: rows may grow
  * there too. */
 bool device_copy_current(const Image *im);
 /* Rows, the host's by `grow`. */

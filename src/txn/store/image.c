@@ -347,9 +347,8 @@ void image_free(Image *im) {
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
 }
 
-/* A larger table for the index: no call runs, so nobody brings a dead row back. Unique keys are those of live rows.
- * Groups may be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are
- * dead. */
+/* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
+ * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
     int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
@@ -411,7 +410,7 @@ static Status raise_cap(Image *im, int64_t rows, Err *e) {
     im->generation++;
     return ST_OK;
 }
-/* How many rows there should be room for: a device takes more than the host, because whoever waits for it waits longer.
+/* How many rows there should be room for: a device takes more than the host, because growing takes longer there.
  */
 static int64_t more_rows(const Image *im, int64_t rows, int64_t inserts) {
     return rows + MAX_OF(rows / 2, inserts * (im->device_copy ? SPARE_BULKS : 1));
@@ -457,7 +456,7 @@ void image_chunks_free(Image *im, ImageChunk *c) {
         else mem_free(im->account, c, (int64_t)sizeof *c + c->size);
     }
 }
-/* A fresh chunk in the place of `full`, unless somebody was faster. */
+/* A fresh chunk in the place of `full`, unless another thread has made one. */
 static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
     struct ImageImpl *x = im->impl;
     Status st = ST_OK;
@@ -488,7 +487,7 @@ char *image_text_room(Image *im, int64_t n, Err *e) {
 }
 void image_text_leave(Image *im, const char *from, const char *end) {
     ImageChunk *c = im->impl->chunks;
-    if (c && (char *)(c + 1) + c->used == end) c->used -= end - from; /* nobody has taken more since */
+    if (c && (char *)(c + 1) + c->used == end) c->used -= end - from; /* no further bytes were taken since */
 }
 static const char *add_text(Image *im, const char *ptr, int64_t len, Err *e) {
     if (len == 0) return "";

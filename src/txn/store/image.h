@@ -7,8 +7,8 @@
  * cells at their bytes.
  *
  * Image and table. An image is made from the table when a bulk first needs it and stays while the table's version does.
- * Bulks change the image alone and mark rows dirty; image_sync brings the table up to date: whoever reads or changes
- * the table by other means asks for it first (session layer). After a change of the table by other means the image is
+ * Bulks change the image alone and mark rows dirty; image_sync applies them to the table, and has to be called before
+ * the table is read or changed by other means (session layer). After a change of the table by other means the image is
  * stale and is made anew.
  *
  * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do,
@@ -35,8 +35,8 @@
  * first. Dead rows stay in the list. A group whose columns change is 0A000 at compile time: their columns must be such
  * that no procedure updates them.
  *
- * Ordered group index (ImageIndex.order): the rows of a group by a column that nobody updates either, those of one
- * value by row number; image_order.c. The slot holds the group's anchor, a row of it that stays the same.
+ * Ordered group index (ImageIndex.order): the rows of a group by a column that no procedure updates either, those of
+ * one value by row number; image_order.c. The slot holds the group's anchor, a row of it that stays the same.
  */
 #ifndef STELE_TXN_STORE_IMAGE_H
 #define STELE_TXN_STORE_IMAGE_H
@@ -63,14 +63,13 @@ int64_t image_find(const Image *im, int32_t index, const void *const *keys);
 /* The same for n keys at once, column by column (Vec of the columns' phys; NULLs find nothing): overlaps the cache
  * misses. With a group index: image_first. */
 void image_find_many(const Image *im, int32_t index, int64_t n, const Vec *keys, int64_t *rows);
-/* Brings near what inserts of rows first .. first + n - 1 (64 are good, 256 the most) of vectors will touch: the values
+/* Prefetches what inserts of rows first .. first + n - 1 (64 are good, 256 the most) of vectors will touch: the values
  * of column c are in vecs[vec_of_col[c]], of its phys; 0, and columns from n_cols on: not known. Costs a hash per key,
  * saves a cache miss. */
 void image_prefetch_keys(const Image *im, int64_t first, int64_t n, const Vec *vecs, int32_t n_cols,
                          const int32_t *vec_of_col);
 /* First row of a group (dead ones are skipped), and the next one; -1 none. Of an ordered group in its order; rows of
- * the group must not come or go at the same time (those who look and those who insert or delete conflict), any number
- * may look. */
+ * the group must not come or go at the same time (reads and inserts or deletes conflict); any number may read. */
 int64_t image_first(const Image *im, int32_t index, const void *const *keys);
 int64_t image_next(const Image *im, int32_t index, int64_t row);
 /* The first row of an ordered group after (at: or at) a value of the order's column. */
@@ -78,11 +77,11 @@ int64_t image_first_after(const Image *im, int32_t index, const void *const *key
 /* A new row: cells[i] of column i (NULL cell = SQL NULL; strings are copied to the image's heap). Unique keys are
  * entered: *conflict = number of the violated key constraint, -1 none; with a conflict nothing remains. Returns the
  * row, -1 on a conflict or out of memory (e set). Any thread. Of two threads with the same key at the same time one
- * wins. */
+ * succeeds. */
 int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err *e);
-/* The same in two steps, for row numbers that do not depend on threads' luck: n numbers in a row (-1: no room was
- * reserved, e set), and a row at one of them. A number that is not used stays dead. A row that was there and died again
- * (its call failed) may come once more, with the same keys. */
+/* The same in two steps, for row numbers that do not depend on the order of execution: n numbers in a row (-1: no room
+ * was reserved, e set), and a row at one of them. A number that is not used stays dead. A row that was there and died
+ * again (its call failed) may come once more, with the same keys. */
 int64_t image_claim(Image *im, int64_t n, Err *e);
 int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e);
 void image_delete(Image *im, int64_t row);   /* marks it dead */

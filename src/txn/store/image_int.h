@@ -14,7 +14,7 @@ enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
 typedef struct ImageChunk {
     struct ImageChunk *next;
     int64_t size;       /* bytes that follow */
-    int64_t used;       /* atomic; beyond size when somebody found no room */
+    int64_t used;       /* atomic; beyond size when a request did not fit */
     int64_t held, most; /* bytes of memory with this, and of addresses (mem_span_new); most 0: not a span */
 } ImageChunk;
 void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */

@@ -2,8 +2,8 @@
  *
  * The piece is the heap's only chunk then: strings that come later go behind, as long as there is room. When it is full
  * it grows where it is, on both sides, since cells have addresses. When there are no more addresses or no memory, or
- * when much of it may be strings that nobody has any more, a new one is made from the rows that there are. Cells of
- * rows that never were are zero; rows that died keep the strings that indexes find them by.
+ * when much of it may be strings that no cell refers to any more, a new one is made from the rows that there are. Cells
+ * of rows that never were are zero; rows that died keep the strings that indexes find them by.
  */
 #include "base/log.h"
 #include "txn/store/image_int.h"
