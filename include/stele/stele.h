@@ -301,8 +301,8 @@ STELE_API void stele_bulk_get_info(const stele_bulk *bulk, stele_bulk_info *info
  *     stele_bulk_reset(b);                        // ready for the next calls
  *
  * A bulk is cut when it has bulk_size calls, when its first call has waited for bulk_interval (SET; 0: as soon as the
- * one before has ended), or when all who waited for calls lately wait again. bulk_order and the other settings are
- * those of the connection at the time of submission; calls whose settings differ do not share a bulk. With
+ * one before has ended), or when all threads that have waited for calls lately wait again. bulk_order and the other
+ * settings are those of the connection at the time of submission; calls whose settings differ do not share a bulk. With
  * bulk_interval > 0 a plain CALL outside a transaction block, of a procedure that can be compiled, joins the pool too,
  * and so does a statement with parameters that inserts, changes or deletes one row by a key.
  *

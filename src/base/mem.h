@@ -1,23 +1,20 @@
 /* mem.h - memory accounts and arenas.
  *
- * Every byte is charged to an account; accounts form a tree (database >
- * connection > statement > operator) and a charge goes up to the root. An
- * account has an optional limit; the error of a refused charge names the account,
- * the limit and the setting behind it (53200 for the machine, 53400 for
- * memory_limit).
+ * Every byte is charged to an account; accounts form a tree (database > connection > statement > operator) and a charge
+ * goes up to the root. An account has an optional limit; the error of a refused charge names the account, the limit and
+ * the setting behind it (53200 for the machine, 53400 for memory_limit).
  *
- * A reserve. What gives memory back takes some before it does, a few kilobytes of text and tree at least: at the limit
- * nothing could be dropped, reset or saved. And operators fill memory up to the limit before they spill, so that a few
- * bytes that something else needs would not be there. An account may therefore have a reserve: charges to it and to
- * accounts below it may go so far beyond the limits of the accounts above it. mem_headroom does not count it: who can
- * spill does so at the limit.
+ * A reserve. Statements that free memory need some first, a few kilobytes for text and tree at least: without a reserve
+ * nothing could be dropped, reset or saved at the limit. And operators fill memory up to the limit before they spill,
+ * which leaves nothing for small requests of others. An account may therefore have a reserve: charges to it and to
+ * accounts below it may go so far beyond the limits of the accounts above it. mem_headroom does not count it, so that
+ * operators that can spill do so at the limit.
  *
- * An Arena allocates freely and is freed as a whole; callbacks registered with
- * it (files, pins, locks) run in reverse order. On failure an arena sets the Err
- * it was made with and returns NULL, so callers only write `if (!p) return ...`.
+ * An Arena allocates freely and is freed as a whole; callbacks registered with it (files, pins, locks) run in reverse
+ * order. On failure an arena sets the Err it was made with and returns NULL, so callers only write `if (!p) return
+ * ...`.
  *
- * Thread rules: accounts are atomic and shared; an Arena belongs to one thread at
- * a time.
+ * Thread rules: accounts are atomic and shared; an Arena belongs to one thread at a time.
  */
 #ifndef STELE_BASE_MEM_H
 #define STELE_BASE_MEM_H

@@ -42,7 +42,7 @@ struct Pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     Job *first, *last;
-    _Atomic bool waiting; /* a job is there, or the end; for those who spin */
+    _Atomic bool waiting; /* a job is there, or the end; for threads that spin */
     int sleeping;
     bool stop, spins;
     int threads; /* caller included */

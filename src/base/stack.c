@@ -18,7 +18,7 @@ static _Thread_local struct {
     Stop stop;
 } here;
 
-/* Of the frame that asks, near enough to the caller's. */
+/* The address of this frame, which is near enough to the caller's. */
 #define ADDRESS() ((uintptr_t)__builtin_frame_address(0))
 
 static void look_up_own(uintptr_t at) {

@@ -1,7 +1,7 @@
 /* catalog.h - named objects of a database: tables, views, foreign keys, routines.
  *
- * Knows nothing of transactions, locks or files: who changes a catalog keeps others away meanwhile, and undoes changes
- * by opposite ones (objects are taken out without being freed).
+ * Independent of transactions, locks and files: a caller that changes a catalog must have exclusive access, and undoes
+ * changes by opposite ones (objects are taken out without being freed).
  */
 #ifndef STELE_CATALOG_CATALOG_H
 #define STELE_CATALOG_CATALOG_H

@@ -454,8 +454,9 @@ static int64_t resident_groups(DevKernel *k, int32_t group_size, int64_t local_b
     return (int64_t)blocks * d->base.info.units;
 }
 
-/* A multiprocessor divides its memory into cache and local memory as the first kernel wants it, and one that wants
- * another division waits until it is empty. So all of them want as much local memory as there is. */
+/* A multiprocessor divides its memory into cache and local memory as its first kernel requires, and a kernel that
+ * requires another division waits until the multiprocessor is empty. So all such kernels require as much local memory
+ * as there is. */
 static Status share_units(DevKernel *k, Err *e) {
     CudaDevice *d = k->m->d;
     if (atomic_load_explicit(&k->shares, memory_order_relaxed)) return ST_OK;

@@ -304,7 +304,7 @@ static int64_t fault_resident_groups(DevKernel *k, int32_t group_size, int64_t l
 
 static Status fault_share_units(DevKernel *k, Err *e) {
     const DeviceOps *inner = k->f->inner->ops;
-    if (!inner->share_units) return ST_OK; /* who may not need it asks whether there is such an op */
+    if (!inner->share_units) return ST_OK; /* callers check the inner device's op the same way */
     STEP(k->f, "share_units", e);
     return passed(k->f, inner->share_units(k->inner, e));
 }

@@ -1,8 +1,8 @@
 /* devices.c - from the settings executor and device to a device's runtime.
  *
- * The database owns one hub: the machine's devices, looked for when a session first asks, one code cache, and one
- * runtime per device in use. Everything in it lives until the database closes, so that columns stay on a device and
- * kernels stay compiled between sessions.
+ * The database owns one hub: the machine's devices, looked for when first needed, one code cache, and one runtime per
+ * device in use. Everything in it lives until the database closes, so that columns stay on a device and kernels stay
+ * compiled between sessions.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -137,8 +137,8 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
     return p;
 }
 
-/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are for
- * those who name them: looking for OpenCL devices loads their compilers into the process. */
+/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are used
+ * only where the setting names them: looking for OpenCL devices loads their compilers into the process. */
 static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     if (!strcasecmp(x->device.id, "cpu")) return ST_OK;

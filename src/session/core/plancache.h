@@ -99,8 +99,8 @@ Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, in
                     Value *out);
 void text_point_free(struct TextPoint *t);
 
-/* Binds and lowers a SELECT, or finds the slot's plan (slot NULL: none) to hold for these parameters. The caller, who
- * has the shared lock, gets a reference. A new plan takes the slot when it can be kept. LIMIT's subqueries run in
+/* Binds and lowers a SELECT, or finds the slot's plan (slot NULL: none) to hold for these parameters. The caller must
+ * hold the shared lock, and gets a reference. A new plan takes the slot when it can be kept. LIMIT's subqueries run in
  * `acct`. */
 Status plan_get(Session *s, const AstStmt *ast, int32_t n_params, const Type *param_types, const Value *params,
                 MemAccount *acct, CachedPlan **slot, CachedPlan **out);

@@ -52,7 +52,7 @@ typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
     bool replay, figures, copies;
 } BulkSettings;
 
-typedef struct ClientSettings { /* who is connected, and in which form it reads and writes */
+typedef struct ClientSettings { /* the connected client, and the form of its input and output */
     int tz_offset;
     char tz_text[64];
     char application_name[64], search_path[64];
@@ -138,7 +138,7 @@ typedef struct Session {
     struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
     const struct RunningPlan *running; /* queries under way that call routines, innermost first */
     bool explaining;                   /* EXPLAIN without ANALYZE: set-returning functions are not called */
-    bool in_foreign;     /* an action of a foreign key runs: who started it goes through the keys on what it changes */
+    bool in_foreign;     /* an action of a foreign key runs: its caller checks the keys on what it changes */
     int64_t deadline_ns; /* statement_timeout */
     _Atomic bool cancel;
     _Atomic(struct Session *) leads; /* the pool's session, while this one's thread runs a bulk on it: it is canceled

@@ -7,7 +7,7 @@ enum {
     MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
     COMPACT_RECORDS = 64 /* logs that are longer may change the same cells often */,
     WRITES_LOOKED_AT = 256 /* changes up to here are compared with commits at once */,
-    PRUNE_BYTES = 1 << 20 /* so much is not left to the next who writes */,
+    PRUNE_BYTES = 1 << 20 /* beyond that, not left to the next statement that writes */,
     SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */
 };
 
@@ -432,7 +432,7 @@ void transaction_rollback(Session *s) {
     if (x && u && s->lock != LOCK_EXCLUSIVE) {
         pthread_mutex_lock(&h->mutex);
         bool changes = undo_mark(u) > 0;
-        if (changes) { /* the next who takes the lock alone undoes it */
+        if (changes) { /* the next statement that holds the lock alone undoes them */
             x->undo = u;
             x->session = NULL;
             s->undo = NULL;

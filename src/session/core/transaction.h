@@ -64,7 +64,7 @@ typedef struct TableEvent {
     bool made;
 } TableEvent;
 void transaction_commit(Session *s, int64_t n, const TableEvent *events); /* n < 0: they could not be listed */
-/* They are taken back, now or, without the lock, by who takes it next. Either way the transaction is over. */
+/* Undoes the changes now or, without the lock, leaves that to its next holder. Either way the transaction is over. */
 void transaction_rollback(Session *s);
 
 /* Changes that a bulk made before are in the tables now: the log is taken over or forgotten. Under the lock held alone,

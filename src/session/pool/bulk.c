@@ -33,7 +33,8 @@ typedef struct HubCode {
     Proc *procs;
     const PlFunction **functions;
     int64_t *ids;     /* routines */
-    int64_t *guesses; /* rows that a call inserts into a table, where only running it tells: more than any has lately */
+    int64_t *guesses; /* rows that a call may insert into a table, where the number is not known before: more than
+                         recent calls inserted */
 } HubCode;
 typedef struct BulkHub {
     Database *db;

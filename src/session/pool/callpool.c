@@ -21,14 +21,14 @@ struct CallSettings {
     _Atomic int64_t refs;
     Settings settings;
     int64_t n;
-    uint8_t bytes[SETTINGS_BULK_BYTES]; /* what bulks look at: settings_for_bulks */
+    uint8_t bytes[SETTINGS_BULK_BYTES]; /* the settings that concern bulks: settings_for_bulks */
 };
 struct CallBulk {
     _Atomic int64_t refs;
     BulkResult *result;
     Err err; /* of the whole bulk */
 };
-/* Of a session. It waits on a mutex of its own: threads that are woken do not meet at the pool's. */
+/* Of a session. It waits on a mutex of its own, so that woken threads do not contend for the pool's. */
 typedef struct CallClient {
     _Atomic int64_t refs;
     pthread_mutex_t mutex;
@@ -441,7 +441,7 @@ static bool was_gathered(const CallPool *p, const CallEntry *list) {
     return now.n == x->n && now.first == x->first && now.last == x->last;
 }
 
-/* ---- who does not want to go on ---- */
+/* ---- cancelling ---- */
 static bool session_stops(const Session *s) {
     return atomic_load_explicit(&s->cancel, memory_order_relaxed) || (s->deadline_ns && clock_ns() > s->deadline_ns);
 }
@@ -456,7 +456,8 @@ static void stop_entry(CallPool *p, CallEntry *x) {
         return;
     }
 }
-/* What the leader waits for, when it does not want to go on: it is the one that cannot look meanwhile. Under the mutex.
+/* Stops the entries that the leader waits for when it is to be cancelled: as it runs the bulk it cannot check that
+ * itself in call_wait. Under the mutex.
  */
 static void stop_leader(CallPool *p, const Session *l) {
     if (!l || !session_stops(l)) return;
@@ -466,7 +467,7 @@ static void stop_leader(CallPool *p, const Session *l) {
 typedef struct RunStop {
     CallPool *p;
     const Session *leader;
-    _Atomic bool seen; /* the leader wants to stop */
+    _Atomic bool seen; /* the leader's cancellation has been passed on */
 } RunStop;
 static bool any_stops(void *ctx) {
     RunStop *r = ctx;
@@ -505,7 +506,7 @@ static CallEntry *spare_others(CallPool *p, CallEntry *list) {
 /* What a bulk is made of. */
 typedef struct Cut {
     CallEntry *list;
-    int64_t n_calls, plan_ns; /* plan: until it was known what new entries are going to do */
+    int64_t n_calls, plan_ns; /* plan: until the operations of new entries were known */
     bool by_sets;             /* bulk_cut = zero_set */
     bool apart;               /* and no two of the calls conflict */
     bool began;               /* the session has begun a statement */
@@ -673,7 +674,7 @@ static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     begin_running(p, l, list);
     pthread_mutex_unlock(&p->mutex);
     st = find_out(p, l, &list, n_calls, &in);
-    if (st != ST_OK) err_clear(&s->err); /* who runs them finds the same */
+    if (st != ST_OK) err_clear(&s->err); /* running them finds the same error */
     pthread_mutex_lock(&p->mutex);
     p->running = NULL;
     for (int i = 0; i < 2; i++)

@@ -79,7 +79,7 @@ CallEntry *callsets_take(CallSets *z, bool *apart) {
         CallPlan *plan = who;
         CallEntry *x = plan->entry;
         stop_waiting(z, plan);
-        if (!x) { /* who waited for it may have its turn now: all of them came later */
+        if (!x) { /* withdrawn: entries that waited for it may run now, and all of them came later */
             plan_free(z, plan);
             zerosets_done(z->zero, 1, &number);
             continue;

@@ -4,12 +4,12 @@
  *   1. Filter. A table of places by hash of the item, four per operation where that is not too much memory. Operations
  * mark their item's place: which kinds, one call only or several. What has no conflict there is dropped: all of a bulk
  * of additions, nearly all of one over many items.
- *   2. How much is left is the one thing the host has to know; if nothing, the order is there already.
+ *   2. The host reads how much is left; if nothing is, the order is there already.
  *   3. A stable radix sort of the rest by (name of the item, call), 8 or 9 bits at a time. Where operations come in the
  * order of their calls, by name only.
  *   4. Along each item: uses (the operations of one call), ranks (a run of reads, a run of additions, a write).
- *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h), as
- * many at a time as are worth a look by the host; then a radix sort of the calls by (depth, type).
+ *   5. Locks: those of items with several ranks, counted and placed by call. Depths: rounds of a scan (kr_rank.h),
+ * several between two checks by the host; then a radix sort of the calls by (depth, type).
  *
  * The grid is as large as the device at most, each group working on one chunk of neighbours, so that one scan of few
  * numbers connects the groups.
@@ -29,7 +29,7 @@ enum {
     TABLE_MIN_BITS = 10,
     TABLE_MAX_BITS = 25, /* 128 MiB */
     ROUNDS_FIRST = 8,
-    ROUNDS_MAX = 64, /* of depths, between looks */
+    ROUNDS_MAX = 64, /* of depths, between checks by the host */
     DIGIT_BITS = 9,  /* RK_DIGITS */
     SAMPLE = 64,
     SAMPLE_OF = 1 << 18, /* of the operations, marked first; of at least so many */

@@ -9,14 +9,14 @@
  *             bits 3-5 kinds (kind_code) that the call in hand has for this item
  *             bits 6-34 1 + greatest depth before the last group; 35-63 1 + greatest depth in it. 0 = none
  *
- * That is one cache miss per operation, made early by prefetching. The paper's way, sorting by (item, timestamp), moves
- * every operation several times and has to go over the calls in order all the same to be exact; on a CPU it took more
- * than twice as long.
+ * That is one cache miss per operation, hidden by prefetching. Sorting by (item, timestamp), as in the paper, moves
+ * every operation several times and needs a pass over the calls in order all the same to be exact (figures:
+ * docs/notes/schedules.md).
  *
- * Counter locks and connected calls need to know which items have more than one group: items that see only reads, or
- * only adds, need no lock and connect no calls. A second pass over the same table finds them.
+ * Counter locks and connected calls need to know which items have more than one group: items with reads only, or adds
+ * only, need no lock and connect no calls. A second pass over the same table finds them.
  *
- * Nothing here knows what an item is.
+ * Items are opaque here: only equality counts.
  */
 #include "base/log.h"
 #include "txn/order/schedule_int.h"

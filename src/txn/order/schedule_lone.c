@@ -3,15 +3,15 @@
  *
  *   1. operations are dealt out: each piece of them, a worker's at a time, by partition of their items
  *   2. each partition's depths are found by one worker, piece by piece, in a table of its own
- *   3. the depths are where the operations were; who sorts the calls by them (schedule.c) reads them piece by piece
- * again, so that workers write side by side, not into each other's lines
+ *   3. the depths are where the operations were; the sort of the calls (schedule.c) reads them piece by piece again, so
+ * that workers do not write to the same cache lines
  */
 #include "txn/order/schedule_int.h"
 
 enum {
     LONE_OPS_MIN = 4096,
     PIECE_OPS = 1024,
-    SAMPLES = 16 /* pieces that are looked at first */,
+    SAMPLES = 16 /* pieces that are sampled first */,
     DEAL_PIECES = 8 /* that a worker takes at a time */
 };
 

@@ -5,7 +5,7 @@
  * is ready, and goes to a heap by timestamp. Adding and finishing a call cost time for its own operations and for those
  * that become granted by it: nothing is planned anew.
  *
- * All rooms are indexed arrays with free lists. zerosets_add makes room for everything first; so zerosets_take and
+ * Nodes, items and calls are in arrays with free lists. zerosets_add allocates everything first; so zerosets_take and
  * zerosets_done cannot fail.
  *
  * Thread rules: one thread at a time.
@@ -196,7 +196,7 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
     if (item == NONE) item = new_item(z, op->item);
     Item *it = &z->items[item];
     uint8_t kind = (uint8_t)((op->kind == OPK_TAKE ? OPK_WRITE : op->kind) +
-                             1); /* who is taken out runs at once, in whatever order */
+                             1); /* calls that are taken out run at once, in any order */
     if (it->tail != NONE && z->nodes[it->tail].call == call) {
         z->nodes[it->tail].kind |= kind;
         return;

@@ -10,8 +10,8 @@
  * for the whole chunk; what no variable has any more is freed between iterations of loops.
  *
  * Control. A straight run of instructions executes on the calls of a position list (NULL: all of the chunk); statements
- * split lists and join them again. Nothing is merged: goes[] says for each call whether it runs, or where it goes to,
- * and at a joining point the list of those who entered is filtered by it. So a body is executed by recursion over the
+ * split lists and join them again. Nothing is merged: goes[] has for each call whether it runs, or where it continues,
+ * and at a joining point the list of calls that entered is filtered by it. So a body is executed by recursion over the
  * structure, and each opening bracket owns the buffers of its lists.
  *
  * EXCEPTION. Where a call is in the program is where all of the list are, so the P_TRY that catches its failures is the

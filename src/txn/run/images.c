@@ -1,7 +1,7 @@
 /* images.c - images of the tables that bulks use, and procedures prepared for them: what stays from bulk to bulk.
  *
- * An entry remembers what all procedures so far wanted of its table, so that procedures that take turns do not make the
- * image anew each time. The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
+ * An entry has what all procedures so far need of its table, so that procedures that run by turns do not make the image
+ * anew each time. The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
  */
 #include "txn/run/calls_int.h"
 #include "txn/store/device_copy.h"

@@ -9,7 +9,7 @@ enum { FRAME_BYTES = 512 << 10, VECTOR_MIN = 128 };
 const char call_canceled[] = "canceling statement due to user request";
 
 /* ---- preparation ------------------------------------------------------------------------ */
-/* What the program says of variables and tables must fit the procedure. */
+/* Checks that the program's variables and tables fit the procedure. */
 static Status check_program(const ProgRun *pr, Err *e) {
     const Proc *proc = pr->proc;
     const Program *p = pr->p;
@@ -525,7 +525,7 @@ static void run_loop(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     resume_at(c, list, n, end);
 }
 
-/* The body; then the handlers for those who failed in it. */
+/* The body; then the handlers for the calls that failed in it. */
 static void run_try(CallFrame *c, int32_t pc, const int32_t *list, int64_t n) {
     int32_t to = c->pr->p->instrs[pc].jump, end = c->pr->p->instrs[to].jump, outer = c->try_at;
     uint32_t from = c->try_from;

@@ -1,11 +1,11 @@
 /* vm_rows.c - the opcodes of procedures on vectors of calls: variables, rows of images, errors, operations; and the log
  * of changes.
  *
- * Calls that run at the same time never meet in a cell, except in ROW_ADD to a column that is `shared` in this bulk:
+ * Calls that run at the same time never use the same cell, except by ROW_ADD to a column that is `shared` in this bulk:
  * that is atomic, and its sums are known to stay in range. All other additions check their result.
  *
- * Marking a row dirty is a plain store: those who meet there all store the same bit (a delete conflicts with every
- * update of its row).
+ * Marking a row dirty is a plain store: calls that mark it at the same time store the same bit (a delete conflicts with
+ * every update of its row).
  */
 #include "base/hash.h"
 #include "txn/run/calls_int.h"

@@ -11,7 +11,7 @@ typedef struct Piece {
     void *host;
     int64_t bytes, row_bytes; /* row_bytes 0: not by row */
     DevSpan at;
-    bool zeros; /* behind the rows that there are: marks and strings of rows that never come are looked at */
+    bool zeros; /* behind the rows that there are: marks and strings of unused row numbers are read */
     bool changed;
 } Piece;
 struct DeviceCopy {
@@ -20,7 +20,7 @@ struct DeviceCopy {
     int64_t generation, version;
     bool current, newer;
     uint64_t uploaded;
-    bool broken; /* a kernel failed that changes what there is: it may be anything */
+    bool broken; /* a kernel that changes the copy failed: its contents are undefined */
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
     int32_t texts; /* the piece of strings, -1 none: both have the same first `texts_home` bytes */

@@ -23,7 +23,7 @@
  * Hash tables: open addressing, a power of two of 8-byte slots, at most half full after image_reserve; a key's search
  * begins at slot hash & mask and goes upwards, round the end. A slot holds row + 1 in its lower 40 bits and the upper
  * 24 bits of the key's hash above; 0 = free. Slots are taken by compare-and-swap and never given back before a rebuild;
- * an entry is a hint: a lookup compares the row's key and asks whether the row lives. A row that comes back to life
+ * an entry is a hint: a lookup compares the row's key and checks that the row lives. A row that comes back to life
  * (undo of a delete) is found again.
  *
  * A key's hash: that of its first column's value, then hash_key with the others (base/hash.h): with booleans, integers,

@@ -5,9 +5,9 @@
  *
  * Two threads that enter the same unique key. An entry goes to the first free slot of its search, and slots are never
  * freed: of two entries with one key, the later one passes the earlier one. It sees the earlier row's cells (written
- * before the slot was taken), and when that row is still pending it waits for what becomes of it. Rows enter their keys
- * in the order of the indexes, so a row that waits at index j has entered all before j, and waits for a row that has
- * entered j and waits, if at all, at an index after j: there is no cycle of waits.
+ * before the slot was taken), and when that row is still pending it waits until it is live or dead. Rows enter their
+ * keys in the order of the indexes, so a row that waits at index j has entered all before j, and waits for a row that
+ * has entered j and waits, if at all, at an index after j: there is no cycle of waits.
  */
 #include <sched.h>
 

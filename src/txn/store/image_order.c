@@ -17,12 +17,12 @@
  *
  * Entering a row: bottom up, one compare-and-swap a level. While rows come and go at the same time none is taken out,
  * so a place that was found stays in the list. A row higher than the entry is alone in the levels above it and becomes
- * the entry, by compare-and-swap, or finds there who did.
+ * the entry, by compare-and-swap, or finds another row that has become it.
  *
  * Looking for the first row: from the front over dead rows. When there were many, those between are taken out, all but
- * the entry and the front itself: so no row is walked over again and again, whatever order rows come in and die. Who
- * looks may meet others who look, never those who enter or delete (image.h): several that take out the same rows store
- * the same numbers.
+ * the entry and the front itself: so no row is walked over again and again, whatever order rows come in and die.
+ * Readers run beside readers only, never beside calls that enter or delete (image.h): several that take out the same
+ * rows store the same numbers.
  */
 #include "txn/store/image_int.h"
 
