@@ -192,7 +192,7 @@ typedef struct CatchSite {
     const char *const *states;
 } CatchSite; /* P_TRY; SQLSTATEs, classes ("22000") or "others", as EXCEPTION WHEN has them */
 /* What a call does to an item; which of them commute: txn/order/schedule.h. */
-typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE, OPK_TAKE } OpKind;
+typedef enum OpKind { OPK_READ, OPK_ADD, OPK_WRITE, OPK_FETCH_ADD } OpKind;
 typedef struct ItemSite { /* item: table (number in the procedure), group, key cells (n = 0: all of the table); kind:
                              txn/order/schedule.h */
     uint32_t table, group;

@@ -746,7 +746,7 @@ static Status make_shared(const ScheduleInput *in, const TxnOp *ops, Pool *pool,
     Status st = ST_OK;
     int32_t *depth = get(a, in->n_calls * 4, e);
     if (!depth) return ST_ERROR;
-    *done = shared_find(&shared, in, ops, takes_how(in), pool, table_account(in, a), depth, &f);
+    *done = shared_find(&shared, in, ops, fetch_adds_how(in), pool, table_account(in, a), depth, &f);
     if (*done) {
         take_figures(in, &f, out);
         st = order_shared(in, &shared, pool, a, out, e);
@@ -852,7 +852,7 @@ Status schedule_reference(const ScheduleInput *in, Arena *a, int32_t *depth, Err
             head[ops[k].call] = edges.len - 1;
             if (ops[k].kind == OPK_WRITE) break;
         }
-        for (int64_t k = i - 1; kind == OPK_TAKE && k > j; k--) {
+        for (int64_t k = i - 1; kind == OPK_FETCH_ADD && k > j; k--) {
             if (!vec_push(a, &edges, ((RefEdge){ops[i].call, true, head[ops[k].call]})))
                 return err_is_set(e) ? ST_ERROR : err_oom(e);
             head[ops[k].call] = edges.len - 1;

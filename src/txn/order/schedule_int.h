@@ -49,7 +49,7 @@ typedef struct Figures {
 
 /* Codes of kinds: OpKind + 1. What a call has of several kinds writes: read | add is the code of a write, with a
  * fetch-add more than that of a fetch-add. */
-enum { CODE_WRITE = OPK_WRITE + 1, CODE_FETCH_ADD = OPK_TAKE + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
+enum { CODE_WRITE = OPK_WRITE + 1, CODE_FETCH_ADD = OPK_FETCH_ADD + 1, CODE_BITS = 3, CODES = 7, STATE_BITS = 29 };
 #define STATE_MAX ((UINT32_C(1) << STATE_BITS) - 1)
 ALWAYS_INLINE uint64_t kind_code(uint8_t kind, FetchAddsHow how) {
     return (uint64_t)(how == FETCH_ADDS_WRITE ? MIN_OF(kind, (uint8_t)OPK_WRITE) : kind) + 1;
@@ -143,7 +143,7 @@ int64_t lone_first(const Lone *l, int64_t piece);
 /* ---- depths and locks by several workers, for any calls: schedule_shared.c ---- */
 typedef struct SharedItems {
     const ScheduleInput *in;
-    TakesHow takes;
+    FetchAddsHow fetch_adds;
     Pool *pool; /* NULL: one worker */
     int workers;
     MemAccount *acct;
@@ -165,7 +165,7 @@ typedef struct SharedItems {
 } SharedItems;
 /* Depths of the calls of `in`, whose operations come in order (ops, or NULL: in->runs). False: too few operations or
  * workers, or no memory; another way has to find them. */
-bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, TakesHow takes, Pool *pool,
+bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, FetchAddsHow fetch_adds, Pool *pool,
                  MemAccount *acct, int32_t *depth, Figures *f);
 /* Locks and their uses, as make_locks() has them but for the locks' numbers and the order of a call's uses; once, after
  * shared_find(), whose depths are gone then. */

@@ -123,7 +123,7 @@ static void enter_items(const SharedItems *s, int64_t partition, ItemUse *table,
             while (table[at].tag == tag && table[at].item != item) at = (at + 1) & mask;
             ItemUse *u = &table[at];
             if (u->tag != tag) *u = (ItemUse){.item = item, .call = op[k].call, .tag = tag};
-            op[k].kind = (uint8_t)kind_code(op[k].kind, s->takes);
+            op[k].kind = (uint8_t)kind_code(op[k].kind, s->fetch_adds);
             u->codes |= op[k].kind;
             u->several |= u->call != op[k].call;
             op[k].item = at;
@@ -205,7 +205,7 @@ static void mark_worker(void *ctx, int worker) {
 
 /* ---- 4. depths ---- */
 /* enter_ops() and leave_ops() for numbered items: states[item]. */
-ALWAYS_INLINE uint32_t enter_numbered(uint64_t *states, int64_t n, const TxnOp *ops, TakesHow how) {
+ALWAYS_INLINE uint32_t enter_numbered(uint64_t *states, int64_t n, const TxnOp *ops, FetchAddsHow how) {
     uint32_t depth = 0;
     for (int64_t i = 0; i < n; i++) {
         uint64_t st = states[ops[i].item] | (uint64_t)(ops[i].kind & OP_CODE) << CODE_BITS;
@@ -216,7 +216,7 @@ ALWAYS_INLINE uint32_t enter_numbered(uint64_t *states, int64_t n, const TxnOp *
     }
     return depth;
 }
-ALWAYS_INLINE int64_t leave_numbered(uint64_t *states, int64_t n, TxnOp *ops, uint32_t depth, TakesHow how) {
+ALWAYS_INLINE int64_t leave_numbered(uint64_t *states, int64_t n, TxnOp *ops, uint32_t depth, FetchAddsHow how) {
     int64_t waits = 0;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t st = states[ops[i].item], code = st >> CODE_BITS & CODES;
@@ -243,7 +243,7 @@ static uint32_t raise_depth(SharedItems *s, uint32_t call, uint32_t depth) {
     }
     return (uint32_t)now;
 }
-ALWAYS_INLINE void partition_depths(SharedItems *s, int64_t partition, TakesHow how) {
+ALWAYS_INLINE void partition_depths(SharedItems *s, int64_t partition, FetchAddsHow how) {
     uint64_t *const states = s->states + s->item_base[partition];
     memset(states, 0, (size_t)(s->item_base[partition + 1] - s->item_base[partition]) * sizeof *states);
     for (int64_t i = 0, n; i < s->n_pieces; i++) {
@@ -263,8 +263,8 @@ static void depths_worker(void *ctx, int worker) {
     (void)worker;
     for (int64_t p; (p = atomic_fetch_add(&s->next, 1)) < s->n_partitions;)
         if (s->item_base[p + 1] > s->item_base[p]) {
-            if (s->takes == TAKES_SHARE) partition_depths(s, p, TAKES_SHARE);
-            else partition_depths(s, p, TAKES_WRITE); /* none, or writes already */
+            if (s->fetch_adds == FETCH_ADDS_SHARE) partition_depths(s, p, FETCH_ADDS_SHARE);
+            else partition_depths(s, p, FETCH_ADDS_WRITE); /* none, or writes already */
         }
 }
 /* Rounds until no depth rises. False: too many. */
@@ -312,7 +312,7 @@ static void sort_worker(void *ctx, int worker) {
     (void)worker;
     for (int64_t i; (i = atomic_fetch_add(&s->next, 1)) < s->n_pieces;) sort_piece(s, i);
 }
-ALWAYS_INLINE void depths_in_order(SharedItems *s, Figures *f, TakesHow how) {
+ALWAYS_INLINE void depths_in_order(SharedItems *s, Figures *f, FetchAddsHow how) {
     memset(s->states, 0, (size_t)s->item_base[s->n_partitions] * sizeof *s->states);
     for (int64_t i = 0; i < s->n_pieces; i++) {
         TxnOp *const op = s->by_call + s->pieces[i].first_op;
@@ -320,7 +320,7 @@ ALWAYS_INLINE void depths_in_order(SharedItems *s, Figures *f, TakesHow how) {
         for (int64_t k = 0, m; k < n; k += m) {
             const uint32_t call = op[k].call;
             for (m = 1; k + m < n && op[k + m].call == call; m++) continue;
-            for (int64_t j = k + AHEAD; j < MIN_OF(n, k + m + AHEAD); j++)
+            for (int64_t j = k + PREFETCH_DISTANCE; j < MIN_OF(n, k + m + PREFETCH_DISTANCE); j++)
                 __builtin_prefetch(&s->states[op[j].item], 1);
             const uint32_t depth = enter_numbered(s->states, m, op + k, how);
             s->depth[call] = (int32_t)depth;
@@ -337,8 +337,8 @@ static bool find_in_order(SharedItems *s, Figures *f) {
     s->by_call = mem_alloc_raw(s->acct, s->in->n_ops * (int64_t)sizeof(TxnOp), &quiet);
     if (!s->by_call) return false;
     run_workers(s, sort_worker);
-    if (s->takes == TAKES_SHARE) depths_in_order(s, f, TAKES_SHARE);
-    else depths_in_order(s, f, TAKES_WRITE);
+    if (s->fetch_adds == FETCH_ADDS_SHARE) depths_in_order(s, f, FETCH_ADDS_SHARE);
+    else depths_in_order(s, f, FETCH_ADDS_WRITE);
     mem_free(s->acct, s->by_call, s->in->n_ops * (int64_t)sizeof(TxnOp));
     s->by_call = NULL;
     return true;
@@ -392,7 +392,7 @@ static void partition_uses(const SharedItems *s, int64_t partition) {
                 if (!(op[j].kind & OP_USES)) continue;
                 const uint64_t st = states[op[j].item], code = st >> CODE_BITS & CODES;
                 const uint32_t from = state_wanted(st, code == (st & CODES));
-                states[op[j].item] = state_make(group_code(code, TAKES_WRITE), from, state_last(st) + 1);
+                states[op[j].item] = state_make(group_code(code, FETCH_ADDS_WRITE), from, state_last(st) + 1);
                 op[j].item |= (uint64_t)(from - 1) << 32;
             }
         }
@@ -556,10 +556,10 @@ void shared_free(SharedItems *s) {
     if (s->states_bytes) mem_free(s->acct, s->states, s->states_bytes);
     s->runs_bytes = s->pieces_bytes = s->states_bytes = 0;
 }
-bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, TakesHow takes, Pool *pool,
+bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, FetchAddsHow fetch_adds, Pool *pool,
                  MemAccount *acct, int32_t *depth, Figures *f) {
     Err quiet = {0};
-    *s = (SharedItems){.in = in, .takes = takes, .pool = pool, .workers = in->workers, .acct = acct, .depth = depth};
+    *s = (SharedItems){.in = in, .fetch_adds = fetch_adds, .pool = pool, .workers = in->workers, .acct = acct, .depth = depth};
     if (in->shared_min > 0 ? in->n_ops < in->shared_min
                            : in->n_ops < SHARED_OPS_MIN || in->workers < SHARED_WORKERS_MIN)
         return false;

@@ -195,7 +195,7 @@ static void enter_op(ZeroSets *z, int64_t call, const TxnOp *op) {
     int64_t item = map_find(&z->items_by_name, op->item);
     if (item == NONE) item = new_item(z, op->item);
     Item *it = &z->items[item];
-    uint8_t kind = (uint8_t)((op->kind == OPK_TAKE ? OPK_WRITE : op->kind) +
+    uint8_t kind = (uint8_t)((op->kind == OPK_FETCH_ADD ? OPK_WRITE : op->kind) +
                              1); /* calls that are taken out run at once, in any order */
     if (it->tail != NONE && z->nodes[it->tail].call == call) {
         z->nodes[it->tail].kind |= kind;

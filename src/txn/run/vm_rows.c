@@ -904,7 +904,7 @@ static void note_amounts(const CallFrame *c, FetchAddCell *cells, int64_t n, con
                          TxnOp *ops) {
     for (int64_t i = 0; i < n; i++) {
         if (vec_null(v, i)) continue;
-        ops[i].kind = OPK_TAKE;
+        ops[i].kind = OPK_FETCH_ADD;
         cells[call_number(c, row_pos(c->f, i))] = (FetchAddCell){
             .item = h[i], .amount = (int64_t)int_cell(v->phys, vec_cell(v, i)), .row = -1, .known = true};
     }
@@ -939,7 +939,7 @@ static RunResult step_item(Frame *f, const Step *s) {
     if (UNLIKELY(k->n_ops + n > k->cap_ops) && grow_ops(k, n, &f->err) != RUN_NEXT) return RUN_FAILED;
     TxnOp *ops = k->ops + k->n_ops;
     uint8_t kind = it->kind == OPK_ADD && slot == ADD_EXCLUSIVE ? OPK_WRITE
-                   : it->insert && c->pr->fetch_adds            ? OPK_TAKE
+                   : it->insert && c->pr->fetch_adds            ? OPK_FETCH_ADD
                                                                 : it->kind;
     for (int64_t i = 0; i < n; i++) ops[i] = (TxnOp){h[i], (uint32_t)row_pos(f, i), kind};
     if (kind == OPK_ADD && slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], ops);
