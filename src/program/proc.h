@@ -116,9 +116,9 @@ typedef struct Proc {
     int32_t *outs; /* variables */
     const char **out_names;
     int32_t n_tables;
-    ProcTable *tables; /* by the number that programs use */
-    int32_t n_untold;  /* columns with a ROW_ADD of which the footprint does not say how much a call may add in all */
-    const ProcColumn *untold;
+    ProcTable *tables;   /* by the number that programs use */
+    int32_t n_unbounded; /* columns with a ROW_ADD of which the footprint does not say how much a call may add in all */
+    const ProcColumn *unbounded;
     Program *body, *footprint;
     const int32_t *lines;      /* per instruction of body: line in the source */
     const char *const *places; /* per instruction: "SQL statement", "assignment", ... */

@@ -157,7 +157,7 @@ typedef struct RowCol {
     int32_t table, col;
     bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
     bool minus;     /* ROW_ADD: b is subtracted */
-    bool told;      /* ROW_PUT: of the old value and an amount that the footprint has, as an addition */
+    bool bounded;   /* ROW_PUT: of the old value and an amount that the footprint has, as an addition */
     int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure
                        (program/proc.h, Takes); 0: of none */
 } RowCol;

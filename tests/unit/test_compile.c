@@ -344,18 +344,18 @@ static void test_guarded_calls(void **state) {
     drop_all();
     arena_free(a);
 }
-/* What a call adds to a column is told in all, or that it is not. */
-static void test_untold(void **state) {
+/* What a call adds to a column in all is bounded by its footprint, or not. */
+static void test_unbounded(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
     static const struct {
         const char *body;
-        int untold;
+        int unbounded;
     } cases[] = {
         {"begin for i in 1 .. x loop update account set balance = balance + i where id = acc; end loop; end", 0},
         {"declare b int; begin select branch into b from account where id = x; update account set balance = balance + "
          "b where id = acc; end",
-         0}, /* nobody changes it */
+         0}, /* it is not changed */
         {"declare b int; begin select total into b from branch where id = x; update branch set total = 0 where id = x; "
          "update account set balance = balance + b where id = acc; end",
          1}, /* the amount */
@@ -369,7 +369,7 @@ static void test_untold(void **state) {
         snprintf(sql, sizeof sql, "create procedure adds(acc int, x int) language plpgsql as $$ %s $$", cases[i].body);
         const Proc *p = compile_one(a, sql);
         if (p->reason) fail_msg("%s", p->reason);
-        if (p->n_untold != cases[i].untold) fail_msg("%s: %d", cases[i].body, (int)p->n_untold);
+        if (p->n_unbounded != cases[i].unbounded) fail_msg("%s: %d", cases[i].body, (int)p->n_unbounded);
         drop_all();
     }
     arena_free(a);
@@ -429,7 +429,7 @@ int main(void) {
                                        cmocka_unit_test(test_sliced),
                                        cmocka_unit_test(test_reuse),
                                        cmocka_unit_test(test_guarded_calls),
-                                       cmocka_unit_test(test_untold),
+                                       cmocka_unit_test(test_unbounded),
                                        cmocka_unit_test(test_guessed),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, setup, teardown);

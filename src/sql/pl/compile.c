@@ -749,8 +749,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (mode == CP_FOOTPRINT) {
         proc->n_foot_vars = n_vars;
         proc->foot_vars = vars;
-        proc->n_untold = (int32_t)c->untold.len;
-        proc->untold = c->untold.items;
+        proc->n_unbounded = (int32_t)c->unbounded.len;
+        proc->unbounded = c->unbounded.items;
         return ST_OK;
     }
     reg->own_vars[proc->number] = own_vars;

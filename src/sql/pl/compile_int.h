@@ -64,8 +64,8 @@ typedef struct CpFootSite {
     const PlStmt *stmt;
     uint64_t call; /* that it is compiled for; 0: of the procedure itself */
     int32_t no, n;
-    bool once; /* as often in the body as here: not in a loop that is compiled once in the footprint */
-    bool told; /* the first place of an UPDATE: it records whether amounts are exact */
+    bool once;          /* as often in the body as here: not in a loop that is compiled once in the footprint */
+    bool amounts_known; /* the first place of an UPDATE: in the footprint, so that they can be tested for being exact */
     CpItem items[3];
 } CpFootSite;
 typedef struct CpFootSites {
@@ -274,7 +274,7 @@ typedef struct Cp {
     Arena *arena;
     VEC(CpVar) vars; /* by number in Proc */
     VEC(ProcTable) tables;
-    VEC(ProcColumn) untold;    /* footprint: Proc.untold */
+    VEC(ProcColumn) unbounded; /* footprint: Proc.unbounded */
     VEC(CpTable *) reg_tables; /* parallel to tables */
     bool uses_found, found_seen;
     const char *reason; /* that it cannot be compiled */

@@ -313,7 +313,7 @@ static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_
 }
 
 /* ... and what it does, in words. */
-static Status told_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount, int does) {
+static Status issue_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount, int does) {
     c->change.does = (uint8_t)(does | (group >= rows_group(s->table) ? DOES_ROWS : 0));
     TRY(scan_item(c, s, group, kind, amount_col, amount));
     c->change.does = 0;
@@ -334,7 +334,7 @@ static Status look_for_rows(Cp *c, Scan *s) {
                   : s->unique           ? s->index
                   : c->mode == CP_SITES ? t->table->n_keys
                                         : t->main_key;
-    return told_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
+    return issue_item(c, s, rows_group(t) + key, OPK_READ, -1, NULL, 0);
 }
 /* A row is deleted: one operation for each unique key. */
 static Status delete_items(Cp *c, Scan *s) {
@@ -343,7 +343,7 @@ static Status delete_items(Cp *c, Scan *s) {
     for (int k = 0; k < t->table->n_keys && !c->guarding; k++) named |= knows_key(s, k);
     for (int k = 0; k < MAX_OF(t->table->n_keys, 1); k++) {
         bool other = t->table->n_keys > 1 && named && !knows_key(s, k);
-        TRY(told_item(c, s, rows_group(t) + k, other ? CP_DELETES : OPK_WRITE, -1, NULL, DOES_DELETE));
+        TRY(issue_item(c, s, rows_group(t) + k, other ? CP_DELETES : OPK_WRITE, -1, NULL, DOES_DELETE));
     }
     return ST_OK;
 }
@@ -366,13 +366,13 @@ static Status has_key(Cp *c, const Scan *s, const KeyConstraint *k, int32_t *ope
 static Status insert_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
     if (t->table->n_keys <= 1)
-        return told_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
+        return issue_item(c, s, rows_group(t), t->table->n_keys > 0 ? OPK_WRITE : OPK_ADD, -1, NULL, DOES_INSERT);
     for (int k = 0; k < t->table->n_keys; k++) {
         int32_t open = 0;
         bool none = false;
         if (c->mode == CP_FOOTPRINT && k != t->main_key) TRY(has_key(c, s, &t->table->keys[k], &open, &none));
         if (none) c->places.no++;
-        else TRY(told_item(c, s, rows_group(t) + k, OPK_WRITE, -1, NULL, DOES_INSERT));
+        else TRY(issue_item(c, s, rows_group(t) + k, OPK_WRITE, -1, NULL, DOES_INSERT));
         while (open-- > 0) TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
     return ST_OK;
@@ -1557,7 +1557,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     *cell = (RowCol){.table = k->number, .col = k->b->set_cols[i]};
     dbg_assert(type_same_cells(k->table->table->cols[cell->col].type, lower_info(&c->pipe, value)->type));
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
-    cell->told = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
+    cell->bounded = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
     cell->take = op == OP_ROW_PUT && k->take_of ? k->take_of[cell->col] : 0;
     cell->minus = op == OP_ROW_ADD && k->adds[i].minus;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
@@ -1609,12 +1609,12 @@ static Status put_columns(Cp *c, Change *k, Reg row, const Reg *vals) {
 }
 
 /* How much is added in all is not known where the amount is not, or how often. */
-static Status note_untold(Cp *c, const Change *k, int32_t col, Expr *amount) {
+static Status note_unbounded(Cp *c, const Change *k, int32_t col, Expr *amount) {
     if (c->mode != CP_FOOTPRINT || (cp_known(c, amount) && k->open == 0)) return ST_OK;
-    for (int64_t i = 0; i < c->untold.len; i++)
-        if (c->untold.items[i].table == k->number && c->untold.items[i].col == col) return ST_OK;
+    for (int64_t i = 0; i < c->unbounded.len; i++)
+        if (c->unbounded.items[i].table == k->number && c->unbounded.items[i].col == col) return ST_OK;
     ProcColumn x = {k->number, col};
-    return vec_push(c->arena, &c->untold, x) ? ST_OK : cp_oom(c);
+    return vec_push(c->arena, &c->unbounded, x) ? ST_OK : cp_oom(c);
 }
 static int group_does(const Change *k, int32_t group) {
     int does = 0;
@@ -1644,11 +1644,11 @@ static Status update_items(Cp *c, Change *k) {
         int32_t col = b->set_cols[i], g = k->table->group[col];
         bool sum = k->adds[i].by != NULL;
         int64_t from = c->pipe.b.instrs.len;
-        if (sum) TRY(note_untold(c, k, col, k->adds[i].by));
+        if (sum) TRY(note_unbounded(c, k, col, k->adds[i].by));
         if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
         else if (k->amounts[i] || !done[g]) {
             tell_take(c, k, i);
-            TRY(told_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
+            TRY(issue_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
             c->change.take = 0;
             c->change.why = NULL;
         }
@@ -1718,21 +1718,21 @@ static void use_form(Change *k, bool inexact) {
 }
 /* Whether the amounts that may be inexact are known in the footprint. The body with guards is compiled by what was
  * found. */
-static bool amounts_told(Cp *c, const Change *k) {
-    bool told = true;
+static bool amounts_known(Cp *c, const Change *k) {
+    bool known = true;
     if (c->guarding) {
         const CpFootSite *f = foot_site(c, c->places.no);
-        return f && f->told;
+        return f && f->amounts_known;
     }
-    for (int32_t i = 0; i < k->b->n_set; i++) told &= !k->adds[i].of || cp_known(c, k->adds[i].of);
-    return told;
+    for (int32_t i = 0; i < k->b->n_set; i++) known &= !k->adds[i].of || cp_known(c, k->adds[i].of);
+    return known;
 }
 /* Whether the amounts are exact is found out before anything is changed. The write comes first in the text: it can fail
  * before it changes anything, the addition does not. */
 static Status change_either(Cp *c, Change *k) {
     int32_t no = c->places.no;
-    bool told = amounts_told(c, k);
-    if (told) {
+    bool known = amounts_known(c, k);
+    if (known) {
         Reg exact = 0;
         for (int32_t i = 0; i < k->b->n_set; i++) {
             if (!k->adds[i].of) continue;
@@ -1743,15 +1743,15 @@ static Status change_either(Cp *c, Change *k) {
         TRY(cp_control(c, OP_P_IF, cp_test(c, OP_NOT, cp_test(c, OP_IS_TRUE, exact)), 0));
     }
     use_form(k, true);
-    k->inexact = told;
+    k->inexact = known;
     TRY(change_row(c, k));
-    if (told) {
+    if (known) {
         TRY(cp_control(c, OP_P_ELSE, 0, 0));
         use_form(k, false);
         TRY(change_row(c, k));
         TRY(cp_control(c, OP_P_ENDIF, 0, 0));
     }
-    if (c->mode == CP_FOOTPRINT) foot_site(c, no)->told = told;
+    if (c->mode == CP_FOOTPRINT) foot_site(c, no)->amounts_known = known;
     return ST_OK;
 }
 
@@ -2077,7 +2077,7 @@ static Status foot_upsert(Cp *c, Change *k) {
         int32_t g = k->table->group[b->set_cols[i]];
         if (g == NO_GROUP || g >= CP_MAX_GROUPS)
             return cp_refuse(c, "too many groups of columns in table \"%s\"", b->table->name);
-        if (!done[g]) TRY(told_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL, DOES_WRITE));
+        if (!done[g]) TRY(issue_item(c, k->scan, g, OPK_WRITE, b->set_cols[i], NULL, DOES_WRITE));
         done[g] = true;
     }
     TRY(keep_result(c, b));

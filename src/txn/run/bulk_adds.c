@@ -20,8 +20,8 @@ static int128_t put_bound(const Program *p, Reg r) {
 
 static bool adds_with_amount(const Proc *proc, int64_t table_id, int32_t col) {
     const Program *p = proc->footprint;
-    for (int32_t i = 0; i < proc->n_untold; i++)
-        if (proc->untold[i].col == col && proc->tables[proc->untold[i].table].table_id == table_id) return false;
+    for (int32_t i = 0; i < proc->n_unbounded; i++)
+        if (proc->unbounded[i].col == col && proc->tables[proc->unbounded[i].table].table_id == table_id) return false;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const ItemSite *it = p->instrs[i].aux;
         if (p->instrs[i].op == OP_ITEM && it->kind == OPK_ADD && it->has_amount && it->col == col &&
@@ -43,7 +43,7 @@ static int128_t bulk_puts(const Bulk *b, int64_t table_id, int32_t col) {
             if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD) {
                 const RowCol *rc = in->aux;
                 if (rc->col != col || proc->tables[rc->table].table_id != table_id) continue;
-                if (rc->only_null || (rc->told && adds_with_amount(proc, table_id, col))) continue;
+                if (rc->only_null || (rc->bounded && adds_with_amount(proc, table_id, col))) continue;
                 if (in->op == OP_ROW_ADD) v = adds_with_amount(proc, table_id, col) ? 0 : INT128_MAX;
                 else v = put_bound(p, in->b);
             } else if (in->op == OP_ROW_INSERT) {
