@@ -600,8 +600,8 @@ Status cp_declare(Cp *c) {
     return c->oom ? ST_ERROR : ST_OK;
 }
 
-/* The body without guards, and without what is only there to name their items: the virtual machine's. */
-static Status without_guards(Cp *c, const Program *g, int32_t *plain, Program **out) {
+/* The body without locks, and without what is only there to name their items: the virtual machine's. */
+static Status without_locks(Cp *c, const Program *g, int32_t *plain, Program **out) {
     bool *gone = arena_calloc(c->arena, g->n_instrs + 1), *wanted = cp_results(c);
     if (!gone || !wanted) return ST_ERROR;
     for (int32_t i = 0; i < g->n_instrs; i++) gone[i] = g->instrs[i].op == OP_GUARD || g->instrs[i].op == OP_UNGUARD;
@@ -632,16 +632,16 @@ static ProcVar *vars_of(const Cp *c) {
         vars[i] = (ProcVar){c->vars.items[i].name, c->vars.items[i].type, (uint8_t)type_phys(c->vars.items[i].type)};
     return vars;
 }
-/* It is the same procedure as before, and its guards are where the footprint has them. */
-static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
+/* It is the same procedure as before, and its locks are where the footprint has them. */
+static Status use_locks(Cp *c, Program *g, int32_t own_vars) {
     Proc *proc = c->proc;
-    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->places.guard_items.len == 0)
+    if (own_vars != c->reg->own_vars[proc->number] || c->tables.len != proc->n_tables || c->places.lock_items.len == 0)
         return ST_OK;
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (c->tables.items[i].table_id != proc->tables[i].table_id) return ST_OK;
     int32_t *plain = arena_array(c->arena, int32_t, g->n_instrs + 1);
     Program *p = NULL;
-    if (!plain || without_guards(c, g, plain, &p) != ST_OK) return ST_ERROR;
+    if (!plain || without_locks(c, g, plain, &p) != ST_OK) return ST_ERROR;
     if (!p) return ST_OK;
     ProcVar *vars = vars_of(c);
     if (!vars) return ST_ERROR;
@@ -653,8 +653,8 @@ static Status use_guards(Cp *c, Program *g, int32_t own_vars) {
     proc->contexts = c->from.contexts.items;
     proc->guarded = g;
     proc->plain = plain;
-    proc->n_guards = (int32_t)c->places.guard_items.len;
-    proc->guards = c->places.guard_items.items;
+    proc->n_guards = (int32_t)c->places.lock_items.len;
+    proc->guards = c->places.lock_items.items;
     return ST_OK;
 }
 
@@ -685,7 +685,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
               .flow.try_block = -1,
               .places.foot = foot,
               .places.site = -1,
-              .guarding = mode == CP_BODY && foot};
+              .locking = mode == CP_BODY && foot};
     c->err = &c->scratch;
     c->ctx = (PlanCtx){.arena = a, .err = &c->scratch, .catalog = reg->catalog, .session = reg->session};
     if (!vec_push(a, &c->ctx.cols, ((ColInfo){0}))) return ST_ERROR;
@@ -729,8 +729,8 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
     if (mode == CP_FOOTPRINT) {
         TRY(cp_slice(c));
         TRY(cp_hoist_items(c));
-    } else if (c->guarding) {
-        TRY(cp_hoist_guards(c));
+    } else if (c->locking) {
+        TRY(cp_hoist_locks(c));
     }
     int32_t own_vars = (int32_t)c->vars.len;
     TRY(cp_reuse(c));
@@ -742,7 +742,7 @@ static Status pass(Registry *reg, const PlFunction *f, Proc *proc, CpMode mode, 
         return ST_OK;
     }
     *out = p;
-    if (c->guarding) return use_guards(c, p, own_vars);
+    if (c->locking) return use_locks(c, p, own_vars);
     int32_t n_vars = (int32_t)c->vars.len;
     ProcVar *vars = vars_of(c);
     if (!vars) return ST_ERROR;

@@ -12,8 +12,9 @@
  *
  * A procedure is compiled in five passes by the same code. CP_BODY, twice: makes the body; the first time only for the
  * list of what is written. CP_SITES: as for the footprint, but only to collect which columns are known where a group is
- * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, guarding: the body once
- * more, with a GUARD for each item before it is touched, and an UNGUARD where a statement ends.
+ * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, locking: the body once
+ * more, with statement locks: a GUARD takes one for each item before it is touched, and an UNGUARD gives them back
+ * where a statement ends.
  *
  * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that
  * no procedure writes are, in rows that are found by known keys in a table where no rows come or go; what is computed
@@ -50,7 +51,7 @@ enum { CP_MAX_GROUPS = ITEM_GROUPS_MAX, NO_GROUP = -1 };
 /* Kind of a place beyond OpKind: DELETE of a row that is known by another unique key. */
 enum { CP_DELETES = OPK_WRITE + 1 };
 
-/* What a place issues in the footprint. The body with guards is compiled after it and issues the same at the same
+/* What a place issues in the footprint. The body with locks is compiled after it and issues the same at the same
  * places: statement, of which call, and the number of the place in it. */
 typedef struct CpItem {
     int32_t number;
@@ -196,12 +197,12 @@ typedef struct CpPlace {
 
 /* Places of the statement that is compiled, and what they issue. */
 typedef struct CpPlaces {
-    CpFootSites *foot;   /* made by the footprint, used by the body with guards */
-    const PlStmt *stmt;  /* the statement, */
-    int32_t no, open;    /* places in it so far, loops around it that are compiled once */
-    int64_t site;        /* footprint: the place that items belong to, -1 none */
-    VEC(int32_t) guards; /* of the statements around that count at their end */
-    VEC(const ItemSite *) guard_items;
+    CpFootSites *foot;  /* made by the footprint, used by the body with locks */
+    const PlStmt *stmt; /* the statement, */
+    int32_t no, open;   /* places in it so far, loops around it that are compiled once */
+    int64_t site;       /* footprint: the place that items belong to, -1 none */
+    VEC(int32_t) locks; /* of the statements around that count at their end */
+    VEC(const ItemSite *) lock_items;
 } CpPlaces;
 
 /* The change whose items are being issued. */
@@ -259,8 +260,8 @@ typedef struct Cp {
     CpPlace at;
     Proc *proc;
     CpMode mode;
-    bool dry;      /* first body pass: written columns are not known yet */
-    bool guarding; /* last body pass: with guards */
+    bool dry;     /* first body pass: written columns are not known yet */
+    bool locking; /* last body pass: with locks */
     CpPlaces places;
     CpChange change;
     CpQuery query;
@@ -283,10 +284,10 @@ typedef struct Cp {
 
 /* slice.c: drops what the footprint that was made does not need for its operations. */
 Status cp_slice(Cp *c);
-/* items.c. Before cp_reuse: the footprint's operations leave loops, and then their guards in the body; afterwards those
+/* items.c. Before cp_reuse: the footprint's operations leave loops, and then their locks in the body; afterwards those
  * of the footprint that come twice in a straight run go. */
 Status cp_hoist_items(Cp *c);
-Status cp_hoist_guards(Cp *c);
+Status cp_hoist_locks(Cp *c);
 Status cp_merge_items(Cp *c);
 /* reuse.c. What the program that was made computes more than once is computed once where possible, and what is not used
  * is dropped: before program_finish, once. */

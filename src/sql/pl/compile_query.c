@@ -58,9 +58,9 @@ typedef struct Scan {
     Expr *bound; /* ... after this value (or `at` it); NULL: of all */
     bool at;
     int32_t first_site; /* number of its first place in the statement */
-    bool before;        /* guards: the row is not there yet */
+    bool before;        /* locks: the row is not there yet */
     bool may_wait;      /* INSERT: a taken key is an error */
-    uint64_t guarded;   /* places that have their guards, from the first on */
+    uint64_t locked;    /* places that have their locks, from the first on */
     Conds *conds;       /* not used for the lookup: to be tested */
     ColSet *needed;
     CpRow rows;
@@ -170,13 +170,13 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
                     .take = why ? 0 : take,
                     .why = take ? why : NULL,
                     .args = args};
-    Instr *in = builder_emit(&c->pipe.b, c->guarding ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
+    Instr *in = builder_emit(&c->pipe.b, c->locking ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
     cp_mark(c);
-    if (c->guarding) {
-        x->guard = (int32_t)c->places.guard_items.len;
-        return vec_push(c->arena, &c->places.guard_items, x) ? ST_OK : cp_oom(c);
+    if (c->locking) {
+        x->guard = (int32_t)c->places.lock_items.len;
+        return vec_push(c->arena, &c->places.lock_items, x) ? ST_OK : cp_oom(c);
     }
     if (c->places.site < 0) return ST_OK;
     CpFootSite *f = &c->places.foot->sites.items[c->places.site];
@@ -191,7 +191,7 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     return ST_OK;
 }
 
-/* ---- guards ------------------------------------------------------------------------------- */
+/* ---- statement locks --------------------------------------------------------------------- */
 static CpFootSite *foot_site(Cp *c, int32_t no) {
     for (int64_t i = 0; i < c->places.foot->sites.len; i++)
         if (c->places.foot->sites.items[i].stmt == c->places.stmt &&
@@ -212,11 +212,11 @@ static Status begin_site(Cp *c, int32_t no) {
     c->places.site = f - c->places.foot->sites.items;
     return ST_OK;
 }
-/* Guards of a place. Before the row is there (s->row < 0): those whose keys need no row; s->guarded remembers them. */
-static Status guard_site(Cp *c, Scan *s, int32_t no) {
+/* Locks of a place. Before the row is there (s->row < 0): those whose keys need no row; s->locked remembers them. */
+static Status lock_site(Cp *c, Scan *s, int32_t no) {
     const CpFootSite *f = foot_site(c, no);
     int32_t n = no - s->first_site;
-    if (!f || f->n == 0 || (n < 64 && s->guarded >> n & 1)) return ST_OK;
+    if (!f || f->n == 0 || (n < 64 && s->locked >> n & 1)) return ST_OK;
     for (int32_t k = 0; k < f->n; k++) {
         if (f->items[k].number != s->number) return cp_refuse(c, "another table");
         for (int i = 0; i < s->table->table->n_cols && s->before; i++)
@@ -224,14 +224,14 @@ static Status guard_site(Cp *c, Scan *s, int32_t no) {
     }
     for (int32_t k = 0; k < f->n; k++) {
         TRY(emit_item(c, s, f->items[k].group, f->items[k].key, f->items[k].kind, -1, NULL));
-        ItemSite *x = (ItemSite *)(uintptr_t)c->places.guard_items.items[c->places.guard_items.len - 1];
+        ItemSite *x = (ItemSite *)(uintptr_t)c->places.lock_items.items[c->places.lock_items.len - 1];
         x->insert = f->items[k].insert;
         x->deletes = f->items[k].deletes;
         x->release = f->once && !f->items[k].merged;
         x->loops = f->items[k].loops;
-        if (x->release && !vec_push(c->arena, &c->places.guards, x->guard)) return cp_oom(c);
+        if (x->release && !vec_push(c->arena, &c->places.locks, x->guard)) return cp_oom(c);
     }
-    if (n < 64) s->guarded |= UINT64_C(1) << n;
+    if (n < 64) s->locked |= UINT64_C(1) << n;
     return ST_OK;
 }
 
@@ -303,7 +303,7 @@ static Status emit_items(Cp *c, const Scan *s, int32_t group, int kind, int32_t 
 static Status scan_item(Cp *c, Scan *s, int32_t group, int kind, int32_t amount_col, Expr *amount) {
     CpTable *t = s->table;
     int32_t no = c->places.no++;
-    if (c->guarding) return guard_site(c, s, no);
+    if (c->locking) return lock_site(c, s, no);
     if (c->mode == CP_SITES) {
         CpSite site = {group, (uint8_t)kind, known_bits(s)};
         return vec_push(c->reg->arena, &t->sites, site) ? ST_OK : cp_oom(c);
@@ -340,7 +340,7 @@ static Status look_for_rows(Cp *c, Scan *s) {
 static Status delete_items(Cp *c, Scan *s) {
     CpTable *t = s->table;
     bool named = false;
-    for (int k = 0; k < t->table->n_keys && !c->guarding; k++) named |= knows_key(s, k);
+    for (int k = 0; k < t->table->n_keys && !c->locking; k++) named |= knows_key(s, k);
     for (int k = 0; k < MAX_OF(t->table->n_keys, 1); k++) {
         bool other = t->table->n_keys > 1 && named && !knows_key(s, k);
         TRY(issue_item(c, s, rows_group(t) + k, other ? CP_DELETES : OPK_WRITE, -1, NULL, DOES_DELETE));
@@ -450,8 +450,8 @@ static Status use_row(Cp *c, Scan *s) {
             *e = (ColEntry){.where = CW_EXPR, .type = k->type, .expr = v};
         }
     }
-    if (c->guarding) c->places.no = s->first_site;
-    if (cp_foot(c) || c->guarding) TRY(read_items(c, s));
+    if (c->locking) c->places.no = s->first_site;
+    if (cp_foot(c) || c->locking) TRY(read_items(c, s));
     int32_t open = 0;
     bool blind = c->flow.blind;
     for (int32_t i = 0; i < s->conds->n; i++) {
@@ -706,7 +706,7 @@ static Status scan_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row,
         c->flow.open -= !s->unique;
         return ST_OK;
     }
-    if (c->guarding) { /* before it is looked at */
+    if (c->locking) { /* before it is looked at */
         s->first_site = c->places.no;
         s->before = true;
         TRY(read_items(c, s));
@@ -886,7 +886,7 @@ static Status left_join(Cp *c, void *ctx) {
     Conds *on = arena_new_of(c->arena, Conds);
     if (!on) return cp_oom(c);
     for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(cp_conds_add(c, on, a->plan->conds[i]));
-    if (c->guarding) return cp_refuse(c, "guards in a left join");
+    if (c->locking) return cp_refuse(c, "guards in a left join");
     c->query.outer_scan = a->right;
     TRY(cp_rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
     c->query.outer_scan = NULL;
@@ -1135,7 +1135,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
-    if (c->guarding) return cp_refuse(c, "guards in rows in an order");
+    if (c->locking) return cp_refuse(c, "guards in rows in an order");
     int32_t n_keys = sort ? sort->sort.n : 0, n_left = -1, n_skip = -1;
     *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
@@ -1645,7 +1645,7 @@ static Status update_items(Cp *c, Change *k) {
         bool sum = k->adds[i].by != NULL;
         int64_t from = c->pipe.b.instrs.len;
         if (sum) TRY(note_unbounded(c, k, col, k->adds[i].by));
-        if (k->amounts[i] && k->writes[g]) TRY(c->guarding ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
+        if (k->amounts[i] && k->writes[g]) TRY(c->locking ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
         else if (k->amounts[i] || !done[g]) {
             tell_take(c, k, i);
             TRY(issue_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
@@ -1656,7 +1656,7 @@ static Status update_items(Cp *c, Change *k) {
         if (!k->inexact || !k->adds[i].by) continue;
         if (k->adds[i].of && c->mode == CP_FOOTPRINT)
             TRY(covered_item(c, k->scan, g, col, cp_amount_bound(c, &k->adds[i], k->table->table->cols[col].type)));
-        else if (!c->guarding) TRY(covered_amount(c, k->scan, g, col, k->adds[i].by));
+        else if (!c->locking) TRY(covered_amount(c, k->scan, g, col, k->adds[i].by));
         for (int64_t p = from; p < c->pipe.b.instrs.len; p++)
             if (c->pipe.b.instrs.items[p].op == OP_ITEM)
                 ((ItemSite *)(uintptr_t)c->pipe.b.instrs.items[p].aux)->inexact = true;
@@ -1670,10 +1670,10 @@ static Status row_columns(Cp *c, Scan *s) {
         if ((s->eq[i] = id ? expr_col(&c->ctx, id) : NULL) == NULL && id) return cp_oom(c);
     }
     s->first_site = c->places.no;
-    s->guarded = 0;
+    s->locked = 0;
     return ST_OK;
 }
-static Status guard_update(Cp *c, Change *k) {
+static Status lock_update(Cp *c, Change *k) {
     TRY(row_columns(c, k->scan));
     return update_items(c, k);
 }
@@ -1686,7 +1686,7 @@ static Status change_row(Cp *c, Change *k) {
         TRY(update_items(c, k));
         return keep_result(c, b);
     }
-    if (c->guarding) TRY(guard_update(c, k)); /* before anything is read of the columns that it writes */
+    if (c->locking) TRY(lock_update(c, k)); /* before anything is read of the columns that it writes */
     if (b->n_checks > 0) TRY(compute_first(c, b->n_set, b->values));
     TRY(checks(c, b, 0, b->n_checks, b->n_set, b->set_cols, b->values));
     Expr *row = expr_col(&c->ctx, b->rowid);
@@ -1716,11 +1716,11 @@ static void use_form(Change *k, bool inexact) {
     k->writes = k->forms[inexact].writes;
     k->inexact = inexact;
 }
-/* Whether the amounts that may be inexact are known in the footprint. The body with guards is compiled by what was
+/* Whether the amounts that may be inexact are known in the footprint. The body with locks is compiled by what was
  * found. */
 static bool amounts_known(Cp *c, const Change *k) {
     bool known = true;
-    if (c->guarding) {
+    if (c->locking) {
         const CpFootSite *f = foot_site(c, c->places.no);
         return f && f->amounts_known;
     }
@@ -1758,7 +1758,7 @@ static Status change_either(Cp *c, Change *k) {
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
-    if (k->once && c->guarding) return cp_refuse(c, "guards in UPDATE FROM");
+    if (k->once && c->locking) return cp_refuse(c, "guards in UPDATE FROM");
     TRY(k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
@@ -1915,7 +1915,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
                     return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
     c->query.takes = k->take_of;
-    if (cp_foot(c) || c->guarding) {
+    if (cp_foot(c) || c->locking) {
         if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
         TRY(find_writes(c, k));
         c->at.change_scan = scan;
@@ -1947,7 +1947,7 @@ static Status delete_row(Cp *c, void *ctx) {
         TRY(keep_result(c, k->b));
         return k->row ? k->row(c, k->ctx) : ST_OK;
     }
-    if (c->guarding) {
+    if (c->locking) {
         TRY(row_columns(c, k->scan));
         TRY(delete_items(c, k->scan));
     }
@@ -1972,7 +1972,7 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     k->table = c->reg_tables.items[k->number];
     Plan *scan = find_scan(b->plan, b->table, b->rowid);
     if (!scan) return cp_refuse(c, "DELETE with several tables");
-    if ((cp_foot(c) || c->guarding) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
+    if ((cp_foot(c) || c->locking) && !(k->scan = change_scan(c, scan, k->table, k->number))) return ST_ERROR;
     ColSet *s = arena_new_of(c->arena, ColSet);
     if (!s) return cp_oom(c);
     *s = colset_new(&c->ctx);
@@ -1982,7 +1982,7 @@ Status cp_delete(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     return rows_needed(c, b->plan, s, delete_row, k, single);
 }
 
-static Status guard_insert(Cp *c, Change *k) {
+static Status lock_insert(Cp *c, Change *k) {
     Scan s = {.table = k->table,
               .number = k->number,
               .row = -1,
@@ -2030,7 +2030,7 @@ static Status insert_row(Cp *c, void *ctx) {
     }
     if (b->n_checks > 0) TRY(compute_first(c, t->n_cols, b->values));
     TRY(checks(c, b, 0, b->n_checks, t->n_cols, NULL, b->values));
-    if (c->guarding) TRY(guard_insert(c, k));
+    if (c->locking) TRY(lock_insert(c, k));
     TRY(keep_result(c, b));
     RowInsert *x = arena_new_of(c->arena, RowInsert);
     Reg *args = arena_array(c->arena, Reg, t->n_cols + 1);
@@ -2183,7 +2183,7 @@ static Status upsert_row(Cp *c, void *ctx) {
 }
 static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Table *t = b->table;
-    if (c->guarding) return cp_refuse(c, "guards in ON CONFLICT DO UPDATE");
+    if (c->locking) return cp_refuse(c, "guards in ON CONFLICT DO UPDATE");
     for (int32_t i = 0; i < b->n_set; i++)
         if (key_column(t, b->set_cols[i]))
             return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);

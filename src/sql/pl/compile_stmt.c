@@ -210,7 +210,7 @@ static bool goes_through(Cp *c, Plan *p) { return !cp_finds_one(c, p) && cp_some
 Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     BoundStmt *b = arena_new_of(c->arena, BoundStmt);
     if (!b) return cp_oom(c);
-    if (c->guarding) return cp_refuse(c, "guards in a subquery");
+    if (c->locking) return cp_refuse(c, "guards in a subquery");
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
     Into k = {.b = b,
               .block = -1,
@@ -262,7 +262,7 @@ static Status any_row(Cp *c, void *ctx) {
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     Type b = type_make(T_BOOL);
     AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->flow.next_block++};
-    if (c->guarding) return cp_refuse(c, "guards in a subquery");
+    if (c->locking) return cp_refuse(c, "guards in a subquery");
     if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
     memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
     k.through = goes_through(c, e->u.sub.plan);
@@ -831,9 +831,9 @@ static Status handlers(Cp *c, void *ctx) {
 }
 /* The block's statements and its handlers. In the footprint: all statements, and whatever handlers might do. It is not
  * known where it stopped: nothing that it assigns is known afterwards. */
-static Status guarded_body(Cp *c, const PlStmt *s) {
+static Status handled_body(Cp *c, const PlStmt *s) {
     int32_t outer = c->at.caught, outer_block = c->flow.try_block;
-    if (c->guarding) return cp_refuse(c, "guards in a block with EXCEPTION");
+    if (c->locking) return cp_refuse(c, "guards in a block with EXCEPTION");
     if (cp_foot(c)) {
         int64_t clock = c->flow.clock;
         bool blind = c->flow.blind;
@@ -863,7 +863,7 @@ static Status guarded_body(Cp *c, const PlStmt *s) {
 }
 
 static Status block_body(Cp *c, const PlStmt *s) {
-    return s->scope.n_handlers > 0 ? guarded_body(c, s) : body(c, &s->body);
+    return s->scope.n_handlers > 0 ? handled_body(c, s) : body(c, &s->body);
 }
 
 static Status block(Cp *c, const PlStmt *s) {
@@ -1141,17 +1141,17 @@ static Status one(Cp *c, const PlStmt *s) {
     default: return cp_refuse(c, "%s", pl_stmt_name((PlStmtKind)s->kind));
     }
 }
-/* The statement's guards. */
-static Status unguard(Cp *c, int64_t first) {
-    if (c->places.guards.len == first) return ST_OK;
-    int32_t n = (int32_t)(c->places.guards.len - first), *guards = arena_array(c->arena, int32_t, n);
+/* The statement's locks. */
+static Status unlock_statement(Cp *c, int64_t first) {
+    if (c->places.locks.len == first) return ST_OK;
+    int32_t n = (int32_t)(c->places.locks.len - first), *locks = arena_array(c->arena, int32_t, n);
     GuardList *l = arena_new_of(c->arena, GuardList);
-    Instr *in = guards && l ? builder_emit(&c->pipe.b, OP_UNGUARD, PH_BOOL, 0, 0, 0, 0) : NULL;
+    Instr *in = locks && l ? builder_emit(&c->pipe.b, OP_UNGUARD, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
-    memcpy(guards, c->places.guards.items + first, (size_t)n * sizeof *guards);
-    *l = (GuardList){n, guards};
+    memcpy(locks, c->places.locks.items + first, (size_t)n * sizeof *locks);
+    *l = (GuardList){n, locks};
     in->aux = l;
-    c->places.guards.len = first;
+    c->places.locks.len = first;
     return ST_OK;
 }
 static Status statement(Cp *c, const PlStmt *s) {
@@ -1164,14 +1164,14 @@ static Status statement(Cp *c, const PlStmt *s) {
     c->at.place = pl_stmt_words(s);
     const PlStmt *around = c->places.stmt;
     int32_t around_no = c->places.no, around_open = c->places.open;
-    int64_t around_guards = c->places.guards.len;
+    int64_t around_locks = c->places.locks.len;
     c->places.stmt = s;
     c->places.no = 0;
     c->places.open = c->flow.open;
     cp_fresh(c);
     TRY(one(c, s));
     c->flow.blind |= cp_skipping(c);
-    TRY(unguard(c, around_guards));
+    TRY(unlock_statement(c, around_locks));
     c->places.stmt = around;
     c->places.no = around_no;
     c->places.open = around_open;

@@ -1,14 +1,14 @@
 /* items.c - operations that a procedure issues more often than it has to are issued once.
  *
  * In loops. What a loop over numbers issues in each round by a key that does not change there is issued once, in front
- * of it: in the footprint the ITEM is moved there, in the body with guards its GUARD, and what counts it behind the
+ * of it: in the footprint the ITEM is moved there, in the body with locks its GUARD, and what counts it behind the
  * loop [loop-invariant code motion]. A loop without any round issues it all the same, which makes calls wait that need
  * not. Only operations by which rounds do not exclude each other: reads, inserts whose key is not known beforehand,
- * additions to coarse items, and nothing else of these columns is in the loop: executors find by the guards in a loop
+ * additions to coarse items, and nothing else of these columns is in the loop: executors find by the locks in a loop
  * which of its rounds may run side by side (codegen/emit_spread.c).
  *
- * In straight runs. An operation that comes again, no weaker, is not issued the first time: the first place's guard
- * takes the lock, the last one's statement gives it up.
+ * In straight runs. An operation that comes again, no weaker, is not issued the first time: the first place takes the
+ * lock, the last one's statement gives it up.
  */
 #include "program/operands.h"
 #include "sql/pl/compile_int.h"
@@ -22,7 +22,7 @@ static CpFootSite *place_of(Cp *c, const ItemSite *site, CpItem **item) {
     }
     return NULL;
 }
-/* The item, and those that the body with guards may take for it: it may have the place by the number from when the
+/* The item, and those that the body with locks may take for it: it may have the place by the number from when the
  * statement was compiled for trial. */
 typedef void (*MarkFn)(CpItem *x);
 static void mark_item(Cp *c, const CpFootSite *at, CpItem *x, MarkFn mark) {
@@ -208,10 +208,10 @@ Status cp_hoist_items(Cp *c) {
     return ST_OK;
 }
 
-/* ---- guards of what has left loops ----------------------------------------------------------------------------------
+/* ---- locks of what has left loops ----------------------------------------------------------------------------------
  */
-/* No UNGUARD in [from, to) counts the guard any more; *taken: one did. */
-static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *taken) {
+/* No UNGUARD in [from, to) counts the lock any more; *taken: one did. */
+static Status take_off(Cp *c, int32_t lock, int32_t from, int32_t to, bool *taken) {
     ProgramBuilder *b = &c->pipe.b;
     bool *gone = arena_calloc(c->arena, b->instrs.len + 1);
     if (!gone) return cp_oom(c);
@@ -223,7 +223,7 @@ static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *tak
         int32_t *some = arena_array(c->arena, int32_t, l->n), n = 0;
         if (!rest || !some) return cp_oom(c);
         for (int32_t k = 0; k < l->n; k++)
-            if (l->guards[k] != guard) some[n++] = l->guards[k];
+            if (l->guards[k] != lock) some[n++] = l->guards[k];
         if (n == l->n) continue;
         *taken = true;
         *rest = (GuardList){n, some};
@@ -233,18 +233,18 @@ static Status take_off(Cp *c, int32_t guard, int32_t from, int32_t to, bool *tak
     cp_drop(c, gone);
     return ST_OK;
 }
-static Status count_at(Cp *c, int32_t guard, int32_t at) {
+static Status count_at(Cp *c, int32_t lock, int32_t at) {
     GuardList *l = arena_new_of(c->arena, GuardList);
     int32_t *only = arena_array(c->arena, int32_t, 1);
     if (!l || !only) return cp_oom(c);
-    *only = guard;
+    *only = lock;
     *l = (GuardList){1, only};
     return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
 }
 /* One that the body cannot issue in front of the same loop (it is under an IF that the footprint does not have, or in a
  * loop of its statement's own) is not counted any more: its lock is held to the call's end, since what the footprint
  * issued once must not be given up in the first round. */
-Status cp_hoist_guards(Cp *c) {
+Status cp_hoist_locks(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {
         ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;

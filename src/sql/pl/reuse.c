@@ -10,7 +10,7 @@
  * a loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH) begins with what
  * was there at its P_TRY, but for all that was stored or changed since.
  *
- * What is computed once more becomes the register of the first time, in a straight run where no guard stands between;
+ * What is computed once more becomes the register of the first time, in a straight run where no GUARD stands between;
  * else a load of a variable that has the value, or of a hidden one that it is stored in wherever it is computed.
  * Nothing is computed earlier than before, so no error comes that did not.
  *
@@ -19,9 +19,9 @@
  * existence, on the item that inserts and deletes of them write, in this statement and in that one. In a set, or while
  * the call has its locks, no call with a conflicting operation runs. Where locks are given up by statement, the second
  * statement has its GUARD of that item as before, and that item had been taken when the first one looked: had it been
- * given up in between, the guard undoes the bulk; else no other call came between. Cells of rows are read anew.
+ * given up in between, the GUARD undoes the bulk; else no other call came between. Cells of rows are read anew.
  *
- * Guards name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
+ * GUARDs name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
  * it from there (Instr.a).
  *
  * At last what is not used any more is dropped: variables that are never read, and what was computed for them alone,
