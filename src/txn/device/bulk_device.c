@@ -565,7 +565,7 @@ Status bulk_device_values(Bulk *b, Err *e) {
     return bulk_send_values(b, b->device->queue, e);
 }
 
-/* Bytes of an item's log; under guards there is one for all. */
+/* Bytes of an item's log; with statement locks there is one for all. */
 static int64_t undo_each(const BulkDevice *v) {
     return v->statement.on ? 0 : (int64_t)v->code->module.undo_max * UNDO_ENTRY;
 }
@@ -1366,7 +1366,8 @@ static Status run_statement_locks(Bulk *b, Err *e) {
     TRY(run_batch(b, &l, 1, &queued, &blocked, e));
     TRY(bulk_statement_locks_finish(b, e));
     b->again |= queued == 0;
-    if (!b->again && word_failures(b, &calls) > 0) return err_internal(e, "a call under guards failed without a word");
+    if (!b->again && word_failures(b, &calls) > 0)
+        return err_internal(e, "a call with statement locks failed without an error");
     v->launches.left = 0;
     return bulk_device_fetch(b, e);
 }

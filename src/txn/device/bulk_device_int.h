@@ -11,7 +11,23 @@
 
 enum { BATCH_MAX = 64 };
 
-/* A module of kernels, kept from bulk to bulk, for all bulks whose procedures it has. */
+/* What earlier bulks of a module were like, for sizes and choices of the next one. 0: not known. */
+typedef struct BulkHistory {
+    double run_ns;                                         /* a call's share of the last bulk's time on the device */
+    double ops_per_call;                                   /* of the bulk that had the most; */
+    double failed_per_call, keys_per_call, texts_per_call; /* likewise: calls that failed, that failed for a duplicate
+                                                              key; bytes of OUT strings; */
+    double log_per_call;  /* ... bytes of the log with statement locks, unused ones included */
+    int32_t foots_missed; /* prefetched footprints in a row that could not be used */
+    /* bulks with statement locks */
+    const char *undone_why;                  /* BulkStats.why of the last one that was undone; NULL: none was */
+    int64_t in_a_row;                        /* since the last one that was undone */
+    int64_t undone;                          /* undone ones that came soon after one another */
+    int64_t locks_after;                     /* ImageSet.bulks from which on statement locks are tried again */
+    int64_t dequeues_undone, dequeues_after; /* the same two of bulks that were undone because of a dequeue */
+} BulkHistory;
+
+/* A module of kernels, kept from bulk to bulk in ImageSet.codes, for all bulks whose procedures it has. */
 typedef struct BulkCode {
     Arena *arena;
     EmitTarget target;
@@ -22,22 +38,12 @@ typedef struct BulkCode {
     int64_t *tables; /* ids */
     uint64_t *forms; /* by table: of the image that the text was made for */
     ProcModule module;
-    CodeRef ref; /* what its text became on `device`: looking that up again takes 0.1 ms. Held until the device changes
-                    or the code goes; without an entry: not there yet */
-    CodeCache *cache; /* whose it is */
+    CodeRef ref; /* its compiled text on `device`, since looking that up takes 0.1 ms. Held until the device changes or
+                    the code is freed; without an entry: not there yet */
+    CodeCache *cache; /* that `ref` is of */
     Device *device;
-    int64_t used;        /* ImageSet.bulks when it was last */
-    double run_ns;       /* a call's share of the last bulk's time on the device; 0: not known */
-    double ops_per_call; /* of the bulk that had the most, 0: not known */
-    double failed_per_call, keys_per_call,
-        texts_per_call;     /* likewise: calls that failed, with taken keys; bytes of OUT strings */
-    int32_t foots_missed;   /* prefetched footprints in a row that could not be used */
-    double log_per_call;    /* bytes of the log under guards, with what stays empty; 0: not known */
-    const char *undone_why; /* why the last bulk with guards that was undone was, as its `why` has it; NULL: none was */
-    int64_t dequeues_undone, dequeues_after; /* likewise of bulks whose calls took from queues without waiting */
-    int64_t in_a_row, undone,
-        locks_after; /* bulks with guards since the last one that had to be undone; such that came soon after one
-                         another; ImageSet.bulks from which on guards are tried again */
+    int64_t used; /* ImageSet.bulks when it was last used */
+    BulkHistory past;
 } BulkCode;
 
 /* Memory of this bulk that a device has a copy of. */
@@ -204,7 +210,7 @@ typedef struct BulkPlan {
     RankSets sets;
 } BulkPlan;
 
-/* Which calls share a warp under guards; plan_together. */
+/* Which calls share a warp, with statement locks; plan_together. */
 typedef struct BulkWarps {
     uint8_t *per_warp;        /* by group: calls to a warp */
     uint32_t *together;       /* PP_TOGETHER */
@@ -252,7 +258,7 @@ struct BulkDevice {
                      bulks */
     BulkCode *code;
     DevKernel *kernel, *foot; /* foot NULL: the machine makes footprints */
-    DevKernel *undo_kernel;   /* of modules with guards */
+    DevKernel *undo_kernel;   /* of modules with statement locks: undoes all calls */
     uint16_t *kinds;          /* by group: procedure of the module */
     BulkParams params;
     BulkControl control;
@@ -272,7 +278,7 @@ struct BulkDevice {
 /* Error word and stop flag, the launch that is blocked, tickets of launches, bounds of columns. */
 enum { W_ERR, W_STOP, W_BLOCKED, W_TICKETS, W_BOUNDS = W_TICKETS + BATCH_MAX + 1 };
 static inline int64_t bulk_words(const Bulk *b) { return W_BOUNDS + (int64_t)b->foot.n_sums + 1; }
-/* Of a launch under guards: the stop flag; the next place in the log. */
+/* Of a launch with statement locks: the stop flag; the next place in the log. */
 enum { GS_STOP, GS_LOG, GS_WORDS };
 /* PP_FOOT_WORDS; two words for each sum. */
 enum { FW_FAILED, FW_OPS, FW_TILES, FW_SUMS = 4 };
@@ -304,7 +310,7 @@ Status bulk_host_memory(Bulk *b, BulkHostMem which, int64_t bytes, void **out, E
  * memory for all, arguments on their way. */
 Status bulk_device_control(Bulk *b, Err *e);
 Status bulk_device_send(Bulk *b, Err *e);
-/* Items' logs and scratch there, where no guards are: undo_at, scratch_at; how many bytes. */
+/* Sets undo_at and scratch_at for memory at `at`; returns how many bytes it needs. */
 int64_t bulk_undo_room(BulkDevice *v, DevPtr at);
 /* Of that what footprints need, of a bulk whose arguments have their places, by another queue. */
 Status bulk_device_send_foot(Bulk *b, DevQueue *q, Err *e);
@@ -335,14 +341,14 @@ Status bulk_device_memory(Bulk *b, BulkDevMem which, int64_t bytes, DevPtr *out,
 Status bulk_device_values(Bulk *b, Err *e);                  /* anew, after what they depend on has changed */
 Status bulk_compute_values(Bulk *b, Err *e);                 /* only here, */
 Status bulk_send_values(const Bulk *b, DevQueue *q, Err *e); /* and there */
-int64_t bulk_plan_items(Bulk *b); /* under guards, which calls share a warp; undo_bytes, scratch_bytes. Work-items that
-                                     a launch has at most */
+int64_t bulk_plan_items(Bulk *b); /* computes undo_bytes and scratch_bytes and, with statement locks, which calls share
+                                     a warp; returns how many work-items a launch has at most */
 bool bulk_uses_image(const Bulk *b, const Image *im);
 int64_t bulk_device_groups(const Bulk *b, int64_t calls);
 bool bulk_device_poll(void *ctx);
 int64_t bulk_device_lanes(const Bulk *b); /* PP_LANES */
-/* bulk_statement_locks.c: whether the kernels are to have guards; whether this bulk uses them; values; room for the
- * log; after the calls: b->again when they were undone. 53200, 58000. */
+/* bulk_statement_locks.c: whether the kernels are to have statement locks; whether this bulk uses them; values; room
+ * for the log; after the calls: b->again when they were undone. 53200, 58000. */
 bool bulk_statement_locks_wanted(const Bulk *b);
 bool bulk_statement_locks_use(const Bulk *b);
 /* Fills dequeue_group and dequeue_kinds; the queue's table. */

@@ -105,12 +105,12 @@ static void take_sums(Bulk *b) {
 }
 
 static double guess(const Bulk *b) {
-    double known = b->device->code->ops_per_call;
+    double known = b->device->code->past.ops_per_call;
     return known > 0 ? known : OPS_GUESS;
 }
 static void learn(Bulk *b, int64_t ops) {
     BulkCode *c = (BulkCode *)(uintptr_t)b->device->code;
-    c->ops_per_call = MAX_OF(c->ops_per_call, (double)ops / (double)b->n_calls * 1.1);
+    c->past.ops_per_call = MAX_OF(c->past.ops_per_call, (double)ops / (double)b->n_calls * 1.1);
 }
 
 /* ---- shared memory: as the machine's workers leave them ---- */

@@ -337,8 +337,8 @@ Status bulk_device_queue_state(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     const BulkCode *c = v->code;
-    v->results.got_failed = expected(b, c->failed_per_call, b->n_calls);
-    v->results.got_keys = expected(b, c->keys_per_call, keys_room(v));
+    v->results.got_failed = expected(b, c->past.failed_per_call, b->n_calls);
+    v->results.got_keys = expected(b, c->past.keys_per_call, keys_room(v));
     TRY(ops->copy_out(v->queue, &v->control.words[W_BLOCKED], at(b, &v->control.words[W_BLOCKED]),
                       (v->control.n_words - W_BLOCKED - 1) * 8, e));
     TRY(ops->copy_out(v->queue, v->failures.list, at(b, v->failures.list), (v->results.got_failed + 1) * 8, e));
@@ -353,8 +353,8 @@ Status bulk_device_take_state(Bulk *b, Err *e) {
     const DeviceOps *ops = v->d->ops;
     BulkCode *c = (BulkCode *)(uintptr_t)v->code;
     int64_t failed = (int64_t)v->failures.list[0], keys = keys_listed(v);
-    learn(&c->failed_per_call, b, failed);
-    learn(&c->keys_per_call, b, keys);
+    learn(&c->past.failed_per_call, b, failed);
+    learn(&c->past.keys_per_call, b, keys);
     if (failed <= v->results.got_failed && keys <= v->results.got_keys) return ST_OK;
     if (failed > v->results.got_failed)
         TRY(ops->copy_out(v->queue, v->failures.list + 1 + v->results.got_failed,
@@ -371,7 +371,7 @@ Status bulk_device_queue_results(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     const DeviceOps *ops = v->d->ops;
     const BulkTexts *t = &v->texts;
-    v->results.got_texts = expected(b, v->code->texts_per_call, t->outs_bytes);
+    v->results.got_texts = expected(b, v->code->past.texts_per_call, t->outs_bytes);
     if (v->results.outs_bytes > 0)
         TRY(ops->copy_out(v->queue, v->results.outs, v->results.outs_at, v->results.outs_bytes, e));
     if (v->results.got_texts > 0) TRY(ops->copy_out(v->queue, t->outs, at(b, t->outs), v->results.got_texts, e));
@@ -386,7 +386,7 @@ Status bulk_device_take_results(Bulk *b, Err *e) {
         b->schedule.crossing = v->control.figures[1];
     }
     int64_t made = texts_made(b);
-    learn(&((BulkCode *)(uintptr_t)v->code)->texts_per_call, b, made);
+    learn(&((BulkCode *)(uintptr_t)v->code)->past.texts_per_call, b, made);
     if (made > v->results.got_texts) {
         const char *rest = v->texts.outs + v->results.got_texts;
         TRY(v->d->ops->copy_out(v->queue, (void *)(uintptr_t)rest, at(b, rest), made - v->results.got_texts, e));
@@ -435,6 +435,6 @@ void bulk_read_marks(Bulk *b) {
         if (before >= 0) b->times.phase_ns[phases[m]] += MAX_OF(ns, INT64_C(0));
         before = m;
     }
-    v->code->run_ns = (double)b->times.phase_ns[BP_DEV_RUN] / (double)MAX_OF(b->n_calls, INT64_C(1));
+    v->code->past.run_ns = (double)b->times.phase_ns[BP_DEV_RUN] / (double)MAX_OF(b->n_calls, INT64_C(1));
     b->times.transfer_ns += b->times.phase_ns[BP_DEV_DOWNLOAD];
 }

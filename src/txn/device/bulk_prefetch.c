@@ -180,8 +180,9 @@ Status bulk_foot_next(Bulk *b, Err *out) {
     if (!x || x->foot || !v->foot || !b->foot.failed || b->writes_only || b->cautious || v->launches.no_marks ||
         (v->launches.marks >> MARK_RUN & 1) == 0)
         return ST_OK;
-    if (v->code->foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
-    if (v->code->run_ns > 0 && (double)(clock_ns() - v->launches.last_ns) > v->code->run_ns * (double)b->n_calls)
+    if (v->code->past.foots_missed >= MISSES_MAX && s->bulks % BULKS_WITHOUT != 0) return ST_OK;
+    if (v->code->past.run_ns > 0 &&
+        (double)(clock_ns() - v->launches.last_ns) > v->code->past.run_ns * (double)b->n_calls)
         return ST_OK; /* the calls have ended by now: the device waits for the host */
     Err e = {0};
     Bulk n;
@@ -221,7 +222,7 @@ bool bulk_foot_take(Bulk *b) {
                 f->uploads == images_uploaded(b);
     for (int32_t i = 0; i < m->n_params && same; i++)
         same = v->params.values[i] == f->values[i] || !is_for_footprints(m, &m->params[i]);
-    v->code->foots_missed = same ? 0 : v->code->foots_missed + 1;
+    v->code->past.foots_missed = same ? 0 : v->code->past.foots_missed + 1;
     v->plan.foot_prefetched |= same;
     if (!same) (void)images_wait_prefetch(b->images);
     return same;

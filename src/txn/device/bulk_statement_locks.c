@@ -37,7 +37,7 @@ bool bulk_statement_locks_wanted(const Bulk *b) {
 bool bulk_statement_locks_use(const Bulk *b) {
     const BulkCode *c = b->device->code;
     return c->module.guards && b->device->foot && !b->cautious &&
-           (b->images->bulks >= c->locks_after || b->opt->release == RELEASE_STATEMENT);
+           (b->images->bulks >= c->past.locks_after || b->opt->release == RELEASE_STATEMENT);
 }
 
 /* ---- queues ---------------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static bool names_groups(const Bulk *b, int32_t group) {
 Status bulk_statement_locks_plan(Bulk *b, Err *e) {
     BulkDevice *v = b->device;
     for (int32_t k = 0; b->group_order && v->statement.dequeue_group < 0 &&
-                        b->images->bulks >= v->code->dequeues_after && k < b->n_groups;
+                        b->images->bulks >= v->code->past.dequeues_after && k < b->n_groups;
          k++)
         if (b->groups[k].group->proc->queue >= 0 && names_groups(b, k) && comes_first(b, k))
             v->statement.dequeue_group = k;
@@ -120,7 +120,7 @@ Status bulk_statement_locks_start(Bulk *b, Err *e) {
     int64_t items = b->n_calls; /* each of which fills a chunk of the log at least */
     if (v->d->info.warp_functions) items = MIN_OF(items, (int64_t)v->d->info.units * PROC_UNIT_THREADS);
     int64_t chunk = (int64_t)c->module.undo_max * UNDO_ENTRY * LOG_CALLS,
-            each = c->log_per_call > 0 ? (int64_t)c->log_per_call : LOG_GUESS * UNDO_ENTRY;
+            each = c->past.log_per_call > 0 ? (int64_t)c->past.log_per_call : LOG_GUESS * UNDO_ENTRY;
     int64_t entries = MIN_OF(items * chunk + b->n_calls * each, LOG_MAX);
     DevPtr p;
     TRY(bulk_device_memory(b, BM_LOG, head + at + count + entries, &p, e));
@@ -172,7 +172,7 @@ static void note_undone(const Bulk *b, uint64_t stop) {
              at = (first & ((1u << STOP_PROC_SHIFT) - 1)) >> 8;
     const Proc *p = at > 0 && number < (uint32_t)c->n ? c->procs[number] : NULL;
     const char *why = reason_of(stop)->why;
-    c->undone_why = reason_of(stop)->text;
+    c->past.undone_why = reason_of(stop)->text;
     if (p)
         log_write(LOG_INFO, "a bulk of %lld calls is undone and run again with locks held by calls: %s; %s line %d: %s",
                   (long long)b->n_calls, why, p->name,
@@ -190,21 +190,22 @@ Status bulk_statement_locks_finish(Bulk *b, Err *e) {
     const uint64_t stop = v->control.lock_words[GS_STOP];
     double used = (double)(v->control.lock_words[GS_LOG] - v->statement.log_first) / (double)b->n_calls;
     if (stop == 0) {
-        c->log_per_call = MAX_OF(c->log_per_call, used * 1.2);
-        c->in_a_row++;
-        c->dequeues_undone -= v->statement.dequeue_group >= 0 && c->dequeues_undone > 0 && c->in_a_row >= BULKS_WITHOUT;
+        c->past.log_per_call = MAX_OF(c->past.log_per_call, used * 1.2);
+        c->past.in_a_row++;
+        c->past.dequeues_undone -=
+            v->statement.dequeue_group >= 0 && c->past.dequeues_undone > 0 && c->past.in_a_row >= BULKS_WITHOUT;
         return ST_OK;
     }
     if (stop & 1 << STOP_ROOM_BIT) {
-        c->log_per_call = 2 * MAX_OF(c->log_per_call, used);
+        c->past.log_per_call = 2 * MAX_OF(c->past.log_per_call, used);
     } else if (stop & 1 << STOP_QUEUE_BIT) { /* statement locks without dequeueing may be fine */
-        c->dequeues_undone = MIN_OF(c->dequeues_undone + 1, (int64_t)DOUBLINGS_MAX);
-        c->dequeues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->dequeues_undone);
-        c->in_a_row = 0;
+        c->past.dequeues_undone = MIN_OF(c->past.dequeues_undone + 1, (int64_t)DOUBLINGS_MAX);
+        c->past.dequeues_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->past.dequeues_undone);
+        c->past.in_a_row = 0;
     } else if (stop & 1 << STOP_UNDO_BIT) {
-        c->undone = c->in_a_row < BULKS_WITHOUT ? MIN_OF(c->undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
-        c->in_a_row = 0;
-        if (c->undone > 0) c->locks_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->undone);
+        c->past.undone = c->past.in_a_row < BULKS_WITHOUT ? MIN_OF(c->past.undone + 1, (int64_t)DOUBLINGS_MAX) : 0;
+        c->past.in_a_row = 0;
+        if (c->past.undone > 0) c->past.locks_after = b->images->bulks + ((int64_t)BULKS_WITHOUT << c->past.undone);
     }
     note_undone(b, stop);
     TRY(bulk_foot_drop(b, e));
@@ -224,8 +225,8 @@ const char *bulk_device_why(const Bulk *b, const char *why) {
                    ? "calls with loops: locks are given up statement by statement, and rows of "
                      "a queue are taken by all at a time"
                    : "calls with loops: locks are given up statement by statement";
-    if (b->cautious && c->undone_why) return c->undone_why;
-    return c->module.guards && c->undone > 0 && b->device->locks.on
+    if (b->cautious && c->past.undone_why) return c->past.undone_why;
+    return c->module.guards && c->past.undone > 0 && b->device->locks.on
                ? "locks are held to the end of calls: lately a bulk had to be undone"
                : why;
 }

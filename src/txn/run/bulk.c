@@ -1144,8 +1144,8 @@ Status bulk_footprints(ImageSet *images, int32_t n_groups, const CallGroup *grou
                        BulkOps *out, Err *e) {
     const QueryOptions *q = opt->query;
     BulkOptions mine = *opt;
-    mine.strategy =
-        STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no guards */
+    mine.strategy = STRATEGY_PART; /* a device that ranks calls itself gives operations to the host then, and has no
+                                      statement locks */
     mine.any_order = false;
     mine.partitions = 0;
     mine.pipeline = NULL;
