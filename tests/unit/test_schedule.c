@@ -78,7 +78,8 @@ static bool only_takes(const Bulk *b, int64_t x, int64_t y) {
     for (int64_t i = 0; i < b->in.n_ops; i++) {
         if (b->ops[i].call != x) continue;
         int both = kinds_of(b, x, b->ops[i].item) | kinds_of(b, y, b->ops[i].item);
-        if (kinds_of(b, y, b->ops[i].item) && both != 1 << OPK_READ && both != 1 << OPK_ADD && both != 1 << OPK_FETCH_ADD)
+        if (kinds_of(b, y, b->ops[i].item) && both != 1 << OPK_READ && both != 1 << OPK_ADD &&
+            both != 1 << OPK_FETCH_ADD)
             return false;
     }
     return true;
@@ -259,8 +260,9 @@ static void locks_share(void **state) {
  * the calls behind it. Locks and partitions know nothing of takes. */
 static void takes_keep_order(void **state) {
     (void)state;
-    TxnOp ops[] = {{1, 0, OPK_FETCH_ADD}, {2, 0, OPK_WRITE}, {1, 1, OPK_FETCH_ADD}, {2, 1, OPK_WRITE}, {1, 2, OPK_FETCH_ADD},
-                   {1, 3, OPK_FETCH_ADD}, {1, 3, OPK_READ},  {1, 4, OPK_ADD},  {1, 5, OPK_FETCH_ADD},  {1, 6, OPK_FETCH_ADD}};
+    TxnOp ops[] = {{1, 0, OPK_FETCH_ADD}, {2, 0, OPK_WRITE},     {1, 1, OPK_FETCH_ADD}, {2, 1, OPK_WRITE},
+                   {1, 2, OPK_FETCH_ADD}, {1, 3, OPK_FETCH_ADD}, {1, 3, OPK_READ},      {1, 4, OPK_ADD},
+                   {1, 5, OPK_FETCH_ADD}, {1, 6, OPK_FETCH_ADD}};
     static const int32_t want[] = {0, 1, 1, 2, 3, 4, 4};
     ScheduleInput in = {.n_calls = 7, .n_ops = ARRAY_LEN(ops), .ops = ops, .strategy = STRATEGY_KSET};
     Arena *a = arena_new(&root, &err);

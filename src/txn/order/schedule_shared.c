@@ -559,7 +559,8 @@ void shared_free(SharedItems *s) {
 bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, FetchAddsHow fetch_adds, Pool *pool,
                  MemAccount *acct, int32_t *depth, Figures *f) {
     Err quiet = {0};
-    *s = (SharedItems){.in = in, .fetch_adds = fetch_adds, .pool = pool, .workers = in->workers, .acct = acct, .depth = depth};
+    *s = (SharedItems){
+        .in = in, .fetch_adds = fetch_adds, .pool = pool, .workers = in->workers, .acct = acct, .depth = depth};
     if (in->shared_min > 0 ? in->n_ops < in->shared_min
                            : in->n_ops < SHARED_OPS_MIN || in->workers < SHARED_WORKERS_MIN)
         return false;

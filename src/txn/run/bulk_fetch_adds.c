@@ -1,8 +1,8 @@
 /* bulk_fetch_adds.c - calls of a set with fetch-adds of one item (proc.h, Takes).
  *
- * The schedule lets fetch-adds of an item share a set, and puts no later call into an earlier set (OPK_FETCH_ADD). So for
- * each set and item there is a sequence of calls in timestamp order, whose amounts are known from their footprints: the
- * prefix sums of the amounts are what each call finds beyond the cell's value at the set's beginning [a segmented
+ * The schedule lets fetch-adds of an item share a set, and puts no later call into an earlier set (OPK_FETCH_ADD). So
+ * for each set and item there is a sequence of calls in timestamp order, whose amounts are known from their footprints:
+ * the prefix sums of the amounts are what each call finds beyond the cell's value at the set's beginning [a segmented
  * prefix sum over (set, item, timestamp)]. The cell stays as it is while the set runs, so the order of execution does
  * not matter; the whole sum is added at the set's end.
  *
