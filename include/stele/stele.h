@@ -84,13 +84,14 @@ typedef struct stele_options {
     int32_t threads;            /* worker threads, 0 = all processors */
     int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
     const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
+    bool existing;              /* a path without a database is an error (58P01) instead of becoming one */
 } stele_options;
 
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it
  * does not exist. One process at a time may have a directory open (55006). options may be NULL. On failure *db is NULL
  * and, when `error` is given, it is filled; its strings stay valid until the next call of stele_open on this thread.
- * Errors: 58030 I/O, 55006 in use, XX001 corrupted file (named), 53200 memory; of temp_directory 58P01 (not there),
- * 42809 (no directory), 42501 (not writable), 22023 (too long). */
+ * Errors: 58030 I/O, 58P01 no database (with `existing`), 55006 in use, XX001 corrupted file (named), 53200 memory; of
+ * temp_directory 58P01 (not there), 42809 (no directory), 42501 (not writable), 22023 (too long). */
 STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db,
                                   stele_error_info *error);
 /* Saves a directory database that has unsaved changes (as CHECKPOINT does) and closes it. All connections must be gone
@@ -359,6 +360,24 @@ STELE_API stele_status stele_list_routines(stele_conn *conn,
                                            bool (*each)(void *ctx, const char *name, const char *kind, const char *args,
                                                         const char *result, const char *language),
                                            void *ctx);
+/* An object of the database as the SQL that makes it. Strings are never NULL, and valid during the call. */
+typedef struct stele_definition {
+    const char *kind;  /* "TABLE", "FUNCTION", "PROCEDURE", "VIEW"; "CONSTRAINT", "FK CONSTRAINT" and "DEFAULT" are what
+                          tables get last */
+    const char *name;  /* as it is called: t, f(integer), t t_pkey */
+    const char *table; /* the table or view that it is or belongs to, "" for routines */
+    const char *target;     /* of a table: its name and columns for COPY and INSERT, t (a, "B"); else "" */
+    const char *create_sql; /* without a semicolon */
+    const char *drop_sql, *drop_if_exists_sql; /* "" for what goes with its table */
+    const char *problem; /* "", or why create_sql is going to fail: what it refers to is gone, or comes later */
+    bool after_data;     /* to be made when tables have their rows */
+} stele_definition;
+/* Everything that the database defines, in an order in which it can be made (and, backwards, dropped): tables that
+ * others refer to come before those, and objects of no order by name, so that a database made from the definitions has
+ * the same list. Names are not qualified. Stops when `each` returns true; it must not use the connection. 0A000: a view
+ * whose query cannot be written, since relations were renamed. */
+STELE_API stele_status stele_list_definitions(stele_conn *conn, bool (*each)(void *ctx, const stele_definition *d),
+                                              void *ctx);
 /* Functions and operators: name, argument types, result type, one line of documentation. */
 STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result,
                                                  const char *doc),

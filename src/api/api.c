@@ -7,6 +7,7 @@
 #include "api/api_int.h"
 #include "base/log.h"
 #include "session/core/transaction.h"
+#include "session/ddl/definition.h"
 #include "sql/bind/bind.h"
 #include "sql/parse/parse.h"
 
@@ -57,6 +58,12 @@ static void text_free(char *s) {
     if (s) mem_free(NULL, s, (int64_t)strlen(s) + 1);
 }
 
+static Status check_existing(const char *path) {
+    bool there;
+    TRY(database_exists(path, vfs_posix(), &there, &open_error));
+    return there ? ST_OK : err_set(&open_error, ERR_UNDEFINED_FILE, "there is no database at \"%s\"", path);
+}
+
 stele_status stele_open(const char *path, const stele_options *options, stele_db **db, stele_error_info *error) {
     err_clear(&open_error);
     *db = NULL;
@@ -83,6 +90,11 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
                         ? options->memory_limit
                         : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
+    if (options && options->existing && !memory && check_existing(path) != ST_OK) {
+        mem_free(NULL, d, (int64_t)sizeof *d);
+        fill_error(&open_error, error);
+        return STELE_ERROR;
+    }
     if (database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
@@ -522,6 +534,26 @@ stele_status stele_list_routines(stele_conn *c,
     if (s->state == 'I') (void)session_end_statement(s, ST_OK);
     else transaction_pause(s);
     return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
+}
+
+stele_status stele_list_definitions(stele_conn *c, bool (*each)(void *ctx, const stele_definition *d), void *ctx) {
+    Session *s = c->s;
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    Arena *a = arena_new(&s->account, &s->err);
+    Definitions all;
+    Status r = a ? definitions_list(s, a, &all) : ST_ERROR;
+    for (int64_t i = 0; r == ST_OK && i < all.list.len; i++) {
+        const Definition *d = &all.list.items[i];
+        stele_definition out = {d->kind, d->name,           d->table,   d->target,    d->create,
+                                d->drop, d->drop_if_exists, d->problem, d->after_data};
+        if (each(ctx, &out)) break;
+    }
+    arena_free(a);
+    if (s->state == 'I') (void)session_end_statement(s, r);
+    else transaction_pause(s);
+    return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
 void stele_list_functions(bool (*each)(void *ctx, const char *name, const char *args, const char *result,

@@ -129,6 +129,21 @@ static Status load_all(Database *db, Arena *a, Err *e) {
     return ST_OK;
 }
 
+static Status each_entry(void *ctx, const char *name, Err *e) {
+    int64_t g;
+    (void)e;
+    if (generation_name(name, &g) || strcmp(name, "CURRENT") == 0) *(bool *)ctx = true;
+    return ST_OK;
+}
+Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e) {
+    bool found = false;
+    if (!vfs) vfs = vfs_posix();
+    TRY(vfs->exists(vfs, path, there, e));
+    if (*there) TRY(vfs->list(vfs, path, each_entry, &found, e));
+    *there = found;
+    return ST_OK;
+}
+
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
     *out = NULL;
     Database *db = mem_calloc(NULL, (int64_t)sizeof *db, e);

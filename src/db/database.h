@@ -55,6 +55,8 @@ typedef struct Database {
 } Database;
 
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
+/* Whether there is a database at the path, were it a damaged one. */
+Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
 Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */
 void database_close(Database *db);          /* does not save */
 

@@ -126,6 +126,8 @@ Status func_resolve(Slice name, bool is_operator, int nargs, const Type *args, i
 char type_category(uint8_t id); /* PostgreSQL's categories of types, for choosing among overloads */
 bool type_preferred(uint8_t id);
 bool func_is_aggregate(Slice name);
+/* An SQL name that needs no quotes, as quote_ident() has it. */
+bool name_is_plain(Str s);
 const FuncDef *func_table(int64_t *count); /* whole table, for \df, docs and tests */
 
 /* Casts. Contexts as in PostgreSQL. */

@@ -710,13 +710,16 @@ static bool is_reserved(Str s) {
     }
     return false;
 }
-static bool quote_ident(Buf *b, Str s) {
+bool name_is_plain(Str s) {
     bool plain = s.len > 0 && ((s.ptr[0] >= 'a' && s.ptr[0] <= 'z') || s.ptr[0] == '_');
     for (uint32_t k = 0; k < s.len && plain; k++) {
         char c = s.ptr[k];
         plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     }
-    if (plain && !is_reserved(s)) return buf_add(b, s.ptr, s.len);
+    return plain && !is_reserved(s);
+}
+static bool quote_ident(Buf *b, Str s) {
+    if (name_is_plain(s)) return buf_add(b, s.ptr, s.len);
     if (!buf_add(b, "\"", 1)) return false;
     for (uint32_t k = 0; k < s.len; k++) {
         if (s.ptr[k] == '"' && !buf_add(b, "\"", 1)) return false;

@@ -541,6 +541,41 @@ static void check_options(const char *table, const char *want) {
     assert_int_equal(stele_list_options(conn, table, on_option, &t), STELE_OK);
     assert_string_equal(t.n ? t.s : "", want);
 }
+static bool on_definition(void *ctx, const stele_definition *d) {
+    Text *t = ctx;
+    t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s%s;%s;", d->kind, d->name,
+                             d->after_data ? " after" : "", d->create_sql);
+    return strcmp(d->name, "d2 k") == 0;
+}
+/* In an order in which they can be made, also inside of a transaction that has made them. */
+static void definitions(void **state) {
+    (void)state;
+    stele_db *d;
+    stele_conn *c;
+    stele_error_info e;
+    assert_int_equal(stele_open(":memory:", NULL, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "begin; create table d2(a int, \"B\" text default 'x', constraint k unique (a)); create table d1(c int "
+           "references "
+           "d2(a)); create view d0 as select f.a from d2 as f");
+    Text t = {.n = 0};
+    assert_int_equal(stele_list_definitions(c, on_definition, &t), STELE_OK);
+    assert_string_equal(t.s, "TABLE d2;CREATE TABLE d2 (\n    a integer,\n    \"B\" text DEFAULT 'x'\n);"
+                             "TABLE d1;CREATE TABLE d1 (\n    c integer\n);"
+                             "VIEW d0;CREATE VIEW d0 AS\nselect f.a from d2 as f;"
+                             "CONSTRAINT d2 k after;ALTER TABLE d2 ADD CONSTRAINT k UNIQUE (a);");
+    assert_int_equal(stele_transaction_state(c), 'T');
+    run(c, "rollback");
+    t.n = 0;
+    assert_int_equal(stele_list_definitions(c, on_definition, &t), STELE_OK);
+    assert_int_equal(t.n, 0);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+    stele_options only = {.existing = true};
+    assert_int_equal(stele_open("/tmp/stele-test-api-nowhere", &only, &d, &e), STELE_ERROR);
+    assert_string_equal(e.sqlstate, "58P01");
+    assert_null(d);
+}
 /* What a table expects stays with it whatever is done to its definition, and comes back with ROLLBACK. */
 static void options(void **state) {
     (void)state;
@@ -1133,7 +1168,7 @@ int main(void) {
         cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(little_room),
         cmocka_unit_test(rolled_back),     cmocka_unit_test(lists),        cmocka_unit_test(stopping),
         cmocka_unit_test(opened_with),     cmocka_unit_test(error_names),  cmocka_unit_test(bulks),
-        cmocka_unit_test(bulk_log),
+        cmocka_unit_test(bulk_log),        cmocka_unit_test(definitions),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

@@ -202,9 +202,17 @@ static Status as_in_view(Binder *b, const ViewSource *s, NsItem *item) {
     return ST_OK;
 }
 
+static Status keep_view_table(Binder *b, const AstFromTable *f, const NsItem *item) {
+    ViewTable t = {f, item->n_cols, arena_array(b->a, const char *, item->n_cols + 1)};
+    if (!t.cols) return ST_ERROR;
+    for (int32_t k = 0; k < t.n_cols; k++) t.cols[k] = item->cols[k].name;
+    return vec_push(b->a, &b->c->view_tables, t) ? ST_OK : ST_ERROR;
+}
+
 /* The columns of a table or view in FROM: a view's source has them with their aliases. */
 static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSource *source, const char *relation,
                                  NsItem *item) {
+    if (b->c->keep_view_tables && b->views && !b->views->up) TRY(keep_view_table(b, f, item));
     if (source) return as_in_view(b, source, item);
     if (!b->c->keep_sources || !b->views || b->views->up) return rename_columns(b, &f->alias, item, f->location);
     ViewSource s = {f->location, (char *)(uintptr_t)relation, item->n_cols, arena_array(b->a, char *, item->n_cols + 1),

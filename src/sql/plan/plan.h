@@ -48,6 +48,13 @@ typedef struct GroupedKey {
     int key;
 } GroupedKey;
 
+/* A place in a view's text that names a table or view. */
+typedef struct ViewTable {
+    const struct AstFromTable *from; /* sql/parse/ast.h */
+    int32_t n_cols;                  /* that the relation has, whatever the view has of it */
+    const char **cols;
+} ViewTable;
+
 typedef struct PlanCtx {
     Arena *arena;
     Err *err;
@@ -60,6 +67,8 @@ typedef struct PlanCtx {
     VEC(const char *) relations; /* tables and views that binding looked up, those inside views included */
     bool keep_sources;           /* for sql_bind_view: what the view's own text reads is kept in */
     VEC(ViewSource) sources;
+    bool keep_view_tables; /* and sql_bind_view keeps where that text names tables and views, as they are: */
+    VEC(ViewTable) view_tables;
     bool keep_columns; /* where the text names which column is kept in */
     VEC(NamedColumn) columns;
     VEC(GroupedKey) grouped_keys; /* primary keys that a GROUP BY relies on for other columns of their tables */

@@ -1,0 +1,688 @@
+/* definition.c - the database's objects as the statements that make them (definition.h).
+ *
+ * What refers to what is found as in depend.c, by binding the catalog's texts: exact, and cheap where definitions are
+ * few. A routine says by itself only that it cannot be made yet: it is tried against a catalog that has the views
+ * listed so far, since its text may name a view's type anywhere.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "session/ddl/definition.h"
+#include "session/ddl/depend.h"
+#include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
+#include "sql/pl/pl.h"
+
+/* ---- text ------------------------------------------------------------------------------------------- */
+
+typedef struct Text {
+    Arena *a;
+    char *p;
+    int64_t len, cap;
+    bool failed; /* out of memory */
+} Text;
+
+static void text_add(Text *t, const char *s, int64_t n) {
+    if (t->len + n + 1 > t->cap) {
+        int64_t cap = (t->len + n + 1) * 2;
+        char *p = arena_alloc(t->a, cap);
+        if (!p) t->failed = true;
+        if (t->failed) return;
+        if (t->len > 0) memcpy(p, t->p, (size_t)t->len);
+        t->p = p;
+        t->cap = cap;
+    }
+    memcpy(t->p + t->len, s, (size_t)n);
+    t->len += n;
+    t->p[t->len] = 0;
+}
+static void text_put(Text *t, const char *s) { text_add(t, s, (int64_t)strlen(s)); }
+static void text_name(Text *t, const char *name) {
+    const char *q = definition_name(t->a, name);
+    if (q) text_put(t, q);
+    else t->failed = true;
+}
+/* A text of the user's, which may end in a comment: what follows must not be part of it. */
+static void text_own(Text *t, const char *sql) {
+    const char *line = strrchr(sql, '\n');
+    text_put(t, sql);
+    if (strstr(line ? line : sql, "--")) text_put(t, "\n");
+}
+static void text_names(Text *t, int n, char *const *names) {
+    text_put(t, "(");
+    for (int i = 0; i < n; i++) {
+        if (i) text_put(t, ", ");
+        text_name(t, names[i]);
+    }
+    text_put(t, ")");
+}
+static const char *text_take(const Text *t) { return t->failed ? NULL : t->p ? t->p : ""; }
+
+char *definition_name(Arena *a, const char *name) {
+    Str s = {.ptr = name, .len = (uint32_t)strlen(name)};
+    return name_is_plain(s) ? arena_strdup(a, name) : quote_name(a, name);
+}
+
+/* ---- the list --------------------------------------------------------------------------------------- */
+
+typedef struct ViewItem {
+    const View *v;
+    bool done, binds;
+    bool needs_key;     /* a GROUP BY relies on a primary key */
+    int64_t n_routines; /* that it calls */
+    const int64_t *routines;
+    int n_sources;
+    const ViewSource *sources;
+    const char *problem; /* why it does not bind */
+} ViewItem;
+typedef struct RoutineItem {
+    const Routine *r;
+    const char *signature;
+    bool done;
+    const char *problem; /* why it could not be made when it was tried last */
+    int64_t n_defaults;
+    const int64_t *defaults; /* routines that its parameters' defaults call */
+} RoutineItem;
+
+typedef struct Lister {
+    Session *s;
+    Arena *a;
+    const Catalog *k;
+    Definitions *out;
+    Table **tables;
+    ViewItem *views;
+    RoutineItem *routines;
+    View **listed; /* views listed so far */
+    int64_t n_listed;
+} Lister;
+
+static Status add(Lister *l, Definition d) {
+    const char *const all[] = {d.kind, d.name, d.table, d.target, d.create, d.drop, d.drop_if_exists, d.problem};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (!all[i]) return ST_ERROR; /* out of memory, which the arena has said */
+    return vec_push(l->a, &l->out->list, d) ? ST_OK : ST_ERROR;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------- */
+
+static int by_table_name(const void *x, const void *y) {
+    return strcmp((*(Table *const *)x)->name, (*(Table *const *)y)->name);
+}
+/* Puts a table behind those that its foreign keys refer to. Of tables that refer to each other the first one reached
+ * comes last. */
+static Status place_table(Lister *l, Table **from, bool *seen, int64_t i, int64_t *n) {
+    TRY(stack_check(&l->s->err));
+    if (seen[i]) return ST_OK;
+    seen[i] = true;
+    for (int64_t f = 0; f < l->k->n_foreign; f++) {
+        if (strcmp(l->k->foreign[f]->table, from[i]->name) != 0) continue;
+        for (int64_t j = 0; j < l->k->n_tables; j++)
+            if (strcmp(from[j]->name, l->k->foreign[f]->ref_table) == 0) TRY(place_table(l, from, seen, j, n));
+    }
+    l->tables[(*n)++] = from[i];
+    return ST_OK;
+}
+static Status order_tables(Lister *l) {
+    int64_t n = l->k->n_tables, at = 0;
+    Table **by_name = arena_array(l->a, Table *, n + 1);
+    bool *seen = arena_calloc(l->a, n + 1);
+    l->tables = arena_array(l->a, Table *, n + 1);
+    if (!by_name || !seen || !l->tables) return ST_ERROR;
+    for (int64_t i = 0; i < n; i++) by_name[i] = l->k->tables[i];
+    qsort(by_name, (size_t)n, sizeof *by_name, by_table_name);
+    for (int64_t i = 0; i < n; i++) TRY(place_table(l, by_name, seen, i, &at));
+    return ST_OK;
+}
+
+/* A default or check of the table calls a routine of the catalog. */
+static bool calls_routine(Lister *l, const Table *t, const char *sql) {
+    PlanCtx c;
+    BoundStmt *b;
+    const char *table = quote_name(l->a, t->name);
+    return sql && table && l->k->n_routines > 0 &&
+           try_query(l->s, l->a, arena_printf(l->a, "select (%s\n) from %s", sql, table), &c, &b) &&
+           c.routine_ids.len > 0;
+}
+static void add_column(Lister *l, Text *x, const Table *t, int c) {
+    char type[64];
+    const Column *col = &t->cols[c];
+    text_name(x, col->name);
+    text_put(x, " ");
+    text_put(x, type_name(col->type, type, sizeof type));
+    if (col->default_sql && !calls_routine(l, t, col->default_sql)) {
+        text_put(x, " DEFAULT ");
+        text_own(x, col->default_sql);
+    }
+    if (col->not_null) text_put(x, " NOT NULL");
+}
+static const char *table_target(Lister *l, const Table *t) {
+    Text x = {.a = l->a};
+    text_name(&x, t->name);
+    for (int c = 0; c < t->n_cols; c++) {
+        text_put(&x, c ? ", " : " (");
+        text_name(&x, t->cols[c].name);
+    }
+    if (t->n_cols > 0) text_put(&x, ")");
+    return text_take(&x);
+}
+static Status add_table(Lister *l, const Table *t) {
+    Text x = {.a = l->a};
+    const char *name = definition_name(l->a, t->name);
+    bool any = false;
+    text_put(&x, "CREATE TABLE ");
+    text_name(&x, t->name);
+    text_put(&x, " (");
+    for (int c = 0; c < t->n_cols; c++) {
+        text_put(&x, any ? ",\n    " : "\n    ");
+        add_column(l, &x, t, c);
+        any = true;
+    }
+    for (int c = 0; c < t->n_checks; c++) {
+        if (calls_routine(l, t, t->checks[c].sql)) continue;
+        text_put(&x, any ? ",\n    CONSTRAINT " : "\n    CONSTRAINT ");
+        text_name(&x, t->checks[c].name);
+        text_put(&x, " CHECK (");
+        text_own(&x, t->checks[c].sql);
+        text_put(&x, ")");
+        any = true;
+    }
+    text_put(&x, any ? "\n)" : ")");
+    char rows[64];
+    snprintf(rows, sizeof rows, "\nWITH (expected_rows = %lld)", (long long)t->expected_rows);
+    if (t->expected_rows > 0) text_put(&x, rows);
+    if (!name) return ST_ERROR;
+    return add(l, (Definition){.kind = "TABLE",
+                               .name = t->name,
+                               .table = t->name,
+                               .target = table_target(l, t),
+                               .create = text_take(&x),
+                               .drop = arena_printf(l->a, "DROP TABLE %s", name),
+                               .drop_if_exists = arena_printf(l->a, "DROP TABLE IF EXISTS %s", name),
+                               .problem = ""});
+}
+
+/* What belongs to a table and is made after its data. drop NULL: it goes with the table. */
+static Status add_part(Lister *l, const char *kind, const Table *t, const char *name, const Text *x, const char *drop) {
+    const char *table = definition_name(l->a, t->name);
+    if (!table || x->failed) return ST_ERROR;
+    bool constraint = drop && strcmp(drop, "DROP CONSTRAINT") == 0;
+    const char *quoted = definition_name(l->a, name);
+    if (!quoted) return ST_ERROR;
+    Definition d = {.kind = kind,
+                    .name = arena_printf(l->a, "%s %s", t->name, name),
+                    .table = t->name,
+                    .target = "",
+                    .create = arena_printf(l->a, "ALTER TABLE %s %s", table, text_take(x)),
+                    .drop = "",
+                    .drop_if_exists = "",
+                    .problem = "",
+                    .after_data = true};
+    if (constraint) {
+        d.drop = arena_printf(l->a, "ALTER TABLE %s DROP CONSTRAINT %s", table, quoted);
+        d.drop_if_exists = arena_printf(l->a, "ALTER TABLE IF EXISTS %s DROP CONSTRAINT IF EXISTS %s", table, quoted);
+    } else if (drop) {
+        d.drop = arena_printf(l->a, "ALTER TABLE %s ALTER COLUMN %s DROP DEFAULT", table, quoted);
+        d.drop_if_exists = arena_printf(l->a, "ALTER TABLE IF EXISTS %s ALTER COLUMN %s DROP DEFAULT", table, quoted);
+    }
+    return add(l, d);
+}
+static Text begin_constraint(Lister *l, const char *name, const char *what) {
+    Text x = {.a = l->a};
+    text_put(&x, "ADD CONSTRAINT ");
+    text_name(&x, name);
+    text_put(&x, " ");
+    text_put(&x, what);
+    return x;
+}
+static Status add_keys(Lister *l, const Table *t) {
+    for (int k = 0; k < t->n_keys; k++) {
+        const KeyConstraint *key = &t->keys[k];
+        Text x = begin_constraint(l, key->name, key->primary ? "PRIMARY KEY (" : "UNIQUE (");
+        for (int c = 0; c < key->n_cols; c++) {
+            if (c) text_put(&x, ", ");
+            text_name(&x, t->cols[key->cols[c]].name);
+        }
+        text_put(&x, ")");
+        TRY(add_part(l, "CONSTRAINT", t, key->name, &x, NULL));
+    }
+    return ST_OK;
+}
+static Status add_calling_parts(Lister *l, const Table *t) {
+    for (int c = 0; c < t->n_cols; c++) {
+        if (!calls_routine(l, t, t->cols[c].default_sql)) continue;
+        Text x = {.a = l->a};
+        text_put(&x, "ALTER COLUMN ");
+        text_name(&x, t->cols[c].name);
+        text_put(&x, " SET DEFAULT ");
+        text_own(&x, t->cols[c].default_sql);
+        TRY(add_part(l, "DEFAULT", t, t->cols[c].name, &x, "DROP DEFAULT"));
+    }
+    for (int c = 0; c < t->n_checks; c++) {
+        if (!calls_routine(l, t, t->checks[c].sql)) continue;
+        Text x = begin_constraint(l, t->checks[c].name, "CHECK (");
+        text_own(&x, t->checks[c].sql);
+        text_put(&x, ")");
+        TRY(add_part(l, "CONSTRAINT", t, t->checks[c].name, &x, "DROP CONSTRAINT"));
+    }
+    return ST_OK;
+}
+
+static const char *action(char code) {
+    switch (code) {
+    case 'r': return "RESTRICT";
+    case 'c': return "CASCADE";
+    case 'n': return "SET NULL";
+    case 'd': return "SET DEFAULT";
+    default: return NULL; /* NO ACTION */
+    }
+}
+static Status add_foreign(Lister *l, const Table *t, const ForeignKey *f) {
+    Text x = begin_constraint(l, f->name, "FOREIGN KEY ");
+    text_names(&x, f->n_cols, f->cols);
+    text_put(&x, " REFERENCES ");
+    text_name(&x, f->ref_table);
+    text_names(&x, f->n_cols, f->ref_cols);
+    if (action(f->on_update)) {
+        text_put(&x, " ON UPDATE ");
+        text_put(&x, action(f->on_update));
+    }
+    if (action(f->on_delete)) {
+        text_put(&x, " ON DELETE ");
+        text_put(&x, action(f->on_delete));
+    }
+    return add_part(l, "FK CONSTRAINT", t, f->name, &x, "DROP CONSTRAINT");
+}
+static Status add_foreigns(Lister *l, const Table *t) {
+    for (int64_t i = 0; i < l->k->n_foreign; i++)
+        if (strcmp(l->k->foreign[i]->table, t->name) == 0) TRY(add_foreign(l, t, l->k->foreign[i]));
+    return ST_OK;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------ */
+
+static int by_view_name(const void *x, const void *y) {
+    return strcmp(((const ViewItem *)x)->v->name, ((const ViewItem *)y)->v->name);
+}
+
+/* Binds a view's query for what it refers to, and where. False: it does not bind, *why says so. */
+static bool bind_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b, Err *why) {
+    plan_ctx_init(s, a, c);
+    c->err = why;
+    c->keep_sources = c->keep_view_tables = true;
+    bool ok = sql_bind_view(c, v, b) == ST_OK;
+    c->err = &s->err;
+    return ok;
+}
+static bool is_oom(const Err *e) { return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0; }
+static Status read_view(Lister *l, ViewItem *x) {
+    PlanCtx c;
+    BoundStmt *b;
+    Err why = {0};
+    x->binds = bind_view(l->s, l->a, x->v, &c, &b, &why);
+    if (!x->binds && is_oom(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
+    if (!x->binds) return (x->problem = arena_strdup(l->a, why.message)) ? ST_OK : ST_ERROR;
+    x->needs_key = c.grouped_keys.len > 0;
+    x->n_routines = c.routine_ids.len;
+    x->routines = c.routine_ids.items;
+    x->n_sources = x->v->n_sources ? x->v->n_sources : (int)c.sources.len;
+    x->sources = x->v->n_sources ? x->v->sources : c.sources.items;
+    return ST_OK;
+}
+
+static bool name_char(char c) {
+    return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c & 0x80);
+}
+static bool blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+/* Behind a block comment; they nest. */
+static const char *skip_comment(const char *p) {
+    int64_t depth = 0;
+    do {
+        bool opens = p[0] == '/' && p[1] == '*', closes = p[0] == '*' && p[1] == '/';
+        depth += opens ? 1 : closes ? -1 : 0;
+        p += opens || closes ? 2 : 1;
+    } while (*p && depth > 0);
+    return p;
+}
+/* Behind blanks and comments. */
+static const char *skip_blanks(const char *p) {
+    for (;;) {
+        if (blank(*p)) p++;
+        else if (p[0] == '-' && p[1] == '-') p += strcspn(p, "\n");
+        else if (p[0] == '/' && p[1] == '*') p = skip_comment(p);
+        else return p;
+    }
+}
+static const char *skip_name(const char *p) {
+    if ((*p | 32) == 'u' && p[1] == '&' && p[2] == '"') p += 2;
+    if (*p != '"') {
+        while (name_char(*p)) p++;
+        return p;
+    }
+    for (p++; *p && (p[0] != '"' || p[1] == '"'); p++) p += p[0] == '"';
+    return *p ? p + 1 : p;
+}
+/* Where the word before p begins, when it is this one and only blanks are between; else NULL. */
+static const char *word_before(const char *text, const char *p, const char *word) {
+    size_t n = strlen(word);
+    while (p > text && blank(p[-1])) p--;
+    if ((size_t)(p - text) < n || strncasecmp(p - n, word, n) != 0) return NULL;
+    return p - n == text || !name_char(p[-(int64_t)n - 1]) ? p - n : NULL;
+}
+
+/* What the view has of a relation is what the relation has, under the same names but for those that aliases give. */
+static bool same_columns(const ViewTable *t, const ViewSource *q) {
+    if (q->n_cols != t->n_cols) return false;
+    for (int i = 0; i < q->n_cols; i++)
+        if (strcmp(q->cols[i], t->cols[i]) != 0 ||
+            (i >= t->from->alias.n_columns && strcmp(q->names[i], q->cols[i]) != 0))
+            return false;
+    return true;
+}
+static void add_subquery(Text *x, const ViewSource *q) {
+    text_put(x, "(SELECT ");
+    for (int i = 0; i < q->n_cols; i++) {
+        if (i) text_put(x, ", ");
+        text_name(x, q->cols[i]);
+        if (strcmp(q->cols[i], q->names[i]) == 0) continue;
+        text_put(x, " AS ");
+        text_name(x, q->names[i]);
+    }
+    text_put(x, " FROM ");
+    text_name(x, q->relation);
+    text_put(x, ")");
+}
+/* Behind an alias, which is there: AS name (columns). */
+static const char *skip_alias(const char *p, const AstAlias *alias) {
+    p = skip_blanks(p);
+    if (strncasecmp(p, "as", 2) == 0 && !name_char(p[2])) p = skip_blanks(p + 2);
+    p = skip_name(p);
+    if (alias->n_columns == 0) return p;
+    p = skip_blanks(p) + 1;
+    for (int64_t i = 0; i < alias->n_columns; i++) p = skip_blanks(skip_name(skip_blanks(p))) + 1;
+    return p;
+}
+/* All columns of the relation under the names that the view has for them; the others get names that no query uses. */
+static void add_aliases(Text *x, const ViewTable *t, const ViewSource *q, int64_t *hidden) {
+    text_put(x, "(");
+    for (int32_t c = 0; c < t->n_cols; c++) {
+        int i = 0;
+        char other[40];
+        while (i < q->n_cols && strcmp(q->cols[i], t->cols[c]) != 0) i++;
+        if (i == q->n_cols) snprintf(other, sizeof other, "(hidden %lld)", (long long)++*hidden);
+        if (c) text_put(x, ", ");
+        text_name(x, i < q->n_cols ? q->names[i] : other);
+    }
+    text_put(x, ")");
+}
+
+/* How a relation is written whose columns are not those that the view has: as a subquery, or, since that has no keys
+ * for a GROUP BY to rely on, under aliases, which `*` sees more of. */
+typedef enum Form { FORM_SUBQUERY, FORM_ALIASES } Form;
+typedef struct Rewrite {
+    Text x;
+    const char *sql, *at; /* the view's text, and how far it has been taken over */
+    Form form;
+    int64_t hidden;
+} Rewrite;
+
+/* The text up to and with one of its names of relations. */
+static void add_relation(Rewrite *r, const ViewTable *t, const ViewSource *q) {
+    const AstFromTable *f = t->from;
+    const char *from = r->sql + q->location - 1, *to = skip_name(from);
+    if (f->name.schema) to = skip_name(skip_blanks(skip_blanks(to) + 1));
+    bool whole = same_columns(t, q), aliases = !whole && r->form == FORM_ALIASES;
+    if (whole && strcmp(q->relation, f->name.name) == 0) return;
+    if (*skip_blanks(to) == '*') to = skip_blanks(to) + 1;
+    if (aliases && f->alias.name) to = skip_alias(to, &f->alias);
+    const char *only = word_before(r->sql, from, "only"), *table = word_before(r->sql, only ? only : from, "table");
+    if (table) from = table;
+    else if (only && !whole) from = only;
+    text_add(&r->x, r->at, from - r->at);
+    if (table) text_put(&r->x, "SELECT * FROM ");
+    if (whole || aliases) text_name(&r->x, q->relation);
+    else add_subquery(&r->x, q);
+    if (!f->alias.name || aliases) {
+        text_put(&r->x, " AS ");
+        text_name(&r->x, f->alias.name ? f->alias.name : f->name.name);
+    }
+    if (aliases) add_aliases(&r->x, t, q, &r->hidden);
+    r->at = to;
+}
+static int by_location(const void *x, const void *y) {
+    int64_t a = ((const ViewSource *)x)->location, b = ((const ViewSource *)y)->location;
+    return a < b ? -1 : a > b;
+}
+static const ViewTable *table_at(const PlanCtx *c, int64_t location) {
+    for (int64_t i = 0; i < c->view_tables.len; i++)
+        if (c->view_tables.items[i].from->location == location) return &c->view_tables.items[i];
+    return NULL;
+}
+/* The view's sources in the order of its text, each once; those that binding saw nothing of have no table. */
+static Status sort_sources(Arena *a, const View *v, ViewSource **out) {
+    if (!(*out = arena_array(a, ViewSource, v->n_sources + 1))) return ST_ERROR;
+    memcpy(*out, v->sources, sizeof **out * (size_t)v->n_sources);
+    qsort(*out, (size_t)v->n_sources, sizeof **out, by_location);
+    return ST_OK;
+}
+/* The same names and types of columns. */
+static bool same_result(const PlanCtx *c, const BoundStmt *b, const PlanCtx *c2, const BoundStmt *b2) {
+    bool same = b->n_result == b2->n_result;
+    for (int32_t i = 0; i < b->n_result && same; i++)
+        same = strcmp(b->names[i], b2->names[i]) == 0 &&
+               type_eq(c->cols.items[b->result[i]].type, c2->cols.items[b2->result[i]].type);
+    return same;
+}
+/* The text is the view's own where its relations are as they were. Else each relation is written as it is called now,
+ * in one of the forms if its columns are others: whichever gives the same columns. */
+Status view_query_text(Session *s, Arena *a, const View *v, const char **out) {
+    PlanCtx c, c2;
+    BoundStmt *b, *b2;
+    Err why = {0};
+    ViewSource *sources;
+    *out = v->sql;
+    if (v->n_sources == 0) return ST_OK;
+    if (!bind_view(s, a, v, &c, &b, &why)) return is_oom(&why) ? (err_copy(&s->err, &why), ST_ERROR) : ST_OK;
+    TRY(sort_sources(a, v, &sources));
+    for (Form form = FORM_SUBQUERY; form <= FORM_ALIASES; form++) {
+        Rewrite r = {.x.a = a, .sql = v->sql, .at = v->sql, .form = form};
+        for (int i = 0; i < v->n_sources; i++) {
+            const ViewTable *t = table_at(&c, sources[i].location);
+            bool again = i > 0 && sources[i].location == sources[i - 1].location;
+            if (t && !again) add_relation(&r, t, &sources[i]);
+        }
+        if (r.at == v->sql) return ST_OK;
+        text_put(&r.x, r.at);
+        if (!(*out = text_take(&r.x))) return ST_ERROR;
+        View like = {.name = v->name, .sql = r.x.p, .n_cols = v->n_cols, .cols = v->cols};
+        if (try_view(s, a, &like, &c2, &b2) && same_result(&c, b, &c2, b2)) return ST_OK;
+        if (err_is_set(&s->err)) return ST_ERROR;
+    }
+    return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                   "the query of view \"%s\" cannot be written for its relations as they are now", v->name);
+}
+static Status add_view(Lister *l, ViewItem *x, bool after_data, const char *problem) {
+    const View *v = x->v;
+    const char *sql, *name = definition_name(l->a, v->name);
+    Text t = {.a = l->a};
+    TRY(view_query_text(l->s, l->a, v, &sql));
+    text_put(&t, "CREATE VIEW ");
+    text_name(&t, v->name);
+    if (v->n_cols > 0) {
+        text_put(&t, " ");
+        text_names(&t, v->n_cols, v->cols);
+    }
+    text_put(&t, " AS\n");
+    text_own(&t, sql);
+    x->done = true;
+    if (!name) return ST_ERROR;
+    for (int64_t i = 0; i < l->k->n_views; i++)
+        if (l->k->views[i] == v) l->listed[l->n_listed++] = l->k->views[i];
+    return add(l, (Definition){.kind = "VIEW",
+                               .name = v->name,
+                               .table = v->name,
+                               .target = "",
+                               .create = text_take(&t),
+                               .drop = arena_printf(l->a, "DROP VIEW %s", name),
+                               .drop_if_exists = arena_printf(l->a, "DROP VIEW IF EXISTS %s", name),
+                               .problem = problem,
+                               .after_data = after_data});
+}
+
+/* ---- routines --------------------------------------------------------------------------------------- */
+
+static int by_signature(const void *x, const void *y) {
+    return strcmp(((const RoutineItem *)x)->signature, ((const RoutineItem *)y)->signature);
+}
+static Status read_routine(Lister *l, RoutineItem *x) {
+    AstStmt **list;
+    int64_t n;
+    Err why = {0};
+    PlanCtx c;
+    plan_ctx_init(l->s, l->a, &c);
+    c.err = &why;
+    if (x->r->n_defaults == 0 || sql_parse(l->a, slice_of(x->r->sql), &list, &n, &why) != ST_OK || n != 1 ||
+        list[0]->kind != AST_CREATE_FUNCTION)
+        return ST_OK;
+    const AstCreateFunction *f = AST_AS_CONST(AstCreateFunction, list[0]);
+    for (int64_t i = 0; i < f->n_params; i++) {
+        Expr *e;
+        if (f->params[i].def) (void)sql_bind_scalar(&c, f->params[i].def, type_make(T_UNKNOWN), &e);
+        if (is_oom(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
+        err_clear(&why);
+    }
+    x->n_defaults = c.routine_ids.len;
+    x->defaults = c.routine_ids.items;
+    return ST_OK;
+}
+/* With modes and types, as DROP names it. */
+static const char *drop_signature(Lister *l, const Routine *r) {
+    Text x = {.a = l->a};
+    char type[64];
+    bool any = false;
+    text_name(&x, r->name);
+    text_put(&x, "(");
+    for (int i = 0; i < r->n_params; i++) {
+        char m = r->param_modes[i];
+        if (!routine_is_arg(r, i)) continue;
+        if (any) text_put(&x, ", ");
+        any = true;
+        if (r->is_procedure && m != 'i') text_put(&x, m == 'o' ? "OUT " : "INOUT ");
+        text_put(&x, type_name(r->param_types[i], type, sizeof type));
+    }
+    text_put(&x, ")");
+    return text_take(&x);
+}
+static Status add_routine(Lister *l, RoutineItem *x, bool after_data, const char *problem) {
+    const Routine *r = x->r;
+    const char *kind = r->is_procedure ? "PROCEDURE" : "FUNCTION", *signature = drop_signature(l, r);
+    Text t = {.a = l->a};
+    text_own(&t, r->sql);
+    x->done = true;
+    if (!signature) return ST_ERROR;
+    return add(l, (Definition){.kind = kind,
+                               .name = x->signature,
+                               .table = "",
+                               .target = "",
+                               .create = text_take(&t),
+                               .drop = arena_printf(l->a, "DROP %s %s", kind, signature),
+                               .drop_if_exists = arena_printf(l->a, "DROP %s IF EXISTS %s", kind, signature),
+                               .problem = problem,
+                               .after_data = after_data});
+}
+
+/* ---- what can be made by now ------------------------------------------------------------------------ */
+
+static bool routines_done(const Lister *l, int64_t n, const int64_t *ids, const Routine *but) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < l->k->n_routines; k++) {
+            const RoutineItem *x = &l->routines[k];
+            if (x->r->id == ids[i] && !x->done && x->r != but) return false;
+        }
+    return true;
+}
+static bool view_ready(const Lister *l, const ViewItem *x, bool keys) {
+    if (!x->binds || (x->needs_key && !keys) || !routines_done(l, x->n_routines, x->routines, NULL)) return false;
+    for (int i = 0; i < x->n_sources; i++)
+        for (int64_t k = 0; k < l->k->n_views; k++)
+            if (!l->views[k].done && strcmp(l->views[k].v->name, x->sources[i].relation) == 0) return false;
+    return true;
+}
+static bool routine_ready(Lister *l, RoutineItem *x) {
+    if (!routines_done(l, x->n_defaults, x->defaults, x->r)) return false;
+    Catalog now = *l->k;
+    now.views = l->listed;
+    now.n_views = l->n_listed;
+    Err why = {0};
+    PlFunction *f;
+    if (pl_of_routine(l->a, &now, x->r, &f, &why) == ST_OK) return true;
+    if (is_oom(&why)) err_copy(&l->s->err, &why); /* definitions_list looks at it */
+    x->problem = arena_strdup(l->a, why.message);
+    return false;
+}
+/* All routines and views that can be made, each pass in the order of their names. */
+static Status add_ready(Lister *l, bool after_keys) {
+    for (bool more = true; more;) {
+        more = false;
+        for (int64_t i = 0; i < l->k->n_routines; i++) {
+            if (l->routines[i].done || !routine_ready(l, &l->routines[i])) continue;
+            TRY(add_routine(l, &l->routines[i], after_keys, ""));
+            more = true;
+        }
+        for (int64_t i = 0; i < l->k->n_views; i++) {
+            if (l->views[i].done || !view_ready(l, &l->views[i], after_keys)) continue;
+            TRY(add_view(l, &l->views[i], after_keys, ""));
+            more = true;
+        }
+    }
+    return ST_OK;
+}
+/* What never could: what it refers to is gone, or they refer to each other. */
+static Status add_rest(Lister *l) {
+    static const char circle[] = "it and what it refers to refer to each other";
+    for (int64_t i = 0; i < l->k->n_routines; i++) {
+        RoutineItem *x = &l->routines[i];
+        if (!x->done) TRY(add_routine(l, x, true, x->problem ? x->problem : circle));
+    }
+    for (int64_t i = 0; i < l->k->n_views; i++) {
+        ViewItem *x = &l->views[i];
+        if (!x->done) TRY(add_view(l, x, true, x->problem ? x->problem : circle));
+    }
+    return ST_OK;
+}
+
+static Status prepare(Lister *l) {
+    const Catalog *k = l->k;
+    TRY(order_tables(l));
+    l->views = arena_calloc(l->a, (int64_t)sizeof *l->views * (k->n_views + 1));
+    l->routines = arena_calloc(l->a, (int64_t)sizeof *l->routines * (k->n_routines + 1));
+    l->listed = arena_array(l->a, View *, k->n_views + 1);
+    if (!l->views || !l->routines || !l->listed) return ST_ERROR;
+    for (int64_t i = 0; i < k->n_views; i++) {
+        l->views[i].v = k->views[i];
+        TRY(read_view(l, &l->views[i]));
+    }
+    for (int64_t i = 0; i < k->n_routines; i++) {
+        l->routines[i].r = k->routines[i];
+        if (!(l->routines[i].signature = pl_signature_text(l->a, k->routines[i]))) return ST_ERROR;
+        TRY(read_routine(l, &l->routines[i]));
+    }
+    qsort(l->views, (size_t)k->n_views, sizeof *l->views, by_view_name);
+    qsort(l->routines, (size_t)k->n_routines, sizeof *l->routines, by_signature);
+    return ST_OK;
+}
+
+Status definitions_list(Session *s, Arena *a, Definitions *out) {
+    Lister l = {.s = s, .a = a, .k = &s->db->catalog, .out = out};
+    int64_t n = l.k->n_tables;
+    *out = (Definitions){.a = a};
+    TRY(prepare(&l));
+    for (int64_t i = 0; i < n; i++) TRY(add_table(&l, l.tables[i]));
+    TRY(add_ready(&l, false));
+    for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));
+    TRY(add_ready(&l, true));
+    TRY(add_rest(&l));
+    for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));
+    for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
+    return err_is_set(&s->err) ? ST_ERROR : ST_OK;
+}
