@@ -8,6 +8,7 @@
 
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
+    "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
     "       stele devices                     list the processors found, and why others cannot be used\n"
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
     "  DATABASE      a directory (created when missing), or :memory: (the default)\n"
@@ -93,6 +94,7 @@ static int run_jobs(Shell *sh, const Job *jobs, int n) {
 int main(int argc, char **argv) {
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);
     Shell sh = {.out = stdout, .null_text = "NULL", .path = ":memory:"};
     stele_options opt = {0};
     Job *jobs = calloc((size_t)argc, sizeof *jobs);

@@ -85,6 +85,8 @@ bool run_command(Shell *sh, const char *line);                     /* a backslas
 bool set_variable(Shell *sh, const char *name, const char *value); /* value NULL: \unset */
 /* bulk.c */
 bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...] */
+/* dump.c */
+int dump_command(int argc, char **argv); /* stele dump DATABASE [options]: the exit status */
 /* edit.c */
 void interactive_loop(Shell *sh);
 /* leave.c */

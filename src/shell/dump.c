@@ -1,0 +1,442 @@
+/* dump.c - stele dump: a database as SQL, as pg_dump writes it.
+ *
+ * Everything is read in one transaction that only reads. Definitions come from stele_list_definitions, data from COPY,
+ * row by row to the output, so that memory does not grow with a table beyond what COPY itself takes. The last line says
+ * that the dump is complete; a dump without it is not one, and its status is not 0. The database is not saved: its
+ * directory keeps the format that it has. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shell/shell.h"
+
+static const char usage[] =
+    "usage: stele dump DATABASE [options]\n"
+    "Writes a database directory as SQL, which stele, and PostgreSQL where it knows what is used, can run.\n"
+    "  -o, --file FILE    to FILE instead of standard output\n"
+    "  -s, --schema-only  no data\n"
+    "  -a, --data-only    data only\n"
+    "  -t, --table NAME   tables and views of this name only, of any of these names with several -t;\n"
+    "                     in a name * stands for any characters, ? for one\n"
+    "      --inserts      data as INSERT instead of COPY\n"
+    "  -c, --clean        drop everything first that is made\n"
+    "      --if-exists    with --clean: DROP ... IF EXISTS\n"
+    "      --memory-limit BYTES   for the tables and the one being written, which goes to temporary files beyond it\n"
+    "      --help\n"
+    "Restore with: stele NEW-DIRECTORY -v ON_ERROR_STOP=1 -f FILE\n"
+    "Exit status: 0 the dump is complete, 1 an error, 2 wrong options, 128 + n ended by signal n.\n";
+
+typedef struct Object {
+    char *kind, *name, *table, *target, *create, *drop, *problem;
+    bool after_data;
+} Object;
+
+typedef struct Dump {
+    Shell sh;
+    const char *file; /* -o; NULL: standard output */
+    const char **patterns;
+    int n_patterns;
+    int64_t memory_limit; /* 0: the library's */
+    bool schema_only, data_only, inserts, clean, if_exists;
+    Object *objects;
+    size_t n, cap;
+    bool out_of_memory;
+    /* --inserts: of the table being written */
+    const Object *table;
+    bool *plain; /* per column: values need no quotes */
+    size_t n_columns, cap_columns;
+    char *row; /* the line of COPY that has not ended */
+    size_t row_len, row_cap;
+} Dump;
+
+/* ---- options ---------------------------------------------------------------------------------------- */
+
+static bool bad_option(const char *message, const char *arg) {
+    fprintf(stderr, "stele dump: ");
+    fprintf(stderr, message, arg);
+    fputs("\nTry \"stele dump --help\".\n", stderr);
+    return false;
+}
+
+static bool is(const char *arg, const char *brief, const char *full) {
+    return (brief && strcmp(arg, brief) == 0) || strcmp(arg, full) == 0;
+}
+
+static bool read_limit(Dump *d, const char *value) {
+    char *end;
+    errno = 0;
+    long long bytes = strtoll(value, &end, 10);
+    if (errno || end == value || *end || bytes <= 0) return bad_option("\"%s\" is no number of bytes", value);
+    d->memory_limit = bytes;
+    return true;
+}
+
+/* A value as -o FILE, -oFILE, --file FILE or --file=FILE. brief NULL: there is only the long form. NULL: the argument
+ * is another one, or (*missing) lacks it. */
+static const char *value_of(char **argv, int *i, const char *brief, const char *full, bool *missing) {
+    const char *arg = argv[*i];
+    size_t n = strlen(full);
+    if (strncmp(arg, full, n) == 0 && arg[n] == '=') return arg + n + 1;
+    if (brief && strncmp(arg, brief, 2) == 0 && arg[2]) return arg + 2;
+    if (!is(arg, brief, full)) return NULL;
+    *missing = !argv[*i + 1];
+    return *missing ? NULL : argv[++*i];
+}
+
+static bool read_option(Dump *d, char **argv, int *i) {
+    const char *arg = argv[*i], *value;
+    bool missing = false;
+    if (is(arg, "-s", "--schema-only")) d->schema_only = true;
+    else if (is(arg, "-a", "--data-only")) d->data_only = true;
+    else if (is(arg, "-c", "--clean")) d->clean = true;
+    else if (is(arg, NULL, "--inserts")) d->inserts = true;
+    else if (is(arg, NULL, "--if-exists")) d->if_exists = true;
+    else if ((value = value_of(argv, i, "-t", "--table", &missing))) d->patterns[d->n_patterns++] = value;
+    else if (!missing && (value = value_of(argv, i, "-o", "--file", &missing))) d->file = value;
+    else if (!missing && (value = value_of(argv, i, NULL, "--memory-limit", &missing))) return read_limit(d, value);
+    else if (missing) return bad_option("option \"%s\" needs a value", arg);
+    else if (arg[0] == '-') return bad_option("unrecognized option \"%s\"", arg);
+    else if (d->sh.path) return bad_option("too many arguments (first is \"%s\")", arg);
+    else d->sh.path = arg;
+    return true;
+}
+
+static bool read_options(Dump *d, char **argv) {
+    for (int i = 2; argv[i]; i++)
+        if (!read_option(d, argv, &i)) return false;
+    if (!d->sh.path) return bad_option("which database?%s", "");
+    if (strcmp(d->sh.path, ":memory:") == 0) return bad_option("\"%s\" is no directory", d->sh.path);
+    if (d->schema_only && d->data_only)
+        return bad_option("options -s/--schema-only and -a/--data-only cannot be used together%s", "");
+    if (d->clean && d->data_only)
+        return bad_option("options -c/--clean and -a/--data-only cannot be used together%s", "");
+    if (d->if_exists && !d->clean) return bad_option("option --if-exists requires option -c/--clean%s", "");
+    return true;
+}
+
+/* ---- which objects ---------------------------------------------------------------------------------- */
+
+/* A pattern as psql has them, from p on: letters fold to lower case and * and ? match, but for what is in double
+ * quotes. */
+static bool matches(const char *p, const char *name, bool quoted) {
+    while (*p == '"') {
+        if (quoted && p[1] == '"') break;
+        quoted = !quoted;
+        p++;
+    }
+    if (!*p) return !*name;
+    if (!quoted && *p == '*') return matches(p + 1, name, false) || (*name && matches(p, name + 1, false));
+    if (!*name) return false;
+    char c = !quoted && *p >= 'A' && *p <= 'Z' ? (char)(*p | 32) : *p;
+    if (c == *name) return matches(p + 1 + (*p == '"'), name + 1, quoted);
+    if (quoted || c != '?') return false;
+    do name++;
+    while ((*name & 0xc0) == 0x80);
+    return matches(p + 1, name, false);
+}
+
+static bool wanted(const Dump *d, const char *table) {
+    bool any = d->n_patterns == 0;
+    for (int i = 0; i < d->n_patterns && !any && *table; i++) {
+        const char *p = d->patterns[i];
+        any = matches(strncasecmp(p, "public.", 7) == 0 ? p + 7 : p, table, false);
+    }
+    return any;
+}
+
+static char *copy_text(Dump *d, const char *s) {
+    char *copy = strdup(s);
+    if (!copy) d->out_of_memory = true;
+    return copy;
+}
+
+static bool each_definition(void *ctx, const stele_definition *x) {
+    Dump *d = ctx;
+    if (!wanted(d, x->table)) return false;
+    if (d->n == d->cap) {
+        size_t cap = d->cap ? d->cap * 2 : 64;
+        Object *more = realloc(d->objects, cap * sizeof *more);
+        if (!more) return d->out_of_memory = true;
+        d->objects = more;
+        d->cap = cap;
+    }
+    d->objects[d->n++] = (Object){.kind = copy_text(d, x->kind),
+                                  .name = copy_text(d, x->name),
+                                  .table = copy_text(d, x->table),
+                                  .target = copy_text(d, x->target),
+                                  .create = copy_text(d, x->create_sql),
+                                  .drop = copy_text(d, d->if_exists ? x->drop_if_exists_sql : x->drop_sql),
+                                  .problem = copy_text(d, x->problem),
+                                  .after_data = x->after_data};
+    return d->out_of_memory;
+}
+
+static void free_dump(Dump *d) {
+    for (size_t i = 0; i < d->n; i++) {
+        char *const all[] = {d->objects[i].kind,   d->objects[i].name, d->objects[i].table,  d->objects[i].target,
+                             d->objects[i].create, d->objects[i].drop, d->objects[i].problem};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++) free(all[k]);
+    }
+    free(d->objects);
+    free(d->patterns);
+    free(d->plain);
+    free(d->row);
+}
+
+/* ---- statements ------------------------------------------------------------------------------------- */
+
+static bool no_memory(void) {
+    fprintf(stderr, "stele dump: out of memory\n");
+    return false;
+}
+
+static bool run(Dump *d, const char *sql) {
+    statement_begins();
+    bool ok = stele_exec(d->sh.conn, sql, NULL, NULL) == STELE_OK;
+    statement_ends();
+    if (!ok && check_output(&d->sh)) print_error(&d->sh, NULL); /* else COPY has failed because of the output */
+    return ok;
+}
+
+/* What has been written got where it should, and no signal has come. */
+static bool goes_on(Dump *d) {
+    if (ferror(d->sh.out)) (void)check_output(&d->sh);
+    return !d->sh.lost_output && !shell_signal;
+}
+
+static void put_title(Dump *d, const Object *x, const char *kind) {
+    fputs("--\n-- Name: ", d->sh.out);
+    for (const char *p = x->name; *p; p++) fputc(*p == '\n' || *p == '\r' ? ' ' : *p, d->sh.out);
+    fprintf(d->sh.out, "; Type: %s\n--\n\n", kind);
+}
+
+static bool put_definitions(Dump *d, bool after_data) {
+    for (size_t i = 0; i < d->n && goes_on(d); i++) {
+        const Object *x = &d->objects[i];
+        if (x->after_data != after_data) continue;
+        put_title(d, x, x->kind);
+        fprintf(d->sh.out, "%s;\n\n\n", x->create);
+        if (*x->problem) fprintf(stderr, "stele dump: warning: %s \"%s\": %s\n", x->kind, x->name, x->problem);
+    }
+    return goes_on(d);
+}
+
+static bool put_drops(Dump *d) {
+    for (size_t i = d->n; i-- > 0;)
+        if (*d->objects[i].drop) fprintf(d->sh.out, "%s;\n", d->objects[i].drop);
+    fputc('\n', d->sh.out);
+    return goes_on(d);
+}
+
+/* ---- data as INSERT --------------------------------------------------------------------------------- */
+
+static bool each_type(void *ctx, const char *name, const char *type, bool not_null, const char *default_sql,
+                      const char *key) {
+    Dump *d = ctx;
+    (void)name, (void)not_null, (void)default_sql, (void)key;
+    if (d->n_columns == d->cap_columns) {
+        size_t cap = d->cap_columns ? d->cap_columns * 2 : 64;
+        bool *more = realloc(d->plain, cap);
+        if (!more) return d->out_of_memory = true;
+        d->plain = more;
+        d->cap_columns = cap;
+    }
+    /* Floating point stays quoted: as a literal -0 would lose its sign. */
+    const size_t n = strlen(type);
+    bool array = n > 2 && strcmp(type + n - 2, "[]") == 0;
+    d->plain[d->n_columns++] = !array && (strcmp(type, "smallint") == 0 || strcmp(type, "integer") == 0 ||
+                                          strcmp(type, "bigint") == 0 || strncmp(type, "numeric", 7) == 0);
+    return false;
+}
+
+/* A field of COPY's text format, as a literal. */
+static void put_literal(FILE *f, const char *s, size_t n, bool plain) {
+    static const char letters[] = "bfnrtv", bytes[] = "\b\f\n\r\t\v";
+    if (n == 2 && memcmp(s, "\\N", 2) == 0) {
+        fputs("NULL", f);
+        return;
+    }
+    if (plain) {
+        fwrite(s, 1, n, f);
+        return;
+    }
+    fputc('\'', f);
+    for (size_t i = 0; i < n; i++) {
+        char c = s[i];
+        if (c == '\\' && i + 1 < n) {
+            const char *at = strchr(letters, s[++i]);
+            c = at ? bytes[at - letters] : s[i];
+        }
+        if (c == '\'') fputc('\'', f);
+        fputc(c, f);
+    }
+    fputc('\'', f);
+}
+
+static void put_insert(Dump *d) {
+    FILE *f = d->sh.out;
+    const char *s = d->row, *end = d->row + d->row_len;
+    if (d->n_columns == 0) {
+        fprintf(f, "INSERT INTO %s DEFAULT VALUES;\n", d->table->target);
+        return;
+    }
+    fprintf(f, "INSERT INTO %s VALUES (", d->table->target);
+    for (size_t c = 0; c < d->n_columns; c++) {
+        const char *tab = memchr(s, '\t', (size_t)(end - s)), *to = tab ? tab : end;
+        if (c) fputs(", ", f);
+        put_literal(f, s, (size_t)(to - s), d->plain[c]);
+        s = tab ? tab + 1 : end;
+    }
+    fputs(");\n", f);
+}
+
+static bool add_to_row(Dump *d, const char *data, size_t n) {
+    if (d->row_len + n + 1 > d->row_cap) {
+        size_t cap = (d->row_len + n + 1) * 2;
+        char *more = realloc(d->row, cap);
+        if (!more) return d->out_of_memory = true, false;
+        d->row = more;
+        d->row_cap = cap;
+    }
+    memcpy(d->row + d->row_len, data, n);
+    d->row_len += n;
+    return true;
+}
+
+/* COPY's data: every line is a row. */
+static bool write_inserts(void *ctx, const char *data, int64_t size) {
+    Dump *d = ctx;
+    const char *end = data + size;
+    while (data < end) {
+        const char *line = memchr(data, '\n', (size_t)(end - data));
+        if (!add_to_row(d, data, (size_t)((line ? line : end) - data))) return false;
+        if (!line) break;
+        put_insert(d);
+        d->row_len = 0;
+        data = line + 1;
+    }
+    if (!ferror(d->sh.out)) return true;
+    if (!d->sh.write_errno) d->sh.write_errno = errno;
+    return false;
+}
+
+/* ---- data ------------------------------------------------------------------------------------------- */
+
+static bool put_table(Dump *d, const Object *x) {
+    size_t size = strlen(x->target) + 32;
+    char *sql = malloc(size);
+    if (!sql) return no_memory();
+    snprintf(sql, size, "copy %s to stdout", x->target);
+    d->table = x;
+    d->n_columns = 0;
+    put_title(d, x, "TABLE DATA");
+    if (!d->inserts) fprintf(d->sh.out, "COPY %s FROM stdin;\n", x->target);
+    bool ok = goes_on(d);
+    if (ok && d->inserts && stele_list_columns(d->sh.conn, x->table, each_type, d) != STELE_OK) {
+        print_error(&d->sh, NULL);
+        ok = false;
+    }
+    ok = ok && !d->out_of_memory && run(d, sql);
+    if (d->out_of_memory) ok = no_memory();
+    if (ok) fputs(d->inserts ? "\n\n" : "\\.\n\n\n", d->sh.out);
+    free(sql);
+    return ok && goes_on(d);
+}
+
+static bool put_data(Dump *d) {
+    for (size_t i = 0; i < d->n; i++)
+        if (*d->objects[i].target && !put_table(d, &d->objects[i])) return false;
+    return true;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------------- */
+
+static bool list_objects(Dump *d) {
+    if (stele_list_definitions(d->sh.conn, each_definition, d) != STELE_OK) return print_error(&d->sh, NULL), false;
+    if (d->out_of_memory) return no_memory();
+    if (d->n > 0 || d->n_patterns == 0) return true;
+    fprintf(stderr, "stele dump: no matching tables were found\n");
+    return false;
+}
+
+static bool put_all(Dump *d) {
+    /* Settings that values and bodies depend on: those that a fresh session of stele has. */
+    fprintf(d->sh.out,
+            "--\n-- Stele database dump\n--\n\n"
+            "-- Dumped by stele %s\n\n"
+            "SET statement_timeout = 0;\nSET lock_timeout = 0;\nSET client_encoding = 'UTF8';\n"
+            "SET standard_conforming_strings = on;\nSET check_function_bodies = off;\nSET search_path = public;\n\n",
+            stele_version());
+    if (!run(d, "begin transaction read only") || !list_objects(d)) return false;
+    if (d->clean && !put_drops(d)) return false;
+    if (!d->data_only && !put_definitions(d, false)) return false;
+    if (!d->schema_only && !put_data(d)) return false;
+    if (!d->data_only && !put_definitions(d, true)) return false;
+    if (!run(d, "commit") || !goes_on(d)) return false;
+    fputs("--\n-- Stele database dump complete\n--\n\n", d->sh.out);
+    return check_output(&d->sh);
+}
+
+static bool open_file(Dump *d) {
+    if (!d->file) return true;
+    d->sh.out = fopen(d->file, "w");
+    d->sh.out_name = strdup(d->file);
+    if (d->sh.out && d->sh.out_name) return true;
+    fprintf(stderr, "stele dump: cannot open \"%s\": %s\n", d->file, strerror(errno));
+    if (d->sh.out) fclose(d->sh.out);
+    d->sh.out = stdout;
+    return false;
+}
+
+/* A file is on its disk before the dump is said to be good. */
+static bool sync_file(Dump *d) {
+    struct stat st;
+    if (!d->file || fstat(fileno(d->sh.out), &st) != 0 || !S_ISREG(st.st_mode)) return true;
+    if (fsync(fileno(d->sh.out)) == 0) return true;
+    fprintf(stderr, "stele dump: cannot write to \"%s\": %s\n", d->file, strerror(errno));
+    return false;
+}
+
+static int dump(Dump *d) {
+    stele_options opt = {.existing = true, .memory_limit = d->memory_limit};
+    stele_error_info e;
+    if (stele_open(d->sh.path, &opt, &d->sh.db, &e) != STELE_OK) {
+        fprintf(stderr, "stele dump: cannot open \"%s\": %s: %s\n", d->sh.path, e.sqlstate, e.message);
+        if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
+        return EXIT_ERROR;
+    }
+    d->sh.discard = true; /* the directory stays as it is */
+    if (stele_connect(d->sh.db, &d->sh.conn) != STELE_OK) {
+        (void)no_memory();
+        (void)stele_discard(d->sh.db);
+        return EXIT_ERROR;
+    }
+    catch_signals(&d->sh);
+    bool ok = open_file(d);
+    if (ok) {
+        if (d->inserts) stele_set_copy_streams(d->sh.conn, NULL, write_inserts, d);
+        else stele_set_copy_streams(d->sh.conn, NULL, write_copy, &d->sh);
+        ok = put_all(d) && sync_file(d);
+        if (!ok && !d->sh.closed_pipe) fprintf(stderr, "stele dump: the dump is not complete\n");
+    }
+    return leave(&d->sh, ok ? 0 : EXIT_ERROR);
+}
+
+int dump_command(int argc, char **argv) {
+    Dump d = {.sh = {.out = stdout, .null_text = ""}};
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(usage, stdout);
+            return check_output(&d.sh) ? 0 : EXIT_ERROR;
+        }
+    d.patterns = calloc((size_t)argc + 1, sizeof *d.patterns);
+    int status = EXIT_USAGE;
+    if (!d.patterns) status = (no_memory(), EXIT_ERROR);
+    else if (read_options(&d, argv)) status = dump(&d);
+    free_dump(&d);
+    return status;
+}

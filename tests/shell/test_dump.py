@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""stele dump: what is dumped and restored dumps to the same bytes, over databases that the corpus makes and over directories that
+older versions saved (tests/fixtures); PostgreSQL takes the same dump and has the same data; every option; errors; interrupted dumps.
+
+usage: test_dump.py [--build DIR]      last line: N passed, N failed
+"""
+import argparse
+import glob
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "diff"))
+import pg  # noqa: E402
+
+a = argparse.ArgumentParser()
+a.add_argument("--build", default="build")
+BUILD = os.path.abspath(a.parse_args().build)
+STELE = next((p for p in (os.path.join(BUILD, "stele"), os.path.join(BUILD, "release", "stele")) if os.path.exists(p)), None)
+if not STELE:
+    raise SystemExit(f"no stele in {BUILD}")
+DIR = tempfile.mkdtemp(prefix="stele-dump-")
+PASSED = FAILED = 0
+COMPLETE = "--\n-- Stele database dump complete\n--\n\n"
+# Statements rich in definitions, and values of all types.
+CORPUS = ("ddl/clauses ddl/foreign_keys ddl/rename_checks ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints "
+          "types/arrays_tables types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
+
+
+def sh(*args, stdin="", **more):
+    p = subprocess.run([STELE, *args], input=stdin.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, cwd=DIR, **more)
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def check(name, ok, got=""):
+    global PASSED, FAILED
+    if ok:
+        PASSED += 1
+    else:
+        FAILED += 1
+        print(f"FAILED {name}: {str(got)[:1500]}", flush=True)
+
+
+def make(name, sql):
+    """A directory made by these statements; those that fail do not matter here."""
+    shutil.rmtree(os.path.join(DIR, name), ignore_errors=True)
+    return sh(name, "--quiet", stdin=sql)
+
+
+def files_of(directory):
+    return {os.path.relpath(f, directory): open(f, "rb").read() for f in glob.glob(directory + "/**", recursive=True) if os.path.isfile(f)}
+
+
+def difference(x, y):
+    return next((f"line {i}: {p!r} / {q!r}" for i, (p, q) in enumerate(zip(x.split("\n"), y.split("\n"))) if p != q), "one is longer")
+
+
+def round_trip(name, directory):
+    """Dumps, restores and dumps again: the first dump, or None."""
+    before = files_of(os.path.join(DIR, directory))
+    rc, dump, err = sh("dump", directory)
+    check(f"{name}: dump", rc == 0 and err == "" and dump.endswith(COMPLETE), (rc, err))
+    check(f"{name}: the directory is as it was", files_of(os.path.join(DIR, directory)) == before)
+    shutil.rmtree(os.path.join(DIR, "restored"), ignore_errors=True)
+    rc, out, err = sh("restored", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=dump)
+    check(f"{name}: restore", (rc, out, err) == (0, "", ""), (rc, out, err))
+    rc, again, err = sh("dump", "restored")
+    check(f"{name}: the same dump", rc == 0 and again == dump, (rc, err, difference(dump, again)))
+    return dump
+
+
+# ---- the corpus ------------------------------------------------------------------------------------------
+
+
+def statements(path):
+    """The statements of a file in sqllogictest format but for those that take tables and views away."""
+    out = []
+    for record in re.split(r"\n\s*\n", open(path, encoding="utf-8").read()):
+        m = re.search(r"^(?:statement|query)[^\n]*\n(.*?)(?:\n----.*)?$", record, re.S | re.M)
+        sql = m.group(1).split("\n----")[0].strip() if m else ""
+        if sql and not re.match(r"(drop\s+(table|view)|copy)\b", sql, re.I):
+            out.append(sql if sql.endswith(";") else sql + "\n;")
+    return "\n".join(out) + "\n"
+
+
+def corpus(server):
+    for name in CORPUS:
+        make("corpus", statements(os.path.join(ROOT, "tests", "sql", name + ".test")))
+        dump = round_trip(name, "corpus")
+        if name.startswith(("types/", "ddl/view", "ddl/foreign")):
+            in_postgres(name, dump, server)
+
+
+# ---- PostgreSQL ------------------------------------------------------------------------------------------
+
+
+def psql(server, *args, stdin=""):
+    cmd = [os.path.join(server.bin, "psql"), "-X", "-q", "-h", server.dir, "-U", "postgres", "-v", "ON_ERROR_STOP=1", *args]
+    p = subprocess.run(cmd, input=stdin.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def in_postgres(name, dump, server):
+    """PostgreSQL runs the dump, and COPY writes there what the dump has."""
+    sql = "set client_min_messages = warning; drop schema public cascade; create schema public;\n" + dump
+    rc, out, err = psql(server, stdin=sql)
+    check(f"{name}: PostgreSQL restores it", (rc, err) == (0, ""), err)
+    data = re.findall(r"^COPY ([^\n]*) FROM stdin;\n(.*?)^\\\.$", dump, re.M | re.S)
+    rc, out, err = psql(server, stdin="".join(f"copy {target} to stdout;\n\\echo --end\n" for target, _ in data))
+    check(f"{name}: PostgreSQL has the same data", rc == 0 and out == "".join(rows + "--end\n" for _, rows in data), err or difference(out, "".join(rows + "--end\n" for _, rows in data)))
+
+
+# ---- directories of older versions ------------------------------------------------------------------------
+
+
+def fixtures(server):
+    for source in sorted(glob.glob(os.path.join(ROOT, "tests", "fixtures", "directory-*"))):
+        name = os.path.basename(source)
+        shutil.copytree(os.path.join(source, "directory"), os.path.join(DIR, name))
+        with open(os.path.join(source, "contents.csv"), encoding="utf-8", newline="") as f:
+            want = f.read()
+        dump = round_trip(name, name)
+        for directory in (name, "restored"):
+            rc, out, err = sh(directory, "--quiet", "--csv", "-f", os.path.join(source, "contents.sql"))
+            check(f"{name}: contents of {directory}", (rc, err) == (0, "") and out == want, (rc, err, difference(want, out)))
+        in_postgres(name, re.sub(r"\nWITH \(expected_rows = \d+\)", "", dump), server)
+        for sql, state in (("insert into everything(id) values (1)", "23505"), ("insert into everything(id) values (-1)", "23514"), ("insert into everything(id) values (null)", "23502"),
+                           ("update everything set id = 10 where id = 1", "23503"), ("insert into child(id, a, b) values (9, 9, 'x')", "23503"), ("insert into parent values (9, 'q', 'first')", "23505"),
+                           ("insert into calling(id) values (1000)", "23514"), ("delete from everything where id = 6", "23503")):
+            for directory in (name, "restored"):
+                rc, out, err = sh(directory, "-c", sql)
+                check(f"{name}: {sql} in {directory}", rc == 1 and err.startswith(f"ERROR:  {state}:"), (rc, out, err))
+
+
+# ---- views whose relations have changed ------------------------------------------------------------------
+
+
+def views():
+    """A view keeps its columns, whatever its relations are called and have by now; so does its dump."""
+    make("views", """create table t(a int primary key, b text, c int);
+create table u(a int, d int);
+insert into t values (1, 'x', 2), (2, 'y', 3);
+insert into u values (1, 9);
+create view v1 as select * from t;
+create view v2 as table t;
+create view v3 as select t.a, x.d from only t join public.u as x(k, d) on k = t.a where t.a in (select /* from u */ a from u);
+create view v4 as select * from t natural join u;
+create view v5 as select x.a, x.bb, count(*) from t * as x(a, bb) group by x.a;
+create view v6 as select v1.*, y.d from v1, u y;
+create view v7 as with t as (select 1 as z) select * from t, public . t as t2;
+create view v8 as with q as (select * from t as x(aa) where exists (select * from t)) select q.*, (select max(b) from t) m from q;
+create view v9 as select a from "u" -- u
+;
+alter table t add column z int default 5;
+alter table u add column b text default 'q';
+alter table u rename column a to aa;
+alter table t rename to "T t";
+alter table u rename to uu;
+""")
+    dump = round_trip("changed relations", "views")
+    check("a natural join keeps its columns", "(SELECT a, b, c FROM \"T t\") AS t natural join (SELECT aa AS a, d FROM uu) AS u;" in dump, dump)
+    check("a view on a key comes after it", dump.find("CREATE VIEW v5") > dump.find("PRIMARY KEY") > dump.find("CREATE VIEW v1") > 0, dump)
+    sql = "".join(f"select * from v{i} order by 1;" for i in range(1, 10))
+    old, new = sh("views", "--csv", "-c", sql), sh("restored", "--csv", "-c", sql)
+    check("the views have the same rows", old == new and old[0] == 0 and len(old[1]) > 100, (old, new))
+    return dump
+
+
+# ---- options ---------------------------------------------------------------------------------------------
+
+OPTIONS = """create function f(x int default 1) returns int language sql as $$ select x $$;
+create procedure p(a int, inout b int) language plpgsql as $$ begin b := a; end $$;
+create table b_parent(id int primary key, t text);
+create table a_child(id int primary key, p int references b_parent, n numeric(5, 2), d double precision, bo boolean, by bytea, a int[], dflt int default f(), check (f(id) > 0));
+create table "Odd ""name"("x y" text);
+create table none();
+insert into b_parent values (1, E'it''s \\\\ a\\ttab\\nand a line'), (2, null);
+insert into a_child values (1, 1, 1.5, -0.0::float8, true, '\\x00ff', '{1,null}'), (2, null, null, 'NaN', null, null, null);
+insert into "Odd ""name" values ('v');
+create view b_view as select id, t from b_parent where f(id) = 1;
+create view a_view as select * from b_view;
+"""
+
+
+def names(dump, kind):
+    return re.findall(rf"^-- Name: (.*); Type: {kind}$", dump, re.M)
+
+
+def options(server):
+    make("d", OPTIONS)
+    full = round_trip("options", "d")
+    check("order of tables", names(full, "TABLE") == ['Odd "name', "b_parent", "a_child", "none"] and names(full, "VIEW") == ["b_view", "a_view"], full)
+    rc, schema, err = sh("dump", "d", "-s")
+    check("-s", rc == 0 and "COPY" not in schema and names(schema, "VIEW") == ["b_view", "a_view"] and schema.endswith(COMPLETE), (rc, schema, err))
+    check("--schema-only", sh("dump", "--schema-only", "d") == (0, schema, ""))
+    rc, data, err = sh("dump", "-a", "d")
+    check("-a", rc == 0 and "CREATE" not in data and "ALTER" not in data and data.count("COPY ") == 4 and data.endswith(COMPLETE), (rc, data, err))
+    check("--data-only", sh("dump", "d", "--data-only") == (0, data, ""))
+    shutil.rmtree(os.path.join(DIR, "parts"), ignore_errors=True)
+    check("schema and data apart", sh("parts", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=schema + data) == (0, "", "") and sh("dump", "parts") == (0, full, ""))
+    rc, inserts, err = sh("dump", "d", "--inserts")
+    check("--inserts", rc == 0 and "COPY" not in inserts and "INSERT INTO b_parent (id, t) VALUES (1, 'it''s \\ a\ttab\nand a line');\nINSERT INTO b_parent (id, t) VALUES (2, NULL);\n" in inserts, (rc, inserts, err))
+    check("--inserts: literals", "VALUES (1, 1, 1.50, '-0', 't', '\\x00ff', '{1,NULL}', 1);" in inserts and "VALUES (2, NULL, NULL, 'NaN', NULL," in inserts, inserts)
+    make("inserted", "")
+    check("--inserts restored", sh("inserted", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=inserts) == (0, "", "") and sh("dump", "inserted") == (0, full, ""))
+    in_postgres("options", full, server)
+    rc, out, err = psql(server, stdin="set client_min_messages = error; drop schema public cascade; create schema public;" + inserts)
+    check("--inserts in PostgreSQL", (rc, err) == (0, ""), err)
+    clean(full, server)
+    patterns()
+    rc, out, err = sh("dump", "d", "-o", "file.sql")
+    check("-o", (rc, out, err) == (0, "", "") and open(os.path.join(DIR, "file.sql")).read() == full, (rc, out, err))
+    check("--file=", sh("dump", "--file=file2.sql", "d") == (0, "", "") and open(os.path.join(DIR, "file2.sql")).read() == full)
+    rc, out, err = sh("i", "--quiet", "-v", "ON_ERROR_STOP=1", "-c", "\\i file.sql")
+    check("\\i", (rc, out, err) == (0, "", "") and sh("dump", "i") == (0, full, ""), (rc, out, err))
+    rc, out, err = sh("dump", "--help")
+    check("--help", rc == 0 and out.startswith("usage: stele dump") and err == "" and "stele dump" in sh("--help")[1], (rc, out, err))
+
+
+def clean(full, server):
+    rc, out, err = sh("dump", "d", "-c")
+    drops = re.findall(r"^(?:DROP|ALTER TABLE \S+ (?:DROP|ALTER COLUMN \S+ DROP)) .*$", out, re.M)
+    check("-c", rc == 0 and out.replace("\n".join(drops) + "\n\n", "") == full and drops[-1] == 'DROP TABLE "Odd ""name";', (rc, out, err))
+    check("-c twice", sh("inserted", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=out) == (0, "", "") and sh("dump", "inserted") == (0, full, ""))
+    rc, out, err = psql(server, stdin=out)
+    check("-c in PostgreSQL", (rc, err) == (0, ""), err)
+    rc, out, err = sh("dump", "d", "--clean", "--if-exists")
+    check("--if-exists", rc == 0 and "DROP TABLE IF EXISTS a_child;" in out, (rc, out, err))
+    for directory in ("fresh", "inserted"):
+        rc, o, err = sh(directory, "--quiet", "-v", "ON_ERROR_STOP=1", stdin=out)
+        check(f"--if-exists: {directory}", rc == 0 and "ERROR" not in err and sh("dump", directory) == (0, full, ""), (rc, o, err))
+    rc, o, err = psql(server, stdin="set client_min_messages = error;" + out)
+    check("--if-exists in PostgreSQL", (rc, err) == (0, ""), err)
+
+
+def patterns():
+    for args, tables, has in ((["-t", "b_parent"], ["b_parent"], []), (["-t", "B_*"], ["b_parent"], ["b_view"]), (["-t", "a_child", "--table=none"], ["a_child", "none"], []),
+                              (["-t", "?_child"], ["a_child"], []), (["-tpublic.b_parent"], ["b_parent"], []), (["-t", '"Odd ""name"'], ['Odd "name'], []),
+                              (["-t", "*e*", "-t", "nope"], ['Odd "name', "b_parent", "none"], ["b_view", "a_view"])):
+        rc, out, err = sh("dump", "d", *args)
+        check(f"{' '.join(args)}", rc == 0 and err == "" and names(out, "TABLE") == tables and names(out, "TABLE DATA") == tables and names(out, "VIEW") == has and "FUNCTION" not in out, (rc, out, err))
+    rc, out, err = sh("dump", "d", "-t", "a_child")
+    check("-t: with constraints", "a_child_p_fkey FOREIGN KEY (p) REFERENCES b_parent(id);" in out and "SET DEFAULT f();" in out and "PRIMARY KEY" in out, out)
+    for pattern in ("nope", '"B_parent"', '"b_*"', "child", "other.b_parent"):
+        rc, out, err = sh("dump", "d", "-t", pattern)
+        check(f"-t {pattern}", rc == 1 and "no matching tables were found" in err and COMPLETE not in out, (rc, out, err))
+
+
+# ---- errors ----------------------------------------------------------------------------------------------
+
+
+def errors():
+    for args, what in (((), "which database?"), (("d", "x"), 'too many arguments (first is "x")'), (("d", "-x"), 'unrecognized option "-x"'), (("d", "--insert"), "unrecognized option"),
+                       (("d", "-t"), 'option "-t" needs a value'), (("d", "--file"), "needs a value"), (("d", "-s", "-a"), "cannot be used together"), (("d", "-a", "-c"), "cannot be used together"),
+                       (("d", "--if-exists"), "requires option -c/--clean"), (("d", "--memory-limit", "1MB"), '"1MB" is no number of bytes'), (("d", "--memory-limit=-1"), "is no number"), ((":memory:",), "is no directory")):
+        rc, out, err = sh("dump", *args)
+        check(f"dump {' '.join(args)}", rc == 2 and out == "" and what in err, (rc, out, err))
+    os.mkdir(os.path.join(DIR, "other"))
+    for directory, state in (("nowhere", "58P01"), ("other", "58P01"), ("file.sql", "")):
+        rc, out, err = sh("dump", directory)
+        check(f"dump {directory}", rc == 1 and out == "" and f'cannot open "{directory}"' in err and state in err, (rc, out, err))
+    check("nothing was made", not os.path.exists(os.path.join(DIR, "nowhere")) and os.listdir(os.path.join(DIR, "other")) == [])
+    rc, out, err = sh("dump", "d", "-o", "nowhere/file")
+    check("-o nowhere/file", rc == 1 and 'cannot open "nowhere/file"' in err, (rc, out, err))
+    p = subprocess.Popen([STELE, "d"], cwd=DIR, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdin.write(b"\\echo open\n")
+    p.stdin.flush()
+    p.stdout.readline()
+    rc, out, err = sh("dump", "d")
+    check("a directory in use", rc == 1 and "55006" in err, (rc, out, err))
+    p.communicate()
+    shutil.copytree(os.path.join(DIR, "d"), os.path.join(DIR, "damaged"))
+    file = glob.glob(os.path.join(DIR, "damaged", "g*", "catalog"))[0]
+    with open(file, "r+b") as f:
+        f.seek(100)
+        f.write(b"\xff\xff")
+    rc, out, err = sh("dump", "damaged")
+    check("a damaged directory", rc == 1 and out == "" and "XX001" in err, (rc, out, err))
+    make("broken", "create table t(a int); create function f() returns setof t language sql as $$ select 1 $$; create view v as select * from f(); alter table t rename to u;")
+    rc, out, err = sh("dump", "broken")
+    check("what cannot be made again is warned of", rc == 0 and 'warning: FUNCTION "f()": type "t" does not exist' in err and 'warning: VIEW "v"' in err and out.endswith(COMPLETE), (rc, out, err))
+
+
+# ---- dumps that end early --------------------------------------------------------------------------------
+
+
+def early():
+    make("big", "create table t(a int, b text); insert into t select i, repeat('x', 100) from generate_series(1, 40000) g(i); create table z(a int); insert into z values (1);")
+    rc, whole, err = sh("dump", "big")
+    check("a large table", rc == 0 and len(whole) > 4000000 and whole.endswith(COMPLETE), (rc, err))
+    check("in little memory", sh("dump", "big", "--memory-limit", "12000000") == (0, whole, ""))
+    rc, out, err = sh("dump", "big", "--memory-limit=1000000")
+    check("in too little memory", rc == 1 and out == "" and "53400" in err, (rc, out, err))
+    for args in ([], ["--inserts"]):
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            p = subprocess.Popen([STELE, "dump", "big", *args], cwd=DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            out = p.stdout.read(200000)  # it waits for the rest to be read
+            p.send_signal(sig)
+            time.sleep(0.05)
+            rest, err = p.communicate()
+            text = (out + rest).decode()
+            check(f"{args} {sig.name}", p.returncode == 128 + sig and "complete" not in text and b"the dump is not complete" in err, (p.returncode, text[-200:], err))
+        p = subprocess.Popen([STELE, "dump", "big", *args], cwd=DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p.stdout.read(1000)
+        p.stdout.close()
+        err = p.stderr.read()
+        check(f"{args}: a closed pipe", p.wait() == 128 + signal.SIGPIPE and err == b"", (p.returncode, err))
+        limit = 1000000
+        p = subprocess.run([STELE, "dump", "big", "-o", "cut.sql", *args], cwd=DIR, capture_output=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        text = open(os.path.join(DIR, "cut.sql")).read()
+        check(f"{args}: a file that can grow no more", p.returncode == 1 and b"cannot write to cut.sql" in p.stderr and b"not complete" in p.stderr and COMPLETE not in text and 0 < len(text) <= limit, (p.returncode, p.stderr))
+    for args in (["-o", "/dev/full"], ["-s", "-o", "/dev/full"]):
+        rc, out, err = sh("dump", "big", *args)
+        check(f"{args}", rc == 1 and "cannot write to /dev/full: No space left on device" in err and "not complete" in err, (rc, out, err))
+    with open("/dev/full", "w") as full:
+        p = subprocess.run([STELE, "dump", "d"], cwd=DIR, stdout=full, stderr=subprocess.PIPE)
+    check("standard output is full", p.returncode == 1 and b"cannot write to standard output" in p.stderr, (p.returncode, p.stderr))
+
+
+SERVER = pg.Server()
+for part in (lambda: corpus(SERVER), lambda: fixtures(SERVER), views, lambda: options(SERVER), errors, early):
+    try:
+        part()
+    except Exception as e:  # one broken part must not hide the others
+        check("a part", False, repr(e))
+SERVER.stop()
+shutil.rmtree(DIR, ignore_errors=True)
+print(f"{PASSED} passed, {FAILED} failed")
+sys.exit(FAILED > 0)
