@@ -576,6 +576,47 @@ static void definitions(void **state) {
     assert_string_equal(e.sqlstate, "58P01");
     assert_null(d);
 }
+typedef struct Counts {
+    int64_t all, problems;
+} Counts;
+static bool count_definition(void *ctx, const stele_definition *d) {
+    Counts *n = ctx;
+    n->all++;
+    n->problems += *d->problem != 0;
+    return false;
+}
+/* A list is whole, or an error: memory that runs out in the middle makes no definition look broken. */
+static void definitions_in_little_memory(void **state) {
+    (void)state;
+    stele_db *d;
+    stele_conn *c;
+    stele_error_info e;
+    char sql[200];
+    assert_int_equal(stele_open(":memory:", NULL, &d, NULL), STELE_OK);
+    assert_int_equal(stele_connect(d, &c), STELE_OK);
+    run(c, "create table t(a int, b text); create function f(x int) returns int language plpgsql as $$ begin return x; "
+           "end $$; create view v0 as select * from t");
+    for (int i = 1; i < 60; i++) {
+        snprintf(sql, sizeof sql, "create view v%d as select f(a) as a, b from v%d where a + f(%d) > 0", i, i - 1, i);
+        if (i % 8 == 0) snprintf(sql, sizeof sql, "create view v%d as select f(a) as a, b from t", i);
+        run(c, sql);
+    }
+    int failed = 0;
+    bool whole = false;
+    for (int64_t limit = 64 << 10; limit < (64 << 20) && !whole; limit += 64 << 10) {
+        snprintf(sql, sizeof sql, "set memory_limit = '%lldB'", (long long)limit);
+        if (stele_exec(c, sql, NULL, NULL) != STELE_OK) continue;
+        Counts n = {0, 0};
+        whole = stele_list_definitions(c, count_definition, &n) == STELE_OK;
+        stele_error(c, &e);
+        if (whole) assert_true(n.all == 62 && n.problems == 0);
+        else assert_memory_equal(e.sqlstate, "53", 2);
+        failed += !whole;
+    }
+    assert_true(whole && failed > 0);
+    stele_disconnect(c);
+    assert_int_equal(stele_close(d, NULL), STELE_OK);
+}
 /* What a table expects stays with it whatever is done to its definition, and comes back with ROLLBACK. */
 static void options(void **state) {
     (void)state;
@@ -1161,14 +1202,30 @@ static void rolled_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_types),       cmocka_unit_test(parameters),   cmocka_unit_test(misuse),
-        cmocka_unit_test(changed_table),   cmocka_unit_test(errors),       cmocka_unit_test(interrupted),
-        cmocka_unit_test(progress),        cmocka_unit_test(transactions), cmocka_unit_test(concurrent_updates),
-        cmocka_unit_test(prepared_in_sql), cmocka_unit_test(copy_streams), cmocka_unit_test(options),
-        cmocka_unit_test(discards),        cmocka_unit_test(at_the_limit), cmocka_unit_test(little_room),
-        cmocka_unit_test(rolled_back),     cmocka_unit_test(lists),        cmocka_unit_test(stopping),
-        cmocka_unit_test(opened_with),     cmocka_unit_test(error_names),  cmocka_unit_test(bulks),
-        cmocka_unit_test(bulk_log),        cmocka_unit_test(definitions),
+        cmocka_unit_test(all_types),
+        cmocka_unit_test(parameters),
+        cmocka_unit_test(misuse),
+        cmocka_unit_test(changed_table),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(interrupted),
+        cmocka_unit_test(progress),
+        cmocka_unit_test(transactions),
+        cmocka_unit_test(concurrent_updates),
+        cmocka_unit_test(prepared_in_sql),
+        cmocka_unit_test(copy_streams),
+        cmocka_unit_test(options),
+        cmocka_unit_test(discards),
+        cmocka_unit_test(at_the_limit),
+        cmocka_unit_test(little_room),
+        cmocka_unit_test(rolled_back),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(stopping),
+        cmocka_unit_test(opened_with),
+        cmocka_unit_test(error_names),
+        cmocka_unit_test(bulks),
+        cmocka_unit_test(bulk_log),
+        cmocka_unit_test(definitions),
+        cmocka_unit_test(definitions_in_little_memory),
     };
     const struct CMUnitTest alone[] = {cmocka_unit_test(allocator)}; /* needs that nothing else is allocated */
     int r = cmocka_run_group_tests_name("api", tests, set_up, tear_down);

@@ -41,6 +41,10 @@ Status dependents_of_routine(Dependents *d, const Routine *r);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 
+/* There was no memory (53200), or it was at a limit (53400): nothing is known of what was bound. */
+static inline bool out_of_memory(const Err *e) {
+    return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+}
 /* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set
  * only where memory ran out. */
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
