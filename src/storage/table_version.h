@@ -1,0 +1,61 @@
+/* table_version.h - immutable versions of a table: what a statement pins and reads (base/epoch.h).
+ *
+ * The Table itself is the writer's working state: changed through table.h, by one writer at a time, with keys, undo and
+ * statistics. At a boundary its state is published: table_version_prepare makes an immutable TableVersion of it, which
+ * can fail; table_versions_install exchanges the pointers of any number of tables as one step, which cannot. Readers
+ * pin an epoch and get for each table the version of that epoch. A version is handed out as a `const Table *`:
+ * everything that reads tables (scans, decoding, filters, planning) works on it without knowing.
+ *
+ *     Table (writer) ---- tablets ----> block: encoded bytes, or open cells; counted
+ *        | impl->versions                  ^   ^
+ *        v                                 |   |   a header per (tablet, state of it): rows, deleted bitmap, column
+ *     current -> TableVersion 9 -> header -+   |   views; counted, shared by versions until the tablet changes
+ *                  | older                     |
+ *                TableVersion 7 -> header -----+      retired at 9; freed when no pin intersects [7, 9)
+ *
+ * What is shared, and how it stays immutable:
+ *   encoded tablets        the block, by count; it never changes
+ *   deleted bitmap         copied at publishing when the tablet has changed since the last version
+ *   open (delta) tablets   cells of published rows: the arrays are shared, by count. Rows are appended behind the
+ * published number. The first update of a published column, and growth, copy the array for the writer (tablet.c:
+ * delta_unshare). Validity bitmaps are copied at publishing. Strings never move dictionaries           entries below
+ * the published number and the hash table are shared, by count: both are only added to, and a lookup passes over codes
+ * that its version does not have statistics             copied, with the most common values; without the estimator's
+ * registers definition             columns, keys' columns, checks: copied; names are the table's, which outlive its
+ * versions key indexes            not yet: `keys[i].index` is NULL, lookups by key are the writer's
+ *
+ * Counts are touched when a version is made or freed, never by readers. No lock is held while anything is freed.
+ * A version is of committed state: with an open undo log (table_has_undo) there is none.
+ * The README says who calls this today, and who will.
+ */
+#ifndef STELE_STORAGE_TABLE_VERSION_H
+#define STELE_STORAGE_TABLE_VERSION_H
+
+#include "base/epoch.h"
+#include "storage/table.h"
+
+typedef struct TableVersion TableVersion;
+
+/* Before the first version; the domain outlives the table. */
+Status table_versions_enable(Table *t, EpochDomain *d, Err *e);
+
+/* By the table's writer. The table is not changed before the version is installed or discarded. 55000: an undo log
+ * names the table. On error nothing has changed. */
+Status table_version_prepare(Table *t, TableVersion **out, Err *e);
+void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
+/* In one step, at a boundary of its own; the versions before are retired, and some of what waits is reclaimed. Returns
+ * the epoch from which on readers see them. */
+uint64_t table_versions_install(EpochDomain *d, int64_t n, TableVersion *const *versions);
+/* The same inside of a boundary that the caller has begun, which opens `epoch`. */
+void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableVersion *const *versions);
+
+/* The table as of the slot's epoch; NULL: it had no version then. Valid until the pin ends. The table was found under
+ * this pin. Takes no lock when the pin is open and the current version is old enough; else a lock of the table for as
+ * long as it takes to follow the list of its versions. */
+const Table *table_version_at(const Table *t, const EpochSlot *pin);
+/* Of a version: the epoch it was born in. */
+uint64_t table_version_epoch(const Table *version);
+/* Debug: every invariant that table_verify knows of tables without key indexes, and shared counts. */
+Status table_version_verify(const Table *version, Err *e);
+
+#endif
