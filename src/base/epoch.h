@@ -96,7 +96,7 @@ typedef struct EpochNode {
     void (*free)(struct EpochNode *n); /* runs once, on any thread, without locks; may retire other objects */
 } EpochNode;
 
-enum { EPOCH_SPAN_BITS = 16, EPOCH_LINE = 128 /* two cache lines: they are fetched in pairs */ };
+enum { EPOCH_SPAN_BITS = 16, EPOCH_LINE = 64 };
 #define EPOCH_OPEN ((UINT64_C(1) << EPOCH_SPAN_BITS) - 1) /* as a span: to infinity */
 
 typedef struct EpochDomain {
@@ -114,7 +114,7 @@ typedef struct EpochSlot {
     _Atomic int64_t since_ns;
     _Atomic bool blocks; /* something waits for this pin */
     /* Of the domain, under its lock. */
-    alignas(EPOCH_LINE / 2) int64_t session;
+    alignas(EPOCH_LINE) int64_t session;
     EpochNode *held, *held_last; /* found waiting for this pin */
     uint64_t held_at;            /* what `reserved` was then */
     int64_t held_bytes;
