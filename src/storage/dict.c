@@ -2,7 +2,9 @@
  *
  * A dictionary only grows while it lives: entries [0, n_sorted) are ordered, new ones follow in order of
  * arrival. Their bytes never move, so a Str handed out stays valid as long as the dictionary; the
- * `entries` array itself may move when a change adds entries, which the exclusive lock covers.
+ * `entries` array itself may move when a change adds entries, which the exclusive lock covers. Readers of a version
+ * (table_version.h) take no lock: they have a frozen dictionary, a header with counts on the arrays, which the table's
+ * dictionary replaces when it outgrows them.
  */
 #include "storage/storage_int.h"
 
@@ -58,32 +60,78 @@ Dict *dict_new(MemAccount *acct, Err *e) {
     if (!d) return NULL;
     d->impl = (struct DictImpl *)(void *)(d + 1);
     d->impl->acct = acct;
+    atomic_init(&d->impl->refs, 1);
     d->impl->heap.acct = acct;
     return d;
 }
 
 void dict_free(Dict *d) {
-    if (!d) return;
+    for (Dict *base; d; d = base) {
+        struct DictImpl *x = d->impl;
+        if (atomic_fetch_sub_explicit(&x->refs, 1, memory_order_acq_rel) > 1) return;
+        base = x->base;
+        if (x->entries_share) shared_drop(x->entries_share);
+        else if (d->entries) mem_free(x->acct, d->entries, x->cap * (int64_t)sizeof(Str));
+        if (x->slots_share) shared_drop(x->slots_share);
+        else if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
+        strheap_free(&x->heap);
+        mem_free(x->acct, d, (int64_t)(sizeof(Dict) + sizeof(struct DictImpl)));
+    }
+}
+
+Dict *dict_freeze(Dict *d, Err *e) {
     struct DictImpl *x = d->impl;
-    if (d->entries) mem_free(x->acct, d->entries, x->cap * (int64_t)sizeof(Str));
-    if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
-    strheap_free(&x->heap);
-    mem_free(x->acct, d, (int64_t)(sizeof(Dict) + sizeof(struct DictImpl)));
+    if (d->entries && !x->entries_share)
+        x->entries_share = shared_new(x->acct, d->entries, x->cap * (int64_t)sizeof(Str), e);
+    if (x->slots && !x->slots_share) x->slots_share = shared_new(x->acct, x->slots, x->n_slots * 8, e);
+    if ((d->entries && !x->entries_share) || (x->slots && !x->slots_share)) return NULL;
+    Dict *f = dict_new(x->acct, e);
+    if (!f) return NULL;
+    f->n = d->n;
+    f->n_sorted = d->n_sorted;
+    f->entries = d->entries;
+    f->impl->slots = x->slots;
+    f->impl->n_slots = x->n_slots;
+    f->impl->entries_share = x->entries_share;
+    f->impl->slots_share = x->slots_share;
+    f->impl->base = d;
+    if (x->entries_share) atomic_fetch_add_explicit(&x->entries_share->refs, 1, memory_order_relaxed);
+    if (x->slots_share) atomic_fetch_add_explicit(&x->slots_share->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
+    return f;
 }
 
 static int64_t find_slot(const Dict *d, Str s, uint32_t hash) {
     const struct DictImpl *x = d->impl;
     int64_t mask = x->n_slots - 1;
     for (int64_t i = hash & mask;; i = (i + 1) & mask) {
-        uint64_t v = x->slots[i];
-        if (!v || (v >> 32 == hash && str_eq(d->entries[(uint32_t)v - 1], s))) return i;
+        uint64_t v = __atomic_load_n(&x->slots[i], __ATOMIC_RELAXED);
+        if (!v) return i;
+        int64_t code = (int64_t)(uint32_t)v - 1;
+        if (v >> 32 == hash && code < d->n && str_eq(d->entries[code], s)) return i;
     }
 }
 
 int32_t dict_find(const Dict *d, Str s) {
     if (!d->impl->n_slots) return -1;
-    uint64_t v = d->impl->slots[find_slot(d, s, str_hash(s))];
-    return v ? (int32_t)((uint32_t)v - 1) : -1;
+    uint64_t v = __atomic_load_n(&d->impl->slots[find_slot(d, s, str_hash(s))], __ATOMIC_RELAXED);
+    int64_t code = (int64_t)(uint32_t)v - 1; /* where there was none, one that is not this dictionary's may be by now */
+    return v && code < d->n ? (int32_t)code : -1;
+}
+
+/* Before the array moves: it is not shared, or copied. */
+static Status unshare_entries(Dict *d, Err *e) {
+    struct DictImpl *x = d->impl;
+    if (!x->entries_share) return ST_OK;
+    if (!shared_take_back(x->entries_share)) {
+        Str *entries = mem_alloc(x->acct, x->cap * (int64_t)sizeof(Str), e);
+        if (!entries) return ST_ERROR;
+        memcpy(entries, d->entries, (size_t)d->n * sizeof(Str));
+        shared_drop(x->entries_share);
+        d->entries = entries;
+    }
+    x->entries_share = NULL;
+    return ST_OK;
 }
 
 Status dict_reserve(Dict *d, int64_t n, Err *e) {
@@ -92,6 +140,7 @@ Status dict_reserve(Dict *d, int64_t n, Err *e) {
     if (n > x->cap) {
         int64_t cap = MAX_OF(n, x->cap * 2);
         if (cap < 16) cap = 16;
+        TRY(unshare_entries(d, e));
         Str *entries = mem_realloc(x->acct, d->entries, x->cap * (int64_t)sizeof(Str), cap * (int64_t)sizeof(Str), e);
         if (!entries) return ST_ERROR;
         d->entries = entries;
@@ -108,7 +157,9 @@ Status dict_reserve(Dict *d, int64_t n, Err *e) {
             while (slots[k]) k = (k + 1) & (n_slots - 1);
             slots[k] = x->slots[i];
         }
-        if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
+        if (x->slots_share) shared_drop(x->slots_share);
+        else if (x->slots) mem_free(x->acct, x->slots, x->n_slots * 8);
+        x->slots_share = NULL;
         x->slots = slots;
         x->n_slots = n_slots;
     }
@@ -126,7 +177,7 @@ int32_t dict_add(Dict *d, Str s, Err *e) {
     if (!strheap_add(&d->impl->heap, s, &copy, e)) return -1;
     int64_t slot = find_slot(d, s, hash);
     d->entries[d->n] = copy;
-    d->impl->slots[slot] = (uint64_t)hash << 32 | (uint32_t)(d->n + 1);
+    __atomic_store_n(&d->impl->slots[slot], (uint64_t)hash << 32 | (uint32_t)(d->n + 1), __ATOMIC_RELAXED);
     return d->n++;
 }
 

@@ -20,15 +20,28 @@ static_assert((int)ENC_FOR == TABLET_FOR && (int)ENC_PLAIN == TABLET_PLAIN && (i
 #define TABLET_STR_BYTES (INT64_C(1) << 30)
 enum { DICT_MAX_ENTRIES = 1 << 20 };
 
+/* Takes over `bytes` with a count of 1; NULL: out of memory, they stay the caller's. */
+SharedBytes *shared_new(MemAccount *acct, void *bytes, int64_t size, Err *e);
+void shared_drop(SharedBytes *s);
+/* Nothing else uses them: they are the caller's alone again, and there is no count. */
+bool shared_take_back(SharedBytes *s);
+
+/* Entries and slots are only added to, so that versions share them (dict_freeze) while the table's dictionary grows: a
+ * lookup passes over codes from n on. */
 struct DictImpl {
     MemAccount *acct;
-    int64_t cap;     /* of entries */
-    uint64_t *slots; /* hash << 32 | code + 1 */
+    _Atomic int64_t refs; /* dict_free gives up one */
+    Dict *base;           /* frozen: whose entries these are; counted */
+    int64_t cap;          /* of entries */
+    uint64_t *slots;      /* hash << 32 | code + 1; relaxed atomics */
     int64_t n_slots;
+    SharedBytes *entries_share, *slots_share; /* NULL: not shared */
     StrHeap heap;
 };
 Dict *dict_new(MemAccount *acct, Err *e);
 void dict_free(Dict *d);
+/* The dictionary as it is now, for readers that run while it grows. dict_free. */
+Dict *dict_freeze(Dict *d, Err *e);
 /* Code of s, added at the unordered end when it is new; -1 on failure. */
 int32_t dict_add(Dict *d, Str s, Err *e);
 /* Room for n entries, so that adding them costs no rehashing. */
@@ -65,9 +78,13 @@ Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *w
 Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
 Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
+/* Shares the column's cells: versions see rows that are there now, more may be appended. */
+Status delta_share(Tablet *tab, int col, Err *e);
+/* Before cells are changed or moved: they are not shared, or copied. */
+Status delta_unshare(Tablet *tab, int col, Err *e);
 /* A delta tablet's rows as a main block (for files). */
 Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
-void tablet_free(Tablet *tab);
+void tablet_free(Tablet *tab); /* when no version has it */
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 
 static inline bool phys_is_int(uint8_t p) { return p <= PH_I128; }
@@ -94,7 +111,11 @@ struct TableImpl {
     Arena *stats_arena;
     Arena *names;
     MemAccount *parent;
+    struct TableVersions *versions; /* table_version.c; NULL: it has none */
 };
+void table_free_end(Table *t); /* what is left when the data has gone: names and the Table */
+/* The table's data has gone: it is retired, and freed with its last version. */
+void table_versions_end(Table *t);
 
 static inline uint8_t column_phys(const Column *c) { return c->dict ? (uint8_t)PH_I32 : (uint8_t)type_phys(c->type); }
 static inline void table_changed(Table *t) {

@@ -87,8 +87,12 @@ static void free_data(Table *t) {
 }
 void table_free(Table *t) {
     if (!t) return;
-    MemAccount *parent = t->impl->parent;
     free_data(t);
+    if (t->impl->versions) table_versions_end(t);
+    else table_free_end(t);
+}
+void table_free_end(Table *t) {
+    MemAccount *parent = t->impl->parent;
     arena_free(t->impl->names);
     mem_free(parent, t, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)));
 }
@@ -433,6 +437,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
         for (int c = 0; c < t->n_cols; c++)
             for (int64_t i = 0; i < k; i++) tab->cols[c].null_count += !column_row_valid(&tab->cols[c], at + i);
         tab->rows += k;
+        tab->block->changes++;
         t->live_rows += k;
         r->n = k;
         if (rowids)
@@ -523,6 +528,7 @@ static Status delete_rows(Table *t, int64_t n, const int64_t *rowids, UndoLog *u
         int64_t row = rowids[i] & 0xffffffff;
         tab->block->deleted[row >> 6] |= UINT64_C(1) << (row & 63);
         tab->n_deleted++;
+        tab->block->changes++;
         copy[done++] = rowids[i];
     }
     r->rowids = copy;
@@ -568,6 +574,8 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             Tablet *tab = t->tablets[ids[i] >> 32];
             int64_t row = ids[i] & 0xffffffff;
             DeltaCol *d = &tab->block->delta[col];
+            TRY(delta_unshare(tab, col, e));
+            tab->block->changes++;
             memcpy(cells + i * size, (const char *)d->cells + row * size, (size_t)size);
             bool was = column_row_valid(&tab->cols[col], row);
             valid[i] = was;
@@ -832,6 +840,7 @@ Status table_verify(const Table *t, Err *e) {
         return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
     for (int c = 0; c < t->n_cols; c++)
         if (t->cols[c].dict) TRY(verify_dict(t, c, e));
-    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_verify(t, k, e));
+    for (int k = 0; k < t->n_keys; k++)
+        if (t->keys[k].index) TRY(keyindex_verify(t, k, e)); /* versions have none */
     return ST_OK;
 }

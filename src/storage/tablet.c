@@ -266,6 +266,7 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
     t->block = (struct TabletBlock *)(void *)(t + 1);
     t->cols = (TabletColumn *)(void *)(t->block + 1);
     t->block->acct = a;
+    atomic_init(&t->block->refs, 1);
     t->block->n_cols = n_cols;
     t->block->heap.acct = a;
     return t;
@@ -319,12 +320,14 @@ void tablet_free(Tablet *t) {
     if (!t) return;
     struct TabletBlock *b = t->block;
     MemAccount *a = b->acct;
+    if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1) return;
     if (UNLIKELY(atomic_load(&b->watches) != NULL)) tell_watches(b);
     if (b->bytes) mem_free(a, b->bytes, b->size);
     if (b->deleted) mem_free(a, b->deleted, DELETED_BYTES);
     if (b->delta) {
         for (int i = 0; i < b->n_cols; i++) {
-            if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
+            if (b->delta[i].share) shared_drop(b->delta[i].share);
+            else if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
             if (b->delta[i].validity) mem_free(a, b->delta[i].validity, b->cap / 8);
         }
         mem_free(a, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
@@ -533,6 +536,49 @@ Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
     return ST_OK;
 }
 
+/* ---- cells shared with versions ---- */
+SharedBytes *shared_new(MemAccount *acct, void *bytes, int64_t size, Err *e) {
+    SharedBytes *s = mem_alloc(acct, (int64_t)sizeof *s, e);
+    if (!s) return NULL;
+    atomic_init(&s->refs, 1);
+    s->acct = acct;
+    s->bytes = bytes;
+    s->size = size;
+    return s;
+}
+void shared_drop(SharedBytes *s) {
+    if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1) return;
+    mem_free(s->acct, s->bytes, s->size);
+    mem_free(s->acct, s, (int64_t)sizeof *s);
+}
+bool shared_take_back(SharedBytes *s) {
+    if (atomic_load_explicit(&s->refs, memory_order_acquire) > 1) return false;
+    mem_free(s->acct, s, (int64_t)sizeof *s);
+    return true;
+}
+
+Status delta_share(Tablet *t, int col, Err *e) {
+    DeltaCol *d = &t->block->delta[col];
+    if (d->share || !d->cells) return ST_OK;
+    d->share = shared_new(t->block->acct, d->cells, t->block->cap * d->cell_size, e);
+    return d->share ? ST_OK : ST_ERROR;
+}
+Status delta_unshare(Tablet *t, int col, Err *e) {
+    struct TabletBlock *b = t->block;
+    DeltaCol *d = &b->delta[col];
+    if (!d->share) return ST_OK;
+    if (!shared_take_back(d->share)) {
+        void *cells = mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
+        if (!cells) return ST_ERROR;
+        memcpy(cells, d->cells, (size_t)(b->cap * d->cell_size));
+        shared_drop(d->share);
+        d->cells = cells;
+        t->cols[col].data = cells;
+    }
+    d->share = NULL;
+    return ST_OK;
+}
+
 /* Room for `rows` rows, at most TABLET_ROWS. Capacity is a multiple of 64. When it fails part of the way,
  * the columns that grew already go back to the old size. */
 Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
@@ -540,6 +586,7 @@ Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
     if (rows <= b->cap) return ST_OK;
     int64_t cap = b->cap ? b->cap : 64;
     while (cap < rows) cap *= 2;
+    for (int c = 0; c < b->n_cols; c++) TRY(delta_unshare(t, c, e));
     int i = 0;
     for (; i < b->n_cols; i++) {
         DeltaCol *c = &b->delta[i];

@@ -8,6 +8,8 @@
 #ifndef STELE_STORAGE_TABLET_BLOCK_H
 #define STELE_STORAGE_TABLET_BLOCK_H
 
+#include <stdatomic.h>
+
 #include "storage/table.h"
 #include "storage/tablet.h"
 
@@ -26,14 +28,25 @@ typedef struct StrHeap {
 bool strheap_add(StrHeap *h, Str s, Str *out, Err *e);
 void strheap_free(StrHeap *h);
 
+/* Bytes that a table shares with versions of it (table_version.h), by count; the last one to go frees them. */
+typedef struct SharedBytes {
+    _Atomic int64_t refs;
+    MemAccount *acct;
+    void *bytes;
+    int64_t size;
+} SharedBytes;
+
 typedef struct DeltaCol {
     void *cells;
+    SharedBytes *share; /* NULL: the cells are this tablet's alone */
     uint64_t *validity;
     int64_t cell_size;
     bool wide; /* held a value beyond 64 bits: no min and max */
 } DeltaCol;
 struct TabletBlock {
     MemAccount *acct;
+    _Atomic int64_t refs; /* the table and headers of versions: tablet_free gives up one */
+    int64_t changes;      /* in place, so far: of rows, cells, and the deleted bitmap */
     int n_cols;
     void *bytes; /* main */
     int64_t size;

@@ -89,6 +89,7 @@ static void set_valid_bit(DeltaCol *d, TabletColumn *c, int64_t row, bool valid)
 static void flip_rows(Table *t, Tablet *tab, int64_t first, int64_t n, bool deleted) {
     for (int64_t row = first; row < first + n; row++) tab->block->deleted[row >> 6] ^= UINT64_C(1) << (row & 63);
     tab->n_deleted += deleted ? n : -n;
+    tab->block->changes++;
     t->live_rows += deleted ? -n : n;
 }
 static void flip_listed(UndoRecord *r, bool deleted) {
@@ -97,6 +98,7 @@ static void flip_listed(UndoRecord *r, bool deleted) {
         int64_t row = r->rowids[i] & 0xffffffff;
         tab->block->deleted[row >> 6] ^= UINT64_C(1) << (row & 63);
         tab->n_deleted += deleted ? 1 : -1;
+        tab->block->changes++;
     }
     r->t->live_rows += deleted ? -r->n : r->n;
 }
@@ -117,6 +119,7 @@ static void drop_rows(UndoRecord *r, bool hidden) {
         for (int64_t row = r->rows; row < tab->rows; row++)
             tab->cols[c].null_count -= !column_row_valid(&tab->cols[c], row);
     tab->rows = r->rows;
+    tab->block->changes++;
     t->live_rows -= r->n;
     if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
 }
@@ -131,6 +134,8 @@ static void undo_one(UndoRecord *r) {
             Tablet *tab = t->tablets[r->rowids[i] >> 32];
             DeltaCol *d = &tab->block->delta[r->col];
             int64_t row = r->rowids[i] & 0xffffffff;
+            dbg_assert(!d->share || atomic_load(&d->share->refs) == 1); /* the update has made them the table's */
+            tab->block->changes++;
             memcpy((char *)d->cells + row * d->cell_size, (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
             set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
         }
@@ -201,6 +206,8 @@ static void swap_cell(UndoRecord *r, int64_t i) {
     int64_t row = r->rowids[i] & 0xffffffff;
     char kept[16], *cell = (char *)d->cells + row * d->cell_size, *other = (char *)r->cells + i * d->cell_size;
     bool valid = column_row_valid(&tab->cols[r->col], row);
+    dbg_assert(!d->share || atomic_load(&d->share->refs) == 1);
+    tab->block->changes++;
     memcpy(kept, cell, (size_t)d->cell_size);
     memcpy(cell, other, (size_t)d->cell_size);
     memcpy(other, kept, (size_t)d->cell_size);

@@ -1,0 +1,343 @@
+/* table_version.c - see table_version.h.
+ *
+ * A version is one allocation: itself, the Table that readers get, that one's columns, keys, tablets and the bytes of
+ * most common values. It counts headers of tablets and frozen dictionaries, which it shares with the version before
+ * where nothing has changed. Publishing costs a few nanoseconds a tablet and the copying of what has changed.
+ *
+ * Who frees what: the last version with a header frees the header, which gives up the tablet and its shared cells; so
+ * do dictionaries. TableVersions counts the table and all of its versions; the last of them frees the Table's memory,
+ * to whose account all that was charged.
+ */
+#include "storage/table_version.h"
+
+#include <pthread.h>
+
+#include "storage/storage_int.h"
+
+/* A tablet as of some version: what readers see. */
+typedef struct VersionTablet {
+    Tablet tab;           /* first */
+    _Atomic int64_t refs; /* versions */
+    Tablet *origin;       /* counted in its block */
+    int64_t changes;      /* of the block at that time */
+    int64_t bytes;        /* of this allocation */
+    SharedBytes **cells;  /* open tablets: by column; counted */
+} VersionTablet;
+
+typedef struct TableVersions {
+    EpochNode node; /* retired when the table is freed */
+    Table *table;
+    EpochDomain *domain;
+    TableVersion *_Atomic current;
+    _Atomic int64_t holds; /* the table, and each version */
+    pthread_mutex_t lock;  /* a leaf: the list of installed versions that have not been freed */
+    TableVersion *newest;
+} TableVersions;
+
+struct TableVersion {
+    EpochNode node; /* first */
+    TableVersions *owner;
+    TableVersion *newer, *older;
+    int64_t bytes; /* of this allocation */
+    Table view;
+    struct TableImpl impl; /* the view's */
+};
+
+static const TableVersion *version_of(const Table *view) {
+    return (const TableVersion *)(const void *)((const char *)view - offsetof(TableVersion, view));
+}
+uint64_t table_version_epoch(const Table *view) { return version_of(view)->node.birth; }
+
+/* ---- the end ---- */
+static void drop_hold(TableVersions *vs) {
+    if (atomic_fetch_sub_explicit(&vs->holds, 1, memory_order_acq_rel) > 1) return;
+    Table *t = vs->table;
+    pthread_mutex_destroy(&vs->lock);
+    mem_free(&t->account, vs, (int64_t)sizeof *vs);
+    table_free_end(t);
+}
+static void header_drop(VersionTablet *h) {
+    if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1) return;
+    Tablet *origin = h->origin;
+    MemAccount *acct = origin->block->acct;
+    for (int c = 0; h->cells && c < origin->block->n_cols; c++) shared_drop(h->cells[c]);
+    mem_free(acct, h, h->bytes);
+    tablet_free(origin);
+}
+static void version_free(TableVersion *v) {
+    TableVersions *vs = v->owner;
+    for (int64_t i = 0; i < v->view.n_tablets; i++) header_drop((VersionTablet *)(void *)v->view.tablets[i]);
+    for (int c = 0; c < v->view.n_cols; c++) dict_free(v->view.cols[c].dict);
+    mem_free(&vs->table->account, v, v->bytes);
+    drop_hold(vs);
+}
+static void version_reclaim(EpochNode *n) {
+    TableVersion *v = (TableVersion *)(void *)n;
+    TableVersions *vs = v->owner;
+    pthread_mutex_lock(&vs->lock);
+    if (v->newer) v->newer->older = v->older;
+    else vs->newest = v->older;
+    if (v->older) v->older->newer = v->newer;
+    pthread_mutex_unlock(&vs->lock);
+    version_free(v);
+}
+void table_version_discard(TableVersion *v) {
+    if (v) version_free(v);
+}
+static void table_reclaim(EpochNode *n) { drop_hold((TableVersions *)(void *)n); }
+
+/* What freeing the version gives back: what it does not share. About, since counts of others change meanwhile. */
+static int64_t waiting_bytes(const TableVersion *v) {
+    int64_t bytes = v->bytes;
+    for (int64_t i = 0; i < v->view.n_tablets; i++) {
+        const VersionTablet *h = (const VersionTablet *)(const void *)v->view.tablets[i];
+        if (atomic_load_explicit(&h->refs, memory_order_relaxed) > 1) continue;
+        const struct TabletBlock *b = h->origin->block;
+        bytes += h->bytes;
+        if (atomic_load_explicit(&b->refs, memory_order_relaxed) == 1) bytes += b->size + b->heap.total;
+        for (int c = 0; h->cells && c < b->n_cols; c++)
+            if (h->cells[c] && atomic_load_explicit(&h->cells[c]->refs, memory_order_relaxed) == 1)
+                bytes += h->cells[c]->size;
+    }
+    return bytes;
+}
+static void retire_version(TableVersion *v) {
+    epoch_retire(v->owner->domain, &v->node, waiting_bytes(v), version_reclaim);
+}
+
+void table_versions_end(Table *t) {
+    TableVersions *vs = t->impl->versions;
+    TableVersion *current = atomic_exchange_explicit(&vs->current, NULL, memory_order_acq_rel);
+    if (current) retire_version(current);
+    epoch_retire(vs->domain, &vs->node, (int64_t)(sizeof(Table) + sizeof *vs), table_reclaim);
+}
+
+Status table_versions_enable(Table *t, EpochDomain *d, Err *e) {
+    if (t->impl->versions) return ST_OK;
+    TableVersions *vs = mem_calloc(&t->account, (int64_t)sizeof *vs, e);
+    if (!vs) return ST_ERROR;
+    vs->node.birth = epoch_now(d);
+    vs->table = t;
+    vs->domain = d;
+    atomic_init(&vs->holds, 1);
+    pthread_mutex_init(&vs->lock, NULL);
+    t->impl->versions = vs;
+    return ST_OK;
+}
+
+/* ---- headers of tablets ---- */
+static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
+    int64_t here = *at;
+    *at = align_up(here + bytes, 64);
+    return here;
+}
+/* Column views and validity of an open tablet; shares its cells. */
+static Status open_columns(VersionTablet *h, char *cols, char *cells, char *validity, Err *e) {
+    Tablet *origin = h->origin;
+    const struct TabletBlock *b = origin->block;
+    int64_t validity_bytes = b->cap / 8;
+    h->tab.cols = (TabletColumn *)(void *)cols;
+    h->cells = (SharedBytes **)(void *)cells;
+    for (int c = 0; c < b->n_cols; c++) {
+        TRY(delta_share(origin, c, e));
+        SharedBytes *share = b->delta[c].share;
+        if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
+        h->cells[c] = share;
+        h->tab.cols[c] = origin->cols[c];
+        if (!b->delta[c].validity) continue;
+        memcpy(validity, b->delta[c].validity, (size_t)validity_bytes);
+        h->tab.cols[c].validity = (const uint64_t *)(const void *)validity;
+        validity += align_up(validity_bytes, 64);
+    }
+    return ST_OK;
+}
+static Status header_new(Tablet *origin, VersionTablet **out, Err *e) {
+    struct TabletBlock *b = origin->block;
+    int64_t bytes = 0, n_validity = 0;
+    for (int c = 0; b->delta && c < b->n_cols; c++) n_validity += b->delta[c].validity != NULL;
+    place(&bytes, (int64_t)sizeof(VersionTablet));
+    int64_t deleted = place(&bytes, origin->deleted ? DELETED_BYTES : 0);
+    int64_t cols = place(&bytes, b->delta ? (int64_t)sizeof(TabletColumn) * b->n_cols : 0);
+    int64_t cells = place(&bytes, b->delta ? (int64_t)sizeof(SharedBytes *) * b->n_cols : 0);
+    int64_t validity = place(&bytes, n_validity * align_up(b->cap / 8, 64));
+    VersionTablet *h = mem_calloc(b->acct, bytes, e);
+    if (!h) return ST_ERROR;
+    char *p = (char *)h;
+    h->tab = *origin;
+    h->origin = origin;
+    h->changes = b->changes;
+    h->bytes = bytes;
+    atomic_init(&h->refs, 1);
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    if (origin->deleted) {
+        memcpy(p + deleted, origin->deleted, DELETED_BYTES);
+        h->tab.deleted = (const uint64_t *)(const void *)(p + deleted);
+    }
+    if (b->delta && open_columns(h, p + cols, p + cells, p + validity, e) != ST_OK) {
+        header_drop(h);
+        return ST_ERROR;
+    }
+    *out = h;
+    return ST_OK;
+}
+/* The header that version `before` has for the same tablet when that has not changed since; counted. NULL: none. */
+static VersionTablet *header_again(const TableVersion *before, const Tablet *origin, int64_t i) {
+    if (!before || i >= before->view.n_tablets) return NULL;
+    VersionTablet *h = (VersionTablet *)(void *)before->view.tablets[i];
+    if (h->origin != origin || h->changes != origin->block->changes) return NULL;
+    atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+    return h;
+}
+
+/* ---- making versions ---- */
+static bool is_text(const Value *v) { return !v->is_null && type_phys(v->type) == PH_STR; }
+static int64_t text_bytes(const ColumnStats *s) {
+    int64_t bytes = 0;
+    for (int i = 0; i < s->n_mcv; i++) bytes += is_text(&s->mcv[i].value) ? s->mcv[i].value.u.str.len : 0;
+    return bytes;
+}
+static char *copy_stats(ColumnStats *to, const ColumnStats *from, char *bytes) {
+    *to = *from;
+    to->sketch = NULL; /* for the next load only */
+    for (int i = 0; i < to->n_mcv; i++) {
+        if (!is_text(&to->mcv[i].value)) continue;
+        Str *s = &to->mcv[i].value.u.str;
+        if (s->len) memcpy(bytes, s->ptr, s->len);
+        s->ptr = bytes;
+        bytes += s->len;
+    }
+    return bytes;
+}
+static Status freeze_dict(const TableVersion *before, Dict *d, int col, Dict **out, Err *e) {
+    Dict *was = before ? before->view.cols[col].dict : NULL;
+    if (was && was->impl->base == d && was->n == d->n) {
+        atomic_fetch_add_explicit(&was->impl->refs, 1, memory_order_relaxed);
+        *out = was;
+        return ST_OK;
+    }
+    *out = dict_freeze(d, e);
+    return *out ? ST_OK : ST_ERROR;
+}
+/* Everything but tablets and dictionaries. */
+static void copy_definition(TableVersion *v, const Table *t) {
+    v->view.name = t->name;
+    v->view.id = t->id;
+    v->view.version = t->version;
+    v->view.content = t->content;
+    v->view.live_rows = t->live_rows;
+    v->view.expected_rows = t->expected_rows;
+    mem_account_init(&v->view.account, &v->owner->table->account, "table", 0, NULL);
+    v->view.impl = &v->impl;
+    v->impl.changed_rows = t->impl->changed_rows;
+    v->impl.generation = t->impl->generation;
+    if (t->n_keys) memcpy(v->view.keys, t->keys, sizeof(KeyConstraint) * (size_t)t->n_keys);
+    if (t->n_checks) memcpy(v->view.checks, t->checks, sizeof(CheckConstraint) * (size_t)t->n_checks);
+    for (int k = 0; k < t->n_keys; k++) v->view.keys[k].index = NULL;
+    v->view.n_keys = t->n_keys;
+    v->view.n_checks = t->n_checks;
+}
+static TableVersion *version_alloc(Table *t, Err *e) {
+    int64_t bytes = 0, texts = 0;
+    for (int c = 0; c < t->n_cols; c++) texts += text_bytes(&t->cols[c].stats);
+    place(&bytes, (int64_t)sizeof(TableVersion));
+    int64_t cols = place(&bytes, (int64_t)sizeof(Column) * t->n_cols);
+    int64_t keys = place(&bytes, (int64_t)sizeof(KeyConstraint) * t->n_keys);
+    int64_t checks = place(&bytes, (int64_t)sizeof(CheckConstraint) * t->n_checks);
+    int64_t tablets = place(&bytes, (int64_t)sizeof(Tablet *) * t->n_tablets);
+    int64_t text = place(&bytes, texts);
+    TableVersion *v = mem_calloc(&t->account, bytes, e);
+    if (!v) return NULL;
+    char *p = (char *)v;
+    v->bytes = bytes;
+    v->owner = t->impl->versions;
+    v->view.cols = (Column *)(void *)(p + cols);
+    v->view.keys = (KeyConstraint *)(void *)(p + keys);
+    v->view.checks = (CheckConstraint *)(void *)(p + checks);
+    v->view.tablets = (Tablet **)(void *)(p + tablets);
+    copy_definition(v, t);
+    p += text;
+    for (int c = 0; c < t->n_cols; c++) {
+        v->view.cols[c] = t->cols[c];
+        v->view.cols[c].dict = NULL;
+        p = copy_stats(&v->view.cols[c].stats, &t->cols[c].stats, p);
+    }
+    v->view.n_cols = t->n_cols;
+    atomic_fetch_add_explicit(&v->owner->holds, 1, memory_order_relaxed);
+    return v;
+}
+
+Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
+    TableVersions *vs = t->impl->versions;
+    if (table_has_undo(t))
+        return err_set(e, ERR_NOT_IN_STATE, "cannot publish table \"%s\" while a transaction has changed it", t->name);
+    /* The table's share of it keeps the current version: only its writer replaces it. */
+    const TableVersion *before = atomic_load_explicit(&vs->current, memory_order_relaxed);
+    TableVersion *v = version_alloc(t, e);
+    if (!v) return ST_ERROR;
+    for (int c = 0; c < t->n_cols; c++)
+        if (t->cols[c].dict && freeze_dict(before, t->cols[c].dict, c, &v->view.cols[c].dict, e) != ST_OK) goto fail;
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        VersionTablet *h = header_again(before, t->tablets[i], i);
+        if (!h && header_new(t->tablets[i], &h, e) != ST_OK) goto fail;
+        v->view.tablets[i] = &h->tab;
+        v->view.n_tablets = i + 1;
+    }
+    *out = v;
+    return ST_OK;
+fail:
+    version_free(v);
+    return ST_ERROR;
+}
+
+/* ---- installing and reading ---- */
+void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableVersion *const *versions) {
+    for (int64_t i = 0; i < n; i++) {
+        TableVersion *v = versions[i];
+        TableVersions *vs = v->owner;
+        dbg_assert(vs->domain == d && epoch == epoch_now(d) + 1);
+        v->node.birth = epoch;
+        pthread_mutex_lock(&vs->lock);
+        v->older = vs->newest;
+        if (v->older) v->older->newer = v;
+        vs->newest = v;
+        pthread_mutex_unlock(&vs->lock);
+        TableVersion *old = atomic_exchange_explicit(&vs->current, v, memory_order_acq_rel);
+        if (old) retire_version(old);
+    }
+    (void)d;
+}
+uint64_t table_versions_install(EpochDomain *d, int64_t n, TableVersion *const *versions) {
+    uint64_t epoch = epoch_boundary_begin(d);
+    table_versions_install_at(d, epoch, n, versions);
+    epoch_boundary_end(d);
+    epoch_reclaim(d, EPOCH_BATCH);
+    return epoch;
+}
+
+const Table *table_version_at(const Table *t, const EpochSlot *pin) {
+    TableVersions *vs = t->impl->versions;
+    uint64_t p = epoch_pinned(pin);
+    if (epoch_is_open(pin)) {
+        const TableVersion *v = atomic_load_explicit(&vs->current, memory_order_acquire);
+        if (v && v->node.birth <= p) return &v->view;
+    }
+    /* Versions leave the list before they are freed, and the one of epoch p is not freed: the pin sees it. */
+    pthread_mutex_lock(&vs->lock);
+    const TableVersion *v = vs->newest;
+    while (v && v->node.birth > p) v = v->older;
+    pthread_mutex_unlock(&vs->lock);
+    return v ? &v->view : NULL;
+}
+
+/* ---- verification ---- */
+Status table_version_verify(const Table *view, Err *e) {
+    for (int64_t i = 0; i < view->n_tablets; i++) {
+        const VersionTablet *h = (const VersionTablet *)(const void *)view->tablets[i];
+        if (atomic_load(&h->refs) < 1 || atomic_load(&h->origin->block->refs) < 1)
+            return err_internal(e, "tablet %lld of a version is not counted", (long long)i);
+        for (int c = 0; h->cells && c < view->n_cols; c++)
+            if (h->cells[c] && (atomic_load(&h->cells[c]->refs) < 1 || h->cells[c]->bytes != h->tab.cols[c].data))
+                return err_internal(e, "tablet %lld column %d of a version has other cells", (long long)i, c);
+    }
+    return table_verify(view, e);
+}

@@ -1,0 +1,561 @@
+/* test_table_version.c - versions of tables: what is pinned stays as it was while the table is appended to, updated,
+ * deleted from, merged, truncated and dropped; sharing; out of memory; readers beside a writer. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "storage/storage_int.h"
+#include "storage/table_version.h"
+#include "unit_random.h"
+
+enum { ID, BALANCE, NAME, FLAG, N_COLS };
+static MemAccount root;
+static EpochDomain *domain;
+
+static Type ty(TypeId id) {
+    Type t;
+    memset(&t, 0, sizeof t);
+    t.id = (uint8_t)id;
+    return t;
+}
+static Table *make_table(const char *name) {
+    ColumnDef cols[N_COLS] = {{.name = "id", .type = ty(T_INT8), .not_null = true},
+                              {.name = "balance", .type = ty(T_INT8)},
+                              {.name = "name", .type = ty(T_TEXT)},
+                              {.name = "flag", .type = ty(T_BOOL)}};
+    KeyDef key = {.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}};
+    Table *t = NULL;
+    Err e = {0};
+    assert_int_equal(table_new(&root, name, N_COLS, cols, 1, &key, 0, NULL, &t, &e), ST_OK);
+    assert_int_equal(table_versions_enable(t, domain, &e), ST_OK);
+    return t;
+}
+static int setup(void **state) {
+    (void)state;
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    return epoch_domain_new(&root, &domain, NULL) != ST_OK;
+}
+static int teardown(void **state) {
+    (void)state;
+    epoch_domain_free(domain);
+    return atomic_load(&root.used) != 0; /* nothing leaks */
+}
+static EpochSlot *slot(void) {
+    EpochSlot *s = NULL;
+    assert_int_equal(epoch_register(domain, 1, &s, NULL), ST_OK);
+    return s;
+}
+static void reclaim(void) {
+    while (epoch_reclaim(domain, EPOCH_BATCH)) {}
+}
+static int64_t waiting(void) {
+    EpochStats s;
+    reclaim();
+    epoch_stats(domain, &s);
+    return s.waiting;
+}
+
+/* ---- writing ---- */
+static int64_t name_of(char *buf, int64_t id, int64_t kinds) {
+    return snprintf(buf, 32, "name of %d", (int)(id % kinds));
+}
+/* Rows first, first + 1, ... with one balance; every 5th name and every 3rd flag is NULL. */
+static void append(Table *t, int64_t first, int64_t n, int64_t balance, int64_t kinds, UndoLog *undo) {
+    int64_t *ids = calloc((size_t)n, 8);
+    Str *names = calloc((size_t)n, sizeof *names);
+    char(*texts)[32] = calloc((size_t)n, 32);
+    uint8_t *valid = calloc((size_t)n, 1), *flags = calloc((size_t)n, 1), *flag_valid = calloc((size_t)n, 1);
+    for (int64_t i = 0; i < n; i++) {
+        ids[i] = first + i;
+        names[i] = str_make(texts[i], name_of(texts[i], first + i, kinds));
+        valid[i] = (first + i) % 5 != 0;
+        if (!valid[i]) memset(&names[i], 0, sizeof names[i]);
+        flags[i] = (first + i) % 3 == 1;
+        flag_valid[i] = (first + i) % 3 != 0;
+    }
+    Vec v[N_COLS] = {{.data = ids, .phys = PH_I64, .type = ty(T_INT8)},
+                     {.data = &balance, .phys = PH_I64, .is_const = true, .type = ty(T_INT8)},
+                     {.data = names, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)},
+                     {.data = flags, .valid = flag_valid, .phys = PH_BOOL, .type = ty(T_BOOL)}};
+    Err e = {0};
+    Status st = table_append(t, n, v, undo, NULL, &e);
+    free(ids);
+    free(names);
+    free(texts);
+    free(valid);
+    free(flags);
+    free(flag_valid);
+    if (st != ST_OK) fail_msg("%s", e.message);
+}
+static int64_t balance_at(const Table *t, int64_t rowid) {
+    Value v;
+    table_value(t, rowid, BALANCE, &v);
+    return v.u.i64;
+}
+static bool row_lives(const Table *t, int64_t rowid) {
+    int64_t tab = rowid >> 32, row = rowid & 0xffffffff;
+    return tab < t->n_tablets && row < t->tablets[tab]->rows && !tablet_row_deleted(t->tablets[tab], row);
+}
+static void set_balance(Table *t, int64_t rowid, int64_t balance, UndoLog *undo) {
+    Vec v = {.data = &balance, .phys = PH_I64, .type = ty(T_INT8)};
+    assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){BALANCE}, &v, undo, NULL), ST_OK);
+}
+static int64_t a_row(const Table *t) { /* -1: there is none */
+    for (int tries = 0; t->n_tablets && tries < 100; tries++) {
+        int64_t tab = rnd_below(t->n_tablets);
+        if (t->tablets[tab]->rows == 0) continue;
+        int64_t rowid = rowid_make(tab, rnd_below(t->tablets[tab]->rows));
+        if (row_lives(t, rowid)) return rowid;
+    }
+    return -1;
+}
+static void publish(Table *t) {
+    TableVersion *v = NULL;
+    Err e = {0};
+    if (table_version_prepare(t, &v, &e) != ST_OK) fail_msg("%s", e.message);
+    table_versions_install(domain, 1, &v);
+}
+
+/* ---- reading, by the functions that scans use ---- */
+typedef struct Digest {
+    int64_t rows, sum;
+    uint64_t hash; /* of rows in any order */
+} Digest;
+enum { VECTOR = 1000 };
+static Digest digest(const Table *t) {
+    Digest d = {0};
+    static _Thread_local int32_t pos[VECTOR];
+    static _Thread_local int64_t ids[VECTOR], balances[VECTOR];
+    static _Thread_local Str names[VECTOR];
+    static _Thread_local uint8_t flags[VECTOR], valid[N_COLS][VECTOR];
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        const Tablet *tab = t->tablets[k];
+        for (int64_t first = 0; first < tab->rows; first += VECTOR) {
+            bool same, nulls;
+            int64_t n = MIN_OF(VECTOR, tab->rows - first);
+            n = tablet_live_rows(tab, first, n, pos, &same);
+            if (same)
+                for (int64_t i = 0; i < n; i++) pos[i] = (int32_t)(first + i);
+            memset(valid, 1, sizeof valid);
+            tablet_decode(t, tab, ID, 0, pos, n, PH_I64, ids, valid[ID], &nulls);
+            tablet_decode(t, tab, BALANCE, 0, pos, n, PH_I64, balances, valid[BALANCE], &nulls);
+            tablet_decode(t, tab, NAME, 0, pos, n, PH_STR, names, valid[NAME], &nulls);
+            tablet_decode(t, tab, FLAG, 0, pos, n, PH_BOOL, flags, valid[FLAG], &nulls);
+            for (int64_t i = 0; i < n; i++) {
+                uint64_t h = hash_u64((uint64_t)ids[i]) ^ hash_u64((uint64_t)balances[i] * 3);
+                h ^= valid[NAME][i] ? hash_bytes(names[i].ptr, names[i].len) : 1;
+                d.hash += hash_u64(h ^ (valid[FLAG][i] ? 2u + flags[i] : 0));
+                d.sum += balances[i];
+            }
+            d.rows += n;
+        }
+    }
+    return d;
+}
+static void assert_same(Digest a, Digest b) {
+    assert_int_equal(a.rows, b.rows);
+    assert_int_equal(a.sum, b.sum);
+    assert_int_equal(a.hash, b.hash);
+}
+static void verify(const Table *view) {
+    Err e = {0};
+    if (table_version_verify(view, &e) != ST_OK) fail_msg("%s", e.message);
+}
+
+/* ---- cases ---- */
+static void test_versions(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *a = slot(), *b = slot();
+    epoch_pin(a, "statement", 0);
+    assert_null(table_version_at(t, a));
+    append(t, 0, 100, 10, 7, NULL);
+    publish(t);
+    assert_null(table_version_at(t, a)); /* not in its epoch */
+    epoch_unpin(a);
+    uint64_t p = epoch_pin(a, "statement", 0);
+    const Table *v = table_version_at(t, a);
+    assert_int_equal(table_version_epoch(v), p);
+    assert_int_equal(v->live_rows, 100);
+    assert_same(digest(v), digest(t));
+    append(t, 100, 50, 10, 7, NULL); /* behind the published rows */
+    assert_int_equal(digest(v).rows, 100);
+    publish(t);
+    assert_ptr_equal(table_version_at(t, a), v);
+    epoch_pin_narrow(a);
+    assert_ptr_equal(table_version_at(t, a), v);
+    epoch_pin(b, "statement", 0);
+    const Table *w = table_version_at(t, b);
+    assert_int_equal(digest(w).rows, 150);
+    assert_ptr_equal(w->tablets[0]->cols[BALANCE].data == v->tablets[0]->cols[BALANCE].data, false); /* it grew */
+    verify(v);
+    verify(w);
+    set_balance(t, rowid_make(0, 3), 99, NULL);
+    assert_int_equal(balance_at(v, rowid_make(0, 3)), 10);
+    assert_int_equal(balance_at(w, rowid_make(0, 3)), 10);
+    publish(t);
+    assert_int_equal(waiting(), 2);
+    assert_true(epoch_unpin(a));
+    assert_int_equal(waiting(), 1);
+    assert_true(epoch_unpin(b));
+    assert_int_equal(waiting(), 0);
+    epoch_unregister(a);
+    epoch_unregister(b);
+    table_free(t);
+}
+
+/* Only what changed is copied. */
+static void test_sharing(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *s[4];
+    const Table *v[4];
+    append(t, 0, 1000, 10, 7, NULL);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    assert_non_null(t->cols[NAME].dict);
+    append(t, 1000, 100, 10, 7, NULL);
+    for (int i = 0; i < 4; i++) {
+        int64_t row = rowid_make(0, 1), done;
+        if (i == 1) set_balance(t, rowid_make(1, 5), 11, NULL);
+        if (i == 2) assert_int_equal(table_delete(t, 1, &row, NULL, &done, NULL), ST_OK);
+        if (i == 3) append(t, 1100, 1, 10, 7, NULL);
+        publish(t);
+        s[i] = slot();
+        epoch_pin(s[i], "statement", 0);
+        v[i] = table_version_at(t, s[i]);
+        verify(v[i]);
+    }
+    assert_ptr_equal(v[0]->tablets[0], v[1]->tablets[0]);
+    assert_ptr_not_equal(v[0]->tablets[1], v[1]->tablets[1]);
+    assert_ptr_not_equal(v[0]->tablets[1]->cols[BALANCE].data, v[1]->tablets[1]->cols[BALANCE].data);
+    assert_ptr_equal(v[0]->tablets[1]->cols[ID].data, v[1]->tablets[1]->cols[ID].data);
+    assert_ptr_not_equal(v[1]->tablets[0], v[2]->tablets[0]);
+    assert_ptr_equal(v[1]->tablets[0]->cols[ID].data, v[2]->tablets[0]->cols[ID].data); /* the bitmap only */
+    assert_ptr_equal(v[1]->tablets[1], v[2]->tablets[1]);
+    assert_ptr_equal(v[2]->tablets[1]->cols[BALANCE].data, v[3]->tablets[1]->cols[BALANCE].data); /* appended behind */
+    assert_ptr_equal(v[0]->cols[NAME].dict, v[3]->cols[NAME].dict);
+    for (int i = 0; i < 4; i++) {
+        epoch_unpin(s[i]);
+        epoch_unregister(s[i]);
+    }
+    /* Nothing else uses the cells any more but the current version; without it there is nothing to copy. */
+    table_free(t);
+}
+
+static void test_dictionary(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *s = slot();
+    append(t, 0, 1000, 10, 7, NULL);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    publish(t);
+    epoch_pin(s, "statement", 0);
+    const Table *v = table_version_at(t, s);
+    Digest before = digest(v);
+    const Dict *d = v->cols[NAME].dict;
+    int32_t n = d->n;
+    for (int64_t i = 0; i < 20; i++) { /* it grows several times */
+        append(t, 1000 + i * 100, 100, 10, 500, NULL);
+        if (i % 3 == 0) publish(t);
+    }
+    assert_true(t->cols[NAME].dict->n > 400);
+    assert_int_equal(d->n, n);
+    assert_int_equal(dict_find(d, str_make("name of 3", 9)), dict_find(t->cols[NAME].dict, str_make("name of 3", 9)));
+    assert_true(dict_find(t->cols[NAME].dict, str_make("name of 444", 11)) >= 0);
+    assert_int_equal(dict_find(d, str_make("name of 444", 11)), -1);
+    assert_same(digest(v), before);
+    verify(v);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK); /* another dictionary */
+    publish(t);
+    assert_same(digest(v), before);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
+static void test_uncommitted(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    TableVersion *v = NULL;
+    Err e = {0};
+    UndoLog *u = undo_new(&root, NULL);
+    append(t, 0, 10, 10, 7, u);
+    assert_int_equal(table_version_prepare(t, &v, &e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_NOT_IN_STATE);
+    undo_forget(u);
+    publish(t);
+    EpochSlot *s = slot();
+    epoch_pin(s, "statement", 0);
+    const Table *before = table_version_at(t, s);
+    Digest d = digest(before);
+    for (int64_t i = 0; i < 10; i++) set_balance(t, rowid_make(0, i), -1, u);
+    append(t, 10, 1000, 10, 7, u);
+    assert_same(digest(before), d);
+    undo_rollback(u, 0);
+    assert_same(digest(before), d);
+    publish(t);
+    assert_same(digest(t), d);
+    undo_free(u);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
+/* Dropped, its versions stay for those who read them. */
+static void test_drop(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    append(t, 0, 1000, 10, 7, NULL);
+    publish(t);
+    EpochSlot *s = slot(), *cursor = slot();
+    epoch_pin(s, "statement", 0);
+    const Table *v = table_version_at(t, s);
+    epoch_pin_narrow(s);
+    epoch_pin_copy(cursor, s, "cursor", 0);
+    epoch_unpin(s);
+    table_free(t);
+    assert_int_equal(waiting(), 2); /* the version, and the table's own memory */
+    assert_int_equal(digest(v).sum, 10000);
+    assert_string_equal(v->cols[NAME].name, "name");
+    verify(v);
+    epoch_unpin(cursor);
+    assert_int_equal(waiting(), 0);
+    epoch_unregister(s);
+    epoch_unregister(cursor);
+}
+
+/* Each allocation of publishing fails once. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    append(t, 0, 1000, 10, 7, NULL);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    append(t, 1000, 100, 10, 7, NULL);
+    publish(t);
+    EpochSlot *s = slot();
+    epoch_pin(s, "statement", 0);
+    const Table *v = table_version_at(t, s);
+    Digest before = digest(v);
+    int64_t n = 0;
+    for (bool ok = false; !ok; n++) {
+        TableVersion *next = NULL;
+        Err e = {0};
+        set_balance(t, rowid_make(1, 7), n, NULL);
+        append(t, 2000 + n, 1, 10, 5000, NULL);
+        mem_fail_at(n + 1);
+        ok = table_version_prepare(t, &next, &e) == ST_OK;
+        mem_fail_at(0);
+        if (!ok) assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+        assert_same(digest(v), before);
+        if (ok && n % 2 == 0) table_version_discard(next);
+        else if (ok) table_versions_install(domain, 1, &next);
+    }
+    assert_true(n > 4);
+    /* And each of an update that has to copy. */
+    for (bool ok = false; !ok;) {
+        int64_t row = rowid_make(1, 9), x = 5;
+        Vec b = {.data = &x, .phys = PH_I64, .type = ty(T_INT8)};
+        Digest was = digest(t);
+        mem_fail_at(++n);
+        ok = table_update(t, 1, &row, 1, (int[]){BALANCE}, &b, NULL, NULL) == ST_OK;
+        mem_fail_at(0);
+        if (!ok) assert_same(digest(t), was);
+        if (n > 100) n = 0;
+        assert_same(digest(v), before);
+    }
+    publish(t);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
+/* Random changes, each followed by a version; up to PINS of them are kept and must stay what they were. */
+enum { PINS = 12 };
+static void change(Table *t, int64_t *next_id) {
+    UndoLog *u = undo_new(&root, NULL);
+    int64_t rows[50], n = 0, done;
+    switch (rnd_below(10)) {
+    case 0:
+    case 1:
+    case 2: {
+        int64_t k = 1 + rnd_below(300);
+        append(t, *next_id, k, 10, 3 + *next_id / 10, u);
+        *next_id += k;
+        break;
+    }
+    case 3:
+    case 4:
+    case 5:
+        for (int i = 0; i < 20; i++) {
+            int64_t row = a_row(t);
+            if (row >= 0) set_balance(t, row, rnd_below(1000), u);
+        }
+        break;
+    case 6:
+    case 7:
+        for (; n < 50; n++) rows[n] = MAX_OF(a_row(t), 0);
+        if (t->n_tablets) assert_int_equal(table_delete(t, n, rows, u, &done, NULL), ST_OK);
+        break;
+    case 8: assert_int_equal(table_merge(t, NULL, NULL), ST_OK); break;
+    default:
+        if (rnd() % 8 == 0) assert_int_equal(table_truncate(t, u, NULL), ST_OK);
+    }
+    if (rnd() % 4 == 0) undo_rollback(u, 0);
+    undo_free(u);
+}
+static void test_random(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    int64_t next_id = 0;
+    EpochSlot *s[PINS];
+    const Table *v[PINS] = {0};
+    Digest want[PINS];
+    for (int i = 0; i < PINS; i++) s[i] = slot();
+    for (int step = 0; step < 1500; step++) {
+        change(t, &next_id);
+        publish(t);
+        int i = (int)rnd_below(PINS);
+        if (v[i]) {
+            assert_same(digest(v[i]), want[i]);
+            if (step % 10 == 0) verify(v[i]);
+            epoch_unpin(s[i]);
+            v[i] = NULL;
+        } else {
+            epoch_pin(s[i], "statement", 0);
+            v[i] = table_version_at(t, s[i]);
+            want[i] = digest(v[i]);
+            assert_same(want[i], digest(t));
+            if (step % 3) epoch_pin_narrow(s[i]);
+        }
+    }
+    for (int i = 0; i < PINS; i++) {
+        if (v[i]) epoch_unpin(s[i]);
+        epoch_unregister(s[i]);
+    }
+    assert_int_equal(waiting(), 0);
+    table_free(t);
+}
+
+/* A pin of a cursor and ten thousand versions: what waits is bounded by what it sees. */
+static void test_long_pin(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    append(t, 0, 2000, 10, 7, NULL);
+    publish(t);
+    EpochSlot *s = slot();
+    epoch_pin(s, "cursor", 0);
+    const Table *v = table_version_at(t, s);
+    epoch_pin_narrow(s);
+    Digest d = digest(v);
+    int64_t most = 0;
+    for (int64_t i = 0; i < 2000; i++) {
+        set_balance(t, rowid_make(0, i % 2000), i, NULL);
+        publish(t);
+        if (i == 10) most = atomic_load(&root.used);
+        if (i > 10) assert_true(atomic_load(&root.used) < most + (64 << 10));
+    }
+    assert_int_equal(waiting(), 1);
+    assert_same(digest(v), d);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
+/* ---- readers beside a writer: the sum over two tables is the same in every version ---- */
+enum { READERS = 3, SCANS = 200, STEPS = 600, ROWS = 1500 };
+typedef struct Stress {
+    Table *a, *b;
+    int64_t total;
+    _Atomic int64_t bad, versions;
+} Stress;
+static void *read_sums(void *arg) {
+    Stress *x = arg;
+    EpochSlot *s = slot(), *cursor = slot();
+    const Table *old = NULL;
+    Digest want = {0};
+    for (int64_t i = 0; i < SCANS; i++) {
+        epoch_pin(s, "statement", 0);
+        const Table *a = table_version_at(x->a, s);
+        if (i % 2) epoch_pin_narrow(s);
+        const Table *b = table_version_at(x->b, s);
+        if (i % 4 == 0) epoch_pin_narrow(s);
+        if (digest(a).sum + digest(b).sum != x->total) x->bad++;
+        if (a->cols[NAME].dict && dict_find(a->cols[NAME].dict, str_make("name of 1", 9)) < 0) x->bad++;
+        if (i % 20 == 0) {
+            if (old) {
+                Digest now = digest(old);
+                if (now.hash != want.hash || now.rows != want.rows) x->bad++;
+                epoch_unpin(cursor);
+            }
+            epoch_pin_copy(cursor, s, "cursor", 0);
+            old = b;
+            want = digest(b);
+        }
+        if (epoch_unpin(s)) epoch_reclaim(domain, 4);
+        x->versions++;
+    }
+    if (old) epoch_unpin(cursor);
+    epoch_unregister(s);
+    epoch_unregister(cursor);
+    return NULL;
+}
+/* Moves money from rows of one table to rows of the other; now and then rows come, go, and are merged. */
+static void transfer(Stress *x, int64_t step, int64_t *next_id) {
+    Table *from = step % 2 ? x->a : x->b, *to = step % 2 ? x->b : x->a;
+    for (int i = 0; i < 5; i++) {
+        int64_t r = a_row(from), w = a_row(to), amount = rnd_below(100);
+        if (r < 0 || w < 0) continue;
+        set_balance(from, r, balance_at(from, r) - amount, NULL);
+        set_balance(to, w, balance_at(to, w) + amount, NULL);
+    }
+    if (step % 7 == 0) {
+        append(from, *next_id, 20, 0, 3 + step / 20, NULL);
+        *next_id += 20;
+    }
+    if (step % 11 == 0) { /* a row's money goes with it to the other table */
+        int64_t r = a_row(from), done;
+        append(to, *next_id, 1, balance_at(from, r), 5, NULL);
+        ++*next_id;
+        assert_int_equal(table_delete(from, 1, &r, NULL, &done, NULL), ST_OK);
+    }
+    if (step % 50 == 49) assert_int_equal(table_merge(from, NULL, NULL), ST_OK);
+}
+static void test_stress(void **state) {
+    (void)state;
+    Stress x = {.a = make_table("a"), .b = make_table("b"), .total = 2 * ROWS * 1000};
+    pthread_t t[READERS];
+    int64_t next_id = ROWS;
+    append(x.a, 0, ROWS, 1000, 7, NULL);
+    append(x.b, 0, ROWS, 1000, 7, NULL);
+    for (int64_t step = 0; step <= STEPS; step++) {
+        if (step) transfer(&x, step, &next_id);
+        TableVersion *v[2];
+        assert_int_equal(table_version_prepare(x.a, &v[0], NULL), ST_OK);
+        assert_int_equal(table_version_prepare(x.b, &v[1], NULL), ST_OK);
+        table_versions_install(domain, 2, v);
+        for (int i = 0; step == 0 && i < READERS; i++) assert_int_equal(pthread_create(&t[i], NULL, read_sums, &x), 0);
+    }
+    for (int i = 0; i < READERS; i++) pthread_join(t[i], NULL);
+    assert_int_equal(x.bad, 0);
+    assert_int_equal(x.versions, READERS * SCANS);
+    assert_int_equal(waiting(), 0);
+    table_free(x.a);
+    table_free(x.b);
+    assert_int_equal(waiting(), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sharing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dictionary, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_uncommitted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_random, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_long_pin, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stress, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
