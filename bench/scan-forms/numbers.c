@@ -243,14 +243,24 @@ static uint64_t open_plain(const Case *c, int64_t tablet) {
     }
     return c->op == OP_GROUP_ ? acc_result(acc) : r;
 }
+/* All columns of a tablet side by side, in one pass over its rows. */
+static void gather_runs(const int64_t *p, int words, int64_t *cells) {
+    for (int64_t i = 0; i < TABLET_ROWS; i += SHORT_RUN) {
+        for (int j = 0; j < words; j++)
+            load_open(p + i * words + j, words, SHORT_RUN, WAY_FIXED_STRIDE, cells + j * TABLET_ROWS + i);
+    }
+}
 /* Packing: what a merge does of an open group, whose columns it gathers first; without dictionaries. */
 static uint64_t open_pack(const Case *c, int64_t tablet) {
     Err err = {0};
     EncCol cols[WORDS_MAX];
-    int64_t *cells = xmalloc(TABLET_ROWS * 8);
+    const bool runs = c->way == WAY_SHORT;
+    int64_t *cells = xmalloc(TABLET_ROWS * 8 * (runs ? c->words : 1));
     const int64_t *p = open_at(c, tablet);
+    if (runs) gather_runs(p, c->words, cells);
     for (int j = 0; j < c->words; j++) {
-        const int64_t *v = load_open(p + j, c->words, TABLET_ROWS, WAY_FIXED_STRIDE, cells);
+        const int64_t *v =
+            runs ? cells + j * TABLET_ROWS : load_open(p + j, c->words, TABLET_ROWS, WAY_FIXED_STRIDE, cells);
         ColSeg seg = {.cells = v, .n = TABLET_ROWS};
         need(enc_fixed(&bench.account, PH_I64, &seg, 1, TABLET_ROWS, &cols[j], &err), &err, "enc_fixed");
     }
@@ -419,8 +429,8 @@ static void add_open(int words, int k, Op op, int way) {
     char label[64];
     snprintf(label, sizeof label, "open %d B, %d col, %s%s%s", words * 8, k, ops[op], *ways[way] ? " " : "", ways[way]);
     uint64_t (*const run[])(const Case *, int64_t) = {open_sum, open_filter, open_group, open_pack};
-    Case *c =
-        case_add(label, op, way == WAY_SHORT ? open_sum_short : run[op], op == OP_PACK_ ? open_pack_plain : open_plain);
+    Case *c = case_add(label, op, way == WAY_SHORT && op == OP_SUM_ ? open_sum_short : run[op],
+                       op == OP_PACK_ ? open_pack_plain : open_plain);
     c->words = words;
     c->k = k;
     c->way = way;
@@ -462,6 +472,7 @@ void add_number_cases(void) {
         add_open(w, 1, OP_SUM_, WAY_GATHER);
         add_open(w, 2, OP_SUM_, WAY_SHORT);
         if (w > 2) add_open(w, w, OP_SUM_, WAY_SHORT);
+        if (w > 2) add_open(w, w, OP_SUM_, WAY_GATHER);
     }
     for (int w = 0; w < WIDTHS; w++) {
         for (Op op = OP_SUM_; op <= OP_GROUP_; op++)
@@ -476,6 +487,9 @@ void add_number_cases(void) {
     }
     for (int i = 0; i < ARRAY_LEN(widths); i++) {
         add_open(widths[i], widths[i], OP_PACK_, WAY_FIXED_STRIDE);
+        bench.cases[bench.n_cases - 1].cap = 64;
+        if (widths[i] == 1) continue;
+        add_open(widths[i], widths[i], OP_PACK_, WAY_SHORT);
         bench.cases[bench.n_cases - 1].cap = 64;
     }
 }
