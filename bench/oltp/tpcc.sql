@@ -1,4 +1,6 @@
--- TPC-C: :scale warehouses. Rows have their full width; numbers of rows and value ranges follow the specification, random strings are made from the row's number.
+-- TPC-C: :scale warehouses, as clause 4.3 of the specification fills them: numbers of rows, value ranges, lengths of texts.
+-- Nothing is random but everything looks so: r1 .. r3 are hashes of a row's number, so that every machine and every run has the same rows. Texts are pieces of `texts`, 4096 random ones of 1024
+-- letters and digits (clause 4.3.2.2), cut at a place that differs from row to row.
 -- Tables that calls insert into have room for the rows of some ten seconds at 250,000 calls a second and 16 warehouses (:scale is replaced as text, so :scale000000 are so many millions).
 CREATE TABLE warehouse (w_id int PRIMARY KEY, w_name varchar(10), w_street_1 varchar(20), w_street_2 varchar(20), w_city varchar(20), w_state char(2), w_zip char(9),
   w_tax numeric(4,4) NOT NULL, w_ytd numeric(12,2) NOT NULL);
@@ -18,28 +20,98 @@ CREATE TABLE item (i_id int PRIMARY KEY, i_im_id int, i_name varchar(24), i_pric
 CREATE TABLE stock (s_w_id int, s_i_id int, s_quantity int NOT NULL, s_dist_01 char(24), s_dist_02 char(24), s_dist_03 char(24), s_dist_04 char(24), s_dist_05 char(24), s_dist_06 char(24),
   s_dist_07 char(24), s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24), s_ytd int NOT NULL, s_order_cnt int NOT NULL, s_remote_cnt int NOT NULL, s_data varchar(50), PRIMARY KEY (s_w_id, s_i_id));
 
-CREATE FUNCTION last_name(n int) RETURNS varchar LANGUAGE plpgsql AS $$
-DECLARE s text[] := ARRAY['BAR', 'OUGHT', 'ABLE', 'PRI', 'PRES', 'ESE', 'ANTI', 'CALLY', 'ATION', 'EING'];
-BEGIN
-  RETURN s[n / 100 + 1] || s[n / 10 % 10 + 1] || s[n % 10 + 1];
-END $$;
-CREATE TABLE last_names AS SELECT n, last_name(n) AS name FROM generate_series(0, 999) AS g(n);
-DROP FUNCTION last_name(int);
+-- The hash: odd factors below 2^31 and shifts, modulo 2^32, so that different numbers stay different and no product overflows.
+CREATE TABLE texts AS
+  SELECT n::int AS n, string_agg(substr(s, (r2 % 62)::int + 1, 1) || substr(s, (r2 / 62 % 62)::int + 1, 1) || substr(s, (r2 / 3844 % 62)::int + 1, 1) || substr(s, (r2 / 238328 % 62)::int + 1, 1), '' ORDER BY i) AS t
+  FROM (SELECT n, i, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2, 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789' AS s
+        FROM (SELECT n, i, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+              FROM (SELECT n, i, (n * 256 + i) * 1640531535 % 4294967296 AS r0 FROM generate_series(0::bigint, 4095) AS g(n), generate_series(0::bigint, 255) AS h(i)) AS a) AS b) AS c
+  GROUP BY n;
+CREATE TABLE last_names AS
+  SELECT n, s[n / 100 + 1] || s[n / 10 % 10 + 1] || s[n % 10 + 1] AS name
+  FROM generate_series(0, 999) AS g(n), (SELECT ARRAY['BAR', 'OUGHT', 'ABLE', 'PRI', 'PRES', 'ESE', 'ANTI', 'CALLY', 'ATION', 'EING'] AS s) AS syllables;
 
-INSERT INTO item SELECT i, i % 10000 + 1, 'item' || i, (1 + i * 7919::bigint % 100)::numeric + (i % 100) / 100.0, CASE WHEN i % 10 = 0 THEN 'an ORIGINAL item ' ELSE 'an ordinary item ' END || i FROM generate_series(1, 100000) AS g(i);
-INSERT INTO warehouse SELECT w, 'w' || w, 'street 1', 'street 2', 'city', 'st', '123411111', (w * 37 % 2000) / 10000.0, 300000 FROM generate_series(1, :scale) AS g(w);
-INSERT INTO district SELECT w, d, 'd' || d, 'street 1', 'street 2', 'city', 'st', '123411111', (w * 10 + d) * 37 % 2000 / 10000.0, 30000, 3001 FROM generate_series(1, :scale) AS g(w), generate_series(1, 10) AS h(d);
-INSERT INTO stock SELECT w, i, 10 + (i * 31::bigint + w) % 91, 'd01-' || i, 'd02-' || i, 'd03-' || i, 'd04-' || i, 'd05-' || i, 'd06-' || i, 'd07-' || i, 'd08-' || i, 'd09-' || i, 'd10-' || i, 0, 0, 0,
-  CASE WHEN i % 10 = 1 THEN 'an ORIGINAL stock' ELSE 'an ordinary stock' END FROM generate_series(1, :scale) AS g(w), generate_series(1, 100000) AS h(i);
-INSERT INTO customer SELECT w, d, c, 'first' || (c * 7919::bigint % 100003), 'OE', n.name, 'street 1', 'street 2', 'city', 'st', '123411111', '0123456789012345', timestamp '2026-01-01', CASE WHEN c % 10 = 3 THEN 'BC' ELSE 'GC' END,
-  50000, c * 13 % 5000 / 10000.0, -10, 10, 1, 0, 'some data of customer ' || c
-  FROM generate_series(1, :scale) AS g(w), generate_series(1, 10) AS h(d), generate_series(1, 3000) AS k(c), last_names n WHERE n.n = CASE WHEN c <= 1000 THEN c - 1 ELSE c * 7919::bigint % 1000 END;
-INSERT INTO history SELECT c, d, w, d, w, timestamp '2026-01-01', 10, 'initial' FROM generate_series(1, :scale) AS g(w), generate_series(1, 10) AS h(d), generate_series(1, 3000) AS k(c);
-INSERT INTO orders SELECT w, d, o, (o * 7::bigint + d) % 3000 + 1, timestamp '2026-01-01', CASE WHEN o < 2101 THEN o % 10 + 1 END, 5 + o % 11, 1 FROM generate_series(1, :scale) AS g(w), generate_series(1, 10) AS h(d), generate_series(1, 3000) AS k(o);
+INSERT INTO item
+  SELECT i, r1 % 10000 + 1, substr(t, 101 + (r2 % 256)::int, 14 + (r2 / 256 % 11)::int), 1 + (r3 % 9901) / 100.0,
+    CASE WHEN r1 / 10000 % 10 = 0 THEN overlay(substr(t, 601 + (r2 / 4096 % 256)::int, 26 + (r3 / 16384 % 25)::int) PLACING 'ORIGINAL' FROM 1 + (r2 / 1048576 % (19 + r3 / 16384 % 25))::int)
+      ELSE substr(t, 601 + (r2 / 4096 % 256)::int, 26 + (r3 / 16384 % 25)::int) END
+  FROM (SELECT i, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT i, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT i, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT i, (i) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, 100000) AS g(i)) AS a) AS b) AS c) AS r, texts WHERE n = (r3 / 262144 % 4096)::int;
+INSERT INTO warehouse
+  SELECT w, substr(t, 101 + (r1 % 64)::int, 6 + (r1 / 64 % 5)::int), substr(t, 201 + (r2 % 64)::int, 10 + (r2 / 64 % 11)::int), substr(t, 301 + (r2 / 128 % 64)::int, 10 + (r2 / 1024 % 11)::int),
+    substr(t, 401 + (r2 / 8192 % 64)::int, 10 + (r2 / 65536 % 11)::int), chr(65 + (r2 / 131072 % 26)::int) || chr(65 + (r2 / 4194304 % 26)::int), lpad((r3 % 10000)::text, 4, '0') || '11111',
+    (r1 / 1048576 % 2001) / 10000.0, 300000
+  FROM (SELECT w, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, (1000000000 + w) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w)) AS a) AS b) AS c) AS r, texts WHERE n = (r3 / 16384 % 4096)::int;
+INSERT INTO district
+  SELECT w, d, substr(t, 101 + (r1 % 64)::int, 6 + (r1 / 64 % 5)::int), substr(t, 201 + (r2 % 64)::int, 10 + (r2 / 64 % 11)::int), substr(t, 301 + (r2 / 128 % 64)::int, 10 + (r2 / 1024 % 11)::int),
+    substr(t, 401 + (r2 / 8192 % 64)::int, 10 + (r2 / 65536 % 11)::int), chr(65 + (r2 / 131072 % 26)::int) || chr(65 + (r2 / 4194304 % 26)::int), lpad((r3 % 10000)::text, 4, '0') || '11111',
+    (r1 / 1048576 % 2001) / 10000.0, 30000, 3001
+  FROM (SELECT w, d, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, (1100000000 + w * 10 + d) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w), generate_series(1::bigint, 10) AS h(d)) AS a) AS b) AS c) AS r, texts WHERE n = (r3 / 16384 % 4096)::int;
+INSERT INTO stock
+  SELECT w, i, 10 + r1 % 91, substr(t, 1 + x, 24), substr(t, 51 + x, 24), substr(t, 101 + x, 24), substr(t, 151 + x, 24), substr(t, 201 + x, 24),
+    substr(t, 251 + x, 24), substr(t, 301 + x, 24), substr(t, 351 + x, 24), substr(t, 401 + x, 24), substr(t, 451 + x, 24), 0, 0, 0,
+    CASE WHEN r1 / 1024 % 10 = 0 THEN overlay(substr(t, 501 + x, long) PLACING 'ORIGINAL' FROM 1 + (r1 / 1048576 % (long - 7))::int) ELSE substr(t, 501 + x, long) END
+  FROM (SELECT w, i, r1, (r2 % 256)::int AS x, (r3 / 4096 % 4096)::int AS text_n, 26 + (r2 / 4096 % 25)::int AS long
+  FROM (SELECT w, i, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, i, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, i, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, i, (w * 100000 + i) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w), generate_series(1::bigint, 100000) AS h(i)) AS a) AS b) AS c) AS r) AS s, texts WHERE n = text_n;
+-- Last names: the first thousand of a district have one each, others follow NURand(255, 0, 999), whose constant at loading differs from that of calls by 85 (clause 2.1.6.1).
+INSERT INTO customer
+  SELECT w, d, c, substr(t, 101 + (r1 % 64)::int, 8 + (r1 / 64 % 9)::int), 'OE', name,
+    substr(t, 201 + (r2 % 64)::int, 10 + (r2 / 64 % 11)::int), substr(t, 301 + (r2 / 128 % 64)::int, 10 + (r2 / 1024 % 11)::int),
+    substr(t, 401 + (r2 / 8192 % 64)::int, 10 + (r2 / 65536 % 11)::int), chr(65 + (r2 / 131072 % 26)::int) || chr(65 + (r2 / 4194304 % 26)::int), lpad((r3 % 10000)::text, 4, '0') || '11111',
+    lpad((r1 % 100000000)::text, 8, '0') || lpad((r2 % 100000000)::text, 8, '0'), timestamp '2026-01-01', CASE WHEN r1 / 4096 % 10 = 0 THEN 'BC' ELSE 'GC' END,
+    50000, (r1 / 65536 % 5001) / 10000.0, -10, 10, 1, 0, substr(t, 1 + (r3 / 64 % 512)::int, 300 + (r2 / 4194304 % 201)::int)
+  FROM (SELECT w, d, c, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, c, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, c, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, c, (2000000000 + (w * 10 + d) * 3000 + c) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w), generate_series(1::bigint, 10) AS h(d), generate_series(1::bigint, 3000) AS k(c)) AS a) AS b) AS c) AS r, texts, last_names AS l
+  WHERE texts.n = (r3 / 16384 % 4096)::int AND l.n = CASE WHEN c <= 1000 THEN c - 1 ELSE ((r1 / 16777216 | r2 % 1000) + 208) % 1000 END;
+INSERT INTO history
+  SELECT c, d, w, d, w, timestamp '2026-01-01', 10, substr(t, 1 + (r1 % 1000)::int, 12 + (r2 % 13)::int)
+  FROM (SELECT w, d, c, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, c, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, c, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, c, (3000000000 + (w * 10 + d) * 3000 + c) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w), generate_series(1::bigint, 10) AS h(d), generate_series(1::bigint, 3000) AS k(c)) AS a) AS b) AS c) AS r, texts WHERE n = (r3 % 4096)::int;
+-- Customers of a district's orders are a random permutation.
+CREATE TABLE permutations AS
+  SELECT w, d, array_agg(c ORDER BY r3, c) AS customers
+  FROM (SELECT w, d, c, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, c, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, c, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, c, (3200000000 + (w * 10 + d) * 3000 + c) * 1640531535 % 4294967296 AS r0
+                          FROM generate_series(1::bigint, :scale) AS g(w), generate_series(1::bigint, 10) AS h(d), generate_series(1::bigint, 3000) AS k(c)) AS a) AS b) AS c) AS r GROUP BY w, d;
+INSERT INTO orders
+  SELECT w, d, o, customers[o], timestamp '2026-01-01', CASE WHEN o < 2101 THEN r1 % 10 + 1 END, 5 + r2 % 11, 1
+  FROM (SELECT w, d, o, customers, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, o, customers, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, o, customers, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, o, customers, (3500000000 + (w * 10 + d) * 3000 + o) * 1640531535 % 4294967296 AS r0
+                          FROM permutations, generate_series(1, 3000) AS k(o)) AS a) AS b) AS c) AS r;
 INSERT INTO new_order SELECT o_w_id, o_d_id, o_id FROM orders WHERE o_id >= 2101;
-INSERT INTO order_line SELECT o_w_id, o_d_id, o_id, n, (o_id * 37::bigint + n * 7919) % 100000 + 1, o_w_id, CASE WHEN o_id < 2101 THEN o_entry_d END, 5, CASE WHEN o_id < 2101 THEN 0 ELSE (o_id * 31 + n) % 9999 / 100.0 + 0.01 END, 'dist'
-  FROM orders, generate_series(1, 15) AS g(n) WHERE n <= o_ol_cnt;
-DROP TABLE last_names;
+INSERT INTO order_line
+  SELECT w, d, o, l, r1 % 100000 + 1, w, CASE WHEN o < 2101 THEN at END, 5, CASE WHEN o < 2101 THEN 0 ELSE (r2 % 999999 + 1) / 100.0 END, substr(t, 1 + (r3 / 4096 % 1000)::int, 24)
+  FROM (SELECT w, d, o, l, at, r1, r2, (r2 # (r2 >> 16)) * 1812433253 % 4294967296 AS r3
+        FROM (SELECT w, d, o, l, at, r1, (r1 # (r1 >> 13)) * 1597334677 % 4294967296 AS r2
+              FROM (SELECT w, d, o, l, at, (r0 # (r0 >> 15)) * 1274126177 % 4294967296 AS r1
+                    FROM (SELECT w, d, o, l, at, (((w * 10 + d) * 3000 + o) * 16 + l) * 1640531535 % 4294967296 AS r0
+                          FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_entry_d AS at, l FROM orders, generate_series(1::bigint, 15) AS g(l) WHERE l <= o_ol_cnt) AS x) AS a) AS b) AS c) AS r, texts WHERE n = (r3 % 4096)::int;
+DROP TABLE texts, last_names, permutations;
 
 CREATE PROCEDURE new_order(w int, d int, c int, items int[], supply int[], amounts int[], at timestamp, OUT o int, OUT total numeric(12,2)) LANGUAGE plpgsql AS $$
 DECLARE
