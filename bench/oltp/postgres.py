@@ -38,7 +38,7 @@ def new_order(lines):
         s += f"\\set i{i} ((random(0, 8191) | random(1, 100000)) + 7911) % 100000 + 1\n\\set q{i} random(1, 10)\n"
         s += f"\\set s{i} case when random(1, 100) = 1 then random(1, {{scale}}) else :w end\n"
     lists = [", ".join(f":{x}{i}" for i in range(lines)) for x in "isq"]
-    return s + f"CALL new_order(:w, :d, :c, ARRAY[{lists[0]}]::int[], ARRAY[{lists[1]}]::int[], ARRAY[{lists[2]}]::int[], {NOW}, NULL, NULL);\n"
+    return s + f"CALL new_order(:w, :d, :c, ARRAY[{lists[0]}]::int[], ARRAY[{lists[1]}]::int[], ARRAY[{lists[2]}]::int[], {NOW}, NULL, NULL, NULL, NULL, NULL);\n"
 
 
 PAY = "\\set p random(100, 500000)\n\\set cw case when random(1, 100) <= 85 then :w else random(1, {scale}) end\n\\set cd case when :cw = :w then :d else random(1, 10) end\n"

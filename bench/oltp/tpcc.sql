@@ -113,14 +113,16 @@ INSERT INTO order_line
                           FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_entry_d AS at, l FROM orders, generate_series(1::bigint, 15) AS g(l) WHERE l <= o_ol_cnt) AS x) AS a) AS b) AS c) AS r, texts WHERE n = (r3 % 4096)::int;
 DROP TABLE texts, last_names, permutations;
 
-CREATE PROCEDURE new_order(w int, d int, c int, items int[], supply int[], amounts int[], at timestamp, OUT o int, OUT total numeric(12,2)) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE new_order(w int, d int, c int, items int[], supply int[], amounts int[], at timestamp, OUT o int, OUT total numeric(12,2),
+  OUT last varchar(16), OUT credit char(2), OUT brands varchar(15)) LANGUAGE plpgsql AS $$
 DECLARE
   wtax numeric(4,4); dtax numeric(4,4); discount numeric(4,4); n int; all_local int := 1;
-  price numeric(5,2); q int; dist char(24); amount numeric(6,2); sum_amount numeric(12,2) := 0; away int;
+  price numeric(5,2); info varchar(50); q int; dist char(24); data varchar(50); amount numeric(6,2); sum_amount numeric(12,2) := 0; away int;
 BEGIN
   n := array_length(items, 1);
+  brands := '';
   SELECT w_tax INTO wtax FROM warehouse WHERE w_id = w;
-  SELECT c_discount INTO discount FROM customer WHERE c_w_id = w AND c_d_id = d AND c_id = c;
+  SELECT c_discount, c_last, c_credit INTO discount, last, credit FROM customer WHERE c_w_id = w AND c_d_id = d AND c_id = c;
   FOR i IN 1 .. n LOOP
     IF supply[i] <> w THEN all_local := 0; END IF;
     SELECT i_price INTO price FROM item WHERE i_id = items[i];
@@ -130,22 +132,23 @@ BEGIN
   INSERT INTO orders VALUES (w, d, o, c, at, NULL, n, all_local);
   INSERT INTO new_order VALUES (w, d, o);
   FOR i IN 1 .. n LOOP
-    SELECT i_price INTO price FROM item WHERE i_id = items[i];
-    SELECT s_quantity, CASE d WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06
+    SELECT i_price, i_data INTO price, info FROM item WHERE i_id = items[i];
+    SELECT s_quantity, s_data, CASE d WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06
                               WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 ELSE s_dist_10 END
-      INTO q, dist FROM stock WHERE s_w_id = supply[i] AND s_i_id = items[i];
+      INTO q, data, dist FROM stock WHERE s_w_id = supply[i] AND s_i_id = items[i];
     away := CASE WHEN supply[i] <> w THEN 1 ELSE 0 END;
     IF q - amounts[i] >= 10 THEN q := q - amounts[i]; ELSE q := q - amounts[i] + 91; END IF;
     UPDATE stock SET s_quantity = q, s_ytd = s_ytd + amounts[i], s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + away WHERE s_w_id = supply[i] AND s_i_id = items[i];
     amount := price * amounts[i];
     sum_amount := sum_amount + amount;
+    brands := brands || CASE WHEN position('ORIGINAL' IN info) > 0 AND position('ORIGINAL' IN data) > 0 THEN 'B' ELSE 'G' END;
     INSERT INTO order_line VALUES (w, d, o, i, items[i], supply[i], NULL, amounts[i], amount, dist);
   END LOOP;
   total := sum_amount * (1 + wtax + dtax) * (1 - discount);
 END $$;
 
 CREATE PROCEDURE payment(w int, d int, cw int, cd int, c int, name varchar, paid numeric(6,2), at timestamp, OUT chosen int, OUT balance numeric(12,2)) LANGUAGE plpgsql AS $$
-DECLARE n int; f varchar(16) := ''; credit char(2); info varchar(500); h numeric(6,2) := paid; -- a parameter's scale is not kept
+DECLARE n int; f varchar(16) := ''; credit char(2); info varchar(500); wname varchar(10); dname varchar(10); h numeric(6,2) := paid; -- a parameter's scale is not kept
 BEGIN
   chosen := c;
   IF name <> '' THEN
@@ -156,6 +159,8 @@ BEGIN
        WHERE c_w_id = cw AND c_d_id = cd AND c_last = name AND (c_first > f OR (c_first = f AND c_id > chosen)) ORDER BY c_first, c_id LIMIT 1;
     END LOOP;
   END IF;
+  SELECT w_name INTO wname FROM warehouse WHERE w_id = w;
+  SELECT d_name INTO dname FROM district WHERE d_w_id = w AND d_id = d;
   UPDATE warehouse SET w_ytd = w_ytd + h WHERE w_id = w;
   UPDATE district SET d_ytd = d_ytd + h WHERE d_w_id = w AND d_id = d;
   UPDATE customer SET c_balance = c_balance - h, c_ytd_payment = c_ytd_payment + h, c_payment_cnt = c_payment_cnt + 1
@@ -165,7 +170,7 @@ BEGIN
     info := substr(chosen::text || ' ' || cd::text || ' ' || cw::text || ' ' || d::text || ' ' || w::text || ' ' || h::text || '|' || info, 1, 500);
     UPDATE customer SET c_data = info WHERE c_w_id = cw AND c_d_id = cd AND c_id = chosen;
   END IF;
-  INSERT INTO history VALUES (chosen, cd, cw, d, w, at, h, 'w' || w::text || '    d' || d::text);
+  INSERT INTO history VALUES (chosen, cd, cw, d, w, at, h, wname || '    ' || dname);
 END $$;
 
 CREATE PROCEDURE order_status(w int, d int, c int, name varchar, OUT chosen int, OUT balance numeric(12,2), OUT last_order int, OUT carrier int, OUT lines int, OUT amount numeric(12,2)) LANGUAGE plpgsql AS $$

@@ -49,7 +49,7 @@ static int64_t zipf_next(const Zipf *z, Rng *r) {
     return MIN_OF((int64_t)((double)z->n * pow(z->eta * u - z->eta + 1, z->alpha)), z->n - 1);
 }
 
-enum { TYPES_MAX = OLTP_TYPES_MAX, COLS_MAX = 8, OUTS_MAX = 40, TEXT_CELL = 96, LINES_MAX = 15, CHECKS_MAX = 14 };
+enum { TYPES_MAX = OLTP_TYPES_MAX, COLS_MAX = 8, OUTS_MAX = 40, TEXT_CELL = 96, LINES_MAX = 15, CHECKS_MAX = 16 };
 typedef struct Maker {
     Rng rng;
     Zipf zipf;
@@ -220,9 +220,9 @@ static const Workload workloads[] = {
      {/* clause 3.3.2, conditions 1 to 12 */
       "select not exists (select 1 from warehouse where w_ytd <> (select sum(d_ytd) from district where d_w_id = "
       "w_id))",
-      "select not exists (select 1 from district, (select o_w_id w, o_d_id d, max(o_id) m from orders group by 1, 2) "
-      "o, (select no_w_id w, no_d_id d, max(no_o_id) m from new_order group by 1, 2) n"
-      " where o.w = d_w_id and o.d = d_id and n.w = d_w_id and n.d = d_id and (d_next_o_id - 1 <> o.m or o.m <> n.m))",
+      "select not exists (select 1 from district left join (select o_w_id w, o_d_id d, max(o_id) m from orders group "
+      "by 1, 2) o on o.w = d_w_id and o.d = d_id left join (select no_w_id w, no_d_id d, max(no_o_id) m from new_order "
+      "group by 1, 2) n on n.w = d_w_id and n.d = d_id where d_next_o_id - 1 <> coalesce(o.m, 0) or n.m <> o.m)",
       "select not exists (select 1 from new_order group by no_w_id, no_d_id having max(no_o_id) - min(no_o_id) + 1 <> "
       "count(*))",
       "select not exists (select 1 from (select o_w_id w, o_d_id d, sum(o_ol_cnt) n from orders group by 1, 2) o, "
@@ -259,7 +259,20 @@ static const Workload workloads[] = {
       "select (select count(*) from orders) = w * 30000 + {calls new_order} and (select count(*) from history) = w * "
       "30000 + {calls payment}"
       " and (select count(*) from new_order) = w * 9000 + {calls new_order} - {sum delivered} from (select count(*) "
-      "from warehouse) x(w)"}},
+      "from warehouse) x(w)",
+      /* clause 4.3.3.1: texts of stock and customer, and what payments made of those with bad credit */
+      "select not exists (select 1 from stock where length(s_data) not between 26 and 50 or length(s_dist_01) <> 24 or "
+      "length(s_dist_10) <> 24) and not exists (select 1 from customer where length(c_data) not between 300 and 500 or "
+      "length(c_first) not between 8 and 16 or length(c_street_1) not between 10 and 20 or length(c_phone) <> 16 or "
+      "c_last is null or c_payment_cnt > 1 and (c_credit = 'BC') <> (c_data like c_id || ' ' || c_d_id || ' ' || "
+      "c_w_id || ' %|%'))",
+      /* and those of rows that calls made are those of the rows that they come from */
+      "select not exists (select 1 from history, warehouse, district where w_id = h_w_id and d_w_id = h_w_id and d_id "
+      "= "
+      "h_d_id and h_date <> timestamp '2026-01-01' and h_data <> w_name || '    ' || d_name) and not exists (select 1 "
+      "from order_line, stock where s_w_id = ol_supply_w_id and s_i_id = ol_i_id and ol_o_id > 3000 and ol_d_id = 1 "
+      "and "
+      "ol_dist_info <> s_dist_01)"}},
     {"smallbank",
      "SmallBank",
      5,
