@@ -1,0 +1,426 @@
+/* beside.c - stele-beside: bulks of TPC-B and SQL on the same tables, over the public interface only.
+ *
+ * What it measures, each `--runs` times, medians:
+ *   1. the same calls through CALL bulk_call(..), through SELECT count(*) FROM bulk_call(..), and as stele_bulk_run
+ * with columns of arguments, which is how stele-bench makes its rate;
+ *   2. a prepared point SELECT right after such a bulk, and the one after that;
+ *   3. prepared point SELECTs while another connection runs bulks of 16k, and of 1M, without a pause: p50, p99,
+ * longest, reads done, and the rate of those bulks. Reads are due at --read-rate a second, and a read's latency is from
+ * when it was due: else one that waits for a bulk would stand for all that would have come meanwhile;
+ *   4. resident memory of the process: after loading, after a bulk that touches every account, after the first read.
+ *
+ * Bulks of (1) and (2) alternate, so that noise of the machine hits all. Tables are bench/oltp/tpcb.sql's.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "stele/stele.h"
+
+enum { RUNS_MAX = 64, PER_BRANCH = 100000, SAMPLES_MAX = 1 << 22 };
+typedef struct Options {
+    int64_t scale, calls;
+    int runs, threads;
+    double seconds, read_rate; /* of each part of (3) */
+    const char *settings, *json, *folder;
+} Options;
+static Options opt = {
+    .scale = 50, .calls = 1000000, .runs = 5, .seconds = 3, .read_rate = 1000, .settings = "", .folder = "bench/oltp"};
+
+static _Noreturn void fail(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    fputs("stele-beside: ", stderr);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    exit(1);
+}
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+/* CPU time of the process in user mode: what the kernel does for fresh pages is not in it. */
+static double user_s(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6;
+}
+static double resident_mb(void) {
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kb = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %ld", &kb) == 1) break;
+    if (f) fclose(f);
+    return (double)kb / 1024;
+}
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static double quantile(double *v, int64_t n, double q) {
+    if (n == 0) return 0;
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    const int64_t rank = (int64_t)ceil(q * (double)n);
+    return v[rank > 0 ? rank - 1 : 0];
+}
+
+static void check(stele_conn *c, stele_status st, const char *what) {
+    if (st != STELE_ERROR) return;
+    stele_error_info e;
+    stele_error(c, &e);
+    fail("%s: %s: %s", what, e.sqlstate, e.message);
+}
+static void exec_sql(stele_conn *c, const char *sql) { check(c, stele_exec(c, sql, NULL, NULL), sql); }
+
+/* bench/oltp/tpcb.sql with its scale filled in. */
+static char *setup_text(void) {
+    char path[1024], scale[24], *text = NULL, *out = NULL;
+    size_t len = 0, n = 0;
+    snprintf(path, sizeof path, "%s/tpcb.sql", opt.folder);
+    snprintf(scale, sizeof scale, "%lld", (long long)opt.scale);
+    FILE *f = fopen(path, "r"), *o = open_memstream(&out, &n);
+    if (!f || !o) fail("cannot read %s", path);
+    if (getdelim(&text, &len, '\0', f) <= 0) fail("%s is empty", path);
+    fclose(f);
+    for (const char *at = text; *at;) {
+        const char *mark = strstr(at, ":scale");
+        if (!mark) mark = at + strlen(at);
+        fwrite(at, 1, (size_t)(mark - at), o);
+        if (*mark) fputs(scale, o), mark += 6;
+        at = mark;
+    }
+    fclose(o);
+    free(text);
+    return out;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------------------------- */
+typedef struct Args {
+    int64_t n;
+    int32_t *a, *t, *b, *d;
+    int64_t *at;
+} Args;
+static uint64_t hash_of(uint64_t x) {
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+/* `every`: call i is for account i + 1, so that n calls touch n accounts. */
+static Args args_new(int64_t n, bool every) {
+    const int64_t accounts = opt.scale * PER_BRANCH;
+    Args x = {n,
+              malloc((size_t)n * 4),
+              malloc((size_t)n * 4),
+              malloc((size_t)n * 4),
+              malloc((size_t)n * 4),
+              malloc((size_t)n * 8)};
+    if (!x.a || !x.t || !x.b || !x.d || !x.at) fail("out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t h = hash_of((uint64_t)i);
+        const int64_t account = every ? i % accounts : (int64_t)(h % (uint64_t)accounts);
+        x.a[i] = (int32_t)(account + 1);
+        x.b[i] = (int32_t)(account / PER_BRANCH + 1);
+        x.t[i] = (int32_t)(account / PER_BRANCH * 10 + (int64_t)(h >> 40) % 10 + 1);
+        x.d[i] = (int32_t)(h >> 32 & 0xffff) - 0x8000;
+        x.at[i] = i;
+    }
+    return x;
+}
+static void args_free(Args *x) {
+    free(x->a);
+    free(x->t);
+    free(x->b);
+    free(x->d);
+    free(x->at);
+}
+/* The table `calls` with the same arguments, for bulk_call's query. */
+static void args_table(stele_conn *c, const Args *x) {
+    exec_sql(c,
+             "CREATE TABLE calls (a int NOT NULL, t int NOT NULL, b int NOT NULL, d int NOT NULL, at bigint NOT NULL);"
+             "CREATE PROCEDURE keep(a int, t int, b int, d int, at bigint) LANGUAGE plpgsql AS $$"
+             "BEGIN INSERT INTO calls VALUES (a, t, b, d, at); END $$");
+    stele_bulk *bulk;
+    check(c, stele_bulk_new(c, "keep", &bulk), "keep");
+    const void *columns[] = {x->a, x->t, x->b, x->d, x->at};
+    check(c, stele_bulk_add_columns(bulk, x->n, columns, (const unsigned char *const[5]){NULL}), "keep");
+    check(c, stele_bulk_run(bulk), "keep");
+    stele_bulk_free(bulk);
+}
+
+/* ---- ways to run the same calls ---------------------------------------------------------------------------------- */
+static char executor[160]; /* of the last bulk through stele_bulk_run */
+static void run_api(stele_conn *c, const Args *x, int64_t first, int64_t n) {
+    stele_bulk *bulk;
+    check(c, stele_bulk_new(c, "tpcb", &bulk), "tpcb");
+    const void *columns[] = {x->a + first, x->t + first, x->b + first, x->d + first, x->at + first};
+    check(c, stele_bulk_add_columns(bulk, n, columns, (const unsigned char *const[5]){NULL}), "tpcb");
+    check(c, stele_bulk_run(bulk), "tpcb");
+    stele_bulk_info info;
+    stele_bulk_get_info(bulk, &info);
+    if (info.failed > 0) fail("%lld calls failed", (long long)info.failed);
+    snprintf(executor, sizeof executor, "%s, %s%s%s", info.executor, info.strategy, info.reason ? ", because " : "",
+             info.reason ? info.reason : "");
+    stele_bulk_free(bulk);
+}
+static void run_statement(stele_conn *c, const char *sql) {
+    stele_stmt *st;
+    check(c, stele_prepare(c, sql, -1, &st, NULL), sql);
+    stele_status s;
+    while ((s = stele_step(st)) == STELE_ROW) continue;
+    check(c, s, sql);
+    stele_finalize(st);
+}
+#define ARGUMENTS "'select a, t, b, d, at from calls order by at'"
+static const char *const ways[] = {"CALL bulk_call, rows read", "SELECT count(*) FROM bulk_call", "stele_bulk_run"};
+static const char *const statements[] = {"CALL bulk_call('tpcb', " ARGUMENTS ")",
+                                         "SELECT count(*) FROM bulk_call('tpcb', " ARGUMENTS ") x"};
+enum { WAYS = 3, API = 2 };
+static void run_way(stele_conn *c, const Args *x, int way) {
+    if (way == API) run_api(c, x, 0, x->n);
+    else run_statement(c, statements[way]);
+}
+
+static double read_us(stele_conn *c, stele_stmt *st, int64_t account) {
+    const double began = now_s();
+    check(c, stele_bind_int64(st, 1, account), "point read");
+    const stele_status s = stele_step(st);
+    check(c, s, "point read");
+    if (s != STELE_ROW) fail("account %lld is not there", (long long)account);
+    (void)stele_column_int64(st, 0);
+    const double took = now_s() - began;
+    stele_reset(st);
+    return took * 1e6;
+}
+static stele_stmt *reader(stele_conn *c) {
+    stele_stmt *st;
+    check(c, stele_prepare(c, "SELECT abalance FROM accounts WHERE aid = $1", -1, &st, NULL), "point read");
+    return st;
+}
+
+/* ---- the table, and the JSON --------------------------------------------------------------------------------------
+ */
+static FILE *json;
+static void figure(const char *what, const char *unit, double value) {
+    printf("  %-64s %14.*f %s\n", what, value < 100 ? 2 : 0, value, unit);
+    fflush(stdout);
+    if (json) fprintf(json, ",\n {\"what\": \"%s\", \"unit\": \"%s\", \"value\": %.6g}", what, unit, value);
+}
+
+static void part_rates(stele_conn *c, const Args *x) {
+    double took[WAYS][RUNS_MAX], user[WAYS][RUNS_MAX], first[WAYS][RUNS_MAX], second[WAYS][RUNS_MAX];
+    stele_stmt *read = reader(c);
+    for (int r = -1; r < opt.runs; r++) /* the first one makes programs, images and plans */
+        for (int w = 0; w < WAYS; w++) {
+            const int at = r < 0 ? 0 : r;
+            const double began = now_s(), cpu = user_s();
+            run_way(c, x, w);
+            took[w][at] = now_s() - began;
+            user[w][at] = user_s() - cpu;
+            first[w][at] = read_us(c, read, 1 + (int64_t)(hash_of((uint64_t)at) % (uint64_t)opt.scale * PER_BRANCH));
+            second[w][at] = read_us(c, read, 2);
+        }
+    stele_finalize(read);
+    for (int w = 0; w < WAYS; w++) {
+        char what[120];
+        snprintf(what, sizeof what, "%s, %lld calls", ways[w], (long long)x->n);
+        figure(what, "calls/s", (double)x->n / quantile(took[w], opt.runs, 0.5));
+        snprintf(what, sizeof what, "%s, user time of a call", ways[w]);
+        figure(what, "us", quantile(user[w], opt.runs, 0.5) * 1e6 / (double)x->n);
+        snprintf(what, sizeof what, "%s: first point read after it", ways[w]);
+        figure(what, "us", quantile(first[w], opt.runs, 0.5));
+        snprintf(what, sizeof what, "%s: second point read after it", ways[w]);
+        figure(what, "us", quantile(second[w], opt.runs, 0.5));
+    }
+}
+
+/* A connection that runs bulks of `size` until it is to stop. */
+typedef struct Runner {
+    stele_db *db;
+    const Args *x;
+    int64_t size, calls; /* asked for, done */
+    double seconds;
+    atomic_bool stop, ready;
+} Runner;
+static void *run_bulks(void *ctx) {
+    Runner *r = ctx;
+    stele_conn *c;
+    if (stele_connect(r->db, &c) != STELE_OK) fail("no connection");
+    exec_sql(c, opt.settings);
+    run_api(c, r->x, 0, r->size);
+    atomic_store(&r->ready, true);
+    const double began = now_s();
+    int64_t at = 0;
+    while (!atomic_load(&r->stop)) {
+        if (at + r->size > r->x->n) at = 0;
+        run_api(c, r->x, at, r->size);
+        at += r->size;
+        r->calls += r->size;
+    }
+    r->seconds = now_s() - began;
+    stele_disconnect(c);
+    return NULL;
+}
+/* Reads for --seconds, and their latencies. Those that were due by then but did not begin count with what they had
+ * waited. */
+static int64_t read_on_time(stele_conn *c, stele_stmt *st, double *sample, double *rate) {
+    const int64_t n = (int64_t)(opt.seconds * opt.read_rate);
+    const double began = now_s();
+    double now = began;
+    int64_t done = 0;
+    for (; done < n && now - began < opt.seconds; done++) {
+        double due = began + (double)done / opt.read_rate;
+        if (now < due) {
+            const double wait = due - now;
+            nanosleep(&(struct timespec){(time_t)wait, (long)((wait - floor(wait)) * 1e9)}, NULL);
+            due = now_s(); /* late because the system woke us late: no matter of the database */
+        }
+        (void)read_us(c, st, 1 + (int64_t)(hash_of((uint64_t)done) % (uint64_t)(opt.scale * PER_BRANCH)));
+        now = now_s();
+        sample[done] = (now - due) * 1e6;
+    }
+    *rate = (double)done / (now - began);
+    for (int64_t k = done; k < n; k++) sample[k] = (now - (began + (double)k / opt.read_rate)) * 1e6;
+    return n;
+}
+static void part_beside(stele_db *db, stele_conn *c, const Args *x, int64_t size) {
+    double p50[RUNS_MAX], p99[RUNS_MAX], longest[RUNS_MAX], reads[RUNS_MAX], rate[RUNS_MAX];
+    double *sample = malloc(SAMPLES_MAX * sizeof *sample);
+    stele_stmt *read = reader(c);
+    if (!sample) fail("out of memory");
+    for (int k = 0; k < opt.runs; k++) {
+        Runner r = {.db = db, .x = x, .size = size};
+        pthread_t thread;
+        exec_sql(c, "TRUNCATE history");
+        if (size > 0) {
+            if (pthread_create(&thread, NULL, run_bulks, &r) != 0) fail("no thread");
+            while (!atomic_load(&r.ready)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        const int64_t n = read_on_time(c, read, sample, &reads[k]);
+        if (size > 0) {
+            atomic_store(&r.stop, true);
+            pthread_join(thread, NULL);
+            rate[k] = (double)r.calls / r.seconds;
+        }
+        p50[k] = quantile(sample, n, 0.5);
+        p99[k] = quantile(sample, n, 0.99);
+        longest[k] = quantile(sample, n, 1);
+    }
+    stele_finalize(read);
+    free(sample);
+    char what[120], beside[64] = "alone";
+    if (size > 0) snprintf(beside, sizeof beside, "beside bulks of %lldk", (long long)size / 1000);
+    const struct {
+        const char *name, *unit;
+        double *v;
+    } rows[] = {{"p50", "us", p50}, {"p99", "us", p99}, {"longest", "us", longest}, {"done", "reads/s", reads}};
+    for (int i = 0; i < 4; i++) {
+        snprintf(what, sizeof what, "point reads %s: %s", beside, rows[i].name);
+        figure(what, rows[i].unit, quantile(rows[i].v, opt.runs, 0.5));
+    }
+    snprintf(what, sizeof what, "point reads %s: the bulks' rate", beside);
+    if (size > 0) figure(what, "calls/s", quantile(rate, opt.runs, 0.5));
+}
+
+/* Once, in a process that has run nothing else: memory is not given back, so that a second time measures the first. */
+static void part_memory(stele_conn *c) {
+    Args every = args_new(opt.scale * PER_BRANCH, true);
+    const double before = resident_mb();
+    run_api(c, &every, 0, every.n);
+    const double after = resident_mb();
+    stele_stmt *read = reader(c);
+    const double us = read_us(c, read, 1), end = resident_mb();
+    stele_finalize(read);
+    figure("memory of the process with tables and arguments", "MiB", before);
+    figure("memory after a bulk that touches every account", "MiB", after);
+    figure("memory after the first point read then", "MiB", end);
+    figure("that read", "us", us);
+    args_free(&every);
+}
+
+static void usage(void) {
+    fputs("usage: stele-beside rates|reads|memory|all [options]    bulks of TPC-B beside SQL, medians\n"
+          "  --scale N (50)  --calls N (1000000)  --runs N (5)  --seconds S (3) of each part of reads  --read-rate R "
+          "(1000)\n"
+          "  --threads N  --set SQL  --oltp DIR (bench/oltp)  --json FILE\n"
+          "all: memory, rates, reads, in one process; memory of one that has run nothing else is memory's alone.\n",
+          stderr);
+    exit(2);
+}
+static void options(int argc, char **argv) {
+    for (int i = 2; i < argc; i += 2) {
+        const char *name = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!v) usage();
+        if (strcmp(name, "--scale") == 0) opt.scale = strtoll(v, NULL, 10);
+        else if (strcmp(name, "--calls") == 0) opt.calls = strtoll(v, NULL, 10);
+        else if (strcmp(name, "--runs") == 0) opt.runs = (int)strtol(v, NULL, 10);
+        else if (strcmp(name, "--seconds") == 0) opt.seconds = strtod(v, NULL);
+        else if (strcmp(name, "--read-rate") == 0) opt.read_rate = strtod(v, NULL);
+        else if (strcmp(name, "--threads") == 0) opt.threads = (int)strtol(v, NULL, 10);
+        else if (strcmp(name, "--set") == 0) opt.settings = v;
+        else if (strcmp(name, "--oltp") == 0) opt.folder = v;
+        else if (strcmp(name, "--json") == 0) opt.json = v;
+        else usage();
+    }
+    if (opt.scale < 1 || opt.scale > 20000 || opt.calls < 1000 || opt.runs < 1 || opt.runs > RUNS_MAX ||
+        opt.read_rate <= 0 || opt.seconds * opt.read_rate > SAMPLES_MAX)
+        usage();
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 1 ? argv[1] : "";
+    const bool all = strcmp(part, "all") == 0;
+    const bool rates = all || strcmp(part, "rates") == 0, reads = all || strcmp(part, "reads") == 0,
+               memory = all || strcmp(part, "memory") == 0;
+    if (!rates && !reads && !memory) usage();
+    options(argc, argv);
+    stele_db *db;
+    stele_conn *c;
+    stele_error_info e;
+    if (stele_open(":memory:", &(stele_options){.threads = opt.threads}, &db, &e) != STELE_OK) fail("%s", e.message);
+    if (stele_connect(db, &c) != STELE_OK) fail("no connection");
+    char *setup = setup_text();
+    const double began = now_s(), cpu = user_s();
+    exec_sql(c, setup);
+    free(setup);
+    printf("TPC-B, %lld accounts, median of %d\n", (long long)(opt.scale * PER_BRANCH), opt.runs);
+    if (opt.json && !(json = fopen(opt.json, "w"))) fail("cannot write %s", opt.json);
+    if (json) fprintf(json, "[{\"scale\": %lld, \"runs\": %d, \"settings\": \"", (long long)opt.scale, opt.runs);
+    for (const char *at = opt.settings; json && *at; at++)
+        if (*at >= ' ') fprintf(json, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    if (json) fprintf(json, "\"}");
+    figure("loading", "s", now_s() - began);
+    figure("loading, user time", "s", user_s() - cpu);
+    figure("memory of the process after loading", "MiB", resident_mb());
+    exec_sql(c, opt.settings);
+    if (memory) part_memory(c);
+    Args x = args_new(opt.calls, false);
+    if (rates) {
+        args_table(c, &x);
+        part_rates(c, &x);
+    }
+    if (reads) {
+        part_beside(db, c, &x, 0);
+        part_beside(db, c, &x, opt.calls < 16000 ? opt.calls : 16000);
+        part_beside(db, c, &x, opt.calls);
+    }
+    printf("  bulks ran: %s\n", executor);
+    if (json) fprintf(json, ",\n {\"what\": \"executor\", \"value\": \"%s\"}]\n", executor);
+    if (json && fclose(json) != 0) fail("cannot write %s", opt.json);
+    args_free(&x);
+    stele_disconnect(c);
+    stele_discard(db);
+    return 0;
+}
