@@ -596,153 +596,143 @@ static void merge_word(Em *m, Out *o, const View *v, const LocalForm *f, int32_t
     out_w(m, o, " * U64C(%l))", x->plus);
 }
 
-static void local_sink(Em *m, const View *v) {
-    const Sink *s = &m->prog->sink;
-    LocalForm f = local_form(m, v);
-    int32_t C = f.copies, n = (int32_t)v->dev->n_slots;
-    int64_t S = f.slot / 8;
-    int32_t records = P1(m, KP_AGG_RECORDS, v->id);
-    m->local_bytes = f.bytes;
-    out_w(m, &m->top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", f.bytes / 8);
+/* What the steps of local_sink share. */
+typedef struct LocalSink {
+    const View *v;
+    LocalForm f;
+    int32_t records; /* the parameter */
+    bool folds;      /* there are copies, with words that are not packed */
+    Out *fold;       /* when the tiles are done: the copies by halves, and then into the records */
+    Out merge;       /* of that, what is written for each aggregate: its words at p, the record at rec */
+} LocalSink;
+
+/* Where the row's words are: lp, and lh for what is narrow; what empties packed fields before they overflow. */
+static void local_begin(Em *m, const LocalSink *l) {
+    const View *v = l->v;
+    const LocalForm *f = &l->f;
+    int32_t C = f->copies, n = (int32_t)v->dev->n_slots;
+    out_w(m, &m->top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", f->bytes / 8);
     w(m, "{\n");
     slot_number(m, v);
-    if (m->whole && f.private) w(m, "g = ok_0 ? g : %d;\n", n); /* a slot that nobody reads */
+    if (m->whole && f->private) w(m, "g = ok_0 ? g : %d;\n", n); /* a slot that is never read */
     else if (m->whole) w(m, "if (ok_0) {\n");
     char copy[32];
-    snprintf(copy, sizeof copy, f.private ? "LID" : "(LID & %d)", (int)C - 1);
+    snprintf(copy, sizeof copy, f->private ? "LID" : "(LID & %d)", (int)C - 1);
     out_w(m, &m->top, "    const u32 copy8 = %s * 8;\n", copy);
-    w(m, "LOCAL u64 *lp = LM(u64, copy8 + g * %l);\n", f.slot);
-    if (f.n_fields > 0) {
-        int64_t narrow = narrow_at(&f);
-        if (narrow * C < f.slot) {
-            out_w(m, &m->top, "    const u32 copy4 = %s * 4;\n", copy);
-            w(m, "LOCAL u32 *lh = LM(u32, copy4 + g * %l);\n", f.slot);
-        }
-        out_w(m, &m->top, "    u32 filled = 0;\n");
-        out_w(m, &m->tile_end, "if (++filled == %d || tile + NGROUPS >= n_tiles) {\nfilled = 0;\n", f.flush);
-        put_flush(m, &m->tile_end, &f, n);
-        out_w(m, &m->tile_end, "}\n");
+    w(m, "LOCAL u64 *lp = LM(u64, copy8 + g * %l);\n", f->slot);
+    if (f->n_fields == 0) return;
+    if (narrow_at(f) * C < f->slot) {
+        out_w(m, &m->top, "    const u32 copy4 = %s * 4;\n", copy);
+        w(m, "LOCAL u32 *lh = LM(u32, copy4 + g * %l);\n", f->slot);
     }
-    if (has_first(v)) {
-        w(m,
-          "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && "
-          "ga_xchg_u32(rec, 1) == 0) {\n",
-          f.flags * C, records, v->dev->stride);
-        creator_writes(m, v, "rec");
-        w(m, "}\n}\n");
+    out_w(m, &m->top, "    u32 filled = 0;\n");
+    out_w(m, &m->tile_end, "if (++filled == %d || tile + NGROUPS >= n_tiles) {\nfilled = 0;\n", f->flush);
+    put_flush(m, &m->tile_end, f, n);
+    out_w(m, &m->tile_end, "}\n");
+}
+/* An aggregate whose words are packed with others': packed_add has added the row. */
+static void local_packed(Em *m, LocalSink *l, int32_t i, bool test) {
+    const CellForm *c = &l->v->form->cells[i];
+    out_w(m, &l->merge, "{ const u64 x = ");
+    merge_word(m, &l->merge, l->v, &l->f, i);
+    out_w(m, &l->merge,
+          c->kind == CK_WIDE2 ? "; if (x != 0) ga_add_i128(rec + %d, i128_from_i64((i64)x)); }\n"
+                              : "; if (x != 0) ga_add_u64(rec + %d, x); }\n",
+          l->v->dev->cell_off[i]);
+    if (c->seen >= 0 && test) w(m, "seen |= %v ? U64C(%l) : 0;\n", m->prog->sink.regs[i], INT64_C(1) << c->seen);
+    else if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
+}
+/* A wide sum: the row's value to the words at p, the words to those of another copy, and to the record. */
+static void local_wide(Em *m, LocalSink *l, int32_t i, int32_t p) {
+    const CellForm *c = &l->v->form->cells[i];
+    const char *alone = l->f.private ? "true" : "false";
+    int32_t C = l->f.copies, off = l->v->dev->cell_off[i];
+    if (c->kind == CK_WIDE2) {
+        w(m, "local_add_i128(lp + %d, %d, %s, ", p, C, alone);
+        put_word(m, c, &l->v->spec->aggs[i], m->prog->sink.regs[i]);
+        w(m, ");\n");
+        if (l->folds)
+            out_w(m, l->fold, "local_add_i128(p + %d, %d, true, i128_from_limbs(p[%d + h], p[%d + h]));\n", p, C, p,
+                  p + C);
+        out_w(m, &l->merge, "ga_add_i128(rec + %d, i128_from_limbs(p[%d], p[%d]));\n", off, p, p + C);
+        return;
     }
-    if (f.flags >= 0) w(m, "u64 seen = U64C(%l);\n", INT64_MIN);
-    for (int32_t k = 0; k < f.n_packed && f.private; k++) packed_old(m, &f, k);
-    for (int32_t k = 0; k < f.n_packed; k++) packed_add(m, v, &f, k);
-    int32_t at = f.flags + 1;
-    Out *fold = &m->tail;
-    bool folds = C > 1 && f.words > 0;
-    if (folds)
-        out_w(m, fold,
-              "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 "
-              "*p = LM(u64, 0) + (i / h) * %l + i %% h;\n",
-              C / 2, n, S);
-    else out_w(m, fold, "BARRIER();\n");
-    if (folds && f.flags >= 0) out_w(m, fold, "p[%d] |= p[%d + h];\n", f.flags * C, f.flags * C);
-    Out merge = {0};
-    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
-        const CellForm *c = &v->form->cells[i];
-        const AggCell *a = &v->spec->aggs[i];
-        Reg r = s->regs[i];
-        int32_t words = local_words(m, &f, c, i), p = at * C, off = v->dev->cell_off[i];
-        bool test = r && NULLABLE(m, r) && a->op != AO_COUNT_STAR, packed = packed_field(&f, i, NULL) != NULL;
-        if (words == 0 && !packed) continue;
-        if (packed) {
-            out_w(m, &merge, "{ const u64 x = ");
-            merge_word(m, &merge, v, &f, i);
-            out_w(m, &merge,
-                  c->kind == CK_WIDE2 ? "; if (x != 0) ga_add_i128(rec + %d, i128_from_i64((i64)x)); }\n"
-                                      : "; if (x != 0) ga_add_u64(rec + %d, x); }\n",
-                  off);
-            if (c->seen >= 0 && test) w(m, "seen |= %v ? U64C(%l) : 0;\n", r, INT64_C(1) << c->seen);
-            else if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
-            continue;
+    w(m, "local_add_sum192(lp + %d, %d, %s, sum192_add(sum192_zero(), %r));\n", p, C, alone, m->prog->sink.regs[i]);
+    if (l->folds)
+        out_w(m, l->fold, "local_add_sum192(p + %d, %d, true, sum192_of(p[%d + h], p[%d + h], p[%d + h]));\n", p, C, p,
+              p + C, p + 2 * C);
+    out_w(m, &l->merge, "ga_add_sum192(rec + %d, sum192_of(p[%d], p[%d], p[%d]));\n", off, p, p + C, p + 2 * C);
+}
+/* Likewise an aggregate whose state is `words` words, from p on. */
+static void local_cell(Em *m, LocalSink *l, int32_t i, int32_t words, int32_t p) {
+    const CellForm *c = &l->v->form->cells[i];
+    const AggCell *a = &l->v->spec->aggs[i];
+    Reg r = m->prog->sink.regs[i];
+    Out *merge = &l->merge;
+    int32_t off = l->v->dev->cell_off[i];
+    bool private = l->f.private;
+    const char *op = NULL;
+    switch (c->kind) {
+    case CK_ADD64:
+        w(m, private ? "lp[%d] += " : "la_add_u64(lp + %d, ", p);
+        put_word(m, c, a, r);
+        w(m, private ? ";\n" : ");\n");
+        op = "p[%d] += p[%d + h];\n";
+        out_w(m, merge, "if (p[%d] != 0) ga_add_u64(rec + %d, p[%d]);\n", p, off, p);
+        break;
+    case CK_ADDF:
+        w(m, private ? "lp[%d] = f64_bits(bits_f64(lp[%d]) + " : "la_add_f64((LOCAL f64 *)(lp + %d), ", p, p);
+        put_word(m, c, a, r);
+        w(m, ");\n");
+        op = "p[%d] = f64_bits(bits_f64(p[%d]) + bits_f64(p[%d + h]));\n";
+        out_w(m, merge, "if (p[%d] != 0) ga_add_f64(rec + %d, bits_f64(p[%d]));\n", p, off, p);
+        break;
+    case CK_MAX64:
+        w(m, "{\nconst u64 e = ");
+        put_word(m, c, a, r);
+        w(m, private ? ";\nif (e > lp[%d]) lp[%d] = e;\n}\n" : ";\nif (e > lp[%d]) la_max_u64(lp + %d, e);\n}\n", p, p);
+        op = "if (p[%d + h] > p[%d]) p[%d] = p[%d + h];\n";
+        out_w(m, merge, "if (p[%d] != 0) ga_max_u64(rec + %d, p[%d]);\n", p, off, p);
+        break;
+    case CK_OR64:
+        w(m, "{\nconst u64 e = ");
+        put_word(m, c, a, r);
+        w(m, private ? ";\nlp[%d] |= e;\n}\n" : ";\nif ((e & ~lp[%d]) != 0) la_or_u64(lp + %d, e);\n}\n", p, p);
+        op = "p[%d] |= p[%d + h];\n";
+        out_w(m, merge, "if (p[%d] != 0) ga_or_u64(rec + %d, p[%d]);\n", p, off, p);
+        break;
+    default:
+        if (c->kind != CK_WIDE2 || words > 1) {
+            local_wide(m, l, i, p);
+            break;
         }
-        if (test) w(m, "if (%v) {\n", r);
-        const char *op = NULL;
-        switch (c->kind) {
-        case CK_ADD64:
-            w(m, f.private ? "lp[%d] += " : "la_add_u64(lp + %d, ", p);
-            put_word(m, c, a, r);
-            w(m, f.private ? ";\n" : ");\n");
-            op = "p[%d] += p[%d + h];\n";
-            out_w(m, &merge, "if (p[%d] != 0) ga_add_u64(rec + %d, p[%d]);\n", p, off, p);
-            break;
-        case CK_ADDF:
-            w(m, f.private ? "lp[%d] = f64_bits(bits_f64(lp[%d]) + " : "la_add_f64((LOCAL f64 *)(lp + %d), ", p, p);
-            put_word(m, c, a, r);
-            w(m, ");\n");
-            op = "p[%d] = f64_bits(bits_f64(p[%d]) + bits_f64(p[%d + h]));\n";
-            out_w(m, &merge, "if (p[%d] != 0) ga_add_f64(rec + %d, bits_f64(p[%d]));\n", p, off, p);
-            break;
-        case CK_MAX64:
-            w(m, "{\nconst u64 e = ");
-            put_word(m, c, a, r);
-            w(m, f.private ? ";\nif (e > lp[%d]) lp[%d] = e;\n}\n" : ";\nif (e > lp[%d]) la_max_u64(lp + %d, e);\n}\n",
-              p, p);
-            op = "if (p[%d + h] > p[%d]) p[%d] = p[%d + h];\n";
-            out_w(m, &merge, "if (p[%d] != 0) ga_max_u64(rec + %d, p[%d]);\n", p, off, p);
-            break;
-        case CK_OR64:
-            w(m, "{\nconst u64 e = ");
-            put_word(m, c, a, r);
-            w(m, f.private ? ";\nlp[%d] |= e;\n}\n" : ";\nif ((e & ~lp[%d]) != 0) la_or_u64(lp + %d, e);\n}\n", p, p);
-            op = "p[%d] |= p[%d + h];\n";
-            out_w(m, &merge, "if (p[%d] != 0) ga_or_u64(rec + %d, p[%d]);\n", p, off, p);
-            break;
-        case CK_WIDE2:
-            if (words == 1) {
-                w(m, f.private ? "lp[%d] += (u64)(i64)%r;\n" : "la_add_u64(lp + %d, (u64)(i64)%r);\n", p, r);
-                op = "p[%d] += p[%d + h];\n";
-                out_w(m, &merge, "if (p[%d] != 0) ga_add_i128(rec + %d, i128_from_i64((i64)p[%d]));\n", p, off, p);
-            } else {
-                w(m, "local_add_i128(lp + %d, %d, %s, ", p, C, f.private ? "true" : "false");
-                put_word(m, c, a, r);
-                w(m, ");\n");
-                if (folds)
-                    out_w(m, fold, "local_add_i128(p + %d, %d, true, i128_from_limbs(p[%d + h], p[%d + h]));\n", p, C,
-                          p, p + C);
-                out_w(m, &merge, "ga_add_i128(rec + %d, i128_from_limbs(p[%d], p[%d]));\n", off, p, p + C);
-            }
-            break;
-        default:
-            w(m, "local_add_sum192(lp + %d, %d, %s, sum192_add(sum192_zero(), %r));\n", p, C,
-              f.private ? "true" : "false", r);
-            if (folds)
-                out_w(m, fold, "local_add_sum192(p + %d, %d, true, sum192_of(p[%d + h], p[%d + h], p[%d + h]));\n", p,
-                      C, p, p + C, p + 2 * C);
-            out_w(m, &merge, "ga_add_sum192(rec + %d, sum192_of(p[%d], p[%d], p[%d]));\n", off, p, p + C, p + 2 * C);
-        }
-        if (op && folds) out_w(m, fold, op, p, p, p, p);
-        if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
-        if (test) w(m, "}\n");
-        at += words;
+        w(m, private ? "lp[%d] += (u64)(i64)%r;\n" : "la_add_u64(lp + %d, (u64)(i64)%r);\n", p, r);
+        op = "p[%d] += p[%d + h];\n";
+        out_w(m, merge, "if (p[%d] != 0) ga_add_i128(rec + %d, i128_from_i64((i64)p[%d]));\n", p, off, p);
     }
-    if (f.flags >= 0)
-        w(m, f.private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f.flags * C,
-          f.flags * C);
-    w(m, m->whole && !f.private ? "}\n}\n" : "}\n");
-    if (folds) out_w(m, fold, "}\n}\nBARRIER();\n");
-    if (f.n_fields > 0 && f.lanes > 1)
+    if (op && l->folds) out_w(m, l->fold, op, p, p, p, p);
+}
+/* Each slot that rows came to: its words into the record. */
+static void local_merge(Em *m, LocalSink *l) {
+    const View *v = l->v;
+    const LocalForm *f = &l->f;
+    Out *fold = l->fold;
+    int32_t n = (int32_t)v->dev->n_slots, flags = f->flags * f->copies;
+    if (f->n_fields > 0 && f->lanes > 1)
         out_w(m, fold,
               "for (u32 h = %d; h > 0; h >>= 1) {\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 *q = LM(u64, "
               "%l) + i / h * %d + i %% h;\nq[0] += q[h];\n}\nBARRIER();\n}\n",
-              f.lanes / 2, n * f.n_fields, f.wide, f.lanes);
+              f->lanes / 2, n * f->n_fields, f->wide, f->lanes);
     out_w(m, fold,
           "for (u32 i = LID; i < %d; i += LSIZE) {\nLOCAL u64 *p = LM(u64, 0) + i * %l;\nconst u64 rec = P(%d) + "
           "(u64)i * %d;\n",
-          n, S, records, v->dev->stride);
-    if (f.n_fields > 0) out_w(m, fold, "LOCAL u64 *q = LM(u64, %l) + i * %d;\n", f.wide, f.n_fields * f.lanes);
-    if (f.flags >= 0) {
-        out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", f.flags * C);
+          n, f->slot / 8, l->records, v->dev->stride);
+    if (f->n_fields > 0) out_w(m, fold, "LOCAL u64 *q = LM(u64, %l) + i * %d;\n", f->wide, f->n_fields * f->lanes);
+    if (f->flags >= 0) {
+        out_w(m, fold, "if ((p[%d] >> 63) == 0) continue;\n", flags);
     } else { /* the count that is always there */
         out_w(m, fold, "if (");
-        merge_word(m, fold, v, &f, v->form->alive);
+        merge_word(m, fold, v, f, v->form->alive);
         out_w(m, fold, " == 0) continue;\n");
     }
     out_w(m, fold, "if (GVOL(u32, rec)[0] == 0) G(u32, rec)[0] = 1;\n");
@@ -750,9 +740,58 @@ static void local_sink(Em *m, const View *v) {
         out_w(m, fold,
               "{ const u32 bits = (u32)(p[%d] >> %d)%s; if ((bits & ~GVOL(u32, rec + %d)[0]) != 0) ga_or_u32(rec + %d, "
               "bits); }\n",
-              f.flags * C, 32 * i, i ? " & 0x7fffffffu" : "", 4 + 4 * i, 4 + 4 * i);
-    if (merge.n) out_put(m, fold, merge.p, merge.n);
+              flags, 32 * i, i ? " & 0x7fffffffu" : "", 4 + 4 * i, 4 + 4 * i);
+    if (l->merge.n) out_put(m, fold, l->merge.p, l->merge.n);
     out_w(m, fold, "}\n");
+}
+static void local_sink(Em *m, const View *v) {
+    LocalSink l = {.v = v, .f = local_form(m, v), .fold = &m->tail};
+    l.records = P1(m, KP_AGG_RECORDS, v->id);
+    const LocalForm *f = &l.f;
+    int32_t C = f->copies, at = f->flags + 1;
+    m->local_bytes = f->bytes;
+    local_begin(m, &l);
+    if (has_first(v)) {
+        w(m,
+          "if ((lp[%d] >> 63) == 0) {\nconst u64 rec = P(%d) + (u64)g * %d;\nif (GVOL(u32, rec)[0] == 0 && "
+          "ga_xchg_u32(rec, 1) == 0) {\n",
+          f->flags * C, l.records, v->dev->stride);
+        creator_writes(m, v, "rec");
+        w(m, "}\n}\n");
+    }
+    if (f->flags >= 0) w(m, "u64 seen = U64C(%l);\n", INT64_MIN);
+    for (int32_t k = 0; k < f->n_packed && f->private; k++) packed_old(m, f, k);
+    for (int32_t k = 0; k < f->n_packed; k++) packed_add(m, v, f, k);
+    l.folds = C > 1 && f->words > 0;
+    if (l.folds)
+        out_w(m, l.fold,
+              "for (u32 h = %d; h > 0; h >>= 1) {\nBARRIER();\nfor (u32 i = LID; i < %d * h; i += LSIZE) {\nLOCAL u64 "
+              "*p = LM(u64, 0) + (i / h) * %l + i %% h;\n",
+              C / 2, (int32_t)v->dev->n_slots, f->slot / 8);
+    else out_w(m, l.fold, "BARRIER();\n");
+    if (l.folds && f->flags >= 0) out_w(m, l.fold, "p[%d] |= p[%d + h];\n", f->flags * C, f->flags * C);
+    for (int32_t i = 0; i < v->spec->n_aggs; i++) {
+        const CellForm *c = &v->form->cells[i];
+        Reg r = m->prog->sink.regs[i];
+        int32_t words = local_words(m, f, c, i);
+        bool test = r && NULLABLE(m, r) && v->spec->aggs[i].op != AO_COUNT_STAR;
+        if (packed_field(f, i, NULL)) {
+            local_packed(m, &l, i, test);
+            continue;
+        }
+        if (words == 0) continue;
+        if (test) w(m, "if (%v) {\n", r);
+        local_cell(m, &l, i, words, at * C);
+        if (c->seen >= 0) w(m, "seen |= U64C(%l);\n", INT64_C(1) << c->seen);
+        if (test) w(m, "}\n");
+        at += words;
+    }
+    if (f->flags >= 0)
+        w(m, f->private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f->flags * C,
+          f->flags * C);
+    w(m, m->whole && !f->private ? "}\n}\n" : "}\n");
+    if (l.folds) out_w(m, l.fold, "}\n}\nBARRIER();\n");
+    local_merge(m, &l);
 }
 
 /* ---- hash -----------------------------------------------------------------------------------------------------------

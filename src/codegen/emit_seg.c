@@ -479,29 +479,150 @@ static void append_out(Em *m, Out *o, const Out *x) {
     if (x->n) out_put(m, o, x->p, x->n);
 }
 
-static void assemble(Em *m, Out *o) {
+/* What the steps of assemble share: the kinds of source and sink, and the parameters of the loops, -1 where there is
+ * none. */
+typedef struct Frame {
+    bool table;     /* the source is a table */
+    bool even;      /* all items of a group go through the same tiles */
+    bool in, out;   /* it reads from a channel, writes to one */
+    char in_at[16]; /* expressions of their control blocks */
+    char out_at[16];
+    const char *from, *to; /* names of the tile's first row and of its end: batches have first and end (frame_rows) */
+    int32_t tiles, tile0;  /* their number; the first one */
+    int32_t list, tablets; /* tables */
+    int32_t first, rows;   /* other sources */
+    int32_t limit, count;
+} Frame;
+static Frame frame_of(Em *m, bool even) {
     const Program *p = m->prog;
+    Frame f = {.table = p->source.kind == SRC_TABLE,
+               .even = even,
+               .in = chan_reads(m->ep, p),
+               .out = chan_writes(m->ep, p),
+               .in_at = "0",
+               .out_at = "0",
+               .tiles = -1,
+               .tile0 = -1,
+               .limit = -1};
+    if (!f.in) f.tiles = P1(m, KP_SRC_TILES, 0);
+    if (f.out && !f.in) f.tile0 = P1(m, KP_CHAN_TILE, 0);
+    if (f.in) snprintf(f.in_at, sizeof f.in_at, "P(%d)", (int)P1(m, KP_CHAN_IN, p->source.id));
+    if (f.out) snprintf(f.out_at, sizeof f.out_at, "P(%d)", (int)P1(m, KP_CHAN_OUT, p->sink.id));
+    f.from = f.out ? "from" : "first";
+    f.to = f.out ? "to" : "end";
+    if (f.table) {
+        f.list = P1(m, KP_TABLET_LIST, 0);
+        f.tablets = P1(m, KP_TABLETS, 0);
+    } else if (!f.in) {
+        f.first = P1(m, KP_SRC_FIRST, 0);
+        f.rows = P1(m, KP_SRC_ROWS, 0);
+    }
+    if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0) {
+        f.limit = P1(m, KP_LIMIT, 0);
+        f.count = P1(m, KP_OUT_COUNT, p->sink.id);
+    }
+    return f;
+}
+/* What stands in front of the kernel. */
+static void frame_head(Em *m, Out *o, const Frame *f) {
     const EmitTarget *t = &m->ep->target;
-    bool table = p->source.kind == SRC_TABLE, even = m->tile_end.n > 0;
-    Out block = {0};
-    if (m->block) block_begin(m, &block);
-    bool in = chan_reads(m->ep, p), out = chan_writes(m->ep, p), host = t->kind == DEVICE_HOST;
-    int32_t tiles = in ? -1 : P1(m, KP_SRC_TILES, 0), tile0 = out && !in ? P1(m, KP_CHAN_TILE, 0) : -1;
-    int32_t chan_in = in ? P1(m, KP_CHAN_IN, p->source.id) : -1, chan_out = out ? P1(m, KP_CHAN_OUT, p->sink.id) : -1;
-    char in_at[16] = "0", out_at[16] = "0";
-    if (in) snprintf(in_at, sizeof in_at, "P(%d)", (int)chan_in);
-    if (out) snprintf(out_at, sizeof out_at, "P(%d)", (int)chan_out);
-    int32_t list = table ? P1(m, KP_TABLET_LIST, 0) : 0, tablets = table ? P1(m, KP_TABLETS, 0) : 0;
-    int32_t first = table || in ? 0 : P1(m, KP_SRC_FIRST, 0), rows = table || in ? 0 : P1(m, KP_SRC_ROWS, 0);
-    int32_t limit = p->sink.kind == SINK_ROWS && p->sink.limit >= 0 ? P1(m, KP_LIMIT, 0) : -1;
-    int32_t count = limit >= 0 ? P1(m, KP_OUT_COUNT, p->sink.id) : 0;
     out_w(m, o, "#define N_PARAMS %d\n#define ERR_PARAM 0\n", (int32_t)m->params.len);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    if (in || out) out_w(m, o, "#define GROUPS_PER_UNIT 4\n"); /* several kernels share a unit */
+    if (f->in || f->out) out_w(m, o, "#define GROUPS_PER_UNIT 4\n"); /* several kernels share a unit */
     if (hash_constant) out_w(m, o, "#define HASH_CONSTANT 1\n");
     out_w(m, o, "#define TILE_ROWS %d\n#define TABLET_ROWS %d\n", m->tile_rows, (int32_t)TABLET_ROWS);
     out_put(m, o, KERNEL_PRELUDE_INCLUDE, (int64_t)sizeof KERNEL_PRELUDE_INCLUDE - 1);
-    if (in || out) em_chan_text(m, o);
+    if (f->in || f->out) em_chan_text(m, o);
+}
+/* The head of the loop over tiles, or over packets. */
+static void frame_tiles(Em *m, Out *o, const Frame *f) {
+    if (f->in) {
+        out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_PACKET] == 0) break;\n", f->in_at, f->out_at);
+        out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", f->from, f->to, f->from);
+        return;
+    }
+    if (f->out) {
+        out_w(m, o,
+              "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += "
+              "NGROUPS) {\n",
+              f->tiles, f->tile0);
+        return;
+    }
+    if (f->table || !f->even)
+        out_w(m, o, f->even ? "    u32 polls = 0;\n    bool halt = false;\n" : "    u32 polls = 0;\n");
+    out_w(m, o, "    const u64 n_tiles = %p / %d;\n    for (u64 tile = GID; tile < n_tiles", f->tiles,
+          m->tile_rows / m->ep->target.tile_rows);
+    if (!f->even) out_w(m, o, " && !(polls++ %% POLL_TILES == 0 && STOPPED())");
+    if (f->limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", f->count, f->limit);
+    out_w(m, o, "; tile += NGROUPS) {\n");
+}
+/* The tile's rows: from where to where. */
+static void frame_tile(Em *m, Out *o, const Frame *f) {
+    const Program *p = m->prog;
+    if (f->table) {
+        out_w(m, o,
+              "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% "
+              "(TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n",
+              f->list, f->from);
+        if (f->even) out_w(m, o, "if (polls++ %% POLL_TILES == 0) halt = STOPPED();\n");
+        out_w(m, o,
+              "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
+              "last;\n",
+              f->even ? "halt ? 0 : " : "", f->tablets, f->to, f->from, f->from);
+        for (int32_t i = 0; i < p->n_instrs; i++)
+            if (p->instrs[i].op == OP_LOAD_ROWID) {
+                out_w(m, o, "const u64 tnum = tablet_number(%p, tno);\n", f->tablets);
+                break;
+            }
+        out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", f->tablets);
+    } else if (!f->in) {
+        out_w(m, o,
+              "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
+              "last;\n",
+              f->from, f->first, f->first, f->rows, f->to, f->from, f->from);
+    }
+}
+/* The loop over rows, with the program. */
+static void frame_rows(Em *m, Out *o, const Frame *f, const Out *block) {
+    bool host = m->ep->target.kind == DEVICE_HOST, runs = false;
+    if (f->out) { /* batches, between which the group may change packets */
+        const char *ty = f->table ? "u32" : "u64";
+        out_w(m, o,
+              "for (%s batch = from, size = (%s)CH[OUT_BATCH]; batch < to; batch += size) {\nCHAN_ROOM(%s);\nif "
+              "(CH[GAVE_UP] != 0) break;\n",
+              ty, ty, f->out_at);
+        out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
+    }
+    if (m->block) {
+        append_out(m, o, block);
+    } else if (m->listed) {
+        out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
+        append_out(m, o, &m->stages);
+        out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
+    } else if (f->table && host) { /* runs of live rows: one run where none is deleted */
+        runs = true;
+        out_w(m, o,
+              "for (u32 run = live_first(deleted, first, end), stop; run < end; run = live_first(deleted, stop, end)) "
+              "{\n");
+        out_w(m, o, "stop = live_end(deleted, run, end);\nfor (u32 row = run; row < stop; row++) {\n");
+    } else {
+        out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", f->table ? "u32" : "u64");
+        if (f->table) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
+    }
+    append_out(m, o, &m->body);
+    if (runs) out_w(m, o, "}\n");
+    if (m->block && !m->sifted) out_w(m, o, "}\n");
+    for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
+    out_w(m, o, f->out ? "}\n}\n" : "}\n");
+}
+/* The segment's whole text, once the program is written: the loops over tiles and rows around it, and what stands in
+ * front of and behind them. */
+static void assemble(Em *m, Out *o) {
+    Out block = {0};
+    bool even = m->tile_end.n > 0; /* by the program: block_begin adds to it */
+    if (m->block) block_begin(m, &block);
+    const Frame f = frame_of(m, even);
+    frame_head(m, o, &f);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
     append_out(m, o, &m->top);
     if (m->listed) {
@@ -510,79 +631,14 @@ static void assemble(Em *m, Out *o) {
         m->local_bytes = at + (int64_t)m->tile_rows * 4;
     }
     if (m->spin) out_w(m, o, "    u32 spin = 0;\n");
-    if (in || out) out_w(m, o, "    CHAN_START(%s, %s);\n", in_at, out_at);
-    if (in) {
-        out_w(m, o, "    for (;;) {\nCHAN_TAKE(%s, %s);\nif (CH[IN_PACKET] == 0) break;\n", in_at, out_at);
-        out_w(m, o, "const u64 %s = CH[IN_FIRST], %s = %s + CH[IN_ROWS];\n", out ? "from" : "first", out ? "to" : "end",
-              out ? "from" : "first");
-    } else if (out) {
-        out_w(m, o,
-              "    const u64 n_tiles = %p;\n    for (u64 tile = %p + GID; tile < n_tiles && CH[GAVE_UP] == 0; tile += "
-              "NGROUPS) {\n",
-              tiles, tile0);
-    } else {
-        if (table || !even) out_w(m, o, even ? "    u32 polls = 0;\n    bool halt = false;\n" : "    u32 polls = 0;\n");
-        out_w(m, o, "    const u64 n_tiles = %p / %d;\n    for (u64 tile = GID; tile < n_tiles", tiles,
-              m->tile_rows / t->tile_rows);
-        if (!even) out_w(m, o, " && !(polls++ %% POLL_TILES == 0 && STOPPED())");
-        if (limit >= 0) out_w(m, o, " && GVOL(u64, %p)[0] < %p", count, limit);
-        out_w(m, o, "; tile += NGROUPS) {\n");
-    }
-    if (table) {
-        out_w(m, o,
-              "const u32 tno = GRO(u32, %p)[tile / (TABLET_ROWS / TILE_ROWS)];\nconst u32 %s = (u32)(tile %% "
-              "(TABLET_ROWS / TILE_ROWS)) * TILE_ROWS;\n",
-              list, out ? "from" : "first");
-        if (even) out_w(m, o, "if (polls++ %% POLL_TILES == 0) halt = STOPPED();\n");
-        out_w(m, o,
-              "const u32 last = %s(u32)tablet_rows(%p, tno);\nconst u32 %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
-              "last;\n",
-              even ? "halt ? 0 : " : "", tablets, out ? "to" : "end", out ? "from" : "first", out ? "from" : "first");
-        for (int32_t i = 0; i < p->n_instrs; i++)
-            if (p->instrs[i].op == OP_LOAD_ROWID) {
-                out_w(m, o, "const u64 tnum = tablet_number(%p, tno);\n", tablets);
-                break;
-            }
-        out_w(m, o, "const u64 deleted = tablet_deleted(%p, tno);\n", tablets);
-    } else if (!in) {
-        out_w(m, o,
-              "const u64 %s = %p + tile * TILE_ROWS, last = %p + %p, %s = %s + TILE_ROWS < last ? %s + TILE_ROWS : "
-              "last;\n",
-              out ? "from" : "first", first, first, rows, out ? "to" : "end", out ? "from" : "first",
-              out ? "from" : "first");
-    }
+    if (f.in || f.out) out_w(m, o, "    CHAN_START(%s, %s);\n", f.in_at, f.out_at);
+    frame_tiles(m, o, &f);
+    frame_tile(m, o, &f);
     append_out(m, o, &m->tile);
-    if (out) { /* batches, between which the group may change packets */
-        const char *ty = table ? "u32" : "u64";
-        out_w(m, o,
-              "for (%s batch = from, size = (%s)CH[OUT_BATCH]; batch < to; batch += size) {\nCHAN_ROOM(%s);\nif "
-              "(CH[GAVE_UP] != 0) break;\n",
-              ty, ty, out_at);
-        out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
-    }
-    if (m->block) {
-        append_out(m, o, &block);
-    } else if (m->listed) {
-        out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
-        append_out(m, o, &m->stages);
-        out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
-    } else if (table && host) { /* runs of live rows: one run where none is deleted */
-        out_w(m, o,
-              "for (u32 run = live_first(deleted, first, end), stop; run < end; run = live_first(deleted, stop, end)) "
-              "{\n");
-        out_w(m, o, "stop = live_end(deleted, run, end);\nfor (u32 row = run; row < stop; row++) {\n");
-    } else {
-        out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", table ? "u32" : "u64");
-        if (table) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
-    }
-    append_out(m, o, &m->body);
-    if (!m->block && !m->listed && table && host) out_w(m, o, "}\n");
-    if (m->block && !m->sifted) out_w(m, o, "}\n");
-    for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
-    out_w(m, o, out ? "}\n}\n" : "}\n");
+    frame_rows(m, o, &f, &block);
     append_out(m, o, &m->tile_end);
     out_w(m, o, "}\n");
-    if (in || out) out_w(m, o, "CHAN_END(%s, %s);\n", in_at, out_at);
+    if (f.in || f.out) out_w(m, o, "CHAN_END(%s, %s);\n", f.in_at, f.out_at);
     append_out(m, o, &m->tail);
     out_w(m, o, "}\n");
     append_out(m, o, &m->extra);

@@ -102,7 +102,9 @@ FN void key_pack(PRIV Frame *f, u32 in, u32 flags, u32 d, u32 a) {
     set_reg(f, d, val_i64((i64)(f->r[d].lo + (x << shift))), fits && is_ok(f, d));
 }
 
-/* Runs the program on the row that the frame names. */
+/* Runs the program on the row that the frame names.
+ * lint: long because it is the interpreter's switch, a few lines for each opcode: they share the operands' registers,
+ * and what an opcode did not use would be passed and kept if they were functions. */
 FN void run_row(KARGS, PRIV Frame *f) {
     u32 pc = WORD(BH_START);
     while (pc != BC_ROW_DONE) {

@@ -40,29 +40,79 @@
 #define TOGETHER() ((void)0)
 #endif
 
+/* Whether n rounds that log `each` entries have room, and may take as many steps. */
+FN bool LOOP(room)(KP_ARG, PRIV const LOOP_FRAME *f, const u32 n, const u32 each) {
+    (void)kp;
+    return f->n_undo + n * each + N_SITES <= UNDO_MAX && (LOOP_LOGS >= 0 || each > 0) &&
+           (LOOP_STEP_LIMIT == 0 || f->steps + n <= LOOP_STEP_LIMIT);
+}
+#if !defined(KC_CUDA)
+/* Whether two of n rounds have an item in common: each is run as far as its section, where it leaves its guards' items.
+ */
+FN bool LOOP(alike)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV LOOP_FRAME *f,
+                    const u32 n) {
+    u64 look[SITES];
+    u32 names[32][SITES];
+    (void)names;
+    bool alike = false;
+    for (u32 k = 0; k < n; k++) {
+        if (LOOP(round)(kp, call, pos, undo, slot, f, k, 0, look) != RUN_SERIALLY) alike = true;
+        for (u32 i = 0; i < LOOP_GUARDS; i++) names[k][i] = (u32)look[i];
+    }
+    for (u32 i = 0; i < n; i++) {
+        for (u32 k = 0; k < n; k++) {
+            if (i == k) continue;
+            LOOP_ALIKE(i, k)
+        }
+    }
+    return alike;
+}
+#endif
+/* EACH_VAR: the variable gets the value of the last round, or of the last one that has assigned it. */
+#define LAST(v, type, w)                                      \
+    {                                                         \
+        const u64 y = PART(n - 1, w), z = PART(n - 1, w + 1); \
+        if (LEADS) {                                          \
+            f->y##v = (type)y;                                \
+            f->z##v = (z & 1) != 0;                           \
+        }                                                     \
+    }
+#if defined(KC_CUDA)
+#define LAST_SET(w) const i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[w + 1] & 2) != 0));
+#else
+#define LAST_SET(w)     \
+    i32 k = (i32)n - 1; \
+    while (k >= 0 && (left[k][w + 1] & 2) == 0) k--;
+#endif
+#define SET(v, type, w)                                             \
+    {                                                               \
+        LAST_SET(w)                                                 \
+        if (k >= 0) {                                               \
+            const u64 y = PART((u32)k, w), z = PART((u32)k, w + 1); \
+            if (LEADS) {                                            \
+                f->y##v = (type)y;                                  \
+                f->z##v = (z & 1) != 0;                             \
+            }                                                       \
+        }                                                           \
+    }
 /* The state to go on from: the loop's top, with the counter behind these rounds, or with `serial` set in the frame. */
 FN u32 LOOP(loop)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV LOOP_FRAME *f) {
 #if defined(KC_CUDA)
     const u32 lane = LID & 31u;
     u64 left[WORDS];
 #else
-    u64 left[32][WORDS], look[SITES];
-    u32 names[32][SITES], statuses[32];
-    (void)names;
-    (void)look;
+    u64 left[32][WORDS];
+    u32 statuses[32];
 #endif
     /* 1. how many rounds, and room for what each one logs */
     const u64 gap = (u64)(f->LOOP_HI - f->LOOP_CUR), by = (u64)f->LOOP_BY, in_all = by == 1 ? gap + 1 : gap / by + 1;
     const u32 n = in_all < 32 ? (u32)in_all : 32u;
 #if LOOP_LOGS >= 0
     const u32 each = LOOP_LOGS;
-    const bool room =
-        f->n_undo + n * each + N_SITES <= UNDO_MAX && (LOOP_STEP_LIMIT == 0 || f->steps + n <= LOOP_STEP_LIMIT);
 #else
     const u32 each = f->n_undo + N_SITES < UNDO_MAX ? (UNDO_MAX - N_SITES - f->n_undo) / n : 0;
-    const bool room = f->n_undo + n * each + N_SITES <= UNDO_MAX && each > 0 &&
-                      (LOOP_STEP_LIMIT == 0 || f->steps + n <= LOOP_STEP_LIMIT);
 #endif
+    const bool room = LOOP(room)(kp, f, n, each);
     TOGETHER();
     if (!room) {
         if (LEADS) f->serial = 1;
@@ -77,18 +127,7 @@ FN u32 LOOP(loop)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u
         return LOOP_STATE;
     }
 #else
-    bool alike = false;
-    for (u32 k = 0; k < n; k++) {
-        if (LOOP(round)(kp, call, pos, undo, slot, f, k, 0, look) != RUN_SERIALLY) alike = true;
-        for (u32 i = 0; i < LOOP_GUARDS; i++) names[k][i] = (u32)look[i];
-    }
-    for (u32 i = 0; i < n; i++) {
-        for (u32 k = 0; k < n; k++) {
-            if (i == k) continue;
-            LOOP_ALIKE(i, k)
-        }
-    }
-    if (alike) {
+    if (LOOP(alike)(kp, call, pos, undo, slot, f, n)) {
         f->serial = 1;
         return LOOP_STATE;
     }
@@ -154,32 +193,6 @@ FN u32 LOOP(loop)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u
     if (LEADS) {                \
         f->y##v = (type)sum##v; \
         f->z##v = there##v;     \
-    }
-#define LAST(v, type, w)                                      \
-    {                                                         \
-        const u64 y = PART(n - 1, w), z = PART(n - 1, w + 1); \
-        if (LEADS) {                                          \
-            f->y##v = (type)y;                                \
-            f->z##v = (z & 1) != 0;                           \
-        }                                                     \
-    }
-#if defined(KC_CUDA)
-#define LAST_SET(w) const i32 k = 31 - __clz((i32)__ballot_sync(~0u, lane < n && (left[w + 1] & 2) != 0));
-#else
-#define LAST_SET(w)     \
-    i32 k = (i32)n - 1; \
-    while (k >= 0 && (left[k][w + 1] & 2) == 0) k--;
-#endif
-#define SET(v, type, w)                                             \
-    {                                                               \
-        LAST_SET(w)                                                 \
-        if (k >= 0) {                                               \
-            const u64 y = PART((u32)k, w), z = PART((u32)k, w + 1); \
-            if (LEADS) {                                            \
-                f->y##v = (type)y;                                  \
-                f->z##v = (z & 1) != 0;                             \
-            }                                                       \
-        }                                                           \
     }
     EACH_VAR(SUM, LAST, SET)
 #undef SUM

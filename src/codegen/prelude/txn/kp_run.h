@@ -73,6 +73,59 @@ FN void fetch_tile(KP_ARG, const u32 *waits, const u32 left) {
 }
 #endif
 
+/* Where an item is in its partitions. */
+typedef struct InPartitions {
+    u64 part, taken; /* the partition in hand, and the end of those that were taken */
+    u64 place, last; /* the next call's place in the order, and where the partition in hand stops */
+} InPartitions;
+/* Partitions: takes up to TILE of their next calls, and returns how many; 0: there are none left. waits[]: places in
+ * the order; parts[]: the partition of each. */
+FN u32 next_in_partitions(KP_ARG, const u32 turn, const u64 end, PRIV InPartitions *at, PRIV u32 *parts,
+                          PRIV u32 *waits) {
+    u32 n = 0;
+    while (n < TILE) {
+        if (at->place < at->last) {
+            parts[n] = (u32)at->part;
+            waits[n++] = (u32)at->place++;
+            continue;
+        }
+        if (at->part + 1 >= at->taken) {
+            if (n > 0) break;
+            at->part = append(PP_TICKET + turn * 8) * PP_PART_EACH;
+            if (at->part >= end) break;
+            at->taken = end - at->part < PP_PART_EACH ? end : at->part + PP_PART_EACH;
+        } else {
+            at->part++;
+        }
+        at->place = G(u32, PP_PART_AT)[at->part];
+        at->last = G(u64, PP_PART_START)[at->part + 1];
+        if (at->last - at->place > PROC_PART_CALLS) at->last = at->place + PROC_PART_CALLS;
+    }
+    return n;
+}
+/* Runs a call whose locks are held, if it has some: 0, or why it failed. */
+FN u32 run_call(KP_ARG, const u32 kind, const u64 call, const u64 pos, const u64 undo, const u64 slot) {
+    u32 status = 0;
+    (void)kind;
+#if STATEMENT_LOCKS
+    frame_any frame;
+    u64 wait = LOCK_NONE;
+    (void)frame;
+#define RUN(label, k)                                                           \
+    label:                                                                      \
+    status = (u32)run_##k(kp, call, pos, undo, slot, &frame.f##k, 0, 0, &wait); \
+    break;
+#else
+#define RUN(label, k)                                 \
+    label:                                            \
+    status = (u32)run_##k(kp, call, pos, undo, slot); \
+    break;
+#endif
+    switch (kind) { EACH_PROC(RUN) }
+#undef RUN
+    return status;
+}
+
 KERNEL(bulk_main) {
     const u64 stopped_at = KC_PEEK(PP_BLOCKED);
     if (stopped_at != 0 && stopped_at < PP_LAUNCH) return;
@@ -96,8 +149,7 @@ KERNEL(bulk_main) {
     for (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {
         const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;
         const u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;
-        u64 part = 0, taken = 0; /* the partition in hand, and the end of those that were taken */
-        u64 place = 0, last = 0; /* the next call's place in the order, and where the partition in hand stops */
+        InPartitions in_hand = {0, 0, 0, 0};
         u32 parts[TILE];
         (void)parts;
 #if RUN_CARRIES
@@ -117,24 +169,7 @@ KERNEL(bulk_main) {
                 /* 1. the next calls: `left` of them, at waits[]; none: there are no more, or the launch stops */
                 if ((PP_COUNTERS != 0 || PP_PART_AT != 0) && KC_PEEK(STOP_FLAG) != 0) {
                 } else if (PP_PART_AT != 0) {
-                    while (left < TILE) {
-                        if (place < last) {
-                            parts[left] = (u32)part;
-                            waits[left++] = (u32)place++;
-                            continue;
-                        }
-                        if (part + 1 >= taken) {
-                            if (left > 0) break;
-                            part = append(PP_TICKET + turn * 8) * PP_PART_EACH;
-                            if (part >= end) break;
-                            taken = end - part < PP_PART_EACH ? end : part + PP_PART_EACH;
-                        } else {
-                            part++;
-                        }
-                        place = G(u32, PP_PART_AT)[part];
-                        last = G(u64, PP_PART_START)[part + 1];
-                        if (last - place > PROC_PART_CALLS) last = place + PROC_PART_CALLS;
-                    }
+                    left = next_in_partitions(kp, turn, end, &in_hand, parts, waits);
                 } else {
                     tile = first + append(PP_TICKET + turn * 8) * TILE;
                     if (tile < end) left = end - tile < TILE ? (u32)(end - tile) : TILE;
@@ -182,23 +217,7 @@ KERNEL(bulk_main) {
                         bool release = false;
                         if (state == LOCKS_READY) {
                             if (held) FENCE_TAKE();
-                            u32 status = 0;
-#if STATEMENT_LOCKS
-                            frame_any frame;
-                            u64 wait = LOCK_NONE;
-                            (void)frame;
-#define RUN(label, k)                                                           \
-    label:                                                                      \
-    status = (u32)run_##k(kp, call, pos, undo, slot, &frame.f##k, 0, 0, &wait); \
-    break;
-#else
-#define RUN(label, k)                                 \
-    label:                                            \
-    status = (u32)run_##k(kp, call, pos, undo, slot); \
-    break;
-#endif
-                            switch (kind) { EACH_PROC(RUN) }
-#undef RUN
+                            const u32 status = run_call(kp, kind, call, pos, undo, slot);
                             release = status == 0 || (status & FAILED_KNOWN) != 0 || (status & 255u) == PF_SAID;
                             if (status != 0) {
                                 const u64 at = ga_add_u64(PP_FAILED, 1);
@@ -219,7 +238,7 @@ KERNEL(bulk_main) {
                                  */
                             } else {
                                 ended = parts[k];
-                                if (ended == part) last = place;
+                                if (ended == in_hand.part) in_hand.last = in_hand.place;
                             }
                         }
                     }
