@@ -128,7 +128,7 @@ static void first_write(Em *m, const View *v, const char *rec, int32_t only);
  * row. */
 static void private_sink(Em *m, const View *v) {
     const Sink *s = &m->prog->sink;
-    Out *top = &m->top, *tail = &m->tail;
+    Out *top = &m->text.top, *tail = &m->text.tail;
     int32_t records = P1(m, KP_AGG_RECORDS, v->id);
     bool alive = v->form->alive >= 0, local = false;
     out_w(m, top, "    const u64 one = P(%d);\n", records);
@@ -476,7 +476,7 @@ static int64_t pack(const Em *m, const View *v, int32_t flush_bits, LocalForm *f
 
 /* Rows that one item takes of a tile at most; 0: no such number. */
 static int64_t rows_of_tile(const Em *m) {
-    int64_t at_once = m->sifted ? 1 : MAX_OF(m->block, 1), step = at_once * m->ep->target.group_size;
+    int64_t at_once = m->loop.sifted ? 1 : MAX_OF(m->loop.block, 1), step = at_once * m->ep->target.group_size;
     return most_rows(m) > 0 ? (m->tile_rows + step - 1) / step * at_once : 0;
 }
 
@@ -512,7 +512,7 @@ static LocalForm local_form(const Em *m, const View *v) {
             f.slot = f.words * 8;
             for (int32_t k = 0; k < f.n_packed; k++) f.slot += f.used[k] > 32 ? 8 : 4;
             f.slot = align_up(f.slot * copies, 8);
-            f.wide = f.slot * (v->dev->n_slots + (m->whole && f.private ? 1 : 0));
+            f.wide = f.slot * (v->dev->n_slots + (m->loop.whole && f.private ? 1 : 0));
             f.bytes = f.wide + v->dev->n_slots * f.n_fields * f.lanes * 8;
             if (f.bytes <= (f.private ? t->local_bytes : MIN_OF(t->local_bytes, SHARED_BYTES)) ||
                 (copies == 1 && !packed))
@@ -611,24 +611,25 @@ static void local_begin(Em *m, const LocalSink *l) {
     const View *v = l->v;
     const LocalForm *f = &l->f;
     int32_t C = f->copies, n = (int32_t)v->dev->n_slots;
-    out_w(m, &m->top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n", f->bytes / 8);
+    out_w(m, &m->text.top, "    for (u32 i = LID; i < %l; i += LSIZE) LM(u64, 0)[i] = 0;\n    BARRIER();\n",
+          f->bytes / 8);
     w(m, "{\n");
     slot_number(m, v);
-    if (m->whole && f->private) w(m, "g = ok_0 ? g : %d;\n", n); /* a slot that is never read */
-    else if (m->whole) w(m, "if (ok_0) {\n");
+    if (m->loop.whole && f->private) w(m, "g = ok_0 ? g : %d;\n", n); /* a slot that is never read */
+    else if (m->loop.whole) w(m, "if (ok_0) {\n");
     char copy[32];
     snprintf(copy, sizeof copy, f->private ? "LID" : "(LID & %d)", (int)C - 1);
-    out_w(m, &m->top, "    const u32 copy8 = %s * 8;\n", copy);
+    out_w(m, &m->text.top, "    const u32 copy8 = %s * 8;\n", copy);
     w(m, "LOCAL u64 *lp = LM(u64, copy8 + g * %l);\n", f->slot);
     if (f->n_fields == 0) return;
     if (narrow_at(f) * C < f->slot) {
-        out_w(m, &m->top, "    const u32 copy4 = %s * 4;\n", copy);
+        out_w(m, &m->text.top, "    const u32 copy4 = %s * 4;\n", copy);
         w(m, "LOCAL u32 *lh = LM(u32, copy4 + g * %l);\n", f->slot);
     }
-    out_w(m, &m->top, "    u32 filled = 0;\n");
-    out_w(m, &m->tile_end, "if (++filled == %d || tile + NGROUPS >= n_tiles) {\nfilled = 0;\n", f->flush);
-    put_flush(m, &m->tile_end, f, n);
-    out_w(m, &m->tile_end, "}\n");
+    out_w(m, &m->text.top, "    u32 filled = 0;\n");
+    out_w(m, &m->text.tile_end, "if (++filled == %d || tile + NGROUPS >= n_tiles) {\nfilled = 0;\n", f->flush);
+    put_flush(m, &m->text.tile_end, f, n);
+    out_w(m, &m->text.tile_end, "}\n");
 }
 /* An aggregate whose words are packed with others': packed_add has added the row. */
 static void local_packed(Em *m, LocalSink *l, int32_t i, bool test) {
@@ -745,7 +746,7 @@ static void local_merge(Em *m, LocalSink *l) {
     out_w(m, fold, "}\n");
 }
 static void local_sink(Em *m, const View *v) {
-    LocalSink l = {.v = v, .f = local_form(m, v), .fold = &m->tail};
+    LocalSink l = {.v = v, .f = local_form(m, v), .fold = &m->text.tail};
     l.records = P1(m, KP_AGG_RECORDS, v->id);
     const LocalForm *f = &l.f;
     int32_t C = f->copies, at = f->flags + 1;
@@ -789,7 +790,7 @@ static void local_sink(Em *m, const View *v) {
     if (f->flags >= 0)
         w(m, f->private ? "lp[%d] |= seen;\n" : "if ((seen & ~lp[%d]) != 0) la_or_u64(lp + %d, seen);\n", f->flags * C,
           f->flags * C);
-    w(m, m->whole && !f->private ? "}\n}\n" : "}\n");
+    w(m, m->loop.whole && !f->private ? "}\n}\n" : "}\n");
     if (l.folds) out_w(m, l.fold, "}\n}\nBARRIER();\n");
     local_merge(m, &l);
 }
@@ -823,7 +824,7 @@ static void hash_sink(Em *m, const View *v) {
         w(m, "h = ");
         if (NULLABLE(m, k)) w(m, "!%v ? hash_combine(h, 1) : ", k);
         if (i > 0) w(m, "hash_combine(h, ");
-        em_hash(m, &m->body, c->phys, NULL, name);
+        em_hash(m, &m->text.body, c->phys, NULL, name);
         w(m, i > 0 ? ");\n" : ";\n");
     }
     w(m, "h = KEY_HASH(h);\nu64 at = h & P(%d), mine = 0, rec = 0;\nconst u64 tag = h >> 32 << 32;\n", mask);
@@ -856,7 +857,7 @@ static void hash_sink(Em *m, const View *v) {
         if (i) w(m, " && ");
         if (c->nullable)
             w(m, "(GVOL(u8, other + %d)[0] != 0) == %v && (!%v || ", v->dev->key_valid_off[i], s->keys[i], s->keys[i]);
-        em_equal(m, &m->body, c->phys, stored, name);
+        em_equal(m, &m->text.body, c->phys, stored, name);
         if (c->nullable) w(m, ")");
     }
     w(m, ") {\nrec = other;\nbreak;\n}\n}\nat = (at + 1) & P(%d);\n}\n", mask);
@@ -881,9 +882,9 @@ void em_sink_agg(Em *m) {
     View v = view(m, m->prog->sink.id);
     switch (v.dev->form) {
     case DA_ONE:
-        if (m->whole) w(m, "if (ok_0) {\n");
+        if (m->loop.whole) w(m, "if (ok_0) {\n");
         private_sink(m, &v);
-        if (m->whole) w(m, "}\n");
+        if (m->loop.whole) w(m, "}\n");
         break;
     case DA_LOCAL: local_sink(m, &v); break;
     case DA_HASH: hash_sink(m, &v); break;

@@ -248,11 +248,11 @@ void proc_group_ahead(ProcEm *x, const Instr *in) {
           "{\nkeys[n] = key_%d_%d(",
           (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
           PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
-        proc_append(x, &x->m.body, &key);
+        proc_append(x, &x->m.text.body, &key);
         W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, "
           "keys[e]);\nif (row < 0) continue;\n",
           slots, mask, slots, mask);
-        fetch_row(x, &x->m.body, k->table, index);
+        fetch_row(x, &x->m.text.body, k->table, index);
         W("}\n}\n");
         return; /* one is enough for the loads that are under way */
     }
@@ -323,13 +323,13 @@ void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, co
         return;
     int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
     W("FETCH(%p + (", slots);
-    proc_append(x, &x->m.body, &slot);
+    proc_append(x, &x->m.text.body, &slot);
     W(" & %p) * 8);\n", mask);
     if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
     W("{\nconst i64 row = row_ahead(%p, %p, ", slots, mask);
-    proc_append(x, &x->m.body, &row);
+    proc_append(x, &x->m.text.body, &row);
     W(");\nif (row >= 0) {\n");
-    fetch_row(x, &x->m.body, table, index);
+    fetch_row(x, &x->m.text.body, table, index);
     if (!ix->unique) W("FETCH(%p + (u64)row * %d);\n", PARAM(PP_NEXT, table, index), 8 * (int32_t)image_next_cells(ix));
     W("}\n}\n");
 }
@@ -359,7 +359,7 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
             if (same < count) continue;
             count++;
             W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)SLOTS_AHEAD, PARAM(PP_SLOTS, table, index));
-            proc_append(x, &x->m.body, o);
+            proc_append(x, &x->m.text.body, o);
             W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
         }
     }
@@ -451,7 +451,7 @@ static void each_row(ProcEm *x, Out *o, const Ahead *site) {
 static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
     Out args = {0}, body = {0};
     bool *early = x->early;
-    x->m.top = (Out){0};
+    x->m.text.top = (Out){0};
     x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
     for (int32_t i = 0; i < n && x->early && x->m.const_done; i++) {
@@ -468,7 +468,7 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
     if (x->early) early_args(x, &args);
     out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n",
           x->number);
-    proc_append(x, &x->funcs, &x->m.top);
+    proc_append(x, &x->funcs, &x->m.text.top);
     if (body.n > 0) proc_append(x, &x->funcs, &args);
     proc_append(x, &x->funcs, &body);
     out_w(&x->m, &x->funcs, "}\n");
@@ -479,9 +479,9 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
 void proc_look_ahead(ProcEm *x) {
     Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
-    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.top; /* constants are the function's own */
+    Out slots = {0}, rows = {0}, *o = &slots, top = x->m.text.top; /* constants are the function's own */
     bool *const_done = x->m.const_done;
-    x->m.top = (Out){0};
+    x->m.text.top = (Out){0};
     x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
     if (n > 0) early_args(x, o);
@@ -511,12 +511,12 @@ void proc_look_ahead(ProcEm *x) {
     }
     const char *whose = x->foot ? "foot_" : "";
     out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
-    proc_append(x, &x->funcs, &x->m.top);
+    proc_append(x, &x->funcs, &x->m.text.top);
     proc_append(x, &x->funcs, &slots);
     out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
     proc_append(x, &x->funcs, &rows);
     out_w(&x->m, &x->funcs, "}\n");
     if (!x->foot) look_for_texts(x, n, sites);
-    x->m.top = top;
+    x->m.text.top = top;
     x->m.const_done = const_done;
 }

@@ -31,8 +31,8 @@ static const double whole_bytes = 1.6; /* a whole block may read so much more th
 static const double few_rows = 0.3;    /* a jump over blocks without rows pays */
 
 const PreCol *block_col(const Em *m, int32_t col) {
-    for (int32_t i = 0; i < m->n_pre; i++)
-        if (m->pre[i].tc->col == col) return &m->pre[i];
+    for (int32_t i = 0; i < m->loop.n_pre; i++)
+        if (m->loop.pre[i].tc->col == col) return &m->loop.pre[i];
     return NULL;
 }
 
@@ -59,7 +59,7 @@ static double instr_share(const Em *m, const Instr *in) {
 }
 static double leading_share(const Em *m) {
     double share = 1;
-    for (int32_t i = 0; i < m->n_leading; i++) share *= instr_share(m, &m->prog->instrs[i]);
+    for (int32_t i = 0; i < m->loop.n_leading; i++) share *= instr_share(m, &m->prog->instrs[i]);
     return share;
 }
 static double touched(const TabCol *tc, double share) {
@@ -81,8 +81,8 @@ static bool add_col(Em *m, int64_t col) {
     if (block_col(m, (int32_t)col)) return true;
     const TabCol *tc = em_need_col(m, col);
     uint8_t phys = tc ? pre_phys(tc) : PH_COUNT_;
-    if (phys == PH_COUNT_ || m->n_pre == COLS_MAX) return false;
-    m->pre[m->n_pre++] = (PreCol){tc, phys};
+    if (phys == PH_COUNT_ || m->loop.n_pre == COLS_MAX) return false;
+    m->loop.pre[m->loop.n_pre++] = (PreCol){tc, phys};
     return true;
 }
 static bool loads_column(const Instr *in) {
@@ -115,7 +115,7 @@ static bool is_harmless(const Program *p, const Instr *in) {
 static bool can_be_whole(Em *m) {
     const Program *p = m->prog;
     if (p->sink.kind != SINK_AGG || !agg_whole(m)) return false;
-    for (int32_t i = m->n_leading; i < p->n_instrs; i++) {
+    for (int32_t i = m->loop.n_leading; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (in->op == OP_LOAD || in->op == OP_LOAD_CODE) {
             const TabCol *tc = em_need_col(m, in->imm);
@@ -131,7 +131,7 @@ static bool can_be_whole(Em *m) {
  * rows: sets what block_begin needs to know. */
 static bool can_sift_probe(Em *m) {
     const Program *p = m->prog;
-    int32_t pc = m->n_leading;
+    int32_t pc = m->loop.n_leading;
     while (pc < p->n_instrs &&
            (is_source_filter(&p->instrs[pc]) || p->instrs[pc].op == OP_FILTER || cannot_fail(&p->instrs[pc])))
         pc++;
@@ -143,20 +143,20 @@ static bool can_sift_probe(Em *m) {
     if (s->kind != PK_INNER && s->kind != PK_SEMI && !(s->kind == PK_ANTI && alone && !hash) &&
         !(s->kind == PK_MARK_BUILD && alone))
         return false;
-    if (!(m->sift_slice = arena_array(m->arena, bool, pc + 1))) return false;
-    m->sift_slice[pc] = true;
-    for (int32_t i = pc; i >= m->n_leading; i--) {
+    if (!(m->loop.sift_slice = arena_array(m->arena, bool, pc + 1))) return false;
+    m->loop.sift_slice[pc] = true;
+    for (int32_t i = pc; i >= m->loop.n_leading; i--) {
         const Instr *in = &p->instrs[i];
-        if (!m->sift_slice[i]) continue;
+        if (!m->loop.sift_slice[i]) continue;
         if (i < pc && (!is_harmless(p, in) || (loads_column(in) && !add_col(m, in->imm)))) return false;
         Reg r;
         for (int32_t k = 0; (r = instr_use(in, k)) >= 0; k++) {
             if (r == 0 || p->regs[r].is_const) continue;
-            if (p->regs[r].first < m->n_leading || p->regs[r].first >= i) return false;
-            m->sift_slice[p->regs[r].first] = true;
+            if (p->regs[r].first < m->loop.n_leading || p->regs[r].first >= i) return false;
+            m->loop.sift_slice[p->regs[r].first] = true;
         }
     }
-    m->sift_probe = pc;
+    m->loop.sift_probe = pc;
     return true;
 }
 
@@ -172,7 +172,7 @@ static double bytes_read(const Em *m, bool whole) {
         for (int32_t k = 0; k < i; k++) before |= loads_column(&p->instrs[k]) && p->instrs[k].imm == in->imm;
         const TabCol *tc = emit_table_col(m->forms, p->source.table, in->imm);
         if (!tc || before) continue;
-        bytes += tc->bytes * (whole || i < m->n_leading ? 1 : touched(tc, share));
+        bytes += tc->bytes * (whole || i < m->loop.n_leading ? 1 : touched(tc, share));
     }
     return bytes;
 }
@@ -191,10 +191,10 @@ static bool is_simple(const Em *m) {
 /* Registers that eight rows take before they are unpacked. */
 static bool fits_eight(const Em *m) {
     double bits = 0;
-    for (int32_t i = 0; i < m->n_pre; i++) {
+    for (int32_t i = 0; i < m->loop.n_pre; i++) {
         uint64_t packed32 = (UINT64_C(1) << (DF_FOR32 + 1)) - 1;
-        bits +=
-            (m->pre[i].tc->forms & ~packed32) ? 8 * 8.0 * (double)phys_size(m->pre[i].phys) : 64 * m->pre[i].tc->bytes;
+        bits += (m->loop.pre[i].tc->forms & ~packed32) ? 8 * 8.0 * (double)phys_size(m->loop.pre[i].phys)
+                                                       : 64 * m->loop.pre[i].tc->bytes;
     }
     return bits <= BLOCK_BITS_MAX;
 }
@@ -212,7 +212,7 @@ static void choose_tile(Em *m, int64_t most) {
 static Status plan_rows(Em *m) {
     const Program *p = m->prog;
     double share = leading_share(m);
-    for (int32_t i = m->n_leading; i < p->n_instrs && share > rows_enough; i++) {
+    for (int32_t i = m->loop.n_leading; i < p->n_instrs && share > rows_enough; i++) {
         const Instr *in = &p->instrs[i];
         if (loads_column(in)) {
             const TabCol *tc = em_need_col(m, in->imm);
@@ -241,41 +241,41 @@ Status block_plan(Em *m) {
     const Program *p = m->prog;
     const EmitTarget *t = &m->ep->target;
     if (t->kind == DEVICE_HOST || p->source.kind != SRC_TABLE || p->source.table->n_tablets == 0) return ST_OK;
-    if (!(m->pre = arena_array(m->arena, PreCol, COLS_MAX))) return ST_ERROR;
-    while (m->n_leading < p->n_instrs && is_source_filter(&p->instrs[m->n_leading]) &&
-           add_col(m, p->instrs[m->n_leading].imm))
-        m->n_leading++;
+    if (!(m->loop.pre = arena_array(m->arena, PreCol, COLS_MAX))) return ST_ERROR;
+    while (m->loop.n_leading < p->n_instrs && is_source_filter(&p->instrs[m->loop.n_leading]) &&
+           add_col(m, p->instrs[m->loop.n_leading].imm))
+        m->loop.n_leading++;
     bool channel = chan_reads(m->ep, p) || chan_writes(m->ep, p),
          limited = p->sink.kind == SINK_ROWS && p->sink.limit >= 0;
     bool local = p->sink.kind == SINK_AGG && m->ep->aggs[p->sink.id].form == DA_LOCAL;
     int64_t most = 4 * (int64_t)t->tile_rows,
             list_max = local ? SIFT_BYTES : MAX_OF(t->local_bytes, (int64_t)SIFT_BYTES);
     bool can_list = !channel && !limited && 2 * (int64_t)t->tile_rows <= list_max,
-         sift = can_list && m->n_leading > 0 && leading_share(m) <= sift_share;
-    int32_t n_filters = m->n_pre;
+         sift = can_list && m->loop.n_leading > 0 && leading_share(m) <= sift_share;
+    int32_t n_filters = m->loop.n_pre;
     if (can_be_whole(m) && (!sift || bytes_read(m, true) <= whole_bytes * bytes_read(m, false))) {
-        m->whole = true;
-        for (int32_t i = m->n_leading; i < p->n_instrs && m->whole; i++)
-            if (loads_column(&p->instrs[i])) m->whole = add_col(m, p->instrs[i].imm);
+        m->loop.whole = true;
+        for (int32_t i = m->loop.n_leading; i < p->n_instrs && m->loop.whole; i++)
+            if (loads_column(&p->instrs[i])) m->loop.whole = add_col(m, p->instrs[i].imm);
     }
-    if (!m->whole) m->n_pre = n_filters;
-    m->sift_probe = -1;
-    if (!m->whole && can_list &&
+    if (!m->loop.whole) m->loop.n_pre = n_filters;
+    m->loop.sift_probe = -1;
+    if (!m->loop.whole && can_list &&
         leading_share(m) > few_rows) { /* else its key is better loaded for the rows that passed the filters */
         if (can_sift_probe(m)) sift = true;
-        else m->n_pre = n_filters;
+        else m->loop.n_pre = n_filters;
     }
-    if (!m->whole && sift) {
-        m->sifted = true;
-        out_w(m, &m->tile_end, "BARRIER();\n");
+    if (!m->loop.whole && sift) {
+        m->loop.sifted = true;
+        out_w(m, &m->text.tile_end, "BARRIER();\n");
         most = MIN_OF(most, list_max / 2);
-    } else if (!m->whole && scans_strings(m)) {
-        m->n_pre = 0;
+    } else if (!m->loop.whole && scans_strings(m)) {
+        m->loop.n_pre = 0;
         return ST_OK;
-    } else if (!m->whole) {
+    } else if (!m->loop.whole) {
         TRY(plan_rows(m));
     }
-    m->block = (m->whole || m->sifted) && !channel && fits_eight(m) ? 8 : 4;
+    m->loop.block = (m->loop.whole || m->loop.sifted) && !channel && fits_eight(m) ? 8 : 4;
     if (!channel) choose_tile(m, MIN_OF(most, (int64_t)TABLET_ROWS / 4));
     return ST_OK;
 }
@@ -283,7 +283,7 @@ Status block_plan(Em *m) {
 /* ---- the block's loop ------------------------------------------------------------------------------------------ */
 static void load_form(Em *m, Out *o, const PreCol *p, uint32_t form) {
     static const int32_t width[] = {0, 1, 2, 4, 8, 16, 24, 32, 64};
-    int32_t c = p->tc->col, n = m->block;
+    int32_t c = p->tc->col, n = m->loop.block;
     const char *t = c_type[p->phys];
     if (form > DF_FOR0 && form <= DF_FOR32) {
         out_w(m, o, "{ u32 x[%d]; load%d_%d(cd%d, row0, x);", n, n, width[form], c);
@@ -308,7 +308,7 @@ static void load_pre(Em *m, Out *o, const PreCol *p) {
     uint64_t forms = p->tc->forms;
     int32_t c = p->tc->col;
     out_w(m, o, "%s ", c_type[p->phys]);
-    for (int32_t k = 0; k < m->block; k++) out_w(m, o, k ? ", q%d_%d = 0" : "q%d_%d = 0", c, k);
+    for (int32_t k = 0; k < m->loop.block; k++) out_w(m, o, k ? ", q%d_%d = 0" : "q%d_%d = 0", c, k);
     out_w(m, o, ";\n");
     bool several = (forms & (forms - 1)) != 0;
     if (several) out_w(m, o, "switch (cf%d) {\n", c);
@@ -329,9 +329,9 @@ static bool by_difference(const Instr *in) {
     return in->op == OP_FILTER_RANGE && !((const RangeTest *)in->aux)->negate;
 }
 static bool put_ranges(Em *m) {
-    Out *top = &m->top;
+    Out *top = &m->text.top;
     bool some = false;
-    for (int32_t pc = 0; pc < m->n_leading; pc++) {
+    for (int32_t pc = 0; pc < m->loop.n_leading; pc++) {
         const Instr *in = &m->prog->instrs[pc];
         if (!by_difference(in)) continue;
         bool wide = block_col(m, (int32_t)in->imm)->phys == PH_I64;
@@ -352,7 +352,7 @@ static void put_filter(Em *m, Out *o, int32_t pc) {
     int32_t c = p->tc->col;
     bool nulls = p->tc->some_valid;
     const char *t = c_type[p->phys];
-    for (int32_t k = 0; k < m->block; k++) {
+    for (int32_t k = 0; k < m->loop.block; k++) {
         out_w(m, o, "ok_%d &= ", k);
         if (in->op == OP_FILTER_RANGE) {
             if (nulls) out_w(m, o, "(cn%d == 0 || !ok_%d || bit_at(cn%d, row0 + %d)) & ", c, k, c, k);
@@ -377,31 +377,31 @@ static void put_filter(Em *m, Out *o, int32_t pc) {
 /* A sifted tile's list are positions in the tile. There are two counters, of this tile and of the next. */
 static void put_probe(Em *m, Out *o) {
     const Program *p = m->prog;
-    Out body = m->body;
-    m->body = (Out){0};
-    for (int32_t k = 0; k < m->block; k++) {
+    Out body = m->text.body;
+    m->text.body = (Out){0};
+    for (int32_t k = 0; k < m->loop.block; k++) {
         w(m, "{\nconst u32 row = row0 + %d;\n", k);
-        m->listing = k + 1;
-        for (m->pc = m->n_leading; m->pc < m->sift_probe; m->pc++) {
+        m->loop.listing = k + 1;
+        for (m->pc = m->loop.n_leading; m->pc < m->loop.sift_probe; m->pc++) {
             const Instr *in = &p->instrs[m->pc];
-            if (!m->sift_slice[m->pc]) continue;
+            if (!m->loop.sift_slice[m->pc]) continue;
             if (loads_column(in) || in->op == OP_LOAD_ROWID) em_load(m, in);
             else if (!em_expr(m, in)) m->reason = op_info[in->op].name;
         }
         w(m, "{\n");
-        em_probe_test(m, &p->instrs[m->sift_probe]);
+        em_probe_test(m, &p->instrs[m->loop.sift_probe]);
         w(m, "ok_%d &= pass;\n}\n{\n", k);
-        if (em_probe_keys(m, &p->instrs[m->sift_probe])) w(m, "ok_%d &= pass;\n", k);
+        if (em_probe_keys(m, &p->instrs[m->loop.sift_probe])) w(m, "ok_%d &= pass;\n", k);
         w(m, "}\n}\n");
     }
-    m->listing = 0;
-    if (m->body.failed) o->failed = true;
-    if (m->body.n) out_put(m, o, m->body.p, m->body.n);
-    m->body = body;
+    m->loop.listing = 0;
+    if (m->text.body.failed) o->failed = true;
+    if (m->text.body.n) out_put(m, o, m->text.body.p, m->text.body.n);
+    m->text.body = body;
 }
 
 static void put_list(Em *m, Out *o) {
-    int32_t n = m->block;
+    int32_t n = m->loop.block;
     out_w(m, o, "const u32 passed = ");
     for (int32_t k = 0; k < n; k++) out_w(m, o, k ? " + (u32)ok_%d" : "(u32)ok_%d", k);
     out_w(m, o, ";\nif (passed == 0) continue;\nu32 to = la_add_u32(kept + (turn & 1), passed);\n");
@@ -412,43 +412,45 @@ static void put_list(Em *m, Out *o) {
 }
 
 void block_begin(Em *m, Out *o) {
-    int32_t n = m->block;
+    int32_t n = m->loop.block;
     bool some = put_ranges(m);
-    if (m->sifted) {
+    if (m->loop.sifted) {
         int64_t at = align_up(m->local_bytes, 16);
         m->local_bytes = at + 16 + 2 * (int64_t)m->tile_rows;
-        out_w(m, &m->top, "    LOCAL u32 *kept = LM(u32, %l);\n    LOCAL u16 *list = LM(u16, %l);\n    u32 turn = 0;\n",
-              at, at + 16);
-        out_w(m, &m->top, "    if (LID == 0) kept[0] = kept[1] = 0;\n    BARRIER();\n");
+        out_w(m, &m->text.top,
+              "    LOCAL u32 *kept = LM(u32, %l);\n    LOCAL u16 *list = LM(u16, %l);\n    u32 turn = 0;\n", at,
+              at + 16);
+        out_w(m, &m->text.top, "    if (LID == 0) kept[0] = kept[1] = 0;\n    BARRIER();\n");
     }
     if (some) out_w(m, o, "const u32 stop = some ? end : 0;\n");
     out_w(m, o, "for (u32 row0 = first + LID * %d; row0 < %s; row0 += LSIZE * %d) {\n", n, some ? "stop" : "end", n);
-    for (int32_t i = 0; i < m->n_pre; i++) load_pre(m, o, &m->pre[i]);
+    for (int32_t i = 0; i < m->loop.n_pre; i++) load_pre(m, o, &m->loop.pre[i]);
     out_w(m, o, "bool ok_0 = true");
     for (int32_t k = 1; k < n; k++) out_w(m, o, ", ok_%d = row0 + %d < end", k, k);
     out_w(m, o, ";\n");
     out_w(m, o, "if (deleted != 0) {\n");
     for (int32_t k = 0; k < n; k++) out_w(m, o, "ok_%d = ok_%d && !bit_at(deleted, row0 + %d);\n", k, k, k);
     out_w(m, o, "}\n");
-    for (int32_t pc = 0; pc < m->n_leading; pc++) put_filter(m, o, pc);
-    if (m->sifted) {
-        if (m->sift_probe >= 0) put_probe(m, o);
+    for (int32_t pc = 0; pc < m->loop.n_leading; pc++) put_filter(m, o, pc);
+    if (m->loop.sifted) {
+        if (m->loop.sift_probe >= 0) put_probe(m, o);
         put_list(m, o);
         return;
     }
     /* Compilers move loads behind a jump, where they wait for the filters' columns: there is one only where it saves
      * most rows. */
-    if (!m->whole && leading_share(m) < few_rows) {
+    if (!m->loop.whole && leading_share(m) < few_rows) {
         out_w(m, o, "if (!(ok_0");
         for (int32_t k = 1; k < n; k++) out_w(m, o, " | ok_%d", k);
         out_w(m, o, ")) continue;\n");
     }
-    out_w(m, o, m->whole || is_simple(m) ? "UNROLL\n" : "NO_UNROLL\n");
+    out_w(m, o, m->loop.whole || is_simple(m) ? "UNROLL\n" : "NO_UNROLL\n");
     out_w(m, o, "for (u32 k = 0; k < %d; k++", n);
     for (int32_t k = 1; k < n; k++) out_w(m, o, ", ok_%d = ok_%d", k - 1, k);
-    for (int32_t i = 0; i < m->n_pre; i++)
+    for (int32_t i = 0; i < m->loop.n_pre; i++)
         for (int32_t k = 1; k < n; k++)
-            out_w(m, o, ", q%d_%d = q%d_%d", m->pre[i].tc->col, k - 1, m->pre[i].tc->col, k);
+            out_w(m, o, ", q%d_%d = q%d_%d", m->loop.pre[i].tc->col, k - 1, m->loop.pre[i].tc->col, k);
     out_w(m, o,
-          m->whole ? ") {\nconst u32 row = row0 + k;\n" : ") {\nif (!ok_0) continue;\nconst u32 row = row0 + k;\n");
+          m->loop.whole ? ") {\nconst u32 row = row0 + k;\n"
+                        : ") {\nif (!ok_0) continue;\nconst u32 row = row0 + k;\n");
 }

@@ -87,7 +87,7 @@ void cache_begin(Em *m) {
     const DevRows *d = &m->ep->rows[s->id];
     int64_t at = align_up(m->local_bytes, 16), rows = cache_rows(m);
     m->local_bytes = at + HEAD_BYTES + rows * row_bytes(d);
-    out_w(m, &m->top, "    if (LID == 0) LM(u32, %l)[0] = 0;\n    BARRIER();\n", at);
+    out_w(m, &m->text.top, "    if (LID == 0) LM(u32, %l)[0] = 0;\n    BARRIER();\n", at);
     w(m, "{\nconst u32 place = append_local(LM(u32, %l));\nif (place < %l) {\n", at, rows);
     for (int32_t i = 0; i < s->n_regs; i++) {
         const DevCol *c = &d->cols[i];
@@ -99,6 +99,6 @@ void cache_begin(Em *m) {
     }
     if (d->has_seq) w(m, "LM(u64, %l)[place] = P(%d) | %s;\n", at + HEAD_BYTES, P1(m, KP_SEQ_BASE, 0), em_position(m));
     w(m, "} else {\n");
-    put_flush(m, &m->tile_end, at, rows, rows / 4);
-    put_flush(m, &m->tail, at, rows, 0);
+    put_flush(m, &m->text.tile_end, at, rows, rows / 4);
+    put_flush(m, &m->text.tail, at, rows, 0);
 }

@@ -339,8 +339,8 @@ static void put_equal(ProcEm *x, int32_t table, int32_t col, const char *row, Re
     out_put(&x->m, &cell, "", 1);
     em_use(&x->m, r);
     snprintf(name, sizeof name, "r%d", (int)r);
-    if (cell.p) em_equal(&x->m, &x->m.body, phys, cell.p, name);
-    x->m.body.failed |= cell.failed;
+    if (cell.p) em_equal(&x->m, &x->m.text.body, phys, cell.p, name);
+    x->m.text.body.failed |= cell.failed;
 }
 void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order) {
     const RowKey *k = in->aux;

@@ -73,7 +73,7 @@ static int testable(const Em *m, const Instr *in) {
 static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, bool keys) {
     const Program *p = m->prog;
     const Instr *in = &p->instrs[pc];
-    int64_t start = m->body.n;
+    int64_t start = m->text.body.n;
     w(m, "{\nu32 kept = 0;\nfor (u32 nth = 0; nth < %s; nth++) {\n", first ? "end - first" : "n_sel");
     w(m, first ? "const u32 row = first + nth;\nif (deleted != 0 && bit_at(deleted, row)) continue;\n"
                : "const u32 row = sel[nth];\n");
@@ -86,7 +86,7 @@ static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, boo
     }
     m->pc = pc;
     if (keys && !em_probe_keys(m, in)) {
-        m->body.n = start;
+        m->text.body.n = start;
         return false;
     }
     if (in->op == OP_FILTER) w(m, "const bool pass = %v & %r;\n", in->a, in->a);
@@ -104,9 +104,9 @@ static void drop_unused(Em *m) {
     for (int32_t k = 0; (r = sink_use(&p->sink, k)) >= 0; k++) used[r] = true;
     for (int32_t i = p->n_instrs - 1; i >= 0; i--) {
         const Instr *in = &p->instrs[i];
-        if (m->done[i]) continue;
+        if (m->loop.done[i]) continue;
         if (is_pure(p, in) && !used[in->dst]) {
-            m->done[i] = true;
+            m->loop.done[i] = true;
             continue;
         }
         for (int32_t k = 0; (r = instr_use(in, k)) >= 0; k++) used[r] = true;
@@ -118,14 +118,14 @@ Status host_rows(Em *m) {
     if (m->ep->target.kind != DEVICE_HOST || !m->ep->target.host_lists || p->source.kind != SRC_TABLE ||
         chan_writes(m->ep, p))
         return ST_OK;
-    m->done = arena_array(m->arena, bool, p->n_instrs + 1);
+    m->loop.done = arena_array(m->arena, bool, p->n_instrs + 1);
     bool *in_slice = arena_array(m->arena, bool, p->n_instrs + 1);
-    if (!m->done || !in_slice) return ST_ERROR;
-    Out program = m->body;
-    m->body = (Out){0};
+    if (!m->loop.done || !in_slice) return ST_ERROR;
+    Out program = m->text.body;
+    m->text.body = (Out){0};
     int32_t at = 0, stages = 0;
     for (; at < p->n_instrs && (p->instrs[at].op == OP_FILTER_RANGE || p->instrs[at].op == OP_FILTER_CODES); at++) {
-        m->done[at] = true;
+        m->loop.done[at] = true;
         (void)em_need_col(m, p->instrs[at].imm);
     }
     bool scan = at > 0; /* which leaves out deleted rows, too */
@@ -140,13 +140,13 @@ Status host_rows(Em *m) {
             (void)write_stage(m, at, in_slice, !scan && stages == 0, false);
             stages++;
             if (in->op != OP_FILTER && stages < STAGES_MAX && write_stage(m, at, in_slice, false, true)) stages++;
-            if (test == 2) m->done[at] = true;
+            if (test == 2) m->loop.done[at] = true;
         }
         if (is_barrier(m, in)) break;
     }
-    m->listed = scan || stages > 0;
-    m->stages = m->body;
-    m->body = program;
-    if (m->listed) drop_unused(m);
+    m->loop.listed = scan || stages > 0;
+    m->loop.stages = m->text.body;
+    m->text.body = program;
+    if (m->loop.listed) drop_unused(m);
     return ST_OK;
 }

@@ -106,7 +106,36 @@ typedef struct PreCol {
     uint8_t phys; /* of the variables q<col>_0 .. */
 } PreCol;
 
+/* The kernel's text, in pieces that are put together at the end (emit_seg.c). Reading a register or a parameter
+ * declares what it needs in one of them. */
+typedef struct EmText {
+    Out top;      /* declarations at the kernel's start: constants, sums of an item */
+    Out tile;     /* those at a tile's start: addresses of a tablet's columns */
+    Out body;     /* the program, for a row */
+    Out tile_end; /* at the end of each tile, with barriers: then all items of a group go through the same tiles */
+    Out tail;     /* after the tile loop */
+    Out extra;    /* other kernels */
+} EmText;
+/* Which rows the program runs for, and in what loops: blocks of rows on devices with many items (emit_block.c), lists
+ * of rows on the host (emit_host.c). Decided before the program is written. */
+typedef struct EmLoop {
+    int32_t block;      /* rows that an item takes at a time, 0: one */
+    bool whole;         /* the program runs for all rows of a block, and its sink asks for ok_0 */
+    bool sifted;        /* the program runs over a list of the rows that passed the leading filters */
+    int32_t sift_probe; /* sifted: a probe that is asked before rows get into the list, too: its instruction, or -1 */
+    bool *sift_slice;   /* the instructions that its key needs */
+    int32_t listing;    /* row of the block + 1 while these are written */
+    int32_t n_pre;      /* columns that are loaded for the whole block before the program */
+    int32_t n_leading;  /* leading source filters, done before the program */
+    PreCol *pre;
+    bool listed; /* the program runs over a list of rows that `stages` makes */
+    bool *done;  /* instructions that are not written again; NULL none */
+    Out stages;
+} EmLoop;
+/* The state of writing one segment's kernels, or the module of procedures (ProcEm). Owned by emit_segment or
+ * emit_procs, on their stack or in the caller's arena; one thread. */
 typedef struct Em {
+    /* what is written */
     const EmitPlan *ep;
     EmitForms *forms;
     const QueryPlan *plan;
@@ -117,43 +146,31 @@ typedef struct Em {
     Err *err;
     int32_t segment;
     bool last;
-    int32_t pc;    /* instruction being written; n_instrs: the sink */
-    bool after;    /* finishing kernels are being written: constants are not visible there */
-    Out top, body; /* declarations at the kernel's start and at a tile's; the text itself */
-    Out tile;
-    Out tile_end; /* at the end of each tile, with barriers: then all items of a group go through the same tiles */
-    Out tail;     /* after the tile loop */
-    Out extra;    /* other kernels */
-    VEC(EmitParam) params;
-    uint16_t proc;  /* EmitParam.proc of those that are asked for */
-    int32_t *views; /* registers of arrays: 1 + the variable that they are for good (views_used: there are arr
+    int32_t tile_rows; /* a multiple of the target's */
+    EmLoop loop;
+    /* where the writing is */
+    int32_t pc;     /* instruction being written; n_instrs: the sink */
+    bool after;     /* finishing kernels are being written: constants are not visible there */
+    bool ends;      /* the rest of the program is never reached */
+    bool spin;      /* the kernel has a match loop that looks at STOPPED */
+    int32_t depth;  /* braces to close at the end of the program */
+    int32_t *views; /* registers of arrays: 1 + the variable that they are of for good (views_used: there are arr
                        a<variable>); NULL: not known */
     bool *views_used;
-    bool *const_done;
-    VEC(int32_t) cols;  /* table columns declared for the tile */
-    int32_t tile_rows;  /* a multiple of the target's */
-    int32_t block;      /* rows that an item takes at a time, 0: one */
-    bool whole;         /* the program runs for all rows of a block, and its sink asks for ok_0 */
-    bool sifted;        /* the program runs over a list of the rows that passed the leading filters */
-    int32_t sift_probe; /* sifted: instruction of a probe that is asked, too, before rows get into the list; -1 none */
-    bool *sift_slice;   /* the instructions that its key needs */
-    int32_t listing;    /* row of the block + 1 while these are written */
-    int32_t n_pre, n_leading; /* leading source filters, done before the program */
-    PreCol *pre;
-    bool listed; /* the program runs over a list of rows that `stages` makes */
-    bool *done;  /* instructions that are not written again; NULL none */
-    Out stages;
+    bool *const_done; /* by register: the constant is declared */
     VEC(int64_t) joins_done;
-    int32_t depth; /* braces to close at the end of the program */
-    bool ends;     /* the rest of the program is never reached */
-    bool spin;     /* the kernel has a match loop that looks at STOPPED */
+    /* what is made */
+    EmText text;
+    VEC(EmitParam) params;
+    uint16_t proc;     /* EmitParam.proc of those that are asked for */
+    VEC(int32_t) cols; /* table columns declared for the tile */
     int64_t local_bytes;
     const char *reason;
 } Em;
 
 void out_put(Em *m, Out *o, const char *s, int64_t n);
 void out_w(Em *m, Out *o, const char *fmt, ...);
-#define w(m, ...) out_w((m), &(m)->body, __VA_ARGS__)
+#define w(m, ...) out_w((m), &(m)->text.body, __VA_ARGS__)
 void em_use(Em *m, Reg r); /* declares a constant that is about to be named */
 int32_t em_param(Em *m, ParamKind kind, int32_t id, int32_t col, const Dict *dict);
 #define P0(m, kind) em_param((m), (kind), 0, 0, NULL)
@@ -171,12 +188,12 @@ static inline uint8_t var_phys(const RegForm *f) { return f->phys == PH_STR && f
 static inline int raise_code(int32_t pc, int kind) { return (pc + 1) << 8 | kind; }
 
 /* emit_block.c */
-Status block_plan(Em *m);        /* chooses m->pre and what the loops are like */
+Status block_plan(Em *m);        /* chooses m->loop.pre and what the loops are like */
 void block_begin(Em *m, Out *o); /* the item's loops up to the row's; takes local memory */
 const PreCol *block_col(const Em *m, int32_t col);
 
 /* emit_host.c */
-Status host_rows(Em *m); /* writes m->stages */
+Status host_rows(Em *m); /* writes m->loop.stages */
 
 /* emit_seg.c */
 const TabCol *em_need_col(Em *m, int64_t col);

@@ -19,9 +19,9 @@ static JoinView view(const Em *m, int32_t id) { return (JoinView){&m->plan->join
 static void need_join(Em *m, const JoinView *j) {
     for (int64_t i = 0; i < m->joins_done.len; i++)
         if (m->joins_done.items[i] == j->id) return;
-    if (!vec_push(m->arena, &m->joins_done, j->id)) m->body.failed = true;
+    if (!vec_push(m->arena, &m->joins_done, j->id)) m->text.body.failed = true;
     if (j->dev->form == DJ_DIRECT)
-        out_w(m, &m->top, "    const bool dup%d = G(u32, P(%d))[0] != 0;\n", j->id, P1(m, KP_JOIN_FLAGS, j->id));
+        out_w(m, &m->text.top, "    const bool dup%d = G(u32, P(%d))[0] != 0;\n", j->id, P1(m, KP_JOIN_FLAGS, j->id));
 }
 
 /* ---- keys -------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void hash_regs(Em *m, const JoinView *j, const Reg *keys) {
             snprintf(name, sizeof name, "r%d", (int)k);
             em_use(m, k);
             w(m, "hash_combine(%s, ", h);
-            em_hash(m, &m->body, phys, NULL, name);
+            em_hash(m, &m->text.body, phys, NULL, name);
             w(m, ")");
         }
         if (null) w(m, " : hash_combine(%s, 1)", h);
@@ -102,7 +102,7 @@ static void put_same_keys(Em *m, const JoinView *j, const Reg *keys, const char 
         if (c->phys == PH_STR && m->regs[k].dict) {
             w(m, "str_eq(%s, %t)", stored, k);
         } else {
-            em_equal(m, &m->body, c->phys, stored, mine);
+            em_equal(m, &m->text.body, c->phys, stored, mine);
         }
         if (c->nullable || null_equal) w(m, ")");
     }
@@ -315,7 +315,7 @@ void em_probe_test(Em *m, const Instr *in) {
     }
     direct_key(m, &j, s->keys[0]);
     w(m, "const u64 safe%d = ok%d", pc, pc);
-    if (m->listing) w(m, " & ok_%d", m->listing - 1);
+    if (m->loop.listing) w(m, " & ok_%d", m->loop.listing - 1);
     w(m, " ? x%d : 0;\n", pc);
     w(m, s->kind == PK_ANTI ? "const bool pass = !(ok%d & " : "const bool pass = (ok%d & ", pc);
     if (j.dev->form == DJ_BITMAP) w(m, "((G(u32, P(%d))[safe%d >> 5] >> (safe%d & 31)) & 1));\n", head, pc, pc);
@@ -377,8 +377,9 @@ int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * (int64_
  * limit. */
 static void put_flag(Em *m, int32_t flags, int32_t i, const char *cond) {
     w(m, "flag%d = flag%d || %s;\n", i, i, cond);
-    out_w(m, &m->top, "    bool flag%d = false;\n", i);
-    out_w(m, &m->tail, "    if (flag%d && GVOL(u32, P(%d))[%d] == 0) G(u32, P(%d))[%d] = 1;\n", i, flags, i, flags, i);
+    out_w(m, &m->text.top, "    bool flag%d = false;\n", i);
+    out_w(m, &m->text.tail, "    if (flag%d && GVOL(u32, P(%d))[%d] == 0) G(u32, P(%d))[%d] = 1;\n", i, flags, i, flags,
+          i);
 }
 
 void em_sink_join(Em *m) {
@@ -416,8 +417,8 @@ void em_sink_join(Em *m) {
         m->local_bytes += 8;
         w(m, "const u64 slot = append_chunk(P(%d), (LOCAL u64 *)(LMEM + %d), P(%d) + 12);\nif (slot < P(%d)) {\n",
           count, at, flags, cap);
-        out_w(m, &m->top, "    if (LID == 0) append_chunk_init((LOCAL u64 *)(LMEM + %d));\n    BARRIER();\n", at);
-        out_w(m, &m->tail,
+        out_w(m, &m->text.top, "    if (LID == 0) append_chunk_init((LOCAL u64 *)(LMEM + %d));\n    BARRIER();\n", at);
+        out_w(m, &m->text.tail,
               "    BARRIER();\n    if (LID == 0) append_chunk_end((LOCAL u64 *)(LMEM + %d), P(%d) + 12);\n", at, flags);
         if (spec->track_matched) w(m, "G(u8, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_MATCHED, s->id));
         if (j.dev->form == DJ_HASH) w(m, "G(u32, P(%d))[slot] = 0;\n", P1(m, KP_JOIN_NEXT, s->id));
@@ -445,7 +446,7 @@ bool em_join_build(Em *m) {
     int32_t id = m->prog->sink.id;
     JoinView j = view(m, id);
     if (j.dev->form != DJ_HASH || j.spec->n_keys == 0) return false;
-    Out *o = &m->extra;
+    Out *o = &m->text.extra;
     int32_t rows = P1(m, KP_JOIN_ROWS, id), head = P1(m, KP_JOIN_HEAD, id), mask = P1(m, KP_JOIN_MASK, id),
             next = P1(m, KP_JOIN_NEXT, id);
     out_w(m, o, "\nKERNEL(join_build) {\nconst u64 n = P(%d);\nu32 polls = 0;\n", rows);

@@ -226,7 +226,7 @@ static void extreme(Em *m, const CallSite *c, Reg d) {
         w(m, "if (%v) {\nconst %s one = ", c->args[i], c_type[phys]);
         put_arg(m, c->args[i]);
         w(m, ";\nif (!v%d || ", d);
-        em_cmp3(m, &m->body, phys, "one", best);
+        em_cmp3(m, &m->text.body, phys, "one", best);
         w(m, " %s 0) r%d = one;\nv%d = true;\n}\n", least ? "<" : ">", d, d);
     }
 }

@@ -19,11 +19,11 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no;
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
     /* one address for the columns of a part: where each is behind it is known */
-    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.body.failed && !x->m.params.items[n].rows) {
+    if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.text.body.failed && !x->m.params.items[n].rows) {
         const ImageColumn *c = column(x, id, col);
         int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->piece, NULL);
-        if (!x->m.body.failed) x->m.params.items[n].rows = rows + 1;
-        if (!x->m.body.failed)
+        if (!x->m.text.body.failed) x->m.params.items[n].rows = rows + 1;
+        if (!x->m.text.body.failed)
             x->m.params.items[n].offset =
                 (int32_t)((kind == PP_CELLS ? c->cells : c->valid) - x->tables[id].image->pieces[c->piece].rows);
     }
@@ -271,9 +271,9 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base) {
         W("h = ");
         if (phys <= PH_I64) W("hash_key(h, (u64)(i64)%r);\n", r);
         else if (phys == PH_I128) W("hash_wide(h, %r);\n", r);
-        else W("hash_key(h, "), em_hash(&x->m, &x->m.body, phys, NULL, name), W(");\n");
+        else W("hash_key(h, "), em_hash(&x->m, &x->m.text.body, phys, NULL, name), W(");\n");
     }
-    proc_hash_ends(x, &x->m.body, it, "h");
+    proc_hash_ends(x, &x->m.text.body, it, "h");
 }
 
 static void item(ProcEm *x, const Instr *in) {
@@ -587,7 +587,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
                         : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         proc_guard_vars(x, o);
     }
-    proc_append(x, o, &m->top);
+    proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++)
         out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
     for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
@@ -610,7 +610,7 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o,
               "default: break;\n}\n} else if (use_at != use_end) {\nnames = locks_filter(kp, use_at, use_end);\n}\n");
     }
-    proc_append(x, o, &m->body);
+    proc_append(x, o, &m->text.body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
     if (x->plain) {
         out_w(m, o, "if ((status & SUSPENDED) == SUSPENDED) {\n");
@@ -651,9 +651,9 @@ static void write_foot(ProcEm *x, const EmitTarget *t) {
     out_w(m, o,
           "u32 status = 0;\nu64 steps = 0, rounds = 0;\nbool cond = false;\n(void)steps; (void)rounds; (void)cond; "
           "(void)call; (void)pos; (void)slot;\n");
-    proc_append(x, o, &m->top);
+    proc_append(x, o, &m->text.top);
     proc_append(x, o, &vars);
-    proc_append(x, o, &m->body);
+    proc_append(x, o, &m->text.body);
     out_w(m, o, "return 0;\nfailed: ;\nreturn status;\n}\n");
     undefine(x, o);
 }
@@ -744,7 +744,7 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     Out vars = {0}, body;
     uint32_t *puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     int64_t *bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
-    x->m.body = x->m.top = x->tail = (Out){0};
+    x->m.text.body = x->m.text.top = x->tail = (Out){0};
     x->m.const_done = arena_array(a, bool, x->p->n_regs + 1);
     x->bounds = arena_array(a, bool *, x->proc->n_tables + 1);
     if (!puts || !bytes || !x->m.const_done || !x->bounds) return err_oom(e);
@@ -758,13 +758,13 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     write_body(x, skip, s->first, s->end, 1);
     memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
     memcpy(x->out->text_bytes, bytes, (size_t)x->proc->n_tables * sizeof *bytes);
-    body = x->m.body;
+    body = x->m.text.body;
     declare_vars(x, &vars);
     proc_write_round(x, s, &vars, &body);
     undefine(x, &x->rounds);
-    x->m.body = outer.m.body;
-    x->m.body.failed |= body.failed;
-    x->m.top = outer.m.top;
+    x->m.text.body = outer.m.text.body;
+    x->m.text.body.failed |= body.failed;
+    x->m.text.top = outer.m.text.top;
     x->m.const_done = outer.m.const_done;
     x->bounds = outer.bounds;
     x->tail = outer.tail;
@@ -813,7 +813,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     if (!x->foot) put_outs(x);
     for (int32_t k = 0; k < x->n_spreads; k++) TRY(write_round(x, &x->spreads[k], skip, e));
     out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
-    if (x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
     if (target->kind == DEVICE_HOST) proc_look_ahead(x);
     if (x->foot) write_foot(x, target);
@@ -878,7 +878,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     const RunForm run = {.target = target, .strings = strings, .n_ahead = n_ahead, .foot_ahead = foot_ahead};
     proc_assemble(x, &run, out, &text);
     TRY(stack_check(e));
-    if (text.failed || x->m.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (text.failed || x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->source = text.p;
     out->n_params = (int32_t)x->m.params.len;
     out->params = x->m.params.items;

@@ -79,7 +79,7 @@ typedef struct ProcEm {
     ProcSource *out;
 } ProcEm;
 
-#define W(...) out_w(&x->m, &x->m.body, __VA_ARGS__)
+#define W(...) out_w(&x->m, &x->m.text.body, __VA_ARGS__)
 #define PARAM(kind, id, col) proc_param(x, (kind), (id), (col))
 static inline const ImageColumn *column(const ProcEm *x, int32_t table, int32_t col) {
     return &x->tables[table].image->cols[col];

@@ -67,7 +67,7 @@ void proc_row_find(ProcEm *x, const Instr *in) {
         proc_queue_key(x, k, ix);
     W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index),
       PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
-    proc_key_columns(x, &x->m.body, k->table, ix);
+    proc_key_columns(x, &x->m.text.body, k->table, ix);
     for (int32_t i = 0; i < k->n; i++) W(", %t", k->args[i]);
     W(");\n");
     int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
@@ -109,7 +109,7 @@ void proc_row_get(ProcEm *x, const Instr *in) {
     W("const bool h%d = %v && %r >= 0;\n", d, in->a, in->a);
     if (lazy) W("#define r%d (h%d ? ", d, d);
     else W("const %s r%d = h%d ? ", c_type[c->phys], d, d);
-    proc_load_field(x, &x->m.body, rc->table, rc->col, at);
+    proc_load_field(x, &x->m.text.body, rc->table, rc->col, at);
     W(lazy ? " : %s)\n#define v%d (h%d" : " : %s;\nconst bool v%d = h%d", c_zero(c->phys), d, d);
     if (c->valid)
         W(" && G(u8, %p + (u64)%r * %d)[0] != 0", PARAM(PP_VALID, rc->table, rc->col), in->a, (int32_t)c->stride);
@@ -176,7 +176,7 @@ static void track(ProcEm *x, int32_t table, int32_t col, const char *value, Reg 
     snprintf(name, sizeof name, "b%d_%d", (int)table, (int)col);
     if (!x->bounds[table][col]) {
         x->bounds[table][col] = true;
-        out_w(&x->m, &x->m.top, "u64 %s = 0;\n", name);
+        out_w(&x->m, &x->m.text.top, "u64 %s = 0;\n", name);
         out_w(&x->m, &x->tail, "if (%p != 0 && %s > KC_PEEK(%p)) ga_max_u64(%p, %s);\n", p, name, p, p, name);
     }
     if (valid) W("if (%p != 0 && %v) %s = max_abs(%s, %s);\n", p, valid, name, name, value);
@@ -355,7 +355,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
         if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
         x->orders |= ix->order != 0;
         W(", row");
-        proc_key_columns(x, &x->m.body, table, ix);
+        proc_key_columns(x, &x->m.text.body, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
             int32_t col = ix->cols[c];
             if (im->cols[col].phys == PH_STR) W(", t%d", col);

@@ -60,29 +60,29 @@ void em_use(Em *m, Reg r) {
     m->const_done[r] = true;
     const char *t = c_type[ri->phys];
     if (ri->value.is_null) {
-        out_w(m, &m->top, "    const %s r%d = %s;\n", t, r, c_zero(ri->phys));
+        out_w(m, &m->text.top, "    const %s r%d = %s;\n", t, r, c_zero(ri->phys));
         return;
     }
     int32_t a = P2(m, KP_CONST, r, 0);
     switch (ri->phys) {
     case PH_I128:
-        out_w(m, &m->top, "    const i128 r%d = i128_from_limbs(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        out_w(m, &m->text.top, "    const i128 r%d = i128_from_limbs(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
         break;
     case PH_STR:
-        out_w(m, &m->top, "    const str r%d = str_make(P(%d), PI(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        out_w(m, &m->text.top, "    const str r%d = str_make(P(%d), PI(%d));\n", r, a, P2(m, KP_CONST, r, 1));
         break;
     case PH_UUID:
-        out_w(m, &m->top, "    const uuid r%d = uuid_make(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
+        out_w(m, &m->text.top, "    const uuid r%d = uuid_make(P(%d), P(%d));\n", r, a, P2(m, KP_CONST, r, 1));
         break;
     case PH_INTERVAL: {
         int32_t b = P2(m, KP_CONST, r, 1);
-        out_w(m, &m->top, "    const iv r%d = iv_make(PI(%d), (i32)P(%d), (i32)(P(%d) >> 32));\n", r, a, b, b);
+        out_w(m, &m->text.top, "    const iv r%d = iv_make(PI(%d), (i32)P(%d), (i32)(P(%d) >> 32));\n", r, a, b, b);
         break;
     }
     case PH_F32:
-    case PH_F64: out_w(m, &m->top, "    const %s r%d = (%s)PF(%d);\n", t, r, t, a); break;
-    case PH_BOOL: out_w(m, &m->top, "    const bool r%d = P(%d) != 0;\n", r, a); break;
-    default: out_w(m, &m->top, "    const %s r%d = (%s)P(%d);\n", t, r, t, a);
+    case PH_F64: out_w(m, &m->text.top, "    const %s r%d = (%s)PF(%d);\n", t, r, t, a); break;
+    case PH_BOOL: out_w(m, &m->text.top, "    const bool r%d = P(%d) != 0;\n", r, a); break;
+    default: out_w(m, &m->text.top, "    const %s r%d = (%s)P(%d);\n", t, r, t, a);
     }
 }
 
@@ -157,7 +157,7 @@ int32_t em_param(Em *m, ParamKind kind, int32_t id, int32_t col, const Dict *dic
     }
     EmitParam p = {.kind = (uint16_t)kind, .proc = m->proc, .id = id, .col = col, .dict = dict};
     if (!vec_push(m->arena, &m->params, p)) {
-        m->body.failed = true;
+        m->text.body.failed = true;
         return 0;
     }
     return (int32_t)m->params.len - 1;
@@ -195,7 +195,7 @@ void em_define(Em *m, Reg r, const DevCol *c, const char *value, const char *val
     }
     uint8_t to = var_phys(f);
     w(m, "const %s r%d = ", c_type[to], r);
-    em_convert(m, &m->body, c->phys, to, value);
+    em_convert(m, &m->text.body, c->phys, to, value);
     w(m, ";\n");
 }
 
@@ -211,7 +211,7 @@ void em_store_value(Em *m, Reg r, const DevCol *c) {
         char name[16];
         em_use(m, r);
         snprintf(name, sizeof name, "r%d", (int)r);
-        em_convert(m, &m->body, from, c->phys, name);
+        em_convert(m, &m->text.body, from, c->phys, name);
     }
 }
 
@@ -236,14 +236,14 @@ const char *em_position(Em *m) {
 const TabCol *em_need_col(Em *m, int64_t col) {
     const TabCol *tc = emit_table_col(m->forms, m->prog->source.table, col);
     if (!tc) {
-        m->body.failed = true;
+        m->text.body.failed = true;
         return NULL;
     }
     for (int64_t i = 0; i < m->cols.len; i++)
         if (m->cols.items[i] == col) return tc;
-    if (!vec_push(m->arena, &m->cols, (int32_t)col)) m->body.failed = true;
+    if (!vec_push(m->arena, &m->cols, (int32_t)col)) m->text.body.failed = true;
     int32_t c = (int32_t)col, p = P2(m, KP_COLUMN, 0, c);
-    Out *t = &m->tile;
+    Out *t = &m->text.tile;
     bool str = tc->forms >> DF_STR & 1, packed = tc->forms & ((UINT64_C(1) << (DF_FOR64 + 1)) - 1);
     out_w(m, t, "const u64 cd%d = GRO_COL(%p, tno, data);\n", c, p);
     if (packed && tc->base0) out_w(m, t, "const i64 cb%d = 0;\n", c);
@@ -282,12 +282,12 @@ void em_put_form(Em *m, Out *o, uint32_t form, int32_t c, uint8_t to, const char
 /* Declares `name` of variable phys `to` with the column's value at `row`. */
 static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     uint64_t forms = tc->forms;
-    const PreCol *pre = m->sifted && !m->listing ? NULL : block_col(m, tc->col);
+    const PreCol *pre = m->loop.sifted && !m->loop.listing ? NULL : block_col(m, tc->col);
     if (pre) {
         char value[32];
-        snprintf(value, sizeof value, "q%d_%d", (int)tc->col, (int)MAX_OF(m->listing - 1, 0));
+        snprintf(value, sizeof value, "q%d_%d", (int)tc->col, (int)MAX_OF(m->loop.listing - 1, 0));
         w(m, "const %s %s = ", c_type[to], name);
-        em_convert(m, &m->body, pre->phys, to, value);
+        em_convert(m, &m->text.body, pre->phys, to, value);
         w(m, ";\n");
         return;
     }
@@ -297,7 +297,7 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
     }
     if ((forms & (forms - 1)) == 0) {
         w(m, "const %s %s = ", c_type[to], name);
-        em_put_form(m, &m->body, (uint32_t)__builtin_ctzll(forms), tc->col, to, "row");
+        em_put_form(m, &m->text.body, (uint32_t)__builtin_ctzll(forms), tc->col, to, "row");
         w(m, ";\n");
         return;
     }
@@ -307,7 +307,7 @@ static void load_column(Em *m, const char *name, const TabCol *tc, uint8_t to) {
         forms &= forms - 1;
         if (forms) w(m, "case %d: %s = ", (int32_t)form, name);
         else w(m, "default: %s = ", name);
-        em_put_form(m, &m->body, form, tc->col, to, "row");
+        em_put_form(m, &m->text.body, form, tc->col, to, "row");
         w(m, "; break;\n");
     }
     w(m, "}\n");
@@ -416,9 +416,9 @@ static void sink_rows(Em *m, bool identity) {
 /* ---- putting it together ----------------------------------------------------------------------------------- */
 static void emit_program(Em *m, bool identity) {
     const Program *p = m->prog;
-    for (int32_t i = m->block ? m->n_leading : 0; i < p->n_instrs && !m->ends; i++) {
+    for (int32_t i = m->loop.block ? m->loop.n_leading : 0; i < p->n_instrs && !m->ends; i++) {
         const Instr *in = &p->instrs[i];
-        if (m->done && m->done[i]) continue;
+        if (m->loop.done && m->loop.done[i]) continue;
         m->pc = i;
         switch (in->op) {
         case OP_LOAD:
@@ -427,7 +427,7 @@ static void emit_program(Em *m, bool identity) {
         case OP_FILTER_RANGE: em_filter_range(m, in); break;
         case OP_FILTER_CODES: em_filter_codes(m, in); break;
         case OP_FILTER:
-            if (m->whole) w(m, "ok_0 = ok_0 && %v && %r;\n", in->a, in->a);
+            if (m->loop.whole) w(m, "ok_0 = ok_0 && %v && %r;\n", in->a, in->a);
             else if (NULLABLE(m, in->a)) w(m, "if (!(%v && %r)) continue;\n", in->a, in->a);
             else w(m, "if (!%r) continue;\n", in->a);
             break;
@@ -593,11 +593,11 @@ static void frame_rows(Em *m, Out *o, const Frame *f, const Out *block) {
               ty, ty, f->out_at);
         out_w(m, o, "const %s first = batch, end = to - batch < size ? to : batch + size;\n", ty);
     }
-    if (m->block) {
+    if (m->loop.block) {
         append_out(m, o, block);
-    } else if (m->listed) {
+    } else if (m->loop.listed) {
         out_w(m, o, "if (first >= end) continue;\nu32 n_sel = 0;\n"); /* the last tablet may end before the tile */
-        append_out(m, o, &m->stages);
+        append_out(m, o, &m->loop.stages);
         out_w(m, o, "for (u32 nth = 0; nth < n_sel; nth++) {\nconst u32 row = sel[nth];\n");
     } else if (f->table && host) { /* runs of live rows: one run where none is deleted */
         runs = true;
@@ -609,9 +609,9 @@ static void frame_rows(Em *m, Out *o, const Frame *f, const Out *block) {
         out_w(m, o, "for (%s row = first + LID; row < end; row += LSIZE) {\n", f->table ? "u32" : "u64");
         if (f->table) out_w(m, o, "if (deleted != 0 && bit_at(deleted, row)) continue;\n");
     }
-    append_out(m, o, &m->body);
+    append_out(m, o, &m->text.body);
     if (runs) out_w(m, o, "}\n");
-    if (m->block && !m->sifted) out_w(m, o, "}\n");
+    if (m->loop.block && !m->loop.sifted) out_w(m, o, "}\n");
     for (int32_t i = 0; i < m->depth; i++) out_w(m, o, "}\n");
     out_w(m, o, f->out ? "}\n}\n" : "}\n");
 }
@@ -619,13 +619,13 @@ static void frame_rows(Em *m, Out *o, const Frame *f, const Out *block) {
  * front of and behind them. */
 static void assemble(Em *m, Out *o) {
     Out block = {0};
-    bool even = m->tile_end.n > 0; /* by the program: block_begin adds to it */
-    if (m->block) block_begin(m, &block);
+    bool even = m->text.tile_end.n > 0; /* by the program: block_begin adds to it */
+    if (m->loop.block) block_begin(m, &block);
     const Frame f = frame_of(m, even);
     frame_head(m, o, &f);
     out_w(m, o, "\nKERNEL(seg_main) {\n");
-    append_out(m, o, &m->top);
-    if (m->listed) {
+    append_out(m, o, &m->text.top);
+    if (m->loop.listed) {
         int64_t at = align_up(m->local_bytes, 64);
         out_w(m, o, "    LOCAL u32 *sel = LM(u32, %l);\n", at);
         m->local_bytes = at + (int64_t)m->tile_rows * 4;
@@ -634,14 +634,14 @@ static void assemble(Em *m, Out *o) {
     if (f.in || f.out) out_w(m, o, "    CHAN_START(%s, %s);\n", f.in_at, f.out_at);
     frame_tiles(m, o, &f);
     frame_tile(m, o, &f);
-    append_out(m, o, &m->tile);
+    append_out(m, o, &m->text.tile);
     frame_rows(m, o, &f, &block);
-    append_out(m, o, &m->tile_end);
+    append_out(m, o, &m->text.tile_end);
     out_w(m, o, "}\n");
     if (f.in || f.out) out_w(m, o, "CHAN_END(%s, %s);\n", f.in_at, f.out_at);
-    append_out(m, o, &m->tail);
+    append_out(m, o, &m->text.tail);
     out_w(m, o, "}\n");
-    append_out(m, o, &m->extra);
+    append_out(m, o, &m->text.extra);
 }
 
 /* Rows of aggregations and joins that do not count are skipped. */

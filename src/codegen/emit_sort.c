@@ -160,7 +160,7 @@ static void put_less(Em *m, Out *o, int32_t sort) {
 }
 
 void em_sort_kernels(Em *m, int32_t sort, int32_t rows) {
-    Out *o = &m->extra;
+    Out *o = &m->text.extra;
     int32_t n = P1(m, KP_SORT_N, sort), a = P1(m, KP_SORT_A, sort), b = P1(m, KP_SORT_B, sort),
             width = P1(m, KP_SORT_WIDTH, sort);
     int32_t first = P1(m, KP_SORT_FIRST, sort), take = P1(m, KP_SORT_TAKE, sort);

@@ -430,7 +430,7 @@ void proc_round_begins(ProcEm *x) {
     const Instr *guards[SITES_MAX];
     int32_t n = guards_of(x, s, guards);
     W("{\n");
-    put_names(x, s, &x->m.body);
+    put_names(x, s, &x->m.text.body);
     W("#if defined(KC_CUDA)\nbool alike = false;\n");
     bool done[SITES_MAX] = {false};
     for (int32_t a = 0; a < n; a++)
@@ -523,7 +523,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
         if (first_alike(x, guards, i) == i)
             out_w(m, o, "u64 hash%d = 0, ask%d = LOCK_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
     proc_guard_vars(x, o);
-    proc_append(x, o, &m->top);
+    proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) {
         if (s->inserts[i] > 0) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n", i, i, s->inserts[i]);
         else out_w(m, o, "i64 i%d = 0;\n(void)i%d;\n", i, i);
