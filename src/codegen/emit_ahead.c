@@ -110,14 +110,14 @@ static int32_t find_ahead(ProcEm *x, Ahead *sites) {
 static void hash_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
-    if (x->found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
-    x->found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
-    out_w(&x->m, &x->funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
+    if (x->mod.found[x->table_no[table] * INDEXES_MAX + index] & HASH_KEY) return;
+    x->mod.found[x->table_no[table] * INDEXES_MAX + index] |= HASH_KEY;
+    out_w(&x->m, &x->mod.funcs, "FN u64 key_%d_%d(", x->table_no[table], index);
     for (int32_t c = 0; c < ix->n_cols; c++)
-        out_w(&x->m, &x->funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
-    out_w(&x->m, &x->funcs, ") {\n");
+        out_w(&x->m, &x->mod.funcs, c ? ", %s k%d" : "%s k%d", c_type[im->cols[ix->cols[c]].phys], c);
+    out_w(&x->m, &x->mod.funcs, ") {\n");
     proc_key_hash(x, im, ix);
-    out_w(&x->m, &x->funcs, "    return h;\n}\n");
+    out_w(&x->m, &x->mod.funcs, "    return h;\n}\n");
 }
 /* What the body touches of a row of the table. */
 static void fetch_row(ProcEm *x, Out *o, int32_t table, int32_t index) {
@@ -318,7 +318,7 @@ void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, co
     char rounds[2][16];
     snprintf(rounds[0], sizeof rounds[0], "%d", (int)SLOTS_AHEAD);
     snprintf(rounds[1], sizeof rounds[1], "%d", (int)ROWS_AHEAD);
-    if (!x->host || !x->in_loop || x->plain || !loop_around(x, x->m.pc, &n) ||
+    if (!x->dev.host || !x->log.in_loop || x->locks.plain || !loop_around(x, x->m.pc, &n) ||
         !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot))
         return;
     int32_t slots = PARAM(PP_SLOTS, table, index), mask = PARAM(PP_MASK, table, index);
@@ -339,7 +339,7 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
     GroupLoop n;
     Out done[LOOP_SITES];
     int32_t count = 0;
-    for (int32_t i = loop + 1; x->host && !x->plain && i < p->instrs[loop].jump; i++) {
+    for (int32_t i = loop + 1; x->dev.host && !x->locks.plain && i < p->instrs[loop].jump; i++) {
         const Instr *in = &p->instrs[i];
         const RowKey *find = in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST ? in->aux : NULL;
         const RowInsert *ins = in->op == OP_ROW_INSERT ? in->aux : NULL;
@@ -460,18 +460,18 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
         if (sites[i].enters) fetch_entry(x, &texts, sites[i].table, sites[i].index);
         else fetch_texts(x, &texts, &sites[i]);
         if (texts.n == 0) continue;
-        x->texts_ahead = true;
+        x->mod.texts_ahead = true;
         each_row(x, &body, &sites[i]);
         proc_append(x, &body, &texts);
         out_w(&x->m, &body, "}\n}\n");
     }
     if (x->early) early_args(x, &args);
-    out_w(&x->m, &x->funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n",
+    out_w(&x->m, &x->mod.funcs, "FN void texts_%d(KP_ARG, const u64 pos, const u64 *a) {\n(void)pos; (void)a;\n",
           x->number);
-    proc_append(x, &x->funcs, &x->m.text.top);
-    if (body.n > 0) proc_append(x, &x->funcs, &args);
-    proc_append(x, &x->funcs, &body);
-    out_w(&x->m, &x->funcs, "}\n");
+    proc_append(x, &x->mod.funcs, &x->m.text.top);
+    if (body.n > 0) proc_append(x, &x->mod.funcs, &args);
+    proc_append(x, &x->mod.funcs, &body);
+    out_w(&x->m, &x->mod.funcs, "}\n");
     x->early = early;
 }
 
@@ -485,13 +485,13 @@ void proc_look_ahead(ProcEm *x) {
     x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
     if (n > 0) early_args(x, o);
-    x->n_ahead = 0;
+    x->dev.n_ahead = 0;
     for (int32_t i = 0; i < n; i++) {
-        int32_t table = sites[i].table, index = sites[i].index, place = x->n_ahead;
+        int32_t table = sites[i].table, index = sites[i].index, place = x->dev.n_ahead;
         bool each = sites[i].arrays != 0;
         sites[i].place = place;
-        x->n_ahead += each ? AHEAD_EACH : 1;
-        x->ahead_each |= each;
+        x->dev.n_ahead += each ? AHEAD_EACH : 1;
+        x->mod.ahead_each |= each;
         hash_function(x, table, index);
         if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)AHEAD_EACH, place);
         for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)
@@ -510,12 +510,12 @@ void proc_look_ahead(ProcEm *x) {
         out_w(&x->m, &rows, "}\n}\n");
     }
     const char *whose = x->foot ? "foot_" : "";
-    out_w(&x->m, &x->funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
-    proc_append(x, &x->funcs, &x->m.text.top);
-    proc_append(x, &x->funcs, &slots);
-    out_w(&x->m, &x->funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
-    proc_append(x, &x->funcs, &rows);
-    out_w(&x->m, &x->funcs, "}\n");
+    out_w(&x->m, &x->mod.funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
+    proc_append(x, &x->mod.funcs, &x->m.text.top);
+    proc_append(x, &x->mod.funcs, &slots);
+    out_w(&x->m, &x->mod.funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
+    proc_append(x, &x->mod.funcs, &rows);
+    out_w(&x->m, &x->mod.funcs, "}\n");
     if (!x->foot) look_for_texts(x, n, sites);
     x->m.text.top = top;
     x->m.const_done = const_done;

@@ -34,12 +34,12 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
         return;
     }
     if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
-    bool once = x->once[it->guard] != 0;
+    bool once = x->locks.once[it->guard] != 0;
     if (once) W("if (use_at != use_end && !had%d) {\n", it->guard);
     else W("if (use_at != use_end) {\n");
-    int32_t back = x->round ? 0 : x->goes_back[pc], kept = proc_hash_var(x, in);
-    bool narrow = x->narrow[pc] && !x->round, takes = proc_guard_takes(x, it);
-    if (x->round) {
+    int32_t back = x->par.round ? 0 : x->locks.goes_back[pc], kept = proc_hash_var(x, in);
+    bool narrow = x->locks.narrow[pc] && !x->par.round, takes = proc_guard_takes(x, it);
+    if (x->par.round) {
         guard_in_round(x, in);
     } else {
         const char *wrote = changes(it) ? "USE_WROTE" : "0u";
@@ -49,12 +49,12 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
         if (in->a && kept >= 0) W("use%d != LOCK_UNKNOWN ? lock_reacquire(kp, use%d, %s) : ", kept, kept, wrote);
         if (takes) W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, false) : ", PARAM(PP_TAKES, 0, 0));
         W("lock_acquire(kp, use_at, use_end, names, h, %s, false, %s, %s, %s);\n", wrote,
-          back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->in_loop ? "WAITS_IN_LOOP" : "0",
+          back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->log.in_loop ? "WAITS_IN_LOOP" : "0",
           narrow ? "true" : "false");
     }
     W("if (use == LOCK_STOP) FAIL(%d);\n", fail_code(x, PF_STOPPED));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
-    if (back) W("if (use == LOCK_WAITS) SUSPEND(%d);\n", x->split[back - 1]);
+    if (back) W("if (use == LOCK_WAITS) SUSPEND(%d);\n", x->locks.split[back - 1]);
     if (it->release) W("g%d = use;\n", it->guard);
     if (takes) W("queue_at = use;\n");
     if (once) W("had%d = true;\n", it->guard);
@@ -69,31 +69,31 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
 }
 /* What was changed is given up only where no failure is to be expected any more. */
 static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) {
-    return !changes(x->proc->guards[guard]) || pc > x->last_fail;
+    return !changes(x->proc->guards[guard]) || pc > x->fail.last_fail;
 }
 void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
     const GuardList *l = in->aux;
-    const char *shared = x->round ? "true" : "false";
+    const char *shared = x->par.round ? "true" : "false";
     int32_t n = 0;
     if (x->out->holds_all) return;
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
         int32_t g = l->guards[i];
-        if (!x->narrow_guards[g] || x->round) continue;
+        if (!x->locks.narrow_locks[g] || x->par.round) continue;
         W("if (g%d != LOCK_NONE && ops%d == 1) {\nUSE_STATE(g%d) = USE_RELEASED;\nspilled |= "
           "1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = LOCK_NONE;\n}\n",
           g, g, g, g, g);
     }
     for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
         if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
-    if (n > 0) W(x->round ? ") != LOCK_NONE) {\nFENCE_GIVE();\n" : ") != LOCK_NONE) {\n");
+    if (n > 0) W(x->par.round ? ") != LOCK_NONE) {\nFENCE_GIVE();\n" : ") != LOCK_NONE) {\n");
     for (int32_t i = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc))
             W("const u64 next%d = lock_finish_op(kp, g%d, %s, &spilled);\n", i, l->guards[i], shared);
     for (int32_t i = 0, k = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
     /* a round's: what other lanes did under the lock as well */
-    if (n > 0) W(x->round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n");
+    if (n > 0) W(x->par.round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n");
     for (int32_t i = 0; i < l->n; i++)
         if (gives_up(x, l->guards[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
     if (n > 0) W("}\n}\n");
@@ -120,20 +120,21 @@ void proc_find_once(ProcEm *x) {
             const Instr *of = made_by(x, r);
             if (of) same = of->op == OP_LOAD && count_of(x, loop, p->instrs[loop].jump, OP_STORE, of->imm, &at) == 0;
         }
-        if (same) x->once[it->guard] = loop + 1;
+        if (same) x->locks.once[it->guard] = loop + 1;
     }
 }
 void proc_guard_vars(ProcEm *x, Out *o) {
     if (proc_takes(x))
         out_w(&x->m, o, "%s",
-              x->framed && !x->round ? ""
-                                     : "u64 queue_at = LOCK_NONE;\n(void)queue_at;\ni64 taken = -1;\n(void)taken;\n");
+              x->locks.framed && !x->par.round
+                  ? ""
+                  : "u64 queue_at = LOCK_NONE;\n(void)queue_at;\ni64 taken = -1;\n(void)taken;\n");
     for (int32_t i = 0; i < x->proc->n_guards; i++) {
-        if (x->proc->guards[i]->release && (!x->framed || x->round))
+        if (x->proc->guards[i]->release && (!x->locks.framed || x->par.round))
             out_w(&x->m, o, "u64 g%d = LOCK_NONE;\n(void)g%d;\n", i, i);
-        if (x->narrow_guards[i])
+        if (x->locks.narrow_locks[i])
             out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
-        if (x->once[i]) out_w(&x->m, o, "bool had%d = false;\n(void)had%d;\n", i, i);
+        if (x->locks.once[i]) out_w(&x->m, o, "bool had%d = false;\n(void)had%d;\n", i, i);
     }
     for (int32_t i = 0; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
@@ -146,7 +147,7 @@ void proc_guard_vars(ProcEm *x, Out *o) {
 }
 void proc_guards_anew(ProcEm *x, int32_t loop) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->once[i] == loop + 1) W("had%d = false;\n", i);
+        if (x->locks.once[i] == loop + 1) W("had%d = false;\n", i);
 }
 bool proc_holds_all(const ProcEm *x) {
     bool in_loops = false;
@@ -200,9 +201,10 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
         bool clear = depth == 0 && live_to <= pc;
         if (clear) {
             last = pc;
-            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop) x->gathers[pc] = true, x->split[pc] = 1;
+            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop)
+                x->locks.gathers[pc] = true, x->locks.split[pc] = 1;
         }
-        if (in->op == OP_GUARD && last >= 0) x->split[last] = 1, x->goes_back[pc] = last + 1;
+        if (in->op == OP_GUARD && last >= 0) x->locks.split[last] = 1, x->locks.goes_back[pc] = last + 1;
         x->out->lingers |= in->op == OP_GUARD && last < 0;
         x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
         if (has_effect(p, last, pc)) last = -1;
@@ -216,7 +218,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
             live_to = MAX_OF(live_to, k + 1);
             break;
         }
-        x->crosses[pc] = depth > 0 || live_to > pc + 1;
+        x->locks.crosses[pc] = depth > 0 || live_to > pc + 1;
     }
 }
 void proc_find_states(ProcEm *x) {
@@ -229,7 +231,7 @@ void proc_find_states(ProcEm *x) {
         loops += (p->instrs[pc].op == OP_P_LOOP) - (p->instrs[pc].op == OP_P_ENDLOOP);
     }
     for (int32_t pc = 0; pc < p->n_instrs; pc++)
-        if (x->split[pc]) x->split[pc] = ++x->n_states;
+        if (x->locks.split[pc]) x->locks.split[pc] = ++x->locks.n_states;
 }
 
 /* ---- narrow guards ------------------------------------------------------------------------------------------
@@ -248,14 +250,15 @@ static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
         const Instr *in = &p->instrs[k];
         bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD;
         changes |= put;
-        if (x->split[k] || (!put && in->op != OP_STORE &&
-                            (!in->dst || in->op == OP_CALL || in->op == OP_GUARD || in->op == OP_ROW_FIND ||
-                             in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT)))
+        if (x->locks.split[k] || (!put && in->op != OP_STORE &&
+                                  (!in->dst || in->op == OP_CALL || in->op == OP_GUARD || in->op == OP_ROW_FIND ||
+                                   in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT)))
             return false;
     }
     *end = k;
     while (k < p->n_instrs && (p->instrs[k].op == OP_P_ENDIF || p->instrs[k].op == OP_P_ENDBLOCK)) k++;
-    if (!changes || k >= p->n_instrs || p->instrs[k].op != OP_UNGUARD || x->split[k] || k <= x->last_fail) return false;
+    if (!changes || k >= p->n_instrs || p->instrs[k].op != OP_UNGUARD || x->locks.split[k] || k <= x->fail.last_fail)
+        return false;
     const GuardList *l = p->instrs[k].aux;
     for (int32_t i = 0; i < l->n; i++)
         if (l->guards[i] == it->guard) return true;
@@ -269,8 +272,8 @@ void proc_find_narrow(ProcEm *x) {
         if (p->instrs[pc].op != OP_GUARD || !is_narrow(x, pc, &end)) continue;
         const ItemSite *it = p->instrs[pc].aux;
         memset(vars, 0, (size_t)x->n_vars);
-        x->narrow[pc] = end;
-        x->narrow_guards[it->guard] = true;
+        x->locks.narrow[pc] = end;
+        x->locks.narrow_locks[it->guard] = true;
         for (int32_t k = pc + 1; k < end; k++) {
             const Instr *in = &p->instrs[k];
             const RowCol *rc = in->op == OP_ROW_GET ? in->aux : NULL;
@@ -281,16 +284,16 @@ void proc_find_narrow(ProcEm *x) {
             late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->piece != 0;
             Reg r;
             for (int32_t u = 0; !late && (r = instr_use(in, u)) >= 0; u++) late = regs[r];
-            x->late[k] = late;
+            x->locks.late[k] = late;
             if (in->dst) regs[in->dst] = late;
             if (in->op == OP_STORE) vars[in->imm] = true;
         }
     }
 }
 void proc_put_split(ProcEm *x, int32_t pc) {
-    if (x->gathers[pc])
-        W("if (guarded && LANES_DIVERGED(together)) {\n*wait = LOCK_NONE;\nSUSPEND(%d);\n}\n", x->split[pc]);
-    W("S%d: ;\n", x->split[pc]);
+    if (x->locks.gathers[pc])
+        W("if (guarded && LANES_DIVERGED(together)) {\n*wait = LOCK_NONE;\nSUSPEND(%d);\n}\n", x->locks.split[pc]);
+    W("S%d: ;\n", x->locks.split[pc]);
 }
 static void frame_field(ProcEm *x, Out *o, FrameMode mode, const char *type, const char *name) {
     static const char *const forms[] = {"%s %s;\n", "f->%s = %s;\n", "%s = f->%s;\n"};
@@ -305,25 +308,25 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     static const char *const calls[][2] = {{"u32", "n_undo"}, {"u32", "spilled"}, {"u64", "steps"}, {"u64", "rounds"},
                                            {"u32", "failed"}, {"u32", "serial"},  {"u64", "names"}};
     for (int32_t i = 0; i < (int32_t)ARRAY_LEN(calls); i++)
-        if (mode == FRAME_FIELDS || !x->framed) frame_field(x, o, mode, calls[i][0], calls[i][1]);
-    if (x->framed && mode != FRAME_FIELDS) frame_field(x, o, mode, "u32", "failed");
+        if (mode == FRAME_FIELDS || !x->locks.framed) frame_field(x, o, mode, calls[i][0], calls[i][1]);
+    if (x->locks.framed && mode != FRAME_FIELDS) frame_field(x, o, mode, "u32", "failed");
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
-    if (x->framed && mode != FRAME_FIELDS) return; /* the rest is there all the time */
+    if (x->locks.framed && mode != FRAME_FIELDS) return; /* the rest is there all the time */
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
     if (proc_takes(x)) frame_field(x, o, mode, "i64", "taken"), frame_field(x, o, mode, "u64", "queue_at");
     for (int32_t i = 0; i < x->n_vars; i++) {
-        if (!x->stored[i] && !(x->framed && i < x->proc->n_params)) continue;
+        if (!x->stored[i] && !(x->locks.framed && i < x->proc->n_params)) continue;
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);
         frame_numbered(x, o, mode, "bool", 'z', i);
-        if (x->framed && x->m.views_used[i]) frame_numbered(x, o, mode, "arr", 'a', i);
+        if (x->locks.framed && x->m.views_used[i]) frame_numbered(x, o, mode, "arr", 'a', i);
     }
 }
 bool proc_in_frame(const ProcEm *x, int32_t var) {
     int32_t at;
-    if (!x->framed || (!x->stored[var] && var >= x->proc->n_params)) return false;
-    return !x->round || count_of(x, x->round->loop, x->round->end, OP_STORE, var, &at) == 0;
+    if (!x->locks.framed || (!x->stored[var] && var >= x->proc->n_params)) return false;
+    return !x->par.round || count_of(x, x->par.round->loop, x->par.round->end, OP_STORE, var, &at) == 0;
 }
 
 /* ---- queues: emit_proc.h ---------------------------------------------------------------------------------- */
@@ -351,7 +354,7 @@ void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t n
     proc_log_room(x);
     W("i64 front = -1;\n%s = dequeue(kp, queue_at, %s, %p, %p, %d, %p, %s, &front);\nif (front >= 0) {\nconst i64 row "
       "= front;\n",
-      row, x->round ? "true" : "false", next, cells, order, live, row);
+      row, x->par.round ? "true" : "false", next, cells, order, live, row);
     proc_log_front(x, k->table);
     W("}\nif (%s == DEQUEUE_STOPS) FAIL(%d);\nif (queue_at != LOCK_NONE && %s >= 0) spilled |= 2;\n", row,
       fail_code(x, PF_STOPPED), row);
@@ -380,5 +383,5 @@ void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix) {
 void proc_queue_delete(ProcEm *x) {
     W("if (%p != 0) {\nif (row != taken) ", PARAM(PP_TAKES, 0, 0));
     proc_queue_stops(x);
-    W("if (queue_at != LOCK_NONE) dequeue_done(kp, queue_at, %s);\n}\n", x->round ? "true" : "false");
+    W("if (queue_at != LOCK_NONE) dequeue_done(kp, queue_at, %s);\n}\n", x->par.round ? "true" : "false");
 }

@@ -8,11 +8,11 @@ enum { SLOTS_AT_ONCE = 4 };
 
 static bool far_key(const ProcEm *x, const Image *im, const ImageIndex *ix) {
     for (int32_t c = 0; c < ix->n_cols; c++)
-        if (x->far && im->cols[ix->cols[c]].phys == PH_STR) return true;
+        if (x->dev.discrete && im->cols[ix->cols[c]].phys == PH_STR) return true;
     return false;
 }
 void proc_key_hash(ProcEm *x, const Image *im, const ImageIndex *ix) {
-    Out *o = &x->funcs;
+    Out *o = &x->mod.funcs;
     for (int32_t c = 0; c < ix->n_cols; c++) {
         char k[16];
         snprintf(k, sizeof k, "k%d", (int)c);
@@ -34,7 +34,7 @@ static void key_cell(const ProcEm *x, const ImageColumn *col, int32_t c, char *o
     if (col->phys == PH_I128) snprintf(out, cap, "ld_i128(c%d + (u64)row * %d)", n, stride);
     else if (col->phys == PH_BOOL) snprintf(out, cap, "(GFRESH(u8, c%d + (u64)row * %d)[0] != 0)", n, stride);
     else if (col->phys != PH_STR) snprintf(out, cap, form, m_type[col->phys], n, stride);
-    else if (x->far) snprintf(out, cap, "str_moved(ld_text(c%d + (u64)row * %d), texts)", n, stride);
+    else if (x->dev.discrete) snprintf(out, cap, "str_moved(ld_text(c%d + (u64)row * %d), texts)", n, stride);
     else snprintf(out, cap, "ld_text(c%d + (u64)row * %d)", n, stride);
 }
 /* Whether the columns that are strings, or those that are not, are those of the key. `and` goes before the first. */
@@ -46,27 +46,27 @@ static bool key_equal(ProcEm *x, const Image *im, const ImageIndex *ix, bool str
         char cell[96], k[16];
         snprintf(k, sizeof k, "k%d", (int)c);
         key_cell(x, col, c, cell, sizeof cell);
-        out_w(&x->m, &x->funcs, "%s", any ? strings ? " && " : " & " : and);
-        em_equal(&x->m, &x->funcs, col->phys, cell, k);
+        out_w(&x->m, &x->mod.funcs, "%s", any ? strings ? " && " : " & " : and);
+        em_equal(&x->m, &x->mod.funcs, col->phys, cell, k);
         any = true;
     }
     return any;
 }
 /* All cells are read at once, strings excepted. live: and the row is there. */
 static void define_equal(ProcEm *x, const Image *im, const ImageIndex *ix, const char *name, bool live) {
-    out_w(&x->m, &x->funcs, "#define %s (", name);
+    out_w(&x->m, &x->mod.funcs, "#define %s (", name);
     bool any = key_equal(x, im, ix, false, "");
-    if (live) out_w(&x->m, &x->funcs, "%s(GFRESH(u8, live)[row] == ROW_LIVE)", any ? " & " : "");
-    if (!live && ix->n_cols == 0) out_w(&x->m, &x->funcs, "true");
+    if (live) out_w(&x->m, &x->mod.funcs, "%s(GFRESH(u8, live)[row] == ROW_LIVE)", any ? " & " : "");
+    if (!live && ix->n_cols == 0) out_w(&x->m, &x->mod.funcs, "true");
     key_equal(x, im, ix, true, any || live ? " && " : "");
-    out_w(&x->m, &x->funcs, ")\n");
+    out_w(&x->m, &x->mod.funcs, ")\n");
 }
 /* What both templates have to know. */
 static void define_key(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
     const char *texts = far_key(x, im, ix) ? ", texts" : "", *texts_param = *texts ? ", u64 texts" : "";
-    Out *o = &x->funcs;
+    Out *o = &x->mod.funcs;
     out_w(&x->m, o, "#define INDEX(f) f##_%d_%d\n#define KEY_PARAMS", x->table_no[table], index);
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, ", u64 c%d", c);
     out_w(&x->m, o, "%s", texts_param);
@@ -80,7 +80,7 @@ static void define_key(ProcEm *x, int32_t table, int32_t index) {
 }
 /* The function is not there yet; from here on it is. */
 static bool is_new(ProcEm *x, int32_t table, int32_t index, int function) {
-    uint8_t *found = &x->found[x->table_no[table] * INDEXES_MAX + index];
+    uint8_t *found = &x->mod.found[x->table_no[table] * INDEXES_MAX + index];
     if (*found & function) return false;
     *found |= (uint8_t)function;
     return true;
@@ -90,14 +90,14 @@ void proc_find_function(ProcEm *x, int32_t table, int32_t index) {
     if (!is_new(x, table, index, FIND_KEY)) return;
     define_key(x, table, index);
     define_equal(x, im, &im->indexes[index], "KEY_FOUND", im->indexes[index].unique);
-    proc_take_in(x, &x->funcs, KERNEL_PART(kp_find));
+    proc_take_in(x, &x->mod.funcs, KERNEL_PART(kp_find));
 }
 void proc_enter_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
     const ImageIndex *ix = &im->indexes[index];
-    Out *o = &x->funcs;
+    Out *o = &x->mod.funcs;
     if (!is_new(x, table, index, ENTER)) return;
-    bool by_warp = x->by_four;
+    bool by_warp = x->dev.by_four;
     for (int32_t c = 0; c < ix->n_cols; c++) by_warp &= im->cols[ix->cols[c]].phys <= PH_I64;
     define_key(x, table, index);
     define_equal(x, im, ix, "KEY_EQUAL", false);
@@ -116,6 +116,6 @@ void proc_key_columns(ProcEm *x, Out *o, int32_t table, const ImageIndex *ix) {
     if (far_key(x, x->tables[table].image, ix)) out_w(&x->m, o, ", %p", PARAM(PP_TEXTS, table, 0));
 }
 void proc_slots_define(ProcEm *x, Out *o) {
-    out_w(&x->m, o, "#define SLOTS_AT_ONCE %d\n", x->by_four ? (int32_t)SLOTS_AT_ONCE : 0);
-    if (x->by_four) out_w(&x->m, o, "#define FN_SLOTS %s\n", x->guards ? "FN_BIG" : "FN");
+    out_w(&x->m, o, "#define SLOTS_AT_ONCE %d\n", x->dev.by_four ? (int32_t)SLOTS_AT_ONCE : 0);
+    if (x->dev.by_four) out_w(&x->m, o, "#define FN_SLOTS %s\n", x->mod.by_statement ? "FN_BIG" : "FN");
 }

@@ -118,7 +118,7 @@ static void declare_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
         uint8_t phys = x->vars[i].phys;
         char type[32];
-        if (x->round && proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
+        if (x->par.round && proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
         if (proc_in_frame(x, i)) {
             out_w(&x->m, o, "#define y%d (f->y%d)\n#define z%d (f->z%d)\n", i, i, i, i);
             if (x->m.views_used[i]) out_w(&x->m, o, "#define a%d (f->a%d)\n", i, i);
@@ -151,14 +151,14 @@ static void put_outs(ProcEm *x) {
     const Proc *proc = x->proc;
     bool texts = false;
     for (int32_t k = 0; k < proc->n_outs; k++) texts |= proc->vars[proc->outs[k]].phys == PH_STR;
-    x->out->out_heap = texts && (x->far || x->out->scratch > 0);
+    x->out->out_heap = texts && (x->dev.discrete || x->out->scratch > 0);
     int32_t heap = x->out->out_heap ? PARAM(PP_OUT_HEAP, 0, 0) : -1;
     /* before anything is told: the room may be too small */
     for (int32_t k = 0; k < proc->n_outs && x->out->out_heap; k++) {
         int32_t v = proc->outs[k];
         if (proc->vars[v].phys != PH_STR) continue;
         /* others stay where they are */
-        W(x->far ? "if (z%d) {\n" : "if (z%d && y%d.ptr >= mem.from && y%d.ptr < mem.end) {\n", v, v, v);
+        W(x->dev.discrete ? "if (z%d) {\n" : "if (z%d && y%d.ptr >= mem.from && y%d.ptr < mem.end) {\n", v, v, v);
         W("const u64 to = put_text(%p, y%d);\nif (to == 0) FAIL(%d);\ny%d.ptr = to;\n}\n", heap, v,
           fail_code(x, PF_ROOM), v);
     }
@@ -168,7 +168,7 @@ static void put_outs(ProcEm *x) {
         W("if (z%d) {\n", v);
         proc_store_begin(x, phys, PARAM(PP_OUT_CELLS, k, 0), "pos", phys_size((Phys)phys));
         W("y%d", v);
-        if (phys == PH_STR && x->far) W(", G(u64, %p)[2]);\n", heap);
+        if (phys == PH_STR && x->dev.discrete) W(", G(u64, %p)[2]);\n", heap);
         else proc_store_end(x, phys);
         W("G(u8, %p)[pos] = 1;\n}\n", PARAM(PP_OUT_VALID, k, 0));
         x->out->text_outs |= phys == PH_STR;
@@ -252,8 +252,8 @@ static const char *item_reason(const Program *p, const Instr *in) {
 }
 void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash) {
     if (hash_constant) out_w(&x->m, o, "%s = 0;\n", hash);
-    if (!x->queues) return;
-    if (it->group == ITEM_ROWS && x->queues[x->table_no[it->table]])
+    if (!x->mod.queues) return;
+    if (it->group == ITEM_ROWS && x->mod.queues[x->table_no[it->table]])
         out_w(&x->m, o, "%s = (%s & ~%p) | %p;\n", hash, hash, PARAM(PP_QUEUED, 0, 0),
               PARAM(PP_IS_QUEUE, (int32_t)it->table, 0));
     else out_w(&x->m, o, "%s &= ~%p;\n", hash, PARAM(PP_QUEUED, 0, 0));
@@ -290,27 +290,27 @@ static void item(ProcEm *x, const Instr *in) {
     W("{\nu32 kind = %d;\n", (int32_t)it->kind);
     if (it->kind == OPK_ADD && !it->covered) W("kind = (u32)%p;\n", PARAM(PP_ITEM_KIND, pc, 0));
     if (sums) {
-        int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->n_sums++;
+        int32_t sum = PARAM(PP_ITEM_SUM, pc, 0), n = x->mod.n_sums++;
         Reg r = it->args[it->n];
         W("if (%p != 0) {\nif (%v) ops->sums[%d] = sum_abs(ops->sums[%d], (i64)%r);\nelse kind = %d;\n}\n", sum, r, n,
           n, r, (int32_t)OPK_WRITE);
-        out_w(&x->m, &x->sums, " M(%p, %d)", sum, n);
+        out_w(&x->m, &x->mod.sums, " M(%p, %d)", sum, n);
     }
     if (it->covered) {
         W("(void)kind;\n}\n");
         return;
     }
-    const uint8_t own = x->queues ? x->proc->tables[it->table].own : OWN_NOTHING;
+    const uint8_t own = x->mod.queues ? x->proc->tables[it->table].own : OWN_NOTHING;
     if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS)
         W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE,
           PARAM(PP_OWN_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
-    if (x->in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
+    if (x->log.in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
         W("put_again(ops, %d, h, (u32)call, kind);\n}\n", x->n_last++);
-        x->most_last = MAX_OF(x->most_last, x->n_last);
+        x->mod.most_last = MAX_OF(x->mod.most_last, x->n_last);
     } else {
-        W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->in_loop ? "put_op" : "put_first");
+        W("%s(ops, h, (u32)call, kind);\n}\n", x->issued || x->log.in_loop ? "put_op" : "put_first");
     }
     x->issued = true;
 }
@@ -345,7 +345,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     }
     case OP_ROW_FIND:
     case OP_ROW_FIRST:
-        x->out->wanders |= x->in_loop;
+        x->out->wanders |= x->log.in_loop;
         proc_row_find(x, in);
         return true;
     case OP_ROW_NEXT:
@@ -379,15 +379,15 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
  * around that, and so on. In one jump to the end, the compiler would let lanes that went different ways for a moment
  * meet again at the end only. */
 static void fail_to(ProcEm *x) {
-    if (x->n_fails > 0) W("#undef FAIL_TO\n#define FAIL_TO F%d\n", x->fails[x->n_fails - 1]);
+    if (x->fail.n_fails > 0) W("#undef FAIL_TO\n#define FAIL_TO F%d\n", x->fail.fails[x->fail.n_fails - 1]);
     else W("#undef FAIL_TO\n#define FAIL_TO failed\n");
 }
 static void begin_fails(ProcEm *x) {
-    x->fails[x->n_fails++] = x->n_fail_labels++;
+    x->fail.fails[x->fail.n_fails++] = x->fail.n_fail_labels++;
     fail_to(x);
 }
 static void end_fails(ProcEm *x) {
-    W("F%d: ;\n", x->fails[--x->n_fails]);
+    W("F%d: ;\n", x->fail.fails[--x->fail.n_fails]);
     fail_to(x);
     W("if (status != 0) goto FAIL_TO;\n");
 }
@@ -420,7 +420,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         break;
     case OP_P_ENDLOOP:
         --*loops;
-        if (!x->round) collect_texts(x); /* loops over rows have no P_STEP */
+        if (!x->par.round) collect_texts(x); /* loops over rows have no P_STEP */
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(STOP_FLAG) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);
@@ -444,22 +444,22 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
 static void write_narrow(ProcEm *x, int32_t pc) {
     const Program *p = x->p;
     for (int32_t part = 0; part < 3; part++) {
-        for (int32_t k = part == 1 ? pc : pc + 1; k < (part == 1 ? pc + 1 : x->narrow[pc]); k++) {
+        for (int32_t k = part == 1 ? pc : pc + 1; k < (part == 1 ? pc + 1 : x->locks.narrow[pc]); k++) {
             const Instr *in = &p->instrs[k];
             const Instr *of = made_by(x, in->a);
-            x->m.pc = x->plain[k];
+            x->m.pc = x->locks.plain[k];
             bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD,
-                 known = put && !(of && of > &p->instrs[pc] && x->late[of - p->instrs]);
+                 known = put && !(of && of > &p->instrs[pc] && x->locks.late[of - p->instrs]);
             if (part == 0 && known) {
                 W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
                 proc_mark_dirty(x, ((const RowCol *)in->aux)->table, in->a, false);
                 W("}\n");
             }
-            if (part != 1 && x->late[k] != (part == 2)) continue;
+            if (part != 1 && x->locks.late[k] != (part == 2)) continue;
             if (!write_instr(x, in, k)) x->m.reason = op_info[in->op].name;
         }
     }
-    for (int32_t k = pc; k < x->narrow[pc]; k++) proc_spread_behind(x, k);
+    for (int32_t k = pc; k < x->locks.narrow[pc]; k++) proc_spread_behind(x, k);
 }
 /* Where what a round does under locks begins, or ends. */
 static void section(ProcEm *x, bool begins) {
@@ -467,11 +467,11 @@ static void section(ProcEm *x, bool begins) {
         proc_spread_meet(x);
         proc_section_begins(x);
         begin_fails(x);
-        x->nested++;
+        x->par.nested++;
     } else {
-        x->nested--;
+        x->par.nested--;
         proc_section_ends(x);
-        x->n_fails--;
+        x->fail.n_fails--;
         fail_to(x);
         W("if (status != 0) goto FAIL_TO;\n");
     }
@@ -482,19 +482,20 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
     bool open = false, ends = false; /* in a run; past its RAISE */
     for (int32_t pc = from; pc < to; pc++) {
         const Instr *in = &p->instrs[pc];
-        x->m.pc = x->plain ? x->plain[pc] : pc;
-        x->in_loop = loops > 0;
+        x->m.pc = x->locks.plain ? x->locks.plain[pc] : pc;
+        x->log.in_loop = loops > 0;
         if (in->op == OP_P_IF && !ends) W("cond = %v && %r;\n", in->a, in->a);
-        if (x->round && x->round->from < x->round->to && (pc == x->round->from || pc == x->round->to)) {
+        if (x->par.round && x->par.round->from < x->par.round->to &&
+            (pc == x->par.round->from || pc == x->par.round->to)) {
             if (open) {
                 W("}\n");
                 end_fails(x);
             }
             open = ends = false;
-            section(x, pc == x->round->from);
+            section(x, pc == x->par.round->from);
         }
         if (!op_is_control(in->op)) {
-            if (x->split[pc] && !ends && !x->round) {
+            if (x->locks.split[pc] && !ends && !x->par.round) {
                 if (open) {
                     W("}\n");
                     end_fails(x);
@@ -507,12 +508,12 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
                 begin_fails(x);
                 W("{\n");
             }
-            if (!open || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF) x->marked = 0;
+            if (!open || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF) x->log.marked = 0;
             open = true;
             if (ends || skip[pc]) continue;
-            if (x->narrow[pc] && !x->round) {
+            if (x->locks.narrow[pc] && !x->par.round) {
                 write_narrow(x, pc);
-                pc = x->narrow[pc] - 1;
+                pc = x->locks.narrow[pc] - 1;
                 continue;
             }
             if (!write_instr(x, in, pc)) x->m.reason = op_info[in->op].name;
@@ -525,15 +526,15 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
             end_fails(x);
         }
         open = ends = false;
-        x->nested -= in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP;
+        x->par.nested -= in->op == OP_P_ENDIF || in->op == OP_P_ENDLOOP;
         write_statement(x, in, pc, &loops);
-        x->nested += in->op == OP_P_IF || in->op == OP_P_LOOP;
+        x->par.nested += in->op == OP_P_IF || in->op == OP_P_LOOP;
     }
     if (open) {
         W("}\n");
         end_fails(x);
     }
-    if (x->round && x->round->from < x->round->to && x->round->to == to) section(x, false);
+    if (x->par.round && x->par.round->from < x->par.round->to && x->par.round->to == to) section(x, false);
 }
 
 void proc_append(ProcEm *x, Out *o, const Out *part) {
@@ -548,32 +549,33 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     /* a call's, in its frame when that is where it works */
     static const char *const own[] = {"n_undo", "spilled", "steps", "rounds", "serial", "names"};
     Em *m = &x->m;
-    Out vars = {0}, *o = &x->funcs;
+    Out vars = {0}, *o = &x->mod.funcs;
     declare_vars(x, &vars);
     out_w(m, o,
           "FN_BIG void undo_%d(KP_ARG, const u64 undo, u32 n_undo) {\nwhile (n_undo > 0) {\nconst u64 u = undo + "
           "(u64)--n_undo * %d;\nconst i64 row = G(i64, u)[1];\n(void)row;\nswitch ((u32)G(u64, u)[0]) {\n",
           x->number, (int32_t)UNDO_ENTRY);
-    proc_append(x, o, &x->undo);
+    proc_append(x, o, &x->log.text);
     out_w(m, o, "default: break;\n}\n}\n}\n");
-    if (x->plain) {
+    if (x->locks.plain) {
         out_w(m, o, "typedef struct {\n");
         proc_write_frame(x, o, FRAME_FIELDS);
-        out_w(m, o, "} frame_%d;\n#define N_SITES_%d %d\n", x->number, x->number, x->n_sites);
+        out_w(m, o, "} frame_%d;\n#define N_SITES_%d %d\n", x->number, x->number, x->log.n_sites);
     }
     /* Twice on CUDA: of a frame that is known to be in shared memory a word is a load without an address to be made,
      * and without a descriptor. */
-    if (x->framed)
+    if (x->locks.framed)
         out_w(m, o, "#if defined(KC_CUDA)\n#define run_%d run_form_%d\ntemplate <bool HERE>\n#endif\n", x->number,
               x->number);
     out_w(m, o, "%s u64 run_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot",
-          t->kind == DEVICE_HOST || x->guards ? "FN_BIG" : "FN", x->number);
-    if (x->plain) out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
+          t->kind == DEVICE_HOST || x->mod.by_statement ? "FN_BIG" : "FN", x->number);
+    if (x->locks.plain)
+        out_w(m, o, ", PRIV frame_%d *f, const u32 state, const u32 together, PRIV u64 *wait", x->number);
     out_w(m, o, ") {\n");
-    if (x->framed) out_w(m, o, "FRAME_IS_HERE(f);\n");
+    if (x->locks.framed) out_w(m, o, "FRAME_IS_HERE(f);\n");
     out_w(m, o, "u32 status = 0;\nbool cond = false;\n(void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
-    if (!x->framed) out_w(m, o, "u32 n_undo = 0;\nu64 steps = 0, rounds = 0;\n(void)steps; (void)rounds;\n");
-    if (x->plain) {
+    if (!x->locks.framed) out_w(m, o, "u32 n_undo = 0;\nu64 steps = 0, rounds = 0;\n(void)steps; (void)rounds;\n");
+    if (x->locks.plain) {
         int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
         out_w(m, o, "const bool guarded = %p != 0;\n", on);
         if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
@@ -583,41 +585,42 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
                   "%p)[(call + 1) * %p] : 0;\n",
                   starts, step, starts, step);
         out_w(m, o,
-              x->framed ? "u32 failed = 0;\n"
-                        : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
+              x->locks.framed ? "u32 failed = 0;\n"
+                              : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
         proc_guard_vars(x, o);
     }
     proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++)
-        out_w(m, o, x->framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
-    for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
+        out_w(m, o, x->locks.framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
+    for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
-    if (x->framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
-    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++)
+    if (x->locks.framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
+    for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++)
         out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
     proc_append(x, o, &vars);
-    if (x->framed) {
+    if (x->locks.framed) {
         out_w(m, o, "if (state == 0) {\n");
         for (int32_t i = 0; i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "%s = 0;\n", own[i]);
         begin_frame(x, o);
         out_w(m, o, "}\n");
     }
-    if (x->plain) {
+    if (x->locks.plain) {
         out_w(m, o, "if (state != 0) {\n");
         proc_write_frame(x, o, FRAME_LOAD);
         out_w(m, o, "if (failed != 0) {\nstatus = failed;\ngoto failed;\n}\nswitch (state) {\n");
-        for (int32_t k = 1; k <= x->n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
+        for (int32_t k = 1; k <= x->locks.n_states; k++) out_w(m, o, "case %d: goto S%d;\n", k, k);
         out_w(m, o,
               "default: break;\n}\n} else if (use_at != use_end) {\nnames = locks_filter(kp, use_at, use_end);\n}\n");
     }
     proc_append(x, o, &m->text.body);
     out_w(m, o, "goto leave;\nfailed: ;\n");
-    if (x->plain) {
+    if (x->locks.plain) {
         out_w(m, o, "if ((status & SUSPENDED) == SUSPENDED) {\n");
         proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
     }
-    if (x->plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a whole */
+    if (x->locks.plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a
+                           whole */
         out_w(m, o,
               "if (guarded && (spilled != 0 || !failure_known(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
               "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
@@ -625,27 +628,27 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
-    if (x->framed)
+    if (x->locks.framed)
         out_w(m, o,
               "#if defined(KC_CUDA)\n#undef run_%d\n#define run_%d(...) (here ? run_form_%d<true>(__VA_ARGS__) : "
               "run_form_%d<false>(__VA_ARGS__))\n#endif\n",
               x->number, x->number, x->number, x->number);
     undefine(x, o);
-    for (int32_t i = 0; x->framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
-    for (int32_t i = 0; x->framed && i < x->proc->n_guards; i++)
+    for (int32_t i = 0; x->locks.framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
+    for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
-    if (x->framed && proc_takes(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
-    for (int32_t i = 0; x->framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#undef %s\n", own[i]);
-    proc_append(x, o, &x->rounds);
-    if (x->plain) proc_write_spreads(x, o);
+    if (x->locks.framed && proc_takes(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
+    for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#undef %s\n", own[i]);
+    proc_append(x, o, &x->par.rounds);
+    if (x->locks.plain) proc_write_spreads(x, o);
 }
 
 /* foot_K: the operations of a call. */
 static void write_foot(ProcEm *x, const EmitTarget *t) {
     Em *m = &x->m;
-    Out vars = {0}, *o = &x->funcs;
+    Out vars = {0}, *o = &x->mod.funcs;
     declare_vars(x, &vars);
-    const bool apart = t->kind == DEVICE_HOST ? x->p->n_instrs > SHORT_INSTRS : x->guards;
+    const bool apart = t->kind == DEVICE_HOST ? x->p->n_instrs > SHORT_INSTRS : x->mod.by_statement;
     out_w(m, o, "%s u32 foot_%d(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_sink *ops) {\n",
           apart ? "FN_BIG" : "FN", x->number);
     out_w(m, o,
@@ -679,7 +682,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
                          Err *e) {
     Arena *a = x->m.arena;
     const Proc *proc = form->proc;
-    bool guards = !foot && x->guards;
+    bool guards = !foot && x->mod.by_statement;
     const Program *p = foot ? proc->footprint : guards ? proc->guarded : proc->body;
     Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1 + (foot ? n_procs : 0))};
     m.params.items = x->m.params.items;
@@ -693,44 +696,34 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
                   .n_vars = foot ? proc->n_foot_vars : proc->n_vars,
                   .tables = form->tables,
                   .table_no = form->table_no,
-                  .funcs = x->funcs,
-                  .found = x->found,
-                  .orders = x->orders,
-                  .ahead_each = x->ahead_each,
-                  .texts_ahead = x->texts_ahead,
+                  .mod = x->mod,
                   .foot = foot,
                   .body_no = (uint16_t)(number + 1),
-                  .n_sums = x->n_sums,
-                  .most_last = x->most_last,
-                  .sums = x->sums,
-                  .guards = x->guards,
-                  .queues = x->queues,
-                  .spreading = x->spreading,
-                  .plain = guards ? proc->plain : NULL,
+                  .locks = {.plain = guards ? proc->plain : NULL},
                   .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
-    x->fails = arena_array(a, int32_t, p->n_instrs + 2);
+    x->fail.fails = arena_array(a, int32_t, p->n_instrs + 2);
     x->bounds = arena_array(a, bool *, proc->n_tables + 1);
     x->m.const_done = arena_array(a, bool, p->n_regs + 1);
     x->stored = arena_array(a, bool, x->n_vars + 1);
-    x->split = arena_array(a, int32_t, p->n_instrs + 1);
-    x->goes_back = arena_array(a, int32_t, p->n_instrs + 1);
-    x->gathers = arena_array(a, bool, p->n_instrs + 1);
-    x->crosses = arena_array(a, bool, p->n_instrs + 1);
-    x->narrow = arena_array(a, int32_t, p->n_instrs + 1);
-    x->late = arena_array(a, bool, p->n_instrs + 1);
-    x->narrow_guards = arena_array(a, bool, proc->n_guards + 1);
-    x->once = arena_array(a, int32_t, proc->n_guards + 1);
-    if (!x->split || !x->goes_back || !x->gathers || !x->crosses || !x->narrow || !x->late || !x->narrow_guards ||
-        !x->once)
+    x->locks.split = arena_array(a, int32_t, p->n_instrs + 1);
+    x->locks.goes_back = arena_array(a, int32_t, p->n_instrs + 1);
+    x->locks.gathers = arena_array(a, bool, p->n_instrs + 1);
+    x->locks.crosses = arena_array(a, bool, p->n_instrs + 1);
+    x->locks.narrow = arena_array(a, int32_t, p->n_instrs + 1);
+    x->locks.late = arena_array(a, bool, p->n_instrs + 1);
+    x->locks.narrow_locks = arena_array(a, bool, proc->n_guards + 1);
+    x->locks.once = arena_array(a, int32_t, proc->n_guards + 1);
+    if (!x->locks.split || !x->locks.goes_back || !x->locks.gathers || !x->locks.crosses || !x->locks.narrow ||
+        !x->locks.late || !x->locks.narrow_locks || !x->locks.once)
         return err_oom(e);
     x->m.views = arena_array(a, int32_t, p->n_regs + 1);
     x->m.views_used = arena_array(a, bool, x->n_vars + 1);
     if (!x->stored || !x->m.views || !x->m.views_used) return err_oom(e);
     for (int32_t i = 0; i < p->n_instrs; i++)
         if (p->instrs[i].op == OP_STORE) x->stored[p->instrs[i].imm] = true;
-    if (!x->regs || !x->labels || !x->fails || !x->bounds || !x->m.const_done) return err_oom(e);
+    if (!x->regs || !x->labels || !x->fail.fails || !x->bounds || !x->m.const_done) return err_oom(e);
     for (int32_t i = 0; i < proc->n_tables; i++)
         if (!(x->bounds[i] = arena_array(a, bool, form->tables[i].image->n_cols + 1))) return err_oom(e);
     x->m.regs = x->regs;
@@ -752,8 +745,8 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
         if (!(x->bounds[i] = arena_array(a, bool, x->tables[i].image->n_cols + 1))) return err_oom(e);
     memcpy(puts, x->out->text_puts, (size_t)x->proc->n_tables * sizeof *puts); /* it runs instead of the loop */
     memcpy(bytes, x->out->text_bytes, (size_t)x->proc->n_tables * sizeof *bytes);
-    x->round = s;
-    x->nested = x->n_meets = 0;
+    x->par.round = s;
+    x->par.nested = x->par.n_reconverges = 0;
     proc_round_begins(x);
     write_body(x, skip, s->first, s->end, 1);
     memcpy(x->out->text_puts, puts, (size_t)x->proc->n_tables * sizeof *puts);
@@ -761,14 +754,14 @@ static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) 
     body = x->m.text.body;
     declare_vars(x, &vars);
     proc_write_round(x, s, &vars, &body);
-    undefine(x, &x->rounds);
+    undefine(x, &x->par.rounds);
     x->m.text.body = outer.m.text.body;
     x->m.text.body.failed |= body.failed;
     x->m.text.top = outer.m.text.top;
     x->m.const_done = outer.m.const_done;
     x->bounds = outer.bounds;
     x->tail = outer.tail;
-    x->round = NULL;
+    x->par.round = NULL;
     return ST_OK;
 }
 
@@ -777,10 +770,10 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     ProcSource *out = x->out;
     Arena *a = x->m.arena;
     bool *skip = arena_array(a, bool, p->n_instrs + 1);
-    x->far = !strings;
-    x->host = target->kind == DEVICE_HOST;
+    x->dev.discrete = !strings;
+    x->dev.host = target->kind == DEVICE_HOST;
     /* the host that stands for a device with memory of its own tests it */
-    x->by_four = target->kind == DEVICE_CUDA || (x->host && x->far);
+    x->dev.by_four = target->kind == DEVICE_CUDA || (x->dev.host && x->dev.discrete);
     out->text_puts = arena_array(a, uint32_t, x->proc->n_tables + 1);
     out->text_bytes = arena_array(a, int64_t, x->proc->n_tables + 1);
     if (!skip || !out->text_puts || !out->text_bytes) return err_oom(e);
@@ -798,21 +791,21 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     find_forms(x);
     fail_to(x);
     out->takes = proc_takes(x) ? PARAM(PP_TAKES, 0, 0) + 1 : 0;
-    x->last_fail = x->plain ? proc_last_fail(x) : -1;
-    out->holds_all = x->plain && proc_holds_all(x);
-    if (x->plain && !out->holds_all) {
+    x->fail.last_fail = x->locks.plain ? proc_last_fail(x) : -1;
+    out->holds_all = x->locks.plain && proc_holds_all(x);
+    if (x->locks.plain && !out->holds_all) {
         proc_find_states(x);
         proc_find_spreads(x);
         proc_find_narrow(x);
         proc_find_once(x);
-        x->spreading[x->number] = x->n_spreads > 0;
-        x->framed = x->n_spreads > 0 && x->by_four;
+        x->mod.parallel[x->number] = x->par.n_loops > 0;
+        x->locks.framed = x->par.n_loops > 0 && x->dev.by_four;
     }
     write_body(x, skip, 0, p->n_instrs, 0);
     W("done: ;\n");
     if (!x->foot) put_outs(x);
-    for (int32_t k = 0; k < x->n_spreads; k++) TRY(write_round(x, &x->spreads[k], skip, e));
-    out->undo_max = MAX_OF(x->n_sites, x->logs_in_loop ? x->n_sites + (int32_t)LOOP_LOG : 1);
+    for (int32_t k = 0; k < x->par.n_loops; k++) TRY(write_round(x, &x->par.loops[k], skip, e));
+    out->undo_max = MAX_OF(x->log.n_sites, x->log.logs_in_loop ? x->log.n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
     if (target->kind == DEVICE_HOST) proc_look_ahead(x);
@@ -833,7 +826,7 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
         out->scratch = MAX_OF(out->scratch, src.scratch);
         out->makes |= src.makes;
         out->foot_reason = src.reason;
-        *n_ahead = MAX_OF(*n_ahead, x->n_ahead);
+        *n_ahead = MAX_OF(*n_ahead, x->dev.n_ahead);
     }
     return ST_OK;
 }
@@ -848,14 +841,14 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     out->n_tables = n_tables;
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
-    *x = (ProcEm){.m = {.arena = a, .err = e}, .guards = guards};
+    *x = (ProcEm){.m = {.arena = a, .err = e}, .mod = {.by_statement = guards}};
     for (int32_t k = 0; guards && k < n; k++) {
         if (forms[k].proc->queue < 0) continue;
-        if (!x->queues && !(x->queues = arena_array(a, bool, n_tables + 1))) return err_oom(e);
-        x->queues[forms[k].table_no[forms[k].proc->queue]] = true;
+        if (!x->mod.queues && !(x->mod.queues = arena_array(a, bool, n_tables + 1))) return err_oom(e);
+        x->mod.queues[forms[k].table_no[forms[k].proc->queue]] = true;
     }
-    x->spreading = arena_array(a, bool, n + 1);
-    if (!x->spreading || !(x->found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
+    x->mod.parallel = arena_array(a, bool, n + 1);
+    if (!x->mod.parallel || !(x->mod.found = arena_array(a, uint8_t, n_tables * INDEXES_MAX + 1))) return err_oom(e);
     static const uint16_t direct[PROC_DIRECT] = {KP_ERR, PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET, PP_TABLE};
     for (int32_t i = 0; i < PROC_DIRECT; i++) em_param(&x->m, (ParamKind)direct[i], 0, 0, NULL);
     for (int32_t k = 0; k < n; k++) {
@@ -871,7 +864,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->makes |= out->procs[k].makes;
         out->wanders |= out->procs[k].wanders;
         out->lingers |= out->procs[k].lingers;
-        n_ahead = MAX_OF(n_ahead, x->n_ahead);
+        n_ahead = MAX_OF(n_ahead, x->dev.n_ahead);
     }
     TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
     Out text = {0};

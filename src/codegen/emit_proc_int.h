@@ -15,67 +15,97 @@ enum {
 };
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
-typedef struct Spread Spread; /* a loop whose rounds lanes share: emit_spread.c */
+typedef struct Spread Spread; /* a warp-parallel loop: emit_spread.c */
+
+/* What is the module's: kept from one procedure, and footprint, to the next. */
+typedef struct ModuleEm {
+    Out funcs;         /* functions of all procedures */
+    uint8_t *found;    /* per table of the module and index: FIND_KEY, ENTER, HASH_KEY that are there */
+    bool by_statement; /* bodies have statement locks (Proc.guarded) */
+    bool *queues;      /* ... per table of the module: rows are dequeued from it; NULL: by no procedure */
+    bool *parallel;    /* per procedure: it has warp-parallel loops */
+    bool orders;       /* kc_order.h is wanted */
+    bool texts_ahead;  /* strings of some rows are prefetched */
+    bool ahead_each;   /* ... something for each element of an argument: then for fewer calls at a time */
+    int32_t n_sums;    /* additions whose amounts are summed */
+    Out sums;          /* what brings them together */
+    int32_t most_last; /* of footprints: the most places in loops whose last item is known */
+} ModuleEm;
+/* The device that the module is for. */
+typedef struct DeviceEm {
+    bool host;
+    bool
+        discrete; /* it has memory of its own: cells of strings have the host's addresses, which are not the device's */
+    bool by_four; /* a key's first slots are looked at together */
+    int32_t n_ahead; /* keys of a call that are prefetched */
+} DeviceEm;
+/* The log of a call's changes, by which a failure is taken back (emit_rows.c). */
+typedef struct LogEm {
+    Out text;        /* what takes an entry back */
+    int32_t n_sites; /* entries outside of loops */
+    bool in_loop, logs_in_loop;
+    Reg marked; /* the row that the run has marked as changed, of table marked_table; 0 none */
+    int32_t marked_table;
+} LogEm;
+/* Labels that failures go to. */
+typedef struct FailEm {
+    int32_t *fails; /* innermost last */
+    int32_t n_fails, n_fail_labels;
+    int32_t last_fail; /* the last instruction that is made to fail, loops around it included; -1 none */
+} FailEm;
+/* Statement locks, and calls that suspend at them (emit_guard.c). Arrays are per instruction where nothing else is
+ * said. */
+typedef struct LocksEm {
+    const int32_t *plain; /* of a body with statement locks: instruction -> the one of the body without; NULL none */
+    int32_t *split;       /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
+    int32_t *goes_back;   /* at a lock: the split that a call which has to wait goes on from, + 1; 0: it waits there */
+    int32_t *narrow;      /* at a lock that is narrow: where its run ends; 0: it is not */
+    bool *late;           /* the instruction stands behind the lock in such a run */
+    bool *narrow_locks;   /* by number of the lock */
+    int32_t *once;        /* by number of the lock: the loop that it is the same in all the time, + 1; 0 none */
+    bool *gathers;        /* splits where lanes that came through early wait for others */
+    bool *crosses;        /* a register lives on behind it */
+    bool framed;          /* variables are kept in the call's frame all the time */
+    int32_t n_states;
+} LocksEm;
+/* Warp-parallel loops (emit_spread.c). */
+typedef struct ParallelEm {
+    Spread *loops;
+    int32_t n_loops;
+    const Spread *round; /* of the loop whose round is being written, as a function of its own; NULL none */
+    Out rounds;          /* these functions */
+    int32_t nested;      /* ... IFs, loops and the section of it around the instruction in hand */
+    int32_t n_reconverges, before_section; /* places where lanes reconverge; those before its section */
+} ParallelEm;
+
+/* The state of writing a module: of the procedure, or footprint, in hand but for what ModuleEm has. Owned by
+ * emit_procs, in the caller's arena; one thread. */
 typedef struct ProcEm {
-    Em m;           /* its parameters are the module's, all else the procedure's */
+    Em m; /* its parameters are the module's, all else the procedure's */
+    ModuleEm mod;
+    DeviceEm dev;
     int32_t number; /* of the procedure in the module */
     const Proc *proc;
     const Program *p;
+    bool foot;        /* the program is the footprint */
+    uint16_t body_no; /* EmitParam.proc of the body */
     const ProcVar *vars;
     int32_t n_vars;
     const ProcTableForm *tables;
     const int32_t *table_no; /* the procedure's tables in the module */
-    Out funcs;               /* the module's functions */
-    Out undo, tail;
     RegForm *regs;
-    bool *labels;   /* instructions that are jumped to */
-    uint8_t *found; /* per table of the module and index: functions that are there */
-    bool *early;    /* parameters that keys are made of */
-    bool **bounds;  /* per table and column: a variable for its bound is there */
-    int32_t n_sites;
-    bool in_loop, logs_in_loop;
-    bool issued;  /* footprints: an operation before this one */
-    bool orders;  /* kc_order.h is wanted */
-    bool *lazy;   /* registers that are macros */
-    bool *stored; /* variables that something is assigned to */
-    bool far;     /* cells of strings have the host's addresses, which are not the device's */
-    bool host;
-    bool by_four;         /* a key's first slots are looked at together */
-    int32_t n_ahead;      /* keys of a call that are looked for ahead */
-    bool texts_ahead;     /* some rows' strings as well */
-    bool ahead_each;      /* ... some for each element of an argument: fewer calls at a time then */
-    bool foot;            /* the program is the footprint */
-    bool guards;          /* the module's bodies have guards */
-    bool *queues;         /* ... by table of the module: it is some procedure's queue; NULL: no procedure has one */
-    const int32_t *plain; /* bodies with guards: instruction -> the body's; NULL none */
-    int32_t *fails;       /* labels that failures go to, innermost last */
-    int32_t n_fails, n_fail_labels;
-    int32_t *split; /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
-    /* guards: the split that a call which has to wait goes on from, + 1; 0: it waits there and then */
-    int32_t *goes_back;
-    int32_t *narrow;     /* guards that are narrow: where their run ends; 0: it is not */
-    bool *late;          /* ... instructions of such runs that stand behind the guard */
-    bool *narrow_guards; /* by number of the guard */
-    int32_t *once;       /* by number of the guard: the loop that it is the same lock in all the time, + 1; 0 none */
-    Reg marked;          /* the row that the run has marked as changed, of table marked_table; 0 none */
-    int32_t marked_table;
-    bool *gathers; /* splits where lanes that are ahead wait for others */
-    int32_t n_states;
-    Spread *spreads; /* guards: loops whose rounds lanes share */
-    int32_t n_spreads;
-    const Spread *round; /* its round is being written, as a function of its own */
-    Out rounds;          /* these functions */
-    bool *spreading;     /* procedures of the module that have some */
-    /* ... IFs, loops and its section around the instruction in hand; places where lanes meet, before its section */
-    int32_t nested, n_meets, met_before;
-    bool *crosses;     /* by instruction: a register lives on behind it */
-    bool framed;       /* variables are kept in the call's frame all the time */
-    int32_t last_fail; /* ... the last one that is made to fail, loops around it included; -1 none */
-    uint16_t body_no;  /* EmitParam.proc of the body */
-    int32_t n_sums;    /* the module's additions whose amounts are summed */
-    /* places in loops whose last item is known, of this footprint and the most of the module's */
-    int32_t n_last, most_last;
-    Out sums; /* what brings them together */
+    bool *labels;  /* instructions that are jumped to */
+    bool *lazy;    /* registers that are macros */
+    bool *stored;  /* variables that something is assigned to */
+    bool *early;   /* parameters that keys are made of */
+    bool **bounds; /* per table and column: a variable for its bound is there */
+    Out tail;
+    LogEm log;
+    FailEm fail;
+    LocksEm locks;
+    ParallelEm par;
+    bool issued;    /* footprints: an operation before this one */
+    int32_t n_last; /* footprints: places in loops whose last item is known */
     ProcSource *out;
 } ProcEm;
 
@@ -194,7 +224,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
  * names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
 /* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
-static inline bool proc_takes(const ProcEm *x) { return x->plain && x->queues && x->proc->queue >= 0; }
+static inline bool proc_takes(const ProcEm *x) { return x->locks.plain && x->mod.queues && x->proc->queue >= 0; }
 static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) {
     return proc_takes(x) && x->proc->tables[table].own == how;
 }

@@ -23,14 +23,14 @@ void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *
     uint8_t phys = column(x, table, col)->phys;
     int32_t cells = PARAM(PP_CELLS, table, col);
     int64_t stride = column(x, table, col)->stride;
-    if (phys == PH_STR && x->far)
+    if (phys == PH_STR && x->dev.discrete)
         out_w(&x->m, o, "str_moved(ld_text(%p + (u64)(%s) * %d), %p)", cells, at, (int32_t)stride,
               PARAM(PP_TEXTS, table, 0));
     else proc_load_cell(x, o, phys, cells, at, stride);
 }
 /* What is to be taken from a string's address for a cell of the table. */
 static void put_texts(ProcEm *x, int32_t table) {
-    if (x->far) W(", %p", PARAM(PP_TEXTS, table, 0));
+    if (x->dev.discrete) W(", %p", PARAM(PP_TEXTS, table, 0));
     else W(", 0");
 }
 void proc_store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at, int64_t stride) {
@@ -74,7 +74,7 @@ void proc_row_find(ProcEm *x, const Instr *in) {
     if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
     if (proc_owns(x, k->table, OWN_QUEUE) && in->op == OP_ROW_FIRST && ix->order) {
         proc_queue_take(x, in, ix, next, proc_order_kind(column(x, k->table, ix->order - 1), ix->desc));
-        x->orders = true;
+        x->mod.orders = true;
     } else if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
         W("r%d = %s(%p, %p, %d, %p, r%d", in->dst,
@@ -85,10 +85,10 @@ void proc_row_find(ProcEm *x, const Instr *in) {
           proc_order_kind(column(x, k->table, col), ix->order ? ix->desc : k->desc), live, in->dst);
         if (k->bounded) W(", (i64)%r, %s", k->args[k->n], k->at ? "true" : "false");
         W(");\n");
-        x->orders = true;
+        x->mod.orders = true;
     }
     W("}\n");
-    if (x->host && !ix->unique && !ix->order && !k->order) proc_group_ahead(x, in);
+    if (x->dev.host && !ix->unique && !ix->order && !k->order) proc_group_ahead(x, in);
 }
 void proc_row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
@@ -119,14 +119,14 @@ void proc_row_get(ProcEm *x, const Instr *in) {
 /* ---- changing -------------------------------------------------------------------------------------------------- */
 /* Before the change: gives up where the log has no room for it. */
 void proc_log_room(ProcEm *x) {
-    if (x->in_loop) x->logs_in_loop = true;
-    if (x->logs_in_loop)
-        W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->round ? "undo_end" : "UNDO_MAX",
+    if (x->log.in_loop) x->log.logs_in_loop = true;
+    if (x->log.logs_in_loop)
+        W("if (%p != 0 && n_undo >= %s) FAIL(%d);\n", PARAM(PP_UNDO, 0, 0), x->par.round ? "undo_end" : "UNDO_MAX",
           fail_code(x, PF_ROOM));
 }
 /* Begins an entry of the log at `u`; the number of its case. */
 static int32_t log_entry(ProcEm *x) {
-    int32_t site = x->n_sites++;
+    int32_t site = x->log.n_sites++;
     W("if (%p != 0) {\n", PARAM(PP_UNDO, 0, 0));
     W("const u64 u = undo + (u64)n_undo++ * %d;\nG(i64, u)[1] = row;\n", (int32_t)UNDO_ENTRY);
     return site;
@@ -148,7 +148,7 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
         W("G(u64, u)[2] = G(u64, %p + (u64)row * %d)[0];\nG(u64, u)[3] = G(u64, %p + (u64)row * %d)[1];\n}\n", cells,
           stride, cells, stride);
     else W("G(u64, u)[2] = (u64)G(%s, %p + (u64)row * %d)[0];\n}\n", t, cells, stride);
-    Out *o = &x->undo;
+    Out *o = &x->log.text;
     out_w(&x->m, o, "case %d:\n", site);
     if (wide)
         out_w(&x->m, o,
@@ -162,8 +162,8 @@ static void log_cell(ProcEm *x, int32_t table, int32_t col) {
 }
 /* Once for a statement's changes of a row, unless the code here may be passed by (`maybe`). */
 void proc_mark_dirty(ProcEm *x, int32_t table, Reg row, bool maybe) {
-    if (x->marked == row && x->marked_table == table) return;
-    if (!maybe) x->marked = row, x->marked_table = table;
+    if (x->log.marked == row && x->log.marked_table == table) return;
+    if (!maybe) x->log.marked = row, x->log.marked_table = table;
     int32_t p = PARAM(PP_DIRTY, table, 0);
     W("{\nconst u8 was = GFRESH(u8, %p)[row];\nif ((was & 1u) == 0) G(u8, %p)[row] = (u8)(was | 1u);\n}\n", p, p);
 }
@@ -196,9 +196,9 @@ static void put_text(ProcEm *x, int32_t table, int32_t col, Reg r, int32_t n) {
     int64_t length = x->tables[table].image->table->cols[col].type.length;
     x->out->text_puts[table]++;
     x->out->text_bytes[table] +=
-        MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->in_loop ? LOOP_GUESS : 1);
+        MIN_OF(length > 0 ? length : (int64_t)TEXT_GUESS, (int64_t)TEXT_GUESS_MAX) * (x->log.in_loop ? LOOP_GUESS : 1);
     W("str t%d = str_none();\nif (%v) {\nconst str s = %t;\nconst u64 to = ", n, r, r);
-    if (x->host && !x->far)
+    if (x->dev.host && !x->dev.discrete)
         W("put_near(%p, %p + slot * PIECES_AT + %d, s)", PARAM(PP_HEAP, table, 0), PARAM(PP_PIECES, 0, 0),
           x->table_no[table] * 16);
     else W("put_text(%p, s)", PARAM(PP_HEAP, table, 0));
@@ -266,12 +266,13 @@ static void log_add(ProcEm *x, const RowCol *rc, const Instr *in) {
     if (phys == PH_I128) W(rc->minus ? "st_i128(u + 16, i128_neg(%r));\n" : "st_i128(u + 16, %r);\n", in->b);
     else W("G(u64, u)[2] = %s(u64)(i64)%r;\n", rc->minus ? "0 - " : "", in->b);
     W("G(u64, u)[0] = %d;\n}\n", site);
-    out_w(&x->m, &x->undo, "case %d:\n", site);
+    out_w(&x->m, &x->log.text, "case %d:\n", site);
     if (phys == PH_I128)
-        out_w(&x->m, &x->undo, "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n",
-              cells, stride, cells, stride);
-    else out_w(&x->m, &x->undo, take[phys], cells, stride);
-    out_w(&x->m, &x->undo, "break;\n");
+        out_w(&x->m, &x->log.text,
+              "st_i128(%p + (u64)row * %d, i128_sub(ld_i128(%p + (u64)row * %d), ld_i128(u + 16)));\n", cells, stride,
+              cells, stride);
+    else out_w(&x->m, &x->log.text, take[phys], cells, stride);
+    out_w(&x->m, &x->log.text, "break;\n");
 }
 
 void proc_row_add(ProcEm *x, const Instr *in) {
@@ -353,7 +354,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
           PARAM(PP_MASK, table, i), PARAM(PP_LIVE, table, 0), ix->unique ? "0" : "");
         if (!ix->unique) W("%p", PARAM(PP_NEXT, table, i));
         if (ix->order) W(", %p", PARAM(PP_CELLS, table, ix->order - 1));
-        x->orders |= ix->order != 0;
+        x->mod.orders |= ix->order != 0;
         W(", row");
         proc_key_columns(x, &x->m.text.body, table, ix);
         for (int32_t c = 0; c < ix->n_cols; c++) {
@@ -367,7 +368,7 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
 
 /* Bodies with guards: inserts into the table do not wait for each other. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table) {
-    for (int32_t i = 0; x->plain && i < x->p->n_instrs; i++) {
+    for (int32_t i = 0; x->locks.plain && i < x->p->n_instrs; i++) {
         const ItemSite *it = x->p->instrs[i].op == OP_GUARD ? x->p->instrs[i].aux : NULL;
         if (it && it->insert && (int32_t)it->table == table) return true;
     }
@@ -380,7 +381,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
     /* of two with one key this may be the one that came first */
     if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n", code);
-    W("bool known = %s;\nu64 k[%d];\nswitch (bad) {\n", x->round ? "false" : "true", (int32_t)KEY_COLS_MAX);
+    W("bool known = %s;\nu64 k[%d];\nswitch (bad) {\n", x->par.round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         bool plain = ix->unique && ix->n_cols <= KEY_COLS_MAX;
@@ -411,7 +412,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
     int32_t table = ins->table, live = PARAM(PP_LIVE, table, 0), starts = PARAM(PP_STARTS, table, 0),
             counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
     const Image *im = x->tables[table].image;
-    for (int32_t i = 0; x->in_loop && i < im->n_indexes; i++) {
+    for (int32_t i = 0; x->log.in_loop && i < im->n_indexes; i++) {
         Reg keys[KEYS_AHEAD];
         if (proc_insert_key(im, ins, i, keys)) proc_loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
     }
@@ -462,7 +463,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
     W("GVOL(u8, %p)[row] = ROW_LIVE;\n", live);
     int32_t site = log_entry(x);
     W("G(u64, u)[0] = %d;\n}\n", site);
-    out_w(&x->m, &x->undo,
+    out_w(&x->m, &x->log.text,
           "case %d:\nG(u8, %p)[row] = (u8)(G(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_DEAD;\nbreak;\n",
           site, PARAM(PP_DIRTY, table, 0), PARAM(PP_DIRTY, table, 0), live);
     for (int32_t c = 0; c < im->n_cols; c++)
@@ -473,12 +474,12 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
 /* Undo of a delete: ordered groups find the row again. */
 static void back_in_order(ProcEm *x, int32_t table) {
     const Image *im = x->tables[table].image;
-    Out *o = &x->undo;
+    Out *o = &x->log.text;
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];
         if (!ix->order) continue;
         proc_find_function(x, table, i);
-        x->orders = true;
+        x->mod.orders = true;
         int32_t next = PARAM(PP_NEXT, table, i), cells = PARAM(PP_CELLS, table, ix->order - 1);
         out_w(&x->m, o, "if (true");
         for (int32_t c = 0; c < ix->n_cols; c++)
@@ -500,9 +501,9 @@ static void back_in_order(ProcEm *x, int32_t table) {
 void proc_log_front(ProcEm *x, int32_t table) {
     int32_t site = log_entry(x);
     W("G(u64, u)[0] = %d;\n}\n", site);
-    out_w(&x->m, &x->undo, "case %d:\n", site);
+    out_w(&x->m, &x->log.text, "case %d:\n", site);
     back_in_order(x, table);
-    out_w(&x->m, &x->undo, "break;\n");
+    out_w(&x->m, &x->log.text, "break;\n");
 }
 void proc_row_delete(ProcEm *x, const Instr *in) {
     const RowCol *rc = in->aux;
@@ -513,9 +514,9 @@ void proc_row_delete(ProcEm *x, const Instr *in) {
     W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = "
       "ROW_DEAD;\n}\n",
       site, dirty, dirty, live);
-    out_w(&x->m, &x->undo,
+    out_w(&x->m, &x->log.text,
           "case %d:\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] & ~DIRTY_DELETED);\nGVOL(u8, %p)[row] = ROW_LIVE;\n",
           site, dirty, dirty, live);
     back_in_order(x, rc->table);
-    out_w(&x->m, &x->undo, "break;\n");
+    out_w(&x->m, &x->log.text, "break;\n");
 }

@@ -49,7 +49,7 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
         DEFINE(PP_STRETCHES);
         DEFINE(PP_TOGETHER);
     }
-    if (!x->queues) return;
+    if (!x->mod.queues) return;
     DEFINE(PP_TAKERS);
     DEFINE(PP_QUEUE_ROWS);
 }
@@ -62,7 +62,7 @@ static void define_procs(ProcEm *x, const ProcModule *out, Out *o) {
     if (!out->guards) return;
     out_w(&x->m, o, "#define EACH_PARALLEL(M)");
     for (int32_t k = 0; k < n; k++)
-        if (x->spreading[k]) out_w(&x->m, o, " M(case %d, %d)", k, k);
+        if (x->mod.parallel[k]) out_w(&x->m, o, " M(case %d, %d)", k, k);
     out_w(&x->m, o, "\n#define HOLDS_ALL(kind) (false");
     for (int32_t k = 0; k < n; k++)
         if (out->procs[k].holds_all) out_w(&x->m, o, " || (kind) == %d", k);
@@ -82,22 +82,22 @@ static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
     proc_slots_define(x, o);
     proc_take_in(x, o, KERNEL_PART(kp_slots));
     if (out->makes) proc_take_in(x, o, KERNEL_PART(kc_make));
-    if (x->orders) proc_take_in(x, o, KERNEL_PART(kc_order));
+    if (x->mod.orders) proc_take_in(x, o, KERNEL_PART(kc_order));
     proc_take_in(x, o, KERNEL_PART(kp_calls));
     if (!out->foot_reason) proc_take_in(x, o, KERNEL_PART(kp_ops));
     if (out->guards) {
         proc_take_in(x, o, KERNEL_PART(kp_statement_locks));
         proc_take_in(x, o, KERNEL_PART(kp_parallel));
     }
-    if (x->queues) proc_take_in(x, o, KERNEL_PART(kp_dequeue));
-    proc_append(x, o, &x->funcs);
+    if (x->mod.queues) proc_take_in(x, o, KERNEL_PART(kp_dequeue));
+    proc_append(x, o, &x->mod.funcs);
     if (out->guards) proc_take_in(x, o, KERNEL_PART(kp_run_statement));
     if (out->guards && cuda) proc_take_in(x, o, KERNEL_PART(kp_run_warp));
     proc_take_in(x, o, KERNEL_PART(kp_run));
     if (out->guards) proc_take_in(x, o, KERNEL_PART(kp_undo));
     if (out->foot_reason) return;
     out_w(&x->m, o, "#define EACH_SUM(M)");
-    proc_append(x, o, &x->sums);
+    proc_append(x, o, &x->mod.sums);
     out_w(&x->m, o, "\n");
     proc_take_in(x, o, KERNEL_PART(kp_foot));
 }
@@ -113,14 +113,14 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     out->param_table = out->constants || n > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? direct : n);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n", !one ? 1 : x->ahead_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
+    out_w(m, o, "#define TILE %d\n", !one ? 1 : x->mod.ahead_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
     out_w(m, o, "#define FOOT_TILE %d\n#define UNDO_MAX %d\n", one ? (int32_t)FOOT_TILE : 1, out->undo_max);
-    out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_ahead, (int32_t)x->texts_ahead);
+    out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_ahead, (int32_t)x->mod.texts_ahead);
     out_w(m, o, "#define FOOT_AHEAD %d\n", run->foot_ahead);
     out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->guards);
     out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->guards));
-    out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->n_sums + 1);
-    out_w(m, o, "#define N_LAST %d\n", x->most_last + 1);
+    out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->mod.n_sums + 1);
+    out_w(m, o, "#define N_LAST %d\n", x->mod.most_last + 1);
     out_w(m, o, "#define SAID_HERE %s\n", run->strings ? "0u" : "FAILED_KNOWN");
     out_w(m, o, "#define PIECES_AT %d\n", (int32_t)PROC_PIECES_AT(out->n_tables));
     proc_take_in(x, o, KERNEL_PRELUDE_INCLUDE);

@@ -290,7 +290,7 @@ static int32_t first_alike(const ProcEm *x, const Instr *const *guards, int32_t 
 }
 int32_t proc_asked(const ProcEm *x, const Instr *guard) {
     const Instr *guards[SITES_MAX];
-    int32_t n = guards_of(x, x->round, guards);
+    int32_t n = guards_of(x, x->par.round, guards);
     for (int32_t k = 0; k < n; k++)
         if (guards[k] == guard) return first_alike(x, guards, k);
     return -1;
@@ -363,7 +363,7 @@ static void find_section(const ProcEm *x, Spread *s) {
             found = ends = true;
         }
         depth += opens - closes;
-        if (ends && depth == 0 && in->op == OP_UNGUARD && !x->crosses[i]) s->to = i + 1, ends = false;
+        if (ends && depth == 0 && in->op == OP_UNGUARD && !x->locks.crosses[i]) s->to = i + 1, ends = false;
     }
     if (ends) s->to = s->end;
     for (int32_t i = s->first, at = s->first; found && i < s->end; i++) { /* a round's end is reached from anywhere */
@@ -378,16 +378,16 @@ static void find_section(const ProcEm *x, Spread *s) {
 }
 void proc_find_spreads(ProcEm *x) {
     const Program *p = x->p;
-    x->spreads = arena_array(x->m.arena, Spread, p->n_instrs + 1);
-    for (int32_t i = 0; x->spreads && i < p->n_instrs; i++) {
+    x->par.loops = arena_array(x->m.arena, Spread, p->n_instrs + 1);
+    for (int32_t i = 0; x->par.loops && i < p->n_instrs; i++) {
         if (p->instrs[i].op != OP_P_LOOP) continue;
-        Spread *s = &x->spreads[x->n_spreads];
+        Spread *s = &x->par.loops[x->par.n_loops];
         Out names = {0};
         *s = (Spread){.loop = i, .end = p->instrs[i].jump};
         if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && put_names(x, s, &names)) {
             find_section(x, s);
-            s->state = ++x->n_states;
-            x->n_spreads++;
+            s->state = ++x->locks.n_states;
+            x->par.n_loops++;
             x->out->waits_in_loops = true; /* a warp for each call */
         }
         i = p->instrs[i].jump; /* loops in loops: the outermost */
@@ -396,8 +396,8 @@ void proc_find_spreads(ProcEm *x) {
 
 /* ---- in the body --------------------------------------------------------------------------------------------- */
 static const Spread *spread_at(const ProcEm *x, int32_t pc) {
-    for (int32_t k = 0; k < x->n_spreads; k++)
-        if (pc >= x->spreads[k].loop && pc <= x->spreads[k].end) return &x->spreads[k];
+    for (int32_t k = 0; k < x->par.n_loops; k++)
+        if (pc >= x->par.loops[k].loop && pc <= x->par.loops[k].end) return &x->par.loops[k];
     return NULL;
 }
 void proc_spread_top(ProcEm *x, int32_t pc) {
@@ -416,7 +416,7 @@ static bool excludes(const ItemSite *a, const ItemSite *b) {
 }
 /* Behind instruction pc. */
 void proc_spread_behind(ProcEm *x, int32_t pc) {
-    const Spread *s = x->round;
+    const Spread *s = x->par.round;
     if (!s) return;
     if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET)
         W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
@@ -424,7 +424,7 @@ void proc_spread_behind(ProcEm *x, int32_t pc) {
 /* The loop's own variable, before the instructions that make it; by that, the items of the round, which must not be
  * another round's as well. */
 void proc_round_begins(ProcEm *x) {
-    const Spread *s = x->round;
+    const Spread *s = x->par.round;
     int32_t var = (int32_t)x->p->instrs[s->told].imm;
     W("y%d = (%s)y%d;\nz%d = z%d;\n", var, c_type[x->vars[var].phys], s->cur, var, s->cur);
     const Instr *guards[SITES_MAX];
@@ -445,12 +445,12 @@ void proc_round_begins(ProcEm *x) {
     W("FAIL(RUN_SERIALLY);\n}\n#endif\n}\n");
 }
 void proc_spread_meet(ProcEm *x) {
-    if (x->round && x->nested == 0) W("RECONVERGE(%d);\n", ++x->n_meets);
+    if (x->par.round && x->par.nested == 0) W("RECONVERGE(%d);\n", ++x->par.n_reconverges);
 }
 void proc_section_begins(ProcEm *x) {
     const Instr *guards[SITES_MAX];
-    int32_t n = guards_of(x, x->round, guards);
-    x->met_before = x->n_meets;
+    int32_t n = guards_of(x, x->par.round, guards);
+    x->par.before_section = x->par.n_reconverges;
     W("#if defined(KC_CUDA)\nif (use_at != use_end) {\n");
     for (int32_t a = 0; a < n; a++) {
         if (first_alike(x, guards, a) != a) continue;
@@ -470,7 +470,7 @@ void proc_section_ends(ProcEm *x) {
     W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && "
       "KC_PEEK(STOP_FLAG) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) "
       "__nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n",
-      x->fails[x->n_fails - 1], fail_code(x, PF_STOPPED));
+      x->fail.fails[x->fail.n_fails - 1], fail_code(x, PF_STOPPED));
 }
 void proc_spread_over(ProcEm *x, int32_t pc) {
     const Spread *s = spread_at(x, pc);
@@ -478,7 +478,7 @@ void proc_spread_over(ProcEm *x, int32_t pc) {
 }
 bool proc_spread_flag(const ProcEm *x, int32_t var) {
     bool flag = false;
-    for (int32_t k = 0; k < x->n_spreads; k++) flag |= x->spreads[k].roles[var] == ROLE_SET;
+    for (int32_t k = 0; k < x->par.n_loops; k++) flag |= x->par.loops[k].roles[var] == ROLE_SET;
     return flag;
 }
 
@@ -501,7 +501,7 @@ static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
  * so. */
 void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
-    Out *o = &x->rounds;
+    Out *o = &x->par.rounds;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0),
             w = W_VARS;
     out_w(m, o,
@@ -543,7 +543,8 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
           "#if defined(KC_CUDA)\nif (%d && !passed) {\nRECONVERGE(%d);\nwhile (!__all_sync(together, true)) "
           "{\n}\n}\n#endif\nRECONVERGE(%d);\nif (%p != 0) {\nROLLED for (u32 i = n_undo; i < undo_end; i++) G(u64, "
           "undo + (u64)i * %d)[0] = ~U64C(0);\n}\nleft[%d] = spilled;\nleft[%d] = steps;\n",
-          s->from < s->to, x->met_before, x->n_meets, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED, (int32_t)W_STEPS);
+          s->from < s->to, x->par.before_section, x->par.n_reconverges, logs, (int32_t)UNDO_ENTRY, (int32_t)W_SPILLED,
+          (int32_t)W_STEPS);
     for (int32_t v = 0; v < x->n_vars; v++)
         if (s->roles[v] >= ROLE_LAST) {
             out_w(m, o, "left[%d] = (u64)%sy%d;\nleft[%d] = (u64)z%d", w, whole(x->vars[v].phys) ? "(i64)" : "", v,
@@ -625,9 +626,9 @@ static void write_loop(ProcEm *x, const Spread *s, Out *o) {
 void proc_write_spreads(ProcEm *x, Out *o) {
     Em *m = &x->m;
     int32_t words = 0, sites = 0;
-    if (x->n_spreads == 0) return;
-    for (int32_t k = 0; k < x->n_spreads; k++) {
-        const Spread *s = &x->spreads[k];
+    if (x->par.n_loops == 0) return;
+    for (int32_t k = 0; k < x->par.n_loops; k++) {
+        const Spread *s = &x->par.loops[k];
         const Instr *guards[SITES_MAX];
         int32_t n = W_VARS;
         for (int32_t v = 0; v < x->n_vars; v++) n += s->roles[v] >= ROLE_LAST ? 2 : 0;
@@ -636,13 +637,13 @@ void proc_write_spreads(ProcEm *x, Out *o) {
     }
     out_w(m, o, "#define LOOP_FRAME frame_%d\n#define N_SITES N_SITES_%d\n", x->number, x->number);
     out_w(m, o, "#define WORDS %d\n#define SITES %d\n", words, sites + 1);
-    for (int32_t k = 0; k < x->n_spreads; k++) write_loop(x, &x->spreads[k], o);
+    for (int32_t k = 0; k < x->par.n_loops; k++) write_loop(x, &x->par.loops[k], o);
     out_w(m, o, "#undef LOOP_FRAME\n#undef N_SITES\n#undef WORDS\n#undef SITES\n");
     out_w(m, o, "FN_BIG u32 parallel_%d(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, ",
           x->number);
     out_w(m, o, "PRIV frame_%d *f, const u32 state) {\nFRAME_IS_SHARED(f);\nswitch (state & 0x3fffu) {\n", x->number);
-    for (int32_t k = 0; k < x->n_spreads; k++) {
-        const int32_t state = x->spreads[k].state;
+    for (int32_t k = 0; k < x->par.n_loops; k++) {
+        const int32_t state = x->par.loops[k].state;
         out_w(m, o, "case %d: return loop_%d_%d(kp, call, pos, undo, slot, f);\n", state, x->number, state);
     }
     out_w(m, o, "default: break;\n}\nreturn state & 0x3fffu;\n}\n");
