@@ -10,14 +10,14 @@
  * BUSY belongs to exactly one thread, which reads the file or compiles without the lock; everybody else waits on
  * `changed` or goes away with CODE_PENDING. A QUEUED entry has been looked for on disk and waits for the cache's
  * thread; a caller that cannot wait for its turn takes it out of the queue and compiles it itself. Entries leave
- * `ready` and `failed` from the far end when there are too many, unless somebody holds them.
+ * `ready` and `failed` from the far end when there are too many, unless there are references to them.
  *
  * The same code for two devices of one kind is compiled once: the second finds the first one's file (without a
  * directory: twice).
  *
  * Files. <key in hex>.bin: CodeFile header, then the device's code. No syncs: a file that a crash has left torn fails
  * its checksum. All access is relative to one open directory, whose owner and mode were checked, and only regular files
- * of this user that nobody else may write are read: what is loaded here runs with all our rights. This goes past
+ * of this user that others may not write are read: what is loaded here runs with all our rights. This goes past
  * base/vfs.h on purpose: that table has no owners, modes and times, and nothing is lost with a file of this directory.
  *
  * Locks: `lock` guards everything but the file system; `sweep` keeps two threads of this process from deleting files at
@@ -49,7 +49,7 @@ enum {
     BUCKETS = 2048,
     FILE_VERSION = 1,
     NAME_SIZE = 64,      /* longest name we make, with its NUL */
-    STALE_SECONDS = 3600 /* a temporary file of that age is nobody's any more */
+    STALE_SECONDS = 3600 /* a temporary file of that age is a dead process's */
 };
 static const int64_t touch_every_ns = INT64_C(60) * 1000000000;
 static const int64_t code_max = INT64_C(1) << 30;

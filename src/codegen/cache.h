@@ -14,10 +14,10 @@
  * Compiling beside execution: code_get with wait = false looks in memory and in the directory, starts a compilation on
  * the cache's own thread and returns CODE_PENDING; a later call finds the module. A failed compilation is remembered
  * (with its error) until the process ends, so that it is not tried over and over; only failures for want of memory or
- * of the device itself are told once and then tried again. Identical requests while one is under way share it: those
- * that wait get the same module; one that waits for a compilation not yet begun does it itself, out of turn.
+ * of the device itself are reported once and then tried again. Identical requests while one is under way share it:
+ * those that wait get the same module; one that waits for a compilation not yet begun does it itself, out of turn.
  *
- * Bounds: 1024 loaded modules (least recently used ones nobody holds are unloaded beyond that), 256 remembered
+ * Bounds: 1024 loaded modules (least recently used ones without a reference are unloaded beyond that), 256 remembered
  * failures, 256 compilations in the queue: a request beyond those is not queued, CODE_PENDING then means "ask again".
  *
  * Looking up costs a hash over the source (some 10 us for 100 KB). A caller that runs the same code again and again
@@ -57,7 +57,7 @@ typedef struct CodeRef { /* a loaded module, held until code_release */
  * the compiler's error (every time). */
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e);
 void code_release(CodeCache *c, CodeRef *ref);
-/* Says that a reference that was kept is used again: files that nobody uses go first. Takes some 0.1 us, and more once
+/* Says that a reference that was kept is used again: unused files go first. Takes some 0.1 us, and more once
  * a minute. */
 void code_used(CodeCache *c, const CodeRef *ref);
 /* Forgets the modules of a device that is about to be closed, after its running compilation. No code_get for it may be

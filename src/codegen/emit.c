@@ -526,7 +526,7 @@ static Status plan_segments(Planner *pl, Err *e) {
         SegForm *sf = &pl->f->segs[i];
         if (!(sf->regs = arena_array(pl->a, RegForm, p->n_regs + 1))) return ST_ERROR;
         if (p->source.kind == SRC_AGG && !pl->f->aggs[p->source.id].fed)
-            return err_internal(e, "segment %d reads an aggregation that nobody fills", (int)i);
+            return err_internal(e, "segment %d reads an aggregation that is not filled", (int)i);
         for (Reg r = 1; r < p->n_regs; r++)
             sf->regs[r] =
                 (RegForm){.phys = p->regs[r].phys, .nullable = p->regs[r].is_const && p->regs[r].value.is_null};

@@ -126,10 +126,10 @@ typedef struct DevCol {
 typedef enum DevJoinForm { DJ_BITMAP, DJ_DIRECT, DJ_HASH } DevJoinForm;
 typedef struct DevJoin {
     DevJoinForm form;
-    int32_t n_cols; /* n_payload + n_keys; keys of DIRECT are stored only when somebody loads them or track_matched:
+    int32_t n_cols; /* n_payload + n_keys; keys of DIRECT are stored only when a program loads them or track_matched:
                        stored[] */
     DevCol *cols;
-    bool *stored; /* per column: false where nobody loads or compares it; it needs no arrays then */
+    bool *stored; /* per column: false where it is not loaded or compared; it needs no arrays then */
     int64_t min, dom;
     const char *reason; /* why no device, or NULL */
 } DevJoin;

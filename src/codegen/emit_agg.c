@@ -245,7 +245,7 @@ static void store_first(Em *m, const View *v, const char *rec, int32_t i) {
     if (v->form->cells[i].flags >= 0) w(m, "G(u32, %s + %d)[0] = 1;\n", at, v->form->cells[i].flags);
     if (NULLABLE(m, r)) w(m, "}\n");
 }
-/* One aggregate of ONE (whoever comes first), or with only < 0 all SINGLEs of a record. */
+/* One aggregate of ONE (the first row that comes), or with only < 0 all SINGLEs of a record. */
 static void first_write(Em *m, const View *v, const char *rec, int32_t only) {
     for (int32_t i = 0; i < v->spec->n_aggs; i++) {
         const CellForm *c = &v->form->cells[i];

@@ -69,8 +69,8 @@ static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap
     snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
     return early_key(x, in->a, arrays, out, cap, depth + 1);
 }
-static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites,
-                      int32_t *count) {
+static void prefetch_add(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites,
+                         int32_t *count) {
     Ahead *a = &sites[*count];
     if (*count == AHEAD_MAX || n == 0) return;
     *a = (Ahead){.table = table,
@@ -85,21 +85,21 @@ static void add_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n, const 
         if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
     ++*count;
 }
-static int32_t find_ahead(ProcEm *x, Ahead *sites) {
+static int32_t prefetch_find(ProcEm *x, Ahead *sites) {
     const Program *p = x->p;
     int32_t count = 0;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
         if (in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST) {
             const RowKey *k = in->aux;
-            add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, sites, &count);
+            prefetch_add(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, sites, &count);
         } else if (in->op == OP_ROW_INSERT) {
             const RowInsert *ins = in->aux;
             const Image *im = x->tables[ins->table].image;
             for (int32_t k = 0; k < im->n_indexes; k++) {
                 Reg keys[KEYS_AHEAD];
                 if (proc_insert_key(im, ins, k, keys))
-                    add_ahead(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
+                    prefetch_add(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
             }
         }
     }
@@ -226,7 +226,7 @@ static bool find_loop(const ProcEm *x, const Instr *in, GroupLoop *n) {
     }
     return false;
 }
-void proc_group_ahead(ProcEm *x, const Instr *in) {
+void proc_prefetch_group(ProcEm *x, const Instr *in) {
     const Program *p = x->p;
     const RowKey *group = in->aux;
     GroupLoop n = {.table = group->table};
@@ -311,7 +311,7 @@ static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t inde
     if (counts) hash_function(x, table, index);
     return counts;
 }
-void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters) {
+void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters) {
     GroupLoop n;
     Out slot = {0}, row = {0};
     const ImageIndex *ix = &x->tables[table].image->indexes[index];
@@ -377,7 +377,7 @@ static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
     const RowKey *k = in->aux;
     Ahead one[2];
     int32_t count = 0;
-    add_ahead(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
+    prefetch_add(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
     return count == 1 && one[0].table == site->table && one[0].index == site->index &&
            strcmp(one[0].keys, site->keys) == 0;
 }
@@ -460,7 +460,7 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
         if (sites[i].enters) fetch_entry(x, &texts, sites[i].table, sites[i].index);
         else fetch_texts(x, &texts, &sites[i]);
         if (texts.n == 0) continue;
-        x->mod.texts_ahead = true;
+        x->mod.prefetch_texts = true;
         each_row(x, &body, &sites[i]);
         proc_append(x, &body, &texts);
         out_w(&x->m, &body, "}\n}\n");
@@ -476,22 +476,22 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
 }
 
 /* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
-void proc_look_ahead(ProcEm *x) {
+void proc_prefetch(ProcEm *x) {
     Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
     Out slots = {0}, rows = {0}, *o = &slots, top = x->m.text.top; /* constants are the function's own */
     bool *const_done = x->m.const_done;
     x->m.text.top = (Out){0};
     x->m.const_done = arena_array(x->m.arena, bool, x->p->n_regs + 1);
-    int32_t n = sites && x->early && x->m.const_done ? find_ahead(x, sites) : 0;
+    int32_t n = sites && x->early && x->m.const_done ? prefetch_find(x, sites) : 0;
     if (n > 0) early_args(x, o);
-    x->dev.n_ahead = 0;
+    x->dev.n_prefetched = 0;
     for (int32_t i = 0; i < n; i++) {
-        int32_t table = sites[i].table, index = sites[i].index, place = x->dev.n_ahead;
+        int32_t table = sites[i].table, index = sites[i].index, place = x->dev.n_prefetched;
         bool each = sites[i].arrays != 0;
         sites[i].place = place;
-        x->dev.n_ahead += each ? AHEAD_EACH : 1;
-        x->mod.ahead_each |= each;
+        x->dev.n_prefetched += each ? AHEAD_EACH : 1;
+        x->mod.prefetch_each |= each;
         hash_function(x, table, index);
         if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)AHEAD_EACH, place);
         for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)

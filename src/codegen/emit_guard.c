@@ -11,23 +11,23 @@ int32_t proc_hash_var(const ProcEm *x, const Instr *in) {
         if (x->p->instrs[i].op == OP_STORE && x->p->instrs[i].a == in->dst) return (int32_t)x->p->instrs[i].imm;
     return -1;
 }
-bool proc_guard_takes(const ProcEm *x, const ItemSite *it) {
+bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it) {
     return proc_owns(x, (int32_t)it->table, OWN_QUEUE) && it->group == ITEM_ROWS;
 }
 /* In a round, whose hashes and locks are known, and whose turn it is. */
-static void guard_in_round(ProcEm *x, const Instr *in) {
+static void lock_in_round(ProcEm *x, const Instr *in) {
     const ItemSite *it = in->aux;
     int32_t k = proc_asked(x, in);
     W("const u64 h = hash%d;\nu64 use = ask%d;\n(void)h;\n#if defined(KC_CUDA)\n", k, k);
-    if (proc_guard_takes(x, it))
+    if (proc_lock_dequeues(x, it))
         W("if (%p != 0) use = dequeue_use(kp, use_at, use_end, names, h, true);\nelse\n", PARAM(PP_TAKES, 0, 0));
     W("use = lock_hold(kp, use, %s);\n#else\nuse = ", changes(it) ? "USE_WROTE" : "0u");
-    if (proc_guard_takes(x, it))
+    if (proc_lock_dequeues(x, it))
         W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, true) : ", PARAM(PP_TAKES, 0, 0));
     W("lock_acquire(kp, use_at, use_end, names, h, %s, true, 0, 0, false);\n#endif\n",
       changes(it) ? "USE_WROTE" : "0u");
 }
-void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
+void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     const ItemSite *it = in->aux;
     if (x->out->holds_all) {
         if (in->dst) W("const i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
@@ -38,9 +38,9 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
     if (once) W("if (use_at != use_end && !had%d) {\n", it->guard);
     else W("if (use_at != use_end) {\n");
     int32_t back = x->par.round ? 0 : x->locks.goes_back[pc], kept = proc_hash_var(x, in);
-    bool narrow = x->locks.narrow[pc] && !x->par.round, takes = proc_guard_takes(x, it);
+    bool narrow = x->locks.narrow[pc] && !x->par.round, takes = proc_lock_dequeues(x, it);
     if (x->par.round) {
-        guard_in_round(x, in);
+        lock_in_round(x, in);
     } else {
         const char *wrote = changes(it) ? "USE_WROTE" : "0u";
         if (in->a) W("const u64 h = (u64)%r;\n", in->a);
@@ -71,7 +71,7 @@ void proc_guard(ProcEm *x, const Instr *in, int32_t pc) {
 static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) {
     return !changes(x->proc->guards[guard]) || pc > x->fail.last_fail;
 }
-void proc_unguard(ProcEm *x, const Instr *in, int32_t pc) {
+void proc_unlock(ProcEm *x, const Instr *in, int32_t pc) {
     const GuardList *l = in->aux;
     const char *shared = x->par.round ? "true" : "false";
     int32_t n = 0;
@@ -123,8 +123,8 @@ void proc_find_once(ProcEm *x) {
         if (same) x->locks.once[it->guard] = loop + 1;
     }
 }
-void proc_guard_vars(ProcEm *x, Out *o) {
-    if (proc_takes(x))
+void proc_lock_vars(ProcEm *x, Out *o) {
+    if (proc_dequeues(x))
         out_w(&x->m, o, "%s",
               x->locks.framed && !x->par.round
                   ? ""
@@ -145,7 +145,7 @@ void proc_guard_vars(ProcEm *x, Out *o) {
         if (kept >= 0) out_w(&x->m, o, "u64 use%d = LOCK_UNKNOWN;\n(void)use%d;\n", kept, kept);
     }
 }
-void proc_guards_anew(ProcEm *x, int32_t loop) {
+void proc_locks_anew(ProcEm *x, int32_t loop) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->locks.once[i] == loop + 1) W("had%d = false;\n", i);
 }
@@ -205,7 +205,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
                 x->locks.gathers[pc] = true, x->locks.split[pc] = 1;
         }
         if (in->op == OP_GUARD && last >= 0) x->locks.split[last] = 1, x->locks.goes_back[pc] = last + 1;
-        x->out->lingers |= in->op == OP_GUARD && last < 0;
+        x->out->waits_inside |= in->op == OP_GUARD && last < 0;
         x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
         if (has_effect(p, last, pc)) last = -1;
         depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
@@ -234,12 +234,11 @@ void proc_find_states(ProcEm *x) {
         if (x->locks.split[pc]) x->locks.split[pc] = ++x->locks.n_states;
 }
 
-/* ---- narrow guards ------------------------------------------------------------------------------------------
+/* ---- narrow locks -------------------------------------------------------------------------------------------
  * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn
- * and giving it up: on a GPU mostly at the pace at which instructions come that nobody has run for a while. Where a
+ * and giving it up: on a GPU mostly at the pace at which instructions come that no warp has run for a while. Where a
  * statement is straight code with one such guard, what does not depend on what it guards comes before the guard, and
- * neither waiting nor giving up leaves the function. (H200: no difference at 64 warehouses of TPC-C, where
- * new_orders hardly wait for their district.) */
+ * neither waiting nor giving up leaves the function. It matters where calls do wait for such a row. */
 static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
     const Program *p = x->p;
     const ItemSite *it = p->instrs[pc].aux;
@@ -280,7 +279,7 @@ void proc_find_narrow(ProcEm *x) {
             bool late = in->op == OP_STORE || in->op == OP_ROW_PUT || in->op == OP_ROW_ADD ||
                         (in->op == OP_LOAD && vars[in->imm]);
             late |= (op_info[in->op].flags & F_FAIL) != 0;
-            /* columns that nobody changes are in piece 0 */
+            /* columns that are never changed are in piece 0 */
             late |= rc && rc->table == (int32_t)it->table && column(x, rc->table, rc->col)->piece != 0;
             Reg r;
             for (int32_t u = 0; !late && (r = instr_use(in, u)) >= 0; u++) late = regs[r];
@@ -315,7 +314,7 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
-    if (proc_takes(x)) frame_field(x, o, mode, "i64", "taken"), frame_field(x, o, mode, "u64", "queue_at");
+    if (proc_dequeues(x)) frame_field(x, o, mode, "i64", "taken"), frame_field(x, o, mode, "u64", "queue_at");
     for (int32_t i = 0; i < x->n_vars; i++) {
         if (!x->stored[i] && !(x->locks.framed && i < x->proc->n_params)) continue;
         frame_numbered(x, o, mode, c_type[x->vars[i].phys], 'y', i);

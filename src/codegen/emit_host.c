@@ -95,7 +95,7 @@ static bool write_stage(Em *m, int32_t pc, const bool *in_slice, bool first, boo
     return true;
 }
 
-/* What is needed by nobody after tests have been left out. */
+/* What is not needed any more after tests have been left out. */
 static void drop_unused(Em *m) {
     const Program *p = m->prog;
     bool *used = arena_array(m->arena, bool, p->n_regs + 1);

@@ -90,7 +90,7 @@ void proc_find_function(ProcEm *x, int32_t table, int32_t index) {
     if (!is_new(x, table, index, FIND_KEY)) return;
     define_key(x, table, index);
     define_equal(x, im, &im->indexes[index], "KEY_FOUND", im->indexes[index].unique);
-    proc_take_in(x, &x->mod.funcs, KERNEL_PART(kp_find));
+    proc_include(x, &x->mod.funcs, KERNEL_PART(kp_find));
 }
 void proc_enter_function(ProcEm *x, int32_t table, int32_t index) {
     const Image *im = x->tables[table].image;
@@ -106,7 +106,7 @@ void proc_enter_function(ProcEm *x, int32_t table, int32_t index) {
     out_w(&x->m, o, "#define KEY_MATCH");
     for (int32_t c = 0; c < ix->n_cols; c++) out_w(&x->m, o, " & __match_any_sync(here, (i64)k%d)", c);
     out_w(&x->m, o, "\n");
-    proc_take_in(x, o, KERNEL_PART(kp_enter));
+    proc_include(x, o, KERNEL_PART(kp_enter));
 }
 int32_t proc_order_kind(const ImageColumn *c, bool desc) {
     return (int32_t)(phys_size((Phys)c->phys) + (desc ? 16 : 0) + c->stride * 256);

@@ -370,10 +370,10 @@ void em_load_build(Em *m, const Instr *in) {
     em_define(m, in->dst, c, value, valid);
 }
 
-/* A chunk per group is open at the end; a taker of n slots may leave n - 1 of them behind. */
+/* A chunk per group is open at the end; an item that takes n slots may leave n - 1 of them behind. */
 int64_t join_slack(int64_t rows, int64_t groups) { return (groups + 1) * (int64_t)APPEND_CHUNK + rows / 12; }
 
-/* Flags of a join are told once, at the end: a word that all items of a device look at with every row would be their
+/* Flags of a join are written once, at the end: a word that all items of a device look at with every row would be their
  * limit. */
 static void put_flag(Em *m, int32_t flags, int32_t i, const char *cond) {
     w(m, "flag%d = flag%d || %s;\n", i, i, cond);

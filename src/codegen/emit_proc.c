@@ -118,7 +118,7 @@ static void declare_vars(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
         uint8_t phys = x->vars[i].phys;
         char type[32];
-        if (x->par.round && proc_spread_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
+        if (x->par.round && proc_parallel_flag(x, i)) out_w(&x->m, o, "bool s%d = false;\n", i);
         if (proc_in_frame(x, i)) {
             out_w(&x->m, o, "#define y%d (f->y%d)\n#define z%d (f->z%d)\n", i, i, i, i);
             if (x->m.views_used[i]) out_w(&x->m, o, "#define a%d (f->a%d)\n", i, i);
@@ -153,7 +153,7 @@ static void put_outs(ProcEm *x) {
     for (int32_t k = 0; k < proc->n_outs; k++) texts |= proc->vars[proc->outs[k]].phys == PH_STR;
     x->out->out_heap = texts && (x->dev.discrete || x->out->scratch > 0);
     int32_t heap = x->out->out_heap ? PARAM(PP_OUT_HEAP, 0, 0) : -1;
-    /* before anything is told: the room may be too small */
+    /* before the code is given: the room may be too small */
     for (int32_t k = 0; k < proc->n_outs && x->out->out_heap; k++) {
         int32_t v = proc->outs[k];
         if (proc->vars[v].phys != PH_STR) continue;
@@ -227,7 +227,7 @@ static void begin_frame(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = LOCK_NONE;\n", i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
-    if (proc_takes(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = LOCK_NONE;\n");
+    if (proc_dequeues(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = LOCK_NONE;\n");
 }
 static void undefine(ProcEm *x, Out *o) {
     for (int32_t i = 0; i < x->n_vars; i++) {
@@ -345,11 +345,11 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     }
     case OP_ROW_FIND:
     case OP_ROW_FIRST:
-        x->out->wanders |= x->log.in_loop;
+        x->out->divergent |= x->log.in_loop;
         proc_row_find(x, in);
         return true;
     case OP_ROW_NEXT:
-        x->out->wanders = true;
+        x->out->divergent = true;
         proc_row_next(x, in);
         return true;
     case OP_ROW_GET: proc_row_get(x, in); return true;
@@ -368,8 +368,8 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
         }
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
-    case OP_GUARD: proc_guard(x, in, pc); return true;
-    case OP_UNGUARD: proc_unguard(x, in, pc); return true;
+    case OP_GUARD: proc_lock(x, in, pc); return true;
+    case OP_UNGUARD: proc_unlock(x, in, pc); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
@@ -406,10 +406,10 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     case OP_P_LOOP:
         ++*loops;
         proc_loop_begins(x, pc);
-        proc_guards_anew(x, pc);
+        proc_locks_anew(x, pc);
         begin_fails(x);
         W("for (;;) {\n");
-        proc_spread_top(x, pc);
+        proc_parallel_top(x, pc);
         break;
     case OP_P_ROUND:
         W("steps++;\nif (%p != 0 && steps > %p) FAIL(%d);\n", PARAM(PP_STEP_LIMIT, 0, 0), PARAM(PP_STEP_LIMIT, 0, 0),
@@ -424,7 +424,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
         W("rounds++;\nif ((rounds & 255) == 0 && KC_PEEK(STOP_FLAG) != 0) FAIL(%d);\n}\n", fail_code(x, PF_STOPPED));
         if (x->labels[pc]) W("L%d: ;\n", pc);
         end_fails(x);
-        proc_spread_over(x, pc);
+        proc_parallel_over(x, pc);
         break;
     case OP_P_BLOCK:
         begin_fails(x);
@@ -459,12 +459,12 @@ static void write_narrow(ProcEm *x, int32_t pc) {
             if (!write_instr(x, in, k)) x->m.reason = op_info[in->op].name;
         }
     }
-    for (int32_t k = pc; k < x->locks.narrow[pc]; k++) proc_spread_behind(x, k);
+    for (int32_t k = pc; k < x->locks.narrow[pc]; k++) proc_parallel_behind(x, k);
 }
 /* Where what a round does under locks begins, or ends. */
 static void section(ProcEm *x, bool begins) {
     if (begins) {
-        proc_spread_meet(x);
+        proc_reconverge(x);
         proc_section_begins(x);
         begin_fails(x);
         x->par.nested++;
@@ -504,7 +504,7 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
                 proc_put_split(x, pc);
             }
             if (!open) {
-                proc_spread_meet(x);
+                proc_reconverge(x);
                 begin_fails(x);
                 W("{\n");
             }
@@ -517,7 +517,7 @@ static void write_body(ProcEm *x, const bool *skip, int32_t from, int32_t to, in
                 continue;
             }
             if (!write_instr(x, in, pc)) x->m.reason = op_info[in->op].name;
-            proc_spread_behind(x, pc);
+            proc_parallel_behind(x, pc);
             ends = in->op == OP_RAISE;
             continue;
         }
@@ -541,7 +541,7 @@ void proc_append(ProcEm *x, Out *o, const Out *part) {
     o->failed |= part->failed;
     if (part->n) out_put(&x->m, o, part->p, part->n);
 }
-void proc_take_in(ProcEm *x, Out *o, const char *part) { out_put(&x->m, o, part, (int64_t)strlen(part)); }
+void proc_include(ProcEm *x, Out *o, const char *part) { out_put(&x->m, o, part, (int64_t)strlen(part)); }
 
 /* ---- putting it together -------------------------------------------------------------------------------------- */
 /* run_K: a call; 0, or why it failed. */
@@ -587,14 +587,14 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         out_w(m, o,
               x->locks.framed ? "u32 failed = 0;\n"
                               : "u64 names = 0;\nu32 spilled = 0, failed = 0, serial = 0;\n(void)names;\n");
-        proc_guard_vars(x, o);
+        proc_lock_vars(x, o);
     }
     proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++)
         out_w(m, o, x->locks.framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
     for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
-    if (x->locks.framed && proc_takes(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
+    if (x->locks.framed && proc_dequeues(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
     for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++)
         out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
     proc_append(x, o, &vars);
@@ -619,8 +619,8 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
         proc_write_frame(x, o, FRAME_SAVE);
         out_w(m, o, "goto leave;\n}\n");
     }
-    if (x->locks.plain) /* it has given up what it changed, or nobody says yet why it failed: the bulk is undone as a
-                           whole */
+    if (x->locks.plain) /* it has given up what it changed, or it is not known yet why it failed: the bulk is undone as
+                           a whole */
         out_w(m, o,
               "if (guarded && (spilled != 0 || !failure_known(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
               "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
@@ -637,10 +637,10 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     for (int32_t i = 0; x->locks.framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
     for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
         if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
-    if (x->locks.framed && proc_takes(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
+    if (x->locks.framed && proc_dequeues(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
     for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#undef %s\n", own[i]);
     proc_append(x, o, &x->par.rounds);
-    if (x->locks.plain) proc_write_spreads(x, o);
+    if (x->locks.plain) proc_write_parallel(x, o);
 }
 
 /* foot_K: the operations of a call. */
@@ -731,7 +731,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
 }
 
 /* The instructions of a round once more, as the body of a function of their own. */
-static Status write_round(ProcEm *x, const Spread *s, const bool *skip, Err *e) {
+static Status write_round(ProcEm *x, const ParallelLoop *s, const bool *skip, Err *e) {
     Arena *a = x->m.arena;
     ProcEm outer = *x;
     Out vars = {0}, body;
@@ -790,12 +790,12 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     }
     find_forms(x);
     fail_to(x);
-    out->takes = proc_takes(x) ? PARAM(PP_TAKES, 0, 0) + 1 : 0;
+    out->takes = proc_dequeues(x) ? PARAM(PP_TAKES, 0, 0) + 1 : 0;
     x->fail.last_fail = x->locks.plain ? proc_last_fail(x) : -1;
     out->holds_all = x->locks.plain && proc_holds_all(x);
     if (x->locks.plain && !out->holds_all) {
         proc_find_states(x);
-        proc_find_spreads(x);
+        proc_find_parallel(x);
         proc_find_narrow(x);
         proc_find_once(x);
         x->mod.parallel[x->number] = x->par.n_loops > 0;
@@ -808,7 +808,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     out->undo_max = MAX_OF(x->log.n_sites, x->log.logs_in_loop ? x->log.n_sites + (int32_t)LOOP_LOG : 1);
     if (x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);
     out->reason = x->m.reason;
-    if (target->kind == DEVICE_HOST) proc_look_ahead(x);
+    if (target->kind == DEVICE_HOST) proc_prefetch(x);
     if (x->foot) write_foot(x, target);
     else write_function(x, target);
     return ST_OK;
@@ -816,7 +816,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
 
 /* The footprints of all procedures, or none. */
 static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings,
-                         int32_t *n_ahead, ProcModule *out, Err *e) {
+                         int32_t *n_prefetched, ProcModule *out, Err *e) {
     for (int32_t k = 0; k < n && !out->foot_reason; k++) {
         ProcSource src = {0};
         const Program *p = forms[k].proc->footprint;
@@ -826,7 +826,7 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
         out->scratch = MAX_OF(out->scratch, src.scratch);
         out->makes |= src.makes;
         out->foot_reason = src.reason;
-        *n_ahead = MAX_OF(*n_ahead, x->dev.n_ahead);
+        *n_prefetched = MAX_OF(*n_prefetched, x->dev.n_prefetched);
     }
     return ST_OK;
 }
@@ -835,7 +835,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
                   ProcModule *out, Err *e) {
     *out = (ProcModule){.n_procs = n, .undo_max = 1, .guards = guards};
     ProcEm *x = arena_new_of(a, ProcEm);
-    int32_t n_tables = 0, n_ahead = 0, foot_ahead = 0;
+    int32_t n_tables = 0, n_prefetched = 0, foot_ahead = 0;
     for (int32_t k = 0; k < n; k++)
         for (int32_t i = 0; i < forms[k].proc->n_tables; i++) n_tables = MAX_OF(n_tables, forms[k].table_no[i] + 1);
     out->n_tables = n_tables;
@@ -862,13 +862,13 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->undo_max = MAX_OF(out->undo_max, out->procs[k].undo_max);
         out->scratch = MAX_OF(out->scratch, out->procs[k].scratch);
         out->makes |= out->procs[k].makes;
-        out->wanders |= out->procs[k].wanders;
-        out->lingers |= out->procs[k].lingers;
-        n_ahead = MAX_OF(n_ahead, x->dev.n_ahead);
+        out->divergent |= out->procs[k].divergent;
+        out->waits_inside |= out->procs[k].waits_inside;
+        n_prefetched = MAX_OF(n_prefetched, x->dev.n_prefetched);
     }
     TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
     Out text = {0};
-    const RunForm run = {.target = target, .strings = strings, .n_ahead = n_ahead, .foot_ahead = foot_ahead};
+    const RunForm run = {.target = target, .strings = strings, .n_prefetched = n_prefetched, .foot_ahead = foot_ahead};
     proc_assemble(x, &run, out, &text);
     TRY(stack_check(e));
     if (text.failed || x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);

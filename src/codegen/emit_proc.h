@@ -31,12 +31,12 @@
  * has the virtual machine run it again before any call that conflicts with it: it meets the same state, so it fails in
  * the same way, and says how. For the same reason a call may give up for want of room (a string, the log): the machine
  * then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
- * their own (PROC_SAID in the code): nobody has to wait for these. Under locks, a call that needs the machine poisons
- * its counters, and whoever finds a counter poisoned does not run and poisons its own: `done` tells who ran. In
- * partitions it ends its partition for this launch: that is where the partition stands then. Without locks, launches go
- * through a queue several at a time. A launch that has failures which have to be seen to first writes its number to the
- * word `blocked`; later launches find it there and do nothing, so that the executor can see to the failures and go on
- * from there.
+ * their own (PROC_SAID in the code): no call has to wait for these. Under locks, a call that needs the machine poisons
+ * its counters, and a call that finds a counter poisoned does not run and poisons its own: `done` has the calls that
+ * ran. In partitions it ends its partition for this launch: that is where the partition stands then. Without locks,
+ * launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its
+ * number to the word `blocked`; later launches find it there and do nothing, so that the executor can see to the
+ * failures and go on from there.
  *
  * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a
  * call waits for the lock of an item where it comes to the item, and gives it up after the last statement that touches
@@ -168,7 +168,7 @@ typedef enum ProcParamKind {
     PP_OWN_KIND /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE
                  */
 } ProcParamKind;
-#define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* nobody shares a line with another item */
+#define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* no two items share a cache line */
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
 enum {
     PROC_HIGH = 4096,
@@ -184,8 +184,8 @@ typedef struct ProcSource {
     bool text_outs;     /* OUT strings point into images, parameters, constants and the heap of OUT strings */
     bool out_heap;      /* ... into that */
     bool makes;         /* it makes values of variable size, or looks into them (kc_make.h) */
-    bool wanders;
-    bool lingers;        /* it waits at a guard without leaving its function */
+    bool divergent;
+    bool waits_inside;   /* it waits at a guard without leaving its function */
     bool waits_in_loops; /* guards are in loops */
     bool holds_all;      /* under guards it waits for all its locks before it begins, and has none inside */
     int32_t takes;       /* queues: 1 + the number of PP_TAKES; 0 it has none */
@@ -203,8 +203,9 @@ typedef struct ProcModule {
     bool guards;      /* bodies have guards, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
     bool makes;
-    bool wanders; /* some procedure looks for rows in loops: calls take long, and not equally long */
-    bool lingers; /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for */
+    bool divergent;    /* some procedure looks for rows in loops: calls take long, and not equally long */
+    bool waits_inside; /* a procedure does: while it waits, no other lane of its warp may have a call that it waits for
+                        */
     int32_t n_procs, n_tables;
     ProcSource *procs;
     const char *foot_reason; /* why there is no kernel "bulk_foot" */

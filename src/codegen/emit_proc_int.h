@@ -15,21 +15,21 @@ enum {
 };
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
-typedef struct Spread Spread; /* a warp-parallel loop: emit_spread.c */
+typedef struct ParallelLoop ParallelLoop; /* a warp-parallel loop: emit_spread.c */
 
 /* What is the module's: kept from one procedure, and footprint, to the next. */
 typedef struct ModuleEm {
-    Out funcs;         /* functions of all procedures */
-    uint8_t *found;    /* per table of the module and index: FIND_KEY, ENTER, HASH_KEY that are there */
-    bool by_statement; /* bodies have statement locks (Proc.guarded) */
-    bool *queues;      /* ... per table of the module: rows are dequeued from it; NULL: by no procedure */
-    bool *parallel;    /* per procedure: it has warp-parallel loops */
-    bool orders;       /* kc_order.h is wanted */
-    bool texts_ahead;  /* strings of some rows are prefetched */
-    bool ahead_each;   /* ... something for each element of an argument: then for fewer calls at a time */
-    int32_t n_sums;    /* additions whose amounts are summed */
-    Out sums;          /* what brings them together */
-    int32_t most_last; /* of footprints: the most places in loops whose last item is known */
+    Out funcs;           /* functions of all procedures */
+    uint8_t *found;      /* per table of the module and index: FIND_KEY, ENTER, HASH_KEY that are there */
+    bool by_statement;   /* bodies have statement locks (Proc.guarded) */
+    bool *queues;        /* ... per table of the module: rows are dequeued from it; NULL: by no procedure */
+    bool *parallel;      /* per procedure: it has warp-parallel loops */
+    bool orders;         /* kc_order.h is wanted */
+    bool prefetch_texts; /* strings of some rows are prefetched */
+    bool prefetch_each;  /* ... something for each element of an argument: then for fewer calls at a time */
+    int32_t n_sums;      /* additions whose amounts are summed */
+    Out sums;            /* what brings them together */
+    int32_t most_last;   /* of footprints: the most places in loops whose last item is known */
 } ModuleEm;
 /* The device that the module is for. */
 typedef struct DeviceEm {
@@ -37,7 +37,7 @@ typedef struct DeviceEm {
     bool
         discrete; /* it has memory of its own: cells of strings have the host's addresses, which are not the device's */
     bool by_four; /* a key's first slots are looked at together */
-    int32_t n_ahead; /* keys of a call that are prefetched */
+    int32_t n_prefetched; /* keys of a call that are prefetched */
 } DeviceEm;
 /* The log of a call's changes, by which a failure is taken back (emit_rows.c). */
 typedef struct LogEm {
@@ -70,11 +70,11 @@ typedef struct LocksEm {
 } LocksEm;
 /* Warp-parallel loops (emit_spread.c). */
 typedef struct ParallelEm {
-    Spread *loops;
+    ParallelLoop *loops;
     int32_t n_loops;
-    const Spread *round; /* of the loop whose round is being written, as a function of its own; NULL none */
-    Out rounds;          /* these functions */
-    int32_t nested;      /* ... IFs, loops and the section of it around the instruction in hand */
+    const ParallelLoop *round; /* of the loop whose round is being written, as a function of its own; NULL none */
+    Out rounds;                /* these functions */
+    int32_t nested;            /* ... IFs, loops and the section of it around the instruction in hand */
     int32_t n_reconverges, before_section; /* places where lanes reconverge; those before its section */
 } ParallelEm;
 
@@ -137,13 +137,13 @@ void proc_item_hash(ProcEm *x, const ItemSite *it, int32_t base);
 void proc_hash_ends(ProcEm *x, Out *o, const ItemSite *it, const char *hash);
 void proc_append(ProcEm *x, Out *o, const Out *part);
 /* A part of the prelude: KERNEL_PART of codegen/prelude.h. */
-void proc_take_in(ProcEm *x, Out *o, const char *part);
+void proc_include(ProcEm *x, Out *o, const char *part);
 /* ---- emit_rows.c ---- */
 /* Room in the log for a change, beforehand; an entry at `u` that undo takes back by entering `row` in its ordered
  * groups again. */
 void proc_log_room(ProcEm *x);
 void proc_log_front(ProcEm *x, int32_t table);
-/* Rows inserted there wait for nobody: that two have one key is found by the index. */
+/* Rows inserted there wait for no other call: that two have one key is found by the index. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table);
 /* A cell of type phys at parameter p, `at` being an expression and stride bytes from one to the next; a cell of the
  * row `at` of the procedure's table. */
@@ -168,7 +168,7 @@ void proc_row_delete(ProcEm *x, const Instr *in);
 typedef struct RunForm {
     const EmitTarget *target;
     bool strings;
-    int32_t n_ahead, foot_ahead; /* keys of a call, and of its footprint, that are looked for ahead */
+    int32_t n_prefetched, foot_ahead; /* keys of a call, and of its footprint, that are looked for ahead */
 } RunForm;
 /* The module's whole text, once the functions of all its procedures are written. */
 void proc_assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *text);
@@ -188,21 +188,21 @@ void proc_slots_define(ProcEm *x, Out *o);
 
 /* ---- emit_ahead.c ---- */
 /* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
-void proc_look_ahead(ProcEm *x);
+void proc_prefetch(ProcEm *x);
 /* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by
  * this key; and at the loop's beginning, its first rounds. */
-void proc_group_ahead(ProcEm *x, const Instr *in);
-void proc_loop_ahead(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
+void proc_prefetch_group(ProcEm *x, const Instr *in);
+void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
 void proc_loop_begins(ProcEm *x, int32_t loop);
 
 /* ---- emit_guard.c ---- */
 typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
-void proc_guard(ProcEm *x, const Instr *in, int32_t pc);
+void proc_lock(ProcEm *x, const Instr *in, int32_t pc);
 /* The variable that keeps the hash which the guard makes or takes, -1 none. */
 int32_t proc_hash_var(const ProcEm *x, const Instr *in);
-/* The guard is of the rows of the procedure's queue: in a bulk with PP_TAKES nobody waits for it. */
-bool proc_guard_takes(const ProcEm *x, const ItemSite *it);
-void proc_unguard(ProcEm *x, const Instr *in, int32_t pc);
+/* The lock is of the rows of the procedure's queue: in a bulk with PP_TAKES no call waits for it. */
+bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it);
+void proc_unlock(ProcEm *x, const Instr *in, int32_t pc);
 /* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in
  * loops. */
 bool proc_holds_all(const ProcEm *x);
@@ -216,17 +216,17 @@ void proc_find_narrow(ProcEm *x);
 /* Fills once. */
 void proc_find_once(ProcEm *x);
 /* The variables of guards, at a function's top; what a loop forgets at its beginning. */
-void proc_guard_vars(ProcEm *x, Out *o);
-void proc_guards_anew(ProcEm *x, int32_t loop);
+void proc_lock_vars(ProcEm *x, Out *o);
+void proc_locks_anew(ProcEm *x, int32_t loop);
 /* What a frame has: its fields, or into it, or out of it. */
 void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its
  * names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
 /* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
-static inline bool proc_takes(const ProcEm *x) { return x->locks.plain && x->mod.queues && x->proc->queue >= 0; }
+static inline bool proc_dequeues(const ProcEm *x) { return x->locks.plain && x->mod.queues && x->proc->queue >= 0; }
 static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) {
-    return proc_takes(x) && x->proc->tables[table].own == how;
+    return proc_dequeues(x) && x->proc->tables[table].own == how;
 }
 /* In the body: fails, and has the bulk undone, where what stands before it is true. */
 void proc_queue_stops(ProcEm *x);
@@ -237,28 +237,28 @@ void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);
 
 /* ---- emit_spread.c ---- */
-struct Spread {
+struct ParallelLoop {
     /* instructions: the loop, what follows the test at its top; the state at its top */
     int32_t loop, first, end, state;
     int32_t cur, hi, by; /* variables: the counter, its end, its step */
     int32_t from, to;    /* what a round does under locks; none: to is from */
-    int32_t told;        /* the instruction behind which the loop's own variable is known */
+    int32_t known;       /* the instruction behind which the loop's own variable is known */
     int32_t logs;        /* changes of a round, -1: it has loops itself */
     int32_t *inserts;    /* per table: rows of a round */
     uint8_t *roles;      /* per variable: what becomes of it */
     uint8_t *precision;  /* sums: digits, 0: those of the physical type */
 };
 /* Fills spreads; behind proc_find_states. */
-void proc_find_spreads(ProcEm *x);
+void proc_find_parallel(ProcEm *x);
 /* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of
  * these, nothing. */
-void proc_spread_top(ProcEm *x, int32_t pc);
-void proc_spread_behind(ProcEm *x, int32_t pc);
-void proc_spread_over(ProcEm *x, int32_t pc);
+void proc_parallel_top(ProcEm *x, int32_t pc);
+void proc_parallel_behind(ProcEm *x, int32_t pc);
+void proc_parallel_over(ProcEm *x, int32_t pc);
 /* At a round's top. */
 void proc_round_begins(ProcEm *x);
-/* In a round: lanes meet here, if all come by. */
-void proc_spread_meet(ProcEm *x);
+/* In a round: lanes reconverge here, if all come by. */
+void proc_reconverge(ProcEm *x);
 /* In a round: what stands before, and behind, what it does under locks; the label of failures in it is the innermost
  * one. */
 void proc_section_begins(ProcEm *x);
@@ -266,10 +266,10 @@ void proc_section_ends(ProcEm *x);
 /* In a round: the guard's lock is ask<k>. */
 int32_t proc_asked(const ProcEm *x, const Instr *guard);
 /* round_K_S: `vars` and `body` as for run_K. */
-void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body);
+void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const Out *body);
 /* It has to be known whether a round has assigned the variable: s<var>. */
-bool proc_spread_flag(const ProcEm *x, int32_t var);
+bool proc_parallel_flag(const ProcEm *x, int32_t var);
 /* The function parallel_K, if the procedure has such loops. */
-void proc_write_spreads(ProcEm *x, Out *o);
+void proc_write_parallel(ProcEm *x, Out *o);
 
 #endif

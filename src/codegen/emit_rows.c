@@ -59,7 +59,7 @@ void proc_row_find(ProcEm *x, const Instr *in) {
     int32_t index = x->tables[k->table].index[k->index];
     const ImageIndex *ix = &x->tables[k->table].image->indexes[index];
     proc_find_function(x, k->table, index);
-    proc_loop_ahead(x, k->table, index, k->n, k->args, false);
+    proc_prefetch_loop(x, k->table, index, k->n, k->args, false);
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\n");
@@ -88,7 +88,7 @@ void proc_row_find(ProcEm *x, const Instr *in) {
         x->mod.orders = true;
     }
     W("}\n");
-    if (x->dev.host && !ix->unique && !ix->order && !k->order) proc_group_ahead(x, in);
+    if (x->dev.host && !ix->unique && !ix->order && !k->order) proc_prefetch_group(x, in);
 }
 void proc_row_next(ProcEm *x, const Instr *in) {
     const RowKey *k = in->aux;
@@ -414,7 +414,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
     const Image *im = x->tables[table].image;
     for (int32_t i = 0; x->log.in_loop && i < im->n_indexes; i++) {
         Reg keys[KEYS_AHEAD];
-        if (proc_insert_key(im, ins, i, keys)) proc_loop_ahead(x, table, i, im->indexes[i].n_cols, keys, true);
+        if (proc_insert_key(im, ins, i, keys)) proc_prefetch_loop(x, table, i, im->indexes[i].n_cols, keys, true);
     }
     W("i64 r%d = -1;\n{\n", in->dst);
     proc_log_room(x);
@@ -450,7 +450,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
         else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
     if (im->n_indexes > 0) {
-        proc_spread_meet(x); /* not behind this: who enters a key waits for another lane that has the same */
+        proc_reconverge(x); /* not behind this: who enters a key waits for another lane that has the same */
         W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE_GIVE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
         W("if (!made) {\nGVOL(u8, %p)[row] = ROW_DEAD;\n", live);

@@ -31,7 +31,7 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
     DEFINE(PP_PART_AT);
     DEFINE(PP_PART_START);
     DEFINE(PP_PART_EACH);
-    if (run->n_ahead > 0 || run->foot_ahead > 0) DEFINE(PP_FETCHES);
+    if (run->n_prefetched > 0 || run->foot_ahead > 0) DEFINE(PP_FETCHES);
     if (!out->foot_reason) {
         DEFINE(PP_OPS);
         DEFINE(PP_USES);
@@ -76,30 +76,30 @@ static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
     const bool cuda = run->target->kind == DEVICE_CUDA;
     define_params(x, run, out, o);
     define_procs(x, out, o);
-    proc_take_in(x, o, KERNEL_PART(kp_base));
-    proc_take_in(x, o, KERNEL_PART(kp_call_locks));
-    proc_take_in(x, o, KERNEL_PART(kp_rows));
+    proc_include(x, o, KERNEL_PART(kp_base));
+    proc_include(x, o, KERNEL_PART(kp_call_locks));
+    proc_include(x, o, KERNEL_PART(kp_rows));
     proc_slots_define(x, o);
-    proc_take_in(x, o, KERNEL_PART(kp_slots));
-    if (out->makes) proc_take_in(x, o, KERNEL_PART(kc_make));
-    if (x->mod.orders) proc_take_in(x, o, KERNEL_PART(kc_order));
-    proc_take_in(x, o, KERNEL_PART(kp_calls));
-    if (!out->foot_reason) proc_take_in(x, o, KERNEL_PART(kp_ops));
+    proc_include(x, o, KERNEL_PART(kp_slots));
+    if (out->makes) proc_include(x, o, KERNEL_PART(kc_make));
+    if (x->mod.orders) proc_include(x, o, KERNEL_PART(kc_order));
+    proc_include(x, o, KERNEL_PART(kp_calls));
+    if (!out->foot_reason) proc_include(x, o, KERNEL_PART(kp_ops));
     if (out->guards) {
-        proc_take_in(x, o, KERNEL_PART(kp_statement_locks));
-        proc_take_in(x, o, KERNEL_PART(kp_parallel));
+        proc_include(x, o, KERNEL_PART(kp_statement_locks));
+        proc_include(x, o, KERNEL_PART(kp_parallel));
     }
-    if (x->mod.queues) proc_take_in(x, o, KERNEL_PART(kp_dequeue));
+    if (x->mod.queues) proc_include(x, o, KERNEL_PART(kp_dequeue));
     proc_append(x, o, &x->mod.funcs);
-    if (out->guards) proc_take_in(x, o, KERNEL_PART(kp_run_statement));
-    if (out->guards && cuda) proc_take_in(x, o, KERNEL_PART(kp_run_warp));
-    proc_take_in(x, o, KERNEL_PART(kp_run));
-    if (out->guards) proc_take_in(x, o, KERNEL_PART(kp_undo));
+    if (out->guards) proc_include(x, o, KERNEL_PART(kp_run_statement));
+    if (out->guards && cuda) proc_include(x, o, KERNEL_PART(kp_run_warp));
+    proc_include(x, o, KERNEL_PART(kp_run));
+    if (out->guards) proc_include(x, o, KERNEL_PART(kp_undo));
     if (out->foot_reason) return;
     out_w(&x->m, o, "#define EACH_SUM(M)");
     proc_append(x, o, &x->mod.sums);
     out_w(&x->m, o, "\n");
-    proc_take_in(x, o, KERNEL_PART(kp_foot));
+    proc_include(x, o, KERNEL_PART(kp_foot));
 }
 /* What comes before the prelude, and how parameters are read; written last, because it says how many there are. */
 static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
@@ -113,9 +113,9 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     out->param_table = out->constants || n > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? direct : n);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
-    out_w(m, o, "#define TILE %d\n", !one ? 1 : x->mod.ahead_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
+    out_w(m, o, "#define TILE %d\n", !one ? 1 : x->mod.prefetch_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
     out_w(m, o, "#define FOOT_TILE %d\n#define UNDO_MAX %d\n", one ? (int32_t)FOOT_TILE : 1, out->undo_max);
-    out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_ahead, (int32_t)x->mod.texts_ahead);
+    out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_prefetched, (int32_t)x->mod.prefetch_texts);
     out_w(m, o, "#define FOOT_AHEAD %d\n", run->foot_ahead);
     out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->guards);
     out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->guards));
@@ -123,7 +123,7 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     out_w(m, o, "#define N_LAST %d\n", x->mod.most_last + 1);
     out_w(m, o, "#define SAID_HERE %s\n", run->strings ? "0u" : "FAILED_KNOWN");
     out_w(m, o, "#define PIECES_AT %d\n", (int32_t)PROC_PIECES_AT(out->n_tables));
-    proc_take_in(x, o, KERNEL_PRELUDE_INCLUDE);
+    proc_include(x, o, KERNEL_PRELUDE_INCLUDE);
     if (!out->param_table) return;
     out_w(m, o, "#undef P\n");
     if (out->constants) {

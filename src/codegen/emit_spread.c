@@ -1,4 +1,4 @@
-/* emit_spread.c - loops whose rounds are spread over the lanes of a warp; see emit_proc_int.h.
+/* emit_spread.c - warp-parallel loops: the lanes of a warp share the rounds; see emit_proc_int.h.
  *
  * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor
  * disturb each other may as well run at the same time: the call leaves its function at the top of the loop, as it
@@ -6,9 +6,9 @@
  * counter; then the call goes on behind the loop with what the rounds have left. Such a call's frame lies in shared
  * memory: all lanes read it, none writes it.
  *
- * Lanes stay in step: what one does alone takes as long as what all do. So they meet before and behind what a round
- * does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of it
- * go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the
+ * Lanes stay in step: what one does alone takes as long as what all do. So they reconverge before and behind what a
+ * round does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of
+ * it go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the
  * midst of a section, nor for other lanes while it has one.
  *
  * Rounds are apart when
@@ -37,14 +37,14 @@ typedef enum Role {
     ROLE_SUM
 } Role;
 static bool whole(uint8_t phys) { return phys >= PH_I16 && phys <= PH_I64; }
-static bool stored_in(const ProcEm *x, const Spread *s, int64_t var) {
+static bool stored_in(const ProcEm *x, const ParallelLoop *s, int64_t var) {
     int32_t at;
     return count_of(x, s->loop, s->end, OP_STORE, var, &at) > 0;
 }
 
 /* ---- which loops --------------------------------------------------------------------------------------------- */
 /* cur <= hi at the top, cur := cur + by at the end, as FOR has them. */
-static bool counts(const ProcEm *x, Spread *s) {
+static bool counts(const ProcEm *x, ParallelLoop *s) {
     const Program *p = x->p;
     int32_t i = s->loop + 1, at;
     while (i < s->end && !op_is_control(p->instrs[i].op)) i++;
@@ -69,14 +69,14 @@ static bool counts(const ProcEm *x, Spread *s) {
     s->by = (int32_t)by->imm;
     for (int32_t k = i; k < at; k++) /* the last thing in the loop */
         if (p->instrs[k].op == OP_P_STEP && p->instrs[k].jump == s->loop) {
-            s->told = -1;
-            for (int32_t t = i; t < k && s->told < 0; t++) {
+            s->known = -1;
+            for (int32_t t = i; t < k && s->known < 0; t++) {
                 const Instr *of = p->instrs[t].op == OP_STORE ? made_by(x, p->instrs[t].a) : NULL;
                 if (of && of->op == OP_CVT) of = made_by(x, of->a);
-                if (of && of->op == OP_LOAD && of->imm == s->cur) s->told = t;
+                if (of && of->op == OP_LOAD && of->imm == s->cur) s->known = t;
                 else if (op_is_control(p->instrs[t].op) && t > i + 4) break;
             }
-            return s->told >= 0;
+            return s->known >= 0;
         }
     return false;
 }
@@ -98,7 +98,7 @@ static bool adds_to(const ProcEm *x, Reg r, int64_t var, int depth) {
 }
 /* What is made of the variable, from its load to its store, is used for nothing but this sum: a round has its own
  * part of it only. */
-static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t store) {
+static bool only_summed(const ProcEm *x, const ParallelLoop *s, int32_t load, int32_t store) {
     bool *of_it = arena_array(x->m.arena, bool, x->p->n_regs + 1);
     if (!of_it || load > store) return false;
     of_it[x->p->instrs[load].dst] = true;
@@ -115,7 +115,7 @@ static bool only_summed(const ProcEm *x, const Spread *s, int32_t load, int32_t 
     }
     return store < s->end;
 }
-static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
+static bool sums_up(const ProcEm *x, ParallelLoop *s, int32_t var) {
     int32_t load, store;
     if (!whole(x->vars[var].phys) || count_of(x, s->loop, s->end, OP_LOAD, var, &load) != 1 ||
         count_of(x, s->loop, s->end, OP_STORE, var, &store) != 1)
@@ -133,7 +133,7 @@ static bool sums_up(const ProcEm *x, Spread *s, int32_t var) {
  * here. */
 typedef struct Flow {
     const ProcEm *x;
-    Spread *s;
+    ParallelLoop *s;
     bool *now, **there, **saved;
     int32_t depth;
     bool *carried;
@@ -185,7 +185,7 @@ static bool flow_instr(Flow *f, int32_t i, bool *in_if) {
     }
     return true;
 }
-static bool find_roles(ProcEm *x, Spread *s) {
+static bool find_roles(ProcEm *x, ParallelLoop *s) {
     const Program *p = x->p;
     Arena *a = x->m.arena;
     Flow f = {.x = x,
@@ -225,7 +225,7 @@ static bool find_roles(ProcEm *x, Spread *s) {
 
 /* Declares n<id>, ok<id>: the register's value, in the round that the loop's variable says; 0: not known then.
  * Overflow does not matter: a round that meets it does nothing else. */
-static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids, int depth) {
+static int32_t put_value(ProcEm *x, const ParallelLoop *s, Reg r, Out *o, int32_t *ids, int depth) {
     const Program *p = x->p;
     const Instr *in = made_by(x, r);
     uint8_t phys = p->regs[r].phys;
@@ -241,7 +241,7 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     if (in->op == OP_LOAD) {
         int32_t stores = count_of(x, s->loop, s->end, OP_STORE, in->imm, &at);
         if (stores > 1) return 0;
-        if (stores == 1 && at != s->told && in->imm != s->cur)
+        if (stores == 1 && at != s->known && in->imm != s->cur)
             return put_value(x, s, p->instrs[at].a, o, ids, depth + 1);
         out_w(&x->m, o, "const i64 n%d = (i64)y%d;\nconst bool ok%d = z%d;\n", *ids + 1, (int32_t)in->imm, *ids + 1,
               (int32_t)in->imm);
@@ -275,7 +275,7 @@ static int32_t put_value(ProcEm *x, const Spread *s, Reg r, Out *o, int32_t *ids
     return *ids;
 }
 /* The guards of a loop, in order. */
-static int32_t guards_of(const ProcEm *x, const Spread *s, const Instr *guards[SITES_MAX]) {
+static int32_t guards_of(const ProcEm *x, const ParallelLoop *s, const Instr *guards[SITES_MAX]) {
     int32_t n = 0;
     for (int32_t i = s->loop; i < s->end && n < SITES_MAX; i++)
         if (x->p->instrs[i].op == OP_GUARD) guards[n++] = &x->p->instrs[i];
@@ -296,7 +296,7 @@ int32_t proc_asked(const ProcEm *x, const Instr *guard) {
     return -1;
 }
 /* Makes hash<k>, the items of the loop's guards. */
-static bool put_names(ProcEm *x, const Spread *s, Out *o) {
+static bool put_names(ProcEm *x, const ParallelLoop *s, Out *o) {
     const Instr *guards[SITES_MAX];
     int32_t ids = 0, n = guards_of(x, s, guards);
     if (n == SITES_MAX) return false;
@@ -318,7 +318,7 @@ static bool put_names(ProcEm *x, const Spread *s, Out *o) {
     return true;
 }
 /* Rows are entered once in each round; changes of a round; nothing that a round could not do on its own. */
-static bool find_effects(ProcEm *x, Spread *s) {
+static bool find_effects(ProcEm *x, ParallelLoop *s) {
     const Program *p = x->p;
     int32_t depth = 0, nested = 0, jumps = 0;
     bool rows = false;
@@ -341,8 +341,8 @@ static bool find_effects(ProcEm *x, Spread *s) {
     return rows && (nested == 0 || x->out->scratch == 0);
 }
 /* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks.
- * Nobody jumps into it or out of it. */
-static void find_section(const ProcEm *x, Spread *s) {
+ * There are no jumps into it or out of it. */
+static void find_section(const ProcEm *x, ParallelLoop *s) {
     const Program *p = x->p;
     int32_t depth = 0, unit = s->first; /* where the outermost run or statement began */
     bool found = false, ends = false;   /* the last of them is in this one */
@@ -376,14 +376,14 @@ static void find_section(const ProcEm *x, Spread *s) {
         if (i >= s->from && i < s->to && in->jump >= s->to) s->to = s->end;
     }
 }
-void proc_find_spreads(ProcEm *x) {
+void proc_find_parallel(ProcEm *x) {
     const Program *p = x->p;
-    x->par.loops = arena_array(x->m.arena, Spread, p->n_instrs + 1);
+    x->par.loops = arena_array(x->m.arena, ParallelLoop, p->n_instrs + 1);
     for (int32_t i = 0; x->par.loops && i < p->n_instrs; i++) {
         if (p->instrs[i].op != OP_P_LOOP) continue;
-        Spread *s = &x->par.loops[x->par.n_loops];
+        ParallelLoop *s = &x->par.loops[x->par.n_loops];
         Out names = {0};
-        *s = (Spread){.loop = i, .end = p->instrs[i].jump};
+        *s = (ParallelLoop){.loop = i, .end = p->instrs[i].jump};
         if (counts(x, s) && find_effects(x, s) && find_roles(x, s) && put_names(x, s, &names)) {
             find_section(x, s);
             s->state = ++x->locks.n_states;
@@ -395,13 +395,13 @@ void proc_find_spreads(ProcEm *x) {
 }
 
 /* ---- in the body --------------------------------------------------------------------------------------------- */
-static const Spread *spread_at(const ProcEm *x, int32_t pc) {
+static const ParallelLoop *parallel_at(const ProcEm *x, int32_t pc) {
     for (int32_t k = 0; k < x->par.n_loops; k++)
         if (pc >= x->par.loops[k].loop && pc <= x->par.loops[k].end) return &x->par.loops[k];
     return NULL;
 }
-void proc_spread_top(ProcEm *x, int32_t pc) {
-    const Spread *s = spread_at(x, pc);
+void proc_parallel_top(ProcEm *x, int32_t pc) {
+    const ParallelLoop *s = parallel_at(x, pc);
     if (!s || s->loop != pc) return;
     W("S%d: ;\nif (guarded && serial == 0 && RUNS_PARALLEL(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && "
       "(u64)(y%d - y%d) >= PARALLEL_MIN * (u64)y%d) {\n*wait = LOCK_NONE;\nSUSPEND(PARALLEL | %d);\n}\n",
@@ -415,8 +415,8 @@ static bool excludes(const ItemSite *a, const ItemSite *b) {
     return a->table == b->table && a->group == b->group && !(ra && rb) && !(aa && ab);
 }
 /* Behind instruction pc. */
-void proc_spread_behind(ProcEm *x, int32_t pc) {
-    const Spread *s = x->par.round;
+void proc_parallel_behind(ProcEm *x, int32_t pc) {
+    const ParallelLoop *s = x->par.round;
     if (!s) return;
     if (x->p->instrs[pc].op == OP_STORE && s->roles[x->p->instrs[pc].imm] == ROLE_SET)
         W("s%d = true;\n", (int32_t)x->p->instrs[pc].imm);
@@ -424,8 +424,8 @@ void proc_spread_behind(ProcEm *x, int32_t pc) {
 /* The loop's own variable, before the instructions that make it; by that, the items of the round, which must not be
  * another round's as well. */
 void proc_round_begins(ProcEm *x) {
-    const Spread *s = x->par.round;
-    int32_t var = (int32_t)x->p->instrs[s->told].imm;
+    const ParallelLoop *s = x->par.round;
+    int32_t var = (int32_t)x->p->instrs[s->known].imm;
     W("y%d = (%s)y%d;\nz%d = z%d;\n", var, c_type[x->vars[var].phys], s->cur, var, s->cur);
     const Instr *guards[SITES_MAX];
     int32_t n = guards_of(x, s, guards);
@@ -444,7 +444,7 @@ void proc_round_begins(ProcEm *x) {
     for (int32_t a = 0; a < n; a++) W("left[%d] = hash%d >> 32;\n", a, first_alike(x, guards, a));
     W("FAIL(RUN_SERIALLY);\n}\n#endif\n}\n");
 }
-void proc_spread_meet(ProcEm *x) {
+void proc_reconverge(ProcEm *x) {
     if (x->par.round && x->par.nested == 0) W("RECONVERGE(%d);\n", ++x->par.n_reconverges);
 }
 void proc_section_begins(ProcEm *x) {
@@ -454,7 +454,8 @@ void proc_section_begins(ProcEm *x) {
     W("#if defined(KC_CUDA)\nif (use_at != use_end) {\n");
     for (int32_t a = 0; a < n; a++) {
         if (first_alike(x, guards, a) != a) continue;
-        if (proc_guard_takes(x, guards[a]->aux)) W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* nobody waits for that */
+        if (proc_lock_dequeues(x, guards[a]->aux))
+            W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* no call waits for that */
         W("ask%d = lock_lookup(kp, use_at, use_end, names, hash%d);\n", a, a);
     }
     W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");
@@ -472,11 +473,11 @@ void proc_section_ends(ProcEm *x) {
       "__nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n",
       x->fail.fails[x->fail.n_fails - 1], fail_code(x, PF_STOPPED));
 }
-void proc_spread_over(ProcEm *x, int32_t pc) {
-    const Spread *s = spread_at(x, pc);
+void proc_parallel_over(ProcEm *x, int32_t pc) {
+    const ParallelLoop *s = parallel_at(x, pc);
     if (s && s->end == pc) W("serial = 0;\n");
 }
-bool proc_spread_flag(const ProcEm *x, int32_t var) {
+bool proc_parallel_flag(const ProcEm *x, int32_t var) {
     bool flag = false;
     for (int32_t k = 0; k < x->par.n_loops; k++) flag |= x->par.loops[k].roles[var] == ROLE_SET;
     return flag;
@@ -484,7 +485,7 @@ bool proc_spread_flag(const ProcEm *x, int32_t var) {
 
 /* ---- a round --------------------------------------------------------------------------------------------------- */
 /* The rounds that are run together, and each one's places in the log: n, each. `f` is the call's frame. */
-static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
+static void put_rounds(ProcEm *x, const ParallelLoop *s, Out *o) {
     Em *m = &x->m;
     out_w(m, o,
           "const u64 gap = (u64)(f->y%d - f->y%d), by = (u64)f->y%d, in_all = by == 1 ? gap + 1 : gap / by + 1;\nconst "
@@ -499,7 +500,7 @@ static void put_rounds(ProcEm *x, const Spread *s, Out *o) {
 /* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let
  * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say
  * so. */
-void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *body) {
+void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
     Out *o = &x->par.rounds;
     int32_t starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0), logs = PARAM(PP_UNDO, 0, 0),
@@ -522,7 +523,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
     for (int32_t i = 0, n = guards_of(x, s, guards); i < n; i++)
         if (first_alike(x, guards, i) == i)
             out_w(m, o, "u64 hash%d = 0, ask%d = LOCK_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
-    proc_guard_vars(x, o);
+    proc_lock_vars(x, o);
     proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++) {
         if (s->inserts[i] > 0) out_w(m, o, "i64 i%d = f->i%d + (i64)k * %d;\n", i, i, s->inserts[i]);
@@ -559,7 +560,7 @@ void proc_write_round(ProcEm *x, const Spread *s, const Out *vars, const Out *bo
 
 /* ---- what runs them ------------------------------------------------------------------------------------------ */
 /* The greatest value of a sum. */
-static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[48]) {
+static void sum_limit(const ProcEm *x, const ParallelLoop *s, int32_t var, char most[48]) {
     static const char *const whole_types[] = {
         [PH_I16] = "0x7fff", [PH_I32] = "0x7fffffff", [PH_I64] = "0x7fffffffffffffff"};
     int64_t limit = 1;
@@ -568,7 +569,7 @@ static void sum_limit(const ProcEm *x, const Spread *s, int32_t var, char most[4
     else snprintf(most, 48, "%s", whole_types[x->vars[var].phys]);
 }
 /* EACH_SUM_VAR, EACH_VAR, EACH_INSERT of prelude/txn/kp_parallel_loop.h. */
-static void define_vars(ProcEm *x, const Spread *s, Out *o) {
+static void define_vars(ProcEm *x, const ParallelLoop *s, Out *o) {
     Em *m = &x->m;
     int32_t w = W_VARS;
     out_w(m, o, "#define EACH_SUM_VAR(M)");
@@ -594,7 +595,7 @@ static void define_vars(ProcEm *x, const Spread *s, Out *o) {
     out_w(m, o, "\n");
 }
 /* LOOP_ALIKE: for the host. */
-static void define_alike(ProcEm *x, const Spread *s, Out *o) {
+static void define_alike(ProcEm *x, const ParallelLoop *s, Out *o) {
     const Instr *guards[SITES_MAX];
     const int32_t n = guards_of(x, s, guards);
     out_w(&x->m, o, "#define LOOP_ALIKE(i, k)");
@@ -605,7 +606,7 @@ static void define_alike(ProcEm *x, const Spread *s, Out *o) {
     out_w(&x->m, o, "\n#define LOOP_GUARDS %d\n", n);
 }
 /* loop_K_S. */
-static void write_loop(ProcEm *x, const Spread *s, Out *o) {
+static void write_loop(ProcEm *x, const ParallelLoop *s, Out *o) {
     Em *m = &x->m;
     const int32_t code = (s->loop + 1) << 8;
     bool sums = false;
@@ -619,16 +620,16 @@ static void write_loop(ProcEm *x, const Spread *s, Out *o) {
     else out_w(m, o, "#define LOOP_FAILS(ended) (ended)\n");
     define_alike(x, s, o);
     define_vars(x, s, o);
-    proc_take_in(x, o, KERNEL_PART(kp_parallel_loop));
+    proc_include(x, o, KERNEL_PART(kp_parallel_loop));
 }
 /* parallel_K: the rounds of the loop whose top is a call's state; the state to go on from. All lanes of a warp, of
  * which the first one has the call; on others one item. */
-void proc_write_spreads(ProcEm *x, Out *o) {
+void proc_write_parallel(ProcEm *x, Out *o) {
     Em *m = &x->m;
     int32_t words = 0, sites = 0;
     if (x->par.n_loops == 0) return;
     for (int32_t k = 0; k < x->par.n_loops; k++) {
-        const Spread *s = &x->par.loops[k];
+        const ParallelLoop *s = &x->par.loops[k];
         const Instr *guards[SITES_MAX];
         int32_t n = W_VARS;
         for (int32_t v = 0; v < x->n_vars; v++) n += s->roles[v] >= ROLE_LAST ? 2 : 0;

@@ -731,7 +731,7 @@ static bool join_up(Bc *b, EmitSegment *out) {
     for (int64_t i = 0; i < b->refs.len; i++) {
         const Ref *r = &b->refs.items[i];
         uint32_t *w = r->in_table ? &b->table.items[r->word] : &b->code.items[r->word];
-        int32_t at = r->label >= 0 ? b->labels.items[r->label] : -1; /* labels nobody has set are never gone to */
+        int32_t at = r->label >= 0 ? b->labels.items[r->label] : -1; /* labels that are not set are never gone to */
         *w = at >= 0 ? base + (uint32_t)at * BC_WORDS : BC_ROW_DONE;
     }
     b->head[BH_START] = base;

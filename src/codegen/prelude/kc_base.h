@@ -109,7 +109,7 @@ typedef char
 #define I32_MIN (-2147483647 - 1)
 #define I32_MAX 2147483647
 
-/* Memory at an address: G(i32, p)[i]. GRO: nobody writes it while the kernel runs; an rvalue. */
+/* Memory at an address: G(i32, p)[i]. GRO: it is not written while the kernel runs; an rvalue. */
 #define G(T, addr) ((GLOBAL T *)(addr))
 #if defined(KC_CUDA)
 template <typename T> FN T kc_ro_load(const T *p) { return *p; }
@@ -211,8 +211,8 @@ extern __shared__ __align__(16) u8 kc_local_memory[];
 #define LMEM kc_local_memory
 #define BARRIER() __syncthreads()
 #define FENCE() __threadfence()
-/* The halves of a fence: what was written before is there for whoever sees what is written behind; what is read behind
- * is as new as what was seen before. */
+/* The halves of a fence: what was written before is there for an item that sees what is written behind; what is read
+ * behind is as new as what was seen before. */
 #if __CUDACC_VER_MAJOR__ >= 13 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define FENCE_GIVE() asm volatile("fence.release.gpu;" ::: "memory")
 #define FENCE_TAKE() asm volatile("fence.acquire.gpu;" ::: "memory")

@@ -14,9 +14,9 @@
  *    2  rows of a packet                        9  rows that a packet must have room for at such a look
  *    3  groups that write                      10  address of the lengths, the free packets and the queues
  *    4  groups that have finished writing      11  address of a count of all rows passed
- *    5  rows of the source between two looks   12  address of four sums over groups, in nanoseconds, where the device
- *       at the room left                           has a clock: waits for room, writers' lives, waits for input,
- * readers'
+ *    5  rows of the source between two looks   12  address of four sums over groups, in nanoseconds, where the
+ *       at the room left                           device has a clock: waits for room, writers' lives, waits for
+ *                                                  input, readers' lives
  *
  * Word 10 points at the rows of each packet, then the free packets, then the queues of full ones. Each of these queues
  * is: head; 16 words on, tail; from word 32 on as many entries as there are packets.

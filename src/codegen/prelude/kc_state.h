@@ -1,7 +1,7 @@
 /* kc_state.h - states of aggregates in memory that starts as zero.
  *
  * MIN and MAX keep order-preserving encodings whose neutral element is 0, so that both are ga_max_u64 / la_max_u64.
- * Whether there was a value at all is told by `seen` bits, never by the encoding. BIT_AND and BOOL_AND keep the OR of
+ * Whether there was a value at all is in `seen` bits, never in the encoding. BIT_AND and BOOL_AND keep the OR of
  * complements. Sums of 64-bit values are exact in 128 bits; sums of 128-bit values in 192. What the virtual machine
  * does differently is in README.md.
  */

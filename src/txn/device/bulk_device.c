@@ -405,7 +405,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
 static bool in_partitions(const Bulk *b) {
     return b->schedule.strategy == STRATEGY_PART || b->schedule.strategy == STRATEGY_SERIAL;
 }
-bool bulk_device_divergent(const Bulk *b) { return b->device->code->module.wanders; }
+bool bulk_device_divergent(const Bulk *b) { return b->device->code->module.divergent; }
 /* Lanes of a warp run in step: where calls diverge and others wait for them, a call gets a warp to itself. So does a
  * partition, as long as there are few. */
 int64_t bulk_device_lanes(const Bulk *b) {
@@ -418,7 +418,7 @@ int64_t bulk_device_lanes(const Bulk *b) {
             lanes /= 2;
         return lanes;
     }
-    return v->d->info.warp_functions && v->locks.on && v->code->module.wanders ? WARP : 1;
+    return v->d->info.warp_functions && v->locks.on && v->code->module.divergent ? WARP : 1;
 }
 /* With statement locks the lanes of a warp have a call each of one type, and while one runs alone the others are idle.
  * Calls that wait in loops would diverge soon: a warp for each. Of other types as many calls share a warp as are needed
@@ -427,7 +427,7 @@ int64_t bulk_device_lanes(const Bulk *b) {
 static void plan_together(Bulk *b) {
     BulkDevice *v = b->device;
     const int64_t room = (int64_t)v->d->info.units * PROC_UNIT_THREADS / WARP;
-    const bool mixed = !b->group_order || v->code->module.lingers, fixed = !mixed && b->opt->lanes > 0;
+    const bool mixed = !b->group_order || v->code->module.waits_inside, fixed = !mixed && b->opt->lanes > 0;
     int64_t units = 0;
     uint8_t *per = v->warps.per_warp;
     uint32_t *to = v->warps.together;

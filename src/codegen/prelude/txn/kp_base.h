@@ -8,7 +8,7 @@
  * Waiting. An item waits only for what is done by items that go on whatever others do (numbered rule 1 of
  * codegen/README.md), and looks at the stop flag meanwhile. Locks are counters that only grow: an item waits until a
  * counter has come to its number. What was changed under a lock is published by FENCE_GIVE before the counter is
- * raised, and is seen by whoever reads the counter and passes FENCE_TAKE then (release and acquire); the counters
+ * raised, and is seen by a call that reads the counter and passes FENCE_TAKE then (release and acquire); the counters
  * themselves are relaxed.
  */
 #ifndef KP_BASE_H
@@ -37,7 +37,7 @@
 #if defined(KC_CUDA)
 #define KP_ARG const KernelParams &kp
 #define WARP_ITEMS 32u
-#define WARP_MEETS() __syncwarp()
+#define WARP_RECONVERGES() __syncwarp()
 
 /* The least n of the lanes of the mask, all of which call it. */
 FN u32 least_of(u32 mask, u32 n) {
@@ -64,7 +64,7 @@ FN void wait_for(u32 n) {
 #elif defined(KC_OPENCL)
 #define KP_ARG __global const ulong *restrict kp
 #define WARP_ITEMS 32u
-#define WARP_MEETS() ((void)0)
+#define WARP_RECONVERGES() ((void)0)
 #define RELAX(spins, n) ((void)(spins))
 
 #else
@@ -74,7 +74,7 @@ FN void wait_for(u32 n) {
 #define FENCE() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 #define WARP_ITEMS 1u
-#define WARP_MEETS() ((void)0)
+#define WARP_RECONVERGES() ((void)0)
 int sched_yield(void);
 #if defined(__x86_64__)
 #define PAUSE() __builtin_ia32_pause()

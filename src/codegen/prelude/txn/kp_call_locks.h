@@ -6,7 +6,7 @@
  * grow with timestamps, a call waits for earlier calls only, so there is no deadlock.
  *
  * A call that only the virtual machine can run (or word the error of) poisons its locks instead: LOCK_POISON is set
- * in the counters, and whoever finds it does not run, and poisons its own. The counters are read and raised with
+ * in the counters, and a call that finds it does not run, and poisons its own. The counters are read and raised with
  * relaxed atomics; the caller passes FENCE_TAKE behind locks_state, when it is LOCKS_READY, and FENCE_GIVE before
  * locks_leave.
  *

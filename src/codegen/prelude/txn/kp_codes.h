@@ -17,7 +17,7 @@
 /* ---- failures of calls --------------------------------------------------------------------------------- */
 /* A failure's code: PROC_SAID, the instruction + 1 from bit 8 on, and why in the low byte: a kind of kc_codes.h,
  * or */
-#define PF_SAID 64 /* RAISE without arguments: nobody is blocked */
+#define PF_SAID 64 /* RAISE without arguments: no later call is blocked */
 #define PF_RAISED 65
 #define PF_ROWS 66 /* more inserts than were counted */
 #define PF_STEPS 67

@@ -10,7 +10,7 @@
  *     place     0: not written yet; row + 1; or none = ~(anchor + 1), with the highest bit set: there is no row left
  *     in that group
  *
- * Names of items are hashes: one lock may be two groups'. Whoever finds another group's row, or another anchor's
+ * Names of items are hashes: one lock may be two groups'. A call that finds another group's row, or another anchor's
  * `none`, stops the launch (STOP_QUEUE), and the bulk is undone and run again without this. What a call does with its
  * row is checked as well: USE_DEQUEUES, it came to the queue; USE_DEQUEUED, it took its row; USE_UNDELETED, until it
  * deleted it (kp_statement_locks.h).
@@ -27,7 +27,7 @@
 
 #define DEQUEUE_STOPS ((i64)-2)
 
-/* The use of a queue's item, which nobody waits for; LOCK_NONE: it has no lock. */
+/* The use of a queue's item, which no call waits for; LOCK_NONE: it has no lock. */
 FN_BIG u64 dequeue_use(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const bool shared) {
     const u32 name = item_name(h);
     const u64 i = (mask >> (name >> 1 & 63) & 1) != 0 ? lock_find(kp, use_at, use_end, name) : use_end;

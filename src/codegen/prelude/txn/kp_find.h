@@ -4,7 +4,7 @@
  * removed while kernels run, so a search needs no lock. It may run beside kp_enter.h: an entry names its row
  * only after the cells of the row's key were written (release there; the reader's loads depend on the entry, and are
  * fresh). A unique index may have entries of rows that are not there (ROW_DEAD, ROW_PENDING): these are passed over.
- * In other indexes the entry names the first row of a group, and whoever follows the group looks at `live`.
+ * In other indexes the entry names the first row of a group, and a call that follows the group looks at `live`.
  *
  * Defined by the emitter, and undefined here:
  *   INDEX(f)           the name of function f of this index

@@ -3,7 +3,7 @@
  *
  * A call that runs alone in its warp suspends at the loop's top (state | PARALLEL). Each lane then runs the function
  * of a round, round_K_S, with the call's frame, which is in shared memory, and its own value of the loop's counter;
- * nobody writes the frame meanwhile. Behind the loop, parallel_K puts together what the rounds have left, and the
+ * the frame is not written meanwhile. Behind the loop, parallel_K puts together what the rounds have left, and the
  * call goes on.
  *
  * Lanes stay in step: they reconverge before and behind what a round does under locks (RECONVERGE), all lanes at all

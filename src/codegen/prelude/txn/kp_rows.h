@@ -4,7 +4,7 @@
  * A row's columns are changed by the call that has the lock of the row (or of the column) alone, so plain loads and
  * stores will do, and the fences of that lock order them (kp_base.h). What calls do to a table at the same time goes
  * by atomics: room for strings, links and slots of indexes (kp_find.h, kp_enter.h), and additions to columns that
- * calls only add to. Whether a row is there is its byte in `live`, which whoever looks it up reads fresh (GFRESH,
+ * calls only add to. Whether a row is there is its byte in `live`, which a call that looks it up reads fresh (GFRESH,
  * GVOL), since another call may just have entered it.
  *
  * Strings. A cell has the address, the length and the first four bytes. On a device with memory of its own, cells of

@@ -1,6 +1,6 @@
 /* kp_run.h - the kernel that runs calls.
  *
- * Items take TILE calls at a time and go round those that have to wait for locks. Whoever is taken later may not be
+ * Items take TILE calls at a time and go round those that have to wait for locks. A call that is taken later may not be
  * waited for, so calls are taken from a counter (PP_TICKET), and an item goes round all that it has taken: whichever
  * is ready runs. On the host without statement locks (RUN_CARRIES) it takes the next ones when all that are left
  * wait, and they are not many.
@@ -205,7 +205,7 @@ KERNEL(bulk_main) {
                     const u32 kind = kind_of(kp, call);
                     (void)kind;
                     (void)pos;
-                    /* whoever has no locks need not wait for memory either */
+                    /* a call without locks need not wait for memory either */
                     const bool held = PP_COUNTERS != 0 && G(u32, PP_LOCK_START)[call * PP_LOCK_STEP] !=
                                                               G(u32, PP_LOCK_START)[(call + 1) * PP_LOCK_STEP];
                     const u32 state =
@@ -261,6 +261,6 @@ KERNEL(bulk_main) {
             waiting = left;
 #endif
         }
-        WARP_MEETS();
+        WARP_RECONVERGES();
     }
 }

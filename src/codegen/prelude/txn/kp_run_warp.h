@@ -2,23 +2,20 @@
  *
  * The lanes of a warp have a call each, which go on together as far as they can: of those that need not wait, the
  * lanes that are behind go first, and in the same state at a time. A lane that is done takes the next call, so that
- * lanes are always behind somebody. Lanes that went ahead wait for the others where functions say so
- * (LANES_DIVERGED), and only for such as need not wait themselves: whoever holds a lock goes on whatever others do.
+ * lanes are always behind others. Lanes that went ahead wait for the others where functions say so
+ * (LANES_DIVERGED), and only for such as need not wait themselves: a call that holds a lock goes on whatever others do.
  * No lane waits inside a function while another lane of its warp has a call.
  *
- * Whoever changes this keeps two things: decisions on the way round the loop are the warp's (votes), never a lane's;
- * nothing that waits reads variables from memory or changes a word that all warps share (a compare-and-swap on the
- * ticket by 4000 warps took ten times as long as all calls).
+ * A change of this has to keep two things: decisions on the way round the loop are the warp's (votes), never a lane's;
+ * nothing that waits reads variables from memory or changes a word that all warps share, which takes longer than the
+ * calls do.
  *
  * A function is longer than the cache of instructions, and what a warp fetches is gone when another one comes there.
  * So a group has all threads of a multiprocessor, and its warps take their next calls, a batch for each, at the same
- * time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold nothing, so
- * nobody waits for a warp that waits here. (H200, TPC-C, 64 warehouses: 5.4 M/s instead of 4.2 in bulks of 64k, 6.8
- * instead of 5.1 in bulks of 256k; in groups of 4, 8 and 16 warps 4.6, 4.8 and 4.9 M/s.) They meet once more where a
- * call's loop runs in parallel (warps_gather), but for a limited time, since here calls hold locks. (64k new_orders
- * 6.3 ms instead of 6.8, full mix of 64k 6.5 instead of 6.7.) More warps do not help, instructions do not come
- * faster: 48 or 64 on a multiprocessor, with 42 or 32 registers, 8.9 and 9.4 ms for 64k new_orders instead of 6.6; 24
- * warps 6.9.
+ * time: those that follow find what the first one has fetched, and so catch up. Calls that are done hold no locks, so
+ * no call waits for a warp that waits here. The warps reconverge once more where a call's loop runs in parallel
+ * (warps_gather), but for a limited time, since here calls hold locks. More warps do not help: instructions do not come
+ * faster. Measurements: docs/notes/statement-locks.md.
  *
  * Stretches. The order of calls is cut into stretches (PP_STRETCHES), of which PP_TOGETHER has three words each: the
  * number of its first batch, its first place in the order, and how many calls make a batch, with PROC_SPREADS where a
@@ -40,7 +37,7 @@
 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls run no loops in parallel */
 #define FRAMES_BYTES (40 << 10)
 
-/* Until a lane that waits has its turn, or for a while; whether anybody that they wait for went on. In registers
+/* Until a lane that waits has its turn, or for a while; whether a call that they wait for went on. In registers
  * alone: variables of the kernel lie in memory, and thousands of warps that wait would keep it busy. */
 FN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {
     const bool waits = !*turn;

@@ -12,7 +12,7 @@
  *     (`shared`). Counters are everybody's: each use raises its lock's counter by one exactly once, when it is
  *     released.
  *
- * Who holds what. A use is held from the moment its turn was seen (lock_acquire; nobody else changes the item then)
+ * Who holds what. A use is held from the moment its turn was seen (lock_acquire; no other call changes the item then)
  * to its release (lock_finish_op says that the last operation is done; the caller passes FENCE_GIVE and raises the
  * counter). Release is final: the bits of what was changed before are seen by others and cannot be taken back, so a
  * call that fails after it released what it changed (`spilled`) has the whole bulk undone, kp_undo.h. Turns are in

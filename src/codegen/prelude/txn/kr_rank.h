@@ -687,7 +687,7 @@ KERNEL(rank_group) {
 
 /* ---- depths ----------------------------------------------------------------------------------------------
  * All calls of a rank are deeper than the deepest of the rank before. With y = depth - number of the rank that is a
- * maximum: along an item, whoever is in rank w has a depth of at least w + the greatest y of earlier ranks. A round
+ * maximum: along an item, an operation of rank w has a depth of at least w + the greatest y of earlier ranks. A round
  * takes that from a scan over all records; depths are then the greatest of what the items ask for, and rounds go on
  * until nothing changes. An item's whole chain takes one round, so there are about as many as the longest path changes
  * items.
