@@ -110,7 +110,9 @@ FN u32 run_call(KP_ARG, const u32 kind, const u64 call, const u64 pos, const u64
 #if STATEMENT_LOCKS
     frame_any frame;
     u64 wait = LOCK_NONE;
+    const bool here = false; /* the call's frame is in shared memory */
     (void)frame;
+    (void)here;
 #define RUN(label, k)                                                           \
     label:                                                                      \
     status = (u32)run_##k(kp, call, pos, undo, slot, &frame.f##k, 0, 0, &wait); \
@@ -136,8 +138,6 @@ KERNEL(bulk_main) {
 #if !defined(KC_CUDA)
     u64 log_at = 0, log_end = 0;
 #endif
-    bool here = false; /* the call's frame is in shared memory */
-    (void)here;
 #endif
 #if STATEMENT_LOCKS && defined(KC_CUDA)
     if (PP_GUARDS != 0) {
