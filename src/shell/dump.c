@@ -108,7 +108,7 @@ static bool read_option(Dump *d, char **argv, int *i) {
 static bool read_options(Dump *d, char **argv) {
     for (int i = 2; argv[i]; i++)
         if (!read_option(d, argv, &i)) return false;
-    if (!d->sh.path) return bad_option("which database?%s", "");
+    if (!d->sh.path || !*d->sh.path) return bad_option("which database?%s", "");
     if (strcmp(d->sh.path, ":memory:") == 0) return bad_option("\"%s\" is no directory", d->sh.path);
     if (d->schema_only && d->data_only)
         return bad_option("options -s/--schema-only and -a/--data-only cannot be used together%s", "");
@@ -264,15 +264,21 @@ static void put_literal(FILE *f, const char *s, size_t n, bool plain) {
         fwrite(s, 1, n, f);
         return;
     }
-    fputc('\'', f);
+    bool returns = false; /* has carriage returns, which programs that read the dump may take for an end of line */
+    for (size_t i = 0; i + 1 < n; i++) {
+        returns |= s[i] == '\\' && s[i + 1] == 'r';
+        i += s[i] == '\\';
+    }
+    fputs(returns ? "E'" : "'", f);
     for (size_t i = 0; i < n; i++) {
         char c = s[i];
         if (c == '\\' && i + 1 < n) {
             const char *at = strchr(letters, s[++i]);
             c = at ? bytes[at - letters] : s[i];
         }
-        if (c == '\'') fputc('\'', f);
-        fputc(c, f);
+        if (c == '\'' || (returns && c == '\\')) fputc(c, f);
+        if (c == '\r') fputs("\\r", f);
+        else fputc(c, f);
     }
     fputc('\'', f);
 }
@@ -388,6 +394,8 @@ static bool open_file(Dump *d) {
     if (d->sh.out && d->sh.out_name) return true;
     fprintf(stderr, "stele dump: cannot open \"%s\": %s\n", d->file, strerror(errno));
     if (d->sh.out) fclose(d->sh.out);
+    free(d->sh.out_name);
+    d->sh.out_name = NULL;
     d->sh.out = stdout;
     return false;
 }

@@ -387,7 +387,7 @@ static void add_subquery(Text *x, const ViewSource *q) {
         text_put(x, " AS ");
         text_name(x, q->names[i]);
     }
-    text_put(x, " FROM ");
+    text_put(x, " FROM public."); /* not a WITH query of that name */
     text_name(x, q->relation);
     text_put(x, ")");
 }
@@ -439,8 +439,12 @@ static void add_relation(Rewrite *r, const ViewTable *t, const ViewSource *q) {
     else if (only && !whole) from = only;
     text_add(&r->x, r->at, from - r->at);
     if (table) text_put(&r->x, "SELECT * FROM ");
-    if (whole || aliases) text_name(&r->x, q->relation);
-    else add_subquery(&r->x, q);
+    if (whole || aliases) {
+        text_put(&r->x, "public.");
+        text_name(&r->x, q->relation);
+    } else {
+        add_subquery(&r->x, q);
+    }
     if (!f->alias.name || aliases) {
         text_put(&r->x, " AS ");
         text_name(&r->x, f->alias.name ? f->alias.name : f->name.name);
@@ -680,8 +684,8 @@ Status definitions_list(Session *s, Arena *a, Definitions *out) {
     TRY(add_ready(&l, false));
     for (int64_t i = 0; i < n; i++) TRY(add_keys(&l, l.tables[i]));
     TRY(add_ready(&l, true));
-    TRY(add_rest(&l));
     for (int64_t i = 0; i < n; i++) TRY(add_calling_parts(&l, l.tables[i]));
     for (int64_t i = 0; i < n; i++) TRY(add_foreigns(&l, l.tables[i]));
+    TRY(add_rest(&l)); /* last: a restore that stops at an object with a problem has all others */
     return err_is_set(&s->err) ? ST_ERROR : ST_OK;
 }
