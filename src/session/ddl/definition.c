@@ -319,7 +319,7 @@ static Status read_view(Lister *l, ViewItem *x) {
     BoundStmt *b;
     Err why = {0};
     x->binds = bind_view(l->s, l->a, x->v, &c, &b, &why);
-    if (!x->binds && out_of_memory(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
+    if (!x->binds && gave_up(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
     if (!x->binds) return (x->problem = arena_strdup(l->a, why.message)) ? ST_OK : ST_ERROR;
     x->needs_key = c.grouped_keys.len > 0;
     x->n_routines = c.routine_ids.len;
@@ -485,7 +485,7 @@ Status view_query_text(Session *s, Arena *a, const View *v, const char **out) {
     ViewSource *sources;
     *out = v->sql;
     if (v->n_sources == 0) return ST_OK;
-    if (!bind_view(s, a, v, &c, &b, &why)) return out_of_memory(&why) ? (err_copy(&s->err, &why), ST_ERROR) : ST_OK;
+    if (!bind_view(s, a, v, &c, &b, &why)) return gave_up(&why) ? (err_copy(&s->err, &why), ST_ERROR) : ST_OK;
     TRY(sort_sources(a, v, &sources));
     for (Form form = FORM_SUBQUERY; form <= FORM_ALIASES; form++) {
         Rewrite r = {.x.a = a, .sql = v->sql, .at = v->sql, .form = form};
@@ -551,7 +551,7 @@ static Status read_routine(Lister *l, RoutineItem *x) {
     for (int64_t i = 0; i < f->n_params; i++) {
         Expr *e;
         if (f->params[i].def) (void)sql_bind_scalar(&c, f->params[i].def, type_make(T_UNKNOWN), &e);
-        if (out_of_memory(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
+        if (gave_up(&why)) return err_copy(&l->s->err, &why), ST_ERROR;
         err_clear(&why);
     }
     x->n_defaults = c.routine_ids.len;
@@ -619,7 +619,7 @@ static bool routine_ready(Lister *l, RoutineItem *x) {
     Err why = {0};
     PlFunction *f;
     if (pl_of_routine(l->a, &now, x->r, &f, &why) == ST_OK) return true;
-    if (out_of_memory(&why)) err_copy(&l->s->err, &why); /* definitions_list looks at it */
+    if (gave_up(&why)) err_copy(&l->s->err, &why); /* definitions_list looks at it */
     x->problem = arena_strdup(l->a, why.message);
     return false;
 }

@@ -322,7 +322,7 @@ Status views_fill_sources(Session *s, Arena *a) {
         Err e = {0};
         if (full.n_sources > 0) continue;
         Status r = view_find_sources(s, a, &full, &e);
-        if (r != ST_OK && out_of_memory(&e)) return err_copy(&s->err, &e), ST_ERROR;
+        if (r != ST_OK && gave_up(&e)) return err_copy(&s->err, &e), ST_ERROR;
         if (r != ST_OK || full.n_sources == 0) continue;
         TRY(view_replace(s, k->views[i], &full));
     }

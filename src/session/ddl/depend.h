@@ -41,12 +41,16 @@ Status dependents_of_routine(Dependents *d, const Routine *r);
 /* Refuses to drop `what` (NULL: several things) because of them, or drops them, with a notice. */
 Status dependents_drop(Dependents *d, const char *what, bool cascade);
 
-/* There was no memory (53200), or it was at a limit (53400): nothing is known of what was bound. */
-static inline bool out_of_memory(const Err *e) {
-    return strcmp(e->sqlstate, ERR_OUT_OF_MEMORY) == 0 || strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) == 0;
+/* An error that says nothing about the text that was bound: no memory, or the statement was canceled. Not 54001: a view
+ * without end is one. */
+static inline bool gave_up(const Err *e) {
+    static const char *const codes[] = {ERR_OUT_OF_MEMORY, ERR_LIMIT_EXCEEDED, ERR_QUERY_CANCELED};
+    for (int i = 0; i < (int)ARRAY_LEN(codes); i++)
+        if (strcmp(e->sqlstate, codes[i]) == 0) return true;
+    return false;
 }
 /* Binds a query, or a view's, for what can be learnt from it. False when it does not bind; the session's error is set
- * only where memory ran out. */
+ * only where binding gave up. */
 bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b);
 bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b);
 bool view_uses_column(Session *s, Arena *a, const View *v, const Table *t, int col);

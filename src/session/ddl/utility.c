@@ -57,7 +57,7 @@ bool try_query(Session *s, Arena *a, const char *sql, PlanCtx *c, BoundStmt **b)
     bool ok = sql && sql_parse(a, slice_of(sql), &list, &n, &e) == ST_OK && n == 1 &&
               sql_bind(c, list[0], 0, NULL, b) == ST_OK;
     c->err = &s->err;
-    if (!ok && out_of_memory(&e)) err_copy(&s->err, &e);
+    if (!ok && gave_up(&e)) err_copy(&s->err, &e);
     return ok;
 }
 
@@ -67,7 +67,7 @@ bool try_view(Session *s, Arena *a, const View *v, PlanCtx *c, BoundStmt **b) {
     c->err = &e;
     bool ok = sql_bind_view(c, v, b) == ST_OK;
     c->err = &s->err;
-    if (!ok && out_of_memory(&e)) err_copy(&s->err, &e);
+    if (!ok && gave_up(&e)) err_copy(&s->err, &e);
     return ok;
 }
 
