@@ -29,6 +29,7 @@ static const DevCall dev_calls[] = {{"substring", 2, T_TEXT, "text_from", false}
                                     {"starts_with", 2, T_TEXT, "text_starts", false},
                                     {"^@", 2, T_TEXT, "text_starts", false}};
 
+/* The second argument is an integer, except that of text_starts: it too tells overloads apart. */
 static const DevCall *dev_call(const CallSite *c) {
     if (!c->func || !c->strict) return NULL;
     for (int64_t i = 0; i < ARRAY_LEN(dev_calls); i++) {
