@@ -73,8 +73,8 @@ static bool conflict(const Bulk *b, int64_t x, int64_t y) {
     }
     return false;
 }
-/* They do so only because both take: sets may have both. */
-static bool only_takes(const Bulk *b, int64_t x, int64_t y) {
+/* They do so only because both fetch and add: sets may have both. */
+static bool only_fetch_adds(const Bulk *b, int64_t x, int64_t y) {
     for (int64_t i = 0; i < b->in.n_ops; i++) {
         if (b->ops[i].call != x) continue;
         int both = kinds_of(b, x, b->ops[i].item) | kinds_of(b, y, b->ops[i].item);
@@ -201,7 +201,7 @@ static void small_bulks(void **state) {
         uint8_t *seen = arena_array(a, uint8_t, n);
         for (int64_t c = 0; c < n; c++)
             for (int64_t p = 0; p < c; p++)
-                if (naive[p] >= naive[c] && conflict(&b, p, c)) naive[c] = naive[p] + !only_takes(&b, p, c);
+                if (naive[p] >= naive[c] && conflict(&b, p, c)) naive[c] = naive[p] + !only_fetch_adds(&b, p, c);
         assert_int_equal(schedule_reference(&b.in, a, ref, &err), ST_OK);
         assert_int_equal(schedule_depths(&b.in, pool, a, depth, &err), ST_OK);
         assert_memory_equal(ref, naive, (size_t)n * 4);
@@ -258,7 +258,7 @@ static void locks_share(void **state) {
 
 /* Who takes comes no earlier than those who took before: item 1 is taken from by all; item 2 keeps call 1 back, and so
  * the calls behind it. Locks and partitions know nothing of takes. */
-static void takes_keep_order(void **state) {
+static void fetch_adds_keep_order(void **state) {
     (void)state;
     TxnOp ops[] = {{1, 0, OPK_FETCH_ADD}, {2, 0, OPK_WRITE},     {1, 1, OPK_FETCH_ADD}, {2, 1, OPK_WRITE},
                    {1, 2, OPK_FETCH_ADD}, {1, 3, OPK_FETCH_ADD}, {1, 3, OPK_READ},      {1, 4, OPK_ADD},
@@ -393,7 +393,6 @@ static void algorithm_1(void **state) {
     arena_free(a);
 }
 
-/* Whatever numbers locks have. */
 /* A number for what happens to a lock: who uses it, and from when; by lock. */
 static uint64_t *lock_histories(Arena *a, const Schedule *s) {
     uint64_t *of = arena_array(a, uint64_t, s->n_locks + 1);
@@ -496,7 +495,7 @@ static void shared_work(void **state) {
         if (round % 3) b.in.scratch = scratch;
         b.in.workers = workers[round / 2 % 4];
         if (b.sorted && round % 2) b.in.runs = cut_runs(a, &b.in, round % 4 == 1);
-        if (round % 8 == 7) mem_fail_at(4 + round % 5);
+        if (round % 8 == 7) mem_fail_at(1 + round / 8 * 2);
         ScheduleInput in = b.in;
         in.strategy = strategy;
         const Status got = schedule_make(&in, round % 3 ? pool : NULL, a, &s, &err);
@@ -521,6 +520,113 @@ static void shared_work(void **state) {
     }
     schedule_scratch_free(scratch);
     pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+/* Most calls have one contended item, a few span partitions: workers raise the depths of those at the same time, in
+ * several rounds. The same as one worker's pass. */
+static Bulk bulk_spanning(int kinds) {
+    const int64_t n = 20000 + rnd_below(20000), items = 300 + rnd_below(6000), every = 20 + rnd_below(2000);
+    Bulk b = {.ops = malloc((size_t)n * 4 * sizeof(TxnOp)), .types = calloc((size_t)n, 2), .sorted = true};
+    int64_t k = 0;
+    for (int64_t c = 0; c < n; c++) {
+        const int64_t m = rnd_below(every) == 0 ? 2 + rnd_below(3) : rnd_below(30) ? 1 : 0;
+        const uint64_t item = hash_u64((uint64_t)rnd_below(items));
+        for (int64_t j = 0; j < m; j++) {
+            int kind;
+            do kind = (int)rnd_below(4);
+            while (!(kinds >> kind & 1));
+            const uint64_t other = rnd_below(5) == 0 ? item : hash_u64((uint64_t)rnd_below(items));
+            b.ops[k++] = (TxnOp){other, (uint32_t)c, (uint8_t)kind};
+        }
+    }
+    b.in = (ScheduleInput){
+        .n_calls = n, .n_ops = k, .ops = b.ops, .types = b.types, .workers = 16, .in_order = true, .n_types = 1};
+    return b;
+}
+static void shared_rounds(void **state) {
+    (void)state;
+    static const Strategy strategies[] = {STRATEGY_KSET, STRATEGY_TPL, STRATEGY_PART};
+    Pool *pool = pool_new(3, &err);
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    for (int round = 0; round < 24; round++) {
+        Bulk b = bulk_spanning(round % 2 ? 15 : 7);
+        const Strategy strategy = strategies[round % 3];
+        Arena *a = arena_new(&root, &err);
+        Schedule alone, s;
+        b.in.fetch_adds_write = round % 5 == 0;
+        b.in.shared_min = INT64_MAX;
+        run(&b, NULL, a, strategy, &alone);
+        b.in.shared_min = 1;
+        b.in.scratch = scratch;
+        run(&b, pool, a, strategy, &s);
+        assert_int_equal(s.depth, alone.depth);
+        assert_int_equal(s.width0, alone.width0);
+        assert_int_equal(s.crossing, alone.crossing);
+        assert_memory_equal(s.order, alone.order, (size_t)b.in.n_calls * 4);
+        if (strategy == STRATEGY_TPL) assert_same_locks(a, &s, &alone);
+        arena_free(a);
+        bulk_free(&b);
+    }
+    schedule_scratch_free(scratch);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+/* Where memory is short the work is one worker's again, which must have all that there is. */
+static void shared_little_memory(void **state) {
+    (void)state;
+    Bulk b = bulk_random(20000, 4, 12000, 0, 4, true, 1);
+    int64_t both = 0, refused = 0;
+    for (int64_t limit = 256 << 10; limit < 4 << 20; limit += 128 << 10) {
+        bool ok[2];
+        for (int shared = 0; shared < 2; shared++) {
+            MemAccount little;
+            Err e = {0};
+            mem_account_init(&little, &root, "scratch", limit, NULL);
+            ScheduleScratch *scratch = schedule_scratch_new(&little, &e);
+            ok[shared] = true;
+            for (int again = 0; again < 2; again++) {
+                Arena *a = arena_new(&root, NULL);
+                Schedule s;
+                ScheduleInput in = b.in;
+                in.scratch = scratch;
+                in.strategy = STRATEGY_KSET;
+                in.workers = 16;
+                in.shared_min = shared ? 1 : INT64_MAX;
+                err_clear(&e);
+                ok[shared] &= schedule_make(&in, NULL, a, &s, &e) == ST_OK;
+                arena_free(a);
+            }
+            schedule_scratch_free(scratch);
+            assert_int_equal(atomic_load(&little.used), 0);
+        }
+        assert_true(ok[1] || !ok[0]);
+        both += ok[0];
+        refused += !ok[0];
+    }
+    assert_true(both > 0 && refused > 0);
+    bulk_free(&b);
+}
+/* Room of a large bulk does not stay while only small ones come. */
+static void shared_room_returns(void **state) {
+    (void)state;
+    ScheduleScratch *scratch = schedule_scratch_new(&root, &err);
+    Bulk large = bulk_random(60000, 6, 100000, 0, 7, true, 1), little = bulk_random(100, 2, 50, 0, 7, true, 1);
+    int64_t used[2];
+    for (int k = 0; k < 2; k++) {
+        Bulk *b = k ? &little : &large;
+        Arena *a = arena_new(&root, &err);
+        Schedule s;
+        b->in.scratch = scratch;
+        b->in.workers = 16;
+        run(b, NULL, a, STRATEGY_KSET, &s);
+        arena_free(a);
+        used[k] = atomic_load(&root.used);
+        if (k == 0) assert_true(used[0] > large.in.n_ops * (int64_t)sizeof(TxnOp));
+    }
+    assert_true(used[1] < used[0] - large.in.n_ops * (int64_t)sizeof(TxnOp));
+    schedule_scratch_free(scratch);
+    bulk_free(&large);
+    bulk_free(&little);
     assert_int_equal(atomic_load(&root.used), 0);
 }
 /* Calls that work on one item each, some of them twice: several workers find the depths, unless some call has a second
@@ -784,7 +890,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_bulks),
         cmocka_unit_test(locks_share),
-        cmocka_unit_test(takes_keep_order),
+        cmocka_unit_test(fetch_adds_keep_order),
         cmocka_unit_test(partitions_given),
         cmocka_unit_test(algorithm_1),
         cmocka_unit_test(sizes),
@@ -792,6 +898,9 @@ int main(void) {
         cmocka_unit_test(one_item_each),
         cmocka_unit_test(locks_beside_depths),
         cmocka_unit_test(shared_work),
+        cmocka_unit_test(shared_rounds),
+        cmocka_unit_test(shared_little_memory),
+        cmocka_unit_test(shared_room_returns),
         cmocka_unit_test(zero_sets_are_k_sets),
         cmocka_unit_test(zero_sets_with_arrivals),
         cmocka_unit_test(zero_sets_out_of_memory),

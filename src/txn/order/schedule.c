@@ -744,6 +744,7 @@ static Status make_shared(const ScheduleInput *in, const TxnOp *ops, Pool *pool,
     SharedItems shared;
     Figures f;
     Status st = ST_OK;
+    if (!shared_pays(in)) return ST_OK;
     int32_t *depth = get(a, in->n_calls * 4, e);
     if (!depth) return ST_ERROR;
     *done = shared_find(&shared, in, ops, fetch_adds_how(in), pool, table_account(in, a), depth, &f);
@@ -751,7 +752,7 @@ static Status make_shared(const ScheduleInput *in, const TxnOp *ops, Pool *pool,
         take_figures(in, &f, out);
         st = order_shared(in, &shared, pool, a, out, e);
     }
-    shared_free(&shared);
+    shared_free(&shared, *done); /* another way needs the memory */
     return st;
 }
 static Status make(const ScheduleInput *in, Pool *pool, ItemTable *t, Arena *a, Schedule *out, Err *e) {
@@ -783,7 +784,10 @@ Status schedule_make(const ScheduleInput *in, Pool *pool, Arena *a, Schedule *ou
     t.fetch_adds = fetch_adds_how(in);
     Status st = make(in, pool, &t, a, out, e);
     table_keep(&t, kept_table(in));
-    if (in->scratch) in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;
+    if (in->scratch) {
+        in->scratch->locked = st == ST_OK && out->strategy == STRATEGY_TPL;
+        shared_trim(in->scratch, in->n_ops);
+    }
     out->plan_ns = clock_ns() - begin;
     return st;
 }

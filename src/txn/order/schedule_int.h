@@ -163,13 +163,18 @@ typedef struct SharedItems {
     _Atomic int64_t next, spanning, crossing, width0, most;
     _Atomic bool raised, failed;
 } SharedItems;
-/* Depths of the calls of `in`, whose operations come in order (ops, or NULL: in->runs). False: too few operations or
- * workers, or no memory; another way has to find them. */
+/* Whether there are enough operations and workers for it. */
+bool shared_pays(const ScheduleInput *in);
+/* Depths of the calls of `in`, whose operations come in order (ops, or NULL: in->runs). False: no memory, or a call has
+ * more operations than this can count; another way has to find them. */
 bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, FetchAddsHow fetch_adds, Pool *pool,
                  MemAccount *acct, int32_t *depth, Figures *f);
 /* Locks and their uses, as make_locks() has them but for the locks' numbers and the order of a call's uses; once, after
  * shared_find(), whose depths are gone then. */
 Status shared_locks(SharedItems *s, Arena *a, Schedule *out, Err *e);
-void shared_free(SharedItems *s); /* in any case */
+/* In any case. The room stays in in->scratch for the next bulk if `keep`. */
+void shared_free(SharedItems *s, bool keep);
+/* Gives back room that is far more than a bulk of so many operations needs. */
+void shared_trim(ScheduleScratch *scratch, int64_t n_ops);
 
 #endif

@@ -490,6 +490,7 @@ static Status cut_pieces(SharedItems *s, Err *e) {
         piece.end_run = r + 1;
         if (piece.n_ops < PIECE_OPS && r + 1 < s->n_runs) continue;
         if (piece.n_ops == 0) break;
+        if (piece.n_ops > INT32_MAX) return ST_ERROR; /* places in a piece are counted in 32 bits */
         piece.first_op = first_op;
         first_op += piece.n_ops;
         s->pieces[s->n_pieces++] = piece;
@@ -497,18 +498,24 @@ static Status cut_pieces(SharedItems *s, Err *e) {
     }
     return ST_OK;
 }
+static void drop_room(ScheduleScratch *kept) {
+    if (kept->room) mem_free(kept->acct, kept->room, kept->room_bytes);
+    kept->room = NULL;
+}
+void shared_trim(ScheduleScratch *scratch, int64_t n_ops) {
+    enum { LARGER_MAX = 8 }; /* times what the operations need */
+    if (scratch->room && scratch->room_bytes / LARGER_MAX > n_ops * (int64_t)sizeof(TxnOp)) drop_room(scratch);
+}
 /* Memory of the last bulk is cheaper than fresh pages. */
 static void *take_room(SharedItems *s, Err *e) {
-    enum { LARGER_MAX = 8 }; /* times what is needed: more than that is given back */
     ScheduleScratch *kept = s->in->scratch;
-    if (kept && kept->room && kept->room_bytes >= s->room_bytes && kept->room_bytes / LARGER_MAX <= s->room_bytes) {
+    if (kept && kept->room && kept->room_bytes >= s->room_bytes) {
         s->room = kept->room;
         s->room_bytes = kept->room_bytes;
         kept->room = NULL;
         return s->room;
     }
-    if (kept && kept->room) mem_free(kept->acct, kept->room, kept->room_bytes);
-    if (kept) kept->room = NULL;
+    if (kept) drop_room(kept);
     return s->room = mem_alloc_raw(s->acct, s->room_bytes, e);
 }
 static Status find_room(SharedItems *s, const TxnOp *ops, Err *e) {
@@ -542,28 +549,30 @@ static bool find_states(SharedItems *s) {
     if (!s->states) s->states_bytes = 0;
     return s->states;
 }
-void shared_free(SharedItems *s) {
+void shared_free(SharedItems *s, bool keep) {
     if (s->runs_bytes) mem_free(s->acct, (OpRun *)(uintptr_t)s->runs, s->runs_bytes);
     if (s->pieces_bytes) mem_free(s->acct, s->pieces, s->pieces_bytes);
     ScheduleScratch *kept = s->in->scratch;
-    if (s->room && kept) {
+    if (s->room && kept && keep) {
         kept->room = s->room;
         kept->room_bytes = s->room_bytes;
-    } else if (s->room) {
-        mem_free(s->acct, s->room, s->room_bytes);
+    } else {
+        if (s->room) mem_free(s->acct, s->room, s->room_bytes);
+        if (kept && !keep) drop_room(kept);
     }
     s->room = NULL;
     if (s->states_bytes) mem_free(s->acct, s->states, s->states_bytes);
     s->runs_bytes = s->pieces_bytes = s->states_bytes = 0;
+}
+bool shared_pays(const ScheduleInput *in) {
+    if (in->shared_min > 0) return in->n_ops >= in->shared_min;
+    return in->n_ops >= SHARED_OPS_MIN && in->workers >= SHARED_WORKERS_MIN;
 }
 bool shared_find(SharedItems *s, const ScheduleInput *in, const TxnOp *ops, FetchAddsHow fetch_adds, Pool *pool,
                  MemAccount *acct, int32_t *depth, Figures *f) {
     Err quiet = {0};
     *s = (SharedItems){
         .in = in, .fetch_adds = fetch_adds, .pool = pool, .workers = in->workers, .acct = acct, .depth = depth};
-    if (in->shared_min > 0 ? in->n_ops < in->shared_min
-                           : in->n_ops < SHARED_OPS_MIN || in->workers < SHARED_WORKERS_MIN)
-        return false;
     if (find_room(s, ops, &quiet) != ST_OK) return false;
     run_workers(s, deal_worker);
     run_workers(s, drop_worker);
