@@ -1,10 +1,10 @@
 /* epoch.c - see epoch.h for the design and the proof.
  *
- * Retired objects wait in one of two places. `fresh` is a queue of those that have not been looked at, or whose reason
- * to wait has changed. An object that was found waiting for a pin lies in the list of that pin's slot, with what the
- * slot's word was then; as soon as the word is another one the whole list goes back to `fresh`. So an object is looked
- * at once, and once more for each change of a pin that it waits for: a pin of minutes costs nothing while it lasts,
- * whatever waits for it.
+ * Retired objects wait in one of three places. `young` has those whose death is still to come: the next step moves them
+ * to `fresh`, a queue of those that have not been looked at, or whose reason to wait has changed. An object that was
+ * found waiting for a pin lies in the list of that pin's slot, with what the slot's word was then; as soon as the word
+ * is another one the whole list goes back to `fresh`. So an object is looked at once, and once more for each change of
+ * a pin that it waits for: a pin of minutes costs nothing while it lasts, whatever waits for it.
  *
  * Slots come in blocks, which are linked to a list and live as long as the domain. A slot is two cache lines: one that
  * its holder writes, one for the domain.
@@ -38,8 +38,7 @@ typedef struct EpochState {
     SlotBlock *blocks;
     EpochSlot *free_slots;
     int64_t registered;
-    NodeList fresh;
-    uint64_t last_death; /* of all retired so far the largest */
+    NodeList young, fresh;
     int64_t waiting, waiting_bytes, freed, freed_bytes;
 } EpochState;
 
@@ -90,10 +89,12 @@ void epoch_domain_free(EpochDomain *d) {
     dbg_assert(s->registered == 0);
     for (SlotBlock *b = s->blocks; b; b = b->next)
         for (int i = 0; i < SLOTS; i++) list_append(&s->fresh, &b->slots[i].held, &b->slots[i].held_last);
+    list_append(&s->fresh, &s->young.first, &s->young.last);
     while (s->fresh.first) { /* freeing them may retire others */
         EpochNode *n = s->fresh.first;
         s->fresh = (NodeList){NULL, NULL};
         free_all(n);
+        list_append(&s->fresh, &s->young.first, &s->young.last);
     }
     for (SlotBlock *b = s->blocks, *next; b; b = next) {
         next = b->next;
@@ -180,9 +181,11 @@ void epoch_pin_copy(EpochSlot *to, const EpochSlot *from, const char *label, int
 
 /* ---- boundaries and retiring ---- */
 static void step(EpochDomain *d) { /* with the boundary's mutex */
-    pthread_mutex_lock(&d->state->lock);
+    EpochState *s = d->state;
+    pthread_mutex_lock(&s->lock);
     atomic_fetch_add_explicit(&d->now, 1, memory_order_seq_cst);
-    pthread_mutex_unlock(&d->state->lock);
+    list_append(&s->fresh, &s->young.first, &s->young.last); /* died with this step: death is now + 1 when retired */
+    pthread_mutex_unlock(&s->lock);
 }
 uint64_t epoch_boundary_begin(EpochDomain *d) {
     pthread_mutex_lock(&d->state->boundary);
@@ -199,8 +202,7 @@ void epoch_retire(EpochDomain *d, EpochNode *n, int64_t bytes, void (*free_fn)(E
     n->free = free_fn;
     pthread_mutex_lock(&s->lock);
     n->death = epoch_now(d) + 1;
-    s->last_death = n->death;
-    list_push(&s->fresh.first, &s->fresh.last, n);
+    list_push(&s->young.first, &s->young.last, n);
     s->waiting++;
     s->waiting_bytes += bytes;
     pthread_mutex_unlock(&s->lock);
@@ -248,7 +250,7 @@ static void hold(const Reservation *r, EpochNode *n) {
 static void step_if_needed(EpochDomain *d) {
     EpochState *s = d->state;
     pthread_mutex_lock(&s->lock);
-    bool needed = s->last_death > epoch_now(d);
+    bool needed = s->young.first != NULL;
     pthread_mutex_unlock(&s->lock);
     if (!needed || pthread_mutex_trylock(&s->boundary) != 0) return; /* the boundary in progress ends with a step */
     step(d);
@@ -257,17 +259,14 @@ static void step_if_needed(EpochDomain *d) {
 
 bool epoch_reclaim(EpochDomain *d, int64_t most) {
     EpochState *s = d->state;
-    NodeList dead = {NULL, NULL}, alive = {NULL, NULL};
+    NodeList dead = {NULL, NULL};
     step_if_needed(d);
     pthread_mutex_lock(&s->lock);
-    uint64_t now = epoch_now(d);
     scan_slots(s);
     for (; most > 0 && s->fresh.first; most--) {
         EpochNode *n = list_pop(&s->fresh);
-        const Reservation *r = NULL;
-        if (n->death > now) {
-            list_push(&alive.first, &alive.last, n);
-        } else if ((r = find_pin(s, n)) != NULL) {
+        const Reservation *r = find_pin(s, n);
+        if (r) {
             hold(r, n);
         } else {
             list_push(&dead.first, &dead.last, n);
@@ -278,7 +277,6 @@ bool epoch_reclaim(EpochDomain *d, int64_t most) {
         }
     }
     bool more = s->fresh.first != NULL;
-    list_append(&s->fresh, &alive.first, &alive.last);
     pthread_mutex_unlock(&s->lock);
     free_all(dead.first);
     return more;
@@ -347,6 +345,7 @@ static Status verify_list(const EpochNode *first, const EpochNode *last, uint64_
 static Status verify(const EpochState *s, uint64_t now, Err *e) {
     int64_t n = 0, bytes = 0, used = 0;
     TRY(verify_list(s->fresh.first, s->fresh.last, now, &n, &bytes, e));
+    TRY(verify_list(s->young.first, s->young.last, now, &n, &bytes, e));
     for (SlotBlock *b = s->blocks; b; b = b->next) {
         for (int i = 0; i < SLOTS; i++) {
             EpochSlot *slot = &b->slots[i];

@@ -171,7 +171,7 @@ void epoch_pin_copy(EpochSlot *to, const EpochSlot *from, const char *label, int
 
 /* ---- writers ---- */
 /* The epoch that opens: births of what is installed. Until the end, readers pin the epoch before it. What is replaced
- * is retired between the two and dies in the epoch that opens. */
+ * is retired between the two and dies in the epoch that opens. Both on one thread: they hold a mutex. */
 uint64_t epoch_boundary_begin(EpochDomain *d);
 void epoch_boundary_end(EpochDomain *d);
 /* The object is unlinked; its birth is set. Cannot fail. */

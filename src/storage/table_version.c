@@ -310,7 +310,7 @@ uint64_t table_versions_install(EpochDomain *d, int64_t n, TableVersion *const *
     uint64_t epoch = epoch_boundary_begin(d);
     table_versions_install_at(d, epoch, n, versions);
     epoch_boundary_end(d);
-    epoch_reclaim(d, EPOCH_BATCH);
+    epoch_reclaim(d, MAX_OF((int64_t)EPOCH_BATCH, 2 * n)); /* more than was retired: what waits becomes less */
     return epoch;
 }
 

@@ -14,15 +14,17 @@
  *                TableVersion 7 -> header -----+      retired at 9; freed when no pin intersects [7, 9)
  *
  * What is shared, and how it stays immutable:
- *   encoded tablets        the block, by count; it never changes
- *   deleted bitmap         copied at publishing when the tablet has changed since the last version
- *   open (delta) tablets   cells of published rows: the arrays are shared, by count. Rows are appended behind the
- * published number. The first update of a published column, and growth, copy the array for the writer (tablet.c:
- * delta_unshare). Validity bitmaps are copied at publishing. Strings never move dictionaries           entries below
- * the published number and the hash table are shared, by count: both are only added to, and a lookup passes over codes
- * that its version does not have statistics             copied, with the most common values; without the estimator's
- * registers definition             columns, keys' columns, checks: copied; names are the table's, which outlive its
- * versions key indexes            not yet: `keys[i].index` is NULL, lookups by key are the writer's
+ *
+ * - Encoded tablets: the block, by count; it never changes.
+ * - Deleted bitmaps: copied at publishing when the tablet has changed since the last version.
+ * - Open (delta) tablets: the arrays of published cells, by count. Rows are appended behind the published number. The
+ *   first update of a published column, and growth, copy the array for the writer (tablet.c, delta_unshare). Validity
+ *   bitmaps are copied at publishing. Strings never move.
+ * - Dictionaries: entries below the published number and the hash table, by count. Both are only added to, and a
+ *   lookup passes over codes that its version does not have.
+ * - Statistics: copied, with the most common values; without the estimator's registers.
+ * - Definition: columns, keys' columns and checks are copied. Names are the table's, which outlives its versions.
+ * - Key indexes: not yet. `keys[i].index` is NULL; lookups by key are the writer's.
  *
  * Counts are touched when a version is made or freed, never by readers. No lock is held while anything is freed.
  * A version is of committed state: with an open undo log (table_has_undo) there is none.
@@ -46,7 +48,8 @@ void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
 /* In one step, at a boundary of its own; the versions before are retired, and some of what waits is reclaimed. Returns
  * the epoch from which on readers see them. */
 uint64_t table_versions_install(EpochDomain *d, int64_t n, TableVersion *const *versions);
-/* The same inside of a boundary that the caller has begun, which opens `epoch`. */
+/* The same inside of a boundary that the caller has begun, which opens `epoch`. Behind its end the caller reclaims
+ * more than it has retired (epoch_reclaim). */
 void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableVersion *const *versions);
 
 /* The table as of the slot's epoch; NULL: it had no version then. Valid until the pin ends. The table was found under
