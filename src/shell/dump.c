@@ -5,7 +5,6 @@
  * that the dump is complete; a dump without it is not one, and its status is not 0. The database is not saved: its
  * directory keeps the format that it has. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -121,23 +120,31 @@ static bool read_options(Dump *d, char **argv) {
 /* ---- which objects ---------------------------------------------------------------------------------- */
 
 /* A pattern as psql has them, from p on: letters fold to lower case and * and ? match, but for what is in double
- * quotes. */
-static bool matches(const char *p, const char *name, bool quoted) {
+ * quotes. NAME_ENDS: no longer pattern can match either, so the * before it need not be tried further on. */
+typedef enum Match { NO_MATCH, MATCH, NAME_ENDS } Match;
+static Match match(const char *p, const char *name, bool quoted) {
     while (*p == '"') {
         if (quoted && p[1] == '"') break;
         quoted = !quoted;
         p++;
     }
-    if (!*p) return !*name;
-    if (!quoted && *p == '*') return matches(p + 1, name, false) || (*name && matches(p, name + 1, false));
-    if (!*name) return false;
+    if (!*p) return *name ? NO_MATCH : MATCH;
+    if (!quoted && *p == '*') {
+        do {
+            Match m = match(p + 1, name, false);
+            if (m != NO_MATCH) return m;
+        } while (*name++);
+        return NAME_ENDS;
+    }
+    if (!*name) return NAME_ENDS;
     char c = !quoted && *p >= 'A' && *p <= 'Z' ? (char)(*p | 32) : *p;
-    if (c == *name) return matches(p + 1 + (*p == '"'), name + 1, quoted);
-    if (quoted || c != '?') return false;
+    if (c == *name) return match(p + 1 + (*p == '"'), name + 1, quoted);
+    if (quoted || c != '?') return NO_MATCH;
     do name++;
     while ((*name & 0xc0) == 0x80);
-    return matches(p + 1, name, false);
+    return match(p + 1, name, false);
 }
+static bool matches(const char *p, const char *name, bool quoted) { return match(p, name, quoted) == MATCH; }
 
 static bool wanted(const Dump *d, const char *table) {
     bool any = d->n_patterns == 0;

@@ -1,5 +1,6 @@
 /* main.c - the `stele` program: options, then statements from -c, -f, standard input or the prompt. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +92,15 @@ static int run_jobs(Shell *sh, const Job *jobs, int n) {
     return status;
 }
 
+/* Files of a database must not get the numbers of standard streams that are closed (`stele dump d >&-`): what is
+ * written to those fails. */
+static void occupy_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
 int main(int argc, char **argv) {
+    occupy_streams();
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);

@@ -182,6 +182,8 @@ create table b_parent(id int primary key, t text);
 create table a_child(id int primary key, p int references b_parent, n numeric(5, 2), d double precision, bo boolean, by bytea, a int[], dflt int default f(), check (f(id) > 0));
 create table "Odd ""name"("x y" text);
 create table none();
+create table x1(a boolean, b text default 'x');
+alter table x1 alter a set default true and false;
 insert into b_parent values (1, E'it''s \\\\ a\\ttab\\nand a line'), (2, null);
 insert into a_child values (1, 1, 1.5, -0.0::float8, true, '\\x00ff', '{1,null}'), (2, null, null, 'NaN', null, null, null);
 insert into "Odd ""name" values ('v'), (E'returns\\r\\nand \\\\ one');
@@ -197,13 +199,17 @@ def names(dump, kind):
 def options(server):
     make("d", OPTIONS)
     full = round_trip("options", "d")
-    check("order of tables", names(full, "TABLE") == ['Odd "name', "b_parent", "a_child", "none"] and names(full, "VIEW") == ["b_view", "a_view"], full)
+    check("order of tables", names(full, "TABLE") == ['Odd "name', "b_parent", "a_child", "none", "x1"] and names(full, "VIEW") == ["b_view", "a_view"], full)
     rc, schema, err = sh("dump", "d", "-s")
     check("-s", rc == 0 and "COPY" not in schema and names(schema, "VIEW") == ["b_view", "a_view"] and schema.endswith(COMPLETE), (rc, schema, err))
     check("--schema-only", sh("dump", "--schema-only", "d") == (0, schema, ""))
     rc, data, err = sh("dump", "-a", "d")
-    check("-a", rc == 0 and "CREATE" not in data and "ALTER" not in data and data.count("COPY ") == 4 and data.endswith(COMPLETE), (rc, data, err))
+    check("-a", rc == 0 and "CREATE" not in data and "ALTER" not in data and data.count("COPY ") == 5 and data.endswith(COMPLETE), (rc, data, err))
     check("--data-only", sh("dump", "d", "--data-only") == (0, data, ""))
+    p = subprocess.run(["sh", "-c", 'exec "$0" dump d >&-', STELE], stderr=subprocess.PIPE, timeout=600, cwd=DIR)
+    check("a closed standard output", p.returncode == 1 and b"Bad file descriptor" in p.stderr and sh("dump", "d") == (0, full, ""), p)
+    make("long", f"create table {'a' * 60}(x int);")
+    check("a pattern of many *", sh("dump", "long", "-t", "*a" * 20 + "b")[0] == 1)
     shutil.rmtree(os.path.join(DIR, "parts"), ignore_errors=True)
     check("schema and data apart", sh("parts", "--quiet", "-v", "ON_ERROR_STOP=1", stdin=schema + data) == (0, "", "") and sh("dump", "parts") == (0, full, ""))
     rc, inserts, err = sh("dump", "d", "--inserts")

@@ -144,16 +144,25 @@ static bool calls_routine(Lister *l, const Table *t, const char *sql) {
            try_query(l->s, l->a, arena_printf(l->a, "select (%s\n) from %s", sql, table), &c, &b) &&
            c.routine_ids.len > 0;
 }
+/* CREATE TABLE's DEFAULT takes fewer expressions than ALTER TABLE's SET DEFAULT (`a is null`): the others in
+ * parentheses. */
+static void add_default(Lister *l, Text *x, const char *sql) {
+    AstStmt **list;
+    int64_t n;
+    Err e = {0};
+    const char *text = arena_printf(l->a, "create table x (y int default %s\n)", sql);
+    const bool plain = text && sql_parse(l->a, slice_of(text), &list, &n, &e) == ST_OK;
+    text_put(x, plain ? " DEFAULT " : " DEFAULT (");
+    text_own(x, sql);
+    if (!plain) text_put(x, ")");
+}
 static void add_column(Lister *l, Text *x, const Table *t, int c) {
     char type[64];
     const Column *col = &t->cols[c];
     text_name(x, col->name);
     text_put(x, " ");
     text_put(x, type_name(col->type, type, sizeof type));
-    if (col->default_sql && !calls_routine(l, t, col->default_sql)) {
-        text_put(x, " DEFAULT ");
-        text_own(x, col->default_sql);
-    }
+    if (col->default_sql && !calls_routine(l, t, col->default_sql)) add_default(l, x, col->default_sql);
     if (col->not_null) text_put(x, " NOT NULL");
 }
 static const char *table_target(Lister *l, const Table *t) {
