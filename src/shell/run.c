@@ -177,9 +177,19 @@ static bool next_copy_line(Shell *sh) {
     return !sh->copy_ended;
 }
 
+/* At a prompt nothing else tells that what is typed next is data. */
+static void show_copy_help(const Shell *sh) {
+    if (!sh->interactive || sh->in || sh->quiet) return;
+    fputs("Enter data to be copied followed by a newline.\n"
+          "End with a backslash and a period on a line by itself, or an EOF signal.\n",
+          stdout);
+    fflush(stdout);
+}
+
 int64_t read_copy(void *ctx, char *buf, int64_t size) {
     Shell *sh = ctx;
     int64_t got = 0;
+    if (!sh->copying) show_copy_help(sh);
     sh->copying = true;
     while (got < size && !sh->copy_ended) {
         if (sh->copy_at == sh->copy_len && !next_copy_line(sh)) break;
