@@ -234,3 +234,11 @@ Routine *routine_new(const Routine *like, Err *e) {
 void routine_free(Routine *r) {
     if (r) mem_free(NULL, r, routine_bytes(r));
 }
+
+/* ---- retiring: the node is the first field of each ---- */
+static void reclaim_view(EpochNode *n) { view_free((View *)(void *)n); }
+static void reclaim_foreign(EpochNode *n) { foreign_free((ForeignKey *)(void *)n); }
+static void reclaim_routine(EpochNode *n) { routine_free((Routine *)(void *)n); }
+void view_retire(EpochDomain *d, View *v) { epoch_retire(d, &v->node, view_bytes(v), reclaim_view); }
+void foreign_retire(EpochDomain *d, ForeignKey *f) { epoch_retire(d, &f->node, foreign_bytes(f), reclaim_foreign); }
+void routine_retire(EpochDomain *d, Routine *r) { epoch_retire(d, &r->node, routine_bytes(r), reclaim_routine); }

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/epoch.h"
 #include "storage/table.h"
 
 /* A place in a view's query that names a table or view: which one it is and which columns it has there, under the names
@@ -23,6 +24,7 @@ typedef struct ViewSource {
 
 /* Never changed: another one takes its place. */
 typedef struct View {
+    EpochNode node; /* once retired */
     char *name;
     char *sql; /* the SELECT's text */
     int n_cols;
@@ -34,6 +36,7 @@ typedef struct View {
 
 /* Columns and tables by name: both tables may be rebuilt. */
 typedef struct ForeignKey {
+    EpochNode node; /* once retired */
     char *name;
     char *table, *ref_table;
     int n_cols;
@@ -44,7 +47,8 @@ typedef struct ForeignKey {
 
 /* A function or procedure. Its body is text: what is compiled from it (sql/pl) is kept by its makers, by `id`. */
 typedef struct Routine {
-    int64_t id; /* never used again */
+    EpochNode node; /* once retired */
+    int64_t id;     /* never used again */
     char *name;
     bool is_procedure;
     bool returns_set, returns_void, returns_record, strict;
@@ -86,6 +90,11 @@ View *catalog_remove_view(Catalog *c, Slice name);
 void catalog_replace_view(Catalog *c, const View *old, View *v); /* its new name, if it has one, is free */
 View *view_new(const View *like, Err *e);                        /* a copy */
 void view_free(View *v);
+/* Instead of freeing one that readers without the lock may still have (db/published.h): it is in no catalog any more.
+ */
+void view_retire(EpochDomain *d, View *v);
+void foreign_retire(EpochDomain *d, ForeignKey *f);
+void routine_retire(EpochDomain *d, Routine *r);
 /* Names of foreign keys are per table and not checked here. */
 Status catalog_add_foreign(Catalog *c, ForeignKey *f, Err *e);
 void catalog_remove_foreign(Catalog *c, const ForeignKey *f); /* without freeing it */

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "db/catalog_file.h"
+#include "db/published.h"
 #include "storage/table_file.h"
 
 enum { CURRENT_FORMAT = 1, PATH_ROOM = 64 };
@@ -152,12 +153,14 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     db->memory_limit = memory_limit;
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;
+    pthread_mutex_init(&db->publishing, NULL);
+    bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
     Arena *a = arena_new(&db->account, e);
     db->catalog.arena = arena_new(&db->account, e);
     db->catalog.version = 1;
     db->pool = pool_new(threads > 0 ? threads : cpu_count(), e);
     db->txn_lock = txn_lock_new(e);
-    if (!a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
+    if (failed || !a || !db->catalog.arena || !db->pool || !db->txn_lock) goto fail;
     arena_set_err(db->catalog.arena, NULL);
     if (path && *path && strcmp(path, ":memory:") != 0) {
         arena_set_err(db->catalog.arena, e);
@@ -177,6 +180,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
         if (load_all(db, a, e) != ST_OK) goto fail;
     }
     arena_free(a);
+    database_definitions_committed(db);
     *out = db;
     return ST_OK;
 fail:
@@ -236,10 +240,13 @@ void database_close(Database *db) {
     if (!db) return;
     if (db->bulk_hub) db->bulk_hub_ops->free(db->bulk_hub);
     if (db->device_hub) db->device_hub_ops->free(db->device_hub);
+    if (db->epochs) database_unpublish(db);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_free(db->catalog.tables[i]);
     for (int64_t i = 0; i < db->catalog.n_views; i++) view_free(db->catalog.views[i]);
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);
     for (int64_t i = 0; i < db->catalog.n_routines; i++) routine_free(db->catalog.routines[i]);
+    epoch_domain_free(db->epochs);
+    pthread_mutex_destroy(&db->publishing);
     pool_free(db->pool);
     if (db->lock_file) {
         Err ignored = {0};

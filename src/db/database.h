@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "base/epoch.h"
 #include "base/pool.h"
 #include "base/vfs.h"
 #include "catalog/catalog.h"
@@ -42,7 +43,12 @@ typedef struct Database {
     MemAccount account;         /* memory of this database; limit = memory_limit */
     int64_t memory_limit;       /* that it was opened with, 0 = none: what RESET gives */
     const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
-    Catalog catalog;
+    Catalog catalog;            /* the working state; under the lock */
+    EpochDomain *epochs;
+    struct DatabaseVersion *_Atomic published; /* what is read without the lock (published.h); NULL: nothing */
+    _Atomic int64_t committed_definitions;     /* the catalog's version at the last commit of definitions */
+    pthread_mutex_t publishing;                /* of publishing and unpublishing; under the database lock */
+    _Atomic int64_t n_sessions, last_session;  /* open ones; the number given last */
     Pool *pool;
     TxnLock *txn_lock;
     int64_t refs;

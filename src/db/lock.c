@@ -27,6 +27,7 @@ struct TxnLock {
     Waiter *waiters;
     bool writer;
     bool upgrading; /* a reader waits to become the writer */
+    _Atomic uint64_t changes;
     TxnHub hub;
 };
 
@@ -121,15 +122,21 @@ void txn_lock_downgrade(TxnLock *l) {
     pthread_mutex_lock(&l->mutex);
     l->writer = false;
     l->readers++;
+    atomic_fetch_add(&l->changes, 1);
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->mutex);
 }
 
-void txn_lock_release(TxnLock *l, LockMode held) {
+static void release(TxnLock *l, LockMode held, bool changed) {
     if (held == LOCK_NONE) return;
     pthread_mutex_lock(&l->mutex);
     if (held == LOCK_SHARED) l->readers--;
     else l->writer = false;
+    if (held == LOCK_EXCLUSIVE && changed) atomic_fetch_add(&l->changes, 1);
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->mutex);
 }
+
+void txn_lock_release(TxnLock *l, LockMode held) { release(l, held, true); }
+void txn_lock_release_unchanged(TxnLock *l, LockMode held) { release(l, held, false); }
+uint64_t txn_lock_changes(const TxnLock *l) { return atomic_load(&l->changes); }

@@ -23,6 +23,12 @@ void txn_lock_free(TxnLock *l);
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
 void txn_lock_release(TxnLock *l, LockMode held);
 
+/* How often the lock was held alone and given up: what was read under it or published of it is that of the tables as
+ * long as the number stays the same, but for a statement that holds it alone now and has not ended. Needs no lock. */
+uint64_t txn_lock_changes(const TxnLock *l);
+/* The same, for a holder that has left the committed state as it found it: the number stays. */
+void txn_lock_release_unchanged(TxnLock *l, LockMode held);
+
 /* EXCLUSIVE becomes SHARED, without a moment in which the lock is free. */
 void txn_lock_downgrade(TxnLock *l);
 

@@ -112,6 +112,18 @@ void table_versions_end(Table *t) {
     epoch_retire(vs->domain, &vs->node, (int64_t)(sizeof(Table) + sizeof *vs), table_reclaim);
 }
 
+void table_versions_unpublish(Table *t) {
+    TableVersions *vs = t->impl->versions;
+    TableVersion *current = vs ? atomic_exchange_explicit(&vs->current, NULL, memory_order_acq_rel) : NULL;
+    if (current) retire_version(current);
+}
+const Table *table_version_current(const Table *t) {
+    const TableVersions *vs = t->impl->versions;
+    const TableVersion *v = vs ? atomic_load_explicit(&vs->current, memory_order_acquire) : NULL;
+    return v ? &v->view : NULL;
+}
+const Table *table_version_view(const TableVersion *v) { return &v->view; }
+
 Status table_versions_enable(Table *t, EpochDomain *d, Err *e) {
     if (t->impl->versions) return ST_OK;
     TableVersions *vs = mem_calloc(&t->account, (int64_t)sizeof *vs, e);

@@ -28,7 +28,7 @@
  *
  * Counts are touched when a version is made or freed, never by readers. No lock is held while anything is freed.
  * A version is of committed state: with an open undo log (table_has_undo) there is none.
- * The README says who calls this today, and who will.
+ * The README says who calls this.
  */
 #ifndef STELE_STORAGE_TABLE_VERSION_H
 #define STELE_STORAGE_TABLE_VERSION_H
@@ -56,6 +56,12 @@ void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableV
  * this pin. Takes no lock when the pin is open and the current version is old enough; else a lock of the table for as
  * long as it takes to follow the list of its versions. */
 const Table *table_version_at(const Table *t, const EpochSlot *pin);
+/* The version that was installed last, as readers see it; NULL: none is current. To be called where versions are
+ * prepared and installed. */
+const Table *table_version_current(const Table *t);
+const Table *table_version_view(const TableVersion *v);
+/* No version is current any more; the last one is retired. Inside of a boundary. */
+void table_versions_unpublish(Table *t);
 /* Of a version: the epoch it was born in. */
 uint64_t table_version_epoch(const Table *version);
 /* Debug: every invariant that table_verify knows of tables without key indexes, and shared counts. */

@@ -1,0 +1,151 @@
+/* published.c - see published.h. */
+#include "db/published.h"
+
+static void version_free(EpochNode *n) {
+    DatabaseVersion *v = (DatabaseVersion *)(void *)n;
+    mem_free(v->account, v, v->bytes);
+}
+
+/* ---- reading ---- */
+/* The current version. The pin is open: it protects a version that a boundary under way has just installed, too. */
+static const DatabaseVersion *pin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns) {
+    epoch_pin(slot, label, since_ns);
+    return atomic_load_explicit(&db->published, memory_order_acquire);
+}
+const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns) {
+    if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return NULL;
+    const DatabaseVersion *v = pin(db, slot, label, since_ns);
+    if (v && atomic_load(&v->changes) == txn_lock_changes(db->txn_lock)) return v;
+    database_read_end(db, slot);
+    return NULL;
+}
+const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns) {
+    if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return NULL;
+    const DatabaseVersion *v = pin(db, slot, label, since_ns);
+    if (v && v->catalog.version == atomic_load(&db->committed_definitions)) return v;
+    database_read_end(db, slot);
+    return NULL;
+}
+void database_read_end(Database *db, EpochSlot *slot) {
+    if (epoch_unpin(slot)) (void)epoch_reclaim(db->epochs, EPOCH_BATCH);
+}
+
+void database_definitions_committed(Database *db) {
+    atomic_store(&db->committed_definitions, atomic_load(&db->catalog.version));
+}
+
+/* ---- publishing ---- */
+typedef struct Prepared {
+    int64_t n;
+    TableVersion **versions; /* of tables that have changed */
+} Prepared;
+
+static int64_t pointers(int64_t n) { return n * (int64_t)sizeof(void *); }
+
+/* Everything but the tables. */
+static DatabaseVersion *version_new(Database *db, Err *e) {
+    const Catalog *c = &db->catalog;
+    int64_t n = c->n_tables + c->n_views + c->n_foreign + c->n_routines;
+    int64_t bytes = (int64_t)sizeof(DatabaseVersion) + pointers(n);
+    DatabaseVersion *v = mem_calloc(&db->account, bytes, e);
+    if (!v) return NULL;
+    v->account = &db->account;
+    void **at = (void **)(void *)(v + 1);
+    v->bytes = bytes;
+    v->catalog.version = atomic_load(&c->version);
+    v->catalog.next_id = c->next_id;
+    v->catalog.tables = (Table **)(void *)at;
+    v->catalog.views = (View **)(void *)(at += c->n_tables);
+    v->catalog.foreign = (ForeignKey **)(void *)(at += c->n_views);
+    v->catalog.routines = (Routine **)(void *)(at + c->n_foreign);
+    v->catalog.n_tables = c->n_tables;
+    v->catalog.n_views = c->n_views;
+    v->catalog.n_foreign = c->n_foreign;
+    v->catalog.n_routines = c->n_routines;
+    if (c->n_views) memcpy(v->catalog.views, c->views, (size_t)pointers(c->n_views));
+    if (c->n_foreign) memcpy(v->catalog.foreign, c->foreign, (size_t)pointers(c->n_foreign));
+    if (c->n_routines) memcpy(v->catalog.routines, c->routines, (size_t)pointers(c->n_routines));
+    return v;
+}
+
+/* The table's version as it is, or a new one. *done false: there can be none now. */
+static Status table_publish(Database *db, Table *t, Prepared *p, const Table **view, bool *done, Err *e) {
+    const Table *current = table_version_current(t);
+    *done = true;
+    *view = current;
+    if (current && current->version == t->version) return ST_OK;
+    if (table_has_undo(t)) {
+        *done = current && current->content == t->content;
+        return ST_OK;
+    }
+    TRY(table_versions_enable(t, db->epochs, e));
+    TRY(table_version_prepare(t, &p->versions[p->n], e));
+    *view = table_version_view(p->versions[p->n++]);
+    return ST_OK;
+}
+
+/* The published version is of this state, with the same objects. */
+static bool is_same(const DatabaseVersion *old, const DatabaseVersion *v) {
+    const Catalog *a = &old->catalog, *b = &v->catalog;
+    return a->version == b->version && a->n_tables == b->n_tables &&
+           memcmp(a->tables, b->tables, (size_t)pointers(b->n_tables)) == 0;
+}
+
+static void retire(Database *db, DatabaseVersion *v) { epoch_retire(db->epochs, &v->node, v->bytes, version_free); }
+
+static void install(Database *db, DatabaseVersion *v, const Prepared *p) {
+    uint64_t epoch = epoch_boundary_begin(db->epochs);
+    v->node.birth = epoch;
+    table_versions_install_at(db->epochs, epoch, p->n, p->versions);
+    DatabaseVersion *old = atomic_exchange_explicit(&db->published, v, memory_order_acq_rel);
+    if (old) retire(db, old);
+    epoch_boundary_end(db->epochs);
+    (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
+}
+
+static Status publish(Database *db, bool *done, Err *e) {
+    uint64_t changes = txn_lock_changes(db->txn_lock);
+    DatabaseVersion *old = atomic_load(&db->published);
+    if (old && atomic_load(&old->changes) == changes) return ST_OK;
+    const Catalog *c = &db->catalog;
+    DatabaseVersion *v = version_new(db, e);
+    Prepared p = {.versions = mem_calloc(NULL, pointers(c->n_tables + 1), e)};
+    Status st = v && p.versions ? ST_OK : ST_ERROR;
+    for (int64_t i = 0; i < c->n_tables && st == ST_OK && *done; i++) {
+        const Table *view = NULL;
+        st = table_publish(db, c->tables[i], &p, &view, done, e);
+        v->catalog.tables[i] = (Table *)(uintptr_t)view; /* read only, as the whole version */
+    }
+    if (st == ST_OK) database_definitions_committed(db);
+    bool use = st == ST_OK && *done, same = use && p.n == 0 && old && is_same(old, v);
+    if (same) {
+        atomic_store(&old->changes, changes);
+    } else if (use) {
+        atomic_init(&v->changes, changes);
+        install(db, v, &p);
+    } else {
+        for (int64_t i = 0; i < p.n; i++) table_version_discard(p.versions[i]);
+    }
+    if (v && (same || !use)) mem_free(v->account, v, v->bytes);
+    mem_free(NULL, p.versions, pointers(c->n_tables + 1));
+    return st;
+}
+Status database_publish(Database *db, bool *done, Err *e) {
+    *done = true;
+    pthread_mutex_lock(&db->publishing);
+    Status st = publish(db, done, e);
+    pthread_mutex_unlock(&db->publishing);
+    return st;
+}
+
+void database_unpublish(Database *db) {
+    if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
+    pthread_mutex_lock(&db->publishing);
+    (void)epoch_boundary_begin(db->epochs);
+    DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
+    if (old) retire(db, old);
+    for (int64_t i = 0; i < db->catalog.n_tables; i++) table_versions_unpublish(db->catalog.tables[i]);
+    epoch_boundary_end(db->epochs);
+    pthread_mutex_unlock(&db->publishing);
+    (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * db->catalog.n_tables + 2));
+}

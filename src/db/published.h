@@ -1,0 +1,51 @@
+/* published.h - the database as readers see it without its lock: published versions.
+ *
+ * The catalog and its tables are the working state of the one session that holds the database lock alone. A
+ * DatabaseVersion is what they held at the end of a commit, and never changes: a copy of the catalog whose tables are
+ * table versions (storage/table_version.h) and whose views, foreign keys and routines are the catalog's own, which do
+ * not change either. Readers pin an epoch (base/epoch.h), take the current version and read it for as long as the pin
+ * lasts, whatever is written, merged, dropped or defined meanwhile.
+ *
+ *     Database.published -> DatabaseVersion -> Catalog -> tables[i] = view of TableVersion
+ *                                                      -> views, foreign keys, routines: shared, retired when replaced
+ *
+ * A version is current as long as the lock has not been held alone and something changed since (txn_lock_changes): a
+ * reader that finds an older one must not use it, since it would miss a commit that its caller may know of. Publishing
+ * costs some microseconds and, for each open tablet, the copy of a column at its first update afterwards; so it is not
+ * done at every commit, but by readers that find no current version, and by statements that are about to write for
+ * long (session/core/read.c).
+ *
+ * Memory. The current version keeps what the tables had: replaced tablets, dictionaries, dropped objects. What
+ * replaces or drops something unpublishes, so that it is freed as soon as no pin sees it.
+ */
+#ifndef STELE_DB_PUBLISHED_H
+#define STELE_DB_PUBLISHED_H
+
+#include "db/database.h"
+#include "storage/table_version.h"
+
+typedef struct DatabaseVersion {
+    EpochNode node;           /* first */
+    _Atomic uint64_t changes; /* txn_lock_changes when the tables were known to be in this state */
+    int64_t bytes;            /* of this allocation */
+    MemAccount *account;
+    Catalog catalog; /* without an arena: nothing is added */
+} DatabaseVersion;
+
+/* The slot, which holds no pin, pins the present epoch; the current version, valid until database_read_end. NULL, and
+ * no pin: there is none. since_ns: when the statement began, on clock_ns; label: what for (epoch.h). Needs no lock. */
+const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
+/* The same when only definitions will be looked at: its tables may be of an older commit. */
+const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
+void database_read_end(Database *db, EpochSlot *slot);
+
+/* Publishes the state of catalog and tables, which is committed: the caller holds the database lock, shared or alone,
+ * and no uncommitted change is shown in a table. *done false: an open transaction has changed a table, out of sight but
+ * in its way (table_version_prepare), and the table has been committed to since. On error nothing has changed. */
+Status database_publish(Database *db, bool *done, Err *e);
+/* No version is current any more; under the lock held alone. Comes before what versions name is freed or retired. */
+void database_unpublish(Database *db);
+/* Definitions of the catalog are committed; under the lock held alone. */
+void database_definitions_committed(Database *db);
+
+#endif
