@@ -29,6 +29,7 @@ CONFIGS = [
     ("default", []),
     ("one thread", ["--threads", "1"]),
     ("vector 1", ["--set", "vector_size=1"]),
+    ("published versions", ["--set", "snapshot=version"]),
     ("vector 3", ["--set", "vector_size=3", "--set", "morsel_rows=7"]),
     ("vector 64", ["--set", "vector_size=64", "--set", "morsel_rows=100"]),
     ("little memory", ["--set", "memory_limit=48MB"]),

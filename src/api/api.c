@@ -441,8 +441,8 @@ stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
-    const Catalog *k = &s->db->catalog;
+    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    const Catalog *k = session_catalog(s);
     bool stop = false;
     for (int64_t i = 0; i < k->n_tables && !stop; i++)
         stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
@@ -458,9 +458,9 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
-    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
-    const View *v = t ? NULL : catalog_view(&s->db->catalog, slice_of(table));
+    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    const Table *t = catalog_table(session_catalog(s), slice_of(table));
+    const View *v = t ? NULL : catalog_view(session_catalog(s), slice_of(table));
     Status r = ST_OK;
     char buf[64];
     if (t) {
@@ -498,11 +498,11 @@ stele_status stele_list_options(stele_conn *c, const char *table,
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
-    const Table *t = catalog_table(&s->db->catalog, slice_of(table));
+    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    const Table *t = catalog_table(session_catalog(s), slice_of(table));
     Status r = ST_OK;
     char value[24];
-    if (!t && !catalog_view(&s->db->catalog, slice_of(table)))
+    if (!t && !catalog_view(session_catalog(s), slice_of(table)))
         r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     if (t && t->expected_rows > 0) {
         snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
@@ -520,8 +520,8 @@ stele_status stele_list_routines(stele_conn *c,
     Session *s = c->s;
     err_clear(&s->err);
     atomic_store(&s->cancel, false);
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
-    const Catalog *k = &s->db->catalog;
+    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    const Catalog *k = session_catalog(s);
     Arena *a = arena_new(&s->account, &s->err);
     bool stop = a == NULL;
     for (int64_t i = 0; i < k->n_routines && !stop; i++) {

@@ -134,11 +134,12 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     if (is_dml && analyze)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "EXPLAIN ANALYZE of a data-changing statement is not supported");
-    TRY(session_lock(s, LOCK_SHARED));
+    TRY(session_read(s, false));
     PlanCtx c;
     plan_ctx_init(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, q, n_params, param_types, &b));
+    if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
     if (c.runs_bulk && analyze)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "EXPLAIN ANALYZE of a statement that runs a bulk is not supported");
@@ -208,6 +209,9 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         }
     }
     if (analyze) {
+        if (session_reads_version(s))
+            TRY(put(st, arena_printf(a, "Snapshot: published version of epoch %llu",
+                                     (unsigned long long)session_catalog_epoch(s))));
         TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
         TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6,
                                  size_text(a, atomic_load(&st->account.peak)))));

@@ -30,11 +30,13 @@ static bool same_value(const Value *a, const Value *b) {
 }
 
 static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
-    if (p->catalog_version != s->db->catalog.version) return false;
-    for (int64_t i = 0; i < p->deps.len; i++)
-        if (p->deps.items[i].table->id != p->deps.items[i].id ||
-            p->deps.items[i].table->version != p->deps.items[i].version)
-            return false;
+    const Catalog *c = session_catalog(s);
+    if (p->catalog_version != c->version) return false;
+    for (int64_t i = 0; i < p->deps.len; i++) {
+        const struct PlanDep *d = &p->deps.items[i];
+        const Table *t = d->at < c->n_tables ? c->tables[d->at] : NULL;
+        if (t != d->table || t->id != d->id || t->version != d->version) return false;
+    }
     if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
     for (int32_t i = 0; i < n_params; i++)
         if (!same_value(&p->params[i], &params[i])) return false;
@@ -44,7 +46,9 @@ static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const
 static Status depend(CachedPlan *p, const Table *t) {
     for (int64_t i = 0; i < p->deps.len; i++)
         if (p->deps.items[i].table == t) return ST_OK;
-    struct PlanDep d = {t, t->id, t->version};
+    const Catalog *c = session_catalog(p->session);
+    struct PlanDep d = {t, 0, t->id, t->version};
+    while (d.at < c->n_tables && c->tables[d.at] != t) d.at++;
     return vec_push(p->arena, &p->deps, d) ? ST_OK : ST_ERROR;
 }
 
@@ -82,6 +86,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     c.guarded = guarded;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
+    if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
     if (c.locks_rows && session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute SELECT FOR UPDATE in a read-only transaction");
     if (b->kind != STMT_SELECT) return err_internal(&s->err, "a SELECT was bound as statement kind %d", (int)b->kind);
@@ -101,7 +106,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     if (!(p->params = arena_array(p->arena, Value, n_params + 1))) return ST_ERROR;
     for (int32_t i = 0; i < n_params; i++) TRY(value_copy(p->arena, &params[i], &p->params[i]));
     p->n_params = n_params;
-    p->catalog_version = s->db->catalog.version;
+    p->catalog_version = session_catalog(s)->version;
     p->settings = s->settings;
     /* what a routine looks at is not known here */
     p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows;

@@ -31,7 +31,8 @@
 #include "session/core/transaction.h"
 
 struct PlanDep {
-    const Table *table;
+    const Table *table; /* may dangle */
+    int64_t at;         /* in the catalog's list */
     int64_t id, version;
 };
 struct CachedPlan {

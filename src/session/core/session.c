@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "db/published.h"
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
@@ -130,18 +131,22 @@ void catalog_undo_to(Session *s, const CatalogUndo *mark) {
     }
 }
 void catalog_undo_forget(Session *s) {
+    if (!s->catalog_undo) return;
+    database_definitions_committed(s->db);
+    database_unpublish(s->db);
     while (s->catalog_undo) {
         CatalogUndo *u = s->catalog_undo;
         s->catalog_undo = u->next;
+        EpochDomain *d = s->db->epochs;
         if (u->kind == CU_DROPPED_TABLE) {
             transactions_forget_table(s, u->table);
             session_device_forget(s, u->table->id);
             table_free(u->table);
         }
-        if (u->kind == CU_DROPPED_VIEW) view_free(u->view);
-        if (u->kind == CU_REPLACED_VIEW) view_free(u->old_view);
-        if (u->kind == CU_DROPPED_FOREIGN) foreign_free(u->foreign);
-        if (u->kind == CU_DROPPED_ROUTINE) routine_free(u->routine);
+        if (u->kind == CU_DROPPED_VIEW) view_retire(d, u->view);
+        if (u->kind == CU_REPLACED_VIEW) view_retire(d, u->old_view);
+        if (u->kind == CU_DROPPED_FOREIGN) foreign_retire(d, u->foreign);
+        if (u->kind == CU_DROPPED_ROUTINE) routine_retire(d, u->routine);
         mem_free(&s->account, u, (int64_t)sizeof *u);
     }
 }
@@ -196,6 +201,7 @@ static void reserve_end(Session *s) {
  * tables. The next statement brings the tables to the state that it has to see, under the lock held alone for that
  * long. */
 static Status lock_and_enter(Session *s, LockMode mode) {
+    TRY(session_read_locked(s));
     bool definitions = s->in_bulk && mode == LOCK_SHARED,
          may_be_unapplied = definitions || (s->in_bulk && s->state == 'I');
     while (s->lock < mode) {
@@ -215,6 +221,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
                 txn_lock_downgrade(s->db->txn_lock);
                 s->lock = mode;
             }
+            if (mode == LOCK_EXCLUSIVE) session_publish_before_write(s);
             return ST_OK;
         }
         txn_lock_release(s->db->txn_lock, s->lock);
@@ -237,10 +244,19 @@ Status session_begin_write(Session *s) {
     return s->undo ? ST_OK : ST_ERROR;
 }
 
-static void release_lock(Session *s) {
+void session_unlock_keep_version(Session *s) {
     unshare_reserve(s);
     txn_lock_release(s->db->txn_lock, s->lock);
     s->lock = LOCK_NONE;
+}
+void session_unlock_unchanged(Session *s) {
+    unshare_reserve(s);
+    txn_lock_release_unchanged(s->db->txn_lock, s->lock);
+    s->lock = LOCK_NONE;
+}
+static void release_lock(Session *s) {
+    session_read_end(s);
+    session_unlock_keep_version(s);
 }
 static void start_transaction(Session *s) {
     s->state = 'T';
@@ -270,6 +286,7 @@ static void merge_grown(Session *s) {
             return;
         }
         if (table_has_undo(t)) continue; /* now it has: a snapshot may need what was before */
+        database_unpublish(s->db);       /* it would keep what is replaced */
         if (table_merge(t, s->db->pool, &e) != ST_OK)
             log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
@@ -289,7 +306,8 @@ static void commit_tables(Session *s) {
 }
 
 static void commit_all(Session *s) {
-    bool changed = s->undo && s->lock == LOCK_EXCLUSIVE; /* without the lock there is nothing in it */
+    bool changed = s->undo && s->lock == LOCK_EXCLUSIVE;                 /* without the lock there is nothing in it */
+    if (changed && undo_is_whole(s->undo, 0)) database_unpublish(s->db); /* it would keep what was truncated */
     savepoints_free(s);
     session_bulk_follow(s);
     commit_tables(s);
@@ -438,6 +456,11 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
+    if (epoch_register(db->epochs, atomic_fetch_add(&db->last_session, 1) + 1, &s->read.slot, e) != ST_OK) {
+        mem_free(&db->account, s, (int64_t)sizeof *s);
+        return ST_ERROR;
+    }
+    atomic_fetch_add(&db->n_sessions, 1);
     *out = s;
     return ST_OK;
 }
@@ -452,6 +475,8 @@ void session_free(Session *s) {
     pl_session_free(s);
     call_session_free(s);
     text_unlist_all(s);
+    epoch_unregister(s->read.slot);
+    atomic_fetch_sub(&s->db->n_sessions, 1);
     mem_free(&s->db->account, s, (int64_t)sizeof *s);
 }
 
@@ -505,7 +530,7 @@ void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
     memset(c, 0, sizeof *c);
     c->arena = a;
     c->err = &s->err;
-    c->catalog = &s->db->catalog;
+    c->catalog = session_catalog(s);
     c->session = &s->info;
     c->disabled_rules = s->settings.exec.disabled_rules;
     (void)vec_push(a, &c->cols, ((ColInfo){.name = "", .col = -1}));
@@ -560,23 +585,13 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     return r;
 }
 
-/* The lock to look at definitions alone; held: it was there already. */
-static Status lock_definitions(Session *s, bool *held) {
-    bool in_bulk = s->in_bulk;
-    *held = s->lock != LOCK_NONE;
-    s->in_bulk = true;
-    Status st = session_lock(s, LOCK_SHARED);
-    s->in_bulk = in_bulk;
-    return st;
-}
-
 /* The text of one statement, from the list or made anew. */
 static Status text_of(Session *s, Slice sql, SqlText **out) {
     SqlText *t = s->state == 'E' ? NULL : text_find(s, sql);
     if (t) {
         bool held;
-        TRY(lock_definitions(s, &held));
-        bool same = t->catalog_version == s->db->catalog.version;
+        TRY(session_read_definitions(s, &held));
+        bool same = t->catalog_version == session_catalog(s)->version;
         if (!held) release_lock(s);
         if (same) {
             t->refs++;
@@ -593,15 +608,15 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
                                : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         bool held;
-        r = lock_definitions(s, &held);
+        r = session_read_definitions(s, &held);
         if (r == ST_OK) r = bind_shape(s, t, query);
-        t->catalog_version = s->db->catalog.version;
+        t->catalog_version = session_catalog(s)->version;
         if (!held) release_lock(s);
         if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
         bool held;
-        r = lock_definitions(s, &held);
+        r = session_read_definitions(s, &held);
         if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast)))
             r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types,
                                    &t->n_cols, &t->names, &t->types);
@@ -757,6 +772,8 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .deadline_ns = s->deadline_ns};
     s->kept.n_runs++;
     TRY(session_device_use(s, plan, &o.device));
+    if (o.device.runtime) TRY(session_read_locked(s));
+    session_read_planned(s);
     o.device.keep = keep;
     o.device.keep_account = keep_account;
     TRY(query_new(plan, &o, &out->query, &s->err));
@@ -813,7 +830,7 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
                          const Value *params, CachedPlan **slot) {
     if (st->text && st->text->ast == ast && st->text->runs_bulk)
         TRY(session_begin_write(s)); /* no other statement between the check and its run */
-    else TRY(session_lock(s, LOCK_SHARED));
+    else TRY(session_read(s, false));
     plan_release(st->plan);
     st->plan = NULL;
     TRY(plan_get(s, ast, n_params, param_types, params, &st->account, slot, &st->plan));
@@ -853,8 +870,8 @@ static bool ends_failure(const AstStmt *ast) {
     return kind == AST_TX_ROLLBACK || kind == AST_TX_COMMIT || kind == AST_TX_ROLLBACK_TO;
 }
 
-Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
-                       const Value *params, KeptText *kept) {
+static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                      const Value *params, KeptText *kept) {
     TRY(stack_check(&s->err));
     if (s->state == 'E' && !ends_failure(ast))
         return err_set(&s->err, ERR_FAILED_TRANSACTION,
@@ -893,6 +910,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
     }
     TRY(session_begin_write(s));
+    session_publish_before_write(s);
     PlanCtx c;
     plan_ctx_init(s, st->run_arena, &c);
     BoundStmt *b;
@@ -905,6 +923,20 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         TRY(sql_bind_params(&c, b, n_params, params));
     }
     return session_dml(s, st, &c, b);
+}
+
+Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
+                       const Value *params, KeptText *kept) {
+    Status r = execute(s, st, ast, n_params, param_types, params, kept);
+    if (r == ST_OK || !s->read.again) return r;
+    /* It has read a version and came to something that needs the lock: from the start, with it. */
+    session_read_end(s);
+    s->read.again = false;
+    s->read.locked = true;
+    err_clear(&s->err);
+    r = execute(s, st, ast, n_params, param_types, params, kept);
+    s->read.locked = false;
+    return r;
 }
 
 void session_begin_clock(Session *s) {
@@ -922,6 +954,7 @@ static Status run_statement(Statement *st) {
     st->run_arena = arena_new(&st->account, &s->err);
     if (!st->run_arena) return err_oom(&s->err);
     session_begin_clock(s);
+    s->read.since_ns = clock_ns();
     Value *vals = arena_array(st->run_arena, Value, st->n_params + 1);
     Status r = vals ? ST_OK : ST_ERROR;
     for (int32_t i = 0; r == ST_OK && i < st->n_params; i++) {

@@ -40,6 +40,7 @@ typedef struct PipelinedSettings { /* executor = pipelined */
 
 typedef struct TxnSettings {
     int64_t lock_timeout_ms, statement_timeout_ms, snapshot_memory_limit;
+    char snapshot[16];
     char default_isolation[20];
     bool default_read_only, default_deferrable, merge_auto;
 } TxnSettings;
@@ -109,6 +110,16 @@ typedef struct SessionDevice {
     struct DevRuntime *override; /* tests: instead of the one that the settings name */
 } SessionDevice;
 
+/* What the statement under way reads (read.c). */
+typedef struct SessionRead {
+    EpochSlot *slot;
+    const struct DatabaseVersion *version; /* pinned; NULL: the tables, under the lock */
+    int64_t since_ns;                      /* when the statement began */
+    bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
+    bool locked; /* it was */
+    bool brief;  /* it changes a row or two: nothing is published before */
+} SessionRead;
+
 typedef struct Session {
     Database *db;
     MemAccount account;
@@ -123,6 +134,7 @@ typedef struct Session {
     char state;     /* 'I', 'T', 'E' */
     bool read_only; /* the open transaction */
     LockMode lock;
+    SessionRead read;
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
                             there */
     UndoLog *undo;
@@ -225,8 +237,27 @@ const char *settings_show(Session *s, Arena *a, const char *name, Err *e);
 int64_t settings_count(void);
 void settings_at(int64_t i, const char **name, const char **doc);
 
+/* ---- read.c ---- */
+/* What the session's statement reads is there: a published version, which is pinned (session_catalog then has its
+ * tables), or the tables, under the shared lock. A statement that takes some microseconds (brief) reads a version only
+ * if there is a current one. */
+Status session_read(Session *s, bool brief);
+/* The same to look at definitions alone; held: there was one or the other already. */
+Status session_read_definitions(Session *s, bool *held);
+bool session_reads_version(const Session *s);
+const Catalog *session_catalog(const Session *s);
+uint64_t session_catalog_epoch(const Session *s); /* of the version that is read */
+void session_read_planned(const Session *s);      /* from here on nothing is looked up in the catalog */
+void session_read_end(Session *s);
+/* What comes needs the lock. A statement that reads a version fails here, and is begun again with the lock
+ * (session_execute); it has had no effect yet. */
+Status session_read_locked(Session *s);
+void session_publish_before_write(Session *s);
+
 Status session_lock(Session *s, LockMode mode);
-void session_unlock(Session *s); /* outside a transaction, before anything was read */
+void session_unlock_keep_version(Session *s);
+void session_unlock_unchanged(Session *s); /* what is committed is what it was when the lock was taken */
+void session_unlock(Session *s);           /* outside a transaction, before anything was read */
 /* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock
  * that this one had. */
 Status session_end_inside(Session *s, bool commit);
@@ -244,6 +275,7 @@ typedef struct RunOutput {
 Status session_resolve_limits(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* devices.c: what the settings ask for; runtime NULL when everything is for the virtual machine. */
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out);
+bool session_may_use_device(const Session *s); /* some plan may, as the settings are */
 /* The device's calibrated read rate in GB/s, 0 when it was not measured. */
 double session_device_limit(Session *s, const char *id);
 /* What was measured of bulks of calls, on a device or, NULL, on the virtual machine (calibrate_bulk.h); 0: nothing was.

@@ -243,6 +243,12 @@ static bool fits(const Session *s) {
     return atomic_load(&h->view) == (x && !s->latest ? x->ts : atomic_load(&h->now));
 }
 
+bool transaction_shows_committed(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    if (s->undo && undo_mark(s->undo) > 0 && !transaction_hidden(s)) return false;
+    return !atomic_load(&h->resident) && atomic_load(&h->view) == atomic_load(&h->now);
+}
+
 /* The resident's changes leave the tables. */
 static void evict(TxnHub *h) {
     pthread_mutex_lock(&h->mutex); /* its session may be rolling it back */
@@ -378,7 +384,7 @@ Status transaction_pause(Session *s) {
         TRY(reserve(s));
         atomic_store(&transaction_hub(s)->resident, x);
     }
-    session_unlock(s);
+    session_unlock_unchanged(s);
     return ST_OK;
 }
 
@@ -398,7 +404,7 @@ void transaction_suspend(Session *s) {
         }
         atomic_store(&transaction_hub(s)->resident, x);
     }
-    session_unlock(s);
+    session_unlock_unchanged(s);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------ */

@@ -53,6 +53,8 @@ LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions
 Status transaction_pause(Session *s);
 /* After an error, when ROLLBACK TO may come: the same, but nothing is refused. */
 void transaction_suspend(Session *s);
+/* No change of a transaction is shown in the tables, and all commits are; under the lock. */
+bool transaction_shows_committed(const Session *s);
 void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
 bool transaction_hidden(const Session *s);  /* its changes are not in the tables; under the lock held alone */
 bool transaction_pinned(const Session *s);

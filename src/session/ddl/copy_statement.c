@@ -145,8 +145,8 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
 
 /* The query of COPY table TO: a SELECT of its columns. */
 static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
-    if (!catalog_table(&s->db->catalog, slice_of(x->table.name)) &&
-        !catalog_view(&s->db->catalog, slice_of(x->table.name)))
+    if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
+        !catalog_view(session_catalog(s), slice_of(x->table.name)))
         return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
     char *sql = arena_strdup(a, "select ");
     for (int64_t i = 0; sql && i < x->n_columns; i++)
@@ -162,7 +162,7 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
 
 static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
-    TRY(session_lock(s, LOCK_SHARED));
+    TRY(session_read(s, false));
     const AstStmt *q = x->query;
     if (!q) TRY(copy_query(s, a, x, &q));
     if (q->kind != AST_SELECT)
@@ -173,6 +173,7 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     BoundStmt *b;
     CopyOptions o;
     TRY(sql_bind(&c, q, 0, NULL, &b));
+    if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
     TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));
     if (!x->path && !s->client.copy_write)
         return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "COPY TO STDOUT needs an output stream from the client");

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "db/published.h"
 #include "session/pool/callpool.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
@@ -408,6 +409,7 @@ static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
 }
 
 static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
+    database_unpublish(s->db); /* the published version would keep what is replaced */
     if (x->is_vacuum && table_has_undo(t))
         session_notice_text(
             s, "WARNING", "01000",

@@ -523,9 +523,14 @@ Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type re
     Session *s = ctx;
     PlRoutine *r;
     Outer outer;
-    const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
     Err *own = NULL;
     *out = (Value){.type = ret, .is_null = true};
+    if (session_reads_version(s)) {
+        Status st = session_read_locked(s);
+        if (e != &s->err) err_copy(e, &s->err);
+        return st;
+    }
+    const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
     /* The caller has an Err of its own; bodies report to the session's. An Err is large, and calls nest
      * deeply: none on the stack. */
     if (e != &s->err && err_is_set(&s->err)) {
@@ -566,8 +571,9 @@ Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_par
                     const Value *params, bool *done) {
     *done = false;
     if (!pl_lone_function(x)) return ST_OK;
-    TRY(session_lock(s, LOCK_SHARED));
-    if (s->db->catalog.n_routines == 0) return ST_OK;
+    TRY(session_read(s, true));
+    if (session_catalog(s)->n_routines == 0) return ST_OK;
+    TRY(session_read_locked(s));
     Arena *a = st->run_arena;
     PlanCtx c;
     BoundCall *b;
@@ -629,6 +635,7 @@ static Status take_row(void *ctx, PlFrame *fr) {
 }
 
 Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
+    TRY(session_read_locked(s));
     const Routine *q = catalog_routine_by_id(&s->db->catalog, p->values.routine_id);
     PlRoutine *r;
     Arena *a = c->arena;

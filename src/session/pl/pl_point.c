@@ -31,9 +31,11 @@ typedef struct KeyPart {
 struct PlPoint {
     const BoundStmt *b;
     int32_t n_cols;
-    ColDef *defs; /* by ColId */
-    Type *types;  /* of results */
-    Table *table; /* of the scan; NULL: VALUES alone */
+    ColDef *defs;     /* by ColId */
+    Type *types;      /* of results */
+    Table *table;     /* of the scan; NULL: VALUES alone */
+    bool of_version;  /* it is of a published version, and gone when that is */
+    int64_t table_at; /* in the catalog's list */
     int key;
     KeyPart *parts;
     int32_t n_conds;
@@ -43,6 +45,7 @@ struct PlPoint {
 typedef struct Run {
     Session *s;
     const PlPoint *p;
+    const Table *table; /* what the session reads of p->table */
     EvalCtx x;
     const Tablet *tablet;
     int64_t offset, rowid;
@@ -213,6 +216,8 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
     }
     if (ok && b->table && p->table && p->table != b->table) ok = false; /* INSERT ... SELECT of one row */
     if (l.failed) err_oom(&s->err);
+    p->of_version = session_reads_version(s);
+    while (p->table && p->table_at < c->catalog->n_tables && c->catalog->tables[p->table_at] != p->table) p->table_at++;
     return ok ? p : NULL;
 }
 
@@ -228,14 +233,14 @@ static Status column(void *ctx, ColId id, const Value **out) {
     if (d->kind == DEF_EXPR) {
         TRY(eval_expr(&r->x, d->expr, v));
     } else if (d->kind == DEF_SCAN && !r->tablet) { /* of a row that is not there */
-        *v = (Value){.type = d->col < 0 ? type_make(T_INT8) : p->table->cols[d->col].type, .is_null = true};
+        *v = (Value){.type = d->col < 0 ? type_make(T_INT8) : r->table->cols[d->col].type, .is_null = true};
     } else if (d->kind == DEF_SCAN && d->col < 0) {
         *v = (Value){.type = type_make(T_INT8), .u.i64 = r->rowid};
     } else if (d->kind == DEF_SCAN) {
         bool nulls;
         uint8_t valid = 1;
-        *v = (Value){.type = p->table->cols[d->col].type};
-        tablet_decode(p->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v),
+        *v = (Value){.type = r->table->cols[d->col].type};
+        tablet_decode(r->table, r->tablet, d->col, r->offset, NULL, 1, (uint8_t)type_phys(v->type), value_cell(v),
                       &valid, &nulls);
         v->is_null = nulls && !valid;
     } else {
@@ -250,7 +255,7 @@ static Status locate(Run *r, bool *there) {
     const PlPoint *p = r->p;
     *there = true;
     if (!p->table) return ST_OK;
-    const KeyConstraint *k = &p->table->keys[p->key];
+    const KeyConstraint *k = &r->table->keys[p->key];
     Value key[32];
     if (k->n_cols > (int)ARRAY_LEN(key)) return err_internal(r->x.err, "a key of %d columns", k->n_cols);
     for (int j = 0; j < k->n_cols; j++) {
@@ -268,10 +273,10 @@ static Status locate(Run *r, bool *there) {
         else if (to.id == T_INT4) key[j].u.i32 = (int32_t)n;
         else key[j].u.i64 = n;
     }
-    TRY(transaction_reads_key(r->s, p->table, p->key, key));
-    r->rowid = table_lookup(p->table, p->key, key);
+    TRY(transaction_reads_key(r->s, r->table, p->key, key));
+    r->rowid = table_lookup(r->table, p->key, key);
     if (r->rowid < 0) return *there = false, ST_OK;
-    r->tablet = p->table->tablets[r->rowid >> 32];
+    r->tablet = r->table->tablets[r->rowid >> 32];
     r->offset = r->rowid & 0xffffffff;
     return ST_OK;
 }
@@ -428,7 +433,9 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
                     Statement *st) {
     const BoundStmt *b = p->b;
     bool yes;
-    Run r = {.s = s, .p = p};
+    Run r = {.s = s, .p = p, .table = p->table};
+    if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
+    if (p->table && !r.table->keys[p->key].index) TRY(session_read_locked(s));
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;

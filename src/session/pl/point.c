@@ -13,6 +13,7 @@ struct TextPoint {
     struct TextPoint *older; /* of earlier versions: results may still name their columns */
     Arena *arena;
     int64_t catalog_version;
+    bool of_version; /* bound against a published version, whose tables are gone later */
     const BoundStmt *bound;
     PlPoint *point;   /* NULL: there is none */
     bool nulls_apart; /* it stands for the statement only when no parameter is NULL (sql_null_params_matter) */
@@ -62,7 +63,9 @@ static Status make(Session *s, SqlText *text, const AstStmt *ast, int32_t n_para
         arena_free(a);
         return st;
     }
-    *t = (struct TextPoint){.older = text->point, .arena = a, .catalog_version = s->db->catalog.version, .bound = b};
+    *t = (struct TextPoint){
+        .older = text->point, .arena = a, .catalog_version = session_catalog(s)->version, .bound = b};
+    t->of_version = session_reads_version(s);
     text->point = t;
     if (time_reads != clock || zone_reads != zone || c->calls_routine || b->n_params > n_params) return ST_OK;
     t->point = pl_point_of(s, a, c, b);
@@ -88,7 +91,7 @@ Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_p
                       const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
     *out = NULL;
     if (!text || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
-    if (!text->point || text->point->catalog_version != s->db->catalog.version)
+    if (!text->point || text->point->of_version || text->point->catalog_version != s->db->catalog.version)
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || t->bound->n_params != n_params) return ST_OK;
@@ -104,11 +107,18 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     Arena *a = st->run_arena;
     *done = false;
     if (!text || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
-    TRY(ast->kind == AST_SELECT ? session_lock(s, LOCK_SHARED) : session_begin_write(s));
-    if (!text->point || text->point->catalog_version != s->db->catalog.version)
+    bool select = ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
+    s->read.brief = true;
+    Status got = select ? session_read(s, true) : session_begin_write(s);
+    s->read.brief = false;
+    TRY(got);
+    if (!text->point || text->point->catalog_version != session_catalog(s)->version)
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
-    if (!t->point || (t->nulls_apart && some_null(n_params, params))) return ST_OK;
+    if (!t->point || (t->nulls_apart && some_null(n_params, params))) {
+        if (select && !had_lock && s->state == 'I') session_unlock(s); /* a query takes its time: it may do without */
+        return ST_OK;
+    }
     const Value **refs = arena_array(a, const Value *, n_params + 1);
     Value *given = arena_array(a, Value, n_params + 1);
     if (!refs || !given) return err_oom(&s->err);
