@@ -21,11 +21,27 @@ HashIndex *keyindex_new(MemAccount *acct, Err *e) {
     if (x) x->acct = acct;
     return x;
 }
+static void drop_slots(HashIndex *x) {
+    if (x->share) shared_drop(x->share);
+    else if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
+    x->share = NULL;
+}
 void keyindex_free(HashIndex *x) {
     if (!x) return;
-    if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
+    drop_slots(x);
     mem_free(x->acct, x, (int64_t)sizeof *x);
 }
+
+Status keyindex_freeze(HashIndex *x, HashIndex *frozen, Err *e) {
+    if (x->slots && !x->share) {
+        x->share = shared_new(x->acct, x->slots, INT64_C(8) << x->bits, e);
+        if (!x->share) return ST_ERROR;
+    }
+    *frozen = *x;
+    if (x->share) atomic_fetch_add_explicit(&x->share->refs, 1, memory_order_relaxed);
+    return ST_OK;
+}
+void keyindex_thaw(HashIndex *frozen) { shared_drop(frozen->share); }
 
 /* ---- keys: from a stored row or from values, one form for hashing and comparing ---- */
 typedef struct KeyCell {
@@ -135,14 +151,17 @@ static int64_t sorted_find(const Table *t, const KeyConstraint *kc, const KeyCel
 }
 
 /* ---- the hash form ---- */
+static uint64_t slot_load(const uint64_t *slot) { return __atomic_load_n(slot, __ATOMIC_RELAXED); }
+
 static int64_t hash_find(const Table *t, const KeyConstraint *kc, const KeyCell *cells, uint64_t hash, int64_t self) {
     const HashIndex *x = kc->index;
     if (x->bits == 0) return -1;
     uint64_t tag = tag_of(hash);
     int64_t mask = (INT64_C(1) << x->bits) - 1;
-    for (int64_t i = home(x->bits, tag); x->slots[i]; i = (i + 1) & mask) {
-        if (x->slots[i] >> ROW_BITS != tag) continue;
-        int64_t id = row_unpack(x->slots[i]);
+    uint64_t entry;
+    for (int64_t i = home(x->bits, tag); (entry = slot_load(&x->slots[i])) != 0; i = (i + 1) & mask) {
+        if (entry >> ROW_BITS != tag) continue;
+        int64_t id = row_unpack(entry);
         if (id != self && row_live(t, id) && row_has_key(t, kc, id, cells, 0)) return id;
     }
     return -1;
@@ -156,7 +175,7 @@ static bool hash_put(uint64_t *slots, int bits, uint64_t entry) {
         if (slots[i] == entry) return false;
         i = (i + 1) & mask;
     }
-    slots[i] = entry;
+    __atomic_store_n(&slots[i], entry, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -190,7 +209,7 @@ static bool is_stale(const Table *t, HashIndex *x) {
     return false;
 }
 
-/* Slots for the entries and `more`; stale entries go when they are many. */
+/* Other slots, for the entries and `more`; stale entries go when they are many. Versions keep the old ones. */
 static Status rebuild(const Table *t, KeyConstraint *kc, bool sweep, int64_t more, Err *e) {
     HashIndex *x = kc->index;
     int64_t n = INT64_C(1) << x->bits, left = x->used;
@@ -210,7 +229,7 @@ static Status rebuild(const Table *t, KeyConstraint *kc, bool sweep, int64_t mor
         uint64_t entry = x->slots[i];
         if (entry && (!sweep || stays(t, kc, entry))) used += hash_put(slots, bits, entry);
     }
-    if (x->slots) mem_free(x->acct, x->slots, INT64_C(8) << x->bits);
+    drop_slots(x);
     x->slots = slots;
     x->bits = bits;
     x->used = used;

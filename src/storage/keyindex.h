@@ -15,24 +15,37 @@
  * those of rows whose place is gone when the index would grow.
  *
  * Keys with a NULL in any column are never entered (UNIQUE treats NULLs as distinct).
+ *
+ * Versions of the table (table_version.h) look keys up without a lock while the table's one writer goes on. They share
+ * the array of slots, which is only added to: an entry never changes and never goes, growing and sweeping make another
+ * array, and the last count frees the old one. So an entry that was there when the version was published is found on
+ * the way that it was entered by. Entries that come later are hints like all others: rows that the version does not
+ * have, or that have another key in it, are passed over. Nothing is read through an entry but what the version has, so
+ * the slots are relaxed atomics: what a lookup must find was there before the version was published.
  */
 #ifndef STELE_STORAGE_KEYINDEX_H
 #define STELE_STORAGE_KEYINDEX_H
 
 #include "storage/table.h"
+#include "storage/tablet_block.h"
 
 enum { KEYINDEX_MAX_RUN = 64, KEYINDEX_MAX_COLS = 32 };
 
 typedef struct HashIndex {
     MemAccount *acct;
     int64_t sorted_tablets;
-    uint64_t *slots;
+    uint64_t *slots;        /* relaxed atomics; only the writer of the table stores */
+    SharedBytes *share;     /* NULL: the slots are this index's alone */
     int bits;               /* log2 of slots; 0 = none */
     int64_t used, sweep_at; /* sweep_at: entries from which on stale ones are looked for */
 } HashIndex;
 
 HashIndex *keyindex_new(MemAccount *acct, Err *e);
 void keyindex_free(HashIndex *x);
+/* The index as it is now, for readers that run while the table changes. Shares the slots of x: keyindex_thaw. On an
+ * error nothing has changed for readers. */
+Status keyindex_freeze(HashIndex *x, HashIndex *frozen, Err *e);
+void keyindex_thaw(HashIndex *frozen); /* one that is all zero is fine */
 /* Enters all rows of tablets [first, n) of key k and checks uniqueness: 23505. */
 Status keyindex_add_tablets(Table *t, int k, int64_t first, Err *e);
 /* Enters stored rows, one after the other, and checks uniqueness. */

@@ -840,7 +840,6 @@ Status table_verify(const Table *t, Err *e) {
         return err_internal(e, "table counts %lld rows, not %lld", (long long)live, (long long)t->live_rows);
     for (int c = 0; c < t->n_cols; c++)
         if (t->cols[c].dict) TRY(verify_dict(t, c, e));
-    for (int k = 0; k < t->n_keys; k++)
-        if (t->keys[k].index) TRY(keyindex_verify(t, k, e)); /* versions have none */
+    for (int k = 0; k < t->n_keys; k++) TRY(keyindex_verify(t, k, e));
     return ST_OK;
 }

@@ -1,12 +1,13 @@
 /* table_version.c - see table_version.h.
  *
- * A version is one allocation: itself, the Table that readers get, that one's columns, keys, tablets and the bytes of
- * most common values. It counts headers of tablets and frozen dictionaries, which it shares with the version before
- * where nothing has changed. Publishing costs a few nanoseconds a tablet and the copying of what has changed.
+ * A version is one allocation: itself, the Table that readers get, that one's columns, keys and their indexes, tablets
+ * and the bytes of most common values. It counts headers of tablets, frozen dictionaries and slots of indexes, which it
+ * shares with the version before where nothing has changed. Publishing costs a few nanoseconds a tablet and the copying
+ * of what has changed.
  *
  * Who frees what: the last version with a header frees the header, which gives up the tablet and its shared cells; so
- * do dictionaries. TableVersions counts the table and all of its versions; the last of them frees the Table's memory,
- * to whose account all that was charged.
+ * do dictionaries and slots. TableVersions counts the table and all of its versions; the last of them frees the Table's
+ * memory, to whose account all that was charged.
  */
 #include "storage/table_version.h"
 
@@ -68,6 +69,7 @@ static void version_free(TableVersion *v) {
     TableVersions *vs = v->owner;
     for (int64_t i = 0; i < v->view.n_tablets; i++) header_drop((VersionTablet *)(void *)v->view.tablets[i]);
     for (int c = 0; c < v->view.n_cols; c++) dict_free(v->view.cols[c].dict);
+    for (int k = 0; k < v->view.n_keys; k++) keyindex_thaw(v->view.keys[k].index);
     mem_free(&vs->table->account, v, v->bytes);
     drop_hold(vs);
 }
@@ -98,6 +100,10 @@ static int64_t waiting_bytes(const TableVersion *v) {
         for (int c = 0; h->cells && c < b->n_cols; c++)
             if (h->cells[c] && atomic_load_explicit(&h->cells[c]->refs, memory_order_relaxed) == 1)
                 bytes += h->cells[c]->size;
+    }
+    for (int k = 0; k < v->view.n_keys; k++) {
+        const SharedBytes *slots = v->view.keys[k].index->share;
+        if (slots && atomic_load_explicit(&slots->refs, memory_order_relaxed) == 1) bytes += slots->size;
     }
     return bytes;
 }
@@ -230,8 +236,8 @@ static Status freeze_dict(const TableVersion *before, Dict *d, int col, Dict **o
     *out = dict_freeze(d, e);
     return *out ? ST_OK : ST_ERROR;
 }
-/* Everything but tablets and dictionaries. */
-static void copy_definition(TableVersion *v, const Table *t) {
+/* Everything but tablets, dictionaries and what is in indexes. */
+static void copy_definition(TableVersion *v, const Table *t, HashIndex *indexes) {
     v->view.name = t->name;
     v->view.id = t->id;
     v->view.version = t->version;
@@ -244,7 +250,7 @@ static void copy_definition(TableVersion *v, const Table *t) {
     v->impl.generation = t->impl->generation;
     if (t->n_keys) memcpy(v->view.keys, t->keys, sizeof(KeyConstraint) * (size_t)t->n_keys);
     if (t->n_checks) memcpy(v->view.checks, t->checks, sizeof(CheckConstraint) * (size_t)t->n_checks);
-    for (int k = 0; k < t->n_keys; k++) v->view.keys[k].index = NULL;
+    for (int k = 0; k < t->n_keys; k++) v->view.keys[k].index = &indexes[k];
     v->view.n_keys = t->n_keys;
     v->view.n_checks = t->n_checks;
 }
@@ -254,6 +260,7 @@ static TableVersion *version_alloc(Table *t, Err *e) {
     place(&bytes, (int64_t)sizeof(TableVersion));
     int64_t cols = place(&bytes, (int64_t)sizeof(Column) * t->n_cols);
     int64_t keys = place(&bytes, (int64_t)sizeof(KeyConstraint) * t->n_keys);
+    int64_t indexes = place(&bytes, (int64_t)sizeof(HashIndex) * t->n_keys);
     int64_t checks = place(&bytes, (int64_t)sizeof(CheckConstraint) * t->n_checks);
     int64_t tablets = place(&bytes, (int64_t)sizeof(Tablet *) * t->n_tablets);
     int64_t text = place(&bytes, texts);
@@ -266,7 +273,7 @@ static TableVersion *version_alloc(Table *t, Err *e) {
     v->view.keys = (KeyConstraint *)(void *)(p + keys);
     v->view.checks = (CheckConstraint *)(void *)(p + checks);
     v->view.tablets = (Tablet **)(void *)(p + tablets);
-    copy_definition(v, t);
+    copy_definition(v, t, (HashIndex *)(void *)(p + indexes));
     p += text;
     for (int c = 0; c < t->n_cols; c++) {
         v->view.cols[c] = t->cols[c];
@@ -288,6 +295,8 @@ Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
     if (!v) return ST_ERROR;
     for (int c = 0; c < t->n_cols; c++)
         if (t->cols[c].dict && freeze_dict(before, t->cols[c].dict, c, &v->view.cols[c].dict, e) != ST_OK) goto fail;
+    for (int k = 0; k < t->n_keys; k++)
+        if (keyindex_freeze(t->keys[k].index, v->view.keys[k].index, e) != ST_OK) goto fail;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         VersionTablet *h = header_again(before, t->tablets[i], i);
         if (!h && header_new(t->tablets[i], &h, e) != ST_OK) goto fail;
@@ -350,6 +359,11 @@ Status table_version_verify(const Table *view, Err *e) {
         for (int c = 0; h->cells && c < view->n_cols; c++)
             if (h->cells[c] && (atomic_load(&h->cells[c]->refs) < 1 || h->cells[c]->bytes != h->tab.cols[c].data))
                 return err_internal(e, "tablet %lld column %d of a version has other cells", (long long)i, c);
+    }
+    for (int k = 0; k < view->n_keys; k++) {
+        const HashIndex *x = view->keys[k].index;
+        if (x->slots && (!x->share || atomic_load(&x->share->refs) < 1 || x->share->bytes != x->slots))
+            return err_internal(e, "key \"%s\" of a version has slots that are not counted", view->keys[k].name);
     }
     return table_verify(view, e);
 }

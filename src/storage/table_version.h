@@ -24,7 +24,9 @@
  *   lookup passes over codes that its version does not have.
  * - Statistics: copied, with the most common values; without the estimator's registers.
  * - Definition: columns, keys' columns and checks are copied. Names are the table's, which outlives its versions.
- * - Key indexes: not yet. `keys[i].index` is NULL; lookups by key are the writer's.
+ * - Key indexes: the slots, by count, which are only added to (keyindex.h). table_lookup works on a version: entries
+ *   that came later name rows, or keys of rows, that the version does not have. What growing or a sweep has replaced
+ *   stays for the versions that share it.
  *
  * Counts are touched when a version is made or freed, never by readers. No lock is held while anything is freed.
  * A version is of committed state: with an open undo log (table_has_undo) there is none.
@@ -64,7 +66,7 @@ const Table *table_version_view(const TableVersion *v);
 void table_versions_unpublish(Table *t);
 /* Of a version: the epoch it was born in. */
 uint64_t table_version_epoch(const Table *version);
-/* Debug: every invariant that table_verify knows of tables without key indexes, and shared counts. */
+/* Debug: every invariant that table_verify knows, keys included, and shared counts. */
 Status table_version_verify(const Table *version, Err *e);
 
 #endif

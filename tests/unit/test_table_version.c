@@ -1,5 +1,5 @@
 /* test_table_version.c - versions of tables: what is pinned stays as it was while the table is appended to, updated,
- * deleted from, merged, truncated and dropped; sharing; out of memory; readers beside a writer. */
+ * deleted from, merged, truncated and dropped; lookups by key; sharing; out of memory; readers beside a writer. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -24,10 +24,11 @@ static Table *make_table(const char *name) {
                               {.name = "balance", .type = ty(T_INT8)},
                               {.name = "name", .type = ty(T_TEXT)},
                               {.name = "flag", .type = ty(T_BOOL)}};
-    KeyDef key = {.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}};
+    KeyDef keys[] = {{.name = "pk", .primary = true, .n_cols = 1, .cols = (int[]){ID}},
+                     {.name = "named", .n_cols = 2, .cols = (int[]){NAME, ID}}};
     Table *t = NULL;
     Err e = {0};
-    assert_int_equal(table_new(&root, name, N_COLS, cols, 1, &key, 0, NULL, &t, &e), ST_OK);
+    assert_int_equal(table_new(&root, name, N_COLS, cols, 2, keys, 0, NULL, &t, &e), ST_OK);
     assert_int_equal(table_versions_enable(t, domain, &e), ST_OK);
     return t;
 }
@@ -61,7 +62,7 @@ static int64_t name_of(char *buf, int64_t id, int64_t kinds) {
     return snprintf(buf, 32, "name of %d", (int)(id % kinds));
 }
 /* Rows first, first + 1, ... with one balance; every 5th name and every 3rd flag is NULL. */
-static void append(Table *t, int64_t first, int64_t n, int64_t balance, int64_t kinds, UndoLog *undo) {
+static Status append_status(Table *t, int64_t first, int64_t n, int64_t balance, int64_t kinds, UndoLog *undo, Err *e) {
     int64_t *ids = calloc((size_t)n, 8);
     Str *names = calloc((size_t)n, sizeof *names);
     char(*texts)[32] = calloc((size_t)n, 32);
@@ -78,15 +79,18 @@ static void append(Table *t, int64_t first, int64_t n, int64_t balance, int64_t 
                      {.data = &balance, .phys = PH_I64, .is_const = true, .type = ty(T_INT8)},
                      {.data = names, .valid = valid, .phys = PH_STR, .type = ty(T_TEXT)},
                      {.data = flags, .valid = flag_valid, .phys = PH_BOOL, .type = ty(T_BOOL)}};
-    Err e = {0};
-    Status st = table_append(t, n, v, undo, NULL, &e);
+    Status st = table_append(t, n, v, undo, NULL, e);
     free(ids);
     free(names);
     free(texts);
     free(valid);
     free(flags);
     free(flag_valid);
-    if (st != ST_OK) fail_msg("%s", e.message);
+    return st;
+}
+static void append(Table *t, int64_t first, int64_t n, int64_t balance, int64_t kinds, UndoLog *undo) {
+    Err e = {0};
+    if (append_status(t, first, n, balance, kinds, undo, &e) != ST_OK) fail_msg("%s", e.message);
 }
 static int64_t balance_at(const Table *t, int64_t rowid) {
     Value v;
@@ -100,6 +104,15 @@ static bool row_lives(const Table *t, int64_t rowid) {
 static void set_balance(Table *t, int64_t rowid, int64_t balance, UndoLog *undo) {
     Vec v = {.data = &balance, .phys = PH_I64, .type = ty(T_INT8)};
     assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){BALANCE}, &v, undo, NULL), ST_OK);
+}
+/* Both keys have the column. */
+static void set_id(Table *t, int64_t rowid, int64_t id, UndoLog *undo) {
+    Vec v = {.data = &id, .phys = PH_I64, .type = ty(T_INT8)};
+    assert_int_equal(table_update(t, 1, &rowid, 1, (int[]){ID}, &v, undo, NULL), ST_OK);
+}
+static void delete_row(Table *t, int64_t rowid, UndoLog *undo) {
+    int64_t done;
+    assert_int_equal(table_delete(t, 1, &rowid, undo, &done, NULL), ST_OK);
 }
 static int64_t a_row(const Table *t) { /* -1: there is none */
     for (int tries = 0; t->n_tablets && tries < 100; tries++) {
@@ -161,6 +174,39 @@ static void assert_same(Digest a, Digest b) {
 static void verify(const Table *view) {
     Err e = {0};
     if (table_version_verify(view, &e) != ST_OK) fail_msg("%s", e.message);
+}
+
+/* ---- reading by key ---- */
+static int64_t find_id(const Table *t, int64_t id) {
+    Value v = {.type = ty(T_INT8), .u.i64 = id};
+    return table_lookup(t, 0, &v);
+}
+static int64_t find_named(const Table *t, Value name, int64_t id) {
+    Value v[2] = {name, {.type = ty(T_INT8), .u.i64 = id}};
+    return table_lookup(t, 1, v);
+}
+/* Where each id below n is, as a scan finds it; -1: nowhere. The others are left out. */
+static int64_t *places(const Table *t, int64_t n) {
+    int64_t *at = malloc((size_t)(n ? n : 1) * 8);
+    for (int64_t i = 0; i < n; i++) at[i] = -1;
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        for (int64_t row = 0; row < t->tablets[k]->rows; row++) {
+            if (tablet_row_deleted(t->tablets[k], row)) continue;
+            int64_t id = column_i64(&t->tablets[k]->cols[ID], row);
+            if (id < n) at[id] = rowid_make(k, row);
+        }
+    return at;
+}
+/* Whether both keys find the id where it is, and not with another name. */
+static bool finds(const Table *t, const int64_t *at, int64_t id) {
+    Value name = {.type = ty(T_TEXT), .u.str = str_make("no such name", 12)};
+    bool ok = find_id(t, id) == at[id] && find_named(t, name, id) == -1;
+    if (at[id] < 0) return ok;
+    table_value(t, at[id], NAME, &name);
+    return ok && find_named(t, name, id) == (name.is_null ? -1 : at[id]);
+}
+static void assert_finds_all(const Table *t, const int64_t *at, int64_t n) {
+    for (int64_t id = 0; id < n; id++) assert_true(finds(t, at, id));
 }
 
 /* ---- cases ---- */
@@ -274,6 +320,95 @@ static void test_dictionary(void **state) {
     table_free(t);
 }
 
+/* Keys as of a version: after growth, deletes, updates of keys, sweeps, a merge and a truncation of the table. */
+static void test_keys(void **state) {
+    (void)state;
+    enum { N = 8000 };
+    Table *t = make_table("t");
+    EpochSlot *s = slot();
+    publish(t);
+    epoch_pin(s, "statement", 0);
+    const Table *empty = table_version_at(t, s);
+    assert_null(empty->keys[0].index->slots);
+    append(t, 0, 1000, 10, 7, NULL);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    append(t, 1000, 500, 10, 7, NULL);
+    publish(t);
+    EpochSlot *s2 = slot();
+    epoch_pin(s2, "statement", 0);
+    const Table *v = table_version_at(t, s2);
+    int64_t *at = places(v, N);
+    const HashIndex *now = t->keys[0].index, *then = v->keys[0].index;
+    assert_int_equal(then->sorted_tablets, 1);
+    assert_ptr_equal(then->slots, now->slots);
+    assert_finds_all(v, at, N);
+    append(t, 1500, 1, 10, 7, NULL); /* in the same slots, behind the version's rows */
+    assert_ptr_equal(then->slots, now->slots);
+    assert_int_equal(find_id(t, 1500), rowid_make(1, 500));
+    assert_int_equal(find_id(v, 1500), -1);
+    set_id(t, rowid_make(1, 3), 7000, NULL); /* in place; the version's row has the old key */
+    set_id(t, rowid_make(0, 4), 7001, NULL); /* moves */
+    delete_row(t, rowid_make(1, 9), NULL);
+    set_id(t, rowid_make(1, 10), 1009, NULL); /* a key that the version has elsewhere */
+    assert_ptr_equal(then->slots, now->slots);
+    assert_int_equal(find_id(t, 7000), rowid_make(1, 3));
+    assert_finds_all(v, at, N);
+    verify(v);
+    append(t, 1501, 3000, 10, 7, NULL);
+    assert_ptr_not_equal(then->slots, now->slots); /* grown */
+    assert_finds_all(v, at, N);
+    publish(t);
+    for (int64_t row = 0; row < t->tablets[1]->rows; row++)
+        if (row_lives(t, rowid_make(1, row))) delete_row(t, rowid_make(1, row), NULL);
+    int64_t used = now->used;
+    append(t, 1000, 2000, 10, 7, NULL);
+    assert_true(now->used < used); /* swept */
+    assert_finds_all(v, at, N);
+    publish(t);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    publish(t);
+    assert_finds_all(v, at, N);
+    assert_int_equal(table_truncate(t, NULL, NULL), ST_OK);
+    publish(t);
+    assert_finds_all(v, at, N);
+    verify(v);
+    free(at);
+    assert_int_equal(find_id(empty, 1), -1);
+    epoch_unpin(s);
+    epoch_unpin(s2);
+    assert_int_equal(waiting(), 0);
+    epoch_unregister(s);
+    epoch_unregister(s2);
+    table_free(t);
+}
+
+/* Slots belong to the last version that has them, or to the table when no version does. */
+static void test_slots_are_freed(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *s = slot();
+    append(t, 0, 1000, 10, 7, NULL);
+    publish(t);
+    epoch_pin(s, "statement", 0);
+    const Table *v = table_version_at(t, s);
+    epoch_pin_narrow(s);
+    const SharedBytes *share = v->keys[0].index->share;
+    assert_int_equal(atomic_load(&share->refs), 2);
+    append(t, 1000, 1, 10, 7, NULL);
+    publish(t);
+    assert_int_equal(atomic_load(&share->refs), 3);
+    append(t, 1001, 5000, 10, 7, NULL);
+    publish(t);
+    reclaim();
+    assert_int_equal(atomic_load(&share->refs), 1); /* of the pinned version */
+    table_free(t);
+    assert_int_equal(find_id(v, 999), rowid_make(0, 999));
+    assert_int_equal(find_id(v, 1000), -1);
+    epoch_unpin(s);
+    assert_int_equal(waiting(), 0);
+    epoch_unregister(s);
+}
+
 static void test_uncommitted(void **state) {
     (void)state;
     Table *t = make_table("t");
@@ -337,17 +472,18 @@ static void test_out_of_memory(void **state) {
     epoch_pin(s, "statement", 0);
     const Table *v = table_version_at(t, s);
     Digest before = digest(v);
-    int64_t n = 0;
+    int64_t n = 0, *at = places(v, 6000);
     for (bool ok = false; !ok; n++) {
         TableVersion *next = NULL;
         Err e = {0};
         set_balance(t, rowid_make(1, 7), n, NULL);
-        append(t, 2000 + n, 1, 10, 5000, NULL);
+        append(t, 2000 + n * 150, 150, 10, 5000, NULL); /* slots grow and must be shared anew */
         mem_fail_at(n + 1);
         ok = table_version_prepare(t, &next, &e) == ST_OK;
         mem_fail_at(0);
         if (!ok) assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
         assert_same(digest(v), before);
+        assert_finds_all(v, at, 6000);
         if (ok && n % 2 == 0) table_version_discard(next);
         else if (ok) table_versions_install(domain, 1, &next);
     }
@@ -367,6 +503,22 @@ static void test_out_of_memory(void **state) {
         assert_same(digest(v), before);
     }
     assert_true(n > 1);
+    /* And each of an append for which the slots grow. */
+    publish(t);
+    const uint64_t *slots = t->keys[0].index->slots;
+    n = 0;
+    for (bool ok = false; !ok;) {
+        Digest was = digest(t);
+        mem_fail_at(++n);
+        ok = append_status(t, 10000, 9000, 10, 7, NULL, NULL) == ST_OK;
+        mem_fail_at(0);
+        if (!ok) assert_same(digest(t), was);
+        assert_true(n < 200);
+        assert_finds_all(v, at, 6000);
+    }
+    assert_ptr_not_equal(t->keys[0].index->slots, slots);
+    assert_int_equal(find_id(v, 10000), -1);
+    free(at);
     publish(t);
     epoch_unpin(s);
     epoch_unregister(s);
@@ -374,11 +526,28 @@ static void test_out_of_memory(void **state) {
 }
 
 /* Random changes, each followed by a version; up to PINS of them are kept and must stay what they were. */
-enum { PINS = 12 };
+enum { PINS = 12, KEYS = 100 };
+/* Rows get other ids: new ones, or ones that no row has any more. */
+static void change_ids(Table *t, int64_t *next_id, UndoLog *u) {
+    for (int i = 0; i < 20; i++) {
+        int64_t row = a_row(t), id = rnd() % 2 ? rnd_below(*next_id + 1) : *next_id;
+        if (row < 0 || find_id(t, id) >= 0) continue;
+        set_id(t, row, id, u);
+        *next_id = MAX_OF(*next_id, id + 1);
+    }
+}
+/* Many rows and few of them left, in the end: slots are swept. */
+static void churn(Table *t, int64_t *next_id, UndoLog *u) {
+    int64_t first = t->n_tablets ? t->tablets[t->n_tablets - 1]->rows : 0;
+    append(t, *next_id, 2000, 10, 7, u);
+    *next_id += 2000;
+    for (int64_t i = 0, row; i < 1900; i++)
+        if ((row = rowid_make(t->n_tablets - 1, first + i)), row_lives(t, row)) delete_row(t, row, u);
+}
 static void change(Table *t, int64_t *next_id) {
     UndoLog *u = undo_new(&root, NULL);
     int64_t rows[50], n = 0, done;
-    switch (rnd_below(10)) {
+    switch (rnd_below(12)) {
     case 0:
     case 1:
     case 2: {
@@ -401,6 +570,11 @@ static void change(Table *t, int64_t *next_id) {
         if (t->n_tablets) assert_int_equal(table_delete(t, n, rows, u, &done, NULL), ST_OK);
         break;
     case 8: assert_int_equal(table_merge(t, NULL, NULL), ST_OK); break;
+    case 9:
+    case 10:
+        if (rnd() % 32 == 0) churn(t, next_id, u);
+        else change_ids(t, next_id, u);
+        break;
     default:
         if (rnd() % 8 == 0) assert_int_equal(table_truncate(t, u, NULL), ST_OK);
     }
@@ -414,14 +588,20 @@ static void test_random(void **state) {
     EpochSlot *s[PINS];
     const Table *v[PINS] = {0};
     Digest want[PINS];
+    int64_t *at[PINS], ids[PINS], sweeps = 0;
     for (int i = 0; i < PINS; i++) s[i] = slot();
     for (int step = 0; step < 1500; step++) {
+        int64_t used = t->keys[0].index->used, generation = t->impl->generation;
         change(t, &next_id);
+        sweeps += generation == t->impl->generation && t->keys[0].index->used < used;
         publish(t);
         int i = (int)rnd_below(PINS);
         if (v[i]) {
             assert_same(digest(v[i]), want[i]);
+            for (int k = 0; k < KEYS && ids[i]; k++) assert_true(finds(v[i], at[i], rnd_below(ids[i])));
+            if (next_id > ids[i]) assert_int_equal(find_id(v[i], ids[i] + rnd_below(next_id - ids[i])), -1);
             if (step % 10 == 0) verify(v[i]);
+            free(at[i]);
             epoch_unpin(s[i]);
             v[i] = NULL;
         } else {
@@ -429,13 +609,19 @@ static void test_random(void **state) {
             v[i] = table_version_at(t, s[i]);
             want[i] = digest(v[i]);
             assert_same(want[i], digest(t));
+            at[i] = places(t, ids[i] = next_id);
             if (step % 3) epoch_pin_narrow(s[i]);
         }
     }
     for (int i = 0; i < PINS; i++) {
-        if (v[i]) epoch_unpin(s[i]);
+        if (v[i]) {
+            assert_finds_all(v[i], at[i], ids[i]);
+            free(at[i]);
+            epoch_unpin(s[i]);
+        }
         epoch_unregister(s[i]);
     }
+    assert_true(sweeps > 3);
     assert_int_equal(waiting(), 0);
     table_free(t);
 }
@@ -548,17 +734,108 @@ static void test_stress(void **state) {
     assert_int_equal(waiting(), 0);
 }
 
+/* ---- lookups beside a writer ---- */
+enum { IDS = 6000, LOOKUPS = 300, KEY_SCANS = 60 };
+typedef struct KeyStress {
+    Table *t;
+    _Atomic int64_t bad, reading;
+    int64_t next_id, sweeps, grows;
+} KeyStress;
+static uint64_t step_random(uint64_t *x) { return hash_u64(*x += UINT64_C(0x9e3779b97f4a7c15)); }
+static void *read_keys(void *arg) {
+    KeyStress *x = arg;
+    EpochSlot *s = slot(), *cursor = slot();
+    const Table *old = NULL;
+    int64_t *old_at = NULL;
+    uint64_t random = (uint64_t)(uintptr_t)s;
+    for (int64_t i = 0; i < KEY_SCANS; i++) {
+        epoch_pin(s, "statement", 0);
+        const Table *v = table_version_at(x->t, s);
+        epoch_pin_narrow(s);
+        int64_t *at = places(v, IDS);
+        for (int64_t k = 0; k < LOOKUPS; k++) {
+            if (!finds(v, at, (int64_t)(step_random(&random) % IDS))) x->bad++;
+            if (old && !finds(old, old_at, (int64_t)(step_random(&random) % IDS))) x->bad++;
+        }
+        Err e = {0};
+        if (i % 20 == 19 && table_version_verify(v, &e) != ST_OK) x->bad++;
+        if (i % 10 == 0) {
+            if (old) epoch_unpin(cursor);
+            free(old_at);
+            epoch_pin_copy(cursor, s, "cursor", 0);
+            old = v;
+            old_at = at;
+        } else {
+            free(at);
+        }
+        if (epoch_unpin(s)) epoch_reclaim(domain, 4);
+    }
+    if (old) epoch_unpin(cursor);
+    free(old_at);
+    epoch_unregister(s);
+    epoch_unregister(cursor);
+    x->reading--;
+    return NULL;
+}
+/* A transaction: rows come, with ids that were there before or not; rows go; keys change; some of it is undone. */
+static void change_keys(KeyStress *x) {
+    Table *t = x->t;
+    UndoLog *u = undo_new(&root, NULL);
+    for (int i = 0; i < 3; i++) {
+        int64_t id = rnd_below(IDS), n = 1 + rnd_below(100);
+        for (int64_t k = id; k < id + n; k++)
+            if (find_id(t, k) < 0) append(t, k, 1, 10, 3 + k / 10, u);
+        for (int64_t k = 0, row; k < 150; k++)
+            if ((row = find_id(t, rnd_below(IDS))) >= 0) delete_row(t, row, u);
+        for (int64_t k = 0, row; k < 20; k++) {
+            int64_t to = rnd_below(IDS);
+            if ((row = a_row(t)) >= 0 && find_id(t, to) < 0) set_id(t, row, to, u);
+        }
+        if (rnd() % 8 == 0) undo_rollback(u, 0);
+    }
+    if (rnd() % 40 == 0) append(t, x->next_id += 4000, 4000, 10, 7, u);
+    if (rnd() % 40 == 0) assert_int_equal(table_truncate(t, u, NULL), ST_OK);
+    if (rnd() % 5 == 0) undo_rollback(u, 0);
+    undo_free(u);
+    if (rnd() % 30 == 0) assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+}
+static void test_key_stress(void **state) {
+    (void)state;
+    KeyStress x = {.t = make_table("t"), .reading = READERS, .next_id = IDS};
+    pthread_t t[READERS];
+    append(x.t, 0, IDS / 2, 10, 7, NULL);
+    publish(x.t);
+    for (int i = 0; i < READERS; i++) assert_int_equal(pthread_create(&t[i], NULL, read_keys, &x), 0);
+    for (int64_t step = 0; step < 300 || x.reading > 0; step++) {
+        int64_t used = x.t->keys[0].index->used, bits = x.t->keys[0].index->bits, generation = x.t->impl->generation;
+        change_keys(&x);
+        publish(x.t);
+        if (generation != x.t->impl->generation) continue;
+        x.sweeps += x.t->keys[0].index->used < used;
+        x.grows += x.t->keys[0].index->bits > bits;
+    }
+    for (int i = 0; i < READERS; i++) pthread_join(t[i], NULL);
+    assert_int_equal(x.bad, 0);
+    assert_true(x.sweeps > 0 && x.grows > 0);
+    assert_int_equal(table_verify(x.t, NULL), ST_OK);
+    table_free(x.t);
+    assert_int_equal(waiting(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sharing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dictionary, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slots_are_freed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_uncommitted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_pin, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stress, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_key_stress, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
