@@ -435,7 +435,6 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     bool yes;
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
-    if (p->table && !r.table->keys[p->key].index) TRY(session_read_locked(s));
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;
