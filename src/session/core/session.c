@@ -203,7 +203,7 @@ static void reserve_end(Session *s) {
 static Status lock_and_enter(Session *s, LockMode mode) {
     TRY(session_read_locked(s));
     bool definitions = s->in_bulk && mode == LOCK_SHARED,
-         may_be_unapplied = definitions || (s->in_bulk && s->state == 'I');
+         may_be_unapplied = definitions || (s->in_bulk && s->state == 'I') || s->read.images;
     while (s->lock < mode) {
         LockMode want = !may_be_unapplied && session_bulk_unapplied(s) ? LOCK_EXCLUSIVE
                                                                        : transaction_lock_mode(s, mode, definitions);

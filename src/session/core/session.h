@@ -118,6 +118,7 @@ typedef struct SessionRead {
     bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
     bool locked; /* it was */
     bool brief;  /* it changes a row or two: nothing is published before */
+    bool images; /* it reads a row or two, from images where these are ahead of their tables */
 } SessionRead;
 
 typedef struct Session {

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "session/core/transaction.h"
+#include "session/pool/bulk.h"
 
 typedef enum DefKind { DEF_NONE, DEF_SCAN, DEF_EXPR } DefKind;
 typedef struct ColDef {
@@ -46,6 +47,7 @@ typedef struct Run {
     Session *s;
     const PlPoint *p;
     const Table *table; /* what the session reads of p->table */
+    BulkRow ahead;      /* the row where bulks left it */
     EvalCtx x;
     const Tablet *tablet;
     int64_t offset, rowid;
@@ -227,11 +229,16 @@ static Status column(void *ctx, ColId id, const Value **out) {
     Run *r = ctx;
     const PlPoint *p = r->p;
     Value *v = &r->values[id];
+    const void *cell;
+    bool null;
     *out = v;
     if (r->done[id]) return ST_OK;
     const ColDef *d = &p->defs[id];
     if (d->kind == DEF_EXPR) {
         TRY(eval_expr(&r->x, d->expr, v));
+    } else if (d->kind == DEF_SCAN && r->ahead.at && d->col >= 0 && bulk_row_cell(&r->ahead, d->col, &cell, &null)) {
+        *v = (Value){.type = r->table->cols[d->col].type, .is_null = null};
+        memcpy(value_cell(v), cell, (size_t)phys_size(type_phys(v->type)));
     } else if (d->kind == DEF_SCAN && !r->tablet) { /* of a row that is not there */
         *v = (Value){.type = d->col < 0 ? type_make(T_INT8) : r->table->cols[d->col].type, .is_null = true};
     } else if (d->kind == DEF_SCAN && d->col < 0) {
@@ -274,7 +281,15 @@ static Status locate(Run *r, bool *there) {
         else key[j].u.i64 = n;
     }
     TRY(transaction_reads_key(r->s, r->table, p->key, key));
-    r->rowid = table_lookup(r->table, p->key, key);
+    if (r->ahead.at) {
+        const void *cells[ARRAY_LEN(key)];
+        for (int j = 0; j < k->n_cols; j++) cells[j] = value_cell_const(&key[j]);
+        if (!bulk_row_find(&r->ahead, p->key, cells)) return *there = false, ST_OK;
+        r->rowid = bulk_row_rowid(&r->ahead);
+        if (r->rowid < 0) return ST_OK; /* all columns are there */
+    } else {
+        r->rowid = table_lookup(r->table, p->key, key);
+    }
     if (r->rowid < 0) return *there = false, ST_OK;
     r->tablet = r->table->tablets[r->rowid >> 32];
     r->offset = r->rowid & 0xffffffff;
@@ -436,6 +451,7 @@ Status pl_point_run(Session *s, Arena *scratch, const PlPoint *p, int32_t n_para
     Run r = {.s = s, .p = p, .table = p->table};
     if (p->table && (p->of_version || session_reads_version(s))) r.table = session_catalog(s)->tables[p->table_at];
     if (b->kind != STMT_SELECT) TRY(session_begin_write(s));
+    else if (p->table && !session_reads_version(s)) r.ahead = session_bulk_row(s, r.table);
     r.x = (EvalCtx){.arena = scratch, .err = &s->err, .session = &s->info};
     r.x.params = params;
     r.x.n_params = n_params;

@@ -6,6 +6,7 @@
  */
 #include "session/pl/pl_run_int.h"
 #include "session/core/plancache.h"
+#include "session/pool/bulk.h"
 
 #include <stdio.h>
 
@@ -109,9 +110,14 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (!text || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
     bool select = ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
     s->read.brief = true;
+    s->read.images = select && s->state == 'I' && !had_lock;
     Status got = select ? session_read(s, true) : session_begin_write(s);
-    s->read.brief = false;
+    s->read.brief = s->read.images = false;
     TRY(got);
+    if (select && !had_lock && session_bulk_unapplied(s) && !session_bulk_rows_on_host(s)) {
+        session_unlock(s); /* a device has the rows: the tables are brought up to date */
+        TRY(session_lock(s, LOCK_SHARED));
+    }
     if (!text->point || text->point->catalog_version != session_catalog(s)->version)
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;

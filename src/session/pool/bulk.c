@@ -138,6 +138,27 @@ bool session_bulk_unapplied(const Session *s) {
     return h && atomic_load(&h->state.unapplied);
 }
 
+bool session_bulk_rows_on_host(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return session_bulk_unapplied(s) && !images_on_device(h->state.images);
+}
+BulkRow session_bulk_row(const Session *s, const Table *t) {
+    const Image *im = session_bulk_unapplied(s) ? images_find(s->db->bulk_hub->state.images, t->id) : NULL;
+    return (BulkRow){.at = im && im->table == t && im->version == t->content ? im : NULL};
+}
+bool bulk_row_find(BulkRow *r, int key, const void *const *cells) {
+    r->row = image_find(r->at, key, cells);
+    return r->row >= 0;
+}
+bool bulk_row_cell(const BulkRow *r, int col, const void **cell, bool *null) {
+    const ImageColumn *c = &r->at->cols[col];
+    if (!c->used) return false;
+    *cell = image_cell(c, r->row);
+    *null = !image_is_valid(c, r->row);
+    return true;
+}
+int64_t bulk_row_rowid(const BulkRow *r) { return image_is_stored(r->at, r->row) ? r->at->rowids[r->row] : -1; }
+
 Status session_bulk_sync(Session *s) {
     if (!session_bulk_unapplied(s)) return ST_OK;
     BulkHub *h = s->db->bulk_hub;

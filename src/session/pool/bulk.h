@@ -23,6 +23,20 @@
 
 /* Changes of images are applied to their tables; called with the exclusive lock. */
 Status session_bulk_sync(Session *s);
+/* There are such changes, and all of them are on the host: single rows can be read there. Under the lock. */
+bool session_bulk_rows_on_host(const Session *s);
+/* Rows of a table where bulks left them; `at` NULL: the table has everything. Under the lock, after
+ * session_bulk_rows_on_host. */
+typedef struct BulkRow {
+    const struct Image *at;
+    int64_t row;
+} BulkRow;
+BulkRow session_bulk_row(const Session *s, const Table *t);
+/* Finds the row by a key of the table; cells: values of the key's columns, none NULL. */
+bool bulk_row_find(BulkRow *r, int key, const void *const *cells);
+/* A cell of the column's phys; false: bulks do not know the column, it is in the table's row. */
+bool bulk_row_cell(const BulkRow *r, int col, const void **cell, bool *null);
+int64_t bulk_row_rowid(const BulkRow *r);      /* the table's row; -1: it has none, bulks know all columns */
 bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);

@@ -1,0 +1,191 @@
+/* What statements read (session/core/read.c): published versions without the lock, the tables, or images. */
+#include "unit.h"
+
+#include "db/published.h"
+#include "session/core/session.h"
+#include "session/pool/bulk.h"
+
+static Database *db;
+static Session *a, *b;
+static char text[4096];
+
+/* Rows as text, or ! and the SQLSTATE. */
+static const char *ask(Session *s, const char *sql) {
+    Statement *st;
+    int64_t used;
+    size_t at = 0;
+    text[0] = 0;
+    bool ok = statement_prepare(s, slice_of(sql), &st, &used) == ST_OK;
+    if (!ok || statement_run(st) != ST_OK) {
+        snprintf(text, sizeof text, "!%s", s->err.sqlstate);
+    } else {
+        for (int64_t r = 0; r < st->n_rows; r++)
+            for (int32_t c = 0; c < st->n_cols; c++) {
+                Arena *tmp = arena_new(&s->account, NULL);
+                Value v = {.type = st->types[c]};
+                if (st->values) {
+                    v = st->values[r * st->n_cols + c];
+                } else {
+                    const void *cell;
+                    assert_int_equal(rows_cell(st->rows, r, st->first_col + c, &cell, &v.is_null, &s->err), ST_OK);
+                    if (!v.is_null) memcpy(value_cell(&v), cell, (size_t)phys_size(type_phys(v.type)));
+                }
+                int64_t n = 4;
+                const char *t = v.is_null ? "NULL" : value_to_text(tmp, &v, &n);
+                at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s", c ? "," : r ? ";" : "", (int)n, t);
+                arena_free(tmp);
+            }
+    }
+    if (ok) statement_free(st);
+    return text;
+}
+static void must(Session *s, const char *sql) {
+    if (ask(s, sql)[0] == '!') fail_msg("%s: %s", sql, s->err.message);
+}
+static void gives(Session *s, const char *sql, const char *want) { assert_string_equal(ask(s, sql), want); }
+
+static int setup(void **state) {
+    (void)state;
+    Err e = {0};
+    assert_int_equal(database_open(NULL, vfs_posix(), 2, 0, &db, &e), ST_OK);
+    assert_int_equal(session_new(db, &a, &e), ST_OK);
+    assert_int_equal(session_new(db, &b, &e), ST_OK);
+    must(a, "create table t(id int primary key, v int)");
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    must(a, "set lock_timeout = '10ms'");
+    must(b, "set lock_timeout = '10ms'");
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    session_free(a);
+    session_free(b);
+    database_close(db);
+    return 0;
+}
+
+/* Another session holds the lock alone: with definitions, in the middle of a transaction. */
+static void test_beside_a_writer(void **state) {
+    (void)state;
+    must(a, "begin");
+    must(a, "create table u(x int)");
+    must(a, "update t set v = 0");
+    gives(b, "select sum(v) from t", "5050");
+    gives(b, "select v from t where id = 7", "7");
+    gives(b, "select count(*) from u", "!42P01");
+    gives(b, "update t set v = 1", "!55P03");
+    must(a, "rollback");
+    must(a, "begin");
+    must(a, "truncate t");
+    gives(b, "select count(*), max(v) from t", "100,100");
+    must(a, "commit");
+    gives(b, "select count(*) from t", "0");
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+}
+
+/* What was committed is seen by all, at once. */
+static void test_is_fresh(void **state) {
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        char sql[64], want[32];
+        snprintf(sql, sizeof sql, "update t set v = %d where id = 5", i);
+        snprintf(want, sizeof want, "%d", i);
+        must(a, sql);
+        gives(b, i % 2 ? "select v from t where id = 5" : "select sum(v) from t where id = 5", want);
+        must(b, "begin");
+        must(b, "update t set v = -1 where id = 5");
+        gives(a, "select max(v) from t where id = 5", want);
+        must(b, i % 3 ? "rollback" : "commit");
+        gives(a, "select max(v) from t where id = 5", i % 3 ? want : "-1");
+    }
+    must(a, "update t set v = 5 where id = 5");
+}
+
+/* Functions read the tables: the statement is begun again under the lock, and sees the same. */
+static void test_routines(void **state) {
+    (void)state;
+    must(a, "create function f(k int) returns int language plpgsql stable as $$ begin return (select sum(v) from t "
+            "where id <= k); end $$");
+    must(a, "create function g() returns setof int language plpgsql as $$ begin return query select id from t where "
+            "id < 3; end $$");
+    must(b, "set snapshot = 'version'");
+    gives(b, "select sum(v) from t where id <= 3", "6");
+    gives(b, "select f(3)", "6");
+    gives(b, "select id, f(id) from t where id < 3 order by id", "1,1;2,3");
+    gives(b, "select * from g()", "1;2");
+    gives(b, "select v from t where id = f(1)", "1");
+    gives(b, "select sum(v) from t where id <= 3", "6");
+    must(a, "begin");
+    must(a, "create table w(x int)");
+    gives(b, "select f(3)", "!55P03");
+    gives(b, "select sum(v) from t where id <= 3", "6");
+    must(a, "rollback");
+    must(b, "reset snapshot");
+    must(b, "set snapshot = 'lock'");
+    must(a, "begin");
+    must(a, "create table w(x int)");
+    gives(b, "select sum(v) from t where id <= 3", "!55P03");
+    must(a, "rollback");
+    must(b, "reset snapshot");
+}
+
+/* A version stays what it is while it is pinned, and everything is freed afterwards. */
+static void test_pinned(void **state) {
+    (void)state;
+    Err e = {0};
+    EpochSlot *slot;
+    bool done;
+    assert_int_equal(epoch_register(db->epochs, 1000, &slot, &e), ST_OK);
+    must(a, "create view vw as select v from t");
+    assert_int_equal(database_publish(db, &done, &e), ST_OK); /* nothing else runs: as under the lock */
+    assert_true(done);
+    const DatabaseVersion *v = database_read_begin(db, slot, "test", 0);
+    assert_non_null(v);
+    must(a, "drop view vw");
+    must(a, "update t set v = v + 1000");
+    must(a, "alter table t rename column v to w");
+    must(a, "alter table t rename to t2");
+    must(a, "drop table t2");
+    const Table *t = catalog_table(&v->catalog, slice_of("t"));
+    assert_non_null(t);
+    assert_string_equal(t->cols[1].name, "v");
+    assert_non_null(catalog_view(&v->catalog, slice_of("vw")));
+    Value got, key = {.type = type_make(T_INT4), .u.i32 = 9};
+    table_value(t, table_lookup(t, 0, &key), 1, &got);
+    assert_int_equal(got.u.i32, 9);
+    assert_null(database_read_begin(db, a->read.slot, "test", 0)); /* it is not current */
+    database_read_end(db, slot);
+    epoch_unregister(slot);
+    gives(b, "select * from t", "!42P01");
+    must(a, "create table t(id int primary key, v int)");
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    gives(b, "select sum(v) from t", "5050");
+    EpochStats stats;
+    while (epoch_reclaim(db->epochs, 1000)) {}
+    epoch_stats(db->epochs, &stats);
+    assert_int_equal(stats.pins, 0);
+}
+
+/* Rows by key after a bulk are read from its images; the tables stay behind. */
+static void test_images(void **state) {
+    (void)state;
+    must(a, "create procedure add(k int, x int) language plpgsql as $$ begin update t set v = v + x where id = k; end "
+            "$$");
+    must(a, "call bulk_call('add', 'select i, 100 from generate_series(1, 50) i')");
+    assert_true(session_bulk_unapplied(a));
+    gives(b, "select v from t where id = 7", "107");
+    gives(a, "select v, id from t where id = 51", "51,51");
+    gives(b, "select v from t where id = 1000", "");
+    assert_true(session_bulk_unapplied(a));
+    gives(b, "select sum(v) from t", "10050");
+    assert_false(session_bulk_unapplied(a));
+    gives(b, "select v from t where id = 7", "107");
+    must(a, "drop procedure add");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer), cmocka_unit_test(test_is_fresh),
+                                       cmocka_unit_test(test_routines), cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_images)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
