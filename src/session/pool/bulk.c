@@ -138,6 +138,18 @@ bool session_bulk_unapplied(const Session *s) {
     return h && atomic_load(&h->state.unapplied);
 }
 
+static bool reads_ahead(const Session *s, const PlanCtx *c) {
+    if (c->calls_routine) return true;
+    for (int64_t i = 0; i < c->relations.len; i++) {
+        const Table *t = catalog_table(&s->db->catalog, slice_of(c->relations.items[i]));
+        if (t && images_find(s->db->bulk_hub->state.images, t->id)) return true;
+    }
+    return false;
+}
+Status session_bulk_sync_for(Session *s, const PlanCtx *c) {
+    return session_bulk_unapplied(s) && reads_ahead(s, c) ? session_bulk_sync(s) : ST_OK;
+}
+
 bool session_bulk_rows_on_host(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
     return session_bulk_unapplied(s) && !images_on_device(h->state.images);

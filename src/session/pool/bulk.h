@@ -25,6 +25,9 @@
 Status session_bulk_sync(Session *s);
 /* There are such changes, and all of them are on the host: single rows can be read there. Under the lock. */
 bool session_bulk_rows_on_host(const Session *s);
+/* The statement reads tables that bulks change, or may: they are brought up to date when bulks are ahead. Under the
+ * lock held alone. */
+Status session_bulk_sync_for(Session *s, const struct PlanCtx *c);
 /* Rows of a table where bulks left them; `at` NULL: the table has everything. Under the lock, after
  * session_bulk_rows_on_host. */
 typedef struct BulkRow {

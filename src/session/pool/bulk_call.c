@@ -145,6 +145,7 @@ static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r
     TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
     if (b->n_params > 0)
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");
+    TRY(session_bulk_sync_for(s, &c)); /* the query sees what was done before */
     if (b->n_result != n_params && n_params > 0) {
         err_set(&s->err, ERR_SYNTAX, "the query of bulk_call has %d column%s, but %s takes %d argument%s",
                 (int)b->n_result, b->n_result == 1 ? "" : "s", r->name, (int)n_params, n_params == 1 ? "" : "s");
@@ -359,7 +360,7 @@ Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_
     Value *values;
     int64_t n = 0;
     TRY(call_arguments(s, x, n_params, params, &name, &query));
-    TRY(session_begin_write(s)); /* the query sees what was done before */
+    TRY(session_begin_bulk(s));
     TRY(session_bulk_routine(s, name, &r));
     if (sql_bulk_columns(st->run_arena, r, &st->n_cols, &st->names, &st->types) != ST_OK) return err_oom(&s->err);
     TRY(bulk_rows(s, st->run_arena, &st->account, r, query, st->n_cols, st->types, &n, &values));
@@ -394,7 +395,7 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
     TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->values.n_rows,
                      p->values.cells));
-    TRY(session_bulk_to_tables(s));
+    TRY(session_bulk_to_tables(s)); /* the statement undoes the bulk when it fails */
     p->values.routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;
