@@ -3,7 +3,7 @@
  *
  * Such statements are most of what procedures do. A query of the engine costs them a hundred times what they need: here
  * the bound plan, kept as the binder made it, is read from its end. Every column is an expression over columns below
- * it, down to the row's; it is computed when it is asked for, once.
+ * it, down to the row's; it is computed at its first use, once.
  *
  * Only plans of PROJECT, FILTER, SORT and LIMIT (none, or at least one row) over one SCAN or one row of VALUES qualify,
  * or over both for INSERT ... ON CONFLICT DO UPDATE, without subqueries and aggregates; tables with foreign keys are
