@@ -7,11 +7,13 @@
  *   3. prepared point SELECTs while another connection runs bulks of 16k, and of 1M, without a pause: p50, p99,
  * longest, reads done, and the rate of those bulks. Reads are due at --read-rate a second, and a read's latency is from
  * when it was due: else one that waits for a bulk would stand for all that would have come meanwhile;
- *   4. resident memory of the process: after loading, after a bulk that touches every account, after the first read.
+ *   4. resident memory of the process: after loading, after a bulk that touches every account, after the first read;
+ *   5. a table: prepared point SELECTs beside what other connections do at the same time (`lines`), from bulks to a
+ * transaction that holds the database lock.
  *
  * Bulks of (1) and (2) alternate, so that noise of the machine hits all. Tables are bench/oltp/tpcb.sql's.
  */
-#define _POSIX_C_SOURCE 200809L
+#include <ftw.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -30,11 +32,20 @@ enum { RUNS_MAX = 64, PER_BRANCH = 100000, SAMPLES_MAX = 1 << 22 };
 typedef struct Options {
     int64_t scale, calls;
     int runs, threads;
-    double seconds, read_rate; /* of each part of (3) */
-    const char *settings, *json, *folder;
+    double seconds, read_rate; /* of each part of (3) and (5) */
+    int64_t load_mb, lock_timeout_ms;
+    const char *settings, *json, *folder, *work;
 } Options;
-static Options opt = {
-    .scale = 50, .calls = 1000000, .runs = 5, .seconds = 3, .read_rate = 1000, .settings = "", .folder = "bench/oltp"};
+static Options opt = {.scale = 50,
+                      .calls = 1000000,
+                      .runs = 5,
+                      .seconds = 3,
+                      .read_rate = 1000,
+                      .load_mb = 200,
+                      .lock_timeout_ms = 200,
+                      .settings = "",
+                      .folder = "bench/oltp",
+                      .work = "/tmp"};
 
 static _Noreturn void fail(const char *fmt, ...) {
     va_list args;
@@ -195,13 +206,26 @@ static void run_way(stele_conn *c, const Args *x, int way) {
     else run_statement(c, statements[way]);
 }
 
-static double read_us(stele_conn *c, stele_stmt *st, int64_t account) {
-    const double began = now_s();
+/* False: lock_timeout has ended it, which only a reader that set one allows. */
+static bool read_account(stele_conn *c, stele_stmt *st, int64_t account, bool may_be_refused) {
     check(c, stele_bind_int64(st, 1, account), "point read");
     const stele_status s = stele_step(st);
+    if (s == STELE_ERROR && may_be_refused) {
+        stele_error_info e;
+        stele_error(c, &e);
+        if (strcmp(e.sqlstate, "55P03") == 0) {
+            stele_reset(st);
+            return false;
+        }
+    }
     check(c, s, "point read");
     if (s != STELE_ROW) fail("account %lld is not there", (long long)account);
     (void)stele_column_int64(st, 0);
+    return true;
+}
+static double read_us(stele_conn *c, stele_stmt *st, int64_t account) {
+    const double began = now_s();
+    (void)read_account(c, st, account, false);
     const double took = now_s() - began;
     stele_reset(st);
     return took * 1e6;
@@ -337,6 +361,195 @@ static void part_beside(stele_db *db, stele_conn *c, const Args *x, int64_t size
     if (size > 0) figure(what, "calls/s", quantile(rate, opt.runs, 0.5));
 }
 
+/* ---- the table: point reads beside what others do ----------------------------------------------------------------
+ */
+/* A connection that does something again and again until it is to stop. */
+typedef struct Other {
+    stele_db *db;
+    void (*again)(struct Other *o, stele_conn *c);
+    int64_t rounds;
+    double seconds;
+    atomic_bool stop, ready;
+} Other;
+static void *run_other(void *ctx) {
+    Other *o = ctx;
+    stele_conn *c;
+    if (stele_connect(o->db, &c) != STELE_OK) fail("no connection");
+    exec_sql(c, UNHURRIED);
+    exec_sql(c, opt.settings);
+    atomic_store(&o->ready, true);
+    const double began = now_s();
+    while (!atomic_load(&o->stop)) {
+        o->again(o, c);
+        o->rounds++;
+    }
+    o->seconds = now_s() - began;
+    stele_disconnect(c);
+    return NULL;
+}
+static char load_path[1024];
+static void bulks_again(Other *o, stele_conn *c) {
+    (void)o;
+    run_statement(c,
+                  "SELECT count(*) FROM bulk_call('tpcb', 'select a, t, b, d, at from calls where at < 16000 order by "
+                  "at') x");
+}
+static void analysis_again(Other *o, stele_conn *c) {
+    (void)o;
+    run_statement(c, "SELECT bid, count(*), sum(abalance), avg(abalance), max(filler) FROM accounts GROUP BY bid");
+}
+static void row_again(Other *o, stele_conn *c) {
+    char sql[96];
+    snprintf(sql, sizeof sql, "UPDATE accounts SET abalance = abalance + 1 WHERE aid = %lld",
+             1 + (long long)(hash_of((uint64_t)o->rounds) % (uint64_t)(opt.scale * PER_BRANCH)));
+    run_statement(c, sql);
+}
+static void all_again(Other *o, stele_conn *c) {
+    (void)o;
+    run_statement(c, "UPDATE accounts SET abalance = abalance + 1");
+}
+static void checkpoint_again(Other *o, stele_conn *c) {
+    row_again(o, c);
+    run_statement(c, "CHECKPOINT");
+}
+static void load_again(Other *o, stele_conn *c) {
+    char sql[1200];
+    (void)o;
+    snprintf(sql, sizeof sql, "CREATE TABLE loaded (i int, j bigint, s text); COPY loaded FROM '%s'; DROP TABLE loaded",
+             load_path);
+    exec_sql(c, sql);
+}
+/* One transaction, open until the reads are over. */
+static void definitions_again(Other *o, stele_conn *c) {
+    exec_sql(c, "BEGIN; CREATE TABLE opened (a int); INSERT INTO opened VALUES (1)");
+    while (!atomic_load(&o->stop)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    exec_sql(c, "ROLLBACK");
+}
+enum { OTHERS = 2 };
+typedef struct Line {
+    const char *name, *unit; /* of the first of `others`: a round of it */
+    void (*others[OTHERS])(Other *o, stele_conn *c);
+    bool saved, bounded; /* in a directory; reads have a lock_timeout and are counted from when they began */
+} Line;
+static const Line lines[] = {
+    {"alone", "", {NULL}, false, false},
+    {"bulks of 16k by bulk_call", "bulks/s", {bulks_again}, false, false},
+    {"an analytical query, a single-row writer", "queries/s", {analysis_again, row_again}, false, false},
+    {"UPDATE of all accounts", "updates/s", {all_again}, false, false},
+    {"CHECKPOINT with one changed row", "checkpoints/s", {checkpoint_again}, true, false},
+    {"COPY FROM a file", "loads/s", {load_again}, false, false},
+    {"an open transaction with DDL", "", {definitions_again}, false, true},
+};
+/* Reads for --seconds, each bounded by lock_timeout; how many were refused. */
+static int64_t read_bounded(stele_conn *c, stele_stmt *st, double *sample, double *rate, int64_t *refused) {
+    const double began = now_s();
+    int64_t n = 0;
+    double now = began;
+    while (now - began < opt.seconds && n < (int64_t)(opt.seconds * opt.read_rate)) {
+        const bool ok =
+            read_account(c, st, 1 + (int64_t)(hash_of((uint64_t)n) % (uint64_t)(opt.scale * PER_BRANCH)), true);
+        const double end = now_s();
+        if (ok) stele_reset(st);
+        else ++*refused;
+        sample[n++] = (end - now) * 1e6;
+        now = end;
+    }
+    *rate = (double)n / (now - began);
+    return n;
+}
+static void part_line(stele_db *db, stele_conn *c, const Line *l) {
+    double p50[RUNS_MAX], p99[RUNS_MAX], longest[RUNS_MAX], reads[RUNS_MAX], rate[RUNS_MAX];
+    int64_t refused = 0;
+    double *sample = malloc(SAMPLES_MAX * sizeof *sample);
+    if (!sample) fail("out of memory");
+    char timeout[64];
+    snprintf(timeout, sizeof timeout, "SET lock_timeout = %lld", l->bounded ? (long long)opt.lock_timeout_ms : 0LL);
+    exec_sql(c, timeout);
+    for (int k = 0; k < opt.runs; k++) {
+        Other o[OTHERS];
+        pthread_t threads[OTHERS];
+        int n_others = 0;
+        exec_sql(c, "TRUNCATE history");
+        stele_stmt *read = reader(c);
+        for (; n_others < OTHERS && l->others[n_others]; n_others++) {
+            o[n_others] = (Other){.db = db, .again = l->others[n_others]};
+            if (pthread_create(&threads[n_others], NULL, run_other, &o[n_others]) != 0) fail("no thread");
+        }
+        for (int i = 0; i < n_others; i++)
+            while (!atomic_load(&o[i].ready)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* they are in the midst of it */
+        const int64_t n =
+            l->bounded ? read_bounded(c, read, sample, &reads[k], &refused) : read_on_time(c, read, sample, &reads[k]);
+        for (int i = 0; i < n_others; i++) atomic_store(&o[i].stop, true);
+        for (int i = 0; i < n_others; i++) pthread_join(threads[i], NULL);
+        rate[k] = n_others ? (double)o[0].rounds / o[0].seconds : 0;
+        p50[k] = quantile(sample, n, 0.5);
+        p99[k] = quantile(sample, n, 0.99);
+        longest[k] = quantile(sample, n, 1);
+        stele_finalize(read);
+    }
+    free(sample);
+    exec_sql(c, UNHURRIED);
+    const double m50 = quantile(p50, opt.runs, 0.5), m99 = quantile(p99, opt.runs, 0.5),
+                 most = quantile(longest, opt.runs, 0.5), done = quantile(reads, opt.runs, 0.5),
+                 others = quantile(rate, opt.runs, 0.5);
+    printf("  %-42s %10.3f %10.3f %10.3f %9.0f %8lld", l->name, m50 / 1e3, m99 / 1e3, most / 1e3, done,
+           (long long)refused);
+    if (*l->unit) printf("  %.3g %s", others, l->unit);
+    putchar('\n');
+    fflush(stdout);
+    if (json)
+        fprintf(json,
+                ",\n {\"what\": \"point reads beside: %s\", \"unit\": \"us\", \"p50\": %.6g, \"p99\": %.6g, \"max\": "
+                "%.6g, \"reads_per_s\": %.6g, \"refused\": %lld, \"others_per_s\": %.6g}",
+                l->name, m50, m99, most, done, (long long)refused, others);
+}
+static stele_db *open_loaded(const char *path, stele_conn **c) {
+    stele_db *db;
+    stele_error_info e;
+    if (stele_open(path, &(stele_options){.threads = opt.threads}, &db, &e) != STELE_OK) fail("%s", e.message);
+    if (stele_connect(db, c) != STELE_OK) fail("no connection");
+    char *setup = setup_text();
+    exec_sql(*c, setup);
+    free(setup);
+    return db;
+}
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at) {
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+/* Files, and the database of the line that saves, lie in a new folder in --work, which is removed. */
+static void part_lines(stele_db *db, stele_conn *c) {
+    char folder[512], path[600], sql[1400];
+    enum { ROW_BYTES = 100 };
+    snprintf(folder, sizeof folder, "%s/stele-beside-XXXXXX", opt.work);
+    if (!mkdtemp(folder)) fail("cannot make a folder in %s", opt.work);
+    snprintf(load_path, sizeof load_path, "%s/load.txt", folder);
+    snprintf(path, sizeof path, "%s/db", folder);
+    snprintf(sql, sizeof sql,
+             "COPY (SELECT i, i::bigint * 7919, 'a text of ninety-odd bytes that does not come again, with a number '"
+             " || i || ' in its midst' FROM generate_series(1, %lld) g(i)) TO '%s'",
+             (long long)(opt.load_mb * 1000000 / ROW_BYTES), load_path);
+    exec_sql(c, sql);
+    printf("point reads beside                               p50 ms     p99 ms     max ms   reads/s  refused  these\n");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        stele_db *on = db;
+        stele_conn *reading = c;
+        if (lines[i].saved) {
+            on = open_loaded(path, &reading);
+            exec_sql(reading, UNHURRIED);
+            exec_sql(reading, opt.settings);
+            exec_sql(reading, "CHECKPOINT");
+        }
+        part_line(on, reading, &lines[i]);
+        if (lines[i].saved) {
+            stele_disconnect(reading);
+            stele_discard(on);
+        }
+    }
+    if (nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) != 0) fail("cannot remove %s", folder);
+}
+
 /* Once, in a process that has run nothing else: memory is not given back, so that a second time measures the first. */
 static void part_memory(stele_conn *c) {
     Args every = args_new(opt.scale * PER_BRANCH, true);
@@ -354,11 +567,13 @@ static void part_memory(stele_conn *c) {
 }
 
 static void usage(void) {
-    fputs("usage: stele-beside rates|reads|memory|all [options]    bulks of TPC-B beside SQL, medians\n"
+    fputs("usage: stele-beside rates|reads|memory|lines|all [options]    bulks of TPC-B beside SQL, medians\n"
           "  --scale N (50)  --calls N (1000000)  --runs N (5)  --seconds S (3) of each part of reads  --read-rate R "
           "(1000)\n"
           "  --threads N  --set SQL  --oltp DIR (bench/oltp)  --json FILE\n"
-          "all: memory, rates, reads, in one process; memory of one that has run nothing else is memory's alone.\n",
+          "  lines: --load-mb N (200) of the file that is loaded  --lock-timeout MS (200)  --work DIR (/tmp)\n"
+          "all: memory, rates, reads, lines, in one process; memory of one that has run nothing else is memory's "
+          "alone.\n",
           stderr);
     exit(2);
 }
@@ -375,10 +590,14 @@ static void options(int argc, char **argv) {
         else if (strcmp(name, "--set") == 0) opt.settings = v;
         else if (strcmp(name, "--oltp") == 0) opt.folder = v;
         else if (strcmp(name, "--json") == 0) opt.json = v;
+        else if (strcmp(name, "--load-mb") == 0) opt.load_mb = strtoll(v, NULL, 10);
+        else if (strcmp(name, "--lock-timeout") == 0) opt.lock_timeout_ms = strtoll(v, NULL, 10);
+        else if (strcmp(name, "--work") == 0) opt.work = v;
         else usage();
     }
     if (opt.scale < 1 || opt.scale > 20000 || opt.calls < 1000 || opt.runs < 1 || opt.runs > RUNS_MAX ||
-        opt.read_rate <= 0 || opt.seconds * opt.read_rate > SAMPLES_MAX)
+        opt.read_rate <= 0 || opt.seconds <= 0 || opt.seconds * opt.read_rate > SAMPLES_MAX || opt.load_mb < 1 ||
+        opt.load_mb > 100000 || opt.lock_timeout_ms < 1)
         usage();
 }
 
@@ -386,18 +605,13 @@ int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     const bool all = strcmp(part, "all") == 0;
     const bool rates = all || strcmp(part, "rates") == 0, reads = all || strcmp(part, "reads") == 0,
-               memory = all || strcmp(part, "memory") == 0;
-    if (!rates && !reads && !memory) usage();
+               memory = all || strcmp(part, "memory") == 0, table = all || strcmp(part, "lines") == 0;
+    if (!rates && !reads && !memory && !table) usage();
     options(argc, argv);
     stele_db *db;
     stele_conn *c;
-    stele_error_info e;
-    if (stele_open(":memory:", &(stele_options){.threads = opt.threads}, &db, &e) != STELE_OK) fail("%s", e.message);
-    if (stele_connect(db, &c) != STELE_OK) fail("no connection");
-    char *setup = setup_text();
     const double began = now_s(), cpu = user_s();
-    exec_sql(c, setup);
-    free(setup);
+    db = open_loaded(":memory:", &c);
     printf("TPC-B, %lld accounts, median of %d\n", (long long)(opt.scale * PER_BRANCH), opt.runs);
     if (opt.json && !(json = fopen(opt.json, "w"))) fail("cannot write %s", opt.json);
     if (json) fprintf(json, "[{\"scale\": %lld, \"runs\": %d, \"settings\": \"", (long long)opt.scale, opt.runs);
@@ -411,16 +625,15 @@ int main(int argc, char **argv) {
     exec_sql(c, opt.settings);
     if (memory) part_memory(c);
     Args x = args_new(opt.calls, false);
-    if (rates) {
-        args_table(c, &x);
-        part_rates(c, &x);
-    }
+    if (rates || table) args_table(c, &x);
+    if (rates) part_rates(c, &x);
     if (reads) {
         part_beside(db, c, &x, 0);
         part_beside(db, c, &x, opt.calls < 16000 ? opt.calls : 16000);
         part_beside(db, c, &x, opt.calls);
     }
-    printf("  bulks ran: %s\n", executor);
+    if (table) part_lines(db, c);
+    if (*executor) printf("  bulks ran: %s\n", executor);
     if (json) fprintf(json, ",\n {\"what\": \"executor\", \"value\": \"%s\"}]\n", executor);
     if (json && fclose(json) != 0) fail("cannot write %s", opt.json);
     args_free(&x);
