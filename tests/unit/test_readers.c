@@ -26,6 +26,11 @@
 #include "unit.h"
 
 enum { KEYS = 40, FILLED = 24, PAIRS = 5, WRITERS = 2, READERS = 3, STATES = 1 << 14, TEXT = 8192, WHY = 1024 };
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) /* which are some ten times slower */
+enum { EACH = 100 };
+#else
+enum { EACH = 250 };
+#endif
 #define ABSENT INT64_MIN
 #define UNSEEN INT64_MAX
 
@@ -825,8 +830,8 @@ static const char setup[] =
 
 static int64_t operations_each(void) {
     const char *env = getenv("STELE_TEST_TRANSACTIONS");
-    const int64_t n = env ? strtoll(env, NULL, 10) : 250;
-    return n > 0 && n * WRITERS < STATES ? n : 250;
+    const int64_t n = env ? strtoll(env, NULL, 10) : 0;
+    return n > 0 && n * WRITERS < STATES ? n : EACH;
 }
 static void join(pthread_t thread, const Thread *t, const char *role, int64_t *reads, int64_t *refused) {
     pthread_join(thread, NULL);
