@@ -12,7 +12,8 @@
  * through while others change or drop what they were read from.
  *
  * Numbers of operations are fixed and nothing depends on time: a reader reads until the writers have done theirs.
- * STELE_TEST_TRANSACTIONS sets how many each writer does.
+ * STELE_TEST_TRANSACTIONS sets how many each writer does, STELE_TEST_SETTINGS is SQL that all connections of
+ * histories run first.
  */
 #include <ftw.h>
 #include <pthread.h>
@@ -570,6 +571,14 @@ static void op_bulk(Thread *t, State *s, int64_t n, Sql *q) {
     }
     add(q, "')");
 }
+static void op_select(Thread *t, State *s, int64_t n, Sql *q) { /* a query whose function writes */
+    int64_t a, b;
+    pick_two(t, s, &a, &b);
+    add(q, "select moves(%lld, %lld, %lld, %lld)", (long long)a, (long long)b, (long long)n % 6, (long long)n);
+    s->bal[a] -= n % 6;
+    s->bal[b] += n % 6;
+    s->logs++;
+}
 static void op_pair(Thread *t, State *s, int64_t n, Sql *q) {
     const int64_t k = random_below(t, PAIRS);
     add(q, "begin; update l set n = %1$lld where k = %2$lld; update r set n = %1$lld where k = %2$lld; commit",
@@ -668,6 +677,7 @@ static const struct {
                   {"truncate", op_truncate, 2},
                   {"copy", op_copy, 2},
                   {"call", op_call, 5},
+                  {"select", op_select, 4},
                   {"bulk", op_bulk, 5},
                   {"pair", op_pair, 5},
                   {"pairs", op_pairs, 3},
@@ -826,7 +836,11 @@ static const char setup[] =
     " update acc set bal = bal - m, word = 'w' || (bal - m) where k = a;"
     " update acc set bal = bal + m, word = 'w' || (bal + m) where k = b;"
     " if not found then raise exception 'no account %', b; end if;"
-    " insert into log values (n, 'a call'); end $$;";
+    " insert into log values (n, 'a call'); end $$;"
+    "create function moves(a int, b int, m int, n bigint) returns int language plpgsql as $$ begin"
+    " update acc set bal = bal - m, word = 'w' || (bal - m) where k = a;"
+    " update acc set bal = bal + m, word = 'w' || (bal + m) where k = b;"
+    " insert into log values (n, 'a function'); return 1; end $$;";
 
 static int64_t operations_each(void) {
     const char *env = getenv("STELE_TEST_TRANSACTIONS");
@@ -858,6 +872,7 @@ static void history(const char *path, const char *settings) {
     for (int i = 0; i < n; i++) {
         t[i] = (Thread){.w = &w, .c = connect_to(w.db), .seed = (unsigned)i * 7919u + 1};
         if (settings) run(t[i].c, settings);
+        if (getenv("STELE_TEST_SETTINGS")) run(t[i].c, getenv("STELE_TEST_SETTINGS"));
         if (i < WRITERS) t[i].other = connect_to(w.db);
     }
     for (int i = 0; i < n; i++)
@@ -1038,11 +1053,12 @@ static void history_without_turns(void **state) {
 }
 
 /* ---- scripts ------------------------------------------------------------------------------------------ */
-/* `who` runs `sql`, which gives rows (cells by ',', rows by ' '), "!" and an SQLSTATE, or either of two by " or ";
- * NULL: it succeeds. `who` 'a' .. 'c' are connections; 'P' .. 'R': the next run of the prepared statement of that
- * letter, of connection b, which `sql` prepares when it is given. A step without `who` ends a script. */
+/* The connection `on` runs `sql`, which gives rows (cells by ',', rows by ' '), "!" and an SQLSTATE, or either of two
+ * by " or "; "any" or NULL: it succeeds. `on` 'a' .. 'c' are connections; 'P' .. 'R': the next run of the prepared
+ * statement of that letter, of connection b, which `sql` prepares when it is given. A step without `on` ends a script.
+ */
 typedef struct Step {
-    char who;
+    char on;
     const char *sql, *gives;
 } Step;
 typedef struct Cells {
@@ -1078,6 +1094,7 @@ static stele_status run_prepared(stele_stmt *s, Cells *got) {
 }
 static bool is_one_of(const char *got, const char *gives) {
     const char *other = strstr(gives, " or ");
+    if (strcmp(gives, "any") == 0) return *got != '!';
     if (!other) return strcmp(got, gives) == 0;
     return strcmp(got, other + 4) == 0 ||
            (strlen(got) == (size_t)(other - gives) && strncmp(got, gives, strlen(got)) == 0);
@@ -1086,15 +1103,15 @@ static void play(stele_db *db, const char *name, const Step *steps) {
     stele_conn *conns[3] = {NULL};
     stele_stmt *prepared[3] = {NULL};
     for (int i = 0; i < 3; i++) conns[i] = connect_to(db);
-    for (int i = 0; steps[i].who; i++) {
+    for (int i = 0; steps[i].on; i++) {
         const Step *x = &steps[i];
         Cells got = {.n = 0};
         stele_error_info e = {.message = ""};
-        const bool is_prepared = x->who >= 'P' && x->who <= 'R';
-        stele_conn *c = conns[is_prepared ? 1 : x->who - 'a'];
+        const bool is_prepared = x->on >= 'P' && x->on <= 'R';
+        stele_conn *c = conns[is_prepared ? 1 : x->on - 'a'];
         stele_status st;
         if (is_prepared) {
-            stele_stmt **s = &prepared[x->who - 'P'];
+            stele_stmt **s = &prepared[x->on - 'P'];
             if (x->sql) {
                 stele_finalize(*s);
                 assert_int_equal(stele_prepare(c, x->sql, -1, s, NULL), STELE_OK);
@@ -1110,7 +1127,7 @@ static void play(stele_db *db, const char *name, const Step *steps) {
             snprintf(got.text, sizeof got.text, "-");
         }
         if (x->gives ? !is_one_of(got.text, x->gives) : st == STELE_ERROR)
-            fail_msg("%s, step %d: %c %s: %s %s, not %s", name, i, x->who, x->sql ? x->sql : "", got.text, e.message,
+            fail_msg("%s, step %d: %c %s: %s %s, not %s", name, i, x->on, x->sql ? x->sql : "", got.text, e.message,
                      x->gives ? x->gives : "success");
     }
     for (int i = 0; i < 3; i++) stele_finalize(prepared[i]);
@@ -1227,6 +1244,49 @@ static const Step defined[] = {
     {'a', "drop table u", NULL},
     {'b', "select sum(v) from u", "!42P01"},
     {0, NULL, NULL}};
+/* Queries that write, by functions; a prepared one may begin to do so when its function is replaced. */
+static const Step writing[] = {
+    {'P', "select f()", "30"},
+    {'Q', "select v from t where id = 1", "10"},
+    {'a',
+     "create function bump(d int) returns bigint language plpgsql as $$ begin update t set v = v + d; update u set "
+     "v = v + d; return (select sum(v) from t); end $$",
+     NULL},
+    {'b', "select bump(1)", "32"},
+    {'b', "select sum(v) from t", "32"},
+    {'c', BOTH, "1,11,11 2,21,21"},
+    {'Q', NULL, "11"},
+    {'a', "create or replace function f() returns bigint language plpgsql as $$ begin return bump(1); end $$", NULL},
+    {'P', NULL, "34"},
+    {'P', NULL, "36"},
+    {'Q', NULL, "13"},
+    {'c', BOTH, "1,13,13 2,23,23"},
+    {'a', "create view bumped as select f() as s", NULL},
+    {'b', "select s from bumped", "38"},
+    {'c', "explain analyze select f()", "any"},
+    {'b', "select sum(v) from t", "40"},
+    {'b', "select id, v from t for update", "1,15 2,25"},
+    {'a', "begin; select f()", "42"},
+    {'Q', NULL, "15"},
+    {'c', BOTH, "1,15,15 2,25,25"},
+    {'a', "rollback", NULL},
+    {'Q', NULL, "15"},
+    {'a',
+     "create or replace function f() returns bigint language plpgsql as $$ begin perform bump(1); raise exception "
+     "'no'; end $$",
+     NULL},
+    {'P', NULL, "!P0001"},
+    {'Q', NULL, "15"},
+    {'a',
+     "create or replace function f() returns bigint language plpgsql as $$ begin execute 'update t set v = 1'; "
+     "return 1; end $$",
+     NULL},
+    {'P', NULL, "1"},
+    {'c', "select id, v from t order by id", "1,1 2,1"},
+    {'b', "update t set v = 2 where id = 2", NULL},
+    {'b', "select sum(v) from t", "3"},
+    {'a', "select sum(v) from t", "3"},
+    {0, NULL, NULL}};
 /* Another's open definitions, TRUNCATE and COPY: what was committed before or, while the lock is held, 55P03 - nothing
  * of theirs. */
 static const Step open_definitions[] = {
@@ -1234,6 +1294,7 @@ static const Step open_definitions[] = {
     {'b', "set lock_timeout = '20ms'", NULL},
     {'a', "begin; create table made(a int); insert into made values (1)", NULL},
     {'b', "select * from made", "!42P01 or !55P03"},
+    {'a', "select * from made", "1"},
     {'P', NULL, "30 or !55P03"},
     {'a', "update t set v = 0", NULL},
     {'P', NULL, "30 or !55P03"},
@@ -1248,6 +1309,7 @@ static const Step open_definitions[] = {
     {'b', "select count(*) from u join tv using (id)", "2"},
     {'b', "select * from made", "!42P01"},
     {'a', "begin; truncate t; insert into t values (5, 'five', 5)", NULL},
+    {'a', "select count(*), f() from t", "1,5"},
     {'P', NULL, "30 or !55P03"},
     {'b', "select name from t order by 1", "one two or !55P03"},
     {'a', "commit", NULL},
@@ -1282,11 +1344,9 @@ static void scripts(const char *path) {
     static const struct {
         const char *name;
         const Step *steps;
-    } all[] = {{"committed", committed},
-               {"repeatable", repeatable},
-               {"defined", defined},
-               {"open definitions", open_definitions},
-               {"failing", failing}};
+    } all[] = {{"committed", committed}, {"repeatable", repeatable},
+               {"defined", defined},     {"open definitions", open_definitions},
+               {"writing", writing},     {"failing", failing}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         char at[80];
         if (path) snprintf(at, sizeof at, "%s/%zu", path, i);
