@@ -154,6 +154,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;
     pthread_mutex_init(&db->publishing, NULL);
+    atomic_init(&db->published_changes, UINT64_MAX);
     bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
     Arena *a = arena_new(&db->account, e);
     db->catalog.arena = arena_new(&db->account, e);

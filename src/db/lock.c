@@ -67,9 +67,10 @@ static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Wait
     if (want == LOCK_SHARED && l->waiting_writers > 0 && !(me && now - me->since > PATIENCE_NS)) return false;
     return !must_let_pass(l, me, want, now);
 }
-/* Until it may enter. */
-static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
+/* Until it may enter, or has waited enough: *got false. */
+static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
     Status st = ST_OK;
+    const int64_t timeout_ms = w->timeout_ms;
     Waiter me = {.want = want, .since = clock_ns()}, **at = &l->waiters;
     const int64_t deadline =
         timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
@@ -78,7 +79,11 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout
     if (want == LOCK_EXCLUSIVE) l->waiting_writers++;
     if (held == LOCK_SHARED) l->upgrading = true;
     while (!may_enter(l, held, want, &me)) {
-        if (cancel && atomic_load(cancel)) {
+        if (w->enough && w->enough(w->ctx)) {
+            *got = false;
+            break;
+        }
+        if (w->cancel && atomic_load(w->cancel)) {
             st = err_set(e, ERR_QUERY_CANCELED, "canceling statement due to user request");
             break;
         }
@@ -98,8 +103,8 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, int64_t timeout
     return st;
 }
 
-Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
-    if (held >= want) return ST_OK;
+static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
+    *got = true;
     pthread_mutex_lock(&l->mutex);
     if (held == LOCK_SHARED && l->upgrading) {
         pthread_mutex_unlock(&l->mutex);
@@ -107,15 +112,29 @@ Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeou
         err_hint(e, "The transaction might succeed if retried.");
         return ST_ERROR;
     }
-    Status st = may_enter(l, held, want, NULL) ? ST_OK : wait_for(l, held, want, timeout_ms, cancel, e);
-    if (st == ST_OK && want == LOCK_SHARED) {
+    Status st = may_enter(l, held, want, NULL) ? ST_OK : wait_for(l, held, want, w, got, e);
+    if (st == ST_OK && *got && want == LOCK_SHARED) {
         l->readers++;
-    } else if (st == ST_OK) {
+    } else if (st == ST_OK && *got) {
         l->readers -= held == LOCK_SHARED;
         l->writer = true;
     }
     pthread_mutex_unlock(&l->mutex);
     return st;
+}
+
+Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e) {
+    bool got;
+    const LockWait w = {.timeout_ms = timeout_ms, .cancel = cancel};
+    return held >= want ? ST_OK : acquire(l, held, want, &w, &got, e);
+}
+Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *got, Err *e) {
+    return acquire(l, LOCK_NONE, want, w, got, e);
+}
+void txn_lock_wake(TxnLock *l) {
+    pthread_mutex_lock(&l->mutex);
+    if (l->waiters) pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->mutex);
 }
 
 void txn_lock_downgrade(TxnLock *l) {

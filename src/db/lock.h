@@ -21,6 +21,16 @@ void txn_lock_free(TxnLock *l);
 /* Goes from `held` to `want` (never downwards). timeout_ms <= 0: no limit. `cancel` is polled. On error `held` is still
  * held. */
 Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeout_ms, _Atomic bool *cancel, Err *e);
+/* The same from no lock, but a wait also ends when `enough` is true, which is asked for when the lock changes and at
+ * txn_lock_wake: *got false then. NULL: never. */
+typedef struct LockWait {
+    int64_t timeout_ms;
+    _Atomic bool *cancel;
+    bool (*enough)(void *ctx);
+    void *ctx;
+} LockWait;
+Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *got, Err *e);
+void txn_lock_wake(TxnLock *l);
 void txn_lock_release(TxnLock *l, LockMode held);
 
 /* How often the lock was held alone and given up: what was read under it or published of it is that of the tables as

@@ -19,6 +19,9 @@ const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const 
     database_read_end(db, slot);
     return NULL;
 }
+bool database_is_published(Database *db) {
+    return atomic_load(&db->published_changes) == txn_lock_changes(db->txn_lock);
+}
 const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return NULL;
     const DatabaseVersion *v = pin(db, slot, label, since_ns);
@@ -100,6 +103,7 @@ static void install(Database *db, DatabaseVersion *v, const Prepared *p) {
     DatabaseVersion *old = atomic_exchange_explicit(&db->published, v, memory_order_acq_rel);
     if (old) retire(db, old);
     epoch_boundary_end(db->epochs);
+    atomic_store(&db->published_changes, atomic_load(&v->changes));
     (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
 }
 
@@ -120,6 +124,7 @@ static Status publish(Database *db, bool *done, Err *e) {
     bool use = st == ST_OK && *done, same = use && p.n == 0 && old && is_same(old, v);
     if (same) {
         atomic_store(&old->changes, changes);
+        atomic_store(&db->published_changes, changes);
     } else if (use) {
         atomic_init(&v->changes, changes);
         install(db, v, &p);
@@ -135,6 +140,7 @@ Status database_publish(Database *db, bool *done, Err *e) {
     pthread_mutex_lock(&db->publishing);
     Status st = publish(db, done, e);
     pthread_mutex_unlock(&db->publishing);
+    if (st == ST_OK && *done) txn_lock_wake(db->txn_lock); /* for readers that wait */
     return st;
 }
 
@@ -142,6 +148,7 @@ void database_unpublish(Database *db) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
     pthread_mutex_lock(&db->publishing);
     (void)epoch_boundary_begin(db->epochs);
+    atomic_store(&db->published_changes, UINT64_MAX);
     DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
     if (old) retire(db, old);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_versions_unpublish(db->catalog.tables[i]);

@@ -44,13 +44,19 @@ static bool publish(Session *s) {
 Status session_read(Session *s, bool brief) {
     if (s->read.version) return ST_OK;
     bool version = may_read_version(s);
-    if (version && pin(s, false)) return ST_OK;
-    TRY(session_lock(s, LOCK_SHARED));
+    do {
+        if (version && pin(s, false)) return ST_OK;
+        s->read.waits = version;
+        Status st = session_lock(s, LOCK_SHARED);
+        s->read.waits = false;
+        if (st != ST_OK) return st;
+    } while (s->lock == LOCK_NONE);
     if (!version || brief || !should_publish(s) || !publish(s)) return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
     return ST_OK;
 }
+bool session_read_enough(void *s) { return database_is_published(((Session *)s)->db); }
 Status session_read_definitions(Session *s, bool *held) {
     *held = s->lock != LOCK_NONE || s->read.version;
     if (s->read.version || (may_read_version(s) && pin(s, true))) return ST_OK;
@@ -78,3 +84,4 @@ Status session_read_locked(Session *s) {
 void session_publish_before_write(Session *s) {
     if (!s->in_bulk && !s->read.brief && should_publish(s)) (void)publish(s);
 }
+bool session_publish(Session *s) { return should_publish(s) && publish(s); }

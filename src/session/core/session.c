@@ -207,8 +207,14 @@ static Status lock_and_enter(Session *s, LockMode mode) {
     while (s->lock < mode) {
         LockMode want = !may_be_unapplied && session_bulk_unapplied(s) ? LOCK_EXCLUSIVE
                                                                        : transaction_lock_mode(s, mode, definitions);
-        bool again = false;
-        TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
+        bool again = false, got = true;
+        if (s->read.waits) {
+            LockWait w = {s->settings.txn.lock_timeout_ms, &s->cancel, session_read_enough, s};
+            TRY(txn_lock_acquire_or(s->db->txn_lock, want, &w, &got, &s->err));
+        } else {
+            TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
+        }
+        if (!got) return ST_OK;
         s->lock = want;
         share_reserve(s);
         if (!may_be_unapplied && session_bulk_unapplied(s)) {
@@ -270,6 +276,15 @@ static void roll_back_all(Session *s) {
     catalog_undo_all(s);
 }
 
+/* Others read what is published meanwhile; without memory for both it goes first. */
+Status session_merge(Session *s, Table *t, Err *e) {
+    Status merged = session_publish(s) ? table_merge(t, s->db->pool, e) : ST_ERROR;
+    database_unpublish(s->db); /* it keeps what was replaced */
+    if (merged == ST_OK) return ST_OK;
+    err_clear(e);
+    return table_merge(t, s->db->pool, e);
+}
+
 /* A delta that has grown large against its table is merged when a writing transaction ends. */
 static void merge_grown(Session *s) {
     if (!s->settings.txn.merge_auto) return;
@@ -286,9 +301,7 @@ static void merge_grown(Session *s) {
             return;
         }
         if (table_has_undo(t)) continue; /* now it has: a snapshot may need what was before */
-        database_unpublish(s->db);       /* it would keep what is replaced */
-        if (table_merge(t, s->db->pool, &e) != ST_OK)
-            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+        if (session_merge(s, t, &e) != ST_OK) log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
     }
 }
 

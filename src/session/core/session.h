@@ -118,6 +118,7 @@ typedef struct SessionRead {
     bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
     bool locked; /* it was */
     bool brief;  /* it changes a row or two: nothing is published before */
+    bool waits;  /* it waits for the lock or for a current version, whichever comes first */
     bool images; /* it reads a row or two, from images where these are ahead of their tables */
 } SessionRead;
 
@@ -254,6 +255,9 @@ void session_read_end(Session *s);
  * (session_execute); it has had no effect yet. */
 Status session_read_locked(Session *s);
 void session_publish_before_write(Session *s);
+bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */
+Status session_merge(Session *s, Table *t, Err *e); /* table_merge, beside readers of what is published */
+bool session_read_enough(void *s);                  /* a session that waits need not wait any more */
 
 Status session_lock(Session *s, LockMode mode);
 void session_unlock_keep_version(Session *s);

@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "base/log.h"
-#include "db/published.h"
 #include "session/pool/callpool.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
@@ -409,12 +408,11 @@ static Status vacuum_options(Session *s, const AstVacuum *x, bool *analyze) {
 }
 
 static Status vacuum_table(Session *s, const AstVacuum *x, Table *t) {
-    database_unpublish(s->db); /* the published version would keep what is replaced */
     if (x->is_vacuum && table_has_undo(t))
         session_notice_text(
             s, "WARNING", "01000",
             "skipping vacuum of \"%s\": open transactions have changed it or look at what it was before", t->name);
-    else if (x->is_vacuum) TRY(table_merge(t, s->db->pool, &s->err));
+    else if (x->is_vacuum) TRY(session_merge(s, t, &s->err));
     TRY(table_analyze(t, s->db->pool, &s->err));
     s->db->dirty = true;
     return ST_OK;
