@@ -371,10 +371,10 @@ def main():
         for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
             script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if device == "cpu" else "2", "--seconds", "1800", "--devices", device], env)
             script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--rounds", "12" if device == "cpu" else "3", "--seconds", "1800", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)
-        guards = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
-        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "1800", "--set", guards], env)
-        script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "1800", "--set", guards], env)
-        script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "1800", "--set", guards], env)
+        by_statement = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_release = 'statement'"
+        script("bulk oracle, locks by statement", [*oracle, "--seed", "2", "--rounds", "10", "--seconds", "1800", "--set", by_statement], env)
+        script("bulk oracle, calls that meet", [*oracle, "--seed", "5", "--calm", "--big", "800", "--rounds", "10", "--seconds", "1800", "--set", by_statement], env)
+        script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "1800", "--set", by_statement], env)
         lanes(build, oracle)
         oltp(build, env)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)

@@ -193,7 +193,7 @@ static Status find_lazy(ProcEm *x, Err *e) {
         if ((in->op != OP_ROW_GET && !(in->op == OP_SELECT && (x->lazy[in->b] || x->lazy[in->c]))) ||
             uses[in->dst] != 1)
             continue;
-        for (int32_t k = i + 1; k < p->n_instrs && !op_is_control(p->instrs[k].op) && p->instrs[k].op != OP_UNGUARD &&
+        for (int32_t k = i + 1; k < p->n_instrs && !op_is_control(p->instrs[k].op) && p->instrs[k].op != OP_UNLOCK &&
                                 !op_is_row_write(p->instrs[k].op);
              k++) {
             if (p->instrs[k].op != OP_SELECT || (p->instrs[k].b != in->dst && p->instrs[k].c != in->dst)) continue;
@@ -224,8 +224,8 @@ static void begin_frame(ProcEm *x, Out *o) {
         else out_w(&x->m, o, "y%d = %s;\nz%d = false;\n", i, c_zero(x->vars[i].phys), i);
         if (x->m.views_used[i]) out_w(&x->m, o, "a%d = arr_of(y%d, z%d);\n", i, i, i);
     }
-    for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) out_w(&x->m, o, "g%d = LOCK_NONE;\n", i);
+    for (int32_t i = 0; i < x->proc->n_locks; i++)
+        if (x->proc->locks[i]->release) out_w(&x->m, o, "g%d = LOCK_NONE;\n", i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) out_w(&x->m, o, "i%d = 0;\n", i);
     if (proc_dequeues(x)) out_w(&x->m, o, "taken = -1;\nqueue_at = LOCK_NONE;\n");
 }
@@ -304,7 +304,7 @@ static void item(ProcEm *x, const Instr *in) {
     if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS)
         W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE,
           PARAM(PP_OWN_KIND, pc, 0));
-    if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_GUARDS, 0, 0), (int32_t)OPK_ADD);
+    if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_STATEMENT_LOCKS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     if (x->log.in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
         W("put_again(ops, %d, h, (u32)call, kind);\n}\n", x->n_last++);
@@ -368,8 +368,8 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
         }
         return em_expr(&x->m, in);
     case OP_ITEM: item(x, in); return true;
-    case OP_GUARD: proc_lock(x, in, pc); return true;
-    case OP_UNGUARD: proc_unlock(x, in, pc); return true;
+    case OP_LOCK: proc_lock(x, in, pc); return true;
+    case OP_UNLOCK: proc_unlock(x, in, pc); return true;
     case OP_CALL: return em_make(&x->m, in) || em_expr(&x->m, in);
     default: return em_expr(&x->m, in);
     }
@@ -440,7 +440,7 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
     }
 }
 
-/* A narrow guard and the rest of its run: what need not stand behind the guard, the guard, and what does. */
+/* A narrow lock and the rest of its run: what need not stand behind the lock, the lock, and what does. */
 static void write_narrow(ProcEm *x, int32_t pc) {
     const Program *p = x->p;
     for (int32_t part = 0; part < 3; part++) {
@@ -576,12 +576,14 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     out_w(m, o, "u32 status = 0;\nbool cond = false;\n(void)cond; (void)call; (void)pos; (void)undo; (void)slot;\n");
     if (!x->locks.framed) out_w(m, o, "u32 n_undo = 0;\nu64 steps = 0, rounds = 0;\n(void)steps; (void)rounds;\n");
     if (x->locks.plain) {
-        int32_t on = PARAM(PP_GUARDS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0), step = PARAM(PP_LOCK_STEP, 0, 0);
-        out_w(m, o, "const bool guarded = %p != 0;\n", on);
+        int32_t on = PARAM(PP_STATEMENT_LOCKS, 0, 0), starts = PARAM(PP_LOCK_START, 0, 0),
+                step = PARAM(PP_LOCK_STEP, 0, 0);
+        out_w(m, o, "const bool by_statement = %p != 0;\n", on);
         if (x->out->holds_all) out_w(m, o, "const u64 use_at = 0, use_end = 0;\n");
         else
             out_w(m, o,
-                  "const u64 use_at = guarded ? (u64)G(u32, %p)[call * %p] : 0, use_end = guarded ? (u64)G(u32, "
+                  "const u64 use_at = by_statement ? (u64)G(u32, %p)[call * %p] : 0, use_end = by_statement ? "
+                  "(u64)G(u32, "
                   "%p)[(call + 1) * %p] : 0;\n",
                   starts, step, starts, step);
         out_w(m, o,
@@ -592,8 +594,8 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     proc_append(x, o, &m->text.top);
     for (int32_t i = 0; i < x->proc->n_tables; i++)
         out_w(m, o, x->locks.framed ? "#define i%d (f->i%d)\n" : "i64 i%d = 0;\n(void)i%d;\n", i, i);
-    for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
+    for (int32_t i = 0; x->locks.framed && i < x->proc->n_locks; i++)
+        if (x->proc->locks[i]->release) out_w(m, o, "#define g%d (f->g%d)\n", i, i);
     if (x->locks.framed && proc_dequeues(x)) out_w(m, o, "#define taken (f->taken)\n#define queue_at (f->queue_at)\n");
     for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++)
         out_w(m, o, "#define %s (f->%s)\n", own[i], own[i]);
@@ -621,10 +623,11 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
     }
     if (x->locks.plain) /* it has given up what it changed, or it is not known yet why it failed: the bulk is undone as
                            a whole */
-        out_w(m, o,
-              "if (guarded && (spilled != 0 || !failure_known(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
-              "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
-              (int32_t)PF_STOPPED, x->number);
+        out_w(
+            m, o,
+            "if (by_statement && (spilled != 0 || !failure_known(status))) {\nif ((status & 255u) != %d) stop_undo(kp, "
+            "status, spilled, %d);\nreturn (u64)n_undo << 32;\n}\n",
+            (int32_t)PF_STOPPED, x->number);
     out_w(m, o, "undo_%d(kp, undo, n_undo);\nn_undo = 0;\nleave: ;\n", x->number);
     proc_append(x, o, &x->tail);
     out_w(m, o, "return (u64)n_undo << 32 | status;\n}\n");
@@ -635,8 +638,8 @@ static void write_function(ProcEm *x, const EmitTarget *t) {
               x->number, x->number, x->number, x->number);
     undefine(x, o);
     for (int32_t i = 0; x->locks.framed && i < x->proc->n_tables; i++) out_w(m, o, "#undef i%d\n", i);
-    for (int32_t i = 0; x->locks.framed && i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) out_w(m, o, "#undef g%d\n", i);
+    for (int32_t i = 0; x->locks.framed && i < x->proc->n_locks; i++)
+        if (x->proc->locks[i]->release) out_w(m, o, "#undef g%d\n", i);
     if (x->locks.framed && proc_dequeues(x)) out_w(m, o, "#undef taken\n#undef queue_at\n");
     for (int32_t i = 0; x->locks.framed && i < (int32_t)ARRAY_LEN(own); i++) out_w(m, o, "#undef %s\n", own[i]);
     proc_append(x, o, &x->par.rounds);
@@ -682,8 +685,8 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
                          Err *e) {
     Arena *a = x->m.arena;
     const Proc *proc = form->proc;
-    bool guards = !foot && x->mod.by_statement;
-    const Program *p = foot ? proc->footprint : guards ? proc->guarded : proc->body;
+    bool by_statement = !foot && x->mod.by_statement;
+    const Program *p = foot ? proc->footprint : by_statement ? proc->locking_body : proc->body;
     Em m = {.prog = p, .arena = a, .err = e, .proc = (uint16_t)(number + 1 + (foot ? n_procs : 0))};
     m.params.items = x->m.params.items;
     m.params.len = x->m.params.len;
@@ -699,7 +702,7 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
                   .mod = x->mod,
                   .foot = foot,
                   .body_no = (uint16_t)(number + 1),
-                  .locks = {.plain = guards ? proc->plain : NULL},
+                  .locks = {.plain = by_statement ? proc->plain : NULL},
                   .out = out};
     x->regs = arena_array(a, RegForm, p->n_regs + 1);
     x->labels = arena_array(a, bool, p->n_instrs + 1);
@@ -713,8 +716,8 @@ static Status begin_proc(ProcEm *x, int32_t number, int32_t n_procs, bool foot, 
     x->locks.crosses = arena_array(a, bool, p->n_instrs + 1);
     x->locks.narrow = arena_array(a, int32_t, p->n_instrs + 1);
     x->locks.late = arena_array(a, bool, p->n_instrs + 1);
-    x->locks.narrow_locks = arena_array(a, bool, proc->n_guards + 1);
-    x->locks.once = arena_array(a, int32_t, proc->n_guards + 1);
+    x->locks.narrow_locks = arena_array(a, bool, proc->n_locks + 1);
+    x->locks.once = arena_array(a, int32_t, proc->n_locks + 1);
     if (!x->locks.split || !x->locks.goes_back || !x->locks.gathers || !x->locks.crosses || !x->locks.narrow ||
         !x->locks.late || !x->locks.narrow_locks || !x->locks.once)
         return err_oom(e);
@@ -831,9 +834,9 @@ static Status write_feet(ProcEm *x, int32_t n, const ProcForm *forms, const Emit
     return ST_OK;
 }
 
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a,
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool by_statement, Arena *a,
                   ProcModule *out, Err *e) {
-    *out = (ProcModule){.n_procs = n, .undo_max = 1, .guards = guards};
+    *out = (ProcModule){.n_procs = n, .undo_max = 1, .by_statement = by_statement};
     ProcEm *x = arena_new_of(a, ProcEm);
     int32_t n_tables = 0, n_prefetched = 0, foot_ahead = 0;
     for (int32_t k = 0; k < n; k++)
@@ -841,8 +844,8 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
     out->n_tables = n_tables;
     out->procs = arena_array(a, ProcSource, n + 1);
     if (!x || !out->procs) return err_oom(e);
-    *x = (ProcEm){.m = {.arena = a, .err = e}, .mod = {.by_statement = guards}};
-    for (int32_t k = 0; guards && k < n; k++) {
+    *x = (ProcEm){.m = {.arena = a, .err = e}, .mod = {.by_statement = by_statement}};
+    for (int32_t k = 0; by_statement && k < n; k++) {
         if (forms[k].proc->queue < 0) continue;
         if (!x->mod.queues && !(x->mod.queues = arena_array(a, bool, n_tables + 1))) return err_oom(e);
         x->mod.queues[forms[k].table_no[forms[k].proc->queue]] = true;

@@ -38,14 +38,14 @@
  * number to the word `blocked`; later launches find it there and do nothing, so that the executor can see to the
  * failures and go on from there.
  *
- * Guards. A call that takes long need not hold all its locks as long: with bodies that have guards (Proc.guarded), a
- * call waits for the lock of an item where it comes to the item, and gives it up after the last statement that touches
- * it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What others have seen cannot
- * be taken back by itself: a call that fails after it gave up what it changed stops the launch, and so does whatever
- * the machine would have to see to; then "bulk_undo" takes back all changes of all calls, which are all logged, the
- * last call's first, and the bulk is run again without guards. Inserts whose keys are not known beforehand
- * (ItemSite.insert) do not wait for each other: that two have one key is such a failure. A procedure that changes
- * nothing and would wait in loops has all its locks from its beginning to its end instead.
+ * Statement locks. A call that takes long need not hold all its locks as long: with bodies that have statement locks
+ * (Proc.locking_body), a call waits for the lock of an item where it comes to the item, and gives it up after the last
+ * statement that touches it [piecewise execution, as in Callas and Epic]. It still waits for earlier calls only. What
+ * others have seen cannot be taken back by itself: a call that fails after it gave up what it changed stops the launch,
+ * and so does whatever the machine would have to see to; then "bulk_undo" takes back all changes of all calls, which
+ * are all logged, the last call's first, and the bulk is run again without statement locks. Inserts whose keys are not
+ * known beforehand (ItemSite.insert) do not wait for each other: that two have one key is such a failure. A procedure
+ * that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
  * Queues (program/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the
  * n-th use of a queue's item takes its n-th row without waiting for the others (PP_TAKES): the first one goes through
@@ -98,17 +98,17 @@ typedef enum ProcParamKind {
     PP_COUNTERS, /* address: u32 counters of locks, 0: calls have none */
     PP_LOCK_START,
     PP_LOCK_STEP,
-    PP_LOCKS,  /* address: u32, of a call at call * step; value; address: LockUse[] (txn/order/schedule.h) */
-    PP_DONE,   /* address: u8 by call, 1: it ran (with locks) */
-    PP_GUARDS, /* value: 1: locks are held by statement, see Guards */
-    PP_USED,   /* guards. Address: RankLocks.guards (txn/order/rank_device.h), instead of PP_LOCKS; how many operations
-                  are left is the kernel's from there on */
-    PP_QUEUED, /* guards. Value: 1: some procedure of the bulk has PP_TAKES */
+    PP_LOCKS,           /* address: u32, of a call at call * step; value; address: LockUse[] (txn/order/schedule.h) */
+    PP_DONE,            /* address: u8 by call, 1: it ran (with locks) */
+    PP_STATEMENT_LOCKS, /* value: 1: locks are held by statement, see Statement locks */
+    PP_USED, /* statement locks. Address: RankLocks.named_locks (txn/order/rank_device.h), instead of PP_LOCKS; how many
+                operations are left is the kernel's from there on */
+    PP_QUEUED, /* statement locks. Value: 1: some procedure of the bulk has PP_TAKES */
     PP_TAKERS,
     PP_QUEUE_ROWS, /* ... Addresses: RankLocks.dequeues, .rows (txn/order/rank_device.h) */
-    PP_LOG,        /* guards. Address: u64[2]: where the next changes are logged, and the end of the room for them */
+    PP_LOG, /* statement locks. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT,
-    PP_LOG_N, /* guards. Addresses: u64, u32 by call: where its changes are, and how many */
+    PP_LOG_N, /* statement locks. Addresses: u64, u32 by call: where its changes are, and how many */
     PP_OPS,  /* footprints. Shared memory, address: u64[2] for each group: where its TxnOp's go, and how many fit. Else:
                 address of u64 items (txn/order/rank_device.h) */
     PP_USES, /* shared memory, address: three u64 for each FOOT_TILE calls: group, first operation, their number. Else:
@@ -117,7 +117,7 @@ typedef enum ProcParamKind {
     PP_FOOT_WORDS,  /* address: u64[3]: some footprint failed; operations of the group that has the most, or places that
                        were taken; tiles that were taken */
     PP_FOOT_FAILED, /* address: u8 by call, 1: its footprint failed */
-    PP_STRETCHES,   /* value: how many stretches of calls there are, under guards */
+    PP_STRETCHES,   /* value: how many stretches of calls there are, under statement locks */
     PP_TOGETHER,    /* address: u32[3] for each, and the end: number of its first batch, its first place in the order,
                        calls to a batch, which the lanes of a warp take together */
     PP_LANES,       /* value: one item of so many neighbours takes calls, the others none */
@@ -158,13 +158,13 @@ typedef enum ProcParamKind {
     PP_BASE,
     PP_STRIDE,
     PP_STARTS,
-    PP_COUNTS,     /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
-    PP_GUARD_BASE, /* id = guard. value: as PP_ITEM_BASE */
-    PP_TAKES,      /* value: 1: calls take from their queue without waiting for each other, see Queues */
-    PP_ITEM_BASE,  /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of
-                      the item's table and group */
-    PP_ITEM_KIND,  /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
-    PP_ITEM_SUM,   /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
+    PP_COUNTS,    /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
+    PP_LOCK_BASE, /* id = lock. value: as PP_ITEM_BASE */
+    PP_TAKES,     /* value: 1: calls take from their queue without waiting for each other, see Queues */
+    PP_ITEM_BASE, /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of
+                     the item's table and group */
+    PP_ITEM_KIND, /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
+    PP_ITEM_SUM,  /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
     PP_OWN_KIND /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE
                  */
 } ProcParamKind;
@@ -174,7 +174,7 @@ enum {
     PROC_HIGH = 4096,
     PROC_TILE = 64,
     PROC_TILE_EACH = 16,     /* calls that a group takes at a time, on the host */
-    PROC_UNIT_THREADS = 1024 /* CUDA, modules with guards: of a group, and of a multiprocessor */
+    PROC_UNIT_THREADS = 1024 /* CUDA, modules with statement locks: of a group, and of a multiprocessor */
 };
 
 typedef struct ProcSource {
@@ -185,9 +185,9 @@ typedef struct ProcSource {
     bool out_heap;      /* ... into that */
     bool makes;         /* it makes values of variable size, or looks into them (kc_make.h) */
     bool divergent;
-    bool waits_inside;   /* it waits at a guard without leaving its function */
-    bool waits_in_loops; /* guards are in loops */
-    bool holds_all;      /* under guards it waits for all its locks before it begins, and has none inside */
+    bool waits_inside;   /* it waits at a lock without leaving its function */
+    bool waits_in_loops; /* locks are in loops */
+    bool holds_all;      /* under statement locks it waits for all its locks before it begins, and has none inside */
     int32_t takes;       /* queues: 1 + the number of PP_TAKES; 0 it has none */
     uint32_t *text_puts; /* per table: instructions that put strings there */
     int64_t *text_bytes; /* ... and how many bytes a call may put there, as far as can be told */
@@ -197,10 +197,10 @@ typedef struct ProcModule {
     char *source;       /* arena */
     int32_t n_params;
     EmitParam *params;
-    bool param_table; /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them
-                         are */
-    bool constants;   /* ... but for the __constant__ array "kc_table", which has all of them */
-    bool guards;      /* bodies have guards, and there is a kernel "bulk_undo" */
+    bool param_table;  /* more than a kernel takes: it takes the first PROC_DIRECT, and PP_TABLE tells where all of them
+                          are */
+    bool constants;    /* ... but for the __constant__ array "kc_table", which has all of them */
+    bool by_statement; /* bodies have statement locks, and there is a kernel "bulk_undo" */
     int32_t undo_max, scratch; /* the most of any procedure */
     bool makes;
     bool divergent;    /* some procedure looks for rows in loops: calls take long, and not equally long */
@@ -223,7 +223,7 @@ enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time,
 /* The text depends on the tables' definitions, the images' indexes and the target (kind, group_size) alone. `strings`:
  * the device can look at strings where the host has them; else cells of images have the host's addresses and all others
  * the device's. With group_size 1 an item takes PROC_TILE calls at a time. 53200. */
-Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool guards, Arena *a,
+Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bool strings, bool by_statement, Arena *a,
                   ProcModule *out, Err *e);
 /* Footprints. The kernel "bulk_foot" issues the operations of all calls' footprints: with shared memory each group into
  * memory of its own, in the order of calls within FOOT_TILE calls, most of a call's operations on one item as one; else

@@ -1,6 +1,6 @@
 /* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_rows.c
- * (rows), emit_index.c (indexes), emit_ahead.c (what is fetched beforehand), emit_guard.c (guards), emit_spread.c
- * (loops whose rounds lanes share), emit_run.c (the module). */
+ * (rows), emit_index.c (indexes), emit_ahead.c (what is fetched beforehand), emit_statement_locks.c (statement locks),
+ * emit_spread.c (loops whose rounds lanes share), emit_run.c (the module). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -21,7 +21,7 @@ typedef struct ParallelLoop ParallelLoop; /* a warp-parallel loop: emit_spread.c
 typedef struct ModuleEm {
     Out funcs;           /* functions of all procedures */
     uint8_t *found;      /* per table of the module and index: FIND_KEY, ENTER, HASH_KEY that are there */
-    bool by_statement;   /* bodies have statement locks (Proc.guarded) */
+    bool by_statement;   /* bodies have statement locks (Proc.locking_body) */
     bool *queues;        /* ... per table of the module: rows are dequeued from it; NULL: by no procedure */
     bool *parallel;      /* per procedure: it has warp-parallel loops */
     bool orders;         /* kc_order.h is wanted */
@@ -53,8 +53,8 @@ typedef struct FailEm {
     int32_t n_fails, n_fail_labels;
     int32_t last_fail; /* the last instruction that is made to fail, loops around it included; -1 none */
 } FailEm;
-/* Statement locks, and calls that suspend at them (emit_guard.c). Arrays are per instruction where nothing else is
- * said. */
+/* Statement locks, and calls that suspend at them (emit_statement_locks.c). Arrays are per instruction where nothing
+ * else is said. */
 typedef struct LocksEm {
     const int32_t *plain; /* of a body with statement locks: instruction -> the one of the body without; NULL none */
     int32_t *split;       /* where a run begins anew: the number of the state that goes on there; 0 nowhere */
@@ -195,10 +195,10 @@ void proc_prefetch_group(ProcEm *x, const Instr *in);
 void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys, const Reg *keys, bool enters);
 void proc_loop_begins(ProcEm *x, int32_t loop);
 
-/* ---- emit_guard.c ---- */
+/* ---- emit_statement_locks.c ---- */
 typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
 void proc_lock(ProcEm *x, const Instr *in, int32_t pc);
-/* The variable that keeps the hash which the guard makes or takes, -1 none. */
+/* The variable that keeps the hash which the lock makes or takes, -1 none. */
 int32_t proc_hash_var(const ProcEm *x, const Instr *in);
 /* The lock is of the rows of the procedure's queue: in a bulk with PP_TAKES no call waits for it. */
 bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it);
@@ -211,11 +211,11 @@ int32_t proc_last_fail(ProcEm *x);
 /* Fills split, goes_back, gathers and n_states for the program in hand. */
 void proc_find_states(ProcEm *x);
 void proc_put_split(ProcEm *x, int32_t pc);
-/* Fills narrow, late and narrow_guards; behind proc_find_states. */
+/* Fills narrow, late and narrow_locks; behind proc_find_states. */
 void proc_find_narrow(ProcEm *x);
 /* Fills once. */
 void proc_find_once(ProcEm *x);
-/* The variables of guards, at a function's top; what a loop forgets at its beginning. */
+/* The variables of locks, at a function's top; what a loop forgets at its beginning. */
 void proc_lock_vars(ProcEm *x, Out *o);
 void proc_locks_anew(ProcEm *x, int32_t loop);
 /* What a frame has: its fields, or into it, or out of it. */
@@ -263,8 +263,8 @@ void proc_reconverge(ProcEm *x);
  * one. */
 void proc_section_begins(ProcEm *x);
 void proc_section_ends(ProcEm *x);
-/* In a round: the guard's lock is ask<k>. */
-int32_t proc_asked(const ProcEm *x, const Instr *guard);
+/* In a round: the lock's lock is ask<k>. */
+int32_t proc_asked(const ProcEm *x, const Instr *lock);
 /* round_K_S: `vars` and `body` as for run_K. */
 void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const Out *body);
 /* It has to be known whether a round has assigned the variable: s<var>. */

@@ -366,10 +366,10 @@ static void enter_keys(ProcEm *x, const Instr *in, int32_t table) {
     }
 }
 
-/* Bodies with guards: inserts into the table do not wait for each other. */
+/* Bodies with statement locks: inserts into the table do not wait for each other. */
 bool proc_waits_for_none(const ProcEm *x, int32_t table) {
     for (int32_t i = 0; x->locks.plain && i < x->p->n_instrs; i++) {
-        const ItemSite *it = x->p->instrs[i].op == OP_GUARD ? x->p->instrs[i].aux : NULL;
+        const ItemSite *it = x->p->instrs[i].op == OP_LOCK ? x->p->instrs[i].aux : NULL;
         if (it && it->insert && (int32_t)it->table == table) return true;
     }
     return false;
@@ -380,7 +380,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
     const Image *im = x->tables[table].image;
     int32_t keys = PARAM(PP_KEYS, 0, 0), code = fail_code(x, PF_KEY);
     /* of two with one key this may be the one that came first */
-    if (proc_waits_for_none(x, table)) W("if (guarded) {\nspilled |= 1;\nFAIL(%d);\n}\n", code);
+    if (proc_waits_for_none(x, table)) W("if (by_statement) {\nspilled |= 1;\nFAIL(%d);\n}\n", code);
     W("bool known = %s;\nu64 k[%d];\nswitch (bad) {\n", x->par.round ? "false" : "true", (int32_t)KEY_COLS_MAX);
     for (int32_t i = 0; i < im->n_indexes; i++) {
         const ImageIndex *ix = &im->indexes[i];

@@ -39,8 +39,8 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
         DEFINE(PP_FOOT_WORDS);
         DEFINE(PP_FOOT_FAILED);
     }
-    if (!out->guards) return;
-    DEFINE(PP_GUARDS);
+    if (!out->by_statement) return;
+    DEFINE(PP_STATEMENT_LOCKS);
     DEFINE(PP_USED);
     DEFINE(PP_LOG);
     DEFINE(PP_LOG_AT);
@@ -59,7 +59,7 @@ static void define_procs(ProcEm *x, const ProcModule *out, Out *o) {
     out_w(&x->m, o, "#define EACH_PROC(M)");
     for (int32_t k = 0; k + 1 < n; k++) out_w(&x->m, o, " M(case %d, %d)", k, k);
     out_w(&x->m, o, " M(default, %d)\n", n - 1);
-    if (!out->guards) return;
+    if (!out->by_statement) return;
     out_w(&x->m, o, "#define EACH_PARALLEL(M)");
     for (int32_t k = 0; k < n; k++)
         if (x->mod.parallel[k]) out_w(&x->m, o, " M(case %d, %d)", k, k);
@@ -85,16 +85,16 @@ static void assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *o) {
     if (x->mod.orders) proc_include(x, o, KERNEL_PART(kc_order));
     proc_include(x, o, KERNEL_PART(kp_calls));
     if (!out->foot_reason) proc_include(x, o, KERNEL_PART(kp_ops));
-    if (out->guards) {
+    if (out->by_statement) {
         proc_include(x, o, KERNEL_PART(kp_statement_locks));
         proc_include(x, o, KERNEL_PART(kp_parallel));
     }
     if (x->mod.queues) proc_include(x, o, KERNEL_PART(kp_dequeue));
     proc_append(x, o, &x->mod.funcs);
-    if (out->guards) proc_include(x, o, KERNEL_PART(kp_run_statement));
-    if (out->guards && cuda) proc_include(x, o, KERNEL_PART(kp_run_warp));
+    if (out->by_statement) proc_include(x, o, KERNEL_PART(kp_run_statement));
+    if (out->by_statement && cuda) proc_include(x, o, KERNEL_PART(kp_run_warp));
     proc_include(x, o, KERNEL_PART(kp_run));
-    if (out->guards) proc_include(x, o, KERNEL_PART(kp_undo));
+    if (out->by_statement) proc_include(x, o, KERNEL_PART(kp_undo));
     if (out->foot_reason) return;
     out_w(&x->m, o, "#define EACH_SUM(M)");
     proc_append(x, o, &x->mod.sums);
@@ -109,7 +109,7 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     const bool one = t->group_size == 1;
     /* Functions that are not inlined would read a kernel's parameters through an address: two loads that depend on
      * each other for every one. */
-    out->constants = t->kind == DEVICE_CUDA && (out->guards || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
+    out->constants = t->kind == DEVICE_CUDA && (out->by_statement || n > DEV_PARAMS_MAX) && n <= PROC_CONSTANTS_MAX;
     out->param_table = out->constants || n > DEV_PARAMS_MAX;
     out_w(m, o, "#define KC_LONG 1\n#define N_PARAMS %d\n#define ERR_PARAM 0\n", out->param_table ? direct : n);
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
@@ -117,8 +117,8 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     out_w(m, o, "#define FOOT_TILE %d\n#define UNDO_MAX %d\n", one ? (int32_t)FOOT_TILE : 1, out->undo_max);
     out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_prefetched, (int32_t)x->mod.prefetch_texts);
     out_w(m, o, "#define FOOT_AHEAD %d\n", run->foot_ahead);
-    out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->guards);
-    out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->guards));
+    out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->by_statement);
+    out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->by_statement));
     out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->mod.n_sums + 1);
     out_w(m, o, "#define N_LAST %d\n", x->mod.most_last + 1);
     out_w(m, o, "#define SAID_HERE %s\n", run->strings ? "0u" : "FAILED_KNOWN");

@@ -15,7 +15,7 @@
  *   - a variable that a round reads has been assigned in the same round, or nowhere in the loop, or it only sums up
  *   (v := v + e): then what the lanes have added is summed
  *     in the order of rounds;
- *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The guards
+ *   - no two of them work on one item, reads by both and additions aside: just what makes calls conflict. The locks
  *   of the loop say which items these are; their keys are made
  *     of what is known at the beginning of a round, and the lanes compare them before anything is done. When two are
  *     alike the loop runs as ever;
@@ -274,40 +274,40 @@ static int32_t put_value(ProcEm *x, const ParallelLoop *s, Reg r, Out *o, int32_
           c_type[phys], *ids, *ids, a, c_name[phys], (int32_t)of->imm, a, *ids, *ids, *ids);
     return *ids;
 }
-/* The guards of a loop, in order. */
-static int32_t guards_of(const ProcEm *x, const ParallelLoop *s, const Instr *guards[SITES_MAX]) {
+/* The locks of a loop, in order. */
+static int32_t locks_of(const ProcEm *x, const ParallelLoop *s, const Instr *locks[SITES_MAX]) {
     int32_t n = 0;
     for (int32_t i = s->loop; i < s->end && n < SITES_MAX; i++)
-        if (x->p->instrs[i].op == OP_GUARD) guards[n++] = &x->p->instrs[i];
+        if (x->p->instrs[i].op == OP_LOCK) locks[n++] = &x->p->instrs[i];
     return n;
 }
-/* The first one that names the same item as guard k: it takes over its hash. */
-static int32_t first_alike(const ProcEm *x, const Instr *const *guards, int32_t k) {
-    int32_t kept = guards[k]->a ? proc_hash_var(x, guards[k]) : -1;
+/* The first one that names the same item as lock k: it takes over its hash. */
+static int32_t first_alike(const ProcEm *x, const Instr *const *locks, int32_t k) {
+    int32_t kept = locks[k]->a ? proc_hash_var(x, locks[k]) : -1;
     for (int32_t i = 0; kept >= 0 && i < k; i++)
-        if (guards[i]->dst && proc_hash_var(x, guards[i]) == kept) return i;
+        if (locks[i]->dst && proc_hash_var(x, locks[i]) == kept) return i;
     return k;
 }
-int32_t proc_asked(const ProcEm *x, const Instr *guard) {
-    const Instr *guards[SITES_MAX];
-    int32_t n = guards_of(x, x->par.round, guards);
+int32_t proc_asked(const ProcEm *x, const Instr *lock) {
+    const Instr *locks[SITES_MAX];
+    int32_t n = locks_of(x, x->par.round, locks);
     for (int32_t k = 0; k < n; k++)
-        if (guards[k] == guard) return first_alike(x, guards, k);
+        if (locks[k] == lock) return first_alike(x, locks, k);
     return -1;
 }
-/* Makes hash<k>, the items of the loop's guards. */
+/* Makes hash<k>, the items of the loop's locks. */
 static bool put_names(ProcEm *x, const ParallelLoop *s, Out *o) {
-    const Instr *guards[SITES_MAX];
-    int32_t ids = 0, n = guards_of(x, s, guards);
+    const Instr *locks[SITES_MAX];
+    int32_t ids = 0, n = locks_of(x, s, locks);
     if (n == SITES_MAX) return false;
     for (int32_t k = 0; k < n; k++) {
-        const ItemSite *it = guards[k]->aux;
+        const ItemSite *it = locks[k]->aux;
         int32_t keys[32];
         if (it->n > (int32_t)ARRAY_LEN(keys)) return false;
-        if (first_alike(x, guards, k) != k) continue;
+        if (first_alike(x, locks, k) != k) continue;
         for (int32_t c = 0; c < it->n; c++)
             if ((keys[c] = put_value(x, s, it->args[c], o, &ids, 0)) == 0) return false;
-        out_w(&x->m, o, "hash%d = %p;\n", k, PARAM(PP_GUARD_BASE, it->guard, 0));
+        out_w(&x->m, o, "hash%d = %p;\n", k, PARAM(PP_LOCK_BASE, it->lock, 0));
         for (int32_t c = 0; c < it->n; c++)
             out_w(&x->m, o, "hash%d = ok%d ? hash_key(hash%d, (u64)n%d) : hash_null(hash%d);\n", k, keys[c], k, keys[c],
                   k);
@@ -340,7 +340,7 @@ static bool find_effects(ProcEm *x, ParallelLoop *s) {
     if (nested > 0) s->logs = s->logs > 0 ? -1 : 0;
     return rows && (nested == 0 || x->out->scratch == 0);
 }
-/* What a round does under locks: from the first guard to where the last one is given up, whole statements and blocks.
+/* What a round does under locks: from the first lock to where the last one is given up, whole statements and blocks.
  * There are no jumps into it or out of it. */
 static void find_section(const ProcEm *x, ParallelLoop *s) {
     const Program *p = x->p;
@@ -358,12 +358,12 @@ static void find_section(const ProcEm *x, ParallelLoop *s) {
             ends = false;
             unit = i;
         }
-        if (in->op == OP_GUARD || in->op == OP_UNGUARD) {
+        if (in->op == OP_LOCK || in->op == OP_UNLOCK) {
             if (!found) s->from = unit;
             found = ends = true;
         }
         depth += opens - closes;
-        if (ends && depth == 0 && in->op == OP_UNGUARD && !x->locks.crosses[i]) s->to = i + 1, ends = false;
+        if (ends && depth == 0 && in->op == OP_UNLOCK && !x->locks.crosses[i]) s->to = i + 1, ends = false;
     }
     if (ends) s->to = s->end;
     for (int32_t i = s->first, at = s->first; found && i < s->end; i++) { /* a round's end is reached from anywhere */
@@ -403,7 +403,8 @@ static const ParallelLoop *parallel_at(const ProcEm *x, int32_t pc) {
 void proc_parallel_top(ProcEm *x, int32_t pc) {
     const ParallelLoop *s = parallel_at(x, pc);
     if (!s || s->loop != pc) return;
-    W("S%d: ;\nif (guarded && serial == 0 && RUNS_PARALLEL(together) && z%d && z%d && z%d && y%d > 0 && y%d <= y%d && "
+    W("S%d: ;\nif (by_statement && serial == 0 && RUNS_PARALLEL(together) && z%d && z%d && z%d && y%d > 0 && y%d <= "
+      "y%d && "
       "(u64)(y%d - y%d) >= PARALLEL_MIN * (u64)y%d) {\n*wait = LOCK_NONE;\nSUSPEND(PARALLEL | %d);\n}\n",
       s->state, s->cur, s->hi, s->by, s->by, s->cur, s->hi, s->hi, s->cur, s->by, s->state);
 }
@@ -427,43 +428,43 @@ void proc_round_begins(ProcEm *x) {
     const ParallelLoop *s = x->par.round;
     int32_t var = (int32_t)x->p->instrs[s->known].imm;
     W("y%d = (%s)y%d;\nz%d = z%d;\n", var, c_type[x->vars[var].phys], s->cur, var, s->cur);
-    const Instr *guards[SITES_MAX];
-    int32_t n = guards_of(x, s, guards);
+    const Instr *locks[SITES_MAX];
+    int32_t n = locks_of(x, s, locks);
     W("{\n");
     put_names(x, s, &x->m.text.body);
     W("#if defined(KC_CUDA)\nbool alike = false;\n");
     bool done[SITES_MAX] = {false};
     for (int32_t a = 0; a < n; a++)
         for (int32_t b = a; b < n; b++) {
-            int32_t ia = first_alike(x, guards, a), ib = first_alike(x, guards, b);
-            if (!excludes(guards[a]->aux, guards[b]->aux) || (ia == ib && done[ia])) continue;
+            int32_t ia = first_alike(x, locks, a), ib = first_alike(x, locks, b);
+            if (!excludes(locks[a]->aux, locks[b]->aux) || (ia == ib && done[ia])) continue;
             if (ia == ib) W("alike |= lanes_share(together, (u32)(hash%d >> 32));\n", ia), done[ia] = true;
             else W("alike |= lanes_cross(together, (u32)(hash%d >> 32), (u32)(hash%d >> 32));\n", ia, ib);
         }
     W("if (__any_sync(together, alike)) FAIL(RUN_SERIALLY);\n#else\nif (together == 0) {\n");
-    for (int32_t a = 0; a < n; a++) W("left[%d] = hash%d >> 32;\n", a, first_alike(x, guards, a));
+    for (int32_t a = 0; a < n; a++) W("left[%d] = hash%d >> 32;\n", a, first_alike(x, locks, a));
     W("FAIL(RUN_SERIALLY);\n}\n#endif\n}\n");
 }
 void proc_reconverge(ProcEm *x) {
     if (x->par.round && x->par.nested == 0) W("RECONVERGE(%d);\n", ++x->par.n_reconverges);
 }
 void proc_section_begins(ProcEm *x) {
-    const Instr *guards[SITES_MAX];
-    int32_t n = guards_of(x, x->par.round, guards);
+    const Instr *locks[SITES_MAX];
+    int32_t n = locks_of(x, x->par.round, locks);
     x->par.before_section = x->par.n_reconverges;
     W("#if defined(KC_CUDA)\nif (use_at != use_end) {\n");
     for (int32_t a = 0; a < n; a++) {
-        if (first_alike(x, guards, a) != a) continue;
-        if (proc_lock_dequeues(x, guards[a]->aux))
+        if (first_alike(x, locks, a) != a) continue;
+        if (proc_lock_dequeues(x, locks[a]->aux))
             W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* no call waits for that */
         W("ask%d = lock_lookup(kp, use_at, use_end, names, hash%d);\n", a, a);
     }
     W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");
     for (int32_t a = 0; a < n; a++)
-        if (first_alike(x, guards, a) == a) W("if (turn && ask%d != LOCK_NONE) turn = lock_due(kp, ask%d);\n", a, a);
+        if (first_alike(x, locks, a) == a) W("if (turn && ask%d != LOCK_NONE) turn = lock_due(kp, ask%d);\n", a, a);
     W("#endif\nif (turn) {\nif ((LOCK_NONE");
     for (int32_t a = 0; a < n; a++)
-        if (first_alike(x, guards, a) == a) W(" & ask%d", a);
+        if (first_alike(x, locks, a) == a) W(" & ask%d", a);
     W(") != LOCK_NONE) FENCE_TAKE();\n");
 }
 void proc_section_ends(ProcEm *x) {
@@ -512,16 +513,17 @@ void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const O
     put_rounds(x, s, o);
     out_w(m, o,
           "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = "
-          "false;\nconst bool guarded = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has been "
+          "false;\nconst bool by_statement = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has "
+          "been "
           "through its section; all have */\n(void)met; (void)over; (void)passed; (void)n; (void)slot; (void)together; "
-          "(void)rounds; (void)cond; (void)guarded; (void)pos; (void)undo;\n");
+          "(void)rounds; (void)cond; (void)by_statement; (void)pos; (void)undo;\n");
     out_w(m, o,
           "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = "
           "f->names;\n(void)names;\n",
           starts, step, starts, step);
-    const Instr *guards[SITES_MAX];
-    for (int32_t i = 0, n = guards_of(x, s, guards); i < n; i++)
-        if (first_alike(x, guards, i) == i)
+    const Instr *locks[SITES_MAX];
+    for (int32_t i = 0, n = locks_of(x, s, locks); i < n; i++)
+        if (first_alike(x, locks, i) == i)
             out_w(m, o, "u64 hash%d = 0, ask%d = LOCK_NONE;\n(void)hash%d; (void)ask%d;\n", i, i, i, i);
     proc_lock_vars(x, o);
     proc_append(x, o, &m->text.top);
@@ -596,14 +598,14 @@ static void define_vars(ProcEm *x, const ParallelLoop *s, Out *o) {
 }
 /* LOOP_ALIKE: for the host. */
 static void define_alike(ProcEm *x, const ParallelLoop *s, Out *o) {
-    const Instr *guards[SITES_MAX];
-    const int32_t n = guards_of(x, s, guards);
+    const Instr *locks[SITES_MAX];
+    const int32_t n = locks_of(x, s, locks);
     out_w(&x->m, o, "#define LOOP_ALIKE(i, k)");
     for (int32_t a = 0; a < n; a++)
         for (int32_t b = a; b < n; b++)
-            if (excludes(guards[a]->aux, guards[b]->aux))
+            if (excludes(locks[a]->aux, locks[b]->aux))
                 out_w(&x->m, o, " alike |= names[i][%d] == names[k][%d];", a, b);
-    out_w(&x->m, o, "\n#define LOOP_GUARDS %d\n", n);
+    out_w(&x->m, o, "\n#define LOOP_LOCKS %d\n", n);
 }
 /* loop_K_S. */
 static void write_loop(ProcEm *x, const ParallelLoop *s, Out *o) {
@@ -630,11 +632,11 @@ void proc_write_parallel(ProcEm *x, Out *o) {
     if (x->par.n_loops == 0) return;
     for (int32_t k = 0; k < x->par.n_loops; k++) {
         const ParallelLoop *s = &x->par.loops[k];
-        const Instr *guards[SITES_MAX];
+        const Instr *locks[SITES_MAX];
         int32_t n = W_VARS;
         for (int32_t v = 0; v < x->n_vars; v++) n += s->roles[v] >= ROLE_LAST ? 2 : 0;
         words = MAX_OF(words, n);
-        sites = MAX_OF(sites, guards_of(x, s, guards));
+        sites = MAX_OF(sites, locks_of(x, s, locks));
     }
     out_w(m, o, "#define LOOP_FRAME frame_%d\n#define N_SITES N_SITES_%d\n", x->number, x->number);
     out_w(m, o, "#define WORDS %d\n#define SITES %d\n", words, sites + 1);

@@ -25,7 +25,7 @@ static inline const Reg *instr_list(const Instr *in, int32_t *n) {
     case OP_ROW_INSERT: *n = ((const RowInsert *)in->aux)->n; return ((const RowInsert *)in->aux)->args;
     case OP_NOTICE: /* begins with a RaiseSite */
     case OP_RAISE: *n = ((const RaiseSite *)in->aux)->n; return ((const RaiseSite *)in->aux)->args;
-    case OP_GUARD:
+    case OP_LOCK:
     case OP_ITEM:
         *n = ((const ItemSite *)in->aux)->n +
              (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take);

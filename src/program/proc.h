@@ -20,10 +20,10 @@
  * and names the column and the amount (ItemSite.col, last argument): an add commutes only while no order of the bulk's
  * adds can overflow; bulk_run looks at that and makes them writes otherwise.
  *
- * Guards. `guarded` is the body once more, for executors that hold locks by statement: a GUARD names an item, as the
- * footprint did, before the body touches it; the UNGUARD at the end of a statement lists the guards that count. For
- * each item, a call comes to an UNGUARD that counts at most as often as its footprint issued the item; when it has been
- * as often, it does not touch the item again.
+ * Statement locks. `locking_body` is the body once more, for executors that hold locks by statement: a LOCK names an
+ * item, as the footprint did, before the body touches it; the UNLOCK at the end of a statement lists the locks that
+ * count. For each item, a call comes to an UNLOCK that counts at most as often as its footprint issued the item; when
+ * it has been as often, it does not touch the item again.
  *
  * Queues. A procedure that looks for the first row of an ordered group and deletes it (SELECT .. ORDER BY k LIMIT 1,
  * DELETE .. WHERE .. k = v) takes from a queue: of calls one after the other, the n-th takes the n-th row, whatever the
@@ -123,12 +123,12 @@ typedef struct Proc {
     const int32_t *lines;      /* per instruction of body: line in the source */
     const char *const *places; /* per instruction: "SQL statement", "assignment", ... */
     const char *const
-        *contexts;    /* per instruction: lines of context of the routines that the procedure calls there; NULL: none */
-    Program *guarded; /* the body with guards, NULL: there is none */
-    const int32_t *plain; /* instruction of it -> of body: the same one, or the next */
-    int32_t n_guards;
-    const ItemSite *const *guards; /* by number */
-    int32_t queue;                 /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
+        *contexts; /* per instruction: lines of context of the routines that the procedure calls there; NULL: none */
+    Program *locking_body; /* the body with statement locks, NULL: there is none */
+    const int32_t *plain;  /* instruction of it -> of body: the same one, or the next */
+    int32_t n_locks;
+    const ItemSite *const *locks; /* by number */
+    int32_t queue;                /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
     int32_t n_takes;
     const ProcTake *takes;
     bool takes_some; /* some of them are planned */

@@ -204,16 +204,16 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
                     keys turn out to be equal */
     bool deletes;  /* OPK_READ: a DELETE that has not this key of its row; those commute, since another key tells
                       rows apart, but the item is changed all the same */
-    bool release;  /* GUARD: the statement's UNGUARD counts for the item */
+    bool release;  /* LOCK: the statement's UNLOCK counts for the item */
     uint8_t does;  /* of changes, for EXPLAIN: ItemDoes */
-    uint8_t loops; /* GUARD, while a procedure is compiled: it has to leave so many loops around it */
+    uint8_t loops; /* LOCK, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
     int32_t take; /* OPK_WRITE: 1 + number of the take (program/proc.h), whose amount args[n] is (col's phys); 0: it is
                      none */
     const char *why; /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
-    int32_t guard;   /* GUARD: its number in the body */
+    int32_t lock;    /* LOCK: its number in the body */
     Reg *args;       /* n, and the amount */
-} ItemSite; /* GUARD: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that
+} ItemSite; /* LOCK: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that
                have locks */
 typedef enum ItemDoes {
     DOES_WRITE = 1,
@@ -222,10 +222,10 @@ typedef enum ItemDoes {
     DOES_DELETE = 8,
     DOES_ROWS = 16 /* the existence of rows is meant */
 } ItemDoes;
-typedef struct GuardList {
+typedef struct LockList {
     int32_t n;
-    const int32_t *guards;
-} GuardList; /* unguard: numbers */
+    const int32_t *locks;
+} LockList; /* UNLOCK: numbers */
 
 /* ---- source and sink ------------------------------------------------------------------ */
 typedef enum SourceKind {

@@ -177,7 +177,7 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
         put(t, ")");
         return true;
     }
-    case OP_GUARD:
+    case OP_LOCK:
     case OP_ITEM: {
         const ItemSite *s = in->aux;
         put(t, " %s t%u group %u [", s->kind < ARRAY_LEN(kinds) ? kinds[s->kind] : "count", (unsigned)s->table,

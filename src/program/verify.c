@@ -90,7 +90,7 @@ static Status check_row_op(const Verify *v, const Instr *in) {
         for (int32_t i = 0; i < r->n; i++) REQUIRE(v, r->args[i] && reg_phys(v, r->args[i]) == PH_STR, "operand types");
         break;
     }
-    default: { /* OP_ITEM, OP_GUARD */
+    default: { /* OP_ITEM, OP_LOCK */
         const ItemSite *s = in->aux;
         for (int32_t i = 0; i < s->n + (s->has_amount || s->take); i++) REQUIRE(v, s->args[i], "key or amount missing");
         if (s->has_amount || s->take)
@@ -111,7 +111,7 @@ static Status check_operands(const Verify *v, const Instr *in) {
     case SH_DAB: need_b = true;  /* fall through */
     case SH_DA: need_a = need_d = true; break;
     case SH_D: need_d = true; break;
-    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_NOTICE && in->op != OP_ITEM && in->op != OP_GUARD; break;
+    case SH_LIST: need_d = in->op != OP_RAISE && in->op != OP_NOTICE && in->op != OP_ITEM && in->op != OP_LOCK; break;
     case SH_AB: need_b = true; /* fall through */
     case SH_A: need_a = true; break;
     case SH_BLOCK:
@@ -124,12 +124,12 @@ static Status check_operands(const Verify *v, const Instr *in) {
     REQUIRE(v, !need_b || in->b, "operand b missing");
     REQUIRE(v, !need_c || in->c, "operand c missing");
     REQUIRE(v, !need_d || in->dst, "result missing");
-    REQUIRE(v, need_a || !in->a || in->op == OP_GUARD, "operand a not expected");
+    REQUIRE(v, need_a || !in->a || in->op == OP_LOCK, "operand a not expected");
     REQUIRE(v, need_b || !in->b, "operand b not expected");
     REQUIRE(v, need_c || !in->c, "operand c not expected");
     REQUIRE(v,
             need_d || !in->dst || oi->shape == SH_PROBE || oi->shape == SH_BLOCK || in->op == OP_REPEAT ||
-                in->op == OP_GUARD,
+                in->op == OP_LOCK,
             "result not expected");
     REQUIRE(v, !in->dst || !v->p->regs[in->dst].is_const, "a constant is written");
     return ST_OK;
@@ -265,7 +265,7 @@ static Status check_site_types(const Verify *v, const Instr *in) {
     case OP_RAISE:
     case OP_NOTICE:
     case OP_ITEM:
-    case OP_GUARD: TRY(check_row_op(v, in)); break;
+    case OP_LOCK: TRY(check_row_op(v, in)); break;
     case OP_PROBE:
     case OP_PROBE_BEGIN: TRY(check_probe(v, in)); break;
     default: break;

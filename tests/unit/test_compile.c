@@ -272,7 +272,7 @@ static void test_reuse(void **state) {
     Arena *a = arena_new(NULL, &no_err);
     static const struct {
         const char *body;
-        int elements, finds, named; /* 1 + guards that take the hash of an earlier one; 0: whatever */
+        int elements, finds, named; /* 1 + locks that take the hash of an earlier one; 0: whatever */
     } cases[] = {
         {"begin for i in 1 .. 3 loop n := n + list[i] + list[i]; if n > 5 then n := list[i]; end if; end loop; end", 1,
          0},
@@ -313,18 +313,18 @@ static void test_reuse(void **state) {
         if (count_calls(p->body, "array_subscript") != cases[k].elements ||
             count_ops(p->body, OP_ROW_FIND) != cases[k].finds)
             fail_msg("%s", program_text(p->body, a));
-        if (p->guarded) assert_int_equal(count_ops(p->guarded, OP_ROW_FIND), cases[k].finds);
+        if (p->locking_body) assert_int_equal(count_ops(p->locking_body, OP_ROW_FIND), cases[k].finds);
         int named = 1;
-        for (int32_t i = 0; p->guarded && i < p->guarded->n_instrs; i++)
-            named += p->guarded->instrs[i].op == OP_GUARD && p->guarded->instrs[i].a != 0;
+        for (int32_t i = 0; p->locking_body && i < p->locking_body->n_instrs; i++)
+            named += p->locking_body->instrs[i].op == OP_LOCK && p->locking_body->instrs[i].a != 0;
         if (cases[k].named) assert_int_equal(named, cases[k].named);
         drop_all();
     }
     arena_free(a);
 }
 
-/* Guards in routines that are called: each call of one has its own. */
-static void test_guarded_calls(void **state) {
+/* Locks in routines that are called: each call of one has its own. */
+static void test_locks_of_called_routines(void **state) {
     (void)state;
     Arena *a = arena_new(NULL, &no_err);
     const char *sql[] = {
@@ -335,11 +335,11 @@ static void test_guarded_calls(void **state) {
     const Proc *p = compile(a, sql, 2);
     for (int i = 0; i < 2; i++) {
         if (p[i].reason) fail_msg("%s", p[i].reason);
-        assert_non_null(p[i].guarded);
-        assert_int_equal(count_ops(p[i].guarded, OP_GUARD), i == 0 ? 1 : 2);
-        assert_int_equal(count_ops(p[i].guarded, OP_UNGUARD), i == 0 ? 1 : 2);
-        assert_int_equal(count_ops(p[i].body, OP_GUARD), 0);
-        for (int32_t g = 0; g < p[i].n_guards; g++) assert_true(p[i].guards[g]->release);
+        assert_non_null(p[i].locking_body);
+        assert_int_equal(count_ops(p[i].locking_body, OP_LOCK), i == 0 ? 1 : 2);
+        assert_int_equal(count_ops(p[i].locking_body, OP_UNLOCK), i == 0 ? 1 : 2);
+        assert_int_equal(count_ops(p[i].body, OP_LOCK), 0);
+        for (int32_t g = 0; g < p[i].n_locks; g++) assert_true(p[i].locks[g]->release);
     }
     drop_all();
     arena_free(a);
@@ -428,7 +428,7 @@ int main(void) {
                                        cmocka_unit_test(test_covered),
                                        cmocka_unit_test(test_sliced),
                                        cmocka_unit_test(test_reuse),
-                                       cmocka_unit_test(test_guarded_calls),
+                                       cmocka_unit_test(test_locks_of_called_routines),
                                        cmocka_unit_test(test_unbounded),
                                        cmocka_unit_test(test_guessed),
                                        cmocka_unit_test(test_refusals)};

@@ -262,7 +262,7 @@ static void check_locks(Rig *g, const Bulk *b, const RankLocks *got, Arena *a) {
 /* With names: the same locks, each with the name of an item that the call has, and the number of the call's operations
  * on items of that name. */
 static int by_four(const void *x, const void *y) { return memcmp(x, y, 16); }
-static void check_guards(Rig *g, const Bulk *b, const RankInput *in, const RankLocks *l, Arena *a) {
+static void check_named_locks(Rig *g, const Bulk *b, const RankInput *in, const RankLocks *l, Arena *a) {
     RankInput named = *in;
     RankLocks got;
     int64_t n = b->n_calls;
@@ -326,7 +326,7 @@ static void check(Rig *g, const Bulk *b, bool counted) {
     OK(rank_device_locks(g->r, g->q, &in, &l, &err));
     check_locks(g, b, &l, a);
     check_order(g, b, &in, &l, a);
-    check_guards(g, b, &in, &l, a);
+    check_named_locks(g, b, &in, &l, a);
     RankSets s;
     OK(rank_device_sets(g->r, g->q, &in, &s, &err));
     assert_int_equal(s.ops_left, l.ops_left);

@@ -604,7 +604,7 @@ Status cp_declare(Cp *c) {
 static Status without_locks(Cp *c, const Program *g, int32_t *plain, Program **out) {
     bool *gone = arena_calloc(c->arena, g->n_instrs + 1), *wanted = cp_results(c);
     if (!gone || !wanted) return ST_ERROR;
-    for (int32_t i = 0; i < g->n_instrs; i++) gone[i] = g->instrs[i].op == OP_GUARD || g->instrs[i].op == OP_UNGUARD;
+    for (int32_t i = 0; i < g->n_instrs; i++) gone[i] = g->instrs[i].op == OP_LOCK || g->instrs[i].op == OP_UNLOCK;
     TRY(cp_sweep(c->arena, g->instrs, g->n_instrs, g->n_regs, c->vars.len, wanted, gone));
     ProgramBuilder b;
     builder_init(&b, c->arena);
@@ -651,10 +651,10 @@ static Status use_locks(Cp *c, Program *g, int32_t own_vars) {
     proc->lines = c->from.lines.items;
     proc->places = c->from.places.items;
     proc->contexts = c->from.contexts.items;
-    proc->guarded = g;
+    proc->locking_body = g;
     proc->plain = plain;
-    proc->n_guards = (int32_t)c->places.lock_items.len;
-    proc->guards = c->places.lock_items.items;
+    proc->n_locks = (int32_t)c->places.lock_items.len;
+    proc->locks = c->places.lock_items.items;
     return ST_OK;
 }
 
@@ -894,8 +894,8 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
                 if (reg.tables.items[k]->table->id == p->tables[t].table_id)
                     p->tables[t].need = reg.tables.items[k]->need;
         const char *why = NULL;
-        Program *guarded = NULL;
-        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &guarded) != ST_OK)
+        Program *locking_body = NULL;
+        if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &locking_body) != ST_OK)
             return err_oom(e);
         proc_find_own(p);
         if (proc_find_takes(p, (int32_t)reg.takes[i].takes.len) != ST_OK) return err_oom(e);

@@ -204,7 +204,7 @@ static Status child_rows(Cp *c, Plan *p, ColSet *needed, CpRow row, Groups *g) {
 Status cp_group_rows(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void *ctx) {
     Groups *g = arena_new_of(c->arena, Groups);
     if (!g) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "guards in groups");
+    if (c->locking) return cp_refuse(c, "statement locks in groups");
     TRY(make_groups(c, p, g));
     if (cp_foot(c)) { /* is all of it known? */
         g->unknown = c->flow.blind;

@@ -13,7 +13,7 @@
  * A procedure is compiled in five passes by the same code. CP_BODY, twice: makes the body; the first time only for the
  * list of what is written. CP_SITES: as for the footprint, but only to collect which columns are known where a group is
  * touched: their common part is the group's key. CP_FOOTPRINT: makes the footprint. CP_BODY, locking: the body once
- * more, with statement locks: a GUARD takes one for each item before it is touched, and an UNGUARD gives them back
+ * more, with statement locks: a LOCK takes one for each item before it is touched, and an UNLOCK gives them back
  * where a statement ends.
  *
  * In the footprint a value is known or not, which is decided here, not when it runs: parameters are known; columns that

@@ -119,7 +119,7 @@ static bool whole_key(const Table *t, const bool *cols) {
     }
     return false;
 }
-/* One ITEM, or in bodies GUARD: `group` as the schedule sees it, by the columns `key`. kind: OpKind or CP_DELETES. */
+/* One ITEM, or in bodies LOCK: `group` as the schedule sees it, by the columns `key`. kind: OpKind or CP_DELETES. */
 static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, int kind, int32_t amount_col,
                         Expr *amount) {
     CpTable *t = s->table;
@@ -170,12 +170,12 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
                     .take = why ? 0 : take,
                     .why = take ? why : NULL,
                     .args = args};
-    Instr *in = builder_emit(&c->pipe.b, c->locking ? OP_GUARD : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
+    Instr *in = builder_emit(&c->pipe.b, c->locking ? OP_LOCK : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
     in->aux = x;
     cp_mark(c);
     if (c->locking) {
-        x->guard = (int32_t)c->places.lock_items.len;
+        x->lock = (int32_t)c->places.lock_items.len;
         return vec_push(c->arena, &c->places.lock_items, x) ? ST_OK : cp_oom(c);
     }
     if (c->places.site < 0) return ST_OK;
@@ -229,7 +229,7 @@ static Status lock_site(Cp *c, Scan *s, int32_t no) {
         x->deletes = f->items[k].deletes;
         x->release = f->once && !f->items[k].merged;
         x->loops = f->items[k].loops;
-        if (x->release && !vec_push(c->arena, &c->places.locks, x->guard)) return cp_oom(c);
+        if (x->release && !vec_push(c->arena, &c->places.locks, x->lock)) return cp_oom(c);
     }
     if (n < 64) s->locked |= UINT64_C(1) << n;
     return ST_OK;
@@ -886,7 +886,7 @@ static Status left_join(Cp *c, void *ctx) {
     Conds *on = arena_new_of(c->arena, Conds);
     if (!on) return cp_oom(c);
     for (int32_t i = 0; i < a->plan->n_conds; i++) TRY(cp_conds_add(c, on, a->plan->conds[i]));
-    if (c->locking) return cp_refuse(c, "guards in a left join");
+    if (c->locking) return cp_refuse(c, "statement locks in a left join");
     c->query.outer_scan = a->right;
     TRY(cp_rows_of(c, a->right, on, a->needed, a->row, a->ctx, a->single));
     c->query.outer_scan = NULL;
@@ -1135,7 +1135,7 @@ static Status sorted_rows(Cp *c, Plan *sort, Plan *child, Expr *limit, Expr *off
     Above *a = arena_new_of(c->arena, Above);
     Conds *inner = arena_new_of(c->arena, Conds);
     if (!a || !inner) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "guards in rows in an order");
+    if (c->locking) return cp_refuse(c, "statement locks in rows in an order");
     int32_t n_keys = sort ? sort->sort.n : 0, n_left = -1, n_skip = -1;
     *a = (Above){.plan = sort, .rows_from = c->query.rows.len};
     ColSet below = colset_new(&c->ctx), out = colset_new(&c->ctx);
@@ -1758,7 +1758,7 @@ static Status change_either(Cp *c, Change *k) {
 static Status update_row(Cp *c, void *ctx) {
     Change *k = ctx;
     if (k->once && c->query.several_sources) return cp_refuse(c, "UPDATE FROM several rows");
-    if (k->once && c->locking) return cp_refuse(c, "guards in UPDATE FROM");
+    if (k->once && c->locking) return cp_refuse(c, "statement locks in UPDATE FROM");
     TRY(k->unsure ? change_either(c, k) : change_row(c, k));
     return k->row ? k->row(c, k->ctx) : ST_OK;
 }
@@ -2183,7 +2183,7 @@ static Status upsert_row(Cp *c, void *ctx) {
 }
 static Status upsert(Cp *c, BoundStmt *b, CpRow row, void *ctx) {
     Table *t = b->table;
-    if (c->locking) return cp_refuse(c, "guards in ON CONFLICT DO UPDATE");
+    if (c->locking) return cp_refuse(c, "statement locks in ON CONFLICT DO UPDATE");
     for (int32_t i = 0; i < b->n_set; i++)
         if (key_column(t, b->set_cols[i]))
             return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);

@@ -210,7 +210,7 @@ static bool goes_through(Cp *c, Plan *p) { return !cp_finds_one(c, p) && cp_some
 Status cp_subquery(Cp *c, const Expr *e, int32_t var) {
     BoundStmt *b = arena_new_of(c->arena, BoundStmt);
     if (!b) return cp_oom(c);
-    if (c->locking) return cp_refuse(c, "guards in a subquery");
+    if (c->locking) return cp_refuse(c, "statement locks in a subquery");
     *b = (BoundStmt){.kind = STMT_SELECT, .plan = e->u.sub.plan, .n_result = e->u.sub.n_cols, .result = e->u.sub.cols};
     Into k = {.b = b,
               .block = -1,
@@ -262,7 +262,7 @@ static Status any_row(Cp *c, void *ctx) {
 Status cp_any_subquery(Cp *c, const Expr *e, int32_t var) {
     Type b = type_make(T_BOOL);
     AnyRow k = {.all = e->all, .var = var, .one = cp_var_new(c, NULL, b), .block = c->flow.next_block++};
-    if (c->locking) return cp_refuse(c, "guards in a subquery");
+    if (c->locking) return cp_refuse(c, "statement locks in a subquery");
     if (k.one < 0 || !(k.cond = expr_new(&c->ctx, EX_AND, b, e->u.sub.n_cols))) return cp_oom(c);
     memcpy(k.cond->args, e->u.sub.compare, sizeof *k.cond->args * (size_t)e->u.sub.n_cols);
     k.through = goes_through(c, e->u.sub.plan);
@@ -833,7 +833,7 @@ static Status handlers(Cp *c, void *ctx) {
  * known where it stopped: nothing that it assigns is known afterwards. */
 static Status handled_body(Cp *c, const PlStmt *s) {
     int32_t outer = c->at.caught, outer_block = c->flow.try_block;
-    if (c->locking) return cp_refuse(c, "guards in a block with EXCEPTION");
+    if (c->locking) return cp_refuse(c, "statement locks in a block with EXCEPTION");
     if (cp_foot(c)) {
         int64_t clock = c->flow.clock;
         bool blind = c->flow.blind;
@@ -1145,11 +1145,11 @@ static Status one(Cp *c, const PlStmt *s) {
 static Status unlock_statement(Cp *c, int64_t first) {
     if (c->places.locks.len == first) return ST_OK;
     int32_t n = (int32_t)(c->places.locks.len - first), *locks = arena_array(c->arena, int32_t, n);
-    GuardList *l = arena_new_of(c->arena, GuardList);
-    Instr *in = locks && l ? builder_emit(&c->pipe.b, OP_UNGUARD, PH_BOOL, 0, 0, 0, 0) : NULL;
+    LockList *l = arena_new_of(c->arena, LockList);
+    Instr *in = locks && l ? builder_emit(&c->pipe.b, OP_UNLOCK, PH_BOOL, 0, 0, 0, 0) : NULL;
     if (!in) return cp_oom(c);
     memcpy(locks, c->places.locks.items + first, (size_t)n * sizeof *locks);
-    *l = (GuardList){n, locks};
+    *l = (LockList){n, locks};
     in->aux = l;
     c->places.locks.len = first;
     return ST_OK;

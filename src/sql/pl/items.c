@@ -1,7 +1,7 @@
 /* items.c - operations that a procedure issues more often than it has to are issued once.
  *
  * In loops. What a loop over numbers issues in each round by a key that does not change there is issued once, in front
- * of it: in the footprint the ITEM is moved there, in the body with locks its GUARD, and what counts it behind the
+ * of it: in the footprint the ITEM is moved there, in the body with locks its LOCK, and what counts it behind the
  * loop [loop-invariant code motion]. A loop without any round issues it all the same, which makes calls wait that need
  * not. Only operations by which rounds do not exclude each other: reads, inserts whose key is not known beforehand,
  * additions to coarse items, and nothing else of these columns is in the loop: executors find by the locks in a loop
@@ -162,7 +162,7 @@ static Status insert_at(Cp *c, int32_t at, Instr in, int32_t like) {
     c->from.contexts.items[at] = context;
     return ST_OK;
 }
-/* The ITEM or GUARD is moved in front of the loop, with its key read there; *moved: how many instructions there are
+/* The ITEM or LOCK is moved in front of the loop, with its key read there; *moved: how many instructions there are
  * more in front of what followed it. */
 static Status move_out(Cp *c, int32_t at, int32_t loop, int32_t *moved) {
     ProgramBuilder *b = &c->pipe.b;
@@ -210,23 +210,23 @@ Status cp_hoist_items(Cp *c) {
 
 /* ---- locks of what has left loops ----------------------------------------------------------------------------------
  */
-/* No UNGUARD in [from, to) counts the lock any more; *taken: one did. */
+/* No UNLOCK in [from, to) counts the lock any more; *taken: one did. */
 static Status take_off(Cp *c, int32_t lock, int32_t from, int32_t to, bool *taken) {
     ProgramBuilder *b = &c->pipe.b;
     bool *gone = arena_calloc(c->arena, b->instrs.len + 1);
     if (!gone) return cp_oom(c);
     *taken = false;
     for (int32_t i = from; i < to; i++) {
-        if (b->instrs.items[i].op != OP_UNGUARD) continue;
-        const GuardList *l = b->instrs.items[i].aux;
-        GuardList *rest = arena_new_of(c->arena, GuardList);
+        if (b->instrs.items[i].op != OP_UNLOCK) continue;
+        const LockList *l = b->instrs.items[i].aux;
+        LockList *rest = arena_new_of(c->arena, LockList);
         int32_t *some = arena_array(c->arena, int32_t, l->n), n = 0;
         if (!rest || !some) return cp_oom(c);
         for (int32_t k = 0; k < l->n; k++)
-            if (l->guards[k] != lock) some[n++] = l->guards[k];
+            if (l->locks[k] != lock) some[n++] = l->locks[k];
         if (n == l->n) continue;
         *taken = true;
-        *rest = (GuardList){n, some};
+        *rest = (LockList){n, some};
         b->instrs.items[i].aux = rest;
         gone[i] = n == 0;
     }
@@ -234,12 +234,12 @@ static Status take_off(Cp *c, int32_t lock, int32_t from, int32_t to, bool *take
     return ST_OK;
 }
 static Status count_at(Cp *c, int32_t lock, int32_t at) {
-    GuardList *l = arena_new_of(c->arena, GuardList);
+    LockList *l = arena_new_of(c->arena, LockList);
     int32_t *only = arena_array(c->arena, int32_t, 1);
     if (!l || !only) return cp_oom(c);
     *only = lock;
-    *l = (GuardList){1, only};
-    return insert_at(c, at, (Instr){.op = OP_UNGUARD, .phys = PH_BOOL, .aux = l}, at - 1);
+    *l = (LockList){1, only};
+    return insert_at(c, at, (Instr){.op = OP_UNLOCK, .phys = PH_BOOL, .aux = l}, at - 1);
 }
 /* One that the body cannot issue in front of the same loop (it is under an IF that the footprint does not have, or in a
  * loop of its statement's own) is not counted any more: its lock is held to the call's end, since what the footprint
@@ -248,7 +248,7 @@ Status cp_hoist_locks(Cp *c) {
     const ProgramBuilder *b = &c->pipe.b;
     for (int32_t at = 0; at < b->instrs.len; at++) {
         ItemSite *x = (ItemSite *)(uintptr_t)b->instrs.items[at].aux;
-        if (b->instrs.items[at].op != OP_GUARD || x->loops == 0) continue;
+        if (b->instrs.items[at].op != OP_LOCK || x->loops == 0) continue;
         int32_t loop = loop_around(c, at), moved = 0;
         bool counted = false, leaves = loop >= 0 && is_invariant(c, at, loop, loop_end(c, loop));
         x->loops = leaves ? x->loops - 1 : 0;
@@ -256,13 +256,13 @@ Status cp_hoist_locks(Cp *c) {
             TRY(move_out(c, at, loop, &moved));
             at = loop - 1; /* it may leave another one */
             loop += moved + 1;
-            if (x->release) TRY(take_off(c, x->guard, loop, loop_end(c, loop), &counted));
+            if (x->release) TRY(take_off(c, x->lock, loop, loop_end(c, loop), &counted));
         }
         if (!x->release) continue;
         if (counted) {
-            TRY(count_at(c, x->guard, loop_end(c, loop) + 1));
+            TRY(count_at(c, x->lock, loop_end(c, loop) + 1));
         } else {
-            TRY(take_off(c, x->guard, 0, (int32_t)b->instrs.len, &counted));
+            TRY(take_off(c, x->lock, 0, (int32_t)b->instrs.len, &counted));
             x->release = false;
         }
     }

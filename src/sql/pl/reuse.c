@@ -10,7 +10,7 @@
  * a loop counts at its beginning, and numbers from before it stay what they are. A handler (P_CATCH) begins with what
  * was there at its P_TRY, but for all that was stored or changed since.
  *
- * What is computed once more becomes the register of the first time, in a straight run where no GUARD stands between;
+ * What is computed once more becomes the register of the first time, in a straight run where no LOCK stands between;
  * else a load of a variable that has the value, or of a hidden one that it is stored in wherever it is computed.
  * Nothing is computed earlier than before, so no error comes that did not.
  *
@@ -18,10 +18,10 @@
  * table's version. Other calls: a search for rows in a table where rows come and go has an operation on their
  * existence, on the item that inserts and deletes of them write, in this statement and in that one. In a set, or while
  * the call has its locks, no call with a conflicting operation runs. Where locks are given up by statement, the second
- * statement has its GUARD of that item as before, and that item had been taken when the first one looked: had it been
- * given up in between, the GUARD undoes the bulk; else no other call came between. Cells of rows are read anew.
+ * statement has its LOCK of that item as before, and that item had been taken when the first one looked: had it been
+ * given up in between, the LOCK undoes the bulk; else no other call came between. Cells of rows are read anew.
  *
- * GUARDs name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
+ * LOCKs name one item again and again. The first one leaves its hash in a hidden variable (Instr.dst), the others take
  * it from there (Instr.a).
  *
  * At last what is not used any more is dropped: variables that are never read, and what was computed for them alone,
@@ -170,7 +170,7 @@ static bool same_aux(const Instr *a, const Instr *b) {
         return x->table == y->table && x->index == y->index && x->n == y->n && x->order == y->order &&
                x->desc == y->desc && x->bounded == y->bounded && x->at == y->at;
     }
-    if (a->op == OP_GUARD) {
+    if (a->op == OP_LOCK) {
         const ItemSite *x = a->aux, *y = b->aux;
         return x->table == y->table && x->group == y->group && x->n == y->n;
     }
@@ -416,7 +416,7 @@ static bool walk(Reuse *u) {
         int32_t table = changes_rows(in);
         bool in_body = u->in_body[i] = depth_of_body(u) > 0;
         u->kept[i] = -1;
-        if (statement || in->op == OP_GUARD || in->op == OP_UNGUARD) u->stretch++;
+        if (statement || in->op == OP_LOCK || in->op == OP_UNLOCK) u->stretch++;
         if (statement || in->op == OP_IF || in->op == OP_ELSE || in->op == OP_ENDIF) {
             if (!control(u, i)) return false;
             if (in->dst) u->value[in->dst] = new_value(u);
@@ -426,7 +426,7 @@ static bool walk(Reuse *u) {
             load(u, i, in_body);
         } else if (in->dst) {
             compute(u, i, in_body);
-        } else if (in->op == OP_GUARD) {
+        } else if (in->op == OP_LOCK) {
             name_item(u, i);
         } else if (in->op == OP_STORE) {
             int32_t v = u->now->vars[in->imm] = u->value[in->a];
@@ -448,7 +448,7 @@ static void rename_uses(const Reuse *u, Instr *in) {
     for (int32_t i = 0; i < n; i++) list[i] = u->same[list[i]];
 }
 static int32_t hidden_var(Reuse *u, const Instr *in) {
-    return cp_var_new(u->c, NULL, in->op == OP_GUARD ? type_make(T_INT8) : u->c->pipe.b.regs.items[in->dst].type);
+    return cp_var_new(u->c, NULL, in->op == OP_LOCK ? type_make(T_INT8) : u->c->pipe.b.regs.items[in->dst].type);
 }
 static Status rewrite(Reuse *u) {
     Cp *c = u->c;
@@ -483,7 +483,7 @@ static Status rewrite(Reuse *u) {
             *in = (Instr){.op = OP_LOAD, .phys = PH_I64, .dst = r, .imm = u->kept_var[u->from[i]]};
         }
         if (kept >= 0 && u->kept_var[kept] >= 0) {
-            if (in->op == OP_GUARD) in->dst = builder_reg(b, PH_I64, type_make(T_INT8), false);
+            if (in->op == OP_LOCK) in->dst = builder_reg(b, PH_I64, type_make(T_INT8), false);
             now[n++] =
                 (Instr){.op = OP_STORE, .phys = b->regs.items[in->dst].phys, .a = in->dst, .imm = u->kept_var[kept]};
         }
@@ -581,7 +581,7 @@ static Status reuse_in(Cp *c, Arena *own) {
                  .stretch = 1};
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++)
-        most += b->instrs.items[i].op == OP_GUARD || (b->instrs.items[i].dst && worth_variable(u, &b->instrs.items[i]));
+        most += b->instrs.items[i].op == OP_LOCK || (b->instrs.items[i].dst && worth_variable(u, &b->instrs.items[i]));
     u->words = most / 64 + 1;
     u->value = arena_array(u->arena, int32_t, n_regs + 1);
     u->same = arena_array(u->arena, Reg, n_regs + 1);

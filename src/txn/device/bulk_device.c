@@ -230,7 +230,8 @@ static Status get_kernel(Bulk *b, const char **reason, Err *e) {
     }
     if (!v->code->module.foot_reason && v->d->ops->kernel(v->code->ref.module, "bulk_foot", &v->foot, &why) != ST_OK)
         v->foot = NULL;
-    if (v->code->module.guards && v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK)
+    if (v->code->module.by_statement &&
+        v->d->ops->kernel(v->code->ref.module, "bulk_undo", &v->undo_kernel, &why) == ST_OK)
         v->statement.on = bulk_statement_locks_use(b);
     if (v->statement.on) TRY(bulk_statement_locks_plan(b, e));
     if (v->d->ops->kernel(v->code->ref.module, "bulk_main", &v->kernel, &why) == ST_OK) return ST_OK;
@@ -380,7 +381,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo || b->device->statement.on; break;
     case PP_TAKES: *to = b->device->statement.on && k == b->device->statement.dequeue_group; break;
-    case PP_GUARD_BASE: *to = bulk_statement_lock_base(pr, p->id); break;
+    case PP_LOCK_BASE: *to = bulk_statement_lock_base(pr, p->id); break;
     case PP_ARG_CELLS:
         *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
                                                                 : (const char *)group->params[p->id].data);
@@ -491,7 +492,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_LOCK_STEP: return v->plan.ranked ? 1 : sizeof *b->schedule.lock_start / 4;
     case PP_LOCKS: return v->plan.ranked ? v->plan.ranks.locks : at(b, v->locks.on ? b->schedule.locks : NULL);
     case PP_DONE: return at(b, v->locks.done);
-    case PP_GUARDS: return v->statement.on;
+    case PP_STATEMENT_LOCKS: return v->statement.on;
     case PP_USED: return v->plan.ranks.named_locks;
     case PP_LOG: return v->statement.log;
     case PP_LOG_AT: return v->statement.log_at;

@@ -1,5 +1,5 @@
-/* bulk_statement_locks.c - locks that calls hold by statement (codegen/emit_proc.h, Guards): which bulks use them, the
- * log of all changes, and what is done when a bulk has to be undone.
+/* bulk_statement_locks.c - locks that calls hold by statement (codegen/emit_proc.h, Statement locks): which bulks use
+ * them, the log of all changes, and what is done when a bulk has to be undone.
  *
  * They pay where calls take long and wait for each other: procedures with loops, on a device where many calls run at a
  * time, but not in timestamp order, where few calls find all their locks free (figures: docs/notes/statement-locks.md).
@@ -29,14 +29,14 @@ bool bulk_statement_locks_wanted(const Bulk *b) {
         return false;
     for (int32_t k = 0; k < b->n_groups; k++) {
         const Proc *p = b->groups[k].group->proc;
-        if (!p->guarded) return false;
+        if (!p->locking_body) return false;
         for (int32_t i = 0; i < p->body->n_instrs; i++) loops |= p->body->instrs[i].op == OP_P_LOOP;
     }
     return o->release == RELEASE_STATEMENT || (loops && o->any_order);
 }
 bool bulk_statement_locks_use(const Bulk *b) {
     const BulkCode *c = b->device->code;
-    return c->module.guards && b->device->foot && !b->cautious &&
+    return c->module.by_statement && b->device->foot && !b->cautious &&
            (b->images->bulks >= c->past.locks_after || b->opt->release == RELEASE_STATEMENT);
 }
 
@@ -107,7 +107,7 @@ int64_t bulk_dequeue_table(const Bulk *b) {
 }
 
 uint64_t bulk_statement_lock_base(const ProgRun *pr, int32_t number) {
-    const ItemSite *it = pr->proc->guards[number];
+    const ItemSite *it = pr->proc->locks[number];
     return hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
 }
 
@@ -226,7 +226,7 @@ const char *bulk_device_why(const Bulk *b, const char *why) {
                      "a queue are taken by all at a time"
                    : "calls with loops: locks are given up statement by statement";
     if (b->cautious && c->past.undone_why) return c->past.undone_why;
-    return c->module.guards && c->past.undone > 0 && b->device->locks.on
+    return c->module.by_statement && c->past.undone > 0 && b->device->locks.on
                ? "locks are held to the end of calls: lately a bulk had to be undone"
                : why;
 }

@@ -389,7 +389,7 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
         out->rows = carve(&at, left * 8);
     }
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);
-    if (in->names) out->named_locks = r->p[RK_GUARDS] = carve(&at, left * 16);
+    if (in->names) out->named_locks = r->p[RK_NAMED_LOCKS] = carve(&at, left * 16);
     else out->locks = r->p[RK_LOCKS] = carve(&at, left * 8);
     TRY(sort_ops(r, in, groups, &totals, e));
     groups = cut(r, left);

@@ -87,7 +87,7 @@ FN u32 parallel_0(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u
 #define LOOP_HI y1
 #define LOOP_BY y2
 #define LOOP_LOGS 2
-#define LOOP_GUARDS 2
+#define LOOP_LOCKS 2
 #define LOOP_ALIKE(i, k) alike |= names[i][0] == names[k][1];
 #define LOOP_STEP_LIMIT P(71)
 #define LOOP_NO_ROOM 1

@@ -10,12 +10,12 @@
  * its value and, in the second, bit 0: it is not NULL; bit 1: the round has assigned it.
  *
  * Defined by the emitter for the procedure (N_SITES: entries of the log outside of the loop; LOOP_FRAME, its frame;
- * WORDS, SITES: the most words of a round, and guards of a loop, + 1) and for the loop, and undefined here:
+ * WORDS, SITES: the most words of a round, and locks of a loop, + 1) and for the loop, and undefined here:
  *   LOOP(f)            the name of function f of this loop
  *   LOOP_STATE         the state at its top
  *   LOOP_CUR, LOOP_HI, LOOP_BY   the counter, its end and its step, in the frame f
  *   LOOP_LOGS          entries of the log that a round makes at most; -1: it has loops itself, and gets its share
- *   LOOP_GUARDS        guards of the loop
+ *   LOOP_LOCKS        locks of the loop
  *   LOOP_ALIKE(i, k)   host: rounds i and k have an item in common
  *   LOOP_STEP_LIMIT    parameter PP_STEP_LIMIT
  *   LOOP_NO_ROOM, LOOP_STEPS     failures' codes
@@ -47,7 +47,7 @@ FN bool LOOP(room)(KP_ARG, PRIV const LOOP_FRAME *f, const u32 n, const u32 each
            (LOOP_STEP_LIMIT == 0 || f->steps + n <= LOOP_STEP_LIMIT);
 }
 #if !defined(KC_CUDA)
-/* Whether two of n rounds have an item in common: each is run as far as its section, where it leaves its guards' items.
+/* Whether two of n rounds have an item in common: each is run as far as its section, where it leaves its locks' items.
  */
 FN bool LOOP(alike)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u64 slot, PRIV LOOP_FRAME *f,
                     const u32 n) {
@@ -57,7 +57,7 @@ FN bool LOOP(alike)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const
     bool alike = false;
     for (u32 k = 0; k < n; k++) {
         if (LOOP(round)(kp, call, pos, undo, slot, f, k, 0, look) != RUN_SERIALLY) alike = true;
-        for (u32 i = 0; i < LOOP_GUARDS; i++) names[k][i] = (u32)look[i];
+        for (u32 i = 0; i < LOOP_LOCKS; i++) names[k][i] = (u32)look[i];
     }
     for (u32 i = 0; i < n; i++) {
         for (u32 k = 0; k < n; k++) {
@@ -223,7 +223,7 @@ FN u32 LOOP(loop)(KP_ARG, const u64 call, const u64 pos, const u64 undo, const u
 #undef LOOP_HI
 #undef LOOP_BY
 #undef LOOP_LOGS
-#undef LOOP_GUARDS
+#undef LOOP_LOCKS
 #undef LOOP_ALIKE
 #undef LOOP_STEP_LIMIT
 #undef LOOP_FAILS

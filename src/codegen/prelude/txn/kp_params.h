@@ -32,7 +32,7 @@
 #define PP_PART_START P(31)
 #define PP_PART_EACH P(32)
 /* statement locks */
-#define PP_GUARDS P(40)
+#define PP_STATEMENT_LOCKS P(40)
 #define PP_USED P(41)
 #define PP_LOG P(42)
 #define PP_LOG_AT P(43)

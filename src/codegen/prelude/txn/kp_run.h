@@ -140,7 +140,7 @@ KERNEL(bulk_main) {
 #endif
 #endif
 #if STATEMENT_LOCKS && defined(KC_CUDA)
-    if (PP_GUARDS != 0) {
+    if (PP_STATEMENT_LOCKS != 0) {
         run_by_warp(kp, slot);
         return;
     }
@@ -183,7 +183,7 @@ KERNEL(bulk_main) {
             if (left == 0) break;
 #endif
 #if STATEMENT_LOCKS && !defined(KC_CUDA)
-            if (PP_GUARDS != 0) {
+            if (PP_STATEMENT_LOCKS != 0) {
                 if (!run_tile_by_statement(kp, tile, left, slot, &log_at, &log_end)) return;
                 continue;
             }

@@ -35,7 +35,7 @@
 #define RK_TYPES 29     /* u16 per call, or 0 */
 #define RK_N_TYPES 30
 #define RK_ORDER 31 /* u32 per call */
-#define RK_GUARDS \
+#define RK_NAMED_LOCKS \
     32 /* u32[4] per lock use: name of the item, operations that the call has on it, and the LockUse; 0 = RK_LOCKS */
 #define RK_DROP 33 /* so many lower bits of a type do not count */
 #define RK_TAKERS                                                                                                    \

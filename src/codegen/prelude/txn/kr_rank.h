@@ -645,13 +645,13 @@ FN void st_pair(u64 at, u64 a, u64 b) { /* 16-byte aligned; its places are all o
 }
 KERNEL(rank_locks) {
     const u64 n = P(RK_N), records = P(RK_FROM), places = P(RK_PLACES), starts = P(RK_STARTS), locks = P(RK_LOCKS),
-              guards = P(RK_GUARDS);
+              named = P(RK_NAMED_LOCKS);
     for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
         const u64 place = GRO(u64, places)[i], record = GRO(u64, records)[i];
         if (place == PLACE_NONE) continue;
         const u64 at = (u64)GRO(u32, starts)[call_of(record)] + GRO(u32, P(RK_SLOTS))[i];
         u32 ops = ops_of(record);
-        if (guards == 0) {
+        if (named == 0) {
             G(u64, locks)[at] = place;
             continue;
         }
@@ -659,7 +659,7 @@ KERNEL(rank_locks) {
             const u32 more = ops_of(GRO(u64, records)[k]);
             ops = more == 1 ? ops + 1 : more;
         }
-        st_pair(guards + at * 16, record >> 32 | (u64)ops << 32, place);
+        st_pair(named + at * 16, record >> 32 | (u64)ops << 32, place);
         if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 &&
             (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER)))
             ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);

@@ -1,5 +1,5 @@
-/* emit_guard.c - locks that calls hold by statement, in kernels; see emit_proc.h, Guards, and txn/README.md. The
- * guards themselves, calls that stop at one and go on later, and how a kernel runs such calls. */
+/* emit_statement_locks.c - locks that calls hold by statement, in kernels; see emit_proc.h, Statement locks, and
+ * txn/README.md. The locks themselves, calls that stop at one and go on later, and how a kernel runs such calls. */
 #include "codegen/emit_proc_int.h"
 
 /* What the call does to the item counts when it is given up, and when the call fails. */
@@ -34,8 +34,8 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
         return;
     }
     if (in->dst) W("i64 r%d = 0;\nconst bool v%d = true;\n", in->dst, in->dst);
-    bool once = x->locks.once[it->guard] != 0;
-    if (once) W("if (use_at != use_end && !had%d) {\n", it->guard);
+    bool once = x->locks.once[it->lock] != 0;
+    if (once) W("if (use_at != use_end && !had%d) {\n", it->lock);
     else W("if (use_at != use_end) {\n");
     int32_t back = x->par.round ? 0 : x->locks.goes_back[pc], kept = proc_hash_var(x, in);
     bool narrow = x->locks.narrow[pc] && !x->par.round, takes = proc_lock_dequeues(x, it);
@@ -44,7 +44,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     } else {
         const char *wrote = changes(it) ? "USE_WROTE" : "0u";
         if (in->a) W("const u64 h = (u64)%r;\n", in->a);
-        else proc_item_hash(x, it, PARAM(PP_GUARD_BASE, it->guard, 0));
+        else proc_item_hash(x, it, PARAM(PP_LOCK_BASE, it->lock, 0));
         W("const u64 use = ");
         if (in->a && kept >= 0) W("use%d != LOCK_UNKNOWN ? lock_reacquire(kp, use%d, %s) : ", kept, kept, wrote);
         if (takes) W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, false) : ", PARAM(PP_TAKES, 0, 0));
@@ -55,49 +55,49 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     W("if (use == LOCK_STOP) FAIL(%d);\n", fail_code(x, PF_STOPPED));
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
     if (back) W("if (use == LOCK_WAITS) SUSPEND(%d);\n", x->locks.split[back - 1]);
-    if (it->release) W("g%d = use;\n", it->guard);
+    if (it->release) W("g%d = use;\n", it->lock);
     if (takes) W("queue_at = use;\n");
-    if (once) W("had%d = true;\n", it->guard);
+    if (once) W("had%d = true;\n", it->lock);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
     if (narrow)
         W("if (use != LOCK_NONE) {\nu32 from, c;\nlock_counter(kp, use, &at%d, &from);\nops%d = USE_STATE(use) & "
           "USE_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) "
           "{\nif (KC_PEEK(STOP_FLAG) != 0) FAIL(%d);\nRELAX(++spins, from - c);\n}\n}\nFENCE_TAKE();\n}\n",
-          it->guard, it->guard, it->guard, it->guard, fail_code(x, PF_STOPPED));
+          it->lock, it->lock, it->lock, it->lock, fail_code(x, PF_STOPPED));
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
-static bool gives_up(const ProcEm *x, int32_t guard, int32_t pc) {
-    return !changes(x->proc->guards[guard]) || pc > x->fail.last_fail;
+static bool gives_up(const ProcEm *x, int32_t lock, int32_t pc) {
+    return !changes(x->proc->locks[lock]) || pc > x->fail.last_fail;
 }
 void proc_unlock(ProcEm *x, const Instr *in, int32_t pc) {
-    const GuardList *l = in->aux;
+    const LockList *l = in->aux;
     const char *shared = x->par.round ? "true" : "false";
     int32_t n = 0;
     if (x->out->holds_all) return;
     W("if (use_at != use_end) {\n");
     for (int32_t i = 0; i < l->n; i++) {
-        int32_t g = l->guards[i];
+        int32_t g = l->locks[i];
         if (!x->locks.narrow_locks[g] || x->par.round) continue;
         W("if (g%d != LOCK_NONE && ops%d == 1) {\nUSE_STATE(g%d) = USE_RELEASED;\nspilled |= "
           "1;\nFENCE_GIVE();\nga_add_u32(at%d, 1);\ng%d = LOCK_NONE;\n}\n",
           g, g, g, g, g);
     }
-    for (int32_t i = 0; i < l->n; i++) /* GUARD_NONE has all bits */
-        if (gives_up(x, l->guards[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->guards[i]);
+    for (int32_t i = 0; i < l->n; i++) /* LOCK_NONE has all bits */
+        if (gives_up(x, l->locks[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->locks[i]);
     if (n > 0) W(x->par.round ? ") != LOCK_NONE) {\nFENCE_GIVE();\n" : ") != LOCK_NONE) {\n");
     for (int32_t i = 0; i < l->n; i++)
-        if (gives_up(x, l->guards[i], pc))
-            W("const u64 next%d = lock_finish_op(kp, g%d, %s, &spilled);\n", i, l->guards[i], shared);
+        if (gives_up(x, l->locks[i], pc))
+            W("const u64 next%d = lock_finish_op(kp, g%d, %s, &spilled);\n", i, l->locks[i], shared);
     for (int32_t i = 0, k = 0; i < l->n; i++)
-        if (gives_up(x, l->guards[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
+        if (gives_up(x, l->locks[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
     /* a round's: what other lanes did under the lock as well */
     if (n > 0) W(x->par.round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n");
     for (int32_t i = 0; i < l->n; i++)
-        if (gives_up(x, l->guards[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
+        if (gives_up(x, l->locks[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
     if (n > 0) W("}\n}\n");
-    for (int32_t i = 0; i < l->n; i++) W("g%d = LOCK_NONE;\n", l->guards[i]);
+    for (int32_t i = 0; i < l->n; i++) W("g%d = LOCK_NONE;\n", l->locks[i]);
     W("}\n");
 }
 /* A loop over rows that says the same lock each time, and in which no statement ends, need not look for it each
@@ -106,7 +106,7 @@ void proc_find_once(ProcEm *x) {
     const Program *p = x->p;
     for (int32_t pc = 0; pc < p->n_instrs; pc++) {
         const Instr *in = &p->instrs[pc];
-        if (in->op != OP_GUARD || in->dst) continue;
+        if (in->op != OP_LOCK || in->dst) continue;
         const ItemSite *it = in->aux;
         int32_t loop = pc, depth = 1, at;
         while (loop > 0 && depth > 0) {
@@ -114,13 +114,13 @@ void proc_find_once(ProcEm *x) {
             depth += (p->instrs[loop].op == OP_P_ENDLOOP) - (p->instrs[loop].op == OP_P_LOOP);
         }
         bool same = depth == 0;
-        for (int32_t k = loop; same && k < p->instrs[loop].jump; k++) same = p->instrs[k].op != OP_UNGUARD;
+        for (int32_t k = loop; same && k < p->instrs[loop].jump; k++) same = p->instrs[k].op != OP_UNLOCK;
         Reg r;
         for (int32_t u = 0; same && (r = instr_use(in, u)) >= 0; u++) {
             const Instr *of = made_by(x, r);
             if (of) same = of->op == OP_LOAD && count_of(x, loop, p->instrs[loop].jump, OP_STORE, of->imm, &at) == 0;
         }
-        if (same) x->locks.once[it->guard] = loop + 1;
+        if (same) x->locks.once[it->lock] = loop + 1;
     }
 }
 void proc_lock_vars(ProcEm *x, Out *o) {
@@ -129,8 +129,8 @@ void proc_lock_vars(ProcEm *x, Out *o) {
               x->locks.framed && !x->par.round
                   ? ""
                   : "u64 queue_at = LOCK_NONE;\n(void)queue_at;\ni64 taken = -1;\n(void)taken;\n");
-    for (int32_t i = 0; i < x->proc->n_guards; i++) {
-        if (x->proc->guards[i]->release && (!x->locks.framed || x->par.round))
+    for (int32_t i = 0; i < x->proc->n_locks; i++) {
+        if (x->proc->locks[i]->release && (!x->locks.framed || x->par.round))
             out_w(&x->m, o, "u64 g%d = LOCK_NONE;\n(void)g%d;\n", i, i);
         if (x->locks.narrow_locks[i])
             out_w(&x->m, o, "u64 at%d = 0;\nu32 ops%d = 0;\n(void)at%d; (void)ops%d;\n", i, i, i, i);
@@ -138,15 +138,15 @@ void proc_lock_vars(ProcEm *x, Out *o) {
     }
     for (int32_t i = 0; i < x->p->n_instrs; i++) {
         const Instr *in = &x->p->instrs[i];
-        int32_t kept = in->op == OP_GUARD && in->dst ? proc_hash_var(x, in) : -1;
+        int32_t kept = in->op == OP_LOCK && in->dst ? proc_hash_var(x, in) : -1;
         for (int32_t k = 0; kept >= 0 && k < i; k++)
-            if (x->p->instrs[k].op == OP_GUARD && x->p->instrs[k].dst && proc_hash_var(x, &x->p->instrs[k]) == kept)
+            if (x->p->instrs[k].op == OP_LOCK && x->p->instrs[k].dst && proc_hash_var(x, &x->p->instrs[k]) == kept)
                 kept = -1;
         if (kept >= 0) out_w(&x->m, o, "u64 use%d = LOCK_UNKNOWN;\n(void)use%d;\n", kept, kept);
     }
 }
 void proc_locks_anew(ProcEm *x, int32_t loop) {
-    for (int32_t i = 0; i < x->proc->n_guards; i++)
+    for (int32_t i = 0; i < x->proc->n_locks; i++)
         if (x->locks.once[i] == loop + 1) W("had%d = false;\n", i);
 }
 bool proc_holds_all(const ProcEm *x) {
@@ -154,7 +154,7 @@ bool proc_holds_all(const ProcEm *x) {
     for (int32_t i = 0, depth = 0; i < x->p->n_instrs; i++) {
         uint16_t op = x->p->instrs[i].op;
         depth += (op == OP_P_LOOP) - (op == OP_P_ENDLOOP);
-        in_loops |= op == OP_GUARD && depth > 0;
+        in_loops |= op == OP_LOCK && depth > 0;
     }
     return in_loops && !x->proc->writes;
 }
@@ -181,16 +181,16 @@ int32_t proc_last_fail(ProcEm *x) {
 }
 
 /* ---- calls that stop on their way ---------------------------------------------------------------------------
- * A call that has to wait at a guard leaves its function, with its variables in a frame, and goes on later from a
- * place before the guard where no register lives (a split); what stands between is done once more, so it must change
- * nothing. Guards without such a place wait where they are. Behind statements that have guards, outside of loops,
- * lanes of a warp that came through early leave in the same way, to go on together with the others. */
+ * A call that has to wait at a lock leaves its function, with its variables in a frame, and goes on later from a
+ * place before the lock where no register lives (a split); what stands between is done once more, so it must change
+ * nothing. Locks without such a place wait where they are. Behind statements that have statement locks, outside of
+ * loops, lanes of a warp that came through early leave in the same way, to go on together with the others. */
 static bool has_effect(const Program *p, int32_t from, int32_t pc) {
     const Instr *in = &p->instrs[pc];
     bool read = false; /* what was read before it is another value the second time */
     for (int32_t k = MAX_OF(from, 0); k < pc && in->op == OP_STORE; k++)
         read |= p->instrs[k].op == OP_LOAD && p->instrs[k].imm == in->imm;
-    return read || (op_has_effect(in->op) && in->op != OP_STORE && in->op != OP_GUARD);
+    return read || (op_has_effect(in->op) && in->op != OP_STORE && in->op != OP_LOCK);
 }
 /* The run is [from, to); `to` may use one of its registers. */
 static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
@@ -201,12 +201,12 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
         bool clear = depth == 0 && live_to <= pc;
         if (clear) {
             last = pc;
-            if (pc > from && p->instrs[pc - 1].op == OP_UNGUARD && !in_loop)
+            if (pc > from && p->instrs[pc - 1].op == OP_UNLOCK && !in_loop)
                 x->locks.gathers[pc] = true, x->locks.split[pc] = 1;
         }
-        if (in->op == OP_GUARD && last >= 0) x->locks.split[last] = 1, x->locks.goes_back[pc] = last + 1;
-        x->out->waits_inside |= in->op == OP_GUARD && last < 0;
-        x->out->waits_in_loops |= in->op == OP_GUARD && in_loop;
+        if (in->op == OP_LOCK && last >= 0) x->locks.split[last] = 1, x->locks.goes_back[pc] = last + 1;
+        x->out->waits_inside |= in->op == OP_LOCK && last < 0;
+        x->out->waits_in_loops |= in->op == OP_LOCK && in_loop;
         if (has_effect(p, last, pc)) last = -1;
         depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
         for (int32_t k = to; in->dst && k > pc; k--) { /* who uses it last */
@@ -237,7 +237,7 @@ void proc_find_states(ProcEm *x) {
 /* ---- narrow locks -------------------------------------------------------------------------------------------
  * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn
  * and giving it up: on a GPU mostly at the pace at which instructions come that no warp has run for a while. Where a
- * statement is straight code with one such guard, what does not depend on what it guards comes before the guard, and
+ * statement is straight code with one such lock, what does not depend on what it locks comes before the lock, and
  * neither waiting nor giving up leaves the function. It matters where calls do wait for such a row. */
 static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
     const Program *p = x->p;
@@ -250,17 +250,17 @@ static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
         bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD;
         changes |= put;
         if (x->locks.split[k] || (!put && in->op != OP_STORE &&
-                                  (!in->dst || in->op == OP_CALL || in->op == OP_GUARD || in->op == OP_ROW_FIND ||
+                                  (!in->dst || in->op == OP_CALL || in->op == OP_LOCK || in->op == OP_ROW_FIND ||
                                    in->op == OP_ROW_FIRST || in->op == OP_ROW_NEXT)))
             return false;
     }
     *end = k;
     while (k < p->n_instrs && (p->instrs[k].op == OP_P_ENDIF || p->instrs[k].op == OP_P_ENDBLOCK)) k++;
-    if (!changes || k >= p->n_instrs || p->instrs[k].op != OP_UNGUARD || x->locks.split[k] || k <= x->fail.last_fail)
+    if (!changes || k >= p->n_instrs || p->instrs[k].op != OP_UNLOCK || x->locks.split[k] || k <= x->fail.last_fail)
         return false;
-    const GuardList *l = p->instrs[k].aux;
+    const LockList *l = p->instrs[k].aux;
     for (int32_t i = 0; i < l->n; i++)
-        if (l->guards[i] == it->guard) return true;
+        if (l->locks[i] == it->lock) return true;
     return false;
 }
 void proc_find_narrow(ProcEm *x) {
@@ -268,11 +268,11 @@ void proc_find_narrow(ProcEm *x) {
     bool *regs = arena_array(x->m.arena, bool, p->n_regs + 1), *vars = arena_array(x->m.arena, bool, x->n_vars + 1);
     if (!regs || !vars) return; /* then none is */
     for (int32_t pc = 0, end; pc < p->n_instrs; pc++) {
-        if (p->instrs[pc].op != OP_GUARD || !is_narrow(x, pc, &end)) continue;
+        if (p->instrs[pc].op != OP_LOCK || !is_narrow(x, pc, &end)) continue;
         const ItemSite *it = p->instrs[pc].aux;
         memset(vars, 0, (size_t)x->n_vars);
         x->locks.narrow[pc] = end;
-        x->locks.narrow_locks[it->guard] = true;
+        x->locks.narrow_locks[it->lock] = true;
         for (int32_t k = pc + 1; k < end; k++) {
             const Instr *in = &p->instrs[k];
             const RowCol *rc = in->op == OP_ROW_GET ? in->aux : NULL;
@@ -291,7 +291,7 @@ void proc_find_narrow(ProcEm *x) {
 }
 void proc_put_split(ProcEm *x, int32_t pc) {
     if (x->locks.gathers[pc])
-        W("if (guarded && LANES_DIVERGED(together)) {\n*wait = LOCK_NONE;\nSUSPEND(%d);\n}\n", x->locks.split[pc]);
+        W("if (by_statement && LANES_DIVERGED(together)) {\n*wait = LOCK_NONE;\nSUSPEND(%d);\n}\n", x->locks.split[pc]);
     W("S%d: ;\n", x->locks.split[pc]);
 }
 static void frame_field(ProcEm *x, Out *o, FrameMode mode, const char *type, const char *name) {
@@ -311,8 +311,8 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode) {
     if (x->locks.framed && mode != FRAME_FIELDS) frame_field(x, o, mode, "u32", "failed");
     if (x->out->scratch > 0) frame_field(x, o, mode, "scratch", "mem");
     if (x->locks.framed && mode != FRAME_FIELDS) return; /* the rest is there all the time */
-    for (int32_t i = 0; i < x->proc->n_guards; i++)
-        if (x->proc->guards[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
+    for (int32_t i = 0; i < x->proc->n_locks; i++)
+        if (x->proc->locks[i]->release) frame_numbered(x, o, mode, "u64", 'g', i);
     for (int32_t i = 0; i < x->proc->n_tables; i++) frame_numbered(x, o, mode, "i64", 'i', i);
     if (proc_dequeues(x)) frame_field(x, o, mode, "i64", "taken"), frame_field(x, o, mode, "u64", "queue_at");
     for (int32_t i = 0; i < x->n_vars; i++) {
