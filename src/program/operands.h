@@ -28,7 +28,7 @@ static inline const Reg *instr_list(const Instr *in, int32_t *n) {
     case OP_LOCK:
     case OP_ITEM:
         *n = ((const ItemSite *)in->aux)->n +
-             (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take);
+             (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->fetch_add);
         return ((const ItemSite *)in->aux)->args;
     default: return NULL;
     }

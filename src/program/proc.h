@@ -32,11 +32,11 @@
  * when it runs, executors that make use of it have to check: that what was found is deleted, that keys are those of the
  * row that was taken, and that no sum leaves its range.
  *
- * Takes. UPDATE .. SET x = x + e .. RETURNING x: of calls one after the other each gets what those before it have left.
- * Where the row is known in the footprint, by a unique key, and e, all calls of a set may take at the same time: each
- * finds the column as it is and adds what those before it take (bulk_fetch_adds.c). The ROW_GETs and the ROW_PUT of the
- * statement, and the footprint's ITEM, have its number. Executors without this treat them as what they are without it:
- * reads and a write.
+ * Fetch-adds. UPDATE .. SET x = x + e .. RETURNING x: of calls one after the other each gets what those before it have
+ * left. Where the row is known in the footprint, by a unique key, and e, all calls of a set may do so at the same time:
+ * each finds the column as it is and adds what those before it add (bulk_fetch_adds.c). The ROW_GETs and the ROW_PUT of
+ * the statement, and the footprint's ITEM, have its number. Executors without this treat them as what they are without
+ * it: reads and a write.
  */
 #ifndef STELE_PROGRAM_PROC_H
 #define STELE_PROGRAM_PROC_H
@@ -94,10 +94,10 @@ typedef struct ProcTable {
     const int32_t *own_cols;
 } ProcTable;
 
-typedef struct ProcTake {
+typedef struct ProcFetchAdd {
     bool planned; /* ... else it is a write (ItemSite.why) */
     int32_t table, col;
-} ProcTake;
+} ProcFetchAdd;
 
 typedef struct ProcColumn {
     int32_t table, col;
@@ -129,10 +129,10 @@ typedef struct Proc {
     int32_t n_locks;
     const ItemSite *const *locks; /* by number */
     int32_t queue;                /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
-    int32_t n_takes;
-    const ProcTake *takes;
-    bool takes_some; /* some of them are planned */
-    bool writes;     /* changes anything */
+    int32_t n_fetch_adds;
+    const ProcFetchAdd *fetch_adds;
+    bool some_fetch_adds; /* some of them are planned */
+    bool writes;          /* changes anything */
     bool undo; /* can fail after its first change: changes are logged [GPUTx App. D]. ROW_ADD is taken not to fail here,
                   ... */
     bool undo_adds; /* ... and here it may: for bulks whose additions might overflow */
@@ -141,8 +141,8 @@ typedef struct Proc {
 
 /* Fills queue, and `own` of the tables, from the body and the tables' needs. Out of memory: as if there were none. */
 void proc_find_own(Proc *p);
-/* Fills takes, of n numbers, from the body and the footprint. */
-Status proc_find_takes(Proc *p, int32_t n);
+/* Fills fetch_adds, of n numbers, from the body and the footprint. */
+Status proc_find_fetch_adds(Proc *p, int32_t n);
 
 /* ITEM kinds beyond schedule.h's: no operation, but counts: args[0] (I64) rows that the call may insert into `table`.
  */

@@ -155,11 +155,11 @@ typedef struct RowKey { /* ROW_FIND, ROW_FIRST (cells of the key columns' phys),
 } RowKey;
 typedef struct RowCol {
     int32_t table, col;
-    bool only_null; /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
-    bool minus;     /* ROW_ADD: b is subtracted */
-    bool bounded;   /* ROW_PUT: of the old value and an amount that the footprint has, as an addition */
-    int32_t take;   /* ROW_GET, ROW_PUT: of the statement that takes from the column, 1 + its number in the procedure
-                       (program/proc.h, Takes); 0: of none */
+    bool only_null;    /* ROW_PUT: there is a row only where the value is NULL, and none may be: it fails */
+    bool minus;        /* ROW_ADD: b is subtracted */
+    bool bounded;      /* ROW_PUT: of the old value and an amount that the footprint has, as an addition */
+    int32_t fetch_add; /* ROW_GET, ROW_PUT: of the statement that fetches and adds, 1 + its number in the procedure
+                     (program/proc.h, Fetch-adds); 0: of none */
 } RowCol;
 typedef struct RowInsert {
     int32_t table, n;
@@ -208,16 +208,16 @@ typedef struct ItemSite { /* item: table (number in the procedure), group, key c
     uint8_t does;  /* of changes, for EXPLAIN: ItemDoes */
     uint8_t loops; /* LOCK, while a procedure is compiled: it has to leave so many loops around it */
     int32_t col, n;
-    int32_t take; /* OPK_WRITE: 1 + number of the take (program/proc.h), whose amount args[n] is (col's phys); 0: it is
-                     none */
-    const char *why; /* why a take is planned as a write, for EXPLAIN; NULL: it is not */
-    int32_t lock;    /* LOCK: its number in the body */
-    Reg *args;       /* n, and the amount */
+    int32_t fetch_add; /* OPK_WRITE: 1 + number of the fetch-add (program/proc.h), whose amount args[n] is (col's phys);
+                     0: it is none */
+    const char *why;   /* why a fetch-add is planned as a write, for EXPLAIN; NULL: it is not */
+    int32_t lock;      /* LOCK: its number in the body */
+    Reg *args;         /* n, and the amount */
 } ItemSite; /* LOCK: dst, if any (I64), <- the item's hash; a, if any (I64), is that hash. Both are good for calls that
                have locks */
 typedef enum ItemDoes {
     DOES_WRITE = 1,
-    DOES_TAKE = 2 /* x = x + e whose value is used */,
+    DOES_FETCH_ADD = 2 /* x = x + e whose value is used */,
     DOES_INSERT = 4,
     DOES_DELETE = 8,
     DOES_ROWS = 16 /* the existence of rows is meant */

@@ -184,8 +184,8 @@ static bool put_row_op(Text *t, const Program *p, const Instr *in) {
             (unsigned)s->group);
         put_regs(t, p, s->n, s->args);
         put(t, "]");
-        if (s->has_amount || s->take) {
-            put(t, s->take ? " take c%d += " : " c%d += ", (int)s->col);
+        if (s->has_amount || s->fetch_add) {
+            put(t, s->fetch_add ? " take c%d += " : " c%d += ", (int)s->col);
             put_reg(t, p, s->args[s->n]);
         }
         if (in->a) put(t, " hash ");

@@ -92,8 +92,9 @@ static Status check_row_op(const Verify *v, const Instr *in) {
     }
     default: { /* OP_ITEM, OP_LOCK */
         const ItemSite *s = in->aux;
-        for (int32_t i = 0; i < s->n + (s->has_amount || s->take); i++) REQUIRE(v, s->args[i], "key or amount missing");
-        if (s->has_amount || s->take)
+        for (int32_t i = 0; i < s->n + (s->has_amount || s->fetch_add); i++)
+            REQUIRE(v, s->args[i], "key or amount missing");
+        if (s->has_amount || s->fetch_add)
             REQUIRE(v, s->col >= 0 && (P_INT >> reg_phys(v, s->args[s->n]) & 1), "operand types");
         REQUIRE(v, (!in->a || reg_phys(v, in->a) == PH_I64) && (!in->dst || reg_phys(v, in->dst) == PH_I64),
                 "a hash is a number");

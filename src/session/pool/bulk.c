@@ -887,7 +887,8 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
                          ? arena_printf(a, "  %s %s, %s", words, subject,
                                         x->n > 0 ? arena_printf(a, "key of %d columns", (int)x->n) : "whole table")
                          : NULL;
-        if (line && x->does & DOES_TAKE && x->why) line = arena_printf(a, "%s, planned as a write: %s", line, x->why);
+        if (line && x->does & DOES_FETCH_ADD && x->why)
+            line = arena_printf(a, "%s, planned as a write: %s", line, x->why);
         if (line && x->inexact) line = arena_printf(a, "%s, where an amount is not exact", line);
         if (line && strcmp(line, last) == 0) continue; /* one operation may have several items */
         TRY(explain_line(st, line));

@@ -834,11 +834,11 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
                     .n_functions = n,
                     .functions = functions,
                     .own_vars = arena_array(a, int32_t, n + 1),
-                    .takes = arena_array(a, CpTakes, n + 1)};
+                    .fetch_adds = arena_array(a, CpFetchAdds, n + 1)};
     Proc *procs = arena_array(a, Proc, n + 1);
     CpFootSites *foot = arena_array(a, CpFootSites, n + 1);
     bool *found = procs ? arena_calloc(a, n + 1) : NULL;
-    if (!procs || !found || !foot || !reg.own_vars || !reg.takes) return err_oom(e);
+    if (!procs || !found || !foot || !reg.own_vars || !reg.fetch_adds) return err_oom(e);
     for (int32_t i = 0; i < n; i++) procs[i] = (Proc){.name = functions[i]->name, .number = i, .queue = -1, .arena = a};
     /* What is written: of those procedures that can be compiled at all. */
     for (int32_t i = 0; i < n; i++)
@@ -898,7 +898,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &locking_body) != ST_OK)
             return err_oom(e);
         proc_find_own(p);
-        if (proc_find_takes(p, (int32_t)reg.takes[i].takes.len) != ST_OK) return err_oom(e);
+        if (proc_find_fetch_adds(p, (int32_t)reg.fetch_adds[i].list.len) != ST_OK) return err_oom(e);
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);
         p->undo_adds = needs_undo(p->body, true);

@@ -80,15 +80,15 @@ typedef struct CpSite {
     uint64_t known;
 } CpSite;
 
-/* A statement that takes from a column, by place in the text: the same number in every pass. */
-typedef struct CpTake {
+/* A statement that fetches and adds, by place in the text: the same number in every pass. */
+typedef struct CpFetchAdd {
     const PlStmt *stmt;
     uint64_t call;
     int32_t col;
-} CpTake;
-typedef struct CpTakes {
-    VEC(CpTake) takes;
-} CpTakes;
+} CpFetchAdd;
+typedef struct CpFetchAdds {
+    VEC(CpFetchAdd) list;
+} CpFetchAdds;
 
 /* What all procedures together do to a table. */
 typedef struct CpTable {
@@ -115,8 +115,8 @@ typedef struct Registry {
     VEC(CpTable *) tables;
     int32_t n_functions;
     const PlFunction *const *functions;
-    int32_t *own_vars; /* by procedure: variables of its body, but for those of cp_reuse */
-    CpTakes *takes;    /* by procedure */
+    int32_t *own_vars;       /* by procedure: variables of its body, but for those of cp_reuse */
+    CpFetchAdds *fetch_adds; /* by procedure */
 } Registry;
 CpTable *registry_table(Registry *r, Table *t); /* NULL: out of memory */
 /* Number of the group index over these columns, in order of column order - 1 (0: of none); -1: out of memory. */
@@ -207,11 +207,11 @@ typedef struct CpPlaces {
 
 /* The change whose items are being issued. */
 typedef struct CpChange {
-    uint8_t does;    /* ItemDoes */
-    bool minus;      /* the amount is subtracted */
-    int32_t take;    /* ItemSite.take and */
-    const char *why; /* why, */
-    Expr *amount;    /* and the amount */
+    uint8_t does;      /* ItemDoes */
+    bool minus;        /* the amount is subtracted */
+    int32_t fetch_add; /* ItemSite.fetch_add and */
+    const char *why;   /* why, */
+    Expr *amount;      /* and the amount */
 } CpChange;
 
 /* The SQL statement that is compiled, and its rows that are being looked at. */
@@ -219,10 +219,10 @@ typedef struct CpQuery {
     const Plan *outer_scan;  /* the right side of a left join: its columns are NULL where there is no row; NULL none */
     const Table *upsert;     /* footprint: the table of ON CONFLICT DO UPDATE, whose key is named by what is inserted */
     const Plan *target_scan; /* UPDATE: of the table that is changed, */
-    const int32_t *takes;    /* and by column of it RowCol.take; NULL: it takes nothing */
-    bool several_sources;    /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
-    VEC(int32_t) rows;       /* variables of the rows, outermost first */
-    ColSet in_scope;         /* columns of the rows */
+    const int32_t *fetch_adds; /* and by column of it RowCol.fetch_add; NULL: it has none */
+    bool several_sources; /* UPDATE .. FROM: other tables than the one that is changed may give more than one row */
+    VEC(int32_t) rows;    /* variables of the rows, outermost first */
+    ColSet in_scope;      /* columns of the rows */
     VEC(int64_t) write_tables; /* ids of tables written inside the innermost query loop, for its check */
 } CpQuery;
 

@@ -149,8 +149,8 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
     bool insert =
         !s->plan && kind == OPK_WRITE && (group == ITEM_ROWS || group >= ITEM_KEY) && !whole_key(t->table, key);
     const char *why = c->change.why;
-    int32_t take = kind == OPK_WRITE ? c->change.take : 0;
-    if (take && !why) {
+    int32_t fetch_add = kind == OPK_WRITE ? c->change.fetch_add : 0;
+    if (fetch_add && !why) {
         if (!whole_key(t->table, key) || item_is_coarse(group)) why = "its row is not known by a unique key";
         else if (!cp_known(c, c->change.amount)) why = "its amount is not known before the call runs";
         else if (!(amount = cp_cast(c, c->change.amount, t->table->cols[amount_col].type)) ||
@@ -167,8 +167,8 @@ static Status emit_item(Cp *c, const Scan *s, uint32_t group, const bool *key, i
                     .does = c->change.does,
                     .col = amount_col,
                     .n = n,
-                    .take = why ? 0 : take,
-                    .why = take ? why : NULL,
+                    .fetch_add = why ? 0 : fetch_add,
+                    .why = fetch_add ? why : NULL,
                     .args = args};
     Instr *in = builder_emit(&c->pipe.b, c->locking ? OP_LOCK : OP_ITEM, PH_BOOL, 0, 0, 0, 0);
     if (!in) return cp_oom(c);
@@ -431,9 +431,10 @@ static Status use_row(Cp *c, Scan *s) {
         if (found && !same && (!cp_foot(c) || (t->group[col] == NO_GROUP && stat))) {
             RowCol *cell = arena_new_of(c->arena, RowCol);
             if (!cell) return cp_oom(c);
-            *cell = (RowCol){.table = s->number,
-                             .col = col,
-                             .take = p == c->query.target_scan && c->query.takes ? c->query.takes[col] : 0};
+            *cell =
+                (RowCol){.table = s->number,
+                         .col = col,
+                         .fetch_add = p == c->query.target_scan && c->query.fetch_adds ? c->query.fetch_adds[col] : 0};
             *e = (ColEntry){.where = CW_ROW,
                             .phys = (uint8_t)type_phys(k->type),
                             .nullable = !k->not_null || s->outer,
@@ -1415,9 +1416,9 @@ typedef struct Change {
     Scan *scan;
     Expr **amounts; /* UPDATE, by set column: what is added, NULL: a plain write. As the form says that is compiled, one
                        of ... */
-    CpAdd *takes;   /* UPDATE, by set column: something is added, and RETURNING has the result */
-    int32_t *take_of; /* ... by column of the table: RowCol.take */
-    bool *writes;     /* footprint of an UPDATE, by group of columns: some of them is written plainly */
+    CpAdd *fetch_adds;     /* UPDATE, by set column: something is added, and RETURNING has the result */
+    int32_t *fetch_add_of; /* ... by column of the table: RowCol.fetch_add */
+    bool *writes;          /* footprint of an UPDATE, by group of columns: some of them is written plainly */
     const CpAdd *adds;
     struct {
         Expr **amounts;
@@ -1558,7 +1559,7 @@ static Status put_column(Cp *c, const Change *k, Opcode op, int32_t i, Reg row, 
     dbg_assert(type_same_cells(k->table->table->cols[cell->col].type, lower_info(&c->pipe, value)->type));
     cell->only_null = op == OP_ROW_PUT && k->amounts[i];
     cell->bounded = op == OP_ROW_PUT && k->inexact && k->adds[i].by;
-    cell->take = op == OP_ROW_PUT && k->take_of ? k->take_of[cell->col] : 0;
+    cell->fetch_add = op == OP_ROW_PUT && k->fetch_add_of ? k->fetch_add_of[cell->col] : 0;
     cell->minus = op == OP_ROW_ADD && k->adds[i].minus;
     Instr *in = emit_op(c, op, type_phys(k->table->table->cols[cell->col].type), 0, row, value, cell);
     if (!in) return ST_ERROR;
@@ -1620,22 +1621,22 @@ static int group_does(const Change *k, int32_t group) {
     int does = 0;
     for (int32_t i = 0; i < k->b->n_set; i++)
         if (k->table->group[k->b->set_cols[i]] == group && !k->amounts[i])
-            does |= k->takes[i].by ? DOES_TAKE : DOES_WRITE;
+            does |= k->fetch_adds[i].by ? DOES_FETCH_ADD : DOES_WRITE;
     return does;
 }
-/* The statement takes from a column: what the group's item has to record of it. */
-static void tell_take(Cp *c, const Change *k, int32_t i) {
+/* The statement fetches and adds: what the group's item has to record of it. */
+static void record_fetch_add(Cp *c, const Change *k, int32_t i) {
     int32_t g = k->table->group[k->b->set_cols[i]], n = 0;
     for (int32_t j = 0; j < k->b->n_set; j++) n += k->table->group[k->b->set_cols[j]] == g;
-    if (c->mode != CP_FOOTPRINT || !k->takes[i].by) return;
-    c->change.take = k->take_of[k->b->set_cols[i]];
-    c->change.amount = k->takes[i].by;
-    c->change.minus = k->takes[i].minus;
-    c->change.why = n > 1              ? "it changes other columns with it"
-                    : k->takes[i].of   ? "its amount may not be exact for the column"
-                    : k->once          ? "it is an UPDATE .. FROM"
-                    : c->flow.open > 0 ? "it is in a loop"
-                                       : NULL;
+    if (c->mode != CP_FOOTPRINT || !k->fetch_adds[i].by) return;
+    c->change.fetch_add = k->fetch_add_of[k->b->set_cols[i]];
+    c->change.amount = k->fetch_adds[i].by;
+    c->change.minus = k->fetch_adds[i].minus;
+    c->change.why = n > 1                 ? "it changes other columns with it"
+                    : k->fetch_adds[i].of ? "its amount may not be exact for the column"
+                    : k->once             ? "it is an UPDATE .. FROM"
+                    : c->flow.open > 0    ? "it is in a loop"
+                                          : NULL;
 }
 static Status update_items(Cp *c, Change *k) {
     const BoundStmt *b = k->b;
@@ -1647,9 +1648,9 @@ static Status update_items(Cp *c, Change *k) {
         if (sum) TRY(note_unbounded(c, k, col, k->adds[i].by));
         if (k->amounts[i] && k->writes[g]) TRY(c->locking ? ST_OK : covered_amount(c, k->scan, g, col, k->amounts[i]));
         else if (k->amounts[i] || !done[g]) {
-            tell_take(c, k, i);
+            record_fetch_add(c, k, i);
             TRY(issue_item(c, k->scan, g, k->amounts[i] ? OPK_ADD : OPK_WRITE, col, k->amounts[i], group_does(k, g)));
-            c->change.take = 0;
+            c->change.fetch_add = 0;
             c->change.why = NULL;
         }
         done[g] |= !k->amounts[i];
@@ -1835,18 +1836,19 @@ static bool is_returned(Cp *c, const BoundStmt *b, const Plan *scan, int32_t i) 
     }
     return colset_has(&s, b->values[i]) || colset_has(&s, scan_col(scan, b->set_cols[i]));
 }
-/* The statement's take from that column has a number, the same in every pass. */
+/* The fetch-add of the statement on that column has a number, the same in every pass. */
 static Status take_number(Cp *c, Change *k, int32_t col) {
-    CpTakes *t = &c->reg->takes[c->proc->number];
+    CpFetchAdds *t = &c->reg->fetch_adds[c->proc->number];
     int64_t at = 0;
-    while (at < t->takes.len && !(t->takes.items[at].stmt == c->places.stmt &&
-                                  t->takes.items[at].call == c->at.call_id && t->takes.items[at].col == col))
+    while (at < t->list.len && !(t->list.items[at].stmt == c->places.stmt && t->list.items[at].call == c->at.call_id &&
+                                 t->list.items[at].col == col))
         at++;
-    if (at == t->takes.len && !vec_push(c->reg->arena, &t->takes, ((CpTake){c->places.stmt, c->at.call_id, col})))
+    if (at == t->list.len && !vec_push(c->reg->arena, &t->list, ((CpFetchAdd){c->places.stmt, c->at.call_id, col})))
         return cp_oom(c);
-    if (!k->take_of && !(k->take_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->take_of)))
+    if (!k->fetch_add_of &&
+        !(k->fetch_add_of = arena_calloc(c->arena, k->table->table->n_cols * (int64_t)sizeof *k->fetch_add_of)))
         return cp_oom(c);
-    k->take_of[col] = (int32_t)at + 1;
+    k->fetch_add_of[col] = (int32_t)at + 1;
     return ST_OK;
 }
 /* What is added: k->adds, and both forms. Of several columns whose values fail the first one is reported, but sums are
@@ -1857,14 +1859,14 @@ static Status find_adds(Cp *c, Change *k, const Plan *scan) {
     CpAdd *adds = arena_array(c->arena, CpAdd, b->n_set + 1);
     for (int f = 0; f < 2; f++)
         if (!(k->forms[f].amounts = arena_array(c->arena, Expr *, b->n_set + 1))) return cp_oom(c);
-    if (!(k->adds = adds) || !(k->takes = arena_array(c->arena, CpAdd, b->n_set + 1))) return cp_oom(c);
+    if (!(k->adds = adds) || !(k->fetch_adds = arena_array(c->arena, CpAdd, b->n_set + 1))) return cp_oom(c);
     bool fails = false;
     for (int32_t i = 0; i < b->n_set; i++) {
         Expr *v = output_expr(b->plan, b->values[i]);
         if (v && !cp_unsettled(c, v)) adds[i] = cp_added(c, scan, b->set_cols[i], v);
         if (c->oom) return ST_ERROR;
         if (adds[i].by && is_returned(c, b, scan, i)) {
-            k->takes[i] = adds[i];
+            k->fetch_adds[i] = adds[i];
             TRY(take_number(c, k, b->set_cols[i]));
         }
         if (b->n_result > 0 || b->n_checks > 0) adds[i] = (CpAdd){0};
@@ -1914,7 +1916,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
                 if (t->keys[j].cols[m] == b->set_cols[i])
                     return cp_refuse(c, "UPDATE of key column \"%s\"", t->cols[b->set_cols[i]].name);
     TRY(find_adds(c, k, scan));
-    c->query.takes = k->take_of;
+    c->query.fetch_adds = k->fetch_add_of;
     if (cp_foot(c) || c->locking) {
         if (!(k->scan = change_scan(c, scan, k->table, k->number))) return cp_oom(c);
         TRY(find_writes(c, k));
@@ -1935,7 +1937,7 @@ Status cp_update(Cp *c, BoundStmt *b, CpRow row, void *ctx, bool *single) {
     if (!vec_push(c->arena, &c->query.write_tables, t->id)) return cp_oom(c);
     TRY(rows_needed(c, b->plan, s, cp_foot(c) ? foot_update : update_row, k, single));
     c->at.change_scan = c->query.target_scan = NULL;
-    c->query.takes = NULL;
+    c->query.fetch_adds = NULL;
     return ST_OK;
 }
 

@@ -48,9 +48,9 @@ static void mark_hoisted(CpItem *x) { x->loops++; }
 /* ---- straight runs ------------------------------------------------------------------------------------------------
  */
 static bool says_same(const ItemSite *x, const ItemSite *y) {
-    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount || x->take ||
-        y->take || x->covered || y->covered || x->insert != y->insert || x->deletes != y->deletes ||
-        x->kind > OPK_WRITE || y->kind > OPK_WRITE)
+    if (x->table != y->table || x->group != y->group || x->n != y->n || x->has_amount || y->has_amount ||
+        x->fetch_add || y->fetch_add || x->covered || y->covered || x->insert != y->insert ||
+        x->deletes != y->deletes || x->kind > OPK_WRITE || y->kind > OPK_WRITE)
         return false;
     return (x->kind == y->kind || (y->kind == OPK_WRITE && !y->insert)) &&
            (x->n == 0 || memcmp(x->args, y->args, (size_t)x->n * sizeof *x->args) == 0);

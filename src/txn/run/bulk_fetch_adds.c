@@ -1,4 +1,4 @@
-/* bulk_fetch_adds.c - calls of a set with fetch-adds of one item (proc.h, Takes).
+/* bulk_fetch_adds.c - calls of a set with fetch-adds of one item (proc.h, Fetch-adds).
  *
  * The schedule lets fetch-adds of an item share a set, and puts no later call into an earlier set (OPK_FETCH_ADD). So
  * for each set and item there is a sequence of calls in timestamp order, whose amounts are known from their footprints:
@@ -62,13 +62,13 @@ void bulk_plan_fetch_adds(Bulk *b) {
         const CallGroup *group = b->groups[p].group;
         const Proc *proc = group->proc;
         ProcEntry *x = b->groups[p].proc;
-        if (!proc->takes_some ||
+        if (!proc->some_fetch_adds ||
             (b->opt->strategy == STRATEGY_AUTO && x->fetch_adds_wait > 0 && x->fetch_adds_wait-- > 0))
             continue;
-        FetchAddUse *use = arena_array(b->arena, FetchAddUse, proc->n_takes);
+        FetchAddUse *use = arena_array(b->arena, FetchAddUse, proc->n_fetch_adds);
         bool room = use != NULL;
-        for (int32_t t = 0; room && t < proc->n_takes; t++)
-            room = !proc->takes[t].planned ||
+        for (int32_t t = 0; room && t < proc->n_fetch_adds; t++)
+            room = !proc->fetch_adds[t].planned ||
                    (use[t].cells = arena_alloc(b->arena, (group->n + 1) * (int64_t)sizeof(FetchAddCell)));
         if (room) x->body->fetch_adds = x->foot->fetch_adds = use;
     }
@@ -76,7 +76,7 @@ void bulk_plan_fetch_adds(Bulk *b) {
 void bulk_clear_fetch_adds(Bulk *b) {
     for (int32_t p = 0; p < b->n_groups; p++) {
         const FetchAddUse *use = b->groups[p].proc->foot->fetch_adds;
-        for (int32_t t = 0; use && t < b->groups[p].group->proc->n_takes; t++)
+        for (int32_t t = 0; use && t < b->groups[p].group->proc->n_fetch_adds; t++)
             if (use[t].cells) memset(use[t].cells, 0, (size_t)b->groups[p].group->n * sizeof(FetchAddCell));
     }
 }
@@ -94,7 +94,7 @@ typedef struct FetchAddItem {
 typedef struct Sharing {
     Bulk *b;
     BulkFetchAdds *t;
-    int64_t n; /* takes */
+    int64_t n; /* fetch-adds */
     FetchAddOp *ops;
     int64_t n_segments; /* those of one call too */
     FetchAddSegment *segments;
@@ -137,7 +137,7 @@ static Status find_segments(Sharing *s, Err *e) {
     Bulk *b = s->b;
     int64_t most = 0;
     for (int32_t p = 0; p < b->n_groups; p++)
-        for (int32_t t = 0; fetch_adds_of(b, p) && t < b->groups[p].group->proc->n_takes; t++)
+        for (int32_t t = 0; fetch_adds_of(b, p) && t < b->groups[p].group->proc->n_fetch_adds; t++)
             most += fetch_adds_of(b, p)[t].cells ? b->groups[p].group->n : 0;
     for (s->slots = 16; s->slots < 2 * most;) s->slots *= 2;
     s->ops = arena_alloc(b->arena, (most + 1) * (int64_t)sizeof(FetchAddOp));
@@ -153,11 +153,11 @@ static Status find_segments(Sharing *s, Err *e) {
         const FetchAddUse *use = fetch_adds_of(b, group);
         const Proc *proc = b->groups[group].group->proc;
         const int64_t pos = b->pos_of ? b->pos_of[call] : call;
-        for (int32_t k = 0; use && k < proc->n_takes; k++) {
+        for (int32_t k = 0; use && k < proc->n_fetch_adds; k++) {
             FetchAddCell *x = use[k].cells ? &use[k].cells[pos] : NULL;
             if (x && x->known)
-                add_op(s, (uint32_t)call, x, b->groups[group].proc->body->tables[proc->takes[k].table].image,
-                       proc->takes[k].col);
+                add_op(s, (uint32_t)call, x, b->groups[group].proc->body->tables[proc->fetch_adds[k].table].image,
+                       proc->fetch_adds[k].col);
         }
     }
     return ST_OK;
@@ -251,7 +251,7 @@ bool bulk_set_fetch_adds(const Bulk *b, int64_t set) { return b->fetch_adds && b
 
 void bulk_drop_fetch_adds(const CallFrame *c) {
     const FetchAddUse *use = c->pr->fetch_adds;
-    for (int32_t t = 0; use && t < c->pr->proc->n_takes; t++)
+    for (int32_t t = 0; use && t < c->pr->proc->n_fetch_adds; t++)
         for (int64_t i = 0; use[t].cells && i < c->n; i++)
             if (c->goes[i] == GO_FAILED) use[t].cells[call_number(c, i)].fetched = FETCHED_NOTHING;
 }

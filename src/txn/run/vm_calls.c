@@ -38,7 +38,7 @@ static Status check_program(const ProgRun *pr, Err *e) {
         case OP_ROW_INSERT: table = ((const RowInsert *)in->aux)->table; break;
         case OP_ITEM:
             table = (int32_t)((const ItemSite *)in->aux)->table;
-            if (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->take)
+            if (((const ItemSite *)in->aux)->has_amount || ((const ItemSite *)in->aux)->fetch_add)
                 col = ((const ItemSite *)in->aux)->col;
             break;
         default: continue;

@@ -190,10 +190,10 @@ static RunResult step_row_next(Frame *f, const Step *s) {
 
 /* ---- fetch-adds ---- */
 static inline FetchAddCell *fetch_add_cell(const CallFrame *c, const RowCol *rc, int64_t i) {
-    return &c->pr->fetch_adds[rc->take - 1].cells[call_number(c, row_pos(c->f, i))];
+    return &c->pr->fetch_adds[rc->fetch_add - 1].cells[call_number(c, row_pos(c->f, i))];
 }
 static inline bool fetch_adds_here(const CallFrame *c, const RowCol *rc) {
-    return UNLIKELY(rc->take > 0) && c->pr->fetch_adds && c->pr->fetch_adds[rc->take - 1].cells;
+    return UNLIKELY(rc->fetch_add > 0) && c->pr->fetch_adds && c->pr->fetch_adds[rc->fetch_add - 1].cells;
 }
 /* What those before it leave. Out of the column's range: one of them does not add what its footprint said, and the bulk
  * is run again. */
@@ -926,7 +926,7 @@ static RunResult step_item(Frame *f, const Step *s) {
         return RUN_NEXT;
     }
     int32_t slot = c->pr->add_slot[s->pc];
-    FetchAddCell *cells = c->pr->fetch_adds && it->take > 0 ? c->pr->fetch_adds[it->take - 1].cells : NULL;
+    FetchAddCell *cells = c->pr->fetch_adds && it->fetch_add > 0 ? c->pr->fetch_adds[it->fetch_add - 1].cells : NULL;
     if (it->covered) {
         if (slot >= 0) sum_amounts(k, slot, n, &f->regs[it->args[it->n]], NULL);
         return RUN_NEXT;
