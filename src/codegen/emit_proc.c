@@ -300,10 +300,10 @@ static void item(ProcEm *x, const Instr *in) {
         W("(void)kind;\n}\n");
         return;
     }
-    const uint8_t own = x->mod.queues ? x->proc->tables[it->table].own : OWN_NOTHING;
-    if (own == OWN_QUEUE ? it->group == ITEM_ROWS : own != OWN_NOTHING && it->group != ITEM_ROWS)
-        W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_OWN_KIND, pc, 0), (int32_t)OWN_KIND_NONE,
-          PARAM(PP_OWN_KIND, pc, 0));
+    const uint8_t use = x->mod.queues ? x->proc->tables[it->table].dequeue : DEQUEUE_NOT;
+    if (use == DEQUEUE_ROWS ? it->group == ITEM_ROWS : use != DEQUEUE_NOT && it->group != ITEM_ROWS)
+        W("if (%p != %d) kind = (u32)%p;\n", PARAM(PP_DEQUEUE_KIND, pc, 0), (int32_t)DEQUEUE_KIND_NONE,
+          PARAM(PP_DEQUEUE_KIND, pc, 0));
     if (it->insert) W("if (%p != 0) kind = %d;\n", PARAM(PP_STATEMENT_LOCKS, 0, 0), (int32_t)OPK_ADD);
     proc_item_hash(x, it, PARAM(PP_ITEM_BASE, pc, 0));
     if (x->log.in_loop && it->kind == OPK_ADD && !sums && it->group >= ITEM_COARSE && x->n_last < LAST_ITEMS_MAX) {
@@ -793,7 +793,7 @@ static Status write_proc(ProcEm *x, const EmitTarget *target, bool strings, Err 
     }
     find_forms(x);
     fail_to(x);
-    out->takes = proc_dequeues(x) ? PARAM(PP_TAKES, 0, 0) + 1 : 0;
+    out->dequeues = proc_dequeues(x) ? PARAM(PP_DEQUEUES, 0, 0) + 1 : 0;
     x->fail.last_fail = x->locks.plain ? proc_last_fail(x) : -1;
     out->holds_all = x->locks.plain && proc_holds_all(x);
     if (x->locks.plain && !out->holds_all) {

@@ -48,11 +48,11 @@
  * that changes nothing and would wait in loops has all its locks from its beginning to its end instead.
  *
  * Queues (program/proc.h). Where such a procedure's calls are the first ones of a bulk that touch the queue's rows, the
- * n-th use of a queue's item takes its n-th row without waiting for the others (PP_TAKES): the first one goes through
- * the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what calls have
- * to themselves, or only add to, are of a kind that commutes with nothing but itself (PP_OWN_KIND). Items of the queue
- * have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the calls do is
- * checked, and where it is not as expected the launch stops and the bulk is undone.
+ * n-th use of a queue's item takes its n-th row without waiting for the others (PP_DEQUEUES): the first one goes
+ * through the group and leaves row numbers at places that the locks have for it (PP_QUEUE_ROWS). Operations on what
+ * calls have to themselves, or only add to, are of a kind that commutes with nothing but itself (PP_DEQUEUE_KIND).
+ * Items of the queue have odd names, all others even ones, so that a lock of the queue's counts nothing else. What the
+ * calls do is checked, and where it is not as expected the launch stops and the bulk is undone.
  *
  * Bounds of columns that procedures add to (txn/run/calls_int.h, tracked) are kept per call and merged at its end.
  */
@@ -103,8 +103,8 @@ typedef enum ProcParamKind {
     PP_STATEMENT_LOCKS, /* value: 1: locks are held by statement, see Statement locks */
     PP_USED, /* statement locks. Address: RankLocks.named_locks (txn/order/rank_device.h), instead of PP_LOCKS; how many
                 operations are left is the kernel's from there on */
-    PP_QUEUED, /* statement locks. Value: 1: some procedure of the bulk has PP_TAKES */
-    PP_TAKERS,
+    PP_QUEUED, /* statement locks. Value: 1: some procedure of the bulk has PP_DEQUEUES */
+    PP_DEQUEUE_COUNTS,
     PP_QUEUE_ROWS, /* ... Addresses: RankLocks.dequeues, .rows (txn/order/rank_device.h) */
     PP_LOG, /* statement locks. Address: u64[2]: where the next changes are logged, and the end of the room for them */
     PP_LOG_AT,
@@ -160,13 +160,14 @@ typedef enum ProcParamKind {
     PP_STARTS,
     PP_COUNTS,    /* id = table of the procedure: row numbers of inserts, as in txn/run/calls_int.h (TableUse) */
     PP_LOCK_BASE, /* id = lock. value: as PP_ITEM_BASE */
-    PP_TAKES,     /* value: 1: calls take from their queue without waiting for each other, see Queues */
+    PP_DEQUEUES,  /* value: 1: calls dequeue without waiting for each other, see Queues */
     PP_ITEM_BASE, /* of footprints from here on, whose EmitParam.proc is n_procs more; id = instruction. value: hash of
                      the item's table and group */
     PP_ITEM_KIND, /* value: OPK_ADD, or OPK_WRITE where adds do not commute */
     PP_ITEM_SUM,  /* address: u64[2]: sum of |amount|, and 1 when it is too large for that; 0: not wanted */
-    PP_OWN_KIND /* value: the kind of an operation on a table that is the procedure's own in some way, or OWN_KIND_NONE
-                 */
+    PP_DEQUEUE_KIND /* value: the kind of an operation on a table that a dequeuing procedure has to itself, or
+                     * DEQUEUE_KIND_NONE
+                     */
 } ProcParamKind;
 #define PROC_PIECES_AT(tables) (((tables) + 4) / 4 * 64) /* no two items share a cache line */
 enum { SCRATCH_HOST = 64 << 10, SCRATCH_DEVICE = 4 << 10 /* bytes for the strings that a call makes */ };
@@ -188,7 +189,7 @@ typedef struct ProcSource {
     bool waits_inside;   /* it waits at a lock without leaving its function */
     bool waits_in_loops; /* locks are in loops */
     bool holds_all;      /* under statement locks it waits for all its locks before it begins, and has none inside */
-    int32_t takes;       /* queues: 1 + the number of PP_TAKES; 0 it has none */
+    int32_t dequeues;    /* queues: 1 + the number of PP_DEQUEUES; 0 it has none */
     uint32_t *text_puts; /* per table: instructions that put strings there */
     int64_t *text_bytes; /* ... and how many bytes a call may put there, as far as can be told */
 } ProcSource;
@@ -216,7 +217,7 @@ enum {
     PROC_LAUNCH_AT = 1 /* parameters: PP_CALLS, PP_ORDER, PP_LAUNCH, PP_TICKET from here on, and PP_TABLE */
 };
 
-enum { OWN_KIND_NONE = 255 /* PP_OWN_KIND: the kind that it would have anyhow */ };
+enum { DEQUEUE_KIND_NONE = 255 /* PP_DEQUEUE_KIND: the kind that it would have anyhow */ };
 enum { FOOT_TILE = 256 /* calls that a group's footprints are made of at a time, with group_size 1 */ };
 /* Why calls fail, the bits of the stop flag and what else kernels have to know: codegen/prelude/txn/kp_codes.h. */
 

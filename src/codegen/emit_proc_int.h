@@ -200,7 +200,7 @@ typedef enum FrameMode { FRAME_FIELDS, FRAME_SAVE, FRAME_LOAD } FrameMode;
 void proc_lock(ProcEm *x, const Instr *in, int32_t pc);
 /* The variable that keeps the hash which the lock makes or takes, -1 none. */
 int32_t proc_hash_var(const ProcEm *x, const Instr *in);
-/* The lock is of the rows of the procedure's queue: in a bulk with PP_TAKES no call waits for it. */
+/* The lock is of the rows of the procedure's queue: in a bulk with PP_DEQUEUES no call waits for it. */
 bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it);
 void proc_unlock(ProcEm *x, const Instr *in, int32_t pc);
 /* Whether it is better off with all its locks from its beginning to its end: it changes nothing, and would wait in
@@ -223,16 +223,16 @@ void proc_write_frame(ProcEm *x, Out *o, FrameMode mode);
 /* Whether the variable is one of a frame that a call works in (framed), and not assigned by the round in hand: its
  * names are those of the frame's fields. */
 bool proc_in_frame(const ProcEm *x, int32_t var);
-/* Queues (emit_proc.h). The procedure takes from one, in the program in hand; `table` is used so. */
+/* Queues (emit_proc.h). The procedure dequeues, in the program in hand; it uses `table` so. */
 static inline bool proc_dequeues(const ProcEm *x) { return x->locks.plain && x->mod.queues && x->proc->queue >= 0; }
-static inline bool proc_owns(const ProcEm *x, int32_t table, ProcOwn how) {
-    return proc_dequeues(x) && x->proc->tables[table].own == how;
+static inline bool proc_dequeue_use(const ProcEm *x, int32_t table, ProcDequeue how) {
+    return proc_dequeues(x) && x->proc->tables[table].dequeue == how;
 }
 /* In the body: fails, and has the bulk undone, where what stands before it is true. */
 void proc_queue_stops(ProcEm *x);
 /* r<dst>, the group's anchor, becomes the row that is the call's turn's; what has to be true of keys and of rows that
  * are deleted. */
-void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
+void proc_dequeue(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);
 

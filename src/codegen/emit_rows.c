@@ -63,7 +63,8 @@ void proc_row_find(ProcEm *x, const Instr *in) {
     W("i64 r%d = -1;\nif (true", in->dst);
     for (int32_t i = 0; i < k->n + k->bounded; i++) W(" && %v", k->args[i]);
     W(") {\n");
-    if (proc_owns(x, k->table, OWN_KEYED) || (in->op == OP_ROW_FIND && proc_owns(x, k->table, OWN_QUEUE)))
+    if (proc_dequeue_use(x, k->table, DEQUEUE_KEYED) ||
+        (in->op == OP_ROW_FIND && proc_dequeue_use(x, k->table, DEQUEUE_ROWS)))
         proc_queue_key(x, k, ix);
     W("r%d = find_%d_%d(%p, %p, %p", in->dst, x->table_no[k->table], index, PARAM(PP_SLOTS, k->table, index),
       PARAM(PP_MASK, k->table, index), PARAM(PP_LIVE, k->table, 0));
@@ -72,8 +73,8 @@ void proc_row_find(ProcEm *x, const Instr *in) {
     W(");\n");
     int32_t next = ix->unique ? -1 : PARAM(PP_NEXT, k->table, index), live = PARAM(PP_LIVE, k->table, 0);
     if (!ix->unique && !ix->order) W("r%d = skip_dead(%p, %p, r%d);\n", in->dst, next, live, in->dst);
-    if (proc_owns(x, k->table, OWN_QUEUE) && in->op == OP_ROW_FIRST && ix->order) {
-        proc_queue_take(x, in, ix, next, proc_order_kind(column(x, k->table, ix->order - 1), ix->desc));
+    if (proc_dequeue_use(x, k->table, DEQUEUE_ROWS) && in->op == OP_ROW_FIRST && ix->order) {
+        proc_dequeue(x, in, ix, next, proc_order_kind(column(x, k->table, ix->order - 1), ix->desc));
         x->mod.orders = true;
     } else if (k->order || ix->order) {
         int32_t col = ix->order ? ix->order - 1 : k->order - 1;
@@ -305,8 +306,8 @@ void proc_row_add(ProcEm *x, const Instr *in) {
         W("} else ");
     }
     /* amounts that are not negative, so that what is not too much in this order is not in any */
-    if (proc_owns(x, rc->table, OWN_ADDED)) {
-        W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
+    if (proc_dequeue_use(x, rc->table, DEQUEUE_ADDED)) {
+        W("if (%p != 0) {\n", PARAM(PP_DEQUEUES, 0, 0));
         log_add(x, rc, in);
         W(c->phys == PH_I32 ? "const i64 by = (i64)(%s(u64)(i64)%r), old = (i64)(i32)ga_add_u32(%p + (u64)row * %d, "
                               "(u32)by), sum = old + by;\n"
@@ -509,7 +510,7 @@ void proc_row_delete(ProcEm *x, const Instr *in) {
     const RowCol *rc = in->aux;
     int32_t live = PARAM(PP_LIVE, rc->table, 0), dirty = PARAM(PP_DIRTY, rc->table, 0);
     W("if (%v && %r >= 0 && GVOL(u8, %p)[%r] != ROW_DEAD) {\nconst i64 row = %r;\n", in->a, in->a, live, in->a, in->a);
-    if (proc_owns(x, rc->table, OWN_QUEUE)) proc_queue_delete(x);
+    if (proc_dequeue_use(x, rc->table, DEQUEUE_ROWS)) proc_queue_delete(x);
     int32_t site = log_begin(x);
     W("G(u64, u)[0] = %d;\n}\nGVOL(u8, %p)[row] = (u8)(GVOL(u8, %p)[row] | DIRTY_DELETED);\nGVOL(u8, %p)[row] = "
       "ROW_DEAD;\n}\n",

@@ -50,7 +50,7 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
         DEFINE(PP_TOGETHER);
     }
     if (!x->mod.queues) return;
-    DEFINE(PP_TAKERS);
+    DEFINE(PP_DEQUEUE_COUNTS);
     DEFINE(PP_QUEUE_ROWS);
 }
 /* Which procedures there are, and what differs between them. */
@@ -66,9 +66,9 @@ static void define_procs(ProcEm *x, const ProcModule *out, Out *o) {
     out_w(&x->m, o, "\n#define HOLDS_ALL(kind) (false");
     for (int32_t k = 0; k < n; k++)
         if (out->procs[k].holds_all) out_w(&x->m, o, " || (kind) == %d", k);
-    out_w(&x->m, o, ")\n#define TAKES(kind) (false");
+    out_w(&x->m, o, ")\n#define DEQUEUES(kind) (false");
     for (int32_t k = 0; k < n; k++)
-        if (out->procs[k].takes) out_w(&x->m, o, " || ((kind) == %d && %p != 0)", k, out->procs[k].takes - 1);
+        if (out->procs[k].dequeues) out_w(&x->m, o, " || ((kind) == %d && %p != 0)", k, out->procs[k].dequeues - 1);
     out_w(&x->m, o, ")\n");
 }
 /* What comes behind the prelude. */

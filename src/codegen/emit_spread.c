@@ -331,7 +331,7 @@ static bool find_effects(ProcEm *x, ParallelLoop *s) {
         if (in->op == OP_P_LEAVE && p->instrs[in->jump].op == OP_P_STEP && p->instrs[in->jump].jump == s->loop) jumps++;
         if (in->op == OP_ROW_PUT || in->op == OP_ROW_ADD || in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE)
             s->logs++;
-        if (in->op == OP_ROW_FIRST && proc_owns(x, ((const RowKey *)in->aux)->table, OWN_QUEUE)) s->logs++;
+        if (in->op == OP_ROW_FIRST && proc_dequeue_use(x, ((const RowKey *)in->aux)->table, DEQUEUE_ROWS)) s->logs++;
         rows |= in->op == OP_ROW_FIND || in->op == OP_ROW_FIRST || in->op == OP_ROW_INSERT;
         if (in->op != OP_ROW_INSERT) continue;
         if (depth > 0 || jumps > 0) return false;
@@ -456,7 +456,7 @@ void proc_section_begins(ProcEm *x) {
     for (int32_t a = 0; a < n; a++) {
         if (first_alike(x, locks, a) != a) continue;
         if (proc_lock_dequeues(x, locks[a]->aux))
-            W("if (%p == 0) ", PARAM(PP_TAKES, 0, 0)); /* no call waits for that */
+            W("if (%p == 0) ", PARAM(PP_DEQUEUES, 0, 0)); /* no call waits for that */
         W("ask%d = lock_lookup(kp, use_at, use_end, names, hash%d);\n", a, a);
     }
     W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");

@@ -12,7 +12,7 @@ int32_t proc_hash_var(const ProcEm *x, const Instr *in) {
     return -1;
 }
 bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it) {
-    return proc_owns(x, (int32_t)it->table, OWN_QUEUE) && it->group == ITEM_ROWS;
+    return proc_dequeue_use(x, (int32_t)it->table, DEQUEUE_ROWS) && it->group == ITEM_ROWS;
 }
 /* In a round, whose hashes and locks are known, and whose turn it is. */
 static void lock_in_round(ProcEm *x, const Instr *in) {
@@ -20,10 +20,10 @@ static void lock_in_round(ProcEm *x, const Instr *in) {
     int32_t k = proc_asked(x, in);
     W("const u64 h = hash%d;\nu64 use = ask%d;\n(void)h;\n#if defined(KC_CUDA)\n", k, k);
     if (proc_lock_dequeues(x, it))
-        W("if (%p != 0) use = dequeue_use(kp, use_at, use_end, names, h, true);\nelse\n", PARAM(PP_TAKES, 0, 0));
+        W("if (%p != 0) use = dequeue_use(kp, use_at, use_end, names, h, true);\nelse\n", PARAM(PP_DEQUEUES, 0, 0));
     W("use = lock_hold(kp, use, %s);\n#else\nuse = ", changes(it) ? "USE_WROTE" : "0u");
     if (proc_lock_dequeues(x, it))
-        W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, true) : ", PARAM(PP_TAKES, 0, 0));
+        W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, true) : ", PARAM(PP_DEQUEUES, 0, 0));
     W("lock_acquire(kp, use_at, use_end, names, h, %s, true, 0, 0, false);\n#endif\n",
       changes(it) ? "USE_WROTE" : "0u");
 }
@@ -38,7 +38,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     if (once) W("if (use_at != use_end && !had%d) {\n", it->lock);
     else W("if (use_at != use_end) {\n");
     int32_t back = x->par.round ? 0 : x->locks.goes_back[pc], kept = proc_hash_var(x, in);
-    bool narrow = x->locks.narrow[pc] && !x->par.round, takes = proc_lock_dequeues(x, it);
+    bool narrow = x->locks.narrow[pc] && !x->par.round, dequeues = proc_lock_dequeues(x, it);
     if (x->par.round) {
         lock_in_round(x, in);
     } else {
@@ -47,7 +47,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
         else proc_item_hash(x, it, PARAM(PP_LOCK_BASE, it->lock, 0));
         W("const u64 use = ");
         if (in->a && kept >= 0) W("use%d != LOCK_UNKNOWN ? lock_reacquire(kp, use%d, %s) : ", kept, kept, wrote);
-        if (takes) W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, false) : ", PARAM(PP_TAKES, 0, 0));
+        if (dequeues) W("%p != 0 ? dequeue_use(kp, use_at, use_end, names, h, false) : ", PARAM(PP_DEQUEUES, 0, 0));
         W("lock_acquire(kp, use_at, use_end, names, h, %s, false, %s, %s, %s);\n", wrote,
           back ? "LANE_ALONE(together) ? 0 : wait" : "0", x->log.in_loop ? "WAITS_IN_LOOP" : "0",
           narrow ? "true" : "false");
@@ -56,7 +56,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     if (in->dst) W("r%d = (i64)h;\n", in->dst);
     if (back) W("if (use == LOCK_WAITS) SUSPEND(%d);\n", x->locks.split[back - 1]);
     if (it->release) W("g%d = use;\n", it->lock);
-    if (takes) W("queue_at = use;\n");
+    if (dequeues) W("queue_at = use;\n");
     if (once) W("had%d = true;\n", it->lock);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
     /* here, so that what follows is at hand when the turn comes */
@@ -344,12 +344,12 @@ static void put_equal(ProcEm *x, int32_t table, int32_t col, const char *row, Re
     if (cell.p) em_equal(&x->m, &x->m.text.body, phys, cell.p, name);
     x->m.text.body.failed |= cell.failed;
 }
-void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order) {
+void proc_dequeue(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order) {
     const RowKey *k = in->aux;
     int32_t cells = PARAM(PP_CELLS, k->table, ix->order - 1), live = PARAM(PP_LIVE, k->table, 0);
     char row[16];
     snprintf(row, sizeof row, "r%d", (int)in->dst);
-    W("if (%p != 0) {\n", PARAM(PP_TAKES, 0, 0));
+    W("if (%p != 0) {\n", PARAM(PP_DEQUEUES, 0, 0));
     proc_log_room(x);
     W("i64 front = -1;\n%s = dequeue(kp, queue_at, %s, %p, %p, %d, %p, %s, &front);\nif (front >= 0) {\nconst i64 row "
       "= front;\n",
@@ -369,18 +369,18 @@ void proc_queue_take(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t n
 }
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix) {
     const ProcTable *t = &x->proc->tables[k->table], *queue = &x->proc->tables[x->proc->queue];
-    W("if (%p != 0 && (taken < 0 || !(true", PARAM(PP_TAKES, 0, 0));
-    for (int32_t c = 0; c < t->n_own; c++)
+    W("if (%p != 0 && (taken < 0 || !(true", PARAM(PP_DEQUEUES, 0, 0));
+    for (int32_t c = 0; c < t->n_dequeue_cols; c++)
         for (int32_t i = 0; i < ix->n_cols; i++) {
-            if (ix->cols[i] != t->own_cols[c]) continue;
+            if (ix->cols[i] != t->dequeue_cols[c]) continue;
             W(" && ");
-            put_equal(x, x->proc->queue, queue->own_cols[c], "taken", k->args[i]);
+            put_equal(x, x->proc->queue, queue->dequeue_cols[c], "taken", k->args[i]);
         }
     W("))) ");
     proc_queue_stops(x);
 }
 void proc_queue_delete(ProcEm *x) {
-    W("if (%p != 0) {\nif (row != taken) ", PARAM(PP_TAKES, 0, 0));
+    W("if (%p != 0) {\nif (row != taken) ", PARAM(PP_DEQUEUES, 0, 0));
     proc_queue_stops(x);
     W("if (queue_at != LOCK_NONE) dequeue_done(kp, queue_at, %s);\n}\n", x->par.round ? "true" : "false");
 }

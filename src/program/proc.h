@@ -26,9 +26,9 @@
  * it has been as often, it does not touch the item again.
  *
  * Queues. A procedure that looks for the first row of an ordered group and deletes it (SELECT .. ORDER BY k LIMIT 1,
- * DELETE .. WHERE .. k = v) takes from a queue: of calls one after the other, the n-th takes the n-th row, whatever the
+ * DELETE .. WHERE .. k = v) dequeues: of calls one after the other, the n-th takes the n-th row, whatever the
  * others do meanwhile. What it then finds by the key of the row that it took is its alone, and what it only adds to
- * commutes. ProcTable.own marks the tables that it uses so, as far as the program's shape shows; that it does
+ * commutes. ProcTable.dequeue marks the tables that it uses so, as far as the program's shape shows; that it does
  * when it runs, executors that make use of it have to check: that what was found is deleted, that keys are those of the
  * row that was taken, and that no sum leaves its range.
  *
@@ -60,12 +60,12 @@ typedef struct ProcVar {
     uint8_t phys;
 } ProcVar;
 
-typedef enum ProcOwn {
-    OWN_NOTHING,
-    OWN_QUEUE, /* rows are looked for at the front of an ordered group, once, or by key, and deleted */
-    OWN_KEYED, /* rows are found by keys that have the queue's; none are inserted or deleted */
-    OWN_ADDED  /* columns (32 or 64 bits, NOT NULL) are added to, and nothing else */
-} ProcOwn;
+typedef enum ProcDequeue {
+    DEQUEUE_NOT,
+    DEQUEUE_ROWS,  /* rows are looked for at the front of an ordered group, once, or by key, and deleted */
+    DEQUEUE_KEYED, /* rows are found by keys that have the queue's; none are inserted or deleted */
+    DEQUEUE_ADDED  /* columns (32 or 64 bits, NOT NULL) are added to, and nothing else */
+} ProcDequeue;
 
 typedef struct ImageNeed { /* what procedures need of a table */
     Table *table;
@@ -89,9 +89,9 @@ typedef struct ProcTable {
     int64_t
         max_inserts; /* per call, -1: unknown before it runs (then the footprint counts them: ITEM kind OPK_INSERTED) */
     bool guessed;    /* ... and does not find all: CallGroup.guess more */
-    uint8_t own;     /* ProcOwn */
-    int32_t n_own;   /* QUEUE: columns of its unique key; KEYED: of this table, what they are equal to */
-    const int32_t *own_cols;
+    uint8_t dequeue; /* ProcDequeue */
+    int32_t n_dequeue_cols; /* QUEUE: columns of its unique key; KEYED: of this table, what they are equal to */
+    const int32_t *dequeue_cols;
 } ProcTable;
 
 typedef struct ProcFetchAdd {
@@ -128,7 +128,7 @@ typedef struct Proc {
     const int32_t *plain;  /* instruction of it -> of body: the same one, or the next */
     int32_t n_locks;
     const ItemSite *const *locks; /* by number */
-    int32_t queue;                /* the one table with OWN_QUEUE, -1: none, and then no other is owned either */
+    int32_t queue;                /* the one table with DEQUEUE_ROWS, -1: none, and then no other is used so either */
     int32_t n_fetch_adds;
     const ProcFetchAdd *fetch_adds;
     bool some_fetch_adds; /* some of them are planned */
@@ -139,8 +139,9 @@ typedef struct Proc {
     Arena *arena;
 } Proc;
 
-/* Fills queue, and `own` of the tables, from the body and the tables' needs. Out of memory: as if there were none. */
-void proc_find_own(Proc *p);
+/* Fills queue, and `dequeue` of the tables, from the body and the tables' needs. Out of memory: as if there were none.
+ */
+void proc_find_dequeues(Proc *p);
 /* Fills fetch_adds, of n numbers, from the body and the footprint. */
 Status proc_find_fetch_adds(Proc *p, int32_t n);
 

@@ -898,15 +898,15 @@ static Status explain_items(Session *s, Statement *st, const Proc *p) {
 }
 
 /* What calls have to themselves: program/proc.h, Queues. */
-static Status explain_own(Session *s, Statement *st, const Proc *p) {
-    static const char *const forms[] = {[OWN_QUEUE] = "  the first row of %s in a group, which is deleted",
-                                        [OWN_KEYED] = "  rows of %s, by the key of that row",
-                                        [OWN_ADDED] = "  additions to %s"};
+static Status explain_dequeue(Session *s, Statement *st, const Proc *p) {
+    static const char *const forms[] = {[DEQUEUE_ROWS] = "  the first row of %s in a group, which is deleted",
+                                        [DEQUEUE_KEYED] = "  rows of %s, by the key of that row",
+                                        [DEQUEUE_ADDED] = "  additions to %s"};
     if (p->queue < 0) return ST_OK;
     TRY(explain_line(st, "Queue"));
-    for (int how = OWN_QUEUE; how <= OWN_ADDED; how++)
+    for (int how = DEQUEUE_ROWS; how <= DEQUEUE_ADDED; how++)
         for (int32_t t = 0; t < p->n_tables; t++)
-            if (p->tables[t].own == how)
+            if (p->tables[t].dequeue == how)
                 TRY(explain_line(st, arena_printf(st->run_arena, forms[how], table_name(s, p->tables[t].table_id))));
     return ST_OK;
 }
@@ -930,7 +930,7 @@ Status session_bulk_explain(Session *s, Statement *st, const Routine *r, bool ve
                          p->writes ? "" : ", read only", p->writes && p->undo ? ", changes are logged for undo" : "")));
     TRY(explain_line(st, "Operations"));
     TRY(explain_items(s, st, p));
-    TRY(explain_own(s, st, p));
+    TRY(explain_dequeue(s, st, p));
     if (!verbose) return ST_OK;
     TRY(explain_line(st, "Program"));
     TRY(explain_lines(st, program_text(p->body, st->run_arena)));

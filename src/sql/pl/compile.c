@@ -897,7 +897,7 @@ Status pl_compile(const Catalog *catalog, const SessionInfo *session, int32_t n,
         Program *locking_body = NULL;
         if (pass(&reg, functions[i], p, CP_BODY, false, &foot[i], &found[i], &why, &locking_body) != ST_OK)
             return err_oom(e);
-        proc_find_own(p);
+        proc_find_dequeues(p);
         if (proc_find_fetch_adds(p, (int32_t)reg.fetch_adds[i].list.len) != ST_OK) return err_oom(e);
         p->writes = has_writes(p->body);
         p->undo = needs_undo(p->body, false);

@@ -380,7 +380,7 @@ static Status proc_value(Bulk *b, int32_t k, const EmitParam *p, uint64_t *to, E
     const TableUse *t = p->kind >= PP_BASE && p->kind <= PP_COUNTS ? &pr->tables[p->id] : NULL;
     switch (p->kind) {
     case PP_UNDO: *to = pr->undo || b->device->statement.on; break;
-    case PP_TAKES: *to = b->device->statement.on && k == b->device->statement.dequeue_group; break;
+    case PP_DEQUEUES: *to = b->device->statement.on && k == b->device->statement.dequeue_group; break;
     case PP_LOCK_BASE: *to = bulk_statement_lock_base(pr, p->id); break;
     case PP_ARG_CELLS:
         *to = at(b, texts->copies && texts->args[k][p->id] >= 0 ? texts->staged + texts->args[k][p->id]
@@ -503,7 +503,7 @@ static uint64_t bulk_value(const Bulk *b, const EmitParam *p) {
     case PP_FOOT_WORDS: return at(b, v->control.foot_words);
     case PP_FOOT_FAILED: return at(b, v->control.foot_failed);
     case PP_QUEUED: return v->statement.on && v->statement.dequeue_group >= 0;
-    case PP_TAKERS: return v->plan.ranks.dequeues;
+    case PP_DEQUEUE_COUNTS: return v->plan.ranks.dequeues;
     case PP_QUEUE_ROWS: return v->plan.ranks.rows;
     case PP_STRETCHES: return (uint64_t)v->warps.stretches;
     case PP_TOGETHER: return at(b, v->warps.together);

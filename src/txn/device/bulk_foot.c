@@ -21,7 +21,7 @@ enum {
 
 Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to, Err *e) {
     const ProgRun *pr = b->groups[group].proc->foot;
-    const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_OWN_KIND ? pr->p->instrs[p->id].aux : NULL;
+    const ItemSite *it = p->kind >= PP_ITEM_BASE && p->kind <= PP_DEQUEUE_KIND ? pr->p->instrs[p->id].aux : NULL;
     int32_t slot = it ? pr->add_slot[p->id] : -1;
     int64_t staged = texts_data(&b->device->texts, p);
     if (staged >= 0) return *to = bulk_device_at(b, b->device->texts.staged + staged), ST_OK;
@@ -30,10 +30,10 @@ Status bulk_foot_value(Bulk *b, int32_t group, const EmitParam *p, uint64_t *to,
         *to = hash_combine(hash_u64((uint64_t)pr->proc->tables[it->table].table_id), it->group);
         return ST_OK;
     case PP_ITEM_KIND: *to = slot == ADD_EXCLUSIVE ? OPK_WRITE : OPK_ADD; return ST_OK;
-    case PP_OWN_KIND:
+    case PP_DEQUEUE_KIND:
         *to = b->device->statement.on && group == b->device->statement.dequeue_group
                   ? b->device->statement.dequeue_kinds[p->id]
-                  : OWN_KIND_NONE;
+                  : DEQUEUE_KIND_NONE;
         return ST_OK;
     case PP_ITEM_SUM:
         *to = slot >= 0 ? bulk_device_at(b, &b->device->control.foot_words[FW_SUMS + 2 * slot]) : 0;

@@ -72,7 +72,7 @@ static bool names_groups(const Bulk *b, int32_t group) {
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
         if (p->footprint->instrs[i].op != OP_ITEM || (int32_t)it->table != p->queue || it->group < ITEM_ROWS) continue;
-        if (it->group != ITEM_ROWS || it->n != p->tables[p->queue].n_own - 1) return false;
+        if (it->group != ITEM_ROWS || it->n != p->tables[p->queue].n_dequeue_cols - 1) return false;
     }
     return true;
 }
@@ -91,12 +91,12 @@ Status bulk_statement_locks_plan(Bulk *b, Err *e) {
     if (!(v->statement.dequeue_kinds = arena_array(b->arena, uint8_t, p->footprint->n_instrs + 1))) return err_oom(e);
     for (int32_t i = 0; i < p->footprint->n_instrs; i++) {
         const ItemSite *it = p->footprint->instrs[i].aux;
-        v->statement.dequeue_kinds[i] = OWN_KIND_NONE;
+        v->statement.dequeue_kinds[i] = DEQUEUE_KIND_NONE;
         if (p->footprint->instrs[i].op != OP_ITEM || it->kind > OPK_WRITE) continue;
-        uint8_t own = p->tables[it->table].own;
-        if (own == OWN_QUEUE && it->group == ITEM_ROWS)
+        uint8_t use = p->tables[it->table].dequeue;
+        if (use == DEQUEUE_ROWS && it->group == ITEM_ROWS)
             v->statement.dequeue_kinds[i] = OPK_WRITE; /* also for calls that only read the queue */
-        if ((own == OWN_KEYED || own == OWN_ADDED) && !only_reads(p, it->table, it->group))
+        if ((use == DEQUEUE_KEYED || use == DEQUEUE_ADDED) && !only_reads(p, it->table, it->group))
             v->statement.dequeue_kinds[i] = RANK_DEQUEUE;
     }
     return ST_OK;

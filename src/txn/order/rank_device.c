@@ -35,7 +35,7 @@ enum {
     SAMPLE_OF = 1 << 18, /* of the operations, marked first; of at least so many */
 };
 #define MAX_CALLS ((INT64_C(1) << (32 - RANK_KIND_BITS)) - 2)
-static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_DEQUEUE == RK_OWN && (int)RANK_NONE == RK_NONE &&
+static_assert((int)RANK_KIND_BITS == RK_KIND_BITS && (int)RANK_DEQUEUE == RK_DEQUEUE && (int)RANK_NONE == RK_NONE &&
                   (int)RANK_AGAIN == RK_AGAIN && (int)RANK_OPS_AGAIN == RK_OPS_AGAIN,
               "as kernels have them");
 #define MAX_OPS (INT64_C(1) << 30)
@@ -384,8 +384,8 @@ Status rank_device_locks(RankDevice *r, DevQueue *q, const RankInput *in, RankLo
     r->p[RK_FLAGS] = carve(&at, flags);
     out->counters = carve(&at, counters);
     if (in->dequeues) {
-        r->p[RK_TAKER] = (uint64_t)in->dequeue_type;
-        out->dequeues = r->p[RK_TAKERS] = carve(&at, left * 4);
+        r->p[RK_DEQUEUE_TYPE] = (uint64_t)in->dequeue_type;
+        out->dequeues = r->p[RK_DEQUEUE_COUNTS] = carve(&at, left * 4);
         out->rows = carve(&at, left * 8);
     }
     out->lock_start = r->p[RK_STARTS] = carve(&at, per_call);

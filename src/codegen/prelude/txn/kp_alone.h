@@ -32,7 +32,7 @@
 #define EACH_PARALLEL(M) M(case 0, 0)
 #define EACH_SUM(M) M(P(70), 0)
 #define HOLDS_ALL(kind) ((kind) == 0)
-#define TAKES(kind) ((kind) == 0)
+#define DEQUEUES(kind) ((kind) == 0)
 
 /* ---- the functions of procedure 0 ---------------------------------------------------------------------- */
 typedef struct {

@@ -4,8 +4,8 @@
  * With statement locks alone each of them would wait for the one before. But where nothing else touches the queue,
  * which row is whose is known beforehand: the n-th use of a queue's item takes its n-th row. So calls do not wait for
  * the queue's lock. The first use of each (rank 0) walks the group and leaves row numbers at PP_QUEUE_ROWS, one place
- * for each use of the lock, PP_TAKERS[lock] of them; the others wait for their own place only, which is never written
- * twice.
+ * for each use of the lock, PP_DEQUEUE_COUNTS[lock] of them; the others wait for their own place only, which is never
+ * written twice.
  *
  *     place     0: not written yet; row + 1; or none = ~(anchor + 1), with the highest bit set: there is no row left
  *     in that group
@@ -50,7 +50,7 @@ FN_BIG i64 dequeue(KP_ARG, const u64 use, const bool shared, const u64 next, con
     const u64 none = ~(u64)(anchor + 1), lock = USE_LOCK(use), nth = USE_FROM(use),
               at = PP_QUEUE_ROWS + (lock + nth) * 8;
     if (nth == 0) {
-        const u64 n = G(u32, PP_TAKERS)[lock];
+        const u64 n = G(u32, PP_DEQUEUE_COUNTS)[lock];
         const i64 first = anchor < 0 ? -1 : GVOL(i64, next)[4 * anchor + 3] - 1;
         i64 c = first, last = -1, behind = -1, cv = 0;
         bool there = false;

@@ -86,7 +86,7 @@ FN void put_op(PRIV ops_sink *ops, u64 item, u32 call, u32 kind) {
  * rounds (RK_AGAIN). */
 FN void put_again(PRIV ops_sink *ops, u32 k, u64 item, u32 call, u32 kind) {
 #if !OPS_SHARED
-    if (kind < RK_OWN) {
+    if (kind < RK_DEQUEUE) {
         if ((ops->known >> k & 1u) != 0 && ops->last[k] == item) return;
         ops->known |= 1u << k;
         ops->last[k] = item;

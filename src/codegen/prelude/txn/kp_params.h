@@ -40,7 +40,7 @@
 #define PP_STRETCHES P(45)
 #define PP_TOGETHER P(46)
 /* queues */
-#define PP_TAKERS P(50)
+#define PP_DEQUEUE_COUNTS P(50)
 #define PP_QUEUE_ROWS P(51)
 /* footprints */
 #define PP_OPS P(60)

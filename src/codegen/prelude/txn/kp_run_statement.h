@@ -6,7 +6,7 @@
  * are and how many (PP_LOG_AT, PP_LOG_N), which kp_undo.h reads after the launch.
  *
  * Of the module: UNDO_MAX, EACH_PROC, frame_K and run_K; EACH_PARALLEL(M): M(label, k) for each procedure that has
- * parallel loops (kp_parallel.h); HOLDS_ALL(kind): its calls hold all locks from their beginning; TAKES(kind): its
+ * parallel loops (kp_parallel.h); HOLDS_ALL(kind): its calls hold all locks from their beginning; DEQUEUES(kind): its
  * calls dequeue, in this bulk.
  */
 #ifndef KP_RUN_STATEMENT_H
@@ -98,7 +98,7 @@ FN bool run_tile_by_statement(KP_ARG, const u64 tile, const u32 left, const u64 
             if (wait != LOCK_NONE) (void)lock_wait(kp, wait);
         }
         log_call(kp, log_at, call, ran);
-        for (u64 use; (use = locks_finish(kp, use_at, use_end, TAKES(kind))) != LOCK_NONE;)
+        for (u64 use; (use = locks_finish(kp, use_at, use_end, DEQUEUES(kind))) != LOCK_NONE;)
             if (!lock_wait(kp, use) || KC_PEEK(STOP_FLAG) != 0) return false;
     }
     return true;

@@ -121,7 +121,7 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
             if (!turn) lock_counter(kp, wait, &at, &from);
         }
         if (state == LANE_ENDS && turn) {
-            wait = locks_finish(kp, use_at, use_end, TAKES(kind));
+            wait = locks_finish(kp, use_at, use_end, DEQUEUES(kind));
             turn = wait == LOCK_NONE;
             if (turn) state = LANE_FREE;
             else lock_counter(kp, wait, &at, &from);

@@ -275,11 +275,11 @@ FN_BIG u64 locks_begin(KP_ARG, const u64 use_at, const u64 use_end) {
     return LOCK_NONE;
 }
 /* A call that is done releases all that is left, once it was its turn at each: LOCK_NONE; else a use where it was
- * not. `takes`: it dequeues (kp_dequeue.h). */
-FN_BIG u64 locks_finish(KP_ARG, const u64 use_at, const u64 use_end, const bool takes) {
+ * not. `dequeues`: it dequeues (kp_dequeue.h). */
+FN_BIG u64 locks_finish(KP_ARG, const u64 use_at, const u64 use_end, const bool dequeues) {
     ROLLED for (u64 i = use_at; i < use_end; i++) {
         const u32 s = USE_STATE(i);
-        if (takes && s != USE_RELEASED && (USE_NAME(i) & 1u) != 0 &&
+        if (dequeues && s != USE_RELEASED && (USE_NAME(i) & 1u) != 0 &&
             (s & (USE_DEQUEUED | USE_UNDELETED)) != USE_DEQUEUED) {
             ga_or_u64(STOP_FLAG, STOP_QUEUE);
             return i;

@@ -38,18 +38,18 @@
 #define RK_NAMED_LOCKS \
     32 /* u32[4] per lock use: name of the item, operations that the call has on it, and the LockUse; 0 = RK_LOCKS */
 #define RK_DROP 33 /* so many lower bits of a type do not count */
-#define RK_TAKERS                                                                                                    \
-    34 /* u32 per lock: its uses by calls of RK_TAKER, the first type that uses it, of locks with odd names; 0 = not \
-          asked for */
-#define RK_TAKER 35
+#define RK_DEQUEUE_COUNTS                                                                                             \
+    34 /* u32 per lock: its uses by calls of RK_DEQUEUE_TYPE, the first type that uses it, of locks with odd names; 0 \
+          = not asked for */
+#define RK_DEQUEUE_TYPE 35
 #define RK_PARAMS 36
 
 /* kinds of operations: 0 reads, 1 adds, 2 writes; those of a kind that is the caller's own commute with each other and
  * with nothing else */
 #define RK_KIND_BITS 3
-#define RK_OWN 3
+#define RK_DEQUEUE 3
 #define RK_NONE 7              /* a place without an operation */
-#define RK_AGAIN 4             /* with a kind below RK_OWN: there may be more of them than this one */
+#define RK_AGAIN 4             /* with a kind below RK_DEQUEUE: there may be more of them than this one */
 #define RK_OPS_AGAIN 0x4000000 /* so many they are taken to be: what is counted down never comes to the end of them */
 
 #define RK_FIRST_ROUND 0xffffffff

@@ -660,9 +660,9 @@ KERNEL(rank_locks) {
             ops = more == 1 ? ops + 1 : more;
         }
         st_pair(named + at * 16, record >> 32 | (u64)ops << 32, place);
-        if (P(RK_TAKERS) != 0 && (record >> 32 & 1) != 0 &&
-            (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_TAKER)))
-            ga_max_u32(P(RK_TAKERS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
+        if (P(RK_DEQUEUE_COUNTS) != 0 && (record >> 32 & 1) != 0 &&
+            (P(RK_TYPES) == 0 || GRO(u16, P(RK_TYPES))[call_of(record)] == P(RK_DEQUEUE_TYPE)))
+            ga_max_u32(P(RK_DEQUEUE_COUNTS) + (u64)(u32)place * 4, (u32)(place >> 32) + 1);
     }
 }
 

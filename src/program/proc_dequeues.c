@@ -1,15 +1,15 @@
-/* proc_own.c - which procedures take rows from queues, and what else they then have to themselves; see proc.h, Queues.
+/* proc_dequeues.c - which procedures dequeue, and what else is then theirs alone; see proc.h, Queues.
  */
 #include "program/proc.h"
 
 /* Of a body: the variable or constant behind a register. */
-typedef struct Own {
+typedef struct Search {
     Proc *p;
     const Program *body;
-} Own;
+} Search;
 
 /* The variable that the register was loaded from; -1 none. */
-static int64_t var_of(const Own *o, Reg r) {
+static int64_t var_of(const Search *o, Reg r) {
     const RegInfo *ri = &o->body->regs[r];
     if (r <= 0 || ri->is_const || ri->first < 0) return -1;
     const Instr *in = &o->body->instrs[ri->first];
@@ -44,7 +44,7 @@ typedef struct QueueKey {
     int64_t *vars;
 } QueueKey;
 
-static bool find_queue(const Own *o, int32_t table, QueueKey *out) {
+static bool find_queue(const Search *o, int32_t table, QueueKey *out) {
     const RowKey *first = NULL, *by_key = NULL;
     bool deletes = false;
     for (int32_t i = 0; i < o->body->n_instrs; i++) {
@@ -84,22 +84,22 @@ static bool find_queue(const Own *o, int32_t table, QueueKey *out) {
 }
 
 /* By which columns of this table its rows have the queue's key; NULL: by none. */
-static const int32_t *key_in(const Own *o, const RowKey *k, const QueueKey *q) {
+static const int32_t *key_in(const Search *o, const RowKey *k, const QueueKey *q) {
     const int32_t *cols;
     bool unique;
-    int32_t n = index_cols(o->p, k, &cols, &unique), *own = arena_array(o->p->arena, int32_t, q->n + 1);
-    for (int32_t c = 0; own && c < q->n; c++) {
-        own[c] = -1;
-        for (int32_t i = 0; i < n && i < k->n && own[c] < 0; i++) {
+    int32_t n = index_cols(o->p, k, &cols, &unique), *found = arena_array(o->p->arena, int32_t, q->n + 1);
+    for (int32_t c = 0; found && c < q->n; c++) {
+        found[c] = -1;
+        for (int32_t i = 0; i < n && i < k->n && found[c] < 0; i++) {
             bool used = false;
-            for (int32_t before = 0; before < c; before++) used |= own[before] == cols[i];
-            if (!used && var_of(o, k->args[i]) == q->vars[c]) own[c] = cols[i];
+            for (int32_t before = 0; before < c; before++) used |= found[before] == cols[i];
+            if (!used && var_of(o, k->args[i]) == q->vars[c]) found[c] = cols[i];
         }
-        if (own[c] < 0) return NULL;
+        if (found[c] < 0) return NULL;
     }
-    return own;
+    return found;
 }
-static bool is_keyed(const Own *o, int32_t table, const QueueKey *q) {
+static bool is_keyed(const Search *o, int32_t table, const QueueKey *q) {
     ProcTable *t = &o->p->tables[table];
     bool changes = false;
     const int32_t *all = NULL;
@@ -109,14 +109,14 @@ static bool is_keyed(const Own *o, int32_t table, const QueueKey *q) {
         if (in->op == OP_ROW_INSERT || in->op == OP_ROW_DELETE) return false;
         changes |= in->op == OP_ROW_PUT || in->op == OP_ROW_ADD;
         if (in->op != OP_ROW_FIND && in->op != OP_ROW_FIRST) continue;
-        const int32_t *own = key_in(o, in->aux, q);
-        if (!own || (all && memcmp(own, all, (size_t)q->n * sizeof *own) != 0)) return false;
-        all = own;
+        const int32_t *found = key_in(o, in->aux, q);
+        if (!found || (all && memcmp(found, all, (size_t)q->n * sizeof *found) != 0)) return false;
+        all = found;
     }
-    t->own_cols = all;
+    t->dequeue_cols = all;
     return changes && all;
 }
-static bool is_added(const Own *o, int32_t table) {
+static bool is_added(const Search *o, int32_t table) {
     const Table *t = o->p->tables[table].need.table;
     bool adds = false;
     for (int32_t i = 0; i < o->body->n_instrs; i++) {
@@ -131,13 +131,13 @@ static bool is_added(const Own *o, int32_t table) {
     return adds;
 }
 
-void proc_find_own(Proc *p) {
-    Own o = {p, p->body};
+void proc_find_dequeues(Proc *p) {
+    Search o = {p, p->body};
     QueueKey key = {0};
     p->queue = -1;
     for (int32_t t = 0; t < p->n_tables; t++) {
         QueueKey k;
-        p->tables[t].own = OWN_NOTHING;
+        p->tables[t].dequeue = DEQUEUE_NOT;
         if (!find_queue(&o, t, &k)) continue;
         p->queue = p->queue >= 0 ? p->n_tables : t;
         key = k;
@@ -146,11 +146,11 @@ void proc_find_own(Proc *p) {
     if (p->queue < 0) return;
     for (int32_t t = 0; t < p->n_tables; t++) {
         ProcTable *x = &p->tables[t];
-        x->own = t == p->queue           ? OWN_QUEUE
-                 : is_keyed(&o, t, &key) ? OWN_KEYED
-                 : is_added(&o, t)       ? OWN_ADDED
-                                         : OWN_NOTHING;
-        x->n_own = x->own == OWN_QUEUE || x->own == OWN_KEYED ? key.n : 0;
-        if (x->own == OWN_QUEUE) x->own_cols = key.cols;
+        x->dequeue = t == p->queue           ? DEQUEUE_ROWS
+                     : is_keyed(&o, t, &key) ? DEQUEUE_KEYED
+                     : is_added(&o, t)       ? DEQUEUE_ADDED
+                                             : DEQUEUE_NOT;
+        x->n_dequeue_cols = x->dequeue == DEQUEUE_ROWS || x->dequeue == DEQUEUE_KEYED ? key.n : 0;
+        if (x->dequeue == DEQUEUE_ROWS) x->dequeue_cols = key.cols;
     }
 }
