@@ -77,7 +77,7 @@ typedef struct CodeEntry {
     Key key;
     EntryState state;
     bool forgotten; /* no longer in the table: the last holder frees it */
-    bool passing;   /* FAILED for a reason that may pass (memory): told once, then tried again */
+    bool passing;   /* FAILED for a reason that may pass (memory): logged once, then tried again */
     bool from_disk, on_disk;
     int64_t holders; /* CodeRefs and waiting callers */
     int64_t compile_ns, touched_ns;
@@ -98,7 +98,7 @@ struct CodeCache {
     int64_t path_bytes;
     _Atomic int64_t max_bytes, disk_bytes;
     _Atomic uint64_t serial;
-    _Atomic bool write_failed; /* said in the log */
+    _Atomic bool write_failed; /* and logged */
     pthread_mutex_t lock, sweep;
     pthread_cond_t changed, wake;
     pthread_t thread;
@@ -372,7 +372,7 @@ static void sweep_files(CodeCache *c, const char *keep) {
     mem_free(NULL, files, cap * (int64_t)sizeof *files);
 }
 
-/* Writes under another name, then renames. False (said once in the log) leaves nothing behind. */
+/* Writes under another name, then renames. False (logged once) leaves nothing behind. */
 static bool file_write(CodeCache *c, const Key *k, const void *code, int64_t n) {
     if (c->dir < 0 || n <= 0 || n > code_max || n + (int64_t)sizeof(CodeFile) > atomic_load(&c->max_bytes))
         return false;

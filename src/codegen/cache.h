@@ -5,7 +5,7 @@
  * is looked up in memory, then in the directory (STELE_CACHE_DIR, else $XDG_CACHE_HOME/stele, else ~/.cache/stele),
  * then compiled. The directory is made when missing, readable for its owner only. When there is none ("" or nothing
  * set), when it cannot be written, belongs to another user, or can be written by everybody, kernels are kept in memory
- * only, said once in the log. Files are written to a temporary name and renamed; each has a header with magic, version,
+ * only, logged once. Files are written to a temporary name and renamed; each has a header with magic, version,
  * the full key and a checksum, so that a torn, foreign or damaged file is a miss and never loaded; so is one that the
  * device refuses to load. Several processes share the directory without locks: the worst case is compiling twice. When
  * the directory exceeds its limit (settings: code_cache_size, default 256 MiB), least recently used files go (mtime is

@@ -358,7 +358,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
     case OP_ROW_INSERT: proc_row_insert(x, in); return true;
     case OP_ROW_DELETE: proc_row_delete(x, in); return true;
     case OP_RAISE:
-        W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_SAID : PF_RAISED));
+        W("FAIL(%d);\n", fail_code(x, ((const RaiseSite *)in->aux)->n == 0 ? PF_RAISED_PLAIN : PF_RAISED));
         return true;
     case OP_SELECT:
         if (x->lazy[in->dst]) return true; /* choose writes it */

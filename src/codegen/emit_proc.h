@@ -31,12 +31,12 @@
  * has the virtual machine run it again before any call that conflicts with it: it meets the same state, so it fails in
  * the same way, and says how. For the same reason a call may give up for want of room (a string, the log): the machine
  * then does it. A RAISE with a constant message needs no machine, nor do plain data errors on devices with memory of
- * their own (PROC_SAID in the code): no call has to wait for these. Under locks, a call that needs the machine poisons
- * its counters, and a call that finds a counter poisoned does not run and poisons its own: `done` has the calls that
- * ran. In partitions it ends its partition for this launch: that is where the partition stands then. Without locks,
- * launches go through a queue several at a time. A launch that has failures which have to be seen to first writes its
- * number to the word `blocked`; later launches find it there and do nothing, so that the executor can see to the
- * failures and go on from there.
+ * their own (PROC_ERROR_KNOWN in the code): no call has to wait for these. Under locks, a call that needs the machine
+ * poisons its counters, and a call that finds a counter poisoned does not run and poisons its own: `done` has the calls
+ * that ran. In partitions it ends its partition for this launch: that is where the partition stands then. Without
+ * locks, launches go through a queue several at a time. A launch that has failures which have to be seen to first
+ * writes its number to the word `blocked`; later launches find it there and do nothing, so that the executor can see to
+ * the failures and go on from there.
  *
  * Statement locks. A call that takes long need not hold all its locks as long: with bodies that have statement locks
  * (Proc.locking_body), a call waits for the lock of an item where it comes to the item, and gives it up after the last
@@ -191,7 +191,7 @@ typedef struct ProcSource {
     bool holds_all;      /* under statement locks it waits for all its locks before it begins, and has none inside */
     int32_t dequeues;    /* queues: 1 + the number of PP_DEQUEUES; 0 it has none */
     uint32_t *text_puts; /* per table: instructions that put strings there */
-    int64_t *text_bytes; /* ... and how many bytes a call may put there, as far as can be told */
+    int64_t *text_bytes; /* ... and how many bytes a call may put there, as far as is known */
 } ProcSource;
 typedef struct ProcModule {
     const char *reason; /* why there is none: "transfer(integer): line 4: call upper(text)" */

@@ -53,8 +53,8 @@ typedef struct FailEm {
     int32_t n_fails, n_fail_labels;
     int32_t last_fail; /* the last instruction that is made to fail, loops around it included; -1 none */
 } FailEm;
-/* Statement locks, and calls that suspend at them (emit_statement_locks.c). Arrays are per instruction where nothing
- * else is said. */
+/* Statement locks, and calls that suspend at them (emit_statement_locks.c). Arrays are per instruction, unless
+ * noted. */
 typedef struct LocksEm {
     const int32_t *plain; /* of a body with statement locks: instruction -> the one of the body without; NULL none */
     int32_t *split;       /* where a run begins anew: the number of the state that goes on there; 0 nowhere */

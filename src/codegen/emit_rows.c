@@ -398,7 +398,7 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
       "{\nconst u64 rec = %p + 16 + nth * %d;\n",
       keys, keys, keys, (int32_t)KEY_WORDS * 8);
     W("G(u64, rec)[0] = (u64)bad << 32 | call;\nG(u64, rec)[1] = %d;\nROLLED for (int c = 0; c < %d; c++) G(u64, "
-      "rec)[2 + c] = k[c];\nFAIL(%du | FAILED_KNOWN);\n}\n}\nFAIL(%d);\n",
+      "rec)[2 + c] = k[c];\nFAIL(%du | PROC_ERROR_KNOWN);\n}\n}\nFAIL(%d);\n",
       code, (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */

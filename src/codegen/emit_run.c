@@ -121,7 +121,7 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->by_statement));
     out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->mod.n_sums + 1);
     out_w(m, o, "#define N_LAST %d\n", x->mod.most_last + 1);
-    out_w(m, o, "#define SAID_HERE %s\n", run->strings ? "0u" : "FAILED_KNOWN");
+    out_w(m, o, "#define ERROR_KNOWN_HERE %s\n", run->strings ? "0u" : "PROC_ERROR_KNOWN");
     out_w(m, o, "#define PIECES_AT %d\n", (int32_t)PROC_PIECES_AT(out->n_tables));
     proc_include(x, o, KERNEL_PRELUDE_INCLUDE);
     if (!out->param_table) return;

@@ -618,7 +618,7 @@ static void write_loop(ProcEm *x, const ParallelLoop *s, Out *o) {
     out_w(m, o, "#define LOOP_LOGS %d\n#define LOOP_STEP_LIMIT %p\n", s->logs, PARAM(PP_STEP_LIMIT, 0, 0));
     out_w(m, o, "#define LOOP_NO_ROOM %d\n#define LOOP_STEPS %d\n", code | (int32_t)PF_ROOM, code | (int32_t)PF_STEPS);
     /* a lane's own sum may be out of range where the call's is not */
-    if (sums) out_w(m, o, "#define LOOP_FAILS(ended) ((ended) & 255u) != PF_SAID ? LOOP_NO_ROOM : (ended)\n");
+    if (sums) out_w(m, o, "#define LOOP_FAILS(ended) ((ended) & 255u) != PF_RAISED_PLAIN ? LOOP_NO_ROOM : (ended)\n");
     else out_w(m, o, "#define LOOP_FAILS(ended) (ended)\n");
     define_alike(x, s, o);
     define_vars(x, s, o);

@@ -122,8 +122,9 @@ static void test_stop(void **state) {
     stop_undo(kp, 3u << 8 | PF_KEY, 0, 2);
     stop_undo(kp, 9u << 8 | PF_NULL, 1, 4); /* the first one's code is kept */
     assert_true(error[1] >> 32 == (2u << STOP_PROC_SHIFT | 3u << 8 | PF_KEY));
-    assert_int_equal(error[1] & 0xff, 1 << STOP_UNDO_BIT | 1 << STOP_UNSAID_BIT | 1 << STOP_SPILT_BIT);
-    assert_true(failure_known(PROC_SAID | 5) && failure_known(7u << 8 | PF_SAID) && !failure_known(7u << 8 | PF_KEY));
+    assert_int_equal(error[1] & 0xff, 1 << STOP_UNDO_BIT | 1 << STOP_UNKNOWN_BIT | 1 << STOP_SPILT_BIT);
+    assert_true(failure_known(PROC_ERROR_KNOWN | 5) && failure_known(7u << 8 | PF_RAISED_PLAIN) &&
+                !failure_known(7u << 8 | PF_KEY));
 }
 
 /* ---- footprints, without shared memory --------------------------------------------------------------------------- */

@@ -997,11 +997,11 @@ static void word_key(Bulk *b, int worker, const uint64_t *record) {
 /* Words an error that follows from its code: false when only the virtual machine can word it. */
 static bool word_error(Bulk *b, int worker, int32_t group, uint32_t code, uint32_t call) {
     const Program *p = b->groups[group].group->proc->body;
-    if ((code & PROC_SAID) == 0) return false;
-    code &= ~PROC_SAID;
+    if ((code & PROC_ERROR_KNOWN) == 0) return false;
+    code &= ~PROC_ERROR_KNOWN;
     int32_t pc = (int32_t)(code >> 8) - 1, kind = (int32_t)(code & 0xff);
     if (kind == PF_KEY) return true; /* its record in `keys` has the error */
-    if (kind == PF_SAID) {
+    if (kind == PF_RAISED_PLAIN) {
         word_raise(b, group, pc, call);
         return true;
     }
@@ -1040,8 +1040,8 @@ static void word_some(Wording *y, int worker, int n, const int64_t *which) {
     for (int i = 0; i < n; i++) {
         uint32_t call = (uint32_t)v->failures.list[1 + which[i]],
                  code = (uint32_t)(v->failures.list[1 + which[i]] >> 32);
-        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
-        bool shared = (code & PROC_SAID) != 0 && (code & 0xff) == PF_SAID;
+        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_ERROR_KNOWN) >> 8) - 1;
+        bool shared = (code & PROC_ERROR_KNOWN) != 0 && (code & 0xff) == PF_RAISED_PLAIN;
         CallError *x = shared && v->failures.raised[group] ? v->failures.raised[group][pc] : NULL;
         if (x) {
             *at[i] = x;
@@ -1085,8 +1085,8 @@ static int64_t word_failures(Bulk *b, uint32_t **calls) {
     /* Errors that calls share are made from some failures all over the list: neighbours are often alike. */
     for (int64_t i = 0; i < n; i += MAX_OF(n / WORD_SAMPLE, INT64_C(1))) {
         uint32_t call = (uint32_t)v->failures.list[1 + i], code = (uint32_t)(v->failures.list[1 + i] >> 32);
-        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_SAID) >> 8) - 1;
-        if ((code & PROC_SAID) == 0 || (code & 0xff) != PF_SAID ||
+        int32_t group = bulk_type(b, call), pc = (int32_t)((code & ~PROC_ERROR_KNOWN) >> 8) - 1;
+        if ((code & PROC_ERROR_KNOWN) == 0 || (code & 0xff) != PF_RAISED_PLAIN ||
             (v->failures.raised[group] && v->failures.raised[group][pc]))
             continue;
         word_raise(b, group, pc, call);

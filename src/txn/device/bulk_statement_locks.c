@@ -157,7 +157,7 @@ static const UndoReason undo_reasons[] = {
                                 "first row, or with what it has to itself by that"),
     UNDO_REASON(STOP_OVER_BIT, "a call needed an item more often than its footprint said"),
     UNDO_REASON(STOP_SPILT_BIT, "a call failed after it had given up locks"),
-    UNDO_REASON(STOP_UNSAID_BIT, "a call failed in a way that only the virtual machine can tell"),
+    UNDO_REASON(STOP_UNKNOWN_BIT, "a call failed in a way that only the virtual machine can tell"),
     UNDO_REASON(STOP_UNDO_BIT, "a call failed"),
 };
 static const UndoReason *reason_of(uint64_t stop) {

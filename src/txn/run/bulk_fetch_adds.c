@@ -9,8 +9,8 @@
  * An INSERT whose key is not known before the call runs, in a procedure with fetch-adds, most often has the fetched
  * number as its key: such inserts share sets as well.
  *
- * All this is speculation. At the set's end each call must have added what its footprint said, to the item's one row;
- * and inserts that failed for a key that was there, or that were undone, must have had the only outcome that is
+ * All this is speculation. At the set's end each call must have added the amount of its footprint, to the item's one
+ * row; and inserts that failed for a key that was there, or that were undone, must have had the only outcome that is
  * possible in timestamp order. Then, by induction over the calls in timestamp order, each has seen what it would have
  * seen one after the other. Else the bulk is undone by the logs of its calls and run again without fetch-adds. (Not the
  * set alone: rows that were inserted stay in the indexes, where they must not come again with other keys; another run

@@ -58,7 +58,7 @@ typedef struct FetchAddCell {
                     end */
     uint8_t fetched; /* TOOK_ */
 } FetchAddCell;
-enum { FETCHED_NOTHING, FETCHED_AS_PLANNED, FETCHED_OTHERWISE /* than the footprint said, or twice */ };
+enum { FETCHED_NOTHING, FETCHED_AS_PLANNED, FETCHED_OTHERWISE /* than in the footprint, or twice */ };
 typedef struct FetchAddUse {
     FetchAddCell *cells;
 } FetchAddUse; /* by position in the group; NULL: planned as a write */

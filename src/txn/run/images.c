@@ -150,7 +150,7 @@ static Table *table_by_id(const Catalog *c, int64_t id) {
     return NULL;
 }
 
-/* It is what the table is, and has the room that the table says it will need (that may have been said since). */
+/* It is what the table is, and has the room for the rows that the table expects (which may have been set since). */
 static bool is_good(const ImageEntry *x) {
     const Table *t = x->need.table;
     return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);

@@ -195,8 +195,8 @@ static inline FetchAddCell *fetch_add_cell(const CallFrame *c, const RowCol *rc,
 static inline bool fetch_adds_here(const CallFrame *c, const RowCol *rc) {
     return UNLIKELY(rc->fetch_add > 0) && c->pr->fetch_adds && c->pr->fetch_adds[rc->fetch_add - 1].cells;
 }
-/* What those before it leave. Out of the column's range: one of them does not add what its footprint said, and the bulk
- * is run again. */
+/* What those before it leave. Out of the column's range: one of them does not add the amount of its footprint, and the
+ * bulk is run again. */
 static void add_before(const CallFrame *c, const RowCol *rc, const int64_t *rows, int64_t n, Vec *d) {
     const ColumnUse *use = &table_use(c, rc->table)->cols[rc->col];
     for (int64_t i = 0; i < n; i++) {

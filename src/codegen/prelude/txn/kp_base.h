@@ -23,13 +23,12 @@
         status = (u32)(code); \
         goto FAIL_TO;         \
     } while (0)
-#define FAILED_KNOWN PROC_SAID
 /* Data errors that a function of the prelude reports. Where strings of the host can be seen, the virtual machine
  * words them. */
-#if !defined(SAID_HERE)
-#define SAID_HERE FAILED_KNOWN
+#if !defined(ERROR_KNOWN_HERE)
+#define ERROR_KNOWN_HERE PROC_ERROR_KNOWN
 #endif
-#define RAISE(code) FAIL(((code)&255) <= KE_NUMERIC ? (u32)(code) | SAID_HERE : (u32)(code))
+#define RAISE(code) FAIL(((code)&255) <= KE_NUMERIC ? (u32)(code) | ERROR_KNOWN_HERE : (u32)(code))
 
 /* The address of the stop flag: 0, or bits of kp_codes.h. */
 #define STOP_FLAG (P(ERR_PARAM) + 8)

@@ -15,9 +15,9 @@
 #define TEXT_PIECE 2048 /* bytes for strings that an item takes at a time, on the host */
 
 /* ---- failures of calls --------------------------------------------------------------------------------- */
-/* A failure's code: PROC_SAID, the instruction + 1 from bit 8 on, and why in the low byte: a kind of kc_codes.h,
+/* A failure's code: PROC_ERROR_KNOWN, the instruction + 1 from bit 8 on, and why in the low byte: a kind of kc_codes.h,
  * or */
-#define PF_SAID 64 /* RAISE without arguments: no later call is blocked */
+#define PF_RAISED_PLAIN 64 /* RAISE without arguments: no later call is blocked */
 #define PF_RAISED 65
 #define PF_ROWS 66 /* more inserts than were counted */
 #define PF_STEPS 67
@@ -26,7 +26,7 @@
 #define PF_NULL 70
 #define PF_KEY 71
 /* the error is known on the device: the virtual machine need not run the call to word it */
-#define PROC_SAID 0x80000000u
+#define PROC_ERROR_KNOWN 0x80000000u
 /* Taken keys (PP_KEYS): words of a record, and cells of the key in it at most. */
 #define KEY_WORDS 8
 #define KEY_COLS_MAX 6
@@ -38,11 +38,11 @@
 /* ---- the stop flag ------------------------------------------------------------------------------------- */
 /* Bit 0: the host wants the kernel to stop; the others are what the kernel found under statement locks. In the upper
  * half, of the first call that failed: its code, and STOP_PROC_SHIFT bits up the procedure's number. */
-#define STOP_UNDO_BIT 1   /* the bulk has to be undone, since */
-#define STOP_ROOM_BIT 2   /* there is no more room in the log */
-#define STOP_OVER_BIT 3   /* a call asked for an item more often than its footprint said */
-#define STOP_SPILT_BIT 4  /* a call failed after it had released locks of what it changed */
-#define STOP_UNSAID_BIT 5 /* a call failed, and only the virtual machine can say why */
+#define STOP_UNDO_BIT 1    /* the bulk has to be undone, since */
+#define STOP_ROOM_BIT 2    /* there is no more room in the log */
+#define STOP_OVER_BIT 3    /* a call asked for an item more often than in its footprint */
+#define STOP_SPILT_BIT 4   /* a call failed after it had released locks of what it changed */
+#define STOP_UNKNOWN_BIT 5 /* a call failed, and only the virtual machine can say why */
 /* a call that dequeues did something else with its queue, or with what it has to itself, than was expected; or it
  * failed */
 #define STOP_QUEUE_BIT 6

@@ -218,11 +218,13 @@ KERNEL(bulk_main) {
                         if (state == LOCKS_READY) {
                             if (held) FENCE_TAKE();
                             const u32 status = run_call(kp, kind, call, pos, undo, slot);
-                            release = status == 0 || (status & FAILED_KNOWN) != 0 || (status & 255u) == PF_SAID;
+                            release =
+                                status == 0 || (status & PROC_ERROR_KNOWN) != 0 || (status & 255u) == PF_RAISED_PLAIN;
                             if (status != 0) {
                                 const u64 at = ga_add_u64(PP_FAILED, 1);
                                 G(u64, PP_FAILED + 8)
-                                [at] = (u64)(release ? status | FAILED_KNOWN : status & ~FAILED_KNOWN) << 32 | call;
+                                [at] = (u64)(release ? status | PROC_ERROR_KNOWN : status & ~PROC_ERROR_KNOWN) << 32 |
+                                       call;
                                 if (!release) ga_cas_u64(PP_BLOCKED, 0, PP_LAUNCH);
                             }
                         }

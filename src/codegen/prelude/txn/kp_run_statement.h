@@ -39,7 +39,7 @@ FN void log_call(KP_ARG, PRIV u64 *log_at, const u64 call, const u64 ran) {
         G(u32, PP_LOG_N)[call] = n_undo;
         *log_at += (u64)n_undo * UNDO_ENTRY;
     }
-    if (status != 0) G(u64, PP_FAILED + 8)[ga_add_u64(PP_FAILED, 1)] = (u64)(status | FAILED_KNOWN) << 32 | call;
+    if (status != 0) G(u64, PP_FAILED + 8)[ga_add_u64(PP_FAILED, 1)] = (u64)(status | PROC_ERROR_KNOWN) << 32 | call;
 }
 /* The launch stops: a call on its way leaves what it has logged to kp_undo.h. */
 FN void log_stopped(KP_ARG, const u64 log_at, const u64 call, const u32 n) {

@@ -93,13 +93,13 @@
 
 /* ---- failures ------------------------------------------------------------------------------------------ */
 /* The failure's error is known on the device: the bulk need not be undone for it. */
-FN bool failure_known(u32 status) { return (status & FAILED_KNOWN) != 0 || (status & 255u) == PF_SAID; }
+FN bool failure_known(u32 status) { return (status & PROC_ERROR_KNOWN) != 0 || (status & 255u) == PF_RAISED_PLAIN; }
 /* Stops the launch and has the bulk undone, for a call of procedure `proc` that failed; the first one's code is
  * kept. */
 FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 proc) {
     const u64 why = (u64)1 << ((spilled & 2) != 0 ? STOP_QUEUE_BIT
                                : spilled != 0     ? STOP_SPILT_BIT
-                                                  : STOP_UNSAID_BIT) |
+                                                  : STOP_UNKNOWN_BIT) |
                     1 << STOP_UNDO_BIT;
     (void)ga_cas_u64(
         STOP_FLAG, 0,
@@ -192,7 +192,7 @@ FN_BIG u64 lock_acquire(KP_ARG, const u64 use_at, const u64 use_end, const u64 m
     } else {
         TEST_DELAY(h);
         const u32 s = USE_STATE(i);
-        if (s == USE_RELEASED) { /* more often than its footprint said: not to be */
+        if (s == USE_RELEASED) { /* more often than in its footprint: not to be */
             ga_or_u64(STOP_FLAG, STOP_OVERUSED);
             use = LOCK_STOP;
         } else if ((s & USE_HELD) == 0) {
