@@ -258,7 +258,7 @@ def lanes(build, oracle):
         script("ranks of bulks, CUDA's lanes", [os.path.join(build, "tests", "test_rank_device"), "check", "cuda:0", "3000"], env)
         script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "3", "--reduce", "0", "--seconds", "1800", "--set", cuda], env)
         files = []
-        for name in ("part", "queue", "spread"):
+        for name in ("part", "queue", "parallel_loops"):
             with open(os.path.join(ROOT, "tests", "sql", "bulk", name + ".test")) as f:
                 text = f.read()
             assert "device = 'cpu'" in text

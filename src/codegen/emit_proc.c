@@ -377,7 +377,7 @@ static bool write_instr(ProcEm *x, const Instr *in, int32_t pc) {
 
 /* Where a failure goes: behind the run or statement that it is in, and from there, by the status, behind what is
  * around that, and so on. In one jump to the end, the compiler would let lanes that went different ways for a moment
- * meet again at the end only. */
+ * reconverge at the end only. */
 static void fail_to(ProcEm *x) {
     if (x->fail.n_fails > 0) W("#undef FAIL_TO\n#define FAIL_TO F%d\n", x->fail.fails[x->fail.n_fails - 1]);
     else W("#undef FAIL_TO\n#define FAIL_TO failed\n");

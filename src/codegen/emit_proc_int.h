@@ -1,6 +1,6 @@
 /* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_rows.c
  * (rows), emit_index.c (indexes), emit_ahead.c (what is fetched beforehand), emit_statement_locks.c (statement locks),
- * emit_spread.c (loops whose rounds lanes share), emit_run.c (the module). */
+ * emit_parallel_loops.c (loops whose rounds lanes share), emit_run.c (the module). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -15,7 +15,7 @@ enum {
 };
 enum { FIND_KEY = 1, ENTER = 2, HASH_KEY = 4 }; /* functions of an index that are there: ProcEm.found */
 
-typedef struct ParallelLoop ParallelLoop; /* a warp-parallel loop: emit_spread.c */
+typedef struct ParallelLoop ParallelLoop; /* a warp-parallel loop: emit_parallel_loops.c */
 
 /* What is the module's: kept from one procedure, and footprint, to the next. */
 typedef struct ModuleEm {
@@ -68,7 +68,7 @@ typedef struct LocksEm {
     bool framed;          /* variables are kept in the call's frame all the time */
     int32_t n_states;
 } LocksEm;
-/* Warp-parallel loops (emit_spread.c). */
+/* Warp-parallel loops (emit_parallel_loops.c). */
 typedef struct ParallelEm {
     ParallelLoop *loops;
     int32_t n_loops;
@@ -236,7 +236,7 @@ void proc_dequeue(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);
 
-/* ---- emit_spread.c ---- */
+/* ---- emit_parallel_loops.c ---- */
 struct ParallelLoop {
     /* instructions: the loop, what follows the test at its top; the state at its top */
     int32_t loop, first, end, state;
@@ -248,7 +248,7 @@ struct ParallelLoop {
     uint8_t *roles;      /* per variable: what becomes of it */
     uint8_t *precision;  /* sums: digits, 0: those of the physical type */
 };
-/* Fills spreads; behind proc_find_states. */
+/* Finds the parallel loops; behind proc_find_states. */
 void proc_find_parallel(ProcEm *x);
 /* In the body: at the top of the loop that begins at pc, behind the instruction, behind the loop; where it is none of
  * these, nothing. */

@@ -5,7 +5,7 @@
  * loop [loop-invariant code motion]. A loop without any round issues it all the same, which makes calls wait that need
  * not. Only operations by which rounds do not exclude each other: reads, inserts whose key is not known beforehand,
  * additions to coarse items, and nothing else of these columns is in the loop: executors find by the locks in a loop
- * which of its rounds may run side by side (codegen/emit_spread.c).
+ * which of its rounds may run side by side (codegen/emit_parallel_loops.c).
  *
  * In straight runs. An operation that comes again, no weaker, is not issued the first time: the first place takes the
  * lock, the last one's statement gives it up.

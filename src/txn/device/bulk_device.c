@@ -454,7 +454,7 @@ static void plan_together(Bulk *b) {
         int64_t each = mixed ? 1 : per[b->group_order[i]], n = mixed ? b->n_calls : group->group->n;
         *to++ = (uint32_t)units;
         *to++ = mixed ? 0 : (uint32_t)group->base;
-        *to++ = (uint32_t)each | (each == 1 ? PROC_SPREADS : 0) | (mixed ? 0 : PROC_MEETS);
+        *to++ = (uint32_t)each | (each == 1 ? PROC_PARALLEL_LOOPS : 0) | (mixed ? 0 : PROC_BEGIN_TOGETHER);
         units += (n + each - 1) / each;
     }
     *to++ = (uint32_t)units;

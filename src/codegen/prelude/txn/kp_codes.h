@@ -54,8 +54,10 @@
 #define PROC_PART_CALLS 16384 /* calls of a partition in one launch */
 #define PROC_CARRIED 64       /* calls that may wait while an item takes others, on the host */
 /* PP_TOGETHER, with the calls of a warp: the warp runs loops of a call that it has to itself in parallel */
-#define PROC_SPREADS 0x10000
-#define PROC_MEETS 0x20000 /* the first one of PP_TOGETHER: the warps of a group begin their calls together */
+#define PROC_PARALLEL_LOOPS 0x10000
+#define PROC_BEGIN_TOGETHER                                                                  \
+    0x20000 /* the first one of PP_TOGETHER: the warps of a group begin their calls together \
+             */
 /* parallel loops: words that a round leaves (kp_parallel_loop.h) */
 #define W_SPILLED 0
 #define W_STEPS 1

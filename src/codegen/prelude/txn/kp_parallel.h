@@ -1,5 +1,5 @@
-/* kp_parallel.h - loops of a call whose rounds the lanes of its warp run in parallel; codegen/emit_spread.c says
- * which loops these are.
+/* kp_parallel.h - loops of a call whose rounds the lanes of its warp run in parallel; codegen/emit_parallel_loops.c
+ * says which loops these are.
  *
  * A call that runs alone in its warp suspends at the loop's top (state | PARALLEL). Each lane then runs the function
  * of a round, round_K_S, with the call's frame, which is in shared memory, and its own value of the loop's counter;
@@ -34,9 +34,9 @@
 /* Lane k has the call's own scratch, others have their own. */
 #define LEAD_SCRATCH(k) ((k) == 0)
 /* All lanes that have a round; one that has left it early comes past the places where it is waited for. */
-#define RECONVERGE(n)                                         \
-    do {                                                      \
-        ROLLED for (; met < (n); met++) __syncwarp(together); \
+#define RECONVERGE(n)                                                         \
+    do {                                                                      \
+        ROLLED for (; reconverged < (n); reconverged++) __syncwarp(together); \
     } while (0)
 
 template <typename T> __device__ __forceinline__ T from_lane(T v, u32 lane) { return __shfl_sync(~0u, v, (i32)lane); }

@@ -18,8 +18,8 @@
  * faster. Measurements: docs/notes/statement-locks.md.
  *
  * Stretches. The order of calls is cut into stretches (PP_STRETCHES), of which PP_TOGETHER has three words each: the
- * number of its first batch, its first place in the order, and how many calls make a batch, with PROC_SPREADS where a
- * batch is one call whose loops the whole warp runs.
+ * number of its first batch, its first place in the order, and how many calls make a batch, with PROC_PARALLEL_LOOPS
+ * where a batch is one call whose loops the whole warp runs.
  */
 #ifndef KP_RUN_WARP_H
 #define KP_RUN_WARP_H
@@ -32,8 +32,8 @@
 #define PATIENCE 100000u /* clocks that lanes ahead wait for others */
 #define LOOKS 16u        /* at counters, between two of which a warp sleeps for NAP ns */
 #define NAP 500u
-#define MEETINGS 4u /* of a group's warps at parallel loops, while they have one batch */
-#define MEET_CLOCKS 90000u
+#define BARRIERS 4u /* of a group's warps at parallel loops, while they have one batch */
+#define BARRIER_CLOCKS 90000u
 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls run no loops in parallel */
 #define FRAMES_BYTES (40 << 10)
 
@@ -56,33 +56,33 @@ FN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {
 }
 /* A call's loop begins where all but one of the group's warps are at theirs, or after a while: some may wait for a
  * lock, or have no such loop. */
-FN_BIG void warps_gather(volatile u32 *came) {
+FN_BIG void warps_gather(volatile u32 *arrived) {
     const u64 since = CLOCK();
-    if ((LID & 31u) == 0) atomicAdd((u32 *)came, 1u);
-    while (*came + 1 < GROUP_SIZE / 32 && CLOCK() - since < MEET_CLOCKS) __nanosleep(200u);
+    if ((LID & 31u) == 0) atomicAdd((u32 *)arrived, 1u);
+    while (*arrived + 1 < GROUP_SIZE / 32 && CLOCK() - since < BARRIER_CLOCKS) __nanosleep(200u);
     __syncwarp();
 }
 
 FN void run_by_warp(KP_ARG, const u64 slot) {
     enum { FRAMES_FIT = sizeof(frame_any) * (GROUP_SIZE / 32) <= FRAMES_BYTES };
     __shared__ __align__(16) char frames[FRAMES_FIT ? sizeof(frame_any) * (GROUP_SIZE / 32) : 16];
-    __shared__ u32 came[MEETINGS];
+    __shared__ u32 arrived[BARRIERS];
     __shared__ u64 batch;
     bool here = false; /* the call's frame is in shared memory: run_K */
     frame_any frame, *mine = &frame;
     u64 call = 0, pos = 0, wait = LOCK_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;
-    u32 kind = 0, state = LANE_FREE, from = 0, meeting = 0;
+    u32 kind = 0, state = LANE_FREE, from = 0, barrier = 0;
     bool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */
     u64 log_at = 0, log_end = 0;
-    const bool meets = (G(u32, PP_TOGETHER)[2] & PROC_MEETS) != 0;
+    const bool begin_together = (G(u32, PP_TOGETHER)[2] & PROC_BEGIN_TOGETHER) != 0;
     (void)here;
     for (bool more = true;;) {
         if (more && !__any_sync(~0u, state != LANE_FREE)) { /* all lanes take their next calls */
             const u32 lane = LID & 31u;
             u64 unit = 0, k = 0;
-            if (meets) {
+            if (begin_together) {
                 __syncthreads();
-                if (LID < MEETINGS) came[LID] = 0;
+                if (LID < BARRIERS) arrived[LID] = 0;
                 if (LID == 0) batch = ga_add_u64(PP_TICKET + 8, GROUP_SIZE / 32);
                 __syncthreads();
                 unit = batch + LID / 32;
@@ -90,14 +90,14 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
                 if (lane == 0) unit = ga_add_u64(PP_TICKET + 8, 1);
                 unit = __shfl_sync(~0u, unit, 0);
             }
-            meeting = 0;
+            barrier = 0;
             while (k + 1 < PP_STRETCHES && unit >= G(u32, PP_TOGETHER)[3 * k + 3]) k++;
             const u32 how = G(u32, PP_TOGETHER)[3 * k + 2];
             const u64 per = how & 0xffffu,
                       nth = (u64)G(u32, PP_TOGETHER)[3 * k + 1] + (unit - G(u32, PP_TOGETHER)[3 * k]) * per + lane,
                       end = G(u32, PP_TOGETHER)[3 * k + 4];
             more = nth - lane < end;
-            here = FRAMES_FIT && (how & PROC_SPREADS) != 0;
+            here = FRAMES_FIT && (how & PROC_PARALLEL_LOOPS) != 0;
             mine = here ? (frame_any *)(void *)frames + LID / 32 : &frame;
             if (lane < per && nth < end) {
                 call = call_at(kp, nth);
@@ -163,7 +163,7 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
         /* a call that has its warp to itself has all lanes run its loop */
         const u32 at_top = from_lane(state, 0);
         if (at_top < LANE_ENDS && (at_top & PARALLEL) != 0) {
-            if (meets && meeting < MEETINGS) warps_gather(&came[meeting++]);
+            if (begin_together && barrier < BARRIERS) warps_gather(&arrived[barrier++]);
             const u64 its_call = from_lane(call, 0), its_pos = from_lane(pos, 0), its_log = from_lane(log_at, 0);
             u32 next = at_top & 0x3fffu;
             {

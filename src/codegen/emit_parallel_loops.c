@@ -1,4 +1,4 @@
-/* emit_spread.c - warp-parallel loops: the lanes of a warp share the rounds; see emit_proc_int.h.
+/* emit_parallel_loops.c - warp-parallel loops: the lanes of a warp share the rounds; see emit_proc_int.h.
  *
  * A call that runs alone in its warp leaves 31 lanes idle. Rounds of a FOR loop over numbers that neither need nor
  * disturb each other may as well run at the same time: the call leaves its function at the top of the loop, as it
@@ -499,7 +499,7 @@ static void put_rounds(ProcEm *x, const ParallelLoop *s, Out *o) {
               x->number, x->number);
 }
 /* A function of its own, entered at one place only: in run_K, which is entered at many, the compiler would not let
- * lanes that went different ways meet again. What it leaves are words; places in the log that it did not need say
+ * lanes that diverged reconverge. What it leaves are words; places in the log that it did not need say
  * so. */
 void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const Out *body) {
     Em *m = &x->m;
@@ -513,9 +513,11 @@ void proc_write_round(ProcEm *x, const ParallelLoop *s, const Out *vars, const O
     put_rounds(x, s, o);
     out_w(m, o,
           "u32 status = 0, n_undo = 0, spilled = 0, undo_end = 0;\nu64 steps = 0, rounds = 0;\nbool cond = "
-          "false;\nconst bool by_statement = true;\nu32 met = 0;\nbool over = false, passed = false; /* the round has "
+          "false;\nconst bool by_statement = true;\nu32 reconverged = 0;\nbool over = false, passed = false; /* the "
+          "round has "
           "been "
-          "through its section; all have */\n(void)met; (void)over; (void)passed; (void)n; (void)slot; (void)together; "
+          "through its section; all have */\n(void)reconverged; (void)over; (void)passed; (void)n; (void)slot; "
+          "(void)together; "
           "(void)rounds; (void)cond; (void)by_statement; (void)pos; (void)undo;\n");
     out_w(m, o,
           "const u64 use_at = G(u32, %p)[call * %p], use_end = G(u32, %p)[(call + 1) * %p], names = "
