@@ -838,7 +838,7 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
                   ProcModule *out, Err *e) {
     *out = (ProcModule){.n_procs = n, .undo_max = 1, .by_statement = by_statement};
     ProcEm *x = arena_new_of(a, ProcEm);
-    int32_t n_tables = 0, n_prefetched = 0, foot_ahead = 0;
+    int32_t n_tables = 0, n_prefetched = 0, n_foot_prefetched = 0;
     for (int32_t k = 0; k < n; k++)
         for (int32_t i = 0; i < forms[k].proc->n_tables; i++) n_tables = MAX_OF(n_tables, forms[k].table_no[i] + 1);
     out->n_tables = n_tables;
@@ -869,9 +869,10 @@ Status emit_procs(int32_t n, const ProcForm *forms, const EmitTarget *target, bo
         out->waits_inside |= out->procs[k].waits_inside;
         n_prefetched = MAX_OF(n_prefetched, x->dev.n_prefetched);
     }
-    TRY(write_feet(x, n, forms, target, strings, &foot_ahead, out, e));
+    TRY(write_feet(x, n, forms, target, strings, &n_foot_prefetched, out, e));
     Out text = {0};
-    const RunForm run = {.target = target, .strings = strings, .n_prefetched = n_prefetched, .foot_ahead = foot_ahead};
+    const RunForm run = {
+        .target = target, .strings = strings, .n_prefetched = n_prefetched, .n_foot_prefetched = n_foot_prefetched};
     proc_assemble(x, &run, out, &text);
     TRY(stack_check(e));
     if (text.failed || x->m.text.body.failed) return err_is_set(e) ? ST_ERROR : err_oom(e);

@@ -129,7 +129,7 @@ typedef enum ProcParamKind {
     PP_STEP_LIMIT, /* value: of loop iterations, 0 none */
     PP_UNDO_AREA,  /* address: UNDO_ENTRY * ProcModule.undo_max bytes for each item of the launch */
     PP_SCRATCH_AREA, /* address: ProcModule.scratch bytes for each item of the launch */
-    PP_FETCHES,      /* host. Value: 1: tables are larger than caches, so that it pays to look ahead */
+    PP_FETCHES,      /* host. Value: 1: tables are larger than caches, so that it pays to prefetch */
     PP_PIECES,       /* host. Address: PROC_PIECES_AT(tables of the module) bytes for each item, zero at first: of each
                         table's room for strings, the piece that the item took last */
     PP_OUT_HEAP,     /* address of u64[3]: where the next OUT string goes, the end, and from the host's address to the

@@ -1,6 +1,6 @@
 /* emit_proc_int.h - what the parts of the procedures' emitter share: emit_proc.c (bodies, footprints), emit_rows.c
- * (rows), emit_index.c (indexes), emit_ahead.c (what is fetched beforehand), emit_statement_locks.c (statement locks),
- * emit_parallel_loops.c (loops whose rounds lanes share), emit_run.c (the module). */
+ * (rows), emit_index.c (indexes), emit_prefetch.c (prefetching), emit_statement_locks.c (statement
+ * locks), emit_parallel_loops.c (loops whose rounds lanes share), emit_run.c (the module). */
 #ifndef STELE_CODEGEN_EMIT_PROC_INT_H
 #define STELE_CODEGEN_EMIT_PROC_INT_H
 
@@ -9,7 +9,7 @@
 
 enum {
     LOOP_LOG = 256 /* changes of a call that may loop */,
-    KEYS_AHEAD = 32 /* columns */,
+    PREFETCH_COLS = 32 /* columns */,
     INDEXES_MAX = 64 /* of a table */,
     LAST_ITEMS_MAX = 32 /* places of a footprint whose last item is known */
 };
@@ -152,8 +152,8 @@ void proc_load_field(ProcEm *x, Out *o, int32_t table, int32_t col, const char *
 /* In the body: begin, value, end. */
 void proc_store_begin(ProcEm *x, uint8_t phys, int32_t p, const char *at, int64_t stride);
 void proc_store_end(ProcEm *x, uint8_t phys);
-/* The registers of the inserted row's key, 0: NULL. False: more columns than are looked for ahead. */
-bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]);
+/* The registers of the inserted row's key, 0: NULL. False: more columns than are prefetched by. */
+bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[PREFETCH_COLS]);
 /* Once for a statement's changes of a row, unless the code here may be passed by (`maybe`). */
 void proc_mark_dirty(ProcEm *x, int32_t table, Reg row, bool maybe);
 void proc_row_find(ProcEm *x, const Instr *in);
@@ -168,7 +168,7 @@ void proc_row_delete(ProcEm *x, const Instr *in);
 typedef struct RunForm {
     const EmitTarget *target;
     bool strings;
-    int32_t n_prefetched, foot_ahead; /* keys of a call, and of its footprint, that are looked for ahead */
+    int32_t n_prefetched, n_foot_prefetched; /* keys of a call, and of its footprint, that are prefetched */
 } RunForm;
 /* The module's whole text, once the functions of all its procedures are written. */
 void proc_assemble(ProcEm *x, const RunForm *run, ProcModule *out, Out *text);
@@ -186,8 +186,8 @@ int32_t proc_order_kind(const ImageColumn *c, bool desc);
 /* What prelude/txn/kp_slots.h has to know. */
 void proc_slots_define(ProcEm *x, Out *o);
 
-/* ---- emit_ahead.c ---- */
-/* ahead_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
+/* ---- emit_prefetch.c ---- */
+/* prefetch_K, fetch_K, texts_K of the procedure in hand, or of its footprint. */
 void proc_prefetch(ProcEm *x);
 /* In the body: rows of a group that a loop is about to go through; what a loop's next rounds look for or enter by
  * this key; and at the loop's beginning, its first rounds. */

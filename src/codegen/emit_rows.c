@@ -402,11 +402,11 @@ static void key_failure(ProcEm *x, const Instr *in, int32_t table) {
       code, (int32_t)KEY_COLS_MAX, code, code);
 }
 /* The registers of an index's columns; false when they are too many. */
-bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[KEYS_AHEAD]) {
+bool proc_insert_key(const Image *im, const RowInsert *ins, int32_t index, Reg keys[PREFETCH_COLS]) {
     const ImageIndex *ix = &im->indexes[index];
-    for (int32_t c = 0; c < ix->n_cols && c < KEYS_AHEAD; c++)
+    for (int32_t c = 0; c < ix->n_cols && c < PREFETCH_COLS; c++)
         keys[c] = ix->cols[c] < ins->n ? ins->args[ix->cols[c]] : 0;
-    return ix->n_cols <= KEYS_AHEAD;
+    return ix->n_cols <= PREFETCH_COLS;
 }
 void proc_row_insert(ProcEm *x, const Instr *in) {
     const RowInsert *ins = in->aux;
@@ -414,7 +414,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
             counts = PARAM(PP_COUNTS, table, 0), stride = PARAM(PP_STRIDE, table, 0);
     const Image *im = x->tables[table].image;
     for (int32_t i = 0; x->log.in_loop && i < im->n_indexes; i++) {
-        Reg keys[KEYS_AHEAD];
+        Reg keys[PREFETCH_COLS];
         if (proc_insert_key(im, ins, i, keys)) proc_prefetch_loop(x, table, i, im->indexes[i].n_cols, keys, true);
     }
     W("i64 r%d = -1;\n{\n", in->dst);

@@ -31,7 +31,7 @@ static void define_params(ProcEm *x, const RunForm *run, const ProcModule *out, 
     DEFINE(PP_PART_AT);
     DEFINE(PP_PART_START);
     DEFINE(PP_PART_EACH);
-    if (run->n_prefetched > 0 || run->foot_ahead > 0) DEFINE(PP_FETCHES);
+    if (run->n_prefetched > 0 || run->n_foot_prefetched > 0) DEFINE(PP_FETCHES);
     if (!out->foot_reason) {
         DEFINE(PP_OPS);
         DEFINE(PP_USES);
@@ -115,8 +115,9 @@ static void assemble_head(ProcEm *x, const RunForm *run, ProcModule *out, Out *o
     if (t->kind != DEVICE_HOST) out_w(m, o, "#define GROUP_SIZE %d\n", t->group_size);
     out_w(m, o, "#define TILE %d\n", !one ? 1 : x->mod.prefetch_each ? (int32_t)PROC_TILE_EACH : (int32_t)PROC_TILE);
     out_w(m, o, "#define FOOT_TILE %d\n#define UNDO_MAX %d\n", one ? (int32_t)FOOT_TILE : 1, out->undo_max);
-    out_w(m, o, "#define AHEAD %d\n#define TEXTS_AHEAD %d\n", run->n_prefetched, (int32_t)x->mod.prefetch_texts);
-    out_w(m, o, "#define FOOT_AHEAD %d\n", run->foot_ahead);
+    out_w(m, o, "#define PREFETCH_KEYS %d\n#define PREFETCH_TEXTS %d\n", run->n_prefetched,
+          (int32_t)x->mod.prefetch_texts);
+    out_w(m, o, "#define PREFETCH_FOOT_KEYS %d\n", run->n_foot_prefetched);
     out_w(m, o, "#define STATEMENT_LOCKS %d\n", (int32_t)out->by_statement);
     out_w(m, o, "#define RUN_CARRIES %d\n", (int32_t)(t->kind == DEVICE_HOST && !out->by_statement));
     out_w(m, o, "#define OPS_SHARED %d\n#define N_SUMS %d\n", (int32_t)run->strings, x->mod.n_sums + 1);

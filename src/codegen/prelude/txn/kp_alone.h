@@ -25,9 +25,9 @@
 #define STATEMENT_LOCKS 1
 #endif
 #define RUN_CARRIES (!STATEMENT_LOCKS)
-#define AHEAD 2
-#define TEXTS_AHEAD 1
-#define FOOT_AHEAD 2
+#define PREFETCH_KEYS 2
+#define PREFETCH_TEXTS 1
+#define PREFETCH_FOOT_KEYS 2
 #define EACH_PROC(M) M(default, 0)
 #define EACH_PARALLEL(M) M(case 0, 0)
 #define EACH_SUM(M) M(P(70), 0)
@@ -52,9 +52,9 @@ FN u32 foot_0(KP_ARG, const u64 call, const u64 pos, const u64 slot, PRIV ops_si
     (void)slot;
     return 0;
 }
-FN void foot_ahead_0(KP_ARG, const u64 pos, u64 *a) { a[0] = P(0) + pos; }
+FN void foot_prefetch_0(KP_ARG, const u64 pos, u64 *a) { a[0] = P(0) + pos; }
 FN void foot_fetch_0(KP_ARG, const u64 *a) { FETCH(P(0) + a[0]); }
-FN void ahead_0(KP_ARG, const u64 pos, u64 *a) { a[0] = P(0) + pos; }
+FN void prefetch_0(KP_ARG, const u64 pos, u64 *a) { a[0] = P(0) + pos; }
 FN void fetch_0(KP_ARG, const u64 *a) { FETCH(P(0) + a[0]); }
 FN void texts_0(KP_ARG, const u64 pos, const u64 *a) { FETCH(P(0) + pos + a[0]); }
 #if STATEMENT_LOCKS

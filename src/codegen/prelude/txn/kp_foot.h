@@ -4,31 +4,31 @@
  * writes. A footprint that fails marks its call (PP_FOOT_FAILED) and sets the bulk's word for that.
  *
  * With OPS_SHARED each tile leaves where its operations are (PP_USES: group, first, number), since groups take tiles
- * in any order. FOOT_AHEAD > 0 (host): what the footprints of TILE calls look for is fetched first, FOOT_AHEAD keys
- * of each call.
+ * in any order. PREFETCH_FOOT_KEYS > 0 (host): what the footprints of TILE calls look for is fetched first,
+ * PREFETCH_FOOT_KEYS keys of each call.
  *
  * Of the module: EACH_PROC (kp_calls.h); EACH_SUM(M): M(address, k) for each sum of amounts.
  */
 #include "codegen/prelude/txn/kp_alone.h"
 
-#if FOOT_AHEAD > 0
+#if PREFETCH_FOOT_KEYS > 0
 /* The calls [part, stop) of the order: their keys' slots first, then the rows. */
 FN void foot_fetch(KP_ARG, const u64 part, const u64 stop) {
-    u64 ahead[TILE * FOOT_AHEAD];
+    u64 hashes[TILE * PREFETCH_FOOT_KEYS];
     for (u64 nth = part; nth < stop; nth++) {
-        u64 *a = ahead + (nth - part) * FOOT_AHEAD;
+        u64 *a = hashes + (nth - part) * PREFETCH_FOOT_KEYS;
         const u64 call = call_at(kp, nth), pos = pos_of(kp, call);
         const u32 kind = kind_of(kp, call);
         (void)kind;
-#define LOOK(label, k)          \
-    label:                      \
-    foot_ahead_##k(kp, pos, a); \
+#define LOOK(label, k)             \
+    label:                         \
+    foot_prefetch_##k(kp, pos, a); \
     break;
         switch (kind) { EACH_PROC(LOOK) }
 #undef LOOK
     }
     for (u64 nth = part; nth < stop; nth++) {
-        u64 *a = ahead + (nth - part) * FOOT_AHEAD;
+        u64 *a = hashes + (nth - part) * PREFETCH_FOOT_KEYS;
         const u32 kind = kind_of(kp, call_at(kp, nth));
         (void)kind;
 #define LOOK(label, k)     \
@@ -86,7 +86,7 @@ KERNEL(bulk_foot) {
 #if OPS_SHARED
         const u64 had = ops.n;
 #endif
-#if FOOT_AHEAD > 0
+#if PREFETCH_FOOT_KEYS > 0
         for (u64 part = from; part < end; part += TILE) {
             const u64 stop = end - part < TILE ? end : part + TILE;
             if (PP_FETCHES != 0) foot_fetch(kp, part, stop);

@@ -87,9 +87,9 @@ FN u64 hash_wide(u64 h, i128 v) {
     return i128_fits_i64(v) ? h : hash_key(h, i128_hi(v));
 }
 
-/* ---- looking ahead ------------------------------------------------------------------------------------- */
+/* ---- prefetching --------------------------------------------------------------------------------------- */
 /* The row that the entry of a key names, by its hash, most likely; -1 none. A hint: for what is fetched only. */
-FN i64 row_ahead(u64 slots, u64 mask, u64 h) {
+FN i64 row_prefetched(u64 slots, u64 mask, u64 h) {
     for (u64 i = h & mask, n = 0; n < 8; i = (i + 1) & mask, n++) {
         const u64 s = GFRESH(u64, slots)[i];
         if (s == 0) return -1;

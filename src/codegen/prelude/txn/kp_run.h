@@ -17,8 +17,8 @@
  * Memory order: FENCE_TAKE behind the look at the locks, FENCE_GIVE before they are raised (kp_call_locks.h). Calls
  * without locks conflict with none of the launch.
  *
- * Of the module: TILE, UNDO_MAX, AHEAD (keys of a call that are fetched before it runs; 0: none), TEXTS_AHEAD,
- * RUN_CARRIES, STATEMENT_LOCKS, EACH_PROC.
+ * Of the module: TILE, UNDO_MAX, PREFETCH_KEYS (keys of a call that are fetched before it runs; 0: none),
+ * PREFETCH_TEXTS, RUN_CARRIES, STATEMENT_LOCKS, EACH_PROC.
  */
 #include "codegen/prelude/txn/kp_alone.h"
 #if STATEMENT_LOCKS
@@ -32,17 +32,17 @@
 #else
 #define WAITING 0
 #endif
-#if AHEAD > 0
+#if PREFETCH_KEYS > 0
 /* What a tile's calls will touch is fetched before they run: slots of keys, then rows, then strings in these. */
 FN void fetch_tile(KP_ARG, const u32 *waits, const u32 left) {
-    u64 ahead[TILE * AHEAD];
+    u64 hashes[TILE * PREFETCH_KEYS];
     for (u32 i = 0; i < left; i++) {
         const u64 call = call_at(kp, waits[i]), pos = pos_of(kp, call);
         const u32 kind = kind_of(kp, call);
         (void)kind;
-#define LOOK(label, k)                     \
-    label:                                 \
-    ahead_##k(kp, pos, ahead + i * AHEAD); \
+#define LOOK(label, k)                                 \
+    label:                                             \
+    prefetch_##k(kp, pos, hashes + i * PREFETCH_KEYS); \
     break;
         switch (kind) { EACH_PROC(LOOK) }
 #undef LOOK
@@ -50,21 +50,21 @@ FN void fetch_tile(KP_ARG, const u32 *waits, const u32 left) {
     for (u32 i = 0; i < left; i++) {
         const u32 kind = kind_of(kp, call_at(kp, waits[i]));
         (void)kind;
-#define LOOK(label, k)                \
-    label:                            \
-    fetch_##k(kp, ahead + i * AHEAD); \
+#define LOOK(label, k)                         \
+    label:                                     \
+    fetch_##k(kp, hashes + i * PREFETCH_KEYS); \
     break;
         switch (kind) { EACH_PROC(LOOK) }
 #undef LOOK
     }
-#if TEXTS_AHEAD
+#if PREFETCH_TEXTS
     for (u32 i = 0; i < left; i++) {
         const u64 call = call_at(kp, waits[i]), pos = pos_of(kp, call);
         const u32 kind = kind_of(kp, call);
         (void)kind;
-#define LOOK(label, k)                     \
-    label:                                 \
-    texts_##k(kp, pos, ahead + i * AHEAD); \
+#define LOOK(label, k)                              \
+    label:                                          \
+    texts_##k(kp, pos, hashes + i * PREFETCH_KEYS); \
     break;
         switch (kind) { EACH_PROC(LOOK) }
 #undef LOOK
@@ -188,7 +188,7 @@ KERNEL(bulk_main) {
                 continue;
             }
 #endif
-#if AHEAD > 0
+#if PREFETCH_KEYS > 0
             if (PP_FETCHES != 0) fetch_tile(kp, waits + WAITING, left);
 #endif
 #if RUN_CARRIES

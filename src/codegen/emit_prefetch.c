@@ -1,20 +1,20 @@
-/* emit_ahead.c - procedures on the host: what calls, and rounds of loops, will look for is fetched beforehand; see
+/* emit_prefetch.c - procedures on the host: what calls, and rounds of loops, will look for is fetched beforehand; see
  * emit_proc_int.h. */
 #include "codegen/emit_proc_int.h"
 
 /* On the host the calls of a tile meet their cache misses one after the other. So a tile begins with three rounds over
  * its calls: the slots of keys that are known from the arguments are fetched, then the rows that they name, then
  * strings in these. A key made of elements of arguments stands for that of each element. */
-typedef struct Ahead {
+typedef struct PrefetchSite {
     int32_t table, index;
     bool rows, enters; /* not only the slot; rows enter an ordered group */
     uint64_t arrays;   /* arguments whose elements are in the key */
     int32_t place;     /* its hash among those of the call */
     char keys[256];
-} Ahead;
+} PrefetchSite;
 enum {
-    AHEAD_MAX = 16,
-    AHEAD_EACH = 16 /* elements */,
+    PREFETCH_MAX = 16,
+    PREFETCH_EACH = 16 /* elements */,
     FETCH_LINE = 64,
     FETCH_NEAR = 32 /* bytes that are likely in the line of the column before, where rows begin anywhere in one */
 };
@@ -69,14 +69,14 @@ static bool early_key(ProcEm *x, Reg r, uint64_t *arrays, char *out, int64_t cap
     snprintf(out + n, (size_t)(cap - n), "(%s)", c_type[p->regs[r].phys]);
     return early_key(x, in->a, arrays, out, cap, depth + 1);
 }
-static void prefetch_add(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters, Ahead *sites,
-                         int32_t *count) {
-    Ahead *a = &sites[*count];
-    if (*count == AHEAD_MAX || n == 0) return;
-    *a = (Ahead){.table = table,
-                 .index = index,
-                 .rows = !enters || x->tables[table].image->indexes[index].order,
-                 .enters = enters};
+static void prefetch_add(ProcEm *x, int32_t table, int32_t index, int32_t n, const Reg *keys, bool enters,
+                         PrefetchSite *sites, int32_t *count) {
+    PrefetchSite *a = &sites[*count];
+    if (*count == PREFETCH_MAX || n == 0) return;
+    *a = (PrefetchSite){.table = table,
+                        .index = index,
+                        .rows = !enters || x->tables[table].image->indexes[index].order,
+                        .enters = enters};
     for (int32_t i = 0; i < n; i++) {
         if (i) snprintf(a->keys + strlen(a->keys), sizeof a->keys - strlen(a->keys), ", ");
         if (!early_key(x, keys[i], &a->arrays, a->keys, (int64_t)sizeof a->keys, 0)) return;
@@ -85,7 +85,7 @@ static void prefetch_add(ProcEm *x, int32_t table, int32_t index, int32_t n, con
         if (sites[i].table == table && sites[i].index == index && strcmp(sites[i].keys, a->keys) == 0) return;
     ++*count;
 }
-static int32_t prefetch_find(ProcEm *x, Ahead *sites) {
+static int32_t prefetch_find(ProcEm *x, PrefetchSite *sites) {
     const Program *p = x->p;
     int32_t count = 0;
     for (int32_t i = 0; i < p->n_instrs; i++) {
@@ -97,7 +97,7 @@ static int32_t prefetch_find(ProcEm *x, Ahead *sites) {
             const RowInsert *ins = in->aux;
             const Image *im = x->tables[ins->table].image;
             for (int32_t k = 0; k < im->n_indexes; k++) {
-                Reg keys[KEYS_AHEAD];
+                Reg keys[PREFETCH_COLS];
                 if (proc_insert_key(im, ins, k, keys))
                     prefetch_add(x, ins->table, k, im->indexes[k].n_cols, keys, true, sites, &count);
             }
@@ -246,10 +246,11 @@ void proc_prefetch_group(ProcEm *x, const Instr *in) {
         hash_function(x, k->table, index);
         W("{\nu64 keys[%d];\ni32 n = 0;\nfor (i64 one = r%d; one >= 0 && n < %d; one = GFRESH(i64, %p)[one] - 1) "
           "{\nkeys[n] = key_%d_%d(",
-          (int32_t)AHEAD_EACH, in->dst, (int32_t)AHEAD_EACH,
+          (int32_t)PREFETCH_EACH, in->dst, (int32_t)PREFETCH_EACH,
           PARAM(PP_NEXT, group->table, x->tables[group->table].index[group->index]), x->table_no[k->table], index);
         proc_append(x, &x->m.text.body, &key);
-        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_ahead(%p, %p, "
+        W(");\nFETCH(%p + (keys[n++] & %p) * 8);\n}\nfor (i32 e = 0; e < n; e++) {\nconst i64 row = row_prefetched(%p, "
+          "%p, "
           "keys[e]);\nif (row < 0) continue;\n",
           slots, mask, slots, mask);
         fetch_row(x, &x->m.text.body, k->table, index);
@@ -260,7 +261,7 @@ void proc_prefetch_group(ProcEm *x, const Instr *in) {
 
 /* In a loop that counts, what the next rounds look for, or enter, is fetched while those before them run: the slots
  * first, nearer to their turn the rows. */
-enum { SLOTS_AHEAD = 4, ROWS_AHEAD = 2 /* rounds */, LOOP_SITES = 4 };
+enum { PREFETCH_SLOTS = 4, PREFETCH_ROWS = 2 /* rounds */, LOOP_SITES = 4 };
 static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
     int32_t depth = 0;
     for (int32_t i = pc - 1; i >= 0; i--) {
@@ -271,8 +272,8 @@ static bool loop_around(const ProcEm *x, int32_t pc, GroupLoop *n) {
     }
     return false;
 }
-/* The register's value `ahead` rounds later; false when that is not known. *counts: it is another one then. */
-static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead, Out *o, bool *counts, int depth) {
+/* The register's value `later` rounds on; false when that is not known. *counts: it is another one then. */
+static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *later, Out *o, bool *counts, int depth) {
     const Program *p = x->p;
     const Instr *in = NULL;
     bool known = number_made_by(x, r, o, depth, &in);
@@ -280,7 +281,7 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead,
     if (in->op == OP_CVT) {
         if (in->phys > PH_I64 || in->phys == PH_BOOL) return false;
         out_w(&x->m, o, "(%s)", c_type[p->regs[r].phys]);
-        return round_value(x, n, in->a, ahead, o, counts, depth + 1);
+        return round_value(x, n, in->a, later, o, counts, depth + 1);
     }
     if (in->op != OP_LOAD) return false;
     int32_t at, stores = count_of(x, n->loop, n->end, OP_STORE, in->imm, &at);
@@ -289,23 +290,23 @@ static bool round_value(ProcEm *x, const GroupLoop *n, Reg r, const char *ahead,
     const Instr *store = &x->p->instrs[at];
     const Instr *sum = made_by(x, store->a),
                 *of = sum && (sum->op == OP_ADD_N || sum->op == OP_SUB_N) ? made_by(x, sum->a) : NULL;
-    if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, ahead, o, counts, depth + 1);
+    if (!of || of->op != OP_LOAD || of->imm != in->imm) return round_value(x, n, store->a, later, o, counts, depth + 1);
     bool turns = false;
     /* beyond the type's range it wraps: the compiler must not think that it cannot get there */
     out_w(&x->m, o, "((%s)((u64)y%d %s (u64)(%s) * (u64)", c_type[x->vars[in->imm].phys], (int32_t)in->imm,
-          sum->op == OP_ADD_N ? "+" : "-", ahead);
-    if (!round_value(x, n, sum->b, ahead, o, &turns, depth + 1) || turns) return false;
+          sum->op == OP_ADD_N ? "+" : "-", later);
+    if (!round_value(x, n, sum->b, later, o, &turns, depth + 1) || turns) return false;
     out_w(&x->m, o, "))");
     return *counts = true;
 }
-/* Appends the hash of the key `ahead` rounds later; false when it is not known, or stays the same. */
+/* Appends the hash of the key `later` rounds on; false when it is not known, or stays the same. */
 static bool round_key(ProcEm *x, const GroupLoop *n, int32_t table, int32_t index, int32_t n_keys, const Reg *keys,
-                      const char *ahead, Out *o) {
+                      const char *later, Out *o) {
     bool counts = false;
     out_w(&x->m, o, "key_%d_%d(", x->table_no[table], index);
     for (int32_t i = 0; i < n_keys; i++) {
         if (i) out_w(&x->m, o, ", ");
-        if (!round_value(x, n, keys[i], ahead, o, &counts, 0)) return false;
+        if (!round_value(x, n, keys[i], later, o, &counts, 0)) return false;
     }
     out_w(&x->m, o, ")");
     if (counts) hash_function(x, table, index);
@@ -316,8 +317,8 @@ void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys,
     Out slot = {0}, row = {0};
     const ImageIndex *ix = &x->tables[table].image->indexes[index];
     char rounds[2][16];
-    snprintf(rounds[0], sizeof rounds[0], "%d", (int)SLOTS_AHEAD);
-    snprintf(rounds[1], sizeof rounds[1], "%d", (int)ROWS_AHEAD);
+    snprintf(rounds[0], sizeof rounds[0], "%d", (int)PREFETCH_SLOTS);
+    snprintf(rounds[1], sizeof rounds[1], "%d", (int)PREFETCH_ROWS);
     if (!x->dev.host || !x->log.in_loop || x->locks.plain || !loop_around(x, x->m.pc, &n) ||
         !round_key(x, &n, table, index, n_keys, keys, rounds[0], &slot))
         return;
@@ -326,7 +327,7 @@ void proc_prefetch_loop(ProcEm *x, int32_t table, int32_t index, int32_t n_keys,
     proc_append(x, &x->m.text.body, &slot);
     W(" & %p) * 8);\n", mask);
     if (enters || !round_key(x, &n, table, index, n_keys, keys, rounds[1], &row)) return;
-    W("{\nconst i64 row = row_ahead(%p, %p, ", slots, mask);
+    W("{\nconst i64 row = row_prefetched(%p, %p, ", slots, mask);
     proc_append(x, &x->m.text.body, &row);
     W(");\nif (row >= 0) {\n");
     fetch_row(x, &x->m.text.body, table, index);
@@ -347,7 +348,7 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
         int32_t table = find ? find->table : ins->table;
         const Image *im = x->tables[table].image;
         for (int32_t k = 0; k < (find ? 1 : im->n_indexes) && count < LOOP_SITES; k++) {
-            Reg keys[KEYS_AHEAD];
+            Reg keys[PREFETCH_COLS];
             Out *o = &done[count];
             int32_t index = find ? x->tables[table].index[find->index] : k, same = 0;
             *o = (Out){0};
@@ -358,7 +359,7 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
             while (same < count && (done[same].n != o->n || memcmp(done[same].p, o->p, (size_t)o->n) != 0)) same++;
             if (same < count) continue;
             count++;
-            W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)SLOTS_AHEAD, PARAM(PP_SLOTS, table, index));
+            W("for (i64 e = 0; e < %d; e++) FETCH(%p + (", (int32_t)PREFETCH_SLOTS, PARAM(PP_SLOTS, table, index));
             proc_append(x, &x->m.text.body, o);
             W(" & %p) * 8);\n", PARAM(PP_MASK, table, index));
         }
@@ -367,7 +368,7 @@ void proc_loop_begins(ProcEm *x, int32_t loop) {
 
 /* Bytes of strings that the body reads from the row of a site. The row's register is that of a lookup with the site's
  * key, or a variable that nothing else is stored in. */
-static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
+static bool of_site(ProcEm *x, const PrefetchSite *site, Reg row) {
     const Program *p = x->p;
     const Instr *in = made_by(x, row);
     int32_t at;
@@ -375,7 +376,7 @@ static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
         in = count_of(x, 0, p->n_instrs, OP_STORE, in->imm, &at) == 1 ? made_by(x, p->instrs[at].a) : NULL;
     if (!in || in->op != OP_ROW_FIND) return false;
     const RowKey *k = in->aux;
-    Ahead one[2];
+    PrefetchSite one[2];
     int32_t count = 0;
     prefetch_add(x, k->table, x->tables[k->table].index[k->index], k->n, k->args, false, one, &count);
     return count == 1 && one[0].table == site->table && one[0].index == site->index &&
@@ -383,7 +384,7 @@ static bool of_site(ProcEm *x, const Ahead *site, Reg row) {
 }
 /* The address of the string in a register, as an expression; false when it is not known from arguments and the site's
  * row, at `row`. */
-static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
+static bool early_text(ProcEm *x, const PrefetchSite *site, Reg r, Out *o, int depth) {
     const Instr *in = made_by(x, r);
     if (x->p->regs[r].is_const) return out_w(&x->m, o, "0"), true;
     if (!in || depth > 32 || stack_stop()) return false;
@@ -408,7 +409,7 @@ static bool early_text(ProcEm *x, const Ahead *site, Reg r, Out *o, int depth) {
     out_w(&x->m, o, ")");
     return true;
 }
-static void fetch_texts(ProcEm *x, Out *o, const Ahead *site) {
+static void fetch_texts(ProcEm *x, Out *o, const PrefetchSite *site) {
     const Program *p = x->p;
     for (int32_t i = 0; i < p->n_instrs; i++) {
         const Instr *in = &p->instrs[i];
@@ -438,17 +439,17 @@ static void early_args(ProcEm *x, Out *o) {
     }
 }
 /* For the row of each key of a site: `row`. */
-static void each_row(ProcEm *x, Out *o, const Ahead *site) {
+static void each_row(ProcEm *x, Out *o, const PrefetchSite *site) {
     int32_t table = site->table, index = site->index;
     if (site->arrays)
         out_w(&x->m, o, "for (i32 e = 0; e < %d && a[%d + e] != 0; e++) {\nconst u64 h = a[%d + e];\n",
-              (int32_t)AHEAD_EACH, site->place, site->place);
+              (int32_t)PREFETCH_EACH, site->place, site->place);
     else out_w(&x->m, o, "{\nconst u64 h = a[%d];\n", site->place);
-    out_w(&x->m, o, "const i64 row = row_ahead(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index),
+    out_w(&x->m, o, "const i64 row = row_prefetched(%p, %p, h);\nif (row >= 0) {\n", PARAM(PP_SLOTS, table, index),
           PARAM(PP_MASK, table, index));
 }
 /* texts_K: a third round, for bytes of strings in these rows, and what the anchors of ordered groups lead to. */
-static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
+static void look_for_texts(ProcEm *x, int32_t n, const PrefetchSite *sites) {
     Out args = {0}, body = {0};
     bool *early = x->early;
     x->m.text.top = (Out){0};
@@ -475,9 +476,9 @@ static void look_for_texts(ProcEm *x, int32_t n, const Ahead *sites) {
     x->early = early;
 }
 
-/* ahead_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_ahead_K, foot_fetch_K. */
+/* prefetch_K: the keys' hashes, the slots fetched; fetch_K: the rows. Of footprints: foot_prefetch_K, foot_fetch_K. */
 void proc_prefetch(ProcEm *x) {
-    Ahead *sites = arena_array(x->m.arena, Ahead, AHEAD_MAX + 1);
+    PrefetchSite *sites = arena_array(x->m.arena, PrefetchSite, PREFETCH_MAX + 1);
     x->early = arena_array(x->m.arena, bool, x->proc->n_params + 1);
     Out slots = {0}, rows = {0}, *o = &slots, top = x->m.text.top; /* constants are the function's own */
     bool *const_done = x->m.const_done;
@@ -490,10 +491,10 @@ void proc_prefetch(ProcEm *x) {
         int32_t table = sites[i].table, index = sites[i].index, place = x->dev.n_prefetched;
         bool each = sites[i].arrays != 0;
         sites[i].place = place;
-        x->dev.n_prefetched += each ? AHEAD_EACH : 1;
+        x->dev.n_prefetched += each ? PREFETCH_EACH : 1;
         x->mod.prefetch_each |= each;
         hash_function(x, table, index);
-        if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)AHEAD_EACH, place);
+        if (each) out_w(&x->m, o, "for (i32 e = 0; e < %d; e++) {\na[%d + e] = 0;\n", (int32_t)PREFETCH_EACH, place);
         for (int32_t k = 0; k < x->proc->n_params && k < 64; k++)
             if (sites[i].arrays >> k & 1) {
                 uint8_t phys = (uint8_t)type_phys(type_element(x->vars[k].type));
@@ -510,7 +511,7 @@ void proc_prefetch(ProcEm *x) {
         out_w(&x->m, &rows, "}\n}\n");
     }
     const char *whose = x->foot ? "foot_" : "";
-    out_w(&x->m, &x->mod.funcs, "FN void %sahead_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
+    out_w(&x->m, &x->mod.funcs, "FN void %sprefetch_%d(KP_ARG, const u64 pos, u64 *a) {\n", whose, x->number);
     proc_append(x, &x->mod.funcs, &x->m.text.top);
     proc_append(x, &x->mod.funcs, &slots);
     out_w(&x->m, &x->mod.funcs, "}\nFN void %sfetch_%d(KP_ARG, const u64 *a) {\n", whose, x->number);
