@@ -239,9 +239,14 @@ const DeviceEntry *devices_entry(const Devices *ds, int i);
 /* Opens (once, then shared; thread-safe) the device named "host", "cuda:N", "opencl:N" or "null". 42704 unknown id,
  * 58000 when it cannot be opened. */
 Status devices_get(Devices *ds, const char *id, Device **out, Err *e);
-/* A usable CUDA device is there. Looks once per process, at no other backend, and costs next to nothing where there is
- * no driver. */
-bool devices_cuda_present(void);
+/* The id of the first usable device that executor auto may pick (DeviceDriver.automatic), or NULL. Looks once per
+ * process, at no other backend, and costs next to nothing where there is no driver. */
+const char *devices_automatic(void);
+/* Without looking for devices: how many backends there are; whether SET device may have the name, given such a device;
+ * the names of devices that are not hidden, for messages: "cpu, cuda:N or opencl:N". */
+int devices_n_backends(void);
+bool devices_name_valid(const char *sql_name);
+void devices_list_names(char *to, size_t size);
 /* The best GPU that is usable ("cuda:0" before "opencl:N" GPUs; never a CPU), or NULL. */
 const DeviceEntry *devices_auto(const Devices *ds);
 
@@ -253,8 +258,9 @@ typedef struct DeviceDriver {
     void (*probe)(void (*add)(void *ctx, const DeviceEntry *e), void *ctx);
     Status (*open)(int index, Pool *pool, MemAccount *account, Device **out, Err *e);
     DeviceKind kind;
-    const char *sql_name; /* of its only device; NULL: devices are named by their ids */
+    const char *sql_name; /* of its only device; NULL: devices are named by their ids, <name>:N */
     bool hidden;          /* DeviceEntry.hidden, of all its devices */
+    bool automatic;       /* executor auto may pick its devices: a probe loads nothing that takes long */
 } DeviceDriver;
 extern const DeviceDriver device_driver_host, device_driver_cuda, device_driver_opencl, device_driver_null;
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "device/device.h"
 
@@ -30,6 +31,50 @@ struct Devices {
 /* In the order in which they are listed. */
 static const DeviceDriver *const backends[] = {&device_driver_host, &device_driver_cuda, &device_driver_opencl,
                                                &device_driver_null};
+enum { N_BACKENDS = sizeof backends / sizeof *backends };
+
+int devices_n_backends(void) { return N_BACKENDS; }
+
+/* "a, b <last> c", of at most N_BACKENDS names; what does not fit is cut off. */
+static void put_list(char *to, size_t size, const char *last, int n, char names[][32]) {
+    size_t at = 0;
+    *to = 0;
+    for (int i = 0; i < n && at < size; i++) {
+        const char *before = i == 0 ? "" : i == n - 1 ? last : ", ";
+        at += (size_t)snprintf(to + at, size - at, "%s%s", before, names[i]);
+    }
+}
+static void list_backends(char *to, size_t size) {
+    char names[N_BACKENDS][32];
+    for (int i = 0; i < N_BACKENDS; i++) snprintf(names[i], sizeof names[i], "%s", backends[i]->name);
+    put_list(to, size, " and ", N_BACKENDS, names);
+}
+void devices_list_names(char *to, size_t size) {
+    char names[N_BACKENDS][32];
+    int n = 0;
+    for (int i = 0; i < N_BACKENDS; i++) {
+        const DeviceDriver *d = backends[i];
+        if (d->hidden) continue;
+        if (d->sql_name) snprintf(names[n++], sizeof names[0], "%s", d->sql_name);
+        else snprintf(names[n++], sizeof names[0], "%s:N", d->name);
+    }
+    put_list(to, size, " or ", n, names);
+}
+
+/* <name>:N, of up to 3 digits. */
+static bool is_numbered(const DeviceDriver *d, const char *name) {
+    size_t n = strlen(d->name);
+    if (strncmp(name, d->name, n) != 0 || name[n] != ':') return false;
+    size_t digits = strspn(name + n + 1, "0123456789");
+    return digits > 0 && digits < 4 && !name[n + 1 + digits];
+}
+bool devices_name_valid(const char *sql_name) {
+    for (int i = 0; i < N_BACKENDS; i++) {
+        const DeviceDriver *d = backends[i];
+        if (d->sql_name ? strcasecmp(d->sql_name, sql_name) == 0 : is_numbered(d, sql_name)) return true;
+    }
+    return false;
+}
 
 /* A driver's report; an out of memory is left in ds->err. */
 static void add_entry(void *ctx, const DeviceEntry *entry) {
@@ -77,7 +122,9 @@ static Status wanted_backends(const char **out, Err *e) {
         if (!known) {
             err_set(e, ERR_INVALID_PARAMETER, "STELE_DEVICES names an unknown backend \"%.*s\"", (int)MIN_OF(len, 64),
                     p);
-            err_hint(e, "The backends are host, cuda, opencl and null, separated by commas.");
+            char names[256];
+            list_backends(names, sizeof names);
+            err_hint(e, "The backends are %s, separated by commas.", names);
             return ST_ERROR;
         }
         p += len + (p[len] == ',');
@@ -166,15 +213,25 @@ Status devices_get(Devices *ds, const char *id, Device **out, Err *e) {
     return st;
 }
 
-static void count_usable(void *ctx, const DeviceEntry *e) { *(int *)ctx += e->usable; }
-static int cuda_devices;
-static void look_for_cuda(void) { device_driver_cuda.probe(count_usable, &cuda_devices); }
-bool devices_cuda_present(void) {
+/* By backend: the id of its first usable device, "" none. */
+static char automatic_ids[N_BACKENDS][32];
+static void keep_first(void *ctx, const DeviceEntry *e) {
+    char *id = ctx;
+    if (e->usable && !*id) snprintf(id, sizeof automatic_ids[0], "%s", e->id);
+}
+static void look_for_automatic(void) {
+    for (int i = 0; i < N_BACKENDS; i++)
+        if (backends[i]->automatic) backends[i]->probe(keep_first, automatic_ids[i]);
+}
+const char *devices_automatic(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *only = getenv("STELE_DEVICES");
-    if (only && *only && !strstr(only, "cuda")) return false;
-    pthread_once(&once, look_for_cuda);
-    return cuda_devices > 0;
+    for (int i = 0; i < N_BACKENDS; i++) {
+        if (!backends[i]->automatic || (only && *only && !list_has(only, backends[i]->name))) continue;
+        pthread_once(&once, look_for_automatic);
+        if (*automatic_ids[i]) return automatic_ids[i];
+    }
+    return NULL;
 }
 
 const DeviceEntry *devices_auto(const Devices *ds) {

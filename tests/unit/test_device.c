@@ -1011,7 +1011,7 @@ static void test_registry_environment(void **state) {
     (void)state;
     setenv("STELE_DEVICES", "null,host", 1);
     open_with(1);
-    assert_int_equal(devices_count(devices), 4);
+    assert_int_equal(devices_count(devices), devices_n_backends());
     assert_true(entry_of("null")->usable);
     assert_false(entry_of("cuda")->usable);
     assert_non_null(strstr(entry_of("opencl")->state, "STELE_DEVICES"));
@@ -1024,11 +1024,25 @@ static void test_registry_environment(void **state) {
     setenv("STELE_DEVICES", "host,gpu", 1);
     FAILS("22023", devices_open(NULL, NULL, &devices, &err));
     assert_non_null(strstr(err.message, "gpu"));
+    assert_string_equal(err.hint, "The backends are host, cuda, opencl and null, separated by commas.");
     setenv("STELE_DEVICES", "", 1); /* as if unset */
     open_with(1);
-    assert_true(devices_count(devices) >= 4);
+    assert_true(devices_count(devices) >= devices_n_backends());
     close_all();
     unsetenv("STELE_DEVICES");
+}
+
+static void test_registry_names(void **state) {
+    (void)state;
+    static const char *const good[] = {"cpu", "CPU", "null", "cuda:0", "cuda:999", "opencl:12"};
+    static const char *const bad[] = {"", "host", "cuda", "cuda:", "cuda:1000", "cuda:x", "cuda:1 ", "cpu:0", "gpu:0"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) assert_true(devices_name_valid(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(devices_name_valid(bad[i]));
+    char names[64];
+    devices_list_names(names, sizeof names);
+    assert_string_equal(names, "cpu, cuda:N or opencl:N");
+    devices_list_names(names, 8); /* cut off */
+    assert_string_equal(names, "cpu, cu");
 }
 
 static void *get_thread(void *arg) {
@@ -1094,6 +1108,7 @@ int main(void) {
         cmocka_unit_test(test_fault_host),
         cmocka_unit_test(test_fault_sync),
         cmocka_unit_test(test_registry_environment),
+        cmocka_unit_test(test_registry_names),
         cmocka_unit_test(test_registry_threads),
         cmocka_unit_test(test_registry_allocations),
         cmocka_unit_test(test_registry), /* all backends: last, because it ends the limit above */

@@ -738,5 +738,9 @@ static void probe(void (*add)(void *ctx, const DeviceEntry *e), void *ctx) {
     }
 }
 
-const DeviceDriver device_driver_cuda = {
-    .version = DEVICE_VERSION, .name = "cuda", .probe = probe, .open = open_device, .kind = DEVICE_CUDA};
+const DeviceDriver device_driver_cuda = {.version = DEVICE_VERSION,
+                                         .name = "cuda",
+                                         .probe = probe,
+                                         .open = open_device,
+                                         .kind = DEVICE_CUDA,
+                                         .automatic = true};

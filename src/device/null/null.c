@@ -319,4 +319,5 @@ static Status null_open(int index, Pool *pool, MemAccount *account, Device **out
 
 const NullCounts *device_null_counts(const Device *d) { return &((const NullDevice *)d)->counts; }
 
-const DeviceDriver device_driver_null = {DEVICE_VERSION, "null", probe, null_open, .kind = DEVICE_NULL, .hidden = true};
+const DeviceDriver device_driver_null = {DEVICE_VERSION,     "null",        probe, null_open, .kind = DEVICE_NULL,
+                                         .sql_name = "null", .hidden = true};

@@ -91,14 +91,7 @@ static Status runtime_get(DeviceHub *h, const char *id, DevRuntime **out, Err *e
     return st;
 }
 
-bool device_setting_valid(const char *v) {
-    if (!strcasecmp(v, "auto") || !strcasecmp(v, "cpu") || !strcasecmp(v, "null")) return true;
-    const char *colon = strchr(v, ':');
-    if (!colon || ((size_t)(colon - v) != 4 && (size_t)(colon - v) != 6)) return false;
-    if (strncmp(v, "cuda:", 5) != 0 && strncmp(v, "opencl:", 7) != 0) return false;
-    size_t digits = strspn(colon + 1, "0123456789");
-    return digits > 0 && digits < 4 && !colon[1 + digits];
-}
+bool device_setting_valid(const char *v) { return !strcasecmp(v, "auto") || devices_name_valid(v); }
 
 static Residence residence_of(const char *v) {
     static const char *const names[] = {"auto", "cached", "serial", "streamed", "mapped"};
@@ -137,13 +130,14 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
     return p;
 }
 
-/* Executor auto: a CUDA device where the model says that it pays. Other devices, and the system's C compiler, are used
- * only where the setting names them: looking for OpenCL devices loads their compilers into the process. */
+/* Executor auto: a device of a backend that it may pick (DeviceDriver.automatic), where the model says that it pays.
+ * Other devices, and the system's C compiler, are used only where the setting names them: looking for OpenCL devices,
+ * for one, loads their compilers into the process. */
 static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
     if (!strcasecmp(x->device.id, "cpu")) return ST_OK;
-    bool automatic = !strcasecmp(x->device.id, "auto");
-    if (automatic && !devices_cuda_present()) return ST_OK;
+    const char *id = strcasecmp(x->device.id, "auto") == 0 ? devices_automatic() : x->device.id;
+    if (!id) return ST_OK;
     Placement p;
     place_query(plan, (int)x->exec.threads, NULL, &p);
     if (!p.on_device) {
@@ -153,7 +147,7 @@ static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
         out->reason = s->device.reason;
         return ST_OK;
     }
-    return runtime_named(s, automatic ? "cuda:0" : x->device.id, &out->runtime);
+    return runtime_named(s, id, &out->runtime);
 }
 
 bool session_may_use_device(const Session *s) {

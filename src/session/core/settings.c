@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "device/device.h"
 #include "exec/vm.h"
 #include "session/core/session.h"
 #include "sql/optimize/optimize.h"
@@ -271,7 +272,9 @@ static Status set_text(Session *s, const Def *d, const char *value, Err *e) {
     if (strlen(value) >= d->size) return bad(e, d, value);
     if (strcmp(d->name, "device") == 0 && !device_setting_valid(value)) {
         bad(e, d, value);
-        err_hint(e, "Use auto, cpu, cuda:N or opencl:N.");
+        char names[256];
+        devices_list_names(names, sizeof names);
+        err_hint(e, "Use auto, %s.", names);
         return ST_ERROR;
     }
     if (strcmp(d->name, "temp_directory") == 0 && *value) TRY(temp_directory_check(value, e));
