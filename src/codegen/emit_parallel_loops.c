@@ -7,8 +7,8 @@
  * memory: all lanes read it, none writes it.
  *
  * Lanes stay in step: what one does alone takes as long as what all do. So they reconverge before and behind what a
- * round does under locks (RECONVERGE), and what it does there is a section: those that have their turn at all locks of
- * it go through, and give up what they have; then they look again whose turn has come. No lane waits for a lock in the
+ * round does under locks (RECONVERGE), and what it does there is a section: those that have acquired all locks of
+ * it go through, and release them; then the others look at their locks again. No lane waits for a lock in the
  * midst of a section, nor for other lanes while it has one.
  *
  * Rounds are apart when
@@ -459,18 +459,18 @@ void proc_section_begins(ProcEm *x) {
             W("if (%p == 0) ", PARAM(PP_DEQUEUES, 0, 0)); /* no call waits for that */
         W("ask%d = lock_lookup(kp, use_at, use_end, names, hash%d);\n", a, a);
     }
-    W("}\n#endif\nfor (;;) {\nbool turn = !over;\n#if defined(KC_CUDA)\n");
+    W("}\n#endif\nfor (;;) {\nbool due = !over;\n#if defined(KC_CUDA)\n");
     for (int32_t a = 0; a < n; a++)
-        if (first_alike(x, locks, a) == a) W("if (turn && ask%d != LOCK_NONE) turn = lock_due(kp, ask%d);\n", a, a);
-    W("#endif\nif (turn) {\nif ((LOCK_NONE");
+        if (first_alike(x, locks, a) == a) W("if (due && ask%d != LOCK_NONE) due = lock_due(kp, ask%d);\n", a, a);
+    W("#endif\nif (due) {\nif ((LOCK_NONE");
     for (int32_t a = 0; a < n; a++)
         if (first_alike(x, locks, a) == a) W(" & ask%d", a);
     W(") != LOCK_NONE) FENCE_TAKE();\n");
 }
 void proc_section_ends(ProcEm *x) {
     W("}\n");
-    W("F%d: ;\n#if defined(KC_CUDA)\nover |= turn;\nif (__all_sync(together, over)) break;\nif (!over && "
-      "KC_PEEK(STOP_FLAG) != 0) {\nstatus = %d;\nover = true;\n}\nif (!turn) "
+    W("F%d: ;\n#if defined(KC_CUDA)\nover |= due;\nif (__all_sync(together, over)) break;\nif (!over && "
+      "KC_PEEK(STOP_FLAG) != 0) {\nstatus = %d;\nover = true;\n}\nif (!due) "
       "__nanosleep(100u);\n#else\nbreak;\n#endif\n}\npassed = true;\n",
       x->fail.fails[x->fail.n_fails - 1], fail_code(x, PF_STOPPED));
 }

@@ -18,7 +18,7 @@ int32_t proc_param(ProcEm *x, int32_t kind, int32_t id, int32_t col) {
     /* both programs have them */
     else if ((kind >= PP_ARG_CELLS && kind <= PP_ARG_STEP) || kind == PP_COUNTS) x->m.proc = x->body_no;
     int32_t n = em_param(&x->m, (ParamKind)kind, of_table ? x->table_no[id] : id, col, NULL);
-    /* one address for the columns of a part: where each is behind it is known */
+    /* one address for the columns of a piece: where each is behind it is known */
     if ((kind == PP_CELLS || kind == PP_VALID) && !x->m.text.body.failed && !x->m.params.items[n].rows) {
         const ImageColumn *c = column(x, id, col);
         int32_t rows = em_param(&x->m, (ParamKind)PP_ROWS, x->table_no[id], c->piece, NULL);
@@ -443,19 +443,19 @@ static void write_statement(ProcEm *x, const Instr *in, int32_t pc, int32_t *loo
 /* A narrow lock and the rest of its run: what need not stand behind the lock, the lock, and what does. */
 static void write_narrow(ProcEm *x, int32_t pc) {
     const Program *p = x->p;
-    for (int32_t part = 0; part < 3; part++) {
-        for (int32_t k = part == 1 ? pc : pc + 1; k < (part == 1 ? pc + 1 : x->locks.narrow[pc]); k++) {
+    for (int32_t pass = 0; pass < 3; pass++) {
+        for (int32_t k = pass == 1 ? pc : pc + 1; k < (pass == 1 ? pc + 1 : x->locks.narrow[pc]); k++) {
             const Instr *in = &p->instrs[k];
             const Instr *of = made_by(x, in->a);
             x->m.pc = x->locks.plain[k];
             bool put = in->op == OP_ROW_PUT || in->op == OP_ROW_ADD,
                  known = put && !(of && of > &p->instrs[pc] && x->locks.late[of - p->instrs]);
-            if (part == 0 && known) {
+            if (pass == 0 && known) {
                 W("if (%v && %r >= 0) {\nconst i64 row = %r;\n", in->a, in->a, in->a);
                 proc_mark_dirty(x, ((const RowCol *)in->aux)->table, in->a, false);
                 W("}\n");
             }
-            if (part != 1 && x->locks.late[k] != (part == 2)) continue;
+            if (pass != 1 && x->locks.late[k] != (pass == 2)) continue;
             if (!write_instr(x, in, k)) x->m.reason = op_info[in->op].name;
         }
     }

@@ -230,8 +230,8 @@ static inline bool proc_dequeue_use(const ProcEm *x, int32_t table, ProcDequeue 
 }
 /* In the body: fails, and has the bulk undone, where what stands before it is true. */
 void proc_queue_stops(ProcEm *x);
-/* r<dst>, the group's anchor, becomes the row that is the call's turn's; what has to be true of keys and of rows that
- * are deleted. */
+/* r<dst>, the group's anchor, becomes the row that is dequeued for the call; what has to be true of keys and of rows
+ * that are deleted. */
 void proc_dequeue(ProcEm *x, const Instr *in, const ImageIndex *ix, int32_t next, int32_t order);
 void proc_queue_key(ProcEm *x, const RowKey *k, const ImageIndex *ix);
 void proc_queue_delete(ProcEm *x);

@@ -451,7 +451,7 @@ void proc_row_insert(ProcEm *x, const Instr *in) {
         else W("G(u8, %p + (u64)row * %d)[0] = 0;\n", PARAM(PP_VALID, table, c), step);
     }
     if (im->n_indexes > 0) {
-        proc_reconverge(x); /* not behind this: who enters a key waits for another lane that has the same */
+        proc_reconverge(x); /* not behind this: a lane that enters a key waits for another one that has the same */
         W("GVOL(u8, %p)[row] = ROW_PENDING;\nFENCE_GIVE();\nbool made = true;\nu32 bad = 0;\n(void)bad;\n", live);
         enter_keys(x, in, table);
         W("if (!made) {\nGVOL(u8, %p)[row] = ROW_DEAD;\n", live);

@@ -14,7 +14,7 @@ int32_t proc_hash_var(const ProcEm *x, const Instr *in) {
 bool proc_lock_dequeues(const ProcEm *x, const ItemSite *it) {
     return proc_dequeue_use(x, (int32_t)it->table, DEQUEUE_ROWS) && it->group == ITEM_ROWS;
 }
-/* In a round, whose hashes and locks are known, and whose turn it is. */
+/* In a round, whose hashes and locks are known, and whose locks are acquired. */
 static void lock_in_round(ProcEm *x, const Instr *in) {
     const ItemSite *it = in->aux;
     int32_t k = proc_asked(x, in);
@@ -59,7 +59,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     if (dequeues) W("queue_at = use;\n");
     if (once) W("had%d = true;\n", it->lock);
     if (in->dst && kept >= 0) W("use%d = use;\n", kept);
-    /* here, so that what follows is at hand when the turn comes */
+    /* here, so that what follows is at hand when the lock is acquired */
     if (narrow)
         W("if (use != LOCK_NONE) {\nu32 from, c;\nlock_counter(kp, use, &at%d, &from);\nops%d = USE_STATE(use) & "
           "USE_OPS;\nc = GVOL(u32, at%d)[0];\nif (c < from) {\nfor (u32 spins = 0; c < from; c = GVOL(u32, at%d)[0]) "
@@ -68,7 +68,7 @@ void proc_lock(ProcEm *x, const Instr *in, int32_t pc) {
     W("}\n");
 }
 /* What was changed is given up only where no failure is to be expected any more. */
-static bool gives_up(const ProcEm *x, int32_t lock, int32_t pc) {
+static bool releases(const ProcEm *x, int32_t lock, int32_t pc) {
     return !changes(x->proc->locks[lock]) || pc > x->fail.last_fail;
 }
 void proc_unlock(ProcEm *x, const Instr *in, int32_t pc) {
@@ -85,17 +85,17 @@ void proc_unlock(ProcEm *x, const Instr *in, int32_t pc) {
           g, g, g, g, g);
     }
     for (int32_t i = 0; i < l->n; i++) /* LOCK_NONE has all bits */
-        if (gives_up(x, l->locks[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->locks[i]);
+        if (releases(x, l->locks[i], pc)) W(n++ == 0 ? "if ((g%d" : " & g%d", l->locks[i]);
     if (n > 0) W(x->par.round ? ") != LOCK_NONE) {\nFENCE_GIVE();\n" : ") != LOCK_NONE) {\n");
     for (int32_t i = 0; i < l->n; i++)
-        if (gives_up(x, l->locks[i], pc))
+        if (releases(x, l->locks[i], pc))
             W("const u64 next%d = lock_finish_op(kp, g%d, %s, &spilled);\n", i, l->locks[i], shared);
     for (int32_t i = 0, k = 0; i < l->n; i++)
-        if (gives_up(x, l->locks[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
+        if (releases(x, l->locks[i], pc)) W(k++ == 0 ? "if ((next%d" : " | next%d", i);
     /* a round's: what other lanes did under the lock as well */
     if (n > 0) W(x->par.round ? ") != 0) {\nFENCE_TAKE();\nFENCE_GIVE();\n" : ") != 0) {\nFENCE_GIVE();\n");
     for (int32_t i = 0; i < l->n; i++)
-        if (gives_up(x, l->locks[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
+        if (releases(x, l->locks[i], pc)) W("if (next%d != 0) ga_add_u32(next%d, 1);\n", i, i);
     if (n > 0) W("}\n}\n");
     for (int32_t i = 0; i < l->n; i++) W("g%d = LOCK_NONE;\n", l->locks[i]);
     W("}\n");
@@ -209,7 +209,7 @@ static void find_splits(ProcEm *x, int32_t from, int32_t to, bool in_loop) {
         x->out->waits_in_loops |= in->op == OP_LOCK && in_loop;
         if (has_effect(p, last, pc)) last = -1;
         depth += (in->op == OP_IF) - (in->op == OP_ENDIF);
-        for (int32_t k = to; in->dst && k > pc; k--) { /* who uses it last */
+        for (int32_t k = to; in->dst && k > pc; k--) { /* the last use */
             Reg r;
             bool used = false;
             if (k == p->n_instrs) continue;
@@ -235,10 +235,10 @@ void proc_find_states(ProcEm *x) {
 }
 
 /* ---- narrow locks -------------------------------------------------------------------------------------------
- * A chain of calls that change one row, one after the other, goes at the pace of what stands between a call's turn
- * and giving it up: on a GPU mostly at the pace at which instructions come that no warp has run for a while. Where a
+ * A chain of calls that change one row, one after the other, goes at the pace of what stands between acquiring a lock
+ * and releasing it: on a GPU mostly at the pace at which instructions come that no warp has run for a while. Where a
  * statement is straight code with one such lock, what does not depend on what it locks comes before the lock, and
- * neither waiting nor giving up leaves the function. It matters where calls do wait for such a row. */
+ * neither waiting nor releasing leaves the function. It matters where calls do wait for such a row. */
 static bool is_narrow(const ProcEm *x, int32_t pc, int32_t *end) {
     const Program *p = x->p;
     const ItemSite *it = p->instrs[pc].aux;

@@ -512,9 +512,9 @@ FN void append_chunk_lose(u32 taken, u64 holes) {
     if (taken < APPEND_CHUNK) ga_add_u32(holes, APPEND_CHUNK - taken);
 }
 FN void append_chunk_end(LOCAL u64 *word, u64 holes) { append_chunk_lose((u32)word[0] & 0xffffu, holes); }
-/* n neighbouring slots for a caller that counts for n items. Who goes past the end of a chunk brings the next one;
- * those who come before it is there take their slots from the counter, so that no more than n - 1 slots of a chunk are
- * lost. */
+/* n neighbouring slots for a caller that counts for n items. The item that goes past the end of a chunk brings the next
+ * one; those that come before it is there take their slots from the counter, so that no more than n - 1 slots of a
+ * chunk are lost. */
 FN u64 append_chunk_take(u64 counter, LOCAL u64 *word, u64 holes, u32 n) {
     u64 old = la_add_u64(word, (u64)n), first;
     u32 taken = (u32)old & 0xffffu;

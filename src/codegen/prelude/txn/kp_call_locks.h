@@ -1,7 +1,7 @@
 /* kp_call_locks.h - locks that a call holds from its beginning to its end [GPUTx 5.1, TPL].
  *
  * A lock is a counter: how many operations on its item are done. The schedule (txn/order/rank_device.h) gives each use
- * of a lock by a call a rank: the counter's value from which on it is the call's turn. A call runs when all its locks
+ * of a lock by a call a rank: the value of the counter from which on it is due. A call runs when all its locks
  * have come to its ranks, and raises each by one at its end; readers that follow each other have one rank. Since ranks
  * grow with timestamps, a call waits for earlier calls only, so there is no deadlock.
  *
@@ -21,7 +21,7 @@
 #define LOCKS_READY 0u
 #define LOCKS_LEAVE 0xffffffffu /* a call before it needs the virtual machine: it is not to run here */
 
-/* LOCKS_READY, LOCKS_LEAVE, or how many operations are to be done before the first lock whose turn has not come. */
+/* LOCKS_READY, LOCKS_LEAVE, or how many operations are to be done before the first lock that is not due. */
 FN u32 locks_state(u64 counters, u64 starts, u64 step, u64 uses, u64 call) {
     const u64 end = G(u32, starts)[(call + 1) * step];
     for (u64 i = G(u32, starts)[call * step]; i < end; i++) {

@@ -12,11 +12,11 @@
 #include "codegen/prelude/txn/kp_alone.h"
 
 #if PREFETCH_FOOT_KEYS > 0
-/* The calls [part, stop) of the order: their keys' slots first, then the rows. */
-FN void foot_fetch(KP_ARG, const u64 part, const u64 stop) {
+/* The calls [first, stop) of the order: their keys' slots first, then the rows. */
+FN void foot_fetch(KP_ARG, const u64 first, const u64 stop) {
     u64 hashes[TILE * PREFETCH_FOOT_KEYS];
-    for (u64 nth = part; nth < stop; nth++) {
-        u64 *a = hashes + (nth - part) * PREFETCH_FOOT_KEYS;
+    for (u64 nth = first; nth < stop; nth++) {
+        u64 *a = hashes + (nth - first) * PREFETCH_FOOT_KEYS;
         const u64 call = call_at(kp, nth), pos = pos_of(kp, call);
         const u32 kind = kind_of(kp, call);
         (void)kind;
@@ -27,8 +27,8 @@ FN void foot_fetch(KP_ARG, const u64 part, const u64 stop) {
         switch (kind) { EACH_PROC(LOOK) }
 #undef LOOK
     }
-    for (u64 nth = part; nth < stop; nth++) {
-        u64 *a = hashes + (nth - part) * PREFETCH_FOOT_KEYS;
+    for (u64 nth = first; nth < stop; nth++) {
+        u64 *a = hashes + (nth - first) * PREFETCH_FOOT_KEYS;
         const u32 kind = kind_of(kp, call_at(kp, nth));
         (void)kind;
 #define LOOK(label, k)     \
@@ -87,10 +87,10 @@ KERNEL(bulk_foot) {
         const u64 had = ops.n;
 #endif
 #if PREFETCH_FOOT_KEYS > 0
-        for (u64 part = from; part < end; part += TILE) {
-            const u64 stop = end - part < TILE ? end : part + TILE;
-            if (PP_FETCHES != 0) foot_fetch(kp, part, stop);
-            for (u64 nth = part; nth < stop; nth++) foot_call(kp, nth, slot, &ops);
+        for (u64 first = from; first < end; first += TILE) {
+            const u64 stop = end - first < TILE ? end : first + TILE;
+            if (PP_FETCHES != 0) foot_fetch(kp, first, stop);
+            for (u64 nth = first; nth < stop; nth++) foot_call(kp, nth, slot, &ops);
         }
 #else
         for (u64 nth = from; nth < end; nth++) foot_call(kp, nth, slot, &ops);

@@ -75,30 +75,30 @@ FN void fetch_tile(KP_ARG, const u32 *waits, const u32 left) {
 
 /* Where an item is in its partitions. */
 typedef struct InPartitions {
-    u64 part, taken; /* the partition in hand, and the end of those that were taken */
-    u64 place, last; /* the next call's place in the order, and where the partition in hand stops */
+    u64 partition, taken; /* the partition in hand, and the end of those that were taken */
+    u64 place, last;      /* the next call's place in the order, and where the partition in hand stops */
 } InPartitions;
 /* Partitions: takes up to TILE of their next calls, and returns how many; 0: there are none left. waits[]: places in
  * the order; parts[]: the partition of each. */
-FN u32 next_in_partitions(KP_ARG, const u32 turn, const u64 end, PRIV InPartitions *at, PRIV u32 *parts,
+FN u32 next_in_partitions(KP_ARG, const u32 ticket, const u64 end, PRIV InPartitions *at, PRIV u32 *parts,
                           PRIV u32 *waits) {
     u32 n = 0;
     while (n < TILE) {
         if (at->place < at->last) {
-            parts[n] = (u32)at->part;
+            parts[n] = (u32)at->partition;
             waits[n++] = (u32)at->place++;
             continue;
         }
-        if (at->part + 1 >= at->taken) {
+        if (at->partition + 1 >= at->taken) {
             if (n > 0) break;
-            at->part = append(PP_TICKET + turn * 8) * PP_PART_EACH;
-            if (at->part >= end) break;
-            at->taken = end - at->part < PP_PART_EACH ? end : at->part + PP_PART_EACH;
+            at->partition = append(PP_TICKET + ticket * 8) * PP_PART_EACH;
+            if (at->partition >= end) break;
+            at->taken = end - at->partition < PP_PART_EACH ? end : at->partition + PP_PART_EACH;
         } else {
-            at->part++;
+            at->partition++;
         }
-        at->place = G(u32, PP_PART_AT)[at->part];
-        at->last = G(u64, PP_PART_START)[at->part + 1];
+        at->place = G(u32, PP_PART_AT)[at->partition];
+        at->last = G(u64, PP_PART_START)[at->partition + 1];
         if (at->last - at->place > PROC_PART_CALLS) at->last = at->place + PROC_PART_CALLS;
     }
     return n;
@@ -146,21 +146,21 @@ KERNEL(bulk_main) {
     }
 #endif
     const u64 n_locked = PP_LOCKED != 0 ? (u64)G(u32, PP_LOCKED)[0] : 0;
-    for (u32 turn = n_locked != 0 ? 0 : 1; turn < 2; turn++) {
-        const bool takes = turn == 1 || (LID & (WARP_ITEMS - 1)) == 0;
-        const u64 first = turn == 1 ? n_locked : 0, end = turn == 1 ? n_calls : n_locked;
+    for (u32 ticket = n_locked != 0 ? 0 : 1; ticket < 2; ticket++) {
+        const bool feeds = ticket == 1 || (LID & (WARP_ITEMS - 1)) == 0;
+        const u64 first = ticket == 1 ? n_locked : 0, end = ticket == 1 ? n_calls : n_locked;
         InPartitions in_hand = {0, 0, 0, 0};
         u32 parts[TILE];
         (void)parts;
 #if RUN_CARRIES
         u32 waiting = 0, spins = 0, waits[TILE + PROC_CARRIED];
-        bool more = takes;
+        bool more = feeds;
         while (more || waiting > 0) {
             u64 tile = 0;
             u32 left = 0;
             if (more) {
 #else
-        while (takes) {
+        while (feeds) {
             u64 tile = 0;
             u32 left = 0, spins = 0, waits[TILE];
             (void)spins;
@@ -169,9 +169,9 @@ KERNEL(bulk_main) {
                 /* 1. the next calls: `left` of them, at waits[]; none: there are no more, or the launch stops */
                 if ((PP_COUNTERS != 0 || PP_PART_AT != 0) && KC_PEEK(STOP_FLAG) != 0) {
                 } else if (PP_PART_AT != 0) {
-                    left = next_in_partitions(kp, turn, end, &in_hand, parts, waits);
+                    left = next_in_partitions(kp, ticket, end, &in_hand, parts, waits);
                 } else {
-                    tile = first + append(PP_TICKET + turn * 8) * TILE;
+                    tile = first + append(PP_TICKET + ticket * 8) * TILE;
                     if (tile < end) left = end - tile < TILE ? (u32)(end - tile) : TILE;
                     for (u32 k = 0; k < left; k++) waits[WAITING + k] = (u32)(tile + k);
                 }
@@ -240,7 +240,7 @@ KERNEL(bulk_main) {
                                  */
                             } else {
                                 ended = parts[k];
-                                if (ended == in_hand.part) in_hand.last = in_hand.place;
+                                if (ended == in_hand.partition) in_hand.last = in_hand.place;
                             }
                         }
                     }

@@ -37,10 +37,10 @@
 /* of shared memory: frames that do not fit lie in the lanes' own, and such calls run no loops in parallel */
 #define FRAMES_BYTES (40 << 10)
 
-/* Until a lane that waits has its turn, or for a while; whether a call that they wait for went on. In registers
+/* Until what a lane waits for is due, or for a while; whether a call that they wait for went on. In registers
  * alone: variables of the kernel lie in memory, and thousands of warps that wait would keep it busy. */
-FN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {
-    const bool waits = !*turn;
+FN_BIG bool lanes_wait(PRIV bool *due, const u64 at, const u32 from) {
+    const bool waits = !*due;
     u32 first = 0;
     bool has = false, moved = false;
     ROLLED for (u32 k = 0; k < LOOKS; k++) {
@@ -51,7 +51,7 @@ FN_BIG bool lanes_wait(PRIV bool *turn, const u64 at, const u32 from) {
         if (__any_sync(~0u, has)) break;
         __nanosleep(NAP);
     }
-    if (has) *turn = true;
+    if (has) *due = true;
     return __any_sync(~0u, has || moved);
 }
 /* A call's loop begins where all but one of the group's warps are at theirs, or after a while: some may wait for a
@@ -72,7 +72,7 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
     frame_any frame, *mine = &frame;
     u64 call = 0, pos = 0, wait = LOCK_NONE, use_at = 0, use_end = 0, since = CLOCK(), at = 0;
     u32 kind = 0, state = LANE_FREE, from = 0, barrier = 0;
-    bool turn = true, begun = true; /* it need not wait; it has the locks that it holds all the time */
+    bool due = true, begun = true; /* it need not wait; it has the locks that it holds all the time */
     u64 log_at = 0, log_end = 0;
     const bool begin_together = (G(u32, PP_TOGETHER)[2] & PROC_BEGIN_TOGETHER) != 0;
     (void)here;
@@ -105,7 +105,7 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
                 kind = kind_of(kp, call);
                 use_at = G(u32, PP_LOCK_START)[call * PP_LOCK_STEP];
                 use_end = G(u32, PP_LOCK_START)[(call + 1) * PP_LOCK_STEP];
-                turn = true;
+                due = true;
                 begun = !HOLDS_ALL(kind);
                 state = 0;
                 log_reserve(kp, &log_at, &log_end);
@@ -115,21 +115,21 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
             if (state != 0 && state < LANE_ENDS) log_stopped(kp, log_at, call, mine->any.n_undo);
             return;
         }
-        if (!begun && turn) {
+        if (!begun && due) {
             wait = locks_begin(kp, use_at, use_end);
-            begun = turn = wait == LOCK_NONE;
-            if (!turn) lock_counter(kp, wait, &at, &from);
+            begun = due = wait == LOCK_NONE;
+            if (!due) lock_counter(kp, wait, &at, &from);
         }
-        if (state == LANE_ENDS && turn) {
+        if (state == LANE_ENDS && due) {
             wait = locks_finish(kp, use_at, use_end, DEQUEUES(kind));
-            turn = wait == LOCK_NONE;
-            if (turn) state = LANE_FREE;
+            due = wait == LOCK_NONE;
+            if (due) state = LANE_FREE;
             else lock_counter(kp, wait, &at, &from);
         }
         /* which lanes go on: of those that are ready, those in the least state of the least procedure */
         const u32 busy = __ballot_sync(~0u, state != LANE_FREE);
         if (busy == 0 && !more) break;
-        const bool ready = state < LANE_ENDS && turn;
+        const bool ready = state < LANE_ENDS && due;
         const u32 key = ready ? kind << 16 | state : ~0u, least = least_of(~0u, key),
                   all = __ballot_sync(~0u, state < LANE_ENDS && kind == least >> 16);
         const bool goes = ready && key == least;
@@ -137,7 +137,7 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
                   behind = __ballot_sync(~0u, state < (least & 0xffffu) || !begun) & all;
         /* those that are behind may come soon, as long as those they wait for go on */
         if (group == 0 || (behind != 0 && __any_sync(~0u, CLOCK() - since < PATIENCE))) {
-            if (__any_sync(~0u, !turn) && lanes_wait(&turn, at, from)) since = CLOCK();
+            if (__any_sync(~0u, !due) && lanes_wait(&due, at, from)) since = CLOCK();
             continue;
         }
         if (goes) {
@@ -152,8 +152,8 @@ FN void run_by_warp(KP_ARG, const u64 slot) {
             const u32 status = (u32)ran;
             if ((status & SUSPENDED) == SUSPENDED) {
                 state = status & 0xffffu;
-                turn = wait == LOCK_NONE;
-                if (!turn) lock_counter(kp, wait, &at, &from);
+                due = wait == LOCK_NONE;
+                if (!due) lock_counter(kp, wait, &at, &from);
             } else {
                 log_call(kp, &log_at, call, ran);
                 state = use_at == use_end ? LANE_FREE : LANE_ENDS;

@@ -1,30 +1,30 @@
 /* kp_statement_locks.h - locks that a call holds by statement: it waits for the lock of an item at the statement that
  * comes to the item, and releases it behind the last statement that touches it [piecewise execution, as in Callas and
- * Epic]. codegen/emit_proc.h, Guards, says which statements these are and what becomes of failures.
+ * Epic]. codegen/emit_proc.h, Statement locks, says which statements these are and what becomes of failures.
  *
- * A lock is a counter, as in kp_call_locks.h, and a call's uses of locks have ranks: it is the call's turn at a lock
+ * A lock is a counter, as in kp_call_locks.h, and a call's uses of locks have ranks: a lock is due for a call
  * once the counter has come to the use's `from`. Each use is four words at PP_USED,
  *     name    of the item (item_name)
  *     state   how many operations of the call on the item are to come (USE_OPS), and the bits USE_*; USE_RELEASED
  *     lock    the number of its counter
  *     from    its rank A call's uses are neighbours, [use_at, use_end), and belong to the call: only the item that
  *     runs it changes their states, or, in a parallel loop (kp_parallel.h), the lanes of its warp, by atomics
- *     (`shared`). Counters are everybody's: each use raises its lock's counter by one exactly once, when it is
+ *     (`shared`). Counters are shared by all calls: each use raises its lock's counter by one exactly once, when it is
  *     released.
  *
- * Who holds what. A use is held from the moment its turn was seen (lock_acquire; no other call changes the item then)
+ * Holding. A use is held from the moment it was found due (lock_acquire; no other call changes the item then)
  * to its release (lock_finish_op says that the last operation is done; the caller passes FENCE_GIVE and raises the
  * counter). Release is final: the bits of what was changed before are seen by others and cannot be taken back, so a
- * call that fails after it released what it changed (`spilled`) has the whole bulk undone, kp_undo.h. Turns are in
+ * call that fails after it released what it changed (`spilled`) has the whole bulk undone, kp_undo.h. Ranks are in
  * the order of timestamps: a call waits for earlier calls only.
  *
  * Memory order. The counters are read volatile and raised by relaxed atomics; FENCE_TAKE behind the look that found
- * the turn, FENCE_GIVE before the counter is raised.
+ * it due, FENCE_GIVE before the counter is raised.
  *
  * A call may have more uses than an item of a launch has registers: `mask`, 64 bits, tells most items that have no
  * lock (locks_filter), as a Bloom filter does.
  *
- * Who may call: functions of procedures (run_K, round_K), with `kp`, for their own call.
+ * For functions of procedures (run_K, round_K), with `kp`, for their own call.
  */
 #ifndef KP_STATEMENT_LOCKS_H
 #define KP_STATEMENT_LOCKS_H
@@ -38,7 +38,7 @@
 #define USE_LOCK(i) USE(i, 2)
 #define USE_FROM(i) USE(i, 3)
 /* a use's state */
-#define USE_HELD 0x80000000u      /* its turn has come */
+#define USE_HELD 0x80000000u      /* it is due */
 #define USE_WROTE 0x40000000u     /* the call changed the item */
 #define USE_DEQUEUED 0x20000000u  /* kp_dequeue.h: it took its row, or found that there is none */
 #define USE_UNDELETED 0x10000000u /* ... and has yet to delete it */
@@ -48,7 +48,7 @@
 /* a use's number, or */
 #define LOCK_NONE (~U64C(0))        /* the item has no lock */
 #define LOCK_STOP (~U64C(0) - 1)    /* the launch stops */
-#define LOCK_WAITS (~U64C(0) - 2)   /* its turn has not come: the call suspends */
+#define LOCK_WAITS (~U64C(0) - 2)   /* it is not due: the call suspends */
 #define LOCK_UNKNOWN (~U64C(0) - 3) /* not looked for yet */
 
 /* Masks of the stop flag. */
@@ -110,7 +110,7 @@ FN_BIG void stop_undo(KP_ARG, const u32 status, const u32 spilled, const u32 pro
 }
 
 /* ---- one use ------------------------------------------------------------------------------------------- */
-/* Where its counter is, and from which value on it is its turn. */
+/* Where its counter is, and from which value on it is due. */
 FN void lock_counter(KP_ARG, const u64 use, PRIV u64 *at, PRIV u32 *from) {
     *at = PP_COUNTERS + (u64)USE_LOCK(use) * 4;
     *from = USE_FROM(use);
@@ -133,7 +133,7 @@ FN bool lock_due_soon(KP_ARG, const u64 use, const u64 time) {
     (void)use;
     return false;
 }
-/* Waits until it is its turn. False: the launch stops. */
+/* Waits until it is due. False: the launch stops. */
 FN_BIG bool lock_wait(KP_ARG, const u64 use) {
     const u32 from = USE_FROM(use);
     const u64 at = PP_COUNTERS + (u64)USE_LOCK(use) * 4;
@@ -180,7 +180,7 @@ FN u64 lock_find(KP_ARG, const u64 use_at, const u64 use_end, const u32 name) {
 FN u32 item_name(const u64 h) { return ((u32)(hash_u64(h) >> 32) & ~1u) | ((u32)h & 1u); }
 
 /* ---- acquire ------------------------------------------------------------------------------------------- */
-/* The lock of the item with hash h, acquired; wrote: USE_WROTE, 0. Where its turn has not come: `wait` 0: waits here,
+/* The lock of the item with hash h, acquired; wrote: USE_WROTE, 0. Where it is not due: `wait` 0: waits here,
  * unless it only `looks`; else, after `time` clocks, LOCK_WAITS, and the use goes to *wait. */
 FN_BIG u64 lock_acquire(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h, const u32 wrote,
                         const bool shared, PRIV u64 *wait, const u64 time, const bool looks) {
@@ -227,7 +227,7 @@ FN_BIG u64 lock_reacquire(KP_ARG, const u64 use, const u32 wrote) {
     return use;
 }
 #if defined(KC_CUDA)
-/* Parallel loops, in two steps: the use of an item's lock, LOCK_NONE: it has none; and, once its turn has come,
+/* Parallel loops, in two steps: the use of an item's lock, LOCK_NONE: it has none; and, once it is due,
  * holding it. */
 FN_BIG u64 lock_lookup(KP_ARG, const u64 use_at, const u64 use_end, const u64 mask, const u64 h) {
     const u32 name = item_name(h);
@@ -267,14 +267,14 @@ FN_BIG u64 lock_finish_op(KP_ARG, const u64 use, const bool shared, PRIV u32 *sp
 }
 
 /* ---- all uses of a call -------------------------------------------------------------------------------- */
-/* For calls that hold all their locks from their beginning to their end: the first use whose turn has not come;
+/* For calls that hold all their locks from their beginning to their end: the first use that is not due;
  * LOCK_NONE: there is none, it may begin. */
 FN_BIG u64 locks_begin(KP_ARG, const u64 use_at, const u64 use_end) {
     ROLLED for (u64 i = use_at; i < use_end; i++) if (!lock_due(kp, i)) return i;
     FENCE_TAKE();
     return LOCK_NONE;
 }
-/* A call that is done releases all that is left, once it was its turn at each: LOCK_NONE; else a use where it was
+/* A call that is done releases all that is left, once each was due: LOCK_NONE; else a use where it was
  * not. `dequeues`: it dequeues (kp_dequeue.h). */
 FN_BIG u64 locks_finish(KP_ARG, const u64 use_at, const u64 use_end, const bool dequeues) {
     ROLLED for (u64 i = use_at; i < use_end; i++) {

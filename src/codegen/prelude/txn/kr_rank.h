@@ -214,9 +214,9 @@ KERNEL(rank_scan) {
 }
 
 #if defined(HAVE_WARP)
-/* Each warp has neighbouring records, row by row; who has the same digit in a row is found by one instruction. The tile
- * is put in order in local memory, so that records with one digit leave together. Local memory: counts per warp and
- * digit, place in the tile per digit, difference to the place in memory, tile. */
+/* Each warp has neighbouring records, row by row; lanes with the same digit in a row are found by one instruction. The
+ * tile is put in order in local memory, so that records with one digit leave together. Local memory: counts per warp
+ * and digit, place in the tile per digit, difference to the place in memory, tile. */
 KERNEL(rank_scatter) {
     const u32 warps = LSIZE / WARP, w = LID / WARP;
     LOCAL u32 *const count = LM(u32, 0), *const mine = count + w * RK_DIGITS, *const first = count + warps * RK_DIGITS,
@@ -377,8 +377,8 @@ FN void sum_put(u64 at, Runs sum) {
 }
 FN Runs sum_get(u64 at) { return runs_make(GRO(u32, at)[0], GRO(u32, at)[1], GRO(u32, at)[2], GRO(u32, at)[3]); }
 #if defined(HAVE_WARP)
-/* Each warp has a part of the chunk for itself and goes through it row by row: what begins in a row are three words, of
- * which a lane counts the bits below its own. What the warps have lies behind what the groups have. */
+/* Each warp has a portion of the chunk for itself and goes through it row by row: what begins in a row are three words,
+ * of which a lane counts the bits below its own. What the warps have lies behind what the groups have. */
 #define WARP_CHUNK (P(RK_CHUNK) / (LSIZE / WARP))
 #define WARP_BEGIN (CHUNK_BEGIN + LID / WARP * WARP_CHUNK)
 #define WARP_SUMS (P(RK_SUMS) + (NGROUPS + GID * (LSIZE / WARP)) * 16)
@@ -437,7 +437,7 @@ FN u32 row_begins(u64 records, u64 i, u64 n, u64 r, Row row, bool known, Row nex
     *open = row.use ? row_kinds(row, bits_from(last)) : *open | row_kinds(row, ~0u);
     return begins;
 }
-/* A part of a chunk, by rows: load_rows, then for each of them next_row. */
+/* A portion of a chunk, by rows: load_rows, then for each of them next_row. */
 typedef struct Rows {
     u64 records, begin, end, n, first, last;
     u64 record[RANK_ITEMS];
