@@ -78,9 +78,10 @@ Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *w
 Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
 Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
-/* Shares the column's cells: versions see rows that are there now, more may be appended. */
-Status delta_share(Tablet *tab, int col, Err *e);
-/* Before cells are changed or moved: they are not shared, or copied. */
+/* Shares the column's cells: versions see rows that are there now, more may be appended. logs: undo logs name the
+ * table; what they may write to can be unshared without memory then. */
+Status delta_share(Tablet *tab, int col, bool logs, Err *e);
+/* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
 /* A delta tablet's rows as a main block (for files). */
 Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
@@ -105,6 +106,7 @@ struct TableImpl {
     int64_t cap_tablets;
     int64_t changed_rows;            /* since the last merge */
     int64_t undo_open;               /* undo records of this table */
+    int64_t undo_pending;            /* those of logs that make it differ from what is committed */
     int64_t analysed;                /* tablets read for statistics so far; tests */
     int64_t contents;                /* the last number given to Table.content */
     int64_t generation, generations; /* of the state that the table holds: names what rowids mean; the last one given */
@@ -143,6 +145,7 @@ typedef struct UndoRecord {
 struct UndoLog {
     MemAccount *acct;
     Arena *arena;
+    bool hidden, committed;
     VEC(UndoRecord) recs;
     uint64_t *seen;          /* undo_move: cells that UPDATE records name, by hash: record << 32 | place + 1 */
     int seen_bits;           /* log2 of its slots */

@@ -575,6 +575,7 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             int64_t row = ids[i] & 0xffffffff;
             DeltaCol *d = &tab->block->delta[col];
             TRY(delta_unshare(tab, col, e));
+            d->updated = true;
             tab->block->changes++;
             memcpy(cells + i * size, (const char *)d->cells + row * size, (size_t)size);
             bool was = column_row_valid(&tab->cols[col], row);

@@ -206,6 +206,12 @@ int64_t undo_mark(const UndoLog *u);
 void undo_rollback(UndoLog *u, int64_t mark);
 void undo_forget(UndoLog *u);        /* commit */
 bool table_has_undo(const Table *t); /* some log names the table: it cannot be merged */
+/* The log is shown, and its changes count as committed from here on, before it is forgotten or kept to go back behind
+ * it: versions are published with them (table_version.h). false takes that back, so that it can be rolled back when
+ * publishing has failed. */
+void undo_set_committed(UndoLog *u, bool committed);
+/* The table is as committed: logs that are not committed are hidden, those that are committed are shown. */
+bool table_is_committed(const Table *t);
 
 /* ---- a log's changes out of the tables and back (undo.c) ----
  * undo_hide: the tables are as before the log's changes; undo_show: as after them. Rowids and marks stay what they are.

@@ -150,14 +150,14 @@ static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
     return here;
 }
 /* Column views and validity of an open tablet; shares its cells. */
-static Status open_columns(VersionTablet *h, char *cols, char *cells, char *validity, Err *e) {
+static Status open_columns(VersionTablet *h, char *cols, char *cells, char *validity, bool logs, Err *e) {
     Tablet *origin = h->origin;
     const struct TabletBlock *b = origin->block;
     int64_t validity_bytes = b->cap / 8;
     h->tab.cols = (TabletColumn *)(void *)cols;
     h->cells = (SharedBytes **)(void *)cells;
     for (int c = 0; c < b->n_cols; c++) {
-        TRY(delta_share(origin, c, e));
+        TRY(delta_share(origin, c, logs, e));
         SharedBytes *share = b->delta[c].share;
         if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
         h->cells[c] = share;
@@ -169,9 +169,11 @@ static Status open_columns(VersionTablet *h, char *cols, char *cells, char *vali
     }
     return ST_OK;
 }
-static Status header_new(Tablet *origin, VersionTablet **out, Err *e) {
+/* logs: undo logs name the table. */
+static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e) {
     struct TabletBlock *b = origin->block;
     int64_t bytes = 0, n_validity = 0;
+    if (b->delta && logs) TRY(tablet_ensure_deleted(origin, e)); /* rows that are undone stay, deleted */
     for (int c = 0; b->delta && c < b->n_cols; c++) n_validity += b->delta[c].validity != NULL;
     place(&bytes, (int64_t)sizeof(VersionTablet));
     int64_t deleted = place(&bytes, origin->deleted ? DELETED_BYTES : 0);
@@ -191,10 +193,11 @@ static Status header_new(Tablet *origin, VersionTablet **out, Err *e) {
         memcpy(p + deleted, origin->deleted, DELETED_BYTES);
         h->tab.deleted = (const uint64_t *)(const void *)(p + deleted);
     }
-    if (b->delta && open_columns(h, p + cols, p + cells, p + validity, e) != ST_OK) {
+    if (b->delta && open_columns(h, p + cols, p + cells, p + validity, logs, e) != ST_OK) {
         header_drop(h);
         return ST_ERROR;
     }
+    b->published = MAX_OF(b->published, origin->rows);
     *out = h;
     return ST_OK;
 }
@@ -287,7 +290,7 @@ static TableVersion *version_alloc(Table *t, Err *e) {
 
 Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
     TableVersions *vs = t->impl->versions;
-    if (table_has_undo(t))
+    if (!table_is_committed(t))
         return err_set(e, ERR_NOT_IN_STATE, "cannot publish table \"%s\" while a transaction has changed it", t->name);
     /* The table's share of it keeps the current version: only its writer replaces it. */
     const TableVersion *before = atomic_load_explicit(&vs->current, memory_order_relaxed);
@@ -299,7 +302,7 @@ Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
         if (keyindex_freeze(t->keys[k].index, v->view.keys[k].index, e) != ST_OK) goto fail;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         VersionTablet *h = header_again(before, t->tablets[i], i);
-        if (!h && header_new(t->tablets[i], &h, e) != ST_OK) goto fail;
+        if (!h && header_new(t->tablets[i], table_has_undo(t), &h, e) != ST_OK) goto fail;
         v->view.tablets[i] = &h->tab;
         v->view.n_tablets = i + 1;
     }

@@ -29,8 +29,10 @@
  *   stays for the versions that share it.
  *
  * Counts are touched when a version is made or freed, never by readers. No lock is held while anything is freed.
- * A version is of committed state: with an open undo log (table_has_undo) there is none.
- * The README says who calls this.
+ * A version is of committed state (table_is_committed): logs of others are hidden, and the log of the transaction that
+ * commits counts as committed (undo_set_committed). Undo logs write to published cells later, and cannot fail:
+ * publishing reserves memory for copies of columns that they have cells of. Rows of theirs that a version has seen, as
+ * deleted ones, are not used again. The README says who calls this.
  */
 #ifndef STELE_STORAGE_TABLE_VERSION_H
 #define STELE_STORAGE_TABLE_VERSION_H
@@ -43,8 +45,8 @@ typedef struct TableVersion TableVersion;
 /* Before the first version; the domain outlives the table. */
 Status table_versions_enable(Table *t, EpochDomain *d, Err *e);
 
-/* By the table's writer. The table is not changed before the version is installed or discarded. 55000: an undo log
- * names the table. On error nothing has changed. */
+/* By the table's writer. The table is not changed before the version is installed or discarded. 55000: the
+ * table has changes that are not committed. On error nothing has changed. */
 Status table_version_prepare(Table *t, TableVersion **out, Err *e);
 void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
 /* In one step, at a boundary of its own; the versions before are retired, and some of what waits is reclaimed. Returns

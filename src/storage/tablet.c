@@ -328,6 +328,7 @@ void tablet_free(Tablet *t) {
         for (int i = 0; i < b->n_cols; i++) {
             if (b->delta[i].share) shared_drop(b->delta[i].share);
             else if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
+            if (b->delta[i].spare) mem_free(a, b->delta[i].spare, b->cap * b->delta[i].cell_size);
             if (b->delta[i].validity) mem_free(a, b->delta[i].validity, b->cap / 8);
         }
         mem_free(a, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
@@ -557,24 +558,32 @@ bool shared_take_back(SharedBytes *s) {
     return true;
 }
 
-Status delta_share(Tablet *t, int col, Err *e) {
-    DeltaCol *d = &t->block->delta[col];
-    if (d->share || !d->cells) return ST_OK;
-    d->share = shared_new(t->block->acct, d->cells, t->block->cap * d->cell_size, e);
-    return d->share ? ST_OK : ST_ERROR;
+Status delta_share(Tablet *t, int col, bool logs, Err *e) {
+    struct TabletBlock *b = t->block;
+    DeltaCol *d = &b->delta[col];
+    d->updated = d->updated && logs;
+    if (!d->cells) return ST_OK;
+    if (!d->share) d->share = shared_new(b->acct, d->cells, b->cap * d->cell_size, e);
+    if (!d->share) return ST_ERROR;
+    if (!d->updated || d->spare) return ST_OK;
+    d->spare = mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
+    return d->spare ? ST_OK : ST_ERROR;
 }
 Status delta_unshare(Tablet *t, int col, Err *e) {
     struct TabletBlock *b = t->block;
     DeltaCol *d = &b->delta[col];
     if (!d->share) return ST_OK;
-    if (!shared_take_back(d->share)) {
-        void *cells = mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
+    if (shared_take_back(d->share)) {
+        if (d->spare) mem_free(b->acct, d->spare, b->cap * d->cell_size);
+    } else {
+        void *cells = d->spare ? d->spare : mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
         if (!cells) return ST_ERROR;
         memcpy(cells, d->cells, (size_t)(b->cap * d->cell_size));
         shared_drop(d->share);
         d->cells = cells;
         t->cols[col].data = cells;
     }
+    d->spare = NULL;
     d->share = NULL;
     return ST_OK;
 }

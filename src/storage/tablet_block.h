@@ -39,6 +39,8 @@ typedef struct SharedBytes {
 typedef struct DeltaCol {
     void *cells;
     SharedBytes *share; /* NULL: the cells are this tablet's alone */
+    void *spare;        /* of shared cells: room for a copy, when an undo log may write to them; NULL: none */
+    bool updated;       /* an undo log may have cells of it */
     uint64_t *validity;
     int64_t cell_size;
     bool wide; /* held a value beyond 64 bits: no min and max */
@@ -50,7 +52,8 @@ struct TabletBlock {
     int n_cols;
     void *bytes; /* main */
     int64_t size;
-    int64_t cap; /* delta: rows that fit */
+    int64_t cap;       /* delta: rows that fit */
+    int64_t published; /* delta: rows that some version may have */
     DeltaCol *delta;
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */

@@ -29,6 +29,7 @@ static void undo_clear(UndoLog *u) {
     if (u->seen) mem_free(u->acct, u->seen, INT64_C(8) << u->seen_bits);
     u->seen = NULL;
     u->n_seen = u->seen_to = 0;
+    u->hidden = u->committed = false;
     memset(&u->recs, 0, sizeof u->recs);
     arena_reset(u->arena);
 }
@@ -40,6 +41,23 @@ void undo_free(UndoLog *u) {
 }
 int64_t undo_mark(const UndoLog *u) { return u->recs.len; }
 
+/* The log makes its tables differ from what is committed. */
+static bool is_pending(const UndoLog *u) { return u->hidden == u->committed; }
+static void set_state(UndoLog *u, bool hidden, bool committed) {
+    bool was = is_pending(u);
+    u->hidden = hidden;
+    u->committed = committed;
+    for (int64_t i = 0; is_pending(u) != was && i < u->recs.len; i++)
+        if (u->recs.items[i].t) u->recs.items[i].t->impl->undo_pending += was ? -1 : 1;
+}
+void undo_set_committed(UndoLog *u, bool committed) { set_state(u, u->hidden, committed); }
+bool table_is_committed(const Table *t) { return t->impl->undo_pending == 0; }
+/* The table has one record of the log less. */
+static void count_gone(const UndoLog *u, Table *t) {
+    t->impl->undo_open--;
+    t->impl->undo_pending -= is_pending(u);
+}
+
 UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
     arena_set_err(u->arena, e);
     bool ok = vec_push(u->arena, &u->recs,
@@ -47,6 +65,7 @@ UndoRecord *undo_push(UndoLog *u, UndoKind kind, Table *t, Err *e) {
     arena_set_err(u->arena, NULL);
     if (!ok) return NULL;
     t->impl->undo_open++;
+    t->impl->undo_pending += is_pending(u);
     return &u->recs.items[u->recs.len - 1];
 }
 void *undo_alloc(UndoLog *u, int64_t bytes, Err *e) {
@@ -106,11 +125,12 @@ static void flip_tablets(UndoRecord *r, bool deleted) {
     for (int64_t i = r->rows; i < r->tablet; i++) flip_rows(r->t, r->t->tablets[i], 0, r->t->tablets[i]->rows, deleted);
 }
 
-/* Appended rows go, as though they had never come when they are the last ones. hidden: they are deleted already. */
+/* Appended rows go, as though they had never come when they are the last ones and no version has them. hidden: they are
+ * deleted already. */
 static void drop_rows(UndoRecord *r, bool hidden) {
     Table *t = r->t;
     Tablet *tab = t->tablets[r->tablet];
-    if (tab->rows != r->rows + r->n) {
+    if (tab->rows != r->rows + r->n || tab->block->published > r->rows) {
         if (!hidden) flip_rows(t, tab, r->rows, r->n, true);
         return;
     }
@@ -124,6 +144,14 @@ static void drop_rows(UndoRecord *r, bool hidden) {
     if (r->rows == 0 && r->tablet == t->n_tablets - 1) drop_tablets(t, r->tablet);
 }
 
+/* Cells are about to change. Memory for that was reserved when they were published. */
+static DeltaCol *own_cells(Tablet *tab, int col) {
+    Status st = delta_unshare(tab, col, NULL);
+    dbg_assert(st == ST_OK);
+    (void)st;
+    tab->block->changes++;
+    return &tab->block->delta[col];
+}
 static void undo_one(UndoRecord *r) {
     Table *t = r->t;
     switch (r->kind) {
@@ -132,10 +160,8 @@ static void undo_one(UndoRecord *r) {
     case UNDO_UPDATE:
         for (int64_t i = r->n - 1; i >= 0; i--) {
             Tablet *tab = t->tablets[r->rowids[i] >> 32];
-            DeltaCol *d = &tab->block->delta[r->col];
+            DeltaCol *d = own_cells(tab, r->col);
             int64_t row = r->rowids[i] & 0xffffffff;
-            dbg_assert(!d->share || atomic_load(&d->share->refs) == 1); /* the update has made them the table's */
-            tab->block->changes++;
             memcpy((char *)d->cells + row * d->cell_size, (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
             set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
         }
@@ -156,7 +182,7 @@ void undo_rollback(UndoLog *u, int64_t mark) {
         UndoRecord r = u->recs.items[--u->recs.len];
         if (!r.t) continue;
         undo_one(&r);
-        r.t->impl->undo_open--;
+        count_gone(u, r.t);
         keyindex_settled(r.t);
     }
     if (mark == 0) undo_clear(u);
@@ -166,7 +192,7 @@ void undo_forget(UndoLog *u) {
         UndoRecord *r = &u->recs.items[i];
         if (!r->t) continue;
         if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
-        r->t->impl->undo_open--;
+        count_gone(u, r->t);
         keyindex_settled(r->t);
     }
     undo_clear(u);
@@ -202,12 +228,10 @@ Status undo_reserve(UndoLog *u, int64_t from, Err *e) {
 
 static void swap_cell(UndoRecord *r, int64_t i) {
     Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
-    DeltaCol *d = &tab->block->delta[r->col];
+    DeltaCol *d = own_cells(tab, r->col);
     int64_t row = r->rowids[i] & 0xffffffff;
     char kept[16], *cell = (char *)d->cells + row * d->cell_size, *other = (char *)r->cells + i * d->cell_size;
     bool valid = column_row_valid(&tab->cols[r->col], row);
-    dbg_assert(!d->share || atomic_load(&d->share->refs) == 1);
-    tab->block->changes++;
     memcpy(kept, cell, (size_t)d->cell_size);
     memcpy(cell, other, (size_t)d->cell_size);
     memcpy(other, kept, (size_t)d->cell_size);
@@ -216,6 +240,8 @@ static void swap_cell(UndoRecord *r, int64_t i) {
 }
 
 void undo_hide(UndoLog *u) {
+    dbg_assert(!u->hidden || u->recs.len == 0);
+    set_state(u, u->recs.len > 0, u->committed);
     for (int64_t k = u->recs.len - 1; k >= 0; k--) {
         UndoRecord *r = &u->recs.items[k];
         if (!r->t) continue;
@@ -236,6 +262,8 @@ void undo_hide(UndoLog *u) {
 }
 
 void undo_show(UndoLog *u, bool elsewhere) {
+    dbg_assert(u->hidden || u->recs.len == 0);
+    set_state(u, false, u->committed);
     for (int64_t k = 0; k < u->recs.len; k++) {
         UndoRecord *r = &u->recs.items[k];
         if (!r->t) continue;
@@ -373,9 +401,16 @@ Status undo_move(UndoLog *from, UndoLog *to, bool shown, int64_t *bytes, Err *e)
         to->n_seen = to->seen_to = 0;
         return err_oom(e);
     }
+    if (before == 0) {
+        to->hidden = from->hidden;
+        to->committed = from->committed;
+    }
     for (int64_t i = 0; i < from->recs.len; i++)
-        if (from->recs.items[i].t) from->recs.items[i].t->impl->undo_open--;
-    for (int64_t i = before; i < to->recs.len; i++) to->recs.items[i].t->impl->undo_open++;
+        if (from->recs.items[i].t) count_gone(from, from->recs.items[i].t);
+    for (int64_t i = before; i < to->recs.len; i++) {
+        to->recs.items[i].t->impl->undo_open++;
+        to->recs.items[i].t->impl->undo_pending += is_pending(to);
+    }
     undo_clear(from);
     return ST_OK;
 }
@@ -395,7 +430,7 @@ void undo_drop_table(UndoLog *u, const Table *t) {
         UndoRecord *r = &u->recs.items[i];
         if (r->t != t) continue;
         if (r->kind == UNDO_STATE) table_state_free(r->t, r->state);
-        r->t->impl->undo_open--;
+        count_gone(u, r->t);
         r->t = NULL;
     }
 }

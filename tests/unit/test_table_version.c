@@ -437,6 +437,110 @@ static void test_uncommitted(void **state) {
     table_free(t);
 }
 
+/* The log of the transaction that commits counts as committed while versions are made with it. */
+static void test_committing(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    append(t, 0, 10, 10, 7, NULL);
+    publish(t);
+    EpochSlot *s = slot();
+    epoch_pin(s, "statement", 0);
+    const Table *before = table_version_at(t, s);
+    Digest d = digest(before);
+    UndoLog *u = undo_new(&root, NULL);
+    TableVersion *v = NULL;
+    set_balance(t, rowid_make(0, 1), 11, u);
+    append(t, 10, 5, 10, 7, u);
+    delete_row(t, rowid_make(0, 2), u);
+    Digest changed = digest(t);
+    assert_false(table_is_committed(t));
+    assert_int_equal(table_version_prepare(t, &v, NULL), ST_ERROR);
+    undo_set_committed(u, true);
+    assert_true(table_is_committed(t));
+    assert_int_equal(table_version_prepare(t, &v, NULL), ST_OK);
+    table_version_discard(v); /* of another table there was none */
+    undo_set_committed(u, false);
+    assert_false(table_is_committed(t));
+    undo_rollback(u, 0);
+    assert_same(digest(t), d);
+    assert_int_equal(t->tablets[0]->rows, 15); /* a version might have seen them */
+    publish(t);
+    set_balance(t, rowid_make(0, 1), 11, u);
+    append(t, 10, 5, 10, 7, u);
+    delete_row(t, rowid_make(0, 2), u);
+    undo_set_committed(u, true);
+    publish(t);
+    assert_same(digest(t), changed);
+    /* Kept to go back behind it: hidden, the table is not as committed. */
+    undo_hide(u);
+    assert_same(digest(t), d);
+    assert_false(table_is_committed(t));
+    undo_show(u, false);
+    assert_true(table_is_committed(t));
+    UndoLog *kept = undo_new(&root, NULL), *next = undo_new(&root, NULL);
+    int64_t bytes;
+    set_balance(t, rowid_make(0, 3), 12, next);
+    undo_set_committed(next, true);
+    assert_int_equal(undo_move(u, kept, true, &bytes, NULL), ST_OK);
+    assert_int_equal(undo_move(next, kept, true, &bytes, NULL), ST_OK);
+    assert_true(table_is_committed(t));
+    publish(t);
+    undo_free(kept);
+    undo_free(next);
+    undo_free(u);
+    assert_true(table_is_committed(t));
+    assert_false(table_has_undo(t));
+    assert_same(digest(before), d);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
+/* Cells and rows of a log that is hidden are published; what it writes later is not in the version. */
+static void test_hidden_log(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    append(t, 0, 100, 10, 7, NULL);
+    UndoLog *u = undo_new(&root, NULL);
+    for (int64_t i = 0; i < 10; i++) set_balance(t, rowid_make(0, i), 1000, u);
+    append(t, 100, 10, 1000, 7, u);
+    delete_row(t, rowid_make(0, 50), u);
+    Digest own = digest(t);
+    assert_int_equal(undo_reserve(u, 0, NULL), ST_OK);
+    undo_hide(u);
+    assert_true(table_is_committed(t));
+    assert_true(table_has_undo(t));
+    publish(t);
+    EpochSlot *s = slot();
+    epoch_pin(s, "statement", 0);
+    const Table *v = table_version_at(t, s);
+    Digest d = digest(v);
+    int64_t *at = places(v, 200);
+    assert_int_equal(d.rows, 100);
+    assert_int_equal(find_id(v, 105), -1);
+    const void *ids = t->tablets[0]->cols[ID].data, *balances = t->tablets[0]->cols[BALANCE].data;
+    mem_fail_at(1); /* and it needs no memory */
+    undo_show(u, false);
+    mem_fail_at(0);
+    assert_same(digest(t), own);
+    assert_same(digest(v), d);
+    assert_ptr_equal(t->tablets[0]->cols[ID].data, ids);
+    assert_ptr_not_equal(t->tablets[0]->cols[BALANCE].data, balances);
+    undo_rollback(u, 0);
+    assert_same(digest(t), d);
+    append(t, 200, 10, 77, 7, NULL); /* not into rows that the version has */
+    assert_int_equal(find_id(t, 200), rowid_make(0, 110));
+    assert_same(digest(v), d);
+    assert_finds_all(v, at, 200);
+    verify(v);
+    publish(t);
+    free(at);
+    undo_free(u);
+    epoch_unpin(s);
+    epoch_unregister(s);
+    table_free(t);
+}
+
 /* Dropped, its versions stay for those who read them. */
 static void test_drop(void **state) {
     (void)state;
@@ -624,6 +728,143 @@ static void test_random(void **state) {
     assert_true(sweeps > 3);
     assert_int_equal(waiting(), 0);
     table_free(t);
+}
+
+/* ---- transactions side by side: between their steps they are hidden, and versions are published ---- */
+enum { TXNS = 3 };
+typedef struct Side {
+    Table *t;
+    UndoLog *log[TXNS];
+    Digest committed; /* of the table without any of them */
+    int64_t next_id, commits, failures;
+    bool beside; /* of other threads, which may allocate: memory does not fail */
+} Side;
+static void side_fails_at(const Side *x, int64_t n) { mem_fail_at(x->beside ? 0 : n); }
+static void side_begin(Side *x, Table *t) {
+    *x = (Side){.t = t, .next_id = 1000};
+    append(t, 0, x->next_id, 10, 7, NULL);
+    publish(t);
+    for (int i = 0; i < TXNS; i++) x->log[i] = undo_new(&root, NULL);
+    x->committed = digest(t);
+}
+/* Rows that one of them may change are a residue class, so that they do not meet. */
+static int64_t side_row(const Side *x, int i) {
+    for (int tries = 0; tries < 20; tries++) {
+        int64_t row = a_row(x->t);
+        if (row >= 0 && row % TXNS == i) return row;
+    }
+    return -1;
+}
+static void side_change(Side *x, int i) {
+    UndoLog *u = x->log[i];
+    for (int64_t k = rnd_below(10), row; k >= 0; k--)
+        if ((row = side_row(x, i)) >= 0) set_balance(x->t, row, rnd_below(1000), u);
+    for (int64_t k = rnd_below(5), row; k > 0; k--)
+        if ((row = side_row(x, i)) >= 0) set_id(x->t, row, x->next_id++, u);
+    for (int64_t k = rnd_below(5), row; k > 0; k--)
+        if ((row = side_row(x, i)) >= 0) delete_row(x->t, row, u);
+    if (rnd() % 2) return;
+    append(x->t, x->next_id, 8, 10, 9, u);
+    x->next_id += 8;
+}
+/* Now and then a step of publishing has no memory: then the transaction is rolled back. */
+static void side_commit(Side *x, UndoLog *u) {
+    TableVersion *v = NULL;
+    undo_set_committed(u, true);
+    if (rnd() % 3 == 0) side_fails_at(x, 1 + rnd_below(8));
+    Status st = table_version_prepare(x->t, &v, NULL);
+    side_fails_at(x, st == ST_OK ? 0 : 1); /* rolling back needs none */
+    if (st == ST_OK) {
+        undo_forget(u);
+        table_versions_install(domain, 1, &v);
+        x->commits++;
+        x->committed = digest(x->t);
+    } else {
+        undo_set_committed(u, false);
+        undo_rollback(u, 0);
+        x->failures++;
+    }
+    side_fails_at(x, 0);
+}
+static void side_step(Side *x) {
+    int i = (int)rnd_below(TXNS);
+    UndoLog *u = x->log[i];
+    if (undo_mark(u) > 0 && rnd() % 10 == 0) { /* elsewhere, by others, while it is hidden */
+        undo_abandon(u);
+    } else {
+        side_fails_at(x, 1);
+        if (undo_mark(u) > 0) undo_show(u, true);
+        side_fails_at(x, 0);
+        side_change(x, i);
+        int64_t what = rnd_below(8);
+        side_fails_at(x, what == 0);
+        if (what == 0) undo_rollback(u, 0);
+        side_fails_at(x, 0);
+        if (what > 0 && what < 4) side_commit(x, u);
+        if (what >= 4 && undo_mark(u) > 0) {
+            assert_int_equal(undo_reserve(u, 0, NULL), ST_OK);
+            side_fails_at(x, 1);
+            undo_hide(u);
+            side_fails_at(x, 0);
+        }
+    }
+    assert_true(table_is_committed(x->t));
+    assert_same(digest(x->t), x->committed);
+    if (rnd() % 3 == 0) publish(x->t); /* the same, from other cells */
+    bool none = true;
+    for (int k = 0; k < TXNS; k++) none = none && undo_mark(x->log[k]) == 0;
+    if (none && rnd() % 3 == 0) {
+        assert_int_equal(table_merge(x->t, NULL, NULL), ST_OK);
+        publish(x->t);
+    }
+}
+static void side_end(Side *x) {
+    for (int i = 0; i < TXNS; i++) {
+        if (undo_mark(x->log[i]) > 0) undo_abandon(x->log[i]);
+        undo_free(x->log[i]);
+    }
+    assert_false(table_has_undo(x->t));
+    assert_int_equal(table_verify(x->t, NULL), ST_OK);
+}
+static void test_side_by_side(void **state) {
+    (void)state;
+    Side x;
+    side_begin(&x, make_table("t"));
+    EpochSlot *s[PINS];
+    const Table *v[PINS] = {0};
+    Digest want[PINS];
+    int64_t *at[PINS];
+    for (int i = 0; i < PINS; i++) s[i] = slot();
+    for (int step = 0; step < 2000; step++) {
+        side_step(&x);
+        int i = (int)rnd_below(PINS);
+        if (v[i]) {
+            assert_same(digest(v[i]), want[i]);
+            assert_finds_all(v[i], at[i], 1000);
+            if (step % 10 == 0) verify(v[i]);
+            free(at[i]);
+            epoch_unpin(s[i]);
+            v[i] = NULL;
+        } else {
+            epoch_pin(s[i], "statement", 0);
+            v[i] = table_version_at(x.t, s[i]);
+            want[i] = digest(v[i]);
+            assert_same(want[i], x.committed);
+            at[i] = places(v[i], 1000);
+            if (step % 3) epoch_pin_narrow(s[i]);
+        }
+    }
+    assert_true(x.commits > 100 && x.failures > 20);
+    for (int i = 0; i < PINS; i++) {
+        if (v[i]) {
+            free(at[i]);
+            epoch_unpin(s[i]);
+        }
+        epoch_unregister(s[i]);
+    }
+    side_end(&x);
+    assert_int_equal(waiting(), 0);
+    table_free(x.t);
 }
 
 /* A pin of a cursor and ten thousand versions: what waits is bounded by what it sees. */
@@ -822,6 +1063,22 @@ static void test_key_stress(void **state) {
     assert_int_equal(waiting(), 0);
 }
 
+static void test_side_stress(void **state) {
+    (void)state;
+    Side side;
+    KeyStress x = {.t = make_table("t"), .reading = READERS};
+    pthread_t t[READERS];
+    side_begin(&side, x.t);
+    side.beside = true;
+    for (int i = 0; i < READERS; i++) assert_int_equal(pthread_create(&t[i], NULL, read_keys, &x), 0);
+    for (int64_t step = 0; step < 300 || x.reading > 0; step++) side_step(&side);
+    for (int i = 0; i < READERS; i++) pthread_join(t[i], NULL);
+    assert_int_equal(x.bad, 0);
+    side_end(&side);
+    table_free(x.t);
+    assert_int_equal(waiting(), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
@@ -830,12 +1087,16 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slots_are_freed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_uncommitted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_committing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hidden_log, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_out_of_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_random, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_side_by_side, setup, teardown),
         cmocka_unit_test_setup_teardown(test_long_pin, setup, teardown),
         cmocka_unit_test_setup_teardown(test_stress, setup, teardown),
         cmocka_unit_test_setup_teardown(test_key_stress, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_side_stress, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
