@@ -77,7 +77,7 @@ static Status table_publish(Database *db, Table *t, Prepared *p, const Table **v
     *done = true;
     *view = current;
     if (current && current->version == t->version) return ST_OK;
-    if (table_has_undo(t)) {
+    if (!table_is_committed(t)) {
         *done = current && current->content == t->content;
         return ST_OK;
     }

@@ -42,8 +42,8 @@ bool database_is_published(Database *db);
 void database_read_end(Database *db, EpochSlot *slot);
 
 /* Publishes the state of catalog and tables, which is committed: the caller holds the database lock, shared or alone,
- * and no uncommitted change is shown in a table. *done false: an open transaction has changed a table, out of sight but
- * in its way (table_version_prepare), and the table has been committed to since. On error nothing has changed. */
+ * and no uncommitted change is shown in a table. *done false: a table does not show what is
+ * committed (table_is_committed). On error nothing has changed. */
 Status database_publish(Database *db, bool *done, Err *e);
 /* No version is current any more; under the lock held alone. Comes before what versions name is freed or retired. */
 void database_unpublish(Database *db);

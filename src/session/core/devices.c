@@ -154,7 +154,8 @@ bool session_may_use_device(const Session *s) {
     const Settings *x = &s->settings;
     if (strcmp(x->exec.executor, "vm") == 0) return false;
     if (s->device.override || strcmp(x->exec.executor, "auto") != 0) return true;
-    return strcasecmp(x->device.id, "cpu") != 0 && (strcasecmp(x->device.id, "auto") != 0 || devices_cuda_present());
+    return strcasecmp(x->device.id, "cpu") != 0 &&
+           (strcasecmp(x->device.id, "auto") != 0 || devices_automatic() != NULL);
 }
 
 Status session_device_use(Session *s, const QueryPlan *plan, DeviceUse *out) {

@@ -198,6 +198,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
         return false;
     }
     v->log = u = compact(s, u);
+    undo_set_committed(u, true);
     v->bytes = (int64_t)sizeof *v + undo_bytes(u);
     v->ts = atomic_fetch_add(&h->now, 1) + 1;
     atomic_store(&h->view, v->ts);
