@@ -174,6 +174,22 @@ def blocks(text):
             start = None
 
 
+def check_locks(r):
+    """Mutexes are those of base/mutex.h, and docs/LOCKS.md describes all of their ranks, in the order of that header."""
+    files = [f for f in git_files("src/*.c", "src/*.h") if f not in ("src/base/mutex.c", "src/base/mutex.h", "src/base/cond.c")]
+    r.looked_at += len(files) + 1
+    for f in files:
+        for n, line in enumerate(without_comments(read(f)).splitlines(), 1):
+            m = re.search(r"\b(pthread_(?:mutex|rwlock|spin)_\w+|pthread_cond_(?:timed)?wait|mtx_\w+)", line)
+            if m:
+                r.add("locks", f, n, m.group(1), f"{m.group(1)} is for base/mutex.c and base/cond.c only")
+    ranks = re.findall(r'^    X\((\w+), "', read("src/base/mutex.h"), re.M)
+    described = re.findall(r"^\| `(\w+)` \|", read("docs/LOCKS.md"), re.M)
+    if ranks != described:
+        at = next((i for i, x in enumerate(ranks) if described[i:i + 1] != [x]), len(ranks))
+        r.add("locks", "docs/LOCKS.md", 1, "ranks", f"the ranks of base/mutex.h are not described in their order, from {(ranks + described)[at]} on")
+
+
 def n_fields(body):
     depth = n = 0
     some = False
@@ -282,7 +298,7 @@ def check_words(r):
 
 
 CHECKS = {"format": check_format, "headers": check_headers, "calls": check_calls, "layers": check_layers, "codes": check_codes,
-          "sizes": check_sizes, "docs": check_docs, "words": check_words, "recursion": check_recursion}
+          "sizes": check_sizes, "docs": check_docs, "locks": check_locks, "words": check_words, "recursion": check_recursion}
 BELONGS = {"private": "layers"}  # findings of another name than their check
 
 

@@ -10,8 +10,7 @@
  * its holder writes, one for the domain.
  */
 #include "base/epoch.h"
-
-#include <pthread.h>
+#include "base/mutex.h"
 
 enum { SLOTS = 32 }; /* of a block */
 
@@ -33,8 +32,8 @@ typedef struct NodeList {
 
 typedef struct EpochState {
     MemAccount *acct;
-    pthread_mutex_t boundary; /* taken before `lock` */
-    pthread_mutex_t lock;     /* a leaf: everything below, and steps of `now` */
+    Mutex boundary; /* taken before `lock` */
+    Mutex lock;     /* a leaf: everything below, and steps of `now` */
     SlotBlock *blocks;
     EpochSlot *free_slots;
     int64_t registered;
@@ -76,8 +75,8 @@ Status epoch_domain_new(MemAccount *a, EpochDomain **out, Err *e) {
     if (!d) return ST_ERROR;
     d->state = (EpochState *)(void *)(d + 1);
     d->state->acct = a;
-    pthread_mutex_init(&d->state->boundary, NULL);
-    pthread_mutex_init(&d->state->lock, NULL);
+    mutex_init(&d->state->boundary, RANK_EPOCH_BOUNDARY);
+    mutex_init(&d->state->lock, RANK_EPOCH);
     atomic_store(&d->now, 1);
     *out = d;
     return ST_OK;
@@ -100,8 +99,8 @@ void epoch_domain_free(EpochDomain *d) {
         next = b->next;
         mem_free(s->acct, b, (int64_t)sizeof *b);
     }
-    pthread_mutex_destroy(&s->boundary);
-    pthread_mutex_destroy(&s->lock);
+    mutex_destroy(&s->boundary);
+    mutex_destroy(&s->lock);
     mem_free(s->acct, d, (int64_t)(sizeof(EpochDomain) + sizeof(EpochState)));
 }
 
@@ -116,13 +115,13 @@ static EpochSlot *pop_slot(EpochState *s, int64_t session) { /* with the lock; N
 }
 Status epoch_register(EpochDomain *d, int64_t session, EpochSlot **out, Err *e) {
     EpochState *s = d->state;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     *out = pop_slot(s, session);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     if (*out) return ST_OK;
     SlotBlock *b = mem_calloc(s->acct, (int64_t)sizeof *b, e);
     if (!b) return ST_ERROR;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     b->next = s->blocks;
     s->blocks = b;
     for (int i = SLOTS - 1; i >= 0; i--) {
@@ -131,19 +130,19 @@ Status epoch_register(EpochDomain *d, int64_t session, EpochSlot **out, Err *e) 
         s->free_slots = &b->slots[i];
     }
     *out = pop_slot(s, session);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return ST_OK;
 }
 void epoch_unregister(EpochSlot *slot) {
     if (!slot) return;
     EpochState *s = slot->domain->state;
     dbg_assert(slot->depth == 0 && slot->used);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     slot->used = false;
     slot->next_free = s->free_slots;
     s->free_slots = slot;
     s->registered--;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- pins ---- */
@@ -174,38 +173,38 @@ void epoch_pin_copy(EpochSlot *to, const EpochSlot *from, const char *label, int
     to->depth = 1;
     to->narrow = from->narrow;
     uint64_t word = from->narrow ? from->narrow : atomic_load_explicit(&from->reserved, memory_order_relaxed);
-    pthread_mutex_lock(&s->lock); /* Lemma 5 */
+    mutex_lock(&s->lock); /* Lemma 5 */
     atomic_store_explicit(&to->reserved, word, memory_order_seq_cst);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- boundaries and retiring ---- */
 static void step(EpochDomain *d) { /* with the boundary's mutex */
     EpochState *s = d->state;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     atomic_fetch_add_explicit(&d->now, 1, memory_order_seq_cst);
     list_append(&s->fresh, &s->young.first, &s->young.last); /* died with this step: death is now + 1 when retired */
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 uint64_t epoch_boundary_begin(EpochDomain *d) {
-    pthread_mutex_lock(&d->state->boundary);
+    mutex_lock(&d->state->boundary);
     return epoch_now(d) + 1;
 }
 void epoch_boundary_end(EpochDomain *d) {
     step(d);
-    pthread_mutex_unlock(&d->state->boundary);
+    mutex_unlock(&d->state->boundary);
 }
 
 void epoch_retire(EpochDomain *d, EpochNode *n, int64_t bytes, void (*free_fn)(EpochNode *n)) {
     EpochState *s = d->state;
     n->bytes = bytes;
     n->free = free_fn;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     n->death = epoch_now(d) + 1;
     list_push(&s->young.first, &s->young.last, n);
     s->waiting++;
     s->waiting_bytes += bytes;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 
 /* ---- reclaiming ---- */
@@ -249,19 +248,19 @@ static void hold(const Reservation *r, EpochNode *n) {
 /* What was retired outside of a boundary, or in one that has not ended, dies with the next step. */
 static void step_if_needed(EpochDomain *d) {
     EpochState *s = d->state;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     bool needed = s->young.first != NULL;
-    pthread_mutex_unlock(&s->lock);
-    if (!needed || pthread_mutex_trylock(&s->boundary) != 0) return; /* the boundary in progress ends with a step */
+    mutex_unlock(&s->lock);
+    if (!needed || !mutex_try(&s->boundary)) return; /* the boundary in progress ends with a step */
     step(d);
-    pthread_mutex_unlock(&s->boundary);
+    mutex_unlock(&s->boundary);
 }
 
 bool epoch_reclaim(EpochDomain *d, int64_t most) {
     EpochState *s = d->state;
     NodeList dead = {NULL, NULL};
     step_if_needed(d);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     scan_slots(s);
     for (; most > 0 && s->fresh.first; most--) {
         EpochNode *n = list_pop(&s->fresh);
@@ -277,7 +276,7 @@ bool epoch_reclaim(EpochDomain *d, int64_t most) {
         }
     }
     bool more = s->fresh.first != NULL;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     free_all(dead.first);
     return more;
 }
@@ -311,7 +310,7 @@ static int64_t collect_pins(EpochState *s, EpochPinInfo *out, int64_t most, Epoc
 void epoch_stats(EpochDomain *d, EpochStats *out) {
     EpochState *s = d->state;
     memset(out, 0, sizeof *out);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     out->now = epoch_now(d);
     out->slots = s->registered;
     out->pins = collect_pins(s, NULL, 0, &out->oldest);
@@ -319,12 +318,12 @@ void epoch_stats(EpochDomain *d, EpochStats *out) {
     out->waiting_bytes = s->waiting_bytes;
     out->freed = s->freed;
     out->freed_bytes = s->freed_bytes;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
 }
 int64_t epoch_pins(EpochDomain *d, EpochPinInfo *out, int64_t most) {
-    pthread_mutex_lock(&d->state->lock);
+    mutex_lock(&d->state->lock);
     int64_t n = collect_pins(d->state, out, most, NULL);
-    pthread_mutex_unlock(&d->state->lock);
+    mutex_unlock(&d->state->lock);
     return n;
 }
 
@@ -364,8 +363,8 @@ static Status verify(const EpochState *s, uint64_t now, Err *e) {
     return ST_OK;
 }
 Status epoch_verify(EpochDomain *d, Err *e) {
-    pthread_mutex_lock(&d->state->lock);
+    mutex_lock(&d->state->lock);
     Status st = verify(d->state, epoch_now(d), e);
-    pthread_mutex_unlock(&d->state->lock);
+    mutex_unlock(&d->state->lock);
     return st;
 }

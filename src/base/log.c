@@ -4,28 +4,28 @@
  * it is not held while the sink runs, so that a sink may call log_set().
  */
 #include "base/log.h"
+#include "base/mutex.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Mutex lock = MUTEX_INITIALIZER(RANK_LOG);
 static LogFn sink;
 static void *sink_ctx;
 
 void log_set(LogFn fn, void *ctx) {
-    pthread_mutex_lock(&lock);
+    mutex_lock(&lock);
     sink = fn;
     sink_ctx = ctx;
-    pthread_mutex_unlock(&lock);
+    mutex_unlock(&lock);
 }
 
 void log_write(LogLevel level, const char *fmt, ...) {
-    pthread_mutex_lock(&lock);
+    mutex_lock(&lock);
     LogFn fn = sink;
     void *ctx = sink_ctx;
-    pthread_mutex_unlock(&lock);
+    mutex_unlock(&lock);
     if (!fn) return;
     char text[1024];
     va_list ap;

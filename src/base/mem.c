@@ -16,9 +16,9 @@
  * Requests that would waste much of a block get one of their own. The Arena itself lives in its first block.
  */
 #include "base/mem.h"
+#include "base/mutex.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,14 +158,14 @@ static void *map_pages(int64_t bytes, int access, int flags) {
 
 /* ---- freed mappings ---- */
 static struct {
-    pthread_mutex_t lock;
+    Mutex lock;
     int n;
     int64_t bytes;
     struct KeptBlock {
         void *p;
         int64_t size;
     } block[KEPT_BLOCKS]; /* in the order in which they were freed */
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} kept = {.lock = MUTEX_INITIALIZER(RANK_MEM_KEPT)};
 
 /* What a block of so many bytes is mapped with. */
 static int64_t map_size(int64_t bytes) {
@@ -176,7 +176,7 @@ static int64_t map_size(int64_t bytes) {
 }
 static void *take_kept(int64_t size) {
     void *p = NULL;
-    pthread_mutex_lock(&kept.lock);
+    mutex_lock(&kept.lock);
     for (int i = kept.n - 1; i >= 0 && !p; i--) {
         if (kept.block[i].size != size) continue;
         p = kept.block[i].p;
@@ -184,7 +184,7 @@ static void *take_kept(int64_t size) {
         kept.n--;
         memmove(&kept.block[i], &kept.block[i + 1], sizeof *kept.block * (size_t)(kept.n - i));
     }
-    pthread_mutex_unlock(&kept.lock);
+    mutex_unlock(&kept.lock);
     return p;
 }
 /* Room for a block of so many bytes: the oldest ones go to the system. False: there were none. */
@@ -192,14 +192,14 @@ static bool drop_kept(int64_t size) {
     bool some = false;
     for (;;) {
         struct KeptBlock old = {0};
-        pthread_mutex_lock(&kept.lock);
+        mutex_lock(&kept.lock);
         if (kept.n > 0 && (kept.n == KEPT_BLOCKS || kept.bytes + size > KEPT_ALL)) {
             old = kept.block[0];
             kept.bytes -= old.size;
             kept.n--;
             memmove(&kept.block[0], &kept.block[1], sizeof *kept.block * (size_t)kept.n);
         }
-        pthread_mutex_unlock(&kept.lock);
+        mutex_unlock(&kept.lock);
         if (!old.p) return some;
         munmap(old.p, (size_t)old.size);
         some = true;
@@ -211,12 +211,12 @@ static void unmap_block(void *p, int64_t bytes) {
                  (size < HUGE_ALIGN_MIN || ((uintptr_t)p & (HUGE_PAGE - 1)) == 0); /* it may have grown where it was */
     if (keeps) {
         drop_kept(size);
-        pthread_mutex_lock(&kept.lock);
+        mutex_lock(&kept.lock);
         if ((keeps = kept.n < KEPT_BLOCKS)) { /* another thread may have filled it */
             kept.block[kept.n++] = (struct KeptBlock){p, size};
             kept.bytes += size;
         }
-        pthread_mutex_unlock(&kept.lock);
+        mutex_unlock(&kept.lock);
     }
     if (!keeps) munmap(p, (size_t)size);
 }

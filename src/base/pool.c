@@ -11,6 +11,8 @@
  * threads that are awake take the lock, which is held for moments only, by trying. With more threads than processors no
  * thread spins.
  */
+#include "base/cond.h"
+#include "base/mutex.h"
 #include "base/pool.h"
 
 #include <errno.h>
@@ -39,7 +41,7 @@ typedef struct Job {
 } Job;
 
 struct Pool {
-    pthread_mutex_t lock;
+    Mutex lock;
     pthread_cond_t wake;
     Job *first, *last;
     _Atomic bool waiting; /* a job is there, or the end; for threads that spin */
@@ -59,10 +61,10 @@ struct Pool {
 
 static void lock_soon(Pool *p) {
     for (int i = 0; p->spins && i < TRIES; i++) {
-        if (pthread_mutex_trylock(&p->lock) == 0) return;
+        if (mutex_try(&p->lock)) return;
         PAUSE();
     }
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
 }
 
 static void unlink_job(Pool *p, Job *job) {
@@ -80,7 +82,7 @@ static void unlink_job(Pool *p, Job *job) {
 
 /* Until there may be a job; the lock is given up and taken again. */
 static void look_out(Pool *p) {
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     int64_t end = clock_ns() + SPIN_NS;
     while (!atomic_load_explicit(&p->waiting, memory_order_relaxed) && clock_ns() < end)
         for (int i = 0; i < 16; i++) PAUSE();
@@ -90,12 +92,12 @@ static void look_out(Pool *p) {
 static void *worker_main(void *arg) {
     Pool *p = arg;
     bool worked = false;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     for (;;) {
         if (worked && p->spins && !p->first && !p->stop) look_out(p);
         while (!p->first && !p->stop) {
             p->sleeping++;
-            pthread_cond_wait(&p->wake, &p->lock);
+            cond_wait(&p->wake, &p->lock);
             p->sleeping--;
         }
         worked = true;
@@ -104,13 +106,13 @@ static void *worker_main(void *arg) {
         int worker = job->joined++;
         job->running++;
         if (job->joined == job->wanted) unlink_job(p, job);
-        pthread_mutex_unlock(&p->lock);
+        mutex_unlock(&p->lock);
         job->fn(job->ctx, worker);
         lock_soon(p);
         /* Signalled under the lock: the job's stack frame is gone as soon as its owner sees 0 under it. */
         if (--job->running == 0) pthread_cond_signal(&job->done);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return NULL;
 }
 
@@ -122,7 +124,7 @@ Pool *pool_new(int threads, Err *e) {
     p->bytes = bytes;
     p->threads = threads;
     p->spins = threads > 1 && threads <= cpu_count();
-    pthread_mutex_init(&p->lock, NULL);
+    mutex_init(&p->lock, RANK_POOL);
     pthread_cond_init(&p->wake, NULL);
     /* Workers take no signals: they are the embedding program's business. */
     sigset_t all, old;
@@ -146,14 +148,14 @@ Pool *pool_new(int threads, Err *e) {
 
 void pool_free(Pool *p) {
     if (!p) return;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     p->stop = true;
     atomic_store(&p->waiting, true);
     pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     for (int i = 0; i < p->started; i++) pthread_join(p->ids[i], NULL);
     pthread_cond_destroy(&p->wake);
-    pthread_mutex_destroy(&p->lock);
+    mutex_destroy(&p->lock);
     mem_free(NULL, p, p->bytes);
 }
 
@@ -180,21 +182,21 @@ void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
     } else {
         for (int i = 1; i < workers; i++) pthread_cond_signal(&p->wake);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
 
     fn(ctx, 0);
 
     lock_soon(p);
     unlink_job(p, &job);
     if (p->spins && job.running > 0) { /* they are about to be done */
-        pthread_mutex_unlock(&p->lock);
+        mutex_unlock(&p->lock);
         int64_t end = clock_ns() + SPIN_NS;
         while (atomic_load_explicit(&job.running, memory_order_relaxed) > 0 && clock_ns() < end)
             for (int i = 0; i < 16; i++) PAUSE();
         lock_soon(p);
     }
-    while (job.running > 0) pthread_cond_wait(&job.done, &p->lock);
-    pthread_mutex_unlock(&p->lock);
+    while (job.running > 0) cond_wait(&job.done, &p->lock);
+    mutex_unlock(&p->lock);
     pthread_cond_destroy(&job.done);
 }
 

@@ -23,6 +23,8 @@
  * Locks: `lock` guards everything but the file system; `sweep` keeps two threads of this process from deleting files at
  * the same time. Neither is held while the other is taken, nor while a device or the log is called.
  */
+#include "base/cond.h"
+#include "base/mutex.h"
 #include "codegen/cache.h"
 #include "codegen/prelude.h"
 
@@ -99,7 +101,7 @@ struct CodeCache {
     _Atomic int64_t max_bytes, disk_bytes;
     _Atomic uint64_t serial;
     _Atomic bool write_failed; /* and logged */
-    pthread_mutex_t lock, sweep;
+    Mutex lock, sweep;
     pthread_cond_t changed, wake;
     pthread_t thread;
     bool started, stop;
@@ -357,7 +359,7 @@ static void sweep_files(CodeCache *c, const char *keep) {
     if (c->dir < 0) return;
     DirFile *files = NULL;
     int64_t n = 0, cap = 0, total = 0;
-    pthread_mutex_lock(&c->sweep);
+    mutex_lock(&c->sweep);
     if (list_files(c, &files, &n, &cap)) {
         for (int64_t i = 0; i < n; i++) total += files[i].bytes;
         int64_t max = atomic_load(&c->max_bytes);
@@ -368,7 +370,7 @@ static void sweep_files(CodeCache *c, const char *keep) {
         }
         atomic_store(&c->disk_bytes, total);
     }
-    pthread_mutex_unlock(&c->sweep);
+    mutex_unlock(&c->sweep);
     mem_free(NULL, files, cap * (int64_t)sizeof *files);
 }
 
@@ -470,7 +472,7 @@ static void settle(CodeCache *c, CodeEntry *n, const Made *made, const Err *err,
         if (kept) *kept = *err;
     }
     int64_t now = clock_ns();
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     c->busy--;
     drop_source(n);
     n->compile_ns = made->compile_ns;
@@ -501,24 +503,24 @@ static void settle(CodeCache *c, CodeEntry *n, const Made *made, const Err *err,
 static void *thread_main(void *arg) {
     CodeCache *c = arg;
     Err err;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     for (;;) {
-        while (!c->queue.first && !c->stop) pthread_cond_wait(&c->wake, &c->lock);
+        while (!c->queue.first && !c->stop) cond_wait(&c->wake, &c->lock);
         if (c->stop) break;
         CodeEntry *n = c->queue.first, *dead = NULL;
         list_remove(&c->queue, n);
         n->state = BUSY;
         c->busy++;
-        pthread_mutex_unlock(&c->lock);
+        mutex_unlock(&c->lock);
         Made made = {0};
         err_clear(&err);
         if (!make_from_disk(c, n, &made, &err)) make_by_compiling(c, n, n->source, n->options, &made, &err);
         settle(c, n, &made, &err, &dead);
-        pthread_mutex_unlock(&c->lock);
+        mutex_unlock(&c->lock);
         free_dead(dead);
-        pthread_mutex_lock(&c->lock);
+        mutex_lock(&c->lock);
     }
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     return NULL;
 }
 
@@ -595,7 +597,7 @@ static CodeEntry *look(CodeCache *c, Device *d, const Key *k, bool wait, bool *a
     if (n->state == BUSY) {
         *at_once = false;
         n->holders++;
-        while (n->state == BUSY) pthread_cond_wait(&c->changed, &c->lock);
+        while (n->state == BUSY) cond_wait(&c->changed, &c->lock);
         n->holders--;
     }
     if (n->state == QUEUED) {
@@ -623,28 +625,28 @@ CodeState code_get(CodeCache *c, Device *d, const char *source, const char *opti
     CodeEntry *dead = NULL, *mine;
     CodeState state = CODE_PENDING;
     bool at_once, touch_file = false;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     CodeEntry *n = look(c, d, &k, wait, &at_once, &mine, e);
     if (!n && !mine) {
-        pthread_mutex_unlock(&c->lock);
+        mutex_unlock(&c->lock);
         return CODE_FAILED;
     }
     if (mine) {
         n = mine;
         at_once = false;
-        pthread_mutex_unlock(&c->lock);
+        mutex_unlock(&c->lock);
         Made made = {0};
         Err err;
         err_clear(&err);
         bool done = make_from_disk(c, n, &made, &err);
         if (!done && !wait) {
-            pthread_mutex_lock(&c->lock);
+            mutex_lock(&c->lock);
             if (c->queue.n >= QUEUE_MAX && n->holders == 0) { /* ask again later */
                 forget(c, n, &dead);
                 goto out;
             }
             if (enqueue(c, n, source, options)) goto out;
-            pthread_mutex_unlock(&c->lock);
+            mutex_unlock(&c->lock);
             log_write(LOG_WARNING,
                       "code cache: no memory or no thread to compile beside execution, compiling in the foreground");
         }
@@ -663,7 +665,7 @@ CodeState code_get(CodeCache *c, Device *d, const char *source, const char *opti
         state = CODE_FAILED;
     }
 out:
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     free_dead(dead);
     if (touch_file) touch(c, &k);
     return state;
@@ -671,10 +673,10 @@ out:
 
 void code_used(CodeCache *c, const CodeRef *ref) {
     CodeEntry *n = ref->entry;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     bool wants = wants_touch(n);
     Key k = n->key;
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     if (wants) touch(c, &k);
 }
 
@@ -682,7 +684,7 @@ void code_release(CodeCache *c, CodeRef *ref) {
     CodeEntry *n = ref->entry, *dead = NULL;
     *ref = (CodeRef){0};
     if (!n) return;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     n->holders--;
     if (!n->forgotten) {
         trim(c, &c->ready, MODULES_MAX, &dead);
@@ -690,7 +692,7 @@ void code_release(CodeCache *c, CodeRef *ref) {
         n->chain = NULL;
         dead = n;
     }
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     free_dead(dead);
 }
 
@@ -771,8 +773,8 @@ Status code_cache_new(const char *dir, int64_t max_bytes, CodeCache **out, Err *
     c->dir = -1;
     atomic_init(&c->max_bytes, limit_of(max_bytes));
     atomic_init(&c->disk_bytes, -1);
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_mutex_init(&c->sweep, NULL);
+    mutex_init(&c->lock, RANK_CODE_CACHE);
+    mutex_init(&c->sweep, RANK_CODE_SWEEP);
     pthread_cond_init(&c->changed, NULL);
     pthread_cond_init(&c->wake, NULL);
     Err story;
@@ -797,10 +799,10 @@ static void forget_all(CodeCache *c, List *l, const Device *d, CodeEntry **dead)
 void code_cache_free(CodeCache *c) {
     if (!c) return;
     CodeEntry *dead = NULL;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     c->stop = true;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     if (c->started) pthread_join(c->thread, NULL);
     forget_all(c, &c->queue, NULL, &dead);
     forget_all(c, &c->ready, NULL, &dead);
@@ -809,8 +811,8 @@ void code_cache_free(CodeCache *c) {
     if (c->dir >= 0) close(c->dir);
     pthread_cond_destroy(&c->wake);
     pthread_cond_destroy(&c->changed);
-    pthread_mutex_destroy(&c->sweep);
-    pthread_mutex_destroy(&c->lock);
+    mutex_destroy(&c->sweep);
+    mutex_destroy(&c->lock);
     mem_free(NULL, c->path, c->path_bytes);
     mem_free(NULL, c, (int64_t)sizeof *c);
 }
@@ -830,26 +832,26 @@ static bool busy_with(const CodeCache *c, const Device *d) {
 
 void code_cache_drop_device(CodeCache *c, Device *d) {
     CodeEntry *dead = NULL;
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     forget_all(c, &c->queue, d, &dead);
-    while (busy_with(c, d)) pthread_cond_wait(&c->changed, &c->lock);
+    while (busy_with(c, d)) cond_wait(&c->changed, &c->lock);
     forget_all(c, &c->ready, d, &dead);
     forget_all(c, &c->failed, d, &dead);
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     free_dead(dead);
 }
 
 void code_cache_drain(CodeCache *c) {
-    pthread_mutex_lock(&c->lock);
-    while (c->busy + c->queue.n > 0) pthread_cond_wait(&c->changed, &c->lock);
-    pthread_mutex_unlock(&c->lock);
+    mutex_lock(&c->lock);
+    while (c->busy + c->queue.n > 0) cond_wait(&c->changed, &c->lock);
+    mutex_unlock(&c->lock);
 }
 
 void code_cache_stats(CodeCache *c, CodeStats *out) {
     if (atomic_load(&c->disk_bytes) < 0) sweep_files(c, NULL);
-    pthread_mutex_lock(&c->lock);
+    mutex_lock(&c->lock);
     *out = c->stats;
     out->pending = c->busy + c->queue.n;
-    pthread_mutex_unlock(&c->lock);
+    mutex_unlock(&c->lock);
     out->disk_bytes = MAX_OF(atomic_load(&c->disk_bytes), 0);
 }

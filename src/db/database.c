@@ -153,7 +153,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     db->memory_limit = memory_limit;
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;
-    pthread_mutex_init(&db->publishing, NULL);
+    mutex_init(&db->publishing, RANK_PUBLISHING);
     atomic_init(&db->published_changes, UINT64_MAX);
     bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
     Arena *a = arena_new(&db->account, e);
@@ -247,7 +247,7 @@ void database_close(Database *db) {
     for (int64_t i = 0; i < db->catalog.n_foreign; i++) foreign_free(db->catalog.foreign[i]);
     for (int64_t i = 0; i < db->catalog.n_routines; i++) routine_free(db->catalog.routines[i]);
     epoch_domain_free(db->epochs);
-    pthread_mutex_destroy(&db->publishing);
+    mutex_destroy(&db->publishing);
     pool_free(db->pool);
     if (db->lock_file) {
         Err ignored = {0};

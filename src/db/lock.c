@@ -11,6 +11,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/mutex.h"
 #include "db/lock.h"
 
 /* Waiting threads, in the order of arrival; on their stacks. */
@@ -20,7 +21,7 @@ typedef struct Waiter {
     int64_t since;
 } Waiter;
 struct TxnLock {
-    pthread_mutex_t mutex;
+    Mutex mutex;
     pthread_cond_t changed;
     int64_t readers;
     int64_t waiting_writers;
@@ -38,8 +39,8 @@ TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 TxnLock *txn_lock_new(Err *e) {
     TxnLock *l = mem_calloc(NULL, (int64_t)sizeof *l, e);
     if (!l) return NULL;
-    pthread_mutex_init(&l->mutex, NULL);
-    pthread_mutex_init(&l->hub.mutex, NULL);
+    mutex_init(&l->mutex, RANK_DATABASE_STATE);
+    mutex_init(&l->hub.mutex, RANK_TXN_HUB);
     cond_init(&l->changed);
     return l;
 }
@@ -47,8 +48,8 @@ TxnLock *txn_lock_new(Err *e) {
 void txn_lock_free(TxnLock *l) {
     if (!l) return;
     pthread_cond_destroy(&l->changed);
-    pthread_mutex_destroy(&l->mutex);
-    pthread_mutex_destroy(&l->hub.mutex);
+    mutex_destroy(&l->mutex);
+    mutex_destroy(&l->hub.mutex);
     mem_free(NULL, l, (int64_t)sizeof *l);
 }
 
@@ -105,9 +106,10 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
 
 static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
     *got = true;
-    pthread_mutex_lock(&l->mutex);
+    lock_order_check(RANK_DATABASE);
+    mutex_lock(&l->mutex);
     if (held == LOCK_SHARED && l->upgrading) {
-        pthread_mutex_unlock(&l->mutex);
+        mutex_unlock(&l->mutex);
         err_set(e, ERR_SERIALIZATION_FAILURE, "could not serialize access due to a concurrent transaction");
         err_hint(e, "The transaction might succeed if retried.");
         return ST_ERROR;
@@ -119,7 +121,7 @@ static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *
         l->readers -= held == LOCK_SHARED;
         l->writer = true;
     }
-    pthread_mutex_unlock(&l->mutex);
+    mutex_unlock(&l->mutex);
     return st;
 }
 
@@ -132,28 +134,28 @@ Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *g
     return acquire(l, LOCK_NONE, want, w, got, e);
 }
 void txn_lock_wake(TxnLock *l) {
-    pthread_mutex_lock(&l->mutex);
+    mutex_lock(&l->mutex);
     if (l->waiters) pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->mutex);
+    mutex_unlock(&l->mutex);
 }
 
 void txn_lock_downgrade(TxnLock *l) {
-    pthread_mutex_lock(&l->mutex);
+    mutex_lock(&l->mutex);
     l->writer = false;
     l->readers++;
     atomic_fetch_add(&l->changes, 1);
     pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->mutex);
+    mutex_unlock(&l->mutex);
 }
 
 static void release(TxnLock *l, LockMode held, bool changed) {
     if (held == LOCK_NONE) return;
-    pthread_mutex_lock(&l->mutex);
+    mutex_lock(&l->mutex);
     if (held == LOCK_SHARED) l->readers--;
     else l->writer = false;
     if (held == LOCK_EXCLUSIVE && changed) atomic_fetch_add(&l->changes, 1);
     pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->mutex);
+    mutex_unlock(&l->mutex);
 }
 
 void txn_lock_release(TxnLock *l, LockMode held) { release(l, held, true); }

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "base/err.h"
-#include <pthread.h>
+#include "base/mutex.h"
 #include <stdatomic.h>
 
 typedef struct TxnLock TxnLock;
@@ -46,7 +46,7 @@ void txn_lock_downgrade(TxnLock *l);
 struct Txn;
 struct Version;
 typedef struct TxnHub {
-    pthread_mutex_t mutex; /* of the list; `resident` changes under it, or under the lock held alone */
+    Mutex mutex; /* of the list; `resident` changes under it, or under the lock held alone */
     struct Txn *open;
     struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */
     _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the

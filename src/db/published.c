@@ -137,22 +137,22 @@ static Status publish(Database *db, bool *done, Err *e) {
 }
 Status database_publish(Database *db, bool *done, Err *e) {
     *done = true;
-    pthread_mutex_lock(&db->publishing);
+    mutex_lock(&db->publishing);
     Status st = publish(db, done, e);
-    pthread_mutex_unlock(&db->publishing);
+    mutex_unlock(&db->publishing);
     if (st == ST_OK && *done) txn_lock_wake(db->txn_lock); /* for readers that wait */
     return st;
 }
 
 void database_unpublish(Database *db) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
-    pthread_mutex_lock(&db->publishing);
+    mutex_lock(&db->publishing);
     (void)epoch_boundary_begin(db->epochs);
     atomic_store(&db->published_changes, UINT64_MAX);
     DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
     if (old) retire(db, old);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_versions_unpublish(db->catalog.tables[i]);
     epoch_boundary_end(db->epochs);
-    pthread_mutex_unlock(&db->publishing);
+    mutex_unlock(&db->publishing);
     (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * db->catalog.n_tables + 2));
 }

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/mutex.h"
 #include "device/device.h"
 
 typedef struct Slot {
     DeviceEntry entry;
     const DeviceDriver *driver;
-    pthread_mutex_t lock; /* guards device */
-    Device *device;       /* NULL until opened */
+    Mutex lock;     /* guards device */
+    Device *device; /* NULL until opened */
 } Slot;
 
 struct Devices {
@@ -94,7 +95,7 @@ static void add_entry(void *ctx, const DeviceEntry *entry) {
     s->entry.hidden = ds->driver->hidden;
     snprintf(s->entry.sql_name, sizeof s->entry.sql_name, "%s",
              ds->driver->sql_name ? ds->driver->sql_name : entry->id);
-    pthread_mutex_init(&s->lock, NULL);
+    mutex_init(&s->lock, RANK_DEVICE_SLOT);
     ds->slots[ds->n++] = s;
 }
 
@@ -167,7 +168,7 @@ void devices_close(Devices *ds) {
     for (int64_t i = 0; i < ds->n; i++) {
         Slot *s = ds->slots[i];
         if (s->device) s->device->ops->close(s->device);
-        pthread_mutex_destroy(&s->lock);
+        mutex_destroy(&s->lock);
         mem_free(ds->account, s, (int64_t)sizeof *s);
     }
     mem_free(ds->account, ds->slots, ds->cap * (int64_t)sizeof(Slot *));
@@ -202,14 +203,14 @@ Status devices_get(Devices *ds, const char *id, Device **out, Err *e) {
     }
     if (!s) return unknown_device(ds, id, e);
     if (!s->entry.usable) return err_set(e, ERR_SYSTEM, "device \"%s\" cannot be used: %s", id, s->entry.state);
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     Status st = s->device ? ST_OK : s->driver->open(s->entry.index, ds->pool, ds->account, &s->device, e);
     if (st == ST_OK) {
         *out = s->device;
     } else {
         s->device = NULL;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return st;
 }
 

@@ -19,11 +19,11 @@
  * once.
  */
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "base/vfs.h"
 #include "exec/agg_int.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #define FAST __attribute__((optimize("O3")))
@@ -127,7 +127,7 @@ struct AggTable {
     int32_t n_partitions;
     int64_t n_partitions_cap;
     /* spilling */
-    pthread_mutex_t lock;
+    Mutex lock;
     bool lock_ready;
     _Atomic bool spilled;
     VfsFile *file;
@@ -284,7 +284,7 @@ Status agg_new(const AggSpec *spec, int workers, Pool *pool, int threads, int64_
     choose_form(t, room);
     if (plan_rows(t, e) != ST_OK) goto fail_arena;
     for (int i = 0; i < t->threads; i++) t->merge_heaps[i].acct = acct;
-    if (pthread_mutex_init(&t->lock, NULL) != 0) {
+    if (!mutex_init(&t->lock, RANK_AGG)) {
         err_oom(e);
         goto fail_arena;
     }
@@ -347,7 +347,7 @@ void agg_free(AggTable *t) {
             x = next;
         }
     if (t->file) t->vfs->close(t->file, NULL);
-    pthread_mutex_destroy(&t->lock);
+    mutex_destroy(&t->lock);
     arena_free(t->arena);
 }
 
@@ -1063,7 +1063,7 @@ typedef struct FinishJob {
     AggTable *t;
     _Atomic int64_t next;
     _Atomic bool failed;
-    pthread_mutex_t lock;
+    Mutex lock;
     Err *err;
     int32_t dest;
     /* hash */
@@ -1073,9 +1073,9 @@ typedef struct FinishJob {
 } FinishJob;
 
 static void job_fail(FinishJob *j, const Err *e) {
-    pthread_mutex_lock(&j->lock);
+    mutex_lock(&j->lock);
     if (!atomic_exchange(&j->failed, true)) err_copy(j->err, e);
-    pthread_mutex_unlock(&j->lock);
+    mutex_unlock(&j->lock);
 }
 /* Whether a worker is to end: another one failed, or the query is stopped. */
 static bool job_over(FinishJob *j) {
@@ -1234,7 +1234,7 @@ static Status finish_hash(AggTable *t, int64_t total, Err *e) {
     int64_t partitions = INT64_C(1) << bits;
     TRY(make_partitions(t, partitions, e));
     FinishJob j = {.t = t, .err = e, .partition_bits = bits};
-    if (pthread_mutex_init(&j.lock, NULL) != 0) return err_oom(e);
+    if (!mutex_init(&j.lock, RANK_AGG_JOB)) return err_oom(e);
     Status s = ST_ERROR;
     int64_t ptrs = t->workers * 8;
     j.start = mem_calloc(t->acct, ptrs, e);
@@ -1254,7 +1254,7 @@ done:
     }
     mem_free(t->acct, j.start, j.start ? ptrs : 0);
     mem_free(t->acct, j.list, j.list ? ptrs : 0);
-    pthread_mutex_destroy(&j.lock);
+    mutex_destroy(&j.lock);
     return s;
 }
 
@@ -1272,9 +1272,9 @@ static Status finish_direct(AggTable *t, Err *e) {
     }
     if (active > 1) {
         FinishJob j = {.t = t, .err = e, .dest = t->dest};
-        if (pthread_mutex_init(&j.lock, NULL) != 0) return err_oom(e);
+        if (!mutex_init(&j.lock, RANK_AGG_JOB)) return err_oom(e);
         run_job(&j, merge_direct);
-        pthread_mutex_destroy(&j.lock);
+        mutex_destroy(&j.lock);
         if (atomic_load(&j.failed)) return ST_ERROR;
     }
     Worker *w = &t->w[t->dest];
@@ -1431,7 +1431,7 @@ static Status write_block(AggTable *t, MemAccount *acct, int partition, const ch
                           Err *e) {
     Extent *x = mem_alloc(acct, (int64_t)sizeof *x, e);
     if (!x) return ST_ERROR;
-    pthread_mutex_lock(&t->lock);
+    mutex_lock(&t->lock);
     Status s = t->file ? ST_OK : vfs_open_temp(t->vfs, t->temp_dir, &t->file, e);
     if (s == ST_OK) {
         *x = (Extent){t->spill[partition], t->file_end, bytes, rows};
@@ -1439,7 +1439,7 @@ static Status write_block(AggTable *t, MemAccount *acct, int partition, const ch
         t->spill_rows[partition] += rows;
         t->file_end += bytes;
     }
-    pthread_mutex_unlock(&t->lock);
+    mutex_unlock(&t->lock);
     if (s != ST_OK) {
         mem_free(acct, x, (int64_t)sizeof *x);
         return s;

@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 
+#include "base/mutex.h"
 #include "exec/join_int.h"
 
 /* ---- making and freeing --------------------------------------------------------------- */
@@ -74,7 +75,7 @@ Status join_new(const JoinSpec *spec, int workers, Pool *pool, int threads, MemA
     if (!a) return ST_ERROR;
     JoinTable *j = arena_new_of(a, JoinTable);
     if (!j) goto fail;
-    if (pthread_mutex_init(&j->lock, NULL) != 0) {
+    if (!mutex_init(&j->lock, RANK_JOIN)) {
         err_oom(e);
         goto fail;
     }
@@ -148,7 +149,7 @@ void join_free(JoinTable *j) {
         mem_free(j->acct, w->sel, w->cap * (int64_t)sizeof *w->sel);
         mem_free(j->acct, w->null, w->cap);
     }
-    pthread_mutex_destroy(&j->lock);
+    mutex_destroy(&j->lock);
     arena_free(j->arena);
 }
 
@@ -320,7 +321,7 @@ static bool has_strings(const JoinTable *j) {
 /* Makes the partitions; the first worker that runs short does. */
 static Status start_partitions(JoinTable *j, Err *e) {
     Status s = ST_OK;
-    pthread_mutex_lock(&j->lock);
+    mutex_lock(&j->lock);
     if (!atomic_load(&j->partitioned)) {
         /* Each worker fills a page of each partition, and that takes a quarter of the room, so that several are full
          * when memory runs short again: pages get smaller, then partitions fewer, when memory is scarce. */
@@ -347,7 +348,7 @@ static Status start_partitions(JoinTable *j, Err *e) {
             }
         }
     }
-    pthread_mutex_unlock(&j->lock);
+    mutex_unlock(&j->lock);
     return s;
 }
 

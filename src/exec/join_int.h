@@ -18,9 +18,8 @@
 #ifndef STELE_EXEC_JOIN_INT_H
 #define STELE_EXEC_JOIN_INT_H
 
-#include <pthread.h>
-
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "base/vfs.h"
 #include "exec/join.h"
 #include "exec/rows_int.h"
@@ -102,7 +101,7 @@ struct JoinTable {
     bool null_key;
     int64_t mark_zero;
     /* partitions */
-    pthread_mutex_t lock;
+    Mutex lock;
     _Atomic bool partitioned;
     int32_t n_parts;
     int64_t part_page_bytes;

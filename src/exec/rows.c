@@ -13,9 +13,9 @@
  * atomically. Reading (rows_run_open) takes `lock` for spilled pages only; one unpinned page stays loaded,
  * because short runs of the same page tend to follow each other. rows_cell is for one thread.
  */
+#include "base/mutex.h"
 #include "exec/rows_int.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/vfs.h"
@@ -56,7 +56,7 @@ struct RowStore {
     int32_t *heap_cols; /* PH_STR columns whose bytes are copied */
     _Atomic int64_t bytes, file_end;
     VfsFile *file;
-    pthread_mutex_t lock;
+    Mutex lock;
     /* after rows_finish */
     RunRec *runs;
     int64_t n_runs, cap_runs;
@@ -136,7 +136,7 @@ Status rows_new(const RowLayout *layout, int workers, MemAccount *acct, Vfs *vfs
     atomic_store(&r->loading.reserve, (int64_t)(r->workers + 1) * 2 * LOAD_RESERVE);
     rows_set_page_bytes(r, ROWS_PAGE_MIN, ROWS_PAGE_BYTES);
     r->cell_index = -1;
-    if (pthread_mutex_init(&r->lock, NULL) != 0) {
+    if (!mutex_init(&r->lock, RANK_ROWS)) {
         err_oom(e);
         goto fail;
     }
@@ -198,7 +198,7 @@ void rows_free(RowStore *r) {
     mem_free(r->acct, r->runs, r->cap_runs * (int64_t)sizeof *r->runs);
     mem_free(r->acct, r->start, (r->cap_runs + 1) * (int64_t)sizeof *r->start);
     if (r->file) r->vfs->close(r->file, NULL);
-    pthread_mutex_destroy(&r->lock);
+    mutex_destroy(&r->lock);
     arena_free(r->arena);
 }
 
@@ -221,9 +221,9 @@ void rows_release_page(RowStore *r, RowPage *p, bool heap) {
 /* ---- spilling ---------------------------------------------------------------------- */
 
 static Status open_file(RowStore *r, Err *e) {
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     Status s = r->file ? ST_OK : vfs_open_temp(r->vfs, r->temp_dir, &r->file, e);
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     return s;
 }
 
@@ -659,7 +659,7 @@ Status rows_run_open(RowStore *r, int64_t run, RowRun *out, Err *e) {
         out->rows = p->rows + k->first * width;
         return ST_OK;
     }
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     Status s = p->loaded ? ST_OK : load_page(r, p, e);
     if (s == ST_OK) {
         if (r->idle == p) r->idle = NULL;
@@ -667,19 +667,19 @@ Status rows_run_open(RowStore *r, int64_t run, RowRun *out, Err *e) {
         out->rows = p->loaded + k->first * width;
         out->pin = p;
     }
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     return s;
 }
 
 void rows_run_close(RowStore *r, RowRun *run) {
     RowPage *p = run->pin;
     if (!p) return;
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     if (--p->pins == 0) {
         if (r->idle) free_loaded(r, r->idle);
         r->idle = p;
     }
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     run->pin = NULL;
 }
 

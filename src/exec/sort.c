@@ -15,12 +15,12 @@
  * Memory. When the headroom is short, a worker sorts what it has and writes it as a run; the runs of all workers
  * are merged at the end, reading one page of each at a time.
  */
+#include "base/mutex.h"
 #include "exec/rows_int.h"
 #include "exec/sort.h"
 #include "storage/table.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #define FAST __attribute__((optimize("O3")))
@@ -788,7 +788,7 @@ typedef struct MergeJob {
     RowStore *out;
     _Atomic int64_t next;
     _Atomic bool failed;
-    pthread_mutex_t lock;
+    Mutex lock;
     Err *err;
     int64_t parts;
     Cursor *cursors; /* parts * workers */
@@ -812,9 +812,9 @@ static void merge_part(void *ctx, int worker) {
         if (st == ST_OK) st = merge_cursors(s, j->cursors + p * s->workers, s->workers, start, end, &m, &e);
         emitter_free(&m);
         if (st != ST_OK) {
-            pthread_mutex_lock(&j->lock);
+            mutex_lock(&j->lock);
             if (!atomic_exchange(&j->failed, true)) err_copy(j->err, &e);
-            pthread_mutex_unlock(&j->lock);
+            mutex_unlock(&j->lock);
             return;
         }
     }
@@ -828,9 +828,9 @@ static void sort_workers(void *ctx, int worker) {
         int64_t k = atomic_fetch_add(&j->next, 1);
         if (k >= j->s->workers || atomic_load(&j->failed)) return;
         if (sort_entries(j->s, &j->s->w[k], &e) != ST_OK) {
-            pthread_mutex_lock(&j->lock);
+            mutex_lock(&j->lock);
             if (!atomic_exchange(&j->failed, true)) err_copy(j->err, &e);
-            pthread_mutex_unlock(&j->lock);
+            mutex_unlock(&j->lock);
             return;
         }
     }
@@ -1002,7 +1002,7 @@ static Status finish_external(Sorter *s, RowStore *out, Err *e) {
 
 static Status finish_memory(Sorter *s, RowStore *out, int64_t total, Err *e) {
     MergeJob j = {.s = s, .out = out, .err = e};
-    if (pthread_mutex_init(&j.lock, NULL) != 0) return err_oom(e);
+    if (!mutex_init(&j.lock, RANK_SORT)) return err_oom(e);
     Status st = ST_ERROR;
     run_job(&j, sort_workers);
     if (atomic_load(&j.failed)) goto done;
@@ -1016,7 +1016,7 @@ static Status finish_memory(Sorter *s, RowStore *out, int64_t total, Err *e) {
 done:
     mem_free(s->acct, j.cursors, j.cursors ? j.parts * s->workers * (int64_t)sizeof(Cursor) : 0);
     mem_free(s->acct, j.first, j.first ? (j.parts + 1) * 8 : 0);
-    pthread_mutex_destroy(&j.lock);
+    mutex_destroy(&j.lock);
     return st;
 }
 

@@ -13,9 +13,9 @@
  * Thread rules: Loader.mu guards the input; Loader.fail_mu the failure. The progress function is called by the caller's
  * thread only.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/mutex.h"
 #include "io/copy_int.h"
 
 int64_t copy_chunk_bytes = INT64_C(1) << 20;
@@ -47,7 +47,7 @@ struct Loader {
     Worker *workers;
     int n_workers;
     /* the input: under mu */
-    pthread_mutex_t mu;
+    Mutex mu;
     Vfs *vfs;
     VfsFile *file;
     CopyRead read;
@@ -61,7 +61,7 @@ struct Loader {
     int64_t *lines; /* per block, filled by its worker */
     int64_t lines_cap;
     /* the failure: under fail_mu; fail_order is also read without it */
-    pthread_mutex_t fail_mu;
+    Mutex fail_mu;
     _Atomic int64_t fail_order; /* INT64_MAX: none */
     int64_t fail_line;          /* within its block, from 1; 0 = no place in the file */
     Err fail;
@@ -89,7 +89,7 @@ static void show_text(char *out, const char *s, int64_t len) {
 /* row NULL: the failure has no place in the file. */
 static void fail(Worker *w, int64_t order, const Err *e, const char *row, const char *col, const Slice *value) {
     Loader *l = w->l;
-    pthread_mutex_lock(&l->fail_mu);
+    mutex_lock(&l->fail_mu);
     if (order < atomic_load(&l->fail_order)) {
         err_copy(&l->fail, e);
         l->fail_line = 0;
@@ -114,7 +114,7 @@ static void fail(Worker *w, int64_t order, const Err *e, const char *row, const 
         }
         atomic_store(&l->fail_order, order);
     }
-    pthread_mutex_unlock(&l->fail_mu);
+    mutex_unlock(&l->fail_mu);
 }
 static void fail_plain(Worker *w, int64_t order, const Err *e) { fail(w, order, e, NULL, NULL, NULL); }
 
@@ -222,7 +222,7 @@ static bool take_block(Worker *w) {
     const CopyTarget *t = l->t;
     bool ok = false;
     Err e = {0};
-    pthread_mutex_lock(&l->mu);
+    mutex_lock(&l->mu);
     if (l->done || atomic_load(&l->fail_order) != INT64_MAX) goto done;
     if (t->cancel && atomic_load(t->cancel)) {
         err_set(&e, ERR_QUERY_CANCELED, "canceling statement due to user request");
@@ -249,7 +249,7 @@ failed:
     /* Blocks taken so far come first in the file: their errors win. */
     fail_plain(w, l->next_order, &e);
 done:
-    pthread_mutex_unlock(&l->mu);
+    mutex_unlock(&l->mu);
     return ok;
 }
 
@@ -449,8 +449,8 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
     *l = (Loader){.t = t, .o = o, .vfs = vfs, .read = read, .read_ctx = ctx, .eof = false};
     atomic_store(&l->fail_order, INT64_MAX);
     l->eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
-    pthread_mutex_init(&l->mu, NULL);
-    pthread_mutex_init(&l->fail_mu, NULL);
+    mutex_init(&l->mu, RANK_COPY);
+    mutex_init(&l->fail_mu, RANK_COPY_FAIL);
     copy_months_init(&l->months);
     if (path && open_input(l, path, e) != ST_OK) goto done;
     int threads = t->pool ? MIN_OF(t->threads, pool_threads(t->pool)) : 1;
@@ -488,8 +488,8 @@ done:
     if (l->carry) mem_free(t->account, l->carry, l->carry_cap);
     if (l->lines) mem_free(t->account, l->lines, l->lines_cap * 8);
     if (l->file) l->vfs->close(l->file, NULL);
-    pthread_mutex_destroy(&l->mu);
-    pthread_mutex_destroy(&l->fail_mu);
+    mutex_destroy(&l->mu);
+    mutex_destroy(&l->fail_mu);
     mem_free(t->account, l, (int64_t)sizeof *l);
     return st;
 }

@@ -13,6 +13,7 @@
  *
  * Thread rules: load_add from one thread per worker number; everything else from one thread.
  */
+#include "base/mutex.h"
 #include "storage/load_int.h"
 
 enum {
@@ -61,7 +62,7 @@ static Status load_dict_grow(LoadDict *d, LoadSlots *old, Err *e) {
 static int32_t load_dict_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
     int32_t code = -1;
     int64_t slot = 0;
-    pthread_mutex_lock(&d->mu);
+    mutex_lock(&d->mu);
     LoadSlots *t = atomic_load_explicit(&d->slots, memory_order_relaxed);
     int32_t n = atomic_load_explicit(&d->n, memory_order_relaxed);
     if (!t || n * INT64_C(2) >= t->n) {
@@ -83,7 +84,7 @@ static int32_t load_dict_insert(LoadDict *d, Str s, uint32_t hash, Err *e) {
     if (n + 1 > DICT_MAX_ENTRIES || d->heap.total > DICT_MAX_BYTES)
         atomic_store_explicit(&d->given_up, true, memory_order_relaxed);
 done:
-    pthread_mutex_unlock(&d->mu);
+    mutex_unlock(&d->mu);
     return code;
 }
 
@@ -102,13 +103,13 @@ static void buf_free(TableLoad *l, RawBuf *r) {
     mem_free(l->acct, r, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)l->n_cols));
 }
 static RawBuf *buf_take(TableLoad *l, Err *e) {
-    pthread_mutex_lock(&l->mu);
+    mutex_lock(&l->mu);
     RawBuf *r = l->free_bufs;
     if (r) {
         l->free_bufs = r->next;
         l->n_free--;
     }
-    pthread_mutex_unlock(&l->mu);
+    mutex_unlock(&l->mu);
     if (!r) {
         r = mem_calloc(l->acct, (int64_t)(sizeof(RawBuf) + sizeof(RawCol) * (size_t)l->n_cols), e);
         if (!r) return NULL;
@@ -152,13 +153,13 @@ Status load_begin(Table *t, int workers, TableLoad **out, Err *e) {
     l->n_cols = t->n_cols;
     l->n_workers = workers;
     l->group = 1;
-    pthread_mutex_init(&l->mu, NULL);
-    pthread_mutex_init(&l->err_mu, NULL);
+    mutex_init(&l->mu, RANK_LOAD);
+    mutex_init(&l->err_mu, RANK_LOAD_ERR);
     l->workers = mem_calloc(a, (int64_t)sizeof(LoadWorker) * workers, e);
     l->dicts = mem_calloc(a, (int64_t)sizeof(LoadDict) * MAX_OF(t->n_cols, 1), e);
     if (l->dicts)
         for (int c = 0; c < t->n_cols; c++) {
-            pthread_mutex_init(&l->dicts[c].mu, NULL);
+            mutex_init(&l->dicts[c].mu, RANK_LOAD_DICT);
             l->dicts[c].acct = a;
             l->dicts[c].heap.acct = a;
         }
@@ -216,7 +217,7 @@ void load_cancel(TableLoad *l) {
             if (d->chunks[i]) mem_free(a, d->chunks[i], DICT_CHUNK * (int64_t)sizeof(Str));
         if (d->chunks) mem_free(a, d->chunks, d->n_chunks * (int64_t)sizeof(Str *));
         strheap_free(&d->heap);
-        pthread_mutex_destroy(&d->mu);
+        mutex_destroy(&d->mu);
     }
     if (l->final) {
         for (int c = 0; c < l->n_cols; c++)
@@ -231,8 +232,8 @@ void load_cancel(TableLoad *l) {
     if (l->remap_n) mem_free(a, l->remap_n, 8 * MAX_OF(l->n_cols, 1));
     if (l->workers) mem_free(a, l->workers, (int64_t)sizeof(LoadWorker) * l->n_workers);
     if (l->dicts) mem_free(a, l->dicts, (int64_t)sizeof(LoadDict) * MAX_OF(l->n_cols, 1));
-    pthread_mutex_destroy(&l->mu);
-    pthread_mutex_destroy(&l->err_mu);
+    mutex_destroy(&l->mu);
+    mutex_destroy(&l->err_mu);
     mem_free(a, l, (int64_t)sizeof *l);
 }
 
@@ -404,7 +405,7 @@ static int64_t take_pieces(TableLoad *l, int64_t n, int64_t cut, LoadPiece *out)
 static Status encode_taken(TableLoad *l, LoadPiece *p, int64_t n, Err *e) {
     LoadProto *pr = NULL;
     Status st = n ? encode_pieces(l, p, n, &pr, e) : ST_OK;
-    pthread_mutex_lock(&l->mu);
+    mutex_lock(&l->mu);
     for (int64_t i = 0; i < n; i++) buf_unref(l, p[i].buf);
     if (pr && l->n_protos == l->cap_protos) {
         int64_t cap = l->cap_protos ? l->cap_protos * 2 : 16;
@@ -420,13 +421,13 @@ static Status encode_taken(TableLoad *l, LoadPiece *p, int64_t n, Err *e) {
         }
     }
     if (pr) l->protos[l->n_protos++] = pr;
-    pthread_mutex_unlock(&l->mu);
+    mutex_unlock(&l->mu);
     return st;
 }
 
 Status load_encode(TableLoad *l, bool flush, Err *e) {
     for (;;) {
-        pthread_mutex_lock(&l->mu);
+        mutex_lock(&l->mu);
         extend_ready(l, false);
         int64_t ready = flush ? l->n_pieces : l->n_ready, cut = 0;
         bool full = false;
@@ -438,16 +439,16 @@ Status load_encode(TableLoad *l, bool flush, Err *e) {
                 n = tablet_pieces(l, l->n_pieces, true, &full, &cut); /* a run without gaps, wherever it starts */
         }
         if ((!full && !flush) || n == 0) {
-            pthread_mutex_unlock(&l->mu);
+            mutex_unlock(&l->mu);
             return ST_OK;
         }
         LoadPiece *taken = mem_alloc(l->acct, n * (int64_t)sizeof(LoadPiece), e);
         if (!taken) {
-            pthread_mutex_unlock(&l->mu);
+            mutex_unlock(&l->mu);
             return ST_ERROR;
         }
         int64_t m = take_pieces(l, n, cut, taken);
-        pthread_mutex_unlock(&l->mu);
+        mutex_unlock(&l->mu);
         Status st = encode_taken(l, taken, m, e);
         mem_free(l->acct, taken, n * (int64_t)sizeof(LoadPiece));
         TRY(st);
@@ -459,7 +460,7 @@ static Status seal(TableLoad *l, LoadWorker *w, bool last, Err *e) {
     int64_t end = w->buf ? w->buf->used : 0, n = end - w->piece_start;
     if (n == 0 && !last) return ST_OK;
     Status st = ST_ERROR;
-    pthread_mutex_lock(&l->mu);
+    mutex_lock(&l->mu);
     if (l->n_pieces == l->cap_pieces) {
         int64_t cap = l->cap_pieces ? l->cap_pieces * 2 : 64;
         LoadPiece *q = mem_realloc(l->acct, l->pieces, l->cap_pieces * (int64_t)sizeof *q, cap * (int64_t)sizeof *q, e);
@@ -486,7 +487,7 @@ static Status seal(TableLoad *l, LoadWorker *w, bool last, Err *e) {
     l->pending_rows += n;
     st = ST_OK;
 done:
-    pthread_mutex_unlock(&l->mu);
+    mutex_unlock(&l->mu);
     w->piece_start = end;
     return st;
 }
@@ -606,10 +607,10 @@ static Status next_buf(TableLoad *l, LoadWorker *w, Err *e) {
         int64_t rows = atomic_fetch_add(&d->rows, w->buf->used) + w->buf->used, n = atomic_load(&d->n);
         if (n > DICT_SMALL && n * 2 > rows) atomic_store(&d->given_up, true);
     }
-    pthread_mutex_lock(&l->mu);
+    mutex_lock(&l->mu);
     buf_unref(l, w->buf);
     w->buf = NULL;
-    pthread_mutex_unlock(&l->mu);
+    mutex_unlock(&l->mu);
     w->piece_start = 0;
     w->buf = buf_take(l, e);
     return w->buf ? ST_OK : ST_ERROR;
@@ -654,10 +655,10 @@ Status load_seal(TableLoad *l, Err *e) {
         LoadWorker *w = &l->workers[i];
         if (!atomic_load(&w->started)) continue;
         TRY(seal(l, w, true, e));
-        pthread_mutex_lock(&l->mu);
+        mutex_lock(&l->mu);
         buf_unref(l, w->buf);
         w->buf = NULL;
-        pthread_mutex_unlock(&l->mu);
+        mutex_unlock(&l->mu);
         w->piece_start = w->seq = 0;
         atomic_store(&w->started, false);
     }

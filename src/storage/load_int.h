@@ -7,9 +7,9 @@
 #ifndef STELE_STORAGE_LOAD_INT_H
 #define STELE_STORAGE_LOAD_INT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/mutex.h"
 #include "storage/storage_int.h"
 
 enum {
@@ -25,7 +25,7 @@ typedef struct LoadSlots {
     _Atomic uint64_t s[];
 } LoadSlots;
 typedef struct LoadDict {
-    pthread_mutex_t mu;
+    Mutex mu;
     MemAccount *acct;
     _Atomic(LoadSlots *) slots;
     Str **chunks;
@@ -82,7 +82,7 @@ struct TableLoad {
     int n_workers, n_cols, group;
     LoadWorker *workers;
     LoadDict *dicts; /* per column; chunks NULL for other types */
-    pthread_mutex_t mu;
+    Mutex mu;
     RawBuf *free_bufs;
     int64_t n_free;
     LoadPiece *pieces; /* sorted by order, seq */
@@ -99,7 +99,7 @@ struct TableLoad {
     _Atomic int64_t next_proto;
     _Atomic bool failed;
     Err err;
-    pthread_mutex_t err_mu;
+    Mutex err_mu;
 };
 
 static inline bool load_is_str(const TableLoad *l, int c) { return type_phys(l->t->cols[c].type) == PH_STR; }

@@ -14,6 +14,7 @@
 #include <malloc.h>
 #endif
 
+#include "base/mutex.h"
 #include "storage/load_int.h"
 
 enum { SMALL_LOAD = 10000 }; /* so few rows go to the delta of a table with many */
@@ -22,10 +23,10 @@ enum { SMALL_LOAD = 10000 }; /* so few rows go to the delta of a table with many
 
 /* ---- parallel steps: the first error wins ---- */
 static void step_failed(TableLoad *l, const Err *e) {
-    pthread_mutex_lock(&l->err_mu);
+    mutex_lock(&l->err_mu);
     if (!atomic_load(&l->failed)) err_copy(&l->err, e);
     atomic_store(&l->failed, true);
-    pthread_mutex_unlock(&l->err_mu);
+    mutex_unlock(&l->err_mu);
 }
 static Status run_step(TableLoad *l, Pool *pool, PoolFn fn, Err *e) {
     int workers = pool ? MIN_OF(pool_threads(pool), l->n_workers) : 1;

@@ -9,9 +9,8 @@
  * do dictionaries and slots. TableVersions counts the table and all of its versions; the last of them frees the Table's
  * memory, to whose account all that was charged.
  */
+#include "base/mutex.h"
 #include "storage/table_version.h"
-
-#include <pthread.h>
 
 #include "storage/storage_int.h"
 
@@ -31,7 +30,7 @@ typedef struct TableVersions {
     EpochDomain *domain;
     TableVersion *_Atomic current;
     _Atomic int64_t holds; /* the table, and each version */
-    pthread_mutex_t lock;  /* a leaf: the list of installed versions that have not been freed */
+    Mutex lock;            /* a leaf: the list of installed versions that have not been freed */
     TableVersion *newest;
 } TableVersions;
 
@@ -53,7 +52,7 @@ uint64_t table_version_epoch(const Table *view) { return version_of(view)->node.
 static void drop_hold(TableVersions *vs) {
     if (atomic_fetch_sub_explicit(&vs->holds, 1, memory_order_acq_rel) > 1) return;
     Table *t = vs->table;
-    pthread_mutex_destroy(&vs->lock);
+    mutex_destroy(&vs->lock);
     mem_free(&t->account, vs, (int64_t)sizeof *vs);
     table_free_end(t);
 }
@@ -76,11 +75,11 @@ static void version_free(TableVersion *v) {
 static void version_reclaim(EpochNode *n) {
     TableVersion *v = (TableVersion *)(void *)n;
     TableVersions *vs = v->owner;
-    pthread_mutex_lock(&vs->lock);
+    mutex_lock(&vs->lock);
     if (v->newer) v->newer->older = v->older;
     else vs->newest = v->older;
     if (v->older) v->older->newer = v->newer;
-    pthread_mutex_unlock(&vs->lock);
+    mutex_unlock(&vs->lock);
     version_free(v);
 }
 void table_version_discard(TableVersion *v) {
@@ -138,7 +137,7 @@ Status table_versions_enable(Table *t, EpochDomain *d, Err *e) {
     vs->table = t;
     vs->domain = d;
     atomic_init(&vs->holds, 1);
-    pthread_mutex_init(&vs->lock, NULL);
+    mutex_init(&vs->lock, RANK_VERSIONS);
     t->impl->versions = vs;
     return ST_OK;
 }
@@ -320,11 +319,11 @@ void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableV
         TableVersions *vs = v->owner;
         dbg_assert(vs->domain == d && epoch == epoch_now(d) + 1);
         v->node.birth = epoch;
-        pthread_mutex_lock(&vs->lock);
+        mutex_lock(&vs->lock);
         v->older = vs->newest;
         if (v->older) v->older->newer = v;
         vs->newest = v;
-        pthread_mutex_unlock(&vs->lock);
+        mutex_unlock(&vs->lock);
         TableVersion *old = atomic_exchange_explicit(&vs->current, v, memory_order_acq_rel);
         if (old) retire_version(old);
     }
@@ -346,10 +345,10 @@ const Table *table_version_at(const Table *t, const EpochSlot *pin) {
         if (v && v->node.birth <= p) return &v->view;
     }
     /* Versions leave the list before they are freed, and the one of epoch p is not freed: the pin sees it. */
-    pthread_mutex_lock(&vs->lock);
+    mutex_lock(&vs->lock);
     const TableVersion *v = vs->newest;
     while (v && v->node.birth > p) v = v->older;
-    pthread_mutex_unlock(&vs->lock);
+    mutex_unlock(&vs->lock);
     return v ? &v->view : NULL;
 }
 

@@ -7,8 +7,8 @@
  * Delta tablets have no block: plain cells, validity bitmaps that appear with the first NULL, and a
  * heap of strings. They grow up to TABLET_ROWS rows. Cells of NULL rows are zero there too.
  */
-#include <pthread.h>
 
+#include "base/mutex.h"
 #include "storage/storage_int.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -275,26 +275,26 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
 /* ---- watches ---- */
 /* One lock for all tablets: it is taken where devices begin or end to use a tablet's bytes, and when a watched tablet
  * is freed. */
-static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+static Mutex watch_lock = MUTEX_INITIALIZER(RANK_TABLET_WATCH);
 
 void tablet_watch(Tablet *t, TabletWatch *w) {
-    pthread_mutex_lock(&watch_lock);
+    mutex_lock(&watch_lock);
     w->next = atomic_load(&t->block->watches);
     atomic_store(&t->block->watches, w);
-    pthread_mutex_unlock(&watch_lock);
+    mutex_unlock(&watch_lock);
 }
 
 TabletWatch *tablet_watched(const Tablet *t, const void *owner) {
     if (!atomic_load(&t->block->watches)) return NULL;
-    pthread_mutex_lock(&watch_lock);
+    mutex_lock(&watch_lock);
     TabletWatch *w = atomic_load(&t->block->watches);
     while (w && w->owner != owner) w = w->next;
-    pthread_mutex_unlock(&watch_lock);
+    mutex_unlock(&watch_lock);
     return w;
 }
 
 bool tablet_unwatch(Tablet *t, TabletWatch *w) {
-    pthread_mutex_lock(&watch_lock);
+    mutex_lock(&watch_lock);
     TabletWatch *x = atomic_load(&t->block->watches), *before = NULL;
     while (x && x != w) {
         before = x;
@@ -302,14 +302,14 @@ bool tablet_unwatch(Tablet *t, TabletWatch *w) {
     }
     if (x && before) before->next = w->next;
     else if (x) atomic_store(&t->block->watches, w->next);
-    pthread_mutex_unlock(&watch_lock);
+    mutex_unlock(&watch_lock);
     return x != NULL;
 }
 
 static void tell_watches(struct TabletBlock *b) {
-    pthread_mutex_lock(&watch_lock);
+    mutex_lock(&watch_lock);
     TabletWatch *w = atomic_exchange(&b->watches, NULL);
-    pthread_mutex_unlock(&watch_lock);
+    mutex_unlock(&watch_lock);
     for (TabletWatch *next; w; w = next) {
         next = w->next; /* `gone` may free it */
         w->gone(w);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "device/cuda/cuda_int.h"
 #include "device/cuda/nvrtc.h"
 
@@ -59,14 +60,14 @@ Status cuda_fail(CudaDevice *d, CuResult r, const char *call, Err *e) {
     if (d->api->GetErrorName(r, &name) != CU_SUCCESS || !name) name = "CUDA error";
     if (d->api->GetErrorString(r, &text) != CU_SUCCESS || !text) text = "unknown error";
     if (ends_context(r)) {
-        pthread_mutex_lock(&d->lock);
+        mutex_lock(&d->lock);
         bool first = !atomic_load(&d->lost);
         if (first) {
             snprintf(d->lost_why, sizeof d->lost_why, "%s failed: %s (%d): %s", call, name, r, text);
             d->base.info.lost = true;
             atomic_store(&d->lost, true);
         }
-        pthread_mutex_unlock(&d->lock);
+        mutex_unlock(&d->lock);
         if (first) log_write(LOG_ERROR, "%s was lost: %s failed: %s (%d): %s", d->base.info.id, call, name, r, text);
     }
     const char *state = r == CU_OUT_OF_MEMORY ? ERR_OUT_OF_MEMORY : ERR_SYSTEM;
@@ -80,9 +81,9 @@ Status cuda_fail(CudaDevice *d, CuResult r, const char *call, Err *e) {
 
 static NOINLINE Status report_lost(CudaDevice *d, Err *e) {
     char why[sizeof d->lost_why];
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     memcpy(why, d->lost_why, sizeof why);
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     bool fresh = e && !err_is_set(e);
     err_set(e, ERR_SYSTEM, "%s was lost: %s", d->base.info.id, why);
     if (fresh) err_hint(e, "The device stays unusable until the database is opened again.");
@@ -398,10 +399,10 @@ static Status describe_kernel(CudaDevice *d, DevKernel *k, Err *e) {
 }
 
 static DevKernel *find_kernel(DevModule *m, const char *name) {
-    pthread_mutex_lock(&m->d->lock);
+    mutex_lock(&m->d->lock);
     DevKernel *k = m->kernels;
     while (k && strcmp(k->name, name) != 0) k = k->next;
-    pthread_mutex_unlock(&m->d->lock);
+    mutex_unlock(&m->d->lock);
     return k;
 }
 
@@ -422,10 +423,10 @@ static Status kernel(DevModule *m, const char *name, DevKernel **out, Err *e) {
         mem_free(d->account, k, bytes);
         return ST_ERROR;
     }
-    pthread_mutex_lock(&d->lock); /* two threads may both have made one: both stay until the module goes */
+    mutex_lock(&d->lock); /* two threads may both have made one: both stay until the module goes */
     k->next = m->kernels;
     m->kernels = k;
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     *out = k;
     return ST_OK;
 }
@@ -519,8 +520,8 @@ static void close_device(Device *dev) {
         CuResult r = d->api->DevicePrimaryCtxRelease(d->device);
         if (r != CU_SUCCESS) log_write(LOG_WARNING, "%s: cuDevicePrimaryCtxRelease failed: %d", dev->info.id, r);
     }
-    pthread_mutex_destroy(&d->lock);
-    pthread_mutex_destroy(&d->map_lock);
+    mutex_destroy(&d->lock);
+    mutex_destroy(&d->map_lock);
     mem_free(d->account, d, (int64_t)sizeof *d);
 }
 
@@ -662,8 +663,8 @@ static Status open_device(int index, Pool *pool, MemAccount *account, Device **o
     d->account = account;
     snprintf(d->base.info.id, sizeof d->base.info.id, "cuda:%d", index);
     mem_account_init(&d->base.memory, NULL, d->base.info.id, 0, "device_memory_limit");
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_mutex_init(&d->map_lock, NULL);
+    mutex_init(&d->lock, RANK_CUDA);
+    mutex_init(&d->map_lock, RANK_CUDA_MAP);
     if (open_context(d, index, e) != ST_OK) {
         close_device(&d->base);
         return ST_ERROR;

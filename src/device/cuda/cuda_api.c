@@ -3,15 +3,15 @@
  * The library is never closed again once one of its functions was called: the driver keeps threads and exit handlers of
  * its own.
  */
+#include "base/mutex.h"
 #include "device/cuda/cuda_api.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Mutex lock = MUTEX_INITIALIZER(RANK_CUDA_API);
 static CudaApi api;
 static bool ready; /* under lock */
 
@@ -85,7 +85,7 @@ static bool initialise(CudaApi *a, char *why, size_t why_size) {
 
 const CudaApi *cuda_api_get(char *why, int64_t why_size) {
     size_t size = (size_t)why_size;
-    pthread_mutex_lock(&lock);
+    mutex_lock(&lock);
     if (!ready) {
         CudaApi a = {0};
         void *lib = open_library(why, size);
@@ -99,6 +99,6 @@ const CudaApi *cuda_api_get(char *why, int64_t why_size) {
         }
     }
     bool ok = ready;
-    pthread_mutex_unlock(&lock);
+    mutex_unlock(&lock);
     return ok ? &api : NULL;
 }

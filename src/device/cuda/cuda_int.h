@@ -2,8 +2,7 @@
 #ifndef STELE_DEVICE_CUDA_INT_H
 #define STELE_DEVICE_CUDA_INT_H
 
-#include <pthread.h>
-
+#include "base/mutex.h"
 #include "device/cuda/cuda_api.h"
 #include "device/cuda/suballoc.h"
 #include "device/device.h"
@@ -40,14 +39,14 @@ typedef struct CudaDevice {
     int64_t local_default; /* dynamic local memory without opting in */
 
     _Atomic bool lost;
-    pthread_mutex_t lock; /* leaf; for lost_why, pinned lists, spans, kernels of modules */
+    Mutex lock; /* leaf; for lost_why, pinned lists, spans, kernels of modules */
     char lost_why[256];
     Pinned *pinned_used, *pinned_kept;
     int64_t pinned_kept_bytes;
     Span *spans;                /* under `lock`; each is one thread's at a time */
     _Atomic int64_t span_bytes; /* of memory */
 
-    pthread_mutex_t map_lock; /* leaf but for the driver and `lock`; for regions, sorted by start */
+    Mutex map_lock; /* leaf but for the driver and `lock`; for regions, sorted by start */
     Region *regions;
     int64_t regions_cap;
     _Atomic int64_t n_regions;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "device/cuda/cuda_int.h"
 
 enum { PINNED_KEEP = 1 << 30, PINNED_ALIGN = 4096 };
@@ -107,7 +108,7 @@ static void pinned_drop_list(CudaDevice *d, Pinned *p) {
 
 /* Takes a kept block of `size` bytes up to twice that out of the list: the smallest. */
 static Pinned *pinned_reuse(CudaDevice *d, int64_t size) {
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     Pinned **best = NULL;
     for (Pinned **at = &d->pinned_kept; *at; at = &(*at)->next) {
         if ((*at)->bytes >= size && (*at)->bytes <= size * 2 && (!best || (*at)->bytes < (*best)->bytes)) best = at;
@@ -118,16 +119,16 @@ static Pinned *pinned_reuse(CudaDevice *d, int64_t size) {
         *best = p->next;
         d->pinned_kept_bytes -= p->bytes;
     }
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     return p;
 }
 
 static void pinned_trim(CudaDevice *d) {
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     Pinned *list = d->pinned_kept;
     d->pinned_kept = NULL;
     d->pinned_kept_bytes = 0;
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     pinned_drop_list(d, list);
 }
 
@@ -174,10 +175,10 @@ Status cuda_alloc_pinned(Device *dev, int64_t bytes, void **host, DevPtr *dev_ou
         pinned_drop(d, p);
         return ST_ERROR;
     }
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     p->next = d->pinned_used;
     d->pinned_used = p;
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     *host = p->host;
     if (dev_out) *dev_out = p->dev;
     return ST_OK;
@@ -187,7 +188,7 @@ void cuda_free_pinned(Device *dev, void *host, int64_t bytes) {
     if (!host) return;
     CudaDevice *d = cuda_of(dev);
     cuda_enter_release(d);
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     Pinned **at = &d->pinned_used;
     while (*at && (*at)->host != host) at = &(*at)->next;
     Pinned *p = *at;
@@ -202,7 +203,7 @@ void cuda_free_pinned(Device *dev, void *host, int64_t bytes) {
         }
         mem_discharge(d->account, p->bytes);
     }
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     if (!p) {
         log_write(LOG_ERROR, "%s: freed %lld bytes at %p, which are not pinned memory", dev->info.id, (long long)bytes,
                   host);
@@ -227,14 +228,14 @@ static int64_t region_find(const CudaDevice *d, uintptr_t at) {
 int64_t cuda_copy_piece(CudaDevice *d, const void *host, int64_t n) {
     if (LIKELY(atomic_load(&d->n_regions) == 0)) return n;
     uintptr_t at = (uintptr_t)host;
-    pthread_mutex_lock(&d->map_lock);
+    mutex_lock(&d->map_lock);
     int64_t i = region_find(d, at), piece = n;
     if (i < atomic_load(&d->n_regions)) {
         const Region *r = &d->regions[i];
         uintptr_t border = r->start > at ? r->start : r->start + (uintptr_t)r->bytes;
         if (border - at < (uintptr_t)n) piece = (int64_t)(border - at);
     }
-    pthread_mutex_unlock(&d->map_lock);
+    mutex_unlock(&d->map_lock);
     return piece;
 }
 
@@ -352,7 +353,7 @@ Status cuda_map_host(Device *dev, void *host, int64_t bytes, DevPtr *out, Err *e
     DevPtr first = 0;
     Status st = ST_OK;
     int done = 0;
-    pthread_mutex_lock(&d->map_lock);
+    mutex_lock(&d->map_lock);
     while (st == ST_OK && done < p.n) {
         DevPtr at = 0;
         st = region_add(d, p.start[done], p.bytes[done], &at, e);
@@ -368,7 +369,7 @@ Status cuda_map_host(Device *dev, void *host, int64_t bytes, DevPtr *out, Err *e
     if (st != ST_OK) {
         while (done > 0) region_drop(d, p.start[--done]);
     }
-    pthread_mutex_unlock(&d->map_lock);
+    mutex_unlock(&d->map_lock);
     if (st == ST_OK) *out = first + (uint64_t)((uintptr_t)host - p.start[0]);
     return st;
 }
@@ -378,9 +379,9 @@ void cuda_unmap_host(Device *dev, void *host, int64_t bytes) {
     CudaDevice *d = cuda_of(dev);
     cuda_enter_release(d);
     Pieces p = pieces_of(host, bytes);
-    pthread_mutex_lock(&d->map_lock);
+    mutex_lock(&d->map_lock);
     for (int i = 0; i < p.n; i++) region_drop(d, p.start[i]);
-    pthread_mutex_unlock(&d->map_lock);
+    mutex_unlock(&d->map_lock);
 }
 
 /* ---- life ------------------------------------------------------------------------- */

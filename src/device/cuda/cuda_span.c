@@ -9,6 +9,7 @@
  * give those up when the driver has no more.
  */
 #include "base/log.h"
+#include "base/mutex.h"
 #include "device/cuda/cuda_int.h"
 
 static CuMemoryKind kind_of(const CudaDevice *d) {
@@ -106,10 +107,10 @@ Status cuda_span_new(Device *dev, int64_t bytes, int64_t *most, DevPtr *out, Err
         drop(d, s);
         return ST_ERROR;
     }
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     s->next = d->spans;
     d->spans = s;
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     *most = s->reserved;
     *out = s->at;
     return ST_OK;
@@ -117,12 +118,12 @@ Status cuda_span_new(Device *dev, int64_t bytes, int64_t *most, DevPtr *out, Err
 
 /* The span at p, out of the list with `take`. */
 static Span *find(CudaDevice *d, DevPtr p, bool take) {
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     Span **at = &d->spans;
     while (*at && (*at)->at != p) at = &(*at)->next;
     Span *s = *at;
     if (s && take) *at = s->next;
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     return s;
 }
 

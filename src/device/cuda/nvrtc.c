@@ -3,10 +3,10 @@
  * Options that every kernel gets: C++17 with unmarked functions on the device, __int128, and no contraction of a*b+c,
  * because doubles must equal the CPU's bit for bit.
  */
+#include "base/mutex.h"
 #include "device/cuda/nvrtc.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ typedef struct Nvrtc {
     int archs[64], n_archs; /* ascending: 75, 80, ... */
 } Nvrtc;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Mutex lock = MUTEX_INITIALIZER(RANK_NVRTC);
 static Nvrtc nvrtc;
 static bool ready; /* under lock; never reset */
 
@@ -97,7 +97,7 @@ static bool load(void *lib, Nvrtc *v, char *why, size_t why_size) {
 
 static const Nvrtc *get(Err *e) {
     char why[256] = "";
-    pthread_mutex_lock(&lock);
+    mutex_lock(&lock);
     if (!ready) {
         Nvrtc v = {0};
         void *lib = open_library(why, sizeof why);
@@ -108,7 +108,7 @@ static const Nvrtc *get(Err *e) {
         }
     }
     bool ok = ready;
-    pthread_mutex_unlock(&lock);
+    mutex_unlock(&lock);
     if (ok) return &nvrtc;
     err_set(e, ERR_SYSTEM, "libnvrtc could not be opened: %s, needed to compile kernels", why);
     return NULL;

@@ -7,9 +7,8 @@
  * ones in a hash table by address. A chunk is its first block's list: a free block without neighbours is a whole free
  * chunk.
  */
+#include "base/mutex.h"
 #include "device/cuda/suballoc.h"
-
-#include <pthread.h>
 
 enum {
     SMALL_CHUNK = 32 << 20,
@@ -29,7 +28,7 @@ typedef struct Block {
 } Block;
 
 struct SubAlloc {
-    pthread_mutex_t lock;
+    Mutex lock;
     MemAccount *account;
     SubSource source;
     Block *bins[2][BINS];          /* small, large */
@@ -210,7 +209,7 @@ int64_t suballoc_rounded(int64_t bytes) {
 
 SubResult suballoc_take(SubAlloc *s, int64_t bytes, int64_t limit, uint64_t *addr, Err *e) {
     bool large = bytes > SUB_SMALL_MAX;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     SubResult r = SUB_OK;
     Block *b = find(s, bytes, large);
     if (!b) {
@@ -227,12 +226,12 @@ SubResult suballoc_take(SubAlloc *s, int64_t bytes, int64_t limit, uint64_t *add
             r = SUB_FAILED;
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return r;
 }
 
 int64_t suballoc_give(SubAlloc *s, uint64_t addr) {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     Block *b = hash_take(s, addr);
     int64_t bytes = -1;
     if (b) {
@@ -248,14 +247,14 @@ int64_t suballoc_give(SubAlloc *s, uint64_t addr) {
         }
         bin_add(s, b);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return bytes;
 }
 
 int64_t suballoc_trim(SubAlloc *s) {
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     int64_t bytes = trim_locked(s);
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     return bytes;
 }
 
@@ -272,7 +271,7 @@ Status suballoc_new(MemAccount *account, const SubSource *source, SubAlloc **out
     s->hash_size = HASH_FIRST;
     s->account = account;
     s->source = *source;
-    pthread_mutex_init(&s->lock, NULL);
+    mutex_init(&s->lock, RANK_SUBALLOC);
     *out = s;
     return ST_OK;
 }
@@ -284,7 +283,7 @@ void suballoc_free(SubAlloc *s) {
         while (s->hash[i]) suballoc_give(s, s->hash[i]->addr);
     }
     trim_locked(s);
-    pthread_mutex_destroy(&s->lock);
+    mutex_destroy(&s->lock);
     mem_free(s->account, s->hash, s->hash_size * (int64_t)sizeof(Block *));
     mem_free(s->account, s, (int64_t)sizeof *s);
 }
@@ -309,7 +308,7 @@ static bool verify_chunk(const Block *b, SubStats *st) {
 bool suballoc_verify(SubAlloc *s, SubStats *out) {
     SubStats st = {0};
     bool ok = true;
-    pthread_mutex_lock(&s->lock);
+    mutex_lock(&s->lock);
     for (int large = 0; large < 2; large++) {
         for (int i = 0; i < BINS; i++) {
             bool bit = s->filled[large][i / 64] >> i % 64 & 1;
@@ -327,7 +326,7 @@ bool suballoc_verify(SubAlloc *s, SubStats *out) {
         }
     }
     ok = ok && st.blocks_used == s->n_used && st.held == s->held;
-    pthread_mutex_unlock(&s->lock);
+    mutex_unlock(&s->lock);
     if (out) *out = st;
     return ok;
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "device/host/host_int.h"
 
 enum {
@@ -253,7 +254,7 @@ static void host_unload(Device *d, DevModule *m) {
     }
     if (m->handle) dlclose(m->handle);
     if (m->fd >= 0) close(m->fd);
-    pthread_mutex_destroy(&m->lock);
+    mutex_destroy(&m->lock);
     mem_free(account, m, (int64_t)sizeof *m);
 }
 
@@ -264,7 +265,7 @@ static Status host_load(Device *d, const void *code, int64_t n, DevModule **out,
     DevModule *m = mem_calloc(h->account, (int64_t)sizeof *m, e);
     if (!m) return ST_ERROR;
     m->host = h;
-    pthread_mutex_init(&m->lock, NULL);
+    mutex_init(&m->lock, RANK_HOST_MODULE);
     if (!load_memfd(m, code, n)) { /* if the code is to blame, the file will tell */
         if (m->fd >= 0) close(m->fd);
         m->fd = -1;
@@ -284,14 +285,14 @@ static Status host_kernel(DevModule *m, const char *name, DevKernel **out, Err *
     KernelFn fn;
     static_assert(sizeof fn == sizeof symbol, "POSIX");
     memcpy(&fn, &symbol, sizeof fn);
-    pthread_mutex_lock(&m->lock);
+    mutex_lock(&m->lock);
     DevKernel *k = m->kernels;
     while (k && k->fn != fn) k = k->next;
     if (!k && (k = mem_calloc(m->host->account, (int64_t)sizeof *k, e))) {
         *k = (DevKernel){.next = m->kernels, .module = m, .fn = fn};
         m->kernels = k;
     }
-    pthread_mutex_unlock(&m->lock);
+    mutex_unlock(&m->lock);
     *out = k;
     return k ? ST_OK : ST_ERROR;
 }

@@ -7,8 +7,7 @@
 #ifndef STELE_DEVICE_HOST_HOST_INT_H
 #define STELE_DEVICE_HOST_HOST_INT_H
 
-#include <pthread.h>
-
+#include "base/mutex.h"
 #include "device/device.h"
 
 /* The second argument of every kernel on the host; the prelude (codegen/prelude/kc_base.h) has the same. */
@@ -42,7 +41,7 @@ struct DevModule {
     void *handle; /* dlopen */
     int fd; /* memfd behind it, -1 = none. Open as long as the module: the path /proc/self/fd/N names the library for
                the loader */
-    pthread_mutex_t lock;
+    Mutex lock;
     DevKernel *kernels;
 };
 struct DevKernel {

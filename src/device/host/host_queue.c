@@ -24,6 +24,7 @@
 
 #include "base/cond.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "device/host/host_int.h"
 
 enum {
@@ -62,9 +63,9 @@ enum { LOCAL_ALIGN = 64 };
 
 struct DevQueue {
     HostDevice *host;
-    pthread_mutex_t lock; /* guards the following */
-    pthread_cond_t work;  /* for the queue's thread: an item, or stop */
-    pthread_cond_t idle;  /* for sync: nothing left */
+    Mutex lock;          /* guards the following */
+    pthread_cond_t work; /* for the queue's thread: an item, or stop */
+    pthread_cond_t idle; /* for sync: nothing left */
     Item *first, *last;
     bool busy; /* an item is being run */
     bool stop;
@@ -81,7 +82,7 @@ struct DevQueue {
 struct DevEvent {
     MemAccount *account;
     _Atomic int64_t refs; /* the owner and queued items */
-    pthread_mutex_t lock;
+    Mutex lock;
     pthread_cond_t passing;
     int64_t recorded, passed; /* recordings asked for, done */
     int64_t ns;               /* clock at the last that passed */
@@ -92,30 +93,30 @@ struct DevEvent {
 static void event_unref(DevEvent *ev) {
     if (atomic_fetch_sub(&ev->refs, 1) != 1) return;
     pthread_cond_destroy(&ev->passing);
-    pthread_mutex_destroy(&ev->lock);
+    mutex_destroy(&ev->lock);
     mem_free(ev->account, ev, (int64_t)sizeof *ev);
 }
 
 static void event_pass(DevEvent *ev, int64_t turn) {
     int64_t now = clock_ns();
-    pthread_mutex_lock(&ev->lock);
+    mutex_lock(&ev->lock);
     if (turn > ev->passed) {
         ev->passed = turn;
         ev->ns = now;
     }
     pthread_cond_broadcast(&ev->passing);
-    pthread_mutex_unlock(&ev->lock);
+    mutex_unlock(&ev->lock);
 }
 
 /* Waits until the caller's poll is due; true when it is. */
-static bool wait_for_poll(pthread_cond_t *c, pthread_mutex_t *lock) {
+static bool wait_for_poll(pthread_cond_t *c, Mutex *lock) {
     return !cond_wait_until(c, lock, clock_ns() + POLL_MS * INT64_C(1000000));
 }
 
 static void event_await(DevEvent *ev, int64_t turn) {
-    pthread_mutex_lock(&ev->lock);
-    while (ev->passed < turn) pthread_cond_wait(&ev->passing, &ev->lock);
-    pthread_mutex_unlock(&ev->lock);
+    mutex_lock(&ev->lock);
+    while (ev->passed < turn) cond_wait(&ev->passing, &ev->lock);
+    mutex_unlock(&ev->lock);
 }
 
 Status host_event_new(Device *d, DevEvent **out, Err *e) {
@@ -124,7 +125,7 @@ Status host_event_new(Device *d, DevEvent **out, Err *e) {
     if (!ev) return ST_ERROR;
     ev->account = h->account;
     atomic_init(&ev->refs, 1);
-    pthread_mutex_init(&ev->lock, NULL);
+    mutex_init(&ev->lock, RANK_HOST_EVENT);
     cond_init(&ev->passing);
     return ST_OK;
 }
@@ -138,28 +139,28 @@ Status host_event_sync(Device *d, DevEvent *ev, DevPoll poll, void *ctx, Err *e)
     (void)d;
     (void)e;
     Status st = ST_OK;
-    pthread_mutex_lock(&ev->lock);
+    mutex_lock(&ev->lock);
     int64_t turn = ev->recorded;
     while (ev->passed < turn && st == ST_OK) {
         if (!poll) {
-            pthread_cond_wait(&ev->passing, &ev->lock);
+            cond_wait(&ev->passing, &ev->lock);
             continue;
         }
         if (!wait_for_poll(&ev->passing, &ev->lock)) continue;
-        pthread_mutex_unlock(&ev->lock);
+        mutex_unlock(&ev->lock);
         bool go_on = poll(ctx);
-        pthread_mutex_lock(&ev->lock);
+        mutex_lock(&ev->lock);
         if (!go_on && ev->passed < turn) st = ST_ERROR;
     }
-    pthread_mutex_unlock(&ev->lock);
+    mutex_unlock(&ev->lock);
     return st;
 }
 
 static bool event_time(DevEvent *ev, int64_t *ns) {
-    pthread_mutex_lock(&ev->lock);
+    mutex_lock(&ev->lock);
     bool ok = ev->recorded > 0 && ev->passed == ev->recorded;
     *ns = ev->ns;
-    pthread_mutex_unlock(&ev->lock);
+    mutex_unlock(&ev->lock);
     return ok;
 }
 
@@ -225,41 +226,41 @@ static void run_first(DevQueue *q) {
     q->first = it->next;
     if (!q->first) q->last = NULL;
     q->busy = true;
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     run_item(q, it);
     item_free(q, it);
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     q->busy = false;
     if (!q->first) pthread_cond_broadcast(&q->idle);
 }
 static void *queue_main(void *arg) {
     DevQueue *q = arg;
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     while (q->first || !q->stop) {
         if (q->here && q->poll) {
             if (!wait_for_poll(&q->idle, &q->lock) || !q->here || !q->poll) continue;
             q->polling = true;
-            pthread_mutex_unlock(&q->lock);
+            mutex_unlock(&q->lock);
             (void)q->poll(q->poll_ctx);
-            pthread_mutex_lock(&q->lock);
+            mutex_lock(&q->lock);
             q->polling = false;
             pthread_cond_broadcast(&q->idle);
         } else if (q->here || !q->first) {
-            pthread_cond_wait(&q->work, &q->lock);
+            cond_wait(&q->work, &q->lock);
         } else {
             run_first(q);
         }
     }
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return NULL;
 }
 
 /* ---- queues --------------------------------------------------------------------------------------- */
 
 static bool queue_idle(DevQueue *q) {
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     bool idle = !q->first && !q->busy;
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return idle;
 }
 
@@ -287,7 +288,7 @@ static Status enqueue(DevQueue *q, Item *it, Err *e) {
         }
         q->started = true;
     }
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     if (q->last) {
         q->last->next = it;
     } else {
@@ -295,7 +296,7 @@ static Status enqueue(DevQueue *q, Item *it, Err *e) {
     }
     q->last = it;
     pthread_cond_signal(&q->work);
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return ST_OK;
 }
 
@@ -304,7 +305,7 @@ Status host_queue_new(Device *d, DevQueue **out, Err *e) {
     DevQueue *q = *out = mem_calloc(h->account, (int64_t)sizeof *q, e);
     if (!q) return ST_ERROR;
     q->host = h;
-    pthread_mutex_init(&q->lock, NULL);
+    mutex_init(&q->lock, RANK_HOST_QUEUE);
     pthread_cond_init(&q->work, NULL);
     cond_init(&q->idle);
     return ST_OK;
@@ -314,10 +315,10 @@ void host_queue_free(Device *d, DevQueue *q) {
     (void)d;
     if (!q) return;
     if (q->started) {
-        pthread_mutex_lock(&q->lock);
+        mutex_lock(&q->lock);
         q->stop = true;
         pthread_cond_signal(&q->work);
-        pthread_mutex_unlock(&q->lock);
+        mutex_unlock(&q->lock);
         pthread_join(q->thread, NULL); /* it empties the list first */
     }
     while (q->local) {
@@ -327,7 +328,7 @@ void host_queue_free(Device *d, DevQueue *q) {
     }
     pthread_cond_destroy(&q->idle);
     pthread_cond_destroy(&q->work);
-    pthread_mutex_destroy(&q->lock);
+    mutex_destroy(&q->lock);
     mem_free(q->host->account, q, (int64_t)sizeof *q);
 }
 
@@ -335,28 +336,28 @@ Status host_sync(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
     (void)e;
     if (!q->started) return ST_OK;
     Status st = ST_OK;
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     while (q->first || q->busy) {
         if (!poll) {
-            pthread_cond_wait(&q->idle, &q->lock);
+            cond_wait(&q->idle, &q->lock);
             continue;
         }
         if (!wait_for_poll(&q->idle, &q->lock)) continue;
-        pthread_mutex_unlock(&q->lock);
+        mutex_unlock(&q->lock);
         bool go_on = poll(ctx);
-        pthread_mutex_lock(&q->lock);
+        mutex_lock(&q->lock);
         if (!go_on && (q->first || q->busy)) {
             st = ST_ERROR;
             break;
         }
     }
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return st;
 }
 
 Status host_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
     if (!q->started) return ST_OK;
-    pthread_mutex_lock(&q->lock);
+    mutex_lock(&q->lock);
     q->here = q->first && !q->busy;
     q->poll = poll;
     q->poll_ctx = ctx;
@@ -364,9 +365,9 @@ Status host_finish(DevQueue *q, DevPoll poll, void *ctx, Err *e) {
         while (q->first) run_first(q);
         q->here = false;
         pthread_cond_broadcast(&q->idle);
-        while (q->polling) pthread_cond_wait(&q->idle, &q->lock);
+        while (q->polling) cond_wait(&q->idle, &q->lock);
     }
-    pthread_mutex_unlock(&q->lock);
+    mutex_unlock(&q->lock);
     return host_sync(q, poll, ctx, e);
 }
 
@@ -456,9 +457,9 @@ Status host_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t group_size
 Status host_event_record(DevQueue *q, DevEvent *ev, Err *e) {
     Item *it = NULL;
     if (!queue_idle(q) && !(it = item_new(q, ITEM_RECORD, 0, e))) return ST_ERROR;
-    pthread_mutex_lock(&ev->lock);
+    mutex_lock(&ev->lock);
     int64_t turn = ++ev->recorded;
-    pthread_mutex_unlock(&ev->lock);
+    mutex_unlock(&ev->lock);
     if (!it) {
         event_pass(ev, turn);
         return ST_OK;
@@ -470,10 +471,10 @@ Status host_event_record(DevQueue *q, DevEvent *ev, Err *e) {
 }
 
 Status host_event_wait(DevQueue *q, DevEvent *ev, Err *e) {
-    pthread_mutex_lock(&ev->lock);
+    mutex_lock(&ev->lock);
     int64_t turn = ev->recorded;
     bool over = ev->passed >= turn;
-    pthread_mutex_unlock(&ev->lock);
+    mutex_unlock(&ev->lock);
     if (over) return ST_OK;
     Item *it = item_new(q, ITEM_WAIT, 0, e);
     if (!it) return ST_ERROR;

@@ -4,10 +4,10 @@
  * a counter and lead nowhere; copies to the host give zeros, so that undefined memory is never read. Everything is over
  * at once. Counters are kept under a lock and are read by their owner when nothing runs.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mutex.h"
 #include "device/device.h"
 
 enum { ALIGN = 256, RESIDENT = 1024 };
@@ -16,7 +16,7 @@ static const DevPtr first_address = UINT64_C(1) << 40;
 typedef struct NullDevice {
     Device device; /* first */
     MemAccount *account;
-    pthread_mutex_t lock; /* guards the following */
+    Mutex lock; /* guards the following */
     NullCounts counts;
     DevPtr next;
 } NullDevice;
@@ -40,16 +40,16 @@ struct DevModule {
 static NullDevice *null_of(Device *d) { return (NullDevice *)d; }
 
 static void count(NullDevice *n, int64_t *counter, int64_t by) {
-    pthread_mutex_lock(&n->lock);
+    mutex_lock(&n->lock);
     *counter += by;
-    pthread_mutex_unlock(&n->lock);
+    mutex_unlock(&n->lock);
 }
 
 static DevPtr take_address(NullDevice *n, int64_t bytes) {
-    pthread_mutex_lock(&n->lock);
+    mutex_lock(&n->lock);
     DevPtr p = n->next;
     n->next += (DevPtr)align_up(bytes + 1, ALIGN); /* never adjacent */
-    pthread_mutex_unlock(&n->lock);
+    mutex_unlock(&n->lock);
     return p;
 }
 
@@ -221,10 +221,10 @@ static Status null_kernel(DevModule *m, const char *name, DevKernel **out, Err *
     DevKernel *k = *out = mem_calloc(m->n->account, (int64_t)sizeof *k, e);
     if (!k) return ST_ERROR;
     k->n = m->n;
-    pthread_mutex_lock(&m->n->lock);
+    mutex_lock(&m->n->lock);
     k->next = m->kernels;
     m->kernels = k;
-    pthread_mutex_unlock(&m->n->lock);
+    mutex_unlock(&m->n->lock);
     return ST_OK;
 }
 
@@ -237,7 +237,7 @@ static int64_t null_resident_groups(DevKernel *k, int32_t group_size, int64_t lo
 
 static void null_close(Device *d) {
     NullDevice *n = null_of(d);
-    pthread_mutex_destroy(&n->lock);
+    mutex_destroy(&n->lock);
     mem_free(n->account, n, (int64_t)sizeof *n);
 }
 
@@ -310,7 +310,7 @@ static Status null_open(int index, Pool *pool, MemAccount *account, Device **out
     n->device.info = null_info;
     n->account = account;
     n->next = first_address;
-    pthread_mutex_init(&n->lock, NULL);
+    mutex_init(&n->lock, RANK_NULL_DEVICE);
     /* No parent: its bytes exist nowhere. */
     mem_account_init(&n->device.memory, NULL, "device null", 0, "device_memory_limit");
     *out = &n->device;

@@ -13,12 +13,12 @@
  * Locks: ClDevice.lock guards the list of live blocks, DevKernel.lock the arguments of a kernel object between setting
  * and enqueueing, DevModule.lock the module's kernels. Order: kernel, then device.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/mutex.h"
 #include "device/opencl/opencl_api.h"
 
 enum { SLOTS = 64, ALIGN = 256, SLOT_BYTES = DEV_PARAMS_MAX * 8, LOCAL_MIN = 16, MAX_DEVICES = 64 };
@@ -41,7 +41,7 @@ struct DevKernel {
     DevModule *module;
     DevKernel *next;
     cl_kernel k;
-    pthread_mutex_t lock;
+    Mutex lock;
     uint64_t version;     /* of the list of blocks the driver knows */
     int64_t group_max;    /* of this kernel on this device */
     int64_t local_static; /* bytes of local memory it declares itself */
@@ -51,7 +51,7 @@ struct DevKernel {
 struct DevModule {
     ClDevice *d;
     cl_program program;
-    pthread_mutex_t lock;
+    Mutex lock;
     DevKernel *kernels;
 };
 
@@ -83,7 +83,7 @@ static int64_t live_place(const ClDevice *d, const void *p) { /* of the first bl
 
 static Status live_add(ClDevice *d, void *p, Err *e) {
     Status st = ST_OK;
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     if (d->n_live == d->cap_live) {
         int64_t cap = MAX_OF(d->cap_live * 2, 64), size = (int64_t)sizeof(void *);
         void **grown = d->live ? mem_realloc(d->account, d->live, d->cap_live * size, cap * size, e)
@@ -102,14 +102,14 @@ static Status live_add(ClDevice *d, void *p, Err *e) {
         d->n_live++;
         d->version++;
     }
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     return st;
 }
 
 /* Takes the block that starts at or up to ALIGN bytes below p off the list; NULL when there is none. */
 static void *live_remove(ClDevice *d, DevPtr p) {
     void *found = NULL;
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     int64_t i = live_place(d, (void *)(uintptr_t)(p - ALIGN + 1));
     if (i < d->n_live && (DevPtr)(uintptr_t)d->live[i] <= p) {
         found = d->live[i];
@@ -117,7 +117,7 @@ static void *live_remove(ClDevice *d, DevPtr p) {
         d->n_live--;
         d->version++;
     }
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     return found;
 }
 
@@ -379,14 +379,14 @@ static Status ocl_fill(DevQueue *q, DevPtr dst, uint8_t byte, int64_t n, Err *e)
 static Status declare_memory(ClDevice *d, DevKernel *k, Err *e) {
     if (d->base.info.shares_memory) return ST_OK;
     cl_int r = CL_SUCCESS;
-    pthread_mutex_lock(&d->lock);
+    mutex_lock(&d->lock);
     if (k->version != d->version) {
         if (d->n_live > 0)
             r = d->api.SetKernelExecInfo(k->k, CL_KERNEL_EXEC_INFO_SVM_PTRS, (size_t)d->n_live * sizeof(void *),
                                          d->live);
         if (r == CL_SUCCESS) k->version = d->version;
     }
-    pthread_mutex_unlock(&d->lock);
+    mutex_unlock(&d->lock);
     return r == CL_SUCCESS ? ST_OK : fail(d, "clSetKernelExecInfo", r, e);
 }
 
@@ -436,9 +436,9 @@ static Status ocl_launch(DevQueue *q, DevKernel *k, int64_t groups, int32_t grou
     }
     const char *call = "";
     cl_int r = CL_SUCCESS;
-    pthread_mutex_lock(&k->lock);
+    mutex_lock(&k->lock);
     Status st = enqueue_kernel(q, k, slot, groups, group_size, local_bytes, &call, &r, e);
-    pthread_mutex_unlock(&k->lock);
+    mutex_unlock(&k->lock);
     TRY(st);
     return slot_commit(q, slot, call, r, e);
 }
@@ -633,11 +633,11 @@ static void ocl_unload(Device *dev, DevModule *m) {
     for (DevKernel *k = m->kernels, *next; k; k = next) {
         next = k->next;
         d->api.ReleaseKernel(k->k);
-        pthread_mutex_destroy(&k->lock);
+        mutex_destroy(&k->lock);
         mem_free(d->account, k, (int64_t)(sizeof(*k) + strlen(k->name) + 1));
     }
     if (m->program) d->api.ReleaseProgram(m->program);
-    pthread_mutex_destroy(&m->lock);
+    mutex_destroy(&m->lock);
     mem_free(d->account, m, (int64_t)sizeof(*m));
 }
 
@@ -647,7 +647,7 @@ static Status ocl_load(Device *dev, const void *code, int64_t n, DevModule **out
     DevModule *m = mem_calloc(d->account, (int64_t)sizeof(*m), e);
     if (!m) return ST_ERROR;
     m->d = d;
-    pthread_mutex_init(&m->lock, NULL);
+    mutex_init(&m->lock, RANK_OPENCL_MODULE);
     const char *options, *source;
     Status st = unpack_source(code, n, &options, &source) ? build_source(d, source, options, &m->program, NULL, e)
                                                           : load_binary(d, code, n, &m->program, e);
@@ -690,7 +690,7 @@ static Status add_kernel(DevModule *m, const char *name, DevKernel **out, Err *e
         return fail(d, call, r, e);
     }
     memcpy(k->name, name, strlen(name) + 1);
-    pthread_mutex_init(&k->lock, NULL);
+    mutex_init(&k->lock, RANK_OPENCL_KERNEL);
     k->module = m;
     k->group_max = MIN_OF((int64_t)group_max, d->base.info.group_max);
     k->local_static = (int64_t)local;
@@ -702,12 +702,12 @@ static Status add_kernel(DevModule *m, const char *name, DevKernel **out, Err *e
 static Status ocl_kernel(DevModule *m, const char *name, DevKernel **out, Err *e) {
     TRY(alive(m->d, e));
     Status st = ST_OK;
-    pthread_mutex_lock(&m->lock);
+    mutex_lock(&m->lock);
     DevKernel *k = m->kernels;
     while (k && strcmp(k->name, name) != 0) k = k->next;
     if (k) *out = k;
     else st = add_kernel(m, name, out, e);
-    pthread_mutex_unlock(&m->lock);
+    mutex_unlock(&m->lock);
     return st;
 }
 
@@ -731,7 +731,7 @@ static void ocl_close(Device *dev) {
     mem_free(account, d->live, d->cap_live * (int64_t)sizeof(void *));
     if (d->context) d->api.ReleaseContext(d->context);
     cl_api_close(&d->api);
-    pthread_mutex_destroy(&d->lock);
+    mutex_destroy(&d->lock);
     mem_free(account, d, (int64_t)sizeof(*d));
 }
 
@@ -797,7 +797,7 @@ static Status ocl_open(int index, Pool *pool, MemAccount *account, Device **out,
     d->account = account;
     d->version = 1;
     d->base.ops = &ops;
-    pthread_mutex_init(&d->lock, NULL);
+    mutex_init(&d->lock, RANK_OPENCL);
     mem_account_init(&d->base.memory, NULL, d->base.info.id, 0, "device_memory_limit");
     if (open_described(d, index, e) != ST_OK) {
         ocl_close(&d->base);

@@ -7,10 +7,9 @@
 #ifndef STELE_DEVICE_OPENCL_API_H
 #define STELE_DEVICE_OPENCL_API_H
 
-#include <pthread.h>
-
 #include "base/base.h"
 #include "base/err.h"
+#include "base/mutex.h"
 #include "device/device.h"
 
 typedef struct _cl_platform_id *cl_platform_id;
@@ -185,7 +184,7 @@ typedef struct ClDevice {
     ClDeviceDesc desc;
     cl_context context;
     MemAccount *account; /* host memory of the backend's own structures */
-    pthread_mutex_t lock;
+    Mutex lock;
     void **live; /* start of every live SVM block, ascending */
     int64_t n_live, cap_live;
     uint64_t version; /* of `live`; starts at 1 */

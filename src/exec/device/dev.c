@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "codegen/interp.h"
 #include "exec/device/dev_int.h"
 
@@ -19,25 +20,20 @@ Status dev_runtime_new(Device *d, CodeCache *cache, MemAccount *account, DevRunt
     r->cache = cache;
     r->account = account;
     r->map_limit = hostmap_limit();
-    pthread_mutexattr_t attr;
-    if (pthread_mutexattr_init(&attr) != 0) goto fail;
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-    int bad = pthread_mutex_init(&r->res_lock, &attr);
-    pthread_mutexattr_destroy(&attr);
-    if (bad) goto fail;
-    if (pthread_mutex_init(&r->lock, NULL) != 0) {
-        pthread_mutex_destroy(&r->res_lock);
+    if (!mutex_init_recursive(&r->res_lock, RANK_DEV_RESIDENCY)) goto fail;
+    if (!mutex_init(&r->lock, RANK_DEV_RUNTIME)) {
+        mutex_destroy(&r->res_lock);
         goto fail;
     }
-    if (pthread_mutex_init(&r->pipe_lock, NULL) != 0) {
-        pthread_mutex_destroy(&r->lock);
-        pthread_mutex_destroy(&r->res_lock);
+    if (!mutex_init(&r->pipe_lock, RANK_DEV_PIPE)) {
+        mutex_destroy(&r->lock);
+        mutex_destroy(&r->res_lock);
         goto fail;
     }
-    if (pthread_mutex_init(&r->map_lock, NULL) != 0) {
-        pthread_mutex_destroy(&r->pipe_lock);
-        pthread_mutex_destroy(&r->lock);
-        pthread_mutex_destroy(&r->res_lock);
+    if (!mutex_init(&r->map_lock, RANK_DEV_MAP)) {
+        mutex_destroy(&r->pipe_lock);
+        mutex_destroy(&r->lock);
+        mutex_destroy(&r->res_lock);
         goto fail;
     }
     d->reclaim_ctx = r;
@@ -61,10 +57,10 @@ void dev_runtime_free(DevRuntime *r) {
     }
     (void)dev_mem_trim(r);
     if (r->free) mem_free(r->account, r->free, r->cap_free * (int64_t)sizeof *r->free);
-    pthread_mutex_destroy(&r->lock);
-    pthread_mutex_destroy(&r->res_lock);
-    pthread_mutex_destroy(&r->pipe_lock);
-    pthread_mutex_destroy(&r->map_lock);
+    mutex_destroy(&r->lock);
+    mutex_destroy(&r->res_lock);
+    mutex_destroy(&r->pipe_lock);
+    mutex_destroy(&r->map_lock);
     mem_free(r->account, r, (int64_t)sizeof *r);
 }
 Device *dev_runtime_device(DevRuntime *r) { return r->d; }

@@ -11,6 +11,7 @@
  */
 #include <unistd.h>
 
+#include "base/mutex.h"
 #include "exec/device/dev_int.h"
 #include "storage/tablet_block.h" /* blocks of tablets */
 
@@ -62,11 +63,11 @@ static void drop(DevRuntime *r, HostBlock *b) {
 static void hostblock_gone(TabletWatch *w) {
     HostBlock *b = (HostBlock *)(void *)w;
     DevRuntime *r = b->r;
-    pthread_mutex_lock(&r->map_lock);
+    mutex_lock(&r->map_lock);
     if (b->pins > 0) log_write(LOG_ERROR, "a tablet is freed while a query reads it on device %s", r->d->info.id);
     if (!b->dropped) forget_pages(r, b);
     mem_free(r->account, b, (int64_t)sizeof *b);
-    pthread_mutex_unlock(&r->map_lock);
+    mutex_unlock(&r->map_lock);
 }
 
 /* Makes room for `bytes` more, as far as it is not pinned: what a query that reads mapped memory needs, it gets. */
@@ -112,7 +113,7 @@ Status hostmap_get(DevQuery *q, Tablet *t, bool make, bool *mapped, uint64_t *sh
     *shift = 0;
     if (!possible(q, t)) return ST_OK;
     Status st = ST_OK;
-    pthread_mutex_lock(&r->map_lock);
+    mutex_lock(&r->map_lock);
     HostBlock *b = (HostBlock *)(void *)tablet_watched(t, r);
     if (!b && make) st = block_new(r, t, &b, e);
     if (st == ST_OK && b) {
@@ -128,23 +129,23 @@ Status hostmap_get(DevQuery *q, Tablet *t, bool make, bool *mapped, uint64_t *sh
             st = err_oom(e);
         }
     }
-    pthread_mutex_unlock(&r->map_lock);
+    mutex_unlock(&r->map_lock);
     return st;
 }
 
 void res_unmap_all(DevQuery *q) {
     if (q->maps.len == 0) return;
-    pthread_mutex_lock(&q->r->map_lock);
+    mutex_lock(&q->r->map_lock);
     for (int64_t i = 0; i < q->maps.len; i++) q->maps.items[i]->pins--;
     q->maps.len = 0;
-    pthread_mutex_unlock(&q->r->map_lock);
+    mutex_unlock(&q->r->map_lock);
 }
 
 void hostmap_free(DevRuntime *r) {
-    pthread_mutex_lock(&r->map_lock);
+    mutex_lock(&r->map_lock);
     for (HostBlock *b = r->oldest, *newer; b; b = newer) {
         newer = b->newer;
         if (b->pins == 0) drop(r, b);
     }
-    pthread_mutex_unlock(&r->map_lock);
+    mutex_unlock(&r->map_lock);
 }

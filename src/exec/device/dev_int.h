@@ -26,9 +26,8 @@
 #ifndef STELE_EXEC_DEVICE_DEV_INT_H
 #define STELE_EXEC_DEVICE_DEV_INT_H
 
-#include <pthread.h>
-
 #include "base/log.h"
+#include "base/mutex.h"
 #include "cost/gpl.h"
 #include "exec/device/dev.h"
 #include "exec/device/split.h"
@@ -125,19 +124,19 @@ struct DevRuntime {
     Device *d;
     CodeCache *cache;
     MemAccount *account;
-    pthread_mutex_t lock;
+    Mutex lock;
     DevMem *free; /* unused blocks */
     int64_t n_free, cap_free, free_bytes;
     Lane *lanes;
     Learned learned[LEARNED];
-    pthread_mutex_t res_lock; /* recursive */
+    Mutex res_lock; /* recursive */
     ResTable *tables;
     ResDict *dicts;
     int64_t clock; /* of last_use */
-    pthread_mutex_t map_lock;
+    Mutex map_lock;
     HostBlock *newest, *oldest;      /* by last use */
     int64_t mapped_bytes, map_limit; /* registered; at most */
-    pthread_mutex_t pipe_lock;       /* held while a pipeline's kernels run: those of two might keep each other out */
+    Mutex pipe_lock;                 /* held while a pipeline's kernels run: those of two might keep each other out */
     DeviceProfile rates;             /* zero where nothing was measured, and */
     GplMachine machine;              /* for the model; `known` once both have been looked up, under pipe_lock */
     bool machine_known;

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/mutex.h"
 #include "exec/device/dev_int.h"
 
 enum { BLOCK_MIN = 4096 };
@@ -39,9 +40,9 @@ static DevMem pop_free(DevRuntime *r) {
 
 bool dev_mem_trim(DevRuntime *r) {
     for (bool any = false;; any = true) {
-        pthread_mutex_lock(&r->lock);
+        mutex_lock(&r->lock);
         DevMem m = pop_free(r);
-        pthread_mutex_unlock(&r->lock);
+        mutex_unlock(&r->lock);
         if (!m.bytes) return any;
         r->d->ops->free(r->d, m.p, m.bytes);
     }
@@ -74,7 +75,7 @@ Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
     *out = (DevMem){0};
     if (bytes < 0 || bytes > INT64_MAX / 4) return err_internal(e, "device block of %lld bytes", (long long)bytes);
     int64_t want = size_class(bytes), best = -1;
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     for (int64_t i = 0; i < r->n_free; i++) {
         int64_t have = r->free[i].bytes;
         if (have >= want && have <= want + want / 2 && (best < 0 || have < r->free[best].bytes)) best = i;
@@ -84,7 +85,7 @@ Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
         r->free[best] = r->free[--r->n_free];
         r->free_bytes -= out->bytes;
     }
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     if (out->bytes) return ST_OK;
     TRY(device_alloc(r->d, want, &out->p, e));
     out->bytes = want;
@@ -94,7 +95,7 @@ Status dev_mem_get(DevRuntime *r, int64_t bytes, DevMem *out, Err *e) {
 void dev_mem_put(DevRuntime *r, DevMem *m) {
     if (!m->bytes) return;
     bool kept = false;
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     if (!atomic_load(&r->d->info.lost) && r->free_bytes + m->bytes <= keep_limit(r)) {
         if (r->n_free == r->cap_free) {
             Err quiet = {0};
@@ -111,7 +112,7 @@ void dev_mem_put(DevRuntime *r, DevMem *m) {
             kept = true;
         }
     }
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     if (!kept) r->d->ops->free(r->d, m->p, m->bytes);
     *m = (DevMem){0};
 }
@@ -179,10 +180,10 @@ void lane_free(DevRuntime *r, Lane *l) {
 }
 
 Status lane_take(DevRuntime *r, Lane **out, Err *e) {
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     Lane *l = r->lanes;
     if (l) r->lanes = l->next;
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     if (!l) {
         Device *d = r->d;
         if (!(l = mem_calloc(r->account, (int64_t)sizeof *l, e))) return ST_ERROR;
@@ -205,10 +206,10 @@ void lane_give(DevRuntime *r, Lane *l) {
         lane_free(r, l);
         return;
     }
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     l->next = r->lanes;
     r->lanes = l;
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------- */

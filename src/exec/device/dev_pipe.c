@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "codegen/emit.h"
 #include "exec/device/dev_int.h"
 
@@ -563,7 +564,7 @@ static void give_up(DevQuery *q, Pipe *p) {
 
 static Status lock_device(DevQuery *q, Err *e) {
     const struct timespec nap = {.tv_nsec = 200000};
-    while (pthread_mutex_trylock(&q->r->pipe_lock) != 0) {
+    while (!mutex_try(&q->r->pipe_lock)) {
         TRY(query_check_cancel(q, e));
         nanosleep(&nap, NULL);
     }
@@ -590,7 +591,7 @@ Status pipe_run(DevQuery *q, Pipe *p, Err *e) {
         if (st == ST_OK) st = query_sync(q, e);
         else give_up(q, p);
     }
-    pthread_mutex_unlock(&q->r->pipe_lock);
+    mutex_unlock(&q->r->pipe_lock);
     if (st != ST_OK) return st;
     learn(q, p, clocks);
     s->rows_in = source_rows(q, s);

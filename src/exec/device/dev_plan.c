@@ -8,6 +8,7 @@
  * code, so that whichever goes first leaves the other whole: without its runtime a DevPlan is empty and fits no query.
  * The arena's account outlives it.
  */
+#include "base/mutex.h"
 #include "exec/device/dev_int.h"
 
 static void drop_code(DevPlan *p) {
@@ -19,10 +20,10 @@ static void drop_code(DevPlan *p) {
 void dev_plan_free(DevPlan *p) {
     if (!p) return;
     if (p->r) {
-        pthread_mutex_lock(&p->r->lock);
+        mutex_lock(&p->r->lock);
         *p->link = p->next;
         if (p->next) p->next->link = p->link;
-        pthread_mutex_unlock(&p->r->lock);
+        mutex_unlock(&p->r->lock);
         drop_code(p);
     }
     Arena *a = p->arena; /* holds p itself */
@@ -115,12 +116,12 @@ void plan_keep(DevQuery *q, DevPlan **kept) {
                    .order = q->order,
                    .has_order = q->has_order};
     for (int32_t i = 0; i < q->n; i++) segs[i] = placed(&q->segs[i]);
-    pthread_mutex_lock(&q->r->lock);
+    mutex_lock(&q->r->lock);
     p->next = q->r->plans;
     p->link = &q->r->plans;
     if (p->next) p->next->link = &p->next;
     q->r->plans = p;
-    pthread_mutex_unlock(&q->r->lock);
+    mutex_unlock(&q->r->lock);
     dev_plan_free(*kept);
     *kept = p;
     q->kept = p;

@@ -7,6 +7,7 @@
  *
  * A block per state: columns, validity bytes, chains and matched flags lie side by side in it.
  */
+#include "base/mutex.h"
 #include "exec/device/dev_int.h"
 
 enum { ROUND = 256, GUESS_MIN = 1024 };
@@ -115,16 +116,16 @@ int64_t source_rows(DevQuery *q, const DSegment *s) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------- */
 int64_t learned_get(DevRuntime *r, uint64_t text) {
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     const Learned *l = &r->learned[text % LEARNED];
     int64_t need = l->text == text ? l->need : -1;
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
     return need;
 }
 void learned_put(DevRuntime *r, uint64_t text, int64_t need) {
-    pthread_mutex_lock(&r->lock);
+    mutex_lock(&r->lock);
     r->learned[text % LEARNED] = (Learned){text, need};
-    pthread_mutex_unlock(&r->lock);
+    mutex_unlock(&r->lock);
 }
 
 static bool multiplies(const Program *p) {

@@ -14,6 +14,7 @@
  * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may
  * outlive it.
  */
+#include "base/mutex.h"
 #include "exec/device/dev_int.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
@@ -68,7 +69,7 @@ void res_free(DevRuntime *r) {
 
 void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
     if (!r) return;
-    pthread_mutex_lock(&r->res_lock);
+    mutex_lock(&r->res_lock);
     for (ResTable **link = &r->tables; *link;) {
         ResTable *t = *link;
         bool pinned = t->pins > 0;
@@ -89,7 +90,7 @@ void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
         *link = d->next;
         dict_drop(r, d);
     }
-    pthread_mutex_unlock(&r->res_lock);
+    mutex_unlock(&r->res_lock);
 }
 
 /* What is not pinned and was not used for the longest time; all NULL: there is nothing. */
@@ -124,7 +125,7 @@ static Oldest find_oldest(DevRuntime *r) {
 
 bool res_evict(DevRuntime *r, int64_t bytes) {
     int64_t freed = 0;
-    pthread_mutex_lock(&r->res_lock);
+    mutex_lock(&r->res_lock);
     while (freed < bytes) {
         Oldest o = find_oldest(r);
         if (o.dict) {
@@ -145,7 +146,7 @@ bool res_evict(DevRuntime *r, int64_t bytes) {
         }
     }
     if (freed > 0) (void)dev_mem_trim(r); /* they went to the kept blocks */
-    pthread_mutex_unlock(&r->res_lock);
+    mutex_unlock(&r->res_lock);
     return freed > 0;
 }
 
@@ -175,9 +176,9 @@ static void unpin(DevQuery *q, int64_t keep) {
 }
 
 void res_unpin_all(DevQuery *q) {
-    pthread_mutex_lock(&q->r->res_lock);
+    mutex_lock(&q->r->res_lock);
     unpin(q, 0);
-    pthread_mutex_unlock(&q->r->res_lock);
+    mutex_unlock(&q->r->res_lock);
 }
 
 /* ---- what a tablet's column consists of ---------------------------------------------------------------- */
@@ -479,7 +480,7 @@ static Status bind_own(DevQuery *q, DSegment *s, Err *e) {
 
 Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     if (!s->columns && !(s->columns = arena_array(q->arena, DevPtr, s->e.n_tables_cols + 1))) return err_oom(e);
-    pthread_mutex_lock(&q->r->res_lock);
+    mutex_lock(&q->r->res_lock);
     Err err;
     err_clear(&err);
     int64_t pins = q->pins.len;
@@ -493,7 +494,7 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
         s->residence = RES_STREAMED;
         st = bind_own(q, s, &err);
     }
-    pthread_mutex_unlock(&q->r->res_lock);
+    mutex_unlock(&q->r->res_lock);
     if (st != ST_OK) err_copy(e, &err);
     return st;
 }
@@ -582,9 +583,9 @@ static Status registered_or_not(DevQuery *q, DSegment *s, Tablet *tab, bool *reg
         const Table *t = s->p->source.table;
         log_write(LOG_INFO, "table \"%s\" moves to device %s through buffers: %s", t->name, q->d->info.id, why.message);
         s->register_it = false;
-        pthread_mutex_lock(&q->r->res_lock);
+        mutex_lock(&q->r->res_lock);
         for (ResTable *rt = q->r->tables; rt; rt = rt->next) rt->refused |= rt->id == t->id;
-        pthread_mutex_unlock(&q->r->res_lock);
+        mutex_unlock(&q->r->res_lock);
     }
     return hostmap_get(q, tab, false, registered, shift, e);
 }
@@ -758,7 +759,7 @@ Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
     DevRuntime *r = q->r;
     int64_t id, version;
     owner_of(q, dict, &id, &version);
-    pthread_mutex_lock(&r->res_lock);
+    mutex_lock(&r->res_lock);
     Status st = ST_OK;
     ResDict *d = NULL;
     for (int64_t i = 0; i < q->pins.len && !d; i++)
@@ -795,7 +796,7 @@ Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
         st = pin(q, NULL, NULL, d, e);
         *out = d;
     }
-    pthread_mutex_unlock(&r->res_lock);
+    mutex_unlock(&r->res_lock);
     return st;
 }
 
@@ -932,8 +933,8 @@ Status res_plan(DevQuery *q, Err *e) {
             return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
     }
     if (want != RES_AUTO || shares) return ST_OK;
-    pthread_mutex_lock(&q->r->res_lock);
+    mutex_lock(&q->r->res_lock);
     plan_auto(q);
-    pthread_mutex_unlock(&q->r->res_lock);
+    mutex_unlock(&q->r->res_lock);
     return ST_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/mutex.h"
 #include "cost/place.h"
 #include "base/log.h"
 #include "exec/device/dev.h"
@@ -16,7 +17,7 @@ enum { RUNTIMES_MAX = 32 };
 typedef struct DeviceHub {
     Database *db;
     MemAccount account;
-    pthread_mutex_t lock;
+    Mutex lock;
     Devices *devices;
     CodeCache *cache;
     Profile *profile; /* of the machine; NULL until it is first needed */
@@ -36,7 +37,7 @@ static void hub_free(DeviceHub *h) {
     if (h->cache) code_cache_free(h->cache);
     mem_free(NULL, h->profile, (int64_t)sizeof *h->profile);
     devices_close(h->devices);
-    pthread_mutex_destroy(&h->lock);
+    mutex_destroy(&h->lock);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
 
@@ -44,8 +45,8 @@ static const DeviceHubOps hub_ops = {.free = hub_free};
 
 /* Sessions may come at the same time. */
 static Status hub_get(Database *db, DeviceHub **out, Err *e) {
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&making);
+    static Mutex making = MUTEX_INITIALIZER(RANK_DEVICE_HUB_MAKING);
+    mutex_lock(&making);
     DeviceHub *h = db->device_hub;
     Status st = ST_OK;
     if (!h) {
@@ -53,7 +54,7 @@ static Status hub_get(Database *db, DeviceHub **out, Err *e) {
         if (h) {
             h->db = db;
             mem_account_init(&h->account, &db->account, "devices", 0, NULL);
-            pthread_mutex_init(&h->lock, NULL);
+            mutex_init(&h->lock, RANK_DEVICE_HUB);
             if (devices_open(db->pool, &h->account, &h->devices, e) != ST_OK ||
                 code_cache_new(NULL, INT64_C(256) << 20, &h->cache, e) != ST_OK) {
                 hub_free(h);
@@ -66,14 +67,14 @@ static Status hub_get(Database *db, DeviceHub **out, Err *e) {
         }
     }
     *out = h;
-    pthread_mutex_unlock(&making);
+    mutex_unlock(&making);
     return st;
 }
 
 static Status runtime_get(DeviceHub *h, const char *id, DevRuntime **out, Err *e) {
     Device *d;
     TRY(devices_get(h->devices, id, &d, e));
-    pthread_mutex_lock(&h->lock);
+    mutex_lock(&h->lock);
     int i = 0;
     while (i < h->n && strcmp(h->runtimes[i].id, id) != 0) i++;
     Status st = ST_OK;
@@ -87,7 +88,7 @@ static Status runtime_get(DeviceHub *h, const char *id, DevRuntime **out, Err *e
         }
     }
     if (st == ST_OK) *out = h->runtimes[i].runtime;
-    pthread_mutex_unlock(&h->lock);
+    mutex_unlock(&h->lock);
     return st;
 }
 
@@ -115,7 +116,7 @@ static Status runtime_named(Session *s, const char *id, DevRuntime **out) {
 /* What was measured of a device (stele calibrate), NULL when nothing was. A profile that cannot be read is reported
  * once and then ignored. */
 static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char *name) {
-    pthread_mutex_lock(&h->lock);
+    mutex_lock(&h->lock);
     if (!h->profile) {
         Err e = {0};
         bool found;
@@ -126,7 +127,7 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
         }
     }
     const DeviceProfile *p = h->profile ? profile_device(h->profile, id, name) : NULL;
-    pthread_mutex_unlock(&h->lock);
+    mutex_unlock(&h->lock);
     return p;
 }
 
@@ -269,13 +270,13 @@ Status session_calibrate(Session *s, const char *device, bool quick) {
     }
     if (st == ST_OK && !any) st = err_set(&s->err, ERR_UNDEFINED_OBJECT, "there is no device \"%s\"", device);
     if (st == ST_OK) st = profile_save(s->db->vfs, NULL, p, &s->err);
-    pthread_mutex_lock(&h->lock);
+    mutex_lock(&h->lock);
     Profile *old = h->profile;
     if (st == ST_OK) {
         h->profile = p;
         p = old;
     }
-    pthread_mutex_unlock(&h->lock);
+    mutex_unlock(&h->lock);
     mem_free(NULL, p, (int64_t)sizeof *p);
     return st;
 }
@@ -284,15 +285,15 @@ void session_device_limits(Session *s) {
     DeviceHub *h = s->db->device_hub;
     if (s->device.override) dev_runtime_limit(s->device.override, s->settings.device.memory_limit);
     if (!h) return;
-    pthread_mutex_lock(&h->lock);
+    mutex_lock(&h->lock);
     for (int i = 0; i < h->n; i++) dev_runtime_limit(h->runtimes[i].runtime, s->settings.device.memory_limit);
-    pthread_mutex_unlock(&h->lock);
+    mutex_unlock(&h->lock);
 }
 
 void session_device_forget(Session *s, int64_t table_id) {
     DeviceHub *h = s->db->device_hub;
     if (!h) return;
-    pthread_mutex_lock(&h->lock);
+    mutex_lock(&h->lock);
     for (int i = 0; i < h->n; i++) dev_runtime_forget(h->runtimes[i].runtime, table_id);
-    pthread_mutex_unlock(&h->lock);
+    mutex_unlock(&h->lock);
 }

@@ -1,7 +1,6 @@
 /* transaction.c - the view, snapshots and commits. See transaction.h. */
+#include "base/mutex.h"
 #include "session/core/transaction_int.h"
-
-#include <pthread.h>
 
 enum {
     MERGE_BYTES = 16 << 20 /* versions up to here are copied behind an older one */,
@@ -50,20 +49,20 @@ static Status begin(Session *s) {
     arena_set_err(x->arena, NULL);
     x->session = s;
     x->ts = atomic_load(&h->now);
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     x->next = h->open;
     x->link = &h->open;
     if (x->next) x->next->link = &x->next;
     h->open = x;
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     s->txn = x;
     return ST_OK;
 }
 bool transaction_open(const Session *s) {
     TxnHub *h = transaction_hub(s);
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     bool yes = h->open != NULL;
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     return yes;
 }
 
@@ -123,7 +122,7 @@ static void prune(TxnHub *h) {
     if (!atomic_exchange(&h->unsettled, false)) return;
     int64_t view = atomic_load(&h->view), oldest = view, ts[SNAPSHOTS_MAX], n = 0;
     Txn *gone = NULL;
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     for (Txn *x = h->open, *next; x; x = next) {
         next = x->next;
         if (!x->session && x != atomic_load(&h->resident)) {
@@ -136,7 +135,7 @@ static void prune(TxnHub *h) {
             n++;
         }
     }
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     for (Txn *next; gone; gone = next) {
         next = gone->next;
         undo_abandon(gone->undo);
@@ -153,12 +152,12 @@ static void prune(TxnHub *h) {
 /* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
 static bool give_up(TxnHub *h, bool all, const Txn *but) {
     int64_t ts = INT64_MAX;
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     for (const Txn *x = h->open; x; x = x->next)
         if (x->session && x != but && !x->lost) ts = MIN_OF(ts, x->ts);
     for (Txn *x = h->open; x; x = x->next)
         if (x->session && x != but && (all || x->ts == ts)) x->lost = true;
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     return ts != INT64_MAX;
 }
 static int64_t limit_of(const Session *s) {
@@ -184,9 +183,9 @@ static UndoLog *compact(Session *s, UndoLog *u) {
 static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
     TxnHub *h = transaction_hub(s);
     bool needed = false;
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     if (!needed) return false;
     Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
     bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->account, NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
@@ -221,14 +220,14 @@ void transactions_forget_table(Session *s, const Table *t) {
         unlook(v);
         undo_drop_table(v->log, t);
     }
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     for (Txn *x = h->open; x; x = x->next) {
         UndoLog *u = x->session ? x->session->undo : x->undo;
         if (!u || !undo_names_table(u, t)) continue;
         undo_drop_table(u, t);
         x->broken = true;
     }
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
 }
 
 /* ---- the view ---------------------------------------------------------------------------------------- */
@@ -252,7 +251,7 @@ bool transaction_shows_committed(const Session *s) {
 
 /* The resident's changes leave the tables. */
 static void evict(TxnHub *h) {
-    pthread_mutex_lock(&h->mutex); /* its session may be rolling it back */
+    mutex_lock(&h->mutex); /* its session may be rolling it back */
     Txn *x = atomic_load(&h->resident);
     atomic_store(&h->resident, NULL);
     if (x && !x->session) {
@@ -263,7 +262,7 @@ static void evict(TxnHub *h) {
         undo_hide(x->session->undo);
         atomic_store(&x->out, true);
     }
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
 }
 
 static Status reserve(Session *s) {
@@ -414,10 +413,10 @@ static void leave_list(Session *s) {
     Txn *x = s->txn;
     s->txn = NULL;
     if (!x) return;
-    pthread_mutex_lock(&h->mutex);
+    mutex_lock(&h->mutex);
     if (atomic_load(&h->resident) == x) atomic_store(&h->resident, NULL);
     unlink_txn(x);
-    pthread_mutex_unlock(&h->mutex);
+    mutex_unlock(&h->mutex);
     if (atomic_load(&h->kept_bytes) > 0) atomic_store(&h->unsettled, true);
     free_txn(x);
 }
@@ -437,7 +436,7 @@ void transaction_rollback(Session *s) {
     Txn *x = s->txn;
     UndoLog *u = s->undo;
     if (x && u && s->lock != LOCK_EXCLUSIVE) {
-        pthread_mutex_lock(&h->mutex);
+        mutex_lock(&h->mutex);
         bool changes = undo_mark(u) > 0;
         if (changes) { /* the next statement that holds the lock alone undoes them */
             x->undo = u;
@@ -445,7 +444,7 @@ void transaction_rollback(Session *s) {
             s->undo = NULL;
             s->txn = NULL;
         }
-        pthread_mutex_unlock(&h->mutex);
+        mutex_unlock(&h->mutex);
         if (changes) atomic_store(&h->unsettled, true);
         if (changes) return;
     } else if (x && u && atomic_load(&x->out)) {

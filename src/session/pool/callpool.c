@@ -1,4 +1,5 @@
 /* callpool.c - see callpool.h. */
+#include "base/mutex.h"
 #include "session/pool/callpool.h"
 
 #include <pthread.h>
@@ -31,7 +32,7 @@ struct CallBulk {
 /* Of a session. It waits on a mutex of its own, so that woken threads do not contend for the pool's. */
 typedef struct CallClient {
     _Atomic int64_t refs;
-    pthread_mutex_t mutex;
+    Mutex mutex;
     pthread_cond_t wake;
     bool woken;
     struct CallClient *next; /* to be woken */
@@ -53,7 +54,7 @@ typedef struct PrefetchedCalls {
 
 struct CallPool {
     Database *db;
-    pthread_mutex_t mutex;
+    Mutex mutex;
     CallEntry *first, **last;   /* what has come and is not in: */
     CallSets sets;              /* older ones, that wait for each other; empty where bulks are cut by arrival */
     int64_t n_calls;            /* pending, of both */
@@ -83,23 +84,23 @@ static void settings_release(CallSettings *x) {
 }
 
 static void client_wake(CallClient *c) {
-    pthread_mutex_lock(&c->mutex);
+    mutex_lock(&c->mutex);
     c->woken = true;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->mutex);
+    mutex_unlock(&c->mutex);
 }
 /* Until it was woken since it last waited, or the time has come. */
 static void client_wait(CallClient *c, int64_t at_ns) {
-    pthread_mutex_lock(&c->mutex);
+    mutex_lock(&c->mutex);
     while (!c->woken && cond_wait_until(&c->wake, &c->mutex, at_ns)) {}
     c->woken = false;
-    pthread_mutex_unlock(&c->mutex);
+    mutex_unlock(&c->mutex);
 }
 static void client_release(CallClient *c) {
     if (!c || atomic_fetch_sub(&c->refs, 1) > 1) return;
     settings_release(c->settings);
     pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->mutex);
+    mutex_destroy(&c->mutex);
     mem_free(NULL, c, (int64_t)sizeof *c);
 }
 
@@ -116,7 +117,7 @@ CallPool *call_pool_new(Database *db, Err *e) {
     p->expected = 1;
     atomic_store(&p->gone.refs, 1);
     err_set(&p->gone.err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
-    pthread_mutex_init(&p->mutex, NULL);
+    mutex_init(&p->mutex, RANK_CALL_POOL);
     cond_init(&p->keeper_wake);
     return p;
 }
@@ -124,10 +125,10 @@ CallPool *call_pool_new(Database *db, Err *e) {
 void call_pool_free(CallPool *p) {
     if (!p) return;
     if (p->keeper_on) {
-        pthread_mutex_lock(&p->mutex);
+        mutex_lock(&p->mutex);
         atomic_store(&p->stop, true);
         pthread_cond_signal(&p->keeper_wake);
-        pthread_mutex_unlock(&p->mutex);
+        mutex_unlock(&p->mutex);
         pthread_join(p->keeper, NULL);
     }
     session_free(p->runner);
@@ -135,7 +136,7 @@ void call_pool_free(CallPool *p) {
     arena_free(p->prefetched.arena);
     callsets_free(&p->sets);
     pthread_cond_destroy(&p->keeper_wake);
-    pthread_mutex_destroy(&p->mutex);
+    mutex_destroy(&p->mutex);
     mem_free(NULL, p, (int64_t)sizeof *p);
 }
 
@@ -158,7 +159,7 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
     CallPool *p = session_call_pool(s);
     *out = (CallPoolStats){0};
     if (!p) return;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     *out = p->stats;
     out->p50_ns = quantile(p, 0.5);
     out->p99_ns = quantile(p, 0.99);
@@ -167,7 +168,7 @@ void call_pool_stats(Session *s, bool reset, CallPoolStats *out) {
         p->stats = (CallPoolStats){0};
         memset(p->histogram, 0, sizeof p->histogram);
     }
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
 }
 
 /* ---- forming a bulk -------------------------------------------------------------------------------------------- */
@@ -398,9 +399,9 @@ typedef struct NextCalls {
 } NextCalls;
 static void calls_sent(void *ctx) {
     NextCalls *x = ctx;
-    pthread_mutex_lock(&x->p->mutex);
+    mutex_lock(&x->p->mutex);
     put_back(x->p, x->list);
-    pthread_mutex_unlock(&x->p->mutex);
+    mutex_unlock(&x->p->mutex);
     x->list = NULL;
 }
 static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
@@ -408,11 +409,11 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     CallPool *p = x->p;
     Session *s = p->runner;
     int64_t n_calls = 0;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     if (!x->prefetched.arena && p->first && p->n_calls >= p->first->settings->settings.bulk.size &&
         same_settings(p->first->settings, x->set))
         x->list = take(p, DUE_SIZE, &n_calls);
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     if (!x->list) return false;
     Err e = {0}, before;
     err_copy(&before, &s->err);
@@ -474,9 +475,9 @@ static bool any_stops(void *ctx) {
     CallPool *p = r->p;
     if (r->leader && !atomic_load_explicit(&r->seen, memory_order_relaxed) && session_stops(r->leader) &&
         !atomic_exchange(&r->seen, true)) {
-        pthread_mutex_lock(&p->mutex);
+        mutex_lock(&p->mutex);
         stop_leader(p, r->leader);
-        pthread_mutex_unlock(&p->mutex);
+        mutex_unlock(&p->mutex);
     }
     return atomic_load_explicit(&p->stopping, memory_order_relaxed);
 }
@@ -540,9 +541,9 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     use_settings(p, list->settings);
     CallEntry *lost = sort_out(p, &list);
     Status st = ST_OK;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     begin_running(p, l, list);
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     PrefetchedCalls now = p->prefetched;
     if (!was_gathered(p, list)) {
         arena_free(now.arena);
@@ -578,7 +579,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
         else err_oom(&b->err);
     }
     CallClient *wake = NULL;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     if (strcmp(b->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         stop_leader(p, l);
         list = spare_others(p, list);
@@ -589,7 +590,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     if (b->result && b->result->stats.foot_prefetched) p->stats.footprints_ahead++;
     deliver(p, list, b, &wake);
     deliver(p, lost, &p->gone, &wake);
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     wake_all(wake);
 }
 
@@ -659,23 +660,23 @@ static void enter_new(CallPool *p, const Session *l, Cut *cut) {
     uint64_t state = 0;
     CallSettings *set = oldest(p)->settings;
     atomic_fetch_add(&set->refs, 1); /* its submitter may withdraw it */
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     arena_free(p->prefetched.arena);
     p->prefetched = (PrefetchedCalls){0};
     use_settings(p, set);
     settings_release(set);
     cut->began = true;
     Status st = session_bulk_plan(s, &state);
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     if (st != ST_OK || state != z->state) queue_again(p, callsets_clear(z));
     z->state = state;
     CallEntry *list = st == ST_OK && oldest(p) ? take_new(p, &n_calls) : NULL, *in = NULL;
     if (!list) return;
     begin_running(p, l, list);
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     st = find_out(p, l, &list, n_calls, &in);
     if (st != ST_OK) err_clear(&s->err); /* running them finds the same error */
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     p->running = NULL;
     for (int i = 0; i < 2; i++)
         for (CallEntry *x = i ? list : in; x; x = x->next)
@@ -726,7 +727,7 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
         l ? l->settings.txn.lock_timeout_ms : POLL_NS / 1000000; /* the keeper looks at its entries in between */
     bool by_statement = false;
     p->busy = true;
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     if (l && l->deadline_ns) {
         int64_t left = MAX_OF((l->deadline_ns - clock_ns() + 999999) / 1000000, INT64_C(1));
         by_statement = limit_ms <= 0 || left < limit_ms;
@@ -738,7 +739,7 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
         err_clear(e);
         err_set(e, ERR_QUERY_CANCELED, "canceling statement due to statement timeout");
     }
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     if (l) atomic_store(&l->leads, s);
     const Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
     if (cut.list) {
@@ -751,13 +752,13 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
         p->stats.largest = MAX_OF(p->stats.largest, cut.n_calls);
         *reasons[why] += 1;
     }
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     if (cut.list) run(p, l, &cut, b);
     else if (cut.began) (void)session_end_statement(s, ST_OK); /* all were withdrawn */
     else if (st == ST_OK) session_unlock(s);
     if (l) atomic_store(&l->leads, NULL);
     bulk_release(b);
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     p->busy = false;
     pass_on(p);
     return st;
@@ -811,7 +812,7 @@ static bool expire(CallPool *p) {
 
 static void *keep(void *arg) {
     CallPool *p = arg;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     while (!atomic_load(&p->stop)) {
         int64_t now = clock_ns(), wake = now + INT64_C(3600000000000);
         Due why = due(p, now);
@@ -824,7 +825,7 @@ static void *keep(void *arg) {
         if (why == DUE_NOT || strcmp(e.sqlstate, ERR_LOCK_NOT_AVAILABLE) != 0)
             (void)cond_wait_until(&p->keeper_wake, &p->mutex, wake);
     }
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     return NULL;
 }
 
@@ -836,7 +837,7 @@ static CallClient *client_of(Session *s) {
         if (!(c = mem_calloc(NULL, (int64_t)sizeof *c, &s->err))) return NULL;
         atomic_init(&c->refs, 1);
         c->window = -2;
-        pthread_mutex_init(&c->mutex, NULL);
+        mutex_init(&c->mutex, RANK_CALL_WAIT);
         cond_init(&c->wake);
         s->call_client = c;
     }
@@ -855,10 +856,10 @@ void call_session_free(Session *s) {
     if (!c) return;
     CallPool *p = session_call_pool(s);
     if (p) {
-        pthread_mutex_lock(&p->mutex);
+        mutex_lock(&p->mutex);
         if (c->window == p->window) p->seen--;
         if (c->window >= p->window - 1) p->expected = MAX_OF(p->expected - 1, 1); /* it is not waited for any more */
-        pthread_mutex_unlock(&p->mutex);
+        mutex_unlock(&p->mutex);
     }
     client_release(c);
     s->call_client = NULL;
@@ -889,13 +890,13 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     atomic_store(&x->stop, false);
     x->bulk = NULL;
     x->arrived_ns = clock_ns();
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     x->number = ++p->submitted;
     if (keeper && !p->keeper_on) {
         int r = pthread_create(&p->keeper, NULL, keep, p);
         p->keeper_on = r == 0;
         if (r != 0) {
-            pthread_mutex_unlock(&p->mutex);
+            mutex_unlock(&p->mutex);
             settings_release(x->settings);
             return err_errno(&s->err, r, "start a thread for", "the pool of calls");
         }
@@ -906,7 +907,7 @@ Status call_submit(Session *s, CallEntry *x, bool keeper) {
     p->n_calls += x->n;
     if (keeper && (oldest(p) == x || p->n_calls >= p->first->settings->settings.bulk.size))
         pthread_cond_signal(&p->keeper_wake);
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     return ST_OK;
 }
 
@@ -945,7 +946,7 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
         return err_set(&s->err, ERR_NOT_IN_STATE, "the calls have not been submitted");
     int64_t until = timeout_us < 0 ? INT64_MAX : clock_ns() + timeout_us * 1000;
     Status st = ST_OK;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     CallState state = atomic_load(&x->state);
     x->waited = state != CALL_DONE;
     if (state == CALL_PENDING) {
@@ -972,13 +973,13 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
             stop_entry(p, x);
         }
         if (now >= until) break;
-        pthread_mutex_unlock(&p->mutex);
+        mutex_unlock(&p->mutex);
         client_wait(x->client, MIN_OF(wake, until));
         if (atomic_load(&x->state) == CALL_DONE) {
             *done = true;
             return ST_OK;
         }
-        pthread_mutex_lock(&p->mutex);
+        mutex_lock(&p->mutex);
     }
     state = atomic_load(&x->state);
     if (st != ST_OK && state == CALL_PENDING) {
@@ -990,7 +991,7 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
             if (!p->busy) pass_on(p); /* its time was up: others may have relied on this thread */
         }
     }
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     *done = state == CALL_DONE;
     if (*done) err_clear(&s->err); /* leading failed, but another thread had run the entry */
     return *done ? ST_OK : st;
@@ -999,20 +1000,20 @@ Status call_wait(Session *s, CallEntry *x, int64_t timeout_us, bool *done) {
 void call_release(Session *s, CallEntry *x) {
     CallPool *p = session_call_pool(s);
     if (!p || atomic_load(&x->state) == CALL_NEW) return;
-    pthread_mutex_lock(&p->mutex);
+    mutex_lock(&p->mutex);
     for (CallState state; (state = atomic_load(&x->state)) != CALL_DONE;) { /* what is only being gathered comes back */
         if (state == CALL_PENDING) {
             withdraw(p, x);
-            pthread_mutex_unlock(&p->mutex);
+            mutex_unlock(&p->mutex);
             return;
         }
         x->waited = true;
         stop_entry(p, x);
-        pthread_mutex_unlock(&p->mutex);
+        mutex_unlock(&p->mutex);
         client_wait(x->client, clock_ns() + POLL_NS);
-        pthread_mutex_lock(&p->mutex);
+        mutex_lock(&p->mutex);
     }
-    pthread_mutex_unlock(&p->mutex);
+    mutex_unlock(&p->mutex);
     bulk_release(x->bulk);
     settings_release(x->settings);
     x->bulk = NULL;

@@ -17,20 +17,20 @@
  * that runs, the footprints are waited for and its own values are sent again (bulk_foot_drop); and a bulk of another
  * image set with the same module waits for them before it uses the constants (constants_user).
  */
-#include <pthread.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "txn/device/bulk_device_int.h"
 
 enum { MISSES_MAX = 3, BULKS_WITHOUT = 64 };
 
 /* ---- constants ------------------------------------------------------------------------------------------ */
 /* Databases whose procedures have the same text share a module, and so its constant memory. */
-static pthread_mutex_t constants_lock = PTHREAD_MUTEX_INITIALIZER;
+static Mutex constants_lock = MUTEX_INITIALIZER(RANK_BULK_CONSTANTS);
 static ImageSet *constants_user; /* whose prefetched footprints may still read some; NULL: none. Under the lock */
 
 void bulk_constants_begin(Bulk *b) {
-    pthread_mutex_lock(&constants_lock);
+    mutex_lock(&constants_lock);
     b->device->params.has_table = true;
     ImageSet *s = constants_user;
     Err e = {0};
@@ -39,12 +39,12 @@ void bulk_constants_begin(Bulk *b) {
     constants_user = NULL; /* the same set's queue waits for them */
 }
 void bulk_constants_end(Bulk *b) {
-    if (b->device->params.has_table) pthread_mutex_unlock(&constants_lock);
+    if (b->device->params.has_table) mutex_unlock(&constants_lock);
 }
 void bulk_constants_forget(ImageSet *s) {
-    pthread_mutex_lock(&constants_lock);
+    mutex_lock(&constants_lock);
     if (constants_user == s) constants_user = NULL;
-    pthread_mutex_unlock(&constants_lock);
+    mutex_unlock(&constants_lock);
 }
 
 /* ---- footprints ---------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
  * Room comes before visibility: arrays may be larger than `cap` says after a growth that failed half way; that is why
  * each has its own capacity in ImageImpl.
  */
+#include "base/mutex.h"
 #include "txn/store/image_int.h"
 #include "txn/store/device_copy.h"
 
@@ -314,7 +315,7 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     im->table = need->table;
     im->account = parent;
     im->impl->pool = pool;
-    pthread_mutex_init(&im->impl->heap_lock, NULL);
+    mutex_init(&im->impl->heap_lock, RANK_HEAP_OF_IMAGE);
     im->impl->arena = arena_new(parent, e);
     Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
     if (st == ST_OK) st = fill(im, need, pool, e);
@@ -343,7 +344,7 @@ void image_free(Image *im) {
     mem_free(acct, im->rowids, x->rowids_cap * 8);
     image_chunks_free(im, x->chunks);
     arena_free(x->arena);
-    pthread_mutex_destroy(&x->heap_lock);
+    mutex_destroy(&x->heap_lock);
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
 }
 
@@ -460,7 +461,7 @@ void image_chunks_free(Image *im, ImageChunk *c) {
 static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) {
     struct ImageImpl *x = im->impl;
     Status st = ST_OK;
-    pthread_mutex_lock(&x->heap_lock);
+    mutex_lock(&x->heap_lock);
     if (x->chunks == full) {
         int64_t size =
             MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
@@ -472,7 +473,7 @@ static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) 
             st = ST_ERROR;
         }
     }
-    pthread_mutex_unlock(&x->heap_lock);
+    mutex_unlock(&x->heap_lock);
     return st;
 }
 char *image_text_room(Image *im, int64_t n, Err *e) {

@@ -3,8 +3,7 @@
 #ifndef STELE_TXN_STORE_IMAGE_INT_H
 #define STELE_TXN_STORE_IMAGE_INT_H
 
-#include <pthread.h>
-
+#include "base/mutex.h"
 #include "txn/store/image.h"
 
 enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
@@ -30,7 +29,7 @@ struct ImageImpl {
     int64_t live_cap, dirty_cap, rowids_cap;
     int64_t *next_cap; /* by index */
     int64_t rows_seen; /* image->rows when image_reserve looked last */
-    pthread_mutex_t heap_lock;
+    Mutex heap_lock;
     ImageChunk *chunks;            /* newest first: the one being filled; atomic */
     ImageChunk *gathered;          /* has all strings while it is the only one; NULL: not yet */
     int64_t text_bytes, text_rows; /* what it had when it was made, of so many rows */
