@@ -136,7 +136,8 @@ typedef struct stele_notice {
 /* Receives them while a statement runs, on the connection's thread; it must not use the connection. NULL drops them
  * (the default). */
 STELE_API void stele_set_notice(stele_conn *conn, void (*notice)(void *ctx, const stele_notice *n), void *ctx);
-/* 'I' idle, 'T' in a transaction, 'E' in a failed transaction. */
+/* 'I' idle, 'T' in a transaction, 'E' in a failed transaction. As of the last call: idle_in_transaction_session_timeout
+ * ends a transaction in between, and the next statement says so. */
 STELE_API char stele_transaction_state(const stele_conn *conn);
 
 /* ---- statements ------------------------------------------------------------------------------- */
@@ -389,7 +390,9 @@ STELE_API void stele_list_functions(bool (*each)(void *ctx, const char *name, co
  * of two that conflict the one that commits later fails with 40001, at a statement or at COMMIT (the transaction is
  * over then), and should be tried again; one that has changed nothing is not refused. 72000: what others have changed
  * since the snapshot went beyond snapshot_memory_limit. A transaction that defines, truncates, copies from or loads
- * keeps the lock until it ends. */
+ * keeps the lock until it ends. SET idle_in_transaction_session_timeout bounds the time between two calls that run
+ * statements in a transaction: beyond it the transaction is over, with its changes undone, as soon as others wait for
+ * it; the connection's next such call fails with 25P03 and leaves it outside of transactions. */
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 
 #include "api/api_int.h"
 #include "base/log.h"
+#include "session/core/idle.h"
 #include "session/core/transaction.h"
 #include "session/ddl/definition.h"
 #include "sql/bind/bind.h"
@@ -408,9 +409,9 @@ static stele_status exec_rows(stele_conn *c, stele_stmt *s,
     return err_is_set(e) ? STELE_ERROR : STELE_DONE;
 }
 
-stele_status stele_exec(stele_conn *c, const char *sql,
-                        bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
-                        void *ctx) {
+static stele_status exec_all(stele_conn *c, const char *sql,
+                             bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
+                             void *ctx) {
     const char *end = sql + strlen(sql), *whole = sql;
     while (sql < end) {
         stele_stmt *s;
@@ -434,20 +435,42 @@ stele_status stele_exec(stele_conn *c, const char *sql,
     return STELE_OK;
 }
 
+stele_status stele_exec(stele_conn *c, const char *sql,
+                        bool (*row)(void *ctx, int64_t n, const char *const *values, const char *const *names),
+                        void *ctx) {
+    err_clear(&c->s->err);
+    stele_status r = session_enter(c->s) == ST_OK ? exec_all(c, sql, row, ctx) : STELE_ERROR;
+    session_leave(c->s);
+    return r;
+}
+
 /* ---- catalog --------------------------------------------------------------------------------------- */
+
+/* A look at the catalog, from the session's view of it. */
+static bool look_begin(Session *s, bool locked) {
+    err_clear(&s->err);
+    atomic_store(&s->cancel, false);
+    if (session_enter(s) == ST_OK && (locked ? session_lock(s, LOCK_SHARED) : session_read(s, true)) == ST_OK)
+        return true;
+    session_leave(s);
+    return false;
+}
+static void look_end(Session *s, Status r) {
+    if (s->state == 'I') (void)session_end_statement(s, r);
+    else transaction_pause(s);
+    session_leave(s);
+}
 
 stele_status stele_list_tables(stele_conn *c, bool (*each)(void *ctx, const char *name, const char *kind, int64_t rows),
                                void *ctx) {
     Session *s = c->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    if (!look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
     bool stop = false;
     for (int64_t i = 0; i < k->n_tables && !stop; i++)
         stop = each(ctx, k->tables[i]->name, "table", k->tables[i]->live_rows);
     for (int64_t i = 0; i < k->n_views && !stop; i++) stop = each(ctx, k->views[i]->name, "view", -1);
-    (void)session_end_statement(s, ST_OK);
+    look_end(s, ST_OK);
     return STELE_OK;
 }
 
@@ -456,9 +479,7 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
                                              const char *default_sql, const char *key),
                                 void *ctx) {
     Session *s = c->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    if (!look_begin(s, false)) return STELE_ERROR;
     const Table *t = catalog_table(session_catalog(s), slice_of(table));
     const View *v = t ? NULL : catalog_view(session_catalog(s), slice_of(table));
     Status r = ST_OK;
@@ -488,17 +509,14 @@ stele_status stele_list_columns(stele_conn *c, const char *table,
     } else {
         r = err_set(&s->err, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", table);
     }
-    if (s->state == 'I') (void)session_end_statement(s, r);
-    else transaction_pause(s);
+    look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
 stele_status stele_list_options(stele_conn *c, const char *table,
                                 bool (*each)(void *ctx, const char *name, const char *value), void *ctx) {
     Session *s = c->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    if (!look_begin(s, false)) return STELE_ERROR;
     const Table *t = catalog_table(session_catalog(s), slice_of(table));
     Status r = ST_OK;
     char value[24];
@@ -508,8 +526,7 @@ stele_status stele_list_options(stele_conn *c, const char *table,
         snprintf(value, sizeof value, "%lld", (long long)t->expected_rows);
         (void)each(ctx, "expected_rows", value);
     }
-    if (s->state == 'I') (void)session_end_statement(s, r);
-    else transaction_pause(s);
+    look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 
@@ -518,9 +535,7 @@ stele_status stele_list_routines(stele_conn *c,
                                               const char *result, const char *language),
                                  void *ctx) {
     Session *s = c->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    if (session_read(s, true) != ST_OK) return STELE_ERROR;
+    if (!look_begin(s, false)) return STELE_ERROR;
     const Catalog *k = session_catalog(s);
     Arena *a = arena_new(&s->account, &s->err);
     bool stop = a == NULL;
@@ -531,16 +546,13 @@ stele_status stele_list_routines(stele_conn *c,
         stop = each(ctx, r->name, r->is_procedure ? "procedure" : "function", args, result, r->language);
     }
     arena_free(a);
-    if (s->state == 'I') (void)session_end_statement(s, ST_OK);
-    else transaction_pause(s);
+    look_end(s, ST_OK);
     return err_is_set(&s->err) ? STELE_ERROR : STELE_OK;
 }
 
 stele_status stele_list_definitions(stele_conn *c, bool (*each)(void *ctx, const stele_definition *d), void *ctx) {
     Session *s = c->s;
-    err_clear(&s->err);
-    atomic_store(&s->cancel, false);
-    if (session_lock(s, LOCK_SHARED) != ST_OK) return STELE_ERROR;
+    if (!look_begin(s, true)) return STELE_ERROR;
     Arena *a = arena_new(&s->account, &s->err);
     Definitions all;
     Status r = a ? definitions_list(s, a, &all) : ST_ERROR;
@@ -551,8 +563,7 @@ stele_status stele_list_definitions(stele_conn *c, bool (*each)(void *ctx, const
         if (each(ctx, &out)) break;
     }
     arena_free(a);
-    if (s->state == 'I') (void)session_end_statement(s, r);
-    else transaction_pause(s);
+    look_end(s, r);
     return r == ST_OK ? STELE_OK : STELE_ERROR;
 }
 

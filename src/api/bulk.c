@@ -5,12 +5,11 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "session/core/idle.h"
 #include "sql/pl/pl.h"
 
-stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
+static stele_status bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
     Session *s = conn->s;
-    *out = NULL;
-    err_clear(&s->err);
     const Routine *r;
     LockMode before = s->lock;
     s->in_bulk = true; /* only definitions are looked at */
@@ -61,6 +60,13 @@ stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out
     }
     *out = b;
     return STELE_OK;
+}
+stele_status stele_bulk_new(stele_conn *conn, const char *name, stele_bulk **out) {
+    *out = NULL;
+    err_clear(&conn->s->err);
+    stele_status st = session_enter(conn->s) == ST_OK ? bulk_new(conn, name, out) : STELE_ERROR;
+    session_leave(conn->s);
+    return st;
 }
 
 static void forget_results(stele_bulk *b) {
@@ -204,7 +210,8 @@ static stele_status run(stele_bulk *b) {
 }
 stele_status stele_bulk_run(stele_bulk *b) {
     StackWatch before = session_call_begin(b->conn->s);
-    stele_status st = run(b);
+    stele_status st = session_enter(b->conn->s) == ST_OK ? run(b) : STELE_ERROR;
+    session_leave(b->conn->s);
     stack_watch_end(before);
     return st;
 }
@@ -234,7 +241,8 @@ static stele_status submit(stele_bulk *b) {
 }
 stele_status stele_bulk_submit(stele_bulk *b) {
     StackWatch before = session_call_begin(b->conn->s);
-    stele_status st = submit(b);
+    stele_status st = session_enter(b->conn->s) == ST_OK ? submit(b) : STELE_ERROR;
+    session_leave(b->conn->s);
     stack_watch_end(before);
     b->conn->s->deadline_ns = 0; /* of this call, not of the calls */
     return st;

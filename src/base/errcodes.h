@@ -39,6 +39,7 @@
     X(READ_ONLY, "25006", "read_only_sql_transaction")                                     \
     X(NO_ACTIVE_TRANSACTION, "25P01", "no_active_sql_transaction")                         \
     X(FAILED_TRANSACTION, "25P02", "in_failed_sql_transaction")                            \
+    X(IDLE_IN_TRANSACTION, "25P03", "idle_in_transaction_session_timeout")                 \
     X(BAD_STATEMENT_NAME, "26000", "invalid_sql_statement_name")                           \
     X(DEPENDENT_OBJECTS, "2BP01", "dependent_objects_still_exist")                         \
     X(INVALID_TERMINATION, "2D000", "invalid_transaction_termination")                     \
@@ -133,6 +134,7 @@
 #define ERR_READ_ONLY "25006"
 #define ERR_NO_ACTIVE_TRANSACTION "25P01"
 #define ERR_FAILED_TRANSACTION "25P02"
+#define ERR_IDLE_IN_TRANSACTION "25P03"
 #define ERR_BAD_STATEMENT_NAME "26000"
 #define ERR_DEPENDENT_OBJECTS "2BP01"
 #define ERR_INVALID_TERMINATION "2D000"

@@ -14,6 +14,7 @@
 
 /* Lowest rank first: what is taken before what. */
 #define LOCK_RANKS(X)                                \
+    X(SESSION, "calls of a session")                 \
     X(DATABASE, "database lock")                     \
     X(DATABASE_STATE, "state of the database lock")  \
     X(CALL_POOL, "pool of calls")                    \

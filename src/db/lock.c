@@ -68,6 +68,15 @@ static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Wait
     if (want == LOCK_SHARED && l->waiting_writers > 0 && !(me && now - me->since > PATIENCE_NS)) return false;
     return !must_let_pass(l, me, want, now);
 }
+/* Transactions that have been idle for too long are ended; the mutex is given up for that long. */
+static bool end_idle(TxnLock *l) {
+    void (*end)(TxnHub *) = atomic_load(&l->hub.end_idle);
+    if (!end) return false;
+    mutex_unlock(&l->mutex);
+    end(&l->hub);
+    mutex_lock(&l->mutex);
+    return true;
+}
 /* Until it may enter, or has waited enough: *got false. */
 static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
     Status st = ST_OK;
@@ -79,7 +88,8 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
     *at = &me;
     if (want == LOCK_EXCLUSIVE) l->waiting_writers++;
     if (held == LOCK_SHARED) l->upgrading = true;
-    while (!may_enter(l, held, want, &me)) {
+    for (bool long_since = false; !may_enter(l, held, want, &me);) {
+        if (long_since && end_idle(l) && may_enter(l, held, want, &me)) break;
         if (w->enough && w->enough(w->ctx)) {
             *got = false;
             break;
@@ -94,7 +104,7 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
             err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
             break;
         }
-        (void)cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + POLL_NS));
+        long_since = !cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + POLL_NS));
     }
     for (at = &l->waiters; *at != &me;) at = &(*at)->next;
     *at = me.next;

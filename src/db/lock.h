@@ -54,6 +54,9 @@ typedef struct TxnHub {
     struct Version *oldest, *newest;
     _Atomic int64_t kept_bytes; /* by versions */
     _Atomic bool unsettled;     /* some of it may be of no use any more */
+    void (*_Atomic end_idle)(
+        struct TxnHub *h); /* called in waits for the lock, without a mutex: may give back locks that
+                              others hold (session/core/idle.h); NULL before the first session */
 } TxnHub;
 TxnHub *txn_lock_hub(TxnLock *l);
 

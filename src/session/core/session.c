@@ -9,6 +9,7 @@
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
 #include "session/core/plancache.h"
+#include "session/core/idle.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
@@ -382,6 +383,11 @@ static void end_block(Session *s) {
     s->read_only = false;
 }
 
+void session_abandon(Session *s) {
+    roll_back_all(s);
+    end_block(s);
+}
+
 /* The lock alone, and what is committed now in the tables. */
 static Status lock_latest(Session *s) {
     bool again;
@@ -459,7 +465,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->state = 'I';
     mem_account_init(&s->account, &db->account, "connection", 0, NULL);
     mem_account_init(&s->kept.account, &s->account, "plan cache", 0, NULL);
-    if (settings_init(&s->settings, db, &entry) != ST_OK) {
+    if (settings_init(&s->settings, db, &entry) != ST_OK || session_idle_init(s) != ST_OK) {
         mem_free(&db->account, s, (int64_t)sizeof *s);
         return err_oom(e);
     }
@@ -480,10 +486,13 @@ Status session_new(Database *db, Session **out, Err *e) {
 
 void session_free(Session *s) {
     if (!s) return;
+    (void)session_enter(s);
     while (s->statements) statement_free(s->statements);
     roll_back_all(s);
     release_lock(s);
     s->state = 'I';
+    session_leave(s);
+    mutex_destroy(&s->idle.call);
     session_free_prepared(s);
     pl_session_free(s);
     call_session_free(s);
@@ -706,7 +715,9 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
     sql.len = *consumed = sql_statement_end(sql);
     reserve_begin(s, reserve_of(s, sql));
-    Status r = prepare(s, sql, out, consumed);
+    Status r = session_enter(s);
+    if (r == ST_OK) r = prepare(s, sql, out, consumed);
+    session_leave(s);
     reserve_end(s);
     stack_watch_end(before);
     return r;
@@ -998,7 +1009,9 @@ Status statement_run(Statement *st) {
     Session *s = st->session;
     StackWatch before = session_call_begin(s);
     reserve_begin(s, st->reserve);
-    Status r = run_statement(st);
+    Status r = session_enter(s);
+    if (r == ST_OK) r = run_statement(st);
+    session_leave(s);
     reserve_end(s);
     stack_watch_end(before);
     return r;

@@ -9,6 +9,7 @@
 #ifndef STELE_SESSION_CORE_SESSION_H
 #define STELE_SESSION_CORE_SESSION_H
 
+#include "base/mutex.h"
 #include "db/database.h"
 #include "exec/exec.h"
 #include "exec/rows.h"
@@ -39,7 +40,7 @@ typedef struct PipelinedSettings { /* executor = pipelined */
 } PipelinedSettings;
 
 typedef struct TxnSettings {
-    int64_t lock_timeout_ms, statement_timeout_ms, snapshot_memory_limit;
+    int64_t lock_timeout_ms, statement_timeout_ms, idle_timeout_ms, snapshot_memory_limit;
     char snapshot[16];
     char default_isolation[20];
     bool default_read_only, default_deferrable, merge_auto;
@@ -122,6 +123,15 @@ typedef struct SessionRead {
     bool images; /* it reads a row or two, from images where these are ahead of their tables */
 } SessionRead;
 
+/* idle.c */
+typedef struct SessionIdle {
+    Mutex call;          /* held in calls while there is a transaction, and while another thread ends it */
+    int32_t depth;       /* calls that the session's thread is in */
+    bool locked;         /* by the outermost of them */
+    bool ended;          /* under `call`: another thread has ended the transaction */
+    _Atomic int64_t due; /* when it will have been idle for too long; INT64_MAX: in a call, no limit, no transaction */
+} SessionIdle;
+
 typedef struct Session {
     Database *db;
     MemAccount account;
@@ -143,7 +153,8 @@ typedef struct Session {
     CatalogUndo *catalog_undo;    /* newest first */
     struct Savepoint *savepoints; /* savepoint.c; newest first */
     struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
-    bool latest;     /* taking the lock, the transaction is validated and goes on with what is committed now */
+    SessionIdle idle;
+    bool latest; /* taking the lock, the transaction is validated and goes on with what is committed now */
 
     /* statements */
     SqlPrepared *prepared;
@@ -262,6 +273,7 @@ bool session_read_enough(void *s);                  /* a session that waits need
 Status session_lock(Session *s, LockMode mode);
 void session_unlock_keep_version(Session *s);
 void session_unlock_unchanged(Session *s); /* what is committed is what it was when the lock was taken */
+void session_abandon(Session *s);          /* the transaction is rolled back and over */
 void session_unlock(Session *s);           /* outside a transaction, before anything was read */
 /* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock
  * that this one had. */

@@ -111,6 +111,8 @@ static const Def defs[] = {
      "longest wait for other transactions, 0 = for ever"},
     {"statement_timeout", K_MS, AT(txn.statement_timeout_ms), 0, INT32_MAX, "0",
      "longest run of a statement, 0 = no limit"},
+    {"idle_in_transaction_session_timeout", K_MS, AT(txn.idle_timeout_ms), 0, INT32_MAX, "0",
+     "longest time between calls in a transaction, which is ended then; 0 = no limit"},
     {"check_function_bodies", K_BOOL, AT(client.check_bodies), 0, 0, "on",
      "names and types in the body of a LANGUAGE sql routine must be right when it is made"},
     {"default_transaction_isolation", K_ENUM, AT(txn.default_isolation), 0, 0,

@@ -1,5 +1,6 @@
 /* transaction.c - the view, snapshots and commits. See transaction.h. */
 #include "base/mutex.h"
+#include "session/core/idle.h"
 #include "session/core/transaction_int.h"
 
 enum {
@@ -183,6 +184,7 @@ static UndoLog *compact(Session *s, UndoLog *u) {
 static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, const Txn *but) {
     TxnHub *h = transaction_hub(s);
     bool needed = false;
+    sessions_end_idle(h);
     mutex_lock(&h->mutex);
     for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
     mutex_unlock(&h->mutex);

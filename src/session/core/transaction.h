@@ -28,7 +28,8 @@
  * table that came to be after its snapshot gets 40001; of one that is gone, 42P01.
  *
  * Bounds. Kept logs take no more memory than snapshot_memory_limit: beyond it the oldest snapshots are given up, and
- * their transactions fail with 72000 at their next statement.
+ * their transactions fail with 72000 at their next statement. Transactions whose session has been idle for longer than
+ * idle_in_transaction_session_timeout are rolled back by other threads (idle.h).
  *
  * Thread rules: versions, the view and Txn.ts, lost, broken are read under the database lock and changed under it held
  * alone; the list of open transactions and the resident have a mutex of their own, a leaf. ROLLBACK needs no lock: its
