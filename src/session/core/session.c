@@ -714,11 +714,11 @@ Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consum
     StackWatch before = session_call_begin(s);
     /* Only the first statement is parsed, so that a long script costs time in proportion to its length. */
     sql.len = *consumed = sql_statement_end(sql);
-    reserve_begin(s, reserve_of(s, sql));
     Status r = session_enter(s);
+    reserve_begin(s, reserve_of(s, sql));
     if (r == ST_OK) r = prepare(s, sql, out, consumed);
-    session_leave(s);
     reserve_end(s);
+    session_leave(s);
     stack_watch_end(before);
     return r;
 }
@@ -1008,11 +1008,11 @@ static Status run_statement(Statement *st) {
 Status statement_run(Statement *st) {
     Session *s = st->session;
     StackWatch before = session_call_begin(s);
-    reserve_begin(s, st->reserve);
     Status r = session_enter(s);
+    reserve_begin(s, st->reserve);
     if (r == ST_OK) r = run_statement(st);
-    session_leave(s);
     reserve_end(s);
+    session_leave(s);
     stack_watch_end(before);
     return r;
 }
