@@ -166,6 +166,25 @@ static void test_pinned(void **state) {
     assert_int_equal(stats.pins, 0);
 }
 
+/* A plan is kept for the version that it was made for, and not for another one in the same memory. */
+static void test_kept_plans(void **state) {
+    (void)state;
+    must(a, "create table s(k int, w text)");
+    must(a, "insert into s select i % 3, 'word' || i % 7 from generate_series(1, 2000) i");
+    must(a, "create table x(k int)");
+    must(a, "vacuum s");
+    must(b, "set snapshot = 'version'");
+    int64_t found = b->kept.n_plans_found;
+    for (int i = 0; i < 3; i++) gives(b, "select count(*), min(w) from s where w > 'word3'", "857,word4");
+    assert_int_equal(b->kept.n_plans_found, found + 2);
+    for (int i = 0; i < 20; i++) {
+        must(a, "vacuum x"); /* everything is published anew */
+        gives(b, "select count(*), min(w) from s where w > 'word3'", "857,word4");
+    }
+    must(b, "reset snapshot");
+    must(a, "drop table s, x");
+}
+
 /* Rows by key after a bulk are read from its images; the tables stay behind. */
 static void test_images(void **state) {
     (void)state;
@@ -185,7 +204,7 @@ static void test_images(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer), cmocka_unit_test(test_is_fresh),
-                                       cmocka_unit_test(test_routines), cmocka_unit_test(test_pinned),
-                                       cmocka_unit_test(test_images)};
+                                       cmocka_unit_test(test_routines),        cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_kept_plans),      cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "exec/device/dev.h"
+#include "storage/table_version.h"
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
@@ -31,11 +32,12 @@ static bool same_value(const Value *a, const Value *b) {
 
 static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const Value *params) {
     const Catalog *c = session_catalog(s);
-    if (p->catalog_version != c->version) return false;
+    if (p->catalog_version != c->version || p->of_version != session_reads_version(s)) return false;
     for (int64_t i = 0; i < p->deps.len; i++) {
         const struct PlanDep *d = &p->deps.items[i];
         const Table *t = d->at < c->n_tables ? c->tables[d->at] : NULL;
         if (t != d->table || t->id != d->id || t->version != d->version) return false;
+        if (p->of_version && table_version_epoch(t) != d->birth) return false;
     }
     if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
     for (int32_t i = 0; i < n_params; i++)
@@ -47,7 +49,8 @@ static Status depend(CachedPlan *p, const Table *t) {
     for (int64_t i = 0; i < p->deps.len; i++)
         if (p->deps.items[i].table == t) return ST_OK;
     const Catalog *c = session_catalog(p->session);
-    struct PlanDep d = {t, 0, t->id, t->version};
+    struct PlanDep d = {.table = t, .id = t->id, .version = t->version};
+    if (p->of_version) d.birth = table_version_epoch(t);
     while (d.at < c->n_tables && c->tables[d.at] != t) d.at++;
     return vec_push(p->arena, &p->deps, d) ? ST_OK : ST_ERROR;
 }
@@ -82,6 +85,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     Session *s = p->session;
     int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
+    p->of_version = session_reads_version(s);
     plan_ctx_init(s, p->arena, &c);
     c.guarded = guarded;
     BoundStmt *b;

@@ -12,14 +12,15 @@
  *
  *   names, views, columns, constraints                   Catalog.version: every definition bumps it, also when it is
  *                                                        undone
- *   rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up
+ *   rows, ranges, encodings, dictionaries, statistics    Table.version of every table that binding looked up; of a
+ *                                                        published version its epoch too, since its memory comes again
  *   rules, time zone, devices, limits                    the session's Settings, byte by byte
  *   parameters                                           their types and values: they are constants of the plan
  *   the clock: now(), 'today' in a literal               plans whose making looked at it are not kept (time_reads)
  *   a subquery in LIMIT                                  plans whose making ran a query are not kept
  *   routines                                             plans that call some are not kept
  *
- * Pointers to tables and dictionaries in a kept plan may dangle; they are looked at only once Catalog.version was found
+ * Pointers to tables and dictionaries in a kept plan may dangle; they are looked at only once all this was found
  * unchanged.
  *
  * Memory: charged to the session's cache_account and bounded; texts that were not used for longest go. Results may
@@ -33,6 +34,7 @@
 struct PlanDep {
     const Table *table; /* may dangle */
     int64_t at;         /* in the catalog's list */
+    uint64_t birth;     /* of a published version; another one at the same address has another */
     int64_t id, version;
 };
 struct CachedPlan {
@@ -46,7 +48,8 @@ struct CachedPlan {
     Type *types;
     struct DevPlan *device;
     bool keep;
-    bool may_guard; /* when it fails, the guarded plan may not: PlanCtx.guarded */
+    bool of_version; /* its tables are published versions */
+    bool may_guard;  /* when it fails, the guarded plan may not: PlanCtx.guarded */
     /* what it was made from */
     int64_t catalog_version;
     VEC(struct PlanDep) deps;
