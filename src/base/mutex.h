@@ -60,6 +60,7 @@
     X(TXN_HUB, "open transactions")                  \
     X(POOL, "worker pool")                           \
     X(MEM_KEPT, "kept memory")                       \
+    X(BULK_LOG, "list of bulks")                     \
     X(LOG, "log")
 
 typedef enum LockRank {

@@ -667,3 +667,12 @@ done:
     if (valid) mem_free(a, valid, TABLET_ROWS);
     return st;
 }
+
+/* Of what the tablet, or a version of it, has: its writer may go on meanwhile. */
+int64_t tablet_bytes(const Tablet *tab) {
+    int64_t bytes = tab->block->size + atomic_load_explicit(&tab->block->heap.total, memory_order_relaxed);
+    if (tab->deleted) bytes += DELETED_BYTES;
+    for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
+        bytes += tab->rows * phys_size((Phys)tab->cols[c].phys);
+    return bytes;
+}

@@ -23,7 +23,7 @@ typedef struct StrHeap {
     StrChunk *chunks;
     char *free;
     int64_t left;
-    int64_t total; /* bytes of all chunks */
+    _Atomic int64_t total; /* bytes of all chunks */
 } StrHeap;
 bool strheap_add(StrHeap *h, Str s, Str *out, Err *e);
 void strheap_free(StrHeap *h);

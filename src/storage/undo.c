@@ -296,7 +296,7 @@ void undo_abandon(UndoLog *u) {
 }
 
 /* ---- kept logs ---- */
-static int64_t tablet_bytes(const Tablet *tab) {
+static int64_t held_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
     for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
         bytes += tab->block->cap * tab->block->delta[c].cell_size;
@@ -307,7 +307,7 @@ static int64_t record_bytes(const UndoRecord *r) {
     if (r->kind == UNDO_DELETE) bytes += r->n * 8;
     else if (r->kind == UNDO_UPDATE) bytes += r->n * (25 + r->cell_size); /* with what undo_move needs to find it */
     for (int64_t k = 0; r->t && r->kind == UNDO_STATE && k < r->state->n_tablets; k++)
-        bytes += tablet_bytes(r->state->tablets[k]);
+        bytes += held_bytes(r->state->tablets[k]);
     return bytes;
 }
 static uint64_t cell_place(const UndoRecord *r, int64_t i) {

@@ -116,6 +116,7 @@ static Status resolve_slot(void *ctx, Expr **slot) { return expr_walk(*slot, res
 static Status resolve_plan(const Resolve *r, Plan *p) {
     TRY(stack_check(&r->s->err));
     Resolve here = *r;
+    if (p->values.routine_id < 0) TRY(session_system_rows(r->s, r->c, p));
     if (p->values.routine_id)
         TRY(p->values.bulk ? session_bulk_fill(r->s, r->c, p, r->acct) : pl_fill_rows(r->s, r->c, p));
     TRY(resolve_limit(r, &p->limit.rows_expr));

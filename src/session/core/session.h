@@ -281,6 +281,8 @@ Status session_end_inside(Session *s, bool commit);
 /* 55006 when a query under way, which called the routine that wants to change the table, reads it. what: "UPDATE" ...
  */
 Status session_table_idle(Session *s, const Table *t, const char *what);
+/* system.c: the rows of a system relation. */
+Status session_system_rows(Session *s, PlanCtx *c, Plan *p);
 /* Plans and runs a bound statement's plan; result columns ids. *query owns the rows. */
 typedef struct RunOutput {
     QueryPlan *plan;

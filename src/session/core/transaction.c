@@ -67,6 +67,19 @@ bool transaction_open(const Session *s) {
     return yes;
 }
 
+int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most) {
+    TxnHub *h = transaction_hub(s);
+    int64_t n = 0;
+    mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x; x = x->next) {
+        if (!x->session) continue;
+        if (n < most) out[n] = (TxnInfo){x->session->read.slot->session, x->ts, x->lost};
+        n++;
+    }
+    mutex_unlock(&h->mutex);
+    return n;
+}
+
 /* ---- versions -------------------------------------------------------------------------------------- */
 static void unlook(Version *v) {
     arena_free(v->look);

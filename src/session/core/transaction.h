@@ -60,6 +60,12 @@ void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
 bool transaction_hidden(const Session *s);  /* its changes are not in the tables; under the lock held alone */
 bool transaction_pinned(const Session *s);
 bool transaction_changed(const Session *s); /* it has changed rows, wherever they are now; needs no lock */
+/* Open transactions that have a snapshot, `most` of them at most; returns how many there are. From any thread. */
+typedef struct TxnInfo {
+    int64_t session, ts;
+    bool lost; /* given up: its next statement fails */
+} TxnInfo;
+int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most);
 /* The session's changes, of a transaction or not, become what everybody sees: under the lock held alone, shown on top
  * of all commits. n, events: tables that come or go. */
 typedef struct TableEvent {

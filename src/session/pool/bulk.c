@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/stack.h"
+#include "session/pool/bulk_log.h"
 #include "session/pool/bulk_state.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
@@ -48,6 +49,7 @@ typedef struct BulkHub {
     bool vm_known;
     BulkMeasured vm;     /* of the virtual machine */
     uint64_t generation; /* of `code` */
+    BulkLog log;
 } BulkHub;
 enum { GROUP_BITS = 16 /* all, where nothing was measured */ };
 enum {
@@ -69,6 +71,7 @@ static void hub_free(BulkHub *h) {
     call_pool_free(h->pool);
     hub_clear(h);
     arena_free(h->statement_arena);
+    bulk_log_free(&h->log);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
 
@@ -80,6 +83,7 @@ static Status hub_make(Session *s, BulkHub **out) {
     if (h) return ST_OK;
     if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
     h->db = h->state.db = db;
+    bulk_log_init(&h->log);
     db->bulk_hub_ops = &hub_ops;
     db->bulk_hub = *out = h;
     return ST_OK;
@@ -649,8 +653,8 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     return ST_OK;
 }
 
-Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
-                        BulkResult **out) {
+static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                         BulkResult **out) {
     Status st;
     if (pipeline) pipeline->next_ticket = 0;
     TRY(session_begin_bulk(s));
@@ -714,6 +718,18 @@ Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, C
         *out = NULL;
     }
     return st;
+}
+
+Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                        BulkResult **out) {
+    TRY(run_groups(s, n_groups, groups, pipeline, out));
+    BulkHub *h = s->db->bulk_hub;
+    bulk_log_add(&h->log, &(*out)->stats);
+    return ST_OK;
+}
+int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {
+    BulkHub *h = s->db->bulk_hub;
+    return h ? bulk_log_list(&h->log, out, most) : 0;
 }
 
 /* ---- what calls are going to do ---- */

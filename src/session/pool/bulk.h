@@ -22,6 +22,7 @@
 #include "txn/run/bulk.h"
 
 /* Changes of images are applied to their tables; called with the exclusive lock. */
+struct BulkLogEntry;
 Status session_bulk_sync(Session *s);
 /* There are such changes, and all of them are on the host: single rows can be read there. Under the lock. */
 bool session_bulk_rows_on_host(const Session *s);
@@ -39,7 +40,8 @@ BulkRow session_bulk_row(const Session *s, const Table *t);
 bool bulk_row_find(BulkRow *r, int key, const void *const *cells);
 /* A cell of the column's phys; false: bulks do not know the column, it is in the table's row. */
 bool bulk_row_cell(const BulkRow *r, int col, const void **cell, bool *null);
-int64_t bulk_row_rowid(const BulkRow *r);      /* the table's row; -1: it has none, bulks know all columns */
+int64_t bulk_row_rowid(const BulkRow *r); /* the table's row; -1: it has none, bulks know all columns */
+int64_t session_bulks_list(const Session *s, struct BulkLogEntry *out, int64_t most); /* bulk_log.h; any thread */
 bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);

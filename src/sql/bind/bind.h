@@ -29,6 +29,10 @@ typedef struct BoundCall {
 /* procedure: 42883 when there is none. Else *out NULL when the name is no routine's of the catalog. */
 Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
                      BoundCall **out);
+/* Relations that the database shows of itself (bind_system.c); their rows are the session's (session/core/system.c). */
+typedef enum SystemRelation { SYSTEM_TABLETS, SYSTEM_SNAPSHOTS, SYSTEM_BULKS, N_SYSTEM_RELATIONS } SystemRelation;
+int sql_system_relation(const char *name); /* -1: none */
+
 /* bulk_call('p', 'query'): CALL's, and in FROM (LP_VALUES, Plan.bulk). */
 bool sql_is_bulk_call(const AstFunc *f);
 Status sql_bulk_arguments(const AstFunc *f, int64_t position, Err *e); /* 42883: not two */

@@ -115,6 +115,15 @@ static Status rel_item(Binder *b, const Rel *r, const char *name, NsItem *item) 
     return ST_OK;
 }
 
+/* The plan's columns under the names that they have. */
+static Status plan_item(Binder *b, const Plan *p, const char *name, NsItem *item) {
+    *item = (NsItem){.name = name, .n_cols = p->n_out, .rel_visible = true, .cols_visible = true};
+    if (!(item->cols = arena_array(b->a, NsCol, p->n_out + 1))) return ST_ERROR;
+    for (int32_t i = 0; i < p->n_out; i++)
+        item->cols[i] = (NsCol){b->c->cols.items[p->out_cols[i]].name, p->out_cols[i]};
+    return ST_OK;
+}
+
 static Status add_item(Binder *b, Query *q, const NsItem *item, int64_t location) {
     if (bind_add_item(b, q, item) == ST_OK) return ST_OK;
     if (err_is_set(b->err) && !b->err->position) b->err->position = bind_pos(b, location);
@@ -245,6 +254,15 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (!name.location) name.location = f->location;
         const ViewSource *source = view_source(b, f->location);
         if (source) name.name = source->relation;
+        int system = !name.schema && !catalog_table(b->c->catalog, slice_of(name.name)) &&
+                             !catalog_view(b->c->catalog, slice_of(name.name))
+                         ? sql_system_relation(name.name)
+                         : -1;
+        if (system >= 0) {
+            if (!(p = bind_system_rows(b, system)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
+            if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
+            return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
+        }
         if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
         if (t) p = bind_scan(b, q, t, alias, NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;

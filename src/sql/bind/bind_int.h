@@ -188,6 +188,7 @@ Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names,
 /* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
 /* In FROM, or set-returning in a select list: its rows. NULL without an error as above. */
+Plan *bind_system_rows(Binder *b, int relation);
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
 Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name, bool ordinality);
 

@@ -1226,7 +1226,7 @@ static Status routine_row(Cp *c, Plan *p, Conds *conds, CpRow row, void *ctx) {
     Expr **args = arena_array(c->arena, Expr *, p->n_exprs + 1);
     CpOuts outs;
     if (!args) return cp_oom(c);
-    if (!r) return cp_refuse(c, "a function that has been dropped");
+    if (!r) return cp_refuse(c, p->values.routine_id < 0 ? "a system relation" : "a function that has been dropped");
     for (int32_t i = 0; i < p->n_exprs; i++)
         if (!(args[i] = expr_copy(&c->ctx, p->exprs[i]))) return cp_oom(c);
     TRY(cp_settle_list(c, p->n_exprs, args));

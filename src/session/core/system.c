@@ -1,0 +1,156 @@
+/* system.c - rows of system relations (sql/bind/bind.h): made when the statement is planned, from what it reads.
+ *
+ * stele_tablets is of the tables as the statement sees them; stele_snapshots of the moment: pins of the database's
+ * epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs (transaction.h); stele_bulks of
+ * the last bulks.
+ */
+#include "db/published.h"
+#include "session/core/session.h"
+#include "session/core/transaction.h"
+#include "session/pool/bulk.h"
+#include "session/pool/bulk_log.h"
+#include "sql/bind/bind.h"
+
+/* Rows of columns p->out_cols, grown as they come. */
+typedef struct Rows {
+    PlanCtx *c;
+    Plan *p;
+    int64_t n, cap;
+    Err *err;
+} Rows;
+
+static Status grow(Rows *r) {
+    Arena *a = r->c->arena;
+    int64_t cap = r->cap ? r->cap * 2 : 64;
+    for (int32_t i = 0; i < r->p->n_out; i++) {
+        Vec *v = &r->p->values.cells[i], w = *v;
+        int64_t size = phys_size((Phys)v->phys);
+        if (!(w.data = arena_calloc(a, cap * size)) || !(w.valid = arena_calloc(a, cap))) return err_oom(r->err);
+        if (r->n) memcpy(w.data, v->data, (size_t)(r->n * size));
+        if (r->n) memcpy(w.valid, v->valid, (size_t)r->n);
+        *v = w;
+    }
+    r->cap = cap;
+    return ST_OK;
+}
+static Status begin(Rows *r, Session *s, PlanCtx *c, Plan *p) {
+    *r = (Rows){.c = c, .p = p, .err = &s->err};
+    if (!(p->values.cells = arena_array(c->arena, Vec, p->n_out + 1))) return err_oom(&s->err);
+    for (int32_t i = 0; i < p->n_out; i++) {
+        Type t = c->cols.items[p->out_cols[i]].type;
+        p->values.cells[i] = (Vec){.phys = (uint8_t)type_phys(t), .type = t};
+    }
+    return grow(r);
+}
+static Status next_row(Rows *r) {
+    if (r->n == r->cap) TRY(grow(r));
+    r->n++;
+    return ST_OK;
+}
+/* Cells of the last row. What is not set is NULL. */
+static void *cell(Rows *r, int32_t col) {
+    Vec *v = &r->p->values.cells[col];
+    v->valid[r->n - 1] = 1;
+    return (char *)v->data + (r->n - 1) * phys_size((Phys)v->phys);
+}
+static void put_int(Rows *r, int32_t col, int64_t value) { memcpy(cell(r, col), &value, sizeof value); }
+static void put_bool(Rows *r, int32_t col, bool value) { memcpy(cell(r, col), &value, sizeof value); }
+static Status put_text(Rows *r, int32_t col, const char *text) {
+    char *copy = arena_strdup(r->c->arena, text);
+    if (!copy) return err_oom(r->err);
+    Str t = str_make(copy, (int64_t)strlen(copy));
+    memcpy(cell(r, col), &t, sizeof t);
+    return ST_OK;
+}
+
+static Status tablets(Session *s, Rows *r) {
+    const Catalog *c = session_catalog(s);
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int64_t k = 0; k < c->tables[i]->n_tablets; k++) {
+            const Tablet *t = c->tables[i]->tablets[k];
+            TRY(next_row(r));
+            TRY(put_text(r, 0, c->tables[i]->name));
+            put_int(r, 1, k);
+            TRY(put_text(r, 2, t->is_delta ? "open" : "packed"));
+            put_int(r, 3, t->rows);
+            put_int(r, 4, t->n_deleted);
+            put_int(r, 5, tablet_bytes(t));
+        }
+    return ST_OK;
+}
+
+enum { LISTED = 1024 /* pins, and transactions, that are listed at most */ };
+
+static Status pins(Session *s, Rows *r) {
+    EpochPinInfo *p = arena_array(r->c->arena, EpochPinInfo, LISTED);
+    if (!p) return err_oom(r->err);
+    int64_t n = MIN_OF((int64_t)LISTED, epoch_pins(s->db->epochs, p, LISTED)), now = clock_ns();
+    for (int64_t i = 0; i < n; i++) {
+        TRY(next_row(r));
+        TRY(put_text(r, 0, "version"));
+        put_int(r, 1, p[i].session);
+        if (p[i].label) TRY(put_text(r, 2, p[i].label));
+        if (p[i].since_ns) put_int(r, 3, (now - p[i].since_ns) / 1000000);
+        put_int(r, 4, (int64_t)p[i].lower);
+        put_int(r, 5, p[i].held_bytes);
+        put_bool(r, 6, false);
+    }
+    return ST_OK;
+}
+static Status snapshots(Session *s, Rows *r) {
+    TRY(pins(s, r));
+    TxnInfo *x = arena_array(r->c->arena, TxnInfo, LISTED);
+    if (!x) return err_oom(r->err);
+    int64_t n = MIN_OF((int64_t)LISTED, transactions_list(s, x, LISTED));
+    for (int64_t i = 0; i < n; i++) {
+        TRY(next_row(r));
+        TRY(put_text(r, 0, "transaction"));
+        put_int(r, 1, x[i].session);
+        put_bool(r, 6, x[i].lost);
+    }
+    return ST_OK;
+}
+
+static void put_ms(Rows *r, int32_t col, int64_t ns) {
+    double ms = (double)ns / 1e6;
+    memcpy(cell(r, col), &ms, sizeof ms);
+}
+static Status bulks(Session *s, Rows *r) {
+    BulkLogEntry *e = arena_array(r->c->arena, BulkLogEntry, BULK_LOG_MAX);
+    if (!e) return err_oom(r->err);
+    int64_t n = session_bulks_list(s, e, BULK_LOG_MAX), now = clock_ns();
+    for (int64_t i = 0; i < n; i++) {
+        TRY(next_row(r));
+        put_int(r, 0, e[i].number);
+        put_int(r, 1, (now - e[i].ended_ns) / 1000000);
+        put_int(r, 2, e[i].calls);
+        put_int(r, 3, e[i].failed);
+        TRY(put_text(r, 4, e[i].strategy));
+        if (e[i].depth) put_int(r, 5, e[i].depth);
+        if (e[i].executor[0]) TRY(put_text(r, 6, e[i].executor));
+        if (e[i].device[0]) TRY(put_text(r, 7, e[i].device));
+        if (e[i].reason[0]) TRY(put_text(r, 8, e[i].reason));
+        put_ms(r, 9, e[i].footprint_ns);
+        put_ms(r, 10, e[i].schedule_ns);
+        put_ms(r, 11, e[i].reserve_ns);
+        put_ms(r, 12, e[i].run_ns);
+        put_ms(r, 13, e[i].total_ns);
+    }
+    return ST_OK;
+}
+
+Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
+    Rows r;
+    s->kept.n_runs++; /* the plan is good for once */
+    TRY(begin(&r, s, c, p));
+    switch ((SystemRelation)(-1 - p->values.routine_id)) {
+    case SYSTEM_TABLETS: TRY(tablets(s, &r)); break;
+    case SYSTEM_SNAPSHOTS: TRY(snapshots(s, &r)); break;
+    case SYSTEM_BULKS: TRY(bulks(s, &r)); break;
+    case N_SYSTEM_RELATIONS: break;
+    }
+    for (int32_t i = 0; i < p->n_out; i++) p->values.cells[i].valid = r.n ? p->values.cells[i].valid : NULL;
+    p->values.n_rows = r.n;
+    p->values.routine_id = 0;
+    return ST_OK;
+}

@@ -1,0 +1,38 @@
+/* bulk_log.c - see bulk_log.h. */
+#include "session/pool/bulk_log.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "txn/order/schedule.h"
+
+void bulk_log_init(BulkLog *l) { mutex_init(&l->lock, RANK_BULK_LOG); }
+void bulk_log_free(BulkLog *l) { mutex_destroy(&l->lock); }
+
+void bulk_log_add(BulkLog *l, const BulkStats *s) {
+    BulkLogEntry e = {.ended_ns = clock_ns(),
+                      .calls = s->n_calls,
+                      .failed = s->n_failed,
+                      .depth = s->depth,
+                      .footprint_ns = s->footprint_ns,
+                      .schedule_ns = s->schedule_ns,
+                      .reserve_ns = s->reserve_ns,
+                      .run_ns = s->run_ns,
+                      .total_ns = s->total_ns,
+                      .strategy = strategy_name(s->strategy)};
+    snprintf(e.executor, sizeof e.executor, "%s", s->executor ? s->executor : "");
+    snprintf(e.device, sizeof e.device, "%s", s->device ? s->device : "");
+    snprintf(e.reason, sizeof e.reason, "%s", s->reason ? s->reason : "");
+    mutex_lock(&l->lock);
+    e.number = ++l->n;
+    l->entries[e.number % BULK_LOG_MAX] = e;
+    mutex_unlock(&l->lock);
+}
+
+int64_t bulk_log_list(BulkLog *l, BulkLogEntry *out, int64_t most) {
+    mutex_lock(&l->lock);
+    int64_t n = MIN_OF(MIN_OF(l->n, (int64_t)BULK_LOG_MAX), most);
+    for (int64_t i = 0; i < n; i++) out[i] = l->entries[(l->n - i) % BULK_LOG_MAX];
+    mutex_unlock(&l->lock);
+    return n;
+}

@@ -1,0 +1,51 @@
+/* bind_system.c - system relations: what the database shows of itself, as tables that are read only. See bind.h.
+ *
+ * A system relation in FROM becomes LP_VALUES whose rows the session makes when the plan is about to run
+ * (session/core/system.c), as the rows of a routine are (PlanValues.routine_id, which is below 0 for them). A table or
+ * view of the user's with the same name comes first.
+ */
+#include "sql/bind/bind_int.h"
+
+typedef struct SystemColumn {
+    const char *name;
+    TypeId type;
+} SystemColumn;
+
+static const SystemColumn tablets[] = {{"table_name", T_TEXT}, {"tablet", T_INT8}, {"form", T_TEXT}, {"rows", T_INT8},
+                                       {"dead", T_INT8},       {"bytes", T_INT8},  {NULL, T_UNKNOWN}};
+static const SystemColumn snapshots[] = {{"kind", T_TEXT},   {"session", T_INT8}, {"label", T_TEXT},
+                                         {"age_ms", T_INT8}, {"epoch", T_INT8},   {"held_bytes", T_INT8},
+                                         {"lost", T_BOOL},   {NULL, T_UNKNOWN}};
+
+static const SystemColumn bulks[] = {{"bulk", T_INT8},           {"ended_ms_ago", T_INT8}, {"calls", T_INT8},
+                                     {"failed", T_INT8},         {"strategy", T_TEXT},     {"depth", T_INT8},
+                                     {"executor", T_TEXT},       {"device", T_TEXT},       {"reason", T_TEXT},
+                                     {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},    {"reserve_ms", T_FLOAT8},
+                                     {"run_ms", T_FLOAT8},       {"total_ms", T_FLOAT8},   {NULL, T_UNKNOWN}};
+
+static const struct {
+    const char *name;
+    const SystemColumn *cols;
+} relations[N_SYSTEM_RELATIONS] = {[SYSTEM_TABLETS] = {"stele_tablets", tablets},
+                                   [SYSTEM_SNAPSHOTS] = {"stele_snapshots", snapshots},
+                                   [SYSTEM_BULKS] = {"stele_bulks", bulks}};
+
+int sql_system_relation(const char *name) {
+    for (int i = 0; i < N_SYSTEM_RELATIONS; i++)
+        if (strcmp(relations[i].name, name) == 0) return i;
+    return -1;
+}
+
+Plan *bind_system_rows(Binder *b, int relation) {
+    const SystemColumn *cols = relations[relation].cols;
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    int32_t n = 0;
+    while (cols[n].name) n++;
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, n))) return NULL;
+    for (int32_t i = 0; i < n; i++)
+        if (!(p->out_cols[i] = plan_new_col(b->c, cols[i].name, type_make(cols[i].type), true))) return NULL;
+    p->n_out = n;
+    p->values.routine_id = -1 - relation;
+    p->alias = relations[relation].name;
+    return p;
+}
