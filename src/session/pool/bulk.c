@@ -150,8 +150,13 @@ static bool reads_ahead(const Session *s, const PlanCtx *c) {
     }
     return false;
 }
+/* The more bulks are ahead, the more memory bringing tables up to date will take. */
+static bool is_short_of_memory(const Session *s) {
+    int64_t limit = atomic_load(&s->db->account.limit);
+    return limit > 0 && mem_headroom(&s->db->account) < limit / 4;
+}
 Status session_bulk_sync_for(Session *s, const PlanCtx *c) {
-    return session_bulk_unapplied(s) && reads_ahead(s, c) ? session_bulk_sync(s) : ST_OK;
+    return session_bulk_unapplied(s) && (reads_ahead(s, c) || is_short_of_memory(s)) ? session_bulk_sync(s) : ST_OK;
 }
 
 bool session_bulk_rows_on_host(const Session *s) {
