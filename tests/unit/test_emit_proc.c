@@ -182,6 +182,30 @@ static void test_far(void **state) {
     compile_on(NULL, NULL);
 }
 
+/* A loop whose rounds lanes share, under statement locks: both are in one kernel, and it compiles. */
+static void test_parallel_loop_under_locks(void **state) {
+    (void)state;
+    static const char take[] =
+        "create procedure take(o int, ids int[], by int, out sum bigint, out last bigint) language plpgsql as $$ "
+        "declare x bigint; begin sum := 0; for k in 1 .. array_length(ids, 1) loop select balance into x from "
+        "account "
+        "where id = ids[k]; sum := sum + x; update account set balance = balance + by, note = 'from' where id = "
+        "ids[k]; insert into history values (o, k, 'x'); last := x; end loop; update branch set total = total + 1 "
+        "where "
+        "id = o; end $$";
+    static const DeviceKind kinds[] = {DEVICE_HOST, DEVICE_OPENCL, DEVICE_CUDA};
+    ProcModule src;
+    for (int d = 0; d < (int)ARRAY_LEN(kinds); d++) {
+        emit_with(take, kinds[d], false, &src);
+        if (src.reason) fail_msg("%s", src.reason);
+        assert_true(src.by_statement);
+        assert_non_null(strstr(src.source, "RUNS_PARALLEL("));
+        if (kinds[d] == DEVICE_CUDA) compile_nvrtc(src.source);
+        else compile_on(kinds[d] == DEVICE_HOST ? "host" : "opencl:0", src.source);
+    }
+    compile_on(NULL, NULL);
+}
+
 /* All of them in one module, whose procedures share what belongs to tables. */
 static void test_module(void **state) {
     (void)state;
@@ -271,8 +295,9 @@ static void test_reasons(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_compiles), cmocka_unit_test(test_far),
-                                       cmocka_unit_test(test_module),   cmocka_unit_test(test_first),
-                                       cmocka_unit_test(test_text),     cmocka_unit_test(test_reasons)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compiles), cmocka_unit_test(test_far),   cmocka_unit_test(test_parallel_loop_under_locks),
+        cmocka_unit_test(test_module),   cmocka_unit_test(test_first), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_reasons)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
