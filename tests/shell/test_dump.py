@@ -4,7 +4,6 @@ older versions saved (tests/fixtures); PostgreSQL takes the same dump and has th
 
 usage: test_dump.py [--build DIR]      last line: N passed, N failed
 """
-import argparse
 import glob
 import os
 import re
@@ -13,39 +12,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "diff"))
 import pg  # noqa: E402
 
-a = argparse.ArgumentParser()
-a.add_argument("--build", default="build")
-BUILD = os.path.abspath(a.parse_args().build)
-STELE = next((p for p in (os.path.join(BUILD, "stele"), os.path.join(BUILD, "release", "stele")) if os.path.exists(p)), None)
-if not STELE:
-    raise SystemExit(f"no stele in {BUILD}")
-DIR = tempfile.mkdtemp(prefix="stele-dump-")
-PASSED = FAILED = 0
+from program import Program  # noqa: E402
+
+P = Program("dump")
+STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
 COMPLETE = "--\n-- Stele database dump complete\n--\n\n"
 # Statements rich in definitions, and values of all types.
 CORPUS = ("ddl/clauses ddl/foreign_keys ddl/rename_checks ddl/storage_options ddl/tables ddl/under_views ddl/view_columns ddl/views dml/constraints "
           "types/arrays_tables types/datetime types/floats types/other pl/names pl/routines pl/sql_bodies select/dependencies review_keys").split()
-
-
-def sh(*args, stdin="", **more):
-    p = subprocess.run([STELE, *args], input=stdin.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, cwd=DIR, **more)
-    return p.returncode, p.stdout.decode(), p.stderr.decode()
-
-
-def check(name, ok, got=""):
-    global PASSED, FAILED
-    if ok:
-        PASSED += 1
-    else:
-        FAILED += 1
-        print(f"FAILED {name}: {str(got)[:1500]}", flush=True)
 
 
 def make(name, sql):
@@ -332,12 +312,6 @@ def early():
 
 
 SERVER = pg.Server()
-for part in (lambda: corpus(SERVER), lambda: fixtures(SERVER), views, lambda: options(SERVER), errors, early):
-    try:
-        part()
-    except Exception as e:  # one broken part must not hide the others
-        check("a part", False, repr(e))
+P.run([("corpus", lambda: corpus(SERVER)), ("fixtures", lambda: fixtures(SERVER)), ("views", views), ("options", lambda: options(SERVER)), ("errors", errors), ("early", early)])
 SERVER.stop()
-shutil.rmtree(DIR, ignore_errors=True)
-print(f"{PASSED} passed, {FAILED} failed")
-sys.exit(FAILED > 0)
+P.end()

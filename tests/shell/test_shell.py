@@ -3,38 +3,16 @@
 
 usage: test_shell.py [--build DIR]      last line: N passed, N failed
 """
-import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 
-a = argparse.ArgumentParser()
-a.add_argument("--build", default="build")
-BUILD = os.path.abspath(a.parse_args().build)
-STELE = next((p for p in (os.path.join(BUILD, "stele"), os.path.join(BUILD, "release", "stele")) if os.path.exists(p)), None)
-if not STELE:
-    raise SystemExit(f"no stele in {BUILD}")
-DIR = tempfile.mkdtemp(prefix="stele-shell-")
-PASSED = FAILED = 0
+from program import Program
 
-
-def sh(*args, stdin="", timeout=600):
-    p = subprocess.run([STELE, *args], input=stdin.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, cwd=DIR)
-    return p.returncode, p.stdout.decode(), p.stderr.decode()
-
-
-def check(name, ok, got=""):
-    global PASSED, FAILED
-    if ok:
-        PASSED += 1
-    else:
-        FAILED += 1
-        print(f"FAILED {name}: {str(got)[:600]}", flush=True)
+P = Program("shell")
+STELE, DIR, sh, check = P.stele, P.dir, P.sh, P.check
 
 
 def path(name, text=None):
@@ -312,11 +290,5 @@ def directories():
     check("directory: a file is refused", rc == 1 and "e.sql" in err, (rc, err))
 
 
-for part in (options, formats, commands, errors, interrupt, directories, bulks):
-    try:
-        part()
-    except Exception as e:  # one broken part must not hide the others
-        check(part.__name__, False, repr(e))
-shutil.rmtree(DIR, ignore_errors=True)
-print(f"{PASSED} passed, {FAILED} failed")
-sys.exit(FAILED > 0)
+P.run((part.__name__, part) for part in (options, formats, commands, errors, interrupt, directories, bulks))
+P.end()
