@@ -1,8 +1,8 @@
 /* image_layout.h - how a table lies in memory while bulks run on it: the form that hosts, emitted kernels and devices
  * share.
  *
- * Plain data and no code of its own: txn/image.h makes it and says what the fields mean and who may change them when;
- * codegen/emit_proc.h writes kernels whose texts have its strides in them.
+ * Plain data and no code of its own: txn/store/image.h makes it and says what the fields mean and who may change them
+ * when; codegen/emit_proc.h writes kernels whose texts have its strides in them.
  */
 #ifndef STELE_PROGRAM_IMAGE_LAYOUT_H
 #define STELE_PROGRAM_IMAGE_LAYOUT_H

@@ -366,7 +366,7 @@ static Status results(Run *r, Statement *st) {
     return ST_OK;
 }
 
-/* What an INSERT or UPDATE that failed has told of the table: the transaction may go on, knowing of a row that has a
+/* What an INSERT or UPDATE that failed has shown of the table: the transaction may go on and depend on a row that has a
  * key. */
 static void tell_reads(Session *s, const BoundStmt *b, StmtKind kind, const Vec *vals) {
     const Table *t = b->table;

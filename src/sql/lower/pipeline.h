@@ -47,7 +47,7 @@ typedef struct PendingRange {
     int128_t lo, hi;
 } PendingRange;
 
-/* Entries of columns, by ColId, in pages that are made when they are first asked for: a query of many pipes has many
+/* Entries of columns, by ColId, in pages that are made at their first use: a query of many pipes has many
  * columns, and a pipe few of them. */
 enum { COL_PAGE = 32 };
 typedef struct ColPage {

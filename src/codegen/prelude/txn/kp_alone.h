@@ -1,5 +1,5 @@
 /* kp_alone.h - stand-ins for what the emitter (codegen/emit_run.c, emit_index.c) defines in front of the files
- * kp_*.h, so that each of them compiles alone, in editors and in tools/lint.sh. No part of any kernel: includes are
+ * kp_*.h, so that each of them compiles alone, in editors and in tools/lint.py. No part of any kernel: includes are
  * left out where files become text. The module is of one procedure and one table.
  */
 #ifndef KP_ALONE_H

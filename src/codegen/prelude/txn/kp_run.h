@@ -236,8 +236,7 @@ KERNEL(bulk_main) {
                         if (PP_PART_AT != 0) {
                             if (release) {
                                 G(u32, PP_PART_AT)[parts[k]] = (u32)nth + 1;
-                                /* what comes later in the partition has to wait for a call that the machine has to see
-                                 */
+                                /* later calls of the partition wait for one that the virtual machine must see */
                             } else {
                                 ended = parts[k];
                                 if (ended == in_hand.partition) in_hand.last = in_hand.place;
