@@ -122,19 +122,20 @@ static Status bulks(Session *s, Rows *r) {
     for (int64_t i = 0; i < n; i++) {
         TRY(next_row(r));
         put_int(r, 0, e[i].number);
-        put_int(r, 1, (now - e[i].ended_ns) / 1000000);
-        put_int(r, 2, e[i].calls);
-        put_int(r, 3, e[i].failed);
-        TRY(put_text(r, 4, e[i].strategy));
-        if (e[i].depth) put_int(r, 5, e[i].depth);
-        if (e[i].executor[0]) TRY(put_text(r, 6, e[i].executor));
-        if (e[i].device[0]) TRY(put_text(r, 7, e[i].device));
-        if (e[i].reason[0]) TRY(put_text(r, 8, e[i].reason));
-        put_ms(r, 9, e[i].footprint_ns);
-        put_ms(r, 10, e[i].schedule_ns);
-        put_ms(r, 11, e[i].reserve_ns);
-        put_ms(r, 12, e[i].run_ns);
-        put_ms(r, 13, e[i].total_ns);
+        TRY(put_text(r, 1, e[i].why_cut));
+        put_int(r, 2, (now - e[i].ended_ns) / 1000000);
+        put_int(r, 3, e[i].calls);
+        put_int(r, 4, e[i].failed);
+        TRY(put_text(r, 5, e[i].strategy));
+        if (e[i].depth) put_int(r, 6, e[i].depth);
+        if (e[i].executor[0]) TRY(put_text(r, 7, e[i].executor));
+        if (e[i].device[0]) TRY(put_text(r, 8, e[i].device));
+        if (e[i].reason[0]) TRY(put_text(r, 9, e[i].reason));
+        put_ms(r, 10, e[i].footprint_ns);
+        put_ms(r, 11, e[i].schedule_ns);
+        put_ms(r, 12, e[i].reserve_ns);
+        put_ms(r, 13, e[i].run_ns);
+        put_ms(r, 14, e[i].total_ns);
     }
     return ST_OK;
 }

@@ -729,7 +729,7 @@ Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, C
                         BulkResult **out) {
     TRY(run_groups(s, n_groups, groups, pipeline, out));
     BulkHub *h = s->db->bulk_hub;
-    bulk_log_add(&h->log, &(*out)->stats);
+    bulk_log_add(&h->log, &(*out)->stats, pipeline ? pipeline->why_cut : "statement");
     return ST_OK;
 }
 int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {

@@ -75,6 +75,7 @@ typedef struct CallPipeline {
     void *ctx;
     const BulkStop *stop; /* for calls of other sessions: then the session's own cancel and deadline apply to calls that
                              run one at a time only. NULL: they apply */
+    const char *why_cut;  /* for stele_bulks; a constant */
     bool apart;           /* BulkOptions.apart */
     uint64_t ticket;      /* next_ticket of the bulk before, when it prefetched this bulk's arguments; else 0 */
     uint64_t next_ticket; /* out; 0: nothing was sent */

@@ -9,7 +9,7 @@
 void bulk_log_init(BulkLog *l) { mutex_init(&l->lock, RANK_BULK_LOG); }
 void bulk_log_free(BulkLog *l) { mutex_destroy(&l->lock); }
 
-void bulk_log_add(BulkLog *l, const BulkStats *s) {
+void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut) {
     BulkLogEntry e = {.ended_ns = clock_ns(),
                       .calls = s->n_calls,
                       .failed = s->n_failed,
@@ -19,7 +19,8 @@ void bulk_log_add(BulkLog *l, const BulkStats *s) {
                       .reserve_ns = s->reserve_ns,
                       .run_ns = s->run_ns,
                       .total_ns = s->total_ns,
-                      .strategy = strategy_name(s->strategy)};
+                      .strategy = strategy_name(s->strategy),
+                      .why_cut = why_cut};
     snprintf(e.executor, sizeof e.executor, "%s", s->executor ? s->executor : "");
     snprintf(e.device, sizeof e.device, "%s", s->device ? s->device : "");
     snprintf(e.reason, sizeof e.reason, "%s", s->reason ? s->reason : "");

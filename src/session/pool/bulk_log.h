@@ -15,7 +15,7 @@ typedef struct BulkLogEntry {
     int64_t ended_ns; /* on clock_ns */
     int64_t calls, failed, depth;
     int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns;
-    const char *strategy; /* a constant */
+    const char *strategy, *why_cut; /* constants */
     char executor[16], device[32], reason[BULK_LOG_TEXT];
 } BulkLogEntry;
 
@@ -27,7 +27,8 @@ typedef struct BulkLog {
 
 void bulk_log_init(BulkLog *l);
 void bulk_log_free(BulkLog *l);
-void bulk_log_add(BulkLog *l, const BulkStats *s);
+/* why_cut: a constant; "statement" for one that a statement has made. */
+void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut);
 /* Newest first, at most `most`; returns their number. */
 int64_t bulk_log_list(BulkLog *l, BulkLogEntry *out, int64_t most);
 

@@ -507,6 +507,7 @@ static CallEntry *spare_others(CallPool *p, CallEntry *list) {
 /* What a bulk is made of. */
 typedef struct Cut {
     CallEntry *list;
+    Due why;
     int64_t n_calls, plan_ns; /* plan: until the operations of new entries were known */
     bool by_sets;             /* bulk_cut = zero_set */
     bool apart;               /* and no two of the calls conflict */
@@ -557,7 +558,10 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
             st = (now.arena = arena_new(&p->db->account, &s->err))
                      ? gather(s, now.arena, list, cut->n_calls, &now.n_groups, &now.groups)
                      : ST_ERROR;
+        static const char *const reasons[] = {
+            [DUE_NOT] = "", [DUE_SIZE] = "size", [DUE_TIME] = "time", [DUE_ALL] = "all wait", [DUE_TURN] = "zero set"};
         CallPipeline pipeline = {.next = cut->by_sets ? NULL : next_calls,
+                                 .why_cut = reasons[cut->why],
                                  .apart = cut->apart,
                                  .sent = calls_sent,
                                  .ctx = &next,
@@ -741,7 +745,8 @@ static Status lead(CallPool *p, Session *l, Due why, Err *e) {
     }
     mutex_lock(&p->mutex);
     if (l) atomic_store(&l->leads, s);
-    const Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
+    Cut cut = st == ST_OK ? cut_bulk(p, l, why) : (Cut){0};
+    cut.why = why;
     if (cut.list) {
         int64_t *const reasons[] = {[DUE_SIZE] = &p->stats.by_size,
                                     [DUE_TIME] = &p->stats.by_time,

@@ -17,11 +17,11 @@ static const SystemColumn snapshots[] = {{"kind", T_TEXT},   {"session", T_INT8}
                                          {"age_ms", T_INT8}, {"epoch", T_INT8},   {"held_bytes", T_INT8},
                                          {"lost", T_BOOL},   {NULL, T_UNKNOWN}};
 
-static const SystemColumn bulks[] = {{"bulk", T_INT8},           {"ended_ms_ago", T_INT8}, {"calls", T_INT8},
-                                     {"failed", T_INT8},         {"strategy", T_TEXT},     {"depth", T_INT8},
-                                     {"executor", T_TEXT},       {"device", T_TEXT},       {"reason", T_TEXT},
-                                     {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},    {"reserve_ms", T_FLOAT8},
-                                     {"run_ms", T_FLOAT8},       {"total_ms", T_FLOAT8},   {NULL, T_UNKNOWN}};
+static const SystemColumn bulks[] = {
+    {"bulk", T_INT8},         {"why_cut", T_TEXT},  {"ended_ms_ago", T_INT8},   {"calls", T_INT8},
+    {"failed", T_INT8},       {"strategy", T_TEXT}, {"depth", T_INT8},          {"executor", T_TEXT},
+    {"device", T_TEXT},       {"reason", T_TEXT},   {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},
+    {"reserve_ms", T_FLOAT8}, {"run_ms", T_FLOAT8}, {"total_ms", T_FLOAT8},     {NULL, T_UNKNOWN}};
 
 static const struct {
     const char *name;
