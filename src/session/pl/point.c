@@ -114,7 +114,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     Status got = select ? session_read(s, true) : session_begin_write(s);
     s->read.brief = s->read.images = false;
     TRY(got);
-    if (select && !had_lock && session_bulk_unapplied(s) && !session_bulk_rows_on_host(s)) {
+    if (select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s) && !session_bulk_rows_on_host(s)) {
         session_unlock(s); /* a device has the rows: the tables are brought up to date */
         TRY(session_lock(s, LOCK_SHARED));
     }
