@@ -607,6 +607,42 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     return r;
 }
 
+/* The shape of what a text plans. */
+static Status try_query_shape(Session *s, SqlText *t, const AstStmt *query) {
+    bool held;
+    Status r = session_read_definitions(s, &held);
+    if (r == ST_OK) r = bind_shape(s, t, query);
+    t->catalog_version = session_catalog(s)->version;
+    if (!held) release_lock(s);
+    return r;
+}
+static Status query_shape(Session *s, SqlText *t, const AstStmt *query) {
+    Status r = try_query_shape(s, t, query);
+    if (r == ST_OK || !s->read.again) return r;
+    /* Binding came to a routine, whose queries would see the tables. */
+    err_clear(&s->err);
+    s->read.again = false;
+    s->read.locked = true;
+    r = try_query_shape(s, t, query);
+    s->read.locked = false;
+    return r;
+}
+/* ... of a CALL: routines are looked up under the lock. */
+static Status call_shape(Session *s, SqlText *t) {
+    const AstCall *x = AST_AS_CONST(AstCall, t->ast);
+    bool held;
+    s->read.locked = true;
+    Status r = session_read_definitions(s, &held);
+    s->read.locked = false;
+    if (r == ST_OK && session_is_bulk_call(x))
+        r = session_bulk_shape(s, x, t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
+    else if (r == ST_OK)
+        r = pl_call_shape(s, x, t->arena, &t->n_params, &t->param_types, &t->n_cols, &t->names, &t->types);
+    t->has_shape = true;
+    if (!held) release_lock(s);
+    return r;
+}
+
 /* The text of one statement, from the list or made anew. */
 static Status text_of(Session *s, Slice sql, SqlText **out) {
     SqlText *t = s->state == 'E' ? NULL : text_find(s, sql);
@@ -629,25 +665,10 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
                                ? AST_AS_CONST(AstExplain, t->ast)->query
                                : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
-        bool held;
-        r = session_read_definitions(s, &held);
-        if (r == ST_OK) r = bind_shape(s, t, query);
-        t->catalog_version = session_catalog(s)->version;
-        if (!held) release_lock(s);
+        r = query_shape(s, t, query);
         if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
     }
-    if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') {
-        bool held;
-        r = session_read_definitions(s, &held);
-        if (r == ST_OK && session_is_bulk_call(AST_AS_CONST(AstCall, t->ast)))
-            r = session_bulk_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types,
-                                   &t->n_cols, &t->names, &t->types);
-        else if (r == ST_OK)
-            r = pl_call_shape(s, AST_AS_CONST(AstCall, t->ast), t->arena, &t->n_params, &t->param_types, &t->n_cols,
-                              &t->names, &t->types);
-        t->has_shape = true;
-        if (!held) release_lock(s);
-    }
+    if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') r = call_shape(s, t);
     if (r != ST_OK) {
         text_release(t);
         return stack_failed(&s->err);
@@ -951,6 +972,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
 
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,
                        const Value *params, KeptText *kept) {
+    s->read.again = false;
     Status r = execute(s, st, ast, n_params, param_types, params, kept);
     if (r == ST_OK || !s->read.again) return r;
     /* It has read a version and came to something that needs the lock: from the start, with it. */
