@@ -50,7 +50,8 @@ void strheap_free(StrHeap *h) {
     }
     h->chunks = NULL;
     h->free = NULL;
-    h->left = h->total = 0;
+    h->left = 0;
+    h->total = 0;
 }
 
 static uint32_t str_hash(Str s) { return hash_constant ? 0 : (uint32_t)(hash_bytes(s.ptr, s.len) >> 32); }
