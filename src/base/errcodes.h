@@ -64,6 +64,7 @@
     X(INVALID_FOREIGN_KEY, "42830", "invalid_foreign_key")                                 \
     X(CANNOT_COERCE, "42846", "cannot_coerce")                                             \
     X(UNDEFINED_FUNCTION, "42883", "undefined_function")                                   \
+    X(RESERVED_NAME, "42939", "reserved_name")                                             \
     X(UNDEFINED_TABLE, "42P01", "undefined_table")                                         \
     X(UNDEFINED_PARAMETER, "42P02", "undefined_parameter")                                 \
     X(DUPLICATE_CURSOR, "42P03", "duplicate_cursor")                                       \
@@ -159,6 +160,7 @@
 #define ERR_INVALID_FOREIGN_KEY "42830"
 #define ERR_CANNOT_COERCE "42846"
 #define ERR_UNDEFINED_FUNCTION "42883"
+#define ERR_RESERVED_NAME "42939"
 #define ERR_UNDEFINED_TABLE "42P01"
 #define ERR_UNDEFINED_PARAMETER "42P02"
 #define ERR_DUPLICATE_CURSOR "42P03"

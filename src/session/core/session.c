@@ -74,11 +74,24 @@ static Status change(Session *s, CatalogUndoKind kind, Table *t, View *v, Foreig
     return ST_OK;
 }
 
-Status session_add_table(Session *s, Table *t) { return change(s, CU_ADDED_TABLE, t, NULL, NULL, NULL); }
+static Status name_is_allowed(Session *s, const char *name) {
+    if (sql_system_relation(name) < 0) return ST_OK;
+    err_set(&s->err, ERR_RESERVED_NAME, "relation name \"%s\" is reserved", name);
+    err_hint(&s->err, "It is that of a system relation. Choose another.");
+    return ST_ERROR;
+}
+Status session_add_table(Session *s, Table *t) {
+    TRY(name_is_allowed(s, t->name));
+    return change(s, CU_ADDED_TABLE, t, NULL, NULL, NULL);
+}
 Status session_drop_table(Session *s, Table *t) { return change(s, CU_DROPPED_TABLE, t, NULL, NULL, NULL); }
-Status session_add_view(Session *s, View *v) { return change(s, CU_ADDED_VIEW, NULL, v, NULL, NULL); }
+Status session_add_view(Session *s, View *v) {
+    TRY(name_is_allowed(s, v->name));
+    return change(s, CU_ADDED_VIEW, NULL, v, NULL, NULL);
+}
 Status session_drop_view(Session *s, View *v) { return change(s, CU_DROPPED_VIEW, NULL, v, NULL, NULL); }
 Status session_replace_view(Session *s, View *old, View *v) {
+    TRY(name_is_allowed(s, v->name));
     TRY(change(s, CU_REPLACED_VIEW, NULL, v, NULL, NULL));
     s->catalog_undo->old_view = old;
     catalog_replace_view(&s->db->catalog, old, v);
@@ -955,7 +968,6 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
         return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
     }
     TRY(session_begin_write(s));
-    session_publish_before_write(s);
     PlanCtx c;
     plan_ctx_init(s, st->run_arena, &c);
     BoundStmt *b;

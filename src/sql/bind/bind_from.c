@@ -254,10 +254,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (!name.location) name.location = f->location;
         const ViewSource *source = view_source(b, f->location);
         if (source) name.name = source->relation;
-        int system = !name.schema && !catalog_table(b->c->catalog, slice_of(name.name)) &&
-                             !catalog_view(b->c->catalog, slice_of(name.name))
-                         ? sql_system_relation(name.name)
-                         : -1;
+        int system = !name.schema || strcmp(name.schema, "pg_catalog") == 0 ? sql_system_relation(name.name) : -1;
         if (system >= 0) {
             if (!(p = bind_system_rows(b, system)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
             if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;

@@ -1,8 +1,8 @@
 /* bind_system.c - system relations: what the database shows of itself, as tables that are read only. See bind.h.
  *
  * A system relation in FROM becomes LP_VALUES whose rows the session makes when the plan is about to run
- * (session/core/system.c), as the rows of a routine are (PlanValues.routine_id, which is below 0 for them). A table or
- * view of the user's with the same name comes first.
+ * (session/core/system.c), as the rows of a routine are (PlanValues.routine_id, which is below 0 for them). Their names
+ * are reserved (session_add_table): else what a view reads would change with a table that comes later.
  */
 #include "sql/bind/bind_int.h"
 
