@@ -296,6 +296,7 @@ void undo_abandon(UndoLog *u) {
 }
 
 /* ---- kept logs ---- */
+/* Memory that is charged for the tablet, with the room of its open columns (tablet_bytes: what its rows take). */
 static int64_t held_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
     for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
