@@ -77,14 +77,19 @@ Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, c
 Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e);
 Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
+/* Opens a column of a main tablet: from here on its cells are plain and change in place. Rows stay where they are; the
+ * block keeps its bytes, for what has been read from them. 53200: it is as it was. */
+Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e);
+/* Some column is open: the block alone does not say what the tablet holds. */
+bool tablet_has_open(const Tablet *tab);
 Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
 /* Shares the column's cells: versions see rows that are there now, more may be appended. logs: undo logs name the
  * table; what they may write to can be unshared without memory then. */
 Status delta_share(Tablet *tab, int col, bool logs, Err *e);
 /* Before cells are changed or moved: they are not shared, or copied. Cannot fail for cells that an undo log has. */
 Status delta_unshare(Tablet *tab, int col, Err *e);
-/* A delta tablet's rows as a main block (for files). */
-Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
+/* A tablet with open columns as a main block (for files). */
+Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e);
 void tablet_free(Tablet *tab); /* when no version has it */
 Status tablet_ensure_deleted(Tablet *tab, Err *e);
 

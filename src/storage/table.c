@@ -549,7 +549,7 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
 }
 
 /* ---- update ---- */
-/* Rows of the delta, in place: idx[] are positions in rowids and vals. */
+/* Rows of open columns, in place: idx[] are positions in rowids and vals. */
 static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set,
                               const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
     if (n == 0) return ST_OK;
@@ -573,6 +573,7 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
         for (int64_t i = 0; i < n; i++) {
             Tablet *tab = t->tablets[ids[i] >> 32];
             int64_t row = ids[i] & 0xffffffff;
+            TRY(tablet_open_column(t, tab, col, e));
             DeltaCol *d = &tab->block->delta[col];
             TRY(delta_unshare(tab, col, e));
             d->updated = true;
@@ -649,6 +650,47 @@ static bool key_is_set(const KeyConstraint *k, int n_set, const int *set_cols) {
             if (k->cols[i] == set_cols[s]) return true;
     return false;
 }
+static bool any_key_is_set(const Table *t, int n_set, const int *set_cols) {
+    for (int k = 0; k < t->n_keys; k++)
+        if (key_is_set(&t->keys[k], n_set, set_cols)) return true;
+    return false;
+}
+static bool all_open(const Tablet *tab, int n_set, const int *set_cols) {
+    bool open = true;
+    for (int s = 0; s < n_set; s++) open &= tab->cols[set_cols[s]].is_delta;
+    return open;
+}
+/* Whether n rows of a tablet change in place. Opening a column of a main tablet costs a copy of it and up to 16 bytes a
+ * row, moving a row to the delta all its columns and an entry in each key index; rows that have left count as well,
+ * since many small changes come to the same. Keys of main tablets are not changed: an index may be their order. */
+static bool changes_in_place(const Table *t, const Tablet *tab, int64_t n, int n_set, const int *set_cols) {
+    enum { OPEN_FROM = 64 }; /* a row in so many */
+    if (tab->block->heap.total >= TABLET_STR_BYTES) return false;
+    if (tab->is_delta) return true;
+    if (any_key_is_set(t, n_set, set_cols)) return false;
+    return all_open(tab, n_set, set_cols) || (n + tab->n_deleted) * OPEN_FROM >= tab->rows;
+}
+/* Sorts positions of rows that are there into those that change in place and those that move. */
+static Status choose_places(const Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols,
+                            Arena *tmp, int64_t *placed, int64_t *n_placed, int64_t *moved, int64_t *n_moved) {
+    enum { FEW = 64 }; /* so few count as rows of one tablet: what that opens at most is small */
+    int64_t *rows = n < FEW ? NULL : arena_array(tmp, int64_t, MAX_OF(t->n_tablets, 1));
+    if (n >= FEW && !rows) return ST_ERROR;
+    for (int64_t i = 0; rows && i < n; i++)
+        if (row_exists(t, rowids[i])) rows[rowids[i] >> 32]++;
+    int64_t last = -1;
+    bool stay = false;
+    *n_placed = *n_moved = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!row_exists(t, rowids[i])) continue;
+        int64_t tablet = rowids[i] >> 32;
+        if (tablet != last) stay = changes_in_place(t, t->tablets[tablet], rows ? rows[tablet] : n, n_set, set_cols);
+        last = tablet;
+        if (stay) placed[(*n_placed)++] = i;
+        else moved[(*n_moved)++] = i;
+    }
+    return ST_OK;
+}
 
 /* The moved rows, in runs of one tablet with ascending rowids (a row named twice moves once). Returns how many moved in
  * *n_moved. */
@@ -679,14 +721,9 @@ static Status move_rows(Table *t, int64_t n, int64_t *moved, const int64_t *rowi
 static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
                           UndoLog *undo, Arena *tmp, int64_t *n_done, Err *e) {
     int64_t *moved = arena_alloc(tmp, n * 8), *placed = arena_alloc(tmp, n * 8), *ids = arena_alloc(tmp, n * 8);
-    if (!moved || !placed || !ids) return ST_ERROR;
     int64_t n_moved = 0, n_placed = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (!row_exists(t, rowids[i])) continue;
-        const Tablet *tab = t->tablets[rowids[i] >> 32];
-        if (tab->is_delta && tab->block->heap.total < TABLET_STR_BYTES) placed[n_placed++] = i;
-        else moved[n_moved++] = i;
-    }
+    if (!moved || !placed || !ids) return ST_ERROR;
+    TRY(choose_places(t, n, rowids, n_set, set_cols, tmp, placed, &n_placed, moved, &n_moved));
     TRY(update_in_place(t, n_placed, placed, rowids, n_set, set_cols, vals, undo, e));
     TRY(move_rows(t, n_moved, moved, rowids, n_set, set_cols, vals, undo, ids, &n_moved, e));
     for (int k = 0; k < t->n_keys; k++) {
@@ -694,7 +731,7 @@ static Status update_rows(Table *t, int64_t n, const int64_t *rowids, int n_set,
         if (!key_is_set(&t->keys[k], n_set, set_cols)) continue;
         for (int64_t i = 0; i < n_placed; i++) TRY(keyindex_add_rows(t, k, 1, &rowids[placed[i]], e));
     }
-    *n_done = n_moved + n_placed;
+    *n_done = n_moved; /* a merge has nothing to gain from rows that stay */
     return ST_OK;
 }
 

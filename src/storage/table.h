@@ -42,11 +42,11 @@ typedef struct TabletColumn {
     uint8_t encoding; /* ColEncoding */
     uint8_t width;    /* ENC_FOR: bits of a code */
     uint8_t phys;     /* logical phys of the column; PH_I32 codes when dictionary-coded */
-    bool is_delta;
-    int64_t base;             /* ENC_FOR */
-    const void *data;         /* packed codes / cells / Str cells (delta) */
-    const uint32_t *offsets;  /* ENC_STR in main: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
-    const char *var_base;     /* ENC_STR in main */
+    bool is_delta;    /* open: plain cells, or Str cells, that are changed in place; else bytes of the tablet's block */
+    int64_t base;     /* ENC_FOR */
+    const void *data; /* packed codes / cells / Str cells (open) */
+    const uint32_t *offsets;  /* ENC_STR, packed: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */
+    const char *var_base;     /* ENC_STR, packed */
     const uint64_t *validity; /* bit i set = not NULL; NULL pointer = no NULLs */
     bool has_minmax;          /* min and max (as int64, or codes) of the non-NULL values */
     int64_t min, max;
@@ -57,7 +57,7 @@ typedef struct Tablet {
     int64_t rows;            /* including deleted ones */
     const uint64_t *deleted; /* bit set = row deleted; NULL = none */
     int64_t n_deleted;
-    bool is_delta;
+    bool is_delta; /* open in all columns from the beginning: rows may be appended */
     TabletColumn *cols;
     struct TabletBlock *block; /* owner of the bytes (storage internal) */
 } Tablet;
@@ -264,9 +264,9 @@ bool undo_cells_find(const UndoCells *x, const Table *t, int64_t rowid, int col,
 Status table_append(Table *t, int64_t n, const Vec *cols, UndoLog *undo, int64_t *rowids, Err *e);
 /* Deletes rows by rowid; a row already deleted is skipped (counted in *n_done once). */
 Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, int64_t *n_done, Err *e);
-/* Updates columns set_cols[] of rows; vals[i] holds the new values. A row of main moves to the delta; a row of the
- * delta changes in place. Rows that move are appended in the order given. Key checks happen as if all rows changed at
- * once (statement end), as SQL demands. */
+/* Updates columns set_cols[] of rows; vals[i] holds the new values. Rows of the delta change in place; so do rows of
+ * main tablets of which many change, without their keys: the columns are opened. Other rows of main move to the delta,
+ * in the order given. Key checks happen as if all rows changed at once (statement end), as SQL demands. */
 Status table_update(Table *t, int64_t n, const int64_t *rowids, int n_set, const int *set_cols, const Vec *vals,
                     UndoLog *undo, Err *e);
 Status table_truncate(Table *t, UndoLog *undo, Err *e); /* undo NULL: immediate */

@@ -21,7 +21,7 @@ typedef struct VersionTablet {
     Tablet *origin;       /* counted in its block */
     int64_t changes;      /* of the block at that time */
     int64_t bytes;        /* of this allocation */
-    SharedBytes **cells;  /* open tablets: by column; counted */
+    SharedBytes **cells;  /* by column, NULL: not open; counted. NULL: no column was ever opened */
 } VersionTablet;
 
 typedef struct TableVersions {
@@ -148,19 +148,17 @@ static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
     *at = align_up(here + bytes, 64);
     return here;
 }
-/* Column views and validity of an open tablet; shares its cells. */
-static Status open_columns(VersionTablet *h, char *cols, char *cells, char *validity, bool logs, Err *e) {
+/* Validity of open columns; shares their cells. */
+static Status open_columns(VersionTablet *h, char *cells, char *validity, bool logs, Err *e) {
     Tablet *origin = h->origin;
     const struct TabletBlock *b = origin->block;
     int64_t validity_bytes = b->cap / 8;
-    h->tab.cols = (TabletColumn *)(void *)cols;
     h->cells = (SharedBytes **)(void *)cells;
     for (int c = 0; c < b->n_cols; c++) {
         TRY(delta_share(origin, c, logs, e));
         SharedBytes *share = b->delta[c].share;
         if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
         h->cells[c] = share;
-        h->tab.cols[c] = origin->cols[c];
         if (!b->delta[c].validity) continue;
         memcpy(validity, b->delta[c].validity, (size_t)validity_bytes);
         h->tab.cols[c].validity = (const uint64_t *)(const void *)validity;
@@ -176,7 +174,7 @@ static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e)
     for (int c = 0; b->delta && c < b->n_cols; c++) n_validity += b->delta[c].validity != NULL;
     place(&bytes, (int64_t)sizeof(VersionTablet));
     int64_t deleted = place(&bytes, origin->deleted ? DELETED_BYTES : 0);
-    int64_t cols = place(&bytes, b->delta ? (int64_t)sizeof(TabletColumn) * b->n_cols : 0);
+    int64_t cols = place(&bytes, (int64_t)sizeof(TabletColumn) * b->n_cols);
     int64_t cells = place(&bytes, b->delta ? (int64_t)sizeof(SharedBytes *) * b->n_cols : 0);
     int64_t validity = place(&bytes, n_validity * align_up(b->cap / 8, 64));
     VersionTablet *h = mem_calloc(b->acct, bytes, e);
@@ -192,7 +190,9 @@ static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e)
         memcpy(p + deleted, origin->deleted, DELETED_BYTES);
         h->tab.deleted = (const uint64_t *)(const void *)(p + deleted);
     }
-    if (b->delta && open_columns(h, p + cols, p + cells, p + validity, logs, e) != ST_OK) {
+    h->tab.cols = (TabletColumn *)(void *)(p + cols);
+    memcpy(h->tab.cols, origin->cols, sizeof(TabletColumn) * (size_t)b->n_cols);
+    if (b->delta && open_columns(h, p + cells, p + validity, logs, e) != ST_OK) {
         header_drop(h);
         return ST_ERROR;
     }

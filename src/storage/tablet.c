@@ -640,30 +640,116 @@ undo:
     return ST_ERROR;
 }
 
-Status tablet_encode_delta(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
-    Status st = ST_ERROR;
-    int64_t rows = tab->rows, enc_bytes = (int64_t)sizeof(EncCol) * t->n_cols;
+static bool is_open(const Tablet *t, int col) { return t->cols[col].is_delta; }
+bool tablet_has_open(const Tablet *t) {
+    if (t->is_delta) return true;
+    for (int c = 0; t->block->delta && c < t->block->n_cols; c++)
+        if (is_open(t, c)) return true;
+    return false;
+}
+/* The cells of a main tablet's column, and which of them are there, into d. */
+static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *d, Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    MemAccount *a = tab->block->acct;
+    int64_t cap = tab->block->cap;
+    uint8_t *valid = c->validity ? mem_alloc(a, tab->rows, e) : NULL;
+    d->cells = mem_alloc_raw(a, cap * d->cell_size, e);
+    if (c->validity) d->validity = mem_alloc(a, cap / 8, e);
+    bool ok = d->cells && (!c->validity || (valid && d->validity)), nulls;
+    if (ok) {
+        tablet_decode(t, tab, col, 0, NULL, tab->rows, c->phys, d->cells, valid, &nulls);
+        memset((char *)d->cells + tab->rows * d->cell_size, 0, (size_t)((cap - tab->rows) * d->cell_size));
+    }
+    for (int64_t r = 0; ok && valid && r < tab->rows; r++)
+        if (!valid[r]) memset((char *)d->cells + r * d->cell_size, 0, (size_t)d->cell_size);
+    if (ok && valid) {
+        memset(d->validity, 0xff, (size_t)(cap / 8));
+        memcpy(d->validity, c->validity, (size_t)((tab->rows + 63) / 64 * 8));
+    }
+    if (valid) mem_free(a, valid, tab->rows);
+    if (ok) return ST_OK;
+    if (d->cells) mem_free(a, d->cells, cap * d->cell_size);
+    if (d->validity) mem_free(a, d->validity, cap / 8);
+    d->cells = NULL;
+    d->validity = NULL;
+    return ST_ERROR;
+}
+Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
+    struct TabletBlock *b = tab->block;
+    TabletColumn *c = &tab->cols[col];
+    if (is_open(tab, col)) return ST_OK;
+    if (!b->delta) {
+        b->delta = mem_calloc(b->acct, (int64_t)sizeof(DeltaCol) * b->n_cols, e);
+        if (!b->delta) return ST_ERROR;
+        b->cap = align_up(MAX_OF(tab->rows, 1), 64);
+    }
+    DeltaCol *d = &b->delta[col];
+    d->cell_size = phys_size((Phys)c->phys);
+    TRY(copy_packed(t, tab, col, d, e));
+    d->wide = c->encoding == ENC_PLAIN && phys_is_int(c->phys) && !c->has_minmax && c->null_count < tab->rows;
+    c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
+    c->is_delta = true;
+    c->width = 0;
+    c->base = 0;
+    c->data = d->cells;
+    c->offsets = NULL;
+    c->var_base = NULL;
+    c->validity = d->validity;
+    b->changes++;
+    return ST_OK;
+}
+
+/* A column that is still packed, as the block has it: bytes are the block's. */
+static EncCol packed_column(const Tablet *tab, int col) {
+    char *p = tab->block->bytes;
+    const TabletHeader *h = tab->block->bytes;
+    const TabletColDesc *d = (const TabletColDesc *)(const void *)(p + sizeof *h) + col;
+    EncCol c = {.encoding = d->encoding,
+                .width = d->width,
+                .phys = d->phys,
+                .flags = d->flags,
+                .base = d->base,
+                .min = d->min,
+                .max = d->max,
+                .null_count = d->null_count,
+                .data = p + d->data_offset,
+                .data_bytes = (int64_t)d->data_bytes};
+    if (d->validity_offset) {
+        c.validity = (uint64_t *)(void *)(p + d->validity_offset);
+        c.validity_bytes = (tab->rows + 63) / 64 * 8;
+    }
+    if (d->encoding == ENC_STR) {
+        c.var = p + d->var_offset;
+        c.var_bytes = (int64_t)d->var_bytes;
+    }
+    return c;
+}
+static Status encode_open(const Table *t, const Tablet *tab, int col, MemAccount *a, uint8_t *valid, EncCol *out,
+                          Err *e) {
+    const TabletColumn *c = &tab->cols[col];
+    ColSeg seg = {c->data, NULL, tab->rows};
+    if (c->validity) {
+        for (int64_t r = 0; r < tab->rows; r++) valid[r] = column_row_valid(c, r);
+        seg.valid = valid;
+    }
+    if (t->cols[col].dict) return enc_codes(a, NULL, &seg, 1, tab->rows, out, e);
+    if (c->encoding == ENC_STR) return enc_strings(a, &seg, 1, tab->rows, out, e);
+    return enc_fixed(a, c->phys, &seg, 1, tab->rows, out, e);
+}
+Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
+    Status st = ST_OK;
+    int64_t enc_bytes = (int64_t)sizeof(EncCol) * MAX_OF(t->n_cols, 1);
     EncCol *enc = mem_calloc(a, enc_bytes, e);
     uint8_t *valid = mem_alloc(a, TABLET_ROWS, e);
-    if (!enc || !valid) goto done;
-    for (int i = 0; i < t->n_cols; i++) {
-        const TabletColumn *c = &tab->cols[i];
-        ColSeg seg = {c->data, NULL, rows};
-        if (c->validity) {
-            for (int64_t r = 0; r < rows; r++) valid[r] = column_row_valid(c, r);
-            seg.valid = valid;
-        }
-        if (t->cols[i].dict) st = enc_codes(a, NULL, &seg, 1, rows, &enc[i], e);
-        else if (c->encoding == ENC_STR) st = enc_strings(a, &seg, 1, rows, &enc[i], e);
-        else st = enc_fixed(a, c->phys, &seg, 1, rows, &enc[i], e);
-        if (st != ST_OK) goto done;
+    if (!enc || !valid) st = ST_ERROR;
+    for (int i = 0; st == ST_OK && i < t->n_cols; i++) {
+        if (is_open(tab, i)) st = encode_open(t, tab, i, a, valid, &enc[i], e);
+        else enc[i] = packed_column(tab, i);
     }
-    st = tablet_build(a, t->id, rows, t->n_cols, enc, out, e);
-done:
-    if (enc) {
-        for (int i = 0; i < t->n_cols; i++) enc_release(a, &enc[i]);
-        mem_free(a, enc, enc_bytes);
-    }
+    if (st == ST_OK) st = tablet_build(a, t->id, tab->rows, t->n_cols, enc, out, e);
+    for (int i = 0; enc && i < t->n_cols; i++)
+        if (is_open(tab, i)) enc_release(a, &enc[i]);
+    if (enc) mem_free(a, enc, enc_bytes);
     if (valid) mem_free(a, valid, TABLET_ROWS);
     return st;
 }
@@ -672,7 +758,7 @@ done:
 int64_t tablet_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + atomic_load_explicit(&tab->block->heap.total, memory_order_relaxed);
     if (tab->deleted) bytes += DELETED_BYTES;
-    for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
-        bytes += tab->rows * phys_size((Phys)tab->cols[c].phys);
+    for (int c = 0; c < tab->block->n_cols; c++)
+        if (is_open(tab, c)) bytes += tab->rows * phys_size((Phys)tab->cols[c].phys);
     return bytes;
 }

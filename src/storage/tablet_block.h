@@ -52,9 +52,9 @@ struct TabletBlock {
     int n_cols;
     void *bytes; /* main */
     int64_t size;
-    int64_t cap;       /* delta: rows that fit */
-    int64_t published; /* delta: rows that some version may have */
-    DeltaCol *delta;
+    int64_t cap;       /* rows that fit into open columns; a main tablet's do not grow */
+    int64_t published; /* rows that some version may have */
+    DeltaCol *delta;   /* by column; without cells: not open. NULL: none is */
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */
     TabletWatch *_Atomic watches;

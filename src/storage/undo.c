@@ -299,8 +299,8 @@ void undo_abandon(UndoLog *u) {
 /* Memory that is charged for the tablet, with the room of its open columns (tablet_bytes: what its rows take). */
 static int64_t held_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
-    for (int c = 0; tab->is_delta && c < tab->block->n_cols; c++)
-        bytes += tab->block->cap * tab->block->delta[c].cell_size;
+    for (int c = 0; tab->block->delta && c < tab->block->n_cols; c++)
+        if (tab->block->delta[c].cells) bytes += tab->block->cap * tab->block->delta[c].cell_size;
     return bytes;
 }
 static int64_t record_bytes(const UndoRecord *r) {

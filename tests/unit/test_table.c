@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "storage/storage_int.h"
+#include "storage/table_file.h"
 #include "unit_random.h"
 
 enum { MAX_ID = 4000, N_COLS = 17, STR_BUF = 64 };
@@ -516,7 +517,7 @@ static void test_out_of_memory(void **state) {
     }
     compare(t);
     int set[] = {10, 3};
-    Vec vals[] = {b.cols[9], b.cols[3]};
+    Vec vals[] = {b.cols[10], b.cols[3]};
     for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
     for (int64_t n = 1;; n++) {
         err_clear(&e);
@@ -526,7 +527,111 @@ static void test_out_of_memory(void **state) {
         if (st == ST_OK) break;
         compare(t);
     }
+    assert_int_equal(table_merge(t, NULL, &e), ST_OK);
+    compare(t);
+    int stay[] = {10, 8, 6}; /* no column of a key: main's columns are opened */
+    Vec cells[] = {b.cols[10], b.cols[8], b.cols[6]};
+    for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
+    for (int64_t n = 1;; n++) {
+        err_clear(&e);
+        mem_fail_at(n);
+        Status st = table_update(t, 300, rowids, 3, stay, cells, NULL, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        compare(t);
+    }
+    compare(t);
+    assert_int_equal(t->n_tablets, 1);
     batch_free(&b);
+    table_free(t);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
+/* What the table and its model are after `n` rows from `first` on got new values in these columns. */
+static void update_rows_of(Table *t, UndoLog *u, int64_t first, int64_t n, int n_set, const int *set) {
+    Err e = {0};
+    Batch b;
+    Vec vals[N_COLS];
+    for (int64_t i = 0; i < n; i++) {
+        rowids[i] = id_rowid[first + i];
+        for (int c = 0; c < N_COLS; c++) seeds[i][c] = rnd_seed(c);
+    }
+    batch_fill(&b, n, seeds);
+    for (int s = 0; s < n_set; s++) vals[s] = b.cols[set[s]];
+    if (table_update(t, n, rowids, n_set, set, vals, u, &e) != ST_OK) fail_msg("%s %s", e.message, e.detail);
+    batch_free(&b);
+    for (int64_t i = 0; i < n; i++)
+        for (int s = 0; s < n_set; s++) model.seed[first + i][set[s]] = seeds[i][set[s]];
+    compare(t);
+}
+static Table *save_and_load(const Table *t) {
+    const char *path = "/tmp/stele_test_table";
+    Err e = {0};
+    Table *again = make_table();
+    if (table_file_save(t, vfs_posix(), path, &root, &e) != ST_OK) fail_msg("%s", e.message);
+    if (table_file_load(again, vfs_posix(), path, &root, &e) != ST_OK) fail_msg("%s", e.message);
+    remove(path);
+    return again;
+}
+/* Main tablets: few rows move to the delta when they change; many stay and their columns are opened, each by itself. */
+static void test_open_columns(void **state) {
+    (void)state;
+    enum { ROWS = 3000 };
+    Err e = {0};
+    mem_account_init(&root, NULL, "test", 0, NULL);
+    memset(&model, 0, sizeof model);
+    rng = 99;
+    Table *t = make_table();
+    Batch b;
+    for (int64_t i = 0; i < ROWS; i++) {
+        new_seeds(i, seeds[i]);
+        model.live[i] = true;
+        memcpy(model.seed[i], seeds[i], sizeof seeds[i]);
+    }
+    batch_fill(&b, ROWS, seeds);
+    assert_int_equal(table_append(t, ROWS, b.cols, NULL, NULL, &e), ST_OK);
+    batch_free(&b);
+    assert_int_equal(table_merge(t, NULL, &e), ST_OK);
+    compare(t);
+    const Tablet *tab = t->tablets[0];
+    int64_t first_row = id_rowid[0];
+    update_rows_of(t, NULL, 0, 20, 1, (int[]){4});
+    assert_true(tab->n_deleted == 20 && !tab->cols[4].is_delta && id_rowid[0] != first_row);
+    int64_t here = id_rowid[100], changed = table_delta_rows(t);
+    update_rows_of(t, NULL, 100, 1000, 3, (int[]){4, 10, 1});
+    assert_true(tab->n_deleted == 20 && tab->cols[4].is_delta && tab->cols[10].is_delta && !tab->cols[5].is_delta);
+    assert_int_equal(id_rowid[100], here);
+    assert_int_equal(table_delta_rows(t), changed);
+    update_rows_of(t, NULL, 2000, 1, 1, (int[]){10}); /* it is open: one row stays as well */
+    assert_int_equal(tab->n_deleted, 20);
+    update_rows_of(t, NULL, 500, 500, 2, (int[]){4, 9}); /* 9 is in a key: rows move */
+    assert_true(tab->n_deleted == 520 && !tab->cols[9].is_delta);
+
+    UndoLog *u = undo_new(&root, &e);
+    Model before = model;
+    update_rows_of(t, u, 1200, 800, 2, (int[]){4, 14});
+    assert_true(tab->cols[14].is_delta);
+    Model after = model;
+    assert_int_equal(undo_reserve(u, 0, &e), ST_OK);
+    undo_hide(u);
+    model = before;
+    compare(t);
+    undo_show(u, false);
+    model = after;
+    compare(t);
+    undo_rollback(u, 0);
+    model = before;
+    compare(t);
+    undo_free(u);
+
+    Table *again = save_and_load(t);
+    compare(again);
+    assert_false(tablet_has_open(again->tablets[0]));
+    table_free(again);
+    compare(t);
+    assert_int_equal(table_merge(t, NULL, &e), ST_OK);
+    assert_true(t->n_tablets == 1 && !tablet_has_open(t->tablets[0]));
+    compare(t);
     table_free(t);
     assert_int_equal(atomic_load(&root.used), 0);
 }
@@ -693,6 +798,7 @@ static void test_many_loads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),        cmocka_unit_test(test_versions),
                                        cmocka_unit_test(test_constant_hash), cmocka_unit_test(test_out_of_memory),
-                                       cmocka_unit_test(test_bulk_order),    cmocka_unit_test(test_many_loads)};
+                                       cmocka_unit_test(test_bulk_order),    cmocka_unit_test(test_many_loads),
+                                       cmocka_unit_test(test_open_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,6 +251,43 @@ static void test_versions(void **state) {
     table_free(t);
 }
 
+/* A column of a main tablet is opened after it was published, is published open, and changes again. */
+static void test_opened(void **state) {
+    (void)state;
+    Table *t = make_table("t");
+    EpochSlot *a = slot(), *b = slot();
+    append(t, 0, 1000, 10, 7, NULL);
+    assert_int_equal(table_merge(t, NULL, NULL), ST_OK);
+    publish(t);
+    epoch_pin(a, "statement", 0);
+    const Table *v = table_version_at(t, a);
+    Digest packed = digest(v);
+    for (int i = 0; i < 100; i++) set_balance(t, rowid_make(0, i), 20 + i, NULL);
+    for (int i = 0; i < 100; i++) set_balance(t, rowid_make(0, 500 + i), 30 + i, NULL);
+    assert_true(t->n_tablets == 2 && t->tablets[0]->cols[BALANCE].is_delta); /* the first rows have moved */
+    assert_false(v->tablets[0]->cols[BALANCE].is_delta);
+    assert_same(digest(v), packed);
+    publish(t);
+    epoch_pin(b, "statement", 0);
+    const Table *w = table_version_at(t, b);
+    Digest open = digest(w);
+    assert_same(open, digest(t));
+    assert_ptr_equal(w->tablets[0]->cols[BALANCE].data, t->tablets[0]->cols[BALANCE].data);
+    set_balance(t, rowid_make(0, 600), 99, NULL);
+    assert_ptr_not_equal(w->tablets[0]->cols[BALANCE].data, t->tablets[0]->cols[BALANCE].data);
+    assert_same(digest(w), open);
+    assert_same(digest(v), packed);
+    verify(v);
+    verify(w);
+    publish(t);
+    epoch_unpin(a);
+    epoch_unpin(b);
+    assert_int_equal(waiting(), 0);
+    epoch_unregister(a);
+    epoch_unregister(b);
+    table_free(t);
+}
+
 /* Only what changed is copied. */
 static void test_sharing(void **state) {
     (void)state;
@@ -1082,6 +1119,7 @@ static void test_side_stress(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_opened, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sharing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dictionary, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys, setup, teardown),

@@ -239,9 +239,10 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     return ST_OK;
 }
 
-static const void *block_of(const Tablet *t, uint64_t *checksum) {
+/* The block that has the column's bytes; NULL: the column is open. */
+static const void *block_of(const Tablet *t, int32_t col, uint64_t *checksum) {
     *checksum = 0;
-    if (t->is_delta || !t->block || !t->block->bytes) return NULL;
+    if (t->cols[col].is_delta || !t->block || !t->block->bytes) return NULL;
     *checksum = ((const TabletHeader *)t->block->bytes)->checksum;
     return t->block->bytes;
 }
@@ -294,7 +295,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         const Tablet *tab = t->tablets[i];
         const TabletColumn *tc = &tab->cols[col];
         ResPiece *p = &c->pieces[i];
-        p->block = block_of(tab, &p->checksum);
+        p->block = block_of(tab, col, &p->checksum);
         if (old && p->block && i < old->n_tablets && old->pieces[i].block == p->block &&
             old->pieces[i].checksum == p->checksum) {
             *p = old->pieces[i];
@@ -306,7 +307,8 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         if (tab->rows == 0) continue;
         bool direct = shares;
         uint64_t shift = 0;
-        if (map && !shares && !packs(tc) && hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK) goto done;
+        if (map && !shares && !tc->is_delta && hostmap_get(q, t->tablets[i], true, &direct, &shift, e) != ST_OK)
+            goto done;
         if (direct && !packs(tc)) {
             describe_host(tc, &p->desc, shift);
             continue;
@@ -524,6 +526,7 @@ typedef struct Moved {
     const char *p;
     int64_t bytes;
     uint64_t *want;
+    bool in_block; /* of the tablet; else cells of an open column */
 } Moved;
 
 static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Moved *out) {
@@ -536,8 +539,8 @@ static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Mov
         Areas a = areas_of(tc, tab->rows);
         DColumn *d = &desc[i * t->n_tablets + tablet];
         *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
-        if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data};
-        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity};
+        if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, !tc->is_delta};
+        if (a.validity_bytes) out[n++] = (Moved){a.validity, a.validity_bytes, &d->validity, !tc->is_delta};
     }
     for (int64_t i = 1; i < n; i++) { /* by address */
         Moved m = out[i];
@@ -548,19 +551,19 @@ static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Mov
     return n;
 }
 
-/* Copies for a tablet's areas behind `at` in the slot; where it ends. `near`: they are parts of one block. Fields get
+/* Copies for a tablet's areas behind `at` in the slot; where it ends. registered: the tablet's block is. Fields get
  * their place in the slot, plus 1. */
-static int64_t plan_copies(const Moved *m, int64_t n, bool near, bool registered, int64_t at, Upload *jobs,
-                           int64_t *n_jobs) {
+static int64_t plan_copies(const Moved *m, int64_t n, bool registered, int64_t at, Upload *jobs, int64_t *n_jobs) {
     Upload *u = NULL;
     for (int64_t i = 0; i < n; i++) {
         int64_t gap = u ? (int64_t)((uintptr_t)m[i].p - (uintptr_t)u->from) - u->bytes : 0;
-        if (u && near && gap >= 0 && gap <= GAP_MAX) {
+        bool near = u && m[i].in_block && m[i - 1].in_block;
+        if (near && gap >= 0 && gap <= GAP_MAX) {
             u->bytes += gap + m[i].bytes;
         } else {
             if (u) at = align_up(u->at + u->bytes + GUARD, ALIGN);
             u = &jobs[(*n_jobs)++];
-            *u = (Upload){m[i].p, m[i].bytes, at, registered};
+            *u = (Upload){m[i].p, m[i].bytes, at, registered && m[i].in_block};
         }
         *m[i].want = (uint64_t)(u->at + ((uintptr_t)m[i].p - (uintptr_t)u->from)) + 1;
     }
@@ -609,7 +612,7 @@ static Status stream_pieces(DevQuery *q, DSegment *s, Stream *x, DColumn *desc, 
         bool registered;
         uint64_t shift;
         TRY(registered_or_not(q, s, tab, &registered, &shift, e));
-        p->bytes = plan_copies(areas, n, !tab->is_delta, registered, p->bytes, x->jobs, &jobs_n);
+        p->bytes = plan_copies(areas, n, registered, p->bytes, x->jobs, &jobs_n);
         p->n++;
         p->n_jobs = jobs_n - p->jobs;
         if (p->bytes > x->slot_bytes) x->slot_bytes = p->bytes;
