@@ -1027,9 +1027,9 @@ static void payer_end(Payer *k, int x, int how) {
         } else {
             fate = RAN_NOT;
             memcpy(k->state, state_of(k->c), 6);
-            if (!(done ? k->redefined && strcmp(k->state, "42883") == 0
-                       : k->withdraws && strcmp(k->state, "57014") == 0))
-                k->wrong = "wait";
+            bool gone = done && k->redefined && strcmp(k->state, "42883") == 0;
+            bool stopped = k->withdraws && strcmp(k->state, "57014") == 0; /* before it ran, or (done) on the way */
+            if (!gone && !stopped) k->wrong = "wait";
             if (!done && again < 3 && !k->wrong && stele_bulk_submit(k->b[x]) == STELE_OK)
                 continue; /* withdrawn; may be submitted again */
         }
