@@ -68,7 +68,7 @@ static RunResult load_table(Frame *f, const Step *s, Vec *d) {
     bool no_nulls = !tc->validity;
     d->is_const = false;
     d->valid = NULL;
-    if (no_nulls && !f->pos && tc->encoding == ENC_PLAIN && tc->phys == phys) {
+    if (no_nulls && !f->pos && !tc->stride && tc->encoding == ENC_PLAIN && tc->phys == phys) {
         d->data = (void *)(uintptr_t)((const char *)tc->data + (f->first << s->size));
         return RUN_NEXT;
     }

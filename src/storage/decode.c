@@ -101,10 +101,29 @@ static void gather_validity(const TabletColumn *c, int64_t first, const int32_t 
     for (int64_t i = 0; i < n; i++) valid[i] = (uint8_t)(v[pos[i] >> 6] >> (pos[i] & 63) & 1);
 }
 
+/* Cells that lie `stride` bytes apart. */
+#define GATHER(SIZE)                                                                                     \
+    for (int64_t i = 0; i < n; i++) memcpy(o + SIZE * i, d + (pos ? pos[i] : first + i) * stride, SIZE); \
+    break
+static void gather_cells(const char *d, int64_t stride, int64_t size, int64_t first, const int32_t *pos, int64_t n,
+                         char *o) {
+    switch (size) {
+    case 1: GATHER(1);
+    case 2: GATHER(2);
+    case 4: GATHER(4);
+    case 8: GATHER(8);
+    default: GATHER(16);
+    }
+}
+#undef GATHER
 /* Cells copied as they are. */
-static void copy_cells(const void *data, int64_t size, int64_t first, const int32_t *pos, int64_t n, void *out) {
-    const char *d = data;
+static void copy_cells(const TabletColumn *c, int64_t size, int64_t first, const int32_t *pos, int64_t n, void *out) {
+    const char *d = c->data;
     char *o = out;
+    if (c->stride) {
+        gather_cells(d, c->stride, size, first, pos, n, o);
+        return;
+    }
     if (!pos) {
         memcpy(o, d + first * size, (size_t)(n * size));
         return;
@@ -124,11 +143,29 @@ static void copy_cells(const void *data, int64_t size, int64_t first, const int3
     }
 }
 
+static void strided_ints(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, uint8_t phys, void *out) {
+    enum { BATCH = 256 };
+    alignas(64) char cells[BATCH * 16];
+    int64_t size = phys_size((Phys)c->phys), to = phys_size((Phys)phys);
+    if (c->phys == phys) {
+        gather_cells(c->data, c->stride, size, first, pos, n, out);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += BATCH) {
+        int64_t k = MIN_OF(BATCH, n - i);
+        gather_cells(c->data, c->stride, size, first + i, pos ? pos + i : NULL, k, cells);
+        ops->plain[c->phys][phys](cells, k, (char *)out + i * to);
+    }
+}
 static void decode_ints(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, uint8_t phys, void *out) {
     if (c->encoding == ENC_FOR) {
         int w = width_index(c->width);
         if (pos) ops->decode_pos[phys][w](c->data, (uint64_t)c->base, pos, n, out);
         else ops->decode[phys][w](c->data, (uint64_t)c->base, first, n, out);
+        return;
+    }
+    if (c->stride) {
+        strided_ints(c, first, pos, n, phys, out);
         return;
     }
     if (pos) ops->plain_pos[c->phys][phys](c->data, pos, n, out);
@@ -158,7 +195,7 @@ void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, co
     if (n <= 0) return;
     if (c->validity) gather_validity(c, first, pos, n, valid);
     if (c->encoding == ENC_STR) {
-        if (c->is_delta) copy_cells(c->data, (int64_t)sizeof(Str), first, pos, n, out);
+        if (c->is_delta) copy_cells(c, (int64_t)sizeof(Str), first, pos, n, out);
         else ops->strings(c->var_base, c->offsets, first, pos, n, out);
     } else if (phys == PH_STR) {
         decode_dict(t->cols[col].dict, c, first, pos, n, c->validity ? valid : NULL, out);
@@ -166,7 +203,7 @@ void tablet_decode(const Table *t, const Tablet *tab, int col, int64_t first, co
         decode_ints(c, first, pos, n, phys, out);
         if (c->validity && c->encoding == ENC_FOR) ops->clear[phys](valid, n, out);
     } else {
-        copy_cells(c->data, phys_size((Phys)c->phys), first, pos, n, out);
+        copy_cells(c, phys_size((Phys)c->phys), first, pos, n, out);
     }
 }
 
@@ -210,6 +247,18 @@ RANGE_PLAIN(range_i32, int32_t, uint64_t)
 RANGE_PLAIN(range_i64, int64_t, uint64_t)
 RANGE_PLAIN(range_i128, int128_t, uint128_t)
 
+static int64_t range_strided(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
+                             int64_t hi, bool neg, int32_t *out) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t p = pos ? pos[i] : (int32_t)(first + i);
+        int128_t v = c->phys == PH_I128 ? column_i128(c, p) : column_i64(c, p);
+        out[k] = p;
+        k += (v >= lo && v <= hi) != neg;
+    }
+    return k;
+}
+
 int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int32_t *pos, int64_t n, int64_t lo,
                             int64_t hi, bool negate, int32_t *out) {
     const TabletColumn *c = &tab->cols[col];
@@ -233,6 +282,8 @@ int64_t tablet_filter_range(const Tablet *tab, int col, int64_t first, const int
         int w = width_index(c->width); /* width 0: min = max, answered above */
         if (pos) k = ops->range_pos[w](c->data, pos, n, clo, span, negate, out);
         else k = ops->range[w](c->data, first, n, clo, span, negate, out);
+    } else if (c->stride) {
+        k = range_strided(c, first, pos, n, lo, hi, negate, out);
     } else {
         switch (c->phys) {
         case PH_BOOL: k = range_bool(c->data, first, pos, n, lo, hi, negate, out); break;

@@ -64,7 +64,7 @@ static bool stored_key_cell(const TabletColumn *c, int64_t row, KeyCell *k) {
         k->is_int = false;
         k->u.str = column_str(c, row);
     } else if (c->encoding == ENC_PLAIN && c->phys == PH_I128) {
-        k->u.i128 = ((const int128_t *)c->data)[row];
+        k->u.i128 = column_i128(c, row);
         k->v = (int64_t)k->u.i128;
         k->is_int = k->u.i128 == k->v;
     } else if (phys_is_int(c->phys)) {
@@ -73,7 +73,7 @@ static bool stored_key_cell(const TabletColumn *c, int64_t row, KeyCell *k) {
     } else {
         int64_t size = phys_size((Phys)c->phys);
         k->is_int = false;
-        memcpy(&k->u, (const char *)c->data + row * size, (size_t)size);
+        memcpy(&k->u, column_cell(c, row, size), (size_t)size);
     }
     return true;
 }

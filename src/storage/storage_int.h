@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "storage/keyindex.h"
+#include "storage/row_home.h"
 #include "storage/table.h"
 #include "storage/tablet.h"
 #include "storage/tablet_block.h"
@@ -80,6 +81,10 @@ Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
 /* Opens a column of a main tablet: from here on its cells are plain and change in place. Rows stay where they are; the
  * block keeps its bytes, for what has been read from them. 53200: it is as it was. */
 Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e);
+/* The same in steps, for cells that come from elsewhere: places for open columns; the column counts as open, its view
+ * lacks the cells. */
+Status tablet_ensure_open_columns(Tablet *tab, Err *e);
+void tablet_mark_open(Tablet *tab, int col);
 /* Some column is open: the block alone does not say what the tablet holds. */
 bool tablet_has_open(const Tablet *tab);
 Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
@@ -189,6 +194,22 @@ typedef struct CellSummary {
     int64_t min, max;
     double bytes;
 } CellSummary;
+static inline void cell_summary_add(CellSummary *s, int128_t v) {
+    if (v != (int64_t)v) {
+        s->wide = true;
+        return;
+    }
+    int64_t x = (int64_t)v;
+    if (!s->has_range) s->min = s->max = x;
+    s->has_range = true;
+    s->min = MIN_OF(s->min, x);
+    s->max = MAX_OF(s->max, x);
+}
+/* A cell of an open column, from row i of v; the row's room is reserved. Counts NULLs only in `s`: appended rows are
+ * not yet the tablet's. */
+Status tablet_write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, CellSummary *s, Err *e);
+Status tablet_ensure_validity(Tablet *tab, int col, Err *e);   /* bits of an open column */
+void tablet_widen(Tablet *tab, int col, const CellSummary *s); /* min and max of the tablet's column take it in */
 /* New cells of column `col` come into the table; rows_before = rows stored before them, deleted ones too. */
 void stats_widen(Table *t, int col, const CellSummary *s, int64_t rows_before);
 /* A column is unique by a constraint of its own. */

@@ -306,7 +306,7 @@ static int128_t vec_int(const Vec *v, int64_t i) {
     default: return ((const int128_t *)v->data)[i];
     }
 }
-static Status ensure_validity(Tablet *tab, int col, Err *e) {
+Status tablet_ensure_validity(Tablet *tab, int col, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
     if (d->validity) return ST_OK;
     d->validity = mem_alloc(tab->block->acct, tab->block->cap / 8, e);
@@ -315,30 +315,18 @@ static Status ensure_validity(Tablet *tab, int col, Err *e) {
     tab->cols[col].validity = d->validity;
     return ST_OK;
 }
-static void summary_add(CellSummary *s, int128_t v) {
-    if (v != (int64_t)v) {
-        s->wide = true;
-        return;
-    }
-    int64_t x = (int64_t)v;
-    if (!s->has_range) s->min = s->max = x;
-    s->has_range = true;
-    s->min = MIN_OF(s->min, x);
-    s->max = MAX_OF(s->max, x);
-}
-
 /* One cell; the row's room is reserved. `code`: v holds dictionary codes. Counts NULLs only in `s`:
  * appended rows are not yet the tablet's. */
 static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code,
                          CellSummary *s, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
-    char *cell = (char *)d->cells + row * d->cell_size;
+    char *cell = delta_cell(d, row);
     if (v->is_const) i = 0;
     bool valid = !v->valid || v->valid[i];
     s->n++;
     if (!valid) {
-        TRY(ensure_validity(tab, col, e));
-        d->validity[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+        TRY(tablet_ensure_validity(tab, col, e));
+        delta_set_valid(d, row, false);
         memset(cell, 0, (size_t)d->cell_size);
         s->nulls++;
         return ST_OK;
@@ -349,7 +337,7 @@ static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec 
         if (k < 0) return ST_ERROR;
         memcpy(cell, &k, sizeof k);
         s->bytes += t->cols[col].dict->entries[k].len;
-        summary_add(s, k);
+        cell_summary_add(s, k);
     } else if (c->phys == PH_STR) {
         Str copy;
         if (!strheap_add(&tab->block->heap, ((const Str *)v->data)[i], &copy, e)) return ST_ERROR;
@@ -358,15 +346,17 @@ static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec 
     } else if (phys_is_int(c->phys)) {
         int128_t x = vec_int(v, i);
         memcpy(cell, &x, (size_t)d->cell_size); /* little-endian */
-        summary_add(s, x);
+        cell_summary_add(s, x);
     } else {
         memcpy(cell, (const char *)v->data + i * d->cell_size, (size_t)d->cell_size);
     }
-    if (d->validity) d->validity[row >> 6] |= UINT64_C(1) << (row & 63);
+    delta_set_valid(d, row, true);
     return ST_OK;
 }
-/* min and max of the tablet's column take in the summary. */
-static void widen_column(Tablet *tab, int col, const CellSummary *s) {
+Status tablet_write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, CellSummary *s, Err *e) {
+    return write_cell(t, tab, col, row, v, i, false, s, e);
+}
+void tablet_widen(Tablet *tab, int col, const CellSummary *s) {
     TabletColumn *c = &tab->cols[col];
     DeltaCol *d = &tab->block->delta[col];
     d->wide = d->wide || s->wide;
@@ -409,7 +399,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
                           Err *e) {
     for (int64_t first = 0; first < n;) {
         Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
-        int64_t k = tab && tab->is_delta ? rows_that_fit(t, tab, first, n, cols) : 0;
+        int64_t k = tab && tab->is_delta && !tab->block->has_home ? rows_that_fit(t, tab, first, n, cols) : 0;
         if (k == 0) {
             TRY(tablet_new_delta(t, &tab, e));
             if (table_add_tablet(t, tab, e) != ST_OK) {
@@ -430,7 +420,7 @@ static Status append_rows(Table *t, int64_t n, const Vec *cols, const bool *code
             CellSummary s = {0};
             for (int64_t i = 0; i < k; i++)
                 TRY(write_cell(t, tab, c, at + i, &cols[c], first + i, codes && codes[c], &s, e));
-            widen_column(tab, c, &s);
+            tablet_widen(tab, c, &s);
             stats_widen(t, c, &s, before);
         }
         /* Visible from here on. */
@@ -578,21 +568,21 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             TRY(delta_unshare(tab, col, e));
             d->updated = true;
             tab->block->changes++;
-            memcpy(cells + i * size, (const char *)d->cells + row * size, (size_t)size);
+            memcpy(cells + i * size, delta_cell(d, row), (size_t)size);
             bool was = column_row_valid(&tab->cols[col], row);
             valid[i] = was;
             r->n = i + 1;
             CellSummary one = {0};
             TRY(write_cell(t, tab, col, row, &vals[s], idx[i], false, &one, e));
             tab->cols[col].null_count += (was ? 0 : -1) + (one.nulls ? 1 : 0);
-            widen_column(tab, col, &one);
+            tablet_widen(tab, col, &one);
             all.n++;
             all.nulls += one.nulls;
             all.wide = all.wide || one.wide;
             all.bytes += one.bytes;
             if (one.has_range) {
-                summary_add(&all, one.min);
-                summary_add(&all, one.max);
+                cell_summary_add(&all, one.min);
+                cell_summary_add(&all, one.max);
             }
         }
         stats_widen(t, col, &all, t->live_rows + 1);
@@ -820,19 +810,23 @@ static Status verify_column(const Table *t, int64_t tn, int col, Err *e) {
     const Tablet *tab = t->tablets[tn];
     const TabletColumn *c = &tab->cols[col];
     const Column *tc = &t->cols[col];
+    const DeltaCol *d = tab->block->delta ? &tab->block->delta[col] : NULL;
     int64_t nulls = 0;
     if (c->phys != column_phys(tc))
         return err_internal(e, "tablet %lld column %d has phys %d", (long long)tn, col, c->phys);
     if ((c->encoding == ENC_STR) != (c->phys == PH_STR))
         return err_internal(e, "tablet %lld column %d: encoding", (long long)tn, col);
     for (int64_t r = 0; r < tab->rows; r++) {
+        bool live = !tablet_row_deleted(tab, r);
+        if (live && d && d->home && d->valid_bytes && d->valid_bytes[r * d->stride] != column_row_valid(c, r))
+            return err_internal(e, "tablet %lld column %d row %lld is NULL on one side", (long long)tn, col,
+                                (long long)r);
         if (!column_row_valid(c, r)) {
             nulls++;
             continue;
         }
         if (!phys_is_int(c->phys)) continue;
-        bool wide =
-            c->encoding == ENC_PLAIN && c->phys == PH_I128 && ((const int128_t *)c->data)[r] != column_i64(c, r);
+        bool wide = c->encoding == ENC_PLAIN && c->phys == PH_I128 && column_i128(c, r) != column_i64(c, r);
         int64_t v = column_i64(c, r);
         if (c->has_minmax && (wide || v < c->min || v > c->max))
             return err_internal(e, "tablet %lld column %d row %lld is outside min and max", (long long)tn, col,

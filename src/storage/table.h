@@ -43,6 +43,7 @@ typedef struct TabletColumn {
     uint8_t width;    /* ENC_FOR: bits of a code */
     uint8_t phys;     /* logical phys of the column; PH_I32 codes when dictionary-coded */
     bool is_delta;    /* open: plain cells, or Str cells, that are changed in place; else bytes of the tablet's block */
+    int32_t stride;   /* of cells: bytes from one to the next; 0: side by side */
     int64_t base;     /* ENC_FOR */
     const void *data; /* packed codes / cells / Str cells (open) */
     const uint32_t *offsets;  /* ENC_STR, packed: n+1 offsets from var_base (a tablet's strings stay below 4 GiB) */

@@ -148,6 +148,24 @@ static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
     *at = align_up(here + bytes, 64);
     return here;
 }
+/* Cells of a home, side by side: they change in place there. */
+static Status copy_home(VersionTablet *h, int col, Err *e) {
+    const Tablet *origin = h->origin;
+    MemAccount *acct = origin->block->acct;
+    TabletColumn *c = &h->tab.cols[col];
+    int64_t size = phys_size((Phys)c->phys), bytes = MAX_OF(origin->rows, 1) * size;
+    char *cells = mem_alloc_raw(acct, bytes, e);
+    if (!cells) return ST_ERROR;
+    if (!(h->cells[col] = shared_new(acct, cells, bytes, e))) {
+        mem_free(acct, cells, bytes);
+        return ST_ERROR;
+    }
+    for (int64_t r = 0; r < origin->rows; r++)
+        memcpy(cells + r * size, column_cell(&origin->cols[col], r, size), (size_t)size);
+    c->data = cells;
+    c->stride = 0;
+    return ST_OK;
+}
 /* Validity of open columns; shares their cells. */
 static Status open_columns(VersionTablet *h, char *cells, char *validity, bool logs, Err *e) {
     Tablet *origin = h->origin;
@@ -159,6 +177,7 @@ static Status open_columns(VersionTablet *h, char *cells, char *validity, bool l
         SharedBytes *share = b->delta[c].share;
         if (share) atomic_fetch_add_explicit(&share->refs, 1, memory_order_relaxed);
         h->cells[c] = share;
+        if (b->delta[c].home) TRY(copy_home(h, c, e));
         if (!b->delta[c].validity) continue;
         memcpy(validity, b->delta[c].validity, (size_t)validity_bytes);
         h->tab.cols[c].validity = (const uint64_t *)(const void *)validity;

@@ -327,6 +327,7 @@ void tablet_free(Tablet *t) {
     if (b->delta) {
         for (int i = 0; i < b->n_cols; i++) {
             if (b->delta[i].share) shared_drop(b->delta[i].share);
+            else if (b->delta[i].home) row_home_drop(b->delta[i].home);
             else if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
             if (b->delta[i].spare) mem_free(a, b->delta[i].spare, b->cap * b->delta[i].cell_size);
             if (b->delta[i].validity) mem_free(a, b->delta[i].validity, b->cap / 8);
@@ -531,7 +532,7 @@ Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
         c->phys = column_phys(&t->cols[i]);
         c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
         c->is_delta = true;
-        tab->block->delta[i].cell_size = phys_size((Phys)c->phys);
+        tab->block->delta[i].cell_size = tab->block->delta[i].stride = phys_size((Phys)c->phys);
     }
     *out = tab;
     return ST_OK;
@@ -562,7 +563,7 @@ Status delta_share(Tablet *t, int col, bool logs, Err *e) {
     struct TabletBlock *b = t->block;
     DeltaCol *d = &b->delta[col];
     d->updated = d->updated && logs;
-    if (!d->cells) return ST_OK;
+    if (!d->cells || d->home) return ST_OK;
     if (!d->share) d->share = shared_new(b->acct, d->cells, b->cap * d->cell_size, e);
     if (!d->share) return ST_ERROR;
     if (!d->updated || d->spare) return ST_OK;
@@ -588,6 +589,10 @@ Status delta_unshare(Tablet *t, int col, Err *e) {
     return ST_OK;
 }
 
+/* A home's cells are not the tablet's to resize. */
+static void *resize_cells(const struct TabletBlock *b, const DeltaCol *c, int64_t from, int64_t to, Err *e) {
+    return c->home ? c->cells : mem_realloc(b->acct, c->cells, from * c->cell_size, to * c->cell_size, e);
+}
 /* Room for `rows` rows, at most TABLET_ROWS. Capacity is a multiple of 64. When it fails part of the way,
  * the columns that grew already go back to the old size. */
 Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
@@ -599,7 +604,7 @@ Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
     int i = 0;
     for (; i < b->n_cols; i++) {
         DeltaCol *c = &b->delta[i];
-        void *cells = mem_realloc(b->acct, c->cells, b->cap * c->cell_size, cap * c->cell_size, e);
+        void *cells = resize_cells(b, c, b->cap, cap, e);
         if (!cells) goto undo;
         c->cells = cells;
         if (c->validity) {
@@ -607,7 +612,7 @@ Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
             if (!v) {
                 Err ignored = {0};
                 if (b->cap) {
-                    void *back = mem_realloc(b->acct, c->cells, cap * c->cell_size, b->cap * c->cell_size, &ignored);
+                    void *back = resize_cells(b, c, cap, b->cap, &ignored);
                     c->cells = back ? back : c->cells;
                 }
                 goto undo;
@@ -624,12 +629,12 @@ undo:
     for (int k = 0; k < i; k++) {
         DeltaCol *c = &b->delta[k];
         Err ignored = {0};
-        if (b->cap == 0) {
+        if (b->cap == 0 && !c->home) {
             mem_free(b->acct, c->cells, cap * c->cell_size);
             c->cells = NULL;
             continue;
         }
-        void *back = mem_realloc(b->acct, c->cells, cap * c->cell_size, b->cap * c->cell_size, &ignored);
+        void *back = resize_cells(b, c, cap, b->cap, &ignored);
         c->cells = back ? back : c->cells;
         if (c->validity) {
             back = mem_realloc(b->acct, c->validity, cap / 8, b->cap / 8, &ignored);
@@ -674,18 +679,17 @@ static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *
     d->validity = NULL;
     return ST_ERROR;
 }
-Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
+Status tablet_ensure_open_columns(Tablet *tab, Err *e) {
     struct TabletBlock *b = tab->block;
+    if (b->delta) return ST_OK;
+    b->delta = mem_calloc(b->acct, (int64_t)sizeof(DeltaCol) * b->n_cols, e);
+    if (!b->delta) return ST_ERROR;
+    b->cap = align_up(MAX_OF(tab->rows, 1), 64);
+    return ST_OK;
+}
+void tablet_mark_open(Tablet *tab, int col) {
     TabletColumn *c = &tab->cols[col];
-    if (is_open(tab, col)) return ST_OK;
-    if (!b->delta) {
-        b->delta = mem_calloc(b->acct, (int64_t)sizeof(DeltaCol) * b->n_cols, e);
-        if (!b->delta) return ST_ERROR;
-        b->cap = align_up(MAX_OF(tab->rows, 1), 64);
-    }
-    DeltaCol *d = &b->delta[col];
-    d->cell_size = phys_size((Phys)c->phys);
-    TRY(copy_packed(t, tab, col, d, e));
+    DeltaCol *d = &tab->block->delta[col];
     d->wide = c->encoding == ENC_PLAIN && phys_is_int(c->phys) && !c->has_minmax && c->null_count < tab->rows;
     c->encoding = c->phys == PH_STR ? ENC_STR : ENC_PLAIN;
     c->is_delta = true;
@@ -695,7 +699,15 @@ Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
     c->offsets = NULL;
     c->var_base = NULL;
     c->validity = d->validity;
-    b->changes++;
+    tab->block->changes++;
+}
+Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e) {
+    if (is_open(tab, col)) return ST_OK;
+    TRY(tablet_ensure_open_columns(tab, e));
+    DeltaCol *d = &tab->block->delta[col];
+    d->cell_size = d->stride = phys_size((Phys)tab->cols[col].phys);
+    TRY(copy_packed(t, tab, col, d, e));
+    tablet_mark_open(tab, col);
     return ST_OK;
 }
 
@@ -727,14 +739,18 @@ static EncCol packed_column(const Tablet *tab, int col) {
 static Status encode_open(const Table *t, const Tablet *tab, int col, MemAccount *a, uint8_t *valid, EncCol *out,
                           Err *e) {
     const TabletColumn *c = &tab->cols[col];
-    ColSeg seg = {c->data, NULL, tab->rows};
-    if (c->validity) {
-        for (int64_t r = 0; r < tab->rows; r++) valid[r] = column_row_valid(c, r);
-        seg.valid = valid;
-    }
-    if (t->cols[col].dict) return enc_codes(a, NULL, &seg, 1, tab->rows, out, e);
-    if (c->encoding == ENC_STR) return enc_strings(a, &seg, 1, tab->rows, out, e);
-    return enc_fixed(a, c->phys, &seg, 1, tab->rows, out, e);
+    int64_t size = phys_size((Phys)c->phys), bytes = c->stride ? MAX_OF(tab->rows, 1) * size : 0;
+    char *cells = NULL;
+    if (bytes && !(cells = mem_alloc(a, bytes, e))) return ST_ERROR;
+    for (int64_t r = 0; cells && r < tab->rows; r++) memcpy(cells + r * size, column_cell(c, r, size), (size_t)size);
+    ColSeg seg = {cells ? cells : c->data, NULL, tab->rows};
+    for (int64_t r = 0; c->validity && r < tab->rows; r++) valid[r] = column_row_valid(c, r);
+    if (c->validity) seg.valid = valid;
+    Status st = t->cols[col].dict        ? enc_codes(a, NULL, &seg, 1, tab->rows, out, e)
+                : c->encoding == ENC_STR ? enc_strings(a, &seg, 1, tab->rows, out, e)
+                                         : enc_fixed(a, c->phys, &seg, 1, tab->rows, out, e);
+    if (cells) mem_free(a, cells, bytes);
+    return st;
 }
 Status tablet_encode_open(const Table *t, const Tablet *tab, MemAccount *a, Tablet **out, Err *e) {
     Status st = ST_OK;

@@ -36,11 +36,21 @@ typedef struct SharedBytes {
     int64_t size;
 } SharedBytes;
 
+/* Memory that has cells of tablets row by row and belongs to none of them: those of the rows that bulks change
+ * (row_home.h). Counted; the last one to go calls `gone`. */
+typedef struct RowHome {
+    _Atomic int64_t refs;
+    void (*gone)(struct RowHome *h);
+} RowHome;
+
 typedef struct DeltaCol {
     void *cells;
-    SharedBytes *share; /* NULL: the cells are this tablet's alone */
-    void *spare;        /* of shared cells: room for a copy, when an undo log may write to them; NULL: none */
-    bool updated;       /* an undo log may have cells of it */
+    int64_t stride;       /* from cell to cell */
+    RowHome *home;        /* has the cells; NULL: they are the tablet's own, or shared with versions */
+    uint8_t *valid_bytes; /* of a home: a byte per row at the same stride, 1 = not NULL; NULL: no NULLs come there */
+    SharedBytes *share;   /* NULL: the cells are this tablet's alone */
+    void *spare;          /* of shared cells: room for a copy, when an undo log may write to them; NULL: none */
+    bool updated;         /* an undo log may have cells of it */
     uint64_t *validity;
     int64_t cell_size;
     bool wide; /* held a value beyond 64 bits: no min and max */
@@ -54,12 +64,19 @@ struct TabletBlock {
     int64_t size;
     int64_t cap;       /* rows that fit into open columns; a main tablet's do not grow */
     int64_t published; /* rows that some version may have */
+    bool has_home;     /* some column's cells are a home's: what is appended goes to other tablets */
     DeltaCol *delta;   /* by column; without cells: not open. NULL: none is */
     StrHeap heap;
     uint64_t *deleted; /* TABLET_ROWS bits once there is one */
     TabletWatch *_Atomic watches;
 };
 enum { DELETED_BYTES = TABLET_ROWS / 8 };
+static inline char *delta_cell(const DeltaCol *d, int64_t row) { return (char *)d->cells + row * d->stride; }
+static inline void delta_set_valid(const DeltaCol *d, int64_t row, bool valid) {
+    uint64_t bit = UINT64_C(1) << (row & 63);
+    if (d->validity) d->validity[row >> 6] = valid ? d->validity[row >> 6] | bit : d->validity[row >> 6] & ~bit;
+    if (d->valid_bytes) d->valid_bytes[row * d->stride] = valid;
+}
 
 static inline bool tablet_row_deleted(const Tablet *t, int64_t row) {
     return t->deleted && (t->deleted[row >> 6] >> (row & 63) & 1);
@@ -82,19 +99,28 @@ static inline uint64_t for_code(const TabletColumn *c, int64_t i) {
     default: memcpy(&v, d + 8 * i, 8); return v;
     }
 }
+/* A plain cell of `size` bytes. */
+static inline const void *column_cell(const TabletColumn *c, int64_t i, int64_t size) {
+    return (const char *)c->data + i * (c->stride ? c->stride : size);
+}
+static inline int128_t column_i128(const TabletColumn *c, int64_t i) {
+    int128_t v;
+    memcpy(&v, column_cell(c, i, 16), sizeof v);
+    return v;
+}
 /* The integer of a row of an integer-like or code column (ENC_PLAIN I128: its low 64 bits). */
 static inline int64_t column_i64(const TabletColumn *c, int64_t i) {
     if (c->encoding == ENC_FOR) return (int64_t)((uint64_t)c->base + for_code(c, i));
     switch (c->phys) {
-    case PH_BOOL: return ((const uint8_t *)c->data)[i];
-    case PH_I16: return ((const int16_t *)c->data)[i];
-    case PH_I32: return ((const int32_t *)c->data)[i];
-    case PH_I64: return ((const int64_t *)c->data)[i];
-    default: return (int64_t)((const int128_t *)c->data)[i];
+    case PH_BOOL: return *(const uint8_t *)column_cell(c, i, 1);
+    case PH_I16: return *(const int16_t *)column_cell(c, i, 2);
+    case PH_I32: return *(const int32_t *)column_cell(c, i, 4);
+    case PH_I64: return *(const int64_t *)column_cell(c, i, 8);
+    default: return (int64_t)column_i128(c, i);
     }
 }
 static inline Str column_str(const TabletColumn *c, int64_t i) {
-    if (c->is_delta) return ((const Str *)c->data)[i];
+    if (c->is_delta) return *(const Str *)column_cell(c, i, (int64_t)sizeof(Str));
     return str_make(c->var_base + c->offsets[i], (int64_t)(c->offsets[i + 1] - c->offsets[i]));
 }
 

@@ -100,7 +100,7 @@ static void drop_tablets(Table *t, int64_t keep) {
 static void set_valid_bit(DeltaCol *d, TabletColumn *c, int64_t row, bool valid) {
     bool was = !d->validity || (d->validity[row >> 6] >> (row & 63) & 1);
     if (was == valid) return;
-    d->validity[row >> 6] ^= UINT64_C(1) << (row & 63);
+    delta_set_valid(d, row, valid);
     c->null_count += valid ? -1 : 1;
 }
 
@@ -162,7 +162,7 @@ static void undo_one(UndoRecord *r) {
             Tablet *tab = t->tablets[r->rowids[i] >> 32];
             DeltaCol *d = own_cells(tab, r->col);
             int64_t row = r->rowids[i] & 0xffffffff;
-            memcpy((char *)d->cells + row * d->cell_size, (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
+            memcpy(delta_cell(d, row), (char *)r->cells + i * d->cell_size, (size_t)d->cell_size);
             set_valid_bit(d, &tab->cols[r->col], row, r->valid[i]);
         }
         break;
@@ -230,7 +230,7 @@ static void swap_cell(UndoRecord *r, int64_t i) {
     Tablet *tab = r->t->tablets[r->rowids[i] >> 32];
     DeltaCol *d = own_cells(tab, r->col);
     int64_t row = r->rowids[i] & 0xffffffff;
-    char kept[16], *cell = (char *)d->cells + row * d->cell_size, *other = (char *)r->cells + i * d->cell_size;
+    char kept[16], *cell = delta_cell(d, row), *other = (char *)r->cells + i * d->cell_size;
     bool valid = column_row_valid(&tab->cols[r->col], row);
     memcpy(kept, cell, (size_t)d->cell_size);
     memcpy(cell, other, (size_t)d->cell_size);
@@ -300,7 +300,8 @@ void undo_abandon(UndoLog *u) {
 static int64_t held_bytes(const Tablet *tab) {
     int64_t bytes = tab->block->size + tab->block->heap.total;
     for (int c = 0; tab->block->delta && c < tab->block->n_cols; c++)
-        if (tab->block->delta[c].cells) bytes += tab->block->cap * tab->block->delta[c].cell_size;
+        if (tab->block->delta[c].cells && !tab->block->delta[c].home)
+            bytes += tab->block->cap * tab->block->delta[c].cell_size;
     return bytes;
 }
 static int64_t record_bytes(const UndoRecord *r) {

@@ -520,7 +520,7 @@ static void many_tablets(void **state) {
     ImageNeed need = {.table = t, .cols = need_cols, .writes = writes, .n_groups = 1, .groups = ordered};
     Image *im = NULL;
     assert_int_equal(image_make(&need, &root, pool, &im, &err), ST_OK);
-    assert_int_equal(atomic_load(&im->rows), N - 2000);
+    assert_int_equal(atomic_load(&im->rows), N); /* dead rows of tablets come along while they are few */
     assert_int_equal(image_verify(im, true, &err), ST_OK);
     Vec find = {.data = a, .phys = PH_I32};
     image_find_many(im, 0, N, &find, rows);

@@ -187,7 +187,8 @@ typedef struct Areas {
     int64_t data_bytes, validity_bytes, var_bytes;
 } Areas;
 
-static bool packs(const TabletColumn *c) { return c->encoding == ENC_STR && c->is_delta; }
+/* Its bytes are put side by side before they go to a device. */
+static bool packs(const TabletColumn *c) { return c->stride || (c->encoding == ENC_STR && c->is_delta); }
 static bool has_strings(const Column *c) { return !c->dict && type_phys(c->type) == PH_STR; }
 static int64_t delta_bytes(const TabletColumn *c, int64_t rows) {
     int64_t n = 0;
@@ -237,6 +238,19 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
     a->data = p->offsets;
     a->var = bytes;
     return ST_OK;
+}
+
+/* Cells of a home side by side, in memory of the query. */
+static Status pack_cells(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, Err *e) {
+    int64_t size = phys_size((Phys)c->phys);
+    char *cells = arena_alloc(q->arena, rows * size + 1);
+    if (!cells) return err_oom(e);
+    for (int64_t i = 0; i < rows; i++) memcpy(cells + i * size, column_cell(c, i, size), (size_t)size);
+    a->data = cells;
+    return ST_OK;
+}
+static Status pack_column(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, ResPiece *p, Err *e) {
+    return c->stride ? pack_cells(q, c, rows, a, e) : pack_strings(q, c, rows, a, p, e);
 }
 
 /* The block that has the column's bytes; NULL: the column is open. */
@@ -320,7 +334,7 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
         p->chunk = chunk;
         chunk->refs++;
         Areas a = areas_of(tc, tab->rows);
-        if (packs(tc) && pack_strings(q, tc, tab->rows, &a, p, e) != ST_OK) goto done;
+        if (packs(tc) && pack_column(q, tc, tab->rows, &a, p, e) != ST_OK) goto done;
         p->desc.data = put_area(jobs, &jobs_n, &total, a.data, a.data_bytes);
         p->desc.var = put_area(jobs, &jobs_n, &total, a.var, a.var_bytes);
         p->desc.validity = a.validity_bytes ? put_area(jobs, &jobs_n, &total, a.validity, a.validity_bytes) + 1
@@ -529,7 +543,8 @@ typedef struct Moved {
     bool in_block; /* of the tablet; else cells of an open column */
 } Moved;
 
-static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Moved *out) {
+static Status moved_areas(DevQuery *q, const DSegment *s, int64_t tablet, DColumn *desc, Moved *out, int64_t *n_out,
+                          Err *e) {
     const Table *t = s->p->source.table;
     const Tablet *tab = t->tablets[tablet];
     int64_t n = 0;
@@ -537,6 +552,7 @@ static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Mov
         if (has_strings(&t->cols[s->e.table_cols[i]])) continue;
         const TabletColumn *tc = &tab->cols[s->e.table_cols[i]];
         Areas a = areas_of(tc, tab->rows);
+        if (tc->stride) TRY(pack_cells(q, tc, tab->rows, &a, e));
         DColumn *d = &desc[i * t->n_tablets + tablet];
         *d = (DColumn){.base = tc->base, .form = dev_form(tc)};
         if (a.data_bytes) out[n++] = (Moved){a.data, a.data_bytes, &d->data, !tc->is_delta};
@@ -548,7 +564,8 @@ static int64_t moved_areas(const DSegment *s, int64_t tablet, DColumn *desc, Mov
         for (; k > 0 && out[k - 1].p > m.p; k--) out[k] = out[k - 1];
         out[k] = m;
     }
-    return n;
+    *n_out = n;
+    return ST_OK;
 }
 
 /* Copies for a tablet's areas behind `at` in the slot; where it ends. registered: the tablet's block is. Fields get
@@ -603,7 +620,8 @@ static Status stream_pieces(DevQuery *q, DSegment *s, Stream *x, DColumn *desc, 
     Piece *p = NULL;
     for (int64_t k = 0; k < s->n_list; k++) {
         Tablet *tab = t->tablets[s->list[k]];
-        int64_t n = moved_areas(s, s->list[k], desc, areas), need = 0;
+        int64_t n = 0, need = 0;
+        TRY(moved_areas(q, s, s->list[k], desc, areas, &n, e));
         for (int64_t i = 0; i < n; i++) need += room(areas[i].bytes);
         if (!p || p->bytes + need > want) {
             p = &x->pieces[x->n++];

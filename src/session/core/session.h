@@ -172,6 +172,7 @@ typedef struct Session {
 
     /* bulks */
     bool in_bulk;                   /* a bulk takes the lock: its images may stay ahead of their tables */
+    bool bulk_is_undone;            /* the bulk that runs is taken back when its statement fails */
     BulkStats bulk_stats;           /* of the last bulk */
     char bulk_reason[256];          /* what bulk_stats.reason points to */
     struct CallClient *call_client; /* callpool.c */

@@ -461,6 +461,7 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, cons
                             MAX_OF(GUESS_ROWS_MAX / MAX_OF(p[k].n, INT64_C(1)), INT64_C(1)));
     for (;;) {
         TRY(images_get(h->state.images, &s->db->catalog, n, procs, s->db->pool, &s->err));
+        TRY(images_leave(h->state.images, n, procs, &s->err)); /* there is a way back */
         TRY(bulk_run(h->state.images, n, p, opt, out, &s->err));
         if (!(*out)->stats.short_of_rows) break;
         bulk_result_free(*out);

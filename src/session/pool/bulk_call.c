@@ -393,9 +393,12 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
     s->kept.n_runs++; /* the plan is good for once */
     if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(&s->err);
-    TRY(bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types, &p->values.n_rows,
-                     p->values.cells));
-    TRY(session_bulk_to_tables(s)); /* the statement undoes the bulk when it fails */
+    s->bulk_is_undone = true; /* by the statement, when it fails */
+    Status st = bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types,
+                             &p->values.n_rows, p->values.cells);
+    s->bulk_is_undone = false;
+    TRY(st);
+    TRY(session_bulk_to_tables(s));
     p->values.routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "exec/device/dev.h"
+#include "session/core/transaction.h"
 #include "session/pool/bulk.h"
 
 static void forget_inputs(BulkState *x) {
@@ -97,10 +98,25 @@ static int64_t inputs_limit(const Session *s) {
            : x->exec.memory_limit > 0 ? x->exec.memory_limit / 4
                                       : INT64_MAX;
 }
+/* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
+ * before, or because a device may leave it half done. */
+static bool may_be_undone(const Session *s, const BulkOptions *opt) {
+    return s->bulk_is_undone || s->state == 'T' || opt->compiled || transaction_open(s);
+}
+/* Tables have one copy of the cells that the bulk writes, where it is not undone. */
+static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
+                          bool writes) {
+    if (may_be_undone(s, opt)) return images_leave(x->images, n, procs, &s->err);
+    if (!writes) return ST_OK;
+    if (!atomic_load(&x->unapplied)) TRY(images_settle(x->images, n, procs, &s->err));
+    if (images_settled(x->images)) atomic_store(&x->unapplied, true); /* also when the bulk fails behind its calls */
+    return ST_OK;
+}
 static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,
-                       const BulkOptions *opt, BulkResult **out) {
+                       const BulkOptions *opt, bool writes, BulkResult **out) {
     int64_t began = clock_ns(), made;
     TRY(images_get(x->images, &x->db->catalog, n, procs, x->db->pool, &s->err));
+    TRY(choose_home(s, x, n, procs, opt, writes));
     made = clock_ns();
     TRY(bulk_run(x->images, n, groups, opt, out, &s->err));
     (*out)->stats.image_ns = made - began;
@@ -139,19 +155,19 @@ Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *grou
     }
     if (atomic_load(&x->unapplied) &&
         ((discrete && writes && (!x->covered || replay_bytes(x->replay) > inputs_limit(s))) ||
-         !images_fit(x->images, &x->db->catalog, n, procs)))
+         !images_fit(x->images, &x->db->catalog, n, procs) || (may_be_undone(s, opt) && images_settled(x->images))))
         TRY(session_bulk_sync(s));
     const bool unapplied = atomic_load(&x->unapplied);
     keeps &= writes && s->settings.bulk.replay && (discrete || (unapplied && x->covered));
     Keep keep = {.x = x, .n = n, .groups = groups, .q = opt->query, .failed = !keeps};
     opt->launched = keep_inputs;
     opt->launched_ctx = &keep;
-    Status st = run_once(s, x, n, groups, procs, opt, out);
+    Status st = run_once(s, x, n, groups, procs, opt, writes, out);
     if (st == ST_OK) keep_inputs(&keep);
     if (keep.kept && st != ST_OK) replay_drop_last(x->replay);
     if (st != ST_OK && is_loss(&s->err)) {
         TRY(without_device(s, x, opt));
-        st = run_once(s, x, n, groups, procs, opt, out);
+        st = run_once(s, x, n, groups, procs, opt, writes, out);
         if (st == ST_OK) (*out)->stats.reason = "the device was lost";
         keep.failed = true; /* it is all on the host now */
     } else if (keep.kept && st == ST_OK && replay_ran(x->replay, *out, opt->query, &s->err) != ST_OK) {

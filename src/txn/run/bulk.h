@@ -189,6 +189,11 @@ Status images_home(ImageSet *s, Err *e);
 /* Applies the changes of images to their tables, before the tables are used otherwise. 58000, as images_home: no table
  * has changed then; after other errors, changes that were not applied are still in the images. */
 Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
+/* Before a bulk of these procedures: whether tables have the cells that it writes in their images (home_settle, of
+ * images that are not ahead), or cells of their own (home_leave). */
+Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
+Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
+bool images_settled(const ImageSet *s); /* some are */
 /* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
  * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);

@@ -226,6 +226,24 @@ Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
     return ST_OK;
 }
 
+Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < procs[i]->n_tables; k++)
+            TRY(home_settle(images_find(s, procs[i]->tables[k].table_id), e));
+    return ST_OK;
+}
+Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < procs[i]->n_tables; k++)
+            TRY(home_leave(images_find(s, procs[i]->tables[k].table_id), e));
+    return ST_OK;
+}
+bool images_settled(const ImageSet *s) {
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->entries[i].image && home_is_settled(s->entries[i].image)) return true;
+    return false;
+}
+
 void images_forget(ImageSet *s, int64_t table_id) {
     ImageEntry *x = images_entry(s, table_id);
     if (!x) return;

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 #include "txn/store/image_rehash.h"
 
 typedef struct Piece {

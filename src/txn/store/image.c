@@ -11,7 +11,7 @@
  * each has its own capacity in ImageImpl.
  */
 #include "base/mutex.h"
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
 
 enum {
@@ -32,9 +32,9 @@ static_assert(MAX_ROWS == EXPECTED_ROWS_MAX, "a table expects no more rows than 
 
 /* ---- room ---- */
 /* Room for `want` rows of `size` bytes each. New bytes are zero: no large array is touched. */
-static Status grow(Image *im, void **p, int64_t *cap, int64_t want, int64_t size, Err *e) {
+static Status grow(MemAccount *a, void **p, int64_t *cap, int64_t want, int64_t size, Err *e) {
     if (*cap >= want && *p) return ST_OK;
-    void *q = mem_realloc(im->account, *p, *cap * size, want * size, e);
+    void *q = mem_realloc(a, *p, *cap * size, want * size, e);
     if (!q) return ST_ERROR;
     if (want * size < MAPPED_MIN) memset((char *)q + *cap * size, 0, (size_t)((want - *cap) * size));
     *p = q;
@@ -45,7 +45,9 @@ static Status grow_piece(Image *im, int32_t k, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
     RowPiece *p = &im->pieces[k];
     if (p->stride == 0) return ST_OK;
-    TRY(grow(im, (void **)&p->rows, &x->pieces_cap[k], want, p->stride, e));
+    TRY(grow(x->home->account, (void **)&p->rows, &x->pieces_cap[k], want, p->stride, e));
+    x->home->rows[k] = p->rows;
+    x->home->bytes[k] = x->pieces_cap[k] * p->stride;
     for (int32_t c = 0; c < im->n_cols; c++) {
         ImageColumn *col = &im->cols[c];
         if (!col->used || col->piece != k) continue;
@@ -60,14 +62,17 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
     struct ImageImpl *x = im->impl;
     if (want > MAX_ROWS) return err_set(e, ERR_PROGRAM_LIMIT, "table \"%s\" is too large for bulks", im->table->name);
     static_assert(ROW_DEAD == 0, "new rows are dead");
-    TRY(grow(im, (void **)&im->live, &x->live_cap, want, 1, e));
-    TRY(grow(im, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
-    TRY(grow(im, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
-    for (int32_t k = 0; k < ROW_PIECES; k++) TRY(grow_piece(im, k, want, e));
+    TRY(grow(im->account, (void **)&im->live, &x->live_cap, want, 1, e));
+    TRY(grow(im->account, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
+    TRY(grow(im->account, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
+    Status st = ST_OK;
+    for (int32_t k = 0; st == ST_OK && k < ROW_PIECES; k++) st = grow_piece(im, k, want, e);
+    home_moved(im); /* also when only one of them has */
+    TRY(st);
     for (int32_t i = 0; i < im->n_indexes; i++)
         if (!im->indexes[i].unique)
-            TRY(grow(im, (void **)&im->indexes[i].next, &x->next_cap[i], want, 8 * image_next_cells(&im->indexes[i]),
-                     e));
+            TRY(grow(im->account, (void **)&im->indexes[i].next, &x->next_cap[i], want,
+                     8 * image_next_cells(&im->indexes[i]), e));
     return ST_OK;
 }
 /* Where the columns are in their pieces: those of 8 bytes first, then smaller ones, which columns have a value, and
@@ -143,11 +148,29 @@ static void decode_rows(const MakeJob *j, const Tablet *tab, int64_t first, cons
         spread(col->valid + row * col->stride, col->stride, valid, 1, n);
     }
 }
+/* Dead rows of a tablet come along when they are few: then its rows lie in the image in their order. */
+static bool keeps_dead(const Tablet *tab) { return tab->n_deleted * 4 <= tab->rows; }
+static void decode_whole(const MakeJob *j, int64_t k) {
+    Image *im = j->im;
+    const Tablet *tab = im->table->tablets[k];
+    int64_t row = j->base[k];
+    for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS)
+        decode_rows(j, tab, first, NULL, MIN_OF(DECODE_ROWS, tab->rows - first), row + first);
+    for (int64_t i = 0; i < tab->rows; i++) {
+        bool dead = tablet_row_deleted(tab, i);
+        im->live[row + i] = (uint8_t)(dead ? ROW_DEAD : ROW_LIVE);
+        im->rowids[row + i] = dead ? -1 : k << 32 | i;
+    }
+}
 static void decode_tablet(const MakeJob *j, int64_t k) {
     Image *im = j->im;
     const Tablet *tab = im->table->tablets[k];
     int64_t row = j->base[k];
     int32_t pos[DECODE_ROWS];
+    if (keeps_dead(tab)) {
+        decode_whole(j, k);
+        return;
+    }
     memset(im->live + row, ROW_LIVE, (size_t)(j->base[k + 1] - row));
     for (int64_t first = 0; first < tab->rows; first += DECODE_ROWS) {
         bool all;
@@ -284,7 +307,11 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     int64_t *base = arena_array(a, int64_t, t->n_tablets + 1);
     int32_t *used = arena_array(a, int32_t, im->n_cols);
     if (!base || !used) return ST_ERROR;
-    for (int64_t k = 0; k < t->n_tablets; k++) base[k + 1] = base[k] + t->tablets[k]->rows - t->tablets[k]->n_deleted;
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        const Tablet *tab = t->tablets[k];
+        base[k + 1] = base[k] + tab->rows - (keeps_dead(tab) ? 0 : tab->n_deleted);
+        TRY(home_note_tablet(im, k, keeps_dead(tab) ? base[k] : -1, e));
+    }
     int64_t rows = base[t->n_tablets], cap = rows + (need->inserts ? rows / 4 : 0) + MIN_SPARE;
     bool expects = need->inserts && t->expected_rows > 0;
     if (expects) cap = MAX_OF(cap, t->expected_rows);
@@ -302,7 +329,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
         if (im->cols[c].used) used[j.n_cols++] = c;
     run_tasks(&j, pool, t->n_tablets, decode_tasks);
     atomic_store(&im->rows, rows);
-    im->impl->rows_seen = rows;
+    im->impl->rows_seen = im->impl->synced_rows = rows;
     enter_all(im);
     im->version = t->content;
     return ST_OK;
@@ -317,7 +344,8 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     im->impl->pool = pool;
     mutex_init(&im->impl->heap_lock, RANK_HEAP_OF_IMAGE);
     im->impl->arena = arena_new(parent, e);
-    Status st = im->impl->arena ? lay_out(im, need, e) : ST_ERROR;
+    Status st = im->impl->arena ? home_new(im, e) : ST_ERROR;
+    if (st == ST_OK) st = lay_out(im, need, e);
     if (st == ST_OK) st = fill(im, need, pool, e);
     if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
     if (st != ST_OK && need->inserts && need->table->expected_rows > 0)
@@ -333,8 +361,8 @@ void image_free(Image *im) {
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
     device_copy_free(im);
-    for (int32_t k = 0; k < ROW_PIECES; k++)
-        mem_free(acct, im->pieces[k].rows, x->pieces_cap[k] * im->pieces[k].stride);
+    row_home_drop(x->home ? &x->home->base : NULL);
+    mem_free(acct, x->first, x->first_cap * 8);
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
         mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
         mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));
@@ -384,7 +412,11 @@ static bool row_is_gap(const Image *im, int64_t r) {
 }
 /* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
 static void close_gaps(Image *im, int64_t rows) {
-    int64_t to = 0;
+    int64_t to = 0, synced = 0;
+    dbg_assert(!home_is_settled(im));
+    for (int64_t r = 0; r < im->impl->synced_rows; r++) synced += !row_is_gap(im, r);
+    im->impl->synced_rows = synced;
+    home_forget_tablets(im);
     for (int64_t from = 0, n; from < rows; from += n) {
         bool gap = row_is_gap(im, from);
         for (n = 1; from + n < rows && row_is_gap(im, from + n) == gap;) n++;
@@ -436,6 +468,7 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     if (rows + inserts > im->cap) {
         for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
+            TRY(home_leave(im, e));
             close_gaps(im, rows);
             rows = atomic_load(&im->rows);
         }

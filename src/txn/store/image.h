@@ -7,9 +7,14 @@
  * cells at their bytes.
  *
  * Image and table. An image is made from the table when a bulk first needs it and stays while the table's version does.
- * Bulks change the image alone and mark rows dirty; image_sync applies them to the table, and has to be called before
- * the table is read or changed by other means (session layer). After a change of the table by other means the image is
- * stale and is made anew.
+ * Bulks change the image alone and mark rows dirty; image_sync brings the table up to date with them, and has to be
+ * called before the table is read or changed by other means (session layer). After a change of the table by other means
+ * the image is stale and is made anew.
+ *
+ * Settled. While bulks on the host need no way back, the table's tablets have the cells that bulks write in the image's
+ * rows (home_settle, storage/row_home.h): one copy of each. Then bringing it up to date is to note which rows have
+ * changed and to add rows that have come as tablets, without moving cells of fixed width. Otherwise, and for strings,
+ * the table has copies, which are changed through table.h with an undo log.
  *
  * Room. Rows are only added; image_reserve makes room before a bulk, from the number of inserts that the bulk may do,
  * so that nothing moves while calls run. Where the table says how many rows it expects (Table.expected_rows), an image
@@ -56,6 +61,14 @@ Status image_reserve(Image *im, int64_t inserts, Err *e);
  * is XX000 or 53200 and leaves both as they were. */
 Status image_sync(Image *im, UndoLog *undo, Err *e);
 bool image_is_dirty(const Image *im);
+/* The table's tablets have the cells that bulks write in the image's rows from here on: one copy of them, which calls
+ * change in place. That is for bulks on the host that are not undone as a whole: there are no old cells for a log. Of
+ * an image that the table is equal to; does nothing for some bulks after home_leave, so that the cells do not go to
+ * and fro. 53200: whatever is settled is right. */
+Status home_settle(Image *im, Err *e);
+/* The tablets have cells of their own again. 53200: some may not, and home_is_settled. */
+Status home_leave(Image *im, Err *e);
+bool home_is_settled(const Image *im);
 
 /* The row with this key, -1 none. keys: cells of the index's columns, in order; never NULL (a NULL key finds nothing:
  * caller's). */

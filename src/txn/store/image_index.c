@@ -12,7 +12,7 @@
 #include <sched.h>
 
 #include "base/hash.h"
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
 
 /* ---- hashing ---- */

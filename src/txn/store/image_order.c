@@ -24,7 +24,7 @@
  * Readers run beside readers only, never beside calls that enter or delete (image.h): several that take out the same
  * rows store the same numbers.
  */
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 
 enum { ORDER_LEVELS = 40, DEAD_MANY = 8, FINGER = 3 /* height of a finger, or more */ };
 

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 
 enum { GROUPS_PER_UNIT = 8 };
 static_assert(IMAGE_ROW_LIVE == ROW_LIVE && IMAGE_BOOL == PH_BOOL && IMAGE_I16 == PH_I16 && IMAGE_I32 == PH_I32 &&

@@ -7,7 +7,7 @@
  * An update moves a row of main to the delta: table_update appends the rows that move in the order given. Their new
  * rowids follow from where the delta ended before, and the old rows' delete bits say which ones moved.
  */
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
 
 enum { SYNC_ROWS = 16384 };
@@ -88,52 +88,158 @@ static bool gather(const Sync *s, int32_t c, int64_t n, const int64_t *rows, Vec
     return true;
 }
 
-static Status sync_updates(Sync *s, Err *e) {
-    Image *im = s->im;
-    Table *t = im->table;
-    int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
-    Vec *vals = arena_array(s->tmp, Vec, im->n_cols);
-    int64_t *ids = arena_alloc(s->tmp, SYNC_ROWS * 8);
-    if (!set || !vals || !ids) return ST_ERROR;
-    for (int32_t c = 0; c < im->n_cols; c++)
-        if (im->impl->writes[c]) set[n_set++] = c;
-    for (int64_t first = 0; first < s->n_updates; first += SYNC_ROWS) {
-        int64_t n = MIN_OF(SYNC_ROWS, s->n_updates - first);
-        arena_reset(s->batch);
-        for (int64_t i = 0; i < n; i++) ids[i] = im->rowids[s->updates[first + i]];
-        for (int k = 0; k < n_set; k++)
-            if (!gather(s, set[k], n, s->updates + first, &vals[k])) return ST_ERROR;
-        /* Where moved rows will go. */
-        int64_t tablet = t->n_tablets, at = 0;
-        if (tablet > 0 && t->tablets[tablet - 1]->is_delta) at = t->tablets[--tablet]->rows;
-        TRY(table_update(t, n, ids, n_set, set, vals, s->undo, e));
-        for (int64_t i = 0; i < n; i++) {
-            const uint64_t *deleted = t->tablets[ids[i] >> 32]->deleted;
-            int64_t pos = ids[i] & 0xffffffff;
-            if (deleted && (deleted[pos >> 6] >> (pos & 63) & 1)) {
-                while (tablet < t->n_tablets && at >= t->tablets[tablet]->rows) tablet++, at = 0;
-                if (tablet >= t->n_tablets)
-                    return err_internal(e, "rows of table \"%s\" were lost in an update", t->name);
-                ids[i] = tablet << 32 | at++;
-            }
-            s->updated[first + i] = ids[i];
-        }
-        while (tablet < t->n_tablets && at >= t->tablets[tablet]->rows) tablet++, at = 0;
-        if (tablet < t->n_tablets)
-            return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
+/* Where rows that leave their tablet in an update go. */
+typedef struct DeltaEnd {
+    int64_t tablet, at;
+} DeltaEnd;
+static DeltaEnd delta_end(const Table *t) {
+    DeltaEnd d = {.tablet = t->n_tablets};
+    const Tablet *last = d.tablet > 0 ? t->tablets[d.tablet - 1] : NULL;
+    if (last && last->is_delta && !last->block->has_home) d = (DeltaEnd){d.tablet - 1, last->rows};
+    return d;
+}
+static void skip_full(const Table *t, DeltaEnd *d) {
+    while (d->tablet < t->n_tablets && d->at >= t->tablets[d->tablet]->rows) *d = (DeltaEnd){d->tablet + 1, 0};
+}
+/* Columns set[0..n_set) of image rows rows[0..n), n at most SYNC_ROWS; ids: their rowids, and those afterwards. */
+static Status update_batch(Sync *s, int64_t n, const int64_t *rows, int64_t *ids, int n_set, const int *set, Vec *vals,
+                           Err *e) {
+    Table *t = s->im->table;
+    arena_reset(s->batch);
+    for (int k = 0; k < n_set; k++)
+        if (!gather(s, set[k], n, rows, &vals[k])) return ST_ERROR;
+    DeltaEnd end = delta_end(t);
+    TRY(table_update(t, n, ids, n_set, set, vals, s->undo, e));
+    for (int64_t i = 0; i < n; i++) {
+        if (!tablet_row_deleted(t->tablets[ids[i] >> 32], ids[i] & 0xffffffff)) continue;
+        skip_full(t, &end);
+        if (end.tablet >= t->n_tablets) return err_internal(e, "rows of table \"%s\" were lost in an update", t->name);
+        ids[i] = end.tablet << 32 | end.at++;
     }
+    skip_full(t, &end);
+    if (end.tablet < t->n_tablets)
+        return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
     return ST_OK;
 }
-static Status sync_inserts(Sync *s, Err *e) {
+/* Rows whose cells the table has to get: all columns that bulks write. Rows whose cells are the table's: strings. */
+static Status sync_rows(Sync *s, bool home, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
+    const Image *im = s->im;
+    int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
+    Vec *vals = arena_array(s->tmp, Vec, im->n_cols);
+    if (!set || !vals) return ST_ERROR;
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->impl->writes[c] && !(home && home_takes(im, c))) set[n_set++] = c;
+    for (int64_t first = 0; n_set > 0 && first < n; first += SYNC_ROWS)
+        TRY(update_batch(s, MIN_OF(SYNC_ROWS, n - first), rows + first, ids + first, n_set, set, vals, e));
+    return ST_OK;
+}
+/* What the table keeps beside cells that are its own already. Rows that a string has made leave are in the delta as
+ * they are now. */
+static Status note_changes(Sync *s, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
+    const Image *im = s->im;
+    int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
+    if (!set) return ST_ERROR;
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (im->impl->writes[c] && home_takes(im, c)) set[n_set++] = c;
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] == im->rowids[rows[i]]) ids[k++] = ids[i];
+    return n_set > 0 ? table_home_changed(im->table, k, ids, n_set, set, e) : ST_OK;
+}
+static Status sync_updates(Sync *s, Err *e) {
+    Image *im = s->im;
+    int64_t *rows = arena_alloc(s->tmp, s->n_updates * 8), *ids = arena_alloc(s->tmp, s->n_updates * 8), n = 0, h = 0;
+    if (!rows || !ids) return ST_ERROR;
+    for (int64_t i = 0; i < s->n_updates; i++) /* those at home first */
+        if (home_has_row(im, s->updates[i])) rows[h++] = s->updates[i];
+    n = h;
+    for (int64_t i = 0; h < s->n_updates && i < s->n_updates; i++)
+        if (!home_has_row(im, s->updates[i])) rows[n++] = s->updates[i];
+    memcpy(s->updates, rows, (size_t)n * 8);
+    for (int64_t i = 0; i < n; i++) s->updated[i] = im->rowids[rows[i]];
+    TRY(sync_rows(s, false, n - h, rows + h, s->updated + h, e));
+    TRY(sync_rows(s, true, h, rows, s->updated, e));
+    memcpy(ids, s->updated, (size_t)h * 8);
+    return note_changes(s, h, rows, ids, e);
+}
+
+/* ---- inserts ---- */
+/* The table gets copies of inserts [from, to). */
+static Status copy_inserts(Sync *s, int64_t from, int64_t to, Err *e) {
     Image *im = s->im;
     Vec *cols = arena_array(s->tmp, Vec, im->n_cols);
     if (!cols) return ST_ERROR;
-    for (int64_t first = 0; first < s->n_inserts; first += SYNC_ROWS) {
-        int64_t n = MIN_OF(SYNC_ROWS, s->n_inserts - first);
+    for (int64_t first = from; first < to; first += SYNC_ROWS) {
+        int64_t n = MIN_OF(SYNC_ROWS, to - first);
         arena_reset(s->batch);
         for (int32_t c = 0; c < im->n_cols; c++)
             if (!gather(s, c, n, s->inserts + first, &cols[c])) return ST_ERROR;
         TRY(table_append(im->table, n, cols, s->undo, s->inserted + first, e));
+    }
+    return ST_OK;
+}
+/* A row that came since the table was last up to date, or a number that no row has got. */
+static bool is_fresh(const Image *im, int64_t r) {
+    return im->dirty[r] & DIRTY_INSERTED || (im->dirty[r] == 0 && im->live[r] == ROW_DEAD);
+}
+/* Rows [row, row + n) become the table's last ones where they are; *at: how many of the inserts are done. */
+static Status adopt_run(Sync *s, int64_t row, int64_t n, int64_t *at, Err *e) {
+    Image *im = s->im;
+    Table *t = im->table;
+    HomeCells *cells = arena_array(s->batch, HomeCells, im->n_cols);
+    Vec *vecs = arena_array(s->batch, Vec, im->n_cols);
+    uint8_t *dead = arena_alloc(s->batch, n);
+    int64_t *rows = arena_alloc(s->batch, n * 8), first = 0, last = t->n_tablets - 1;
+    if (!cells || !vecs || !dead || !rows) return ST_ERROR;
+    bool all = true;
+    for (int64_t i = 0; i < n; i++) {
+        rows[i] = row + i;
+        dead[i] = im->live[row + i] != ROW_LIVE;
+        all &= !dead[i];
+    }
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (home_takes(im, c)) {
+            cells[c] = home_cells(im, c, row);
+        } else {
+            if (!gather(s, c, n, rows, &vecs[c])) return ST_ERROR;
+        }
+    }
+    HomeRows r = {.home = &im->impl->home->base,
+                  .n = n,
+                  .cells = cells,
+                  .vecs = vecs,
+                  .dead = all ? NULL : dead,
+                  .continues = last >= 0 && home_ends_at(im, last, row)};
+    TRY(table_append_home(t, &r, s->undo, &first, e));
+    if ((first & 0xffffffff) == 0) TRY(home_note_tablet(im, first >> 32, row, e));
+    for (int64_t i = 0; i < n; i++)
+        if (!dead[i]) s->inserted[(*at)++] = first + i;
+    return ST_OK;
+}
+static Status add_run(Sync *s, int64_t row, int64_t n, int64_t *at, Err *e) {
+    enum { ADOPT_ROWS = 64 }; /* fewer are not worth a tablet */
+    const Image *im = s->im;
+    int64_t live = 0;
+    if (n >= ADOPT_ROWS || home_ends_at(im, im->table->n_tablets - 1, row)) return adopt_run(s, row, n, at, e);
+    for (int64_t i = 0; i < n; i++) live += im->live[row + i] == ROW_LIVE;
+    TRY(copy_inserts(s, *at, *at + live, e));
+    *at += live;
+    return ST_OK;
+}
+/* Rows that have come lie side by side: they are tablets as they are, unless most of their numbers were not used. */
+static Status sync_inserts(Sync *s, Err *e) {
+    Image *im = s->im;
+    int64_t rows = atomic_load(&im->rows), from = im->impl->synced_rows, done = 0;
+    bool adopt = im->impl->settled && s->n_inserts * 2 >= rows - from;
+    while (done < s->n_inserts && (!adopt || s->inserts[done] < from)) done++;
+    TRY(copy_inserts(s, 0, done, e));
+    for (int64_t r = from, n; adopt && r < rows; r += n) {
+        Tablet *tab = im->table->n_tablets ? im->table->tablets[im->table->n_tablets - 1] : NULL;
+        int64_t used = tab && tab->block->has_home ? tab->rows % TABLET_ROWS : 0;
+        for (n = 0; r + n < rows && n < SYNC_ROWS && used + n < TABLET_ROWS && is_fresh(im, r + n);) n++;
+        arena_reset(s->batch);
+        if (n == 0) n = 1;
+        else TRY(add_run(s, r, n, &done, e));
     }
     return ST_OK;
 }
@@ -156,6 +262,7 @@ static void learn(Sync *s) {
     for (int64_t i = 0; i < s->n_inserts; i++) im->rowids[s->inserts[i]] = s->inserted[i];
     for (int64_t r = -1; (r = next_dirty(im, r + 1, rows)) < rows; im->dirty[r] = 0)
         if (im->live[r] != ROW_LIVE) im->rowids[r] = -1;
+    im->impl->synced_rows = rows;
 }
 
 Status image_sync(Image *im, UndoLog *undo, Err *e) {

@@ -6,7 +6,7 @@
  * of rows that never were are zero; rows that died keep the strings that indexes find them by.
  */
 #include "base/log.h"
-#include "txn/store/image_int.h"
+#include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
 
 enum {

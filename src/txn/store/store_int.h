@@ -1,9 +1,10 @@
-/* image_int.h - what the files of an image share: image.c, image_index.c, device_copy.c, image_order.c,
+/* store_int.h - what the files of an image share: image.c, image_index.c, device_copy.c, image_order.c,
  * image_rehash.c, image_sync.c, image_texts.c only. */
-#ifndef STELE_TXN_STORE_IMAGE_INT_H
-#define STELE_TXN_STORE_IMAGE_INT_H
+#ifndef STELE_TXN_STORE_STORE_INT_H
+#define STELE_TXN_STORE_STORE_INT_H
 
 #include "base/mutex.h"
+#include "storage/row_home.h"
 #include "txn/store/image.h"
 
 enum { ENTRY_ROW_BITS = 40, IMAGE_KEY_COLS = 32, IMAGE_BATCH = 256 };
@@ -20,6 +21,14 @@ void image_chunks_free(Image *im, ImageChunk *c); /* and all behind it */
 /* The host has cells as the device had them: pieces before the gathered one are not wanted any more (image_texts.c). */
 void image_drop_texts(Image *im);
 
+/* The memory of an image's pieces of rows, which tablets may have their cells in (home.c). */
+typedef struct ImageHome {
+    RowHome base; /* first */
+    MemAccount *account;
+    uint8_t *rows[ROW_PIECES];
+    int64_t bytes[ROW_PIECES];
+} ImageHome;
+
 struct ImageImpl {
     bool *writes;           /* by column: image_sync updates these */
     int64_t *at, *valid_at; /* by column: where the cell is in its piece of the row, and the byte that says whether it
@@ -27,8 +36,14 @@ struct ImageImpl {
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
     int64_t pieces_cap[ROW_PIECES];
     int64_t live_cap, dirty_cap, rowids_cap;
-    int64_t *next_cap; /* by index */
-    int64_t rows_seen; /* image->rows when image_reserve looked last */
+    int64_t *next_cap;   /* by index */
+    int64_t rows_seen;   /* image->rows when image_reserve looked last */
+    ImageHome *home;     /* of the pieces of rows */
+    int64_t *first;      /* by tablet: the image's row of its first row, when its rows lie there in their order; -1 */
+    int64_t first_cap;   /* tablets that fit */
+    int64_t synced_rows; /* rows from here on came since the table was last brought up to date */
+    bool settled;        /* the table's tablets have their cells here */
+    int32_t calm;        /* how many bulks nobody may go back behind, before they get them here again */
     Mutex heap_lock;
     ImageChunk *chunks;            /* newest first: the one being filled; atomic */
     ImageChunk *gathered;          /* has all strings while it is the only one; NULL: not yet */
@@ -37,6 +52,19 @@ struct ImageImpl {
     Arena *arena;
     Pool *pool; /* of image_make, for making indexes larger; NULL: none */
 };
+
+/* home.c */
+Status home_new(Image *im, Err *e);
+Status home_note_tablet(Image *im, int64_t tablet, int64_t row, Err *e); /* row: the image's of its first row, or -1 */
+int64_t home_first_row(const Image *im, int64_t tablet);                 /* -1: its rows are not there in their order */
+void home_forget_tablets(Image *im);                                     /* rows have got other numbers */
+void home_moved(Image *im);                                              /* pieces of rows have other addresses */
+bool home_takes(const Image *im, int32_t col); /* a column whose cells tablets may have here */
+HomeCells home_cells(const Image *im, int32_t col, int64_t row);
+/* The tablet's rows come just before this one, with all columns that can have their cells here. */
+bool home_ends_at(const Image *im, int64_t tablet, int64_t row);
+/* All columns of the row that bulks write, and that can, are the table's own cells. */
+bool home_has_row(const Image *im, int64_t row);
 
 /* The columns of a key, of one row or of many. */
 typedef struct KeyCols {

@@ -1,0 +1,60 @@
+/* row_home.h - tablets whose cells lie in rows that bulks read and write in place (txn/store/image.h).
+ *
+ * A column of a tablet may have its cells in a home: memory with the table's rows one after the other, `stride` bytes
+ * apart, that is not the tablet's. There is no second copy of such a cell: scans, point reads, updates, undo logs and
+ * merges use it where it lies, and so do bulks. Of what the tablet keeps beside the cells (validity bits, bounds,
+ * statistics, delete bits, row counts) bulks know nothing; table_home_changed and table_append_home say which rows have
+ * changed and which have come.
+ *
+ * Only columns of a fixed width without a dictionary have a home; strings stay the tablet's.
+ *
+ * Versions (table_version.h) do not share cells of a home; they have copies.
+ *
+ * Thread rules: as table.h, by the table's writer; the memory of a home may move only while nothing reads the table.
+ */
+#ifndef STELE_STORAGE_ROW_HOME_H
+#define STELE_STORAGE_ROW_HOME_H
+
+#include "storage/table.h"
+#include "storage/tablet_block.h"
+
+void row_home_drop(RowHome *h);
+
+/* A column's cells in a home, from a tablet's first row on. */
+typedef struct HomeCells {
+    char *cells;
+    uint8_t *valid; /* a byte per row, 1 = not NULL; NULL: the column has no NULLs */
+    int64_t stride;
+} HomeCells;
+
+/* To which the memory of a home is charged: it lives as long as tablets of the table. */
+MemAccount *table_home_account(const Table *t);
+/* The home of the column's cells; NULL: the tablet's own. */
+static inline RowHome *tablet_home(const Tablet *tab, int col) {
+    return tab->block->delta ? tab->block->delta[col].home : NULL;
+}
+/* The column's cells are those from here on, which are equal to what it has. 53200: it is as it was. */
+Status tablet_settle(Tablet *tab, int col, RowHome *h, const HomeCells *at, Err *e);
+/* The home has moved. */
+void tablet_home_moved(Tablet *tab, int col, const HomeCells *at);
+/* The tablet gets its own cells again. 53200: it is as it was. */
+Status tablet_leave_home(Tablet *tab, int col, Err *e);
+
+/* Cells of columns cols[], which have a home in the rows' tablets, were changed there: validity, bounds and statistics
+ * follow. rowids ascend. Cannot be undone, and need not be: what an error leaves is right for the table as it was, and
+ * as it is. */
+Status table_home_changed(Table *t, int64_t n, const int64_t *rowids, int n_cols, const int *cols, Err *e);
+
+/* Rows that have come in a home and become the table's last rows. */
+typedef struct HomeRows {
+    RowHome *home;
+    int64_t n;              /* at most TABLET_ROWS */
+    const HomeCells *cells; /* by column, of the first row; without cells: the column is in vecs */
+    const Vec *vecs;        /* by column */
+    const uint8_t *dead;    /* by row: it is there for its number only; NULL: none is */
+    bool continues;         /* the rows before them in the home are the table's last ones */
+} HomeRows;
+/* *first: the first one's rowid, the others follow it. Keys are entered: 23505. On an error nothing has changed. */
+Status table_append_home(Table *t, const HomeRows *r, UndoLog *undo, int64_t *first, Err *e);
+
+#endif

@@ -1,0 +1,119 @@
+/* home.c - rows of an image as the home of the table's cells (storage/row_home.h).
+ *
+ * A settled image and its table have one copy of the cells that bulks write: the columns of fixed width among these in
+ * the tablets that lie in the image row by row, and all columns of fixed width of rows that bulks have inserted. Then
+ * bringing the table up to date moves no such cell.
+ *
+ * The pieces of rows belong to the home, which tablets count: they stay when the image goes, and the next image, made
+ * from the tablets, takes the columns over.
+ */
+#include "txn/store/store_int.h"
+#include "txn/store/device_copy.h"
+
+static void home_gone(RowHome *h) {
+    ImageHome *x = (ImageHome *)(void *)h;
+    MemAccount *a = x->account;
+    for (int32_t k = 0; k < ROW_PIECES; k++) mem_free(a, x->rows[k], x->bytes[k]);
+    mem_free(a, x, (int64_t)sizeof *x);
+}
+Status home_new(Image *im, Err *e) {
+    MemAccount *a = table_home_account(im->table);
+    ImageHome *x = mem_calloc(a, (int64_t)sizeof *x, e);
+    if (!x) return ST_ERROR;
+    x->base.gone = home_gone;
+    x->account = a;
+    atomic_init(&x->base.refs, 1);
+    im->impl->home = x;
+    return ST_OK;
+}
+
+/* ---- which tablets lie in the image row by row ---- */
+Status home_note_tablet(Image *im, int64_t tablet, int64_t row, Err *e) {
+    struct ImageImpl *x = im->impl;
+    if (tablet >= x->first_cap) {
+        int64_t cap = MAX_OF(2 * x->first_cap, tablet + 8);
+        int64_t *p = mem_realloc(im->account, x->first, x->first_cap * 8, cap * 8, e);
+        if (!p) return ST_ERROR;
+        for (int64_t k = x->first_cap; k < cap; k++) p[k] = -1;
+        x->first = p;
+        x->first_cap = cap;
+    }
+    x->first[tablet] = row;
+    return ST_OK;
+}
+int64_t home_first_row(const Image *im, int64_t tablet) {
+    const struct ImageImpl *x = im->impl;
+    return tablet >= 0 && tablet < x->first_cap ? x->first[tablet] : -1;
+}
+void home_forget_tablets(Image *im) {
+    for (int64_t k = 0; k < im->impl->first_cap; k++) im->impl->first[k] = -1;
+}
+
+/* ---- settling ---- */
+bool home_takes(const Image *im, int32_t col) {
+    return im->cols[col].used && im->cols[col].phys != PH_STR && !im->table->cols[col].dict;
+}
+HomeCells home_cells(const Image *im, int32_t col, int64_t row) {
+    const ImageColumn *c = &im->cols[col];
+    return (HomeCells){.cells = (char *)c->cells + row * c->stride,
+                       .valid = c->valid ? c->valid + row * c->stride : NULL,
+                       .stride = c->stride};
+}
+static bool is_home_of(const Image *im, int64_t tablet, int32_t col) {
+    return tablet_home(im->table->tablets[tablet], col) == &im->impl->home->base;
+}
+bool home_is_settled(const Image *im) { return im->impl->settled; }
+Status home_settle(Image *im, Err *e) {
+    struct ImageImpl *x = im->impl;
+    Table *t = im->table;
+    if (x->settled || x->calm-- > 0) return ST_OK;
+    x->calm = 0;
+    x->settled = true; /* some of it may be, if the rest fails */
+    t->version++;      /* columns have other forms for those who have looked at them */
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        int64_t row = home_first_row(im, k);
+        for (int32_t c = 0; row >= 0 && c < im->n_cols; c++) {
+            HomeCells at = home_cells(im, c, row);
+            if (x->writes[c] && home_takes(im, c)) TRY(tablet_settle(t->tablets[k], c, &x->home->base, &at, e));
+        }
+    }
+    return ST_OK;
+}
+Status home_leave(Image *im, Err *e) {
+    enum { CALM = 8 };
+    struct ImageImpl *x = im->impl;
+    Table *t = im->table;
+    x->calm = CALM;
+    if (!x->settled) return ST_OK;
+    t->version++;
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        for (int32_t c = 0; c < im->n_cols; c++)
+            if (is_home_of(im, k, c)) TRY(tablet_leave_home(t->tablets[k], c, e));
+    x->settled = false;
+    return ST_OK;
+}
+void home_moved(Image *im) {
+    Table *t = im->table;
+    if (!im->impl->settled) return;
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        for (int32_t c = 0; c < im->n_cols; c++) {
+            if (!is_home_of(im, k, c)) continue;
+            HomeCells at = home_cells(im, c, home_first_row(im, k));
+            tablet_home_moved(t->tablets[k], c, &at);
+        }
+}
+bool home_ends_at(const Image *im, int64_t tablet, int64_t row) {
+    int64_t first = home_first_row(im, tablet);
+    bool ends = first >= 0 && first + im->table->tablets[tablet]->rows == row;
+    for (int32_t c = 0; ends && c < im->n_cols; c++)
+        if (home_takes(im, c)) ends = is_home_of(im, tablet, c);
+    return ends;
+}
+bool home_has_row(const Image *im, int64_t row) {
+    const struct ImageImpl *x = im->impl;
+    int64_t id = im->rowids[row], first = home_first_row(im, id >> 32);
+    bool home = x->settled && first >= 0 && first + (id & 0xffffffff) == row;
+    for (int32_t c = 0; home && c < im->n_cols; c++)
+        if (x->writes[c] && home_takes(im, c)) home = is_home_of(im, id >> 32, c);
+    return home;
+}
