@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "storage/row_home.h"
 #include "txn/store/image.h"
 
 enum { ID, CODE, GRP, AMOUNT, NAME, NOTE, FLAG, BIG, SIDE, N_COLS };
@@ -431,6 +432,67 @@ static void random_operations(void **state) {
         hash_constant = false;
         assert_int_equal(atomic_load(&root.used), 0);
     }
+}
+
+/* ---- tables whose cells are in the image's rows ---- */
+static int64_t cells_at_home(const Image *im) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < im->table->n_tablets; k++)
+        for (int c = 0; c < im->n_cols; c++) n += tablet_home(im->table->tablets[k], c) != NULL;
+    return n;
+}
+static void settle(Image *im) {
+    for (int i = 0; i < 10 && !home_is_settled(im); i++) /* it waits some bulks after it was left */
+        assert_int_equal(home_settle(im, &err), ST_OK);
+    assert_true(home_is_settled(im));
+}
+static void table_agrees(Image *im) {
+    if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
+    check_table(im->table);
+    check_image(im);
+    if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+    if (table_verify(im->table, &err) != ST_OK) fail_msg("%s", err.message);
+}
+/* Inserts, updates and deletes by calls, with the table's cells in the image's rows or not, by turns. */
+static void at_home(void **state) {
+    (void)state;
+    int64_t homed = 0, left = 0;
+    for (int round = 0; round < 6; round++) {
+        Pool *pool = pool_new(2, &err);
+        memset(model, 0, sizeof model);
+        Table *t = make_table(3);
+        if (round & 1) add_rows(t, 0, 700, round & 2);
+        Image *im = make_image(t, true, pool);
+        for (int step = 0; step < 60; step++) {
+            assert_int_equal(image_reserve(im, 400, &err), ST_OK);
+            for (int64_t i = rnd() % 300; i > 0; i--) random_insert(im);
+            for (int64_t i = rnd() % 200; i > 0; i--) random_update(im);
+            for (int64_t i = rnd() % 60; i > 0; i--) random_delete(im);
+            if (rnd() % 4 == 0 && home_is_settled(im)) assert_int_equal(home_leave(im, &err), ST_OK), left++;
+            table_agrees(im); /* also what calls did before the table got its cells */
+            if (rnd() % 2 && !home_is_settled(im)) settle(im);
+            if (home_is_settled(im)) table_agrees(im);
+            homed += cells_at_home(im);
+            if (rnd() % 12 == 0) { /* the rows stay when the image goes, and the next one takes them over */
+                image_free(im);
+                check_table(t);
+                im = make_image(t, true, pool);
+                check_image(im);
+            }
+            if (rnd() % 20 == 0) {
+                assert_int_equal(table_merge(t, pool, &err), ST_OK);
+                image_free(im);
+                im = make_image(t, true, pool);
+                assert_int_equal(cells_at_home(im), 0);
+            }
+        }
+        image_free(im);
+        check_table(t); /* cells outlive the image */
+        table_free(t);
+        pool_free(pool);
+        assert_int_equal(atomic_load(&root.used), 0);
+    }
+    assert_true(homed > 0 && left > 0);
 }
 
 static void small_tables(void **state) {
@@ -1030,9 +1092,9 @@ static void failing_memory(void **state) {
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations), cmocka_unit_test(small_tables),   cmocka_unit_test(many_tablets),
-        cmocka_unit_test(gaps_close),        cmocka_unit_test(queues),         cmocka_unit_test(threads_insert),
-        cmocka_unit_test(expected_rows),     cmocka_unit_test(failing_memory),
+        cmocka_unit_test(random_operations), cmocka_unit_test(at_home),       cmocka_unit_test(small_tables),
+        cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),    cmocka_unit_test(queues),
+        cmocka_unit_test(threads_insert),    cmocka_unit_test(expected_rows), cmocka_unit_test(failing_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
