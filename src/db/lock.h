@@ -51,6 +51,8 @@ typedef struct TxnHub {
     struct Txn *_Atomic resident; /* whose changes are in the tables although the lock is not held for it; NULL: none */
     _Atomic int64_t now, view;    /* the last commit that was kept; the last that is shown in the tables. These and the
                                      versions: changed under the lock held alone */
+    _Atomic uint64_t commits;     /* how often it was decided, by who is in the list, whether a log of changes is kept;
+                                     changes under the mutex, with the lock held alone */
     struct Version *oldest, *newest;
     _Atomic int64_t kept_bytes; /* by versions */
     _Atomic bool unsettled;     /* some of it may be of no use any more */

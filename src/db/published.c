@@ -19,8 +19,9 @@ const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const 
     database_read_end(db, slot);
     return NULL;
 }
-bool database_is_published(Database *db) {
-    return atomic_load(&db->published_changes) == txn_lock_changes(db->txn_lock);
+bool database_is_published(Database *db, bool in_block) {
+    return atomic_load(&db->published_changes) == txn_lock_changes(db->txn_lock) &&
+           (!in_block || atomic_load(&db->published_commits) == atomic_load(&txn_lock_hub(db->txn_lock)->commits));
 }
 const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return NULL;
@@ -103,12 +104,13 @@ static void install(Database *db, DatabaseVersion *v, const Prepared *p) {
     DatabaseVersion *old = atomic_exchange_explicit(&db->published, v, memory_order_acq_rel);
     if (old) retire(db, old);
     epoch_boundary_end(db->epochs);
+    atomic_store(&db->published_commits, atomic_load(&v->commits));
     atomic_store(&db->published_changes, atomic_load(&v->changes));
     (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
 }
 
 static Status publish(Database *db, bool *done, Err *e) {
-    uint64_t changes = txn_lock_changes(db->txn_lock);
+    uint64_t changes = txn_lock_changes(db->txn_lock), commits = atomic_load(&txn_lock_hub(db->txn_lock)->commits);
     DatabaseVersion *old = atomic_load(&db->published);
     if (old && atomic_load(&old->changes) == changes) return ST_OK;
     const Catalog *c = &db->catalog;
@@ -123,9 +125,12 @@ static Status publish(Database *db, bool *done, Err *e) {
     if (st == ST_OK) database_definitions_committed(db);
     bool use = st == ST_OK && *done, same = use && p.n == 0 && old && is_same(old, v);
     if (same) {
+        atomic_store(&old->commits, commits);
         atomic_store(&old->changes, changes);
+        atomic_store(&db->published_commits, commits);
         atomic_store(&db->published_changes, changes);
     } else if (use) {
+        atomic_init(&v->commits, commits);
         atomic_init(&v->changes, changes);
         install(db, v, &p);
     } else {

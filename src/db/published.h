@@ -27,6 +27,7 @@
 typedef struct DatabaseVersion {
     EpochNode node;           /* first */
     _Atomic uint64_t changes; /* txn_lock_changes when the tables were last known to be in this state */
+    _Atomic uint64_t commits; /* TxnHub.commits then */
     int64_t bytes;            /* of this allocation */
     MemAccount *account;
     Catalog catalog; /* without an arena: nothing is added */
@@ -37,8 +38,9 @@ typedef struct DatabaseVersion {
 const DatabaseVersion *database_read_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
 /* The same when only definitions will be looked at: its tables may be of an older commit. */
 const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot, const char *label, int64_t since_ns);
-/* There is a current version: a call of database_read_begin would likely find one. */
-bool database_is_published(Database *db);
+/* There is a current version: a call of database_read_begin would likely find one. in_block: one that a transaction can
+ * begin with (session/core/transaction.h). */
+bool database_is_published(Database *db, bool in_block);
 void database_read_end(Database *db, EpochSlot *slot);
 
 /* Publishes the state of catalog and tables, which is committed: the caller holds the database lock, shared or alone,

@@ -101,6 +101,144 @@ static void test_is_fresh(void **state) {
     must(a, "update t set v = 5 where id = 5");
 }
 
+static int64_t pins(void) {
+    EpochStats x;
+    epoch_stats(db->epochs, &x);
+    return x.pins;
+}
+
+/* A transaction that has changed nothing reads one version, whatever others do meanwhile, and waits for none of them.
+ */
+static void test_in_block(void **state) {
+    (void)state;
+    gives(b, "select sum(v) from t", "5050");
+    must(a, "begin");
+    must(a, "create table u(x int)");
+    must(a, "update t set v = 0");
+    must(b, "begin");
+    gives(b, "select sum(v) from t", "5050");
+    assert_int_equal(pins(), 1);
+    gives(b, "select v from t where id = 7", "7");
+    gives(b, "select kind, label from stele_snapshots where session = 2 order by kind",
+          "transaction,NULL;version,transaction");
+    gives(b, "select count(*) from pg_nothing", "!42P01");
+    assert_int_equal(pins(), 0);
+    must(b, "rollback");
+    must(b, "begin");
+    must(b, "savepoint s");
+    gives(b, "select count(*), max(v) from t", "100,100");
+    must(a, "commit");
+    gives(b, "select sum(v) from t", "5050");
+    gives(b, "select v from t where id = 7", "7");
+    must(a, "update t set v = id");
+    must(a, "truncate t");
+    must(a, "drop table u");
+    must(a, "alter table t rename column v to w");
+    gives(b, "select sum(v), count(*) from t", "5050,100");
+    gives(b, "select w from t", "!40001");
+    must(b, "rollback to s");
+    gives(b, "select sum(v) from t", "5050");
+    must(b, "commit");
+    assert_int_equal(pins(), 0);
+    must(a, "alter table t rename column w to v");
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+}
+
+/* The pin ends with the first change: from there on a transaction sees it, and its snapshot as before. */
+static void test_block_that_writes(void **state) {
+    (void)state;
+    must(b, "begin");
+    gives(b, "select sum(v) from t where id > 50", "3775");
+    must(a, "update t set v = v + 1000 where id = 3");
+    must(a, "insert into t values (101, 0)");
+    gives(b, "select sum(v), count(*) from t", "5050,100");
+    must(b, "update t set v = v + 1 where id = 60");
+    assert_int_equal(pins(), 0);
+    gives(b, "select sum(v), count(*) from t", "5051,100");
+    gives(b, "select v from t where id = 60", "61");
+    gives(a, "select sum(v), count(*) from t", "6050,101");
+    gives(b, "commit", "!40001"); /* it has read what was inserted meanwhile */
+    must(b, "begin");
+    gives(b, "select sum(v) from t where id = 60", "60");
+    gives(b, "select v from t where id = 61", "61");
+    must(a, "update t set v = v + 1 where id = 62");
+    must(b, "update t set v = v + 1 where id = 60");
+    must(b, "commit");
+    must(b, "begin");
+    gives(b, "select v from t where id = 61", "61");
+    must(a, "update t set v = v + 1 where id = 61");
+    must(b, "update t set v = v + 1 where id = 60");
+    gives(b, "commit", "!40001");
+    gives(a, "select v from t where id >= 60 and id <= 62 order by id", "61;62;63");
+    must(b, "begin read only");
+    gives(b, "select count(*) from t", "101");
+    must(a, "delete from t");
+    gives(b, "update t set v = 0", "!25006");
+    assert_int_equal(pins(), 0);
+    must(b, "rollback");
+    must(b, "begin");
+    gives(b, "select count(*) from t", "0");
+    must(b, "rollback");
+    assert_int_equal(pins(), 0);
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+}
+
+/* What needs the lock shows the same snapshot, and the version is read again afterwards. */
+static void test_block_and_routines(void **state) {
+    (void)state;
+    must(a, "create function total() returns bigint language plpgsql stable as $$ begin return (select sum(v) from t); "
+            "end $$");
+    must(a, "create procedure add(k int, x int) language plpgsql as $$ begin update t set v = v + x where id = k; end "
+            "$$");
+    must(b, "begin");
+    gives(b, "select sum(v) from t", "5050");
+    must(a, "update t set v = 0 where id > 90");
+    must(a, "call bulk_call('add', 'select i, 100 from generate_series(1, 50) i')");
+    gives(b, "select total(), sum(v) from t", "5050,5050");
+    gives(b, "select total()", "5050");
+    gives(b, "select sum(v) from t", "5050");
+    must(a, "begin");
+    must(a, "create table u(x int)");
+    gives(b, "select sum(v) from t", "5050");
+    must(a, "rollback");
+    must(b, "call add(80, 1)");
+    gives(b, "select sum(v) from t", "5051");
+    must(b, "rollback");
+    gives(b, "select sum(v) from t", "9095");
+    must(a, "drop procedure add");
+    must(a, "drop function total");
+    must(a, "update t set v = id");
+}
+
+/* A result is stepped through, in a transaction, while others change and drop what it was read from. */
+static void test_slow_result(void **state) {
+    (void)state;
+    Statement *st;
+    int64_t used;
+    must(b, "begin");
+    gives(b, "select count(*) from t", "100");
+    const char *sql = "select v, 'row ' || v from t order by id";
+    assert_int_equal(statement_prepare(b, slice_of(sql), &st, &used), ST_OK);
+    assert_int_equal(statement_run(st), ST_OK);
+    assert_int_equal(b->lock, LOCK_NONE);
+    must(a, "alter table t rename to t2");
+    must(a, "update t2 set v = 0");
+    must(a, "create table t(id int primary key, v int)");
+    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    must(a, "drop table t2");
+    for (int64_t r = 0; r < st->n_rows; r++) {
+        const void *cell;
+        int32_t v;
+        bool null;
+        assert_int_equal(rows_cell(st->rows, r, st->first_col, &cell, &null, &b->err), ST_OK);
+        memcpy(&v, cell, sizeof v);
+        assert_int_equal(v, r + 1);
+    }
+    statement_free(st);
+    gives(b, "select sum(v) from t", "5050");
+    must(b, "commit");
+}
+
 /* Functions read the tables: the statement is begun again under the lock, and sees the same. */
 static void test_routines(void **state) {
     (void)state;
@@ -203,8 +341,11 @@ static void test_images(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer), cmocka_unit_test(test_is_fresh),
-                                       cmocka_unit_test(test_routines),        cmocka_unit_test(test_pinned),
-                                       cmocka_unit_test(test_kept_plans),      cmocka_unit_test(test_images)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
+        cmocka_unit_test(test_in_block),           cmocka_unit_test(test_block_that_writes),
+        cmocka_unit_test(test_block_and_routines), cmocka_unit_test(test_slow_result),
+        cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

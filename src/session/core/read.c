@@ -13,21 +13,47 @@ const Catalog *session_catalog(const Session *s) {
 
 uint64_t session_catalog_epoch(const Session *s) { return s->read.version->node.birth; }
 
-/* Inside a transaction statements see its own snapshot and changes, which are shown in the tables; a statement that was
- * begun again needs the lock; and what devices keep of columns is of the tables (exec/device/residency.c). */
-static bool may_read_version(const Session *s) {
-    return s->state == 'I' && s->lock == LOCK_NONE && !s->in_bulk && !s->read.locked && !session_may_use_device(s) &&
-           strcmp(s->settings.txn.snapshot, "lock") != 0;
+/* A transaction reads a version as long as it has changed nothing: its own changes are shown in the tables only. */
+static bool has_changes(const Session *s) { return s->undo || s->catalog_undo || transaction_pinned(s); }
+/* A statement that was begun again needs the lock; and what devices keep of columns is of the tables
+ * (exec/device/residency.c). */
+static bool can_read_version(const Session *s) {
+    return (s->state == 'I' || (s->state == 'T' && !has_changes(s))) && !s->in_bulk && !s->read.locked &&
+           !session_may_use_device(s) && strcmp(s->settings.txn.snapshot, "lock") != 0;
 }
+static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
 /* A session that is alone with the database waits for no other: publishing would only cost. */
 static bool should_publish(const Session *s) {
     return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 ||
            strcmp(s->settings.txn.snapshot, "version") == 0;
 }
 
+/* A version that a boundary under way has just installed is protected by an open pin only. */
+static void narrow(const Session *s) {
+    if (epoch_now(s->db->epochs) >= s->read.version->node.birth) epoch_pin_narrow(s->read.slot);
+}
+
+/* The current version, pinned for the statement, or for all that the transaction reads. */
+static bool pin_current(Session *s) {
+    bool block = s->state == 'T';
+    const DatabaseVersion *v =
+        database_read_begin(s->db, s->read.slot, block ? "transaction" : "statement", s->read.since_ns);
+    if (v && block && !transaction_read_version(s, v)) {
+        database_read_end(s->db, s->read.slot);
+        return false;
+    }
+    s->read.version = v;
+    s->read.of_txn = v && block;
+    if (s->read.of_txn) narrow(s);
+    return v != NULL;
+}
 static bool pin(Session *s, bool definitions) {
-    s->read.version = definitions ? database_definitions_begin(s->db, s->read.slot, "statement", s->read.since_ns)
-                                  : database_read_begin(s->db, s->read.slot, "statement", s->read.since_ns);
+    bool lost;
+    s->read.version = transaction_version(s, &lost);
+    s->read.of_txn = s->read.version != NULL;
+    if (s->read.version) return true;
+    if (!definitions) return pin_current(s);
+    s->read.version = database_definitions_begin(s->db, s->read.slot, "statement", s->read.since_ns);
     return s->read.version != NULL;
 }
 
@@ -43,7 +69,11 @@ static bool publish(Session *s) {
 
 Status session_read(Session *s, bool brief) {
     if (s->read.version) return ST_OK;
-    bool version = may_read_version(s);
+    bool version = may_read_version(s), lost;
+    if (transaction_version(s, &lost) && lost) {
+        transaction_leave_version(s);
+        return transaction_lost(s);
+    }
     do {
         if (version && pin(s, false)) return ST_OK;
         s->read.waits = version;
@@ -56,7 +86,10 @@ Status session_read(Session *s, bool brief) {
     if (pinned) session_unlock_keep_version(s);
     return ST_OK;
 }
-bool session_read_enough(void *s) { return database_is_published(((Session *)s)->db); }
+bool session_read_enough(void *ctx) {
+    const Session *s = ctx;
+    return database_is_published(s->db, s->state == 'T');
+}
 Status session_read_definitions(Session *s, bool *held) {
     *held = s->lock != LOCK_NONE || s->read.version;
     if (s->read.version || (may_read_version(s) && pin(s, true))) return ST_OK;
@@ -67,12 +100,21 @@ Status session_read_definitions(Session *s, bool *held) {
     return st;
 }
 void session_read_planned(const Session *s) {
-    if (s->read.version) epoch_pin_narrow(s->read.slot);
+    if (s->read.version) narrow(s);
 }
 void session_read_end(Session *s) {
     if (!s->read.version) return;
     s->read.version = NULL;
-    database_read_end(s->db, s->read.slot);
+    if (!s->read.of_txn) database_read_end(s->db, s->read.slot);
+}
+void session_read_anew(Session *s) {
+    if (s->state == 'I') session_unlock(s);
+    else if (s->lock == LOCK_SHARED && can_read_version(s)) session_unlock_unchanged(s);
+}
+bool session_read_outdated(const Session *s) {
+    const DatabaseVersion *v = s->read.version;
+    return v && s->read.of_txn && strncmp(s->err.sqlstate, "42", 2) == 0 &&
+           v->catalog.version != atomic_load(&s->db->committed_definitions);
 }
 Status session_read_locked(Session *s) {
     if (!s->read.version) return ST_OK;

@@ -241,6 +241,7 @@ static Status lock_and_enter(Session *s, LockMode mode) {
                 txn_lock_downgrade(s->db->txn_lock);
                 s->lock = mode;
             }
+            if (mode == LOCK_EXCLUSIVE) transaction_leave_version(s);
             if (mode == LOCK_EXCLUSIVE) session_publish_before_write(s);
             return ST_OK;
         }
@@ -625,6 +626,7 @@ static Status try_query_shape(Session *s, SqlText *t, const AstStmt *query) {
     bool held;
     Status r = session_read_definitions(s, &held);
     if (r == ST_OK) r = bind_shape(s, t, query);
+    if (r != ST_OK && session_read_outdated(s)) s->read.again = true;
     t->catalog_version = session_catalog(s)->version;
     if (!held) release_lock(s);
     return r;
@@ -632,7 +634,7 @@ static Status try_query_shape(Session *s, SqlText *t, const AstStmt *query) {
 static Status query_shape(Session *s, SqlText *t, const AstStmt *query) {
     Status r = try_query_shape(s, t, query);
     if (r == ST_OK || !s->read.again) return r;
-    /* Binding came to a routine, whose queries would see the tables. */
+    /* Binding came to a routine, whose queries would see the tables, or to what is newer than the version. */
     err_clear(&s->err);
     s->read.again = false;
     s->read.locked = true;
@@ -986,7 +988,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
                        const Value *params, KeptText *kept) {
     s->read.again = false;
     Status r = execute(s, st, ast, n_params, param_types, params, kept);
-    if (r == ST_OK || !s->read.again) return r;
+    if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version and came to something that needs the lock: from the start, with it. */
     session_read_end(s);
     s->read.again = false;

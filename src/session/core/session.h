@@ -115,6 +115,7 @@ typedef struct SessionDevice {
 typedef struct SessionRead {
     EpochSlot *slot;
     const struct DatabaseVersion *version; /* pinned; NULL: the tables, under the lock */
+    bool of_txn;                           /* the pin is the transaction's, and lasts longer than the statement */
     int64_t since_ns;                      /* when the statement began */
     bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
     bool locked; /* it was */
@@ -263,6 +264,11 @@ const Catalog *session_catalog(const Session *s);
 uint64_t session_catalog_epoch(const Session *s); /* of the version that is read */
 void session_read_planned(const Session *s);      /* from here on nothing is looked up in the catalog */
 void session_read_end(Session *s);
+/* A statement that has not looked at any row yet, and turns out to take its time, begins to read anew. */
+void session_read_anew(Session *s);
+/* The statement has failed, for definitions that the transaction's version does not have, but the catalog does: it is
+ * begun again under the lock. */
+bool session_read_outdated(const Session *s);
 /* What comes needs the lock. A statement that reads a version fails here, and is begun again with the lock
  * (session_execute); it has had no effect yet. */
 Status session_read_locked(Session *s);

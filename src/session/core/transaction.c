@@ -1,5 +1,6 @@
 /* transaction.c - the view, snapshots and commits. See transaction.h. */
 #include "base/mutex.h"
+#include "db/published.h"
 #include "session/core/idle.h"
 #include "session/core/transaction_int.h"
 
@@ -39,32 +40,69 @@ static void unlink_txn(Txn *x) {
     if (x->next) x->next->link = x->link;
 }
 
-static Status begin(Session *s) {
-    TxnHub *h = transaction_hub(s);
-    Txn *x = mem_calloc(NULL, (int64_t)sizeof *x, &s->err);
-    if (!x) return ST_ERROR;
-    if (!(x->arena = arena_new(&s->db->account, &s->err))) {
+/* Not in the list yet. */
+static Txn *new_txn(Session *s, Err *e) {
+    Txn *x = mem_calloc(NULL, (int64_t)sizeof *x, e);
+    if (!x) return NULL;
+    if (!(x->arena = arena_new(&s->db->account, e))) {
         mem_free(NULL, x, (int64_t)sizeof *x);
-        return ST_ERROR;
+        return NULL;
     }
     arena_set_err(x->arena, NULL);
     x->session = s;
+    return x;
+}
+/* With the mutex. What it sees is all commits up to now. */
+static void link_txn(TxnHub *h, Txn *x) {
     x->ts = atomic_load(&h->now);
-    mutex_lock(&h->mutex);
     x->next = h->open;
     x->link = &h->open;
     if (x->next) x->next->link = &x->next;
     h->open = x;
+}
+
+static Status begin(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    Txn *x = new_txn(s, &s->err);
+    if (!x) return ST_ERROR;
+    mutex_lock(&h->mutex);
+    link_txn(h, x);
     mutex_unlock(&h->mutex);
     s->txn = x;
     return ST_OK;
 }
-bool transaction_open(const Session *s) {
+
+/* A commit whose lock is not given up yet may not be in the version, although this is still current: then `commits`
+ * differs. If it is the same, all commits to come will find the transaction in the list and keep their logs. */
+bool transaction_read_version(Session *s, const DatabaseVersion *v) {
     TxnHub *h = transaction_hub(s);
+    Err e = {0};
+    Txn *x = s->txn ? s->txn : new_txn(s, &e);
+    if (!x) return false;
     mutex_lock(&h->mutex);
-    bool yes = h->open != NULL;
+    bool same = atomic_load(&h->commits) == atomic_load(&v->commits) && (!s->txn || x->ts == atomic_load(&h->now));
+    if (same && !s->txn) link_txn(h, x);
+    if (same) x->version = v;
     mutex_unlock(&h->mutex);
-    return yes;
+    if (same) s->txn = x;
+    else if (!s->txn) free_txn(x);
+    return same;
+}
+const DatabaseVersion *transaction_version(const Session *s, bool *lost) {
+    *lost = s->txn && atomic_load(&s->txn->lost);
+    return s->txn ? s->txn->version : NULL;
+}
+void transaction_leave_version(Session *s) {
+    if (!s->txn || !s->txn->version) return;
+    s->txn->version = NULL;
+    database_read_end(s->db, s->read.slot);
+}
+Status transaction_lost(Session *s) {
+    err_set(&s->err, ERR_SNAPSHOT_TOO_OLD, "snapshot too old");
+    err_detail(&s->err,
+               "Others have changed so much since the transaction's first statement that it is not kept any more.");
+    err_hint(&s->err, "Raise snapshot_memory_limit, or make the transaction shorter.");
+    return ST_ERROR;
 }
 
 int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most) {
@@ -199,6 +237,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     bool needed = false;
     sessions_end_idle(h);
     mutex_lock(&h->mutex);
+    atomic_fetch_add(&h->commits, 1);
     for (const Txn *x = h->open; x && !needed; x = x->next) needed = x->session && x != but && !x->lost;
     mutex_unlock(&h->mutex);
     if (!needed) return false;
@@ -341,13 +380,7 @@ LockMode transaction_lock_mode(const Session *s, LockMode mode, bool definitions
 Status transaction_enter(Session *s, bool definitions, bool *again) {
     *again = false;
     if (definitions && s->lock == LOCK_SHARED) return ST_OK;
-    if (s->txn && s->txn->lost) {
-        err_set(&s->err, ERR_SNAPSHOT_TOO_OLD, "snapshot too old");
-        err_detail(&s->err,
-                   "Others have changed so much since the transaction's first statement that it is not kept any more.");
-        err_hint(&s->err, "Raise snapshot_memory_limit, or make the transaction shorter.");
-        return ST_ERROR;
-    }
+    if (s->txn && s->txn->lost) return transaction_lost(s);
     if (!fits(s)) {
         *again = s->lock == LOCK_SHARED;
         if (*again) return ST_OK;
@@ -387,6 +420,7 @@ static void take_stock(Session *s) {
 }
 Status transaction_pause(Session *s) {
     Txn *x = s->txn;
+    session_read_end(s);
     if (s->lock == LOCK_NONE) return ST_OK;
     take_stock(s);
     if (transaction_pinned(s)) return ST_OK;
@@ -405,6 +439,7 @@ Status transaction_pause(Session *s) {
 
 void transaction_suspend(Session *s) {
     Txn *x = s->txn;
+    session_read_end(s);
     if (s->lock == LOCK_NONE) return;
     take_stock(s);
     if (transaction_pinned(s)) return;
@@ -426,6 +461,8 @@ void transaction_suspend(Session *s) {
 static void leave_list(Session *s) {
     TxnHub *h = transaction_hub(s);
     Txn *x = s->txn;
+    session_read_end(s);
+    transaction_leave_version(s);
     s->txn = NULL;
     if (!x) return;
     mutex_lock(&h->mutex);
@@ -472,6 +509,14 @@ void transaction_rollback(Session *s) {
     s->undo = NULL;
 }
 
+bool transaction_bulk_begin(Session *s) {
+    TxnHub *h = transaction_hub(s);
+    mutex_lock(&h->mutex);
+    atomic_fetch_add(&h->commits, 1);
+    bool open = h->open != NULL;
+    mutex_unlock(&h->mutex);
+    return open;
+}
 void transaction_bulk_done(Session *s, UndoLog *u) {
     if (u && (undo_mark(u) == 0 || !keep(s, u, 0, NULL, NULL))) undo_free(u);
 }

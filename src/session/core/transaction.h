@@ -11,6 +11,10 @@
  * (Version) are kept as long as there is an older snapshot, and merged where no snapshot lies between. Without open
  * transactions a commit forgets its log as ever, and every view is that of now.
  *
+ * A transaction that has changed nothing yet reads a published version (db/published.h) instead, without the lock,
+ * where there is one of its snapshot: it then begins with that version, and has a timestamp like all others for what it
+ * may do later under the lock (transaction_read_version; README.md, "Reading").
+ *
  * Validation. A transaction that has changed something and commits goes to the view of now and looks through the
  * commits after its snapshot: a row that one of them changed, as it was or as it is now, and that the transaction has
  * read (TxnRead: tables, or the rows that conditions select) or changed itself makes it fail with 40001. So does, when
@@ -31,9 +35,10 @@
  * their transactions fail with 72000 at their next statement. Transactions whose session has been idle for longer than
  * idle_in_transaction_session_timeout are rolled back by other threads (idle.h).
  *
- * Thread rules: versions, the view and Txn.ts, lost, broken are read under the database lock and changed under it held
- * alone; the list of open transactions and the resident have a mutex of their own, a leaf. ROLLBACK needs no lock: its
- * changes are undone by the next statement that holds it alone.
+ * Thread rules: versions, the view and Txn.ts, broken are read under the database lock and changed under it held alone,
+ * and so is `lost`, which its own session also reads without the lock; the list of open transactions and the resident
+ * have a mutex of their own, a leaf. ROLLBACK needs no lock: its changes are undone by the next statement that holds it
+ * alone.
  */
 #ifndef STELE_SESSION_CORE_TRANSACTION_H
 #define STELE_SESSION_CORE_TRANSACTION_H
@@ -56,6 +61,14 @@ Status transaction_pause(Session *s);
 void transaction_suspend(Session *s);
 /* No change of a transaction is shown in the tables, and all commits are; under the lock. */
 bool transaction_shows_committed(const Session *s);
+/* The session's transaction reads the version from now on, which is current and pinned in its slot: as what it sees, if
+ * this is its first look at the database, and else if it is the same. False: that is not so, or there is no memory.
+ * Needs no lock. */
+bool transaction_read_version(Session *s, const struct DatabaseVersion *v);
+/* The version that it reads; NULL: none. *lost: its snapshot has been given up. */
+const struct DatabaseVersion *transaction_version(const Session *s, bool *lost);
+void transaction_leave_version(Session *s); /* the pin ends; from here on it reads under the lock */
+Status transaction_lost(Session *s);        /* 72000 */
 void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
 bool transaction_hidden(const Session *s);  /* its changes are not in the tables; under the lock held alone */
 bool transaction_pinned(const Session *s);
@@ -76,10 +89,11 @@ void transaction_commit(Session *s, int64_t n, const TableEvent *events); /* n <
 /* Undoes the changes now or, without the lock, leaves that to its next holder. Either way the transaction is over. */
 void transaction_rollback(Session *s);
 
-/* Changes that a bulk made before are in the tables now: the log is taken over or forgotten. Under the lock held alone,
- * before transaction_enter. */
+/* Changes that a bulk made before go into the tables now. Under the lock held alone, before transaction_enter. True:
+ * there are open transactions, this session's included, so that a log of the changes must be kept. */
+bool transaction_bulk_begin(Session *s);
+/* They are in the tables; the log is taken over or forgotten. */
 void transaction_bulk_done(Session *s, UndoLog *u);
-bool transaction_open(const Session *s); /* there are open transactions, this session's included */
 /* Before a table is freed, under the lock held alone: no log names it any more. */
 void transactions_forget_table(Session *s, const Table *t);
 

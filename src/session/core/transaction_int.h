@@ -27,11 +27,12 @@ struct Txn {
     int64_t ts;        /* what it sees: all commits up to this one */
     Arena *arena;      /* reads */
     VEC(TxnRead) reads;
-    _Atomic bool out; /* its changes are hidden */
-    bool lost;        /* its snapshot has been given up */
-    bool broken;      /* a table that it changed is gone */
+    _Atomic bool out;  /* its changes are hidden */
+    _Atomic bool lost; /* its snapshot has been given up */
+    bool broken;       /* a table that it changed is gone */
     bool pinned;
-    bool changed;     /* its session's: at the end of the last statement there were changes */
+    const struct DatabaseVersion *version; /* pinned, and what it sees: read without the lock; NULL: the tables */
+    bool changed;                          /* its session's: at the end of the last statement there were changes */
     int64_t reserved; /* records of its log for which memory has been reserved, looked through for loads, and for rows
                          that others changed */
 };

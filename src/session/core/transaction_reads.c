@@ -60,7 +60,7 @@ static bool is_new(const TxnHub *h, const Txn *x, int64_t table) {
 /* Conditions are copied. */
 static Status add_read(Session *s, const TxnRead *r) {
     Txn *x = s->txn;
-    if (is_new(transaction_hub(s), x, r->table))
+    if (!session_reads_version(s) && is_new(transaction_hub(s), x, r->table)) /* a version has no newer ones */
         return serialization_failure(s, "A table was defined after the transaction's first statement.");
     for (int64_t i = x->reads.len - 1; i >= 0; i--) {
         const TxnRead *old = &x->reads.items[i];

@@ -122,8 +122,8 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
     if (!t->point || (t->nulls_apart && some_null(n_params, params))) {
-        if (!select) session_publish_before_write(s);             /* it is not that brief */
-        else if (!had_lock && s->state == 'I') session_unlock(s); /* a query takes its time: it may do without */
+        if (!select) session_publish_before_write(s); /* it is not that brief */
+        else if (!had_lock) session_read_anew(s);     /* a query takes its time: it may do without the lock */
         return ST_OK;
     }
     const Value **refs = arena_array(a, const Value *, n_params + 1);

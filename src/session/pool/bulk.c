@@ -184,7 +184,7 @@ Status session_bulk_sync(Session *s) {
     if (!session_bulk_unapplied(s)) return ST_OK;
     BulkHub *h = s->db->bulk_hub;
     UndoLog *log = NULL; /* tells what transactions must know */
-    if (transaction_open(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
+    if (transaction_bulk_begin(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
     Status st = bulk_state_sync(&h->state, log, &s->err);
     transaction_bulk_done(s, log);
     return st;
