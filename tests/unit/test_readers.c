@@ -61,6 +61,7 @@ typedef struct Thread {
     stele_conn *c, *other;
     unsigned seed;
     int64_t reads, last, refused; /* last: the earliest state that the last read can have seen */
+    int64_t id, own;              /* its row of the table own, and the number there */
     const char *copy;             /* of COPY FROM STDIN: what is left */
     char *sink;                   /* of COPY TO STDOUT */
     size_t n_sink;
@@ -259,6 +260,7 @@ static bool read_point(Thread *t, stele_stmt *s, bool by_name, Seen *x) {
     const stele_status st = stele_step(s);
     seen_end(t->w, x);
     if (st == STELE_ERROR) return false;
+    const int64_t before = x->bal[k];
     x->bal[k] = ABSENT;
     if (st == STELE_ROW) {
         x->bal[k] = stele_column_int64(s, 0);
@@ -267,6 +269,8 @@ static bool read_point(Thread *t, stele_stmt *s, bool by_name, Seen *x) {
         word_check(t, x->sql, k, by_name ? name : stele_column_text(s, 2, NULL), x->bal[k],
                    stele_column_text(s, 1, NULL));
     }
+    if (before != UNSEEN && before != x->bal[k])
+        wrong(t, "%s: key %lld is %lld and %lld", x->sql, (long long)k, (long long)before, (long long)x->bal[k]);
     stele_reset(s);
     return true;
 }
@@ -326,26 +330,70 @@ static void read_slowly(Thread *t, stele_stmt *stmts[STATEMENTS]) {
     seen_check(t, &x);
     if (t->last < now) t->last = now;
 }
-/* BEGIN: all of its statements read the state of the first. A table that was made anew meanwhile refuses it. */
+/* Refused, because of what others have done meanwhile. */
+static void give_way(Thread *t) {
+    if (!is_error(t->c, "40001") && !is_error(t->c, "42P01")) failed(t, t->c, "in a transaction");
+    t->refused++;
+    if (stele_transaction_state(t->c) != 'I' && stele_exec(t->c, "rollback", NULL, NULL) != STELE_OK)
+        failed(t, t->c, "rollback");
+}
+static bool take_int(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    (void)names;
+    if (n > 0 && v[0]) *(int64_t *)ctx = strtoll(v[0], NULL, 10);
+    return false;
+}
+/* In a transaction: its own row is changed, and read. */
+static bool write_own(Thread *t) {
+    char sql[128];
+    int64_t n = -1;
+    snprintf(sql, sizeof sql, "update own set n = n + 1 where k = %lld; select n from own where k = %lld",
+             (long long)t->id, (long long)t->id);
+    if (stele_exec(t->c, sql, take_int, &n) != STELE_OK) return false;
+    if (n != t->own + 1) wrong(t, "%s: %lld, not %lld", sql, (long long)n, (long long)t->own + 1);
+    return true;
+}
+/* What it has read was still so when it committed its change. */
+static void end_own(Thread *t, Seen *x) {
+    const int64_t lo = atomic_load(&t->w->ended);
+    if (random_below(t, 4) == 0) {
+        if (stele_exec(t->c, "rollback", NULL, NULL) != STELE_OK) failed(t, t->c, "rollback");
+        return;
+    }
+    if (stele_exec(t->c, "commit", NULL, NULL) != STELE_OK) {
+        give_way(t);
+        return;
+    }
+    t->own++;
+    const Seen first = *x;
+    x->lo = lo;
+    seen_end(t->w, x);
+    const int64_t last = t->last;
+    if (!t->wrong) seen_check(t, x);
+    t->last = last;
+    *x = first;
+}
+/* BEGIN: all of its statements read the state of the first, after it has changed something, too. A table that was made
+ * anew meanwhile refuses it. */
 static void read_in_transaction(Thread *t, stele_stmt *stmts[STATEMENTS]) {
+    const bool writes = random_below(t, 3) == 0;
+    const int64_t write_at = 1 + random_below(t, 3);
     Seen x;
-    if (stele_exec(t->c, random_below(t, 2) ? "begin" : "begin read only", NULL, NULL) != STELE_OK)
+    if (stele_exec(t->c, writes || random_below(t, 2) ? "begin" : "begin read only", NULL, NULL) != STELE_OK)
         failed(t, t->c, "begin");
     seen_begin(t->w, &x, "a transaction");
     int64_t hi = -1;
     for (int i = 0; i < 4 && !t->wrong; i++) {
         int which = (int)random_below(t, BY_NAME + 1);
         while (which < FORMS && forms[which].present) which = (int)random_below(t, BY_NAME + 1);
-        if (!read_one(t, stmts, which, &x)) {
-            if (!is_error(t->c, "40001") && !is_error(t->c, "42P01")) failed(t, t->c, "in a transaction");
-            t->refused++;
-            if (stele_exec(t->c, "rollback", NULL, NULL) != STELE_OK) failed(t, t->c, "rollback");
+        if ((writes && i == write_at && !write_own(t)) || !read_one(t, stmts, which, &x)) {
+            give_way(t);
             return;
         }
         if (hi < 0) hi = x.hi;
         sched_yield();
     }
-    if (stele_exec(t->c, "commit", NULL, NULL) != STELE_OK) failed(t, t->c, "commit");
+    if (writes && !t->wrong) end_own(t, &x);
+    else if (stele_exec(t->c, "commit", NULL, NULL) != STELE_OK) failed(t, t->c, "commit");
     x.hi = hi;
     if (!t->wrong) seen_check(t, &x);
 }
@@ -382,11 +430,6 @@ static void read_by_copy(Thread *t) {
     if (!t->wrong) seen_check(t, &x);
 }
 /* A statement that is not prepared, of a table that comes and goes. */
-static bool take_int(void *ctx, int64_t n, const char *const *v, const char *const *names) {
-    (void)names;
-    if (n > 0 && v[0]) *(int64_t *)ctx = strtoll(v[0], NULL, 10);
-    return false;
-}
 static void read_extra(Thread *t) {
     Seen x;
     seen_begin(t->w, &x, "select count(*) from extra");
@@ -413,7 +456,7 @@ static void *read_history(void *arg) {
         more = atomic_load(&t->w->writing) > 0; /* and once more when all is done */
         const int64_t kind = random_below(t, 32);
         if (kind < 3) read_slowly(t, stmts);
-        else if (kind < 6) read_in_transaction(t, stmts);
+        else if (kind < 7) read_in_transaction(t, stmts);
         else if (kind < 8) read_by_copy(t);
         else if (kind < 9) read_extra(t);
         else if (kind < 10) read_explained(t);
@@ -817,6 +860,7 @@ static const char setup[] =
     "create table l(k int primary key, n int not null); create table r(k int primary key, n int not null);"
     "create table log(id bigint, what text); create view acc_view as select k, bal, 0 as def from acc;"
     "insert into acc select i, 'acc' || lpad(i::text, 4, '0'), i % 4, 100, 'w100' from generate_series(0, 23) g(i);"
+    "create table own(k int primary key, n bigint); insert into own select i, 0 from generate_series(0, 15) g(i);"
     "insert into l select i, 0 from generate_series(1, 5) g(i); insert into r select k, n from l;"
     "create function def() returns int language sql as 'select 0';"
     "create function totals(out c bigint, out s bigint, out x bigint, out p bigint, out g bigint) language plpgsql as "
@@ -870,7 +914,7 @@ static void history(const char *path, const char *settings) {
     stele_conn *c = connect_to(w.db);
     run(c, setup);
     for (int i = 0; i < n; i++) {
-        t[i] = (Thread){.w = &w, .c = connect_to(w.db), .seed = (unsigned)i * 7919u + 1};
+        t[i] = (Thread){.w = &w, .c = connect_to(w.db), .seed = (unsigned)i * 7919u + 1, .id = i};
         if (settings) run(t[i].c, settings);
         if (getenv("STELE_TEST_SETTINGS")) run(t[i].c, getenv("STELE_TEST_SETTINGS"));
         if (i < WRITERS) t[i].other = connect_to(w.db);
