@@ -326,6 +326,17 @@ int64_t epoch_pins(EpochDomain *d, EpochPinInfo *out, int64_t most) {
     mutex_unlock(&d->state->lock);
     return n;
 }
+int64_t epoch_held_bytes(EpochDomain *d, const char *label) {
+    int64_t bytes = 0;
+    EpochPinInfo one;
+    mutex_lock(&d->state->lock);
+    for (SlotBlock *b = d->state->blocks; b; b = b->next)
+        for (int i = 0; i < SLOTS; i++)
+            if (pin_info(&b->slots[i], &one) && one.label == label) bytes += one.held_bytes;
+    mutex_unlock(&d->state->lock);
+    return bytes;
+}
+void epoch_pin_label(EpochSlot *s, const char *label) { atomic_store_explicit(&s->label, label, memory_order_relaxed); }
 
 /* ---- verification ---- */
 static Status verify_list(const EpochNode *first, const EpochNode *last, uint64_t now, int64_t *n, int64_t *bytes,

@@ -201,6 +201,9 @@ typedef struct EpochStats {
 void epoch_stats(EpochDomain *d, EpochStats *out);
 /* Fills up to `most` of them; returns how many pins there are. */
 int64_t epoch_pins(EpochDomain *d, EpochPinInfo *out, int64_t most);
+/* Bytes that were found waiting for pins with this very label; and another label for a pin, from any thread. */
+int64_t epoch_held_bytes(EpochDomain *d, const char *label);
+void epoch_pin_label(EpochSlot *s, const char *label);
 /* Debug: lists, counts and lifetimes. */
 Status epoch_verify(EpochDomain *d, Err *e);
 

@@ -42,6 +42,11 @@ static void wait_idle(const stele_conn *c) {
     while (clock_ns() < due) {}
 }
 static TxnHub *hub(void) { return txn_lock_hub(a->s->db->txn_lock); }
+static int64_t pins(void) {
+    EpochStats x;
+    epoch_stats(a->s->db->epochs, &x);
+    return x.pins;
+}
 static bool open_transactions(void) {
     mutex_lock(&hub()->mutex);
     bool some = hub()->open != NULL;
@@ -204,12 +209,14 @@ static void result(void **state) {
 static void snapshot(void **state) {
     (void)state;
     run(a, "set idle_in_transaction_session_timeout = 0; begin; select * from t");
+    assert_int_equal(pins(), 1); /* it reads a version */
     run(b, "update t set v = 2");
     assert_true(atomic_load(&hub()->kept_bytes) > 0);
     run(a, "set idle_in_transaction_session_timeout = 1");
     wait_idle(a);
     run(b, "update t set v = 3");
     assert_false(open_transactions());
+    assert_int_equal(pins(), 0);
     run(b, "update t set v = 4"); /* what was kept for it is freed by then */
     assert_int_equal(atomic_load(&hub()->kept_bytes), 0);
     fails(a, "select * from t", "25P03");

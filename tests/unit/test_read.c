@@ -210,6 +210,33 @@ static void test_block_and_routines(void **state) {
     must(a, "update t set v = id");
 }
 
+/* What waits for a transaction's pin counts for snapshot_memory_limit: beyond it the pin ends, and it gets 72000. */
+static void test_block_memory(void **state) {
+    (void)state;
+    char before[64];
+    must(a, "create table big(id int primary key, v bigint)");
+    must(a, "insert into big select i, i from generate_series(1, 40000) i");
+    must(a, "set snapshot_memory_limit = '100kB'");
+    must(b, "begin");
+    gives(b, "select sum(v) from big", "800020000");
+    must(a, "update big set v = 0 where id = 1"); /* a copy of the column */
+    gives(a, "select sum(v) from big", "800019999");
+    assert_string_equal(ask(a, "select held_bytes > 300000, label from stele_snapshots where kind = 'version' and "
+                               "session = 2"),
+                        "t,transaction");
+    gives(b, "select sum(v) from big", "800020000");
+    snprintf(before, sizeof before, "%d", (int)pins());
+    assert_string_equal(before, "1");
+    must(a, "update big set v = 0 where id = 2");
+    assert_int_equal(pins(), 0);
+    gives(a, "select kind, lost from stele_snapshots where session = 2", "transaction,t");
+    gives(b, "select sum(v) from big", "!72000");
+    must(b, "rollback");
+    gives(b, "select sum(v) from big", "800019997");
+    must(a, "reset snapshot_memory_limit");
+    must(a, "drop table big");
+}
+
 /* A result is stepped through, in a transaction, while others change and drop what it was read from. */
 static void test_slow_result(void **state) {
     (void)state;
@@ -341,11 +368,16 @@ static void test_images(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
-        cmocka_unit_test(test_in_block),           cmocka_unit_test(test_block_that_writes),
-        cmocka_unit_test(test_block_and_routines), cmocka_unit_test(test_slow_result),
-        cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
-        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer),
+                                       cmocka_unit_test(test_is_fresh),
+                                       cmocka_unit_test(test_in_block),
+                                       cmocka_unit_test(test_block_that_writes),
+                                       cmocka_unit_test(test_block_and_routines),
+                                       cmocka_unit_test(test_slow_result),
+                                       cmocka_unit_test(test_block_memory),
+                                       cmocka_unit_test(test_routines),
+                                       cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_kept_plans),
+                                       cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

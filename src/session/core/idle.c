@@ -3,7 +3,8 @@
  * While a session is in a call, `due` is INT64_MAX. It is set when the outermost call ends inside a transaction, so
  * a thread that finds a time there found a session outside of calls; with `call` locked and `due` looked at again, the
  * session's own next call waits in session_enter. The other thread does as little as frees what others need: the
- * undo log, the snapshot, definitions, the lock. Savepoints, settings and the state are left to that next call. */
+ * undo log, the snapshot, definitions, the lock. Savepoints, settings and the state are left to that next call. The
+ * same holds of `outside`, whatever the time, for those who take its pin away (give_up of transaction.c). */
 #include "base/log.h"
 #include "session/core/idle.h"
 #include "session/core/transaction_int.h"
@@ -20,6 +21,7 @@ Status session_enter(Session *s) {
     if (x->depth++ > 0 || s->state == 'I') return ST_OK; /* there is nothing to end */
     if (!mutex_try(&x->call)) mutex_lock(&x->call);
     x->locked = true;
+    atomic_store(&x->outside, false);
     int64_t due = atomic_exchange(&x->due, INT64_MAX);
     if (!x->ended && (due == INT64_MAX || clock_ns() < due)) return ST_OK;
     x->ended = false;
@@ -35,6 +37,7 @@ void session_leave(Session *s) {
     SessionIdle *x = &s->idle;
     int64_t limit = s->settings.txn.idle_timeout_ms;
     if (--x->depth > 0) return;
+    atomic_store(&x->outside, s->state != 'I');
     if (s->state != 'I' && limit > 0) atomic_store(&x->due, clock_ns() + limit * 1000000);
     if (!x->locked) return;
     x->locked = false;

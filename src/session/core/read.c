@@ -37,7 +37,7 @@ static void narrow(const Session *s) {
 static bool pin_current(Session *s) {
     bool block = s->state == 'T';
     const DatabaseVersion *v =
-        database_read_begin(s->db, s->read.slot, block ? "transaction" : "statement", s->read.since_ns);
+        database_read_begin(s->db, s->read.slot, block ? transaction_pin_label : "statement", s->read.since_ns);
     if (v && block && !transaction_read_version(s, v)) {
         database_read_end(s->db, s->read.slot);
         return false;
@@ -70,10 +70,8 @@ static bool publish(Session *s) {
 Status session_read(Session *s, bool brief) {
     if (s->read.version) return ST_OK;
     bool version = may_read_version(s), lost;
-    if (transaction_version(s, &lost) && lost) {
-        transaction_leave_version(s);
-        return transaction_lost(s);
-    }
+    (void)transaction_version(s, &lost);
+    if (lost) return transaction_lost(s);
     do {
         if (version && pin(s, false)) return ST_OK;
         s->read.waits = version;

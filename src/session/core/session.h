@@ -126,11 +126,12 @@ typedef struct SessionRead {
 
 /* idle.c */
 typedef struct SessionIdle {
-    Mutex call;          /* held in calls while there is a transaction, and while another thread ends it */
-    int32_t depth;       /* calls that the session's thread is in */
-    bool locked;         /* by the outermost of them */
-    bool ended;          /* under `call`: another thread has ended the transaction */
-    _Atomic int64_t due; /* when it will have been idle for too long; INT64_MAX: in a call, no limit, no transaction */
+    Mutex call;           /* held in calls while there is a transaction, and while another thread ends it */
+    int32_t depth;        /* calls that the session's thread is in */
+    bool locked;          /* by the outermost of them */
+    bool ended;           /* under `call`: another thread has ended the transaction */
+    _Atomic bool outside; /* in a transaction, and in no call: others may work on it, with `call` */
+    _Atomic int64_t due;  /* when it will have been idle for too long; INT64_MAX: in a call, no limit, no transaction */
 } SessionIdle;
 
 typedef struct Session {

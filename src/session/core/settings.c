@@ -67,8 +67,9 @@ static const Def defs[] = {
      "testing: every hash value is the same (whole process)"},
     {"auto_merge", K_BOOL, AT(txn.merge_auto), 0, 0, "on", "merge a large delta into main when a transaction ends"},
     {"snapshot_memory_limit", K_BYTES, AT(txn.snapshot_memory_limit), 0, INT64_MAX, "0",
-     "what is kept of changes for open transactions that began before them; beyond it the oldest fail with 72000; 0 = "
-     "a quarter of memory_limit"},
+     "what is kept of changes, and of versions, for open transactions that began before; beyond it the oldest fail "
+     "with "
+     "72000; 0 = a quarter of memory_limit"},
     {"snapshot", K_ENUM, AT(txn.snapshot), 0, 0, "auto|version|lock",
      "what a SELECT reads, unless its transaction has changed something: a published version of the tables, or the "
      "tables under the lock; auto: a version when there are other sessions"},

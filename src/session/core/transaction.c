@@ -12,6 +12,8 @@ enum {
     SNAPSHOTS_MAX = 64 /* with more of them at once versions are not merged */
 };
 
+const char transaction_pin_label[] = "transaction";
+
 TxnHub *transaction_hub(const Session *s) { return txn_lock_hub(s->db->txn_lock); }
 
 Status serialization_failure(Session *s, const char *why) {
@@ -201,6 +203,10 @@ static void prune(TxnHub *h) {
     }
 }
 
+static void lose(Txn *x) {
+    x->lost = true;
+    epoch_pin_label(x->session->read.slot, "given up");
+}
 /* The oldest snapshots are given up, all of them when `all`; not the one of `but`. false: there are none. */
 static bool give_up(TxnHub *h, bool all, const Txn *but) {
     int64_t ts = INT64_MAX;
@@ -208,9 +214,31 @@ static bool give_up(TxnHub *h, bool all, const Txn *but) {
     for (const Txn *x = h->open; x; x = x->next)
         if (x->session && x != but && !x->lost) ts = MIN_OF(ts, x->ts);
     for (Txn *x = h->open; x; x = x->next)
-        if (x->session && x != but && (all || x->ts == ts)) x->lost = true;
+        if (x->session && x != but && (all || x->ts == ts)) lose(x);
     mutex_unlock(&h->mutex);
     return ts != INT64_MAX;
+}
+/* The pins of those end whose sessions are outside of calls; the others' with their statements. */
+static void unpin_lost(const Session *s) {
+    TxnHub *h = transaction_hub(s);
+    bool some = false;
+    mutex_lock(&h->mutex);
+    for (Txn *x = h->open; x; x = x->next) {
+        SessionIdle *i = x->session ? &x->session->idle : NULL;
+        if (!i || !x->lost || !atomic_load(&i->outside) || !mutex_try(&i->call)) continue;
+        if (atomic_load(&i->outside) && x->version) {
+            x->version = NULL;
+            (void)epoch_unpin(x->session->read.slot);
+            some = true;
+        }
+        mutex_unlock(&i->call);
+    }
+    mutex_unlock(&h->mutex);
+    while (some && epoch_reclaim(s->db->epochs, EPOCH_BATCH)) {}
+}
+/* What old snapshots cost: kept logs, and what waits for pins. */
+static int64_t snapshot_bytes(const Session *s) {
+    return atomic_load(&transaction_hub(s)->kept_bytes) + epoch_held_bytes(s->db->epochs, transaction_pin_label);
 }
 static int64_t limit_of(const Session *s) {
     int64_t limit = s->settings.txn.snapshot_memory_limit, all = atomic_load(&s->db->account.limit);
@@ -248,6 +276,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
         if (v) arena_free(v->arena);
         if (v) mem_free(NULL, v, (int64_t)sizeof *v);
         (void)give_up(h, true, but);
+        unpin_lost(s);
         return false;
     }
     v->log = u = compact(s, u);
@@ -261,9 +290,10 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     h->newest = v;
     atomic_fetch_add(&h->kept_bytes, v->bytes);
     atomic_store(&h->unsettled, true);
-    while (atomic_load(&h->kept_bytes) > limit_of(s) && give_up(h, false, but)) {
+    while (snapshot_bytes(s) > limit_of(s) && give_up(h, false, but)) {
         atomic_store(&h->unsettled, true);
         prune(h);
+        unpin_lost(s);
     }
     return true;
 }
@@ -421,6 +451,7 @@ static void take_stock(Session *s) {
 Status transaction_pause(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
+    if (x && x->lost) transaction_leave_version(s);
     if (s->lock == LOCK_NONE) return ST_OK;
     take_stock(s);
     if (transaction_pinned(s)) return ST_OK;
@@ -440,6 +471,7 @@ Status transaction_pause(Session *s) {
 void transaction_suspend(Session *s) {
     Txn *x = s->txn;
     session_read_end(s);
+    if (x && x->lost) transaction_leave_version(s);
     if (s->lock == LOCK_NONE) return;
     take_stock(s);
     if (transaction_pinned(s)) return;

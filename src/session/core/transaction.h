@@ -31,9 +31,11 @@
  * validated then and sees what is committed from there on, and keeps the lock to its end (pinned). One that reads a
  * table that came to be after its snapshot gets 40001; of one that is gone, 42P01.
  *
- * Bounds. Kept logs take no more memory than snapshot_memory_limit: beyond it the oldest snapshots are given up, and
- * their transactions fail with 72000 at their next statement. Transactions whose session has been idle for longer than
- * idle_in_transaction_session_timeout are rolled back by other threads (idle.h).
+ * Bounds. Kept logs, with what waits for the pins of transactions, take no more memory than snapshot_memory_limit:
+ * beyond it the oldest snapshots are given up, and their transactions fail with 72000 at their next statement; their
+ * pins end at once or, of those that are in a statement, with it. Commits that are kept look at that. Transactions
+ * whose session has been idle for longer than idle_in_transaction_session_timeout are rolled back by other threads
+ * (idle.h).
  *
  * Thread rules: versions, the view and Txn.ts, broken are read under the database lock and changed under it held alone,
  * and so is `lost`, which its own session also reads without the lock; the list of open transactions and the resident
@@ -67,6 +69,7 @@ bool transaction_shows_committed(const Session *s);
 bool transaction_read_version(Session *s, const struct DatabaseVersion *v);
 /* The version that it reads; NULL: none. *lost: its snapshot has been given up. */
 const struct DatabaseVersion *transaction_version(const Session *s, bool *lost);
+extern const char transaction_pin_label[];
 void transaction_leave_version(Session *s); /* the pin ends; from here on it reads under the lock */
 Status transaction_lost(Session *s);        /* 72000 */
 void transaction_pin(Session *s, bool yes); /* keeps the lock to the end */
