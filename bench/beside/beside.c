@@ -430,15 +430,19 @@ typedef struct Line {
     const char *name, *unit; /* of the first of `others`: a round of it */
     void (*others[OTHERS])(Other *o, stele_conn *c);
     bool saved, bounded; /* in a directory; reads have a lock_timeout and are counted from when they began */
+    bool block;          /* reads are of one transaction, which begins with a query */
 } Line;
 static const Line lines[] = {
-    {"alone", "", {NULL}, false, false},
-    {"bulks of 16k by bulk_call", "bulks/s", {bulks_again}, false, false},
-    {"an analytical query, a single-row writer", "queries/s", {analysis_again, row_again}, false, false},
-    {"UPDATE of all accounts", "updates/s", {all_again}, false, false},
-    {"CHECKPOINT with one changed row", "checkpoints/s", {checkpoint_again}, true, false},
-    {"COPY FROM a file", "loads/s", {load_again}, false, false},
-    {"an open transaction with DDL", "", {definitions_again}, false, true},
+    {"alone", "", {NULL}, false, false, false},
+    {"bulks of 16k by bulk_call", "bulks/s", {bulks_again}, false, false, false},
+    {"an analytical query, a single-row writer", "queries/s", {analysis_again, row_again}, false, false, false},
+    {"UPDATE of all accounts", "updates/s", {all_again}, false, false, false},
+    {"CHECKPOINT with one changed row", "checkpoints/s", {checkpoint_again}, true, false, false},
+    {"COPY FROM a file", "loads/s", {load_again}, false, false, false},
+    {"an open transaction with DDL", "", {definitions_again}, false, true, false},
+    {"in a transaction: bulks of 16k", "bulks/s", {bulks_again}, false, false, true},
+    {"in a transaction: UPDATE of all accounts", "updates/s", {all_again}, false, false, true},
+    {"in a transaction: another one with DDL", "", {definitions_again}, false, false, true},
 };
 /* Reads for --seconds, each bounded by lock_timeout; how many were refused. */
 static int64_t read_bounded(stele_conn *c, stele_stmt *st, double *sample, double *rate, int64_t *refused) {
@@ -478,8 +482,10 @@ static void part_line(stele_db *db, stele_conn *c, const Line *l) {
         for (int i = 0; i < n_others; i++)
             while (!atomic_load(&o[i].ready)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* they are in the midst of it */
+        if (l->block) exec_sql(c, "BEGIN; SELECT count(*) FROM branches");
         const int64_t n =
             l->bounded ? read_bounded(c, read, sample, &reads[k], &refused) : read_on_time(c, read, sample, &reads[k]);
+        if (l->block) exec_sql(c, "ROLLBACK");
         for (int i = 0; i < n_others; i++) atomic_store(&o[i].stop, true);
         for (int i = 0; i < n_others; i++) pthread_join(threads[i], NULL);
         rate[k] = n_others ? (double)o[0].rounds / o[0].seconds : 0;

@@ -23,9 +23,9 @@ static bool can_read_version(const Session *s) {
 }
 static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
 /* A session that is alone with the database waits for no other: publishing would only cost. */
+static bool always_publishes(const Session *s) { return strcmp(s->settings.txn.snapshot, "version") == 0; }
 static bool should_publish(const Session *s) {
-    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 ||
-           strcmp(s->settings.txn.snapshot, "version") == 0;
+    return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || always_publishes(s);
 }
 
 /* A version that a boundary under way has just installed is protected by an open pin only. */
@@ -79,6 +79,7 @@ Status session_read(Session *s, bool brief) {
         s->read.waits = false;
         if (st != ST_OK) return st;
     } while (s->lock == LOCK_NONE);
+    if (brief && s->state == 'T' && always_publishes(s)) brief = false; /* it is the transaction that may be long */
     if (!version || brief || !should_publish(s) || !publish(s)) return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
