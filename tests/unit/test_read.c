@@ -72,6 +72,9 @@ static void test_beside_a_writer(void **state) {
     must(a, "update t set v = 0");
     gives(b, "select sum(v) from t", "5050");
     gives(b, "select v from t where id = 7", "7");
+    must(b, "prepare p as select sum(v) from t");
+    gives(b, "execute p", "5050");
+    must(b, "deallocate p");
     gives(b, "select count(*) from u", "!42P01");
     gives(b, "update t set v = 1", "!55P03");
     must(a, "rollback");
@@ -121,6 +124,9 @@ static void test_in_block(void **state) {
     gives(b, "select v from t where id = 7", "7");
     gives(b, "select kind, label from stele_snapshots where session = 2 order by kind",
           "transaction,NULL;version,transaction");
+    must(b, "prepare q(int) as select v from t where id = $1 + 1");
+    gives(b, "execute q(7)", "8");
+    must(b, "deallocate q");
     gives(b, "select count(*) from pg_nothing", "!42P01");
     assert_int_equal(pins(), 0);
     must(b, "rollback");

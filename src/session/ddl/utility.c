@@ -298,7 +298,7 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
     tag(st, "PREPARE");
     if (find_prepared(s, x->name))
         return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
-    TRY(session_lock(s, LOCK_SHARED));
+    TRY(session_read(s, true));
     Arena *own = arena_new(&s->account, &s->err);
     SqlPrepared *p = own ? arena_new_of(own, SqlPrepared) : NULL;
     if (!p) {
