@@ -189,6 +189,38 @@ static void test_block_that_writes(void **state) {
     must(a, "insert into t select i, i from generate_series(1, 100) i");
 }
 
+/* A transaction that began under the lock, with a row, reads a version only as long as it is what it sees. */
+static void test_block_under_the_lock(void **state) {
+    (void)state;
+    must(a, "update t set v = v where id = 1");
+    must(b, "begin");
+    gives(b, "select v from t where id = 7", "7"); /* no version is current */
+    assert_int_equal(pins(), 0);
+    must(a, "begin");
+    must(a, "create table u(x int)");
+    gives(b, "select v from t where id = 7", "7"); /* now one is, of the same state */
+    assert_int_equal(pins(), 1);
+    must(a, "rollback");
+    must(b, "commit");
+    must(a, "update t set v = v where id = 1");
+    must(b, "begin");
+    gives(b, "select v from t where id = 7", "7");
+    must(a, "update t set v = 0 where id = 7");
+    must(a, "begin");
+    must(a, "create table u(x int)");
+    gives(a, "select label from stele_snapshots where kind = 'version'", "");
+    gives(b, "select sum(v) from t", "!55P03"); /* a version is current, and newer than its snapshot */
+    must(a, "rollback");
+    must(b, "rollback");
+    must(b, "set snapshot = 'version'");
+    must(a, "update t set v = 7 where id = 7");
+    must(b, "begin");
+    gives(b, "select v from t where id = 7", "7");
+    assert_int_equal(pins(), 1);
+    must(b, "commit");
+    must(b, "reset snapshot");
+}
+
 /* What needs the lock shows the same snapshot, and the version is read again afterwards. */
 static void test_block_and_routines(void **state) {
     (void)state;
@@ -374,16 +406,12 @@ static void test_images(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_a_writer),
-                                       cmocka_unit_test(test_is_fresh),
-                                       cmocka_unit_test(test_in_block),
-                                       cmocka_unit_test(test_block_that_writes),
-                                       cmocka_unit_test(test_block_and_routines),
-                                       cmocka_unit_test(test_slow_result),
-                                       cmocka_unit_test(test_block_memory),
-                                       cmocka_unit_test(test_routines),
-                                       cmocka_unit_test(test_pinned),
-                                       cmocka_unit_test(test_kept_plans),
-                                       cmocka_unit_test(test_images)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
+        cmocka_unit_test(test_in_block),           cmocka_unit_test(test_block_that_writes),
+        cmocka_unit_test(test_block_and_routines), cmocka_unit_test(test_block_under_the_lock),
+        cmocka_unit_test(test_slow_result),        cmocka_unit_test(test_block_memory),
+        cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -67,14 +67,21 @@ static bool publish(Session *s) {
     return shows_committed(s) && database_publish(s->db, &done, &e) == ST_OK && done;
 }
 
+/* Waiting for the lock ends when a version is current: not when this one may be of no use to the transaction, since its
+ * snapshot is older or there is no memory. */
+static bool waits_for_version(const Session *s, int tries) {
+    enum { TRIES = 4 };
+    return s->state == 'I' || (!s->txn && tries < TRIES);
+}
 Status session_read(Session *s, bool brief) {
     if (s->read.version) return ST_OK;
     bool version = may_read_version(s), lost;
+    int tries = 0;
     (void)transaction_version(s, &lost);
     if (lost) return transaction_lost(s);
     do {
         if (version && pin(s, false)) return ST_OK;
-        s->read.waits = version;
+        s->read.waits = version && waits_for_version(s, tries++);
         Status st = session_lock(s, LOCK_SHARED);
         s->read.waits = false;
         if (st != ST_OK) return st;
