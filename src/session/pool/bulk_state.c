@@ -99,9 +99,9 @@ static int64_t inputs_limit(const Session *s) {
                                       : INT64_MAX;
 }
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
- * before, or because a device may leave it half done. */
-static bool may_be_undone(const Session *s, const BulkOptions *opt) {
-    return s->bulk_is_undone || s->state == 'T' || opt->compiled || transaction_open(s);
+ * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
+static bool may_be_undone(Session *s, const BulkOptions *opt) {
+    return s->bulk_is_undone || s->state == 'T' || opt->compiled || transaction_bulk_begin(s);
 }
 /* Tables have one copy of the cells that the bulk writes, where it is not undone. */
 static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,

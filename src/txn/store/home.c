@@ -28,25 +28,37 @@ Status home_new(Image *im, Err *e) {
 }
 
 /* ---- which tablets lie in the image row by row ---- */
-Status home_note_tablet(Image *im, int64_t tablet, int64_t row, Err *e) {
+/* A tablet that rows were added to since by other means is none of these any more. */
+struct HomeTablet {
+    int64_t row; /* the image's of its first one; -1 */
+    int64_t n;
+};
+Status home_note_tablet(Image *im, int64_t tablet, int64_t row, int64_t n, Err *e) {
+    const int64_t size = (int64_t)sizeof(struct HomeTablet);
     struct ImageImpl *x = im->impl;
-    if (tablet >= x->first_cap) {
-        int64_t cap = MAX_OF(2 * x->first_cap, tablet + 8);
-        int64_t *p = mem_realloc(im->account, x->first, x->first_cap * 8, cap * 8, e);
+    if (tablet >= x->tablets_cap) {
+        int64_t cap = MAX_OF(2 * x->tablets_cap, tablet + 8);
+        struct HomeTablet *p = mem_realloc(im->account, x->tablets, x->tablets_cap * size, cap * size, e);
         if (!p) return ST_ERROR;
-        for (int64_t k = x->first_cap; k < cap; k++) p[k] = -1;
-        x->first = p;
-        x->first_cap = cap;
+        for (int64_t k = x->tablets_cap; k < cap; k++) p[k].row = -1;
+        x->tablets = p;
+        x->tablets_cap = cap;
     }
-    x->first[tablet] = row;
+    x->tablets[tablet] = (struct HomeTablet){row, n};
     return ST_OK;
 }
 int64_t home_first_row(const Image *im, int64_t tablet) {
     const struct ImageImpl *x = im->impl;
-    return tablet >= 0 && tablet < x->first_cap ? x->first[tablet] : -1;
+    bool known = tablet >= 0 && tablet < x->tablets_cap && tablet < im->table->n_tablets;
+    return known && x->tablets[tablet].n == im->table->tablets[tablet]->rows ? x->tablets[tablet].row : -1;
 }
 void home_forget_tablets(Image *im) {
-    for (int64_t k = 0; k < im->impl->first_cap; k++) im->impl->first[k] = -1;
+    for (int64_t k = 0; k < im->impl->tablets_cap; k++) im->impl->tablets[k].row = -1;
+}
+void home_free(Image *im) {
+    struct ImageImpl *x = im->impl;
+    mem_free(im->account, x->tablets, x->tablets_cap * (int64_t)sizeof(struct HomeTablet));
+    row_home_drop(x->home ? &x->home->base : NULL);
 }
 
 /* ---- settling ---- */
@@ -98,7 +110,7 @@ void home_moved(Image *im) {
     for (int64_t k = 0; k < t->n_tablets; k++)
         for (int32_t c = 0; c < im->n_cols; c++) {
             if (!is_home_of(im, k, c)) continue;
-            HomeCells at = home_cells(im, c, home_first_row(im, k));
+            HomeCells at = home_cells(im, c, im->impl->tablets[k].row); /* also when it has lost rows since */
             tablet_home_moved(t->tablets[k], c, &at);
         }
 }

@@ -310,7 +310,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     for (int64_t k = 0; k < t->n_tablets; k++) {
         const Tablet *tab = t->tablets[k];
         base[k + 1] = base[k] + tab->rows - (keeps_dead(tab) ? 0 : tab->n_deleted);
-        TRY(home_note_tablet(im, k, keeps_dead(tab) ? base[k] : -1, e));
+        TRY(home_note_tablet(im, k, keeps_dead(tab) ? base[k] : -1, tab->rows, e));
     }
     int64_t rows = base[t->n_tablets], cap = rows + (need->inserts ? rows / 4 : 0) + MIN_SPARE;
     bool expects = need->inserts && t->expected_rows > 0;
@@ -361,8 +361,7 @@ void image_free(Image *im) {
     MemAccount *acct = im->account;
     struct ImageImpl *x = im->impl;
     device_copy_free(im);
-    row_home_drop(x->home ? &x->home->base : NULL);
-    mem_free(acct, x->first, x->first_cap * 8);
+    home_free(im);
     for (int32_t i = 0; im->indexes && x->next_cap && i < im->n_indexes; i++) {
         mem_free(acct, im->indexes[i].slots, slots_bytes(&im->indexes[i]));
         mem_free(acct, im->indexes[i].next, x->next_cap[i] * 8 * image_next_cells(&im->indexes[i]));

@@ -211,7 +211,7 @@ static Status adopt_run(Sync *s, int64_t row, int64_t n, int64_t *at, Err *e) {
                   .dead = all ? NULL : dead,
                   .continues = last >= 0 && home_ends_at(im, last, row)};
     TRY(table_append_home(t, &r, s->undo, &first, e));
-    if ((first & 0xffffffff) == 0) TRY(home_note_tablet(im, first >> 32, row, e));
+    TRY(home_note_tablet(im, first >> 32, row - (first & 0xffffffff), (first & 0xffffffff) + n, e));
     for (int64_t i = 0; i < n; i++)
         if (!dead[i]) s->inserted[(*at)++] = first + i;
     return ST_OK;

@@ -36,11 +36,11 @@ struct ImageImpl {
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
     int64_t pieces_cap[ROW_PIECES];
     int64_t live_cap, dirty_cap, rowids_cap;
-    int64_t *next_cap;   /* by index */
-    int64_t rows_seen;   /* image->rows when image_reserve looked last */
-    ImageHome *home;     /* of the pieces of rows */
-    int64_t *first;      /* by tablet: the image's row of its first row, when its rows lie there in their order; -1 */
-    int64_t first_cap;   /* tablets that fit */
+    int64_t *next_cap;          /* by index */
+    int64_t rows_seen;          /* image->rows when image_reserve looked last */
+    ImageHome *home;            /* of the pieces of rows */
+    struct HomeTablet *tablets; /* by tablet: those whose rows lie in the image in their order */
+    int64_t tablets_cap;
     int64_t synced_rows; /* rows from here on came since the table was last brought up to date */
     bool settled;        /* the table's tablets have their cells here */
     int32_t calm;        /* how many bulks nobody may go back behind, before they get them here again */
@@ -55,11 +55,13 @@ struct ImageImpl {
 
 /* home.c */
 Status home_new(Image *im, Err *e);
-Status home_note_tablet(Image *im, int64_t tablet, int64_t row, Err *e); /* row: the image's of its first row, or -1 */
-int64_t home_first_row(const Image *im, int64_t tablet);                 /* -1: its rows are not there in their order */
-void home_forget_tablets(Image *im);                                     /* rows have got other numbers */
-void home_moved(Image *im);                                              /* pieces of rows have other addresses */
-bool home_takes(const Image *im, int32_t col); /* a column whose cells tablets may have here */
+/* The first n rows of a tablet are the image's from `row` on; -1: they are not there in their order. */
+Status home_note_tablet(Image *im, int64_t tablet, int64_t row, int64_t n, Err *e);
+int64_t home_first_row(const Image *im, int64_t tablet); /* -1: its rows are not there in their order */
+void home_free(Image *im);                               /* what the image has of it */
+void home_forget_tablets(Image *im);                     /* rows have got other numbers */
+void home_moved(Image *im);                              /* pieces of rows have other addresses */
+bool home_takes(const Image *im, int32_t col);           /* a column whose cells tablets may have here */
 HomeCells home_cells(const Image *im, int32_t col, int64_t row);
 /* The tablet's rows come just before this one, with all columns that can have their cells here. */
 bool home_ends_at(const Image *im, int64_t tablet, int64_t row);
