@@ -435,6 +435,17 @@ static int64_t stored_rows(const DevQuery *q, const DState *st) {
     return (int64_t)(w[0] - (w[2] >> 32));
 }
 
+/* Rows of the listed tablets that are open; counted for EXPLAIN ANALYZE only. */
+static int64_t listed_open_rows(const DevQuery *q, const DSegment *s) {
+    int64_t rows = 0;
+    if (!q->opt.device.timing || s->p->source.kind != SRC_TABLE) return 0;
+    for (int64_t i = 0; i < s->n_list; i++) {
+        const Tablet *t = s->p->source.table->tablets[s->list[i]];
+        if (t->is_delta) rows += t->rows;
+    }
+    return rows;
+}
+
 void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     static const char *const names[] = {NULL, "cached", "serial", "streamed", "mapped"};
     DSegment *s = &q->segs[segment];
@@ -457,6 +468,7 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
     out->workers = 1;
     out->tablets_skipped = s->skipped;
     out->rows_in = s->rows_in;
+    if (s->rows_in > 0) out->open_rows = listed_open_rows(q, s);
     const DState *st = s->p->sink.kind == SINK_JOIN ? &q->joins[s->p->sink.id] : NULL;
     out->rows_out = st && st->first == st->last && !st->fixed ? stored_rows(q, st) : s->added;
 }
