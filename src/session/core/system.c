@@ -115,6 +115,18 @@ static void put_ms(Rows *r, int32_t col, int64_t ns) {
     double ms = (double)ns / 1e6;
     memcpy(cell(r, col), &ms, sizeof ms);
 }
+/* The order it kept, why its strategy, further times, and what went wrong. */
+static Status put_bulk_more(Rows *r, int32_t col, const BulkLogEntry *e) {
+    const bool failed = e->sqlstate[0] != 0;
+    if (!failed) TRY(put_text(r, col, e->any_order ? "any" : "timestamp"));
+    if (e->why) TRY(put_text(r, col + 1, e->why));
+    put_ms(r, col + 2, e->send_ns);
+    put_ms(r, col + 3, e->transfer_ns);
+    put_int(r, col + 4, e->retries);
+    put_int(r, col + 5, e->alone);
+    if (failed) TRY(put_text(r, col + 6, e->sqlstate));
+    return ST_OK;
+}
 static Status bulks(Session *s, Rows *r) {
     BulkLogEntry *e = arena_array(r->c->arena, BulkLogEntry, BULK_LOG_MAX);
     if (!e) return err_oom(r->err);
@@ -126,7 +138,7 @@ static Status bulks(Session *s, Rows *r) {
         put_int(r, 2, (now - e[i].ended_ns) / 1000000);
         put_int(r, 3, e[i].calls);
         put_int(r, 4, e[i].failed);
-        TRY(put_text(r, 5, e[i].strategy));
+        if (e[i].strategy) TRY(put_text(r, 5, e[i].strategy));
         if (e[i].depth) put_int(r, 6, e[i].depth);
         if (e[i].executor[0]) TRY(put_text(r, 7, e[i].executor));
         if (e[i].device[0]) TRY(put_text(r, 8, e[i].device));
@@ -136,6 +148,7 @@ static Status bulks(Session *s, Rows *r) {
         put_ms(r, 12, e[i].reserve_ns);
         put_ms(r, 13, e[i].run_ns);
         put_ms(r, 14, e[i].total_ns);
+        TRY(put_bulk_more(r, 15, &e[i]));
     }
     return ST_OK;
 }

@@ -449,7 +449,7 @@ static bool guess_more(BulkHub *h, int32_t n, CallGroup *p) {
 }
 /* Runs the bulk; *alone: its calls are to be run one at a time. */
 static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, const Proc *const *procs, BulkOptions *opt,
-                           bool *alone, BulkResult **out) {
+                           bool *alone, int64_t *retries, BulkResult **out) {
     *alone = false;
     TRY(before_guesses(s, h, n, procs));
     if (opt->compiled && opt->query->device.strict)
@@ -466,6 +466,7 @@ static Status run_guessing(Session *s, BulkHub *h, int32_t n, CallGroup *p, cons
         if (!(*out)->stats.short_of_rows) break;
         bulk_result_free(*out);
         *out = NULL;
+        ++*retries;
         if (!guess_more(h, n, p)) return *alone = true, ST_OK;
     }
     if (compiled && !(*out)->stats.reason) (*out)->stats.reason = guess_reason;
@@ -678,6 +679,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
         if (!p || !procs) return arena_free(a), err_oom(&s->err);
     }
     bool writes = false, guesses = false, alone = false;
+    int64_t retries = 0;
     const char *reason = NULL;
     for (int32_t k = 0; k < n_groups && !reason; k++) {
         procs[k] = proc_of(h, groups[k].routine);
@@ -700,7 +702,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     for (int32_t k = 0; st == ST_OK && s->txn && k < n_groups; k++)
         for (int32_t i = 0; st == ST_OK && i < procs[k]->n_tables; i++)
             st = bulk_reads(s, procs[k]->tables[i].table_id);
-    if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, p, procs, &opt, &alone, out);
+    if (st == ST_OK && guesses) st = run_guessing(s, h, n_groups, p, procs, &opt, &alone, &retries, out);
     if (st == ST_OK && alone) st = run_serial(s, n_groups, groups, guess_reason, out);
     NextGroups next = {.h = h, .pipeline = pipeline};
     BulkPipeline stage = {.next = pipeline && pipeline->next ? next_groups : NULL,
@@ -712,6 +714,10 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (pipeline) pipeline->next_ticket = stage.next_ticket;
     arena_free(next.arena);
     arena_free(a);
+    if (st == ST_OK) {
+        (*out)->stats.n_retries = retries;
+        (*out)->stats.any_order = opt.any_order && !alone;
+    }
     if (alone) return st;
     if (st != ST_OK || !writes) return st;
     if (guesses) {
@@ -728,10 +734,17 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
 
 Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                         BulkResult **out) {
-    TRY(run_groups(s, n_groups, groups, pipeline, out));
-    BulkHub *h = s->db->bulk_hub;
-    bulk_log_add(&h->log, &(*out)->stats, pipeline ? pipeline->why_cut : "statement");
-    return ST_OK;
+    const char *why_cut = pipeline ? pipeline->why_cut : "statement";
+    int64_t started = clock_ns();
+    Status st = run_groups(s, n_groups, groups, pipeline, out);
+    BulkHub *h = s->lock == LOCK_EXCLUSIVE ? s->db->bulk_hub : NULL; /* NULL: it failed before it began */
+    if (h && st == ST_OK) bulk_log_add(&h->log, &(*out)->stats, why_cut, NULL);
+    if (h && st != ST_OK) {
+        BulkStats none = {.reason = s->err.message, .total_ns = clock_ns() - started};
+        for (int32_t k = 0; k < n_groups; k++) none.n_calls += groups[k].n;
+        bulk_log_add(&h->log, &none, why_cut, s->err.sqlstate);
+    }
+    return st;
 }
 int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {
     BulkHub *h = s->db->bulk_hub;

@@ -9,7 +9,7 @@
 void bulk_log_init(BulkLog *l) { mutex_init(&l->lock, RANK_BULK_LOG); }
 void bulk_log_free(BulkLog *l) { mutex_destroy(&l->lock); }
 
-void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut) {
+void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut, const char *sqlstate) {
     BulkLogEntry e = {.ended_ns = clock_ns(),
                       .calls = s->n_calls,
                       .failed = s->n_failed,
@@ -19,11 +19,18 @@ void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut) {
                       .reserve_ns = s->reserve_ns,
                       .run_ns = s->run_ns,
                       .total_ns = s->total_ns,
-                      .strategy = strategy_name(s->strategy),
+                      .send_ns = s->send_ns,
+                      .transfer_ns = s->transfer_ns,
+                      .retries = s->n_retries,
+                      .alone = !sqlstate && s->strategy == STRATEGY_SERIAL ? s->n_calls : 0,
+                      .any_order = s->any_order,
+                      .strategy = sqlstate ? NULL : strategy_name(s->strategy),
+                      .why = s->why,
                       .why_cut = why_cut};
     snprintf(e.executor, sizeof e.executor, "%s", s->executor ? s->executor : "");
     snprintf(e.device, sizeof e.device, "%s", s->device ? s->device : "");
     snprintf(e.reason, sizeof e.reason, "%s", s->reason ? s->reason : "");
+    snprintf(e.sqlstate, sizeof e.sqlstate, "%s", sqlstate ? sqlstate : "");
     mutex_lock(&l->lock);
     e.number = ++l->n;
     l->entries[e.number % BULK_LOG_MAX] = e;

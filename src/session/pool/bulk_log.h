@@ -14,8 +14,12 @@ typedef struct BulkLogEntry {
     int64_t number;   /* from 1, in the order of their ends */
     int64_t ended_ns; /* on clock_ns */
     int64_t calls, failed, depth;
-    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns;
-    const char *strategy, *why_cut; /* constants */
+    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, send_ns, transfer_ns;
+    int64_t retries;                      /* BulkStats.n_retries */
+    int64_t alone;                        /* calls that ran one at a time */
+    bool any_order;                       /* BulkStats */
+    const char *strategy, *why, *why_cut; /* constants; NULL: not known */
+    char sqlstate[6];                     /* of a bulk that failed as a whole; "": it did not */
     char executor[16], device[32], reason[BULK_LOG_TEXT];
 } BulkLogEntry;
 
@@ -27,8 +31,9 @@ typedef struct BulkLog {
 
 void bulk_log_init(BulkLog *l);
 void bulk_log_free(BulkLog *l);
-/* why_cut: a constant; "statement" for one that a statement has made. */
-void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut);
+/* why_cut: a constant; "statement" for one that a statement has made. sqlstate: the bulk failed as a whole, and
+ * `reason` is the message; of the rest only the calls and the time are known. NULL: it has run. */
+void bulk_log_add(BulkLog *l, const BulkStats *s, const char *why_cut, const char *sqlstate);
 /* Newest first, at most `most`; returns their number. */
 int64_t bulk_log_list(BulkLog *l, BulkLogEntry *out, int64_t most);
 

@@ -18,10 +18,12 @@ static const SystemColumn snapshots[] = {{"kind", T_TEXT},   {"session", T_INT8}
                                          {"lost", T_BOOL},   {NULL, T_UNKNOWN}};
 
 static const SystemColumn bulks[] = {
-    {"bulk", T_INT8},         {"why_cut", T_TEXT},  {"ended_ms_ago", T_INT8},   {"calls", T_INT8},
-    {"failed", T_INT8},       {"strategy", T_TEXT}, {"depth", T_INT8},          {"executor", T_TEXT},
-    {"device", T_TEXT},       {"reason", T_TEXT},   {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},
-    {"reserve_ms", T_FLOAT8}, {"run_ms", T_FLOAT8}, {"total_ms", T_FLOAT8},     {NULL, T_UNKNOWN}};
+    {"bulk", T_INT8},         {"why_cut", T_TEXT},   {"ended_ms_ago", T_INT8},   {"calls", T_INT8},
+    {"failed", T_INT8},       {"strategy", T_TEXT},  {"depth", T_INT8},          {"executor", T_TEXT},
+    {"device", T_TEXT},       {"reason", T_TEXT},    {"footprint_ms", T_FLOAT8}, {"rank_ms", T_FLOAT8},
+    {"reserve_ms", T_FLOAT8}, {"run_ms", T_FLOAT8},  {"total_ms", T_FLOAT8},     {"bulk_order", T_TEXT},
+    {"why", T_TEXT},          {"send_ms", T_FLOAT8}, {"transfer_ms", T_FLOAT8},  {"retries", T_INT8},
+    {"alone", T_INT8},        {"sqlstate", T_TEXT},  {NULL, T_UNKNOWN}};
 
 static const struct {
     const char *name;

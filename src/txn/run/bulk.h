@@ -150,6 +150,9 @@ typedef struct BulkStats {
     int64_t send_ns;     /* sending arguments to a device with memory of its own; not in footprint_ns */
     int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
+    /* Set by sessions (session/pool/bulk.c): */
+    int64_t n_retries; /* runs that were void, since a forecast of what calls insert was too low */
+    bool any_order;    /* bulk_order was any, and the bulk did not run one call at a time */
 } BulkStats;
 
 typedef struct FailedCall {
