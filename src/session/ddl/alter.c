@@ -415,6 +415,7 @@ Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
             err_detail(&s->err, "This operation is not supported for views.");
             return ST_ERROR;
         }
+        if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
         if (!t && x->if_exists) return ST_OK;
         if (!t)
             return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
@@ -507,6 +508,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     if (x->object == AST_OBJ_INDEX) return rename_index(s, st, x);
     Table *t = catalog_table(&s->db->catalog, slice_of(x->name.name));
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
+    if (!t && !v) TRY(sql_refuse_system_relation(x->name.name, &s->err));
     if (!t && !v)
         return x->if_exists ? ST_OK
                             : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
@@ -590,6 +592,7 @@ Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     tag(st, "CREATE INDEX");
     TRY(session_check_schema(s, &x->table));
     Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
+    if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
     if (!t)
         return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
     if (!x->unique || x->where)

@@ -34,6 +34,7 @@ static Status copy_table(Session *s, const AstName *n, Table **t) {
     if (*t) return ST_OK;
     if (catalog_view(&s->db->catalog, slice_of(n->name)))
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
+    TRY(sql_refuse_system_relation(n->name, &s->err));
     return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
 }
 
@@ -146,7 +147,7 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
 /* The query of COPY table TO: a SELECT of its columns. */
 static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
     if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
-        !catalog_view(session_catalog(s), slice_of(x->table.name)))
+        !catalog_view(session_catalog(s), slice_of(x->table.name)) && sql_system_relation(x->table.name) < 0)
         return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
     char *sql = arena_strdup(a, "select ");
     for (int64_t i = 0; sql && i < x->n_columns; i++)

@@ -90,6 +90,7 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
         return ST_ERROR;
     }
     if (*t || *v) return ST_OK;
+    TRY(sql_refuse_system_relation(n->name, &s->err));
     if (!x->if_exists)
         return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
     session_notice_text(s, "NOTICE", "00000", "%s \"%s\" does not exist, skipping", what, n->name);
@@ -140,6 +141,7 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
         if (!t && catalog_view(&s->db->catalog, slice_of(x->tables[i].name)))
             return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
                           x->tables[i].name);
+        if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
         if (!t)
             return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
                           x->tables[i].name);

@@ -32,6 +32,8 @@ Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_par
 /* Relations that the database shows of itself (bind_system.c); their rows are the session's (session/core/system.c). */
 typedef enum SystemRelation { SYSTEM_TABLETS, SYSTEM_SNAPSHOTS, SYSTEM_BULKS, N_SYSTEM_RELATIONS } SystemRelation;
 int sql_system_relation(const char *name); /* -1: none */
+/* 42501 if the name is that of a system relation: before it is changed, or said not to exist. */
+Status sql_refuse_system_relation(const char *name, Err *e);
 
 /* bulk_call('p', 'query'): CALL's, and in FROM (LP_VALUES, Plan.bulk). */
 bool sql_is_bulk_call(const AstFunc *f);

@@ -13,6 +13,7 @@ static Status target_table(Binder *b, const AstName *name, int64_t location, con
     View *v;
     AstName n = *name;
     if (!n.location) n.location = location;
+    if (!n.schema || strcmp(n.schema, "pg_catalog") == 0) TRY(sql_refuse_system_relation(n.name, b->err));
     TRY(bind_find_table(b, &n, t, &v));
     if (v) {
         err_at(b->err, bind_pos(b, n.location), ERR_NOT_IN_STATE, "cannot %s view \"%s\"", verb, v->name);

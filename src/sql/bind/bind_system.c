@@ -38,6 +38,11 @@ int sql_system_relation(const char *name) {
     return -1;
 }
 
+Status sql_refuse_system_relation(const char *name, Err *e) {
+    if (sql_system_relation(name) < 0) return ST_OK;
+    return err_set(e, ERR_INSUFFICIENT_PRIVILEGE, "permission denied: \"%s\" is a system catalog", name);
+}
+
 Plan *bind_system_rows(Binder *b, int relation) {
     const SystemColumn *cols = relations[relation].cols;
     Plan *p = plan_new(b->c, LP_VALUES, 0);
