@@ -101,11 +101,13 @@ static Status snapshots(Session *s, Rows *r) {
     TRY(pins(s, r));
     TxnInfo *x = arena_array(r->c->arena, TxnInfo, LISTED);
     if (!x) return err_oom(r->err);
-    int64_t n = MIN_OF((int64_t)LISTED, transactions_list(s, x, LISTED));
+    int64_t n = MIN_OF((int64_t)LISTED, transactions_list(s, x, LISTED)), now = clock_ns();
     for (int64_t i = 0; i < n; i++) {
         TRY(next_row(r));
         TRY(put_text(r, 0, "transaction"));
         put_int(r, 1, x[i].session);
+        put_int(r, 3, (now - x[i].since_ns) / 1000000);
+        if (x[i].held_bytes >= 0) put_int(r, 5, x[i].held_bytes);
         put_bool(r, 6, x[i].lost);
     }
     return ST_OK;

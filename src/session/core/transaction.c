@@ -57,6 +57,7 @@ static Txn *new_txn(Session *s, Err *e) {
 /* With the mutex. What it sees is all commits up to now. */
 static void link_txn(TxnHub *h, Txn *x) {
     x->ts = atomic_load(&h->now);
+    x->since_ns = clock_ns();
     x->next = h->open;
     x->link = &h->open;
     if (x->next) x->next->link = &x->next;
@@ -109,11 +110,14 @@ Status transaction_lost(Session *s) {
 
 int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most) {
     TxnHub *h = transaction_hub(s);
-    int64_t n = 0;
+    int64_t n = 0, oldest = INT64_MAX;
     mutex_lock(&h->mutex);
+    for (const Txn *x = h->open; x; x = x->next)
+        if (x->session && !x->lost) oldest = MIN_OF(oldest, x->ts);
     for (const Txn *x = h->open; x; x = x->next) {
         if (!x->session) continue;
-        if (n < most) out[n] = (TxnInfo){x->session->read.slot->session, x->ts, x->lost};
+        int64_t held = !x->lost && x->ts == oldest ? atomic_load(&h->kept_bytes) : -1;
+        if (n < most) out[n] = (TxnInfo){x->session->read.slot->session, x->ts, x->since_ns, held, x->lost};
         n++;
     }
     mutex_unlock(&h->mutex);

@@ -78,8 +78,9 @@ bool transaction_pinned(const Session *s);
 bool transaction_changed(const Session *s); /* it has changed rows, wherever they are now; needs no lock */
 /* Open transactions that have a snapshot, `most` of them at most; returns how many there are. From any thread. */
 typedef struct TxnInfo {
-    int64_t session, ts;
-    bool lost; /* given up: its next statement fails */
+    int64_t session, ts, since_ns;
+    int64_t held_bytes; /* of the oldest snapshot: all that is kept of changes, which would go with it; others: -1 */
+    bool lost;          /* given up: its next statement fails */
 } TxnInfo;
 int64_t transactions_list(const Session *s, TxnInfo *out, int64_t most);
 /* The session's changes, of a transaction or not, become what everybody sees: under the lock held alone, shown on top

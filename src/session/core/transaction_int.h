@@ -25,6 +25,7 @@ struct Txn {
     Session *session;  /* NULL: rolled back without the lock; its changes are undone under it later */
     UndoLog *undo;     /* of one without a session */
     int64_t ts;        /* what it sees: all commits up to this one */
+    int64_t since_ns;  /* when it began, on clock_ns */
     Arena *arena;      /* reads */
     VEC(TxnRead) reads;
     _Atomic bool out;  /* its changes are hidden */
