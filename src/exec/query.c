@@ -134,7 +134,7 @@ static Status scan_tablet(Frame *f, const Table *t, const Morsel *m, int32_t *bu
     f->src.tablet = tab;
     f->src.unit = m->tablet;
     f->rows_in += m->rows;
-    if (tab->is_delta) f->open_rows += m->rows;
+    if (tablet_has_open(tab)) f->open_rows += m->rows;
     if (vm->n_leading == 0 && tab->n_deleted == 0) return run_plain(f, m->first, m->rows);
     int64_t have = 0, end = (int64_t)m->first + m->rows;
     for (int64_t i = m->first; i < end; i += vs) {

@@ -85,8 +85,6 @@ Status tablet_open_column(const Table *t, Tablet *tab, int col, Err *e);
  * lacks the cells. */
 Status tablet_ensure_open_columns(Tablet *tab, Err *e);
 void tablet_mark_open(Tablet *tab, int col);
-/* Some column is open: the block alone does not say what the tablet holds. */
-bool tablet_has_open(const Tablet *tab);
 Status delta_reserve(Tablet *tab, int64_t rows, Err *e);
 /* Shares the column's cells: versions see rows that are there now, more may be appended. logs: undo logs name the
  * table; what they may write to can be unshared without memory then. */

@@ -647,10 +647,9 @@ undo:
 
 static bool is_open(const Tablet *t, int col) { return t->cols[col].is_delta; }
 bool tablet_has_open(const Tablet *t) {
-    if (t->is_delta) return true;
-    for (int c = 0; t->block->delta && c < t->block->n_cols; c++)
-        if (is_open(t, c)) return true;
-    return false;
+    bool open = t->is_delta;
+    for (int c = 0; !open && c < t->block->n_cols; c++) open = is_open(t, c);
+    return open;
 }
 /* The cells of a main tablet's column, and which of them are there, into d. */
 static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *d, Err *e) {

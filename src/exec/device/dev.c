@@ -441,7 +441,7 @@ static int64_t listed_open_rows(const DevQuery *q, const DSegment *s) {
     if (!q->opt.device.timing || s->p->source.kind != SRC_TABLE) return 0;
     for (int64_t i = 0; i < s->n_list; i++) {
         const Tablet *t = s->p->source.table->tablets[s->list[i]];
-        if (t->is_delta) rows += t->rows;
+        if (tablet_has_open(t)) rows += t->rows;
     }
     return rows;
 }

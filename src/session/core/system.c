@@ -71,7 +71,7 @@ static Status tablets(Session *s, Rows *r) {
             TRY(next_row(r));
             TRY(put_text(r, 0, c->tables[i]->name));
             put_int(r, 1, k);
-            TRY(put_text(r, 2, t->is_delta ? "open" : "packed"));
+            TRY(put_text(r, 2, t->is_delta ? "open" : tablet_has_open(t) ? "partly open" : "packed"));
             put_int(r, 3, t->rows);
             put_int(r, 4, t->n_deleted);
             put_int(r, 5, tablet_bytes(t));
