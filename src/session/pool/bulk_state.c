@@ -98,10 +98,15 @@ static int64_t inputs_limit(const Session *s) {
            : x->exec.memory_limit > 0 ? x->exec.memory_limit / 4
                                       : INT64_MAX;
 }
+/* A bulk that has begun there may end half done. Kernels that are functions of this process do not. */
+static bool may_stop_half_way(const BulkOptions *o) {
+    if (!o->compiled) return false;
+    return o->copies || !o->query->device.runtime || !dev_runtime_device(o->query->device.runtime)->info.native_threads;
+}
 /* The bulk is undone as a whole, perhaps: by its statement or transaction, because a transaction has to see what was
  * before, or because a device may leave it half done. False: no transaction begins behind it with an older version. */
 static bool may_be_undone(Session *s, const BulkOptions *opt) {
-    return s->bulk_is_undone || s->state == 'T' || opt->compiled || transaction_bulk_begin(s);
+    return s->bulk_is_undone || s->state == 'T' || may_stop_half_way(opt) || transaction_bulk_begin(s);
 }
 /* Tables have one copy of the cells that the bulk writes, where it is not undone. */
 static Status choose_home(Session *s, BulkState *x, int32_t n, const Proc *const *procs, const BulkOptions *opt,
