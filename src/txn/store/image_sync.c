@@ -1,11 +1,13 @@
-/* image_sync.c - what changed in an image goes to its table.
+/* image_sync.c - a table is brought up to date with its image.
  *
  * Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts.
  * Everything runs in one undo log: what fails is rolled back as a whole, and the image learns the rows' new places only
  * after all has gone well.
  *
- * An update moves a row of main to the delta: table_update appends the rows that move in the order given. Their new
- * rowids follow from where the delta ended before, and the old rows' delete bits say which ones moved.
+ * Cells that are the table's own (home.c) have nothing to be copied for: updates are noted, and inserted rows become
+ * tablets where they are. Of other rows table_update and table_append get copies. An update may move a row of main to
+ * the delta: in the order given, so that the new rowids follow from where the delta ended before; the old rows' delete
+ * bits say which ones moved.
  */
 #include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
