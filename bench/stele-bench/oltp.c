@@ -722,7 +722,7 @@ static bool run_bulks(Session *s, Calls *calls, int n, Maker *m, const Workload 
                 t->last.reason = t->reason;
             }
         }
-        if (warm) t->image_ns += r->stats.image_ns;
+        if (warm) t->image_ns += r->stats.images_ns;
         bool pending = r->stats.reason && strstr(r->stats.reason, "is being compiled");
         warm = warm && pending && t->warm_up < WARM_UP_MAX;
         if (t->bulks == 0) t->warm_up += took;

@@ -264,7 +264,11 @@ STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct Arrow
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);
 /* Runs all calls; an error here means that nothing has changed. Once per bulk. stele_interrupt and statement_timeout
  * while calls run are no error here: calls that have not begun, and those in loops, fail with 57014, each alone, and
- * what the others did stays. */
+ * what the others did stays.
+ * Outside a transaction block a bulk that takes long runs in slices (SET bulk_slice, 5 ms; 0: in one piece): other
+ * connections' statements that wait run between two of them, and see what the calls before have done. If they drop or
+ * replace the routine the calls that are left fail with 42883; an error that would have failed the whole bulk (53200,
+ * 55P03) is then the error of each call that is left. */
 STELE_API stele_status stele_bulk_run(stele_bulk *bulk);
 /* How a call (from 0) ended: STELE_OK, or STELE_ERROR with its error; the context says where in the routine: "PL/pgSQL
  * function p(integer) line 4 at RAISE". Texts live as long as the bulk, the context until the next call of this
@@ -279,9 +283,9 @@ STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t o
 STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {
     int64_t calls, failed;
-    int64_t depth, width0,
-        crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets, calls in the first, calls that wait
-                     for more than one thing. depth 0: not known, a device ranked the calls (SET bulk_figures = on) */
+    int64_t depth, width0, crossing; /* of the calls' dependencies [GPUTx App. D]: number of k-sets (of slices: of all
+                                        together), calls in the first, calls that wait for more than one thing. depth 0:
+                                        not known, a device ranked the calls (SET bulk_figures = on) */
     const char *strategy, *executor,
         *reason; /* reason: why not the executor that was asked for, or why one at a time; NULL */
     int64_t footprint_ns, schedule_ns, run_ns, total_ns;

@@ -204,7 +204,7 @@ static stele_status run(stele_bulk *b) {
     const Routine *r = st == ST_OK ? catalog_routine_by_id(&s->db->catalog, b->routine) : NULL;
     if (st == ST_OK && !r) st = err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
     b->group = (BulkCalls){.routine = r, .n = b->n, .params = b->vecs};
-    if (st == ST_OK) st = session_bulk_run(s, 1, &b->group, NULL, &b->result);
+    if (st == ST_OK) st = session_bulk_run_sliced(s, 1, &b->group, NULL, &b->result);
     if (st == ST_OK) session_bulk_notices(s, b->result, 0, 0, b->n);
     return session_end_statement(s, st) == ST_OK ? STELE_OK : STELE_ERROR;
 }

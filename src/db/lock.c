@@ -19,6 +19,7 @@ typedef struct Waiter {
     struct Waiter *next;
     LockMode want;
     int64_t since;
+    bool behind; /* LockWait.behind */
 } Waiter;
 struct TxnLock {
     Mutex mutex;
@@ -26,13 +27,18 @@ struct TxnLock {
     int64_t readers;
     int64_t waiting_writers;
     Waiter *waiters;
+    _Atomic int32_t n_waiters;
     bool writer;
-    bool upgrading; /* a reader waits to become the writer */
+    bool upgrading;  /* a reader waits to become the writer */
+    int64_t left_ns; /* when it was given up last, if a thread waited then */
     _Atomic uint64_t changes;
     TxnHub hub;
 };
 
 enum { POLL_NS = 50000000 /* for cancellation */, PATIENCE_NS = 5000000 };
+/* LockWait.behind: a thread that was let in has often more short statements to run, which would else wait for a slice
+ * each. So others may overtake for LINGER_NS, as long as the lock is not free for IDLE_NS. */
+enum { LINGER_NS = 1000000, IDLE_NS = 100000 };
 
 TxnHub *txn_lock_hub(TxnLock *l) { return &l->hub; }
 
@@ -57,7 +63,9 @@ void txn_lock_free(TxnLock *l) {
  * the lock together. */
 static bool must_let_pass(const TxnLock *l, const Waiter *me, LockMode want, int64_t now) {
     for (const Waiter *w = l->waiters; w && w != me; w = w->next)
-        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) && now - w->since > PATIENCE_NS) return true;
+        if ((want == LOCK_EXCLUSIVE || w->want == LOCK_EXCLUSIVE) &&
+            now - w->since > (w->behind ? LINGER_NS : PATIENCE_NS))
+            return true;
     return false;
 }
 static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Waiter *me) {
@@ -65,6 +73,7 @@ static bool may_enter(const TxnLock *l, LockMode held, LockMode want, const Wait
     if (l->writer || (want == LOCK_EXCLUSIVE && l->readers > 0)) return false;
     if (!l->waiters) return true;
     const int64_t now = clock_ns();
+    if (me && me->behind) return l->waiters == me && (now - l->left_ns > IDLE_NS || now - me->since > LINGER_NS);
     if (want == LOCK_SHARED && l->waiting_writers > 0 && !(me && now - me->since > PATIENCE_NS)) return false;
     return !must_let_pass(l, me, want, now);
 }
@@ -81,12 +90,14 @@ static bool end_idle(TxnLock *l) {
 static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait *w, bool *got, Err *e) {
     Status st = ST_OK;
     const int64_t timeout_ms = w->timeout_ms;
-    Waiter me = {.want = want, .since = clock_ns()}, **at = &l->waiters;
+    Waiter me = {.want = want, .since = clock_ns(), .behind = w->behind}, **at = &l->waiters;
     const int64_t deadline =
         timeout_ms > 0 && timeout_ms < INT64_MAX / 2000000 ? me.since + timeout_ms * 1000000 : INT64_MAX;
     while (*at) at = &(*at)->next;
     *at = &me;
-    if (want == LOCK_EXCLUSIVE) l->waiting_writers++;
+    atomic_fetch_add(&l->n_waiters, 1);
+    const bool holds_back = want == LOCK_EXCLUSIVE && !w->behind; /* readers, those before it too */
+    if (holds_back) l->waiting_writers++;
     if (held == LOCK_SHARED) l->upgrading = true;
     for (bool long_since = false; !may_enter(l, held, want, &me);) {
         if (long_since && end_idle(l) && may_enter(l, held, want, &me)) break;
@@ -104,11 +115,13 @@ static Status wait_for(TxnLock *l, LockMode held, LockMode want, const LockWait 
             err_hint(e, "Another transaction holds the database; raise lock_timeout or end that transaction.");
             break;
         }
-        long_since = !cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + POLL_NS));
+        const int64_t poll_ns = w->behind && l->waiters == &me ? IDLE_NS : POLL_NS;
+        long_since = !cond_wait_until(&l->changed, &l->mutex, MIN_OF(deadline, now + poll_ns)) && poll_ns == POLL_NS;
     }
     for (at = &l->waiters; *at != &me;) at = &(*at)->next;
     *at = me.next;
-    if (want == LOCK_EXCLUSIVE) l->waiting_writers--;
+    atomic_fetch_sub(&l->n_waiters, 1);
+    if (holds_back) l->waiting_writers--;
     if (held == LOCK_SHARED) l->upgrading = false;
     pthread_cond_broadcast(&l->changed); /* for the waiters behind it */
     return st;
@@ -124,7 +137,8 @@ static Status acquire(TxnLock *l, LockMode held, LockMode want, const LockWait *
         err_hint(e, "The transaction might succeed if retried.");
         return ST_ERROR;
     }
-    Status st = may_enter(l, held, want, NULL) ? ST_OK : wait_for(l, held, want, w, got, e);
+    const bool enters = (!w->behind || !l->waiters) && may_enter(l, held, want, NULL);
+    Status st = enters ? ST_OK : wait_for(l, held, want, w, got, e);
     if (st == ST_OK && *got && want == LOCK_SHARED) {
         l->readers++;
     } else if (st == ST_OK && *got) {
@@ -143,6 +157,7 @@ Status txn_lock_acquire(TxnLock *l, LockMode held, LockMode want, int64_t timeou
 Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *got, Err *e) {
     return acquire(l, LOCK_NONE, want, w, got, e);
 }
+int32_t txn_lock_waiters(const TxnLock *l) { return atomic_load_explicit(&l->n_waiters, memory_order_relaxed); }
 void txn_lock_wake(TxnLock *l) {
     mutex_lock(&l->mutex);
     if (l->waiters) pthread_cond_broadcast(&l->changed);
@@ -163,6 +178,7 @@ static void release(TxnLock *l, LockMode held, bool changed) {
     mutex_lock(&l->mutex);
     if (held == LOCK_SHARED) l->readers--;
     else l->writer = false;
+    if (l->waiters) l->left_ns = clock_ns();
     if (held == LOCK_EXCLUSIVE && changed) atomic_fetch_add(&l->changes, 1);
     pthread_cond_broadcast(&l->changed);
     mutex_unlock(&l->mutex);

@@ -3,7 +3,8 @@
  * A statement that reads takes it shared, one that changes anything takes it exclusively. Most transactions hold it for
  * the length of a statement (session/core/transaction.h); those that are pinned keep it to their end. Two that hold it
  * shared and both want to write cannot both go on: the second to ask gets 40001. Waiting is bounded by lock_timeout
- * (55P03); a waiter is not overtaken any more once it has waited for 5 ms.
+ * (55P03); a waiter is not overtaken any more once it has waited for 5 ms. A holder with more to do may let those in
+ * that wait: it takes the lock again behind them (LockWait.behind).
  */
 #ifndef STELE_DB_LOCK_H
 #define STELE_DB_LOCK_H
@@ -28,9 +29,11 @@ typedef struct LockWait {
     _Atomic bool *cancel;
     bool (*enough)(void *ctx);
     void *ctx;
+    bool behind; /* not before those that wait already, nor those that come right after them */
 } LockWait;
 Status txn_lock_acquire_or(TxnLock *l, LockMode want, const LockWait *w, bool *got, Err *e);
 void txn_lock_wake(TxnLock *l);
+int32_t txn_lock_waiters(const TxnLock *l); /* threads that wait for it, at some moment; needs no lock */
 void txn_lock_release(TxnLock *l, LockMode held);
 
 /* How often the lock was held alone and given up: what was read under it or published of it is that of the tables as

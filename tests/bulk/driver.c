@@ -396,7 +396,7 @@ static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *nex
         CallPipeline pipeline = {.next = next ? next_piece : NULL, .ctx = next, .ticket = piece->ticket};
         atomic_store(&s->cancel, false);
         err_clear(&s->err);
-        Status st = session_bulk_run(s, n_groups, groups, &pipeline, &b);
+        Status st = session_bulk_run_sliced(s, n_groups, groups, &pipeline, &b);
         ok = session_end_statement(s, st) == ST_OK;
         if (next) next->ticket = pipeline.next_ticket, next->told = true;
         if (ok && piece->told) count_ahead(ahead, &b->stats);

@@ -222,8 +222,12 @@ static Status lock_and_enter(Session *s, LockMode mode) {
         LockMode want = !may_be_unapplied && session_bulk_unapplied(s) ? LOCK_EXCLUSIVE
                                                                        : transaction_lock_mode(s, mode, definitions);
         bool again = false, got = true;
-        if (s->read.waits) {
-            LockWait w = {s->settings.txn.lock_timeout_ms, &s->cancel, session_read_enough, s};
+        if (s->lock == LOCK_NONE && (s->read.waits || s->gives_way)) {
+            LockWait w = {.timeout_ms = s->settings.txn.lock_timeout_ms,
+                          .cancel = &s->cancel,
+                          .enough = s->read.waits ? session_read_enough : NULL,
+                          .ctx = s,
+                          .behind = s->gives_way};
             TRY(txn_lock_acquire_or(s->db->txn_lock, want, &w, &got, &s->err));
         } else {
             TRY(txn_lock_acquire(s->db->txn_lock, s->lock, want, s->settings.txn.lock_timeout_ms, &s->cancel, &s->err));
@@ -353,6 +357,18 @@ Status session_end_inside(Session *s, bool commit) {
     release_lock(s);
     if (lock == LOCK_EXCLUSIVE) return session_begin_write(s);
     return session_lock(s, lock);
+}
+
+void session_pause_bulk(Session *s, bool commit) {
+    if (commit) commit_all(s);
+    else roll_back_all(s);
+    release_lock(s);
+}
+Status session_resume_bulk(Session *s) {
+    s->gives_way = true;
+    Status st = session_begin_bulk(s);
+    s->gives_way = false;
+    return st;
 }
 
 Status session_end_statement(Session *s, Status outcome) {

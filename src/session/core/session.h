@@ -49,7 +49,8 @@ typedef struct TxnSettings {
 typedef struct BulkSettings { /* bulks of calls, and the pool that makes them */
     char strategy[8], order[12], release[12], cut[12];
     int64_t step_limit, set_min, group_bits, partitions, lanes;
-    int64_t size, interval_us; /* when the pool cuts a bulk */
+    int64_t size, interval_us;     /* when the pool cuts a bulk */
+    int64_t slice_ms, slice_calls; /* bulk_slices.h */
     int64_t replay_memory;
     bool replay, figures, copies;
 } BulkSettings;
@@ -148,6 +149,7 @@ typedef struct Session {
     char state;     /* 'I', 'T', 'E' */
     bool read_only; /* the open transaction */
     LockMode lock;
+    bool gives_way; /* taking the lock, those that wait for it come first */
     SessionRead read;
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
                             there */
@@ -286,6 +288,10 @@ void session_unlock(Session *s);           /* outside a transaction, before anyt
 /* COMMIT and ROLLBACK of a procedure that was called outside a transaction: what comes is another one, with the lock
  * that this one had. */
 Status session_end_inside(Session *s, bool commit);
+/* A bulk that runs in slices, outside a transaction: what the slice did stays or is undone, and the lock is given up.
+ * Resumed it has the lock as by session_begin_bulk, after the statements that wait for it. */
+void session_pause_bulk(Session *s, bool commit);
+Status session_resume_bulk(Session *s);
 /* 55006 when a query under way, which called the routine that wants to change the table, reads it. what: "UPDATE" ...
  */
 Status session_table_idle(Session *s, const Table *t, const char *what);

@@ -103,6 +103,12 @@ static const Def defs[] = {
     {"bulk_interval", K_US, AT(bulk.interval_us), 0, INT32_MAX, "0",
      "longest time a call in the pool waits for others; > 0: plain CALLs of several connections join the pool, and "
      "statements with parameters on one row"},
+    {"bulk_slice", K_MS, AT(bulk.slice_ms), 0, INT32_MAX, "5",
+     "a bulk outside a transaction that takes longer runs in slices of about this length, between which statements "
+     "that "
+     "wait for it run; 0 = never"},
+    {"bulk_slice_calls", K_INT, AT(bulk.slice_calls), 0, 1 << 28, "0",
+     "testing: such slices have so many calls, and the lock is given up after each; 0 = as bulk_slice says"},
     {"bulk_order", K_ENUM, AT(bulk.order), 0, 0, "timestamp|any",
      "whether a bulk's result is that of its calls in the order given, or in some order"},
     {"bulk_cut", K_ENUM, AT(bulk.cut), 0, 0, "arrival|zero_set",

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/stack.h"
 #include "session/pool/bulk_log.h"
+#include "session/pool/bulk_slices.h"
 #include "session/pool/bulk_state.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
@@ -34,6 +35,7 @@ typedef struct HubCode {
     Proc *procs;
     const PlFunction **functions;
     int64_t *ids;     /* routines */
+    double *call_ns;  /* what a call took in the last bulk of some size; 0: there was none */
     int64_t *guesses; /* rows that a call may insert into a table, where the number is not known before: more than
                          recent calls inserted */
 } HubCode;
@@ -102,7 +104,8 @@ static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
     x.functions = arena_array(x.arena, const PlFunction *, most);
     x.ids = arena_array(x.arena, int64_t, most);
     x.guesses = arena_array(x.arena, int64_t, most);
-    Status st = x.functions && x.ids && x.guesses ? ST_OK : err_oom(&s->err);
+    x.call_ns = arena_array(x.arena, double, most);
+    Status st = x.functions && x.ids && x.guesses && x.call_ns ? ST_OK : err_oom(&s->err);
     for (int64_t i = 0; st == ST_OK && i < c->n_routines + h->n_statements; i++) {
         PlFunction *f;
         Err e = {0};
@@ -232,13 +235,13 @@ static void keep_place(Arena *a, const char *context, const Routine *r, CallErro
     if (at > context) e->context = arena_printf(a, "%.*s", (int)(at - 1 - context), context);
 }
 
-static int out_count(const Routine *r) {
+int bulk_out_count(const Routine *r) {
     int n = 0;
     for (int i = 0; i < r->n_params; i++) n += r->param_modes[i] != 'i';
     return n == 0 && r->ret.id != T_VOID ? 1 : n;
 }
-static Status serial_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
-    int n_outs = out_count(r), k = 0;
+Status bulk_out_columns(Arena *a, const Routine *r, int64_t n, Vec **out) {
+    int n_outs = bulk_out_count(r), k = 0;
     Vec *v = arena_array(a, Vec, n_outs + 1);
     if (!v) return ST_ERROR;
     for (int i = 0; i < MAX_OF(r->n_params, 1) && k < n_outs; i++) {
@@ -282,7 +285,7 @@ static void keep_notice(void *ctx, const SessionNotice *x) {
 /* Call i of a group by the reference; what it did before it failed is undone. */
 static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCalls *p, int64_t i, Value *args) {
     const Routine *r = p->routine;
-    int n_ins = 0, n_outs = out_count(r);
+    int n_ins = 0, n_outs = bulk_out_count(r);
     for (int k = 0; k < r->n_params; k++) {
         if (r->param_modes[k] != 'i' && r->param_modes[k] != 'b') continue;
         const Vec *v = &p->params[n_ins];
@@ -345,7 +348,7 @@ static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, 
     }
     for (int32_t k = 0; st == ST_OK && k < n_groups; k++)
         if (!(b->errors[k] = arena_calloc(a, (groups[k].n + 1) * (int64_t)sizeof(CallError *))) ||
-            serial_columns(a, groups[k].routine, groups[k].n, &b->outs[k]) != ST_OK)
+            bulk_out_columns(a, groups[k].routine, groups[k].n, &b->outs[k]) != ST_OK)
             st = err_oom(&s->err);
     SerialNotices notices = {.arena = a};
     void (*notice)(void *, const SessionNotice *) = s->client.notice;
@@ -732,18 +735,49 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     return st;
 }
 
+double bulk_call_ns(const BulkStats *x) {
+    const int64_t ns = x->total_ns - x->phase_ns[BP_PREPARE] - x->phase_ns[BP_PLACE];
+    return x->n_calls > 0 ? MAX_OF((double)ns, 0.0) / (double)x->n_calls : 0;
+}
+static void note_call_ns(BulkHub *h, int32_t n_groups, const BulkCalls *groups, const BulkStats *x) {
+    for (int32_t k = 0; x->n_calls >= BULK_SLICE_MIN && k < n_groups; k++) {
+        const Proc *p = proc_of(h, groups[k].routine);
+        if (p) h->code.call_ns[p - h->code.procs] = bulk_call_ns(x);
+    }
+}
+double bulk_expected_ns(const Session *s, int32_t n_groups, const BulkCalls *groups) {
+    const BulkHub *h = s->db->bulk_hub;
+    double sum = 0;
+    for (int32_t k = 0; k < n_groups; k++) {
+        const Proc *p = h && hub_is_current(h) ? proc_of(h, groups[k].routine) : NULL;
+        if (!p || h->code.call_ns[p - h->code.procs] <= 0) return 0;
+        sum += h->code.call_ns[p - h->code.procs] * (double)groups[k].n;
+    }
+    return sum;
+}
+Status bulk_run_slice(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline, BulkResult **out) {
+    TRY(run_groups(s, n_groups, groups, pipeline, out));
+    note_call_ns(s->db->bulk_hub, n_groups, groups, &(*out)->stats);
+    return ST_OK;
+}
+void bulk_note(const Session *s, const BulkStats *stats, const char *why_cut) {
+    BulkHub *h = s->db->bulk_hub;
+    bulk_log_add(&h->log, stats, why_cut, NULL);
+}
+void bulk_note_failure(const Session *s, int32_t n_groups, const BulkCalls *groups, int64_t started,
+                       const char *why_cut) {
+    BulkHub *h = s->lock == LOCK_EXCLUSIVE ? s->db->bulk_hub : NULL; /* NULL: it failed before it began */
+    BulkStats none = {.reason = s->err.message, .total_ns = clock_ns() - started};
+    for (int32_t k = 0; k < n_groups; k++) none.n_calls += groups[k].n;
+    if (h) bulk_log_add(&h->log, &none, why_cut, s->err.sqlstate);
+}
 Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                         BulkResult **out) {
+    const int64_t started = clock_ns();
     const char *why_cut = pipeline ? pipeline->why_cut : "statement";
-    int64_t started = clock_ns();
-    Status st = run_groups(s, n_groups, groups, pipeline, out);
-    BulkHub *h = s->lock == LOCK_EXCLUSIVE ? s->db->bulk_hub : NULL; /* NULL: it failed before it began */
-    if (h && st == ST_OK) bulk_log_add(&h->log, &(*out)->stats, why_cut, NULL);
-    if (h && st != ST_OK) {
-        BulkStats none = {.reason = s->err.message, .total_ns = clock_ns() - started};
-        for (int32_t k = 0; k < n_groups; k++) none.n_calls += groups[k].n;
-        bulk_log_add(&h->log, &none, why_cut, s->err.sqlstate);
-    }
+    Status st = bulk_run_slice(s, n_groups, groups, pipeline, out);
+    if (st == ST_OK) bulk_note(s, &(*out)->stats, why_cut);
+    else bulk_note_failure(s, n_groups, groups, started, why_cut);
     return st;
 }
 int64_t session_bulks_list(const Session *s, BulkLogEntry *out, int64_t most) {

@@ -77,6 +77,7 @@ typedef struct CallPipeline {
                              run one at a time only. NULL: they apply */
     const char *why_cut;  /* for stele_bulks; a constant */
     bool apart;           /* BulkOptions.apart */
+    bool whole;           /* session_bulk_run_sliced does not cut it */
     uint64_t ticket;      /* next_ticket of the bulk before, when it prefetched this bulk's arguments; else 0 */
     uint64_t next_ticket; /* out; 0: nothing was sent */
 } CallPipeline;
@@ -86,6 +87,11 @@ Status session_begin_bulk(Session *s);
 /* The result, by group, is the caller's. pipeline NULL: the next bulk is not known. */
 Status session_bulk_run(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                         BulkResult **out);
+/* The same outside a transaction, for a caller that does not have to undo the bulk as a whole: a long one runs as
+ * smaller ones, and others may come in between (bulk_slices.c). Nothing that was looked up under the lock before may be
+ * used afterwards, and after some errors of the last calls the lock is not held. */
+Status session_bulk_run_sliced(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
+                               BulkResult **out);
 /* The operations of calls, for a caller that keeps conflicting calls apart (BulkOps, in `a`). session_bulk_plan comes
  * first, under the lock of session_begin_bulk, which it takes: *state stays the same number as long as operations found
  * earlier are still right. session_bulk_bounded is false for routines whose operations are not known before they run:

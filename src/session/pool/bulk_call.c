@@ -207,13 +207,13 @@ static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_
     }
     return ST_OK;
 }
-/* Runs the bulk. */
-static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g,
+/* Runs the bulk. sliced: others may come in between, and r may be gone afterwards. */
+static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, bool sliced, Given *g,
                         BulkResult **out) {
     BulkResult *b;
     TRY(read_calls(s, a, acct, r, query, g));
     BulkCalls group = {.routine = r, .n = g->n_good, .params = g->params};
-    TRY(session_bulk_run(s, 1, &group, NULL, &b));
+    TRY((sliced ? session_bulk_run_sliced : session_bulk_run)(s, 1, &group, NULL, &b));
     session_bulk_notices(s, b, 0, 0, g->n_good);
     s->bulk_stats = b->stats;
     s->bulk_stats.n_calls += g->n - g->n_good;
@@ -230,10 +230,11 @@ static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r
                         const Type *types, int64_t *n_rows, Value **rows) {
     Given g = {0};
     BulkResult *b;
-    TRY(run_calls(s, a, acct, r, query, &g, &b));
-    Value *values = *rows = arena_array(a, Value, g.n * w + 1);
     const char *signature = pl_signature_text(a, r);
-    Status st = values && signature ? ST_OK : err_oom(&s->err);
+    if (!signature) return err_oom(&s->err);
+    TRY(run_calls(s, a, acct, r, query, true, &g, &b));
+    Value *values = *rows = arena_array(a, Value, g.n * w + 1);
+    Status st = values ? ST_OK : err_oom(&s->err);
     for (int64_t i = 0, ran = 0; st == ST_OK && i < g.n; i++) {
         Value *row = values + i * w;
         const CallError *e = g.bad ? g.bad[i] : NULL;
@@ -264,7 +265,7 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
                            const Type *types, int64_t *n_rows, Vec *cells) {
     Given g = {0};
     BulkResult *b;
-    TRY(run_calls(s, a, acct, r, query, &g, &b));
+    TRY(run_calls(s, a, acct, r, query, false, &g, &b));
     if (arena_on_release(a, free_result, b) != ST_OK) return bulk_result_free(b), err_oom(&s->err);
     const char *signature = pl_signature_text(a, r);
     const bool failed = s->bulk_stats.n_failed > 0;
@@ -357,7 +358,7 @@ Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_par
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
     Slice name, query;
     const Routine *r;
-    Value *values;
+    Value *values = NULL;
     int64_t n = 0;
     TRY(call_arguments(s, x, n_params, params, &name, &query));
     TRY(session_begin_bulk(s));

@@ -124,7 +124,7 @@ static Status run_once(Session *s, BulkState *x, int32_t n, const CallGroup *gro
     TRY(choose_home(s, x, n, procs, opt, writes));
     made = clock_ns();
     TRY(bulk_run(x->images, n, groups, opt, out, &s->err));
-    (*out)->stats.image_ns = made - began;
+    (*out)->stats.images_ns = made - began;
     return ST_OK;
 }
 

@@ -534,6 +534,13 @@ static void begin_running(CallPool *p, const Session *l, CallEntry *list) {
     p->runner->deadline_ns = l ? l->deadline_ns : 0;
 }
 
+/* Entries that were submitted, none of them a CALL or a statement of its own: these run in the ordinary way when their
+ * routine is gone, and those that wait for others must not have others' changes in between. */
+static bool may_be_sliced(const Cut *cut, const CallEntry *list) {
+    for (const CallEntry *x = list; x; x = x->next)
+        if (x->n == 1 || x->serial || x->routine < 0) return false;
+    return !cut->by_sets;
+}
 /* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
 static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     Session *s = p->runner;
@@ -563,16 +570,17 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
         CallPipeline pipeline = {.next = cut->by_sets ? NULL : next_calls,
                                  .why_cut = reasons[cut->why],
                                  .apart = cut->apart,
+                                 .whole = !may_be_sliced(cut, list),
                                  .sent = calls_sent,
                                  .ctx = &next,
                                  .stop = &stop,
                                  .ticket = now.ticket};
-        if (st == ST_OK) st = session_bulk_run(s, now.n_groups, now.groups, &pipeline, &b->result);
+        if (st == ST_OK) st = session_bulk_run_sliced(s, now.n_groups, now.groups, &pipeline, &b->result);
         next.prefetched.ticket = pipeline.next_ticket;
         p->prefetched = next.prefetched;
         arena_free(now.arena);
     }
-    p->sets.state = session_bulk_state(s); /* bulks do not count */
+    if (s->lock == LOCK_EXCLUSIVE) p->sets.state = session_bulk_state(s); /* bulks do not count */
     st = session_end_statement(s, st);
     if (b->result) {
         b->result->stats.footprint_ns += cut->plan_ns;

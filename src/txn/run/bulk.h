@@ -146,7 +146,7 @@ typedef struct BulkStats {
                              dropped */
     const char *executor, *device, *reason,
         *why; /* reason: why another executor than asked for; why: this strategy (a constant) */
-    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, image_ns;
+    int64_t footprint_ns, schedule_ns, reserve_ns, run_ns, total_ns, images_ns;
     int64_t send_ns;     /* sending arguments to a device with memory of its own; not in footprint_ns */
     int64_t transfer_ns; /* all waiting for copies to and from the device */
     int64_t phase_ns[BULK_PHASES];
