@@ -155,7 +155,8 @@ static void take_calls(SlicedBulk *b, int64_t most, CallError *gone, CallError *
     for (int64_t c = b->done; c < b->n && number < most; c++) {
         const int32_t k = b->group_of ? (int32_t)b->group_of[c] : 0;
         CallError *e = gone || stopped ? refusal(b, k, b->at[k] + b->part_n[k], gone, stopped) : NULL;
-        if (e && number > 0) return; /* the next slice begins with it */
+        if (e && number > 0) return;                                           /* the next slice begins with it */
+        if (b->result->group_order && number > 0 && b->part_n[k] == 0) return; /* a bulk may change the groups' order */
         if (e) {
             fail_call(b, k, e);
             continue;
