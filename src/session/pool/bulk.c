@@ -735,14 +735,16 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     return st;
 }
 
-double bulk_call_ns(const BulkStats *x) {
+double bulk_call_ns(double before, const BulkStats *x) {
     const int64_t ns = x->total_ns - x->phase_ns[BP_PREPARE] - x->phase_ns[BP_PLACE];
-    return x->n_calls > 0 ? MAX_OF((double)ns, 0.0) / (double)x->n_calls : 0;
+    const double now = x->n_calls > 0 ? MAX_OF((double)ns, 0.0) / (double)x->n_calls : 0;
+    return before > 0 ? MIN_OF(now, before * 1.25) : now;
 }
 static void note_call_ns(BulkHub *h, int32_t n_groups, const BulkCalls *groups, const BulkStats *x) {
     for (int32_t k = 0; x->n_calls >= BULK_SLICE_MIN && k < n_groups; k++) {
         const Proc *p = proc_of(h, groups[k].routine);
-        if (p) h->code.call_ns[p - h->code.procs] = bulk_call_ns(x);
+        double *ns = p ? &h->code.call_ns[p - h->code.procs] : NULL;
+        if (ns) *ns = bulk_call_ns(*ns, x);
     }
 }
 double bulk_expected_ns(const Session *s, int32_t n_groups, const BulkCalls *groups) {

@@ -21,7 +21,7 @@
 
 #include "session/pl/pl_run.h"
 
-enum { SHORT = 2 /* bulks that take less than so many slices are not cut */, FIRST_CALLS = 4096 };
+enum { SHORT = 4 /* bulks that take less than so many slices are not cut */, FIRST_CALLS = 4096 };
 
 static void (*watch)(void *ctx);
 static void *watch_ctx;
@@ -39,6 +39,7 @@ typedef struct SlicedBulk {
     BulkResult *result;
     CallError *last_error;         /* room for the error of all calls that are left */
     int64_t *ids;                  /* routines */
+    int *n_outs;                   /* by group: its OUT values */
     int64_t *at;                   /* by group: its calls that are done */
     int64_t n, done;               /* all calls; those that have run or failed */
     uint32_t *group_of;            /* by call in the order in which they run; NULL: there is one group */
@@ -81,15 +82,27 @@ static void free_slices(void *p) {
     const SlicedBulk *b = p;
     for (int64_t i = 0; i < b->kept.len; i++) bulk_result_free(b->kept.items[i]);
 }
+/* Room for the results of a group. It is written slice by slice: others would wait while all of it was. */
+static Status make_results(Arena *a, const BulkCalls *g, CallError ***errors, Vec **outs) {
+    *errors = arena_alloc(a, (g->n + 1) * (int64_t)sizeof(CallError *));
+    if (!*errors || bulk_out_columns(a, g->routine, 0, outs) != ST_OK) return ST_ERROR;
+    for (int i = 0; i < bulk_out_count(g->routine); i++) {
+        Vec *v = &(*outs)[i];
+        v->data = arena_alloc(a, (g->n + 1) * phys_size((Phys)v->phys));
+        v->valid = arena_alloc(a, g->n + 1);
+        if (!v->data || !v->valid) return ST_ERROR;
+    }
+    return ST_OK;
+}
 static Status make_group(SlicedBulk *b, int32_t k) {
     const BulkCalls *g = &b->groups[k];
     Arena *a = b->arena;
     b->ids[k] = g->routine->id;
-    b->result->errors[k] = arena_array(a, CallError *, g->n + 1);
+    b->n_outs[k] = bulk_out_count(g->routine);
     b->params[k] = arena_array(a, Vec, in_count(g->routine) + 1);
     if (b->group_of) b->numbers[k] = arena_alloc(a, (g->n + 1) * 4);
-    if (!b->result->errors[k] || !b->params[k] || (b->group_of && !b->numbers[k])) return ST_ERROR;
-    return bulk_out_columns(a, g->routine, g->n, &b->result->outs[k]);
+    if (!b->params[k] || (b->group_of && !b->numbers[k])) return ST_ERROR;
+    return make_results(a, g, &b->result->errors[k], &b->result->outs[k]);
 }
 /* Which group comes when. */
 static Status make_order(SlicedBulk *b, bool any) {
@@ -110,14 +123,15 @@ static Status make(SlicedBulk *b) {
     b->result = arena_new_of(a, BulkResult);
     b->last_error = arena_new_of(a, CallError);
     b->ids = arena_array(a, int64_t, n);
+    b->n_outs = arena_array(a, int, n);
     b->at = arena_array(a, int64_t, n);
     b->part = arena_array(a, BulkCalls, n);
     b->part_of = arena_array(a, int32_t, n);
     b->part_n = arena_array(a, int64_t, n);
     b->numbers = arena_array(a, uint32_t *, n);
     b->params = arena_array(a, Vec *, n);
-    if (!b->result || !b->last_error || !b->ids || !b->at || !b->part || !b->part_of || !b->part_n || !b->numbers ||
-        !b->params || arena_on_release(a, free_slices, b) != ST_OK)
+    if (!b->result || !b->last_error || !b->ids || !b->n_outs || !b->at || !b->part || !b->part_of || !b->part_n ||
+        !b->numbers || !b->params || arena_on_release(a, free_slices, b) != ST_OK)
         return ST_ERROR;
     *b->result = (BulkResult){.n_calls = b->n, .arena = a};
     b->result->outs = arena_array(a, Vec *, n);
@@ -131,7 +145,14 @@ static Status make(SlicedBulk *b) {
 
 /* ---- the next slice ---- */
 static void fail_call(SlicedBulk *b, int32_t k, CallError *e) {
-    b->result->errors[k][b->at[k]++] = e;
+    const int64_t at = b->at[k]++;
+    for (int i = 0; i < b->n_outs[k]; i++) {
+        const Vec *v = &b->result->outs[k][i];
+        const int64_t size = phys_size((Phys)v->phys);
+        memset((char *)v->data + at * size, 0, (size_t)size);
+        v->valid[at] = 0;
+    }
+    b->result->errors[k][at] = e;
     b->result->stats.n_failed++;
     b->done++;
 }
@@ -264,16 +285,15 @@ static void place_results(SlicedBulk *b, BulkResult *r) {
     for (int32_t p = 0; p < b->n_parts; p++) {
         const int32_t k = b->part_of[p];
         const int64_t n = b->part[p].n;
-        for (int i = 0; i < bulk_out_count(b->part[p].routine); i++)
+        for (int i = 0; i < b->n_outs[k]; i++)
             keeps |= place_column(&r->outs[p][i], &b->result->outs[k][i], b->at[k], n);
-        if (r->stats.n_failed > 0)
-            memcpy(b->result->errors[k] + b->at[k], r->errors[p], (size_t)n * sizeof(CallError *));
+        memcpy(b->result->errors[k] + b->at[k], r->errors[p], (size_t)n * sizeof(CallError *));
     }
     place_notices(b, r);
     const char *reason = r->stats.reason ? arena_strdup(b->arena, r->stats.reason) : NULL;
     add_stats(&b->result->stats, &r->stats, reason);
     add_stats(&b->held, &r->stats, reason);
-    b->call_ns = bulk_call_ns(&r->stats);
+    b->call_ns = bulk_call_ns(b->call_ns, &r->stats);
     for (int32_t p = 0; p < b->n_parts; p++) {
         b->at[b->part_of[p]] += b->part[p].n;
         b->done += b->part[p].n;

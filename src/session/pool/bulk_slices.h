@@ -13,8 +13,10 @@ void bulk_note(const Session *s, const BulkStats *stats, const char *why_cut);
 /* The entry of one that has failed as a whole, as the session's error says. started: clock_ns. */
 void bulk_note_failure(const Session *s, int32_t n_groups, const BulkCalls *groups, int64_t started,
                        const char *why_cut);
-/* What a call took. Getting ready is not in it: kernels may have been compiled, images sent. */
-double bulk_call_ns(const BulkStats *x);
+/* What a call takes, after a bulk; before: so far, 0: not known. Getting ready is not in it: kernels may have been
+ * compiled, images sent. Where other processes use the processors a bulk may take many times longer than the one before
+ * it; cutting smaller would only make more of that, so it becomes more in small steps only. */
+double bulk_call_ns(double before, const BulkStats *x);
 /* What the calls will take, as the bulks before them did; 0: not known. Under the lock held alone. */
 double bulk_expected_ns(const Session *s, int32_t n_groups, const BulkCalls *groups);
 /* OUT values of a routine, and columns for n calls of it, all NULL. */
