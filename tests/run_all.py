@@ -368,6 +368,7 @@ def main():
         # a number of rounds, so that the same are run whatever the machine does besides
         script("bulk oracle", [*oracle, "--seed", "1", "--rounds", "120", "--seconds", "1800"])
         script("bulk oracle, large bulks", [*oracle, "--seed", "1", "--big", "1500", "--rounds", "10", "--seconds", "1800"])
+        script("bulk oracle, slices", [*oracle, "--seed", "500", "--rounds", "20", "--seconds", "1800", "--set", "set bulk_slice_calls = 7"])
         for device in ["cpu"] + ["opencl:0"] * has_opencl(build):
             script(f"bulks on {device} against PostgreSQL", [py, "tests/bulk/postgres.py", "--build", o.build, "--seed", "1000", "--rounds", "10" if device == "cpu" else "2", "--seconds", "1800", "--devices", device], env)
             script(f"bulk oracle, kernels on {device}", [*oracle, "--seed", "1", "--rounds", "12" if device == "cpu" else "3", "--seconds", "1800", "--set", f"set executor = 'compiled'; set device = '{device}'; set device_wait = on"], env)

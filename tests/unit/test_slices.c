@@ -310,6 +310,30 @@ static void canceled(void **state) {
     gives(conn, "select count(*), max(n) from log", "26|29\n");
 }
 
+/* The lock is not to be had again in time: an error of the calls that are left. */
+static void locked_out(void **state) {
+    (void)state;
+    fresh();
+    cut(10);
+    run(conn, "set lock_timeout = '20ms'; create table if not exists held(a int)");
+    watch(&(Between){.at = 1, .sql = "begin; truncate held"});
+    stele_bulk *b = make_pays(conn, CALLS);
+    assert_int_equal(stele_bulk_run(b), STELE_OK);
+    for (int i = 0; i < CALLS; i++) {
+        stele_error_info e;
+        (void)stele_bulk_status(b, i, &e);
+        assert_string_equal(e.sqlstate, i >= 20 ? "55P03" : i % 7 == 3 ? "P0001" : "00000");
+    }
+    stele_bulk_reset(b);
+    assert_int_equal(stele_bulk_add(b, (const char *const[]){"100", "1", "1"}), STELE_OK);
+    run(other, "rollback");
+    assert_int_equal(stele_bulk_submit(b), STELE_OK);
+    assert_int_equal(stele_bulk_wait(b, -1, NULL), STELE_OK);
+    stele_bulk_free(b);
+    gives(conn, "select count(*), max(n) from log", "18|100\n");
+    run(conn, "reset lock_timeout");
+}
+
 /* Bulks that a statement or transaction has to undo are not cut. */
 static void whole(void **state) {
     (void)state;
@@ -475,9 +499,9 @@ static void behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal),        cmocka_unit_test(one_at_a_time), cmocka_unit_test(prefixes),
-        cmocka_unit_test(definitions),  cmocka_unit_test(canceled),      cmocka_unit_test(whole),
-        cmocka_unit_test(two_routines), cmocka_unit_test(behind),
+        cmocka_unit_test(equal),       cmocka_unit_test(one_at_a_time), cmocka_unit_test(prefixes),
+        cmocka_unit_test(definitions), cmocka_unit_test(canceled),      cmocka_unit_test(locked_out),
+        cmocka_unit_test(whole),       cmocka_unit_test(two_routines),  cmocka_unit_test(behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
