@@ -175,7 +175,7 @@ Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnD
                  const KeyDef *keys, int n_checks, const CheckDef *checks, Table **out, Err *e);
 void table_free(Table *t);
 int table_find_column(const Table *t, Slice name); /* -1 */
-bool tablet_has_open(const Tablet *t); /* some column is open: changed in place */
+bool tablet_has_open(const Tablet *t);             /* some column is open: changed in place */
 int64_t tablet_bytes(const Tablet *t);             /* of its columns, strings and deleted bitmap */
 
 /* ---- reading ------------------------------------------------------------- */

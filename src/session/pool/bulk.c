@@ -1,4 +1,5 @@
 /* bulk.c - bulks of procedure calls from sessions. See bulk.h. */
+#include "exec/device/dev.h"
 #include "session/pool/bulk.h"
 
 #include <stdio.h>
@@ -735,6 +736,14 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     return st;
 }
 
+bool bulk_is_remote(Session *s) {
+    DeviceUse d = {0};
+    if (strcmp(s->settings.exec.executor, "compiled") != 0) return false;
+    if (session_device_use(s, NULL, &d) == ST_OK)
+        return d.runtime && !dev_runtime_device(d.runtime)->info.shares_memory;
+    err_clear(&s->err); /* the bulk will say so */
+    return false;
+}
 double bulk_call_ns(double before, const BulkStats *x) {
     const int64_t ns = x->total_ns - x->phase_ns[BP_PREPARE] - x->phase_ns[BP_PLACE];
     const double now = x->n_calls > 0 ? MAX_OF((double)ns, 0.0) / (double)x->n_calls : 0;

@@ -236,6 +236,8 @@ static Status next_slice(SlicedBulk *b, int64_t most) {
 static void add_stats(BulkStats *to, const BulkStats *x, const char *reason) {
     to->n_calls += x->n_calls;
     to->n_failed += x->n_failed;
+    to->n_retries += x->n_retries;
+    to->any_order = x->any_order;
     to->n_ops += x->n_ops;
     to->depth += x->depth;
     to->width0 = to->width0 ? to->width0 : x->width0;
@@ -381,8 +383,10 @@ static Status run_slices(SlicedBulk *b, int64_t most) {
     return ST_OK;
 }
 
-static bool may_be_cut(const Session *s, int32_t n_groups, const CallPipeline *pipeline) {
+/* A device with memory of its own has to bring home what bulks have left there before others read, at each slice. */
+static bool may_be_cut(Session *s, int32_t n_groups, const CallPipeline *pipeline) {
     const BulkSettings *set = &s->settings.bulk;
+    if (set->slice_calls == 0 && bulk_is_remote(s)) return false;
     return n_groups > 0 && s->state == 'I' && !s->savepoints && !pl_in_call(s) &&
            (set->slice_ms > 0 || set->slice_calls > 0) && (!pipeline || (!pipeline->whole && pipeline->ticket == 0));
 }

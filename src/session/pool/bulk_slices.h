@@ -8,6 +8,8 @@ enum { BULK_SLICE_MIN = 1024 /* calls: with fewer, what a bulk takes says little
 
 /* A bulk as session_bulk_run runs it, without its entry in stele_bulks. */
 Status bulk_run_slice(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline, BulkResult **out);
+/* Bulks of the session run where memory is not the host's. */
+bool bulk_is_remote(Session *s);
 /* The entry; under any lock or none, after a bulk. why_cut: a constant. */
 void bulk_note(const Session *s, const BulkStats *stats, const char *why_cut);
 /* The entry of one that has failed as a whole, as the session's error says. started: clock_ns. */
