@@ -2,8 +2,9 @@
  *
  * K-SET. The order is cut into chunks of one set and procedure. Workers take chunks from one counter and begin one only
  * when all chunks of the sets before have finished: a count of finished chunks says so, because chunks of later sets
- * cannot have finished before. There is no barrier, and any number of workers may take part. Sets with too little work
- * to be worth sharing are not cut: a run of such sets is one worker's. How long calls take is known from bulks before.
+ * cannot have finished before. There is no barrier, and any number of workers may take part. A chunk is a worker's
+ * share of its set by time, not by number: one call, if it takes so long. Sets with too little work to be worth sharing
+ * are not cut: a run of such sets is one worker's. How long calls take is known from bulks before.
  *
  * PART. A worker takes some partitions at a time and goes through them in rounds: the next call of each, by procedure,
  * on vectors.
@@ -18,9 +19,11 @@
 
 enum {
     SPINS = 200,
-    CHUNK_MIN = 64,
     PARTITIONS_MAX = 1024,
     SHARED_NS = 20000 /* work of a set that several workers share */,
+    CHUNK_NS = 20000 /* work of a chunk, at least, where calls are shorter */,
+    CHUNKS_OF_SHARE = 4,
+    SORTED_MAX = 64 /* runs of a set */,
     CALL_NS = 1000 /* unknown */,
     SAMPLE = 16
 };
@@ -36,57 +39,100 @@ static inline void relax(int *spins) {
 }
 
 /* ---- K-SET ---------------------------------------------------------------------------------- */
-/* A worker does it alone. */
-static bool is_narrow(const Bulk *b, int64_t set) {
+/* The calls of a set that are of one procedure and beside each other in the order. */
+typedef struct SetRun {
+    int64_t start, n, size; /* size: calls of a chunk */
+    double call_ns;
+    int32_t group;
+} SetRun;
+typedef struct SetRuns {
+    VEC(SetRun) list;
+    double ns; /* of all calls */
+} SetRuns;
+static Status find_runs(const Bulk *b, int64_t set, SetRuns *runs, Err *e) {
     const Schedule *s = &b->schedule;
-    double ns = 0;
-    if (b->workers == 1) return true;
-    for (int64_t i = s->set_start[set]; i < s->set_start[set + 1] && ns < SHARED_NS; i++) {
-        double call_ns = b->groups[bulk_type(b, s->order[i])].proc->call_ns;
-        ns += call_ns > 0 ? call_ns : CALL_NS;
+    const int64_t end = s->set_start[set + 1];
+    runs->list.len = 0;
+    runs->ns = 0;
+    for (int64_t i = s->set_start[set], j; i < end; i = j) {
+        const int32_t group = bulk_type(b, s->order[i]);
+        j = end;
+        if (b->type_of)
+            for (j = i + 1; j < end && b->type_of[s->order[j]] == group;) j++;
+        const double call_ns = b->groups[group].proc->call_ns > 0 ? b->groups[group].proc->call_ns : CALL_NS;
+        if (!vec_push(b->arena, &runs->list, ((SetRun){i, j - i, 0, call_ns, group}))) return err_oom(e);
+        runs->ns += call_ns * (double)(j - i);
     }
-    return ns < SHARED_NS;
+    return ST_OK;
+}
+/* Calls of a chunk by their time: each worker gets its share of the set, however few calls that are, and of a long set
+ * several pieces of it, since workers are not equally fast. */
+static void size_chunks(const Bulk *b, SetRuns *runs, bool narrow) {
+    const int64_t workers = narrow ? 1 : b->workers;
+    double share = MAX_OF(runs->ns / (double)workers, (double)CHUNK_NS);
+    if (share >= CHUNKS_OF_SHARE * CHUNK_NS) share /= CHUNKS_OF_SHARE;
+    for (int64_t i = 0; i < runs->list.len; i++) {
+        SetRun *r = &runs->list.items[i];
+        const int64_t most = b->groups[r->group].proc->body->vector_size;
+        int64_t pieces = 1;
+        if (workers > 1) pieces = (int64_t)MIN_OF((double)r->n, r->call_ns * (double)r->n / share + 0.5);
+        pieces = MAX_OF(pieces, (r->n + most - 1) / most);
+        if (pieces > workers) pieces = MIN_OF((pieces + workers - 1) / workers * workers, r->n); /* whole rounds */
+        r->size = (r->n + pieces - 1) / pieces;
+    }
+}
+/* Chunks that take long come first: one that comes last is waited for. */
+static void longest_first(SetRuns *runs) {
+    SetRun *r = runs->list.items;
+    if (runs->list.len > SORTED_MAX) return;
+    for (int64_t i = 1; i < runs->list.len; i++)
+        for (int64_t k = i; k > 0; k--) {
+            const SetRun a = r[k - 1], z = r[k];
+            if (a.call_ns * (double)a.size >= z.call_ns * (double)z.size) break;
+            r[k - 1] = z;
+            r[k] = a;
+        }
+}
+typedef VEC(BulkChunk) Chunks;
+typedef VEC(int64_t) Pieces;
+/* The set's chunks; `joins`: the first one belongs to the piece before. */
+static Status cut_set(Bulk *b, int64_t set, SetRuns *runs, bool narrow, bool joins, Chunks *chunks, Pieces *pieces,
+                      Err *e) {
+    size_chunks(b, runs, narrow);
+    if (!narrow) longest_first(runs);
+    for (int64_t i = 0; i < runs->list.len; i++) {
+        const SetRun *r = &runs->list.items[i];
+        for (int64_t at = 0; at < r->n; at += r->size) {
+            const BulkChunk c = {r->start + at, set, (int32_t)MIN_OF(r->size, r->n - at), (uint16_t)r->group};
+            if (!joins && !vec_push(b->arena, pieces, chunks->len)) return err_oom(e);
+            if (!vec_push(b->arena, chunks, c)) return err_oom(e);
+            joins = narrow;
+        }
+    }
+    if (!bulk_set_fetch_adds(b, set)) return ST_OK;
+    if (!narrow && !vec_push(b->arena, pieces, chunks->len)) return err_oom(e);
+    if (!vec_push(b->arena, chunks, ((BulkChunk){b->schedule.set_start[set + 1], set, 0, 0}))) return err_oom(e);
+    return ST_OK;
 }
 static Status cut_sets(Bulk *b, Err *e) {
-    const Schedule *s = &b->schedule;
-    b->run.n_pieces = 0;
-    if (!(b->run.set_chunk = arena_array(b->arena, int64_t, s->n_sets + 2))) return err_oom(e);
-    for (int pass = 0; pass < 2; pass++) {
-        int64_t n = 0;
-        bool was_narrow = false;
-        for (int64_t k = 0; k < s->n_sets; k++) {
-            int64_t i = s->set_start[k], end = s->set_start[k + 1];
-            bool narrow = pass && is_narrow(b, k), joins = narrow && was_narrow;
-            b->run.set_chunk[k] = n;
-            was_narrow = narrow;
-            while (i < end) {
-                int32_t type = bulk_type(b, s->order[i]);
-                int64_t j = end;
-                if (b->type_of)
-                    for (j = i + 1; j < end && b->type_of[s->order[j]] == type;) j++;
-                int64_t size = MIN_OF(MAX_OF((j - i + b->workers - 1) / b->workers, (int64_t)CHUNK_MIN),
-                                      b->groups[type].proc->body->vector_size);
-                for (; i < j; i += size, n++) {
-                    if (!pass) continue;
-                    b->run.chunks[n] = (BulkChunk){i, k, (int32_t)MIN_OF(size, j - i), (uint16_t)type};
-                    if (!joins) b->run.pieces[b->run.n_pieces++] = n;
-                    joins = narrow;
-                }
-                i = j;
-            }
-            if (!bulk_set_fetch_adds(b, k)) continue;
-            if (pass) {
-                b->run.chunks[n] = (BulkChunk){end, k, 0, 0};
-                if (!narrow) b->run.pieces[b->run.n_pieces++] = n;
-            }
-            n++;
-        }
-        if (!pass && (!(b->run.chunks = arena_alloc(b->arena, (n + 1) * (int64_t)sizeof(BulkChunk))) ||
-                      !(b->run.pieces = arena_alloc(b->arena, (n + 1) * 8))))
-            return err_oom(e);
-        b->run.n_chunks = n;
+    const int64_t n_sets = b->schedule.n_sets;
+    SetRuns runs = {0};
+    Chunks chunks = {0};
+    Pieces pieces = {0};
+    bool was_narrow = false;
+    if (!(b->run.set_chunk = arena_array(b->arena, int64_t, n_sets + 2))) return err_oom(e);
+    for (int64_t k = 0; k < n_sets; k++) {
+        b->run.set_chunk[k] = chunks.len;
+        TRY(find_runs(b, k, &runs, e));
+        const bool narrow = b->workers == 1 || runs.ns < SHARED_NS;
+        TRY(cut_set(b, k, &runs, narrow, narrow && was_narrow, &chunks, &pieces, e));
+        was_narrow = narrow;
     }
-    b->run.pieces[b->run.n_pieces] = b->run.n_chunks;
+    b->run.n_pieces = pieces.len;
+    if (!vec_push(b->arena, &pieces, chunks.len)) return err_oom(e);
+    b->run.n_chunks = chunks.len;
+    b->run.chunks = chunks.items;
+    b->run.pieces = pieces.items;
     return ST_OK;
 }
 
@@ -97,7 +143,6 @@ static void kset_worker(void *ctx, int worker) {
         for (const BulkChunk *c = &b->run.chunks[b->run.pieces[i]]; c < &b->run.chunks[b->run.pieces[i + 1]]; c++) {
             int64_t before = c->n > 0 ? b->run.set_chunk[c->set] : c - b->run.chunks, began = 0;
             for (int spins = 0; atomic_load_explicit(&b->run.done, memory_order_acquire) < before;) relax(&spins);
-            bool sampled = (c - b->run.chunks) % SAMPLE == 0;
             if (c->n == 0) {
                 bulk_end_set(b, worker, c->set);
                 atomic_fetch_add_explicit(&b->run.done, 1, memory_order_release);
@@ -113,6 +158,7 @@ static void kset_worker(void *ctx, int worker) {
                     continue;
                 }
             }
+            const bool sampled = times[c->group].chunks++ % SAMPLE == 0;
             if (sampled) began = clock_ns();
             bulk_chunk(b, worker, c->group, c->n, b->schedule.order + c->start);
             if (sampled) {

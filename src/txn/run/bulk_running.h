@@ -17,7 +17,8 @@ static inline int64_t group_call(const CallGroupRun *p, int64_t i) { return p->c
 
 typedef struct CallTime {
     int64_t ns, n;
-} CallTime; /* of n calls */
+    int64_t chunks; /* so far, of which some are measured */
+} CallTime;         /* of n calls */
 typedef struct BulkWorker {
     alignas(64) CallSink sink;
     uint32_t *calls;  /* scratch: vector_size positions */
