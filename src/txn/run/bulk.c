@@ -415,6 +415,7 @@ static void number_rows(void *ctx, int worker) {
 static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     int inserting = 0;
     int64_t total = 0, max = 0;
+    bool guesses = false;
     TableUse *only = NULL;
     for (int32_t p = 0; p < b->n_groups; p++) {
         TableUse *t = table_in(&b->groups[p], x->table_id, &max);
@@ -425,7 +426,9 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
         total += max * b->groups[p].group->n;
         for (int64_t i = 0; t->counts && atomic_load(&b->alone) && i < b->groups[p].group->n; i++)
             if (b->foot.failed[group_call(&b->groups[p], i)]) t->counts[i] = UNKNOWN_INSERTS;
-        for (int64_t i = 0; guessed(&b->groups[p], x->table_id) && i < b->groups[p].group->n; i++)
+        const bool guess = guessed(&b->groups[p], x->table_id);
+        guesses |= guess;
+        for (int64_t i = 0; guess && i < b->groups[p].group->n; i++)
             t->counts[i] += (uint32_t)b->groups[p].group->guess;
     }
     if (inserting == 0) return ST_OK;
@@ -460,6 +463,8 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     TRY(image_reserve(x->image, total, e));
     int64_t base = image_claim(x->image, total, e);
     if (base < 0) return ST_ERROR;
+    /* Guesses are far more than what calls insert. */
+    if (!guesses && !bulk_device_copies(b)) image_touch_rows(x->image, base, total, b->opt->query->pool, b->workers);
     for (int32_t p = 0; p < b->n_groups; p++) {
         TableUse *t = table_in(&b->groups[p], x->table_id, &max);
         if (t) t->base = base;
