@@ -101,10 +101,31 @@ static void number_check(void *ctx,
             if (b->type_of[k] == UINT16_MAX) atomic_store(&b->alone, true);
 }
 
+static void number_same(void *ctx, int worker) { /* calls of the only group have its own numbers */
+    Bulk *b = ctx;
+    const int64_t step = number_step(b);
+    (void)worker;
+    for (int64_t i; (i = atomic_fetch_add(&b->next, step)) < b->n_calls;) {
+        uint32_t other = 0;
+        for (int64_t k = i; k < MIN_OF(i + step, b->n_calls); k++) other |= b->groups[0].calls[k] ^ (uint32_t)k;
+        if (other) atomic_store(&b->alone, true);
+    }
+}
+static Status wrong_numbers(Err *e) { return err_internal(e, "calls of a bulk are not numbered from 0 on"); }
+
 Status bulk_number_calls(Bulk *b, Err *e) {
     for (int32_t p = 0; p < b->n_groups; p++) b->groups[p].calls = b->groups[p].group->calls;
     if (b->opt->any_order) TRY(bulk_order_groups(b, e));
-    if (b->n_groups == 1 && !b->groups[0].calls) return ST_OK;
+    if (b->n_groups == 1) {
+        if (!b->groups[0].calls) return ST_OK;
+        atomic_store(&b->alone, false);
+        atomic_store(&b->next, 0);
+        if (b->n_calls <= NUMBER_ALONE) number_same(b, 0);
+        else bulk_parallel(b, number_same);
+        if (atomic_load(&b->alone)) return wrong_numbers(e);
+        b->groups[0].calls = NULL;
+        return ST_OK;
+    }
     BulkLoan *kept = &b->images->numbers[b->slot]; /* touching fresh memory would take longer than the numbering */
     int64_t want = b->n_calls * 6 + 8;
     if (kept->bytes < want) {
@@ -125,7 +146,7 @@ Status bulk_number_calls(Bulk *b, Err *e) {
     for (int i = 0; i < (int)ARRAY_LEN(passes); i++) {
         atomic_store(&b->next, 0);
         bulk_parallel(b, passes[i]);
-        if (atomic_load(&b->alone)) return err_internal(e, "calls of a bulk are not numbered from 0 on");
+        if (atomic_load(&b->alone)) return wrong_numbers(e);
     }
     return ST_OK;
 }
@@ -210,6 +231,7 @@ static Status run_block(Bulk *b, int worker, int64_t block) {
     CallSink *k = &w->sink;
     int64_t from = block * b->foot.block_size, to = MIN_OF(from + b->foot.block_size, b->n_calls);
     k->n_ops = 0;
+    if (b->foot.failed) memset(b->foot.failed + from, 0, (size_t)(to - from));
     for (int32_t p = 0; p < b->n_groups; p++) {
         const CallGroupRun *x = &b->groups[p];
         CallFrame *c = x->proc->foot_frames[worker];
@@ -265,7 +287,6 @@ static Status run_footprints(Bulk *b, Err *e) {
     }
     bulk_clear_fetch_adds(b);
     atomic_store(&b->alone, false);
-    if (b->foot.failed) memset(b->foot.failed, 0, (size_t)b->n_calls);
     atomic_store(&b->next, 0);
     bulk_parallel(b, foot_worker);
     for (int i = 0; i < b->workers; i++)
@@ -486,9 +507,9 @@ static void release_result(void *p) {
     for (int i = 0; i < r->n_arenas; i++) arena_free(r->arenas[i]);
 }
 
-static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) {
+static void *result_alloc(BulkOwned *r, int64_t bytes, Err *e) { /* not cleared: clear_blocks does that */
     bytes = MAX_OF(bytes, 8);
-    void *p = mem_alloc(r->account, bytes, e);
+    void *p = mem_alloc_raw(r->account, bytes, e);
     if (p) r->blocks[r->n_blocks++] = (BulkMemory){p, bytes};
     return p;
 }
