@@ -485,7 +485,7 @@ static Status reserve_table(Bulk *b, ImageEntry *x, Err *e) {
     int64_t base = image_claim(x->image, total, e);
     if (base < 0) return ST_ERROR;
     /* Guesses are far more than what calls insert. */
-    if (!guesses && !bulk_device_copies(b)) image_touch_rows(x->image, base, total, b->opt->query->pool, b->workers);
+    if (!guesses && !bulk_device_copies(b)) rows_touch(x->image, base, total, b->opt->query->pool, b->workers);
     for (int32_t p = 0; p < b->n_groups; p++) {
         TableUse *t = table_in(&b->groups[p], x->table_id, &max);
         if (t) t->base = base;

@@ -97,8 +97,8 @@ int64_t image_insert(Image *im, const void *const *cells, int32_t *conflict, Err
  * again (its call failed) may come once more, with the same keys. */
 int64_t image_claim(Image *im, int64_t n, Err *e);
 int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_t *conflict, Err *e);
-/* Has the system back the memory of claimed rows now, by several workers; image_touch.c. No call running. */
-void image_touch_rows(Image *im, int64_t first, int64_t n, Pool *pool, int workers);
+/* Has the system back the memory of claimed rows now, by several workers; rows_touch.c. No call running. */
+void rows_touch(Image *im, int64_t first, int64_t n, Pool *pool, int workers);
 void image_delete(Image *im, int64_t row);   /* marks it dead */
 void image_undelete(Image *im, int64_t row); /* undo */
 /* Bytes of a string that is to be put in a cell; NULL out of memory. Any thread. */

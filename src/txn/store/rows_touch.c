@@ -1,12 +1,12 @@
-/* image_touch.c - memory of rows to come, before calls insert them.
+/* rows_touch.c - memory of rows to come, before calls insert them.
  *
  * Rows are numbered by call, so workers insert side by side: all of them reach the same fresh page at the same time,
  * one has the system clear it (2 MiB where pages are huge), and the others wait for that. Here each worker takes pages
  * of its own.
  */
-#include "txn/store/store_int.h"
+#include "txn/store/image.h"
 
-enum { RANGES_MAX = 16 };
+enum { RANGES_MAX = ROW_PIECES + 2 };
 #define TOUCH_STEP (INT64_C(2) << 20)      /* a huge page */
 #define TOUCH_ALONE_MAX (INT64_C(1) << 18) /* bytes: for fewer, waking workers takes longer than a first write */
 
@@ -22,7 +22,7 @@ typedef struct TouchJob {
 } TouchJob;
 
 static void add_range(TouchJob *j, void *array, int64_t size, int64_t first, int64_t n) {
-    if (!array || j->n == RANGES_MAX) return; /* what is not touched here is touched by calls */
+    if (!array) return;
     char *p = (char *)array + first * size;
     const int64_t before = (int64_t)((uintptr_t)p & (uintptr_t)(TOUCH_STEP - 1));
     j->range[j->n++] = (TouchRange){p, n * size, (before + n * size + TOUCH_STEP - 1) / TOUCH_STEP};
@@ -43,15 +43,13 @@ static void touch_worker(void *ctx, int worker) {
         touch_step(r, step);
     }
 }
-void image_touch_rows(Image *im, int64_t first, int64_t n, Pool *pool, int workers) {
+void rows_touch(Image *im, int64_t first, int64_t n, Pool *pool, int workers) {
     TouchJob j = {0};
     int64_t bytes = 0;
     if (!pool || workers <= 1) return; /* a first write by itself is as quick */
     for (int32_t k = 0; k < ROW_PIECES; k++) add_range(&j, im->pieces[k].rows, im->pieces[k].stride, first, n);
     add_range(&j, im->live, 1, first, n);
     add_range(&j, im->dirty, 1, first, n);
-    for (int32_t i = 0; i < im->n_indexes; i++)
-        add_range(&j, im->indexes[i].next, 8 * image_next_cells(&im->indexes[i]), first, n);
     for (int32_t i = 0; i < j.n; i++) bytes += j.range[i].bytes;
     if (bytes > TOUCH_ALONE_MAX) pool_run(pool, workers, touch_worker, &j);
 }
