@@ -38,7 +38,7 @@ static Status borrow(Device *d, MemAccount *account, int64_t bytes, BulkLoan *ou
         }
         atomic_fetch_sub(&d->lent, out->bytes);
     }
-    return (out->p = mem_alloc(account, out->bytes, e)) ? ST_OK : ST_ERROR;
+    return (out->p = mem_alloc_raw(account, out->bytes, e)) ? ST_OK : ST_ERROR;
 }
 Status bulk_device_borrow(Bulk *b, int64_t bytes, BulkLoan *out, Err *e) {
     return borrow(b->device->copies ? b->device->d : NULL, b->opt->query->account, bytes, out, e);
