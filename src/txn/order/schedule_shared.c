@@ -37,6 +37,8 @@ struct OpPiece {
     int64_t first_run, end_run;
     int64_t first_op, n_ops; /* in `dealt` */
     int64_t first_call;      /* up to that of the next piece; that of the first is 0 */
+    int64_t n_left;          /* operations on contended items */
+    int64_t first_left;      /* in `by_call` */
     int64_t n_uses;          /* of locks, before those of this piece */
 };
 
@@ -176,11 +178,12 @@ static void drop_worker(void *ctx, int worker) {
 /* ---- 3. mark ---- */
 static int64_t mark_piece(const SharedItems *s, int64_t piece) {
     const int64_t first = s->pieces[piece].first_call, calls = next_call(s, piece) - first;
-    int64_t spanning = 0, n;
+    int64_t spanning = 0, left = 0, n;
     memset(s->depth + first, 0, (size_t)calls * sizeof *s->depth);
     memset(s->owner + first, 0xff, (size_t)calls * sizeof *s->owner);
     for (int64_t p = 0; p < s->n_partitions; p++) {
         const TxnOp *op = ops_of(s, piece, p, &n);
+        left += n;
         for (int64_t k = 0; k < n; k++) {
             uint16_t *owner = &s->owner[op[k].call];
             if (*owner == NO_OWNER) *owner = (uint16_t)p;
@@ -189,6 +192,7 @@ static int64_t mark_piece(const SharedItems *s, int64_t piece) {
             spanning++;
         }
     }
+    s->pieces[piece].n_left = left;
     for (int64_t p = 0; p < s->n_partitions && spanning > 0; p++) {
         TxnOp *op = ops_of(s, piece, p, &n);
         for (int64_t k = 0; k < n; k++)
@@ -295,7 +299,7 @@ static void sort_piece(const SharedItems *s, int64_t piece) {
         s->depth[c] = (int32_t)sum;
         sum += count;
     }
-    TxnOp *const to = s->by_call + s->pieces[piece].first_op;
+    TxnOp *const to = s->by_call + s->pieces[piece].first_left;
     for (int64_t p = 0; p < s->n_partitions; p++) {
         const TxnOp *op = ops_of(s, piece, p, &n);
         for (int64_t k = 0; k < n; k++) {
@@ -304,7 +308,6 @@ static void sort_piece(const SharedItems *s, int64_t piece) {
             at->item += (uint64_t)s->item_base[p];
         }
     }
-    s->pieces[piece].n_uses = sum;
     memset(s->depth + first, 0, (size_t)(end - first) * sizeof *s->depth);
 }
 static void sort_worker(void *ctx, int worker) {
@@ -315,8 +318,8 @@ static void sort_worker(void *ctx, int worker) {
 ALWAYS_INLINE void depths_in_order(SharedItems *s, Figures *f, FetchAddsHow how) {
     memset(s->states, 0, (size_t)s->item_base[s->n_partitions] * sizeof *s->states);
     for (int64_t i = 0; i < s->n_pieces; i++) {
-        TxnOp *const op = s->by_call + s->pieces[i].first_op;
-        const int64_t n = s->pieces[i].n_uses;
+        TxnOp *const op = s->by_call + s->pieces[i].first_left;
+        const int64_t n = s->pieces[i].n_left;
         for (int64_t k = 0, m; k < n; k += m) {
             const uint32_t call = op[k].call;
             for (m = 1; k + m < n && op[k + m].call == call; m++) continue;
@@ -333,13 +336,19 @@ ALWAYS_INLINE void depths_in_order(SharedItems *s, Figures *f, FetchAddsHow how)
 /* One worker, in the order of calls. False: no memory. */
 static bool find_in_order(SharedItems *s, Figures *f) {
     Err quiet = {0};
+    int64_t left = 0;
     *f = (Figures){.depth = s->in->n_calls > 0, .width0 = s->in->n_calls};
-    s->by_call = mem_alloc_raw(s->acct, s->in->n_ops * (int64_t)sizeof(TxnOp), &quiet);
+    for (int64_t i = 0; i < s->n_pieces; i++) {
+        s->pieces[i].first_left = left;
+        left += s->pieces[i].n_left;
+    }
+    const int64_t bytes = (left + 1) * (int64_t)sizeof(TxnOp);
+    s->by_call = mem_alloc_raw(s->acct, bytes, &quiet);
     if (!s->by_call) return false;
     run_workers(s, sort_worker);
     if (s->fetch_adds == FETCH_ADDS_SHARE) depths_in_order(s, f, FETCH_ADDS_SHARE);
     else depths_in_order(s, f, FETCH_ADDS_WRITE);
-    mem_free(s->acct, s->by_call, s->in->n_ops * (int64_t)sizeof(TxnOp));
+    mem_free(s->acct, s->by_call, bytes);
     s->by_call = NULL;
     return true;
 }
