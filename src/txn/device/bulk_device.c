@@ -741,8 +741,8 @@ Status bulk_device_begin(Bulk *b, Err *e) {
     TRY(texts_plan(b, &v->texts, e));
     if (!v->copies) {
         TRY(bulk_device_send(b, e));
-        if (!(v->work.undo = mem_alloc(acct, v->work.undo_bytes, e)) ||
-            (v->work.scratch_bytes > 0 && !(v->work.scratch = mem_alloc(acct, v->work.scratch_bytes, e))))
+        if (!(v->work.undo = mem_alloc_raw(acct, v->work.undo_bytes, e)) ||
+            (v->work.scratch_bytes > 0 && !(v->work.scratch = mem_alloc_raw(acct, v->work.scratch_bytes, e))))
             return ST_ERROR;
         return ST_OK;
     }

@@ -159,8 +159,8 @@ static Status make_failures(Bulk *b, char *at, Err *e) {
         return ST_OK;
     }
     v->failures.bytes = failed_bytes(b) + b->n_calls * 4 + 4;
-    if (!(v->failures.list = mem_alloc(acct, v->failures.bytes, e)) ||
-        !(v->failures.keys = mem_alloc(acct, v->failures.keys_bytes, e)))
+    if (!(v->failures.list = mem_alloc_raw(acct, v->failures.bytes, e)) ||
+        !(v->failures.keys = mem_alloc_raw(acct, v->failures.keys_bytes, e)))
         return ST_ERROR;
     v->failures.rest = (uint32_t *)(void *)((char *)v->failures.list + failed_bytes(b));
     return ST_OK;

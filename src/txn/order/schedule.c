@@ -402,7 +402,7 @@ static Status order_by_depth(const ScheduleInput *in, const int32_t *depth, cons
     if (types == 1)
         return sort_calls(n, (const uint32_t *)depth, out->n_sets, NULL, out->order, out->set_start, arena_account(a),
                           e);
-    uint32_t *key = mem_alloc(arena_account(a), n * 8, e), *by_type = key + n;
+    uint32_t *key = mem_alloc_raw(arena_account(a), n * 8, e), *by_type = key + n;
     if (!key) return ST_ERROR;
     Status st;
     if (out->n_sets * types <= MAX_OF(n, RADIX)) { /* one pass over (depth, type) */
@@ -561,8 +561,8 @@ static Status connect_calls(const ScheduleInput *in, const LockSource *from, Are
                             int64_t *n_partitions, Err *e) {
     Schedule s = {0};
     TRY(locks_from(from, in, a, &s, e));
-    uint32_t *first = mem_alloc(arena_account(a), s.n_locks * 4, e);
-    uint32_t *parent = first ? mem_alloc(arena_account(a), in->n_calls * 4, e) : NULL;
+    uint32_t *first = mem_alloc_raw(arena_account(a), s.n_locks * 4, e);
+    uint32_t *parent = first ? mem_alloc_raw(arena_account(a), in->n_calls * 4, e) : NULL;
     if (parent) {
         memset(first, 0xff, (size_t)s.n_locks * 4);
         for (int64_t c = 0; c < in->n_calls; c++) {
@@ -609,7 +609,7 @@ static Status number_partitions(const ScheduleInput *in, MemAccount *acct, uint3
 }
 static Status order_by_partition(const ScheduleInput *in, const LockSource *from, Arena *a, Schedule *out, Err *e) {
     MemAccount *acct = arena_account(a);
-    uint32_t *partition = mem_alloc(acct, in->n_calls * 4, e);
+    uint32_t *partition = mem_alloc_raw(acct, in->n_calls * 4, e);
     if (!partition) return ST_ERROR;
     Status st;
     if (in->partition && out->crossing == 0) st = number_partitions(in, acct, partition, &out->n_partitions, e);
@@ -637,7 +637,7 @@ static Status order_serially(const ScheduleInput *in, Arena *a, Schedule *out, E
 /* Calls with locks by time, then the others by type. */
 static Status order_free(const ScheduleInput *in, Arena *a, Schedule *out, Err *e) {
     int64_t n = in->n_calls, keys = 2;
-    uint32_t *key = mem_alloc(arena_account(a), n * 4, e);
+    uint32_t *key = mem_alloc_raw(arena_account(a), n * 4, e);
     if (!key) return ST_ERROR;
     for (int64_t c = 0; c < n; c++) {
         key[c] = out->lock_start[c] != out->lock_start[c + 1] ? 0 : ((uint32_t)in->types[c] >> in->type_drop) + 1;

@@ -131,7 +131,7 @@ Status bulk_number_calls(Bulk *b, Err *e) {
     if (kept->bytes < want) {
         bulk_give_back(kept);
         *kept = (BulkLoan){.account = &b->images->account, .bytes = want + want / 4};
-        if (!(kept->p = mem_alloc(kept->account, kept->bytes, e))) return kept->bytes = 0, ST_ERROR;
+        if (!(kept->p = mem_alloc_raw(kept->account, kept->bytes, e))) return kept->bytes = 0, ST_ERROR;
     }
     b->pos_of = kept->p;
     b->type_of = (uint16_t *)(void *)(b->pos_of + b->n_calls);

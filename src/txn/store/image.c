@@ -375,12 +375,25 @@ void image_free(Image *im) {
     mem_free(acct, im, (int64_t)(sizeof(Image) + sizeof(struct ImageImpl)));
 }
 
+#pragma GCC push_options
+#pragma GCC optimize("O3") /* a byte per row: worth vectorising */
+static int64_t count_live(const uint8_t *live, int64_t rows) {
+    int64_t sum = 0;
+    for (int64_t r = 0; r < rows;) {
+        uint8_t some = 0; /* of at most 255 rows */
+        for (const int64_t end = MIN_OF(rows, r + UINT8_MAX); r < end; r++)
+            some = (uint8_t)(some + (live[r] == ROW_LIVE));
+        sum += some;
+    }
+    return sum;
+}
+#pragma GCC pop_options
 /* A larger table for the index: no call runs, so no dead row comes back. Unique keys are those of live rows. Groups may
  * be far fewer than rows, so they are counted first, and their lists stay unless many of their rows are dead. */
 static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts, Err *e) {
     if (2 * (x->used + inserts) <= x->mask + 1) return ST_OK;
-    int64_t live = 0, had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
-    for (int64_t r = 0; r < rows; r++) live += im->live[r] == ROW_LIVE;
+    const int64_t live = count_live(im->live, rows);
+    int64_t had = x->mask + 1, ahead = inserts * (im->device_copy ? SPARE_BULKS : 1);
     bool anew = x->unique || (rows - live) * 4 >= rows;
     int64_t kept = x->unique ? live : image_count_entries(x);
     if (!anew && 2 * (kept + inserts) <= had) {
@@ -465,7 +478,8 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     im->impl->rows_seen = rows;
     if (device_copy_newer(im)) TRY(reserve_spare(im, rows, inserts, e));
     if (rows + inserts > im->cap) {
-        for (int64_t r = 0; r < rows; r++) gaps += row_is_gap(im, r);
+        const bool some = (rows - count_live(im->live, rows)) * 4 >= rows; /* rows that are not live: gaps at most */
+        for (int64_t r = 0; some && r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
             TRY(home_leave(im, e));
             close_gaps(im, rows);
