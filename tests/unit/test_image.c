@@ -1017,6 +1017,43 @@ static void expected_rows(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
+/* Memory of claimed rows is there before they are written, and the rows that are there stay as they are. */
+static void claimed_rows(void **state) {
+    (void)state;
+    enum { MANY = 60000, FEW = 100 };
+    Pool *pool = pool_new(3, &err);
+    memset(model, 0, sizeof model);
+    Table *t = make_table(3);
+    add_rows(t, 0, 1500, true);
+    Image *im = make_image(t, true, pool);
+    assert_int_equal(image_reserve(im, MANY + FEW, &err), ST_OK);
+    atomic_store(&n_populated, 0);
+    int64_t first = image_claim(im, FEW, &err);
+    rows_touch(im, first, FEW, pool, 3); /* not worth it */
+    assert_int_equal(atomic_load(&n_populated), 0);
+    first = image_claim(im, MANY, &err);
+    assert_int_equal(first, 1500 + FEW);
+    rows_touch(im, first, MANY, pool, 1); /* one worker writes as soon as it would touch */
+    rows_touch(im, first, MANY, NULL, 3);
+    assert_int_equal(atomic_load(&n_populated), 0);
+    rows_touch(im, first, MANY, pool, 3);
+    assert_true(is_populated(im->live + first, MANY) && is_populated(im->dirty + first, MANY));
+    for (int k = 0; k < ROW_PIECES; k++)
+        assert_true(is_populated(im->pieces[k].rows + first * im->pieces[k].stride, MANY * im->pieces[k].stride));
+    for (int64_t r = first; r < first + MANY; r++) assert_true(im->live[r] == ROW_DEAD && im->dirty[r] == 0);
+    check_image(im);
+    assert_false(image_is_dirty(im));
+    for (int n = 0; n < 300; n++) {
+        assert_int_equal(image_reserve(im, 1, &err), ST_OK);
+        random_update(im), random_insert(im), random_delete(im);
+    }
+    check_image(im);
+    image_free(im);
+    table_free(t);
+    pool_free(pool);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 /* ---- memory ---- */
 static void failing_memory(void **state) {
     (void)state;
@@ -1096,6 +1133,7 @@ int main(void) {
         cmocka_unit_test(random_operations), cmocka_unit_test(at_home),       cmocka_unit_test(small_tables),
         cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),    cmocka_unit_test(queues),
         cmocka_unit_test(threads_insert),    cmocka_unit_test(expected_rows), cmocka_unit_test(failing_memory),
+        cmocka_unit_test(claimed_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -511,7 +511,7 @@ static Status new_chunk(Image *im, const ImageChunk *full, int64_t len, Err *e) 
     if (x->chunks == full) {
         int64_t size =
             MAX_OF(len, (full ? MIN_OF(2 * full->size, (int64_t)CHUNK_MAX) : CHUNK_MIN) - (int64_t)sizeof(ImageChunk));
-        ImageChunk *c = mem_alloc(im->account, (int64_t)sizeof *c + size, e);
+        ImageChunk *c = mem_alloc_raw(im->account, (int64_t)sizeof *c + size, e);
         if (c) {
             *c = (ImageChunk){.next = x->chunks, .size = size};
             __atomic_store_n(&x->chunks, c, __ATOMIC_RELEASE);
