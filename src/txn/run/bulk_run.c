@@ -22,7 +22,8 @@ enum {
     PARTITIONS_MAX = 1024,
     SHARED_NS = 20000 /* work of a set that several workers share */,
     CHUNK_NS = 20000 /* work of a chunk, at least, where calls are shorter */,
-    CHUNKS_OF_SHARE = 4,
+    CHUNKS_OF_SHARE = 4 /* where each is this long: a chunk takes some 30 us more than its calls */,
+    LONG_NS = 100000,
     SORTED_MAX = 64 /* runs of a set */,
     CALL_NS = 1000 /* unknown */,
     SAMPLE = 16
@@ -70,7 +71,7 @@ static Status find_runs(const Bulk *b, int64_t set, SetRuns *runs, Err *e) {
 static void size_chunks(const Bulk *b, SetRuns *runs, bool narrow) {
     const int64_t workers = narrow ? 1 : b->workers;
     double share = MAX_OF(runs->ns / (double)workers, (double)CHUNK_NS);
-    if (share >= CHUNKS_OF_SHARE * CHUNK_NS) share /= CHUNKS_OF_SHARE;
+    if (share >= CHUNKS_OF_SHARE * LONG_NS) share /= CHUNKS_OF_SHARE;
     for (int64_t i = 0; i < runs->list.len; i++) {
         SetRun *r = &runs->list.items[i];
         const int64_t most = b->groups[r->group].proc->body->vector_size;
