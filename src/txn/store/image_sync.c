@@ -135,23 +135,20 @@ static Status sync_rows(Sync *s, bool home, int64_t n, const int64_t *rows, int6
         TRY(update_batch(s, MIN_OF(SYNC_ROWS, n - first), rows + first, ids + first, n_set, set, vals, e));
     return ST_OK;
 }
-/* What the table keeps beside cells that are its own already. Rows that a string has made leave are in the delta as
- * they are now. */
-static Status note_changes(Sync *s, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
+/* What the table keeps beside cells that are its own already. */
+static Status note_changes(Sync *s, int64_t n, const int64_t *ids, Err *e) {
     const Image *im = s->im;
     int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
     if (!set) return ST_ERROR;
     for (int32_t c = 0; c < im->n_cols; c++)
         if (im->impl->writes[c] && home_takes(im, c)) set[n_set++] = c;
-    int64_t k = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (ids[i] == im->rowids[rows[i]]) ids[k++] = ids[i];
-    return n_set > 0 ? table_home_changed(im->table, k, ids, n_set, set, e) : ST_OK;
+    return n_set > 0 ? table_home_changed(im->table, n, ids, n_set, set, e) : ST_OK;
 }
+/* Rows that a string makes leave their tablet take along what it has beside their cells: that comes first. */
 static Status sync_updates(Sync *s, Err *e) {
     Image *im = s->im;
-    int64_t *rows = arena_alloc(s->tmp, s->n_updates * 8), *ids = arena_alloc(s->tmp, s->n_updates * 8), n = 0, h = 0;
-    if (!rows || !ids) return ST_ERROR;
+    int64_t *rows = arena_alloc(s->tmp, s->n_updates * 8), n = 0, h = 0;
+    if (!rows) return ST_ERROR;
     for (int64_t i = 0; i < s->n_updates; i++) /* those at home first */
         if (home_has_row(im, s->updates[i])) rows[h++] = s->updates[i];
     n = h;
@@ -159,10 +156,9 @@ static Status sync_updates(Sync *s, Err *e) {
         if (!home_has_row(im, s->updates[i])) rows[n++] = s->updates[i];
     memcpy(s->updates, rows, (size_t)n * 8);
     for (int64_t i = 0; i < n; i++) s->updated[i] = im->rowids[rows[i]];
+    TRY(note_changes(s, h, s->updated, e));
     TRY(sync_rows(s, false, n - h, rows + h, s->updated + h, e));
-    TRY(sync_rows(s, true, h, rows, s->updated, e));
-    memcpy(ids, s->updated, (size_t)h * 8);
-    return note_changes(s, h, rows, ids, e);
+    return sync_rows(s, true, h, rows, s->updated, e);
 }
 
 /* ---- inserts ---- */
