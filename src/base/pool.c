@@ -48,6 +48,7 @@ struct Pool {
     int sleeping;
     bool stop, spins;
     int threads; /* caller included */
+    int at_once;
     int started;
     int64_t bytes;
     pthread_t ids[];
@@ -123,7 +124,8 @@ Pool *pool_new(int threads, Err *e) {
     if (!p) return NULL;
     p->bytes = bytes;
     p->threads = threads;
-    p->spins = threads > 1 && threads <= cpu_count();
+    p->at_once = MIN_OF(threads, cpu_count());
+    p->spins = threads > 1 && threads == p->at_once;
     mutex_init(&p->lock, RANK_POOL);
     pthread_cond_init(&p->wake, NULL);
     /* Workers take no signals: they are the embedding program's business. */
@@ -160,6 +162,7 @@ void pool_free(Pool *p) {
 }
 
 int pool_threads(const Pool *p) { return p->threads; }
+int pool_at_once(const Pool *p) { return p->at_once; }
 
 void pool_run(Pool *p, int workers, PoolFn fn, void *ctx) {
     if (workers > p->threads) workers = p->threads;

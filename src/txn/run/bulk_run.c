@@ -67,9 +67,10 @@ static Status find_runs(const Bulk *b, int64_t set, SetRuns *runs, Err *e) {
     return ST_OK;
 }
 /* Calls of a chunk by their time: each worker gets its share of the set, however few calls that are, and of a long set
- * several pieces of it, since workers are not equally fast. */
+ * several pieces of it, since workers are not equally fast. Workers without a processor would only be waited for. */
 static void size_chunks(const Bulk *b, SetRuns *runs, bool narrow) {
-    const int64_t workers = narrow ? 1 : b->workers;
+    const Pool *pool = b->opt->query->pool;
+    const int64_t workers = narrow ? 1 : pool ? MIN_OF(b->workers, pool_at_once(pool)) : b->workers;
     double share = MAX_OF(runs->ns / (double)workers, (double)CHUNK_NS);
     if (share >= CHUNKS_OF_SHARE * LONG_NS) share /= CHUNKS_OF_SHARE;
     for (int64_t i = 0; i < runs->list.len; i++) {
