@@ -1,8 +1,8 @@
 /* system.c - rows of system relations (sql/bind/bind.h): made when the statement is planned, from what it reads.
  *
- * stele_tablets is of the tables as the statement sees them; stele_snapshots of the moment: pins of the database's
- * epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs (transaction.h); stele_bulks of
- * the last bulks.
+ * stele_tablets and stele_tablet_columns are of the tables as the statement sees them; stele_snapshots of the moment:
+ * pins of the database's epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs
+ * (transaction.h); stele_bulks of the last bulks.
  */
 #include "db/published.h"
 #include "session/core/session.h"
@@ -10,6 +10,7 @@
 #include "session/pool/bulk.h"
 #include "session/pool/bulk_log.h"
 #include "sql/bind/bind.h"
+#include "storage/tablet_block.h"
 
 /* Rows of columns p->out_cols, grown as they come. */
 typedef struct Rows {
@@ -76,6 +77,58 @@ static Status tablets(Session *s, Rows *r) {
             put_int(r, 4, t->n_deleted);
             put_int(r, 5, tablet_bytes(t));
         }
+    return ST_OK;
+}
+
+/* Bits of a value, as it is stored; -1: they differ from row to row. */
+static int64_t column_bits(const TabletColumn *c) {
+    if (c->encoding == ENC_STR) return -1;
+    return c->encoding == ENC_FOR ? c->width : 8 * phys_size((Phys)c->phys);
+}
+static int64_t column_bytes(const TabletColumn *c, int64_t rows) {
+    int64_t bytes = c->validity ? (rows + 7) / 8 : 0;
+    if (c->encoding != ENC_STR) return bytes + (rows * column_bits(c) + 7) / 8;
+    if (!c->is_delta) return bytes + (rows + 1) * 4 + c->offsets[rows];
+    for (int64_t i = 0; i < rows; i++) bytes += (int64_t)sizeof(Str) + column_str(c, i).len;
+    return bytes;
+}
+static const char *column_encoding(const Column *col, const TabletColumn *c) {
+    if (c->encoding == ENC_FOR && c->width == 0) return "constant";
+    if (col->dict) return "dictionary";
+    return c->encoding == ENC_FOR ? "frame of reference" : c->encoding == ENC_STR ? "strings" : "plain";
+}
+/* A bound of a tablet's column; of a dictionary's codes, which are not all in order, it says nothing. */
+static Status put_bound(Rows *r, int32_t at, const Column *col, const TabletColumn *c, int64_t bound) {
+    Value v = {.type = col->type};
+    Phys phys = type_phys(col->type);
+    int64_t n;
+    if (!c->has_minmax || col->dict || phys > PH_I128) return ST_OK;
+    if (phys == PH_I128) v.u.i128 = bound;
+    else memcpy(value_cell(&v), &bound, (size_t)phys_size(phys)); /* little-endian */
+    const char *text = value_to_text(r->c->arena, &v, &n);
+    return text ? put_text(r, at, text) : err_oom(r->err);
+}
+static Status tablet_column(Rows *r, const Table *t, int64_t k, int i) {
+    const Tablet *tab = t->tablets[k];
+    const TabletColumn *c = &tab->cols[i];
+    TRY(next_row(r));
+    TRY(put_text(r, 0, t->name));
+    put_int(r, 1, k);
+    TRY(put_text(r, 2, t->cols[i].name));
+    TRY(put_text(r, 3, c->stride ? "open by rows" : c->is_delta ? "open" : "packed"));
+    TRY(put_text(r, 4, column_encoding(&t->cols[i], c)));
+    if (column_bits(c) >= 0) put_int(r, 5, column_bits(c));
+    put_int(r, 6, c->null_count);
+    TRY(put_bound(r, 7, &t->cols[i], c, c->min));
+    TRY(put_bound(r, 8, &t->cols[i], c, c->max));
+    put_int(r, 9, column_bytes(c, tab->rows));
+    return ST_OK;
+}
+static Status tablet_columns(Session *s, Rows *r) {
+    const Catalog *c = session_catalog(s);
+    for (int64_t i = 0; i < c->n_tables; i++)
+        for (int64_t k = 0; k < c->tables[i]->n_tablets; k++)
+            for (int x = 0; x < c->tables[i]->n_cols; x++) TRY(tablet_column(r, c->tables[i], k, x));
     return ST_OK;
 }
 
@@ -161,6 +214,7 @@ Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
     TRY(begin(&r, s, c, p));
     switch ((SystemRelation)(-1 - p->values.routine_id)) {
     case SYSTEM_TABLETS: TRY(tablets(s, &r)); break;
+    case SYSTEM_COLUMNS: TRY(tablet_columns(s, &r)); break;
     case SYSTEM_SNAPSHOTS: TRY(snapshots(s, &r)); break;
     case SYSTEM_BULKS: TRY(bulks(s, &r)); break;
     case N_SYSTEM_RELATIONS: break;

@@ -30,7 +30,13 @@ typedef struct BoundCall {
 Status sql_bind_call(PlanCtx *c, const AstFunc *f, bool procedure, int32_t n_params, const Type *param_types,
                      BoundCall **out);
 /* Relations that the database shows of itself (bind_system.c); their rows are the session's (session/core/system.c). */
-typedef enum SystemRelation { SYSTEM_TABLETS, SYSTEM_SNAPSHOTS, SYSTEM_BULKS, N_SYSTEM_RELATIONS } SystemRelation;
+typedef enum SystemRelation {
+    SYSTEM_TABLETS,
+    SYSTEM_COLUMNS,
+    SYSTEM_SNAPSHOTS,
+    SYSTEM_BULKS,
+    N_SYSTEM_RELATIONS
+} SystemRelation;
 int sql_system_relation(const char *name); /* -1: none */
 /* 42501 if the name is that of a system relation: before it is changed, or said not to exist. */
 Status sql_refuse_system_relation(const char *name, Err *e);
