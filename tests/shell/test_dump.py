@@ -287,7 +287,8 @@ def early():
     check("in too little memory", rc == 1 and out == "" and "53400" in err, (rc, out, err))
     for args in ([], ["--inserts"]):
         for sig in (signal.SIGINT, signal.SIGTERM):
-            p = subprocess.Popen([STELE, "dump", "big", *args], cwd=DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            # A background job of a shell ignores SIGINT, and what it starts does, too.
+            p = subprocess.Popen([STELE, "dump", "big", *args], cwd=DIR, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             out = p.stdout.read(200000)  # it waits for the rest to be read
             p.send_signal(sig)
             time.sleep(0.05)

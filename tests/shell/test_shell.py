@@ -57,12 +57,12 @@ def bulks():
     rc, out, err = sh("-v", "ON_ERROR_STOP=1", "-f", path("bulk.sql", setup + "\\bulk pay /nowhere/calls.csv\n"))
     check("\\bulk without a file", rc == 3 and "/nowhere/calls.csv" in err, (rc, err))
     # A hot row: amounts that are exact for the column are added at once; those that are not are written, one after the other.
-    hot = "create table hot(id int primary key, sum numeric(12,2)); insert into hot values (1, 0); create procedure add(h numeric) language plpgsql as $$ begin update hot set sum = sum + h where id = 1; end $$;\n"
+    hot = "set bulk_slice = 0; create table hot(id int primary key, sum numeric(12,2)); insert into hot values (1, 0); create procedure add(h numeric) language plpgsql as $$ begin update hot set sum = sum + h where id = 1; end $$;\n"
     exact, odd = path("exact.csv", "1.25\n" * 10000), path("odd.csv", ("1.25\n" * 99 + "1.255\n") * 100)
     rc, out, err = sh("-f", path("hot.sql", hot + f"\\bulk add {exact}\nselect sum from hot;\n\\bulk add {odd}\nselect sum from hot;\n"), "--csv")
     check("\\bulk of additions", "BULK 10000, 0 failed (vm, kset, d 1, w0 10000, c 0)\nsum\n12500.00\n" in out and "d 200, w0 99, c 0)\nsum\n25001.00\n" in out, (rc, out[-400:], err))
     # Rows that differ in all unique keys do not wait for each other; the depth is that of those that share one, or of a delete by one of them.
-    keys = ("create table u(id int primary key, email text unique, v int); create procedure add(i int, e text) language plpgsql as $$ begin insert into u values (i, e, 0); end $$;"
+    keys = ("set bulk_slice = 0; create table u(id int primary key, email text unique, v int); create procedure add(i int, e text) language plpgsql as $$ begin insert into u values (i, e, 0); end $$;"
             "create procedure gone(i int) language plpgsql as $$ begin delete from u where id = i; end $$;\n")
     rows, same, ids = path("rows.csv", "".join(f"{i},user{i}\n" for i in range(10000))), path("same.csv", "20001,a\n20002,b\n20003,a\n20003,c\n20004,\n20005,\n"), path("ids.csv", "".join(f"{i}\n" for i in range(5000)))
     rc, out, err = sh("-f", path("bulk.sql", keys + f"\\bulk add {rows}\n\\bulk add {same}\n\\bulk gone {ids}\nselect count(*) from u;\n"), "--csv")
