@@ -43,7 +43,7 @@ struct ImageImpl {
     int64_t tablets_cap;
     int64_t synced_rows; /* rows from here on came since the table was last brought up to date */
     bool settled;        /* the table's tablets have their cells here */
-    int32_t calm;        /* how many bulks nobody may go back behind, before they get them here again */
+    int32_t calm;        /* bulks without a way back to come before it settles again */
     Mutex heap_lock;
     ImageChunk *chunks;            /* newest first: the one being filled; atomic */
     ImageChunk *gathered;          /* has all strings while it is the only one; NULL: not yet */
