@@ -12,6 +12,7 @@ embed_kernels(STELE_SOURCES kernel_prelude codegen/prelude.h "" kc_codes.h kc_ba
 embed_kernels(STELE_SOURCES kernel_interp codegen/interp.h interp/ ki_codes.h ki_value.h ki_expr.h ki_join.h ki_agg.h ki_sort.h ki_main.h)
 embed_kernels(STELE_SOURCES kernel_rank txn/order/rank_int.h txn/ kr_codes.h kr_rank.h)
 embed_kernels(STELE_SOURCES kernel_image txn/store/image_rehash.h txn/ kr_image_codes.h kr_image.h)
+embed_kernels(STELE_SOURCES kernel_device_rows txn/store/device_rows.h txn/ kr_device_rows_codes.h kr_device_rows.h)
 embed_kernels(STELE_SOURCES kernel_kc_channel codegen/prelude.h "" kc_channel.h)
 embed_kernels(STELE_SOURCES kernel_kc_sort codegen/prelude.h "" kc_sort.h)
 set(KERNEL_LINES 1)

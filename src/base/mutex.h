@@ -23,6 +23,7 @@
     X(DEVICE_SLOT, "registry entry of a device")     \
     X(DEVICE_HUB, "device hub")                      \
     X(BULK_CONSTANTS, "constants of bulk modules")   \
+    X(DEVICE_ROWS, "views of rows on devices")       \
     X(DEV_PIPE, "device pipeline")                   \
     X(DEV_RESIDENCY, "device residency")             \
     X(DEV_MAP, "device host maps")                   \

@@ -15,6 +15,9 @@ struct RowStore;
 Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Err *e);
 Status query_run(Query *q, Err *e);
 void query_free(Query *q);
+/* query_run has failed because it came to rows that only a device has (exec/device/device_rows.h), where it could not
+ * read them: it may run again once the host has them. */
+bool query_needs_host(const Query *q);
 /* What is run: the plan given, or that plan cut into pieces. query_stats counts its segments. */
 const QueryPlan *query_plan(const Query *q);
 /* The result, valid until query_free: exec/rows.h reads it. */

@@ -45,6 +45,7 @@ struct Query {
     int32_t segment;                /* running */
     DevQuery *dev;                  /* while segments run on a device */
     char **join_texts, **agg_texts; /* of states that were on the device */
+    bool needs_host;                /* query_needs_host */
 };
 
 typedef struct SegmentRun {
@@ -731,13 +732,33 @@ static bool may_stream(const Query *q, const Err *e) {
            !dev_runtime_device(q->opt.device.runtime)->info.shares_memory;
 }
 
+/* Rows of the segment's table are on a device only (exec/device/device_rows.h). */
+static bool reads_device_rows(const QueryPlan *plan, int32_t segment) {
+    const Source *s = &plan->segments[segment].program->source;
+    return s->kind == SRC_TABLE && s->table->on_device;
+}
+static bool has_device_rows(const QueryPlan *plan) {
+    for (int32_t i = 0; i < plan->n_segments; i++)
+        if (reads_device_rows(plan, i)) return true;
+    return false;
+}
+static Status needs_host(Query *q, Err *e) {
+    q->needs_host = true;
+    return err_internal(e, "rows that only a device has are wanted on the host");
+}
+bool query_needs_host(const Query *q) { return q->needs_host; }
+static Status run_placed_or_not(Query *q, Err *e) {
+    for (int32_t i = 0; i < q->plan->n_segments; i++)
+        if (reads_device_rows(q->plan, i) && dev_query_reason(q->dev, i)) return needs_host(q, e);
+    Status st = run_placed(q, e);
+    q->needs_host |= st != ST_OK && dev_query_needs_host(q->dev);
+    return st == ST_OK ? keep_stats(q, e) : ST_ERROR;
+}
+
 /* One attempt. *ready = false: nothing has run, kernels are being compiled. */
 static Status try_device(Query *q, bool *ready, Err *e) {
     Status st = dev_query_new(q->plan, &q->opt, &q->account, &q->dev, ready, e);
-    if (st == ST_OK && *ready) {
-        st = run_placed(q, e);
-        if (st == ST_OK) st = keep_stats(q, e);
-    }
+    if (st == ST_OK && *ready) st = run_placed_or_not(q, e);
     dev_query_free(q->dev);
     q->dev = NULL;
     if (st == ST_OK) return ST_OK;
@@ -751,9 +772,11 @@ static Status run_on_device(Query *q, bool *done, const char **reason, const cha
     bool ready;
     Err err;
     err_clear(&err);
+    const bool only_there = has_device_rows(q->plan);
     *done = true;
+    q->opt.device.wait |= only_there; /* bringing rows to the host takes longer than compiling kernels */
     Status st = try_device(q, &ready, &err);
-    if (st != ST_OK && may_stream(q, &err)) {
+    if (st != ST_OK && may_stream(q, &err) && !only_there) {
         log_write(LOG_INFO, "a query starts again with its tables streamed: %s", err.message);
         err_clear(&err);
         q->opt.device.residence = RES_STREAMED;
@@ -764,7 +787,8 @@ static Status run_on_device(Query *q, bool *done, const char **reason, const cha
         if (!ready) *reason = "its kernels are being compiled";
         return ST_OK;
     }
-    if (q->opt.device.strict || !device_fault(&err)) {
+    q->needs_host |= only_there && device_fault(&err);
+    if (q->opt.device.strict || !device_fault(&err) || q->needs_host) {
         err_copy(e, &err);
         return ST_ERROR;
     }
@@ -782,6 +806,8 @@ Status query_run(Query *q, Err *e) {
         TRY(run_on_device(q, &done, &reason, &detail, e));
         if (done) return ST_OK;
         q->plan = q->whole;
+    } else if (has_device_rows(q->plan)) {
+        return needs_host(q, e);
     } else if (q->opt.device.reason && !(reason = arena_strdup(q->arena, q->opt.device.reason))) {
         return err_oom(e);
     }

@@ -63,6 +63,7 @@ typedef struct Image {
                             are void */
     struct ImageImpl *impl;
     struct DeviceCopy *device_copy; /* device_copy.h; NULL: none */
+    struct DeviceRowsView *device_rows; /* device_rows.h; NULL: none */
 } Image;
 typedef struct DeviceCopy DeviceCopy;
 static inline uint8_t *image_cell(const ImageColumn *c, int64_t row) { return c->cells + row * c->stride; }

@@ -149,6 +149,8 @@ typedef struct Table {
     int64_t live_rows;
     int64_t expected_rows; /* WITH (expected_rows = N): its image gets room for so many rows when it is made, with the
                               system's memory behind it; 0: as it comes */
+    const struct DeviceRows *on_device; /* a view of rows that only a device has (exec/device/device_rows.h); NULL: the
+                                           host has them */
     MemAccount account;
     struct TableImpl *impl;
 } Table;

@@ -285,6 +285,7 @@ struct DevQuery {
     VEC(HostRange) ranges;
     bool ranges_complete;
     int64_t bytes_in, bytes_out;
+    bool needs_host; /* rows that a device has are wanted on the host (device_rows.h) */
     bool stopping; /* stop flags have been set */
 };
 
@@ -338,6 +339,9 @@ Status lane_event(DevQuery *q, DevEvent **ev, Err *e); /* makes it when it is no
 /* Groups of a kernel of the segment that are resident with so much local memory; less than 1 when the device does not
  * report it. */
 int64_t segment_groups(const DevQuery *q, const DSegment *s, DevKernel *k, int64_t local);
+
+/* Fails, and says that the host has to have the table's rows. */
+Status query_needs_host_rows(DevQuery *q, const Table *t, Err *e);
 
 /* ---- dev_plan.c ---- */
 /* Takes over what an earlier run of the same plan left; false: there is nothing that fits (and nothing any more, if

@@ -36,6 +36,10 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
             *out = str_make((const char *)(uintptr_t)address, len);
             return ST_OK;
         }
+        for (int32_t i = 0; i < q->n; i++) {
+            const Source *s = &q->segs[i].p->source;
+            if (s->kind == SRC_TABLE && s->table->on_device) return query_needs_host_rows(q, s->table, e);
+        }
         return err_internal(e, "a string from device %s has the unknown address %llx", q->d->info.id,
                             (unsigned long long)address);
     }

@@ -16,6 +16,7 @@
  */
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
+#include "exec/device/device_rows.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
 enum { ALIGN = 64, GUARD = 64 };
@@ -284,6 +285,51 @@ static void describe_host(const TabletColumn *c, DColumn *d, uint64_t shift) {
     if (d->validity) d->validity += shift;
 }
 
+/* Made from rows that the device has (device_rows.h): cells by place, then bits of those that have a value. */
+static Status column_of_rows(DevQuery *q, const Table *t, int32_t col, ResColumn *c, ResChunk **out, Err *e) {
+    DevRuntime *r = q->r;
+    const DeviceRows *rows = t->on_device;
+    int64_t size = phys_size(type_phys(t->cols[col].type)), cells = room(rows->n_places * size),
+            bits = rows->may_have_null[col] ? room(rows->n_places / 8) : 0;
+    ResChunk *chunk = *out = mem_calloc(r->account, (int64_t)sizeof *chunk, e);
+    if (!chunk) return ST_ERROR;
+    chunk->refs = 1; /* while it is being made */
+    TRY(dev_mem_get(r, cells + bits + GUARD, &chunk->mem, e));
+    TRY(query_zero(q, chunk->mem.p, cells + bits + GUARD, e));
+    DevPtr at = chunk->mem.p;
+    q->busy = true;
+    TRY(rows->column(rows, q->lane->queue, col, at, bits ? at + (uint64_t)cells : 0, e));
+    for (int64_t i = 0; i < t->n_tablets; i++) {
+        ResPiece *p = &c->pieces[i];
+        p->rows = t->tablets[i]->rows;
+        p->desc = (DColumn){.form = dev_form(&t->tablets[i]->cols[col])};
+        if (p->rows == 0) continue;
+        p->chunk = chunk;
+        chunk->refs++;
+        p->desc.data = at + (uint64_t)(rows->places[i] * size);
+        p->desc.validity = bits ? at + (uint64_t)(cells + rows->places[i] / 8) : 0;
+    }
+    return ST_OK;
+}
+static bool is_made_of_rows(const Table *t, int32_t col) {
+    return t->on_device && t->on_device->cols[col] == COLUMN_OF_DEVICE;
+}
+
+/* Where the device finds the column's pieces. */
+static Status put_descriptors(DevQuery *q, ResColumn *c, bool own, Err *e) {
+    int64_t n = c->n_tablets;
+    DColumn *desc = arena_array(q->arena, DColumn, n + 1);
+    if (!desc) return err_oom(e);
+    for (int64_t i = 0; i < n; i++) {
+        const ResPiece *p = &c->pieces[i];
+        desc[i] = p->desc;
+        if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
+    }
+    TRY(dev_mem_get(q->r, n * (int64_t)sizeof *desc + 64, &c->desc, e));
+    Upload u = {desc, n * (int64_t)sizeof *desc, 0, false};
+    return n > 0 ? upload(q, c->desc.p, &u, 1, !own, e) : ST_OK;
+}
+
 /* A column as `old` (may be NULL) has it plus what is new. One that is for this query alone need not be there yet when
  * this returns; `map`: read where it is. */
 static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResColumn *old, bool own, bool map,
@@ -298,13 +344,16 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     c->version = t->version;
     Status st = ST_ERROR;
     Upload *jobs = arena_array(q->arena, Upload, 3 * n + 1);
-    DColumn *desc = arena_array(q->arena, DColumn, n + 1);
-    if (!jobs || !desc) {
+    if (!jobs) {
         err_oom(e);
         goto done;
     }
     if (n > 0 && !(c->pieces = mem_calloc(r->account, n * (int64_t)sizeof *c->pieces, e))) goto done;
     c->n_tablets = n;
+    if (is_made_of_rows(t, col)) {
+        if (column_of_rows(q, t, col, c, &chunk, e) == ST_OK) st = put_descriptors(q, c, own, e);
+        goto done;
+    }
     for (int64_t i = 0; i < n; i++) {
         const Tablet *tab = t->tablets[i];
         const TabletColumn *tc = &tab->cols[col];
@@ -349,18 +398,12 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     }
     for (int64_t i = 0; i < n; i++) {
         ResPiece *p = &c->pieces[i];
-        if (p->chunk && p->chunk == chunk) {
-            p->desc.data += chunk->mem.p;
-            if (p->desc.var || p->desc.form == DF_STR) p->desc.var += chunk->mem.p;
-            if (p->desc.validity) p->desc.validity += chunk->mem.p - 1;
-        }
-        desc[i] = p->desc;
-        if (p->chunk && (i == 0 || c->pieces[i - 1].chunk != p->chunk)) c->bytes += p->chunk->mem.bytes;
+        if (!p->chunk || p->chunk != chunk) continue;
+        p->desc.data += chunk->mem.p;
+        if (p->desc.var || p->desc.form == DF_STR) p->desc.var += chunk->mem.p;
+        if (p->desc.validity) p->desc.validity += chunk->mem.p - 1;
     }
-    if (dev_mem_get(r, n * (int64_t)sizeof *desc + 64, &c->desc, e) != ST_OK) goto done;
-    Upload u = {desc, n * (int64_t)sizeof *desc, 0, false};
-    if (n > 0 && upload(q, c->desc.p, &u, 1, !own, e) != ST_OK) goto done;
-    st = ST_OK;
+    st = put_descriptors(q, c, own, e);
 done:
     chunk_drop(r, chunk);
     if (st != ST_OK) {
@@ -397,7 +440,9 @@ static Status table_find(DevQuery *q, const Table *t, ResTable **out, Err *e) {
 
 /* DTablet[] and the delete bitmaps. */
 static Status tablets_make(DevQuery *q, const Table *t, bool own, DevMem *out, Err *e) {
-    int64_t n = t->n_tablets, jobs_n = 0, total = room(n * (int64_t)sizeof(DTablet));
+    const DeviceRows *rows = t->on_device;
+    int64_t n = t->n_tablets, jobs_n = 0, total = room(n * (int64_t)sizeof(DTablet)), bits = total;
+    if (rows) total += room(rows->n_places / 8);
     DTablet *d = arena_array(q->arena, DTablet, n + 1);
     Upload *jobs = arena_array(q->arena, Upload, n + 1);
     if (!d || !jobs) return err_oom(e);
@@ -406,14 +451,18 @@ static Status tablets_make(DevQuery *q, const Table *t, bool own, DevMem *out, E
         const Tablet *tab = t->tablets[i];
         d[i] = (DTablet){.rows = tab->rows, .number = i};
         if (!tab->deleted || tab->n_deleted == 0 || tab->rows == 0) continue;
-        if (q->d->info.shares_memory) d[i].deleted = (uint64_t)(uintptr_t)tab->deleted;
+        if (rows) d[i].deleted = (uint64_t)(bits + rows->places[i] / 8);
+        else if (q->d->info.shares_memory) d[i].deleted = (uint64_t)(uintptr_t)tab->deleted;
         else d[i].deleted = put_area(jobs, &jobs_n, &total, tab->deleted, (tab->rows + 63) / 64 * 8);
     }
     TRY(dev_mem_get(q->r, total + GUARD, out, e));
-    if (!q->d->info.shares_memory)
+    if (rows || !q->d->info.shares_memory)
         for (int64_t i = 0; i < n; i++)
             if (d[i].deleted) d[i].deleted += out->p;
-    if (n > 0 && upload(q, out->p, jobs, jobs_n, !own, e) != ST_OK) {
+    q->busy |= rows != NULL;
+    Status st = rows ? rows->deleted(rows, q->lane->queue, out->p + (uint64_t)bits, e) : ST_OK;
+    if (st == ST_OK && n > 0) st = upload(q, out->p, jobs, jobs_n, !own, e);
+    if (st != ST_OK) {
         (void)query_settle(q);
         dev_mem_put(q->r, out);
         return ST_ERROR;
@@ -421,9 +470,19 @@ static Status tablets_make(DevQuery *q, const Table *t, bool own, DevMem *out, E
     return ST_OK;
 }
 
+/* The segment can read what the device has of the table's rows. */
+static Status check_rows(DevQuery *q, const DSegment *s, Err *e) {
+    const Table *t = s->p->source.table;
+    const DeviceRows *rows = t->on_device;
+    bool there = !rows || rows->device == q->d;
+    for (int32_t i = 0; rows && i < s->e.n_tables_cols; i++) there &= rows->cols[s->e.table_cols[i]] != COLUMN_ABSENT;
+    return there ? ST_OK : query_needs_host_rows(q, t, e);
+}
+
 static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     DevRuntime *r = q->r;
     const Table *t = s->p->source.table;
+    TRY(check_rows(q, s, e));
     ResTable *rt = NULL;
     TRY(table_find(q, t, &rt, e));
     if (rt->ready && rt->version != t->version) {
@@ -502,7 +561,7 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     int64_t pins = q->pins.len;
     Status st = s->residence == RES_CACHED ? bind_cached(q, s, &err) : bind_own(q, s, &err);
     /* Less fitted than it seemed: others' columns are pinned, or states take the memory. */
-    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO &&
+    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO && !s->p->source.table->on_device &&
         strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
         err_clear(&err);
         unpin(q, pins); /* uploads have been waited for, and no kernel was started: what has come of the table may go
@@ -879,6 +938,7 @@ Status res_ranges(DevQuery *q, Err *e) {
 /* ---- which way
  * -------------------------------------------------------------------------------------------------------- */
 static bool is_resident(const DevQuery *q, const Table *t, int32_t col) {
+    if (is_made_of_rows(t, col)) return true; /* nothing moves */
     for (const ResTable *x = q->r->tables; x; x = x->next)
         if (x->id == t->id) return col < x->n_cols && x->cols[col] && x->cols[col]->version == t->version;
     return false;
@@ -924,6 +984,7 @@ static void plan_auto(DevQuery *q) {
         for (int32_t i = 0; i < q->n; i++) {
             const DSegment *s = &q->segs[i];
             if (s->reason || s->p->source.kind != SRC_TABLE || s->residence == RES_STREAMED) continue;
+            if (s->p->source.table->on_device) continue;
             bool before = false;
             for (int32_t k = 0; k < i; k++)
                 before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE &&
@@ -949,7 +1010,7 @@ Status res_plan(DevQuery *q, Err *e) {
     for (int32_t i = 0; i < q->n; i++) {
         DSegment *s = &q->segs[i];
         if (s->reason || s->p->source.kind != SRC_TABLE) continue;
-        s->residence = shares || want == RES_AUTO ? RES_CACHED : want;
+        s->residence = shares || want == RES_AUTO || s->p->source.table->on_device ? RES_CACHED : want;
         if (s->residence == RES_MAPPED && !q->d->info.can_map)
             return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device %s cannot read the host's memory", q->d->info.id);
     }

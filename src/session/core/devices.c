@@ -136,6 +136,7 @@ static const DeviceProfile *profile_of(DeviceHub *h, const char *id, const char 
  * for one, loads their compilers into the process. */
 static Status choose(Session *s, const QueryPlan *plan, DeviceUse *out) {
     const Settings *x = &s->settings;
+    if (s->read.on_device) return runtime_named(s, s->read.device, &out->runtime);
     if (!strcasecmp(x->device.id, "cpu")) return ST_OK;
     const char *id = strcasecmp(x->device.id, "auto") == 0 ? devices_automatic() : x->device.id;
     if (!id) return ST_OK;

@@ -8,6 +8,7 @@
 
 bool session_reads_version(const Session *s) { return s->read.version != NULL; }
 const Catalog *session_catalog(const Session *s) {
+    if (s->read.on_device) return s->read.on_device;
     return s->read.version ? &s->read.version->catalog : &s->db->catalog;
 }
 
@@ -74,7 +75,9 @@ static bool waits_for_version(const Session *s, int tries) {
     return s->state == 'I' || (!s->txn && tries < TRIES);
 }
 Status session_read(Session *s, bool brief) {
-    if (s->read.version) return ST_OK;
+    if (s->read.version || s->read.on_device) return ST_OK;
+    if (!brief) TRY(session_read_device(s));
+    if (s->read.on_device) return ST_OK;
     bool version = may_read_version(s), lost;
     int tries = 0;
     (void)transaction_version(s, &lost);
@@ -109,6 +112,7 @@ void session_read_planned(const Session *s) {
     if (s->read.version) narrow(s);
 }
 void session_read_end(Session *s) {
+    session_read_device_end(s);
     if (!s->read.version) return;
     s->read.version = NULL;
     if (!s->read.of_txn) database_read_end(s->db, s->read.slot);
@@ -123,7 +127,7 @@ bool session_read_outdated(const Session *s) {
            v->catalog.version != atomic_load(&s->db->committed_definitions);
 }
 Status session_read_locked(Session *s) {
-    if (!s->read.version) return ST_OK;
+    if (!s->read.version && !s->read.on_device) return ST_OK;
     s->read.again = true;
     return err_internal(&s->err, "the statement needs the database lock");
 }

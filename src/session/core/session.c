@@ -848,7 +848,7 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .deadline_ns = s->deadline_ns};
     s->kept.n_runs++;
     TRY(session_device_use(s, plan, &o.device));
-    if (o.device.runtime) TRY(session_read_locked(s));
+    if (o.device.runtime && s->read.version) TRY(session_read_locked(s));
     session_read_planned(s);
     o.device.keep = keep;
     o.device.keep_account = keep_account;
@@ -858,6 +858,7 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
     Status st = query_run(out->query, &s->err);
     s->running = here.up;
     if (st != ST_OK) {
+        s->read.again |= query_needs_host(out->query);
         query_free(out->query);
         out->query = NULL;
         return ST_ERROR;
@@ -1005,7 +1006,9 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     s->read.again = false;
     Status r = execute(s, st, ast, n_params, param_types, params, kept);
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
-    /* It has read a version and came to something that needs the lock: from the start, with it. */
+    /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from
+     * the start, with them. */
+    if (s->read.on_device) session_unlock(s);
     session_read_end(s);
     s->read.again = false;
     s->read.locked = true;

@@ -122,7 +122,9 @@ typedef struct SessionRead {
     bool locked; /* it was */
     bool brief;  /* it changes a row or two: nothing is published before */
     bool waits;  /* it waits for the lock or for a current version, whichever comes first */
-    bool images; /* it reads a row or two, from images where these are ahead of their tables */
+    bool images; /* images may be ahead of their tables: it reads a row or two there, or on a device */
+    struct Catalog *on_device; /* with views of rows that only a device has (read_device.c); NULL: there are none */
+    const char *device;        /* its name, then */
 } SessionRead;
 
 /* idle.c */
@@ -264,6 +266,11 @@ Status session_read(Session *s, bool brief);
 Status session_read_definitions(Session *s, bool *held);
 bool session_reads_version(const Session *s);
 const Catalog *session_catalog(const Session *s);
+/* read_device.c: a statement outside a transaction that may use a device, and holds no lock: with the shared lock and
+ * views (SessionRead.on_device), where a device has rows that the host does not; else without a lock. Part of
+ * session_read and session_read_end. */
+Status session_read_device(Session *s);
+void session_read_device_end(Session *s);
 uint64_t session_catalog_epoch(const Session *s); /* of the version that is read */
 void session_read_planned(const Session *s);      /* from here on nothing is looked up in the catalog */
 void session_read_end(Session *s);

@@ -65,6 +65,7 @@ static Status put_text(Rows *r, int32_t col, const char *text) {
 }
 
 static Status tablets(Session *s, Rows *r) {
+    TRY(session_read_locked(s)); /* what a device has of rows are no tablets */
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int64_t k = 0; k < c->tables[i]->n_tablets; k++) {
@@ -125,6 +126,7 @@ static Status tablet_column(Rows *r, const Table *t, int64_t k, int i) {
     return ST_OK;
 }
 static Status tablet_columns(Session *s, Rows *r) {
+    TRY(session_read_locked(s));
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int64_t k = 0; k < c->tables[i]->n_tablets; k++)

@@ -75,6 +75,7 @@ static void hub_free(BulkHub *h) {
     hub_clear(h);
     arena_free(h->statement_arena);
     bulk_log_free(&h->log);
+    mutex_destroy(&h->state.views);
     mem_free(NULL, h, (int64_t)sizeof *h);
 }
 
@@ -87,6 +88,7 @@ static Status hub_make(Session *s, BulkHub **out) {
     if (!(h = mem_calloc(NULL, (int64_t)sizeof *h, &s->err))) return ST_ERROR;
     h->db = h->state.db = db;
     bulk_log_init(&h->log);
+    mutex_init(&h->state.views, RANK_DEVICE_ROWS);
     db->bulk_hub_ops = &hub_ops;
     db->bulk_hub = *out = h;
     return ST_OK;
@@ -166,6 +168,17 @@ Status session_bulk_sync_for(Session *s, const PlanCtx *c) {
 bool session_bulk_rows_on_host(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
     return session_bulk_unapplied(s) && !images_on_device(h->state.images);
+}
+bool session_bulk_on_device(const Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    return session_bulk_unapplied(s) && images_on_device(h->state.images);
+}
+Status session_bulk_view(Session *s, Table *t, const Table **out, bool *there) {
+    BulkHub *h = s->db->bulk_hub;
+    mutex_lock(&h->state.views);
+    Status st = images_view(h->state.images, t, out, there, &s->err);
+    mutex_unlock(&h->state.views);
+    return st;
 }
 BulkRow session_bulk_row(const Session *s, const Table *t) {
     const Image *im = session_bulk_unapplied(s) ? images_find(s->db->bulk_hub->state.images, t->id) : NULL;

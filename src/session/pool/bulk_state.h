@@ -26,6 +26,7 @@ typedef struct BulkState {
     _Atomic bool unapplied; /* some image may be ahead of its table; read under any lock */
     Replay *replay;         /* NULL: nothing was ever kept */
     bool covered;           /* images are ahead by what `replay` has, and nothing else */
+    Mutex views;            /* of rows on devices, while one is made: readers come beside each other */
 } BulkState;
 
 void bulk_state_clear(BulkState *x); /* images and inputs go */

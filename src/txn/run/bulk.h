@@ -186,6 +186,9 @@ Image *images_find(ImageSet *s, int64_t table_id);
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
 bool images_on_device(const ImageSet *s); /* a device has changes that the host does not */
+/* device_rows_view of the table's image; NULL: the table has everything. *there false: its newer rows are on the host,
+ * and not in the table. */
+Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e);
 /* Brings all changes of devices to the host. 58000: a device was lost with its changes; 53200: nothing is lost, but
  * some changes are still there. */
 Status images_home(ImageSet *s, Err *e);

@@ -5,6 +5,7 @@
  */
 #include "txn/run/calls_int.h"
 #include "txn/store/device_copy.h"
+#include "txn/store/device_rows.h"
 
 ImageSet *images_new(MemAccount *acct, Err *e) {
     ImageSet *s = mem_calloc(acct, (int64_t)sizeof *s, e);
@@ -209,6 +210,15 @@ bool images_on_device(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
         if (s->entries[i].image && device_copy_newer(s->entries[i].image)) return true;
     return false;
+}
+Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, Err *e) {
+    Image *im = images_find(s, t->id);
+    *out = NULL;
+    *there = !im || (im->table == t && im->version == t->content);
+    if (!im || !*there) return ST_OK;
+    if (device_copy_newer(im)) return device_rows_view(im, out, e);
+    *there = !image_is_dirty(im);
+    return ST_OK;
 }
 Status images_home(ImageSet *s, Err *e) {
     for (int64_t i = 0; i < s->n; i++)

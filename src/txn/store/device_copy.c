@@ -4,8 +4,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "txn/store/store_int.h"
+#include "txn/store/device_rows.h"
 #include "txn/store/image_rehash.h"
+#include "txn/store/store_int.h"
 
 typedef struct Piece {
     void *host;
@@ -20,6 +21,7 @@ struct DeviceCopy {
     int64_t generation, version;
     bool current, newer;
     uint64_t uploaded;
+    uint64_t changes; /* device_copy_changes */
     bool broken; /* a kernel that changes the copy failed: its contents are undefined */
     char *stage; /* fetched, not committed */
     int64_t stage_bytes;
@@ -69,6 +71,7 @@ static void drop_stage(Image *im);
 void device_copy_free(Image *im) {
     DeviceCopy *m = im->device_copy;
     if (!m) return;
+    device_rows_free(im);
     drop_stage(im);
     for (int32_t i = 0; i < m->n; i++) device_span_free(m->d, &m->pieces[i].at);
     image_kernels_release(&m->kernels);
@@ -105,6 +108,13 @@ static Status make_spans(DeviceCopy *m, Err *e) {
     return ST_OK;
 }
 static _Atomic uint64_t uploads = 1; /* of all images */
+static void note_change(DeviceCopy *m) {
+    static _Atomic uint64_t changes = 1; /* of all images */
+    m->changes = atomic_fetch_add(&changes, 1);
+}
+uint64_t device_copy_changes(const Image *im) { return im->device_copy ? im->device_copy->changes : 0; }
+Device *device_copy_device(const Image *im) { return im->device_copy->d; }
+CodeCache *device_copy_cache(const Image *im) { return im->device_copy->kernels.cache; }
 uint64_t device_copy_uploaded(const Image *im) { return im->device_copy ? im->device_copy->uploaded : 0; }
 bool device_copy_ready(const Image *im, int64_t text_room) {
     return device_copy_current(im) && image_texts_fit(im, text_room);
@@ -135,8 +145,10 @@ Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int6
         }
         im->device_copy = m;
         if (im->n_indexes > 0) image_kernels_ask(&m->kernels, d, im->account);
+        device_rows_ask(im);
     }
     m->current = false;
+    note_change(m);
     m->uploaded = atomic_fetch_add(&uploads, 1);
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
@@ -157,6 +169,7 @@ bool device_copy_current(const Image *im) {
     return m && m->current && m->version == im->version && m->generation == im->generation;
 }
 static Status grow_piece(DeviceCopy *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
+    note_change(m);
     TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
     if (p->zeros && p->bytes < bytes) TRY(m->d->ops->fill(q, p->at.at + (uint64_t)p->bytes, 0, bytes - p->bytes, e));
     p->bytes = bytes;
@@ -236,6 +249,7 @@ void device_copy_changed(Image *im, const void *array) {
     Piece *p = find(im, array);
     if (!p) return;
     p->changed = true;
+    note_change(im->device_copy);
     im->device_copy->newer = true;
 }
 bool device_copy_newer(const Image *im) { return im->device_copy && im->device_copy->newer; }

@@ -1,0 +1,142 @@
+/* kr_device_rows.h - the rows that bulks have left on a device, as a query there reads tablets
+ * (txn/store/device_rows.c launches these).
+ *
+ *   rd_deleted  bits of rows that do not live, and their number, by tablet
+ *   rd_zones    bounds and NULLs of columns, by tablet
+ *   rd_column   a column's cells side by side, and bits of those that have a value
+ *
+ * Rows lie in memory at a stride, each column at its place in the row, with a byte that says whether the row lives and
+ * a byte per column that says whether it has a value. Tablets are runs of these rows. Each has its places in the arrays
+ * that are made here from a multiple of 64 on, so that bits of two tablets share no word.
+ */
+#ifndef KR_DEVICE_ROWS_H
+#define KR_DEVICE_ROWS_H
+#include "codegen/prelude/kc_state.h"
+#include "codegen/prelude/txn/kr_device_rows_codes.h"
+
+#define TABLET(t, word) GRO(u64, P(RD_TABLETS))[(t)*RD_TABLET_WORDS + (word)]
+/* The tablet of a place (word 0) or of a piece of work (word 3): the last one that does not begin behind it. */
+FN u64 rd_tablet_of(u64 tablets, u64 n, u64 word, u64 at) {
+    u64 lo = 0, hi = n;
+    while (hi - lo > 1) {
+        const u64 mid = (lo + hi) / 2;
+        if (GRO(u64, tablets)[mid * RD_TABLET_WORDS + word] <= at) lo = mid;
+        else hi = mid;
+    }
+    return lo;
+}
+
+KERNEL(rd_deleted) {
+    const u64 words = P(RD_PLACES) / 64, live = P(RD_LIVE), bits = P(RD_BITS), counts = P(RD_COUNTS);
+    for (u64 w = GID * LSIZE + LID; w < words; w += NGROUPS * LSIZE) {
+        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 0, w * 64), first = w * 64 - TABLET(t, 0),
+                  rows = TABLET(t, 2), row = TABLET(t, 1) + first, n = first < rows ? rows - first : 0;
+        u64 word = 0, dead = 0;
+        for (u64 i = 0; i < 64 && i < n; i++) {
+            if ((u32)GRO(u8, live)[row + i] == RD_ROW_LIVE) continue;
+            word |= U64C(1) << i;
+            dead++;
+        }
+        if (bits != 0) G(u64, bits)[w] = word;
+        if (counts != 0 && dead > 0) ga_add_u64(counts + t * 8, dead);
+    }
+}
+
+FN bool rd_is_whole(u32 phys) { return phys <= RD_I64; }
+FN u64 rd_whole_bits(u32 phys, u64 at) {
+    const i64 v = phys == RD_BOOL  ? (i64)G(u8, at)[0]
+                  : phys == RD_I16 ? (i64)G(i16, at)[0]
+                  : phys == RD_I32 ? (i64)G(i32, at)[0]
+                                      : G(i64, at)[0];
+    return (u64)v ^ (U64C(1) << 63);
+}
+KERNEL(rd_zones) {
+    const u64 live = P(RD_LIVE), n_cols = P(RD_N_COLS), work = P(RD_WORK);
+    for (u64 k = GID; k < work; k += NGROUPS) {
+        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 3, k),
+                  from = (k - TABLET(t, 3)) * RD_ZONE_ROWS, row = TABLET(t, 1), rows = TABLET(t, 2),
+                  end = rows - from < RD_ZONE_ROWS ? rows : from + RD_ZONE_ROWS;
+        for (u64 c = 0; c < n_cols; c++) {
+            const u64 col = P(RD_COLS) + c * RD_COL_WORDS * 8, cells = GRO(u64, col)[1], stride = GRO(u64, col)[2],
+                      valid = GRO(u64, col)[3], to = P(RD_TO) + (t * n_cols + c) * RD_ZONE_WORDS * 8;
+            const u32 phys = (u32)GRO(u64, col)[0];
+            if (cells == 0) continue;
+            u64 most = 0, least = 0, nulls = 0;
+            for (u64 i = row + from + LID; i < row + end; i += LSIZE) {
+                if ((u32)GRO(u8, live)[i] != RD_ROW_LIVE) continue;
+                if (valid != 0 && G(u8, valid + i * stride)[0] == 0) {
+                    nulls++;
+                } else if (rd_is_whole(phys)) {
+                    const u64 v = rd_whole_bits(phys, cells + i * stride);
+                    most = v > most ? v : most;
+                    least = ~v > least ? ~v : least;
+                }
+            }
+            most = group_max_u64(most, LM(u64, 0));
+            least = group_max_u64(least, LM(u64, 0));
+            nulls = group_sum_u64(nulls, LM(u64, 0));
+            if (LID != 0) continue;
+            if (most > 0) ga_max_u64(to, most);
+            if (least > 0) ga_max_u64(to + 8, least);
+            if (nulls > 0) ga_add_u64(to + 16, nulls);
+        }
+    }
+}
+
+FN void rd_copy_cell(u32 phys, u64 to, u64 at, u64 texts) {
+    switch (phys) {
+    case RD_BOOL: G(u8, to)[0] = G(u8, at)[0]; break;
+    case RD_I16: G(u16, to)[0] = G(u16, at)[0]; break;
+    case RD_I32:
+    case RD_F32: G(u32, to)[0] = G(u32, at)[0]; break;
+    case RD_I64:
+    case RD_F64: G(u64, to)[0] = G(u64, at)[0]; break;
+    case RD_STR: /* behind the length there may be anything */
+        G(u64, to)[0] = G(u64, at)[0] + texts;
+        G(u64, to)[1] = (u64)G(u32, at)[2];
+        break;
+    default:
+        G(u64, to)[0] = G(u64, at)[0];
+        G(u64, to)[1] = G(u64, at)[1];
+    }
+}
+FN void rd_dead_cell(u32 phys, u64 to, u64 v) {
+    switch (phys) {
+    case RD_BOOL: G(u8, to)[0] = (u8)v; break;
+    case RD_I16: G(u16, to)[0] = (u16)v; break;
+    case RD_I32:
+    case RD_F32: G(u32, to)[0] = (u32)v; break;
+    case RD_I64:
+    case RD_F64: G(u64, to)[0] = v; break;
+    default: G(u64, to)[0] = G(u64, to)[1] = 0;
+    }
+}
+FN u64 rd_cell_bytes(u32 phys) {
+    return phys == RD_BOOL                      ? 1
+           : phys == RD_I16                     ? 2
+           : phys == RD_I32 || phys == RD_F32   ? 4
+           : phys == RD_I64 || phys == RD_F64   ? 8
+                                                : 16;
+}
+KERNEL(rd_column) {
+    const u64 places = P(RD_PLACES), live = P(RD_LIVE), col = P(RD_COLS), cells = GRO(u64, col)[1],
+              stride = GRO(u64, col)[2], valid = GRO(u64, col)[3], to = P(RD_TO), bits = P(RD_BITS);
+    const u32 phys = (u32)GRO(u64, col)[0];
+    for (u64 p = GID * LSIZE + LID; p < places; p += NGROUPS * LSIZE) {
+        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 0, p), at = p - TABLET(t, 0),
+                  row = TABLET(t, 1) + at, cell = to + p * rd_cell_bytes(phys);
+        if (at < TABLET(t, 2) && (u32)GRO(u8, live)[row] == RD_ROW_LIVE)
+            rd_copy_cell(phys, cell, cells + row * stride, P(RD_TEXTS));
+        else rd_dead_cell(phys, cell, P(RD_DEAD));
+    }
+    for (u64 w = GID * LSIZE + LID; bits != 0 && w < places / 64; w += NGROUPS * LSIZE) {
+        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 0, w * 64), first = w * 64 - TABLET(t, 0),
+                  rows = TABLET(t, 2), row = TABLET(t, 1) + first, n = first < rows ? rows - first : 0;
+        u64 word = 0;
+        for (u64 i = 0; i < 64 && i < n; i++)
+            word |= (u64)(G(u8, valid + (row + i) * stride)[0] != 0) << i;
+        G(u64, bits)[w] = word;
+    }
+}
+
+#endif

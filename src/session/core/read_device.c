@@ -1,0 +1,73 @@
+/* read_device.c - statements that read, on a device, what bulks have left there: a catalog in which tables whose newer
+ * rows only the device has are views of these rows (txn/store/device_rows.h). See README.md, "Reading".
+ */
+#include "exec/device/device_rows.h"
+#include "session/core/session.h"
+#include "session/core/transaction.h"
+#include "session/pool/bulk.h"
+
+static int64_t catalog_bytes(int64_t n_tables) {
+    return (int64_t)sizeof(Catalog) + n_tables * (int64_t)sizeof(Table *);
+}
+static Catalog *copy_catalog(Session *s) {
+    const Catalog *from = &s->db->catalog;
+    Catalog *c = mem_calloc(&s->account, catalog_bytes(from->n_tables), &s->err);
+    if (!c) return NULL;
+    atomic_init(&c->version, atomic_load(&from->version));
+    c->next_id = from->next_id;
+    c->n_tables = from->n_tables;
+    c->tables = (Table **)(void *)(c + 1);
+    memcpy(c->tables, from->tables, sizeof *c->tables * (size_t)c->n_tables);
+    c->n_views = from->n_views;
+    c->views = from->views;
+    c->n_foreign = from->n_foreign;
+    c->foreign = from->foreign;
+    c->n_routines = from->n_routines;
+    c->routines = from->routines;
+    return c;
+}
+static void drop_catalog(Session *s, Catalog *c) {
+    if (c) mem_free(&s->account, c, catalog_bytes(c->n_tables));
+}
+
+void session_read_device_end(Session *s) {
+    drop_catalog(s, s->read.on_device);
+    s->read.on_device = NULL;
+}
+
+/* Under the shared lock: views in place of tables. *all false: some rows are wanted on the host in any case. */
+static Status put_views(Session *s, Catalog *c, bool *all) {
+    *all = true;
+    for (int64_t i = 0; *all && i < c->n_tables; i++) {
+        const Table *view = NULL;
+        TRY(session_bulk_view(s, c->tables[i], &view, all));
+        if (!view) continue;
+        c->tables[i] = (Table *)(uintptr_t)view; /* read only, as the catalog */
+        s->read.device = view->on_device->device->info.id;
+    }
+    return ST_OK;
+}
+Status session_read_device(Session *s) {
+    bool may = s->state == 'I' && s->lock == LOCK_NONE && !s->in_bulk && !s->read.locked && session_may_use_device(s);
+    if (!may || !session_bulk_unapplied(s)) return ST_OK;
+    s->read.images = true;
+    Status st = session_lock(s, LOCK_SHARED);
+    s->read.images = false;
+    TRY(st);
+    bool all = session_bulk_unapplied(s) && transaction_shows_committed(s);
+    Catalog *c = NULL;
+    if (all && session_bulk_on_device(s)) {
+        if (!(c = copy_catalog(s))) return ST_ERROR;
+        st = put_views(s, c, &all);
+    } else {
+        all = false;
+    }
+    if (st == ST_OK && all) {
+        s->read.on_device = c;
+        return ST_OK;
+    }
+    drop_catalog(s, c);
+    if (st != ST_OK) err_clear(&s->err); /* the host gets the rows, or says why not */
+    session_unlock(s);
+    return ST_OK;
+}

@@ -1,0 +1,322 @@
+/* device_rows.c - see device_rows.h. Kernels: codegen/prelude/txn/kr_device_rows.h. */
+#include "txn/store/device_rows.h"
+
+#include <stdio.h>
+
+#include "codegen/cache.h"
+#include "codegen/prelude.h"
+#include "codegen/prelude/txn/kr_device_rows_codes.h"
+#include "exec/device/device_rows.h"
+#include "txn/store/device_copy.h"
+#include "txn/store/store_int.h"
+
+static_assert(RD_ROW_LIVE == ROW_LIVE && RD_BOOL == PH_BOOL && RD_I16 == PH_I16 && RD_I32 == PH_I32 &&
+                  RD_I64 == PH_I64 && RD_F32 == PH_F32 && RD_F64 == PH_F64 && RD_STR == PH_STR,
+              "kernels know these numbers");
+
+typedef struct Zone {
+    uint64_t most, least; /* RD_ZONE_WORDS */
+    int64_t nulls;
+} Zone;
+static_assert(sizeof(Zone) == RD_ZONE_WORDS * 8, "crosses into kernels");
+
+struct DeviceRowsView {
+    DeviceRows rows; /* first */
+    Table table;
+    Image *im;
+    Arena *arena;
+    Device *d;
+    CodeCache *cache;
+    CodeRef code;
+    DevKernel *deleted, *zones, *column;
+    uint64_t changes; /* of the device's copy when it was made */
+    int64_t n_first;  /* the image's row of each tablet */
+    int64_t *first;
+    int64_t n_work;
+    DevPtr tablets; /* in the device's memory */
+    int64_t tablets_bytes;
+    int64_t *dead_value; /* by column */
+};
+typedef struct DeviceRowsView View;
+
+/* ---- kernels ---- */
+static CodeState get_code(CodeCache *cache, Device *d, MemAccount *account, bool wait, CodeRef *out, Err *e) {
+    char head[80];
+    snprintf(head, sizeof head, "#define N_PARAMS %d\n", RD_PARAMS);
+    if (d->info.group_rows > 1)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
+    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_device_rows_text) + 1;
+    char *text = mem_alloc(account, (int64_t)n, e);
+    if (!text) return CODE_FAILED;
+    snprintf(text, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernel_device_rows_text);
+    CodeState st = code_get(cache, d, text, "", wait, out, e);
+    mem_free(account, text, (int64_t)n);
+    return st;
+}
+void device_rows_ask(const Image *im) {
+    CodeCache *cache = device_copy_cache(im);
+    CodeRef code = {0};
+    Err later = {0};
+    if (cache && get_code(cache, device_copy_device(im), im->account, false, &code, &later) == CODE_READY)
+        code_release(cache, &code);
+}
+static Status need_kernels(View *v, Err *e) {
+    const DeviceOps *ops = v->d->ops;
+    if (!v->cache) return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "device \"%s\" has no kernels for rows", v->d->info.id);
+    if (get_code(v->cache, v->d, v->im->account, true, &v->code, e) != CODE_READY) return ST_ERROR;
+    TRY(ops->kernel(v->code.module, "rd_deleted", &v->deleted, e));
+    TRY(ops->kernel(v->code.module, "rd_zones", &v->zones, e));
+    return ops->kernel(v->code.module, "rd_column", &v->column, e);
+}
+/* `items` work-items have something to do. */
+static Status launch(const View *v, DevQueue *q, DevKernel *k, int64_t items, uint64_t *p, Err *e) {
+    enum { GROUPS_PER_UNIT = 8 };
+    int64_t size = v->d->info.group_rows, most = (int64_t)v->d->info.units * GROUPS_PER_UNIT,
+            groups = MAX_OF(INT64_C(1), MIN_OF((items + size - 1) / size, most));
+    p[RD_TABLETS] = v->tablets;
+    p[RD_N_TABLETS] = (uint64_t)v->table.n_tablets;
+    p[RD_PLACES] = (uint64_t)v->rows.n_places;
+    p[RD_LIVE] = device_copy_address(v->im, v->im->live);
+    return v->d->ops->launch(q, k, groups, (int32_t)size, size * 8, p, RD_PARAMS, e);
+}
+
+static Status make_deleted(const DeviceRows *r, DevQueue *q, DevPtr bits, Err *e) {
+    const View *v = (const View *)(const void *)r;
+    uint64_t p[RD_PARAMS] = {[RD_BITS] = bits};
+    return launch(v, q, v->deleted, r->n_places / 64, p, e);
+}
+static void describe_column(const Image *im, int32_t c, uint64_t *words) {
+    const ImageColumn *col = &im->cols[c];
+    words[0] = col->phys;
+    words[1] = device_copy_address(im, col->cells);
+    words[2] = (uint64_t)col->stride;
+    words[3] = device_copy_address(im, col->valid);
+}
+static Status make_column(const DeviceRows *r, DevQueue *q, int32_t col, DevPtr cells, DevPtr bits, Err *e) {
+    const View *v = (const View *)(const void *)r;
+    uint64_t p[RD_PARAMS] = {[RD_COLS] = v->tablets + (uint64_t)(v->tablets_bytes) -
+                                         (uint64_t)((v->im->n_cols - col) * RD_COL_WORDS * 8),
+                             [RD_TO] = cells,
+                             [RD_BITS] = bits,
+                             [RD_DEAD] = (uint64_t)v->dead_value[col],
+                             [RD_TEXTS] = device_copy_texts(v->im)};
+    return launch(v, q, v->column, r->n_places, p, e);
+}
+
+/* ---- tablets ---- */
+/* The table's tablets lie in the image one after the other, and nothing lies between them. */
+static bool in_order(const Image *im) {
+    int64_t row = 0;
+    for (int64_t k = 0; k < im->table->n_tablets; k++) {
+        if (home_first_row(im, k) != row) return false;
+        row += im->table->tablets[k]->rows;
+    }
+    return true;
+}
+static int64_t rows_of_tablets(const Table *t) {
+    int64_t rows = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++) rows += t->tablets[k]->rows;
+    return rows;
+}
+/* The view's tablets without columns: the table's own, then runs of TABLET_ROWS rows. */
+static Status cut_tablets(View *v, bool own, Err *e) {
+    const Image *im = v->im;
+    const Table *t = im->table;
+    int64_t rows = atomic_load(&im->rows), row = 0, place = 0, kept = own ? t->n_tablets : 0,
+            more = rows - (own ? rows_of_tablets(t) : 0), n = kept + (more + TABLET_ROWS - 1) / TABLET_ROWS;
+    int64_t *places = arena_array(v->arena, int64_t, n + 1);
+    v->first = arena_array(v->arena, int64_t, n + 1);
+    v->table.tablets = arena_array(v->arena, Tablet *, n + 1);
+    Tablet *tablets = arena_array(v->arena, Tablet, n + 1);
+    if (!places || !v->first || !v->table.tablets || !tablets) return err_oom(e);
+    for (int64_t k = 0; k < n; k++) {
+        Tablet *x = &tablets[k];
+        *x = (Tablet){.is_delta = true, .rows = MIN_OF(rows - row, (int64_t)TABLET_ROWS)};
+        if (k < kept) *x = (Tablet){.block = t->tablets[k]->block, .rows = t->tablets[k]->rows};
+        if (!(x->cols = arena_array(v->arena, TabletColumn, t->n_cols))) return err_oom(e);
+        if (k < kept) memcpy(x->cols, t->tablets[k]->cols, sizeof *x->cols * (size_t)t->n_cols);
+        v->table.tablets[k] = x;
+        v->first[k] = row;
+        places[k] = place;
+        row += x->rows;
+        place += align_up(x->rows, 64);
+        v->n_work += (x->rows + RD_ZONE_ROWS - 1) / RD_ZONE_ROWS;
+    }
+    v->table.n_tablets = n;
+    v->rows.places = places;
+    v->rows.n_places = place;
+    return ST_OK;
+}
+static Status choose_columns(View *v, bool own, Err *e) {
+    const Image *im = v->im;
+    bool grown = !own || atomic_load(&im->rows) > rows_of_tablets(im->table);
+    DeviceColumn *cols = arena_array(v->arena, DeviceColumn, im->n_cols + 1);
+    if (!cols) return err_oom(e);
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        const ImageColumn *x = &im->cols[c];
+        bool changed = grown || (x->used && im->impl->writes[c]);
+        cols[c] = !changed ? COLUMN_OF_HOST : x->used ? COLUMN_OF_DEVICE : COLUMN_ABSENT;
+    }
+    v->rows.cols = cols;
+    return ST_OK;
+}
+
+/* ---- what is true of them ---- */
+/* Descriptions of tablets and columns go to the device; numbers come back. */
+static Status upload(View *v, DevQueue *q, Err *e) {
+    const Image *im = v->im;
+    int64_t n = v->table.n_tablets, words = n * RD_TABLET_WORDS + im->n_cols * RD_COL_WORDS, work = 0;
+    uint64_t *w = arena_array(v->arena, uint64_t, words + 1);
+    if (!w) return err_oom(e);
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t *x = w + k * RD_TABLET_WORDS;
+        x[0] = (uint64_t)v->rows.places[k];
+        x[1] = (uint64_t)v->first[k];
+        x[2] = (uint64_t)v->table.tablets[k]->rows;
+        x[3] = (uint64_t)work;
+        work += (v->table.tablets[k]->rows + RD_ZONE_ROWS - 1) / RD_ZONE_ROWS;
+    }
+    for (int32_t c = 0; c < im->n_cols; c++)
+        if (v->rows.cols[c] == COLUMN_OF_DEVICE) describe_column(im, c, w + n * RD_TABLET_WORDS + c * RD_COL_WORDS);
+    TRY(device_alloc(v->d, words * 8, &v->tablets, e));
+    v->tablets_bytes = words * 8;
+    return v->d->ops->copy_in(q, v->tablets, w, words * 8, e);
+}
+static Status look(View *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
+    const Image *im = v->im;
+    const DeviceOps *ops = v->d->ops;
+    int64_t n = v->table.n_tablets, zone_bytes = n * im->n_cols * (int64_t)sizeof(Zone), bytes = zone_bytes + n * 8;
+    char *found = arena_alloc(v->arena, bytes + 8);
+    DevPtr at = 0;
+    if (!found) return err_oom(e);
+    TRY(device_alloc(v->d, bytes + 8, &at, e));
+    uint64_t p[RD_PARAMS] = {[RD_COUNTS] = at + (uint64_t)zone_bytes,
+                             [RD_COLS] = v->tablets + (uint64_t)(n * RD_TABLET_WORDS * 8),
+                             [RD_N_COLS] = (uint64_t)im->n_cols,
+                             [RD_WORK] = (uint64_t)v->n_work,
+                             [RD_TO] = at};
+    Status st = ops->fill(q, at, 0, bytes, e);
+    if (st == ST_OK) st = launch(v, q, v->deleted, v->rows.n_places / 64, p, e);
+    if (st == ST_OK) st = launch(v, q, v->zones, v->n_work * v->d->info.group_rows, p, e);
+    if (st == ST_OK) st = ops->copy_out(q, found, at, bytes, e);
+    if (ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    ops->free(v->d, at, bytes + 8);
+    *zones = (Zone *)(void *)found;
+    *dead = (int64_t *)(void *)(found + zone_bytes);
+    return st;
+}
+
+static int64_t value_of(uint64_t turned) { return (int64_t)(turned ^ (UINT64_C(1) << 63)); }
+static bool is_whole(uint8_t phys) { return phys <= PH_I64; }
+static const uint64_t there[1]; /* stands for bits that only the device has: they are asked for, never read */
+static void describe_cells(TabletColumn *tc, uint8_t phys, const Zone *z) {
+    *tc = (TabletColumn){.encoding = ENC_PLAIN, .phys = phys, .is_delta = true, .null_count = z->nulls};
+    if (!is_whole(phys) || (z->most == 0 && z->least == 0)) return;
+    tc->has_minmax = true;
+    tc->max = value_of(z->most);
+    tc->min = value_of(~z->least);
+}
+static void merge_zone(Zone *all, const Zone *z) {
+    all->most = MAX_OF(all->most, z->most);
+    all->least = MAX_OF(all->least, z->least);
+    all->nulls += z->nulls;
+}
+static bool is_key(const Table *t, int32_t c) {
+    for (int k = 0; k < t->n_keys; k++)
+        if (t->keys[k].n_cols == 1 && t->keys[k].cols[0] == c) return true;
+    return false;
+}
+/* Only what holds for rows that the statistics have not seen. */
+static void describe_stats(const Table *t, int32_t c, const Zone *all, int64_t rows, ColumnStats *s) {
+    s->sketch = NULL;
+    s->has_range = is_whole((uint8_t)type_phys(t->cols[c].type)) && (all->most != 0 || all->least != 0);
+    s->max = value_of(all->most);
+    s->min = value_of(~all->least);
+    s->null_count = all->nulls;
+    s->unique &= is_key(t, c);
+    s->sorted = false;
+    if (s->distinct > (double)rows) s->distinct = (double)MAX_OF(rows, INT64_C(1));
+}
+static Status describe_all(View *v, const Zone *zones, const int64_t *dead, Err *e) {
+    const Image *im = v->im;
+    Table *t = &v->table;
+    bool *nulls = arena_array(v->arena, bool, im->n_cols + 1);
+    t->cols = arena_array(v->arena, Column, im->n_cols + 1);
+    v->dead_value = arena_array(v->arena, int64_t, im->n_cols + 1);
+    if (!nulls || !t->cols || !v->dead_value) return err_oom(e);
+    t->live_rows = 0;
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        int64_t holes = dead[k];
+        t->tablets[k]->n_deleted = holes;
+        t->tablets[k]->deleted = holes ? there : NULL;
+        t->live_rows += t->tablets[k]->rows - holes;
+    }
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        Zone all = {0};
+        t->cols[c] = im->table->cols[c];
+        if (v->rows.cols[c] == COLUMN_OF_HOST) continue;
+        t->cols[c].dict = NULL;
+        for (int64_t k = 0; k < t->n_tablets; k++) merge_zone(&all, &zones[k * im->n_cols + c]);
+        nulls[c] = all.nulls > 0;
+        for (int64_t k = 0; k < t->n_tablets; k++) {
+            TabletColumn *tc = &t->tablets[k]->cols[c];
+            describe_cells(tc, (uint8_t)type_phys(t->cols[c].type), &zones[k * im->n_cols + c]);
+            tc->validity = nulls[c] ? there : NULL;
+        }
+        describe_stats(im->table, c, &all, t->live_rows, &t->cols[c].stats);
+        v->dead_value[c] = t->cols[c].stats.has_range ? t->cols[c].stats.min : 0;
+    }
+    v->rows.may_have_null = nulls;
+    return ST_OK;
+}
+
+static Status fill_view(View *v, Err *e) {
+    static _Atomic int64_t views = 1;
+    Image *im = v->im;
+    bool own = in_order(im);
+    DevQueue *q = NULL;
+    Zone *zones = NULL;
+    int64_t *dead = NULL;
+    v->table = *im->table;
+    v->table.on_device = &v->rows;
+    v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
+    v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column};
+    TRY(need_kernels(v, e));
+    TRY(cut_tablets(v, own, e));
+    TRY(choose_columns(v, own, e));
+    TRY(v->d->ops->queue_new(v->d, &q, e));
+    Status st = upload(v, q, e);
+    if (st == ST_OK) st = look(v, q, &zones, &dead, e);
+    v->d->ops->queue_free(v->d, q);
+    return st == ST_OK ? describe_all(v, zones, dead, e) : ST_ERROR;
+}
+
+void device_rows_free(Image *im) {
+    View *v = im->device_rows;
+    if (!v) return;
+    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    if (v->code.module) code_release(v->cache, &v->code);
+    arena_free(v->arena);
+    mem_free(im->account, v, (int64_t)sizeof *v);
+    im->device_rows = NULL;
+}
+Status device_rows_view(Image *im, const Table **out, Err *e) {
+    uint64_t changes = device_copy_changes(im);
+    if (!im->device_rows || im->device_rows->changes != changes) {
+        device_rows_free(im);
+        View *v = mem_calloc(im->account, (int64_t)sizeof *v, e);
+        if (!v) return ST_ERROR;
+        im->device_rows = v;
+        v->im = im;
+        v->d = device_copy_device(im);
+        v->cache = device_copy_cache(im);
+        v->changes = changes;
+        if (!(v->arena = arena_new(im->account, e)) || fill_view(v, e) != ST_OK) {
+            device_rows_free(im);
+            return err_is_set(e) ? ST_ERROR : err_oom(e);
+        }
+        arena_set_err(v->arena, NULL);
+    }
+    *out = &im->device_rows->table;
+    return ST_OK;
+}

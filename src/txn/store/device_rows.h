@@ -1,0 +1,24 @@
+/* device_rows.h - a table as queries on a device read it, when that device has newer rows than the host.
+ *
+ * The view (exec/device/device_rows.h) has the table's own tablets, with the rows that bulks have added behind them as
+ * further ones, where all rows lie in the image in the order of the tablets. Columns that no bulk writes are read from
+ * the tablets' bytes, unless there are new rows; all others are made on the device from the image's rows. Where rows do
+ * not lie in the order of the tablets, the view's tablets are runs of the image's rows, and have the image's columns
+ * only. Bounds, NULLs and numbers of rows are found out by kernels when the view is made; only these numbers come to the
+ * host.
+ */
+#ifndef STELE_TXN_STORE_DEVICE_ROWS_H
+#define STELE_TXN_STORE_DEVICE_ROWS_H
+
+#include "txn/store/image.h"
+
+extern const char kernel_device_rows_text[]; /* made at build time */
+
+/* Has the kernels compiled, but does not wait. */
+void device_rows_ask(const Image *im);
+/* Of an image whose copy on a device is newer: the view, the same one until that copy changes. It belongs to the image,
+ * and is good until a bulk runs, or the host gets the rows. 53200, 58000; 0A000 without kernels. One thread at a time. */
+Status device_rows_view(Image *im, const Table **out, Err *e);
+void device_rows_free(Image *im);
+
+#endif
