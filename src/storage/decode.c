@@ -143,6 +143,13 @@ static void copy_cells(const TabletColumn *c, int64_t size, int64_t first, const
     }
 }
 
+void column_copy_cells(const TabletColumn *c, int64_t first, int64_t n, void *cells, uint8_t *valid) {
+    if (n <= 0) return;
+    if (cells) copy_cells(c, phys_size((Phys)c->phys), first, NULL, n, cells);
+    if (valid && c->validity) gather_validity(c, first, NULL, n, valid);
+    else if (valid) memset(valid, 1, (size_t)n);
+}
+
 static void strided_ints(const TabletColumn *c, int64_t first, const int32_t *pos, int64_t n, uint8_t phys, void *out) {
     enum { BATCH = 256 };
     alignas(64) char cells[BATCH * 16];

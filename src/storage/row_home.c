@@ -66,7 +66,7 @@ Status tablet_leave_home(Tablet *tab, int col, Err *e) {
     if (!d->home) return ST_OK;
     char *cells = mem_alloc_raw(b->acct, b->cap * size, e);
     if (!cells) return ST_ERROR;
-    for (int64_t r = 0; r < tab->rows; r++) memcpy(cells + r * size, delta_cell(d, r), (size_t)size);
+    column_copy_cells(&tab->cols[col], 0, tab->rows, cells, NULL);
     memset(cells + tab->rows * size, 0, (size_t)((b->cap - tab->rows) * size));
     drop_cells(b, d);
     place_cells(tab, col, &(HomeCells){.cells = cells, .stride = size});

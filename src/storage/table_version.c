@@ -160,8 +160,7 @@ static Status copy_home(VersionTablet *h, int col, Err *e) {
         mem_free(acct, cells, bytes);
         return ST_ERROR;
     }
-    for (int64_t r = 0; r < origin->rows; r++)
-        memcpy(cells + r * size, column_cell(&origin->cols[col], r, size), (size_t)size);
+    column_copy_cells(&origin->cols[col], 0, origin->rows, cells, NULL);
     c->data = cells;
     c->stride = 0;
     return ST_OK;

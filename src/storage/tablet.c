@@ -738,13 +738,11 @@ static EncCol packed_column(const Tablet *tab, int col) {
 static Status encode_open(const Table *t, const Tablet *tab, int col, MemAccount *a, uint8_t *valid, EncCol *out,
                           Err *e) {
     const TabletColumn *c = &tab->cols[col];
-    int64_t size = phys_size((Phys)c->phys), bytes = c->stride ? MAX_OF(tab->rows, 1) * size : 0;
+    int64_t bytes = c->stride ? MAX_OF(tab->rows, 1) * phys_size((Phys)c->phys) : 0;
     char *cells = NULL;
     if (bytes && !(cells = mem_alloc(a, bytes, e))) return ST_ERROR;
-    for (int64_t r = 0; cells && r < tab->rows; r++) memcpy(cells + r * size, column_cell(c, r, size), (size_t)size);
-    ColSeg seg = {cells ? cells : c->data, NULL, tab->rows};
-    for (int64_t r = 0; c->validity && r < tab->rows; r++) valid[r] = column_row_valid(c, r);
-    if (c->validity) seg.valid = valid;
+    ColSeg seg = {cells ? cells : c->data, c->validity ? valid : NULL, tab->rows};
+    column_copy_cells(c, 0, tab->rows, cells, c->validity ? valid : NULL);
     Status st = t->cols[col].dict        ? enc_codes(a, NULL, &seg, 1, tab->rows, out, e)
                 : c->encoding == ENC_STR ? enc_strings(a, &seg, 1, tab->rows, out, e)
                                          : enc_fixed(a, c->phys, &seg, 1, tab->rows, out, e);

@@ -103,6 +103,8 @@ static inline uint64_t for_code(const TabletColumn *c, int64_t i) {
 static inline const void *column_cell(const TabletColumn *c, int64_t i, int64_t size) {
     return (const char *)c->data + i * (c->stride ? c->stride : size);
 }
+/* Plain cells of rows [first, first + n) side by side, and a byte for each, 1 = not NULL. NULL: not wanted. */
+void column_copy_cells(const TabletColumn *c, int64_t first, int64_t n, void *cells, uint8_t *valid);
 static inline int128_t column_i128(const TabletColumn *c, int64_t i) {
     int128_t v;
     memcpy(&v, column_cell(c, i, 16), sizeof v);

@@ -190,6 +190,41 @@ static void run_widths(bool nulls) {
         }
     }
 }
+/* column_copy_cells gives what decoding to the stored type gives, with validity for all rows. */
+static void check_copy(const Table *t, const Col *c, Phys stored, int64_t first, int64_t n) {
+    static char want[ROWS * 16], got[ROWS * 16 + 32];
+    static uint8_t want_valid[ROWS], valid[ROWS + 8];
+    int64_t bytes = n * phys_size(stored);
+    bool nulls;
+    memset(got, 0x5a, sizeof got);
+    memset(valid, 7, sizeof valid);
+    tablet_decode(t, c->tab, 0, first, NULL, n, (uint8_t)stored, want, want_valid, &nulls);
+    column_copy_cells(&c->tab->cols[0], first, n, got, NULL);
+    if (n > 0) assert_memory_equal(got, want, bytes);
+    assert_int_equal(got[bytes], 0x5a);
+    assert_int_equal(valid[0], 7);
+    column_copy_cells(&c->tab->cols[0], first, n, NULL, valid);
+    for (int64_t i = 0; i < n; i++) assert_int_equal(valid[i], c->valid[first + i]);
+    assert_int_equal(valid[n], 7);
+}
+/* The same cells as a home has them: each in a row of other columns. */
+static void check_in_rows(const Table *t, Col *c, int64_t base, int width, Phys stored) {
+    enum { STRIDE = 40, AT = 16 };
+    TabletColumn *tc = &c->tab->cols[0], was = *tc;
+    int64_t size = phys_size(stored);
+    char *rows = calloc(ROWS, STRIDE);
+    for (int64_t i = 0; i < ROWS; i++) memcpy(rows + i * STRIDE + AT, (const char *)was.data + i * size, (size_t)size);
+    for (int home = 0; home < 2; home++) {
+        if (home) tc->data = rows + AT;
+        if (home) tc->stride = STRIDE;
+        check_column(t, c, base, width, stored);
+        check_copy(t, c, stored, 0, ROWS);
+        check_copy(t, c, stored, 63, 1000);
+        check_copy(t, c, stored, 7, 0);
+    }
+    *tc = was;
+    free(rows);
+}
 /* Plain cells of a delta, every stored type. */
 static void run_plain(bool nulls) {
     static const struct {
@@ -215,7 +250,7 @@ static void run_plain(bool nulls) {
         Vec v = {.data = cells, .valid = nulls ? c.valid : NULL, .phys = (uint8_t)kinds[k].p, .type = t->cols[0].type};
         assert_int_equal(table_append(t, ROWS, &v, NULL, NULL, &e), ST_OK);
         c.tab = t->tablets[0];
-        check_column(t, &c, 0, k == 0 ? 1 : k == 1 ? 14 : k == 2 ? 30 : 62, kinds[k].p);
+        check_in_rows(t, &c, 0, k == 0 ? 1 : k == 1 ? 14 : k == 2 ? 30 : 62, kinds[k].p);
         if (k == 0) check_codes(&c, 2);
         free(cells);
         table_free(t);

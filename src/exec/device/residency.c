@@ -243,10 +243,9 @@ static Status pack_strings(DevQuery *q, const TabletColumn *c, int64_t rows, Are
 
 /* Cells of a home side by side, in memory of the query. */
 static Status pack_cells(DevQuery *q, const TabletColumn *c, int64_t rows, Areas *a, Err *e) {
-    int64_t size = phys_size((Phys)c->phys);
-    char *cells = arena_alloc(q->arena, rows * size + 1);
+    char *cells = arena_alloc(q->arena, rows * phys_size((Phys)c->phys) + 1);
     if (!cells) return err_oom(e);
-    for (int64_t i = 0; i < rows; i++) memcpy(cells + i * size, column_cell(c, i, size), (size_t)size);
+    column_copy_cells(c, 0, rows, cells, NULL);
     a->data = cells;
     return ST_OK;
 }
