@@ -76,50 +76,119 @@ Status tablet_leave_home(Tablet *tab, int col, Err *e) {
     return ST_OK;
 }
 
-/* ---- what has changed there ---- */
-/* The cell of a row as a home has it now. */
-static void sum_cell(const TabletColumn *c, const DeltaCol *d, int64_t row, CellSummary *s) {
-    s->n++;
-    if (d->valid_bytes && !d->valid_bytes[row * d->stride]) {
-        s->nulls++;
-        return;
-    }
-    if (!phys_is_int(c->phys)) return;
-    cell_summary_add(s, c->phys == PH_I128 ? column_i128(c, row) : column_i64(c, row));
+/* Bounds of cells of a home: of all, and of rows that are there. */
+typedef struct HomeSums {
+    CellSummary all, live;
+} HomeSums;
+/* Rows of a tablet: rows[0..n), or `first` and those after it. */
+typedef struct HomeRange {
+    int64_t first, n;
+    const int32_t *rows;
+    const uint8_t *dead; /* by row; NULL: none is */
+} HomeRange;
+static void widen(CellSummary *s, int64_t min, int64_t max) {
+    if (min > max) return;
+    s->min = s->has_range ? MIN_OF(s->min, min) : min;
+    s->max = s->has_range ? MAX_OF(s->max, max) : max;
+    s->has_range = true;
 }
-/* Rows of one tablet. */
-static Status column_changed(Table *t, Tablet *tab, int col, int64_t n, const int64_t *rowids, Err *e) {
+static void merge(CellSummary *s, const CellSummary *more) {
+    s->n += more->n;
+    s->nulls += more->nulls;
+    s->wide |= more->wide;
+    if (more->has_range) widen(s, more->min, more->max);
+}
+
+ALWAYS_INLINE int128_t int_at(uint8_t phys, const char *cell) {
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    int128_t i128;
+    switch (phys) {
+    case PH_BOOL: return *(const uint8_t *)cell;
+    case PH_I16: return memcpy(&i16, cell, sizeof i16), i16;
+    case PH_I32: return memcpy(&i32, cell, sizeof i32), i32;
+    case PH_I64: return memcpy(&i64, cell, sizeof i64), i64;
+    default: return memcpy(&i128, cell, sizeof i128), i128;
+    }
+}
+/* What is a constant where this is called gives a loop of its own. A row that is not there counts as not NULL. */
+ALWAYS_INLINE void sum_loop(uint8_t phys, const DeltaCol *d, const HomeRange *r, const uint8_t *valid,
+                            const uint8_t *dead, HomeSums *s) {
+    int64_t min = INT64_MAX, max = INT64_MIN, live_min = min, live_max = max, nulls = 0, gone = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        int64_t at = (r->rows ? r->rows[i] : r->first + i) * d->stride;
+        bool is_dead = dead && dead[i];
+        gone += is_dead;
+        if (valid && !valid[at] && !is_dead) {
+            nulls++;
+            continue;
+        }
+        if (!phys_is_int(phys)) continue;
+        int128_t wide = int_at(phys, (const char *)d->cells + at);
+        int64_t v = (int64_t)wide;
+        if (phys == PH_I128 && v != wide) {
+            s->all.wide = true;
+            s->live.wide |= !is_dead;
+            continue;
+        }
+        min = MIN_OF(min, v);
+        max = MAX_OF(max, v);
+        if (is_dead) continue;
+        live_min = MIN_OF(live_min, v);
+        live_max = MAX_OF(live_max, v);
+    }
+    s->live.n += r->n - gone;
+    s->live.nulls += nulls;
+    widen(&s->all, min, max);
+    widen(&s->live, live_min, live_max);
+}
+ALWAYS_INLINE void sum_cells_of(uint8_t phys, const DeltaCol *d, const HomeRange *r, HomeSums *s) {
+    if (r->dead) sum_loop(phys, d, r, d->valid_bytes, r->dead, s);
+    else if (d->valid_bytes) sum_loop(phys, d, r, d->valid_bytes, NULL, s);
+    else sum_loop(phys, d, r, NULL, NULL, s);
+}
+static void sum_cells(uint8_t phys, const DeltaCol *d, const HomeRange *r, HomeSums *s) {
+    switch (phys) {
+    case PH_BOOL: sum_cells_of(PH_BOOL, d, r, s); break;
+    case PH_I16: sum_cells_of(PH_I16, d, r, s); break;
+    case PH_I32: sum_cells_of(PH_I32, d, r, s); break;
+    case PH_I64: sum_cells_of(PH_I64, d, r, s); break;
+    case PH_I128: sum_cells_of(PH_I128, d, r, s); break;
+    default: sum_cells_of(PH_F64, d, r, s);
+    }
+}
+
+/* ---- what has changed there ---- */
+Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows, CellSummary *s, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
     TabletColumn *c = &tab->cols[col];
-    CellSummary s = {0};
+    HomeSums sums = {0};
     dbg_assert(d->home);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = rowids[i] & 0xffffffff;
-        bool was = column_row_valid(c, row), is = !d->valid_bytes || d->valid_bytes[row * d->stride];
-        if (was != is) {
-            TRY(tablet_ensure_validity(tab, col, e));
-            delta_set_valid(d, row, is);
-            c->null_count += is ? -1 : 1;
-        }
-        sum_cell(c, d, row, &s);
+    for (int64_t i = 0; d->valid_bytes && i < n; i++) {
+        bool was = column_row_valid(c, rows[i]), is = d->valid_bytes[rows[i] * d->stride];
+        if (was == is) continue;
+        TRY(tablet_ensure_validity(tab, col, e));
+        delta_set_valid(d, rows[i], is);
+        c->null_count += is ? -1 : 1;
     }
-    tablet_widen(tab, col, &s);
-    stats_widen(t, col, &s, t->live_rows + 1);
+    sum_cells(c->phys, d, &(HomeRange){.n = n, .rows = rows}, &sums);
+    tablet_widen(tab, col, &sums.all);
+    merge(s, &sums.live);
+    tab->block->changes++;
     return ST_OK;
 }
-Status table_home_changed(Table *t, int64_t n, const int64_t *rowids, int n_cols, const int *cols, Err *e) {
-    Status st = ST_OK;
-    for (int64_t i = 0, k; st == ST_OK && i < n; i += k) {
-        Tablet *tab = t->tablets[rowids[i] >> 32];
-        for (k = 1; i + k < n && rowids[i + k] >> 32 == rowids[i] >> 32;) k++;
-        tab->block->changes++;
-        for (int c = 0; st == ST_OK && c < n_cols; c++) st = column_changed(t, tab, cols[c], k, rowids + i, e);
+void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary *sums) {
+    bool some = false;
+    for (int i = 0; i < n_cols; i++) {
+        stats_widen(t, cols[i], &sums[i], t->live_rows + 1);
+        some |= sums[i].n > 0;
     }
-    if (n > 0) table_changed(t);
-    return st;
+    if (some) table_changed(t);
 }
 
 /* ---- rows that have come ---- */
+static bool has_home(const Table *t, int col) { return type_phys(t->cols[col].type) != PH_STR; }
 static Status home_tablet(Table *t, const HomeRows *r, Tablet **out, Err *e) {
     Tablet *tab = t->n_tablets ? t->tablets[t->n_tablets - 1] : NULL;
     *out = tab;
@@ -129,75 +198,114 @@ static Status home_tablet(Table *t, const HomeRows *r, Tablet **out, Err *e) {
     TRY(tablet_new_delta(t, &tab, e));
     Status st = ST_OK;
     for (int c = 0; st == ST_OK && c < t->n_cols; c++)
-        if (r->cells[c].cells) st = tablet_settle(tab, c, r->home, &r->cells[c], e);
+        if (has_home(t, c)) st = tablet_settle(tab, c, r->home, &r->cells[c], e);
     if (st == ST_OK) st = table_add_tablet(t, tab, e);
     if (st != ST_OK) tablet_free(tab);
     else *out = tab;
     return st;
 }
-/* The column of a row in a home. */
-static Status note_cell(Tablet *tab, int col, int64_t row, bool dead, CellSummary *s, CellSummary *live, Err *e) {
-    DeltaCol *d = &tab->block->delta[col];
-    const TabletColumn *c = &tab->cols[col];
-    bool valid = dead || !d->valid_bytes || d->valid_bytes[row * d->stride];
-    uint64_t bit = UINT64_C(1) << (row & 63);
-    if (!valid) TRY(tablet_ensure_validity(tab, col, e));
-    if (d->validity) d->validity[row >> 6] = valid ? d->validity[row >> 6] | bit : d->validity[row >> 6] & ~bit;
-    if (!dead) {
-        sum_cell(c, d, row, s);
-        sum_cell(c, d, row, live);
-    } else if (phys_is_int(c->phys)) {
-        cell_summary_add(s, c->phys == PH_I128 ? column_i128(c, row) : column_i64(c, row));
+/* Bits of rows [at, at + n), of which some may be NULL. */
+static Status set_validity(Tablet *tab, int col, int64_t at, const HomeRows *r, Err *e) {
+    TRY(tablet_ensure_validity(tab, col, e));
+    const HomeCells *h = &r->cells[col];
+    uint64_t *bits = tab->block->delta[col].validity;
+    for (int64_t i = 0; i < r->n; i++) {
+        bool valid = !h->valid || h->valid[i * h->stride] || (r->dead && r->dead[i]);
+        uint64_t bit = UINT64_C(1) << ((at + i) & 63), *word = &bits[(at + i) >> 6];
+        *word = valid ? *word | bit : *word & ~bit;
     }
     return ST_OK;
 }
-/* A string. Of a row that is not there it is empty, or any code. */
-static Status write_string(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool dead,
-                           CellSummary *live, Err *e) {
-    DeltaCol *d = &tab->block->delta[col];
+/* Strings of rows [at, at + n). Of a row that is not there it is empty, or any code. */
+static Status write_strings(Table *t, Tablet *tab, int col, int64_t at, const HomeRows *r, CellSummary *s, Err *e) {
+    const DeltaCol *d = &tab->block->delta[col];
+    const HomeCells *h = &r->cells[col];
     Dict *dict = t->cols[col].dict;
-    if (!dead) return tablet_write_cell(t, tab, col, row, v, i, live, e);
-    memset(delta_cell(d, row), 0, (size_t)d->cell_size);
-    if (d->validity) d->validity[row >> 6] |= UINT64_C(1) << (row & 63);
-    if (dict) cell_summary_add(live, 0);
-    return dict && dict->n == 0 && dict_add(dict, (Str){"", 0, 0}, e) < 0 ? ST_ERROR : ST_OK;
+    memset(delta_cell(d, at), 0, (size_t)(r->n * d->cell_size));
+    for (int64_t i = 0; i < r->n; i++) {
+        if (r->dead && r->dead[i]) {
+            if (!dict) continue;
+            if (dict->n == 0 && dict_add(dict, (Str){"", 0, 0}, e) < 0) return ST_ERROR;
+            cell_summary_add(s, 0);
+            continue;
+        }
+        s->n++;
+        if (h->valid && !h->valid[i * h->stride]) {
+            s->nulls++;
+            continue;
+        }
+        Str text;
+        memcpy(&text, h->cells + i * h->stride, sizeof text);
+        TRY(tablet_write_string(t, tab, col, at + i, text, s, e));
+    }
+    return ST_OK;
 }
+typedef struct AppendJob {
+    Table *t;
+    Tablet *tab;
+    const HomeRows *r;
+    int64_t at, before; /* rows of the tablet; of the table, 0 only when nothing is stored */
+    _Atomic int next;   /* task */
+    _Atomic bool failed;
+    Err *e;
+} AppendJob;
 /* A column of rows [at, at + n) of the tablet. Rows that are not there count as not NULL, so that only NULLs of others
  * give the tablet bits; they count for the tablet's bounds, but not for the table's. */
-static Status append_column(Table *t, Tablet *tab, int col, int64_t at, const HomeRows *r, int64_t before, Err *e) {
-    CellSummary s = {0}, live = {0};
-    bool strings = !r->cells[col].cells;
-    for (int64_t i = 0; i < r->n; i++) {
-        bool dead = r->dead && r->dead[i];
-        if (strings) TRY(write_string(t, tab, col, at + i, &r->vecs[col], i, dead, &live, e));
-        else TRY(note_cell(tab, col, at + i, dead, &s, &live, e));
+static Status append_column(const AppendJob *j, int col, Err *e) {
+    const DeltaCol *d = &j->tab->block->delta[col];
+    HomeSums s = {0};
+    if (has_home(j->t, col)) {
+        sum_cells(j->tab->cols[col].phys, d, &(HomeRange){.first = j->at, .n = j->r->n, .dead = j->r->dead}, &s);
+    } else {
+        TRY(write_strings(j->t, j->tab, col, j->at, j->r, &s.live, e));
+        s.all = s.live;
     }
-    tablet_widen(tab, col, strings ? &live : &s);
-    stats_widen(t, col, &live, before);
+    if (s.live.nulls > 0 || d->validity) TRY(set_validity(j->tab, col, j->at, j->r, e));
+    tablet_widen(j->tab, col, &s.all);
+    stats_widen(j->t, col, &s.live, j->before);
     return ST_OK;
 }
-static Status append_rows(Table *t, const HomeRows *r, UndoLog *undo, int64_t *first, Err *e) {
-    Tablet *tab;
-    TRY(home_tablet(t, r, &tab, e));
-    int64_t at = tab->rows, before = MAX_OF(t->live_rows, at) + (t->n_tablets > 1);
-    TRY(delta_reserve(tab, at + r->n, e));
+/* Tasks are columns; the first one is all strings, which share the tablet's heap. */
+static void append_tasks(void *ctx, int worker) {
+    AppendJob *j = ctx;
+    Err e = {0};
+    (void)worker;
+    for (int k; !atomic_load(&j->failed) && (k = atomic_fetch_add(&j->next, 1)) <= j->t->n_cols;) {
+        Status st = ST_OK;
+        for (int c = 0; st == ST_OK && c < j->t->n_cols; c++)
+            if (has_home(j->t, c) ? c == k - 1 : k == 0) st = append_column(j, c, &e);
+        if (st != ST_OK && !atomic_exchange(&j->failed, true)) err_copy(j->e, &e); /* read when all are done */
+    }
+}
+static Status append_rows(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo, int64_t *first, Err *e) {
+    enum { PARALLEL_ROWS = 8192 }; /* waking threads costs some microseconds */
+    AppendJob j = {.t = t, .r = r, .e = e};
+    TRY(home_tablet(t, r, &j.tab, e));
+    Tablet *tab = j.tab;
+    j.at = tab->rows;
+    j.before = MAX_OF(t->live_rows, j.at) + (t->n_tablets > 1);
+    TRY(delta_reserve(tab, j.at + r->n, e));
     UndoRecord *u = undo_push(undo, UNDO_APPEND, t, e);
     if (!u) return ST_ERROR;
     u->tablet = t->n_tablets - 1;
-    u->rows = at;
+    u->rows = j.at;
     u->n = 0;
-    for (int c = 0; c < t->n_cols; c++) TRY(append_column(t, tab, c, at, r, before, e));
+    int workers = pool && r->n >= PARALLEL_ROWS ? MIN_OF(pool_threads(pool), t->n_cols) : 1;
+    pool_run_or_here(pool, workers, append_tasks, &j);
+    if (atomic_load(&j.failed)) return ST_ERROR;
     for (int c = 0; c < t->n_cols; c++)
-        for (int64_t i = 0; i < r->n; i++) tab->cols[c].null_count += !column_row_valid(&tab->cols[c], at + i);
+        for (int64_t i = 0; tab->cols[c].validity && i < r->n; i++)
+            tab->cols[c].null_count += !column_row_valid(&tab->cols[c], j.at + i);
     tab->rows += r->n;
     tab->block->changes++;
     t->live_rows += r->n;
     undo->recs.items[undo->recs.len - 1].n = r->n;
-    *first = rowid_make(t->n_tablets - 1, at);
+    *first = rowid_make(t->n_tablets - 1, j.at);
     return ST_OK;
 }
 /* Keys of rows that are there; the others are deleted. */
 static Status settle_rows(Table *t, const HomeRows *r, int64_t first, UndoLog *undo, Err *e) {
+    if (!r->dead && t->n_keys == 0) return ST_OK;
     int64_t *ids = undo_alloc(undo, r->n * 8, e), n = 0, done;
     if (!ids) return ST_ERROR;
     for (int64_t i = 0; r->dead && i < r->n; i++)
@@ -209,12 +317,12 @@ static Status settle_rows(Table *t, const HomeRows *r, int64_t first, UndoLog *u
     for (int k = 0; k < t->n_keys; k++) TRY(keyindex_add_rows(t, k, n, ids, e));
     return ST_OK;
 }
-Status table_append_home(Table *t, const HomeRows *r, UndoLog *undo, int64_t *first, Err *e) {
+Status table_append_home(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo, int64_t *first, Err *e) {
     if (r->n <= 0) return ST_OK;
     UndoLog *log = undo ? undo : undo_new(&t->account, e);
     if (!log) return ST_ERROR;
     int64_t mark = undo_mark(log);
-    Status st = append_rows(t, r, log, first, e);
+    Status st = append_rows(t, r, pool, log, first, e);
     if (st == ST_OK) st = settle_rows(t, r, *first, log, e);
     if (st != ST_OK) undo_rollback(log, mark);
     else t->impl->changed_rows += r->n;

@@ -3,8 +3,8 @@
  * A column of a tablet may have its cells in a home: memory with the table's rows one after the other, `stride` bytes
  * apart, that is not the tablet's. There is no second copy of such a cell: scans, point reads, updates, undo logs and
  * merges use it where it lies, and so do bulks. Of what the tablet keeps beside the cells (validity bits, bounds,
- * statistics, delete bits, row counts) bulks know nothing; table_home_changed and table_append_home say which rows have
- * changed and which have come.
+ * statistics, delete bits, row counts) bulks know nothing; tablet_home_changed and table_append_home say which rows
+ * have changed and which have come.
  *
  * Only columns of a fixed width without a dictionary have a home; strings stay the tablet's.
  *
@@ -40,21 +40,31 @@ void tablet_home_moved(Tablet *tab, int col, const HomeCells *at);
 /* The tablet gets its own cells again. 53200: it is as it was. */
 Status tablet_leave_home(Tablet *tab, int col, Err *e);
 
-/* Cells of columns cols[], which have a home in the rows' tablets, were changed there: validity, bounds and statistics
- * follow. rowids ascend. Cannot be undone, and need not be: what an error leaves is right for the table as it was, and
- * as it is. */
-Status table_home_changed(Table *t, int64_t n, const int64_t *rowids, int n_cols, const int *cols, Err *e);
+/* What a run of new cells of one column looks like. */
+typedef struct CellSummary {
+    int64_t n, nulls;
+    bool has_range, wide;
+    int64_t min, max;
+    double bytes;
+} CellSummary;
+
+/* Cells of a column that has a home were changed there, in rows[0..n) of the tablet: validity and bounds follow, and
+ * *s takes the new cells in. Different tablets by several threads at once. Cannot be undone, and need not be: what an
+ * error leaves is right for the table as it was, and as it is. */
+Status tablet_home_changed(Tablet *tab, int col, int64_t n, const int32_t *rows, CellSummary *s, Err *e);
+/* Afterwards, by the table's writer: columns cols[] have the cells of sums[] now. */
+void table_home_changed(Table *t, int n_cols, const int *cols, const CellSummary *sums);
 
 /* Rows that have come in a home and become the table's last rows. */
 typedef struct HomeRows {
     RowHome *home;
     int64_t n;              /* at most TABLET_ROWS */
-    const HomeCells *cells; /* by column, of the first row; without cells: the column is in vecs */
-    const Vec *vecs;        /* by column */
+    const HomeCells *cells; /* by column, of the first row; strings, which have no home, are copied */
     const uint8_t *dead;    /* by row: it is there for its number only; NULL: none is */
     bool continues;         /* the rows before them in the home are the table's last ones */
 } HomeRows;
-/* *first: the first one's rowid, the others follow it. Keys are entered: 23505. On an error nothing has changed. */
-Status table_append_home(Table *t, const HomeRows *r, UndoLog *undo, int64_t *first, Err *e);
+/* *first: the first one's rowid, the others follow it. Keys are entered: 23505. On an error nothing has changed.
+ * `pool` (NULL: none) takes columns at the same time. */
+Status table_append_home(Table *t, const HomeRows *r, Pool *pool, UndoLog *undo, int64_t *first, Err *e);
 
 #endif

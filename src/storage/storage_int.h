@@ -185,13 +185,6 @@ Status stats_compute(Table *t, Pool *pool, bool rows_may_return, Err *e);
 /* The same after tablets from number `first` on have come: only these are read, unless the table has doubled since all
  * of it was, or statistics lack what that needs. */
 Status stats_extend(Table *t, int64_t first, Pool *pool, bool rows_may_return, Err *e);
-/* What a run of new cells of one column looks like. */
-typedef struct CellSummary {
-    int64_t n, nulls;
-    bool has_range, wide;
-    int64_t min, max;
-    double bytes;
-} CellSummary;
 static inline void cell_summary_add(CellSummary *s, int128_t v) {
     if (v != (int64_t)v) {
         s->wide = true;
@@ -203,9 +196,8 @@ static inline void cell_summary_add(CellSummary *s, int128_t v) {
     s->min = MIN_OF(s->min, x);
     s->max = MAX_OF(s->max, x);
 }
-/* A cell of an open column, from row i of v; the row's room is reserved. Counts NULLs only in `s`: appended rows are
- * not yet the tablet's. */
-Status tablet_write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, CellSummary *s, Err *e);
+/* A string's cell of an open column; the row's room is reserved, and its validity is the caller's. */
+Status tablet_write_string(Table *t, Tablet *tab, int col, int64_t row, Str text, CellSummary *s, Err *e);
 Status tablet_ensure_validity(Tablet *tab, int col, Err *e);   /* bits of an open column */
 void tablet_widen(Tablet *tab, int col, const CellSummary *s); /* min and max of the tablet's column take it in */
 /* New cells of column `col` come into the table; rows_before = rows stored before them, deleted ones too. */

@@ -315,6 +315,22 @@ Status tablet_ensure_validity(Tablet *tab, int col, Err *e) {
     tab->cols[col].validity = d->validity;
     return ST_OK;
 }
+Status tablet_write_string(Table *t, Tablet *tab, int col, int64_t row, Str text, CellSummary *s, Err *e) {
+    char *cell = delta_cell(&tab->block->delta[col], row);
+    Dict *dict = t->cols[col].dict;
+    if (dict) {
+        int32_t code = dict_add(dict, text, e);
+        if (code < 0) return ST_ERROR;
+        memcpy(cell, &code, sizeof code);
+        cell_summary_add(s, code);
+    } else {
+        Str copy;
+        if (!strheap_add(&tab->block->heap, text, &copy, e)) return ST_ERROR;
+        memcpy(cell, &copy, sizeof copy);
+    }
+    s->bytes += text.len;
+    return ST_OK;
+}
 /* One cell; the row's room is reserved. `code`: v holds dictionary codes. Counts NULLs only in `s`:
  * appended rows are not yet the tablet's. */
 static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, bool code,
@@ -332,17 +348,13 @@ static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec 
         return ST_OK;
     }
     TabletColumn *c = &tab->cols[col];
-    if (t->cols[col].dict) {
-        int32_t k = code ? ((const int32_t *)v->data)[i] : dict_add(t->cols[col].dict, ((const Str *)v->data)[i], e);
-        if (k < 0) return ST_ERROR;
+    if (code) {
+        int32_t k = ((const int32_t *)v->data)[i];
         memcpy(cell, &k, sizeof k);
         s->bytes += t->cols[col].dict->entries[k].len;
         cell_summary_add(s, k);
-    } else if (c->phys == PH_STR) {
-        Str copy;
-        if (!strheap_add(&tab->block->heap, ((const Str *)v->data)[i], &copy, e)) return ST_ERROR;
-        memcpy(cell, &copy, sizeof copy);
-        s->bytes += copy.len;
+    } else if (t->cols[col].dict || c->phys == PH_STR) {
+        TRY(tablet_write_string(t, tab, col, row, ((const Str *)v->data)[i], s, e));
     } else if (phys_is_int(c->phys)) {
         int128_t x = vec_int(v, i);
         memcpy(cell, &x, (size_t)d->cell_size); /* little-endian */
@@ -352,9 +364,6 @@ static Status write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec 
     }
     delta_set_valid(d, row, true);
     return ST_OK;
-}
-Status tablet_write_cell(Table *t, Tablet *tab, int col, int64_t row, const Vec *v, int64_t i, CellSummary *s, Err *e) {
-    return write_cell(t, tab, col, row, v, i, false, s, e);
 }
 void tablet_widen(Tablet *tab, int col, const CellSummary *s) {
     TabletColumn *c = &tab->cols[col];

@@ -544,6 +544,17 @@ static void small_tables(void **state) {
     assert_int_equal(atomic_load(&root.used), 0);
 }
 
+/* Rows of (a, b, c) with a = from, from + 1, ..., of which one in seven dies again. */
+static void insert_and_delete(Image *im, int32_t from, int32_t n) {
+    assert_int_equal(image_reserve(im, n, &err), ST_OK);
+    for (int32_t a = from; a < from + n; a++) {
+        int64_t b = (int64_t)a << 32;
+        int32_t c = a % 3, conflict;
+        int64_t r = image_insert(im, (const void *const[]){&a, a % 5 ? &b : NULL, &c}, &conflict, &err);
+        assert_true(r >= 0);
+        if (a % 7 == 0) image_delete(im, r);
+    }
+}
 /* Several tablets, deleted rows among them, more rows than a batch. */
 static void many_tablets(void **state) {
     (void)state;
@@ -580,7 +591,8 @@ static void many_tablets(void **state) {
     bool need_cols[3] = {true, true, true}, writes[3] = {false, true, false};
     int32_t by_c[] = {2};
     Group ordered[] = {{1, by_c, 1, true}}; /* entered by all threads */
-    ImageNeed need = {.table = t, .cols = need_cols, .writes = writes, .n_groups = 1, .groups = ordered};
+    ImageNeed need = {
+        .table = t, .cols = need_cols, .writes = writes, .inserts = true, .n_groups = 1, .groups = ordered};
     Image *im = NULL;
     assert_int_equal(image_make(&need, &root, pool, &im, &err), ST_OK);
     assert_int_equal(atomic_load(&im->rows), N); /* dead rows of tablets come along while they are few */
@@ -607,14 +619,20 @@ static void many_tablets(void **state) {
         image_set_valid(&im->cols[1], r, r % 5 != 0);
         im->dirty[r] = DIRTY_UPDATED;
     }
-    for (int again = 0; again < 2; again++) {
+    for (int again = 0; again < 5; again++) {
         if (image_sync(im, NULL, &err) != ST_OK) fail_msg("%s", err.message);
         if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+        if (table_verify(t, &err) != ST_OK) fail_msg("%s", err.message);
+        if (again == 1) settle(im); /* from here on all threads bring the table's own cells up to date */
         for (int64_t r = 0; r < N - 2000; r += 3) {
-            *(int64_t *)(void *)image_cell(&im->cols[1], r) = -r;
+            *(int64_t *)(void *)image_cell(&im->cols[1], r) = -r * again;
+            image_set_valid(&im->cols[1], r, (r + again) % 4 != 0);
             im->dirty[r] = DIRTY_UPDATED;
         }
+        if (again > 1) insert_and_delete(im, N * again, 20000);
     }
+    assert_true(cells_at_home(im) > 0);
+    assert_true(t->cols[1].stats.has_range && t->cols[1].stats.min <= -3 * (N - 2003));
     image_free(im);
     pool_free(pool);
     table_free(t);

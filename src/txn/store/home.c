@@ -121,11 +121,10 @@ bool home_ends_at(const Image *im, int64_t tablet, int64_t row) {
         if (home_takes(im, c)) ends = is_home_of(im, tablet, c);
     return ends;
 }
-bool home_has_row(const Image *im, int64_t row) {
+bool home_has_tablet(const Image *im, int64_t tablet) {
     const struct ImageImpl *x = im->impl;
-    int64_t id = im->rowids[row], first = home_first_row(im, id >> 32);
-    bool home = x->settled && first >= 0 && first + (id & 0xffffffff) == row;
+    bool home = x->settled && home_first_row(im, tablet) >= 0;
     for (int32_t c = 0; home && c < im->n_cols; c++)
-        if (x->writes[c] && home_takes(im, c)) home = is_home_of(im, id >> 32, c);
+        if (x->writes[c] && home_takes(im, c)) home = is_home_of(im, tablet, c);
     return home;
 }

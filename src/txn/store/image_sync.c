@@ -1,38 +1,57 @@
 /* image_sync.c - a table is brought up to date with its image.
  *
- * Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts.
- * Everything runs in one undo log: what fails is rolled back as a whole, and the image learns the rows' new places only
- * after all has gone well.
- *
- * Cells that are the table's own (home.c) have nothing to be copied for: updates are noted, and inserted rows become
- * tablets where they are. Of other rows table_update and table_append get copies. An update may move a row of main to
- * the delta: in the order given, so that the new rowids follow from where the delta ended before; the old rows' delete
- * bits say which ones moved.
+ * 1. One pass over the marks, by all threads of the pool: rows are cut into spans, which are the tablets at home
+ *    (home.c) and the rows between them. Cells that are the table's own have nothing to be copied for: what the table
+ *    keeps beside them is brought up to date at once. Other changes are listed.
+ * 2. Deletes come first, so that the keys of rows that went are free for rows that came; then updates, then inserts.
+ *    Rows that have come lie side by side and become tablets where they are; of other rows table_update and
+ *    table_append get copies. An update may move a row of main to the delta: in the order given, so that the new
+ *    rowids follow from where the delta ended before; the old rows' delete bits say which ones moved.
+ * 3. Marks go only after all has gone well. The changes of step 2 are in one undo log, and what fails is rolled back as
+ *    a whole; those of the first step may be made again. Rowids of the image follow last, or before where they do not
+ *    count as long as rows have marks.
  */
 #include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
 
-enum { SYNC_ROWS = 16384 };
+enum { SYNC_ROWS = 16384, SPAN_ROWS = TABLET_ROWS, SPAN_BATCH = 1024 };
 
+/* A row that has a mark. An insert that was undone, or a row that came and went between two calls, is no change. */
+typedef enum Change {
+    CHANGE_GONE,   /* of rows that are not there: the table has it no more */
+    CHANGE_DELETE, /* ... and has to delete it */
+    CHANGE_UPDATE, /* all columns that bulks write are copied */
+    CHANGE_TEXTS,  /* at home: its strings are */
+    CHANGE_INSERT,
+    CHANGE_NONE,
+} Change;
+typedef VEC(int64_t) RowList;
+/* Rows [from, to). */
+typedef struct Span {
+    int64_t from, to;
+    Tablet *home;               /* has these rows, in this order, with all columns that can be at home; NULL */
+    bool marked;                /* some row is */
+    int64_t fresh;              /* inserted rows that may become tablets where they are */
+    CellSummary *sums;          /* by column of Sync.set: cells at home that have changed */
+    Arena *arena;               /* of the lists; NULL: they are empty */
+    RowList lists[CHANGE_NONE]; /* by Change */
+} Span;
 typedef struct Sync {
     Image *im;
     UndoLog *undo;
+    Err *e;
     Arena *tmp; /* for the whole of it */
     Arena *batch;
-    int64_t n_deletes, n_updates, n_inserts;
-    int64_t *deletes;           /* rowids */
-    int64_t *updates, *updated; /* rows, and their rowids afterwards */
-    int64_t *inserts, *inserted;
+    int n_set, *set; /* columns that bulks write and that can be at home */
+    bool texts;      /* they write others, too */
+    int64_t n_spans;
+    Span *spans;
+    _Atomic int64_t next; /* span */
+    _Atomic bool failed;
+    int64_t n[CHANGE_NONE];
+    int64_t *rows[CHANGE_NONE], *ids[CHANGE_NONE]; /* rows, and their rowids: those of updates afterwards */
 } Sync;
 
-typedef enum Change { CHANGE_NONE, CHANGE_DELETE, CHANGE_UPDATE, CHANGE_INSERT } Change;
-/* An insert that was undone, or a row that came and went between two calls, is no change. */
-static Change row_change(const Image *im, int64_t r) {
-    bool stored = image_is_stored(im, r);
-    if (im->live[r] != ROW_LIVE) return stored && im->dirty[r] & DIRTY_DELETED ? CHANGE_DELETE : CHANGE_NONE;
-    if (!stored) return CHANGE_INSERT;
-    return im->dirty[r] & DIRTY_UPDATED ? CHANGE_UPDATE : CHANGE_NONE;
-}
 /* The next row with a mark, from r on. */
 static int64_t next_dirty(const Image *im, int64_t r, int64_t rows) {
     for (; r < rows && (r & 7) != 0; r++)
@@ -44,39 +63,133 @@ static int64_t next_dirty(const Image *im, int64_t r, int64_t rows) {
     while (r < rows && !im->dirty[r]) r++;
     return r;
 }
+/* Rows with a mark from *at on, ascending, of about `n` rows that are looked at; *at: where to go on. */
+static int64_t marked_rows(const Image *im, int64_t *at, int64_t to, int64_t n, int64_t *rows) {
+    int64_t r = next_dirty(im, *at, to), k = 0;
+    for (const int64_t end = MIN_OF(to, r + n); r < end; r++) {
+        rows[k] = r;
+        k += im->dirty[r] != 0;
+    }
+    *at = r;
+    return k;
+}
 bool image_is_dirty(const Image *im) {
     if (device_copy_newer(im)) return true;
     int64_t rows = atomic_load(&im->rows);
     return next_dirty(im, 0, rows) < rows;
 }
 
+/* ---- 1. marks ---- */
+/* A row that has left its tablet is one of the deleted rows there. */
+static Change row_change(const Span *p, const Image *im, int64_t r) {
+    uint8_t mark = im->dirty[r];
+    bool live = im->live[r] == ROW_LIVE;
+    if (live && p->home && !(mark & DIRTY_INSERTED) && !tablet_row_deleted(p->home, r - p->from))
+        return mark & DIRTY_UPDATED ? CHANGE_TEXTS : CHANGE_NONE;
+    bool stored = image_is_stored(im, r);
+    if (!live) return stored && mark & DIRTY_DELETED ? CHANGE_DELETE : CHANGE_GONE;
+    if (!stored) return CHANGE_INSERT;
+    return mark & DIRTY_UPDATED ? CHANGE_UPDATE : CHANGE_NONE;
+}
+static Status list_row(Span *p, const Image *im, Change c, int64_t r, Err *e) {
+    if (!p->arena) p->arena = arena_new(im->account, e);
+    if (!p->arena) return ST_ERROR;
+    arena_set_err(p->arena, e);
+    return vec_push(p->arena, &p->lists[c], r) ? ST_OK : ST_ERROR;
+}
+static Status span_rows(const Sync *s, Span *p, int64_t n, const int64_t *rows, Err *e) {
+    const Image *im = s->im;
+    int32_t at_home[SPAN_BATCH];
+    int64_t k = 0, fresh_from = im->impl->settled ? im->impl->synced_rows : INT64_MAX;
+    for (int64_t i = 0; i < n; i++) {
+        Change c = row_change(p, im, rows[i]);
+        if (c == CHANGE_TEXTS) at_home[k++] = (int32_t)(rows[i] - p->from);
+        if (c == CHANGE_INSERT && rows[i] >= fresh_from) p->fresh++;
+        else if (c != CHANGE_NONE && (c != CHANGE_TEXTS || s->texts)) TRY(list_row(p, im, c, rows[i], e));
+    }
+    for (int i = 0; k > 0 && i < s->n_set; i++)
+        TRY(tablet_home_changed(p->home, s->set[i], k, at_home, &p->sums[i], e));
+    return ST_OK;
+}
+static void span_tasks(void *ctx, int worker) {
+    Sync *s = ctx;
+    int64_t rows[SPAN_BATCH];
+    Err e = {0};
+    (void)worker;
+    for (int64_t i; !atomic_load(&s->failed) && (i = atomic_fetch_add(&s->next, 1)) < s->n_spans;) {
+        Span *p = &s->spans[i];
+        Status st = ST_OK;
+        for (int64_t at = p->from, n; st == ST_OK && at < p->to;) {
+            n = marked_rows(s->im, &at, p->to, SPAN_BATCH, rows);
+            p->marked |= n > 0;
+            st = span_rows(s, p, n, rows, &e);
+        }
+        if (st != ST_OK && !atomic_exchange(&s->failed, true)) err_copy(s->e, &e); /* read when all are done */
+    }
+}
+static void add_spans(Sync *s, int64_t from, int64_t to) {
+    for (; from < to; from = MIN_OF(to, from + SPAN_ROWS))
+        s->spans[s->n_spans++] = (Span){.from = from, .to = MIN_OF(to, from + SPAN_ROWS)};
+}
+/* Tablets at home, and what is between them. */
+static Status cut_spans(Sync *s) {
+    Image *im = s->im;
+    const Table *t = im->table;
+    int64_t rows = atomic_load(&im->rows), at = 0;
+    s->spans = arena_array(s->tmp, Span, rows / SPAN_ROWS + 2 * t->n_tablets + 1);
+    if (!s->spans) return ST_ERROR;
+    for (int64_t k = 0; k < t->n_tablets; k++) {
+        int64_t first = home_first_row(im, k);
+        if (first < at || !home_has_tablet(im, k)) continue;
+        add_spans(s, at, first);
+        at = first + t->tablets[k]->rows;
+        s->spans[s->n_spans++] = (Span){.from = first, .to = at, .home = t->tablets[k]};
+    }
+    add_spans(s, at, rows);
+    for (int64_t i = 0; i < s->n_spans; i++)
+        if (s->spans[i].home && !(s->spans[i].sums = arena_array(s->tmp, CellSummary, s->n_set))) return ST_ERROR;
+    return ST_OK;
+}
+/* The spans' lists one after the other. */
+static Status join_lists(Sync *s, Change c) {
+    for (int64_t i = 0; i < s->n_spans; i++) s->n[c] += s->spans[i].lists[c].len;
+    int64_t *to = s->rows[c] = arena_alloc(s->tmp, s->n[c] * 8);
+    s->ids[c] = arena_alloc(s->tmp, s->n[c] * 8);
+    if (!to || !s->ids[c]) return ST_ERROR;
+    for (int64_t i = 0; i < s->n_spans; i++) {
+        const RowList *l = &s->spans[i].lists[c];
+        if (l->len > 0) memcpy(to, l->items, (size_t)l->len * 8);
+        to += l->len;
+    }
+    for (int64_t i = 0; c != CHANGE_INSERT && i < s->n[c]; i++) s->ids[c][i] = s->im->rowids[s->rows[c][i]];
+    return ST_OK;
+}
+static void free_lists(Sync *s) {
+    for (int64_t i = 0; i < s->n_spans; i++) {
+        arena_free(s->spans[i].arena);
+        s->spans[i].arena = NULL;
+    }
+}
 static Status list_changes(Sync *s) {
     const Image *im = s->im;
-    int64_t rows = atomic_load(&im->rows);
-    for (int64_t r = -1; (r = next_dirty(im, r + 1, rows)) < rows;) {
-        Change c = row_change(im, r);
-        s->n_deletes += c == CHANGE_DELETE;
-        s->n_updates += c == CHANGE_UPDATE;
-        s->n_inserts += c == CHANGE_INSERT;
+    if (!(s->set = arena_array(s->tmp, int, im->n_cols))) return ST_ERROR;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (im->impl->writes[c] && home_takes(im, c)) s->set[s->n_set++] = c;
+        else s->texts |= im->impl->writes[c];
     }
-    s->deletes = arena_alloc(s->tmp, s->n_deletes * 8);
-    s->updates = arena_alloc(s->tmp, s->n_updates * 8);
-    s->updated = arena_alloc(s->tmp, s->n_updates * 8);
-    s->inserts = arena_alloc(s->tmp, s->n_inserts * 8);
-    s->inserted = arena_alloc(s->tmp, s->n_inserts * 8);
-    if (!s->deletes || !s->updates || !s->updated || !s->inserts || !s->inserted) return ST_ERROR;
-    int64_t d = 0, u = 0, i = 0;
-    for (int64_t r = -1; (r = next_dirty(im, r + 1, rows)) < rows;) {
-        switch (row_change(im, r)) {
-        case CHANGE_DELETE: s->deletes[d++] = im->rowids[r]; break;
-        case CHANGE_UPDATE: s->updates[u++] = r; break;
-        case CHANGE_INSERT: s->inserts[i++] = r; break;
-        case CHANGE_NONE: break;
-        }
-    }
+    TRY(cut_spans(s));
+    int workers = im->impl->pool ? (int)MIN_OF((int64_t)pool_threads(im->impl->pool), s->n_spans / 2) : 1;
+    if (workers > 1) pool_run(im->impl->pool, workers, span_tasks, s);
+    else span_tasks(s, 0);
+    for (int64_t i = 0; i < s->n_spans; i++)
+        if (s->spans[i].home) table_home_changed(im->table, s->n_set, s->set, s->spans[i].sums);
+    if (atomic_load(&s->failed)) return ST_ERROR;
+    for (int c = 0; c < CHANGE_NONE; c++) TRY(join_lists(s, (Change)c));
+    free_lists(s);
     return ST_OK;
 }
 
+/* ---- 2. the table ---- */
 /* The column's cells of n rows. */
 static bool gather(const Sync *s, int32_t c, int64_t n, const int64_t *rows, Vec *out) {
     const ImageColumn *col = &s->im->cols[c];
@@ -123,56 +236,33 @@ static Status update_batch(Sync *s, int64_t n, const int64_t *rows, int64_t *ids
         return err_internal(e, "rows of table \"%s\" came from nowhere in an update", t->name);
     return ST_OK;
 }
-/* Rows whose cells the table has to get: all columns that bulks write. Rows whose cells are the table's: strings. */
-static Status sync_rows(Sync *s, bool home, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
+/* Columns that bulks write; home: of rows whose cells are the table's, only strings. */
+static Status sync_updates(Sync *s, bool home, Err *e) {
     const Image *im = s->im;
+    Change c = home ? CHANGE_TEXTS : CHANGE_UPDATE;
+    int64_t n = s->n[c];
     int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
     Vec *vals = arena_array(s->tmp, Vec, im->n_cols);
     if (!set || !vals) return ST_ERROR;
-    for (int32_t c = 0; c < im->n_cols; c++)
-        if (im->impl->writes[c] && !(home && home_takes(im, c))) set[n_set++] = c;
+    for (int32_t k = 0; k < im->n_cols; k++)
+        if (im->impl->writes[k] && !(home && home_takes(im, k))) set[n_set++] = k;
     for (int64_t first = 0; n_set > 0 && first < n; first += SYNC_ROWS)
-        TRY(update_batch(s, MIN_OF(SYNC_ROWS, n - first), rows + first, ids + first, n_set, set, vals, e));
+        TRY(update_batch(s, MIN_OF(SYNC_ROWS, n - first), s->rows[c] + first, s->ids[c] + first, n_set, set, vals, e));
     return ST_OK;
-}
-/* What the table keeps beside cells that are its own already. */
-static Status note_changes(Sync *s, int64_t n, const int64_t *ids, Err *e) {
-    const Image *im = s->im;
-    int *set = arena_array(s->tmp, int, im->n_cols), n_set = 0;
-    if (!set) return ST_ERROR;
-    for (int32_t c = 0; c < im->n_cols; c++)
-        if (im->impl->writes[c] && home_takes(im, c)) set[n_set++] = c;
-    return n_set > 0 ? table_home_changed(im->table, n, ids, n_set, set, e) : ST_OK;
-}
-/* Rows that a string makes leave their tablet take along what it has beside their cells: that comes first. */
-static Status sync_updates(Sync *s, Err *e) {
-    Image *im = s->im;
-    int64_t *rows = arena_alloc(s->tmp, s->n_updates * 8), n = 0, h = 0;
-    if (!rows) return ST_ERROR;
-    for (int64_t i = 0; i < s->n_updates; i++) /* those at home first */
-        if (home_has_row(im, s->updates[i])) rows[h++] = s->updates[i];
-    n = h;
-    for (int64_t i = 0; h < s->n_updates && i < s->n_updates; i++)
-        if (!home_has_row(im, s->updates[i])) rows[n++] = s->updates[i];
-    memcpy(s->updates, rows, (size_t)n * 8);
-    for (int64_t i = 0; i < n; i++) s->updated[i] = im->rowids[rows[i]];
-    TRY(note_changes(s, h, s->updated, e));
-    TRY(sync_rows(s, false, n - h, rows + h, s->updated + h, e));
-    return sync_rows(s, true, h, rows, s->updated, e);
 }
 
 /* ---- inserts ---- */
-/* The table gets copies of inserts [from, to). */
-static Status copy_inserts(Sync *s, int64_t from, int64_t to, Err *e) {
+/* The table gets copies of n inserts. */
+static Status copy_inserts(Sync *s, int64_t n, const int64_t *rows, int64_t *ids, Err *e) {
     Image *im = s->im;
     Vec *cols = arena_array(s->tmp, Vec, im->n_cols);
     if (!cols) return ST_ERROR;
-    for (int64_t first = from; first < to; first += SYNC_ROWS) {
-        int64_t n = MIN_OF(SYNC_ROWS, to - first);
+    for (int64_t first = 0; first < n; first += SYNC_ROWS) {
+        int64_t k = MIN_OF(SYNC_ROWS, n - first);
         arena_reset(s->batch);
         for (int32_t c = 0; c < im->n_cols; c++)
-            if (!gather(s, c, n, s->inserts + first, &cols[c])) return ST_ERROR;
-        TRY(table_append(im->table, n, cols, s->undo, s->inserted + first, e));
+            if (!gather(s, c, k, rows + first, &cols[c])) return ST_ERROR;
+        TRY(table_append(im->table, k, cols, s->undo, ids + first, e));
     }
     return ST_OK;
 }
@@ -180,64 +270,56 @@ static Status copy_inserts(Sync *s, int64_t from, int64_t to, Err *e) {
 static bool is_fresh(const Image *im, int64_t r) {
     return im->dirty[r] & DIRTY_INSERTED || (im->dirty[r] == 0 && im->live[r] == ROW_DEAD);
 }
-/* Rows [row, row + n) become the table's last ones where they are; *at: how many of the inserts are done. */
-static Status adopt_run(Sync *s, int64_t row, int64_t n, int64_t *at, Err *e) {
+/* Rows [row, row + n) become the table's last ones where they are. */
+static Status adopt_run(Sync *s, int64_t row, int64_t n, Err *e) {
     Image *im = s->im;
-    Table *t = im->table;
+    const Table *t = im->table;
     HomeCells *cells = arena_array(s->batch, HomeCells, im->n_cols);
-    Vec *vecs = arena_array(s->batch, Vec, im->n_cols);
     uint8_t *dead = arena_alloc(s->batch, n);
-    int64_t *rows = arena_alloc(s->batch, n * 8), first = 0, last = t->n_tablets - 1;
-    if (!cells || !vecs || !dead || !rows) return ST_ERROR;
+    if (!cells || !dead) return ST_ERROR;
     bool all = true;
     for (int64_t i = 0; i < n; i++) {
-        rows[i] = row + i;
         dead[i] = im->live[row + i] != ROW_LIVE;
         all &= !dead[i];
     }
-    for (int32_t c = 0; c < im->n_cols; c++) {
-        if (home_takes(im, c)) {
-            cells[c] = home_cells(im, c, row);
-        } else {
-            if (!gather(s, c, n, rows, &vecs[c])) return ST_ERROR;
-        }
-    }
+    for (int32_t c = 0; c < im->n_cols; c++) cells[c] = home_cells(im, c, row);
+    int64_t last = t->n_tablets - 1, first;
     HomeRows r = {.home = &im->impl->home->base,
                   .n = n,
                   .cells = cells,
-                  .vecs = vecs,
                   .dead = all ? NULL : dead,
                   .continues = last >= 0 && home_ends_at(im, last, row)};
-    TRY(table_append_home(t, &r, s->undo, &first, e));
-    TRY(home_note_tablet(im, first >> 32, row - (first & 0xffffffff), (first & 0xffffffff) + n, e));
-    for (int64_t i = 0; i < n; i++)
-        if (!dead[i]) s->inserted[(*at)++] = first + i;
-    return ST_OK;
+    TRY(table_append_home(im->table, &r, im->impl->pool, s->undo, &first, e));
+    for (int64_t i = 0; i < n; i++) im->rowids[row + i] = dead[i] ? -1 : first + i;
+    return home_note_tablet(im, first >> 32, row - (first & 0xffffffff), (first & 0xffffffff) + n, e);
 }
-static Status add_run(Sync *s, int64_t row, int64_t n, int64_t *at, Err *e) {
-    enum { ADOPT_ROWS = 64 }; /* fewer are not worth a tablet */
-    const Image *im = s->im;
-    int64_t live = 0;
-    if (n >= ADOPT_ROWS || home_ends_at(im, im->table->n_tablets - 1, row)) return adopt_run(s, row, n, at, e);
-    for (int64_t i = 0; i < n; i++) live += im->live[row + i] == ROW_LIVE;
-    TRY(copy_inserts(s, *at, *at + live, e));
-    *at += live;
+/* The table gets copies of those of rows [row, row + n) that are there. */
+static Status copy_run(Sync *s, int64_t row, int64_t n, Err *e) {
+    Image *im = s->im;
+    int64_t *rows = arena_alloc(s->tmp, n * 8), *ids = arena_alloc(s->tmp, n * 8), k = 0;
+    if (!rows || !ids) return ST_ERROR;
+    for (int64_t r = row; r < row + n; r++)
+        if (im->live[r] == ROW_LIVE) rows[k++] = r;
+    TRY(copy_inserts(s, k, rows, ids, e));
+    for (int64_t i = 0; i < k; i++) im->rowids[rows[i]] = ids[i];
     return ST_OK;
 }
 /* Rows that have come lie side by side: they are tablets as they are, unless most of their numbers were not used. */
 static Status sync_inserts(Sync *s, Err *e) {
+    enum { ADOPT_ROWS = 64 }; /* fewer are not worth a tablet */
     Image *im = s->im;
-    int64_t rows = atomic_load(&im->rows), from = im->impl->synced_rows, done = 0;
-    bool adopt = im->impl->settled && s->n_inserts * 2 >= rows - from;
-    while (done < s->n_inserts && (!adopt || s->inserts[done] < from)) done++;
-    TRY(copy_inserts(s, 0, done, e));
-    for (int64_t r = from, n; adopt && r < rows; r += n) {
-        Tablet *tab = im->table->n_tablets ? im->table->tablets[im->table->n_tablets - 1] : NULL;
-        int64_t used = tab && tab->block->has_home ? tab->rows % TABLET_ROWS : 0;
-        for (n = 0; r + n < rows && n < SYNC_ROWS && used + n < TABLET_ROWS && is_fresh(im, r + n);) n++;
+    Table *t = im->table;
+    int64_t rows = atomic_load(&im->rows), from = im->impl->synced_rows, fresh = 0;
+    TRY(copy_inserts(s, s->n[CHANGE_INSERT], s->rows[CHANGE_INSERT], s->ids[CHANGE_INSERT], e));
+    for (int64_t i = 0; i < s->n_spans; i++) fresh += s->spans[i].fresh;
+    bool adopt = fresh * 2 >= rows - from;
+    for (int64_t r = from, n; fresh > 0 && r < rows; r += MAX_OF(n, 1)) {
+        int64_t last = t->n_tablets - 1,
+                used = last >= 0 && home_ends_at(im, last, r) ? t->tablets[last]->rows % TABLET_ROWS : 0;
+        for (n = 0; r + n < rows && used + n < TABLET_ROWS && is_fresh(im, r + n);) n++;
         arena_reset(s->batch);
-        if (n == 0) n = 1;
-        else TRY(add_run(s, r, n, &done, e));
+        if (adopt && (n >= ADOPT_ROWS || used > 0)) TRY(adopt_run(s, r, n, e));
+        else if (n > 0) TRY(copy_run(s, r, n, e));
     }
     return ST_OK;
 }
@@ -245,22 +327,26 @@ static Status sync_inserts(Sync *s, Err *e) {
 static Status sync_all(Sync *s, Err *e) {
     Table *t = s->im->table;
     TRY(list_changes(s));
-    int64_t done = 0;
-    if (s->n_deletes > 0) TRY(table_delete(t, s->n_deletes, s->deletes, s->undo, &done, e));
-    if (done != s->n_deletes)
-        return err_internal(e, "%lld rows of table \"%s\" were gone", (long long)(s->n_deletes - done), t->name);
-    TRY(sync_updates(s, e));
+    int64_t done = 0, n = s->n[CHANGE_DELETE];
+    if (n > 0) TRY(table_delete(t, n, s->ids[CHANGE_DELETE], s->undo, &done, e));
+    if (done != n) return err_internal(e, "%lld rows of table \"%s\" were gone", (long long)(n - done), t->name);
+    TRY(sync_updates(s, false, e));
+    TRY(sync_updates(s, true, e));
     return sync_inserts(s, e);
 }
+
+/* ---- 3. the image ---- */
 /* Nothing can fail any more. */
 static void learn(Sync *s) {
     Image *im = s->im;
-    int64_t rows = atomic_load(&im->rows);
-    for (int64_t i = 0; i < s->n_updates; i++) im->rowids[s->updates[i]] = s->updated[i];
-    for (int64_t i = 0; i < s->n_inserts; i++) im->rowids[s->inserts[i]] = s->inserted[i];
-    for (int64_t r = -1; (r = next_dirty(im, r + 1, rows)) < rows; im->dirty[r] = 0)
-        if (im->live[r] != ROW_LIVE) im->rowids[r] = -1;
-    im->impl->synced_rows = rows;
+    static const Change moved[] = {CHANGE_UPDATE, CHANGE_TEXTS, CHANGE_INSERT};
+    for (int k = 0; k < ARRAY_LEN(moved); k++)
+        for (int64_t i = 0; i < s->n[moved[k]]; i++) im->rowids[s->rows[moved[k]][i]] = s->ids[moved[k]][i];
+    for (Change c = CHANGE_GONE; c <= CHANGE_DELETE; c++)
+        for (int64_t i = 0; i < s->n[c]; i++) im->rowids[s->rows[c][i]] = -1;
+    for (int64_t i = 0; i < s->n_spans; i++)
+        if (s->spans[i].marked) memset(im->dirty + s->spans[i].from, 0, (size_t)(s->spans[i].to - s->spans[i].from));
+    im->impl->synced_rows = atomic_load(&im->rows);
 }
 
 Status image_sync(Image *im, UndoLog *undo, Err *e) {
@@ -269,7 +355,7 @@ Status image_sync(Image *im, UndoLog *undo, Err *e) {
     device_copy_stale(im);
     if (im->version != im->table->content)
         return err_internal(e, "table \"%s\" was changed beside its image", im->table->name);
-    Sync s = {.im = im, .undo = undo, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
+    Sync s = {.im = im, .undo = undo, .e = e, .tmp = arena_new(im->account, e), .batch = arena_new(im->account, e)};
     if (!undo) s.undo = undo_new(im->account, e);
     Status st = ST_ERROR;
     if (s.tmp && s.batch && s.undo) {
@@ -280,6 +366,7 @@ Status image_sync(Image *im, UndoLog *undo, Err *e) {
         im->version = im->table->content;
     }
     if (!undo) undo_free(s.undo);
+    free_lists(&s);
     arena_free(s.batch);
     arena_free(s.tmp);
     return st;

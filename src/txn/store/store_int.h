@@ -65,8 +65,8 @@ bool home_takes(const Image *im, int32_t col);           /* a column whose cells
 HomeCells home_cells(const Image *im, int32_t col, int64_t row);
 /* The tablet's rows come just before this one, with all columns that can have their cells here. */
 bool home_ends_at(const Image *im, int64_t tablet, int64_t row);
-/* All columns of the row that bulks write, and that can, are the table's own cells. */
-bool home_has_row(const Image *im, int64_t row);
+/* Its rows lie in the image in their order, with all columns that bulks write and that can have their cells here. */
+bool home_has_tablet(const Image *im, int64_t tablet);
 
 /* The columns of a key, of one row or of many. */
 typedef struct KeyCols {
