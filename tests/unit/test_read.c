@@ -44,6 +44,20 @@ static void must(Session *s, const char *sql) {
 }
 static void gives(Session *s, const char *sql, const char *want) { assert_string_equal(ask(s, sql), want); }
 
+/* The 100 rows that each test begins with, into an empty table. */
+static void fill(void) { must(a, "insert into t select i, i from generate_series(1, 100) i"); }
+/* One more in the row's v. */
+static void add_one(Session *s, int id) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "update t set v = v + 1 where id = %d", id);
+    must(s, sql);
+}
+/* Session a holds the lock alone from here on. */
+static void hold_lock(void) {
+    must(a, "begin");
+    must(a, "create table u(x int)");
+}
+
 static int setup(void **state) {
     (void)state;
     Err e = {0};
@@ -51,7 +65,7 @@ static int setup(void **state) {
     assert_int_equal(session_new(db, &a, &e), ST_OK);
     assert_int_equal(session_new(db, &b, &e), ST_OK);
     must(a, "create table t(id int primary key, v int)");
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
     must(a, "set lock_timeout = '10ms'");
     must(b, "set lock_timeout = '10ms'");
     return 0;
@@ -67,8 +81,7 @@ static int teardown(void **state) {
 /* Another session holds the lock alone: with definitions, in the middle of a transaction. */
 static void test_beside_a_writer(void **state) {
     (void)state;
-    must(a, "begin");
-    must(a, "create table u(x int)");
+    hold_lock();
     must(a, "update t set v = 0");
     gives(b, "select sum(v) from t", "5050");
     gives(b, "select v from t where id = 7", "7");
@@ -83,7 +96,7 @@ static void test_beside_a_writer(void **state) {
     gives(b, "select count(*), max(v) from t", "100,100");
     must(a, "commit");
     gives(b, "select count(*) from t", "0");
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
 }
 
 /* What was committed is seen by all, at once. */
@@ -115,8 +128,7 @@ static int64_t pins(void) {
 static void test_in_block(void **state) {
     (void)state;
     gives(b, "select sum(v) from t", "5050");
-    must(a, "begin");
-    must(a, "create table u(x int)");
+    hold_lock();
     must(a, "update t set v = 0");
     must(b, "begin");
     gives(b, "select sum(v) from t", "5050");
@@ -147,7 +159,7 @@ static void test_in_block(void **state) {
     must(b, "commit");
     assert_int_equal(pins(), 0);
     must(a, "alter table t rename column w to v");
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
 }
 
 /* The pin ends with the first change: from there on a transaction sees it, and its snapshot as before. */
@@ -158,7 +170,7 @@ static void test_block_that_writes(void **state) {
     must(a, "update t set v = v + 1000 where id = 3");
     must(a, "insert into t values (101, 0)");
     gives(b, "select sum(v), count(*) from t", "5050,100");
-    must(b, "update t set v = v + 1 where id = 60");
+    add_one(b, 60);
     assert_int_equal(pins(), 0);
     gives(b, "select sum(v), count(*) from t", "5051,100");
     gives(b, "select v from t where id = 60", "61");
@@ -167,13 +179,13 @@ static void test_block_that_writes(void **state) {
     must(b, "begin");
     gives(b, "select sum(v) from t where id = 60", "60");
     gives(b, "select v from t where id = 61", "61");
-    must(a, "update t set v = v + 1 where id = 62");
-    must(b, "update t set v = v + 1 where id = 60");
+    add_one(a, 62);
+    add_one(b, 60);
     must(b, "commit");
     must(b, "begin");
     gives(b, "select v from t where id = 61", "61");
-    must(a, "update t set v = v + 1 where id = 61");
-    must(b, "update t set v = v + 1 where id = 60");
+    add_one(a, 61);
+    add_one(b, 60);
     gives(b, "commit", "!40001");
     gives(a, "select v from t where id >= 60 and id <= 62 order by id", "61;62;63");
     must(b, "begin read only");
@@ -186,7 +198,7 @@ static void test_block_that_writes(void **state) {
     gives(b, "select count(*) from t", "0");
     must(b, "rollback");
     assert_int_equal(pins(), 0);
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
 }
 
 /* A transaction that began under the lock, with a row, reads a version only as long as it is what it sees. */
@@ -196,8 +208,7 @@ static void test_block_under_the_lock(void **state) {
     must(b, "begin");
     gives(b, "select v from t where id = 7", "7"); /* no version is current */
     assert_int_equal(pins(), 0);
-    must(a, "begin");
-    must(a, "create table u(x int)");
+    hold_lock();
     gives(b, "select v from t where id = 7", "7"); /* now one is, of the same state */
     assert_int_equal(pins(), 1);
     must(a, "rollback");
@@ -206,8 +217,7 @@ static void test_block_under_the_lock(void **state) {
     must(b, "begin");
     gives(b, "select v from t where id = 7", "7");
     must(a, "update t set v = 0 where id = 7");
-    must(a, "begin");
-    must(a, "create table u(x int)");
+    hold_lock();
     gives(a, "select label from stele_snapshots where kind = 'version'", "");
     gives(b, "select sum(v) from t", "!55P03"); /* a version is current, and newer than its snapshot */
     must(a, "rollback");
@@ -235,8 +245,7 @@ static void test_block_and_routines(void **state) {
     gives(b, "select total(), sum(v) from t", "5050,5050");
     gives(b, "select total()", "5050");
     gives(b, "select sum(v) from t", "5050");
-    must(a, "begin");
-    must(a, "create table u(x int)");
+    hold_lock();
     gives(b, "select sum(v) from t", "5050");
     must(a, "rollback");
     must(b, "call add(80, 1)");
@@ -289,7 +298,7 @@ static void test_slow_result(void **state) {
     must(a, "alter table t rename to t2");
     must(a, "update t2 set v = 0");
     must(a, "create table t(id int primary key, v int)");
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
     must(a, "drop table t2");
     for (int64_t r = 0; r < st->n_rows; r++) {
         const void *cell;
@@ -361,7 +370,7 @@ static void test_pinned(void **state) {
     epoch_unregister(slot);
     gives(b, "select * from t", "!42P01");
     must(a, "create table t(id int primary key, v int)");
-    must(a, "insert into t select i, i from generate_series(1, 100) i");
+    fill();
     gives(b, "select sum(v) from t", "5050");
     EpochStats stats;
     while (epoch_reclaim(db->epochs, 1000)) {}

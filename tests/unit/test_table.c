@@ -479,6 +479,26 @@ static void test_constant_hash(void **state) {
     hash_constant = false;
 }
 
+/* Rows of ids below `n` are there, with seeds[]. */
+static void model_has(int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        model.live[i] = true;
+        memcpy(model.seed[i], seeds[i], sizeof seeds[i]);
+    }
+}
+/* Rows 0 to 299 get the values that they have; one more allocation succeeds each time. */
+static void update_until_it_works(Table *t, int n_set, const int *set, const Vec *vals) {
+    Err e = {0};
+    for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
+    for (int64_t n = 1;; n++) {
+        err_clear(&e);
+        mem_fail_at(n);
+        Status st = table_update(t, 300, rowids, n_set, set, vals, NULL, &e);
+        mem_fail_at(0);
+        if (st == ST_OK) break;
+        compare(t);
+    }
+}
 /* A failing allocation at every step leaves the table as it was. */
 static void test_out_of_memory(void **state) {
     (void)state;
@@ -502,10 +522,7 @@ static void test_out_of_memory(void **state) {
         assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
         compare(t);
     }
-    for (int64_t i = 0; i < 300; i++) {
-        model.live[i] = true;
-        memcpy(model.seed[i], seeds[i], sizeof seeds[i]);
-    }
+    model_has(300);
     compare(t);
     for (int64_t n = 1;; n++) {
         err_clear(&e);
@@ -518,28 +535,12 @@ static void test_out_of_memory(void **state) {
     compare(t);
     int set[] = {10, 3};
     Vec vals[] = {b.cols[10], b.cols[3]};
-    for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
-    for (int64_t n = 1;; n++) {
-        err_clear(&e);
-        mem_fail_at(n);
-        Status st = table_update(t, 300, rowids, 2, set, vals, NULL, &e);
-        mem_fail_at(0);
-        if (st == ST_OK) break;
-        compare(t);
-    }
+    update_until_it_works(t, 2, set, vals);
     assert_int_equal(table_merge(t, NULL, &e), ST_OK);
     compare(t);
     int stay[] = {10, 8, 6}; /* no column of a key: main's columns are opened */
     Vec cells[] = {b.cols[10], b.cols[8], b.cols[6]};
-    for (int64_t i = 0; i < 300; i++) rowids[i] = id_rowid[i];
-    for (int64_t n = 1;; n++) {
-        err_clear(&e);
-        mem_fail_at(n);
-        Status st = table_update(t, 300, rowids, 3, stay, cells, NULL, &e);
-        mem_fail_at(0);
-        if (st == ST_OK) break;
-        compare(t);
-    }
+    update_until_it_works(t, 3, stay, cells);
     compare(t);
     assert_int_equal(t->n_tablets, 1);
     batch_free(&b);
@@ -583,11 +584,8 @@ static void test_open_columns(void **state) {
     rng = 99;
     Table *t = make_table();
     Batch b;
-    for (int64_t i = 0; i < ROWS; i++) {
-        new_seeds(i, seeds[i]);
-        model.live[i] = true;
-        memcpy(model.seed[i], seeds[i], sizeof seeds[i]);
-    }
+    for (int64_t i = 0; i < ROWS; i++) new_seeds(i, seeds[i]);
+    model_has(ROWS);
     batch_fill(&b, ROWS, seeds);
     assert_int_equal(table_append(t, ROWS, b.cols, NULL, NULL, &e), ST_OK);
     batch_free(&b);
