@@ -48,6 +48,38 @@ static void sum_of(char table, const char *how) {
 }
 static bool came(void) { return !strstr(lines, "cached, 1 launch, 0 B in,"); }
 
+/* stele_tablets: the tablets of table a of which a device has a copy; columns of its first one. */
+static void copies_are(int64_t tablets, int64_t columns) {
+    assert_int_equal(number("select count(devices) from stele_tablets where table_name = 'a'"), tablets);
+    assert_int_equal(number("select count(devices) from stele_tablet_columns where table_name = 'a' and tablet = 0"),
+                     columns);
+}
+/* Copies that a device has are shown as long as they are what the table has. */
+static void test_shown(void **state) {
+    (void)state;
+    int64_t all = number("select count(*) from stele_tablets where table_name = 'a'");
+    copies_are(0, 0);
+    sum_of('a', "cached");
+    copies_are(all, 3);
+    char name[128];
+    snprintf(name, sizeof name, "select count(*) from stele_tablets where devices = '%s'", device->info.id);
+    assert_int_equal(number(name), all);
+    run("insert into a values (0, 0, 0, 0)"); /* packed tablets stay as they were */
+    copies_are(all, 3);
+    sum_of('a', "cached");
+    copies_are(all + 1, 3);
+    run("update a set x = x where k < 100000"); /* opens a column, and reads another */
+    copies_are(all, 3);
+    assert_int_equal(number("select count(*) - count(devices) from stele_tablet_columns where table_name = 'a' and "
+                            "column_name = 'x' and tablet = 0"),
+                     1);
+    run("vacuum a");
+    copies_are(0, 0);
+    sum_of('a', "cached");
+    dev_runtime_forget(runtime, -1);
+    copies_are(0, 0);
+}
+
 /* Lowering the limit frees what was not used for longest, at once. */
 static void test_lowered(void **state) {
     (void)state;
@@ -117,10 +149,9 @@ static void test_states(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_lowered, begin),
-        cmocka_unit_test_setup(test_room, begin),
-        cmocka_unit_test_setup(test_streamed, begin),
-        cmocka_unit_test_setup(test_states, begin),
+        cmocka_unit_test_setup(test_lowered, begin),  cmocka_unit_test_setup(test_room, begin),
+        cmocka_unit_test_setup(test_streamed, begin), cmocka_unit_test_setup(test_states, begin),
+        cmocka_unit_test_setup(test_shown, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -46,6 +46,8 @@ void dev_runtime_limit(DevRuntime *r, int64_t bytes);
 /* Frees cached columns: of one table (dropped, rewritten), or all (table_id < 0). Those that a query reads right now
  * stay. */
 void dev_runtime_forget(DevRuntime *r, int64_t table_id);
+/* The device has a copy of the tablet's column as the table has it now. */
+bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col);
 
 /* What placing a plan on a device found out, kept for the plan's next runs: emitted text, kernels, constants, lists of
  * tablets. It is as good as the plan itself: for the same versions of its tables. The owner of the plan keeps the

@@ -291,6 +291,38 @@ void session_device_limits(Session *s) {
     mutex_unlock(&h->lock);
 }
 
+/* The name of a runtime's device, as SET device has it. */
+static const char *sql_name(const DeviceHub *h, DevRuntime *r) {
+    const char *id = dev_runtime_device(r)->info.id;
+    for (int i = 0; h && i < devices_count(h->devices); i++)
+        if (strcmp(devices_entry(h->devices, i)->id, id) == 0) return devices_entry(h->devices, i)->sql_name;
+    return id;
+}
+static bool has_copy(DevRuntime *r, const Table *t, int64_t tablet, int32_t col) {
+    if (col >= 0) return dev_runtime_has(r, t, tablet, col);
+    for (col = 0; col < t->n_cols; col++)
+        if (dev_runtime_has(r, t, tablet, col)) return true;
+    return false;
+}
+static Status add_copy(Session *s, Arena *a, const DeviceHub *h, DevRuntime *r, const char **names) {
+    const char *name = sql_name(h, r);
+    *names = *names ? arena_printf(a, "%s, %s", *names, name) : arena_strdup(a, name);
+    return *names ? ST_OK : err_oom(&s->err);
+}
+Status session_device_copies(Session *s, Arena *a, const Table *t, int64_t tablet, int32_t col, const char **names) {
+    DeviceHub *h = s->db->device_hub;
+    DevRuntime *own = s->device.override;
+    *names = NULL;
+    if (own && has_copy(own, t, tablet, col)) TRY(add_copy(s, a, h, own, names));
+    if (!h) return ST_OK;
+    mutex_lock(&h->lock);
+    Status st = ST_OK;
+    for (int i = 0; st == ST_OK && i < h->n; i++)
+        if (has_copy(h->runtimes[i].runtime, t, tablet, col)) st = add_copy(s, a, h, h->runtimes[i].runtime, names);
+    mutex_unlock(&h->lock);
+    return st;
+}
+
 void session_device_forget(Session *s, int64_t table_id) {
     DeviceHub *h = s->db->device_hub;
     if (!h) return;

@@ -64,6 +64,12 @@ static Status put_text(Rows *r, int32_t col, const char *text) {
     return ST_OK;
 }
 
+/* Which devices have it, too. */
+static Status put_copies(Session *s, Rows *r, int32_t at, const Table *t, int64_t tablet, int32_t col) {
+    const char *names;
+    TRY(session_device_copies(s, r->c->arena, t, tablet, col, &names));
+    return names ? put_text(r, at, names) : ST_OK;
+}
 static Status tablets(Session *s, Rows *r) {
     TRY(session_read_locked(s)); /* what a device has of rows are no tablets */
     const Catalog *c = session_catalog(s);
@@ -77,6 +83,7 @@ static Status tablets(Session *s, Rows *r) {
             put_int(r, 3, t->rows);
             put_int(r, 4, t->n_deleted);
             put_int(r, 5, tablet_bytes(t));
+            TRY(put_copies(s, r, 6, c->tables[i], k, -1));
         }
     return ST_OK;
 }
@@ -109,7 +116,7 @@ static Status put_bound(Rows *r, int32_t at, const Column *col, const TabletColu
     const char *text = value_to_text(r->c->arena, &v, &n);
     return text ? put_text(r, at, text) : err_oom(r->err);
 }
-static Status tablet_column(Rows *r, const Table *t, int64_t k, int i) {
+static Status tablet_column(Session *s, Rows *r, const Table *t, int64_t k, int i) {
     const Tablet *tab = t->tablets[k];
     const TabletColumn *c = &tab->cols[i];
     TRY(next_row(r));
@@ -123,14 +130,14 @@ static Status tablet_column(Rows *r, const Table *t, int64_t k, int i) {
     TRY(put_bound(r, 7, &t->cols[i], c, c->min));
     TRY(put_bound(r, 8, &t->cols[i], c, c->max));
     put_int(r, 9, column_bytes(c, tab->rows));
-    return ST_OK;
+    return put_copies(s, r, 10, t, k, i);
 }
 static Status tablet_columns(Session *s, Rows *r) {
     TRY(session_read_locked(s));
     const Catalog *c = session_catalog(s);
     for (int64_t i = 0; i < c->n_tables; i++)
         for (int64_t k = 0; k < c->tables[i]->n_tablets; k++)
-            for (int x = 0; x < c->tables[i]->n_cols; x++) TRY(tablet_column(r, c->tables[i], k, x));
+            for (int x = 0; x < c->tables[i]->n_cols; x++) TRY(tablet_column(s, r, c->tables[i], k, x));
     return ST_OK;
 }
 

@@ -11,12 +11,13 @@ typedef struct SystemColumn {
     TypeId type;
 } SystemColumn;
 
-static const SystemColumn tablets[] = {{"table_name", T_TEXT}, {"tablet", T_INT8}, {"form", T_TEXT}, {"rows", T_INT8},
-                                       {"dead", T_INT8},       {"bytes", T_INT8},  {NULL, T_UNKNOWN}};
+static const SystemColumn tablets[] = {{"table_name", T_TEXT}, {"tablet", T_INT8}, {"form", T_TEXT},
+                                       {"rows", T_INT8},       {"dead", T_INT8},   {"bytes", T_INT8},
+                                       {"devices", T_TEXT},    {NULL, T_UNKNOWN}};
 static const SystemColumn tablet_columns[] = {{"table_name", T_TEXT}, {"tablet", T_INT8},   {"column_name", T_TEXT},
                                               {"form", T_TEXT},       {"encoding", T_TEXT}, {"bits", T_INT8},
                                               {"nulls", T_INT8},      {"minimum", T_TEXT},  {"maximum", T_TEXT},
-                                              {"bytes", T_INT8},      {NULL, T_UNKNOWN}};
+                                              {"bytes", T_INT8},      {"devices", T_TEXT},  {NULL, T_UNKNOWN}};
 static const SystemColumn snapshots[] = {{"kind", T_TEXT},   {"session", T_INT8}, {"label", T_TEXT},
                                          {"age_ms", T_INT8}, {"epoch", T_INT8},   {"held_bytes", T_INT8},
                                          {"lost", T_BOOL},   {NULL, T_UNKNOWN}};

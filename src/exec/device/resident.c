@@ -1,0 +1,23 @@
+/* resident.c - which tablets' columns a device has copies of, for what the database shows of itself. What is read where
+ * the host has it (devices that share its memory, registered pages) is no copy. */
+#include "base/mutex.h"
+#include "exec/device/dev_int.h"
+#include "storage/tablet_block.h"
+
+/* Bytes of main tablets never change; other copies are of one version of the table. */
+static bool is_valid(const ResColumn *c, const Table *t, int64_t tablet) {
+    if (tablet >= c->n_tablets || !c->pieces[tablet].chunk) return false;
+    if (c->version == t->version) return true;
+    const ResPiece *p = &c->pieces[tablet];
+    const Tablet *tab = t->tablets[tablet];
+    const void *block = tab->cols[c->col].is_delta ? NULL : tab->block->bytes;
+    return block && p->block == block && p->checksum == ((const TabletHeader *)block)->checksum;
+}
+bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col) {
+    mutex_lock(&r->res_lock);
+    const ResTable *x = r->tables;
+    while (x && x->id != t->id) x = x->next;
+    bool has = x && col < x->n_cols && x->cols[col] && is_valid(x->cols[col], t, tablet);
+    mutex_unlock(&r->res_lock);
+    return has;
+}
