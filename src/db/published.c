@@ -1,6 +1,8 @@
 /* published.c - see published.h. */
 #include "db/published.h"
 
+#include "base/log.h"
+
 static void version_free(EpochNode *n) {
     DatabaseVersion *v = (DatabaseVersion *)(void *)n;
     mem_free(v->account, v, v->bytes);
@@ -42,6 +44,7 @@ void database_definitions_committed(Database *db) {
 typedef struct Prepared {
     int64_t n;
     TableVersion **versions; /* of tables that have changed */
+    VersionCost copied;
 } Prepared;
 
 static int64_t pointers(int64_t n) { return n * (int64_t)sizeof(void *); }
@@ -84,6 +87,9 @@ static Status table_publish(Database *db, Table *t, Prepared *p, const Table **v
     }
     TRY(table_versions_enable(t, db->epochs, e));
     TRY(table_version_prepare(t, &p->versions[p->n], e));
+    VersionCost cost = table_version_cost(p->versions[p->n]);
+    p->copied.bytes += cost.bytes;
+    p->copied.home_bytes += cost.home_bytes;
     *view = table_version_view(p->versions[p->n++]);
     return ST_OK;
 }
@@ -109,7 +115,7 @@ static void install(Database *db, DatabaseVersion *v, const Prepared *p) {
     (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
 }
 
-static Status publish(Database *db, bool *done, Err *e) {
+static Status publish(Database *db, bool *done, VersionCost *copied, Err *e) {
     uint64_t changes = txn_lock_changes(db->txn_lock), commits = atomic_load(&txn_lock_hub(db->txn_lock)->commits);
     DatabaseVersion *old = atomic_load(&db->published);
     if (old && atomic_load(&old->changes) == changes) return ST_OK;
@@ -136,15 +142,19 @@ static Status publish(Database *db, bool *done, Err *e) {
     } else {
         for (int64_t i = 0; i < p.n; i++) table_version_discard(p.versions[i]);
     }
+    *copied = p.copied;
     if (v && (same || !use)) mem_free(v->account, v, v->bytes);
     mem_free(NULL, p.versions, pointers(c->n_tables + 1));
     return st;
 }
-Status database_publish(Database *db, bool *done, Err *e) {
+Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e) {
+    int64_t began = clock_ns();
     *done = true;
+    *cost = (PublishCost){0};
     mutex_lock(&db->publishing);
-    Status st = publish(db, done, e);
+    Status st = publish(db, done, &cost->copied, e);
     mutex_unlock(&db->publishing);
+    cost->ns = clock_ns() - began;
     if (st == ST_OK && *done) txn_lock_wake(db->txn_lock); /* for readers that wait */
     return st;
 }

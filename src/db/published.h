@@ -43,10 +43,14 @@ const DatabaseVersion *database_definitions_begin(Database *db, EpochSlot *slot,
 bool database_is_published(Database *db, bool in_block);
 void database_read_end(Database *db, EpochSlot *slot);
 
+typedef struct PublishCost {
+    int64_t ns;
+    VersionCost copied;
+} PublishCost;
 /* Publishes the state of catalog and tables, which is committed: the caller holds the database lock, shared or alone,
  * and no uncommitted change is shown in a table. *done false: a table does not show what is
  * committed (table_is_committed). On error nothing has changed. */
-Status database_publish(Database *db, bool *done, Err *e);
+Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e);
 /* No version is current any more; under the lock held alone. Comes before what versions name is freed or retired. */
 void database_unpublish(Database *db);
 /* Definitions of the catalog are committed; under the lock held alone. */

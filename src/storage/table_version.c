@@ -21,6 +21,7 @@ typedef struct VersionTablet {
     Tablet *origin;       /* counted in its block */
     int64_t changes;      /* of the block at that time */
     int64_t bytes;        /* of this allocation */
+    int64_t home_bytes;   /* of copies of cells of homes */
     SharedBytes **cells;  /* by column, NULL: not open; counted. NULL: no column was ever opened */
 } VersionTablet;
 
@@ -39,6 +40,7 @@ struct TableVersion {
     TableVersions *owner;
     TableVersion *newer, *older;
     int64_t bytes; /* of this allocation */
+    VersionCost cost;
     Table view;
     struct TableImpl impl; /* the view's */
 };
@@ -161,6 +163,7 @@ static Status copy_home(VersionTablet *h, int col, Err *e) {
         return ST_ERROR;
     }
     column_copy_cells(&origin->cols[col], 0, origin->rows, cells, NULL);
+    h->home_bytes += bytes;
     c->data = cells;
     c->stride = 0;
     return ST_OK;
@@ -287,7 +290,7 @@ static TableVersion *version_alloc(Table *t, Err *e) {
     TableVersion *v = mem_calloc(&t->account, bytes, e);
     if (!v) return NULL;
     char *p = (char *)v;
-    v->bytes = bytes;
+    v->bytes = v->cost.bytes = bytes;
     v->owner = t->impl->versions;
     v->view.cols = (Column *)(void *)(p + cols);
     v->view.keys = (KeyConstraint *)(void *)(p + keys);
@@ -319,7 +322,11 @@ Status table_version_prepare(Table *t, TableVersion **out, Err *e) {
         if (keyindex_freeze(t->keys[k].index, v->view.keys[k].index, e) != ST_OK) goto fail;
     for (int64_t i = 0; i < t->n_tablets; i++) {
         VersionTablet *h = header_again(before, t->tablets[i], i);
-        if (!h && header_new(t->tablets[i], table_has_undo(t), &h, e) != ST_OK) goto fail;
+        if (!h) {
+            if (header_new(t->tablets[i], table_has_undo(t), &h, e) != ST_OK) goto fail;
+            v->cost.bytes += h->bytes + h->home_bytes;
+            v->cost.home_bytes += h->home_bytes;
+        }
         v->view.tablets[i] = &h->tab;
         v->view.n_tablets = i + 1;
     }
@@ -329,6 +336,8 @@ fail:
     version_free(v);
     return ST_ERROR;
 }
+
+VersionCost table_version_cost(const TableVersion *v) { return v->cost; }
 
 /* ---- installing and reading ---- */
 void table_versions_install_at(EpochDomain *d, uint64_t epoch, int64_t n, TableVersion *const *versions) {

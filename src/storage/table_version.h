@@ -49,6 +49,11 @@ Status table_versions_enable(Table *t, EpochDomain *d, Err *e);
  * table has changes that are not committed. On error nothing has changed. */
 Status table_version_prepare(Table *t, TableVersion **out, Err *e);
 void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
+/* Bytes that making a version has copied, and how many of them are cells of homes (row_home.h). */
+typedef struct VersionCost {
+    int64_t bytes, home_bytes;
+} VersionCost;
+VersionCost table_version_cost(const TableVersion *v);
 /* In one step, at a boundary of its own; the versions before are retired, and some of what waits is reclaimed. Returns
  * the epoch from which on readers see them. */
 uint64_t table_versions_install(EpochDomain *d, int64_t n, TableVersion *const *versions);

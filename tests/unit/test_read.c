@@ -347,9 +347,10 @@ static void test_pinned(void **state) {
     Err e = {0};
     EpochSlot *slot;
     bool done;
+    PublishCost cost;
     assert_int_equal(epoch_register(db->epochs, 1000, &slot, &e), ST_OK);
     must(a, "create view vw as select v from t");
-    assert_int_equal(database_publish(db, &done, &e), ST_OK); /* nothing else runs: as under the lock */
+    assert_int_equal(database_publish(db, &done, &cost, &e), ST_OK); /* nothing else runs: as under the lock */
     assert_true(done);
     const DatabaseVersion *v = database_read_begin(db, slot, "test", 0);
     assert_non_null(v);
@@ -414,6 +415,42 @@ static void test_images(void **state) {
     must(a, "drop procedure add");
 }
 
+/* What EXPLAIN ANALYZE says that a sum over table c has read. */
+static void has_read(Session *s, const char *want) {
+    Statement *st;
+    int64_t used;
+    const char *line = "";
+    if (statement_prepare(s, slice_of("explain analyze select sum(v) from c"), &st, &used) != ST_OK ||
+        statement_run(st) != ST_OK)
+        fail_msg("%s", s->err.message);
+    for (int64_t i = 0; i < st->n_rows; i++)
+        if (strncmp(st->text_rows[i][0], "Snapshot: ", 10) == 0) line = st->text_rows[i][0];
+    if (!strstr(line, want)) fail_msg("no \"%s\" in \"%s\"", want, line);
+    statement_free(st);
+}
+static void test_explained(void **state) {
+    (void)state;
+    must(a, "create table c(id int primary key, v bigint not null)");
+    must(a, "insert into c select i, i from generate_series(1, 100) i");
+    must(a, "create procedure more(k int) language plpgsql as $$ begin update c set v = v + 1 where id = k; end $$");
+    has_read(b, "made for this statement in ");
+    has_read(b, "there already");
+    must(a, "update c set v = v where id = 1");
+    has_read(b, " copied, 0 B of them cells that bulks share");
+    must(b, "set snapshot = 'lock'");
+    has_read(b, "Snapshot: the tables themselves, under the lock; nothing copied");
+    must(b, "reset snapshot");
+    /* a bulk has cells in place: versions get copies */
+    must(a, "vacuum"); /* no other cells are */
+    must(a, "call bulk_call('more', 'select i from generate_series(1, 100) i')");
+    has_read(a, " copied, 800 B of them cells that bulks share");
+    must(b, "begin");
+    has_read(b, "there already");
+    must(b, "commit");
+    must(a, "drop procedure more(int)");
+    must(a, "drop table c");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
@@ -421,6 +458,7 @@ int main(void) {
         cmocka_unit_test(test_block_and_routines), cmocka_unit_test(test_block_under_the_lock),
         cmocka_unit_test(test_slow_result),        cmocka_unit_test(test_block_memory),
         cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
-        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images)};
+        cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_explained)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

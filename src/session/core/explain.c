@@ -114,6 +114,21 @@ static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bo
     return ST_OK;
 }
 
+/* What the statement has read, and what that cost. */
+static Status put_snapshot(Session *s, Statement *st) {
+    Arena *a = st->run_arena;
+    const PublishCost *cost = &s->read.cost;
+    if (!session_reads_version(s)) return put(st, "Snapshot: the tables themselves, under the lock; nothing copied");
+    char *line =
+        arena_printf(a, "Snapshot: published version of epoch %llu, ", (unsigned long long)session_catalog_epoch(s));
+    if (line && s->read.published)
+        line = arena_printf(a, "%smade for this statement in %.3f ms: %s copied, %s of them cells that bulks share",
+                            line, (double)cost->ns / 1e6, size_text(a, cost->copied.bytes),
+                            size_text(a, cost->copied.home_bytes));
+    else if (line) line = arena_printf(a, "%sthere already", line);
+    return line ? put(st, line) : err_oom(&s->err);
+}
+
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
                        const Value *params) {
     Arena *a = st->run_arena;
@@ -213,9 +228,7 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         }
     }
     if (analyze) {
-        if (session_reads_version(s))
-            TRY(put(st, arena_printf(a, "Snapshot: published version of epoch %llu",
-                                     (unsigned long long)session_catalog_epoch(s))));
+        TRY(put_snapshot(s, st));
         TRY(put(st, arena_printf(a, "Planning time: %.3f ms", (double)r.plan_ns / 1e6)));
         TRY(put(st, arena_printf(a, "Execution time: %.3f ms, peak memory %s", (double)r.run_ns / 1e6,
                                  size_text(a, atomic_load(&st->account.peak)))));

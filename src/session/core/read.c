@@ -62,10 +62,10 @@ static bool pin(Session *s, bool definitions) {
 static bool shows_committed(const Session *s) {
     return !session_bulk_unapplied(s) && transaction_shows_committed(s) && !s->catalog_undo;
 }
-static bool publish(Session *s) {
+static bool publish(Session *s, PublishCost *cost) {
     bool done = false;
     Err e = {0}; /* without memory the statement goes on under the lock */
-    return shows_committed(s) && database_publish(s->db, &done, &e) == ST_OK && done;
+    return shows_committed(s) && database_publish(s->db, &done, cost, &e) == ST_OK && done;
 }
 
 /* Waiting for the lock ends when a version is current: not when this one may be of no use to the transaction, since its
@@ -79,6 +79,7 @@ Status session_read(Session *s, bool brief) {
     if (!brief) TRY(session_read_device(s));
     if (s->read.on_device) return ST_OK;
     bool version = may_read_version(s), lost;
+    PublishCost cost;
     int tries = 0;
     (void)transaction_version(s, &lost);
     if (lost) return transaction_lost(s);
@@ -90,9 +91,11 @@ Status session_read(Session *s, bool brief) {
         if (st != ST_OK) return st;
     } while (s->lock == LOCK_NONE);
     if (brief && s->state == 'T' && always_publishes(s)) brief = false; /* it is the transaction that may be long */
-    if (!version || brief || !should_publish(s) || !publish(s)) return ST_OK;
+    if (!version || brief || !should_publish(s) || !publish(s, &cost)) return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
+    s->read.published = pinned;
+    s->read.cost = cost;
     return ST_OK;
 }
 bool session_read_enough(void *ctx) {
@@ -113,6 +116,7 @@ void session_read_planned(const Session *s) {
 }
 void session_read_end(Session *s) {
     session_read_device_end(s);
+    s->read.published = false;
     if (!s->read.version) return;
     s->read.version = NULL;
     if (!s->read.of_txn) database_read_end(s->db, s->read.slot);
@@ -134,6 +138,10 @@ Status session_read_locked(Session *s) {
 
 /* Before the session, which has just taken the lock alone, changes anything: others will not have to wait for it. */
 void session_publish_before_write(Session *s) {
-    if (!s->in_bulk && !s->read.brief && should_publish(s)) (void)publish(s);
+    PublishCost ignored;
+    if (!s->in_bulk && !s->read.brief && should_publish(s)) (void)publish(s, &ignored);
 }
-bool session_publish(Session *s) { return should_publish(s) && publish(s); }
+bool session_publish(Session *s) {
+    PublishCost ignored;
+    return should_publish(s) && publish(s, &ignored);
+}

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "db/database.h"
+#include "db/published.h"
 #include "exec/exec.h"
 #include "exec/rows.h"
 #include "io/copy.h"
@@ -117,6 +118,8 @@ typedef struct SessionRead {
     EpochSlot *slot;
     const struct DatabaseVersion *version; /* pinned; NULL: the tables, under the lock */
     bool of_txn;                           /* the pin is the transaction's, and lasts longer than the statement */
+    bool published;                        /* it was made for this statement, */
+    PublishCost cost;                      /* for this */
     int64_t since_ns;                      /* when the statement began */
     bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
     bool locked; /* it was */
