@@ -7,9 +7,10 @@
  *
  * Groups and items do not wait for each other; a launch is over before the next one begins.
  *
- * Defined by the emitter (emit_sort.c): SORT_TILE, MERGE_PIECE; parameters SORT_N (pairs), SORT_A, SORT_B (addresses:
- * from, to), SORT_WIDTH; SORT_LESS(ka, ra, kb, rb), a total order, in which pairs with row ~0 come behind all others
- * of their key.
+ * Defined in front of it, by emit_sort.c for a query's sort, interp/ki_sort.h for any, and exec/device/dev_order.c for
+ * rows in source order: SORT_TILE, MERGE_PIECE; parameters SORT_N (pairs), SORT_A, SORT_B (addresses: from, to),
+ * SORT_WIDTH; SORT_LESS(ka, ra, kb, rb), a total order, in which pairs with row ~0 come behind all others of their key;
+ * SORT_BEGIN, if these need variables of the kernel.
  */
 #if !defined(SORT_TILE) /* alone */
 #include "codegen/prelude/kc_gen.h"
@@ -21,9 +22,13 @@
 #define SORT_WIDTH P(4)
 #define SORT_LESS(ka, ra, kb, rb) ((ka) != (kb) ? (ka) < (kb) : (ra) < (rb))
 #endif
+#if !defined(SORT_BEGIN)
+#define SORT_BEGIN
+#endif
 
 KERNEL(sort_tile) {
-    const u64 n = SORT_N;
+    SORT_BEGIN
+    const u64 n = SORT_N, a = SORT_A;
     LOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, SORT_TILE * 8);
     for (u64 base = GID * SORT_TILE; base < n; base += NGROUPS * SORT_TILE) {
         const u32 m = n - base < SORT_TILE ? (u32)(n - base) : SORT_TILE;
@@ -36,8 +41,8 @@ KERNEL(sort_tile) {
         while (size < m) size *= 2;
         /* padding has row ~0 and comes last; a real pair with the same key is less */
         for (u32 i = LID; i < size; i += LSIZE) {
-            ks[i] = i < m ? G(u64, SORT_A)[2 * (base + i)] : ~(u64)0;
-            rs[i] = i < m ? G(u64, SORT_A)[2 * (base + i) + 1] : ~(u64)0;
+            ks[i] = i < m ? G(u64, a)[2 * (base + i)] : ~(u64)0;
+            rs[i] = i < m ? G(u64, a)[2 * (base + i) + 1] : ~(u64)0;
         }
         BARRIER();
         for (u32 k = 2; k <= size; k <<= 1)
@@ -57,21 +62,22 @@ KERNEL(sort_tile) {
                 BARRIER();
             }
         for (u32 i = LID; i < m; i += LSIZE) {
-            G(u64, SORT_A)[2 * (base + i)] = ks[i];
-            G(u64, SORT_A)[2 * (base + i) + 1] = rs[i];
+            G(u64, a)[2 * (base + i)] = ks[i];
+            G(u64, a)[2 * (base + i) + 1] = rs[i];
         }
         BARRIER();
     }
 }
 
 KERNEL(sort_merge) {
-    const u64 n = SORT_N, width = SORT_WIDTH;
+    SORT_BEGIN
+    const u64 n = SORT_N, width = SORT_WIDTH, a = SORT_A, b = SORT_B;
     u32 polls = 0;
     for (u64 d = (GID * LSIZE + LID) * MERGE_PIECE; d < n && GOES_ON(polls, 8u); d += NGROUPS * LSIZE * MERGE_PIECE) {
         const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n,
                   stop = start + 2 * width < n ? start + 2 * width : n;
         const u64 na = mid - start, nb = stop - mid, diag = d - start;
-        const u64 pa = SORT_A + start * 16, pb = SORT_A + mid * 16;
+        const u64 pa = a + start * 16, pb = a + mid * 16;
         u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;
         while (lo < hi) {
             const u64 x = (lo + hi) / 2, y = diag - 1 - x;
@@ -84,13 +90,14 @@ KERNEL(sort_merge) {
             const bool left = j >= nb || (i < na && SORT_LESS(G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1],
                                                               G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));
             const u64 from = left ? pa + i * 16 : pb + j * 16;
-            G(u64, SORT_B)[2 * (d + q)] = G(u64, from)[0];
-            G(u64, SORT_B)[2 * (d + q) + 1] = G(u64, from)[1];
+            G(u64, b)[2 * (d + q)] = G(u64, from)[0];
+            G(u64, b)[2 * (d + q) + 1] = G(u64, from)[1];
             if (left) i++;
             else j++;
         }
     }
 }
+#undef SORT_BEGIN
 #undef SORT_TILE
 #undef MERGE_PIECE
 #undef SORT_N

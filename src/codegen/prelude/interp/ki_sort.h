@@ -1,11 +1,9 @@
 /* ki_sort.h - the kernels that sort, for any keys: as those that codegen/emit_sort.c writes, with the keys in a table.
+ * sort_tile and sort_merge are kc_sort.h, which cmake/kernels.cmake puts behind this file.
  */
 #ifndef KI_SORT_H
 #define KI_SORT_H
 #include "codegen/prelude/interp/ki_agg.h"
-
-#define KI_SORT_TILE 1024u
-#define KI_MERGE_PIECE 16u
 
 FN val sort_cell(KARGS, u64 code, u32 k, u64 row) {
     u32 offsets = CODE(k + BY_OFFSETS);
@@ -72,80 +70,6 @@ KERNEL(sort_init) {
     }
 }
 
-KERNEL(sort_tile) {
-    const u64 code = P(BC_CODE_PARAM);
-    const u32 sort = CODE(BH_SORT);
-    const u64 n = P(CODE(sort + BSO_N)), a = P(CODE(sort + BSO_A));
-    LOCAL u64 *const ks = LM(u64, 0), *const rs = LM(u64, KI_SORT_TILE * 8);
-    for (u64 base = GID * KI_SORT_TILE; base < n; base += NGROUPS * KI_SORT_TILE) {
-        if (LID == 0) ks[0] = STOPPED();
-        BARRIER();
-        const bool halt = ks[0] != 0;
-        BARRIER();
-        if (halt) break;
-        const u32 m = n - base < KI_SORT_TILE ? (u32)(n - base) : KI_SORT_TILE;
-        u32 size = 1;
-        while (size < m) size *= 2;
-        for (u32 i = LID; i < size; i += LSIZE) {
-            ks[i] = i < m ? G(u64, a)[2 * (base + i)] : ~(u64)0;
-            rs[i] = i < m ? G(u64, a)[2 * (base + i) + 1] : ~(u64)0;
-        }
-        BARRIER();
-        for (u32 k = 2; k <= size; k <<= 1)
-            for (u32 j = k >> 1; j > 0; j >>= 1) {
-                for (u32 i = LID; i < size / 2; i += LSIZE) {
-                    const u32 x = 2 * i - (i & (j - 1)), y = x + j;
-                    const bool up = (x & k) == 0;
-                    if (sort_less(kp, code, sort, ks[y], rs[y], ks[x], rs[x]) == up) {
-                        const u64 tk = ks[x], tr = rs[x];
-                        ks[x] = ks[y];
-                        rs[x] = rs[y];
-                        ks[y] = tk;
-                        rs[y] = tr;
-                    }
-                }
-                BARRIER();
-            }
-        for (u32 i = LID; i < m; i += LSIZE) {
-            G(u64, a)[2 * (base + i)] = ks[i];
-            G(u64, a)[2 * (base + i) + 1] = rs[i];
-        }
-        BARRIER();
-    }
-}
-
-KERNEL(sort_merge) {
-    const u64 code = P(BC_CODE_PARAM);
-    const u32 sort = CODE(BH_SORT);
-    const u64 n = P(CODE(sort + BSO_N)), width = P(CODE(sort + BSO_WIDTH)), a = P(CODE(sort + BSO_A)),
-              b = P(CODE(sort + BSO_B));
-    u32 polls = 0;
-    for (u64 d = (GID * LSIZE + LID) * KI_MERGE_PIECE; d < n && GOES_ON(polls, 8u);
-         d += NGROUPS * LSIZE * KI_MERGE_PIECE) {
-        const u64 start = d / (2 * width) * (2 * width), mid = start + width < n ? start + width : n,
-                  stop = start + 2 * width < n ? start + 2 * width : n;
-        const u64 na = mid - start, nb = stop - mid, diag = d - start, pa = a + start * 16, pb = a + mid * 16;
-        u64 lo = diag > nb ? diag - nb : 0, hi = diag < na ? diag : na;
-        while (lo < hi) {
-            const u64 x = (lo + hi) / 2, y = diag - 1 - x;
-            if (sort_less(kp, code, sort, G(u64, pa)[2 * x], G(u64, pa)[2 * x + 1], G(u64, pb)[2 * y],
-                          G(u64, pb)[2 * y + 1]))
-                lo = x + 1;
-            else hi = x;
-        }
-        u64 i = lo, j = diag - lo;
-        for (u32 q = 0; q < KI_MERGE_PIECE && i + j < na + nb; q++) {
-            const bool left = j >= nb || (i < na && sort_less(kp, code, sort, G(u64, pa)[2 * i], G(u64, pa)[2 * i + 1],
-                                                              G(u64, pb)[2 * j], G(u64, pb)[2 * j + 1]));
-            const u64 from = left ? pa + i * 16 : pb + j * 16;
-            G(u64, b)[2 * (d + q)] = G(u64, from)[0];
-            G(u64, b)[2 * (d + q) + 1] = G(u64, from)[1];
-            if (left) i++;
-            else j++;
-        }
-    }
-}
-
 KERNEL(sort_gather) {
     const u64 code = P(BC_CODE_PARAM);
     const u32 sort = CODE(BH_SORT), n_cols = CODE(sort + BSO_N_COLS);
@@ -162,5 +86,17 @@ KERNEL(sort_gather) {
         }
     }
 }
+
+#define SORT_TILE 1024u
+#define MERGE_PIECE 16u
+#define SORT_BEGIN                     \
+    const u64 code = P(BC_CODE_PARAM); \
+    const u32 sort = CODE(BH_SORT);
+#define SORT_N P(CODE(sort + BSO_N))
+#define SORT_A P(CODE(sort + BSO_A))
+#define SORT_B P(CODE(sort + BSO_B))
+#define SORT_WIDTH P(CODE(sort + BSO_WIDTH))
+#define SORT_LESS(ka, ra, kb, rb) sort_less(kp, code, sort, ka, ra, kb, rb)
+#include "codegen/prelude/kc_sort.h"
 
 #endif
