@@ -334,6 +334,65 @@ static void locked_out(void **state) {
     run(conn, "reset lock_timeout");
 }
 
+/* ---- entries of the pool ---- */
+enum { ENTRIES = 4 };
+static const char *const full = "set bulk_interval = '60s'; set bulk_size = 5; set bulk_slice_calls = 2";
+static stele_stmt *prepare_call(stele_conn *c) {
+    stele_stmt *call;
+    assert_int_equal(stele_prepare(c, "call pay($1, 1, 1, null, null)", -1, &call, NULL), STELE_OK);
+    stele_bind_int64(call, 1, 70);
+    run(c, "set bulk_interval = '1ms'");
+    assert_int_equal(stele_run(call), STELE_DONE); /* the pool knows it now */
+    stele_reset(call);
+    run(c, full);
+    stele_bind_int64(call, 1, 51);
+    return call;
+}
+static void make_one(stele_bulk **b, int n) {
+    char number[8];
+    snprintf(number, sizeof number, "%d", n);
+    assert_int_equal(stele_bulk_new(conn, "pay", b), STELE_OK);
+    assert_int_equal(stele_bulk_add(*b, (const char *const[]){number, "1", "1"}), STELE_OK);
+}
+/* Entries of one call each, and a plain CALL behind them, are one bulk, which is cut when it is full. `sql` is run when
+ * two calls have run. The errors of the entries; whether the CALL succeeds; rows of the log. */
+static void run_entries(stele_conn *calls, const char *sql, const char *errors, bool ok, const char *log) {
+    stele_bulk *b[ENTRIES];
+    static Text t;
+    t.n = 0;
+    fresh();
+    stele_stmt *call = prepare_call(calls);
+    for (int i = 0; i < ENTRIES; i++) make_one(&b[i], 14 + 7 * i);
+    watch(&(Between){.at = 0, .sql = sql, .query = "select count(*) from log"});
+    for (int i = 0; i < ENTRIES; i++) assert_int_equal(stele_bulk_submit(b[i]), STELE_OK);
+    assert_int_equal(stele_run(call) == STELE_DONE, ok);
+    stele_finalize(call);
+    for (int i = 0; i < ENTRIES; i++) {
+        stele_error_info e;
+        assert_int_equal(stele_bulk_wait(b[i], -1, NULL), STELE_OK);
+        (void)stele_bulk_status(b[i], 0, &e);
+        add(&t, e.sqlstate);
+        add(&t, " ");
+        stele_bulk_free(b[i]);
+    }
+    assert_string_equal(t.at, errors);
+    bulk_slices_watch(NULL, NULL);
+    gives(conn, "select n from log order by n", log);
+}
+/* A bulk of the pool is cut between entries; a plain CALL whose routine has changed by then runs as it is now. */
+static void entries(void **state) {
+    (void)state;
+    stele_conn *calls;
+    assert_int_equal(stele_connect(db, &calls), STELE_OK);
+    run(conn, full);
+    run_entries(calls, NULL, "00000 00000 00000 00000 ", true, "14\n21\n28\n35\n51\n70\n");
+    assert_string_equal(between.seen.at, "3\n5\n");
+    run_entries(calls, routine, "00000 00000 42883 42883 ", true, "14\n21\n51\n70\n");
+    run_entries(calls, "drop procedure pay", "00000 00000 42883 42883 ", false, "14\n21\n70\n");
+    run(conn, "reset bulk_interval; reset bulk_size");
+    stele_disconnect(calls);
+}
+
 /* Bulks that a statement or transaction has to undo are not cut. */
 static void whole(void **state) {
     (void)state;
@@ -501,7 +560,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal),       cmocka_unit_test(one_at_a_time), cmocka_unit_test(prefixes),
         cmocka_unit_test(definitions), cmocka_unit_test(canceled),      cmocka_unit_test(locked_out),
-        cmocka_unit_test(whole),       cmocka_unit_test(two_routines),  cmocka_unit_test(behind),
+        cmocka_unit_test(whole),       cmocka_unit_test(entries),       cmocka_unit_test(two_routines),
+        cmocka_unit_test(behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

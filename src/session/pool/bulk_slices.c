@@ -220,7 +220,8 @@ static Status next_slice(SlicedBulk *b, int64_t most) {
         Err e = {0};
         if (b->part[k].routine || b->at[k] == b->groups[k].n) continue;
         err_set(&e, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
-        if (!(gone = error_of(b, &e))) return err_oom(&b->s->err);
+        if (!b->result->gone && !(b->result->gone = error_of(b, &e))) return err_oom(&b->s->err);
+        gone = b->result->gone;
     }
     if (b->pipeline && b->pipeline->stop && any_stops(b)) {
         Err e = {0};
@@ -310,6 +311,7 @@ static void fail_rest(SlicedBulk *b) {
     static CallError oom = {.sqlstate = ERR_OUT_OF_MEMORY, .message = (char *)(uintptr_t) "out of memory"};
     CallError *e = call_error_of(b->arena, &b->s->err, b->last_error) ? b->last_error : &oom;
     err_clear(&b->s->err);
+    b->result->rest = e;
     for (int32_t k = 0; k < b->n_groups; k++)
         while (b->at[k] < b->groups[k].n) fail_call(b, k, e);
 }

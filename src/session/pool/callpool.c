@@ -534,11 +534,10 @@ static void begin_running(CallPool *p, const Session *l, CallEntry *list) {
     p->runner->deadline_ns = l ? l->deadline_ns : 0;
 }
 
-/* Entries that were submitted, none of them a CALL or a statement of its own: these run in the ordinary way when their
- * routine is gone, and those that wait for others must not have others' changes in between. */
+/* Entries that wait for others must not have others' changes in between. */
 static bool may_be_sliced(const Cut *cut, const CallEntry *list) {
     for (const CallEntry *x = list; x; x = x->next)
-        if (x->n == 1 || x->serial || x->routine < 0) return false;
+        if (x->serial) return false;
     return !cut->by_sets;
 }
 /* Runs the entries on the pool's session, which holds the lock; the lock is released. `l`: as of lead. */
@@ -1208,6 +1207,11 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
     return ST_OK;
 }
 
+/* The message, if it is an image that found no room. */
+static const char *no_room_text(const char *sqlstate, const char *message) {
+    bool room = strcmp(sqlstate, ERR_OUT_OF_MEMORY) != 0 && strcmp(sqlstate, ERR_LIMIT_EXCEEDED) != 0;
+    return room ? NULL : message;
+}
 Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFunc *call, int32_t n_params,
                       const Type *param_types, const Value *params, struct CallText **slot, bool *done) {
     *done = false;
@@ -1244,22 +1248,23 @@ Status call_statement(Session *s, Statement *st, const AstStmt *ast, const AstFu
     TRY(call_wait(s, &e, -1, &over));
     Status out = ST_OK;
     const Err *whole = call_entry_fault(&e);
+    const CallError *own = whole ? NULL : call_entry_error(&e, 0);
+    const char *no_room = whole                                ? no_room_text(whole->sqlstate, whole->message)
+                          : own && own == e.bulk->result->rest ? no_room_text(own->sqlstate, own->message)
+                                                               : NULL;
     *done = true;
     call_entry_notices(s, &e);
-    if (e.bulk == &session_call_pool(s)->gone) {
-        *done = false; /* the ordinary way says what there is now */
-    } else if (whole && !t->call &&
-               (strcmp(whole->sqlstate, ERR_OUT_OF_MEMORY) == 0 ||
-                strcmp(whole->sqlstate, ERR_LIMIT_EXCEEDED) ==
-                    0)) { /* nothing has changed: it needs no image the ordinary way */
-        log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", whole->message);
+    if (e.bulk == &session_call_pool(s)->gone || (own && own == e.bulk->result->gone)) {
+        *done = false;                /* the ordinary way says what there is now */
+    } else if (no_room && !t->call) { /* nothing has changed: it needs no image the ordinary way */
+        log_write(LOG_INFO, "a statement does not join the pool of calls any more: %s", no_room);
         (*slot)->routine = 0;
         *done = false;
     } else if (whole) {
         err_copy(&s->err, whole);
         out = ST_ERROR;
     } else {
-        out = call_entry_error(&e, 0) ? take_error(s, t, call_entry_error(&e, 0)) : take_outs(s, st, ast, t, &e);
+        out = own ? take_error(s, t, own) : take_outs(s, st, ast, t, &e);
     }
     call_release(s, &e);
     return out;

@@ -24,6 +24,11 @@
  * bulk_step_limit bounds all. An error of the whole bulk (memory) goes to all its entries; nothing has changed then.
  * Entries whose routine is gone when they are to run fail alone (42883).
  *
+ * Slices. A bulk that takes long runs in slices (bulk_slices.c), cut between entries too: others run in between, and
+ * definitions may change. An entry whose routine is gone by then, or before which a slice failed as a whole, has not
+ * begun: a plain CALL or statement runs in the ordinary way then, as above. Bulks of 0-sets and of routines that cannot
+ * be compiled run in one piece.
+ *
  * Prefetching. While a bulk runs on a device with memory of its own and a full one is waiting, the leader gathers that
  * one's columns and has its arguments sent (CallPipeline). Its calls cannot be withdrawn during that, but afterwards;
  * the next leader uses what was gathered when the entries are the same.

@@ -171,6 +171,8 @@ typedef struct BulkResult {
     const CallNotice *notices;  /* by group, call and time */
     const int32_t *group_order; /* bulk_order = any: the result is that of the groups in this order, each in the order
                                   of its calls; NULL: of all calls in order */
+    CallError *gone, *rest;     /* errors of calls that were not begun: their routine was dropped or replaced before
+                                         their slice; a slice before them failed as a whole. NULL: no call has it */
     BulkStats stats;
     Arena *arena;
 } BulkResult;
