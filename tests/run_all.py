@@ -34,7 +34,7 @@ CONFIGS = [
     ("vector 64", ["--set", "vector_size=64", "--set", "morsel_rows=100"]),
     ("little memory", ["--set", "memory_limit=48MB"]),
     ("tiny memory", ["--set", "memory_limit=24MB"]),
-    ("rules off", ["--set", "disabled_rules=constant_folding,predicate_pushdown,outer_join_simplification,join_order,build_side,functional_dependencies,runtime_filters,common_subexpressions,zone_maps,top_n,or_factoring,dictionary_codes,value_ranges"]),
+    ("rules off", ["--set", "disabled_rules=constant_folding,predicate_pushdown,outer_join_simplification,join_order,build_side,functional_dependencies,grouping_sets,runtime_filters,common_subexpressions,zone_maps,top_n,or_factoring,dictionary_codes,value_ranges"]),
     ("constant hash", ["--set", "hash_constant=on"]),
     ("baseline instructions", ["--set", "instruction_set=baseline"]),
     ("kept plans", ["--again", "2"]),

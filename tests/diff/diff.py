@@ -927,7 +927,7 @@ class Runner:
         if rng.random() < 0.4:
             settings.append(f"set morsel_rows = {rng.choice([1, 7, 100])}")
         if rng.random() < 0.3:
-            rules = "constant_folding predicate_pushdown outer_join_simplification join_order build_side functional_dependencies runtime_filters common_subexpressions zone_maps top_n or_factoring dictionary_codes value_ranges".split()
+            rules = "constant_folding predicate_pushdown outer_join_simplification join_order build_side functional_dependencies grouping_sets runtime_filters common_subexpressions zone_maps top_n or_factoring dictionary_codes value_ranges".split()
             settings.append(f"set disabled_rules = '{','.join(rng.sample(rules, rng.randint(1, len(rules))))}'")
         pair = Pair(self.stele, self.server, settings)
         try:

@@ -355,7 +355,7 @@ static Expr *bind_node(Binder *b, Query *q, const AstExpr *e) {
     case AST_NULLIF: return bind_nullif(b, q, AST_AS_CONST(AstList, e));
     case AST_ARRAY: return bind_array(b, q, AST_AS_CONST(AstList, e), NULL);
     case AST_ROW: bind_unsupported(b, e->location, "a row value outside of a comparison"); return NULL;
-    case AST_GROUPING: bind_unsupported(b, e->location, "GROUPING"); return NULL;
+    case AST_GROUPING: return bind_grouping(b, q, AST_AS_CONST(AstList, e));
     case AST_LIKE: return bind_like(b, q, AST_AS_CONST(AstLike, e));
     case AST_FUNC: return bind_func(b, q, AST_AS_CONST(AstFunc, e));
     case AST_SQL_VALUE: return bind_sql_value(b, AST_AS_CONST(AstSqlValue, e));

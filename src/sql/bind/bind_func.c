@@ -241,6 +241,25 @@ static Query *agg_level(Binder *b, Query *q, const ColSet *used) {
     return q;
 }
 
+/* ... which must not be one of the aggregates of that level itself. */
+static Query *agg_home(Binder *b, Query *q, const ColSet *used, int64_t location) {
+    Query *level = agg_level(b, q, used);
+    for (int64_t i = 1; i < used->n_words * 64; i++) {
+        if (!set_get(used, i)) continue;
+        ColOwner o = bind_owner(b, (ColId)i);
+        if (o.query != level || !o.agg) continue;
+        err_at(b->err, bind_pos(b, location), ERR_GROUPING, "aggregate function calls cannot be nested");
+        return NULL;
+    }
+    return level;
+}
+
+Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t location) {
+    ColSet used = colset_new(b->c);
+    for (int64_t i = 0; i < n; i++) expr_cols(b->c, args[i], &used);
+    return agg_home(b, q, &used, location);
+}
+
 /* The column of an aggregate of this level; equal ones share it. */
 static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
     ColId id = 0;
@@ -412,16 +431,8 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     for (int i = 0; i < n; i++) expr_cols(b->c, args[i], &used);
     for (int64_t i = 0; i < f->n_order_by; i++) expr_cols(b->c, order[i], &used);
     if (filter) expr_cols(b->c, filter, &used);
-    Query *level = agg_level(b, q, &used);
-    for (int64_t i = 1; i < used.n_words * 64; i++) {
-        ColOwner o;
-        if (!set_get(&used, i)) continue;
-        o = bind_owner(b, (ColId)i);
-        if (o.query == level && o.agg) {
-            err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate function calls cannot be nested");
-            return NULL;
-        }
-    }
+    Query *level = agg_home(b, q, &used, f->location);
+    if (!level) return NULL;
     if (level->clause) {
         err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s",
                level->clause);

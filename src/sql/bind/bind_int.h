@@ -41,6 +41,14 @@ typedef struct ColOwner {
     bool agg;     /* result of one of its aggregates */
 } ColOwner;
 
+/* GROUPING(args): a column of the level. */
+typedef struct GroupingCall {
+    int64_t n;
+    Expr **args;
+    int32_t *keys; /* which of the level's keys they are */
+    ColId out;
+} GroupingCall;
+
 struct Query {
     Query *outer;
     Query *sibling; /* for error messages: the level whose FROM this non-LATERAL subquery stands in */
@@ -53,6 +61,7 @@ struct Query {
     bool srf_ok;        /* directly in the select list */
     Plan *srf;          /* generate_series of the select list */
     VEC(AggCall) aggs;
+    VEC(GroupingCall) groupings;
 };
 
 struct Cte {
@@ -160,6 +169,8 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
 Expr *bind_in_list(Binder *b, Query *q, const AstInList *in);
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
+/* The level to which an aggregate with these arguments belongs. NULL: they have aggregates of that level in them. */
+Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t location);
 /* generate_series; args bound. With ordinality: and the numbers of its rows. */
 Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
 Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
@@ -251,5 +262,19 @@ typedef struct Target {
 } Target;
 typedef VEC(Target) TargetVec;
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);
+
+/* ---- bind_groups.c ------------------------------------------------------------------------------- */
+typedef IdVec KeySet; /* numbers of keys */
+typedef VEC(KeySet) KeySets;
+/* The keys of GROUP BY, and its sets of them. */
+Status bind_group_sets(Binder *b, Query *q, const AstSelect *s, const TargetVec *targets, ExprVec *keys, KeySets *sets);
+bool bind_in_all_sets(const KeySets *sets, int64_t key);
+/* One item (bind_select.c): adds its keys to the set, and to the keys where they are new. */
+Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys, KeySet *set);
+Expr *bind_grouping(Binder *b, Query *q, const AstList *l);
+/* Finds the arguments of the level's GROUPING() among its keys. */
+Status bind_grouping_keys(Binder *b, Query *q, const ExprVec *keys);
+/* The aggregation by all keys becomes one by the sets, with the values of GROUPING(). */
+Plan *bind_grouping_plan(Binder *b, const Query *q, Plan *agg, const KeySets *sets);
 
 #endif

@@ -69,6 +69,7 @@ typedef struct Group {
     Query *q;
     ExprVec keys;
     IdVec ids;
+    KeySets sets; /* one: plain grouping */
     bool in_sub;
 } Group;
 
@@ -84,7 +85,7 @@ static Status regroup_plan(Group *g, Plan *p) {
 /* Whether one of the grouped keys is that column of the table, as the item has it. */
 static bool grouped_by_column(const Group *g, const NsItem *it, int col) {
     for (int64_t j = 0; j < g->keys.len; j++) {
-        if (g->keys.items[j]->kind != EX_COL) continue;
+        if (g->keys.items[j]->kind != EX_COL || !bind_in_all_sets(&g->sets, j)) continue;
         ColId key = g->keys.items[j]->u.col;
         const ColInfo *info = &g->b->c->cols.items[key];
         if (info->table != it->table || info->col != col) continue;
@@ -187,12 +188,12 @@ static bool uses_srf(const Binder *b, const Query *q, const Expr *e) {
 
 /* A key that repeats a target is the target's own tree, not a copy: regrouping replaces it there (also when it holds a
  * subquery, which compares equal only to itself). */
-static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys) {
+Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *targets, ExprVec *keys, KeySet *set) {
     TRY(stack_check(b->err));
     Expr *e = NULL;
     if (ast->kind == AST_ROW) {
         const AstList *l = AST_AS_CONST(AstList, ast);
-        for (int64_t i = 0; i < l->n_items; i++) TRY(group_key(b, q, l->items[i], targets, keys));
+        for (int64_t i = 0; i < l->n_items; i++) TRY(bind_group_key(b, q, l->items[i], targets, keys, set));
         return ST_OK;
     }
     if (ast->kind == AST_INT_LIT) {
@@ -228,9 +229,12 @@ static Status group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec
     if (!expr_walk(e, no_agg_col, k))
         return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING,
                       "aggregate functions are not allowed in GROUP BY");
-    for (int64_t i = 0; i < keys->len; i++)
-        if (expr_equal(keys->items[i], e)) return ST_OK;
-    return vec_push(b->a, keys, e) ? ST_OK : ST_ERROR;
+    int64_t key = 0;
+    while (key < keys->len && !expr_equal(keys->items[key], e)) key++;
+    if (key == keys->len && !vec_push(b->a, keys, e)) return ST_ERROR;
+    for (int64_t i = 0; i < set->len; i++)
+        if (set->items[i] == key) return ST_OK;
+    return vec_push(b->a, set, (ColId)key) ? ST_OK : ST_ERROR;
 }
 
 /* ---- ORDER BY ---------------------------------------------------------------------------- */
@@ -430,17 +434,6 @@ static Plan *distinct_on_plan(Binder *b, Plan *child, int64_t n_on, const ColId 
 }
 
 /* ---- SELECT ------------------------------------------------------------------------------------------ */
-
-static Status group_item(Binder *b, Query *q, const AstGroupItem *g, const TargetVec *targets, ExprVec *keys) {
-    switch (g->kind) {
-    case AST_GROUP_EMPTY: return ST_OK;
-    case AST_GROUP_EXPR: return group_key(b, q, g->expr, targets, keys);
-    case AST_GROUP_ROLLUP: return bind_unsupported(b, g->location, "ROLLUP");
-    case AST_GROUP_CUBE: return bind_unsupported(b, g->location, "CUBE");
-    case AST_GROUP_SETS: return bind_unsupported(b, g->location, "GROUPING SETS");
-    }
-    return ST_OK;
-}
 
 static Plan *group_plan(Binder *b, Query *q, Plan *child, const ExprVec *keys, const IdVec *ids) {
     Plan *p = plan_new(b->c, LP_AGG, 1);
@@ -651,7 +644,7 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
     Query *q = l->q;
     const AstSelect *s = l->s;
     q->clause = "GROUP BY";
-    for (int64_t i = 0; i < s->n_group_by; i++) TRY(group_item(b, q, &s->group_by[i], &l->targets, &l->group.keys));
+    TRY(bind_group_sets(b, q, s, &l->targets, &l->group.keys, &l->group.sets));
     q->clause = NULL;
     if (s->having && !(l->having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
         return ST_ERROR;
@@ -681,7 +674,7 @@ static Status level_group(Level *l) {
     Binder *b = l->b;
     Query *q = l->q;
     Group *g = &l->group;
-    if (!l->s->n_group_by && !q->aggs.len && !l->having) return ST_OK;
+    if (!l->s->n_group_by && !q->aggs.len && !q->groupings.len && !l->having) return ST_OK;
     if (q->srf)
         return bind_unsupported(b, l->s->targets[0].location,
                                 "a set-returning function in the select list of a grouped query");
@@ -691,16 +684,23 @@ static Status level_group(Level *l) {
         ColId id = plan_new_col(b->c, k->kind == EX_COL ? b->c->cols.items[k->u.col].name : "key", k->type, true);
         if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g->ids, id)) return ST_ERROR;
     }
+    TRY(bind_grouping_keys(b, q, &g->keys));
     for (int64_t i = 0; i < l->targets.len; i++) {
         Expr *e = l->targets.items[i].expr; /* a constant target that is a key must not be in two places */
-        for (int64_t k = 0; k < g->keys.len; k++)
-            if (e == g->keys.items[k] && e->kind == EX_CONST && !(g->keys.items[k] = bind_copy(b, e))) return ST_ERROR;
+        for (int64_t k = 0; k < g->keys.len; k++) {
+            if (e != g->keys.items[k] || (e->kind != EX_CONST && e->kind != EX_PARAM)) continue;
+            if (!(g->keys.items[k] = bind_copy(b, e))) return ST_ERROR;
+            /* nor is it a constant where the key is NULL in some set */
+            if (g->sets.len > 1 && !(l->targets.items[i].expr = expr_col(b->c, g->ids.items[k]))) return ST_ERROR;
+        }
         TRY(regroup(g, &l->targets.items[i].expr));
     }
     if (l->having) TRY(regroup(g, &l->having));
     TRY(regroup_keys(g, &l->order));
     TRY(regroup_keys(g, &l->on));
-    if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids))) return ST_ERROR;
+    if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids)) ||
+        !(l->plan = bind_grouping_plan(b, q, l->plan, &g->sets)))
+        return ST_ERROR;
     return !l->having || (l->plan = bind_filter(b, l->plan, l->having)) ? ST_OK : ST_ERROR;
 }
 

@@ -998,7 +998,7 @@ static double max_rows(Lower *l, const Plan *p) {
     case LP_SERIES: return 1e12;
     case LP_CTE: return max_rows(l, p->children[1]);
     case LP_CTE_SCAN: return 1e12;
-    case LP_REPEAT: return 1e18;
+    case LP_REPEAT: return p->repeats ? (double)p->repeats * max_rows(l, p->children[0]) : 1e18;
     default: {
         double s = 1;
         for (int32_t i = 0; i < p->n_children; i++) s += max_rows(l, p->children[i]);
@@ -1451,7 +1451,7 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         Reg r = lower_as(l, cp, lower_col(l, cp, p->count_col), PH_I64);
         if (!r) return NULL;
         if (!p->n_out) return builder_emit(&cp->b, OP_REPEAT, PH_I64, 0, r, 0, 0) ? cp : NULL;
-        Range range = {true, 0, INT64_MAX};
+        Range range = {true, 0, p->repeats ? p->repeats - 1 : INT64_MAX};
         Type t = type_make(T_INT8);
         Reg d = lower_reg(l, cp, PH_I64, t, false, range);
         if (!d || !builder_emit(&cp->b, OP_REPEAT, PH_I64, d, r, 0, 0)) return NULL;

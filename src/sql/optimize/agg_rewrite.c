@@ -274,8 +274,30 @@ static bool same_args(const AggCall *a, const AggCall *b) {
     if (!a->arg2 != !b->arg2) return false;
     return expr_equal(a->arg, b->arg) && (!a->arg2 || expr_equal(a->arg2, b->arg2));
 }
-static bool can_reaggregate(uint8_t k) {
+bool opt_can_reaggregate(uint8_t k) {
     return k == AGG_COUNT || k == AGG_COUNT_STAR || k == AGG_SUM || !distinct_matters(k);
+}
+
+Status opt_reaggregate(Opt *o, const AggCall *g, ColId part, AggCall *upper, Expr **value) {
+    const Type type = o->c->cols.items[g->out].type;
+    Expr *arg = opt_col(o, part);
+    if (!arg) return ST_ERROR;
+    *upper = *g;
+    if (g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR || g->kind == AGG_SUM) {
+        Type rt;
+        bool count = g->kind != AGG_SUM;
+        TRY(opt_agg_call(o, "sum", arg, upper, &rt));
+        upper->out = g->out;
+        if (count || !type_eq(rt, type)) {
+            upper->out = plan_new_col(o->c, "sum", rt, true);
+            *value = opt_cast(o, opt_col(o, upper->out), type);
+            if (count) *value = opt_coalesce(o, *value, opt_int8(o, 0));
+            return *value ? ST_OK : ST_ERROR;
+        }
+    } else {
+        upper->arg = arg;
+    }
+    return (*value = opt_col(o, g->out)) ? ST_OK : ST_ERROR;
 }
 
 static Plan *two_levels(Opt *o, Plan *p) {
@@ -323,27 +345,11 @@ static Plan *two_levels(Opt *o, Plan *p) {
             if (!ua[i].arg) return NULL;
             continue;
         }
-        Type type = o->c->cols.items[out].type;
         la[nl] = g;
         la[nl].out = opt_new_like(o, out);
-        Expr *part = opt_col(o, la[nl].out);
+        if (opt_reaggregate(o, &g, la[nl].out, &ua[i], &top[nk + i]) != ST_OK) return NULL;
         nl++;
-        if (!part) return NULL;
-        if (g.kind == AGG_COUNT || g.kind == AGG_COUNT_STAR || g.kind == AGG_SUM) {
-            Type rt;
-            if (opt_agg_call(o, "sum", part, &ua[i], &rt) != ST_OK) return NULL;
-            bool count = g.kind != AGG_SUM;
-            ua[i].out = out;
-            if (count || !type_eq(rt, type)) {
-                ua[i].out = plan_new_col(o->c, "sum", rt, true);
-                top[nk + i] = opt_cast(o, opt_col(o, ua[i].out), type);
-                if (count) top[nk + i] = opt_coalesce(o, top[nk + i], opt_int8(o, 0));
-                project = true;
-            }
-        } else {
-            ua[i].arg = part;
-        }
-        if (!top[nk + i]) return NULL;
+        project |= ua[i].out != out;
     }
     Plan *lower = opt_agg(o, p->children[0], lower_keys, lo, lk, nl, la);
     Plan *upper = opt_agg(o, lower, nk, p->out_cols, uk, p->agg.n_calls, ua);
@@ -358,7 +364,7 @@ static Plan *split_distinct(Opt *o, Plan *p) {
     for (int32_t i = 0; i < p->agg.n_calls; i++) {
         if (!p->agg.calls[i].distinct) {
             plain = true;
-            re &= can_reaggregate(p->agg.calls[i].kind);
+            re &= opt_can_reaggregate(p->agg.calls[i].kind);
             set[i] = 0;
             continue;
         }

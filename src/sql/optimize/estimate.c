@@ -635,7 +635,10 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         cost = p->est_rows * 0.3;
         break;
     }
-    case LP_REPEAT: p->est_rows = p->n_out ? in * 10 : in; break; /* a series of unknown length */
+    case LP_REPEAT: /* a series of unknown length, or as many copies of each row */
+        p->est_rows = p->repeats ? in * (double)p->repeats : p->n_out ? in * 10 : in;
+        if (p->repeats && p->n_out) set_stat(o, p->out_cols[0], (ColStat){.distinct = (double)p->repeats});
+        break;
     }
     p->est_cost = cost;
     return ST_OK;

@@ -15,6 +15,7 @@
     X(JOIN_ORDER, "join_order")                \
     X(BUILD_SIDE, "build_side")                \
     X(GROUP_KEYS, "functional_dependencies")   \
+    X(GROUPING_SETS, "grouping_sets")          \
     X(RUNTIME_FILTER, "runtime_filters")       \
     X(CSE, "common_subexpressions")            \
     X(ZONE_MAPS, "zone_maps")                  \

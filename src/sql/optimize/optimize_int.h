@@ -116,6 +116,11 @@ Plan *opt_decorrelate(Opt *o, Plan *p);
 Plan *opt_setops(Opt *o, Plan *p);
 Plan *opt_inline_ctes(Opt *o, Plan *p);
 Plan *opt_agg_rewrite(Opt *o, Plan *p);
+/* The aggregate of the results of its parts (`part`) rather than of the values. value: the expression for g's own
+ * column, which is upper's unless another type is needed. */
+bool opt_can_reaggregate(uint8_t kind);
+Status opt_reaggregate(Opt *o, const AggCall *g, ColId part, AggCall *upper, Expr **value);
+Plan *opt_grouping_sets(Opt *o, Plan *p);
 Plan *opt_pushdown(Opt *o, Plan *p);
 Plan *opt_prune(Opt *o, Plan *p, const ColSet *need);
 Plan *opt_limits(Opt *o, Plan *p);

@@ -7,7 +7,8 @@
  *  5 push down      predicates, outer to inner joins
  *  6 group keys     functional dependencies
  *  7 prune          columns, projections; LIMIT into SORT
- *  8 join order     with estimates; build sides
+ *  8 grouping sets  of the groups by all keys
+ *    join order     with estimates; build sides
  *  9 runtime filters; where rows need no order
  *
  * Debug builds verify the plan after each; that nothing in it is shared is verified once in every build. */
@@ -152,6 +153,8 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     TRY(check(o, p, "push down again"));
     p = opt_prune(o, p, &need);
     TRY(check(o, p, "prune again"));
+    if (rule_on(c, RULE_GROUPING_SETS)) p = opt_grouping_sets(o, p);
+    TRY(check(o, p, "grouping sets"));
     p = opt_join_order(o, p);
     TRY(check(o, p, "join order"));
     if (rule_on(c, RULE_RUNTIME_FILTER)) TRY(opt_runtime_filters(o, p));

@@ -234,6 +234,7 @@ typedef struct PlanAgg {
     int32_t n_keys; /* the first of exprs */
     int32_t n_calls;
     AggCall *calls;
+    const char *sets; /* the grouping sets that the keys came of, for EXPLAIN; or NULL */
 } PlanAgg;
 typedef struct PlanSort {
     int32_t n;
@@ -275,6 +276,7 @@ struct Plan {
     PlanSet set;       /* LP_SETOP */
     PlanCte cte;       /* LP_CTE, LP_CTE_SCAN */
     ColId count_col;   /* LP_REPEAT */
+    int64_t repeats;   /* LP_REPEAT: count_col's value if it is constant, else 0 */
     /* filled by the optimiser */
     double est_rows, est_cost;
     bool unordered; /* LP_CTE (its definition), LP_SETOP: nothing depends on the order of the rows */

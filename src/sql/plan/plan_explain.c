@@ -148,6 +148,10 @@ static void node(Out *t, const Plan *p, int depth) {
                 put_expr(t, p->exprs[i]);
             }
         }
+        if (p->agg.sets) {
+            put(t, " grouping sets ");
+            put(t, p->agg.sets);
+        }
         for (int32_t i = 0; i < p->agg.n_calls; i++) {
             const AggCall *g = &p->agg.calls[i];
             put(t, i ? ", " : ": ");
