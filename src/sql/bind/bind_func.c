@@ -397,12 +397,24 @@ static Expr *array_agg(Binder *b, Query *level, const AstFunc *f, Expr **order, 
     return e;
 }
 
+Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
+    return agg_column(b, level, f, call, ret);
+}
+
+Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr *filter) {
+    AggCall call = {.arg = arg, .filter = filter};
+    AstFunc plain = *f;
+    plain.n_order_by = 0;
+    Type t = arg->type, coerced, ret;
+    if (func_resolve(slice_of("array_agg"), false, 1, &t, bind_pos(b, f->location), &call.func, &coerced, &ret,
+                     b->err) != ST_OK)
+        return NULL;
+    call.kind = call.func->agg;
+    return array_agg(b, level, &plain, NULL, &call, ret);
+}
+
 static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
-    if (f->within_group) {
-        bind_unsupported(b, f->location, "WITHIN GROUP");
-        return NULL;
-    }
     if (f->star && strcmp(name, "count") != 0) {
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s() does not exist", name);
         return NULL;
@@ -483,6 +495,7 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
 Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     int64_t pos = bind_pos(b, f->location);
+    if (f->within_group && !f->name.schema) return bind_within_group(b, q, f);
     if (f->over) {
         bind_unsupported(b, f->location, "a window function");
         return NULL;
@@ -498,6 +511,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     if (f->arg_names) return bind_named(b, q, f);
+    if (bind_check_ordered(b, f) != ST_OK) return NULL;
     if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);
     const char *wrong = f->star         ? "(*)"
                         : f->distinct   ? "DISTINCT"

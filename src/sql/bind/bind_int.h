@@ -62,6 +62,7 @@ struct Query {
     Plan *srf;          /* generate_series of the select list */
     VEC(AggCall) aggs;
     VEC(GroupingCall) groupings;
+    ExprVec direct; /* copies of direct arguments of its aggregates that stand in filters: of grouped columns only */
 };
 
 struct Cte {
@@ -169,6 +170,10 @@ Expr *bind_row_op(Binder *b, Query *q, const char *op, const AstExpr *l, const A
 Expr *bind_in_list(Binder *b, Query *q, const AstInList *in);
 Expr *bind_quantified(Binder *b, Query *q, const AstQuantified *x);
 Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s);
+/* The column of an aggregate of the level. */
+Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret);
+/* array_agg of the level, in no order. */
+Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr *filter);
 /* The level to which an aggregate with these arguments belongs. NULL: they have aggregates of that level in them. */
 Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t location);
 /* generate_series; args bound. With ordinality: and the numbers of its rows. */
@@ -262,6 +267,11 @@ typedef struct Target {
 } Target;
 typedef VEC(Target) TargetVec;
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);
+
+/* ---- bind_ordered.c ---------------------------------------------------------------------------------- */
+Expr *bind_within_group(Binder *b, Query *q, const AstFunc *f);
+/* 42809 for an ordered-set aggregate without WITHIN GROUP. */
+Status bind_check_ordered(Binder *b, const AstFunc *f);
 
 /* ---- bind_groups.c ------------------------------------------------------------------------------- */
 typedef IdVec KeySet; /* numbers of keys */

@@ -669,6 +669,18 @@ static Status regroup_keys(Group *g, OrderVec *keys) {
     return ST_OK;
 }
 
+/* A direct argument of an aggregate that is computed for each row, and so must not be a key that is NULL in a set. */
+static Status regroup_direct(Group *g, Expr **slot) {
+    int64_t location = (*slot)->location;
+    TRY(regroup(g, slot));
+    ColSet used = colset_new(g->b->c);
+    expr_cols(g->b->c, *slot, &used);
+    for (int64_t i = 0; i < g->ids.len; i++)
+        if (colset_has(&used, g->ids.items[i]) && !bind_in_all_sets(&g->sets, i))
+            return bind_unsupported(g->b, location, "a direct argument that is not in all grouping sets");
+    return ST_OK;
+}
+
 /* Rewrites what is above the grouping, and makes the aggregation and HAVING's filter. */
 static Status level_group(Level *l) {
     Binder *b = l->b;
@@ -685,6 +697,7 @@ static Status level_group(Level *l) {
         if (!id || bind_own(b, q, id, true) != ST_OK || !vec_push(b->a, &g->ids, id)) return ST_ERROR;
     }
     TRY(bind_grouping_keys(b, q, &g->keys));
+    for (int64_t i = 0; i < q->direct.len; i++) TRY(regroup_direct(g, &q->direct.items[i]));
     for (int64_t i = 0; i < l->targets.len; i++) {
         Expr *e = l->targets.items[i].expr; /* a constant target that is a key must not be in two places */
         for (int64_t k = 0; k < g->keys.len; k++) {
