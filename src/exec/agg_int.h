@@ -76,6 +76,13 @@ char **agg_cell_bytes_of(const AggCol *c, char *row, int64_t *len);
 Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out,
                      Err *e);
 
+/* corr, covar_* and regr_* (agg_regr.c). */
+int32_t agg_regr_bytes(void);
+Status agg_regr_update(const AggCol *c, AggHeap *h, int64_t n, char *const *rows, const Vec *in, const Vec *in2,
+                       Err *e);
+Status agg_regr_merge(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e);
+void agg_regr_load(const AggCol *c, const char *const *rows, int64_t first, const int32_t *pos, int64_t n, Vec *out);
+
 /* Few groups: x[i] added to acc[copy][group[i]]. FEW_SLOTS groups at most. */
 enum { FEW_SLOTS = 64, FEW_COPIES = 8 };
 typedef struct FewAcc {

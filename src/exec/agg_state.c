@@ -139,6 +139,9 @@ UPDATE(and_i32, uint32_t, AT(uint32_t, p) &= v)
 UPDATE(or_i32, uint32_t, AT(uint32_t, p) |= v)
 UPDATE(and_i64, uint64_t, AT(uint64_t, p) &= v)
 UPDATE(or_i64, uint64_t, AT(uint64_t, p) |= v)
+UPDATE(xor_i16, uint16_t, AT(uint16_t, p) ^= v)
+UPDATE(xor_i32, uint32_t, AT(uint32_t, p) ^= v)
+UPDATE(xor_i64, uint64_t, AT(uint64_t, p) ^= v)
 
 /* Cells with a neutral start value need no look at `seen`. */
 #define MIN_MAX(NAME, T, LESS)                                 \
@@ -601,6 +604,9 @@ MERGE(merge_and32, AT(uint32_t, p) &= AT_CONST(uint32_t, q))
 MERGE(merge_or32, AT(uint32_t, p) |= AT_CONST(uint32_t, q))
 MERGE(merge_and64, AT(uint64_t, p) &= AT_CONST(uint64_t, q))
 MERGE(merge_or64, AT(uint64_t, p) |= AT_CONST(uint64_t, q))
+MERGE(merge_xor16, AT(uint16_t, p) ^= AT_CONST(uint16_t, q))
+MERGE(merge_xor32, AT(uint32_t, p) ^= AT_CONST(uint32_t, q))
+MERGE(merge_xor64, AT(uint64_t, p) ^= AT_CONST(uint64_t, q))
 
 /* MIN, MAX, ANY, SINGLE: a merge is an update with the other's value. */
 static Status merge_value(const AggCol *c, AggHeap *h, int64_t n, char *const *dst, const char *const *src, Err *e) {
@@ -748,6 +754,15 @@ Status agg_col_init(AggCol *c, const AggCell *cell, bool always_seen, Err *e) {
         c->update = BY_WIDTH(in, or_u8, or_i16, or_i32, or_i64);
         c->merge = BY_WIDTH(in, merge_or8, merge_or16, merge_or32, merge_or64);
         break;
+    case AO_BIT_XOR:
+        c->update = BY_WIDTH(in, NULL, xor_i16, xor_i32, xor_i64);
+        c->merge = BY_WIDTH(in, NULL, merge_xor16, merge_xor32, merge_xor64);
+        break;
+    case AO_REGR:
+        c->update = in == PH_F64 ? agg_regr_update : NULL;
+        c->merge = agg_regr_merge;
+        seen = false;
+        break;
     case AO_VAR:
         c->update = in == PH_F32 ? var_f32 : in == PH_F64 ? var_f64 : NULL;
         c->merge = merge_var;
@@ -786,6 +801,7 @@ int32_t agg_cell_bytes(const AggCol *c) {
     case AO_SUM_F64: return 8;
     case AO_SUM_I128: return 16;
     case AO_VAR: return (int32_t)sizeof(VarCell);
+    case AO_REGR: return agg_regr_bytes();
     case AO_VAR_EXACT: return (int32_t)sizeof(VarExactCell);
     case AO_STRING_AGG: return (int32_t)sizeof(JoinCell);
     default: return c->copy ? (int32_t)sizeof(StrCell) : (int32_t)phys_size((Phys)c->in);
@@ -887,6 +903,10 @@ Status agg_cell_load(const AggCol *c, const char *const *rows, int64_t first, co
     out->is_const = false;
     if (c->op == AO_VAR) return load_var(c, rows, first, pos, n, out);
     if (c->op == AO_VAR_EXACT) return load_var_exact(c, rows, first, pos, n, out, e);
+    if (c->op == AO_REGR) {
+        agg_regr_load(c, rows, first, pos, n, out);
+        return ST_OK;
+    }
     if (c->seen >= 0) {
         uint8_t all = 1;
         for (int64_t i = 0; i < n; i++) {

@@ -53,10 +53,12 @@ typedef enum AggOp {                     /* what a group keeps; result phys in A
                      AO_BOOL_OR,
                      AO_BIT_AND,
                      AO_BIT_OR,
-                     AO_VAR,       /* Youngs-Cramer over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
-                     AO_VAR_EXACT, /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too
-                                      -> I128, checked */
-                     AO_STRING_AGG /* STR with delimiter */
+                     AO_BIT_XOR,
+                     AO_VAR,        /* Youngs-Cramer over F64; result by `arg`: AggKind (VAR_POP ...) -> F64 */
+                     AO_VAR_EXACT,  /* I16/I32/I64/I128 of `in_scale` digits after the point, exact sums; by `arg`, too
+                                       -> I128, checked */
+                     AO_STRING_AGG, /* STR with delimiter */
+                     AO_REGR        /* F64 y and x; result by `arg`: AggKind (CORR ...) -> F64, REGR_COUNT -> I64 */
 } AggOp;
 typedef struct AggCell {
     uint8_t op; /* AggOp */

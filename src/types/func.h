@@ -95,9 +95,26 @@ typedef enum AggKind {
     AGG_STDDEV_POP,
     AGG_STDDEV_SAMP, /* exact of integers and numerics, else over double */
     AGG_STRING_AGG,  /* (text, delimiter) */
-    AGG_SINGLE,      /* scalar subquery: the value, 21000 on a second row */
+    AGG_BIT_XOR,
+    AGG_CORR, /* from here to the next comment: of (y, x) */
+    AGG_COVAR_POP,
+    AGG_COVAR_SAMP,
+    AGG_REGR_AVGX,
+    AGG_REGR_AVGY,
+    AGG_REGR_COUNT,
+    AGG_REGR_INTERCEPT,
+    AGG_REGR_R2,
+    AGG_REGR_SLOPE,
+    AGG_REGR_SXX,
+    AGG_REGR_SXY,
+    AGG_REGR_SYY,
+    AGG_SINGLE, /* scalar subquery: the value, 21000 on a second row */
     AGG_COUNT_
 } AggKind;
+/* Of no rows it is 0, where others are NULL. */
+static inline bool agg_is_count(uint8_t kind) {
+    return kind == AGG_COUNT_STAR || kind == AGG_COUNT || kind == AGG_REGR_COUNT;
+}
 
 typedef struct FuncDef FuncDef;
 /* Result type from actual argument types (numeric scales, char lengths); NULL in FuncDef = type_make(ret). */

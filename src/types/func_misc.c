@@ -216,13 +216,15 @@ static Type tf_same(const FuncDef *f, int nargs, const Type *a) {
 #define AGG1(nm, kind, rt, T, tf, dc) AGG(nm, kind, rt, 1, ARGS(T), tf, dc)
 #define MIN_MAX(T) \
     AGG1("min", AGG_MIN, T, T, tf_same, "least value"), AGG1("max", AGG_MAX, T, T, tf_same, "greatest value")
-#define BITS(T)                                                     \
-    AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"), \
-        AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all")
+#define BITS(T)                                                      \
+    AGG1("bit_and", AGG_BIT_AND, T, T, NULL, "bitwise and of all"),  \
+        AGG1("bit_or", AGG_BIT_OR, T, T, NULL, "bitwise or of all"), \
+        AGG1("bit_xor", AGG_BIT_XOR, T, T, NULL, "bitwise exclusive or of all")
 #define VAR(nm, kind, tf, dc)                                                                    \
     AGG1(nm, kind, T_NUMERIC, T_INT2, tf, dc), AGG1(nm, kind, T_NUMERIC, T_INT4, tf, dc),        \
         AGG1(nm, kind, T_NUMERIC, T_INT8, tf, dc), AGG1(nm, kind, T_NUMERIC, T_NUMERIC, tf, dc), \
         AGG1(nm, kind, T_FLOAT8, T_FLOAT4, NULL, dc), AGG1(nm, kind, T_FLOAT8, T_FLOAT8, NULL, dc)
+#define REGR(nm, kind, dc) AGG(nm, kind, T_FLOAT8, 2, ARGS(T_FLOAT8, T_FLOAT8), NULL, dc)
 /* current_setting(name [, missing_ok]) */
 KERNEL(current_setting) {
     for (int64_t i = 0; i < n; i++) {
@@ -338,5 +340,18 @@ static const FuncDef defs[] = {
     VAR("stddev_samp", AGG_STDDEV_SAMP, tf_stddev, "sample standard deviation"),
     VAR("stddev", AGG_STDDEV_SAMP, tf_stddev, "sample standard deviation"),
     AGG("string_agg", AGG_STRING_AGG, T_TEXT, 2, ARGS(T_TEXT, T_TEXT), NULL, "values joined by a delimiter"),
+    AGG("string_agg", AGG_STRING_AGG, T_BYTEA, 2, ARGS(T_BYTEA, T_BYTEA), NULL, "values joined by a delimiter"),
+    REGR("corr", AGG_CORR, "correlation coefficient"),
+    REGR("covar_pop", AGG_COVAR_POP, "population covariance"),
+    REGR("covar_samp", AGG_COVAR_SAMP, "sample covariance"),
+    REGR("regr_avgx", AGG_REGR_AVGX, "average of the second argument"),
+    REGR("regr_avgy", AGG_REGR_AVGY, "average of the first argument"),
+    REGR("regr_intercept", AGG_REGR_INTERCEPT, "where the line of least squares crosses the y axis"),
+    REGR("regr_r2", AGG_REGR_R2, "square of the correlation coefficient"),
+    REGR("regr_slope", AGG_REGR_SLOPE, "slope of the line of least squares"),
+    REGR("regr_sxx", AGG_REGR_SXX, "sum of squares of the second argument's deviations"),
+    REGR("regr_sxy", AGG_REGR_SXY, "sum of products of the deviations"),
+    REGR("regr_syy", AGG_REGR_SYY, "sum of squares of the first argument's deviations"),
+    AGG("regr_count", AGG_REGR_COUNT, T_INT8, 2, ARGS(T_FLOAT8, T_FLOAT8), NULL, "number of pairs without NULL"),
 };
 const FuncDefs func_defs_misc = {defs, ARRAY_LEN(defs)};

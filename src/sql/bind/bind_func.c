@@ -270,7 +270,7 @@ static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call,
             id = o->out;
     }
     if (!id) {
-        bool counts = call.kind == AGG_COUNT || call.kind == AGG_COUNT_STAR;
+        bool counts = agg_is_count(call.kind);
         if (!(id = call.out = plan_new_col(b->c, f->name.name, ret, !counts)) ||
             bind_own(b, level, id, true) != ST_OK || !vec_push(b->a, &level->aggs, call))
             return NULL;
@@ -327,7 +327,9 @@ static Expr *sorted_string_agg(Binder *b, Query *level, const AstFunc *f, Expr *
     c.arg2 = bind_text_const(b, slice_of(""), f->location);
     if (!c.arg || !c.arg2) return NULL;
     Expr *all = agg_column(b, level, f, c, type_make(T_TEXT));
-    return all ? bind_call(b, "string_agg_sorted", false, 1, &all, f->location) : NULL;
+    all = all ? bind_call(b, "string_agg_sorted", false, 1, &all, f->location) : NULL;
+    if (all && call->arg->type.id == T_BYTEA) all->type = call->arg->type;
+    return all;
 }
 
 /* sum and avg of intervals: the sums of their fields, put together again. */

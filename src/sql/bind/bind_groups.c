@@ -339,7 +339,7 @@ static Plan *with_empty(Binder *b, Plan *agg, const KeySets *sets, int64_t first
         AggCall *c = &agg->agg.calls[i];
         ColId out = c->out;
         Expr *e;
-        if (c->kind == AGG_COUNT || c->kind == AGG_COUNT_STAR) {
+        if (agg_is_count(c->kind)) {
             const ColInfo info = b->c->cols.items[out];
             if (!(c->out = plan_new_col(b->c, info.name, info.type, false))) return NULL;
             if (!(e = expr_new(b->c, EX_COALESCE, info.type, 2))) return NULL;

@@ -1135,6 +1135,17 @@ static Status agg_variance(Lower *l, Pipe *cp, AggWork *w) {
     return ST_OK;
 }
 
+static Status agg_regression(Lower *l, Pipe *cp, AggWork *w) {
+    bool count = w->call->kind == AGG_REGR_COUNT;
+    TRY(agg_input_as(l, cp, w, PH_F64));
+    w->reg2 = lower_as(l, cp, lower_expr(l, cp, w->call->arg2), PH_F64);
+    w->cell->op = AO_REGR;
+    w->cell->arg = w->call->kind;
+    w->cell->out_phys = count ? PH_I64 : PH_F64;
+    if (count) w->nullable = false;
+    return w->reg2 ? ST_OK : ST_ERROR;
+}
+
 /* How the aggregate is computed, and what is known of its result. */
 static Status agg_cell(Lower *l, Pipe *cp, AggWork *w) {
     AggCell *cell = w->cell;
@@ -1165,15 +1176,28 @@ static Status agg_cell(Lower *l, Pipe *cp, AggWork *w) {
         return ST_OK;
     case AGG_BIT_AND:
     case AGG_BIT_OR:
+    case AGG_BIT_XOR:
         w->reg = lower_canonical(l, cp, w->reg, w->arg->type);
         if (!w->reg) return ST_ERROR;
         cell->in_phys = cell->out_phys = lower_info(cp, w->reg)->phys;
-        cell->op = kind == AGG_BIT_AND ? AO_BIT_AND : AO_BIT_OR;
+        cell->op = kind == AGG_BIT_AND ? AO_BIT_AND : kind == AGG_BIT_OR ? AO_BIT_OR : AO_BIT_XOR;
         return ST_OK;
     case AGG_VAR_POP:
     case AGG_VAR_SAMP:
     case AGG_STDDEV_POP:
     case AGG_STDDEV_SAMP: return agg_variance(l, cp, w);
+    case AGG_CORR:
+    case AGG_COVAR_POP:
+    case AGG_COVAR_SAMP:
+    case AGG_REGR_AVGX:
+    case AGG_REGR_AVGY:
+    case AGG_REGR_COUNT:
+    case AGG_REGR_INTERCEPT:
+    case AGG_REGR_R2:
+    case AGG_REGR_SLOPE:
+    case AGG_REGR_SXX:
+    case AGG_REGR_SXY:
+    case AGG_REGR_SYY: return agg_regression(l, cp, w);
     case AGG_STRING_AGG:
         TRY(agg_input_as(l, cp, w, PH_STR));
         w->reg2 = lower_as(l, cp, lower_expr(l, cp, w->call->arg2), PH_STR);
@@ -1200,7 +1224,8 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
         const RegInfo *ri = lower_info(cp, w->reg);
         cell->in_nullable = ri->nullable;
         cell->stable_str = ri->stable_str && cell->op != AO_STRING_AGG; /* that makes bytes of its own */
-        if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP)
+        if (p->agg.n_keys > 0 && !ri->nullable && a->kind != AGG_VAR_SAMP && a->kind != AGG_STDDEV_SAMP &&
+            cell->op != AO_REGR)
             w->nullable = false;
     }
     if (w->nullable && w->range.known) {

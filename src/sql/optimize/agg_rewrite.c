@@ -275,7 +275,7 @@ static bool same_args(const AggCall *a, const AggCall *b) {
     return expr_equal(a->arg, b->arg) && (!a->arg2 || expr_equal(a->arg2, b->arg2));
 }
 bool opt_can_reaggregate(uint8_t k) {
-    return k == AGG_COUNT || k == AGG_COUNT_STAR || k == AGG_SUM || !distinct_matters(k);
+    return k == AGG_COUNT || k == AGG_COUNT_STAR || k == AGG_SUM || k == AGG_BIT_XOR || !distinct_matters(k);
 }
 
 Status opt_reaggregate(Opt *o, const AggCall *g, ColId part, AggCall *upper, Expr **value) {

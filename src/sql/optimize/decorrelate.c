@@ -224,7 +224,7 @@ static Status pull_keys(Opt *o, Plan *p, Pull *st, const ColSet *below, bool *ok
 static Status agg_defaults(Opt *o, const Plan *p, Pull *st) {
     st->has_default = true;
     for (int32_t i = 0; i < p->agg.n_calls; i++) {
-        bool count = p->agg.calls[i].kind == AGG_COUNT || p->agg.calls[i].kind == AGG_COUNT_STAR;
+        bool count = agg_is_count(p->agg.calls[i].kind);
         if (!vec_push(o->a, &st->def_cols, p->agg.calls[i].out)) return ST_ERROR;
         TRY(opt_push(o, &st->def_vals,
                      count ? opt_int8(o, 0) : opt_null(o, o->c->cols.items[p->agg.calls[i].out].type)));
@@ -661,7 +661,7 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
         AggCall *g = &p->agg.calls[i];
         ColId id = g->out;
         Expr *e = NULL;
-        if (g->kind == AGG_COUNT || g->kind == AGG_COUNT_STAR) {
+        if (agg_is_count(g->kind)) {
             g->out = opt_new_like(o, id);
             e = opt_coalesce(o, opt_col(o, g->out), opt_int8(o, 0));
         } else e = opt_col(o, id);

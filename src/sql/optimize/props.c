@@ -146,9 +146,9 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
         for (int32_t i = 0; i < p->agg.n_calls; i++) {
             if (p->agg.calls[i].out != id) continue;
             uint8_t k = p->agg.calls[i].kind;
-            bool nonnull = k == AGG_COUNT || k == AGG_COUNT_STAR ||
-                           (p->agg.n_keys > 0 && !p->agg.calls[i].filter && p->agg.calls[i].arg && k <= AGG_ANY &&
-                            opt_expr_nonnull(o, p->children[0], p->agg.calls[i].arg));
+            bool nonnull =
+                agg_is_count(k) || (p->agg.n_keys > 0 && !p->agg.calls[i].filter && p->agg.calls[i].arg &&
+                                    k <= AGG_ANY && opt_expr_nonnull(o, p->children[0], p->agg.calls[i].arg));
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
