@@ -19,6 +19,7 @@
     X(SUBSTRING, "22011", "substring_error")                                               \
     X(DIVISION_BY_ZERO, "22012", "division_by_zero")                                       \
     X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")                               \
+    X(INVALID_ESCAPE_USE, "2200C", "invalid_use_of_escape_character")                      \
     X(INVALID_REGEX, "2201B", "invalid_regular_expression")                                \
     X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm")                        \
     X(INVALID_POWER, "2201F", "invalid_argument_for_power_function")                       \
@@ -115,6 +116,7 @@
 #define ERR_SUBSTRING "22011"
 #define ERR_DIVISION_BY_ZERO "22012"
 #define ERR_INTERVAL_OVERFLOW "22015"
+#define ERR_INVALID_ESCAPE_USE "2200C"
 #define ERR_INVALID_REGEX "2201B"
 #define ERR_INVALID_LOGARITHM "2201E"
 #define ERR_INVALID_POWER "2201F"

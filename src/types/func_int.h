@@ -160,6 +160,13 @@ int32_t iso_week_start(int64_t iso_year, int week);
 /* substring(text from pattern): non-strict kernel, NULL when nothing matches. */
 Status func_substring_regex(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out);
 
+/* An option's letter as PCRE2's options (regex_pattern.c); false: there is no such option. */
+bool regex_flag(char c, uint32_t *options);
+/* PostgreSQL's spelling to Perl's; out has room for 12 bytes per byte, options may gain those of the pattern's prefix.
+ * 2201B. */
+Status regex_translate(Str pattern, uint32_t *options, char *out, int64_t *len, Err *err);
+const char *regex_error_text(int code); /* PostgreSQL's words for an error of PCRE2's compiler, or NULL */
+
 /* ---- sort keys (func_sorted.c) ------------------------------------------- */
 typedef struct KeyOut {
     char *p; /* NULL: only counts */

@@ -1,8 +1,7 @@
 /* func_regex.c - regular expressions: ~, regexp_replace and friends, SIMILAR TO; PCRE2 with its JIT.
  *
- * PostgreSQL's advanced regular expressions are Perl-like; what differs in spelling is translated
- * (\m \M \y \Y word boundaries, \Z end of string). What differs in meaning: among alternatives
- * PostgreSQL prefers the longest match, PCRE2 the first that matches.
+ * PostgreSQL's advanced regular expressions are Perl-like; what differs in spelling is translated (regex_pattern.c).
+ * What differs in meaning: among alternatives PostgreSQL prefers the longest match, PCRE2 the first that matches.
  *
  * A call site keeps one compiled expression in ctx->state (state_arena) and recompiles when
  * pattern or flags change, so a constant pattern is compiled once per worker. PCRE2's own memory is released by a
@@ -12,6 +11,7 @@
 #include <pcre2.h>
 #include <stdio.h>
 
+#include "types/array.h"
 #include "types/func_int.h"
 
 typedef struct Regex {
@@ -33,77 +33,18 @@ static void regex_release(void *arg) {
     pcre2_jit_stack_free(r->stack);
 }
 
-/* PostgreSQL's spelling to Perl's; `o` has room for 12 bytes per input byte. */
-static int64_t translate_pattern(Str p, char *o) {
-    int64_t n = 0;
-    bool bracket = false;
-#define EMIT(s) (memcpy(o + n, s, sizeof(s) - 1), n += (int64_t)sizeof(s) - 1)
-    for (uint32_t k = 0; k < p.len; k++) {
-        char c = p.ptr[k];
-        if (c == '\\' && k + 1 < p.len) {
-            char d = p.ptr[++k];
-            if (!bracket && d == 'y') EMIT("\\b");
-            else if (!bracket && d == 'Y') EMIT("\\B");
-            else if (!bracket && d == 'm') EMIT("\\b(?=\\w)");
-            else if (!bracket && d == 'M') EMIT("\\b(?<=\\w)");
-            else if (!bracket && d == 'Z') EMIT("\\z");
-            else o[n++] = c, o[n++] = d;
-            continue;
-        }
-        if (bracket && c == '[' && k + 1 < p.len &&
-            (p.ptr[k + 1] == ':' || p.ptr[k + 1] == '.' || p.ptr[k + 1] == '=')) {
-            /* [:class:] inside brackets, copied whole */
-            char kind = p.ptr[k + 1];
-            uint32_t e = k + 2;
-            while (e + 1 < p.len && !(p.ptr[e] == kind && p.ptr[e + 1] == ']')) e++;
-            if (e + 1 < p.len) {
-                memcpy(o + n, p.ptr + k, e + 2 - k);
-                n += e + 2 - k;
-                k = e + 1;
-                continue;
-            }
-        }
-        if (!bracket && c == '[') {
-            bracket = true;
-            o[n++] = c;
-            if (k + 1 < p.len && p.ptr[k + 1] == '^') o[n++] = p.ptr[++k];
-            if (k + 1 < p.len && p.ptr[k + 1] == ']') EMIT("\\]"), k++;
-            continue;
-        }
-        if (bracket && c == '[') {
-            EMIT("\\[");
-            continue;
-        }
-        if (bracket && c == ']') bracket = false;
-        o[n++] = c;
-    }
-#undef EMIT
-    return n;
-}
-
-static Status regex_flags(FuncCtx *ctx, int64_t i, Str flags, uint32_t *opt, bool *global) {
+/* global: NULL when `fn` has no such option. */
+static Status regex_flags(FuncCtx *ctx, int64_t i, Str flags, uint32_t *opt, bool *global, const char *fn) {
     for (uint32_t k = 0; k < flags.len; k++) {
-        switch (flags.ptr[k]) {
-        case 'g':
-            FAIL_IF(!global, i, ERR_INVALID_PARAMETER, "regular expression does not support the \"global\" option");
+        char c = flags.ptr[k];
+        if (c == 'g') {
+            FAIL_IF(!global, i, ERR_INVALID_PARAMETER, "%s() does not support the \"global\" option", fn);
             *global = true;
-            break;
-        case 'i': *opt |= PCRE2_CASELESS; break;
-        case 'c': *opt &= ~PCRE2_CASELESS; break;
-        case 'x': *opt |= PCRE2_EXTENDED; break;
-        case 't': *opt &= ~PCRE2_EXTENDED; break;
-        case 's': *opt = (*opt | PCRE2_DOTALL) & ~PCRE2_MULTILINE; break;
-        case 'm':
-        case 'n': *opt = (*opt & ~PCRE2_DOTALL) | PCRE2_MULTILINE; break;
-        case 'p': *opt &= ~(PCRE2_DOTALL | PCRE2_MULTILINE); break;
-        case 'w': *opt |= PCRE2_DOTALL | PCRE2_MULTILINE; break;
-        case 'q': *opt |= PCRE2_LITERAL; break;
-        case 'e':
-        case 'b': break;
-        default:
-            FAIL(i, ERR_INVALID_PARAMETER, "invalid regular expression option: \"%.*s\"",
-                 (int)utf8_prefix_bytes(flags.ptr + k, flags.len - k, 1), flags.ptr + k);
+            continue;
         }
+        FAIL_IF(c == 'b', i, ERR_FEATURE_NOT_SUPPORTED, "basic regular expressions are not supported");
+        FAIL_IF(!regex_flag(c, opt), i, ERR_INVALID_PARAMETER, "invalid regular expression option: \"%.*s\"",
+                (int)utf8_prefix_bytes(flags.ptr + k, flags.len - k, 1), flags.ptr + k);
     }
     return ST_OK;
 }
@@ -149,9 +90,9 @@ static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
     }
     char *text = ctx_alloc(ctx, 12 * (int64_t)pattern.len + 1);
     if (!text) return NULL;
-    int64_t len = pattern.len;
-    if (opt & PCRE2_LITERAL) memcpy(text, pattern.ptr, pattern.len);
-    else len = translate_pattern(pattern, text);
+    int64_t len;
+    uint32_t own = opt; /* with those of the pattern itself */
+    if (regex_translate(pattern, &own, text, &len, ctx->err) != ST_OK) return NULL;
     pcre2_code_free(r->code);
     pcre2_match_data_free(r->match);
     r->code = NULL;
@@ -160,12 +101,13 @@ static Regex *regex_get(FuncCtx *ctx, int64_t i, Str pattern, uint32_t opt) {
     PCRE2_SIZE at;
     uint32_t all =
         PCRE2_UTF | PCRE2_NO_UTF_CHECK |
-        (opt & PCRE2_LITERAL ? opt & (PCRE2_LITERAL | PCRE2_CASELESS) : opt | PCRE2_DOLLAR_ENDONLY | PCRE2_UCP);
+        (own & PCRE2_LITERAL ? own & (PCRE2_LITERAL | PCRE2_CASELESS) : own | PCRE2_DOLLAR_ENDONLY | PCRE2_UCP);
     r->code = pcre2_compile((PCRE2_SPTR)text, (PCRE2_SIZE)len, all, &code, &at, NULL);
     if (!r->code) {
         unsigned char msg[200];
-        pcre2_get_error_message(code, msg, sizeof msg);
-        err_set(ctx->err, ERR_INVALID_REGEX, "invalid regular expression: %s", (const char *)msg);
+        const char *words = regex_error_text(code);
+        if (!words) pcre2_get_error_message(code, msg, sizeof msg);
+        err_set(ctx->err, ERR_INVALID_REGEX, "invalid regular expression: %s", words ? words : (const char *)msg);
         return NULL;
     }
     (void)pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE); /* without JIT the interpreter does it */
@@ -208,7 +150,7 @@ static Status match_op(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec 
         r[i] = 0;
         if (!row_valid(out, i)) continue;
         uint32_t o = opt;
-        if (nargs > 2) TRY(regex_flags(ctx, i, AT(Str, 2, i), &o, NULL));
+        if (nargs > 2) TRY(regex_flags(ctx, i, AT(Str, 2, i), &o, NULL, "regexp_like"));
         Regex *re = regex_get(ctx, i, AT(Str, 1, i), o);
         if (!re) return ST_ERROR;
         int m = regex_match(ctx, i, re, AT(Str, 0, i), 0);
@@ -221,6 +163,12 @@ KERNEL(regex_op) { return match_op(ctx, n, args, nargs, out, PCRE2_DOTALL, false
 KERNEL(not_regex_op) { return match_op(ctx, n, args, nargs, out, PCRE2_DOTALL, true); }
 KERNEL(iregex_op) { return match_op(ctx, n, args, nargs, out, PCRE2_DOTALL | PCRE2_CASELESS, false); }
 KERNEL(not_iregex_op) { return match_op(ctx, n, args, nargs, out, PCRE2_DOTALL | PCRE2_CASELESS, true); }
+
+static bool some_null(const Vec *args, int nargs, int64_t i) {
+    bool null = false;
+    for (int k = 0; k < nargs; k++) null |= arg_null(&args[k], i);
+    return null;
+}
 
 /* Bytes before the start-th character; from 1. */
 static Status start_bytes(FuncCtx *ctx, int64_t i, Str s, int32_t start, int64_t *from) {
@@ -272,9 +220,7 @@ KERNEL(regexp_substr_any) {
     for (int64_t i = 0; i < n; i++) {
         r[i] = STR0;
         out->valid[i] = 0;
-        bool null = false;
-        for (int k = 0; k < nargs; k++) null |= arg_null(&args[k], i);
-        if (null) continue;
+        if (some_null(args, nargs, i)) continue;
         Str s = AT(Str, 0, i);
         int64_t from = 0;
         int32_t nth = nargs > 3 ? AT(int32_t, 3, i) : 1, sub = nargs > 5 ? AT(int32_t, 5, i) : 0;
@@ -282,7 +228,7 @@ KERNEL(regexp_substr_any) {
         if (nargs > 2) TRY(start_bytes(ctx, i, s, AT(int32_t, 2, i), &from));
         FAIL_IF(nth <= 0, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "n", nth);
         FAIL_IF(sub < 0, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "subexpr", sub);
-        if (nargs > 4) TRY(regex_flags(ctx, i, AT(Str, 4, i), &opt, NULL));
+        if (nargs > 4) TRY(regex_flags(ctx, i, AT(Str, 4, i), &opt, NULL, "regexp_substr"));
         Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
         if (!re) return ST_ERROR;
         bool found;
@@ -291,7 +237,7 @@ KERNEL(regexp_substr_any) {
     }
     return ST_OK;
 }
-/* regexp_instr(s, p [, start [, n [, endoption [, flags]]]]) */
+/* regexp_instr(s, p [, start [, n [, endoption [, flags [, subexpr]]]]]) */
 KNF(regexp_instr_any, int32_t, 0, {
     Str s = AT(Str, 0, i);
     int64_t from = 0;
@@ -301,12 +247,14 @@ KNF(regexp_instr_any, int32_t, 0, {
     if (nargs > 2) TRY(start_bytes(ctx, i, s, AT(int32_t, 2, i), &from));
     FAIL_IF(nth <= 0, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "n", nth);
     FAIL_IF(end != 0 && end != 1, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "endoption", end);
-    if (nargs > 5) TRY(regex_flags(ctx, i, AT(Str, 5, i), &opt, NULL));
+    int32_t sub = nargs > 6 ? AT(int32_t, 6, i) : 0;
+    FAIL_IF(sub < 0, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "subexpr", sub);
+    if (nargs > 5) TRY(regex_flags(ctx, i, AT(Str, 5, i), &opt, NULL, "regexp_instr"));
     Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
     if (!re) return ST_ERROR;
     Str hit;
     bool found;
-    TRY(nth_match(ctx, i, re, s, from, nth, 0, &hit, &found));
+    TRY(nth_match(ctx, i, re, s, from, nth, sub, &hit, &found));
     if (found) z = (int32_t)utf8_length(s.ptr, hit.ptr - s.ptr + (end ? hit.len : 0)) + 1;
 })
 KNF(regexp_count_any, int32_t, 0, {
@@ -314,7 +262,7 @@ KNF(regexp_count_any, int32_t, 0, {
     int64_t from = 0;
     uint32_t opt = PCRE2_DOTALL;
     if (nargs > 2) TRY(start_bytes(ctx, i, s, AT(int32_t, 2, i), &from));
-    if (nargs > 3) TRY(regex_flags(ctx, i, AT(Str, 3, i), &opt, NULL));
+    if (nargs > 3) TRY(regex_flags(ctx, i, AT(Str, 3, i), &opt, NULL, "regexp_count"));
     Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
     if (!re) return ST_ERROR;
     while (from <= s.len) {
@@ -397,7 +345,7 @@ static Status replace(FuncCtx *ctx, int64_t i, Regex *re, Str s, Str rep, int64_
 KNF(regexp_replace_flags, Str, STR0, {
     bool global = false;
     uint32_t opt = PCRE2_DOTALL;
-    if (nargs > 3) TRY(regex_flags(ctx, i, AT(Str, 3, i), &opt, &global));
+    if (nargs > 3) TRY(regex_flags(ctx, i, AT(Str, 3, i), &opt, &global, "regexp_replace"));
     Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
     if (!re) return ST_ERROR;
     TRY(replace(ctx, i, re, AT(Str, 0, i), AT(Str, 2, i), 0, global ? 0 : 1, &z));
@@ -410,57 +358,240 @@ KNF(regexp_replace_nth, Str, STR0, {
     TRY(start_bytes(ctx, i, s, AT(int32_t, 3, i), &from));
     FAIL_IF(nth < 0, i, ERR_INVALID_PARAMETER, "invalid value for parameter \"%s\": %d", "n", nth);
     bool global = false;
-    if (nargs > 5) TRY(regex_flags(ctx, i, AT(Str, 5, i), &opt, &global));
+    if (nargs > 5) TRY(regex_flags(ctx, i, AT(Str, 5, i), &opt, &global, "regexp_replace"));
     Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
     if (!re) return ST_ERROR;
     TRY(replace(ctx, i, re, s, AT(Str, 2, i), from, nth, &z));
 })
 
-/* SIMILAR TO: % and _ become .* and ., the rest is a regular expression with dots and anchors quoted. */
-static Status similar(FuncCtx *ctx, int64_t i, Str p, Str escape, Str *z) {
-    if (escape.len > 1) {
+/* SIMILAR TO: % and _ become .* and ., the rest is a regular expression with dots and anchors quoted. Escaped double
+ * quotes separate what substring takes from what stands before and behind it: group 1. PostgreSQL lets what stands
+ * before be as short as it can; here its quantifiers prefer few. */
+typedef struct Similar {
+    char *o;
+    bool bracket, after, lazy;
+    int quotes;
+} Similar;
+static void put(Similar *m, const char *s) {
+    size_t n = strlen(s);
+    memcpy(m->o, s, n);
+    m->o += n;
+}
+static Status separator(FuncCtx *ctx, int64_t i, Similar *m) {
+    FAIL_IF(m->quotes == 2, i, ERR_INVALID_ESCAPE_USE,
+            "SQL regular expression may not contain more than two escape-double-quote separators");
+    put(m, m->quotes++ == 0 ? "){1,1}(" : "){1,1}(?:");
+    return ST_OK;
+}
+static void similar_char(Similar *m, char c) {
+    bool lazy = m->lazy && m->quotes == 0;
+    char own[2] = {c, 0};
+    if (m->bracket) {
+        if (c == '\\') put(m, "\\");
+        put(m, own);
+        if (c == ']') m->bracket = false;
+    } else if (c == '[') {
+        put(m, own);
+        m->bracket = true;
+    } else if (c == '%') {
+        put(m, lazy ? ".*?" : ".*");
+    } else if (c == '_') {
+        put(m, ".");
+    } else if (c == '(') {
+        put(m, "(?:");
+    } else {
+        if (c == '\\' || c == '.' || c == '^' || c == '$') put(m, "\\");
+        put(m, own);
+        if (lazy && (c == '*' || c == '+' || c == '?' || c == '}')) put(m, "?");
+    }
+}
+static Status similar(FuncCtx *ctx, int64_t i, Str p, Str escape, bool substring, Str *z) {
+    if (utf8_length(escape.ptr, escape.len) > 1) {
         err_set(ctx->err, ERR_INVALID_ESCAPE, "invalid escape string");
         err_hint(ctx->err, "Escape string must be empty or one character.");
         return FAILED(i);
     }
-    char *o = ctx_alloc(ctx, 3 * (int64_t)p.len + 16);
+    char *o = ctx_alloc(ctx, 9 * (int64_t)p.len + 16);
     if (!o) return FAILED(i);
-    int64_t n = 0;
-    bool bracket = false, after = false;
-    memcpy(o, "^(?:", 4);
-    n = 4;
+    Similar m = {.o = o};
+    for (uint32_t k = 0; substring && escape.len && k + escape.len < p.len; k++)
+        m.lazy |= memcmp(p.ptr + k, escape.ptr, escape.len) == 0 && p.ptr[k + escape.len] == '"';
+    put(&m, "^(?:");
     for (uint32_t k = 0; k < p.len; k++) {
-        char c = p.ptr[k];
-        if (after) {
-            o[n++] = '\\', o[n++] = c;
-            after = false;
-        } else if (escape.len && c == escape.ptr[0]) {
-            after = true;
-        } else if (bracket) {
-            if (c == '\\') o[n++] = '\\';
-            o[n++] = c;
-            if (c == ']') bracket = false;
-        } else if (c == '[') {
-            o[n++] = c;
-            bracket = true;
-        } else if (c == '%') {
-            o[n++] = '.', o[n++] = '*';
-        } else if (c == '_') {
-            o[n++] = '.';
-        } else if (c == '(') {
-            memcpy(o + n, "(?:", 3);
-            n += 3;
+        if (m.after) {
+            m.after = false;
+            if (p.ptr[k] == '"' && !m.bracket) {
+                TRY(separator(ctx, i, &m));
+                continue;
+            }
+            put(&m, "\\");
+            *m.o++ = p.ptr[k];
+        } else if (escape.len && p.len - k >= escape.len && memcmp(p.ptr + k, escape.ptr, escape.len) == 0) {
+            m.after = true;
+            k += escape.len - 1;
         } else {
-            if (c == '\\' || c == '.' || c == '^' || c == '$') o[n++] = '\\';
-            o[n++] = c;
+            similar_char(&m, p.ptr[k]);
         }
     }
-    memcpy(o + n, ")$", 2);
-    *z = str_make(o, n + 2);
+    put(&m, ")$");
+    *z = str_make(o, m.o - o);
     return ST_OK;
 }
 KNF(similar_to_escape_text, Str, STR0,
-    { TRY(similar(ctx, i, AT(Str, 0, i), nargs > 1 ? AT(Str, 1, i) : str_make("\\", 1), &z)); })
+    { TRY(similar(ctx, i, AT(Str, 0, i), nargs > 1 ? AT(Str, 1, i) : str_make("\\", 1), false, &z)); })
+KERNEL(substring_similar) {
+    Str *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        Str pattern;
+        bool found;
+        r[i] = STR0;
+        out->valid[i] = 0;
+        if (some_null(args, nargs, i)) continue;
+        TRY(similar(ctx, i, AT(Str, 1, i), AT(Str, 2, i), true, &pattern));
+        Regex *re = regex_get(ctx, i, pattern, PCRE2_DOTALL);
+        if (!re) return ST_ERROR;
+        TRY(nth_match(ctx, i, re, AT(Str, 0, i), 0, 1, re->groups > 0, &r[i], &found));
+        out->valid[i] = found;
+    }
+    return ST_OK;
+}
+
+/* ---- arrays ----------------------------------------------------------------------------- */
+
+/* Strings that become an array. */
+typedef struct Strs {
+    Str *s;
+    uint8_t *valid;
+    int64_t n, cap;
+} Strs;
+static bool strs_add(FuncCtx *ctx, Strs *a, Str s, bool valid) {
+    if (a->n == a->cap) {
+        int64_t cap = MAX_OF(16, 2 * a->cap);
+        Str *p = arena_array(ctx->arena, Str, cap);
+        uint8_t *v = arena_alloc(ctx->arena, cap);
+        if (!p || !v) {
+            if (!err_is_set(ctx->err)) err_oom(ctx->err);
+            return false;
+        }
+        if (a->n) {
+            memcpy(p, a->s, sizeof *p * (size_t)a->n);
+            memcpy(v, a->valid, (size_t)a->n);
+        }
+        *a = (Strs){p, v, a->n, cap};
+    }
+    a->s[a->n] = s;
+    a->valid[a->n++] = valid;
+    return true;
+}
+static Status strs_array(FuncCtx *ctx, int64_t i, const Strs *a, Str *z) {
+    return array_build(ctx->arena, PH_STR, a->n, a->s, a->valid, z, ctx->err) == ST_OK ? ST_OK : FAILED(i);
+}
+
+/* The groups of the match, or all of it when there are none. */
+static Status match_groups(FuncCtx *ctx, int64_t i, const Regex *re, Str s, Str *z) {
+    const PCRE2_SIZE *v = pcre2_get_ovector_pointer(re->match);
+    Strs a = {0};
+    for (int g = re->groups > 0; g <= re->groups; g++) {
+        bool set = v[2 * g] != PCRE2_UNSET;
+        Str part = set ? str_make(s.ptr + v[2 * g], (int64_t)(v[2 * g + 1] - v[2 * g])) : STR0;
+        if (!strs_add(ctx, &a, part, set)) return FAILED(i);
+    }
+    return strs_array(ctx, i, &a, z);
+}
+
+KERNEL(regexp_match_any) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        uint32_t opt = PCRE2_DOTALL;
+        *z = STR0;
+        out->valid[i] = 0;
+        if (some_null(args, nargs, i)) continue;
+        if (nargs > 2 && regex_flags(ctx, i, AT(Str, 2, i), &opt, NULL, "regexp_match") != ST_OK) {
+            if (memchr(AT(Str, 2, i).ptr, 'g', AT(Str, 2, i).len))
+                err_hint(ctx->err, "Use the regexp_matches function instead.");
+            return ST_ERROR;
+        }
+        Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
+        int m = re ? regex_match(ctx, i, re, AT(Str, 0, i), 0) : -1;
+        if (m < 0) return ST_ERROR;
+        if (m > 0) TRY(match_groups(ctx, i, re, AT(Str, 0, i), z));
+        out->valid[i] = m > 0;
+    }
+    return ST_OK;
+}
+
+/* An array of arrays there is not: each match's is an element's bytes, and regexp_match_of() takes them for one. */
+KERNEL(regexp_matches_all) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        uint32_t opt = PCRE2_DOTALL;
+        bool global = false;
+        Strs all = {0};
+        *z = STR0;
+        out->valid[i] = 0;
+        if (some_null(args, nargs, i)) continue;
+        Str s = AT(Str, 0, i);
+        if (nargs > 2) TRY(regex_flags(ctx, i, AT(Str, 2, i), &opt, &global, "regexp_matches"));
+        Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
+        if (!re) return ST_ERROR;
+        for (int64_t from = 0; from <= s.len;) {
+            int m = regex_match(ctx, i, re, s, from);
+            if (m < 0) return ST_ERROR;
+            if (m == 0) break;
+            Str one;
+            TRY(match_groups(ctx, i, re, s, &one));
+            if (!strs_add(ctx, &all, one, true)) return FAILED(i);
+            if (!global) break;
+            const PCRE2_SIZE *v = pcre2_get_ovector_pointer(re->match);
+            from = next_start(s, (int64_t)v[0], (int64_t)v[1]);
+        }
+        TRY(strs_array(ctx, i, &all, z));
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+K1S(regexp_match_of, Str, Str, x)
+
+/* Parts between matches. Empty matches at the ends and right behind another separate nothing. */
+static Status split(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out, const char *fn) {
+    for (int64_t i = 0; i < n; i++) {
+        Str *z = (Str *)out->data + i;
+        uint32_t opt = PCRE2_DOTALL;
+        int64_t done = 0, last = 0;
+        Strs parts = {0};
+        *z = STR0;
+        if (!row_valid(out, i)) continue;
+        Str s = AT(Str, 0, i);
+        if (nargs > 2) TRY(regex_flags(ctx, i, AT(Str, 2, i), &opt, NULL, fn));
+        Regex *re = regex_get(ctx, i, AT(Str, 1, i), opt);
+        if (!re) return ST_ERROR;
+        for (int64_t from = 0; from <= s.len;) {
+            int m = regex_match(ctx, i, re, s, from);
+            if (m < 0) return ST_ERROR;
+            if (m == 0) break;
+            const PCRE2_SIZE *v = pcre2_get_ovector_pointer(re->match);
+            int64_t a = (int64_t)v[0], b = (int64_t)v[1];
+            if (a < s.len && b > last) {
+                if (!strs_add(ctx, &parts, str_make(s.ptr + done, a - done), true)) return FAILED(i);
+                done = b;
+            }
+            last = b;
+            from = next_start(s, a, b);
+        }
+        if (!strs_add(ctx, &parts, str_make(s.ptr + done, s.len - done), true)) return FAILED(i);
+        TRY(strs_array(ctx, i, &parts, z));
+    }
+    return ST_OK;
+}
+KERNEL(regexp_split_array) { return split(ctx, n, args, nargs, out, "regexp_split_to_array"); }
+KERNEL(regexp_split_rows) { return split(ctx, n, args, nargs, out, "regexp_split_to_table"); }
+
+static Type tf_texts(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_TEXT));
+}
+static Type tf_byteas(const FuncDef *f, int nargs, const Type *a) {
+    return (void)f, (void)nargs, (void)a, type_array_of(type_make(T_BYTEA));
+}
 
 #define OPF (FN_OPERATOR | SF)
 #define TT ARGS(T_TEXT, T_TEXT)
@@ -495,6 +626,26 @@ static const FuncDef defs[] = {
         "position of the n-th match"),
     DEF("regexp_instr", SF, T_INT4, 6, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4, T_INT4, T_TEXT), OP_NONE, regexp_instr_any,
         NULL, "position of the n-th match"),
+    DEF("regexp_instr", SF, T_INT4, 7, ARGS(T_TEXT, T_TEXT, T_INT4, T_INT4, T_INT4, T_TEXT, T_INT4), OP_NONE,
+        regexp_instr_any, NULL, "position of a group of the n-th match"),
+    DEF("regexp_match", NF, T_ARRAY, 2, TT, OP_NONE, regexp_match_any, tf_texts, "groups of the first match"),
+    DEF("regexp_match", NF, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_match_any, tf_texts,
+        "groups of the first match"),
+    DEF("regexp_matches_all", NF, T_ARRAY, 2, TT, OP_NONE, regexp_matches_all, tf_byteas,
+        "internal: groups of each match, as bytes"),
+    DEF("regexp_matches_all", NF, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_matches_all, tf_byteas,
+        "internal: groups of each match, as bytes"),
+    DEF("regexp_match_of", S_, T_ARRAY, 1, ARGS(T_BYTEA), OP_NONE, regexp_match_of, tf_texts,
+        "internal: groups of one match"),
+    DEF("regexp_split_to_array", SF, T_ARRAY, 2, TT, OP_NONE, regexp_split_array, tf_texts, "parts between matches"),
+    DEF("regexp_split_to_array", SF, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_split_array, tf_texts,
+        "parts between matches"),
+    DEF("regexp_split_rows", SF, T_ARRAY, 2, TT, OP_NONE, regexp_split_rows, tf_texts,
+        "internal: regexp_split_to_table"),
+    DEF("regexp_split_rows", SF, T_ARRAY, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_split_rows, tf_texts,
+        "internal: regexp_split_to_table"),
+    DEF("substring", NF, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, substring_similar, NULL,
+        "what matches a pattern of SIMILAR TO, between its separators"),
     DEF("regexp_replace", SF, T_TEXT, 3, ARGS(T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_replace_flags, NULL,
         "first match replaced"),
     DEF("regexp_replace", SF, T_TEXT, 4, ARGS(T_TEXT, T_TEXT, T_TEXT, T_TEXT), OP_NONE, regexp_replace_flags, NULL,

@@ -340,6 +340,9 @@ static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
         Expr **args = bind_list(b, q, call->args, call->n_args);
         for (int64_t i = 0; names && i < call->n_args; i++) names[i] = call->n_args == 1 ? alias : fname;
         if (args && names) p = bind_unnest(b, call->n_args, args, names, f->ordinality, f->location);
+    } else if (call && bind_is_parts(call)) {
+        Expr **args = bind_list(b, q, call->args, call->n_args);
+        if (args) p = bind_parts(b, call, args, alias, f->ordinality);
     } else if (call && sql_is_bulk_call(call)) {
         bind_unsupported(b, f->location, "WITH ORDINALITY of bulk_call");
     } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1) {

@@ -221,8 +221,9 @@ static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
     }
     Expr **args = bind_list(b, q, f->args, f->n_args);
     if (!args) return NULL;
-    q->srf = strcmp(f->name.name, "unnest") == 0 ? bind_unnest(b, 1, args, &f->name.name, false, f->location)
-                                                 : bind_series(b, f->n_args, args, "generate_series", f->location);
+    q->srf = bind_is_parts(f)                      ? bind_parts(b, f, args, f->name.name, false)
+             : strcmp(f->name.name, "unnest") == 0 ? bind_unnest(b, 1, args, &f->name.name, false, f->location)
+                                                   : bind_series(b, f->n_args, args, "generate_series", f->location);
     if (!q->srf || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
     Expr *e = expr_col(b->c, q->srf->out_cols[0]);
     if (e) e->location = f->location;
@@ -524,7 +525,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
         return NULL;
     }
-    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1))
+    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1) || bind_is_parts(f))
         return series_in_targets(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);

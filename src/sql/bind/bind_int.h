@@ -268,6 +268,11 @@ typedef struct Target {
 typedef VEC(Target) TargetVec;
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);
 
+/* ---- bind_parts.c ------------------------------------------------------------------------------------ */
+bool bind_is_parts(const AstFunc *f); /* regexp_matches and the like */
+/* Its rows, like bind_unnest's. */
+Plan *bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, bool ordinality);
+
 /* ---- bind_ordered.c ---------------------------------------------------------------------------------- */
 Expr *bind_within_group(Binder *b, Query *q, const AstFunc *f);
 /* 42809 for an ordered-set aggregate without WITHIN GROUP. */

@@ -256,7 +256,7 @@ static Expr *hypothetical(Ordered *o) {
 
 /* ---- the call -------------------------------------------------------------------------------- */
 
-static Status bind_parts(Ordered *o, Query *q) {
+static Status bind_arguments(Ordered *o, Query *q) {
     Binder *b = o->b;
     const AstFunc *f = o->f;
     bool srf = q->srf_ok;
@@ -283,7 +283,7 @@ static Status bind_parts(Ordered *o, Query *q) {
 Expr *bind_within_group(Binder *b, Query *q, const AstFunc *f) {
     Ordered o = {.b = b, .f = f, .kind = ordered_kind(f->name.name)};
     const char *name = f->name.name;
-    if (bind_parts(&o, q) != ST_OK) return NULL;
+    if (bind_arguments(&o, q) != ST_OK) return NULL;
     if (o.kind == OA_NONE) {
         const FuncDef *def;
         Type *types = arena_array(b->a, Type, o.n_direct + o.n + 1),
