@@ -543,13 +543,25 @@ static Phys unified_phys(Pipe *p, Type t, Reg a, Reg b) {
     return MAX_OF(reg_phys(p, a), reg_phys(p, b));
 }
 
+/* The dictionary whose codes both alternatives are: of one, where the other is NULL. */
+static const Dict *common_dict(Pipe *p, Reg a, Reg b) {
+    const RegInfo *x = lower_info(p, a), *y = lower_info(p, b);
+    bool x_null = x->is_const && x->value.is_null, y_null = y->is_const && y->value.is_null;
+    if (x->dict && (y_null || (y->dict == x->dict && y->phys == x->phys))) return x->dict;
+    return x_null ? y->dict : NULL;
+}
+
 static Reg select_regs(Lower *l, Pipe *p, Type t, Reg cond, Reg a, Reg b) {
     if (!cond || !a || !b) return 0;
-    Phys w = unified_phys(p, t, a, b);
+    const Dict *dict = common_dict(p, a, b);
+    Phys w = dict ? reg_phys(p, lower_info(p, a)->dict ? a : b) : unified_phys(p, t, a, b);
     TRY_REG(unify(l, p, t, w, &a));
     TRY_REG(unify(l, p, t, w, &b));
     bool nullable = reg_nullable(p, a) || reg_nullable(p, b);
-    Reg d = emit1(l, p, OP_SELECT, w, w, t, nullable, range_union(lower_range(p, a), lower_range(p, b)), cond, a, b);
+    Range range = range_union(lower_range(p, a), lower_range(p, b));
+    if (dict) range = lower_range(p, lower_info(p, a)->dict ? a : b);
+    Reg d = emit1(l, p, OP_SELECT, w, w, t, nullable, range, cond, a, b);
+    if (d) lower_info(p, d)->dict = dict;
     if (d) lower_info(p, d)->stable_str = lower_info(p, a)->stable_str && lower_info(p, b)->stable_str;
     return d;
 }
