@@ -393,6 +393,11 @@ static bool iv_scale(Interval a, double months, double days, double micros, Inte
     z->micros = (int64_t)us;
     return false;
 }
+bool interval_between(Interval lo, Interval hi, double part, Interval *z) {
+    Interval d = {0}, x = {0};
+    return iv_sub(hi, lo, &d) || iv_scale(d, d.months * part, d.days * part, (double)d.micros * part, &x) ||
+           iv_add(x, lo, z);
+}
 K2F(mul_iv, Interval, double, Interval, IV0, {
     if (iv_scale(x, x.months * y, x.days * y, (double)x.micros * y, &z)) IV_RANGE(i);
 })

@@ -155,6 +155,8 @@ typedef struct TsParts {
 void ts_to_parts(int64_t ts, TsParts *p);
 int iso_week_of(int64_t y, int m, int d, int64_t *iso_year);
 int32_t iso_week_start(int64_t iso_year, int week);
+/* lo + (hi - lo) * part; true when out of range. */
+bool interval_between(Interval lo, Interval hi, double part, Interval *z);
 
 /* ---- regular expressions (func_regex.c) ---------------------------------- */
 /* substring(text from pattern): non-strict kernel, NULL when nothing matches. */

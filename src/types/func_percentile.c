@@ -4,10 +4,8 @@
  * order, over the x that are not NULL: these functions sort the array and take of it what is wanted. NULL arrays are
  * groups without such an x. desc: the order of the sort.
  *
- *   percentile_at(array, fraction or fractions, desc, end)   end -1: percentile_disc's element; 0 and 1: the elements
- *                                                            between which percentile_cont's value lies
- *   percentile_part(array, fraction)                         where between them: 0 to 1
- *   percentile_between(float8[], fraction or fractions, desc)  percentile_cont
+ *   percentile_at(array, fraction or fractions, desc)       percentile_disc: an element
+ *   percentile_between(array, fraction or fractions, desc)  percentile_cont of doubles or intervals
  *   mode_of(array, desc)
  */
 #include <math.h>
@@ -78,39 +76,43 @@ static bool fraction_ok(FuncCtx *ctx, double p) {
     err_set(ctx->err, ERR_NUMERIC_RANGE, "percentile value %g is not between 0 and 1", p);
     return false;
 }
-/* The row of percentile_disc, or the one before or behind percentile_cont's value. */
-static int64_t row_of(double p, int64_t n, int32_t end) {
-    if (end < 0) {
-        double row = ceil(p * (double)n);
-        return row < 1 ? 0 : (int64_t)row - 1;
+/* percentile_disc: the first row at or behind which the fraction of the rows stands. */
+static const void *element_at(const Sorted *s, double p) {
+    double row = ceil(p * (double)s->n);
+    return sorted_at(s, row < 1 ? 0 : (int64_t)row - 1);
+}
+/* percentile_cont: between the two rows around the fraction. */
+static Status value_between(FuncCtx *ctx, int64_t i, const Sorted *s, double p, void *to) {
+    double at = p * (double)(s->n - 1), part = at - floor(at);
+    const void *lo = sorted_at(s, (int64_t)floor(at)), *hi = sorted_at(s, (int64_t)ceil(at));
+    if (s->phys == PH_INTERVAL) {
+        Interval a, b, z = {0};
+        memcpy(&a, lo, sizeof a);
+        memcpy(&b, hi, sizeof b);
+        FAIL_IF(lo != hi && interval_between(a, b, part, &z), i, ERR_DATETIME_OVERFLOW, "interval out of range");
+        memcpy(to, lo == hi ? &a : &z, sizeof a);
+        return ST_OK;
     }
-    double at = p * (double)(n - 1);
-    return (int64_t)(end == 0 ? floor(at) : ceil(at));
-}
-static double part_of(double p, int64_t n) {
-    double at = p * (double)(n - 1);
-    return at - floor(at);
-}
-static double value_between(const Sorted *s, double p) {
-    double lo, hi;
-    int64_t first = row_of(p, s->n, 0), second = row_of(p, s->n, 1);
-    memcpy(&lo, sorted_at(s, first), sizeof lo);
-    if (second == first) return lo;
-    memcpy(&hi, sorted_at(s, second), sizeof hi);
-    return lo + part_of(p, s->n) * (hi - lo);
+    double a, b;
+    memcpy(&a, lo, sizeof a);
+    memcpy(&b, hi, sizeof b);
+    double z = lo == hi ? a : a + part * (b - a);
+    memcpy(to, &z, sizeof z);
+    return ST_OK;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* What is taken for each of several fractions. */
-typedef struct Many {
-    Phys phys;
-    bool between; /* percentile_cont of doubles */
-    int32_t end;
-} Many;
-static Status many(FuncCtx *ctx, int64_t i, const Many *m, const Sorted *s, Str fractions, Str *z) {
+static Status take(FuncCtx *ctx, int64_t i, const Sorted *s, double p, bool between, void *to) {
+    if (between) return value_between(ctx, i, s, p, to);
+    memcpy(to, element_at(s, p), (size_t)phys_size(s->phys));
+    return ST_OK;
+}
+
+/* What is taken for each of several fractions, as an array. */
+static Status take_all(FuncCtx *ctx, int64_t i, const Sorted *s, Str fractions, bool between, Str *z) {
     ArrayView f = array_view(fractions);
-    size_t w = (size_t)phys_size(m->phys);
+    size_t w = (size_t)phys_size(s->phys);
     char *cells = arena_calloc(ctx->arena, (int64_t)w * (f.n + 1));
     uint8_t *valid = arena_calloc(ctx->arena, f.n + 1);
     if (!cells || !valid) {
@@ -121,72 +123,48 @@ static Status many(FuncCtx *ctx, int64_t i, const Many *m, const Sorted *s, Str 
         Value x; /* room for any cell */
         if (array_is_null(&f, k)) continue;
         array_get(&f, k, &x.u);
-        double p = x.u.f64;
-        if (!fraction_ok(ctx, p)) return FAILED(i);
+        if (!fraction_ok(ctx, x.u.f64)) return FAILED(i);
         valid[k] = 1;
-        char *to = cells + w * (size_t)k;
-        if (m->between) {
-            double v = value_between(s, p);
-            memcpy(to, &v, sizeof v);
-        } else {
-            memcpy(to, sorted_at(s, row_of(p, s->n, m->end)), w);
-        }
+        TRY(take(ctx, i, s, x.u.f64, between, cells + w * (size_t)k));
     }
-    return array_build(ctx->arena, m->phys, f.n, cells, valid, z, ctx->err) == ST_OK ? ST_OK : FAILED(i);
+    return array_build(ctx->arena, s->phys, f.n, cells, valid, z, ctx->err) == ST_OK ? ST_OK : FAILED(i);
 }
 
-static void put_null(Vec *out, int64_t i) {
+static char *put_null(Vec *out, int64_t i) {
     size_t w = (size_t)phys_size((Phys)out->phys);
+    char *cell = (char *)out->data + w * (size_t)i;
     out->valid[i] = 0;
-    if (out->phys == PH_STR) ((Str *)out->data)[i] = STR0;
-    else memset((char *)out->data + w * (size_t)i, 0, w);
+    if (out->phys == PH_STR) *(Str *)(void *)cell = STR0;
+    else memset(cell, 0, w);
+    return cell;
 }
 
 static Status percentiles(FuncCtx *ctx, int64_t n, const Vec *args, Vec *out, bool between) {
     bool is_many = args[1].type.id == T_ARRAY;
     for (int64_t i = 0; i < n; i++) {
-        int32_t end = between ? 0 : AT(int32_t, 3, i);
+        char *cell = put_null(out, i);
         double p = 0;
         Sorted s;
-        put_null(out, i);
         if (arg_null(&args[1], i)) continue;
         if (!is_many && !fraction_ok(ctx, p = AT(double, 1, i))) return FAILED(i);
         if (arg_null(&args[0], i)) continue;
         if (!sort_array(ctx, AT(Str, 0, i), AT(uint8_t, 2, i), &s)) return FAILED(i);
         if (s.n == 0) continue;
         out->valid[i] = 1;
-        if (is_many) {
-            Many m = {s.phys, between, end};
-            TRY(many(ctx, i, &m, &s, AT(Str, 1, i), (Str *)out->data + i));
-        } else if (between) {
-            ((double *)out->data)[i] = value_between(&s, p);
-        } else {
-            size_t w = (size_t)phys_size(s.phys);
-            memcpy((char *)out->data + w * (size_t)i, sorted_at(&s, row_of(p, s.n, end)), w);
-        }
+        if (is_many) TRY(take_all(ctx, i, &s, AT(Str, 1, i), between, (Str *)(void *)cell));
+        else TRY(take(ctx, i, &s, p, between, cell));
     }
     return ST_OK;
 }
 KERNEL(percentile_at) { return (void)nargs, percentiles(ctx, n, args, out, false); }
 KERNEL(percentile_between) { return (void)nargs, percentiles(ctx, n, args, out, true); }
 
-KERNEL(percentile_part) {
-    KERNEL_UNUSED();
-    for (int64_t i = 0; i < n; i++) {
-        put_null(out, i);
-        if (arg_null(&args[0], i) || arg_null(&args[1], i)) continue;
-        out->valid[i] = 1;
-        ((double *)out->data)[i] = part_of(AT(double, 1, i), array_view(AT(Str, 0, i)).n);
-    }
-    return ST_OK;
-}
-
 /* The value that comes most often; of several the first in the order. */
 KERNEL(mode_of) {
     KERNEL_UNUSED();
     for (int64_t i = 0; i < n; i++) {
+        char *cell = put_null(out, i);
         Sorted s;
-        put_null(out, i);
         if (arg_null(&args[0], i)) continue;
         if (!sort_array(ctx, AT(Str, 0, i), AT(uint8_t, 1, i), &s)) return FAILED(i);
         const void *best = NULL;
@@ -199,9 +177,8 @@ KERNEL(mode_of) {
             best = first;
         }
         if (!best) continue;
-        size_t w = (size_t)phys_size(s.phys);
         out->valid[i] = 1;
-        memcpy((char *)out->data + w * (size_t)i, best, w);
+        memcpy(cell, best, (size_t)phys_size(s.phys));
     }
     return ST_OK;
 }
@@ -210,14 +187,12 @@ static Type tf_element(const FuncDef *f, int nargs, const Type *a) { return (voi
 static Type tf_first(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
 
 static const FuncDef defs[] = {
-    DEF("percentile_at", FN_CAN_FAIL, T_VOID, 4, ARGS(T_ARRAY, T_FLOAT8, T_BOOL, T_INT4), OP_NONE, percentile_at,
-        tf_element, "internal: the element of an array at a fraction of its sorted elements"),
-    DEF("percentiles_at", FN_CAN_FAIL, T_ARRAY, 4, ARGS(T_ARRAY, T_ARRAY, T_BOOL, T_INT4), OP_NONE, percentile_at,
-        tf_first, "internal: percentile_at of several fractions"),
-    DEF("percentile_part", FN_CAN_FAIL, T_FLOAT8, 2, ARGS(T_ARRAY, T_FLOAT8), OP_NONE, percentile_part, NULL,
-        "internal: where a fraction lies between two elements"),
-    DEF("percentile_between", FN_CAN_FAIL, T_FLOAT8, 3, ARGS(T_ARRAY, T_FLOAT8, T_BOOL), OP_NONE, percentile_between,
-        NULL, "internal: the value at a fraction of an array's sorted elements"),
+    DEF("percentile_at", FN_CAN_FAIL, T_VOID, 3, ARGS(T_ARRAY, T_FLOAT8, T_BOOL), OP_NONE, percentile_at, tf_element,
+        "internal: the element of an array at a fraction of its sorted elements"),
+    DEF("percentiles_at", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_ARRAY, T_BOOL), OP_NONE, percentile_at, tf_first,
+        "internal: percentile_at of several fractions"),
+    DEF("percentile_between", FN_CAN_FAIL, T_VOID, 3, ARGS(T_ARRAY, T_FLOAT8, T_BOOL), OP_NONE, percentile_between,
+        tf_element, "internal: the value at a fraction of an array's sorted elements"),
     DEF("percentiles_between", FN_CAN_FAIL, T_ARRAY, 3, ARGS(T_ARRAY, T_ARRAY, T_BOOL), OP_NONE, percentile_between,
         tf_first, "internal: percentile_between of several fractions"),
     DEF("mode_of", FN_CAN_FAIL, T_VOID, 2, ARGS(T_ARRAY, T_BOOL), OP_NONE, mode_of, tf_element,

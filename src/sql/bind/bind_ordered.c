@@ -65,11 +65,6 @@ static Expr *wrong_direct(const Ordered *o, int64_t wanted) {
 /* ---- values in an order -------------------------------------------------------------------- */
 
 static Expr *bool_const(Binder *b, bool v) { return expr_bool(b->c, v); }
-static Expr *int4(Binder *b, int32_t i) {
-    Value v = {.type = type_make(T_INT4)};
-    v.u.i32 = i;
-    return expr_const(b->c, &v);
-}
 
 /* array_agg of the values that are not NULL. */
 static Expr *all_values(Ordered *o) {
@@ -78,24 +73,6 @@ static Expr *all_values(Ordered *o) {
     Expr *both[2] = {o->filter, there};
     if (!there || (o->filter && !(there = bind_nary(b, EX_AND, 2, both, 0)))) return NULL;
     return bind_array_agg(b, o->level, o->f, o->keys[0], there);
-}
-
-/* lo + (hi - lo) * part */
-static Expr *interval_between(Ordered *o, Expr *all, Expr *desc) {
-    Binder *b = o->b;
-    Expr *fraction = o->direct[0];
-    if (fraction->type.id == T_ARRAY) {
-        bind_unsupported(b, o->f->location, "percentile_cont of intervals with several fractions");
-        return NULL;
-    }
-    Expr *lo[4] = {all, fraction, desc, int4(b, 0)};
-    Expr *hi[4] = {bind_copy(b, all), bind_copy(b, fraction), bind_copy(b, desc), int4(b, 1)};
-    Expr *part[2] = {bind_copy(b, all), bind_copy(b, fraction)};
-    Expr *low = bind_call(b, "percentile_at", false, 4, lo, o->f->location);
-    Expr *high = bind_call(b, "percentile_at", false, 4, hi, o->f->location);
-    Expr *p = bind_call(b, "percentile_part", false, 2, part, o->f->location);
-    Expr *diff = low && high ? bind_op(b, "-", high, bind_copy(b, low), 0) : NULL;
-    return diff && p ? bind_op(b, "+", bind_op(b, "*", diff, p, 0), low, 0) : NULL;
 }
 
 static Expr *value_in_order(Ordered *o) {
@@ -125,14 +102,15 @@ static Expr *value_in_order(Ordered *o) {
     }
     Expr *all = o->keys[0] ? all_values(o) : NULL, *desc = bool_const(b, o->f->order_by[0].desc);
     if (!all || !desc) return NULL;
-    Expr *args[4] = {all, o->direct[0], desc, int4(b, -1)};
-    switch (o->kind) {
-    case OA_MODE: args[1] = desc; return bind_call(b, "mode_of", false, 2, args, o->f->location);
-    case OA_DISC: return bind_call(b, many ? "percentiles_at" : "percentile_at", false, 4, args, o->f->location);
-    default:
-        if (interval) return interval_between(o, all, desc);
-        return bind_call(b, many ? "percentiles_between" : "percentile_between", false, 3, args, o->f->location);
+    Expr *args[3] = {all, o->direct[0], desc};
+    if (o->kind == OA_MODE) {
+        args[1] = desc;
+        return bind_call(b, "mode_of", false, 2, args, o->f->location);
     }
+    const char *name = o->kind == OA_DISC ? (many ? "percentiles_at" : "percentile_at")
+                       : many             ? "percentiles_between"
+                                          : "percentile_between";
+    return bind_call(b, name, false, 3, args, o->f->location);
 }
 
 /* ---- a hypothetical row ---------------------------------------------------------------------- */
