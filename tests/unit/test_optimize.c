@@ -467,6 +467,11 @@ static void test_shapes(void **state) {
     assert_true(contains("select * from t where b < any (select b from u where u.c = t.c)", "max(b)"));
     assert_true(contains("select not b > any (select b from u) from t", "min(b)"));
     assert_false(contains("select * from t where b >= all (select b from u)", "anti join"));
+    /* grouping sets say which, and aggregate the groups by all keys where they can */
+    assert_true(contains("select b, c, sum(a) from t group by rollup (b, c)", "grouping sets (b, c), (b), ()"));
+    assert_true(contains("select b, sum(a) from t group by grouping sets (b, ())", "sum(sum)"));
+    assert_false(contains("select b, variance(a) from t group by grouping sets (b, ())", "sum("));
+    assert_false(contains("select b, sum(a) from t group by grouping sets (b)", "repeat"));
 }
 static void test_errors(void **state) {
     (void)state;
