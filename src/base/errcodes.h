@@ -18,7 +18,10 @@
     X(TZ_DISPLACEMENT, "22009", "invalid_time_zone_displacement_value")                    \
     X(SUBSTRING, "22011", "substring_error")                                               \
     X(DIVISION_BY_ZERO, "22012", "division_by_zero")                                       \
+    X(FRAME_OFFSET, "22013", "invalid_preceding_or_following_size")                        \
+    X(INVALID_NTILE, "22014", "invalid_argument_for_ntile_function")                       \
     X(INTERVAL_OVERFLOW, "22015", "interval_field_overflow")                               \
+    X(INVALID_NTH_VALUE, "22016", "invalid_argument_for_nth_value_function")               \
     X(INVALID_ESCAPE_USE, "2200C", "invalid_use_of_escape_character")                      \
     X(INVALID_REGEX, "2201B", "invalid_regular_expression")                                \
     X(INVALID_LOGARITHM, "2201E", "invalid_argument_for_logarithm")                        \
@@ -77,6 +80,7 @@
     X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")                       \
     X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")                     \
     X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")                           \
+    X(WINDOWING, "42P20", "windowing_error")                                               \
     X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")                           \
     X(DISK_FULL, "53100", "disk_full")                                                     \
     X(OUT_OF_MEMORY, "53200", "out_of_memory")                                             \
@@ -115,7 +119,10 @@
 #define ERR_TZ_DISPLACEMENT "22009"
 #define ERR_SUBSTRING "22011"
 #define ERR_DIVISION_BY_ZERO "22012"
+#define ERR_FRAME_OFFSET "22013"
+#define ERR_INVALID_NTILE "22014"
 #define ERR_INTERVAL_OVERFLOW "22015"
+#define ERR_INVALID_NTH_VALUE "22016"
 #define ERR_INVALID_ESCAPE_USE "2200C"
 #define ERR_INVALID_REGEX "2201B"
 #define ERR_INVALID_LOGARITHM "2201E"
@@ -174,6 +181,7 @@
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"
 #define ERR_INDETERMINATE_DATATYPE "42P18"
+#define ERR_WINDOWING "42P20"
 #define ERR_INSUFFICIENT_RESOURCES "53000"
 #define ERR_DISK_FULL "53100"
 #define ERR_OUT_OF_MEMORY "53200"

@@ -351,6 +351,7 @@ static const char *segment_reason(Planner *pl, const Program *p, const RegForm *
         const char *why = expr_reason(ep, p, in, r, pl->a);
         if (why) return why;
     }
+    if (p->sink.kind == SINK_WINDOW) return "window functions have no device form";
     if (p->sink.kind == SINK_AGG) {
         const char *why = agg_reason(pl, &pl->plan->aggs[p->sink.id], &p->sink, r);
         if (why) return state_reason(pl, "aggregation", p->sink.id, why);
@@ -362,6 +363,7 @@ static const char **sink_reason(Planner *pl, const Sink *s) {
     switch (s->kind) {
     case SINK_JOIN: return &pl->ep->joins[s->id].reason;
     case SINK_AGG: return &pl->ep->aggs[s->id].reason;
+    case SINK_WINDOW:
     case SINK_ROWS: return &pl->ep->rows[s->id].reason;
     case SINK_SORT: return &pl->ep->sorts[pl->plan->rows[s->id].sort].reason;
     default: return NULL;
@@ -370,7 +372,7 @@ static const char **sink_reason(Planner *pl, const Sink *s) {
 
 /* A row store that the CPU fills has the form of its specification. */
 static void close_host_rows(Planner *pl, const Program *p) {
-    if (p->sink.kind != SINK_ROWS && p->sink.kind != SINK_SORT) return;
+    if (p->sink.kind != SINK_ROWS && p->sink.kind != SINK_SORT && p->sink.kind != SINK_WINDOW) return;
     DevRows *d = &pl->ep->rows[p->sink.id];
     spec_cols(d->cols, pl->plan->rows[p->sink.id].cols, d->n_cols, true);
 }

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "exec/device/dev.h"
 #include "exec/sort.h"
+#include "exec/window.h"
 #include "exec/device/split.h"
 #include "exec/vm_frame.h"
 
@@ -522,9 +523,38 @@ static Status finish_state(Query *q, const Sink *s, Err *e) {
     }
 }
 
+/* ---- windows ----------------------------------------------------------------------------------------- */
+
+/* A segment that has no program: the rows of its source, which no other segment reads, through a window. */
+static Status run_window(Query *q, int32_t index, Err *e) {
+    const Program *p = q->plan->segments[index].program;
+    const RowsSpec *rows = &q->plan->rows[p->sink.id];
+    SegmentStats *stats = &q->stats[index];
+    int64_t start = clock_ns();
+    RowStore *in = q->rows[p->source.id];
+    if (!in) return err_internal(e, "segment %d reads what no segment has filled", (int)index);
+    WindowEnv env = {.pool = q->opt.pool,
+                     .threads = q->threads,
+                     .batch_rows = q->opt.morsel_rows,
+                     .account = &q->account,
+                     .stop = &q->stop,
+                     .tz_offset = q->opt.session ? q->opt.session->tz_offset : 0};
+    RowLayout l;
+    if (row_layout_init(&l, q->arena, rows->n_cols, rows->cols, 0) != ST_OK)
+        return err_is_set(e) ? ST_ERROR : err_oom(e);
+    TRY(rows_new(&l, q->threads, &q->account, q->opt.vfs, q->opt.temp_dir, &q->rows[p->sink.id], e));
+    TRY(window_run(&q->plan->windows[rows->window], &env, in, q->rows[p->sink.id], &stats->workers, e));
+    stats->rows_in = stats->rows_out = rows_count(in);
+    q->rows[p->source.id] = NULL;
+    rows_free(in);
+    stats->wall_ns = clock_ns() - start;
+    return ST_OK;
+}
+
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
 static Status run_segment(Query *q, int32_t index, Err *e) {
     const Program *p = q->plan->segments[index].program;
+    if (p->sink.kind == SINK_WINDOW) return run_window(q, index, e);
     SegmentStats *stats = &q->stats[index];
     int64_t start = clock_ns();
     SegmentRun g = {.q = q, .index = index, .threads = q->threads, .err = e};

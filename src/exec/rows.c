@@ -621,6 +621,7 @@ Status rows_finish(RowStore *r, bool ordered, Err *e) {
 
 int64_t rows_count(const RowStore *r) { return r->count; }
 int64_t rows_n_runs(const RowStore *r) { return r->n_runs; }
+int64_t rows_run_start(const RowStore *r, int64_t run) { return r->start[run]; }
 
 static Status load_page(RowStore *r, RowPage *p, Err *e) {
     int64_t width = r->l.width, rows = p->n * width, bytes = rows + p->heap_bytes, got = 0;

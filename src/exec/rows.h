@@ -43,6 +43,7 @@ typedef struct RowRun {
     void *pin;
 } RowRun;
 int64_t rows_n_runs(const RowStore *r);
+int64_t rows_run_start(const RowStore *r, int64_t run);              /* number of its first row in the sequence */
 Status rows_run_open(RowStore *r, int64_t run, RowRun *out, Err *e); /* thread-safe */
 void rows_run_close(RowStore *r, RowRun *run);
 /* Gathers column `col` of rows at row pointers into vector `out` of out->phys = the column's phys; fills out->valid

@@ -258,9 +258,10 @@ typedef struct Source {
 typedef enum SinkKind {
     SINK_ROWS, /* append to row store `id` */
     SINK_AGG,
-    SINK_JOIN, /* build side of join `id` */
-    SINK_SORT, /* sort or top-N into row store `id` (RowsSpec.sort names the sort) */
-    SINK_NONE  /* rows only mark build rows */
+    SINK_JOIN,  /* build side of join `id` */
+    SINK_SORT,  /* sort or top-N into row store `id` (RowsSpec.sort names the sort) */
+    SINK_NONE,  /* rows only mark build rows */
+    SINK_WINDOW /* all rows of the source, a row store, through a window into row store `id`; there is no program */
 } SinkKind;
 
 typedef struct Sink {

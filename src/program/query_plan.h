@@ -8,6 +8,7 @@
 #define STELE_PROGRAM_QUERY_PLAN_H
 
 #include "program/program.h"
+#include "program/window.h"
 
 typedef struct KeySpec {
     uint8_t phys;
@@ -94,8 +95,40 @@ typedef struct RowsSpec {
     bool ordered; /* keep source order (morsel order): results, LIMIT without ORDER BY, CTEs and unions that these read
                      (row_order.c) */
     int64_t limit, offset; /* applied when read; -1, 0 none */
-    int32_t sort;          /* number of the sort that fills it, -1: SINK_ROWS */
+    int32_t sort;          /* number of the sort that fills it, -1: SINK_ROWS, SINK_WINDOW */
+    int32_t window;        /* SINK_WINDOW: number of the window that fills it */
 } RowsSpec;
+
+/* A window reads a row store whose rows are sorted by its keys, and makes another of the columns of the first that are
+ * passed on and of one column per call. Windows that share a sort are clauses of one specification: the partition and
+ * order keys of each are a prefix of the sort's. Columns are those of the rows that are read; -1: none. */
+typedef struct WinCell {
+    uint8_t func;   /* WinFunc */
+    int32_t arg[3]; /* columns; WF_AGG: argument and delimiter */
+    AggCell agg;    /* WF_AGG */
+    CellSpec out;
+} WinCell;
+
+typedef struct WinClause {
+    int32_t n_partition, n_order;
+    int32_t *keys;          /* columns: partition keys, then order keys */
+    bool desc, nulls_first; /* of the (only) order key, for RANGE with offsets */
+    WinFrame frame;
+    int32_t start_offset, end_offset; /* columns */
+    Type start_type, end_type;        /* of the offsets */
+    int32_t n_calls;
+    WinCell *calls;
+} WinClause;
+
+typedef struct WindowSpec {
+    int32_t n_in;
+    CellSpec *in; /* columns of the rows that are read */
+    int32_t n_pass;
+    int32_t
+        *pass; /* those that are passed on: the first columns of the result; then come all calls, clause by clause */
+    int32_t n_clauses;
+    WinClause *clauses; /* the one with the fewest partition keys first */
+} WindowSpec;
 
 typedef struct SegmentPlan {
     Program *program;
@@ -111,6 +144,8 @@ typedef struct QueryPlan {
     AggSpec *aggs;
     int32_t n_sorts;
     SortSpec *sorts;
+    int32_t n_windows;
+    WindowSpec *windows;
     int32_t n_rows;
     RowsSpec *rows;
     int32_t result; /* row store that holds the result */

@@ -338,7 +338,7 @@ static void put_source(Text *t, const Program *p) {
 }
 
 static void put_sink(Text *t, const Program *p) {
-    static const char *const names[] = {"rows", "agg", "join", "sort", "none"};
+    static const char *const names[] = {"rows", "agg", "join", "sort", "none", "window"};
     const Sink *s = &p->sink;
     put(t, "sink    %s", names[s->kind]);
     if (s->kind != SINK_NONE) put(t, " #%d", (int)s->id);

@@ -533,7 +533,7 @@ static Status walk(Verify *v, uint8_t *state) {
 Status program_verify(const Program *p, Err *e) {
     Verify v = {p, e, p->n_instrs};
     REQUIRE(&v, p->n_regs >= 1 && (p->n_instrs == 0 || p->instrs), "empty program");
-    REQUIRE(&v, p->sink.kind <= SINK_NONE && p->source.kind <= SRC_CALLS, "no such source or sink");
+    REQUIRE(&v, p->sink.kind <= SINK_WINDOW && p->source.kind <= SRC_CALLS, "no such source or sink");
     REQUIRE(&v,
             p->source.kind != SRC_CALLS || (p->sink.kind == SINK_NONE && p->sink.n_regs == 0 && p->sink.n_keys == 0),
             "calls have no sink");

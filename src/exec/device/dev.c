@@ -98,8 +98,8 @@ static const char *why(DevQuery *q, const char *text, int32_t segment) {
 static int32_t vm_feeder(const DevQuery *q, SinkKind kind, int32_t id) {
     for (int32_t i = 0; i < q->n; i++) {
         const Sink *s = &q->plan->segments[i].program->sink;
-        if (q->segs[i].reason && s->id == id && (s->kind == kind || (kind == SINK_ROWS && s->kind == SINK_SORT)))
-            return i;
+        bool rows = kind == SINK_ROWS && (s->kind == SINK_SORT || s->kind == SINK_WINDOW);
+        if (q->segs[i].reason && s->id == id && (s->kind == kind || rows)) return i;
     }
     return -1;
 }

@@ -263,6 +263,7 @@ Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t
 
 /* The column of an aggregate of this level; equal ones share it. */
 static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, Type ret) {
+    if (f->over) return bind_window_agg(b, level, f, call, ret);
     ColId id = 0;
     for (int64_t i = 0; i < level->aggs.len && !id; i++) {
         const AggCall *o = &level->aggs.items[i];
@@ -416,7 +417,7 @@ Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr 
     return array_agg(b, level, &plain, NULL, &call, ret);
 }
 
-static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
+Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->star && strcmp(name, "count") != 0) {
         err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s() does not exist", name);
@@ -428,13 +429,20 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     bool srf = q->srf_ok;
+    const char *window_error = q->window_error;
     q->srf_ok = false;
+    const char *inside = f->over ? "window function calls cannot be nested"
+                                 : "aggregate function calls cannot contain window function calls";
+    q->window_error = inside;
     Expr **args = bind_list(b, q, f->args, f->n_args);
     Expr *filter = NULL;
+    q->window_error = "window functions are not allowed in FILTER";
     if (args && f->filter && !(filter = bind_bool(b, bind_expr(b, q, f->filter), "FILTER", f->filter->location)))
         return NULL;
+    q->window_error = inside;
     Expr **order = args ? order_keys(b, q, f) : NULL;
     q->srf_ok = srf;
+    q->window_error = window_error;
     if (!order) return NULL;
     int n = (int)f->n_args;
     if (f->n_args > 8) {
@@ -446,9 +454,9 @@ static Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     for (int i = 0; i < n; i++) expr_cols(b->c, args[i], &used);
     for (int64_t i = 0; i < f->n_order_by; i++) expr_cols(b->c, order[i], &used);
     if (filter) expr_cols(b->c, filter, &used);
-    Query *level = agg_home(b, q, &used, f->location);
+    Query *level = f->over ? q : agg_home(b, q, &used, f->location);
     if (!level) return NULL;
-    if (level->clause) {
+    if (level->clause && !f->over) {
         err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s",
                level->clause);
         return NULL;
@@ -499,10 +507,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     int64_t pos = bind_pos(b, f->location);
     if (f->within_group && !f->name.schema) return bind_within_group(b, q, f);
-    if (f->over) {
-        bind_unsupported(b, f->location, "a window function");
-        return NULL;
-    }
+    if (f->over) return bind_window_call(b, q, f);
     Expr *routine = b->c->catalog && b->c->catalog->n_routines ? bind_routine_call(b, q, f) : NULL;
     if (routine || err_is_set(b->err)) return routine;
     if (f->name.schema) {
@@ -516,6 +521,10 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
     if (f->arg_names) return bind_named(b, q, f);
     if (bind_check_ordered(b, f) != ST_OK) return NULL;
     if (func_is_aggregate(slice_of(name))) return bind_agg(b, q, f);
+    if (bind_is_window_func(name)) {
+        err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "window function %s requires an OVER clause", name);
+        return NULL;
+    }
     const char *wrong = f->star         ? "(*)"
                         : f->distinct   ? "DISTINCT"
                         : f->n_order_by ? "ORDER BY"

@@ -39,6 +39,7 @@ typedef VEC(NsItem) Ns;
 typedef struct ColOwner {
     Query *query; /* the level whose FROM (or aggregation) makes the column; NULL = a finished level */
     bool agg;     /* result of one of its aggregates */
+    bool window;  /* (agg) of one of its window functions */
 } ColOwner;
 
 /* GROUPING(args): a column of the level. */
@@ -48,6 +49,21 @@ typedef struct GroupingCall {
     int32_t *keys; /* which of the level's keys they are */
     ColId out;
 } GroupingCall;
+
+/* A window of a level: one of its WINDOW clause, or of an OVER (bind_window.c). */
+typedef struct WinKey {
+    Expr *expr;
+    bool desc, nulls_first;
+} WinKey;
+typedef struct WinDef {
+    const AstWindow *ast;
+    const char *name; /* of the WINDOW clause */
+    VEC(Expr *) partition;
+    VEC(WinKey) order;
+    Expr *start_offset, *end_offset;
+    VEC(WinCall) calls;
+    VEC(AggCall) aggs;
+} WinDef;
 
 struct Query {
     Query *outer;
@@ -63,6 +79,9 @@ struct Query {
     VEC(AggCall) aggs;
     VEC(GroupingCall) groupings;
     ExprVec direct; /* copies of direct arguments of its aggregates that stand in filters: of grouped columns only */
+    bool window_ok;           /* in the select list or ORDER BY */
+    const char *window_error; /* where a window function is wrong all the same: why */
+    VEC(WinDef *) windows;    /* those of the WINDOW clause first */
 };
 
 struct Cte {
@@ -179,6 +198,21 @@ Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t
 /* generate_series; args bound. With ordinality: and the numbers of its rows. */
 Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
 Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
+
+/* An aggregate; with OVER its column is bind_window_agg's. */
+Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
+
+/* ---- bind_window.c ------------------------------------------------------------------------- */
+bool bind_is_window_func(const char *name);
+Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f); /* with OVER */
+Expr *bind_window_agg(Binder *b, Query *q, const AstFunc *f, AggCall call, Type ret);
+bool bind_uses_window(const Binder *b, Expr *e);
+/* The WINDOW clause's names, before calls use them; then, behind all clauses, the windows of the level. */
+Status bind_windows_begin(Binder *b, Query *q, const AstSelect *s);
+Status bind_windows(Binder *b, Query *q);
+/* Every expression of the level's windows and their calls but offsets of frames, which have no columns of the level. */
+Status bind_windows_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *ctx);
+Plan *bind_window_plan(Binder *b, Query *q, Plan *child);
 
 /* ---- bind_array.c ------------------------------------------------------------------------- */
 /* ARRAY[...]; want: the array type it is cast to at once, or NULL. */

@@ -4,7 +4,7 @@
  * columns while its aggregates are collected. If the level is grouped, the expressions are then rewritten: whole
  * group keys become key columns, what is left of FROM's columns must depend on the keys (42803). The tree is
  *
- *   FROM > FILTER where > AGG > FILTER having > [JOIN series] > PROJECT > [AGG distinct] > [SORT] > [LIMIT]
+ *   FROM > FILTER where > AGG > FILTER having > [WINDOW] > [JOIN series] > PROJECT > [AGG distinct] > [SORT] > [LIMIT]
  */
 #include "sql/bind/bind_int.h"
 
@@ -226,6 +226,9 @@ Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *
     if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
     if (q->srf && uses_srf(b, q, e)) return bind_unsupported(b, ast->location, "a set-returning function in GROUP BY");
     void *k[2] = {b, q};
+    if (bind_uses_window(b, e))
+        return err_at(b->err, bind_pos(b, ast->location), ERR_WINDOWING,
+                      "window functions are not allowed in GROUP BY");
     if (!expr_walk(e, no_agg_col, k))
         return err_at(b->err, bind_pos(b, ast->location), ERR_GROUPING,
                       "aggregate functions are not allowed in GROUP BY");
@@ -495,6 +498,7 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
                        : s->n_group_by             ? "GROUP BY clause"
                        : s->having                 ? "HAVING clause"
                        : q && q->aggs.len          ? "aggregate functions"
+                       : q && q->windows.len       ? "window functions"
                        : q && q->srf               ? "set-returning functions in the target list"
                                                    : NULL;
     b->c->locks_rows = true;
@@ -625,9 +629,9 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     Query *q = l->q;
     const AstSelect *s = l->s;
     q->clause = NULL;
-    q->srf_ok = true;
+    q->srf_ok = q->window_ok = true;
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
-    q->srf_ok = false;
+    q->srf_ok = q->window_ok = false;
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < l->targets.len && !keep; i++) {
         Target *t = &l->targets.items[i];
@@ -649,6 +653,7 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
     if (s->having && !(l->having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
         return ST_ERROR;
     if (s->lock) TRY(check_locking(b, env, s, q));
+    q->window_ok = true;
     for (int64_t i = 0; i < s->n_order_by; i++) {
         OrderKey k;
         TRY(order_key(b, q, &s->order_by[i], &l->targets, &k));
@@ -660,7 +665,8 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
         TRY(order_key(b, q, &item, &l->targets, &k));
         if (!vec_push(b->a, &l->on, k)) return ST_ERROR;
     }
-    return ST_OK;
+    q->window_ok = false;
+    return bind_windows(b, q);
 }
 
 static Status regroup_keys(Group *g, OrderVec *keys) {
@@ -711,6 +717,7 @@ static Status level_group(Level *l) {
     if (l->having) TRY(regroup(g, &l->having));
     TRY(regroup_keys(g, &l->order));
     TRY(regroup_keys(g, &l->on));
+    TRY(bind_windows_each(q, regroup_slot, g));
     if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids)) ||
         !(l->plan = bind_grouping_plan(b, q, l->plan, &g->sets)))
         return ST_ERROR;
@@ -801,12 +808,13 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
     *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
-    if (s->n_windows) return bind_unsupported(b, s->windows[0].location, "WINDOW");
     Level l = {.b = b, .q = q, .s = s, .group = {.b = b, .q = q}};
     TRY(level_from(&l));
+    TRY(bind_windows_begin(b, q, s));
     TRY(level_targets(&l, env));
     TRY(level_clauses(&l, env));
     TRY(level_group(&l));
+    if (!(l.plan = bind_window_plan(b, q, l.plan))) return ST_ERROR;
     l.late = is_late_srf(b, q, s, &l.order, &l.on, &l.targets);
     if (q->srf && !l.late && !(l.plan = join_srf(b, l.plan, q->srf))) return ST_ERROR;
 

@@ -8,13 +8,11 @@
  */
 #include <stdio.h>
 
-#include "sql/lower/pipeline.h"
-
-static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed);
+#include "sql/lower/lower_int.h"
 
 /* ---- pipes ------------------------------------------------------------------------------ */
 
-static Pipe *pipe_new(Lower *l, SourceKind kind, const char *label) {
+Pipe *pipe_new(Lower *l, SourceKind kind, const char *label) {
     Pipe *p = arena_new_of(l->arena, Pipe);
     if (!p) return NULL;
     builder_init(&p->b, l->arena);
@@ -38,7 +36,7 @@ ColEntry *pipe_col(Pipe *p, ColId id) {
     return &p->pages[k]->at[id % COL_PAGE];
 }
 
-static Status seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
+Status pipe_seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
     TRY(lower_scan_ranges_flush(l, p));
     p->source.n_zone = (int32_t)p->zones.len;
     p->source.zone = p->zones.items;
@@ -48,13 +46,13 @@ static Status seal(Lower *l, Pipe *p, const Sink *sink, const char *what) {
     return vec_push(l->arena, &l->segments, s) ? ST_OK : ST_ERROR;
 }
 
-static CellSpec cell_spec(Pipe *p, Reg r) {
+CellSpec pipe_cell_spec(Pipe *p, Reg r) {
     const RegInfo *i = lower_info(p, r);
     return (CellSpec){
         .phys = i->phys, .type = i->type, .nullable = i->nullable, .stable_str = i->stable_str, .dict = i->dict};
 }
 
-static ColEntry source_entry(int64_t imm, const CellSpec *c, Type type, Range range) {
+ColEntry pipe_source_entry(int64_t imm, const CellSpec *c, Type type, Range range) {
     return (ColEntry){.where = CW_SOURCE,
                       .phys = c->phys,
                       .nullable = c->nullable,
@@ -68,7 +66,7 @@ static ColEntry source_entry(int64_t imm, const CellSpec *c, Type type, Range ra
 static Type col_type(Lower *l, ColId id) { return l->c->cols.items[id].type; }
 
 /* Ids of `set` that plan p produces, in id order. */
-static ColId *needed_of(Lower *l, Plan *p, const ColSet *needed, int32_t *n) {
+ColId *lower_needed_of(Lower *l, Plan *p, const ColSet *needed, int32_t *n) {
     ColSet out = colset_new(l->c);
     plan_outputs(l->c, p, &out);
     int64_t max = 0, words = MIN_OF(out.n_words, needed->n_words);
@@ -91,8 +89,8 @@ static ColSet needed_with(Lower *l, const ColSet *needed, Expr *const *exprs, in
 
 /* ---- row stores -------------------------------------------------------------------------- */
 
-static int32_t rows_spec_new(Lower *l, int32_t n, CellSpec *cells, int64_t limit, int64_t offset, bool ordered,
-                             int32_t sort) {
+int32_t lower_rows_spec(Lower *l, int32_t n, CellSpec *cells, int64_t limit, int64_t offset, bool ordered,
+                        int32_t sort) {
     RowsSpec r = {.n_cols = n, .cols = cells, .ordered = ordered, .limit = limit, .offset = offset, .sort = sort};
     return vec_push(l->arena, &l->rows, r) ? (int32_t)l->rows.len - 1 : -1;
 }
@@ -100,7 +98,7 @@ static int32_t rows_spec_new(Lower *l, int32_t n, CellSpec *cells, int64_t limit
 /* Seals p into row store `store`; regs already made. */
 static Status sink_rows(Lower *l, Pipe *p, int32_t store, int32_t n, Reg *regs, int64_t stop_after) {
     Sink s = {.kind = SINK_ROWS, .id = store, .n_regs = n, .regs = regs, .limit = stop_after};
-    return seal(l, p, &s, arena_printf(l->arena, "rows #%d", (int)store));
+    return pipe_seal(l, p, &s, arena_printf(l->arena, "rows #%d", (int)store));
 }
 
 /* A new pipe reading row store `store`, whose column i is ids[i]. */
@@ -121,10 +119,10 @@ static Pipe *materialise(Lower *l, Pipe *p, int32_t n, const ColId *ids, int64_t
     for (int32_t i = 0; i < n; i++) {
         regs[i] = lower_col(l, p, ids[i]);
         if (!regs[i]) return NULL;
-        cells[i] = cell_spec(p, regs[i]);
-        entries[i] = source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(p, regs[i]));
+        cells[i] = pipe_cell_spec(p, regs[i]);
+        entries[i] = pipe_source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(p, regs[i]));
     }
-    int32_t store = rows_spec_new(l, n, cells, limit, offset, ordered, -1);
+    int32_t store = lower_rows_spec(l, n, cells, limit, offset, ordered, -1);
     if (store < 0) return NULL;
     int64_t stop = limit < 0 ? -1 : offset > 0 ? (limit > INT64_MAX - offset ? -1 : limit + offset) : limit;
     if (sink_rows(l, p, store, n, regs, stop) != ST_OK) return NULL;
@@ -275,9 +273,9 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
         for (int32_t i = 0; i < n; i++) {
             Type t = col_type(l, v->out_cols[i]);
             cells[i] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
-            entries[i] = source_entry(i, &cells[i], t, range_of_type(t));
+            entries[i] = pipe_source_entry(i, &cells[i], t, range_of_type(t));
         }
-        int32_t store = rows_spec_new(l, n, cells, -1, 0, true, -1);
+        int32_t store = lower_rows_spec(l, n, cells, -1, 0, true, -1);
         for (int64_t r = 0; r < v->values.n_rows; r++) {
             Pipe *p = pipe_new(l, SRC_ONE, "one row");
             Reg *regs = arena_array(l->arena, Reg, n + 1);
@@ -735,7 +733,7 @@ static int32_t key_of_column(const JoinWork *j, ColId id) {
 /* The columns that the join's rows carry: registers and cells of *n of them. */
 static Status join_payload(Lower *l, JoinWork *j, Pipe *bp, const ColSet *above, int32_t *n, Reg **regs,
                            CellSpec **cells) {
-    j->ids = needed_of(l, j->build, above, &j->n_ids);
+    j->ids = lower_needed_of(l, j->build, above, &j->n_ids);
     *regs = arena_array(l->arena, Reg, j->n_ids + 1);
     *cells = arena_array(l->arena, CellSpec, j->n_ids + 1);
     j->entries = arena_array(l->arena, ColEntry, j->n_ids + 1);
@@ -749,8 +747,8 @@ static Status join_payload(Lower *l, JoinWork *j, Pipe *bp, const ColSet *above,
         if (!r) return ST_ERROR;
         CellSpec *c = &(*cells)[*n];
         (*regs)[*n] = r;
-        *c = cell_spec(bp, r);
-        j->entries[i] = source_entry(*n, c, col_type(l, j->ids[i]), lower_range(bp, r));
+        *c = pipe_cell_spec(bp, r);
+        j->entries[i] = pipe_source_entry(*n, c, col_type(l, j->ids[i]), lower_range(bp, r));
         ++*n;
     }
     return ST_OK;
@@ -786,7 +784,7 @@ static Status join_build(Lower *l, JoinWork *j, const ColSet *above) {
     if (!keys) return ST_ERROR;
     Sink sink = {
         .kind = SINK_JOIN, .id = j->join, .n_keys = j->n_keys, .keys = keys, .n_regs = n_pay, .regs = pay, .limit = -1};
-    TRY(seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)j->join)));
+    TRY(pipe_seal(l, bp, &sink, arena_printf(l->arena, "join build #%d", (int)j->join)));
     JoinInfo info = {.plan = j->p, .id = j->join};
     if (!j->k.packed && j->k.n == 1 && !j->k.pairs[0].null_equal) {
         info.build_key = j->build_keys[0];
@@ -902,7 +900,7 @@ static Pipe *join_probe(Lower *l, JoinWork *j, const ColSet *above) {
 /* Matched pairs and unmatched build rows meet in one row store; the probe side's columns of the latter are NULL. */
 static Pipe *join_pairs_and_rest(Lower *l, const JoinWork *j, Pipe *pairs, Pipe *rest, const ColSet *needed) {
     int32_t n = 0;
-    ColId *ids = needed_of(l, j->p, needed, &n);
+    ColId *ids = lower_needed_of(l, j->p, needed, &n);
     Reg *r1 = arena_array(l->arena, Reg, n + 1), *r2 = arena_array(l->arena, Reg, n + 1);
     CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
     ColEntry *out = arena_array(l->arena, ColEntry, n + 1);
@@ -910,7 +908,7 @@ static Pipe *join_pairs_and_rest(Lower *l, const JoinWork *j, Pipe *pairs, Pipe 
     for (int32_t i = 0; i < n; i++) {
         r1[i] = lower_col(l, pairs, ids[i]);
         if (!r1[i]) return NULL;
-        cells[i] = cell_spec(pairs, r1[i]);
+        cells[i] = pipe_cell_spec(pairs, r1[i]);
         cells[i].nullable = true;
         Range range = lower_range(pairs, r1[i]);
         if (colset_has(&j->build_out, ids[i])) {
@@ -927,9 +925,9 @@ static Pipe *join_pairs_and_rest(Lower *l, const JoinWork *j, Pipe *pairs, Pipe 
             range.hi = MAX_OF(range.hi, 0);
         }
         cells[i].stable_str = cells[i].stable_str && lower_info(rest, r2[i])->stable_str;
-        out[i] = source_entry(i, &cells[i], col_type(l, ids[i]), range);
+        out[i] = pipe_source_entry(i, &cells[i], col_type(l, ids[i]), range);
     }
-    int32_t store = rows_spec_new(l, n, cells, -1, 0, false, -1);
+    int32_t store = lower_rows_spec(l, n, cells, -1, 0, false, -1);
     if (store < 0 || sink_rows(l, pairs, store, n, r1, -1) != ST_OK || sink_rows(l, rest, store, n, r2, -1) != ST_OK)
         return NULL;
     return rows_pipe(l, store, n, ids, out);
@@ -939,7 +937,7 @@ static Pipe *join_pairs_and_rest(Lower *l, const JoinWork *j, Pipe *pairs, Pipe 
 static Pipe *join_build_rows(Lower *l, const JoinWork *j, Pipe *pp, const ColSet *needed) {
     if (j->from_build) {
         Sink none = {.kind = SINK_NONE, .id = -1, .limit = -1};
-        if (seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
+        if (pipe_seal(l, pp, &none, "mark build rows") != ST_OK) return NULL;
     }
     bool matched = j->p->join.kind == JN_SEMI;
     Pipe *up = pipe_new(l, SRC_JOIN,
@@ -1049,9 +1047,9 @@ static Reg agg_key(Lower *l, const Plan *p, int32_t i, Pipe *cp, Pipe *np, KeySp
                      .min = ri->min,
                      .max = ri->max,
                      .dict = ri->dict};
-    CellSpec c = cell_spec(cp, r);
+    CellSpec c = pipe_cell_spec(cp, r);
     c.stable_str = false; /* the table copies key bytes; those of a partition on disk come and go with it */
-    *pipe_col(np, p->out_cols[i]) = source_entry(i, &c, p->exprs[i]->type, range);
+    *pipe_col(np, p->out_cols[i]) = pipe_source_entry(i, &c, p->exprs[i]->type, range);
     return r;
 }
 
@@ -1237,7 +1235,17 @@ static Status lower_agg_call(Lower *l, const Plan *p, Pipe *cp, Pipe *np, int32_
                   .nullable = w->nullable,
                   .stable_str = cell->stable_str,
                   .dict = w->dict};
-    *pipe_col(np, a->out) = source_entry(p->agg.n_keys + slot, &c, w->type, w->range);
+    *pipe_col(np, a->out) = pipe_source_entry(p->agg.n_keys + slot, &c, w->type, w->range);
+    return ST_OK;
+}
+
+Status lower_plain_agg(Lower *l, const Plan *child, const AggCall *call, Pipe *cp, Pipe *np, int32_t column,
+                       AggCell *cell, Reg *reg, Reg *reg2) {
+    const Plan ungrouped = {.kind = LP_AGG};
+    AggWork w = {.call = call, .max_rows = max_rows(l, child), .cell = cell};
+    TRY(lower_agg_call(l, &ungrouped, cp, np, column, &w));
+    *reg = w.reg;
+    *reg2 = w.reg2;
     return ST_OK;
 }
 
@@ -1281,10 +1289,25 @@ static Pipe *lower_agg(Lower *l, Plan *p, const ColSet *needed) {
                  .regs = regs,
                  .regs2 = any2 ? regs2 : NULL,
                  .limit = -1};
-    return seal(l, cp, &sink, arena_printf(l->arena, "aggregate #%d", (int)id)) == ST_OK ? np : NULL;
+    return pipe_seal(l, cp, &sink, arena_printf(l->arena, "aggregate #%d", (int)id)) == ST_OK ? np : NULL;
 }
 
 /* ---- sort, limit, set operations, CTEs ---------------------------------------------------------------- */
+
+Reg lower_sort_key(Lower *l, Pipe *cp, Reg r, Type type, KeySpec *key) {
+    if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted)
+        r = lower_as(l, cp, r, PH_STR);
+    if (!r) return 0;
+    const RegInfo *ri = lower_info(cp, r);
+    *key = (KeySpec){.phys = ri->phys,
+                     .type = type,
+                     .nullable = ri->nullable,
+                     .has_range = ri->has_range,
+                     .min = ri->min,
+                     .max = ri->max,
+                     .dict = ri->dict};
+    return r;
+}
 
 /* Sorts p's child; columns ids in order. canonical: final types for the result. Returns the row store, -1 on error. */
 static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, bool canonical, ColEntry *entries) {
@@ -1303,18 +1326,8 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
     if (!spec.cols || !spec.keys || !keys || !regs) return -1;
     for (int32_t i = 0; i < p->sort.n; i++) {
         Reg r = lower_expr(l, cp, p->sort.keys[i].expr);
-        if (r && lower_info(cp, r)->dict && lower_info(cp, r)->dict->n != lower_info(cp, r)->dict->n_sorted)
-            r = lower_as(l, cp, r, PH_STR);
-        if (!r) return -1;
-        const RegInfo *ri = lower_info(cp, r);
-        keys[i] = r;
-        spec.keys[i].key = (KeySpec){.phys = ri->phys,
-                                     .type = p->sort.keys[i].expr->type,
-                                     .nullable = ri->nullable,
-                                     .has_range = ri->has_range,
-                                     .min = ri->min,
-                                     .max = ri->max,
-                                     .dict = ri->dict};
+        keys[i] = lower_sort_key(l, cp, r, p->sort.keys[i].expr->type, &spec.keys[i].key);
+        if (!keys[i]) return -1;
         spec.keys[i].desc = p->sort.keys[i].desc;
         spec.keys[i].nulls_first = p->sort.keys[i].nulls_first;
     }
@@ -1322,17 +1335,18 @@ static int32_t lower_sort_store(Lower *l, Plan *p, int32_t n, const ColId *ids, 
         regs[i] = lower_col(l, cp, ids[i]);
         if (canonical && regs[i]) regs[i] = lower_canonical(l, cp, regs[i], col_type(l, ids[i]));
         if (!regs[i]) return -1;
-        spec.cols[i] = cell_spec(cp, regs[i]);
+        spec.cols[i] = pipe_cell_spec(cp, regs[i]);
         if (canonical) spec.cols[i].stable_str = false; /* the result outlives the statement's lock on the tables */
-        if (entries) entries[i] = source_entry(i, &spec.cols[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
+        if (entries) entries[i] = pipe_source_entry(i, &spec.cols[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
     }
     int32_t sort = (int32_t)l->sorts.len;
     if (!vec_push(l->arena, &l->sorts, spec)) return -1;
-    int32_t store = rows_spec_new(l, n, spec.cols, -1, 0, true, sort);
+    int32_t store = lower_rows_spec(l, n, spec.cols, -1, 0, true, sort);
     Sink sink = {
         .kind = SINK_SORT, .id = store, .n_keys = p->sort.n, .keys = keys, .n_regs = n, .regs = regs, .limit = -1};
     if (store < 0 ||
-        seal(l, cp, &sink, arena_printf(l->arena, p->limit.rows >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) != ST_OK)
+        pipe_seal(l, cp, &sink, arena_printf(l->arena, p->limit.rows >= 0 ? "top-n #%d" : "sort #%d", (int)sort)) !=
+            ST_OK)
         return -1;
     return store;
 }
@@ -1350,10 +1364,10 @@ static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
         ids[n] = p->out_cols[i];
         Type t = col_type(l, ids[n]);
         cells[n] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
-        entries[n] = source_entry(n, &cells[n], t, range_of_type(t));
+        entries[n] = pipe_source_entry(n, &cells[n], t, range_of_type(t));
         n++;
     }
-    int32_t store = rows_spec_new(l, n, cells, -1, 0, !p->unordered, -1);
+    int32_t store = lower_rows_spec(l, n, cells, -1, 0, !p->unordered, -1);
     if (store < 0) return NULL;
     for (int32_t c = 0; c < p->n_children; c++) {
         ColSet in = colset_new(l->c);
@@ -1375,7 +1389,7 @@ static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
     ColSet used = p->cte.id < l->cte_needed.len ? l->cte_needed.items[p->cte.id] : colset_new(l->c);
     Pipe *cp = lower_plan(l, p->children[0], &used);
     if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
-    ColId *ids = needed_of(l, p->children[0], &used, &n);
+    ColId *ids = lower_needed_of(l, p->children[0], &used, &n);
     Reg *regs = arena_array(l->arena, Reg, n + 1);
     CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
     CteInfo info = {.id = p->cte.id, .entries = arena_array(l->arena, ColEntry, n + 1), .cols = ids, .n_cols = n};
@@ -1383,10 +1397,10 @@ static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
     for (int32_t i = 0; i < n; i++) {
         regs[i] = lower_col(l, cp, ids[i]);
         if (!regs[i]) return NULL;
-        cells[i] = cell_spec(cp, regs[i]);
-        info.entries[i] = source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
+        cells[i] = pipe_cell_spec(cp, regs[i]);
+        info.entries[i] = pipe_source_entry(i, &cells[i], col_type(l, ids[i]), lower_range(cp, regs[i]));
     }
-    info.rows = rows_spec_new(l, n, cells, -1, 0, !p->unordered, -1);
+    info.rows = lower_rows_spec(l, n, cells, -1, 0, !p->unordered, -1);
     if (info.rows < 0 || sink_rows(l, cp, info.rows, n, regs, -1) != ST_OK) return NULL;
     if (!vec_push(l->arena, &l->ctes, info)) return NULL;
     return lower_plan(l, p->children[1], needed);
@@ -1408,7 +1422,7 @@ static Pipe *lower_cte_scan(Lower *l, Plan *p) {
     return err_internal(l->err, "CTE %lld is not materialised", (long long)p->cte.id), NULL;
 }
 
-static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
+Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
     if (stack_check(l->err) != ST_OK) return NULL;
     switch ((PlanKind)p->kind) {
     case LP_SCAN: return lower_scan(l, p);
@@ -1446,9 +1460,10 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
     }
     case LP_JOIN: return lower_join(l, p, needed);
     case LP_AGG: return lower_agg(l, p, needed);
+    case LP_WINDOW: return lower_window(l, p, needed);
     case LP_SORT: {
         int32_t n = 0;
-        ColId *ids = needed_of(l, p, needed, &n);
+        ColId *ids = lower_needed_of(l, p, needed, &n);
         ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
         if (!ids || !entries) return NULL;
         int32_t store = lower_sort_store(l, p, n, ids, false, entries);
@@ -1458,7 +1473,7 @@ static Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         Pipe *cp = lower_plan(l, p->children[0], needed);
         if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
         int32_t n = 0;
-        ColId *ids = needed_of(l, p, needed, &n);
+        ColId *ids = lower_needed_of(l, p, needed, &n);
         return ids ? materialise(l, cp, n, ids, p->limit.rows, MAX_OF(p->limit.offset, 0), true) : NULL;
     }
     case LP_SETOP:
@@ -1504,10 +1519,10 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
         for (int32_t i = 0; i < n_result; i++) {
             regs[i] = lower_canonical(l, p, lower_col(l, p, result[i]), c->cols.items[result[i]].type);
             if (!regs[i]) return NULL;
-            cells[i] = cell_spec(p, regs[i]);
+            cells[i] = pipe_cell_spec(p, regs[i]);
             cells[i].stable_str = false; /* the result outlives the statement's lock on the tables */
         }
-        store = rows_spec_new(l, n_result, cells, -1, 0, true, -1);
+        store = lower_rows_spec(l, n_result, cells, -1, 0, true, -1);
         if (store < 0 || sink_rows(l, p, store, n_result, regs, -1) != ST_OK) return NULL;
     }
     /* walks that return no Status may have been cut short */
@@ -1522,6 +1537,8 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
                      .aggs = l->aggs.items,
                      .n_sorts = (int32_t)l->sorts.len,
                      .sorts = l->sorts.items,
+                     .n_windows = (int32_t)l->windows.len,
+                     .windows = l->windows.items,
                      .n_rows = (int32_t)l->rows.len,
                      .rows = l->rows.items,
                      .result = store};

@@ -93,6 +93,7 @@ typedef struct Lower {
     VEC(JoinSpec) joins;
     VEC(AggSpec) aggs;
     VEC(SortSpec) sorts;
+    VEC(WindowSpec) windows;
     VEC(RowsSpec) rows;
     VEC(JoinInfo) join_infos;
     VEC(CteInfo) ctes;

@@ -197,6 +197,15 @@ static Expr *avg_value(Opt *o, Expr *sum, Expr *count, Type t) {
     return opt_cast(o, e, t);
 }
 
+/* What a window yields besides its aggregates. */
+static Status window_passes(Opt *o, const Plan *p, IdVec *ids, ExprVec *ex) {
+    TRY(opt_out_ids(o, p->children[0], ids));
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        if (!vec_push(o->a, ids, p->win.calls[i].out)) return ST_ERROR;
+    for (int64_t i = 0; i < ids->len; i++) TRY(opt_push(o, ex, opt_col(o, ids->items[i])));
+    return ST_OK;
+}
+
 /* FILTER, avg and duplicates: *top gets the expression for every original output that changed. */
 static Plan *simplify_calls(Opt *o, Plan *p) {
     Calls cs = {0};
@@ -264,6 +273,7 @@ static Plan *simplify_calls(Opt *o, Plan *p) {
     ExprVec ex = {0};
     for (int64_t i = 0; i < n; i++)
         if (!vec_push(o->a, &ids, p->out_cols[i]) || opt_push(o, &ex, opt_col(o, p->out_cols[i])) != ST_OK) return NULL;
+    if (p->kind == LP_WINDOW && window_passes(o, p, &ids, &ex) != ST_OK) return NULL;
     /* a later duplicate of a call that keeps its own id is fine: ids are distinct */
     for (int32_t i = 0; top[i]; i++)
         if (!vec_push(o->a, &ids, outs[i]) || opt_push(o, &ex, top[i]) != ST_OK) return NULL;
@@ -425,6 +435,7 @@ Plan *opt_agg_rewrite(Opt *o, Plan *p) {
     if (stack_check(o->err) != ST_OK) return NULL;
     for (int32_t i = 0; i < p->n_children; i++)
         if (!(p->children[i] = opt_agg_rewrite(o, p->children[i]))) return NULL;
+    if (p->kind == LP_WINDOW) return simplify_calls(o, p);
     if (p->kind != LP_AGG) return p;
     Plan *s = simplify_calls(o, p);
     if (!s) return NULL;
@@ -489,6 +500,7 @@ static Status gather_facts(Opt *o, const Plan *p, Facts *f, bool extended) {
     case LP_PROJECT:
     case LP_SORT:
     case LP_LIMIT:
+    case LP_WINDOW:
     case LP_REPEAT: return gather_facts(o, p->children[0], f, extended);
     case LP_AGG: return p->agg.n_keys > 0 ? gather_facts(o, p->children[0], f, extended) : ST_OK;
     case LP_CTE: return gather_facts(o, p->children[1], f, extended);

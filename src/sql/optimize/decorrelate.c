@@ -672,6 +672,31 @@ static Plan *unnest_agg(Unnest *u, Plan *p, ColId **local) {
     return opt_project(o, opt_join(o, u->n == 0 ? JN_INNER : JN_LEFT, d, p, &conds), ids.len, ids.items, ex.items);
 }
 
+typedef struct Localise {
+    Unnest *u;
+    const ColId *local;
+} Localise;
+static Status localise_slot(void *ctx, Expr **e) {
+    const Localise *l = ctx;
+    localise(l->u, *e, l->local);
+    return ST_OK;
+}
+/* Every value of D has partitions of its own. */
+static Plan *unnest_window(Unnest *u, Plan *p, ColId **local) {
+    Opt *o = u->o;
+    if (!(p->children[0] = unnest(u, p->children[0], local))) return NULL;
+    Localise l = {u, *local};
+    if (plan_each_expr(p, localise_slot, &l) != ST_OK) return NULL;
+    Expr **keys = arena_array(o->a, Expr *, p->n_exprs + u->n + 1);
+    if (!keys) return NULL;
+    for (int32_t i = 0; i < p->n_exprs; i++) keys[i] = p->exprs[i];
+    for (int64_t i = 0; i < u->n; i++)
+        if (!(keys[p->n_exprs + i] = opt_col(o, (*local)[i]))) return NULL;
+    p->exprs = keys;
+    p->n_exprs += (int32_t)u->n;
+    return p;
+}
+
 /* ---- series over columns ----------------------------------------------------------------------- */
 
 /* For every row of `child` those of a series whose ends are computed from it: the rows repeated and numbered. */
@@ -901,6 +926,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
         return p;
     case LP_JOIN: return unnest_join(u, p, local);
     case LP_AGG: return unnest_agg(u, p, local);
+    case LP_WINDOW: return unnest_window(u, p, local);
     case LP_SORT:
     case LP_LIMIT: return unnest_limit(u, p, local);
     case LP_SETOP: return unnest_setop(u, p, local);
@@ -1098,6 +1124,7 @@ static Plan *strip_exists(Plan *p) {
         else if (p->kind == LP_SORT && p->limit.rows != 0 && p->limit.offset <= 0) p = p->children[0];
         else if (p->kind == LP_LIMIT && p->limit.rows != 0 && p->limit.offset <= 0) p = p->children[0];
         else if (p->kind == LP_AGG && p->agg.n_keys > 0) p = p->children[0];
+        else if (p->kind == LP_WINDOW) p = p->children[0];
         else return p;
     }
 }
@@ -1704,6 +1731,7 @@ static Plan *lift_plan(Opt *o, Plan *p) {
     switch ((PlanKind)p->kind) {
     case LP_FILTER: return lift_filter(o, p->children[0], p->n_conds, p->conds);
     case LP_PROJECT:
+    case LP_WINDOW:
     case LP_AGG: {
         Lift l = {&p->children[0]};
         return opt_each_expr(o, p, lift_fn, &l) == ST_OK ? p : NULL;

@@ -380,6 +380,7 @@ double opt_domain_rows(Opt *o, const Plan *p) {
     case LP_PROJECT:
     case LP_SORT:
     case LP_LIMIT:
+    case LP_WINDOW:
     case LP_REPEAT: return opt_domain_rows(o, p->children[0]);
     case LP_CTE: return opt_domain_rows(o, p->children[1]);
     default: return p->est_rows;
@@ -611,6 +612,10 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         cost += p->kind == LP_SORT ? in * (p->limit.rows >= 0 ? 1 : 5) : 0;
         break;
     }
+    case LP_WINDOW:
+        p->est_rows = in;
+        cost += in * (6 + p->agg.n_calls + p->win.n_calls);
+        break;
     case LP_SETOP:
         p->est_rows = 0;
         for (int32_t k = 0; k < p->n_children; k++) p->est_rows += p->children[k]->est_rows;

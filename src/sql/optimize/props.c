@@ -112,6 +112,17 @@ static int join_col_state(Opt *o, const Plan *p, ColId id) {
         s |= COL_NONNULL;
     return s;
 }
+/* Counts and ranks are never NULL; the others are where a frame is empty or has no such row. */
+static int window_col_state(Opt *o, const Plan *p, ColId id) {
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        uint8_t k = p->agg.calls[i].kind;
+        bool counts = k == AGG_COUNT || k == AGG_COUNT_STAR;
+        if (p->agg.calls[i].out == id) return COL_PRODUCED | (counts ? COL_NONNULL : 0);
+    }
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        if (p->win.calls[i].out == id) return COL_PRODUCED | (p->win.calls[i].func <= WF_CUME_DIST ? COL_NONNULL : 0);
+    return col_state(o, p->children[0], id);
+}
 static int col_state(Opt *o, const Plan *p, ColId id) {
     if (stack_stop()) return 0;
     switch ((PlanKind)p->kind) {
@@ -134,6 +145,7 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
         return col_state(o, p->children[0], id);
     case LP_SORT:
     case LP_LIMIT: return col_state(o, p->children[0], id);
+    case LP_WINDOW: return window_col_state(o, p, id);
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id)
@@ -187,6 +199,7 @@ bool opt_max_one_row(const Plan *p) {
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->agg.n_keys == 0 || opt_max_one_row(p->children[0]);
     case LP_PROJECT:
+    case LP_WINDOW:
     case LP_FILTER: return opt_max_one_row(p->children[0]);
     case LP_SORT: return (p->limit.rows >= 0 && p->limit.rows <= 1) || opt_max_one_row(p->children[0]);
     case LP_LIMIT:
@@ -207,6 +220,7 @@ bool opt_one_row(const Plan *p) {
     if (stack_stop()) return false;
     switch ((PlanKind)p->kind) {
     case LP_AGG: return p->agg.n_keys == 0;
+    case LP_WINDOW:
     case LP_PROJECT: return opt_one_row(p->children[0]);
     case LP_SORT:
         return p->limit.rows != 0 && !p->limit.rows_expr && p->limit.offset <= 0 && !p->limit.offset_expr &&
@@ -264,6 +278,7 @@ bool opt_unique(Opt *o, const Plan *p, const ColSet *keys) {
     }
     case LP_FILTER:
     case LP_SORT:
+    case LP_WINDOW:
     case LP_LIMIT: return opt_unique(o, p->children[0], keys);
     case LP_PROJECT: {
         ColSet k = colset_new(o->c);

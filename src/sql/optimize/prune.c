@@ -78,6 +78,16 @@ static bool removable(Opt *o, const Plan *p, const ColSet *need) {
     return opt_unique(o, r, &keys);
 }
 
+typedef struct ColAdd {
+    PlanCtx *c;
+    ColSet *to;
+} ColAdd;
+static Status add_cols(void *ctx, Expr **slot) {
+    const ColAdd *a = ctx;
+    expr_cols(a->c, *slot, a->to);
+    return ST_OK;
+}
+
 static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
     Opt *o = pr->o;
     int32_t n = 0;
@@ -128,6 +138,22 @@ static Plan *prune_agg(Prune *pr, Plan *p, const ColSet *need) {
         if (p->agg.calls[i].arg2) need_expr(o, p->agg.calls[i].arg2, &below);
         if (p->agg.calls[i].filter) need_expr(o, p->agg.calls[i].filter, &below);
     }
+    return (p->children[0] = prune(pr, p->children[0], &below)) ? p : NULL;
+}
+
+/* Calls whose values are not used go, and a window without calls. The order of its input shows where keys are equal. */
+static Plan *prune_window(Prune *pr, Plan *p, const ColSet *need) {
+    Opt *o = pr->o;
+    int32_t n = 0, k = 0;
+    for (int32_t i = 0; i < p->agg.n_calls; i++)
+        if (colset_has(need, p->agg.calls[i].out)) p->agg.calls[n++] = p->agg.calls[i];
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        if (colset_has(need, p->win.calls[i].out)) p->win.calls[k++] = p->win.calls[i];
+    p->agg.n_calls = n;
+    p->win.n_calls = k;
+    if (n + k == 0) return prune(pr, p->children[0], need);
+    ColSet below = set_copy(o, need);
+    if (plan_each_expr(p, add_cols, &(ColAdd){o->c, &below}) != ST_OK) return NULL;
     return (p->children[0] = prune(pr, p->children[0], &below)) ? p : NULL;
 }
 
@@ -234,6 +260,7 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         return p;
     }
     case LP_AGG: return prune_agg(pr, p, need);
+    case LP_WINDOW: return prune_window(pr, p, need);
     case LP_SETOP: {
         bool *keep = arena_array(o->a, bool, p->n_out + 1);
         if (!keep) return NULL;

@@ -415,6 +415,20 @@ static Plan *push_agg(Opt *o, Plan *p, ExprVec *preds) {
     if (p->agg.n_keys > 0 && opt_is_empty(p->children[0])) return opt_empty(o, p);
     return filter_ordered(o, p, &stay);
 }
+/* Conditions on partition keys alone take whole partitions: they are tested below the window. */
+static Plan *push_window(Opt *o, Plan *p, ExprVec *preds) {
+    ExprVec stay = {0}, go = {0};
+    ColSet keys = colset_new(o->c);
+    for (int32_t i = 0; i < p->n_exprs; i++) expr_cols(o->c, p->exprs[i], &keys);
+    for (int64_t i = 0; i < preds->len; i++) {
+        Expr *e = preds->items[i];
+        bool ok = p->n_exprs > 0 && !expr_is_volatile(e) && opt_within(o, e, &keys);
+        if (opt_push(o, ok ? &go : &stay, e) != ST_OK) return NULL;
+    }
+    if (!(p->children[0] = push(o, p->children[0], &go))) return NULL;
+    if (opt_is_empty(p->children[0])) return opt_empty(o, p);
+    return filter_ordered(o, p, &stay);
+}
 static Plan *push_sort(Opt *o, Plan *p, ExprVec *preds) {
     ExprVec stay = {0}, go = {0};
     bool through = p->limit.rows < 0 && p->limit.offset <= 0;
@@ -481,6 +495,7 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     case LP_SCAN: return push_scan(o, p, preds);
     case LP_PROJECT: return push_project(o, p, preds);
     case LP_AGG: return push_agg(o, p, preds);
+    case LP_WINDOW: return push_window(o, p, preds);
     case LP_SORT: return push_sort(o, p, preds);
     case LP_REPEAT: return push_repeat(o, p, preds);
     case LP_SETOP: return push_setop(o, p, preds);

@@ -39,6 +39,7 @@ static void mark(Plan *p, bool needed, CteOrder *ctes) {
         return;
     case LP_AGG: needed = agg_needs_order(p); break;
     case LP_SORT:
+    case LP_WINDOW:
     case LP_LIMIT: needed = true; break;
     case LP_SETOP: p->unordered = !needed; break;
     default: break;

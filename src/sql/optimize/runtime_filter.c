@@ -37,6 +37,10 @@ static Status trace(Opt *o, Plan *p, ColId id, Plan *join, ColId build, bool dir
     case LP_SORT:
         if (p->limit.rows >= 0 || p->limit.offset > 0) return ST_OK;
         return trace(o, p->children[0], id, join, build, false);
+    case LP_WINDOW: /* whole partitions may go */
+        for (int32_t i = 0; i < p->n_exprs; i++)
+            if (p->exprs[i]->u.col == id) return trace(o, p->children[0], id, join, build, false);
+        return ST_OK;
     case LP_PROJECT:
         for (int32_t i = 0; i < p->n_out; i++)
             if (p->out_cols[i] == id && p->exprs[i]->kind == EX_COL)

@@ -517,6 +517,10 @@ Status opt_each_expr(Opt *o, Plan *p, Status (*fn)(Opt *o, Expr **e, void *ctx),
         if (p->agg.calls[i].filter) TRY(fn(o, &p->agg.calls[i].filter, ctx));
     }
     for (int32_t i = 0; i < p->sort.n; i++) TRY(fn(o, &p->sort.keys[i].expr, ctx));
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        for (int k = 0; k < 3 && p->win.calls[i].args[k]; k++) TRY(fn(o, &p->win.calls[i].args[k], ctx));
+    if (p->win.start_offset) TRY(fn(o, &p->win.start_offset, ctx));
+    if (p->win.end_offset) TRY(fn(o, &p->win.end_offset, ctx));
     if (p->limit.rows_expr) TRY(fn(o, &p->limit.rows_expr, ctx));
     if (p->limit.offset_expr) TRY(fn(o, &p->limit.offset_expr, ctx));
     return ST_OK;
@@ -613,6 +617,7 @@ static Status made_ids(Opt *o, const Plan *p, ColSet *seen, IdVec *out) {
         if (!passes) TRY(made_add(o, p->out_cols[i], seen, out));
     }
     for (int32_t i = 0; i < p->agg.n_calls; i++) TRY(made_add(o, p->agg.calls[i].out, seen, out));
+    for (int32_t i = 0; i < p->win.n_calls; i++) TRY(made_add(o, p->win.calls[i].out, seen, out));
     TRY(made_add(o, p->join.mark_col, seen, out));
     return opt_each_expr(o, (Plan *)p, made_expr, &m);
 }

@@ -1356,6 +1356,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
         return cp_control(c, OP_P_ENDBLOCK, 0, block);
     }
     case LP_SERIES: return cp_refuse(c, "generate_series");
+    case LP_WINDOW: return cp_refuse(c, "a window function");
     default: return cp_refuse(c, "a query with set operations, common table expressions or subqueries");
     }
 }

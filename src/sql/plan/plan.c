@@ -83,6 +83,10 @@ Status plan_each_expr(Plan *p, Status (*fn)(void *ctx, Expr **slot), void *ctx) 
         SLOT(p->agg.calls[i].filter);
     }
     for (int32_t i = 0; i < p->sort.n; i++) SLOT(p->sort.keys[i].expr);
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        for (int k = 0; k < 3; k++) SLOT(p->win.calls[i].args[k]);
+    SLOT(p->win.start_offset);
+    SLOT(p->win.end_offset);
     SLOT(p->limit.rows_expr);
     SLOT(p->limit.offset_expr);
 #undef SLOT
@@ -237,6 +241,17 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
             n->sort.keys[i].expr = copy_expr(k, p->sort.keys[i].expr);
         }
     }
+    if (p->win.calls) {
+        n->win.calls = arena_array(k->c->arena, WinCall, p->win.n_calls);
+        if (!n->win.calls) k->failed = true;
+        for (int32_t i = 0; n->win.calls && i < p->win.n_calls; i++) {
+            n->win.calls[i] = p->win.calls[i];
+            for (int j = 0; j < 3; j++) n->win.calls[i].args[j] = copy_expr(k, p->win.calls[i].args[j]);
+            n->win.calls[i].out = fresh_col(k, p->win.calls[i].out);
+        }
+    }
+    n->win.start_offset = copy_expr(k, p->win.start_offset);
+    n->win.end_offset = copy_expr(k, p->win.end_offset);
     n->limit.rows_expr = copy_expr(k, p->limit.rows_expr);
     n->limit.offset_expr = copy_expr(k, p->limit.offset_expr);
     n->join.mark_col = fresh_col(k, p->join.mark_col);
@@ -507,6 +522,11 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
         if (p->kind == LP_REPEAT && p->n_out) colset_add(c, out, p->out_cols[0]);
         plan_outputs(c, p->children[0], out);
         return;
+    case LP_WINDOW:
+        for (int32_t i = 0; i < p->agg.n_calls; i++) colset_add(c, out, p->agg.calls[i].out);
+        for (int32_t i = 0; i < p->win.n_calls; i++) colset_add(c, out, p->win.calls[i].out);
+        plan_outputs(c, p->children[0], out);
+        return;
     case LP_JOIN:
         plan_outputs(c, p->children[0], out);
         if (p->join.kind == JN_MARK) colset_add(c, out, p->join.mark_col);
@@ -536,6 +556,12 @@ bool plan_yields(const Plan *p, ColId id) {
     case LP_LIMIT:
     case LP_REPEAT:
         return (p->kind == LP_REPEAT && p->n_out && p->out_cols[0] == id) || plan_yields(p->children[0], id);
+    case LP_WINDOW:
+        for (int32_t i = 0; i < p->agg.n_calls; i++)
+            if (p->agg.calls[i].out == id) return true;
+        for (int32_t i = 0; i < p->win.n_calls; i++)
+            if (p->win.calls[i].out == id) return true;
+        return plan_yields(p->children[0], id);
     case LP_JOIN:
         if (p->join.kind == JN_MARK && p->join.mark_col == id) return true;
         if (p->join.kind != JN_MARK && p->join.kind != JN_SEMI && p->join.kind != JN_ANTI &&
@@ -560,6 +586,7 @@ static void produced(PlanCtx *c, const Plan *p, ColSet *out) {
         colset_add(c, out, p->out_cols[i]);
     }
     for (int32_t i = 0; i < p->agg.n_calls; i++) colset_add(c, out, p->agg.calls[i].out);
+    for (int32_t i = 0; i < p->win.n_calls; i++) colset_add(c, out, p->win.calls[i].out);
     colset_add(c, out, p->join.mark_col);
     Collect k = {c, out};
     plan_each_expr(unconst_plan(p), produced_slot, &k);
@@ -774,8 +801,11 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         break;
     }
     case LP_SORT:
+    case LP_WINDOW:
         for (int32_t i = 0; i < p->sort.n; i++)
             if (p->sort.keys[i].expr->kind != EX_COL) return err_internal(v->e, "plan: sort key is not a column");
+        for (int32_t i = 0; i < p->n_exprs; i++)
+            if (p->exprs[i]->kind != EX_COL) return err_internal(v->e, "plan: partition key is not a column");
         break;
     default: break;
     }
@@ -833,6 +863,7 @@ static Status plan_ranges(Ranges *r, const Plan *p) {
     for (int64_t i = 0; p->values.rows && i < p->values.n_rows; i++) ADD_RANGE(r, p->values.rows[i], p->n_out, "a row");
     ADD_RANGE(r, p->agg.calls, p->agg.n_calls, "aggregates");
     ADD_RANGE(r, p->sort.keys, p->sort.n, "sort keys");
+    ADD_RANGE(r, p->win.calls, p->win.n_calls, "window functions");
     ADD_RANGE(r, p->cte.cols, p->n_out, "columns of a CTE");
     ADD_RANGE(r, p->set.cols, p->set.cols ? p->n_children : 0, "columns of set operations");
     for (int32_t i = 0; p->set.cols && i < p->n_children; i++)

@@ -16,6 +16,7 @@
 
 #include "base/stack.h"
 #include "catalog/catalog.h"
+#include "program/window.h"
 #include "types/func.h"
 
 typedef int32_t ColId; /* index into PlanCtx.cols; 0 is never used */
@@ -167,8 +168,10 @@ typedef enum PlanKind {
     LP_SETOP,    /* children n; out_cols[i] from set.cols[child][i]; set.op. UNION ALL n-ary; others binary */
     LP_CTE,      /* child[0] = definition of cte.id (materialised once), child[1] = body */
     LP_CTE_SCAN, /* out_cols[i] is column cte.cols[i] of the definition of cte.id */
-    LP_REPEAT    /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's
-                    number from 0, bigint (series over columns) */
+    LP_WINDOW, /* child[0]; its rows and columns, with one more per call of a window: exprs = PARTITION BY, sort.keys =
+                  ORDER BY (columns), win = the frame and functions, agg.calls = aggregates over the frame */
+    LP_REPEAT  /* child[0]; every row count_col times (INTERSECT/EXCEPT ALL); out_cols[0], if there is one: the copy's
+                  number from 0, bigint (series over columns) */
 } PlanKind;
 
 typedef enum JoinKind {
@@ -240,6 +243,18 @@ typedef struct PlanSort {
     int32_t n;
     SortKey *keys;
 } PlanSort;
+typedef struct WinCall { /* of a window function that is no aggregate */
+    uint8_t func;        /* WinFunc */
+    Expr *args[3];       /* NULL behind the last */
+    ColId out;
+} WinCall;
+typedef struct PlanWindow {
+    WinFrame frame;
+    Expr *start_offset,
+        *end_offset; /* of bounds that have one: bigint, or (RANGE) of the type that the order key takes */
+    int32_t n_calls;
+    WinCall *calls;
+} PlanWindow;
 typedef struct PlanLimit {
     int64_t rows, offset;          /* -1: none */
     Expr *rows_expr, *offset_expr; /* as bound; folded to rows/offset before lowering */
@@ -259,9 +274,9 @@ struct Plan {
     Plan **children;
     int32_t n_out;
     ColId *out_cols; /* see each kind; LP_FILTER/SORT/LIMIT/REPEAT/JOIN pass their children's columns and leave it NULL
-                        (REPEAT may add one) */
+                        (REPEAT may add one); so does LP_WINDOW, whose calls name the columns that it adds */
     int32_t n_exprs;
-    Expr **exprs; /* LP_PROJECT, LP_AGG keys, LP_SERIES args */
+    Expr **exprs; /* LP_PROJECT, LP_AGG keys, LP_WINDOW partition keys (columns), LP_SERIES args */
     int32_t n_conds;
     Expr **conds;      /* conjuncts */
     const char *alias; /* LP_SCAN, LP_CTE */
@@ -270,8 +285,9 @@ struct Plan {
     PlanScan scan;     /* LP_SCAN */
     PlanValues values; /* LP_VALUES */
     PlanJoin join;     /* LP_JOIN */
-    PlanAgg agg;       /* LP_AGG */
-    PlanSort sort;     /* LP_SORT */
+    PlanAgg agg;       /* LP_AGG, LP_WINDOW (without keys) */
+    PlanSort sort;     /* LP_SORT, LP_WINDOW */
+    PlanWindow win;    /* LP_WINDOW */
     PlanLimit limit;   /* LP_SORT, LP_LIMIT */
     PlanSet set;       /* LP_SETOP */
     PlanCte cte;       /* LP_CTE, LP_CTE_SCAN */

@@ -76,6 +76,81 @@ static void put_limits(Out *t, const Plan *p) {
         put_int(t, p->limit.offset);
     }
 }
+static void put_keys(Out *t, const Plan *p) {
+    for (int32_t i = 0; i < p->sort.n; i++) {
+        if (i) put(t, ", ");
+        put_expr(t, p->sort.keys[i].expr);
+        if (p->sort.keys[i].desc) put(t, " desc");
+        if (p->sort.keys[i].nulls_first != p->sort.keys[i].desc)
+            put(t, p->sort.keys[i].nulls_first ? " nulls first" : " nulls last");
+    }
+}
+static void put_call(Out *t, const AggCall *g) {
+    put_col(t, g->out);
+    put(t, " := ");
+    put(t, agg_name(g));
+    put(t, g->distinct ? "(distinct " : "(");
+    if (g->arg) put_expr(t, g->arg);
+    else put(t, "*");
+    if (g->arg2) {
+        put(t, ", ");
+        put_expr(t, g->arg2);
+    }
+    put(t, ")");
+    if (g->filter) {
+        put(t, " filter ");
+        put_expr(t, g->filter);
+    }
+}
+static void put_bound(Out *t, uint8_t bound, const Expr *offset) {
+    static const char *const names[] = {"unbounded preceding", "preceding", "current row", "following",
+                                        "unbounded following"};
+    if (offset) {
+        put_expr(t, offset);
+        put(t, " ");
+    }
+    put(t, names[bound]);
+}
+static void put_window(Out *t, const Plan *p) {
+    static const char *const funcs[] = {"row_number", "rank", "dense_rank",  "percent_rank", "cume_dist", "ntile",
+                                        "lag",        "lead", "first_value", "last_value",   "nth_value"};
+    static const char *const modes[] = {"range", "rows", "groups"};
+    static const char *const excludes[] = {"", " exclude current row", " exclude group", " exclude ties"};
+    const PlanWindow *w = &p->win;
+    put(t, "window");
+    for (int32_t i = 0; i < p->n_exprs; i++) {
+        put(t, i ? ", " : " partition by ");
+        put_expr(t, p->exprs[i]);
+    }
+    if (p->sort.n) put(t, " order by ");
+    put_keys(t, p);
+    if (w->frame.mode != WM_RANGE || w->frame.start != WB_UNBOUNDED_PRECEDING || w->frame.end != WB_CURRENT_ROW ||
+        w->frame.exclude) {
+        put(t, " ");
+        put(t, modes[w->frame.mode]);
+        put(t, " between ");
+        put_bound(t, w->frame.start, w->start_offset);
+        put(t, " and ");
+        put_bound(t, w->frame.end, w->end_offset);
+        put(t, excludes[w->frame.exclude]);
+    }
+    for (int32_t i = 0; i < w->n_calls; i++) {
+        put(t, i ? ", " : ": ");
+        put_col(t, w->calls[i].out);
+        put(t, " := ");
+        put(t, funcs[w->calls[i].func]);
+        put(t, "(");
+        for (int k = 0; k < 3 && w->calls[i].args[k]; k++) {
+            if (k) put(t, ", ");
+            put_expr(t, w->calls[i].args[k]);
+        }
+        put(t, ")");
+    }
+    for (int32_t i = 0; i < p->agg.n_calls; i++) {
+        put(t, i || w->n_calls ? ", " : ": ");
+        put_call(t, &p->agg.calls[i]);
+    }
+}
 static void node(Out *t, const Plan *p, int depth) {
     if (stack_stop()) return;
     static const char *const joins[] = {"inner", "left", "right", "full", "semi", "anti", "mark", "single"};
@@ -155,34 +230,14 @@ static void node(Out *t, const Plan *p, int depth) {
             put(t, p->agg.sets);
         }
         for (int32_t i = 0; i < p->agg.n_calls; i++) {
-            const AggCall *g = &p->agg.calls[i];
             put(t, i ? ", " : ": ");
-            put_col(t, g->out);
-            put(t, " := ");
-            put(t, agg_name(g));
-            put(t, g->distinct ? "(distinct " : "(");
-            if (g->arg) put_expr(t, g->arg);
-            else put(t, "*");
-            if (g->arg2) {
-                put(t, ", ");
-                put_expr(t, g->arg2);
-            }
-            put(t, ")");
-            if (g->filter) {
-                put(t, " filter ");
-                put_expr(t, g->filter);
-            }
+            put_call(t, &p->agg.calls[i]);
         }
         break;
+    case LP_WINDOW: put_window(t, p); break;
     case LP_SORT:
         put(t, p->limit.rows >= 0 ? "top-n by " : "sort by ");
-        for (int32_t i = 0; i < p->sort.n; i++) {
-            if (i) put(t, ", ");
-            put_expr(t, p->sort.keys[i].expr);
-            if (p->sort.keys[i].desc) put(t, " desc");
-            if (p->sort.keys[i].nulls_first != p->sort.keys[i].desc)
-                put(t, p->sort.keys[i].nulls_first ? " nulls first" : " nulls last");
-        }
+        put_keys(t, p);
         put_limits(t, p);
         break;
     case LP_LIMIT:
