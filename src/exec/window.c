@@ -193,17 +193,34 @@ static Status load_batch(Worker *w, const Piece *p) {
     return ST_OK;
 }
 
+static bool reads_frames(const WinClause *c) {
+    for (int32_t i = 0; i < c->n_calls; i++)
+        if (c->calls[i].func >= WF_FIRST_VALUE) return true;
+    return false;
+}
+static bool reads_peers(const WinClause *c) {
+    bool frame = c->frame.mode != WM_ROWS || c->frame.exclude == WX_GROUP || c->frame.exclude == WX_TIES;
+    if (frame && reads_frames(c)) return true;
+    for (int32_t i = 0; i < c->n_calls; i++)
+        if (c->calls[i].func >= WF_RANK && c->calls[i].func <= WF_CUME_DIST) return true;
+    return false;
+}
+
 static Status make_room(Worker *w) {
     Batch *b = &w->b;
     b->out = arena_array(b->a, WinCol, w->g->n_calls + 1);
-    b->peer_start = arena_alloc(b->a, b->n * 8);
-    b->peer_end = arena_alloc(b->a, b->n * 8);
-    b->group = arena_alloc(b->a, b->n * 8);
-    b->group_start = arena_alloc(b->a, (b->n + 1) * 8);
-    b->frame_start = arena_alloc(b->a, b->n * 8);
-    b->frame_end = arena_alloc(b->a, b->n * 8);
-    if (!b->out || !b->peer_start || !b->peer_end || !b->group || !b->group_start || !b->frame_start || !b->frame_end)
-        return ST_ERROR;
+    b->peer_start = b->peer_end = b->group = b->group_start = b->frame_start = b->frame_end = NULL;
+    bool peers = false, frames = false, ok = b->out;
+    for (int32_t i = 0; i < b->spec->n_clauses; i++) {
+        peers |= reads_peers(&b->spec->clauses[i]);
+        frames |= reads_frames(&b->spec->clauses[i]);
+    }
+    if (peers)
+        ok = ok && (b->peer_start = arena_alloc(b->a, b->n * 8)) && (b->peer_end = arena_alloc(b->a, b->n * 8)) &&
+             (b->group = arena_alloc(b->a, b->n * 8)) && (b->group_start = arena_alloc(b->a, (b->n + 1) * 8));
+    if (frames)
+        ok = ok && (b->frame_start = arena_alloc(b->a, b->n * 8)) && (b->frame_end = arena_alloc(b->a, b->n * 8));
+    if (!ok) return ST_ERROR;
     int32_t at = 0;
     for (int32_t i = 0; i < b->spec->n_clauses; i++)
         for (int32_t k = 0; k < b->spec->clauses[i].n_calls; k++) {
@@ -217,12 +234,17 @@ static Status make_room(Worker *w) {
     return ST_OK;
 }
 
-/* Where the partition that begins at p->from ends, and its groups of peers. */
+/* Where the partition that begins at p->from ends, and, if that is read, its groups of peers. */
 static void find_groups(Batch *b, Part *p) {
     const WinClause *c = p->c;
     const int32_t *order = c->keys + c->n_partition;
     int64_t i = p->from, first = i;
     b->n_groups = 0;
+    if (!reads_peers(c)) {
+        for (i++; i < b->n && equal_keys(b->in, c->n_partition, c->keys, i - 1, i);) i++;
+        p->to = i;
+        return;
+    }
     do {
         bool new_group = i == p->from || !equal_keys(b->in, c->n_order, order, i - 1, i);
         if (new_group && i > p->from)
@@ -234,12 +256,6 @@ static void find_groups(Batch *b, Part *p) {
     } while (i < b->n && equal_keys(b->in, c->n_partition, c->keys, i - 1, i));
     for (int64_t k = first; k < i; k++) b->peer_end[k] = i;
     b->group_start[b->n_groups] = p->to = i;
-}
-
-static bool reads_frames(const WinClause *c) {
-    for (int32_t i = 0; i < c->n_calls; i++)
-        if (c->calls[i].func >= WF_FIRST_VALUE) return true;
-    return false;
 }
 
 static Status evaluate(Worker *w) {

@@ -185,9 +185,9 @@ static void put_float(WinCol *out, int64_t row, double v) {
 static void ranks(const Batch *b, const Part *p, uint8_t func, WinCol *out) {
     double n = (double)(p->to - p->from);
     for (int64_t i = p->from; i < p->to; i++) {
-        int64_t rank = b->peer_start[i] - p->from;
+        int64_t rank = func == WF_ROW_NUMBER ? i - p->from : b->peer_start[i] - p->from;
         switch (func) {
-        case WF_ROW_NUMBER: put_int(out, i, i - p->from + 1); break;
+        case WF_ROW_NUMBER:
         case WF_RANK: put_int(out, i, rank + 1); break;
         case WF_DENSE_RANK: put_int(out, i, b->group[i] + 1); break;
         case WF_PERCENT_RANK: put_float(out, i, n > 1 ? (double)rank / (n - 1) : 0); break;
@@ -239,20 +239,37 @@ static int64_t nth_row(const Stretch *part, int n_parts, int64_t n) {
     return -1;
 }
 
+/* EXCLUDE TIES of a frame without the current row: PostgreSQL counts as if the current row were among the frame's
+ * peers, which are left out; it comes to nothing where it counts to the current row. n 0: the last row. */
+static int64_t nth_row_without_ties(const Batch *b, int64_t row, int64_t n) {
+    int64_t from = b->frame_start[row], to = b->frame_end[row], peer = b->peer_start[row], behind = b->peer_end[row];
+    int64_t at = n ? from + MIN_OF(n - 1, to - from) : to - 1;
+    if (n && at >= peer && behind > from) {
+        if (at == MAX_OF(peer, from)) return -1;
+        at += behind - MAX_OF(peer, from) - 1;
+    } else if (n == 0 && at < behind && peer < to) {
+        return -1; /* the frame ends among the peers */
+    }
+    return at >= from && at < to && (at < peer || at >= behind) ? at : -1;
+}
+
+/* n 0: the last row. */
+static int64_t frame_row(const Batch *b, const Part *p, int64_t row, int64_t n) {
+    bool inside = b->frame_start[row] <= row && row < b->frame_end[row];
+    if (p->c->frame.exclude == WX_TIES && !inside) return nth_row_without_ties(b, row, n);
+    Stretch part[3];
+    int n_parts = win_frame(b, p, row, part);
+    if (n == 0) return n_parts ? part[n_parts - 1].to - 1 : -1;
+    return nth_row(part, n_parts, n);
+}
+
 static Status frame_values(Batch *b, const Part *p, const WinCell *call, WinCol *out) {
     const WinCol *value = &b->in[call->arg[0]], *number = call->arg[1] < 0 ? NULL : &b->in[call->arg[1]];
     for (int64_t i = p->from; i < p->to; i++) {
-        Stretch part[3];
-        int n = win_frame(b, p, i, part);
-        int64_t at = -1;
-        if (call->func == WF_FIRST_VALUE) at = nth_row(part, n, 1);
-        else if (call->func == WF_LAST_VALUE) at = n ? part[n - 1].to - 1 : -1;
-        else if (!win_null(number, i)) {
-            if (win_int(number, i) <= 0)
-                return err_set(b->e, ERR_INVALID_NTH_VALUE, "argument of nth_value must be greater than zero");
-            at = nth_row(part, n, win_int(number, i));
-        }
-        put_value(out, i, value, at);
+        int64_t n = call->func == WF_FIRST_VALUE ? 1 : 0;
+        if (number && !win_null(number, i) && (n = win_int(number, i)) <= 0)
+            return err_set(b->e, ERR_INVALID_NTH_VALUE, "argument of nth_value must be greater than zero");
+        put_value(out, i, value, number && win_null(number, i) ? -1 : frame_row(b, p, i, n));
     }
     return ST_OK;
 }

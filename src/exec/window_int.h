@@ -28,12 +28,12 @@ typedef struct Batch {
     int64_t n;
     WinCol *in;  /* spec->n_in */
     WinCol *out; /* all calls, clause by clause */
-    /* of the clause that is evaluated, per row: */
+    /* of the clause that is evaluated, per row; NULL where no clause reads it: */
     int64_t *peer_start, *peer_end; /* rows with equal order keys */
     int64_t *group;                 /* of peers, numbered within the partition */
     int64_t *group_start;           /* of the partition at hand, and its end: first rows by group */
     int64_t n_groups;
-    int64_t *frame_start, *frame_end; /* NULL: no call of the clause looks at frames */
+    int64_t *frame_start, *frame_end;
 } Batch;
 
 /* A partition: rows [from, to). */

@@ -20,6 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pg  # noqa: E402
+import windows  # noqa: E402
 
 HANG = 900 # seconds without an answer: the shell hangs; a busy machine is slow
 
@@ -624,6 +625,8 @@ class Gen:
         return f"select {k}, count(*) over_ from {src} where {c} group by {k}".replace(f"group by {k}", f"group by {k}" if k != "1" else "having true"), 2
 
     def query(self):
+        if self.chance(0.15):
+            return self.ordered(*windows.query(self))
         if self.chance(0.2):
             sql, width = self.pick([self.pruned_union, self.null_groups, self.three_valued])()
             return self.ordered(sql, width)

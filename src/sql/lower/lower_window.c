@@ -94,8 +94,8 @@ static bool has_range_offset(const Plan *p) {
     return p->win.frame.mode == WM_RANGE && (p->win.start_offset || p->win.end_offset);
 }
 
+/* A column that is a partition key twice is one. */
 static Status lower_keys(Lower *l, WindowWork *w, const Plan *p, WinClause *c) {
-    c->n_partition = p->n_exprs;
     c->n_order = p->sort.n;
     c->keys = arena_array(l->arena, int32_t, n_keys(p) + 1);
     if (!c->keys) return ST_ERROR;
@@ -107,7 +107,13 @@ static Status lower_keys(Lower *l, WindowWork *w, const Plan *p, WinClause *c) {
             c->desc = k.desc;
             c->nulls_first = k.nulls_first;
         }
-        if ((c->keys[i] = add_reg(l, w, r)) < 0) return ST_ERROR;
+        int32_t column = add_reg(l, w, r), at = i < p->n_exprs ? c->n_partition : c->n_partition + i - p->n_exprs;
+        if (column < 0) return ST_ERROR;
+        c->keys[at] = column;
+        if (i >= p->n_exprs) continue;
+        int32_t same = 0;
+        while (same < c->n_partition && c->keys[same] != column) same++;
+        c->n_partition += same == c->n_partition;
     }
     return ST_OK;
 }
