@@ -59,6 +59,8 @@ static void test_forms(void **state) {
     reasons("select max(i) from t", "aggregation #0: max over interval", NULL, NULL);
     reasons("select min(u) from t", "aggregation #0: min over uuid", NULL, NULL);
     reasons("select max(s || 'x') from t", "call ||(text, text)", NULL, NULL);
+    reasons("select sum(r) from (select row_number() over (order by a) as r from t) q",
+            "window functions have no device form", "reads rows that segment 1 made on the cpu", NULL);
     reasons("select x.a from t x join (select s from t where a < 5) y on x.s = lower(y.s)", "call lower(text)",
             "join #0: filled on the cpu (call lower(text))", NULL);
     reasons("select sum(a) from (select a from t union all select length(upper(s)) from t) q", "call upper(text)",
