@@ -574,6 +574,7 @@ static void remap_plan(const Remap *r, Plan *p) {
     remap_ids(r, p->cte.cols, p->n_out);
     for (int32_t i = 0; p->set.cols && i < p->n_children; i++) remap_ids(r, p->set.cols[i], p->n_out);
     for (int32_t i = 0; i < p->agg.n_calls; i++) p->agg.calls[i].out = remap_id(r, p->agg.calls[i].out);
+    for (int32_t i = 0; i < p->win.n_calls; i++) p->win.calls[i].out = remap_id(r, p->win.calls[i].out);
     p->join.mark_col = remap_id(r, p->join.mark_col);
     p->count_col = remap_id(r, p->count_col);
     if (opt_each_expr(NULL, p, remap_fn, (void *)r) != ST_OK) return;
