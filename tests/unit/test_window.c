@@ -78,6 +78,25 @@ static void test_shared_sorts(void **state) {
         "window partition by b order by c rows between 1 preceding and current row exclude ties: sum#5 := sum(a)");
 }
 
+/* Rows come in the order of the window's sort: no sort by a prefix of its keys is needed. */
+static void test_order(void **state) {
+    (void)state;
+    has_not("select a, rank() over (partition by a order by b desc) from t order by a", "sort by");
+    has_not("select a, b + 1, rank() over (partition by a order by b desc) from t order by a, b desc", "sort by");
+    has_not("select c, rank() over (order by c, c) from t where c > 7 order by c", "sort by");
+    has("select c, rank() over (order by c) from t order by c limit 3", "limit 3");
+    has_not("select c, rank() over (order by c) from t order by c limit 3", "top-n");
+    has_not("select c, x from (select c, rank() over (order by c) x from t) q where x % 2 = 0 order by c", "sort by");
+    has_not("select rank() over (order by b), rank() over (order by b, c) from t order by b, c", "sort by");
+    has("select a, rank() over (partition by a order by b desc) from t order by a, b", "sort by a, b");
+    has("select a, rank() over (partition by a order by b) from t order by b", "sort by b");
+    has("select b, rank() over (order by b) from t order by b desc", "sort by b desc");
+    has("select b, rank() over (order by b) from t order by b nulls first", "sort by b nulls first");
+    has("select b, rank() over (order by b), rank() over (order by c) from t order by c", "sort by c");
+    has("select rank() over (order by b) r from t order by r", "sort by rank");
+    has("select -b n, rank() over (order by b) from t order by n", "sort by n");
+}
+
 /* ---- the operator -------------------------------------------------------------------------------- */
 
 enum { ROWS = 20000, PER_PARTITION = 500 };
@@ -214,7 +233,8 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pushdown), cmocka_unit_test(test_prune), cmocka_unit_test(test_shared_sorts),
-        cmocka_unit_test(test_run),      cmocka_unit_test(test_stop),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_run),   cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

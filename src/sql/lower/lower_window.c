@@ -6,45 +6,23 @@
  */
 #include "sql/lower/lower_int.h"
 
-enum { CHAIN_MAX = 64 };
-
 typedef struct WindowWork {
-    Plan *chain[CHAIN_MAX]; /* from the top down */
+    Plan *top; /* of n_chain windows that share a sort */
     int32_t n_chain;
     const Plan *longest; /* whose keys the sort has */
-    Plan *child;
-    Pipe *cp, *np; /* the rows before and after */
-    VEC(Reg) regs; /* columns of the rows before */
+    Plan *child;         /* below them */
+    Pipe *cp, *np;       /* the rows before and after */
+    VEC(Reg) regs;       /* columns of the rows before */
     WindowSpec spec;
     VEC(CellSpec) out; /* columns of the rows after */
     SortSpec sort;
     VEC(Reg) sort_regs;
 } WindowWork;
 
-/* ---- which windows share a sort ------------------------------------------------------------ */
-
-static int32_t n_keys(const Plan *p) { return p->n_exprs + p->sort.n; }
-static SortKey key_at(const Plan *p, int32_t i) {
-    if (i < p->n_exprs) return (SortKey){.expr = p->exprs[i]};
-    return p->sort.keys[i - p->n_exprs];
-}
-static bool is_prefix(const Plan *p, const Plan *of) {
-    if (n_keys(p) > n_keys(of)) return false;
-    for (int32_t i = 0; i < n_keys(p); i++) {
-        SortKey a = key_at(p, i), b = key_at(of, i);
-        if (!expr_equal(a.expr, b.expr) || a.desc != b.desc || a.nulls_first != b.nulls_first) return false;
-    }
-    return true;
-}
-
 static void find_chain(WindowWork *w, Plan *p) {
-    w->longest = p;
-    for (; p->kind == LP_WINDOW && w->n_chain < CHAIN_MAX; p = p->children[0]) {
-        if (is_prefix(w->longest, p)) w->longest = p;
-        else if (!is_prefix(p, w->longest)) break;
-        w->chain[w->n_chain++] = p;
-    }
-    w->child = p;
+    w->longest = plan_window_sort(p, &w->n_chain);
+    w->top = w->child = p;
+    for (int32_t i = 0; i < w->n_chain; i++) w->child = w->child->children[0];
 }
 
 /* ---- columns of the rows before -------------------------------------------------------------- */
@@ -67,7 +45,7 @@ static Status lower_input(Lower *l, WindowWork *w, const ColSet *needed) {
     ColSet in = colset_new(l->c);
     colset_add_all(l->c, &in, needed);
     void *k[2] = {l, &in};
-    for (int32_t i = 0; i < w->n_chain; i++) TRY(plan_each_expr(w->chain[i], collect_cols, k));
+    for (Plan *p = w->top; p != w->child; p = p->children[0]) TRY(plan_each_expr(p, collect_cols, k));
     w->cp = lower_plan(l, w->child, &in);
     return w->cp ? lower_scan_ranges_flush(l, w->cp) : ST_ERROR;
 }
@@ -97,10 +75,10 @@ static bool has_range_offset(const Plan *p) {
 /* A column that is a partition key twice is one. */
 static Status lower_keys(Lower *l, WindowWork *w, const Plan *p, WinClause *c) {
     c->n_order = p->sort.n;
-    c->keys = arena_array(l->arena, int32_t, n_keys(p) + 1);
+    c->keys = arena_array(l->arena, int32_t, plan_window_keys(p) + 1);
     if (!c->keys) return ST_ERROR;
-    for (int32_t i = 0; i < n_keys(p); i++) {
-        SortKey k = key_at(p, i);
+    for (int32_t i = 0; i < plan_window_keys(p); i++) {
+        SortKey k = plan_window_key(p, i);
         Reg r = lower_expr(l, w->cp, k.expr);
         if (i >= p->n_exprs && has_range_offset(p)) { /* values that offsets are added to */
             r = lower_canonical(l, w->cp, r, k.expr->type);
@@ -188,12 +166,12 @@ static Status lower_clause(Lower *l, WindowWork *w, const Plan *p, WinClause *c)
 static Status lower_sort(Lower *l, WindowWork *w) {
     const Plan *p = w->longest;
     w->sort = (SortSpec){.limit = -1};
-    w->sort.keys = arena_calloc(l->arena, (int64_t)sizeof(w->sort.keys[0]) * (n_keys(p) + 1));
+    w->sort.keys = arena_calloc(l->arena, (int64_t)sizeof(w->sort.keys[0]) * (plan_window_keys(p) + 1));
     if (!w->sort.keys) return ST_ERROR;
-    for (int32_t i = 0; i < n_keys(p); i++) {
-        SortKey k = key_at(p, i);
+    for (int32_t i = 0; i < plan_window_keys(p); i++) {
+        SortKey k = plan_window_key(p, i);
         bool twice = false;
-        for (int32_t j = 0; j < i && !twice; j++) twice = expr_equal(key_at(p, j).expr, k.expr);
+        for (int32_t j = 0; j < i && !twice; j++) twice = expr_equal(plan_window_key(p, j).expr, k.expr);
         if (twice) continue;
         int32_t at = w->sort.n_keys++;
         Reg r = lower_sort_key(l, w->cp, lower_expr(l, w->cp, k.expr), k.expr->type, &w->sort.keys[at].key);
@@ -238,8 +216,9 @@ Pipe *lower_window(Lower *l, Plan *p, const ColSet *needed) {
     w->np = pipe_new(l, SRC_ROWS, "");
     if (!w->spec.clauses || !w->np || lower_input(l, w, needed) != ST_OK || lower_passed(l, w, needed) != ST_OK)
         return NULL;
-    for (int32_t i = 0; i < w->n_chain; i++)
-        if (lower_clause(l, w, w->chain[i], &w->spec.clauses[i]) != ST_OK) return NULL;
+    const Plan *window = p;
+    for (int32_t i = 0; i < w->n_chain; i++, window = window->children[0])
+        if (lower_clause(l, w, window, &w->spec.clauses[i]) != ST_OK) return NULL;
     if (lower_sort(l, w) != ST_OK) return NULL;
     int32_t from = seal_input(l, w), id = (int32_t)l->windows.len, to = -1;
     if (from >= 0 && vec_push(l->arena, &l->windows, w->spec))

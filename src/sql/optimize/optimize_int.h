@@ -136,6 +136,7 @@ double opt_draws(double domain, double n); /* distinct values among n draws */
 Plan *opt_join_order(Opt *o, Plan *p);
 Status opt_group_keys(Opt *o, Plan *p);
 Status opt_runtime_filters(Opt *o, Plan *p);
+Plan *opt_window_order(Opt *o, Plan *p);
 void opt_row_order(Plan *p); /* sets Plan.unordered; build sides are chosen */
 
 #endif

@@ -9,7 +9,7 @@
  *  7 prune          columns, projections; LIMIT into SORT
  *  8 grouping sets  of the groups by all keys
  *    join order     with estimates; build sides
- *  9 runtime filters; where rows need no order
+ *  9 runtime filters; sorts that windows have done; where rows need no order
  *
  * Debug builds verify the plan after each; that nothing in it is shared is verified once in every build. */
 #include "sql/optimize/optimize_int.h"
@@ -159,6 +159,8 @@ Status sql_optimize(PlanCtx *c, BoundStmt *stmt) {
     TRY(check(o, p, "join order"));
     if (rule_on(c, RULE_RUNTIME_FILTER)) TRY(opt_runtime_filters(o, p));
     TRY(check(o, p, "runtime filters"));
+    p = opt_window_order(o, p);
+    TRY(check(o, p, "window order"));
     opt_row_order(p);
     stmt->plan = p;
     return ST_OK;

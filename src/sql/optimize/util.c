@@ -51,7 +51,9 @@ static Status can_fail_fn(void *ctx, Expr **e) {
 }
 bool opt_plan_can_fail(const Plan *p) {
     if (stack_stop()) return true;
-    bool fails = p->kind == LP_JOIN && p->join.kind == JN_SINGLE;
+    bool fails = (p->kind == LP_JOIN && p->join.kind == JN_SINGLE) || p->win.start_offset || p->win.end_offset;
+    for (int32_t i = 0; i < p->win.n_calls; i++)
+        fails |= p->win.calls[i].func == WF_NTILE || p->win.calls[i].func == WF_NTH_VALUE;
     (void)plan_each_expr((Plan *)(uintptr_t)p, can_fail_fn, &fails); /* only looks */
     for (int32_t i = 0; i < p->agg.n_calls; i++)
         fails |=

@@ -376,6 +376,11 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out);
 bool plan_yields(const Plan *p, ColId id); /* whether the column is an output */
 /* Columns used inside p but not produced inside p (correlation). */
 void plan_free_cols(PlanCtx *c, const Plan *p, ColSet *out);
+/* LP_WINDOW: partition keys, then order keys; the window whose keys the rows of p are sorted by, and how many windows
+ * from p down share that sort (plan_window.c). */
+int32_t plan_window_keys(const Plan *p);
+SortKey plan_window_key(const Plan *p, int32_t i);
+const Plan *plan_window_sort(const Plan *p, int32_t *n);
 /* Text for EXPLAIN: SQL-like, into the arena. */
 const char *expr_text(PlanCtx *c, const Expr *e);
 Status plan_verify(PlanCtx *c, const Plan *p,
