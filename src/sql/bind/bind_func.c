@@ -210,6 +210,12 @@ Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, 
 }
 
 static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
+    if (!q->srf_ok && q->window_error && strstr(q->window_error, "function calls cannot")) {
+        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
+               "%s function calls cannot contain set-returning function calls",
+               strncmp(q->window_error, "window", 6) == 0 ? "window" : "aggregate");
+        return NULL;
+    }
     if (!q->srf_ok) {
         err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
                "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");

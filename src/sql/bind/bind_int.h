@@ -206,10 +206,9 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
 bool bind_is_window_func(const char *name);
 Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f); /* with OVER */
 Expr *bind_window_agg(Binder *b, Query *q, const AstFunc *f, AggCall call, Type ret);
+bool bind_calls_window(const Query *q); /* there is a call so far */
 bool bind_uses_window(const Binder *b, Expr *e);
-/* The WINDOW clause's names, before calls use them; then, behind all clauses, the windows of the level. */
-Status bind_windows_begin(Binder *b, Query *q, const AstSelect *s);
-Status bind_windows(Binder *b, Query *q);
+Status bind_windows(Binder *b, Query *q, const AstSelect *s); /* of the WINDOW clause */
 /* Every expression of the level's windows and their calls but offsets of frames, which have no columns of the level. */
 Status bind_windows_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *ctx);
 Plan *bind_window_plan(Binder *b, Query *q, Plan *child);

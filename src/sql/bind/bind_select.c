@@ -498,7 +498,7 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
                        : s->n_group_by             ? "GROUP BY clause"
                        : s->having                 ? "HAVING clause"
                        : q && q->aggs.len          ? "aggregate functions"
-                       : q && q->windows.len       ? "window functions"
+                       : q && bind_calls_window(q) ? "window functions"
                        : q && q->srf               ? "set-returning functions in the target list"
                                                    : NULL;
     b->c->locks_rows = true;
@@ -666,7 +666,7 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
         if (!vec_push(b->a, &l->on, k)) return ST_ERROR;
     }
     q->window_ok = false;
-    return bind_windows(b, q);
+    return ST_OK;
 }
 
 static Status regroup_keys(Group *g, OrderVec *keys) {
@@ -810,7 +810,7 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
     Level l = {.b = b, .q = q, .s = s, .group = {.b = b, .q = q}};
     TRY(level_from(&l));
-    TRY(bind_windows_begin(b, q, s));
+    TRY(bind_windows(b, q, s));
     TRY(level_targets(&l, env));
     TRY(level_clauses(&l, env));
     TRY(level_group(&l));

@@ -1,9 +1,9 @@
 /* bind_window.c - window functions: calls with OVER, definitions of windows, and their operators.
  *
  * A call becomes a column of its level, which the level's expressions use (as an aggregate's column is used). Calls are
- * collected by window; windows are bound behind all other clauses, as in PostgreSQL. Behind the grouping, equal windows
- * are merged and become operators one above the other: windows whose keys are a prefix of another's stand directly
- * above that one, so that they share its sort (sql/lower/lower_window.c).
+ * collected by window; equal windows, and equal calls of one, are one. Behind the grouping windows that have become
+ * equal are merged, and become operators one above the other: windows whose keys are a prefix of another's stand
+ * directly above that one, so that they share its sort (sql/lower/lower_window.c).
  */
 #include "sql/bind/bind_int.h"
 
@@ -64,23 +64,6 @@ static WinDef *add_window(Binder *b, Query *q, const AstWindow *ast) {
     if (!d) return NULL;
     d->ast = ast;
     return vec_push(b->a, &q->windows, d) ? d : NULL;
-}
-
-Status bind_windows_begin(Binder *b, Query *q, const AstSelect *s) {
-    for (int64_t i = 0; i < s->n_windows; i++) {
-        WinDef *d = add_window(b, q, &s->windows[i]);
-        if (!d) return ST_ERROR;
-        d->name = s->windows[i].name;
-    }
-    return ST_OK;
-}
-
-/* The window of a call; the calls that one aggregate is made of have one. */
-static WinDef *window_of(Binder *b, Query *q, const AstWindow *over) {
-    if (over->name) return named_window(b, q, q->windows.len, over->name, over->location);
-    for (int64_t i = 0; i < q->windows.len; i++)
-        if (q->windows.items[i]->ast == over) return q->windows.items[i];
-    return add_window(b, q, over);
 }
 
 static Status add_key(Binder *b, Query *q, const AstExpr *ast, Expr **out) {
@@ -180,8 +163,11 @@ static bool not_own_column(void *ctx, Expr *e) {
 
 static Status frame_offset(Binder *b, Query *q, const WinDef *d, const AstExpr *ast, Expr **out) {
     static const char *const modes[] = {"RANGE", "ROWS", "GROUPS"};
+    static const char *const clauses[] = {"window RANGE", "window ROWS", "window GROUPS"};
     if (!ast) return ST_OK;
+    q->clause = clauses[d->ast->mode];
     Expr *e = bind_expr(b, q, ast);
+    q->clause = NULL;
     if (!e) return ST_ERROR;
     if (d->ast->mode == AST_FRAME_RANGE) {
         e = range_offset(b, d, e, ast->location);
@@ -212,23 +198,71 @@ static Status bind_frame(Binder *b, Query *q, WinDef *d) {
     return frame_offset(b, q, d, w->end_offset, &d->end_offset);
 }
 
-Status bind_windows(Binder *b, Query *q) {
-    const char *clause = q->clause;
+/* n: of the windows before it, those that it may be based on. */
+static Status bind_window(Binder *b, Query *q, WinDef *d, int64_t n) {
+    const char *clause = q->clause, *error = q->window_error;
+    const WinDef *base = NULL;
+    bool srf = q->srf_ok;
+    if (d->ast->base && !(base = named_window(b, q, n, d->ast->base, d->ast->location))) return ST_ERROR;
+    q->clause = NULL;
+    q->srf_ok = false;
     q->window_error = "window functions are not allowed in window definitions";
-    for (int64_t i = 0; i < q->windows.len; i++) {
-        WinDef *d = q->windows.items[i];
-        for (int64_t k = 0; k < i && d->name; k++)
-            if (q->windows.items[k]->name && strcmp(q->windows.items[k]->name, d->name) == 0)
-                return windowing_error(b, d->ast->location, "window \"%s\" is already defined", d->name);
-        const WinDef *base = NULL;
-        if (d->ast->base && !(base = named_window(b, q, i, d->ast->base, d->ast->location))) return ST_ERROR;
-        TRY(bind_keys(b, q, d));
-        if (base) TRY(refine(b, d, base));
-        TRY(bind_frame(b, q, d));
-    }
+    TRY(bind_keys(b, q, d));
+    if (base) TRY(refine(b, d, base));
+    TRY(bind_frame(b, q, d));
     q->clause = clause;
-    q->window_error = NULL;
+    q->srf_ok = srf;
+    q->window_error = error;
     return ST_OK;
+}
+
+Status bind_windows(Binder *b, Query *q, const AstSelect *s) {
+    for (int64_t i = 0; i < s->n_windows; i++) {
+        for (int64_t k = 0; k < i; k++)
+            if (strcmp(s->windows[k].name, s->windows[i].name) == 0)
+                return windowing_error(b, s->windows[i].location, "window \"%s\" is already defined",
+                                       s->windows[i].name);
+        WinDef *d = add_window(b, q, &s->windows[i]);
+        if (!d) return ST_ERROR;
+        d->name = s->windows[i].name;
+        TRY(bind_window(b, q, d, i));
+    }
+    return ST_OK;
+}
+
+static bool same_expr(const Expr *x, const Expr *y) { return expr_equal(x, y) && !expr_is_volatile(x); }
+
+static bool same_key(const WinKey *x, const WinKey *y) {
+    return same_expr(x->expr, y->expr) && x->desc == y->desc && x->nulls_first == y->nulls_first;
+}
+
+static bool same_window(const WinDef *x, const WinDef *y) {
+    const AstWindow *u = x->ast, *v = y->ast;
+    if (x->partition.len != y->partition.len || x->order.len != y->order.len || u->mode != v->mode ||
+        u->start != v->start || u->end != v->end || u->exclude != v->exclude ||
+        !same_expr(x->start_offset, y->start_offset) || !same_expr(x->end_offset, y->end_offset))
+        return false;
+    for (int64_t i = 0; i < x->partition.len; i++)
+        if (!same_expr(x->partition.items[i], y->partition.items[i])) return false;
+    for (int64_t i = 0; i < x->order.len; i++)
+        if (!same_key(&x->order.items[i], &y->order.items[i])) return false;
+    return true;
+}
+
+/* The window of a call: equal ones are one, so that equal calls are. */
+static WinDef *window_of(Binder *b, Query *q, const AstWindow *over) {
+    if (over->name) return named_window(b, q, q->windows.len, over->name, over->location);
+    for (int64_t i = 0; i < q->windows.len; i++)
+        if (q->windows.items[i]->ast == over) return q->windows.items[i];
+    int64_t n = q->windows.len;
+    WinDef *d = add_window(b, q, over);
+    if (!d || bind_window(b, q, d, n) != ST_OK) return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (!same_window(q->windows.items[i], d)) continue;
+        q->windows.len = n;
+        return q->windows.items[i];
+    }
+    return d;
 }
 
 Status bind_windows_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *ctx) {
@@ -251,7 +285,7 @@ Status bind_windows_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *c
 /* ---- calls ------------------------------------------------------------------------------------ */
 
 static Expr *call_column(Binder *b, Query *q, const AstFunc *f, ColId id) {
-    if (!id || bind_own(b, q, id, true) != ST_OK) return NULL;
+    if (!id || (!bind_owner(b, id).window && bind_own(b, q, id, true) != ST_OK)) return NULL;
     b->owner.items[id - b->owner_first].window = true;
     Expr *e = expr_col(b->c, id);
     if (e) e->location = f->location;
@@ -262,6 +296,12 @@ Expr *bind_window_agg(Binder *b, Query *q, const AstFunc *f, AggCall call, Type 
     WinDef *d = window_of(b, q, f->over);
     bool counts = call.kind == AGG_COUNT || call.kind == AGG_COUNT_STAR;
     if (!d) return NULL;
+    for (int64_t i = 0; i < d->aggs.len; i++) {
+        const AggCall *o = &d->aggs.items[i];
+        if (o->func == call.func && same_expr(o->arg, call.arg) && same_expr(o->arg2, call.arg2) &&
+            same_expr(o->filter, call.filter))
+            return call_column(b, q, f, o->out);
+    }
     call.out = plan_new_col(b->c, f->name.name, ret, !counts);
     return call.out && vec_push(b->a, &d->aggs, call) ? call_column(b, q, f, call.out) : NULL;
 }
@@ -279,6 +319,11 @@ static bool func_args(Binder *b, const AstFunc *f, int k, Expr **args, Type *ret
     }
     if (!win_funcs[k].value || !args[at < f->n_args ? at : 0]) return true;
     Type common = args[0]->type;
+    if (common.id == T_UNKNOWN && f->n_args < 3) {
+        err_at(b->err, bind_pos(b, f->location), ERR_DATATYPE_MISMATCH,
+               "could not determine polymorphic type because input has type unknown");
+        return false;
+    }
     if (f->n_args == 3 && args[2]->type.id != T_UNKNOWN && !type_common(args[0]->type, args[2]->type, &common))
         return false;
     Expr *values[2] = {args[0], f->n_args == 3 ? args[2] : NULL};
@@ -294,7 +339,7 @@ static Expr *window_func(Binder *b, Query *q, const AstFunc *f, int k) {
     Expr **args = bind_list(b, q, f->args, f->n_args);
     q->window_error = NULL;
     if (!args) return NULL;
-    if (f->distinct || f->n_order_by || f->within_group || f->star) {
+    if (f->distinct || f->n_order_by || f->within_group) {
         err_at(b->err, bind_pos(b, f->location), ERR_WRONG_OBJECT_TYPE,
                "%s specified, but %s is not an aggregate function",
                f->star           ? "(*)"
@@ -316,6 +361,12 @@ static Expr *window_func(Binder *b, Query *q, const AstFunc *f, int k) {
         if (!(call.args[i] = args[i])) return NULL;
     WinDef *d = window_of(b, q, f->over);
     if (!d) return NULL;
+    for (int64_t i = 0; i < d->calls.len; i++) {
+        const WinCall *o = &d->calls.items[i];
+        bool same = o->func == call.func;
+        for (int j = 0; j < 3 && same; j++) same = same_expr(o->args[j], call.args[j]);
+        if (same) return call_column(b, q, f, o->out);
+    }
     call.out = plan_new_col(b->c, f->name.name, ret, call.func > WF_CUME_DIST);
     return call.out && vec_push(b->a, &d->calls, call) ? call_column(b, q, f, call.out) : NULL;
 }
@@ -349,6 +400,12 @@ Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f) {
     if (!missing) return bind_agg(b, q, f);
     err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED, "%s", missing);
     return NULL;
+}
+
+bool bind_calls_window(const Query *q) {
+    for (int64_t i = 0; i < q->windows.len; i++)
+        if (q->windows.items[i]->calls.len + q->windows.items[i]->aggs.len > 0) return true;
+    return false;
 }
 
 typedef struct FindWindow {
@@ -399,23 +456,6 @@ static Plan *project_keys(KeyCols *k, Plan *child) {
         if (!vec_push(b->a, &all.ids, k->made.ids.items[i]) || !vec_push(b->a, &all.exprs, k->made.exprs.items[i]))
             return NULL;
     return bind_proj_plan(b, &all, child);
-}
-
-static bool same_key(const WinKey *x, const WinKey *y) {
-    return x->expr->u.col == y->expr->u.col && x->desc == y->desc && x->nulls_first == y->nulls_first;
-}
-
-static bool same_window(const WinDef *x, const WinDef *y) {
-    const AstWindow *u = x->ast, *v = y->ast;
-    if (x->partition.len != y->partition.len || x->order.len != y->order.len || u->mode != v->mode ||
-        u->start != v->start || u->end != v->end || u->exclude != v->exclude ||
-        !expr_equal(x->start_offset, y->start_offset) || !expr_equal(x->end_offset, y->end_offset))
-        return false;
-    for (int64_t i = 0; i < x->partition.len; i++)
-        if (x->partition.items[i]->u.col != y->partition.items[i]->u.col) return false;
-    for (int64_t i = 0; i < x->order.len; i++)
-        if (!same_key(&x->order.items[i], &y->order.items[i])) return false;
-    return true;
 }
 
 /* Key i of the window's sort: partition keys, then order keys. */
