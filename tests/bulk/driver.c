@@ -6,6 +6,10 @@
  *   R name                     a routine: calls name them by number, in this order
  *   T table                    a table to compare
  *   C routine arg arg ..       a call; its IN and INOUT arguments as texts, \N is NULL
+ *   M call connection sql      before the call of that number (their number: after the last) connection 0, which runs
+ *                              the calls, or 1 or 2, others, execute the SQL: here as in the reference. Ascending;
+ *                              bulks end there. Tabs are ends of lines
+ *   E calls                    the reference has digests of its tables for readers after so many calls each (1)
  *   G strategy vector threads cuts flags settings
  *                              a configuration: calls are cut into bulks at `cuts` (numbers with commas, or -);
  *                              settings: further SQL
@@ -13,15 +17,22 @@
  *                              and OUT values, `W` per row its table's number and values
  *   .                          runs the case
  *
- * The reference calls one after the other with CALL (SELECT for functions), each a transaction. Then every
- * configuration runs the same calls in a database of its own: SQLSTATE, message, detail, hint, names, place (line and
- * statement), OUT values and notices of every call and the rows of all tables must be the reference's, to the bit in
- * their text form.
+ * The reference calls one after the other with CALL (SELECT for functions), each a transaction, or between savepoints
+ * where SQL has begun one. Then every configuration runs the same calls in a database of its own: SQLSTATE, message,
+ * detail, hint, names, place (line and statement), OUT values and notices of every call, rows or error of all SQL
+ * between them and the rows of all tables must be the reference's, to the bit in their text form.
+ *
+ * Readers (flags r and c) read all tables in a transaction. What each gives must be the tables of the reference after
+ * some number of calls, which never goes down. The reference keeps a digest of its tables behind every
+ * call, or fewer (E), and around all SQL between calls: where E is more than 1, bulks must be cut there only
+ * (bulk_slice_calls).
  *
  * Flags: s  tables are read between bulks          x  the calls are run, the tables put back, and all is run again
  *        t  all bulks in one transaction           q  a transaction with all bulks is rolled back first
  *        m  every second piece goes through CALL   f  the footprint's figures are printed
  *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
+ *        r  another session reads whenever a bulk has given up the lock between two slices, and between bulks
+ *        c  another thread reads all the time
  *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it
  * (CallPipeline)
  *
@@ -30,14 +41,18 @@
  * something ahead: configurations with such bulks; bulks that the one before was told of; those of them whose
  * arguments, and whose footprints, were there when they began; `. calls failed` at the end.
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/device/dev.h"
 #include "session/pool/bulk.h"
+#include "session/pool/bulk_slices.h"
 
-enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4 };
+enum { MAX_ROUTINES = 32, MAX_TABLES = 32, MAX_ARGS = 16, MAX_DIFFERENCES = 4, OTHERS = 2, WATCHERS = 2 };
 
 typedef struct Lines {
     int64_t n, cap;
@@ -47,6 +62,12 @@ typedef struct Call {
     int routine, n_args;
     char *args[MAX_ARGS];
 } Call;
+/* SQL before a call. */
+typedef struct Mix {
+    int64_t at;
+    int connection;
+    char *sql;
+} Mix;
 typedef struct Config {
     char *strategy, *cuts, *flags, *settings, *name;
     int vector, threads;
@@ -66,12 +87,29 @@ typedef struct Case {
     Lines setup, tables, routines, configs;
     int64_t n_calls, cap_calls;
     Call *calls;
+    int64_t n_mixes, cap_mixes, every; /* every: calls between digests */
+    Mix *mixes;
     bool shown; /* the reference is printed */
 } Case;
 
+/* Digests of all tables, in the order in which they were read. */
+typedef struct Digests {
+    int64_t n, cap;
+    uint64_t *of;
+} Digests;
+/* What calls and SQL between them gave, and the tables at the end; digests: of a reference. */
+typedef struct Run {
+    Outcome *calls;
+    char **mixes; /* rows, or the error */
+    Lines tables[MAX_TABLES];
+    Digests digests;
+} Run;
+
+/* s runs the calls, others SQL between them, watchers read (flags r and c); those are there when a case has use for
+ * them, since a session that is alone publishes no versions. */
 typedef struct Conn {
     Database *db;
-    Session *s;
+    Session *s, *others[OTHERS], *watchers[WATCHERS];
 } Conn;
 
 static void *check(void *p) {
@@ -94,27 +132,42 @@ static void case_free(Case *k) {
     for (int64_t i = 0; i < k->n_calls; i++)
         for (int a = 0; a < k->calls[i].n_args; a++) free(k->calls[i].args[a]);
     free(k->calls);
+    for (int64_t i = 0; i < k->n_mixes; i++) free(k->mixes[i].sql);
+    free(k->mixes);
     *k = (Case){0};
 }
 static void outcome_clear(Outcome *o) {
     free(o->message), free(o->outs), free(o->place), free(o->said), free(o->about);
     *o = (Outcome){0};
 }
-static void outcomes_free(Outcome *o, int64_t n) {
-    for (int64_t i = 0; i < n; i++) outcome_clear(&o[i]);
-    free(o);
+static void run_new(const Case *k, Run *r) {
+    *r = (Run){.calls = check(calloc((size_t)k->n_calls + 1, sizeof *r->calls)),
+               .mixes = check(calloc((size_t)k->n_mixes + 1, sizeof *r->mixes))};
+}
+static void run_free(const Case *k, Run *r) {
+    for (int64_t i = 0; i < k->n_calls; i++) outcome_clear(&r->calls[i]);
+    for (int64_t i = 0; i < k->n_mixes; i++) free(r->mixes[i]);
+    for (int t = 0; t < MAX_TABLES; t++) lines_free(&r->tables[t]);
+    free(r->calls), free(r->mixes), free(r->digests.of);
+    *r = (Run){0};
 }
 
 /* ---- sessions ------------------------------------------------------------------------------- */
-static bool conn_open(Conn *c, int threads) {
+static bool conn_open(Conn *c, int threads, bool others) {
     *c = (Conn){0};
     Err e = {0};
-    if (database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && session_new(c->db, &c->s, &e) == ST_OK)
-        return true;
-    printf("E %s\n", e.message);
-    return false;
+    bool ok =
+        database_open(NULL, vfs_posix(), threads, 0, &c->db, &e) == ST_OK && session_new(c->db, &c->s, &e) == ST_OK;
+    for (int i = 0; ok && others && i < OTHERS; i++) ok = session_new(c->db, &c->others[i], &e) == ST_OK;
+    for (int i = 0; ok && others && i < WATCHERS; i++) ok = session_new(c->db, &c->watchers[i], &e) == ST_OK;
+    if (!ok) printf("E %s\n", e.message);
+    return ok;
 }
 static void conn_close(Conn *c) {
+    for (int i = 0; i < WATCHERS; i++)
+        if (c->watchers[i]) session_free(c->watchers[i]);
+    for (int i = 0; i < OTHERS; i++)
+        if (c->others[i]) session_free(c->others[i]);
     if (c->s) session_free(c->s);
     if (c->db) database_close(c->db);
     *c = (Conn){0};
@@ -220,8 +273,95 @@ static bool table_rows(Session *s, const char *table, Lines *out) {
     return true;
 }
 
-static bool setup(const Case *k, Conn *c, int threads) {
-    if (!conn_open(c, threads)) return false;
+/* ---- SQL between calls, readers ------------------------------------------------------------------- */
+/* Its rows, in order of their texts, or its error. */
+static char *run_mix(Session *s, const char *sql) {
+    Lines rows = {0};
+    Text t = {0};
+    text_add(&t, "", 0);
+    if (!run_sql(s, sql, &rows)) {
+        text_add(&t, s->err.sqlstate, strlen(s->err.sqlstate));
+        text_add(&t, " ", 1);
+        text_add(&t, s->err.message, strlen(s->err.message));
+    }
+    if (rows.n) qsort(rows.items, (size_t)rows.n, sizeof *rows.items, by_text);
+    for (int64_t i = 0; i < rows.n; i++) {
+        text_add(&t, rows.items[i], strlen(rows.items[i]));
+        text_add(&t, "; ", 2);
+    }
+    lines_free(&rows);
+    return t.p;
+}
+static bool is_due(const Case *k, int64_t mix, int64_t at) { return mix < k->n_mixes && k->mixes[mix].at <= at; }
+static char *run_mix_of(const Conn *c, const Mix *m) {
+    return run_mix(m->connection == 0 ? c->s : c->others[m->connection - 1], m->sql);
+}
+static uint64_t digest_rows(const Lines *rows, uint64_t h) {
+    for (int64_t i = 0; i < rows->n; i++) {
+        for (const char *p = rows->items[i]; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
+        h = (h ^ 10) * 1099511628211u;
+    }
+    return (h ^ 255) * 1099511628211u;
+}
+/* Of all tables as one snapshot has them. */
+static bool digest_tables(const Case *k, Session *s, uint64_t *out) {
+    uint64_t h = 1469598103934665603u;
+    bool ok = run_sql(s, "begin", NULL);
+    for (int64_t t = 0; ok && t < k->tables.n; t++) {
+        Lines rows = {0};
+        if ((ok = table_rows(s, k->tables.items[t], &rows))) h = digest_rows(&rows, h);
+        lines_free(&rows);
+    }
+    *out = h;
+    return run_sql(s, ok ? "commit" : "rollback", NULL) && ok;
+}
+/* Not twice in a row. */
+static bool digests_add(const Case *k, Session *s, Digests *d) {
+    uint64_t h;
+    if (!digest_tables(k, s, &h)) return false;
+    if (d->n > 0 && d->of[d->n - 1] == h) return true;
+    if (d->n == d->cap) d->of = check(realloc(d->of, (size_t)(d->cap = d->cap * 2 + 64) * sizeof *d->of));
+    d->of[d->n++] = h;
+    return true;
+}
+/* What a reader read comes in the reference in this order; the number of the first that does not, -1: all do. */
+static int64_t not_in_order(const Digests *read, const Digests *reference) {
+    for (int64_t i = 0, at = 0; i < read->n; i++) {
+        while (at < reference->n && reference->of[at] != read->of[i]) at++;
+        if (at == reference->n) return i;
+    }
+    return -1;
+}
+static bool is_in(uint64_t x, const Digests *d) {
+    for (int64_t i = 0; i < d->n; i++)
+        if (d->of[i] == x) return true;
+    return false;
+}
+
+typedef struct Reader {
+    const Case *k;
+    Session *s;
+    Digests read;
+    atomic_bool stop;
+    pthread_t thread;
+    bool failed;
+} Reader;
+static void read_now(void *ctx) {
+    Reader *r = ctx;
+    if (!r->failed) r->failed = !digests_add(r->k, r->s, &r->read);
+}
+static void *read_on(void *ctx) {
+    Reader *r = ctx;
+    while (!r->failed && !atomic_load(&r->stop)) {
+        read_now(r);
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* reads: it will have a reader. */
+static bool setup(const Case *k, Conn *c, int threads, bool reads) {
+    if (!conn_open(c, threads, reads || k->n_mixes > 0)) return false;
     for (int64_t i = 0; i < k->setup.n; i++)
         if (!run_sql(c->s, k->setup.items[i], NULL)) {
             printf("E %s: %s: %s\n", c->s->err.sqlstate, c->s->err.message, k->setup.items[i]);
@@ -292,16 +432,19 @@ static bool one_call(const Case *k, Session *s, int64_t at, Statement **kept, Ou
         st->params[i] = (Value){.type = type_make(T_UNKNOWN), .u.str = str_make(copy, len)};
     }
     outcome_clear(o);
+    const bool in_block = s->state == 'T'; /* a call that fails ends it otherwise */
+    if (in_block && !run_sql(s, "savepoint of_call", NULL)) return false;
     listen(s);
     Status ran = statement_run(st);
     o->said = stop_listening(s);
+    if (ran == ST_OK && in_block && !run_sql(s, "release of_call", NULL)) return false;
     if (ran != ST_OK) {
         memcpy(o->sqlstate, s->err.sqlstate, sizeof o->sqlstate);
         o->message = copy_text(s->err.message);
         ErrNames names = err_names_of(&s->err);
         o->about = about(s->err.detail, s->err.hint, &names);
         o->place = place_in(s->err.context, r->name);
-        return true;
+        return !in_block || run_sql(s, "rollback to of_call; release of_call", NULL);
     }
     Text t = {0};
     if (st->show_rows && st->n_rows > 0) row_text(&t, st, 0);
@@ -316,6 +459,7 @@ typedef struct Piece {
     int64_t from, to;
     int n_groups;
     BulkCalls groups[MAX_ROUTINES];
+    int64_t ids[MAX_ROUTINES]; /* of their routines */
     uint64_t ticket;
     bool told;
 } Piece;
@@ -360,6 +504,7 @@ static bool make_piece(const Case *k, Session *s, int64_t from, int64_t to, Piec
         }
         for (int64_t c = from, at = 0; c < to; c++)
             if (k->calls[c].routine == p) calls[at++] = (uint32_t)(c - from);
+        piece->ids[piece->n_groups] = r->id;
         piece->groups[piece->n_groups++] = (BulkCalls){.routine = r, .n = n, .params = v, .calls = calls};
     }
     return ok;
@@ -454,43 +599,61 @@ static bool bulk_piece(const Case *k, Session *s, const Piece *piece, Piece *nex
 
 static bool has(const Config *g, char flag) { return strchr(g->flags, flag) != NULL; }
 
-/* Where the next piece ends. */
-static int64_t next_cut(const Case *k, const char **cuts) {
-    if (!**cuts || **cuts == '-') return k->n_calls;
-    char *end;
-    const int64_t to = MIN_OF((int64_t)strtol(*cuts, &end, 10), k->n_calls);
-    *cuts = *end == ',' ? end + 1 : end;
+/* Where the piece from `from` on ends: at the next cut or SQL. */
+static int64_t next_cut(const Case *k, const char **cuts, int64_t from) {
+    char *end = NULL;
+    int64_t to = k->n_calls;
+    if (**cuts && **cuts != '-') to = MIN_OF((int64_t)strtol(*cuts, &end, 10), k->n_calls);
+    for (int64_t i = 0; i < k->n_mixes && k->mixes[i].at < to; i++)
+        if (k->mixes[i].at > from) return k->mixes[i].at;
+    if (end) *cuts = *end == ',' ? end + 1 : end;
     return to;
+}
+/* SQL between pieces; definitions may have moved. */
+static void between_pieces(const Case *k, const Conn *c, int64_t from, int64_t *next_mix, Piece *now, char **mixes) {
+    const int64_t before = *next_mix;
+    for (; is_due(k, *next_mix, from); ++*next_mix) mixes[*next_mix] = run_mix_of(c, &k->mixes[*next_mix]);
+    for (int g = 0; *next_mix > before && now->arena && g < now->n_groups; g++) {
+        const Routine *r = NULL;
+        for (int p = 0; p < k->routines.n && !(r && r->id == now->ids[g]); p++) r = routine_of(k, c->s, p);
+        now->groups[g].routine = r;
+    }
 }
 /* All calls, cut as the configuration says. Bulks are told what comes next, but for flag n; where calls run one by one
  * in between, that was not true. */
-static bool run_pieces(const Case *k, const Config *g, Session *s, Outcome *out, BulkStats *stats, Ahead *ahead,
-                       int64_t *sequence) {
+static bool run_pieces(const Case *k, const Config *g, const Conn *c, Run *run, BulkStats *stats, Ahead *ahead,
+                       int64_t *sequence, Reader *reader) {
+    Session *s = c->s;
     Statement *kept[MAX_ROUTINES] = {0};
-    int64_t from = 0;
+    int64_t from = 0, next_mix = 0;
     bool ok = true;
     const char *cuts = g->cuts;
     Piece pieces[2] = {{0}, {0}}; /* this one and the next */
-    int64_t to = next_cut(k, &cuts);
+    int64_t to = next_cut(k, &cuts, 0);
     for (int piece = 0; ok && from < k->n_calls; piece++) {
-        const int64_t then = MAX_OF(from, to) < k->n_calls ? next_cut(k, &cuts) : k->n_calls;
+        const int64_t end = MAX_OF(from, to), then = end < k->n_calls ? next_cut(k, &cuts, end) : k->n_calls;
         Piece *now = &pieces[piece % 2], *next = &pieces[(piece + 1) % 2];
+        between_pieces(k, c, from, &next_mix, now, run->mixes);
+        if (has(g, 'r')) read_now(reader);
         if (has(g, 'm') && piece % 2 == 1) {
-            for (int64_t c = from; ok && c < to; c++) ok = one_call(k, s, sequence[c] = c, kept, &out[c]);
+            for (int64_t x = from; ok && x < to; x++) ok = one_call(k, s, sequence[x] = x, kept, &run->calls[x]);
         } else if (to > from) {
             if (!now->arena) ok = make_piece(k, s, from, to, now);
             if (ok && then > to && !has(g, 'n')) ok = make_piece(k, s, to, then, next);
-            ok = ok && bulk_piece(k, s, now, next->arena ? next : NULL, out, stats, ahead, sequence);
+            ok = ok && bulk_piece(k, s, now, next->arena ? next : NULL, run->calls, stats, ahead, sequence);
         }
         piece_free(now);
+        if (has(g, 'r')) read_now(reader);
         for (int64_t t = 0; ok && has(g, 's') && t < k->tables.n; t++) {
             Lines rows = {0};
             ok = table_rows(s, k->tables.items[t], &rows);
             lines_free(&rows);
         }
-        from = MAX_OF(from, to);
+        from = end;
         to = then;
     }
+    if (ok) between_pieces(k, c, k->n_calls, &next_mix, &pieces[0], run->mixes);
+    if (has(g, 'r')) read_now(reader);
     for (int i = 0; i < 2; i++) piece_free(&pieces[i]);
     for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
     return ok;
@@ -523,9 +686,20 @@ static bool placed_alike(const Outcome *a, const Outcome *b) {
     size_t n = strcspn(x, "<");
     return n == strcspn(y, "<") && strncmp(x, y, n) == 0;
 }
-static int compare(const Case *k, const Config *g, Session *s, const Outcome *want, const Outcome *got,
-                   const Lines *tables) {
+static int compare_mixes(const Case *k, const Config *g, char *const *want, char *const *got) {
     int n = 0;
+    for (int64_t i = 0; i < k->n_mixes && n < MAX_DIFFERENCES; i++) {
+        if (strcmp(want[i], text_or(got[i], "")) == 0) continue;
+        n++;
+        printf("D %s: before call %lld: %.200s: one by one %.500s, in bulk %.500s\n", g->name,
+               (long long)k->mixes[i].at, k->mixes[i].sql, want[i], text_or(got[i], ""));
+    }
+    return n;
+}
+static int compare(const Case *k, const Config *g, Session *s, const Run *reference, const Run *run) {
+    const Outcome *want = reference->calls, *got = run->calls;
+    const Lines *tables = reference->tables;
+    int n = compare_mixes(k, g, reference->mixes, run->mixes);
     for (int64_t i = 0; i < k->n_calls && n < MAX_DIFFERENCES; i++) {
         const Outcome *a = &want[i], *b = &got[i];
         if (placed_alike(a, b) && strcmp(a->sqlstate, b->sqlstate) == 0 && strcmp(message_of(a), message_of(b)) == 0 &&
@@ -560,28 +734,56 @@ static int compare(const Case *k, const Config *g, Session *s, const Outcome *wa
     return n;
 }
 
-/* The calls one by one in the order `sequence`, in a database of their own: outcomes and tables. */
-static bool run_reference(const Case *k, const int64_t *sequence, Conn *c, Outcome *want, Lines *tables) {
+/* What readers read: tables of the reference, in their order. */
+static void compare_reads(const Config *g, const Run *reference, const Reader *readers) {
+    for (int i = 0; i < WATCHERS; i++) {
+        const Reader *r = &readers[i];
+        if (r->failed) printf("D %s: a reader: %s: %s\n", g->name, r->s->err.sqlstate, r->s->err.message);
+        const int64_t at = r->failed ? -1 : not_in_order(&r->read, &reference->digests);
+        if (at >= 0)
+            printf("D %s: a reader: of %lld different ones read %lld is %s\n", g->name, (long long)r->read.n,
+                   (long long)at,
+                   is_in(r->read.of[at], &reference->digests) ? "older than the one before"
+                                                              : "after no number of calls");
+        if (r->read.n > 0) printf("B %lld\n", (long long)r->read.n);
+    }
+}
+
+/* The calls one by one in the order `sequence`, in a database of their own. reads: with digests of the tables. */
+static bool run_reference(const Case *k, const int64_t *sequence, bool reads, Conn *c, Run *want) {
     Statement *kept[MAX_ROUTINES] = {0};
+    const int64_t every = MAX_OF(k->every, (int64_t)1);
+    int64_t next_mix = 0;
     bool ok = true;
-    for (int64_t i = 0; ok && i < k->n_calls; i++) {
-        int64_t call = sequence ? sequence[i] : i;
-        if (!(ok = one_call(k, c->s, call, kept, &want[call])))
+    for (int64_t i = 0; ok && i <= k->n_calls; i++) {
+        if (reads && (i % every == 0 || i == k->n_calls || is_due(k, next_mix, i)))
+            ok = digests_add(k, c->watchers[0], &want->digests);
+        for (; ok && is_due(k, next_mix, i); next_mix++) {
+            want->mixes[next_mix] = run_mix_of(c, &k->mixes[next_mix]);
+            ok = !reads || digests_add(k, c->watchers[0], &want->digests);
+        }
+        if (i == k->n_calls || !ok) break;
+        const int64_t call = sequence ? sequence[i] : i;
+        if (!(ok = one_call(k, c->s, call, kept, &want->calls[call])))
             printf("E call %lld: %s\n", (long long)call, c->s->err.message);
     }
     for (int64_t t = 0; ok && t < k->tables.n; t++)
-        if (!(ok = table_rows(c->s, k->tables.items[t], &tables[t]))) printf("E %s\n", c->s->err.message);
+        if (!(ok = table_rows(c->s, k->tables.items[t], &want->tables[t]))) printf("E %s\n", c->s->err.message);
     for (int r = 0; r < MAX_ROUTINES; r++) statement_free(kept[r]);
     return ok;
 }
-static void compare_in_order(const Case *k, const Config *g, Session *s, const Outcome *got, const int64_t *sequence) {
+static void compare_in_order(const Case *k, const Config *g, Session *s, const Run *got, const int64_t *sequence,
+                             const Reader *readers) {
     Conn c;
-    if (!setup(k, &c, 1)) return;
-    Outcome *want = check(calloc((size_t)k->n_calls + 1, sizeof *want));
-    Lines tables[MAX_TABLES] = {0};
-    if (run_reference(k, sequence, &c, want, tables)) compare(k, g, s, want, got, tables);
-    for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
-    outcomes_free(want, k->n_calls);
+    const bool reads = has(g, 'r') || has(g, 'c');
+    if (!setup(k, &c, 1, reads)) return;
+    Run want;
+    run_new(k, &want);
+    if (run_reference(k, sequence, reads, &c, &want)) {
+        compare(k, g, s, &want, got);
+        if (reads) compare_reads(g, &want, readers);
+    }
+    run_free(k, &want);
     conn_close(&c);
 }
 
@@ -598,36 +800,55 @@ static void failed(const Config *g, Session *s, const char *what) {
     printf("D %s: %s: %s: %s\n", g->name, what, s->err.sqlstate, s->err.message);
 }
 
-static void run_config(const Case *k, const Config *g, const Outcome *want, const Lines *tables, Ahead *ahead) {
+/* The first one is flag r, the second, another thread, flag c. */
+static void readers_start(const Case *k, const Config *g, const Conn *c, Reader *r) {
+    for (int i = 0; i < WATCHERS; i++) r[i] = (Reader){.k = k, .s = c->watchers[i]};
+    if (has(g, 'r')) bulk_slices_watch(read_now, &r[0]);
+    if (has(g, 'c') && pthread_create(&r[1].thread, NULL, read_on, &r[1]) != 0) r[1].thread = 0, r[1].failed = true;
+}
+static void readers_stop(const Config *g, Reader *r) {
+    if (has(g, 'r')) bulk_slices_watch(NULL, NULL);
+    if (!has(g, 'c') || !r[1].thread) return;
+    atomic_store(&r[1].stop, true);
+    pthread_join(r[1].thread, NULL);
+    read_now(&r[1]); /* at least once */
+}
+static void run_config(const Case *k, const Config *g, const Run *want, Ahead *ahead) {
     Conn c;
-    if (!setup(k, &c, g->threads)) return;
+    if (!setup(k, &c, g->threads, has(g, 'r') || has(g, 'c'))) return;
     char sql[400];
     snprintf(sql, sizeof sql, "set bulk_strategy = '%s'; set vector_size = %d; set threads = %d; %s", g->strategy,
              g->vector, g->threads, g->settings);
-    Outcome *got = check(calloc((size_t)k->n_calls + 1, sizeof *got));
+    Run got;
+    run_new(k, &got);
     int64_t *sequence = check(calloc((size_t)k->n_calls + 1, sizeof *sequence));
     BulkStats stats = {0};
     Ahead own = {0};
+    Reader readers[WATCHERS];
     bool ok = run_sql(c.s, sql, NULL);
     if (!ok) failed(g, c.s, "settings");
     for (int64_t t = 0; ok && has(g, 'x') && t < k->tables.n; t++) {
         snprintf(sql, sizeof sql, "create table orig_%s as select * from %s", k->tables.items[t], k->tables.items[t]);
         if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
     }
+    readers_start(k, g, &c, readers);
     if (ok && has(g, 'q')) {
-        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, c.s, got, &stats, &own, sequence) &&
+        if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, &c, &got, &stats, &own, sequence, readers) &&
                    run_sql(c.s, "rollback", NULL)))
             failed(g, c.s, "a bulk that is rolled back");
     }
     for (int round = 0; ok && round < (has(g, 'x') ? 2 : 1); round++) {
         if (round > 0 && !(ok = restore(k, c.s))) failed(g, c.s, "putting tables back");
         if (ok && has(g, 't')) ok = run_sql(c.s, "begin", NULL);
-        if (ok && !(ok = run_pieces(k, g, c.s, got, &stats, &own, sequence))) failed(g, c.s, "a bulk");
+        if (ok && !(ok = run_pieces(k, g, &c, &got, &stats, &own, sequence, readers))) failed(g, c.s, "a bulk");
         if (ok && has(g, 't')) ok = run_sql(c.s, "commit", NULL);
-        if (ok && !has(g, 'o') && compare(k, g, c.s, want, got, tables) > 0) break;
+        if (ok && !has(g, 'o') && compare(k, g, c.s, want, &got) > 0) break;
     }
-    if (ok && has(g, 'o')) compare_in_order(k, g, c.s, got, sequence);
+    readers_stop(g, readers);
+    if (ok && has(g, 'o')) compare_in_order(k, g, c.s, &got, sequence, readers);
+    else if (ok && (has(g, 'r') || has(g, 'c'))) compare_reads(g, want, readers);
     free(sequence);
+    for (int i = 0; i < WATCHERS; i++) free(readers[i].read.of);
     if (own.bulks > 0 && works_ahead(c.s)) {
         ahead->configs++;
         ahead->bulks += own.bulks, ahead->arguments += own.arguments, ahead->footprints += own.footprints;
@@ -635,7 +856,7 @@ static void run_config(const Case *k, const Config *g, const Outcome *want, cons
     if (ok && has(g, 'f'))
         printf("F %s: %lld operations, depth %lld, strategy %d\n", g->name, (long long)stats.n_ops,
                (long long)stats.depth, (int)stats.strategy);
-    outcomes_free(got, k->n_calls);
+    run_free(k, &got);
     conn_close(&c);
 }
 
@@ -688,39 +909,66 @@ static void show_reference(const Case *k, const Outcome *o, const Lines *tables)
         }
 }
 
+/* By its fields, which point into `line`. */
+static Config config_of(const char *name, char *line) {
+    char *at = line;
+    Config x = {.name = (char *)(uintptr_t)name};
+    x.strategy = field_or_empty(&at);
+    x.vector = atoi(field_or_empty(&at));
+    x.threads = atoi(field_or_empty(&at));
+    x.cuts = field_or_empty(&at);
+    x.flags = field_or_empty(&at);
+    x.settings = field_or_empty(&at);
+    return x;
+}
+static bool some_read(const Case *k) {
+    bool some = false;
+    for (int64_t g = 0; g < k->configs.n; g++) {
+        char *line = copy_text(k->configs.items[g]);
+        const Config x = config_of(NULL, line);
+        some |= has(&x, 'r') || has(&x, 'c');
+        free(line);
+    }
+    return some;
+}
 static void run_case(const Case *k) {
     Conn c;
-    if (!setup(k, &c, 1)) return;
+    const bool reads = some_read(k);
+    if (!setup(k, &c, 1, reads)) return;
     print_compiled(k, c.s);
-    Outcome *want = check(calloc((size_t)k->n_calls + 1, sizeof *want));
-    Lines tables[MAX_TABLES] = {0};
-    bool ok = run_reference(k, NULL, &c, want, tables);
+    Run want;
+    run_new(k, &want);
+    bool ok = run_reference(k, NULL, reads, &c, &want);
     int64_t n_failed = 0;
     Ahead ahead = {0};
-    for (int64_t i = 0; ok && i < k->n_calls; i++) n_failed += want[i].sqlstate[0] != 0;
+    for (int64_t i = 0; ok && i < k->n_calls; i++) n_failed += want.calls[i].sqlstate[0] != 0;
     conn_close(&c);
-    if (ok && k->shown) show_reference(k, want, tables);
+    if (ok && k->shown) show_reference(k, want.calls, want.tables);
     for (int64_t g = 0; ok && g < k->configs.n; g++) {
-        char *line = copy_text(k->configs.items[g]), *at = line;
-        Config x = {.name = k->configs.items[g]};
-        x.strategy = field_or_empty(&at);
-        x.vector = atoi(field_or_empty(&at));
-        x.threads = atoi(field_or_empty(&at));
-        x.cuts = field_or_empty(&at);
-        x.flags = field_or_empty(&at);
-        x.settings = field_or_empty(&at);
-        run_config(k, &x, want, tables, &ahead);
+        char *line = copy_text(k->configs.items[g]);
+        const Config x = config_of(k->configs.items[g], line);
+        run_config(k, &x, &want, &ahead);
         fflush(stdout);
         free(line);
     }
-    for (int t = 0; t < MAX_TABLES; t++) lines_free(&tables[t]);
-    outcomes_free(want, k->n_calls);
+    run_free(k, &want);
     if (ahead.configs > 0)
         printf("A %lld %lld %lld %lld\n", (long long)ahead.configs, (long long)ahead.bulks, (long long)ahead.arguments,
                (long long)ahead.footprints);
     printf(". %lld %lld\n", (long long)k->n_calls, (long long)n_failed);
 }
 
+static bool read_mix(Case *k, char *at) {
+    if (k->n_mixes == k->cap_mixes)
+        k->mixes = check(realloc(k->mixes, (size_t)(k->cap_mixes = k->cap_mixes * 2 + 64) * sizeof *k->mixes));
+    Mix *m = &k->mixes[k->n_mixes++];
+    *m = (Mix){.at = atoll(field_or_empty(&at))};
+    m->connection = atoi(field_or_empty(&at));
+    m->sql = copy_text(at ? at : "");
+    for (char *p = m->sql; *p; p++)
+        if (*p == '\t') *p = '\n';
+    return m->connection >= 0 && m->connection <= OTHERS && (k->n_mixes < 2 || m[-1].at <= m->at);
+}
 static bool read_call(Case *k, char *at) {
     if (k->n_calls == k->cap_calls)
         k->calls = check(realloc(k->calls, (size_t)(k->cap_calls = k->cap_calls * 2 + 64) * sizeof *k->calls));
@@ -749,6 +997,8 @@ int main(void) {
         case 'R': lines_add(&k.routines, copy_text(rest)), ok = k.routines.n <= MAX_ROUTINES; break;
         case 'G': lines_add(&k.configs, copy_text(rest)); break;
         case 'C': ok = read_call(&k, rest); break;
+        case 'E': k.every = atoll(rest); break;
+        case 'M': ok = read_mix(&k, rest); break;
         case 'V': k.shown = true; break;
         case '.':
             run_case(&k);

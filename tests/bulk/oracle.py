@@ -1390,19 +1390,198 @@ def add_takes(case, seed, big, calm):
     return case
 
 
+# ---- SQL between calls ---------------------------------------------------------------------------
+DIGESTS = 64  # of all tables, that readers' results are looked up in
+
+
+def columns_of(case, table):
+    """Names and types, as the setup defines them."""
+    text = next(s for s in case.setup if s.startswith(f"create table {table} ("))
+    parts = re.split(r",\s*(?![^(]*\))", text[text.index("(") + 1:-1])
+    found = [re.match(r"(\w+) (double precision|numeric\(\d+,\d+\)|\w+)(.*)", x) for x in parts]
+    key = re.search(r"primary key \(([^)]*)\)", text)
+    never_null = key.group(1).split(", ") if key else []
+    return [(m.group(1), m.group(2), "not null" in m.group(3) or "primary key" in m.group(3) or m.group(1) in never_null) for m in found if m and m.group(1) not in ("primary", "unique", "check", "foreign", "constraint")]
+
+
+class Mixes:
+    """SQL of three connections between bulks: 0 runs the calls, 1 changes and looks, 2 has snapshots. It has one result, wherever bulks have left the rows."""
+
+    def __init__(self, case, seed):
+        self.case, self.r = case, random.Random(seed * 43 + 17)
+        self.columns = {t: columns_of(case, t) for t in case.tables}
+        self.out, self.made = [], 0
+        self.snapshot = self.block = self.added = None  # until where
+
+    def numbers(self, t):
+        return [c for c, type_, _ in self.columns[t] if type_ in ("int", "bigint", "smallint")] or ["1"]
+
+    def look(self):
+        r = self.r
+        t = r.choice(self.case.tables)
+        c = r.choice(self.numbers(t))
+        return r.choice([f"select * from {t}", f"select count(*), sum({c}), min({c}), max({c}) from {t}", f"select count(*) from {t} where {c} = {r.randrange(4)}", f"select {c}, count(*) from {t} group by {c}",
+                         f"select count(*), sum(a.{c}) from {t} a, {t} b where a.{c} = b.{c}" if c != "1" else f"select count(*) from {t}", f"select * from {t} where {c} % 3 = 1"])
+
+    def cell(self, type_, not_null):
+        r = self.r
+        if not not_null and r.random() < 0.1:
+            return "null"
+        start = r.choice(["g", "g", f"g % {r.choice([2, 5, 40])}"])
+        return {"text": f"'k' || {start}", "boolean": f"{start} % 2 = 0", "date": f"date '2020-01-01' + ({start})::int % 300", "smallint": f"({start})::smallint"}.get(type_, start)
+
+    def insert(self, t):
+        r = self.r
+        first, n = r.choice([0, 3, 50, 1000]), r.choice([1, 3, 3, 40, 300])
+        return f"insert into {t} ({', '.join(c for c, _, _ in self.columns[t])}) select {', '.join(self.cell(x, n) for _, x, n in self.columns[t])} from generate_series({first}, {first + n - 1}) s(g) on conflict do nothing"
+
+    def delete(self, t):
+        c = self.r.choice(self.numbers(t))
+        return f"delete from {t} where {c} {self.r.choice(['= 1', '= 3', '% 7 = 2', '> 900'])}"
+
+    def update(self, t):
+        r = self.r
+        keys = " ".join(s for s in self.case.setup if s.startswith(f"create table {t} "))
+        free = [c for c, type_, _ in self.columns[t] if type_ in ("int", "bigint", "smallint") and c[0] not in "kug" and not re.search(rf"(primary key|unique) \([^)]*\b{c}\b", keys) and f"{c} int primary" not in keys]
+        c, by = r.choice(free) if free else None, r.choice(self.numbers(t))
+        where = r.choice(["", f" where {by} = {r.randrange(3)}", f" where {by} % 3 = 0", f" where {by} between 1 and 4"])
+        return f"update {t} set {c} = abs({c} % 1000) + 1{where}{r.choice(['', '', ' returning *'])}" if c else self.delete(t)
+
+    def change(self):
+        t = self.r.choice(self.case.tables)
+        return self.r.choice([self.insert, self.insert, self.update, self.update, self.delete])(t)
+
+    def define(self):
+        """Objects that no call names."""
+        r = self.r
+        self.made += 1
+        name, t = f"x{self.made}", r.choice(self.case.tables)
+        return r.choice([[f"create table {name} as select * from {t}", f"select * from {name}"], [f"create view {name} as select count(*) as n from {t}", f"select n from {name}", f"drop view {name}"],
+                         [f"create function {name}(a int) returns int language plpgsql as $$ begin return a + 1; end $$", f"select {name}(4)"],
+                         [f"create table {name} (a int primary key, b text)", f"insert into {name} values (1, 'a'), (2, 'b')", f"alter table {name} add column c int default 7", f"select * from {name}", f"drop table {name}"],
+                         [f"create procedure {name}(arg int) language plpgsql as $$ begin delete from {t} where {r.choice(self.numbers(t))} = arg; end $$", f"call {name}(-12345)", f"drop procedure {name}"]])
+
+    def begin(self, at, connection):
+        """A transaction at once."""
+        r = self.r
+        change = "; ".join([self.change(), self.look(), *([self.change()] if r.random() < 0.5 else []), self.look()])
+        end = r.choice(["commit", "rollback"])
+        self.out.append((at, connection, f"begin; {change}; {end}"))
+        self.out.append((at, connection, "rollback"))  # when it has failed
+
+    def step(self, at, n):
+        r = self.r
+        what = r.random()
+        other = r.choice([0, 0, 1])
+        if self.block is not None:  # connection 0 has begun: others change nothing, or it may be refused
+            self.out.append((at, *r.choice([(0, self.look()), (1, self.look()), (0, self.delete(r.choice(self.case.tables)))])))
+        elif what < 0.25:
+            self.out.append((at, other, self.look()))
+        elif what < 0.55:
+            self.out.append((at, other, self.change()))
+        elif what < 0.65:
+            self.begin(at, other)
+        elif what < 0.75:
+            self.out.append((at, other, r.choice(["vacuum", f"vacuum {r.choice(self.case.tables)}", f"vacuum {r.choice(self.case.tables)}", f"analyze {r.choice(self.case.tables)}"])))
+        elif what < 0.82:
+            self.out += [(at, other, sql) for sql in self.define()]
+        elif what < 0.88 and self.snapshot is None and self.added is None:
+            self.added = r.choice(self.case.tables)
+            self.out.append((at, other, f"alter table {self.added} add column more int default 3"))
+            if r.random() < 0.5:
+                self.end_added(at)
+        elif what < 0.94 and self.snapshot is None and self.added is None:
+            self.snapshot = [self.look() for _ in range(2)] + [f"select * from {t}" for t in self.case.tables]
+            self.out.append((at, 2, "begin isolation level repeatable read"))
+            self.read_snapshot(at)
+        elif at < n:
+            self.block = r.choice(["commit", "rollback"])
+            self.out.append((at, 0, "begin"))
+            if r.random() < 0.5:
+                self.out.append((at, 0, self.look()))
+
+    def read_snapshot(self, at):
+        self.out += [(at, 2, sql) for sql in self.snapshot]
+
+    def end_added(self, at):
+        self.out.append((at, 0, f"alter table {self.added} drop column more"))
+        self.added = None
+
+    def end(self, at, always):
+        """What is open, maybe ends."""
+        r = self.r
+        if self.snapshot is not None:
+            self.read_snapshot(at)
+            if always or r.random() < 0.4:
+                self.out.append((at, 2, "commit"))
+                self.snapshot = None
+        if self.block is not None and (always or r.random() < 0.5):
+            self.out.append((at, 0, self.block))
+            self.block = None
+        if self.block is None and self.added is not None and (always or r.random() < 0.4):
+            self.end_added(at)
+
+    def all(self):
+        r, n = self.r, len(self.case.calls)
+        places = sorted(r.randrange(0, n + 1, self.case.every) for _ in range(r.choice([1, 2, 4, 8])))
+        for at in places:
+            self.end(at, False)
+            for _ in range(r.choice([1, 1, 2, 3])):
+                self.step(at, n)
+        self.end(n, True)
+        return self.out
+
+
+def add_mixes(case, seed):
+    case.every = len(case.calls) // DIGESTS + 1
+    if random.Random(seed * 41 + 13).random() < 0.35:
+        case.mixes = Mixes(case, seed).all()
+    return case
+
+
 # ---- cases ---------------------------------------------------------------------------------------
 class Case:
     queue = keys = takes = False
+    every = 1  # calls, for readers
 
-    def __init__(self, setup, tables, procs, calls):
-        self.setup, self.tables, self.procs, self.calls = setup, tables, procs, calls
+    def __init__(self, setup, tables, procs, calls, mixes=()):
+        self.setup, self.tables, self.procs, self.calls, self.mixes = setup, tables, procs, calls, list(mixes)
+
+    def but(self, **other):
+        """With something else."""
+        x = Case(self.setup, self.tables, self.procs, self.calls, self.mixes)
+        for name, value in other.items():
+            setattr(x, name, value)
+        return x
+
+    def without_calls(self, first, end):
+        return self.but(calls=self.calls[:first] + self.calls[end:], mixes=[(at - max(0, min(at, end) - first), c, sql) for at, c, sql in self.mixes])
 
     def text(self, configs):
         # a statement of a procedure per line: errors tell theirs
         out = ["S " + s for s in self.setup] + ["S " + s.replace("; ", ";\t") for _, s in self.procs] + ["T " + t for t in self.tables] + ["R " + n for n, _ in self.procs]
         out += ["C " + "\t".join([str(i), *args]) for i, args in self.calls]
+        out += [f"M {at}\t{c}\t{sql}" for at, c, sql in self.mixes] + [f"E {self.every}"]
         out += ["G " + g for g in configs]
         return "\n".join(out) + "\n.\n"
+
+
+def with_readers(case, seed, gs):
+    """Some of the configurations with readers beside the bulks, which are cut where the reference has digests. What begins a transaction or runs twice does not go with SQL between calls, the second
+    not with readers either."""
+    rng, every, n = random.Random(seed * 47 + 19), case.every, len(case.calls)
+    out = []
+    for g in gs:
+        strategy, vector, threads, cuts, flags, settings = g.split("\t")
+        if case.mixes:
+            flags = re.sub("[xtq]", "", flags)
+        if rng.random() < 0.3 and not ("o" in flags and every > 1):  # in any order slices end where a routine's calls do
+            flags = re.sub("[xm]", "", flags) + rng.choice(["r", "r", "c", "rc"])
+            cuts = "-" if cuts == "-" else ",".join(str(x) for x in sorted({int(x) // every * every for x in cuts.split(",")} - {0})) or "-"
+            if "bulk_slice_calls" not in settings or every > 1:
+                settings += f"; set bulk_slice_calls = {every * rng.choice((1, 2, 5))}"
+        out.append("\t".join((strategy, vector, threads, cuts, flags, settings)))
+    return out
 
 
 def configs(rng, n, extra):
@@ -1527,13 +1706,18 @@ def reduce(driver, case, g, timeout, seconds):
     def fails(c):
         return time.monotonic() < end and first is not None and kind(run(driver, c, [g], timeout)) == first
 
+    case = case.but(every=1)
     if not fails(case):
         return case
+    for i in reversed(range(len(case.mixes))):
+        c = case.but(mixes=case.mixes[:i] + case.mixes[i + 1:])
+        if fails(c):
+            case = c
     n = 2
     while len(case.calls) > 1 and n <= len(case.calls):  # delta debugging over the calls
         size = -(-len(case.calls) // n)
         for k in range(0, len(case.calls), size):
-            c = Case(case.setup, case.tables, case.procs, case.calls[:k] + case.calls[k + size:])
+            c = case.without_calls(k, k + size)
             if fails(c):
                 case, n = c, max(n - 1, 2)
                 break
@@ -1547,7 +1731,7 @@ def reduce(driver, case, g, timeout, seconds):
         for i in reversed(range(len(case.procs))):
             if any(k == i for k, _ in case.calls) or len(case.procs) == 1:
                 continue
-            c = Case(case.setup, case.tables, case.procs[:i] + case.procs[i + 1:], [(k - (k > i), a) for k, a in case.calls])
+            c = case.but(procs=case.procs[:i] + case.procs[i + 1:], calls=[(k - (k > i), a) for k, a in case.calls])
             if fails(c):
                 case, again = c, True
         for i in range(len(case.procs)):
@@ -1557,7 +1741,7 @@ def reduce(driver, case, g, timeout, seconds):
                 name, sql = case.procs[i]
                 for a, b in sorted(inner_pieces(sql), key=lambda x: x[0] - x[1]):
                     for text in ("", " null;"):
-                        c = Case(case.setup, case.tables, case.procs[:i] + [(name, sql[:a] + text + sql[b:])] + case.procs[i + 1:], case.calls)
+                        c = case.but(procs=case.procs[:i] + [(name, sql[:a] + text + sql[b:])] + case.procs[i + 1:])
                         if sql[a:b].strip() != "null;" and fails(c):
                             case, again, done = c, True, False
                             break
@@ -1566,12 +1750,12 @@ def reduce(driver, case, g, timeout, seconds):
         for i in reversed(range(len(case.setup))):
             if not case.setup[i].startswith("insert"):
                 continue
-            c = Case(case.setup[:i] + case.setup[i + 1:], case.tables, case.procs, case.calls)
+            c = case.but(setup=case.setup[:i] + case.setup[i + 1:])
             if fails(c):
                 case, again = c, True
         for i in reversed(range(len(case.tables))):
             name = case.tables[i]
-            c = Case([s for s in case.setup if f" {name} " not in s], [t for t in case.tables if t != name], case.procs, case.calls)
+            c = case.but(setup=[s for s in case.setup if f" {name} " not in s], tables=[t for t in case.tables if t != name])
             if len(case.tables) > 1 and fails(c):
                 case, again = c, True
     return case
@@ -1582,15 +1766,23 @@ def round_(driver, seed, o, figures):
     case = add_takes(add_keys(add_sums(add_queue(g.case(), seed, o.big, o.calm), seed, o.big), seed, o.big, o.calm), seed, o.big, o.calm)
     if o.takes and not case.takes:
         return "none"
+    case = add_mixes(case, seed)
+    if o.mixed and not case.mixes:
+        return "none"
     rng = random.Random(seed * 7 + 1)
     gs = configs(rng, len(case.calls), o.set)
     if case.queue:
         gs += [f"{s}\t1024\t4\t{c}\to\tset bulk_order = 'any'; {o.set}" for s, c in (("tpl", "-"), ("auto", str(max(len(case.calls) // 2, 1))))]
         figures["queues"] += 1
+    gs = with_readers(case, seed, gs)
+    figures["cases with SQL between calls"] += bool(case.mixes)
+    figures["configurations with readers"] += sum("r" in g.split("\t")[4] or "c" in g.split("\t")[4] for g in gs)
     figures["tables with several keys"] += case.keys
     figures["counters"] += case.takes
     lines = run(driver, case, gs, o.timeout)
     for kind, text in lines:
+        if kind == "B":
+            figures["tables read beside bulks, of one reader each different"] += int(text)
         if kind == "P":
             why = text.split("\t", 1)[1]
             figures["routines"] += 1
@@ -1661,6 +1853,7 @@ def main():
     ap = arguments()
     ap.add_argument("--calm", action="store_true", help="procedures that hardly ever fail, for locks by statement")
     ap.add_argument("--takes", action="store_true", help="only cases with counters that numbers are taken from")
+    ap.add_argument("--mixed", action="store_true", help="only cases with SQL between calls")
     ap.add_argument("--big", type=int, default=0, help="calls in a bulk")
     ap.add_argument("--set", default="", help="SQL before each configuration's bulks")
     ap.add_argument("--timeout", type=float, default=HANG)
