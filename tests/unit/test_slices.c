@@ -305,9 +305,109 @@ static void canceled(void **state) {
     t.n = 0;
     fresh();
     watch(&(Between){.at = 2, .interrupts = conn});
-    rows(conn, call_pay, &t);
-    assert_string_equal(t.at, "57014"); /* as after an interrupt of a bulk in one piece: what calls did stays */
+    rows(conn, call_pay, &t); /* the same in rows: the first calls have happened, and so the statement does not fail */
+    const char *line = t.at;
+    for (int i = 0; i < CALLS; i++) {
+        char start[64];
+        snprintf(start, sizeof start, "%d|%s|", i + 1, i >= 30 ? "57014" : i % 7 == 3 ? "P0001" : "NULL");
+        if (strncmp(line, start, strlen(start)) != 0) fail_msg("call %d: %.100s", i, line);
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(*line, 0);
     gives(conn, "select count(*), max(n) from log", "26|29\n");
+}
+
+/* Cancelled when all calls have been executed: what cannot be undone any more says so, the rest is undone. */
+static void interrupt_on_notice(void *ctx, const stele_notice *x) {
+    (void)x;
+    stele_interrupt(ctx);
+}
+static void canceled_late(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *sql;
+        bool stands;
+    } how[] = {
+        {"set bulk_slice = 0", "call bulk_call('pay', 'select 2, 3, 10')", true},
+        {"set bulk_slice = 0", "select * from bulk_call('pay', 'select 2, 3, 10')", false},
+        {"begin", "call bulk_call('pay', 'select 2, 3, 10')", false},
+        {"set bulk_interval = '10us'", "call pay(2, 3, 10, null, null)", true},
+        {"set bulk_interval = 0", "call pay(2, 3, 10, null, null)", false},
+    };
+    cut(0);
+    for (int i = 0; i < (int)ARRAY_LEN(how); i++) {
+        static Text t;
+        fresh();
+        run(conn, how[i].before);
+        t.n = 0;
+        stele_set_notice(conn, interrupt_on_notice, conn);
+        rows(conn, how[i].sql, &t);
+        stele_set_notice(conn, NULL, NULL);
+        if ((strcmp(t.at, "57014") != 0) != how[i].stands) fail_msg("%s: %s", how[i].sql, t.at);
+        if (how[i].stands && !strstr(t.at, "|the balance of account 3 after call 2 is 10\n")) fail_msg("%s", t.at);
+        if (stele_transaction_state(conn) != 'I') run(conn, "rollback");
+        run(conn, "reset bulk_interval; reset bulk_slice");
+        gives(conn, "select count(*), sum(bal) from log", how[i].stands ? "1|10\n" : "0|NULL\n");
+    }
+}
+
+/* Readers beside a bulk are cancelled time and again, those that wait for the lock too: the bulk is as without them. */
+typedef struct Canceled {
+    stele_conn *c;
+    atomic_bool stop, over; /* of the reader, of who cancels it */
+    atomic_int canceled;
+    char sqlstate[6];
+} Canceled;
+static void *read_for_long(void *arg) {
+    Canceled *r = arg;
+    while (!atomic_load(&r->stop)) {
+        stele_error_info e;
+        if (stele_exec(r->c,
+                       "select count(*) from accounts a, log l, generate_series(1, 300) g(i), generate_series(1, 1000) "
+                       "h(j) where (a.balance + l.n + i) % 7 = j % 5",
+                       NULL, NULL) == STELE_OK)
+            continue;
+        stele_error(r->c, &e);
+        if (strcmp(e.sqlstate, "57014") == 0) atomic_fetch_add(&r->canceled, 1);
+        else if (strcmp(e.sqlstate, "42P01") != 0) memcpy(r->sqlstate, e.sqlstate, sizeof r->sqlstate); /* fresh() */
+    }
+    return NULL;
+}
+static void *cancel_reader(void *arg) {
+    Canceled *r = arg;
+    while (!atomic_load(&r->over)) {
+        for (int i = 0; i < 100; i++) sched_yield();
+        stele_interrupt(r->c);
+    }
+    return NULL;
+}
+static void readers_canceled(void **state) {
+    (void)state;
+    static Text whole, beside;
+    cut(0);
+    whole.n = 0;
+    do_bulk(BY_RUN, &whole);
+    for (int i = 0; i < 2; i++) {
+        Canceled r = {.c = other};
+        pthread_t reader, canceler;
+        run(other, i == 0 ? "set snapshot = 'version'" : "set snapshot = 'lock'");
+        cut(2);
+        fresh();
+        assert_int_equal(pthread_create(&reader, NULL, read_for_long, &r), 0);
+        assert_int_equal(pthread_create(&canceler, NULL, cancel_reader, &r), 0);
+        for (int round = 0; round < 3 || atomic_load(&r.canceled) == 0; round++) {
+            beside.n = 0;
+            do_bulk(BY_RUN, &beside);
+            same(&whole, &beside);
+        }
+        atomic_store(&r.stop, true);
+        pthread_join(reader, NULL);
+        atomic_store(&r.over, true);
+        pthread_join(canceler, NULL);
+        assert_string_equal(r.sqlstate, "");
+        run(other, "reset snapshot");
+    }
+    cut(0);
 }
 
 /* The lock is not to be had again in time: an error of the calls that are left. */
@@ -558,9 +658,17 @@ static void behind(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal),       cmocka_unit_test(one_at_a_time), cmocka_unit_test(prefixes),
-        cmocka_unit_test(definitions), cmocka_unit_test(canceled),      cmocka_unit_test(locked_out),
-        cmocka_unit_test(whole),       cmocka_unit_test(entries),       cmocka_unit_test(two_routines),
+        cmocka_unit_test(equal),
+        cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(prefixes),
+        cmocka_unit_test(definitions),
+        cmocka_unit_test(canceled),
+        cmocka_unit_test(canceled_late),
+        cmocka_unit_test(readers_canceled),
+        cmocka_unit_test(locked_out),
+        cmocka_unit_test(whole),
+        cmocka_unit_test(entries),
+        cmocka_unit_test(two_routines),
         cmocka_unit_test(behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -725,6 +725,11 @@ StackWatch session_call_begin(Session *s) {
     return stack_watch_begin(&s->cancel, s->deadline_ns);
 }
 
+void session_is_past_cancel(Session *s) {
+    s->deadline_ns = 0;
+    (void)stack_watch_begin(NULL, 0);
+}
+
 static Status prepare(Session *s, Slice sql, Statement **out, int64_t *consumed) {
     SqlText *t = NULL;
     if (text_of(s, sql, &t) != ST_OK) return session_end_statement(s, ST_ERROR);

@@ -238,6 +238,9 @@ void session_free(Session *s);
 /* Begins a call of the library for the session: no error, not canceled, statement_timeout from now on; recursive walks
  * and planning look at that (base/stack.h) until stack_watch_end(). */
 StackWatch session_call_begin(Session *s);
+/* What the statement has done will stand, and is not undone by its failure: from now on to its end it is not cancelled,
+ * nor is statement_timeout looked at. */
+void session_is_past_cancel(Session *s);
 Status statement_prepare(Session *s, Slice sql, Statement **out, int64_t *consumed);
 void statement_free(Statement *st);
 void statement_reset(Statement *st);

@@ -175,27 +175,27 @@ static Status read_calls(Session *s, Arena *a, MemAccount *acct, const Routine *
 }
 
 /* ---- the rows ------------------------------------------------------------------------------------- */
-static Status text_cell(Session *s, Arena *a, const char *text, Value *out) {
-    if (!text) return ST_OK;
-    char *copy = arena_strdup(a, text);
-    if (!copy) return err_oom(&s->err);
+/* Texts are the bulk's result's, or in the arena: they go when that does. */
+static void text_cell(const char *text, Value *out) {
+    if (!text) return;
     out->is_null = false;
-    out->u.str = str_make(copy, (int64_t)strlen(copy));
-    return ST_OK;
+    out->u.str = str_make(text, (int64_t)strlen(text));
 }
-/* What went wrong, and where; the context as an error of the call alone has it. */
-static Status error_cells(Session *s, Arena *a, const char *signature, const CallError *e, Value *row) {
+/* What went wrong, and where; the context as an error of the call alone has it. Without memory for that it is the
+ * routines' that the call's called: the calls have been executed, and so the statement does not fail. */
+static void error_cells(Arena *a, const char *signature, const CallError *e, Value *row) {
     const char *context = e->context;
-    if (e->line > 0 && e->place &&
-        !(context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "",
-                                 context ? "\n" : "", signature, (int)e->line, e->place)))
-        return err_oom(&s->err);
-    TRY(text_cell(s, a, e->sqlstate, &row[COL_SQLSTATE]));
-    TRY(text_cell(s, a, e->message, &row[COL_MESSAGE]));
+    if (e->line > 0 && e->place) {
+        context = arena_printf(a, "%s%sPL/pgSQL function %s line %d at %s", context ? context : "", context ? "\n" : "",
+                               signature, (int)e->line, e->place);
+        if (!context) context = e->context;
+    }
+    text_cell(e->sqlstate, &row[COL_SQLSTATE]);
+    text_cell(e->message, &row[COL_MESSAGE]);
     if (e->line > 0) row[COL_LINE] = (Value){.type = type_make(T_INT4), .u.i32 = e->line};
-    return text_cell(s, a, context, &row[COL_CONTEXT]);
+    text_cell(context, &row[COL_CONTEXT]);
 }
-static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_t n_outs, Value *cells) {
+static void out_cells(const Vec *outs, int64_t i, int32_t n_outs, Value *cells) {
     for (int32_t k = 0; k < n_outs; k++) {
         const Vec *v = &outs[k];
         Value cell = {.type = cells[k].type};
@@ -203,17 +203,24 @@ static Status out_cells(Session *s, Arena *a, const Vec *outs, int64_t i, int32_
         memcpy(value_cell(&cell), (const char *)v->data + i * phys_size((Phys)v->phys),
                (size_t)phys_size((Phys)v->phys));
         cells[k] = cell;
-        if (v->phys == PH_STR && value_copy(a, &cell, &cells[k]) != ST_OK) return err_oom(&s->err);
     }
-    return ST_OK;
+}
+/* The bulk's result goes with the arena. */
+static void free_result(void *p) {
+    BulkResult **b = p;
+    if (*b) bulk_result_free(*b);
+}
+/* Room for the result: what runs then need not fail for having none. */
+static Status room_for_result(Session *s, Arena *a, BulkResult ***room) {
+    *room = arena_calloc(a, (int64_t)sizeof **room);
+    return *room && arena_on_release(a, free_result, *room) == ST_OK ? ST_OK : err_oom(&s->err);
 }
 /* Runs the bulk. sliced: others may come in between, and r may be gone afterwards. */
-static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, bool sliced, Given *g,
-                        BulkResult **out) {
+static Status run_calls(Session *s, const Routine *r, bool sliced, const Given *g, BulkResult **out) {
     BulkResult *b;
-    TRY(read_calls(s, a, acct, r, query, g));
     BulkCalls group = {.routine = r, .n = g->n_good, .params = g->params};
     TRY((sliced ? session_bulk_run_sliced : session_bulk_run)(s, 1, &group, NULL, &b));
+    *out = b;
     session_bulk_notices(s, b, 0, 0, g->n_good);
     s->bulk_stats = b->stats;
     s->bulk_stats.n_calls += g->n - g->n_good;
@@ -222,37 +229,40 @@ static Status run_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r
         snprintf(s->bulk_reason, sizeof s->bulk_reason, "%s", b->stats.reason);
         s->bulk_stats.reason = s->bulk_reason;
     }
-    *out = b;
     return ST_OK;
 }
-/* rows: n times w values, in the order of the calls, in `a`. */
+/* rows: n times w values, in the order of the calls, in `a`. Outside a transaction what calls have done stands then, so
+ * nothing fails any more, and cancelling ends no more than the calls that say so. */
 static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
                         const Type *types, int64_t *n_rows, Value **rows) {
     Given g = {0};
-    BulkResult *b;
+    BulkResult **held;
     const char *signature = pl_signature_text(a, r);
     if (!signature) return err_oom(&s->err);
-    TRY(run_calls(s, a, acct, r, query, true, &g, &b));
+    TRY(read_calls(s, a, acct, r, query, &g));
     Value *values = *rows = arena_array(a, Value, g.n * w + 1);
-    Status st = values ? ST_OK : err_oom(&s->err);
-    for (int64_t i = 0, ran = 0; st == ST_OK && i < g.n; i++) {
+    if (!values) return err_oom(&s->err);
+    TRY(room_for_result(s, a, &held));
+    TRY(run_calls(s, r, true, &g, held));
+    if (s->state == 'I') session_is_past_cancel(s);
+    const BulkResult *b = *held;
+    for (int64_t i = 0, ran = 0; i < g.n; i++) {
         Value *row = values + i * w;
         const CallError *e = g.bad ? g.bad[i] : NULL;
         bool bad = e != NULL;
         if (!bad) e = b->errors[0][ran];
         for (int32_t k = 0; k < w; k++) row[k] = (Value){.type = types[k], .is_null = k != COL_CALL};
         row[COL_CALL].u.i64 = i + 1;
-        st =
-            e ? error_cells(s, a, signature, e, row) : out_cells(s, a, b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
+        if (e) error_cells(a, signature, e, row);
+        else out_cells(b->outs[0], ran, w - FIRST_OUT, row + FIRST_OUT);
         ran += !bad;
     }
+    err_clear(&s->err); /* a context that had no memory */
     *n_rows = g.n;
-    bulk_result_free(b);
-    return st;
+    return ST_OK;
 }
 
 /* The same as columns. OUT values lie in the bulk's result, which goes with `a`. */
-static void free_result(void *p) { bulk_result_free(p); }
 static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls, Vec *v) {
     const Phys ph = type_phys(type);
     *v = (Vec){.phys = (uint8_t)ph,
@@ -264,9 +274,11 @@ static Status call_column(Session *s, Arena *a, int64_t n, Type type, bool nulls
 static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
                            const Type *types, int64_t *n_rows, Vec *cells) {
     Given g = {0};
-    BulkResult *b;
-    TRY(run_calls(s, a, acct, r, query, false, &g, &b));
-    if (arena_on_release(a, free_result, b) != ST_OK) return bulk_result_free(b), err_oom(&s->err);
+    BulkResult **held;
+    TRY(read_calls(s, a, acct, r, query, &g));
+    TRY(room_for_result(s, a, &held));
+    TRY(run_calls(s, r, false, &g, held));
+    const BulkResult *b = *held;
     const char *signature = pl_signature_text(a, r);
     const bool failed = s->bulk_stats.n_failed > 0;
     if (!signature) return err_oom(&s->err);
@@ -286,7 +298,7 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
         if (!e) continue;
         Value row[FIRST_OUT];
         for (int32_t k = 0; k < FIRST_OUT; k++) row[k] = (Value){.type = types[k], .is_null = true};
-        TRY(error_cells(s, a, signature, e, row));
+        error_cells(a, signature, e, row);
         for (int32_t k = COL_CALL + 1; k < FIRST_OUT; k++) {
             const int64_t size = phys_size((Phys)cells[k].phys);
             if (row[k].is_null) continue;

@@ -1177,11 +1177,16 @@ static Status take_error(Session *s, const struct CallText *t, const CallError *
         err_context(&s->err, "PL/pgSQL function %s line %d at %s", t->call->routine->sql, (int)e->line, e->place);
     return ST_ERROR;
 }
+static Status no_room_for_outs(Err *e) {
+    return err_set(e, ERR_OUT_OF_MEMORY, "out of memory for the result; the statement has been executed");
+}
+/* The call has been executed, which is not undone any more. */
 static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const struct CallText *t, const CallEntry *x) {
+    session_is_past_cancel(s);
     Value *values = arena_array(st->run_arena, Value, t->n_outs + 1);
     int64_t row;
     const Vec *outs = call_entry_outs(x, &row);
-    if (!values) return err_oom(&s->err);
+    if (!values) return no_room_for_outs(&s->err);
     bool there = t->n_outs > 0;
     if (!t->call) there = ((const int64_t *)outs++->data)[row] > 0; /* the number of rows comes first */
     for (int32_t i = 0; there && i < t->n_outs; i++) {
@@ -1192,7 +1197,7 @@ static Status take_outs(Session *s, Statement *st, const AstStmt *ast, const str
                    (size_t)phys_size((Phys)v->phys));
         values[i] = cell;
         if (!cell.is_null && v->phys == PH_STR && value_copy(st->run_arena, &cell, &values[i]) != ST_OK)
-            return err_oom(&s->err);
+            return no_room_for_outs(&s->err);
     }
     st->n_cols = t->n_outs;
     st->names = t->names;
