@@ -230,6 +230,112 @@ static void allocations_of_handles(void **state) {
     }
 }
 
+/* ---- bulks ---- */
+/* Every call adds 1 to an account and writes a line: what calls say of themselves is what the tables have. */
+static const char *const bulk_schema =
+    "create table purse(k int primary key, bal int not null, word text); create table line(n int primary key, word "
+    "text);"
+    "create procedure pay(i int, a int, w text, out said text) language plpgsql as $$ begin"
+    " update purse set bal = bal + 1, word = w where k = a; if not found then raise exception 'no purse %', a using "
+    "hint "
+    "= 'there are four'; end if;"
+    " if i % 4 = 2 then raise notice 'call %', i; end if; insert into line values (i, w || ' of call ' || i);"
+    " said := 'a text that does not fit into the value itself: ' || i; end $$;"
+    "create procedure odd(i int, a int, w text, out said text) language plpgsql as $$ begin"
+    " update purse set bal = bal + 1 where k = a; execute 'insert into line values (' || i || ')'; said := w; end $$;"
+    "create procedure plain(i int, a int, w text, out now int) language plpgsql as $$ begin"
+    " update purse set bal = bal + 1, word = w where k = a returning bal into now; if not found then raise exception "
+    "'no "
+    "purse %', a; end if; insert into line values (i, w); end $$"; /* that kernels can run */
+#define TWENTY "'pay', 'select i, i % 5, ''word '' || i from generate_series(1, 20) g(i) order by i'"
+static const struct {
+    const char *before, *sql, *after;
+} bulks[] = {
+    {"", "call bulk_call(" TWENTY ")", ""},
+    {"", "select * from bulk_call(" TWENTY ")", ""},
+    {"begin", "call bulk_call(" TWENTY ")", "commit"},
+    {"", "call bulk_call('odd', 'select i, 1 + i % 4, ''word '' || i from generate_series(1, 6) g(i) order by i')", ""},
+    {"", "call bulk_call('plain', 'select i, i % 5, ''word '' || i from generate_series(1, 20) g(i) order by i')", ""},
+    {"begin", "call bulk_call('plain', 'select i, i % 5, ''w'' || i from generate_series(1, 20) g(i) order by i')",
+     "commit"},
+    {"set bulk_interval = '10us'", "call pay(7, 2, 'a word of its own', null)", "set bulk_interval = 0"},
+};
+static const char *const ways[] = {"",
+                                   "set bulk_strategy = 'kset'",
+                                   "set bulk_strategy = 'tpl'",
+                                   "set bulk_strategy = 'part'",
+                                   "set bulk_strategy = 'serial'",
+                                   "set bulk_slice_calls = 7",
+                                   "set executor = 'compiled'; set device = 'cpu'; set device_wait = on",
+                                   "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set "
+                                   "bulk_copies = on; set bulk_strategy = 'tpl'"};
+/* Calls that say that they succeeded, of a statement that has run. */
+static int64_t successes(stele_stmt *st) {
+    int64_t n = 0;
+    while (stele_step(st) == STELE_ROW) {
+        const char *sqlstate = stele_column_count(st) > 1 ? stele_column_text(st, 1, NULL) : NULL;
+        if (sqlstate && strcmp(sqlstate, "P0001") != 0 && strcmp(sqlstate, "53200") != 0) fail_msg("%s", sqlstate);
+        n += !sqlstate;
+    }
+    return n;
+}
+static bool number_row(void *ctx, int64_t n, const char *const *v, const char *const *names) {
+    (void)n, (void)names;
+    *(int64_t *)ctx = strtoll(v[0], NULL, 10);
+    return false;
+}
+static int64_t number(const char *sql) {
+    int64_t x = -1;
+    if (stele_exec(conn, sql, number_row, &x) != STELE_OK) run(sql);
+    return x;
+}
+/* Either the statement fails and nothing has changed, or each call says what it has done. Texts of rows are made when
+ * they are asked for: there is memory again by then. */
+static void bulk_without_memory(int which, const char *way, bool anew) {
+    int64_t failed = 0;
+    for (int64_t n = 1;; n = next(n)) {
+        run("delete from line; update purse set bal = 0");
+        if (anew) run("create table more(a int); drop table more"); /* procedures are compiled and images made anew */
+        run(bulks[which].before);
+        stele_stmt *st = NULL;
+        stele_error_info e;
+        char why[200] = "ok";
+        int64_t calls = 0;
+        mem_fail_at(n);
+        stele_status r = stele_prepare(conn, bulks[which].sql, -1, &st, NULL);
+        if (r == STELE_OK) r = stele_run(st);
+        const bool reached = mem_fail_at(0) <= 0;
+        if (r == STELE_ERROR) {
+            stele_error(conn, &e);
+            snprintf(why, sizeof why, "%s", e.message);
+            calls = strstr(why, "has been executed") != NULL;
+            check_memory_error(bulks[which].sql, n);
+            failed++;
+        } else {
+            calls = successes(st);
+        }
+        stele_finalize(st);
+        run(bulks[which].after);
+        const int64_t lines = number("select count(*) from line"), sum = number("select sum(bal) from purse");
+        if (lines != calls || sum != calls)
+            fail_msg("%s: allocation %lld of %s: %s: %lld calls succeeded, %lld lines, sum %lld", way, (long long)n,
+                     bulks[which].sql, why, (long long)calls, (long long)lines, (long long)sum);
+        if (!reached) break;
+    }
+    assert_true(failed > 5);
+}
+static void bulks_without_memory(void **state) {
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        open_memory(1);
+        run(bulk_schema);
+        run("insert into purse select i, 0, 'none' from generate_series(1, 4) g(i)");
+        run(ways[w]);
+        for (int i = 0; i < (int)(sizeof bulks / sizeof bulks[0]); i++) bulk_without_memory(i, ways[w], w == 0);
+        close_all();
+    }
+}
+
 /* ---- memory_limit ---- */
 static const char *const heavy[] = {
     "select count(*), sum(c) from (select x % 400000 as k, count(*) as c from generate_series(1, 500000) g(x) group by "
@@ -479,10 +585,9 @@ static void damaged_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allocations_of_handles), cmocka_unit_test(allocations_one),
-        cmocka_unit_test(allocations_two),        cmocka_unit_test(limits),
-        cmocka_unit_test(full_disk_spill),        cmocka_unit_test(full_disk_save),
-        cmocka_unit_test(damaged_files),
+        cmocka_unit_test(allocations_of_handles), cmocka_unit_test(allocations_one), cmocka_unit_test(allocations_two),
+        cmocka_unit_test(bulks_without_memory),   cmocka_unit_test(limits),          cmocka_unit_test(full_disk_spill),
+        cmocka_unit_test(full_disk_save),         cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests_name("faults", tests, NULL, NULL);
 }

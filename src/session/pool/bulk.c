@@ -683,7 +683,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (pipeline) pipeline->next_ticket = 0;
     TRY(session_begin_bulk(s));
     BulkHub *h = s->db->bulk_hub;
-    if (!h || !hub_is_current(h)) TRY(session_bulk_sync(s));
+    if (!h || !hub_is_current(h) || s->state == 'T') TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
     enum { FEW = 16 };
     CallGroup few[FEW], *p = few;
@@ -745,6 +745,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     if (st != ST_OK) {
         bulk_result_free(*out);
         *out = NULL;
+        session_bulk_forget(s);
     }
     return st;
 }
@@ -865,6 +866,13 @@ Status session_bulk_to_tables(Session *s) {
     BulkHub *h = s->db->bulk_hub;
     if (!session_bulk_unapplied(s)) return ST_OK;
     return bulk_state_sync(&h->state, s->undo, &s->err);
+}
+
+void session_bulk_forget(Session *s) {
+    BulkHub *h = s->db->bulk_hub;
+    if (!session_bulk_unapplied(s)) return;
+    hub_clear(h);
+    atomic_store(&h->state.unapplied, false);
 }
 
 /* ---- the pool of calls (callpool.h) -------------------------------------------------------------------- */

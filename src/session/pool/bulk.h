@@ -62,6 +62,9 @@ Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_par
 Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct);
 /* What bulks have changed under the lock that is held goes to the tables, and to the undo log. */
 Status session_bulk_to_tables(Session *s);
+/* The bulk that has run is undone by its statement's failure, and tables do not have all of it: the images that do go.
+ * They were not ahead before it. */
+void session_bulk_forget(Session *s);
 /* Calls of one routine: column i of params are the IN and INOUT parameters in their types' phys; calls: as in
  * CallGroup.
  */

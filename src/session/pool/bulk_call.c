@@ -397,6 +397,7 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     }
     if (pl_in_call(s)) return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "a routine cannot run a bulk");
     TRY(session_begin_write(s));
+    TRY(session_bulk_sync(s));
     const Routine *r = catalog_routine_by_id(&s->db->catalog, p->values.routine_id);
     if (!r) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped");
     TRY(eval_expr(&x, p->exprs[0], &query));
@@ -410,8 +411,9 @@ Status session_bulk_fill(Session *s, PlanCtx *c, Plan *p, MemAccount *acct) {
     Status st = bulk_columns(s, a, acct, r, (Slice){query.u.str.ptr, query.u.str.len}, p->n_out, types,
                              &p->values.n_rows, p->values.cells);
     s->bulk_is_undone = false;
+    if (st == ST_OK) st = session_bulk_to_tables(s);
+    if (st != ST_OK) session_bulk_forget(s);
     TRY(st);
-    TRY(session_bulk_to_tables(s));
     p->values.routine_id = 0;
     p->exprs = NULL;
     p->n_exprs = 0;
