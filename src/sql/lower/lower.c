@@ -419,17 +419,17 @@ typedef struct KeyPair {
 } KeyPair;
 
 /* The dictionary of a column's codes, wherever it came from, NULL for others. Lowered columns of that origin are always
- * codes. */
+ * codes, unless a set operation is in between, which has values: its columns may be made like those of a table. */
 static const Dict *static_dict(Lower *l, const Expr *e) {
     if (e->kind != EX_COL) return NULL;
     ColId id = e->u.col;
     for (int hops = 0; hops < 1000; hops++) {
         const ColInfo *c = &l->c->cols.items[id];
-        if (c->table && c->col >= 0) return c->table->cols[c->col].dict;
         ColId next = 0;
+        if (colset_has(&l->set_cols, id)) return NULL;
         for (int64_t i = 0; i < l->aliases.len; i++)
             if (l->aliases.items[i].from == id) next = l->aliases.items[i].to;
-        if (!next) return NULL;
+        if (!next) return c->table && c->col >= 0 ? c->table->cols[c->col].dict : NULL;
         id = next;
     }
     return NULL;
@@ -444,6 +444,7 @@ static Status collect_aliases(Lower *l, Plan *p) {
                 !vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->exprs[i]->u.col})))
                 return ST_ERROR;
     }
+    for (int32_t i = 0; p->kind == LP_SETOP && i < p->n_out; i++) colset_add(l->c, &l->set_cols, p->out_cols[i]);
     if (p->kind == LP_CTE_SCAN) {
         for (int32_t i = 0; i < p->n_out; i++)
             if (!vec_push(l->arena, &l->aliases, ((ColMap){p->out_cols[i], p->cte.cols[i]}))) return ST_ERROR;
@@ -1504,6 +1505,7 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
 
 QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *result) {
     Lower lower = {.c = c, .arena = c->arena, .err = c->err}, *l = &lower;
+    l->set_cols = colset_new(l->c);
     if (collect_aliases(l, plan) != ST_OK) return NULL;
     ColSet needed = colset_new(c);
     for (int32_t i = 0; i < n_result; i++) colset_add(c, &needed, result[i]);

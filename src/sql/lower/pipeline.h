@@ -99,6 +99,7 @@ typedef struct Lower {
     VEC(CteInfo) ctes;
     VEC(ColSet) cte_needed; /* by cte id */
     VEC(ColMap) aliases;    /* column -> the column it copies */
+    ColSet set_cols;        /* outputs of set operations */
     int32_t trial;          /* > 0: only finding out whether something can fail; the outermost trial makes it again */
 } Lower;
 
