@@ -38,6 +38,9 @@ CONFIGS = [
     ("constant hash", ["--set", "hash_constant=on"]),
     ("baseline instructions", ["--set", "instruction_set=baseline"]),
     ("kept plans", ["--again", "2"]),
+    ("tables packed", ["--vacuum", "1"]),
+    ("tables partly packed", ["--vacuum", "3"]),
+    ("tables open", ["--set", "auto_merge=off"]),
 ]
 
 
@@ -100,7 +103,7 @@ def corpus(build, configs, small=()):
     files = sorted(glob.glob(os.path.join(ROOT, "tests", "sql", "**", "*.test"), recursive=True))
     for name, args in configs:
         use = files
-        if name in ("vector 1", "constant hash", *small):  # quadratic, or a vector per row: not on large tables
+        if name in ("vector 1", "constant hash", "tables packed", *small):  # quadratic, a vector per row, or packed time and again: not on large tables
             use = [f for f in use if "/big/" not in f]
         if name in small:
             use = [f for f in use if not f.endswith("review_bulk.test")]
@@ -112,6 +115,8 @@ def corpus(build, configs, small=()):
             use = [f for f in use if not f.endswith(("bulk/keys.test", "bulk/recursion.test"))]
         if name == "tiny memory":  # the same: 30 MB; bulks of 50,000 calls; an image of 140,000 rows
             use = [f for f in use if not f.endswith(("bulk/again.test", "bulk/part.test", "big/bulk_proofs.test"))]
+        if "packed" in name:  # what shows tablets as they are
+            use = [f for f in use if not f.endswith("session/system.test")]
         if name == "kept plans":  # calls of what changes data cannot be repeated
             use = [f for f in use if "/pl/" not in f and not f.endswith(("bulk/from.test", "bulk/ahead.test"))]
         rc, out, s = run([os.path.join(build, "slt"), *args, *use])

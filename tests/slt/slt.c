@@ -1,6 +1,6 @@
 /* slt.c - a sqllogictest runner over the public interface.
  *
- * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--verbose] FILE...
+ * usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N] [--verbose] FILE...
  *
  * Records:
  *   statement ok
@@ -12,7 +12,8 @@
  * Expected rows follow "----", one value per line or one row per line with tabs between values. NULL is
  * NULL, the empty string (empty), an end of line in a value \n. Every file runs in a database of its own; --set options
  * are applied first. With --again, every SELECT and VALUES has been prepared and run N times before the run whose rows
- * count.
+ * count. With --vacuum, VACUUM comes before every Nth record, outside of transactions: tables are packed (1), or some
+ * rows are and others have changed or come since.
  *
  * Prints a line per failed record and one per file; exit status 1 when something failed.
  */
@@ -36,7 +37,7 @@ static bool verbose;
 static long passed, failed;
 static const char *sets[64];
 static int n_sets;
-static int threads, again;
+static int threads, again, vacuum;
 
 static bool read_lines(const char *path, Lines *out) {
     FILE *f = fopen(path, "rb");
@@ -267,6 +268,11 @@ done:
     free(sql);
 }
 
+/* Before a record, the nth of its file. Where it is refused (a statement_timeout, a read-only session) tables stay. */
+static void pack(stele_conn *c, long n) {
+    if (vacuum > 0 && n % vacuum == 0 && stele_transaction_state(c) == 'I') (void)stele_exec(c, "vacuum", NULL, NULL);
+}
+
 static void run_file(const char *file) {
     Lines l;
     if (!read_lines(file, &l)) {
@@ -295,7 +301,7 @@ static void run_file(const char *file) {
         }
     }
     bool skip = false;
-    for (long i = 0; i < l.n; i++) {
+    for (long i = 0, n = 0; i < l.n; i++) {
         char *line = l.line[i];
         if (blank(line) || line[0] == '#') continue;
         long end = i + 1;
@@ -317,6 +323,7 @@ static void run_file(const char *file) {
             i = end;
             continue;
         }
+        pack(c, n++);
         if (strcmp(word, "statement") == 0) {
             run_statement(c, file, &l, i, end, a, used > 0 && used <= (int)strlen(line) ? line + used : "");
         } else if (strcmp(word, "query") == 0) {
@@ -347,8 +354,10 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--set") == 0 && i + 1 < argc && n_sets < 64) sets[n_sets++] = argv[++i];
         else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) threads = atoi(argv[++i]);
         else if (strcmp(argv[i], "--again") == 0 && i + 1 < argc) again = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--vacuum") == 0 && i + 1 < argc) vacuum = atoi(argv[++i]);
         else {
-            fprintf(stderr, "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--verbose] FILE...\n");
+            fprintf(stderr,
+                    "usage: slt [--set NAME=VALUE]... [--threads N] [--again N] [--vacuum N] [--verbose] FILE...\n");
             return 2;
         }
     }
