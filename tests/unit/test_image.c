@@ -1017,7 +1017,10 @@ static void expected_rows(void **state) {
     Image *im = NULL;
     ImageNeed need = {.table = t, .cols = all_cols, .inserts = true};
     assert_int_equal(image_make(&need, &small, NULL, &im, &e), ST_ERROR);
-    assert_string_equal(e.sqlstate, ERR_LIMIT_EXCEEDED);
+    assert_string_equal(e.sqlstate, ERR_OUT_OF_MEMORY);
+    assert_string_equal(e.message, "no room to open table \"t\" for a bulk: memory limit of images exceeded");
+    assert_non_null(strstr(e.detail, "bytes"));
+    assert_non_null(strstr(e.hint, "\"memory_limit\""));
     assert_non_null(strstr(e.context, "table \"t\" with room for the 1099511627774 rows"));
     assert_int_equal(atomic_load(&small.used), 0);
     t->expected_rows = 1000;

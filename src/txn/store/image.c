@@ -98,6 +98,17 @@ static void place_columns(Image *im) {
         im->pieces[k].stride = at > LINE && lines - at <= at / 8 ? lines : align_up(at, align);
     }
 }
+/* An error for want of memory, whatever its source: 53200 with the table; bytes and setting are its detail and hint. */
+static Status no_room(const Table *t, const char *what, Err *e) {
+    Err why = {0};
+    if (!e || strncmp(e->sqlstate, "53", 2) != 0) return ST_ERROR;
+    err_copy(&why, e);
+    err_clear(e);
+    err_set(e, ERR_OUT_OF_MEMORY, "no room to %s table \"%s\" for a bulk: %s", what, t->name, why.message);
+    if (why.detail[0]) err_detail(e, "%s", why.detail);
+    if (why.hint[0]) err_hint(e, "%s", why.hint);
+    return ST_ERROR;
+}
 static int64_t slots_bytes(const ImageIndex *x) { return (x->mask + 1) * 8; }
 
 /* ---- making ---- */
@@ -348,6 +359,7 @@ Status image_make(const ImageNeed *need, MemAccount *parent, Pool *pool, Image *
     if (st == ST_OK) st = lay_out(im, need, e);
     if (st == ST_OK) st = fill(im, need, pool, e);
     if (im->impl->arena) arena_set_err(im->impl->arena, NULL);
+    if (st != ST_OK) no_room(need->table, "open", e);
     if (st != ST_OK && need->inserts && need->table->expected_rows > 0)
         err_context(e, "making an image of table \"%s\" with room for the %lld rows that it expects", need->table->name,
                     (long long)need->table->expected_rows);
@@ -472,7 +484,7 @@ static Status reserve_spare(Image *im, int64_t rows, int64_t inserts, Err *e) {
         TRY(device_copy_grow(im, raise_cap, more_rows(im, rows, inserts), e));
     return ST_OK;
 }
-Status image_reserve(Image *im, int64_t inserts, Err *e) {
+static Status reserve(Image *im, int64_t inserts, Err *e) {
     int64_t rows = atomic_load(&im->rows), gaps = 0;
     for (int32_t i = 0; i < im->n_indexes; i++) im->indexes[i].used += rows - im->impl->rows_seen;
     im->impl->rows_seen = rows;
@@ -493,6 +505,9 @@ Status image_reserve(Image *im, int64_t inserts, Err *e) {
     }
     for (int32_t i = 0; i < im->n_indexes; i++) TRY(grow_index(im, &im->indexes[i], rows, inserts, e));
     return ST_OK;
+}
+Status image_reserve(Image *im, int64_t inserts, Err *e) {
+    return reserve(im, inserts, e) == ST_OK ? ST_OK : no_room(im->table, "add rows to", e);
 }
 
 /* ---- strings ---- */
