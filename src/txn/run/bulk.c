@@ -1096,6 +1096,18 @@ static int workers_for(const Bulk *b) {
     return (int)MAX_OF(1, MIN_OF(most, b->n_calls / WORKER_CALLS));
 }
 
+/* What a bulk works with counts against memory_limit, too. Like any other want of memory that is 53200, with bytes and
+ * setting as they are. */
+static void name_bulk(const Bulk *b, Err *e) {
+    Err why = {0};
+    if (strcmp(e->sqlstate, ERR_LIMIT_EXCEEDED) != 0) return;
+    err_copy(&why, e);
+    err_clear(e);
+    err_set(e, ERR_OUT_OF_MEMORY, "no room for a bulk of %lld calls: %s", (long long)b->n_calls, why.message);
+    if (why.detail[0]) err_detail(e, "%s", why.detail);
+    if (why.hint[0]) err_hint(e, "%s", why.hint);
+}
+
 /* *again: the bulk was undone, and has to be run once more with `cautious`. */
 static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *groups, const BulkOptions *opt,
                        bool cautious, bool *again, BulkResult **out, Err *e) {
@@ -1118,6 +1130,7 @@ static Status run_once(ImageSet *images, int32_t n_groups, const CallGroup *grou
         s = run_phases(&b, e);
     }
     if (s != ST_OK && !err_is_set(e)) err_oom(e);
+    if (s != ST_OK) name_bulk(&b, e);
     bulk_device_end(&b);
     bulk_prefetch_free(b.adopted);
     leave_memory(&b);
