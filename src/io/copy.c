@@ -1,10 +1,7 @@
 /* copy.c - COPY FROM: blocks of the input to workers, rows to a TableLoad, the first error to the caller.
  *
- *  1. A worker takes the next block under the input lock: what the block before left over, then bytes of the
- *     file or stream up to the block size, cut behind the last record end. Reading there keeps the order
- *     of blocks simple, works for streams as for files, and for CSV it is the only place where the state of the
- *     quotes is known; it runs at memory speed, many times faster than parsing. Blocks are read rather than mapped: the
- * buffer stays in cache, memory stays small and a file that shrinks meanwhile is an end of file, not a signal.
+ *  1. A worker takes the next block under the input lock (blocks.h): reading there keeps the order of blocks simple,
+ *     and works for streams as for files.
  *  2. It checks the block's encoding and parses it in batches of COPY_BATCH rows, each handed to load_add; strings are
  * views into the block until then. The block's number is the order of its rows.
  *  3. On an error no new block is taken, blocks before the failing one are finished (they may fail earlier in
@@ -16,23 +13,16 @@
 #include <stdatomic.h>
 
 #include "base/mutex.h"
-#include "io/copy_int.h"
-
-int64_t copy_chunk_bytes = INT64_C(1) << 20;
+#include "io/blocks.h"
 
 enum { VALUE_SHOWN = 100 }; /* bytes of a value or line in a message's context */
-static const int64_t max_record = INT64_C(1) << 30;
 
 typedef struct Loader Loader;
 typedef struct Worker {
     Loader *l;
     int number;
-    char *buf;
-    int64_t cap;
-    int64_t len; /* bytes in the block */
+    Block block;
     int64_t order;
-    CopyCut cut;
-    bool sentinel;
     Arena *arena, *strings;
     CopyCol *cols;
     Vec *vecs; /* per table column */
@@ -48,15 +38,8 @@ struct Loader {
     int n_workers;
     /* the input: under mu */
     Mutex mu;
-    Vfs *vfs;
-    VfsFile *file;
-    CopyRead read;
-    void *read_ctx;
-    int64_t offset, size; /* size 0: unknown */
-    bool eof, done;
-    CopyEol eol;
-    char *carry;
-    int64_t carry_len, carry_cap;
+    Blocks blocks;
+    int64_t size; /* bytes of the file; 0: unknown */
     int64_t next_order;
     int64_t *lines; /* per block, filled by its worker */
     int64_t lines_cap;
@@ -97,10 +80,10 @@ static void fail(Worker *w, int64_t order, const Err *e, const char *row, const 
         l->fail_has_text = false;
         if (row) {
             const CopyParser *p = &w->parser;
-            const char *end = w->buf + w->len, *stop = copy_record_end(p, row, end);
-            if (stop == end && w->sentinel) stop--;
+            const char *end = w->block.buf + w->block.len, *stop = copy_record_end(p, row, end);
+            if (stop == end && w->block.sentinel) stop--;
             int64_t line = 1;
-            for (const char *s = w->buf; s < stop && (s = memchr(s, p->eol, (size_t)(stop - s))); s++) line++;
+            for (const char *s = w->block.buf; s < stop && (s = memchr(s, p->eol, (size_t)(stop - s))); s++) line++;
             l->fail_line = line;
             if (!col) {
                 int64_t n = stop - row;
@@ -134,96 +117,13 @@ static void report(const Loader *l, Err *e) {
 
 /* ---- blocks --------------------------------------------------------------------------------------------- */
 
-static Status buf_reserve(MemAccount *a, char **buf, int64_t *cap, int64_t want, Err *e) {
-    if (*cap >= want) return ST_OK;
-    want = MAX_OF(want, *cap * 2);
-    char *p = mem_realloc(a, *buf, *cap, want, e);
-    if (!p) return ST_ERROR;
-    *buf = p;
-    *cap = want;
-    return ST_OK;
-}
-
-/* mu held. Reads up to `want` bytes; less only at the end. */
-static Status read_input(Loader *l, char *to, int64_t want, int64_t *got, Err *e) {
-    *got = 0;
-    if (l->file) {
-        TRY(l->vfs->read_at(l->file, to, want, l->offset, got, e));
-        l->eof = *got < want || (l->size > 0 && l->offset + *got >= l->size);
-        if (l->eof && *got == want) { /* the file may have grown */
-            int64_t more;
-            char c;
-            TRY(l->vfs->read_at(l->file, &c, 1, l->offset + *got, &more, e));
-            l->eof = more == 0;
-        }
-    } else {
-        while (*got < want && !l->eof) {
-            int64_t n = l->read(l->read_ctx, to + *got, want - *got);
-            if (n < 0 || n > want - *got)
-                return err_set(e, ERR_CONNECTION_FAILURE, "could not read COPY data from the client");
-            l->eof = n == 0;
-            *got += n;
-        }
-    }
-    l->offset += *got;
-    return ST_OK;
-}
-
-/* mu held. Fills the worker's buffer with whole records; w->len 0 at the end. */
-static Status fill_block(Loader *l, Worker *w, Err *e) {
-    MemAccount *a = l->t->account;
-    int64_t target = MAX_OF(copy_chunk_bytes, 1), len = l->carry_len;
-    w->len = 0;
-    w->sentinel = false;
-    TRY(buf_reserve(a, &w->buf, &w->cap, MAX_OF(target, len) + 1 + COPY_PAD, e));
-    if (len) memcpy(w->buf, l->carry, (size_t)len);
-    l->carry_len = 0;
-    w->cut = (CopyCut){0};
-    for (;;) {
-        int64_t got;
-        if (!l->eof && len < target) {
-            TRY(read_input(l, w->buf + len, target - len, &got, e));
-            len += got;
-        }
-        if (l->eol == EOL_UNKNOWN) l->eol = copy_detect_eol(l->o, w->buf, len, l->eof);
-        if (l->eol != EOL_UNKNOWN) copy_cut_scan(&w->cut, l->o, l->eol == EOL_CR ? '\r' : '\n', w->buf, len);
-        if (l->eof || w->cut.cut > 0) break;
-        if (len >= max_record)
-            return err_set(e, ERR_PROGRAM_LIMIT, "record of COPY data is longer than %lld bytes",
-                           (long long)max_record);
-        target = len * 2 + 1;
-        TRY(buf_reserve(a, &w->buf, &w->cap, target + 1 + COPY_PAD, e));
-    }
-    char eol = l->eol == EOL_CR ? '\r' : '\n';
-    w->len = w->cut.cut;
-    if (l->eof && w->cut.cut < len) {
-        w->sentinel = true;
-        w->buf[len++] = eol;
-        w->len = len;
-        w->cut.cut_lines = w->cut.lines + 1;
-    }
-    int64_t marker = copy_find_marker(l->o, w->buf, w->len - w->sentinel, l->eof);
-    if (marker >= 0) {
-        w->len = marker;
-        w->sentinel = false;
-        l->done = true;
-    } else if (w->len < len) {
-        TRY(buf_reserve(a, &l->carry, &l->carry_cap, len - w->len, e));
-        l->carry_len = len - w->len;
-        memcpy(l->carry, w->buf + w->len, (size_t)l->carry_len);
-    }
-    if (l->eof) l->done = true;
-    memset(w->buf + w->len, 0, COPY_PAD);
-    return ST_OK;
-}
-
 static bool take_block(Worker *w) {
     Loader *l = w->l;
     const CopyTarget *t = l->t;
     bool ok = false;
     Err e = {0};
     mutex_lock(&l->mu);
-    if (l->done || atomic_load(&l->fail_order) != INT64_MAX) goto done;
+    if (l->blocks.done || atomic_load(&l->fail_order) != INT64_MAX) goto done;
     if (t->cancel && atomic_load(t->cancel)) {
         err_set(&e, ERR_QUERY_CANCELED, "canceling statement due to user request");
         goto failed;
@@ -235,13 +135,13 @@ static bool take_block(Worker *w) {
         l->lines = p;
         l->lines_cap = cap;
     }
-    if (fill_block(l, w, &e) != ST_OK) goto failed;
-    if (w->len == 0) goto done;
+    if (blocks_next(&l->blocks, &w->block, &e) != ST_OK) goto failed;
+    if (w->block.len == 0) goto done;
     w->order = l->next_order++;
     l->lines[w->order] = 0;
-    w->parser.eol = l->eol == EOL_CR ? '\r' : '\n';
-    w->parser.crlf = l->eol == EOL_CRLF || l->o->format == COPY_TBL;
-    w->parser.sentinel = w->sentinel;
+    w->parser.eol = blocks_eol(&l->blocks);
+    w->parser.crlf = l->blocks.eol == EOL_CRLF || l->o->format == COPY_TBL;
+    w->parser.sentinel = w->block.sentinel;
     w->parser.extra_lines = 0;
     ok = true;
     goto done;
@@ -299,13 +199,13 @@ static void parse_failed(Worker *w) {
 static Status load_block(Worker *w) {
     Loader *l = w->l;
     CopyParser *p = &w->parser;
-    const char *s = w->buf, *end = w->buf + w->len;
-    int64_t rows = 0, bad = utf8_check(w->buf, w->len);
+    const char *s = w->block.buf, *end = w->block.buf + w->block.len;
+    int64_t rows = 0, bad = utf8_check(w->block.buf, w->block.len);
     const char *broken = NULL; /* the record with the first invalid byte */
     if (bad >= 0) {
         for (broken = s;;) {
             const char *stop = copy_record_end(p, broken, end);
-            if (stop >= w->buf + bad || stop >= end) break;
+            if (stop >= w->block.buf + bad || stop >= end) break;
             broken = stop + 1;
         }
         /* What comes before it may fail first. */
@@ -333,11 +233,11 @@ static Status load_block(Worker *w) {
         Err e;
         e.sqlstate[0] = 0;
         err_set(&e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\": 0x%02x",
-                (unsigned)(uint8_t)w->buf[bad]);
+                (unsigned)(uint8_t)w->block.buf[bad]);
         fail(w, w->order, &e, broken, NULL, NULL);
         return ST_ERROR;
     }
-    l->lines[w->order] = l->o->format == COPY_CSV ? w->cut.cut_lines : rows + p->extra_lines;
+    l->lines[w->order] = l->o->format == COPY_CSV ? w->block.cut.cut_lines : rows + p->extra_lines;
     /* A block without rows must not leave a gap in the orders. */
     if (rows == 0 || (w->order == 0 && l->o->header && rows == 1)) {
         Err e;
@@ -409,36 +309,6 @@ static void load_worker(void *ctx, int number) {
 
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
-static Status seen(void *ctx, const char *name, Err *e) {
-    (void)ctx;
-    (void)name;
-    (void)e;
-    return ST_OK;
-}
-static Status open_input(Loader *l, const char *path, Err *e) {
-    Err why;
-    why.sqlstate[0] = 0;
-    err_clear(&why);
-    if (l->vfs->open(l->vfs, path, VFS_READ, &l->file, &why) != ST_OK) {
-        l->file = NULL;
-        /* "could not open file "x": reason" in PostgreSQL's words. */
-        const char *reason = strstr(why.message, "\": ");
-        return err_set(e, why.sqlstate, "could not open file \"%s\" for reading: %s", path,
-                       reason ? reason + 3 : why.message);
-    }
-    char c;
-    int64_t got;
-    if (l->vfs->read_at(l->file, &c, 1, 0, &got, &why) != ST_OK) {
-        Err none;
-        none.sqlstate[0] = 0;
-        if (l->vfs->list(l->vfs, path, seen, NULL, &none) == ST_OK)
-            return err_set(e, ERR_WRONG_OBJECT_TYPE, "\"%s\" is a directory", path);
-        err_copy(e, &why);
-        return ST_ERROR;
-    }
-    return l->vfs->size(l->file, &l->size, e);
-}
-
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
                  UndoLog *undo, int64_t *rows, Err *e) {
     *rows = 0;
@@ -446,13 +316,17 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
     Status st = ST_ERROR;
     Loader *l = mem_calloc(t->account, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
-    *l = (Loader){.t = t, .o = o, .vfs = vfs, .read = read, .read_ctx = ctx, .eof = false};
+    *l = (Loader){.t = t, .o = o};
+    l->blocks = (Blocks){.o = o, .account = t->account, .read = read, .read_ctx = ctx, .marker = true};
     atomic_store(&l->fail_order, INT64_MAX);
-    l->eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
+    l->blocks.eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
     mutex_init(&l->mu, RANK_COPY);
     mutex_init(&l->fail_mu, RANK_COPY_FAIL);
     copy_months_init(&l->months);
-    if (path && open_input(l, path, e) != ST_OK) goto done;
+    if (path) {
+        if (input_open(vfs, t->account, path, &l->blocks.input, e) != ST_OK) goto done;
+        l->size = input_size(l->blocks.input);
+    }
     int threads = t->pool ? MIN_OF(t->threads, pool_threads(t->pool)) : 1;
     if (path && l->size / copy_chunk_bytes + 1 < threads) threads = (int)(l->size / copy_chunk_bytes + 1);
     threads = MAX_OF(threads, 1);
@@ -480,14 +354,14 @@ done:
     if (l->load) load_cancel(l->load);
     for (int i = 0; i < l->n_workers; i++) {
         Worker *w = &l->workers[i];
-        if (w->buf) mem_free(t->account, w->buf, w->cap);
+        block_release(&w->block, t->account);
         arena_free(w->strings);
         arena_free(w->arena);
     }
     if (l->workers) mem_free(t->account, l->workers, (int64_t)sizeof(Worker) * l->n_workers);
-    if (l->carry) mem_free(t->account, l->carry, l->carry_cap);
+    blocks_release(&l->blocks);
     if (l->lines) mem_free(t->account, l->lines, l->lines_cap * 8);
-    if (l->file) l->vfs->close(l->file, NULL);
+    input_close(l->blocks.input);
     mutex_destroy(&l->mu);
     mutex_destroy(&l->fail_mu);
     mem_free(t->account, l, (int64_t)sizeof *l);

@@ -2,7 +2,8 @@
  *
  * Formats: text (PostgreSQL's, tab and backslash escapes, \N), csv (RFC 4180 with PostgreSQL's options) and tbl
  * (TPC-H: '|' after every field, also the last; no escapes, no NULLs). A path ending in .tbl means tbl unless FORMAT is
- * given; a path ending in .csv means csv.
+ * given; a path ending in .csv means csv. Files that are compressed with gzip or zstd are read as what is in them
+ * (input.h), whatever they are called; a .gz or .zst at the end does not count for the format.
  *
  * Loading: workers take blocks of the input in turn, each cut at its last line end (for CSV outside quotes; the rest
  * goes to the next block), and parse them straight into column vectors for a TableLoad; strings stay views into the

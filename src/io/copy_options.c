@@ -3,9 +3,12 @@
 
 #include "io/copy_int.h"
 
+/* Without .gz and .zst, which say nothing of the format. */
 static bool ends_with(const char *s, const char *tail) {
     size_t n = strlen(s), m = strlen(tail);
-    return n > m && strcasecmp(s + n - m, tail) == 0;
+    if (n > 3 && strcasecmp(s + n - 3, ".gz") == 0) n -= 3;
+    else if (n > 4 && strcasecmp(s + n - 4, ".zst") == 0) n -= 4;
+    return n > m && strncasecmp(s + n - m, tail, m) == 0;
 }
 static bool option_bool(const char *v, bool *out) {
     if (!v || !strcasecmp(v, "true") || !strcasecmp(v, "on") || !strcmp(v, "1")) *out = true;
