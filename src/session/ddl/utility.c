@@ -254,6 +254,22 @@ static Status set_statement(Session *s, Statement *st, const AstSet *x) {
     }
 }
 
+/* SHOW TABLES: tables and views by name. */
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static Status show_tables(Session *s, Statement *st) {
+    TRY(session_read(s, true));
+    const Catalog *c = session_catalog(s);
+    const char **names = arena_array(st->run_arena, const char *, c->n_tables + c->n_views + 1);
+    if (!names) return ST_ERROR;
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->n_tables; i++) names[n++] = c->tables[i]->name;
+    for (int64_t i = 0; i < c->n_views; i++) names[n++] = c->views[i]->name;
+    qsort(names, (size_t)n, sizeof *names, by_name);
+    TRY(statement_text_columns(st, 1, (const char *[]){"name"}));
+    for (int64_t i = 0; i < n; i++) TRY(statement_text_row(st, (const char *[]){names[i]}));
+    return ST_OK;
+}
+
 static Status show_statement(Session *s, Statement *st, const AstShow *x) {
     Arena *a = st->run_arena;
     tag(st, "SHOW");
@@ -268,6 +284,7 @@ static Status show_statement(Session *s, Statement *st, const AstShow *x) {
         }
         return ST_OK;
     }
+    if (strcmp(x->name, "tables") == 0) return show_tables(s, st);
     if (strcmp(x->name, "devices") == 0) return session_show_devices(s, st);
     const char *v = settings_show(s, a, x->name, &s->err);
     if (!v) return ST_ERROR;
