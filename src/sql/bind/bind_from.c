@@ -583,6 +583,7 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
         if (!c) return ST_ERROR;
         *c = (Cte){.next = *ctes, .name = a->name, .binding = true, .location = a->location};
         c->materialized = a->materialized == AST_MAT_ALWAYS;
+        c->inlined = a->materialized == AST_MAT_NEVER;
         SelectEnv env = {.outer = outer, .sibling = sibling, .ctes = w->recursive ? c : *ctes};
         Rel r;
         TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
@@ -637,6 +638,8 @@ Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body) {
         Plan *p = plan_new(b->c, LP_CTE, 2);
         if (!p) return NULL;
         p->cte.id = c->id;
+        p->cte.materialized = c->materialized;
+        p->cte.inlined = c->inlined;
         p->alias = c->name;
         p->children[0] = c->plan;
         p->children[1] = body;

@@ -94,7 +94,7 @@ struct Cte {
     Plan *plan;
     Plan *scan; /* the last reference, for inlining */
     int64_t refs;
-    bool materialized;
+    bool materialized, inlined; /* AS MATERIALIZED, AS NOT MATERIALIZED */
     bool binding; /* being bound: a reference would be recursive */
     int64_t location;
 };

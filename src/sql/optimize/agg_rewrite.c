@@ -151,7 +151,8 @@ Plan *opt_inline_ctes(Opt *o, Plan *p) {
     if (cte_uses(o, &p->children[1], &u) != ST_OK) return NULL;
     if (opt_plan_volatile(p->children[0])) return p;
     if (u.n == 0) return p->children[1];
-    if (u.n > 1 && !(u.n <= 4 && cheap_definition(p->children[0]))) return p;
+    if (p->cte.materialized) return p;
+    if (u.n > 1 && !p->cte.inlined && !(u.n <= 4 && cheap_definition(p->children[0]))) return p;
     u.replace = true;
     u.def = p->children[0];
     u.last_takes_def = u.n == 1;

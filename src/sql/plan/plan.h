@@ -265,7 +265,9 @@ typedef struct PlanSet {
 } PlanSet;
 typedef struct PlanCte {
     int64_t id;
-    ColId *cols; /* LP_CTE_SCAN */
+    ColId *cols;       /* LP_CTE_SCAN */
+    bool materialized; /* LP_CTE: WITH ... AS MATERIALIZED, computed by itself and once */
+    bool inlined;      /* LP_CTE: NOT MATERIALIZED, planned where it is read, as often as that is */
 } PlanCte;
 
 struct Plan {
