@@ -80,6 +80,7 @@
     X(INVALID_TABLE_DEFINITION, "42P16", "invalid_table_definition")                       \
     X(INVALID_OBJECT_DEFINITION, "42P17", "invalid_object_definition")                     \
     X(INDETERMINATE_DATATYPE, "42P18", "indeterminate_datatype")                           \
+    X(INVALID_RECURSION, "42P19", "invalid_recursion")                                     \
     X(WINDOWING, "42P20", "windowing_error")                                               \
     X(INSUFFICIENT_RESOURCES, "53000", "insufficient_resources")                           \
     X(DISK_FULL, "53100", "disk_full")                                                     \
@@ -181,6 +182,7 @@
 #define ERR_INVALID_TABLE_DEFINITION "42P16"
 #define ERR_INVALID_OBJECT_DEFINITION "42P17"
 #define ERR_INDETERMINATE_DATATYPE "42P18"
+#define ERR_INVALID_RECURSION "42P19"
 #define ERR_WINDOWING "42P20"
 #define ERR_INSUFFICIENT_RESOURCES "53000"
 #define ERR_DISK_FULL "53100"

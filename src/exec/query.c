@@ -44,6 +44,9 @@ struct Query {
     RowStore **rows;
     SegmentStats *stats;
     int32_t segment;                /* running */
+    int64_t round;                  /* of the innermost loop that runs */
+    const LoopSpec *loop;           /* it */
+    RowLayout **layouts;            /* of row stores */
     DevQuery *dev;                  /* while segments run on a device */
     char **join_texts, **agg_texts; /* of states that were on the device */
     bool needs_host;                /* query_needs_host */
@@ -238,7 +241,7 @@ static Status replay_run(SegmentRun *g, Frame *f, int64_t run) {
 static Status run_morsel(SegmentRun *g, Frame *f, int64_t m, int64_t *scratch) {
     Query *q = g->q;
     const Source *src = &g->p->source;
-    f->order = ((int64_t)g->index << 40) | m;
+    f->order = ((int64_t)g->index << 40) + (q->round << 20) + m; /* rounds append to one store in their order */
     if (g->replay) return replay_run(g, f, m);
     switch (src->kind) {
     case SRC_TABLE: return scan_tablet(f, src->table, &g->morsels[m], (int32_t *)scratch);
@@ -468,11 +471,14 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
     switch (s->kind) {
     case SINK_ROWS: {
         if (q->rows[s->id]) return ST_OK;
-        RowLayout *l = arena_new_of(q->arena, RowLayout);
-        if (!l) return err_oom(e);
-        if (row_layout_init(l, q->arena, plan->rows[s->id].n_cols, plan->rows[s->id].cols, 0) != ST_OK)
-            return err_is_set(e) ? ST_ERROR : err_oom(e);
-        return rows_new(l, q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e);
+        if (!q->layouts[s->id]) {
+            RowLayout *l = arena_new_of(q->arena, RowLayout);
+            if (!l) return err_oom(e);
+            if (row_layout_init(l, q->arena, plan->rows[s->id].n_cols, plan->rows[s->id].cols, 0) != ST_OK)
+                return err_is_set(e) ? ST_ERROR : err_oom(e);
+            q->layouts[s->id] = l;
+        }
+        return rows_new(q->layouts[s->id], q->threads, &q->account, o->vfs, o->temp_dir, &q->rows[s->id], e);
     }
     case SINK_AGG:
         if (q->aggs[s->id]) return ST_OK;
@@ -500,6 +506,7 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
 }
 
 static bool feeds_again(const Query *q, int32_t after, const Sink *s) {
+    if (q->loop && q->loop->seen < 0 && s->kind == SINK_ROWS && s->id == q->loop->result) return true;
     for (int32_t i = after + 1; i < q->plan->n_segments; i++) {
         const Sink *o = &q->plan->segments[i].program->sink;
         if (o->kind == s->kind && o->id == s->id) return true;
@@ -606,7 +613,7 @@ done:
     }
     vm_free(g.vm);
     arena_free(a);
-    stats->wall_ns = clock_ns() - start;
+    stats->wall_ns += clock_ns() - start;
     if (st != ST_OK && !err_is_set(e)) err_oom(e);
     return st;
 }
@@ -631,7 +638,11 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     q->arena = arena_new(&q->account, e);
     if (!q->arena) goto fail;
     q->whole = plan;
-    if (opt->device.runtime && opt->device.shape != SHAPE_FUSED) {
+    if (plan->n_loops && q->opt.device.runtime) {
+        q->opt.device.runtime = NULL;
+        q->opt.device.reason = "a recursive query runs on the virtual machine";
+    }
+    if (q->opt.device.runtime && opt->device.shape != SHAPE_FUSED) {
         QueryPlan *pieces;
         int32_t *stage_of;
         if (plan_split(plan, q->arena, opt->device.shape == SHAPE_PIPELINED ? PIPELINE_STAGES : 0, &pieces, &stage_of,
@@ -644,10 +655,12 @@ Status query_new(const QueryPlan *plan, const QueryOptions *opt, Query **out, Er
     q->aggs = arena_array(q->arena, AggTable *, plan->n_aggs + 1);
     q->sorts = arena_array(q->arena, Sorter *, plan->n_sorts + 1);
     q->rows = arena_array(q->arena, RowStore *, plan->n_rows + 1);
+    q->layouts = arena_array(q->arena, RowLayout *, plan->n_rows + 1);
     q->stats = arena_array(q->arena, SegmentStats, plan->n_segments + 1);
     q->join_texts = arena_array(q->arena, char *, plan->n_joins + 1);
     q->agg_texts = arena_array(q->arena, char *, plan->n_aggs + 1);
-    if (!q->joins || !q->aggs || !q->sorts || !q->rows || !q->stats || !q->join_texts || !q->agg_texts) goto fail;
+    if (!q->joins || !q->aggs || !q->sorts || !q->rows || !q->layouts || !q->stats || !q->join_texts || !q->agg_texts)
+        goto fail;
     arena_set_err(q->arena, NULL); /* the caller's Err does not outlive this call */
     *out = q;
     return ST_OK;
@@ -829,6 +842,85 @@ static Status run_on_device(Query *q, bool *done, const char **reason, const cha
     return *reason && *detail ? ST_OK : err_oom(e);
 }
 
+/* ---- loops ---- */
+static void free_rows(Query *q, int32_t id) {
+    if (id >= 0 && q->rows[id]) rows_free(q->rows[id]);
+    if (id >= 0) q->rows[id] = NULL;
+}
+
+/* What a round has made, and what loops inside it have left. */
+static void end_round(Query *q, const LoopSpec *l) {
+    for (int32_t i = l->first; i < l->end; i++) {
+        const Sink *s = &q->plan->segments[i].program->sink;
+        if (s->kind == SINK_AGG && q->aggs[s->id]) {
+            agg_free(q->aggs[s->id]);
+            q->aggs[s->id] = NULL;
+        }
+        if (s->kind == SINK_JOIN && q->joins[s->id]) {
+            join_free(q->joins[s->id]);
+            q->joins[s->id] = NULL;
+        }
+        bool kept = s->id == l->result || s->id == l->next;
+        if ((s->kind == SINK_ROWS && !kept) || s->kind == SINK_SORT) free_rows(q, s->id);
+    }
+    for (const LoopSpec *x = q->plan->loops; x < l; x++)
+        if (x->first >= l->first && x->end <= l->end) free_rows(q, x->seen);
+    free_rows(q, l->work);
+    q->rows[l->work] = q->rows[l->next];
+    q->rows[l->next] = NULL;
+    if (l->seen < 0) return;
+    free_rows(q, l->seen);
+    q->rows[l->seen] = q->rows[l->result];
+    q->rows[l->result] = NULL;
+}
+
+static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *within, Err *e);
+
+static Status run_loop(Query *q, const LoopSpec *l, Err *e) {
+    const LoopSpec *loop = q->loop;
+    int64_t round = q->round, n = 0;
+    Status st = ST_OK;
+    Sink result = {.kind = SINK_ROWS, .id = l->result}, seen = {.kind = SINK_ROWS, .id = l->seen};
+    q->round = 0;
+    if (l->seen >= 0 && (make_state(q, &seen, e) != ST_OK || finish_state(q, &seen, e) != ST_OK)) st = ST_ERROR;
+    while (st == ST_OK && rows_count(q->rows[l->work]) > 0 && (l->limit < 0 || n < l->limit)) {
+        n += rows_count(q->rows[l->work]);
+        q->loop = l;
+        st = run_range(q, l->first, l->end, l, e);
+        if (st == ST_OK) end_round(q, l);
+        q->round++;
+    }
+    q->loop = NULL;
+    q->round = round;
+    if (st == ST_OK && l->seen >= 0) { /* rows that the last round has added included */
+        free_rows(q, l->result);
+        q->rows[l->result] = q->rows[l->seen];
+        q->rows[l->seen] = NULL;
+    } else if (st == ST_OK && (st = make_state(q, &result, e)) == ST_OK) {
+        st = finish_state(q, &result, e);
+    }
+    q->loop = loop;
+    return st;
+}
+
+/* Segments [from, end), and the loops among them. */
+static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *within, Err *e) {
+    TRY(stack_check(e));
+    for (int32_t i = from; i < end; i++) {
+        const LoopSpec *l = NULL; /* the outermost that begins here: inner ones come first */
+        for (int32_t k = 0; k < q->plan->n_loops && &q->plan->loops[k] != within; k++)
+            if (q->plan->loops[k].first == i) l = &q->plan->loops[k];
+        if (l) {
+            TRY(run_loop(q, l, e));
+            i = l->end - 1;
+            continue;
+        }
+        q->segment = i;
+        TRY(run_segment(q, i, e));
+    }
+    return ST_OK;
+}
+
 Status query_run(Query *q, Err *e) {
     const char *reason = NULL, *detail = NULL;
     if (q->opt.device.runtime) {
@@ -841,10 +933,10 @@ Status query_run(Query *q, Err *e) {
     } else if (q->opt.device.reason && !(reason = arena_strdup(q->arena, q->opt.device.reason))) {
         return err_oom(e);
     }
-    for (q->segment = 0; q->segment < q->plan->n_segments; q->segment++) {
-        TRY(run_segment(q, q->segment, e));
-        q->stats[q->segment].device.reason = reason;
-        q->stats[q->segment].device.detail = detail;
+    TRY(run_range(q, 0, q->plan->n_segments, NULL, e));
+    for (int32_t i = 0; i < q->plan->n_segments; i++) {
+        q->stats[i].device.reason = reason;
+        q->stats[i].device.detail = detail;
     }
     return ST_OK;
 }

@@ -135,6 +135,16 @@ typedef struct SegmentPlan {
     const char *label; /* for EXPLAIN: what it does, e.g. "scan lineitem -> hash join build #2" */
 } SegmentPlan;
 
+/* Segments that run again and again: a recursive query. Before them `work` holds the first rows; each round reads it,
+ * leaves its rows in `next`, which is the next round's `work`, and the loop ends when that is empty or `result` has
+ * `limit` rows. Where `seen` >= 0, a round begins by copying it and `work` into `result`, which it reads and which is
+ * the next round's `seen`; else a round appends `work` to `result`. The loop's states but `result` live for a round. */
+typedef struct LoopSpec {
+    int32_t first, end; /* segments [first, end) */
+    int32_t work, next, result, seen;
+    int64_t limit; /* -1: none */
+} LoopSpec;
+
 typedef struct QueryPlan {
     int32_t n_segments;
     SegmentPlan *segments;
@@ -148,6 +158,8 @@ typedef struct QueryPlan {
     WindowSpec *windows;
     int32_t n_rows;
     RowsSpec *rows;
+    int32_t n_loops; /* an inner loop before the one around it */
+    LoopSpec *loops;
     int32_t result; /* row store that holds the result */
     bool serial;    /* one thread, the caller's: it calls routines of the catalog */
 } QueryPlan;

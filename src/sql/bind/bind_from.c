@@ -241,11 +241,10 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
     if (!f->name.schema)
         for (Cte *c = q->ctes; c && !p; c = c->next) {
             if (strcmp(c->name, f->name.name) != 0) continue;
-            if (c->binding) {
-                bind_unsupported(b, f->location, "a recursive query");
-                return NULL;
-            }
+            if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
+            int64_t refs = c->refs;
             if (!(p = cte_scan(b, c, alias, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+            if (c->binding) c->refs = refs;
         }
     if (!p) {
         Table *t;
@@ -489,13 +488,17 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
                                     [AST_JOIN_FULL] = JN_FULL,
                                     [AST_JOIN_CROSS] = JN_INNER};
     int64_t start = q->ns.len;
+    uint8_t context = b->rec_context;
+    if (f->type == AST_JOIN_RIGHT || f->type == AST_JOIN_FULL) b->rec_context = REC_IN_OUTER_JOIN;
     Plan *l = from_item(b, q, f->left);
     if (!l) return NULL;
+    b->rec_context = f->type == AST_JOIN_LEFT || f->type == AST_JOIN_FULL ? REC_IN_OUTER_JOIN : context;
     int64_t mid = q->ns.len;
     bool bad = f->type == AST_JOIN_RIGHT || f->type == AST_JOIN_FULL;
     for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = true;
     Plan *r = from_item(b, q, f->right);
     if (!r) return NULL;
+    b->rec_context = context;
     for (int64_t i = start; bad && i < mid; i++) q->ns.items[i].lateral_bad = false;
     Plan *p = bind_join(b, (JoinKind)kinds[f->type], l, r);
     if (!p) return NULL;
@@ -586,7 +589,12 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
         c->inlined = a->materialized == AST_MAT_NEVER;
         SelectEnv env = {.outer = outer, .sibling = sibling, .ctes = w->recursive ? c : *ctes};
         Rel r;
-        TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
+        bool recursive = false;
+        if (w->recursive) TRY(bind_recursive(b, &env, a, c, &recursive, &r));
+        if (!recursive) {
+            c->recursion = REC_NO_FORM;
+            TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
+        }
         if (a->n_columns > r.n)
             return err_at(b->err, bind_pos(b, a->location), ERR_INVALID_COLUMN_REFERENCE,
                           "WITH query \"%s\" has %d columns available but %lld columns specified", a->name, r.n,

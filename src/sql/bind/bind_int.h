@@ -75,6 +75,7 @@ struct Query {
     bool is_default;    /* neither columns nor subqueries */
     bool is_check;      /* no subqueries */
     bool srf_ok;        /* directly in the select list */
+    bool recursive;     /* FROM has a recursive reference */
     Plan *srf;          /* generate_series of the select list */
     VEC(AggCall) aggs;
     VEC(GroupingCall) groupings;
@@ -84,6 +85,8 @@ struct Query {
     VEC(WinDef *) windows;    /* those of the WINDOW clause first */
 };
 
+typedef enum CteRecursion { REC_NO_FORM, REC_BASE, REC_STEP } CteRecursion;
+typedef enum RecContext { REC_IN_PLACE, REC_IN_SUBLINK, REC_IN_OUTER_JOIN, REC_IN_INTERSECT, REC_IN_EXCEPT } RecContext;
 struct Cte {
     Cte *next;
     const char *name;
@@ -95,7 +98,8 @@ struct Cte {
     Plan *scan; /* the last reference, for inlining */
     int64_t refs;
     bool materialized, inlined; /* AS MATERIALIZED, AS NOT MATERIALIZED */
-    bool binding; /* being bound: a reference would be recursive */
+    bool binding;               /* being bound: a reference is recursive */
+    uint8_t recursion;          /* while binding: CteRecursion */
     int64_t location;
 };
 
@@ -110,7 +114,8 @@ typedef struct Binder {
     Err *err;
     bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error */
     int64_t pos;
-    bool no_inline; /* an expression with a subquery was copied: reference counts of CTEs are unknown */
+    bool no_inline;      /* an expression with a subquery was copied: reference counts of CTEs are unknown */
+    uint8_t rec_context; /* RecContext: where in a recursive term */
     const ViewGuard *views;
     VEC(Type) params;
     bool params_ok;      /* false: $n is an error (defaults, checks) */
@@ -271,6 +276,11 @@ typedef struct SelectEnv {
 } SelectEnv;
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
 Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out);
+/* The input with every column of these types; ids are new where cast. */
+Status bind_cast_input(Binder *b, Rel *r, const Type *types);
+/* *done = false: the query does not refer to itself, and is bound like any other. */
+Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, bool *done, Rel *out);
+Status bind_recursive_ref(Binder *b, Query *q, Cte *c, int64_t location); /* 42P19 where it must not be */
 /* Gives an untyped output column of a plan its type. */
 Status bind_retype(Binder *b, Plan *p, ColId id, Type t);
 /* Untyped columns become text. */

@@ -692,6 +692,9 @@ static Status level_group(Level *l) {
     Binder *b = l->b;
     Query *q = l->q;
     Group *g = &l->group;
+    if (q->recursive && q->aggs.len)
+        return err_at(b->err, bind_pos(b, l->s->targets[0].location), ERR_INVALID_RECURSION,
+                      "aggregate functions are not allowed in a recursive query's recursive term");
     if (!l->s->n_group_by && !q->aggs.len && !q->groupings.len && !l->having) return ST_OK;
     if (q->srf)
         return bind_unsupported(b, l->s->targets[0].location,

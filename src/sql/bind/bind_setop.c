@@ -103,8 +103,7 @@ static Status unify(Binder *b, const char *name, int64_t n, Rel *rels, const Ast
     return ST_OK;
 }
 
-/* The input with every column of the common types; ids are new where cast. */
-static Status cast_input(Binder *b, Rel *r, const Type *types) {
+Status bind_cast_input(Binder *b, Rel *r, const Type *types) {
     bool cast = false;
     for (int32_t i = 0; i < r->n; i++) cast |= !same_cells(b->c->cols.items[r->cols[i]].type, types[i]);
     if (!cast) return ST_OK;
@@ -144,7 +143,11 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
     SelectEnv sub = *env;
     sub.keep_unknown = true;
     for (int64_t i = 0; i < n; i++) {
+        uint8_t context = b->rec_context;
+        if (s->set_op == AST_SETOP_INTERSECT && s->set_all) b->rec_context = REC_IN_INTERSECT;
+        if (s->set_op == AST_SETOP_EXCEPT && i > 0) b->rec_context = REC_IN_EXCEPT;
         TRY(bind_select(b, &sub, asts[i], &rels[i]));
+        b->rec_context = context;
         if (rels[i].n != rels[0].n)
             return err_at(b->err, bind_pos(b, select_location(asts[i])), ERR_SYNTAX,
                           "each %s query must have the same number of columns", name);
@@ -160,7 +163,7 @@ Status bind_setop(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out)
         if (s->set_op != AST_SETOP_UNION || !s->set_all) TRY(bind_check_groupable(b, types[c], 0));
     }
     for (int64_t i = 0; i < n; i++) {
-        TRY(cast_input(b, &rels[i], types));
+        TRY(bind_cast_input(b, &rels[i], types));
         p->children[i] = rels[i].plan;
         if (!(p->set.cols[i] = bind_ids(b, rels[i].n, rels[i].cols))) return ST_ERROR;
     }

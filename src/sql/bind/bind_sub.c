@@ -44,13 +44,21 @@ static Expr *subquery_expr(Binder *b, SubqueryKind kind, Type type, const Rel *r
     return e;
 }
 
+static Status inner_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
+    uint8_t context = b->rec_context;
+    b->rec_context = REC_IN_SUBLINK;
+    Status st = bind_select(b, env, s, out);
+    b->rec_context = context;
+    return st;
+}
+
 /* (a, b) = (select x, y ...): the comparison becomes the subquery's one result column. */
 static Expr *row_with_subquery(Binder *b, Query *q, const char *op, const AstList *row, const AstSubLink *s,
                                bool swapped, int64_t location) {
     Expr **l = bind_list(b, q, row->items, row->n_items);
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
-    if (!l || bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (!l || inner_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (r.n != row->n_items) {
         err_at(b->err, bind_pos(b, location), ERR_SYNTAX,
                r.n > row->n_items ? "subquery has too many columns" : "subquery has too few columns");
@@ -310,7 +318,7 @@ static Expr *bind_any_sub(Binder *b, Query *q, const AstSubLink *s) {
     if (!l || (n && !l[0])) return NULL;
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
-    if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (inner_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (r.n != n) {
         err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX,
                r.n > n ? "subquery has too many columns" : "subquery has too few columns");
@@ -361,7 +369,7 @@ Expr *bind_sublink(Binder *b, Query *q, const AstSubLink *s) {
     if (s->sub_kind == AST_SUB_ANY || s->sub_kind == AST_SUB_ALL) return bind_any_sub(b, q, s);
     SelectEnv env = {.outer = q, .ctes = q->ctes};
     Rel r;
-    if (bind_select(b, &env, s->query, &r) != ST_OK) return NULL;
+    if (inner_select(b, &env, s->query, &r) != ST_OK) return NULL;
     if (s->sub_kind == AST_SUB_ARRAY && bind_array_rel(b, &r, s->location) != ST_OK) return NULL;
     if (s->sub_kind == AST_SUB_EXISTS) return subquery_expr(b, SQ_EXISTS, type_make(T_BOOL), &r, s->location);
     if (r.n != 1) {

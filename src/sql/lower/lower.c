@@ -971,6 +971,7 @@ static Pipe *lower_join(Lower *l, Plan *p, const ColSet *needed) {
 /* An upper bound for the rows a plan can produce, saturating; for sums that must not overflow. */
 static double max_rows(Lower *l, const Plan *p) {
     if (stack_stop()) return 0;
+    if (p->kind == LP_SETOP && p->cte.id) return 1e12;
     switch (p->kind) {
     case LP_SCAN: return (double)p->scan.table->live_rows;
     case LP_VALUES: return (double)p->values.n_rows;
@@ -1385,6 +1386,56 @@ static Pipe *lower_union(Lower *l, Plan *p, const ColSet *needed) {
     return rows_pipe(l, store, n, ids, entries);
 }
 
+/* Appends a row store to another of the same columns. */
+static Status copy_rows(Lower *l, int32_t from, int32_t to, int32_t n, const ColId *ids, const ColEntry *entries) {
+    Pipe *p = rows_pipe(l, from, n, ids, entries);
+    Reg *regs = arena_array(l->arena, Reg, n + 1);
+    if (!p || !regs) return ST_ERROR;
+    for (int32_t i = 0; i < n; i++)
+        if (!(regs[i] = lower_col(l, p, ids[i]))) return ST_ERROR;
+    return sink_rows(l, p, to, n, regs, -1);
+}
+
+static Status recursive_term(Lower *l, Plan *p, int32_t term, int32_t store, const CellSpec *cells) {
+    ColSet in = colset_new(l->c);
+    for (int32_t i = 0; i < p->n_out; i++) colset_add(l->c, &in, p->set.cols[term][i]);
+    Pipe *cp = lower_plan(l, p->children[term], &in);
+    Reg *regs = arena_array(l->arena, Reg, p->n_out + 1);
+    if (!cp || !regs || lower_scan_ranges_flush(l, cp) != ST_OK) return ST_ERROR;
+    for (int32_t i = 0; i < p->n_out; i++)
+        if (!(regs[i] = lower_canonical(l, cp, lower_col(l, cp, p->set.cols[term][i]), cells[i].type))) return ST_ERROR;
+    return sink_rows(l, cp, store, p->n_out, regs, -1);
+}
+
+static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
+    int32_t n = p->n_out;
+    CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
+    ColEntry *entries = arena_array(l->arena, ColEntry, n + 1);
+    if (!cells || !entries) return NULL;
+    for (int32_t i = 0; i < n; i++) {
+        Type t = col_type(l, p->out_cols[i]);
+        cells[i] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
+        entries[i] = source_entry(i, &cells[i], t, range_of_type(t));
+    }
+    LoopSpec loop = {.work = rows_spec_new(l, n, cells, -1, 0, true, -1),
+                     .next = rows_spec_new(l, n, cells, -1, 0, true, -1),
+                     .result = rows_spec_new(l, n, cells, -1, 0, true, -1),
+                     .seen = p->cte.seen ? rows_spec_new(l, n, cells, -1, 0, true, -1) : -1,
+                     .limit = limit};
+    if (loop.work < 0 || loop.next < 0 || loop.result < 0 || recursive_term(l, p, 0, loop.work, cells) != ST_OK)
+        return NULL;
+    loop.first = (int32_t)l->segments.len;
+    CteInfo work = {.id = p->cte.id, .rows = loop.work, .entries = entries, .cols = p->out_cols, .n_cols = n};
+    CteInfo all = {.id = p->cte.seen, .rows = loop.result, .entries = entries, .cols = p->out_cols, .n_cols = n};
+    if (!vec_push(l->arena, &l->ctes, work) || (p->cte.seen && !vec_push(l->arena, &l->ctes, all)) ||
+        (p->cte.seen && copy_rows(l, loop.seen, loop.result, n, p->out_cols, entries) != ST_OK) ||
+        copy_rows(l, loop.work, loop.result, n, p->out_cols, entries) != ST_OK ||
+        recursive_term(l, p, 1, loop.next, cells) != ST_OK)
+        return NULL;
+    loop.end = (int32_t)l->segments.len;
+    return vec_push(l->arena, &l->loops, loop) ? rows_pipe(l, loop.result, n, p->out_cols, entries) : NULL;
+}
+
 static Pipe *lower_cte(Lower *l, Plan *p, const ColSet *needed) {
     int32_t n = 0;
     ColSet used = p->cte.id < l->cte_needed.len ? l->cte_needed.items[p->cte.id] : colset_new(l->c);
@@ -1471,6 +1522,14 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         return store < 0 ? NULL : rows_pipe(l, store, n, ids, entries);
     }
     case LP_LIMIT: {
+        const Plan *in = p->children[0];
+        while (in->kind == LP_PROJECT) in = in->children[0];
+        int64_t most = 0;
+        if (in->kind == LP_SETOP && in->cte.id && p->limit.rows >= 0 &&
+            !__builtin_add_overflow(p->limit.rows, MAX_OF(p->limit.offset, 0), &most)) {
+            l->stopped = in;
+            l->stop_rows = most;
+        }
         Pipe *cp = lower_plan(l, p->children[0], needed);
         if (!cp || lower_scan_ranges_flush(l, cp) != ST_OK) return NULL;
         int32_t n = 0;
@@ -1478,6 +1537,7 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         return ids ? materialise(l, cp, n, ids, p->limit.rows, MAX_OF(p->limit.offset, 0), true) : NULL;
     }
     case LP_SETOP:
+        if (p->set.op == SO_RECURSIVE_ALL) return lower_recursive(l, p, l->stopped == p ? l->stop_rows : -1);
         if (p->set.op != SO_UNION_ALL)
             return err_internal(l->err, "set operation %d reached the lowering", (int)p->set.op), NULL;
         return lower_union(l, p, needed);
@@ -1531,6 +1591,8 @@ QueryPlan *sql_lower(PlanCtx *c, Plan *plan, int32_t n_result, const ColId *resu
     QueryPlan *q = stack_check(c->err) == ST_OK && !err_is_set(c->err) ? arena_new_of(c->arena, QueryPlan) : NULL;
     if (!q) return NULL;
     *q = (QueryPlan){.serial = c->calls_routine,
+                     .n_loops = (int32_t)l->loops.len,
+                     .loops = l->loops.items,
                      .n_segments = (int32_t)l->segments.len,
                      .segments = l->segments.items,
                      .n_joins = (int32_t)l->joins.len,

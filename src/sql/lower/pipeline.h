@@ -96,6 +96,9 @@ typedef struct Lower {
     VEC(WindowSpec) windows;
     VEC(RowsSpec) rows;
     VEC(JoinInfo) join_infos;
+    VEC(LoopSpec) loops;
+    const Plan *stopped; /* the recursive query of which a LIMIT above wants stop_rows rows */
+    int64_t stop_rows;
     VEC(CteInfo) ctes;
     VEC(ColSet) cte_needed; /* by cte id */
     VEC(ColMap) aliases;    /* column -> the column it copies */

@@ -450,6 +450,11 @@ static Plan *push_repeat(Opt *o, Plan *p, ExprVec *preds) {
 }
 /* Every input tests the conditions; inputs without rows are taken out of UNION ALL. */
 static Plan *push_setop(Opt *o, Plan *p, ExprVec *preds) {
+    if (p->cte.id) { /* rows that are not wanted outside may lead to others that are */
+        for (int32_t k = 0; k < p->n_children; k++)
+            if (!(p->children[k] = push_none(o, p->children[k]))) return NULL;
+        return filter_ordered(o, p, preds);
+    }
     ExprVec stay = {0}, go = {0};
     for (int64_t i = 0; i < preds->len; i++)
         if (opt_push(o, expr_is_volatile(preds->items[i]) ? &stay : &go, preds->items[i]) != ST_OK) return NULL;

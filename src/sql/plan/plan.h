@@ -185,7 +185,16 @@ typedef enum JoinKind {
     JN_SINGLE /* LEFT, but more than one match is 21000 (scalar subquery) */
 } JoinKind;
 
-typedef enum SetOpKind { SO_UNION_ALL, SO_UNION, SO_INTERSECT, SO_INTERSECT_ALL, SO_EXCEPT, SO_EXCEPT_ALL } SetOpKind;
+typedef enum SetOpKind {
+    SO_UNION_ALL,
+    SO_UNION,
+    SO_INTERSECT,
+    SO_INTERSECT_ALL,
+    SO_EXCEPT,
+    SO_EXCEPT_ALL,
+    SO_RECURSIVE_ALL, /* children[0], then children[1] over the rows added last (CTE cte.id) until none come */
+    SO_RECURSIVE      /* the same without rows that are there already */
+} SetOpKind;
 
 typedef struct SortKey {
     Expr *expr; /* after binding: always EX_COL */
@@ -265,6 +274,7 @@ typedef struct PlanSet {
 } PlanSet;
 typedef struct PlanCte {
     int64_t id;
+    int64_t seen;      /* LP_SETOP, recursive: the CTE of all rows so far, 0: not wanted */
     ColId *cols;       /* LP_CTE_SCAN */
     bool materialized; /* LP_CTE: WITH ... AS MATERIALIZED, computed by itself and once */
     bool inlined;      /* LP_CTE: NOT MATERIALIZED, planned where it is read, as often as that is */

@@ -154,7 +154,8 @@ static void put_window(Out *t, const Plan *p) {
 static void node(Out *t, const Plan *p, int depth) {
     if (stack_stop()) return;
     static const char *const joins[] = {"inner", "left", "right", "full", "semi", "anti", "mark", "single"};
-    static const char *const setops[] = {"union all", "union", "intersect", "intersect all", "except", "except all"};
+    static const char *const setops[] = {"union all", "union",      "intersect",           "intersect all",
+                                         "except",    "except all", "recursive union all", "recursive union"};
     for (int i = 0; i < depth && i < 60; i++) put(t, "  ");
     switch ((PlanKind)p->kind) {
     case LP_SCAN:
