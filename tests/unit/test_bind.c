@@ -418,7 +418,7 @@ static void test_errors(void **state) {
     fails("select a in (select a, b from t) from t", "42601", NULL);
     fails("select a from t where row_number() over () = 1", "42P20", NULL);
     fails("select b from t group by rollup (a)", "42803", NULL);
-    fails("with recursive q as (select 1 as a union all select a + 1 from q) select * from q", "0A000", NULL);
+    fails("with recursive q as (select 1 as a intersect select a + 1 from q) select * from q", "42P19", NULL);
     fails("with q as (select 1), q as (select 2) select 1", "42712", NULL);
     fails("with q(a, b) as (select 1) select 1", "42P10", NULL);
     fails("select * from t a, u a", "42712", NULL);

@@ -1415,12 +1415,12 @@ static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
     for (int32_t i = 0; i < n; i++) {
         Type t = col_type(l, p->out_cols[i]);
         cells[i] = (CellSpec){.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
-        entries[i] = source_entry(i, &cells[i], t, range_of_type(t));
+        entries[i] = pipe_source_entry(i, &cells[i], t, range_of_type(t));
     }
-    LoopSpec loop = {.work = rows_spec_new(l, n, cells, -1, 0, true, -1),
-                     .next = rows_spec_new(l, n, cells, -1, 0, true, -1),
-                     .result = rows_spec_new(l, n, cells, -1, 0, true, -1),
-                     .seen = p->cte.seen ? rows_spec_new(l, n, cells, -1, 0, true, -1) : -1,
+    LoopSpec loop = {.work = lower_rows_spec(l, n, cells, -1, 0, true, -1),
+                     .next = lower_rows_spec(l, n, cells, -1, 0, true, -1),
+                     .result = lower_rows_spec(l, n, cells, -1, 0, true, -1),
+                     .seen = p->cte.seen ? lower_rows_spec(l, n, cells, -1, 0, true, -1) : -1,
                      .limit = limit};
     if (loop.work < 0 || loop.next < 0 || loop.result < 0 || recursive_term(l, p, 0, loop.work, cells) != ST_OK)
         return NULL;
