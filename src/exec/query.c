@@ -793,9 +793,8 @@ bool query_needs_host(const Query *q) { return q->needs_host; }
 static Status run_placed_or_not(Query *q, Err *e) {
     for (int32_t i = 0; i < q->plan->n_segments; i++)
         if (reads_device_rows(q->plan, i) && dev_query_reason(q->dev, i)) return needs_host(q, e);
-    Status st = run_placed(q, e);
-    q->needs_host |= st != ST_OK && dev_query_needs_host(q->dev);
-    return st == ST_OK ? keep_stats(q, e) : ST_ERROR;
+    TRY(run_placed(q, e));
+    return keep_stats(q, e);
 }
 
 /* One attempt. *ready = false: nothing has run, kernels are being compiled. */
@@ -817,6 +816,7 @@ static Status run_on_device(Query *q, bool *done, const char **reason, const cha
     err_clear(&err);
     const bool only_there = has_device_rows(q->plan);
     *done = true;
+    q->opt.device.needs_host = &q->needs_host;
     q->opt.device.wait |= only_there; /* bringing rows to the host takes longer than compiling kernels */
     Status st = try_device(q, &ready, &err);
     if (st != ST_OK && may_stream(q, &err) && !only_there) {

@@ -62,7 +62,7 @@ typedef struct Image {
     int64_t generation;  /* grows when image_reserve moved or renumbered anything: addresses and row numbers from before
                             are void */
     struct ImageImpl *impl;
-    struct DeviceCopy *device_copy; /* device_copy.h; NULL: none */
+    struct DeviceCopy *device_copy;     /* device_copy.h; NULL: none */
     struct DeviceRowsView *device_rows; /* device_rows.h; NULL: none */
 } Image;
 typedef struct DeviceCopy DeviceCopy;

@@ -353,10 +353,10 @@ static Status place(DevQuery *q, const EmitTarget *target, bool *ready, Err *e) 
 }
 
 Status query_needs_host_rows(DevQuery *q, const Table *t, Err *e) {
-    q->needs_host = true;
-    return err_internal(e, "the rows of table \"%s\" that device %s has are wanted on the host", t->name, q->d->info.id);
+    *q->opt.device.needs_host = true;
+    return err_internal(e, "the rows of table \"%s\" that device %s has are wanted on the host", t->name,
+                        q->d->info.id);
 }
-bool dev_query_needs_host(const DevQuery *q) { return q->needs_host; }
 
 Status dev_query_new(const QueryPlan *plan, const QueryOptions *opt, MemAccount *account, DevQuery **out, bool *ready,
                      Err *e) {

@@ -75,8 +75,6 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, E
 /* Before that: lasting[c] = true for columns whose strings will be in `a`, as copies of a small dictionary's entries:
  * they need not be copied row by row. Waits, too. */
 Status dev_query_rows_strings(DevQuery *q, int32_t rows, Arena *a, bool *lasting, Err *e);
-/* Of a query that has failed: it has come to rows that only a device has (device_rows.h), and cannot read them there. */
-bool dev_query_needs_host(const DevQuery *q);
 /* Waits until everything has been done and raises what went wrong. */
 Status dev_query_finish(DevQuery *q, Err *e);
 /* After dev_query_finish. */

@@ -285,7 +285,6 @@ struct DevQuery {
     VEC(HostRange) ranges;
     bool ranges_complete;
     int64_t bytes_in, bytes_out;
-    bool needs_host; /* rows that a device has are wanted on the host (device_rows.h) */
     bool stopping; /* stop flags have been set */
 };
 

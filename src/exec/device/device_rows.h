@@ -1,8 +1,8 @@
 /* device_rows.h - rows of a table that only a device has, for queries that run there.
  *
- * After bulks on a device with memory of its own the host's tablets are older than what the device has. A view of such a
- * table is a `const Table` (Table.on_device) whose tablets say how many rows there are, with statistics that are true of
- * them, but have no bytes of the columns that bulks have changed. These are made on the device, side by side, in its
+ * After bulks on a device with memory of its own the host's tablets are older than what the device has. A view of such
+ * a table is a `const Table` (Table.on_device) whose tablets say how many rows there are, with statistics that are true
+ * of them, but have no bytes of the columns that bulks have changed. These are made on the device, side by side, in its
  * memory, when a query first reads them there (residency.c); nothing but the query's result comes to the host. Such a
  * view cannot be read on the host: a query that would have to says so (query_needs_host), and the session brings the
  * table up to date.

@@ -560,8 +560,8 @@ Status res_bind(DevQuery *q, DSegment *s, Err *e) {
     int64_t pins = q->pins.len;
     Status st = s->residence == RES_CACHED ? bind_cached(q, s, &err) : bind_own(q, s, &err);
     /* Less fitted than it seemed: others' columns are pinned, or states take the memory. */
-    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO && !s->p->source.table->on_device &&
-        strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
+    if (st != ST_OK && s->residence == RES_CACHED && q->opt.device.residence == RES_AUTO &&
+        !s->p->source.table->on_device && strcmp(err.sqlstate, ERR_OUT_OF_MEMORY) == 0 && !q->d->info.shares_memory) {
         err_clear(&err);
         unpin(q, pins); /* uploads have been waited for, and no kernel was started: what has come of the table may go
                            again */

@@ -27,6 +27,8 @@ typedef struct DeviceUse {      /* segments run compiled on a device where they 
     bool strict;           /* 0A000 instead of running anything on the virtual machine */
     bool interpreted;      /* by the device's interpreter instead of kernels of their own */
     uint64_t compiled_too; /* tests: segments that are compiled all the same, by bits */
+    bool *needs_host;      /* set when it fails because rows that only a device has (device_rows.h) are wanted on the
+                              host; query.c sets the place */
     bool wait;             /* for compilation, instead of using the virtual machine this time */
     bool timing;           /* measure kernels (EXPLAIN ANALYZE) */
     uint8_t shape;         /* PlanShape */

@@ -117,9 +117,8 @@ void session_read_planned(const Session *s) {
 void session_read_end(Session *s) {
     session_read_device_end(s);
     s->read.published = false;
-    if (!s->read.version) return;
+    if (s->read.version && !s->read.of_txn) database_read_end(s->db, s->read.slot);
     s->read.version = NULL;
-    if (!s->read.of_txn) database_read_end(s->db, s->read.slot);
 }
 void session_read_anew(Session *s) {
     if (s->state == 'I') session_unlock(s);

@@ -121,11 +121,11 @@ typedef struct SessionRead {
     bool published;                        /* it was made for this statement, */
     PublishCost cost;                      /* for this */
     int64_t since_ns;                      /* when the statement began */
-    bool again;  /* it turned out to need the lock: it has failed, and is begun again with it */
-    bool locked; /* it was */
-    bool brief;  /* it changes a row or two: nothing is published before */
-    bool waits;  /* it waits for the lock or for a current version, whichever comes first */
-    bool images; /* images may be ahead of their tables: it reads a row or two there, or on a device */
+    bool again;                /* it turned out to need the lock: it has failed, and is begun again with it */
+    bool locked;               /* it was */
+    bool brief;                /* it changes a row or two: nothing is published before */
+    bool waits;                /* it waits for the lock or for a current version, whichever comes first */
+    bool images;               /* images may be ahead of their tables: it reads a row or two there, or on a device */
     struct Catalog *on_device; /* with views of rows that only a device has (read_device.c); NULL: there are none */
     const char *device;        /* its name, then */
 } SessionRead;

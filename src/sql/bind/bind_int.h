@@ -80,7 +80,7 @@ struct Query {
     VEC(AggCall) aggs;
     VEC(GroupingCall) groupings;
     ExprVec direct; /* copies of direct arguments of its aggregates that stand in filters: of grouped columns only */
-    bool window_ok;           /* in the select list or ORDER BY */
+    bool window_ok; /* in the select list or ORDER BY */
     const char *window_error; /* where a window function is wrong all the same: why */
     VEC(WinDef *) windows;    /* those of the WINDOW clause first */
 };

@@ -55,6 +55,9 @@ Image *images_find(ImageSet *s, int64_t table_id) {
     return x ? x->image : NULL;
 }
 
+/* It has changes that its table has not. */
+static bool is_ahead(const ImageEntry *x) { return x->image && image_is_dirty(x->image); }
+
 /* ---- needs ---- */
 /* Group g of `want` is one of `need`. */
 static bool has_group(const ImageNeed *need, const ImageNeed *want, int32_t g) {
@@ -157,8 +160,7 @@ static bool is_good(const ImageEntry *x) {
     return x->image && x->image->version == t->content && !(x->need.inserts && x->image->cap < t->expected_rows);
 }
 static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
-    if (x->image && image_is_dirty(x->image))
-        return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
+    if (is_ahead(x)) return err_internal(e, "the image of table \"%s\" is ahead of it", x->need.table->name);
     (void)images_wait_prefetch(s);
     image_free(x->image);
     x->image = NULL;
@@ -174,7 +176,7 @@ bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *pro
             if (!x || !x->image ||
                 (x->need.table == table_by_id(c, pt->table_id) && covers(&x->need, &pt->need) && is_good(x)))
                 continue;
-            if (image_is_dirty(x->image)) return false;
+            if (is_ahead(x)) return false;
         }
     return true;
 }
@@ -217,7 +219,7 @@ Status images_view(ImageSet *s, const Table *t, const Table **out, bool *there, 
     *there = !im || (im->table == t && im->version == t->content);
     if (!im || !*there) return ST_OK;
     if (device_copy_newer(im)) return device_rows_view(im, out, e);
-    *there = !image_is_dirty(im);
+    *there = !is_ahead(images_entry(s, t->id));
     return ST_OK;
 }
 Status images_home(ImageSet *s, Err *e) {
@@ -231,7 +233,7 @@ Status images_sync(ImageSet *s, UndoLog *undo, Err *e) {
     TRY(images_home(s, e));
     for (int64_t i = 0; i < s->n; i++) {
         ImageEntry *x = &s->entries[i];
-        if (x->image && image_is_dirty(x->image)) TRY(image_sync(x->image, undo, e));
+        if (is_ahead(x)) TRY(image_sync(x->image, undo, e));
     }
     return ST_OK;
 }

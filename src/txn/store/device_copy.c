@@ -22,8 +22,8 @@ struct DeviceCopy {
     bool current, newer;
     uint64_t uploaded;
     uint64_t changes; /* device_copy_changes */
-    bool broken; /* a kernel that changes the copy failed: its contents are undefined */
-    char *stage; /* fetched, not committed */
+    bool broken;      /* a kernel that changes the copy failed: its contents are undefined */
+    char *stage;      /* fetched, not committed */
     int64_t stage_bytes;
     int32_t texts; /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
     int64_t texts_home;

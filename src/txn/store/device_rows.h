@@ -4,8 +4,8 @@
  * further ones, where all rows lie in the image in the order of the tablets. Columns that no bulk writes are read from
  * the tablets' bytes, unless there are new rows; all others are made on the device from the image's rows. Where rows do
  * not lie in the order of the tablets, the view's tablets are runs of the image's rows, and have the image's columns
- * only. Bounds, NULLs and numbers of rows are found out by kernels when the view is made; only these numbers come to the
- * host.
+ * only. Bounds, NULLs and numbers of rows are found out by kernels when the view is made; only these numbers come to
+ * the host.
  */
 #ifndef STELE_TXN_STORE_DEVICE_ROWS_H
 #define STELE_TXN_STORE_DEVICE_ROWS_H
@@ -17,7 +17,8 @@ extern const char kernel_device_rows_text[]; /* made at build time */
 /* Has the kernels compiled, but does not wait. */
 void device_rows_ask(const Image *im);
 /* Of an image whose copy on a device is newer: the view, the same one until that copy changes. It belongs to the image,
- * and is good until a bulk runs, or the host gets the rows. 53200, 58000; 0A000 without kernels. One thread at a time. */
+ * and is good until a bulk runs, or the host gets the rows. 53200, 58000; 0A000 without kernels. One thread at a time.
+ */
 Status device_rows_view(Image *im, const Table **out, Err *e);
 void device_rows_free(Image *im);
 

@@ -47,14 +47,14 @@ FN u64 rd_whole_bits(u32 phys, u64 at) {
     const i64 v = phys == RD_BOOL  ? (i64)G(u8, at)[0]
                   : phys == RD_I16 ? (i64)G(i16, at)[0]
                   : phys == RD_I32 ? (i64)G(i32, at)[0]
-                                      : G(i64, at)[0];
+                                   : G(i64, at)[0];
     return (u64)v ^ (U64C(1) << 63);
 }
 KERNEL(rd_zones) {
     const u64 live = P(RD_LIVE), n_cols = P(RD_N_COLS), work = P(RD_WORK);
     for (u64 k = GID; k < work; k += NGROUPS) {
-        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 3, k),
-                  from = (k - TABLET(t, 3)) * RD_ZONE_ROWS, row = TABLET(t, 1), rows = TABLET(t, 2),
+        const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 3, k), from = (k - TABLET(t, 3)) * RD_ZONE_ROWS,
+                  row = TABLET(t, 1), rows = TABLET(t, 2),
                   end = rows - from < RD_ZONE_ROWS ? rows : from + RD_ZONE_ROWS;
         for (u64 c = 0; c < n_cols; c++) {
             const u64 col = P(RD_COLS) + c * RD_COL_WORDS * 8, cells = GRO(u64, col)[1], stride = GRO(u64, col)[2],
@@ -95,9 +95,7 @@ FN void rd_copy_cell(u32 phys, u64 to, u64 at, u64 texts) {
         G(u64, to)[0] = G(u64, at)[0] + texts;
         G(u64, to)[1] = (u64)G(u32, at)[2];
         break;
-    default:
-        G(u64, to)[0] = G(u64, at)[0];
-        G(u64, to)[1] = G(u64, at)[1];
+    default: G(u64, to)[0] = G(u64, at)[0]; G(u64, to)[1] = G(u64, at)[1];
     }
 }
 FN void rd_dead_cell(u32 phys, u64 to, u64 v) {
@@ -112,11 +110,11 @@ FN void rd_dead_cell(u32 phys, u64 to, u64 v) {
     }
 }
 FN u64 rd_cell_bytes(u32 phys) {
-    return phys == RD_BOOL                      ? 1
-           : phys == RD_I16                     ? 2
-           : phys == RD_I32 || phys == RD_F32   ? 4
-           : phys == RD_I64 || phys == RD_F64   ? 8
-                                                : 16;
+    return phys == RD_BOOL                    ? 1
+           : phys == RD_I16                   ? 2
+           : phys == RD_I32 || phys == RD_F32 ? 4
+           : phys == RD_I64 || phys == RD_F64 ? 8
+                                              : 16;
 }
 KERNEL(rd_column) {
     const u64 places = P(RD_PLACES), live = P(RD_LIVE), col = P(RD_COLS), cells = GRO(u64, col)[1],
@@ -133,8 +131,7 @@ KERNEL(rd_column) {
         const u64 t = rd_tablet_of(P(RD_TABLETS), P(RD_N_TABLETS), 0, w * 64), first = w * 64 - TABLET(t, 0),
                   rows = TABLET(t, 2), row = TABLET(t, 1) + first, n = first < rows ? rows - first : 0;
         u64 word = 0;
-        for (u64 i = 0; i < 64 && i < n; i++)
-            word |= (u64)(G(u8, valid + (row + i) * stride)[0] != 0) << i;
+        for (u64 i = 0; i < 64 && i < n; i++) word |= (u64)(G(u8, valid + (row + i) * stride)[0] != 0) << i;
         G(u64, bits)[w] = word;
     }
 }

@@ -11,9 +11,9 @@
 #define RD_COUNTS 5    /* u64 by tablet; 0: not wanted */
 #define RD_COLS 6      /* u64[RD_COL_WORDS] by column */
 #define RD_N_COLS 7
-#define RD_TO 8    /* what is made: cells, or u64[RD_ZONE_WORDS] by tablet and column */
-#define RD_DEAD 9  /* what cells of rows that do not live get, as 64 bits */
-#define RD_WORK 10 /* pieces of RD_ZONE_ROWS rows, of all tablets */
+#define RD_TO 8     /* what is made: cells, or u64[RD_ZONE_WORDS] by tablet and column */
+#define RD_DEAD 9   /* what cells of rows that do not live get, as 64 bits */
+#define RD_WORK 10  /* pieces of RD_ZONE_ROWS rows, of all tablets */
 #define RD_TEXTS 11 /* what to add to addresses of strings */
 #define RD_PARAMS 12
 
