@@ -211,11 +211,12 @@ static void same(const char *want, const char *got, const char *what, int64_t fa
              (int)strcspn(got + i, "\n"), got + i, (int)strcspn(want + i, "\n"), want + i);
 }
 
-static int64_t again, lost; /* what the log said */
+static int64_t again, lost, fetched; /* what the log said */
 static void listen(void *ctx, LogLevel level, const char *message) {
     (void)ctx, (void)level;
     again += strstr(message, "run again on the processors") != NULL;
     lost += strstr(message, "changes are lost") != NULL;
+    fetched += strstr(message, "come to the host from device") != NULL;
 }
 
 /* ---- tests
@@ -267,7 +268,8 @@ static void test_off(void **state) {
         session_sql(session, on ? "set bulk_replay = on" : "set bulk_replay = off");
         text_open(&t);
         session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 10) g(i)')");
-        session_sql(session, "select count(*) from counters");
+        session_sql(session, "set executor = 'vm'; select count(*) from counters"); /* on the host */
+        session_sql(session, "set executor = 'compiled'");
         session_sql(session, "call bulk_call('count_up', 'select 2, 1 from generate_series(1, 10) g(i)')");
         plan.fail_at = atomic_load(&plan.calls) + 1;
         say(&t, "select n from counters order by c");
@@ -341,6 +343,31 @@ static void test_settings(void **state) {
     assert_int_equal(lost, 0);
 }
 
+/* Queries on the device read what bulks left there; what the host has to read comes to it once. */
+static void test_read_there(void **state) {
+    (void)state;
+    Text t;
+    open_on(0, false, false);
+    text_open(&t);
+    for (int round = 0; round < 2; round++) {
+        fetched = 0;
+        session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 2) g(i)')");
+        say(&t, "select sum(n), count(*), max(c) from counters");
+        say(&t, "select c, n from counters where n > 0 order by n");
+        session_sql(session, "prepare p as select max(n) from counters; execute p; deallocate p");
+        assert_int_equal(fetched, 0);
+        session_sql(session, "set executor = 'vm'");
+        say(&t, "select sum(n), count(*), max(c) from counters");
+        say(&t, "select sum(n) from counters");
+        assert_int_equal(fetched, 1);
+        session_sql(session, "set executor = 'compiled'");
+    }
+    fclose(t.f);
+    (void)close_all();
+    same("4,4,3,\n1,4,\n4,4,3,\n4,\n40,4,3,\n1,40,\n40,4,3,\n40,\n", t.at, "there", 0);
+    free(t.at);
+}
+
 static int setup(void **state) {
     (void)state;
     Err e = {0};
@@ -363,8 +390,12 @@ static int teardown(void **state) {
     return 0;
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault),          cmocka_unit_test(test_looked_at),
-                                       cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
-                                       cmocka_unit_test(test_in_a_transaction),     cmocka_unit_test(test_settings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault),
+                                       cmocka_unit_test(test_looked_at),
+                                       cmocka_unit_test(test_no_memory_for_inputs),
+                                       cmocka_unit_test(test_off),
+                                       cmocka_unit_test(test_in_a_transaction),
+                                       cmocka_unit_test(test_settings),
+                                       cmocka_unit_test(test_read_there)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -460,7 +460,7 @@ void dev_query_segment_stats(DevQuery *q, int32_t segment, SegmentStats *out) {
         q->d->ops->event_ns(q->d, s->from, s->to, &s->stats.kernel_ns, &quiet) != ST_OK)
         s->stats.kernel_ns = 0;
     if (!s->reason && s->p->source.kind == SRC_TABLE) {
-        s->stats.residence = names[s->residence];
+        s->stats.residence = s->p->source.table->on_device ? "rows of bulks there" : names[s->residence];
         s->stats.bytes_read = (int64_t)(s->e.bytes_per_row * (double)s->list_rows);
     }
     static const char *const executors[] = {"compiled", "kernel", "pipelined"};

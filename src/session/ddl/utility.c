@@ -317,6 +317,7 @@ static Status prepare_statement(Session *s, Statement *st, const AstPrepare *x) 
     tag(st, "PREPARE");
     if (find_prepared(s, x->name))
         return err_set(&s->err, ERR_DUPLICATE_PREPARED, "prepared statement \"%s\" already exists", x->name);
+    TRY(session_read_device(s)); /* definitions are all that it looks at */
     TRY(session_read(s, true));
     Arena *own = arena_new(&s->account, &s->err);
     SqlPrepared *p = own ? arena_new_of(own, SqlPrepared) : NULL;

@@ -430,6 +430,8 @@ Status device_copy_fetch(Image *im, Err *e) {
 void device_copy_commit(Image *im) {
     DeviceCopy *m = im->device_copy;
     if (!m || !m->stage) return;
+    log_write(LOG_INFO, "rows of table \"%s\" come to the host from device \"%s\": %lld bytes", im->table->name,
+              m->d->info.id, (long long)m->stage_bytes);
     for (int64_t i = 0, at = 0, from; i < m->n; i++) {
         Piece *p = &m->pieces[i];
         if (!p->changed) continue;
