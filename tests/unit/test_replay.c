@@ -87,10 +87,12 @@ static void say_error(Text *t) {
     fprintf(t->f, "%s %s | %s\n", session->err.sqlstate, session->err.message, session->err.detail);
     err_clear(&session->err);
 }
-static void say(Text *t, const char *sql) {
+static void say_of(Text *t, const char *sql, int32_t n_params, int32_t param) {
     Statement *st = NULL;
     int64_t used = 0;
-    const bool ran = statement_prepare(session, slice_of(sql), &st, &used) == ST_OK && statement_run(st) == ST_OK;
+    bool ran = statement_prepare(session, slice_of(sql), &st, &used) == ST_OK;
+    for (int32_t i = 0; ran && i < n_params; i++) st->params[i] = (Value){.type = type_make(T_INT4), .u.i32 = param};
+    ran = ran && statement_run(st) == ST_OK;
     if (!ran) say_error(t);
     for (int64_t i = 0; ran && i < st->n_rows; i++, fputc('\n', t->f))
         for (int32_t c = 0; c < st->n_cols; c++) {
@@ -109,6 +111,7 @@ static void say(Text *t, const char *sql) {
         }
     statement_free(st);
 }
+static void say(Text *t, const char *sql) { say_of(t, sql, 0, 0); }
 
 /* A bulk of calls of several procedures by turns: count_up, look, name_it, pay. */
 enum { MIXED = 240, PER = MIXED / 4 };
@@ -354,17 +357,26 @@ static void test_read_there(void **state) {
         session_sql(session, "call bulk_call('count_up', 'select 1, 1 from generate_series(1, 2) g(i)')");
         say(&t, "select sum(n), count(*), max(c) from counters");
         say(&t, "select c, n from counters where n > 0 order by n");
+        session_sql(session,
+                    "call bulk_call('name_it', 'select i, ''a name '' || i from generate_series(1, 12) g(i)')");
+        session_sql(session, "call bulk_call('serve', 'select i % 4 from generate_series(1, 8) g(i)')");
+        say_of(&t, "select k, g from waiting where g = $1 and k = 101", 1, 1); /* of a key of two columns */
+        say_of(&t, "select k, g from waiting where g = $1 and k = 5", 1, 1);   /* that is gone */
+        const int32_t ids[] = {5, 40, 999999};
+        for (int i = 0; i < 3; i++) say_of(&t, "select bal, note, aid from accounts where aid = $1", 1, ids[i]);
         session_sql(session, "prepare p as select max(n) from counters; execute p; deallocate p");
         assert_int_equal(fetched, 0);
         session_sql(session, "set executor = 'vm'");
         say(&t, "select sum(n), count(*), max(c) from counters");
         say(&t, "select sum(n) from counters");
-        assert_int_equal(fetched, 1);
+        assert_int_equal(fetched, 3); /* a table each */
         session_sql(session, "set executor = 'compiled'");
     }
     fclose(t.f);
     (void)close_all();
-    same("4,4,3,\n1,4,\n4,4,3,\n4,\n40,4,3,\n1,40,\n40,4,3,\n40,\n", t.at, "there", 0);
+    same("4,4,3,\n1,4,\n101,1,\n0,a name 55,5,\n0,account 40,40,\n4,4,3,\n4,\n"
+         "40,4,3,\n1,40,\n101,1,\n0,a name 55,5,\n0,account 40,40,\n40,4,3,\n40,\n",
+         t.at, "there", 0);
     free(t.at);
 }
 

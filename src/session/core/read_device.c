@@ -1,6 +1,7 @@
 /* read_device.c - statements that read, on a device, what bulks have left there: a catalog in which tables whose newer
  * rows only the device has are views of these rows (txn/store/device_rows.h). See README.md, "Reading".
  */
+#include "base/log.h"
 #include "exec/device/device_rows.h"
 #include "session/core/session.h"
 #include "session/core/transaction.h"
@@ -67,7 +68,8 @@ Status session_read_device(Session *s) {
         return ST_OK;
     }
     drop_catalog(s, c);
-    if (st != ST_OK) err_clear(&s->err); /* the host gets the rows, or says why not */
+    if (st != ST_OK) log_write(LOG_WARNING, "rows of bulks are not read where they are: %s", s->err.message);
+    if (st != ST_OK) err_clear(&s->err); /* the host gets them, or says why not */
     session_unlock(s);
     return ST_OK;
 }

@@ -1013,7 +1013,7 @@ Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (r == ST_OK || !(s->read.again || session_read_outdated(s))) return r;
     /* It has read a version, or rows on a device, and came to something that needs the lock, or rows on the host: from
      * the start, with them. */
-    if (s->read.on_device) session_unlock(s);
+    if (s->state == 'I' && s->lock == LOCK_SHARED) session_unlock(s);
     session_read_end(s);
     s->read.again = false;
     s->read.locked = true;

@@ -225,18 +225,25 @@ PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b)
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
+/* What a device cannot say of a row, the host can, once it has the row: the statement begins again. */
+static Status from_device(const Run *r, Status st) {
+    r->s->read.again |= st != ST_OK && r->ahead.on_device;
+    return st;
+}
 static Status column(void *ctx, ColId id, const Value **out) {
     Run *r = ctx;
     const PlPoint *p = r->p;
     Value *v = &r->values[id];
     const void *cell;
-    bool null;
+    bool null, ahead = false;
     *out = v;
     if (r->done[id]) return ST_OK;
     const ColDef *d = &p->defs[id];
+    if (d->kind == DEF_SCAN && r->ahead.at && d->col >= 0)
+        TRY(from_device(r, bulk_row_cell(&r->ahead, d->col, r->x.arena, &cell, &null, &ahead, r->x.err)));
     if (d->kind == DEF_EXPR) {
         TRY(eval_expr(&r->x, d->expr, v));
-    } else if (d->kind == DEF_SCAN && r->ahead.at && d->col >= 0 && bulk_row_cell(&r->ahead, d->col, &cell, &null)) {
+    } else if (ahead) {
         *v = (Value){.type = r->table->cols[d->col].type, .is_null = null};
         memcpy(value_cell(v), cell, (size_t)phys_size(type_phys(v->type)));
     } else if (d->kind == DEF_SCAN && !r->tablet) { /* of a row that is not there */
@@ -284,7 +291,8 @@ static Status locate(Run *r, bool *there) {
     if (r->ahead.at) {
         const void *cells[ARRAY_LEN(key)];
         for (int j = 0; j < k->n_cols; j++) cells[j] = value_cell_const(&key[j]);
-        if (!bulk_row_find(&r->ahead, p->key, cells)) return *there = false, ST_OK;
+        TRY(from_device(r, bulk_row_find(&r->ahead, p->key, cells, r->x.arena, r->x.err)));
+        if (r->ahead.row < 0) return *there = false, ST_OK;
         r->rowid = bulk_row_rowid(&r->ahead);
         if (r->rowid < 0) return ST_OK; /* all columns are there */
     } else {

@@ -114,8 +114,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     Status got = select ? session_read(s, true) : session_begin_write(s);
     s->read.brief = s->read.images = false;
     TRY(got);
-    bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s),
-         on_device = ahead && !session_bulk_rows_on_host(s);
+    bool ahead = select && !had_lock && s->lock != LOCK_NONE && session_bulk_unapplied(s);
     if (!text->point || text->point->catalog_version != session_catalog(s)->version)
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
@@ -124,10 +123,6 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
         else if (ahead) session_unlock(s);            /* it reads more than rows in images */
         else if (!had_lock) session_read_anew(s);     /* a query takes its time: it may do without the lock */
         return ST_OK;
-    }
-    if (on_device) {
-        session_unlock(s); /* a device has the rows: the tables are brought up to date */
-        TRY(session_lock(s, LOCK_SHARED));
     }
     const Value **refs = arena_array(a, const Value *, n_params + 1);
     Value *given = arena_array(a, Value, n_params + 1);

@@ -165,10 +165,6 @@ Status session_bulk_sync_for(Session *s, const PlanCtx *c) {
     return session_bulk_unapplied(s) && (reads_ahead(s, c) || is_short_of_memory(s)) ? session_bulk_sync(s) : ST_OK;
 }
 
-bool session_bulk_rows_on_host(const Session *s) {
-    BulkHub *h = s->db->bulk_hub;
-    return session_bulk_unapplied(s) && !images_on_device(h->state.images);
-}
 bool session_bulk_on_device(const Session *s) {
     BulkHub *h = s->db->bulk_hub;
     return session_bulk_unapplied(s) && images_on_device(h->state.images);
@@ -181,21 +177,40 @@ Status session_bulk_view(Session *s, Table *t, const Table **out, bool *there) {
     return st;
 }
 BulkRow session_bulk_row(const Session *s, const Table *t) {
-    const Image *im = session_bulk_unapplied(s) ? images_find(s->db->bulk_hub->state.images, t->id) : NULL;
-    return (BulkRow){.at = im && im->table == t && im->version == t->content ? im : NULL};
+    BulkHub *h = s->db->bulk_hub;
+    Image *im = session_bulk_unapplied(s) ? images_find(h->state.images, t->id) : NULL;
+    if (!im || im->table != t || im->version != t->content) return (BulkRow){.at = NULL};
+    return (BulkRow){.at = im, .on_device = images_only_there(im), .views = &h->state.views};
 }
-bool bulk_row_find(BulkRow *r, int key, const void *const *cells) {
-    r->row = image_find(r->at, key, cells);
-    return r->row >= 0;
+Status bulk_row_find(BulkRow *r, int key, const void *const *cells, Arena *a, Err *e) {
+    if (!r->on_device) {
+        r->row = image_find(r->at, key, cells);
+        return ST_OK;
+    }
+    mutex_lock(r->views);
+    Status st = device_rows_find(r->at, key, cells, a, &r->there, e);
+    mutex_unlock(r->views);
+    r->row = r->there.row;
+    return st;
 }
-bool bulk_row_cell(const BulkRow *r, int col, const void **cell, bool *null) {
+Status bulk_row_cell(const BulkRow *r, int col, Arena *a, const void **cell, bool *null, bool *there, Err *e) {
     const ImageColumn *c = &r->at->cols[col];
-    if (!c->used) return false;
+    *there = c->used;
+    if (!c->used) return ST_OK;
+    if (r->on_device) {
+        mutex_lock(r->views);
+        Status st = device_rows_cell(r->at, &r->there, col, a, cell, null, e);
+        mutex_unlock(r->views);
+        return st;
+    }
     *cell = image_cell(c, r->row);
     *null = !image_is_valid(c, r->row);
-    return true;
+    return ST_OK;
 }
-int64_t bulk_row_rowid(const BulkRow *r) { return image_is_stored(r->at, r->row) ? r->at->rowids[r->row] : -1; }
+int64_t bulk_row_rowid(const BulkRow *r) {
+    bool stored = r->on_device ? r->there.stored : image_is_stored(r->at, r->row);
+    return stored ? r->at->rowids[r->row] : -1;
+}
 
 Status session_bulk_sync(Session *s) {
     if (!session_bulk_unapplied(s)) return ST_OK;

@@ -20,12 +20,11 @@
 
 #include "session/core/session.h"
 #include "txn/run/bulk.h"
+#include "txn/store/device_rows.h"
 
 /* Changes of images are applied to their tables; called with the exclusive lock. */
 struct BulkLogEntry;
 Status session_bulk_sync(Session *s);
-/* There are such changes, and all of them are on the host: single rows can be read there. Under the lock. */
-bool session_bulk_rows_on_host(const Session *s);
 /* Some are on a device only. Under the lock. */
 bool session_bulk_on_device(const Session *s);
 /* Rows of the table that only a device has, as queries there read them (exec/device/device_rows.h), until the lock is
@@ -35,17 +34,21 @@ Status session_bulk_view(Session *s, Table *t, const Table **out, bool *there);
 /* The statement reads tables that bulks change, or may: they are brought up to date when bulks are ahead. Under the
  * lock held alone. */
 Status session_bulk_sync_for(Session *s, const struct PlanCtx *c);
-/* Rows of a table where bulks left them; `at` NULL: the table has everything. Under the lock, after
- * session_bulk_rows_on_host. */
+/* A row of a table where bulks left it, on the host or on a device; `at` NULL: the table has everything. Under the
+ * lock. What comes from a device is in the arena that each function is given. */
 typedef struct BulkRow {
-    const struct Image *at;
+    struct Image *at;
     int64_t row;
+    bool on_device;
+    DeviceRow there;
+    Mutex *views;
 } BulkRow;
 BulkRow session_bulk_row(const Session *s, const Table *t);
-/* Finds the row by a key of the table; cells: values of the key's columns, none NULL. */
-bool bulk_row_find(BulkRow *r, int key, const void *const *cells);
-/* A cell of the column's phys; false: bulks do not know the column, it is in the table's row. */
-bool bulk_row_cell(const BulkRow *r, int col, const void **cell, bool *null);
+/* Finds the row by a key of the table; cells: values of the key's columns, none NULL. `row` -1: there is none. 0A000,
+ * 53200, 58000: not on that device; the tables have to be brought up to date. */
+Status bulk_row_find(BulkRow *r, int key, const void *const *cells, Arena *a, Err *e);
+/* A cell of the column's phys; *there false: bulks do not know the column, it is in the table's row. Likewise. */
+Status bulk_row_cell(const BulkRow *r, int col, Arena *a, const void **cell, bool *null, bool *there, Err *e);
 int64_t bulk_row_rowid(const BulkRow *r); /* the table's row; -1: it has none, bulks know all columns */
 int64_t session_bulks_list(const Session *s, struct BulkLogEntry *out, int64_t most); /* bulk_log.h; any thread */
 bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */

@@ -187,6 +187,7 @@ Image *images_find(ImageSet *s, int64_t table_id);
 /* Whether images_get uses the images with unapplied changes as they are; else it applies all changes to the tables
  * first. */
 bool images_fit(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs);
+bool images_only_there(const Image *im);  /* a device has newer rows of it */
 bool images_on_device(const ImageSet *s); /* a device has changes that the host does not */
 /* device_rows_view of the table's image; NULL: the table has everything. *there false: its newer rows are on the host,
  * and not in the table. */

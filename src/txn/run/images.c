@@ -208,6 +208,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
     return ST_OK;
 }
 
+bool images_only_there(const Image *im) { return device_copy_newer(im); }
 bool images_on_device(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
         if (s->entries[i].image && device_copy_newer(s->entries[i].image)) return true;

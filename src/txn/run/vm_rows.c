@@ -866,7 +866,7 @@ static void hash_column(int64_t n, const Vec *v, uint64_t *h) {
     case PH_STR:
     case PH_UUID: { /* as kernels do */
         const char *cells = x;
-        EACH(hash_key(h[i], image_key_hash(1, &v->phys, (const void *[]){cells + (k << size_class(v->phys))})));
+        EACH(hash_key(h[i], key_hash(1, &v->phys, (const void *[]){cells + (k << size_class(v->phys))})));
     }
     default: EACH(hash_key(h[i], cell_hash((Phys)v->phys, (const char *)x + (k << size_class(v->phys)))));
     }

@@ -10,6 +10,7 @@
 #include "txn/store/device_copy.h"
 #include "txn/store/store_int.h"
 
+static_assert(RD_PIECES == ROW_PIECES, "crosses into kernels");
 static_assert(RD_ROW_LIVE == ROW_LIVE && RD_BOOL == PH_BOOL && RD_I16 == PH_I16 && RD_I32 == PH_I32 &&
                   RD_I64 == PH_I64 && RD_F32 == PH_F32 && RD_F64 == PH_F64 && RD_STR == PH_STR,
               "kernels know these numbers");
@@ -28,7 +29,8 @@ struct DeviceRowsView {
     Device *d;
     CodeCache *cache;
     CodeRef code;
-    DevKernel *deleted, *zones, *column;
+    DevKernel *deleted, *zones, *column, *find;
+    DevQueue *queue;
     uint64_t changes; /* of the device's copy when it was made */
     int64_t n_first;  /* the image's row of each tablet */
     int64_t *first;
@@ -36,6 +38,7 @@ struct DeviceRowsView {
     DevPtr tablets; /* in the device's memory */
     int64_t tablets_bytes;
     int64_t *dead_value; /* by column */
+    bool made;
 };
 typedef struct DeviceRowsView View;
 
@@ -66,6 +69,7 @@ static Status need_kernels(View *v, Err *e) {
     if (get_code(v->cache, v->d, v->im->account, true, &v->code, e) != CODE_READY) return ST_ERROR;
     TRY(ops->kernel(v->code.module, "rd_deleted", &v->deleted, e));
     TRY(ops->kernel(v->code.module, "rd_zones", &v->zones, e));
+    TRY(ops->kernel(v->code.module, "rd_find", &v->find, e));
     return ops->kernel(v->code.module, "rd_column", &v->column, e);
 }
 /* `items` work-items have something to do. */
@@ -272,51 +276,176 @@ static Status describe_all(View *v, const Zone *zones, const int64_t *dead, Err 
 
 static Status fill_view(View *v, Err *e) {
     static _Atomic int64_t views = 1;
-    Image *im = v->im;
+    const Image *im = v->im;
     bool own = in_order(im);
-    DevQueue *q = NULL;
     Zone *zones = NULL;
     int64_t *dead = NULL;
     v->table = *im->table;
     v->table.on_device = &v->rows;
     v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
     v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column};
-    TRY(need_kernels(v, e));
+    v->n_work = 0;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
-    TRY(v->d->ops->queue_new(v->d, &q, e));
-    Status st = upload(v, q, e);
-    if (st == ST_OK) st = look(v, q, &zones, &dead, e);
-    v->d->ops->queue_free(v->d, q);
-    return st == ST_OK ? describe_all(v, zones, dead, e) : ST_ERROR;
+    TRY(upload(v, v->queue, e));
+    TRY(look(v, v->queue, &zones, &dead, e));
+    return describe_all(v, zones, dead, e);
 }
 
+/* ---- what stays from bulk to bulk: kernels and a queue ---- */
+static void drop_view(View *v) {
+    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    v->tablets = 0;
+    arena_free(v->arena);
+    v->arena = NULL;
+    v->made = false;
+}
 void device_rows_free(Image *im) {
     View *v = im->device_rows;
     if (!v) return;
-    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    drop_view(v);
+    if (v->queue) v->d->ops->queue_free(v->d, v->queue);
     if (v->code.module) code_release(v->cache, &v->code);
-    arena_free(v->arena);
     mem_free(im->account, v, (int64_t)sizeof *v);
     im->device_rows = NULL;
 }
-Status device_rows_view(Image *im, const Table **out, Err *e) {
-    uint64_t changes = device_copy_changes(im);
-    if (!im->device_rows || im->device_rows->changes != changes) {
+static Status get(Image *im, View **out, Err *e) {
+    *out = im->device_rows;
+    if (*out) return ST_OK;
+    View *v = im->device_rows = mem_calloc(im->account, (int64_t)sizeof *v, e);
+    if (!v) return ST_ERROR;
+    v->im = im;
+    v->d = device_copy_device(im);
+    v->cache = device_copy_cache(im);
+    if (need_kernels(v, e) != ST_OK || v->d->ops->queue_new(v->d, &v->queue, e) != ST_OK) {
         device_rows_free(im);
-        View *v = mem_calloc(im->account, (int64_t)sizeof *v, e);
-        if (!v) return ST_ERROR;
-        im->device_rows = v;
-        v->im = im;
-        v->d = device_copy_device(im);
-        v->cache = device_copy_cache(im);
-        v->changes = changes;
+        return ST_ERROR;
+    }
+    *out = v;
+    return ST_OK;
+}
+Status device_rows_view(Image *im, const Table **out, Err *e) {
+    View *v;
+    TRY(get(im, &v, e));
+    if (!v->made || v->changes != device_copy_changes(im)) {
+        drop_view(v);
+        v->changes = device_copy_changes(im);
         if (!(v->arena = arena_new(im->account, e)) || fill_view(v, e) != ST_OK) {
-            device_rows_free(im);
+            drop_view(v);
             return err_is_set(e) ? ST_ERROR : err_oom(e);
         }
         arena_set_err(v->arena, NULL);
+        v->made = true;
     }
-    *out = &im->device_rows->table;
+    *out = &v->table;
     return ST_OK;
+}
+
+/* ---- one row ---- */
+enum { FIND_KEY_WORDS = RD_COL_WORDS + 2 };
+/* Descriptions of the key's columns, its values, and the bytes of its strings, which will be at `at`. */
+static Status describe_key(const Image *im, const ImageIndex *x, const void *const *keys, Arena *a, DevPtr at,
+                           uint64_t **out, int64_t *bytes, Err *e) {
+    int64_t size = x->n_cols * FIND_KEY_WORDS * 8, texts = 0;
+    for (int32_t i = 0; i < x->n_cols; i++) {
+        uint8_t phys = im->cols[x->cols[i]].phys;
+        if (phys == PH_STR) texts += ((const Str *)keys[i])->len;
+        if (phys == PH_INTERVAL || phys == PH_F32 || phys == PH_F64)
+            return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of this type is not looked up on a device");
+    }
+    uint64_t *w = *out = arena_calloc(a, size + texts + 8), *values = w ? w + x->n_cols * RD_COL_WORDS : NULL;
+    if (!w) return err_oom(e);
+    char *text = (char *)w + size;
+    for (int32_t i = 0; i < x->n_cols; i++, values += 2) {
+        uint8_t phys = im->cols[x->cols[i]].phys;
+        describe_column(im, x->cols[i], w + i * RD_COL_WORDS);
+        if (phys != PH_STR) {
+            memcpy(values, keys[i], (size_t)phys_size((Phys)phys));
+            continue;
+        }
+        Str s = *(const Str *)keys[i];
+        if (s.len) memcpy(text, s.ptr, s.len);
+        values[0] = at + (uint64_t)(text - (char *)w);
+        values[1] = s.len;
+        text += s.len;
+    }
+    *bytes = size + texts;
+    return ST_OK;
+}
+static Status run_find(const View *v, const ImageIndex *x, const void *const *keys, uint64_t hash, Arena *a,
+                       uint64_t *found, int64_t found_bytes, Err *e) {
+    enum { KEY_MOST = 1 << 16 };
+    const DeviceOps *ops = v->d->ops;
+    const Image *im = v->im;
+    int64_t room = KEY_MOST + found_bytes, bytes = 0;
+    uint64_t *key = NULL, p[RD_PARAMS] = {0};
+    DevPtr at = 0;
+    TRY(device_alloc(v->d, room, &at, e));
+    Status st = describe_key(im, x, keys, a, at, &key, &bytes, e);
+    if (st == ST_OK && bytes > KEY_MOST)
+        st =
+            err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of %lld bytes is not looked up on a device", (long long)bytes);
+    if (st == ST_OK) st = ops->copy_in(v->queue, at, key, bytes, e);
+    p[RD_COLS] = at;
+    p[RD_N_COLS] = (uint64_t)x->n_cols;
+    p[RD_TO] = at + KEY_MOST;
+    p[RD_TEXTS] = device_copy_texts(im);
+    p[RD_SLOTS] = device_copy_address(im, x->slots);
+    p[RD_MASK] = (uint64_t)x->mask;
+    p[RD_HASH] = hash;
+    p[RD_MARKS] = device_copy_address(im, im->dirty);
+    for (int k = 0; k < ROW_PIECES; k++) {
+        p[RD_PIECE + 2 * k] = device_copy_address(im, im->pieces[k].rows);
+        p[RD_PIECE + 2 * k + 1] = (uint64_t)(im->pieces[k].rows ? im->pieces[k].stride : 0);
+    }
+    if (st == ST_OK) st = launch(v, v->queue, v->find, 1, p, e);
+    if (st == ST_OK) st = ops->copy_out(v->queue, found, at + KEY_MOST, found_bytes, e);
+    if (ops->sync(v->queue, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    ops->free(v->d, at, room);
+    return st;
+}
+Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena *a, DeviceRow *out, Err *e) {
+    const ImageIndex *x = &im->indexes[index];
+    uint8_t *phys = arena_alloc(a, x->n_cols);
+    View *v;
+    *out = (DeviceRow){.row = -1};
+    if (!phys) return err_oom(e);
+    TRY(get(im, &v, e));
+    for (int32_t i = 0; i < x->n_cols; i++) phys[i] = im->cols[x->cols[i]].phys;
+    int64_t bytes = 16;
+    for (int k = 0; k < ROW_PIECES; k++) bytes += im->pieces[k].rows ? im->pieces[k].stride : 0;
+    uint64_t *found = arena_calloc(a, bytes);
+    if (!found) return err_oom(e);
+    TRY(run_find(v, x, keys, key_hash(x->n_cols, phys, keys), a, found, bytes, e));
+    if (found[0] == 0) return ST_OK;
+    out->row = (int64_t)found[0] - 1;
+    out->stored = !(found[1] & DIRTY_INSERTED) && im->rowids[out->row] >= 0;
+    const uint8_t *at = (const uint8_t *)(found + 2);
+    for (int k = 0; k < ROW_PIECES; k++) {
+        out->pieces[k] = at;
+        at += im->pieces[k].rows ? im->pieces[k].stride : 0;
+    }
+    return ST_OK;
+}
+Status device_rows_cell(Image *im, const DeviceRow *r, int32_t col, Arena *a, const void **cell, bool *null, Err *e) {
+    const ImageColumn *c = &im->cols[col];
+    const uint8_t *row = r->pieces[c->piece], *at = row + (c->cells - im->pieces[c->piece].rows);
+    *null = c->valid && !row[c->valid - im->pieces[c->piece].rows];
+    *cell = at;
+    if (c->phys != PH_STR || *null) return ST_OK;
+    View *v;
+    TRY(get(im, &v, e));
+    uint64_t address;
+    uint32_t len;
+    memcpy(&address, at, sizeof address);
+    memcpy(&len, at + sizeof address, sizeof len);
+    char *bytes = arena_alloc(a, (int64_t)len + 1);
+    Str *s = arena_new_of(a, Str);
+    if (!bytes || !s) return err_oom(e);
+    *s = str_make(bytes, len);
+    *cell = s;
+    if (len == 0) return ST_OK;
+    Status st = v->d->ops->copy_out(v->queue, bytes, address + device_copy_texts(im), len, e);
+    if (v->d->ops->sync(v->queue, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    return st;
 }

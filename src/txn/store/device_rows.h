@@ -20,6 +20,16 @@ void device_rows_ask(const Image *im);
  * and is good until a bulk runs, or the host gets the rows. 53200, 58000; 0A000 without kernels. One thread at a time.
  */
 Status device_rows_view(Image *im, const Table **out, Err *e);
+/* One row of such an image by a unique key: what the device has of it, in `a`, as the image has it.
+ * `row` -1: there is none. One thread at a time. 0A000: its key's columns cannot be compared there. 53200, 58000. */
+typedef struct DeviceRow {
+    int64_t row;
+    bool stored; /* the table has it, as image->rowids says */
+    const uint8_t *pieces[ROW_PIECES];
+} DeviceRow;
+Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena *a, DeviceRow *out, Err *e);
+/* A cell of it, NULL cells as they are. Strings get their bytes from the device, in `a`. Likewise. */
+Status device_rows_cell(Image *im, const DeviceRow *r, int32_t col, Arena *a, const void **cell, bool *null, Err *e);
 void device_rows_free(Image *im);
 
 #endif

@@ -113,7 +113,7 @@ Status image_gather_texts(Image *im, int64_t room, Err *e);
 bool image_texts_fit(const Image *im, int64_t room); /* there is room already */
 /* That piece, NULL when there is none; the bytes that are used of it. */
 char *image_texts(const Image *im, int64_t *size, int64_t *used);
-uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
+uint64_t key_hash(int32_t n, const uint8_t *phys, const void *const *keys);
 /* Debug: indexes and cells agree; with `against_table` after a sync, every row equals the table's. */
 Status image_verify(const Image *im, bool against_table, Err *e);
 

@@ -71,7 +71,7 @@ ALWAYS_INLINE uint64_t hash_cell(uint8_t phys, const char *cell) {
 ALWAYS_INLINE uint64_t key_word(uint8_t phys, const char *cell) {
     return phys <= PH_I64 ? whole_cell(phys, cell) : hash_cell(phys, cell);
 }
-uint64_t image_key_hash(int32_t n, const uint8_t *phys, const void *const *keys) {
+uint64_t key_hash(int32_t n, const uint8_t *phys, const void *const *keys) {
     if (UNLIKELY(hash_constant)) return 0;
     uint64_t h = 0;
     for (int32_t i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
  *
  *   rd_deleted  bits of rows that do not live, and their number, by tablet
  *   rd_zones    bounds and NULLs of columns, by tablet
+ *   rd_find     one row by a unique key: all that the image has of it
  *   rd_column   a column's cells side by side, and bits of those that have a value
  *
  * Rows lie in memory at a stride, each column at its place in the row, with a byte that says whether the row lives and
@@ -133,6 +134,52 @@ KERNEL(rd_column) {
         u64 word = 0;
         for (u64 i = 0; i < 64 && i < n; i++) word |= (u64)(G(u8, valid + (row + i) * stride)[0] != 0) << i;
         G(u64, bits)[w] = word;
+    }
+}
+
+/* ---- one row by its key ---- */
+#define RD_ENTRY_ROWS U64C(0xffffffffff) /* of a slot; above them are bits of the hash */
+FN bool rd_same_bytes(u64 a, u64 b, u64 n) {
+    for (u64 i = 0; i < n; i++)
+        if (G(u8, a)[i] != G(u8, b)[i]) return false;
+    return true;
+}
+/* A cell and a value of the key: in the same form, but that bytes of a string are at the key's own address. */
+FN bool rd_is_key(u32 phys, u64 cell, u64 key, u64 texts) {
+    if (phys != RD_STR) return rd_same_bytes(cell, key, rd_cell_bytes(phys));
+    const u64 n = (u64)G(u32, cell)[2];
+    return n == (u64)G(u32, key)[2] && rd_same_bytes(G(u64, cell)[0] + texts, G(u64, key)[0], n);
+}
+FN bool rd_has_key(u64 row, u64 live, u64 cols, u64 n_cols, u64 texts) {
+    const u64 keys = cols + n_cols * RD_COL_WORDS * 8;
+    if ((u32)GRO(u8, live)[row] != RD_ROW_LIVE) return false;
+    for (u64 c = 0; c < n_cols; c++) {
+        const u64 col = cols + c * RD_COL_WORDS * 8, at = row * GRO(u64, col)[2], valid = GRO(u64, col)[3];
+        if (valid != 0 && G(u8, valid + at)[0] == 0) return false;
+        if (!rd_is_key((u32)GRO(u64, col)[0], GRO(u64, col)[1] + at, keys + c * 16, texts)) return false;
+    }
+    return true;
+}
+/* One work-item: the row's number + 1 (0: there is none), its mark, and the bytes of its pieces. */
+KERNEL(rd_find) {
+    const u64 slots = P(RD_SLOTS), mask = P(RD_MASK), hash = P(RD_HASH), to = P(RD_TO);
+    if (GID != 0 || LID != 0) return;
+    u64 found = 0;
+    for (u64 i = hash & mask; found == 0; i = (i + 1) & mask) {
+        const u64 s = GRO(u64, slots)[i];
+        if (s == 0) break;
+        if (((s ^ hash) & ~RD_ENTRY_ROWS) != 0) continue;
+        if (rd_has_key((s & RD_ENTRY_ROWS) - 1, P(RD_LIVE), P(RD_COLS), P(RD_N_COLS), P(RD_TEXTS)))
+            found = s & RD_ENTRY_ROWS;
+    }
+    G(u64, to)[0] = found;
+    if (found == 0) return;
+    G(u64, to)[1] = (u64)GRO(u8, P(RD_MARKS))[found - 1];
+    u64 at = to + 16;
+    for (u64 p = 0; p < RD_PIECES; p++) {
+        const u64 n = P(RD_PIECE + 2 * p + 1), from = P(RD_PIECE + 2 * p) + (found - 1) * n;
+        for (u64 i = 0; i < n; i++) G(u8, at)[i] = G(u8, from)[i];
+        at += n;
     }
 }
 

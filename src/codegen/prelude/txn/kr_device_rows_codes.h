@@ -15,7 +15,14 @@
 #define RD_DEAD 9   /* what cells of rows that do not live get, as 64 bits */
 #define RD_WORK 10  /* pieces of RD_ZONE_ROWS rows, of all tablets */
 #define RD_TEXTS 11 /* what to add to addresses of strings */
-#define RD_PARAMS 12
+#define RD_SLOTS 12 /* of rd_find: u64[]; RD_COLS: the key's columns, then its values, 16 bytes each */
+#define RD_MASK 13  /* slots - 1 */
+#define RD_HASH 14
+#define RD_MARKS 15 /* u8 by row */
+#define RD_PIECE 16 /* by piece of a row: address, bytes from row to row */
+#define RD_PARAMS 20
+
+#define RD_PIECES 2
 
 /* By tablet: its first place, its first row, its rows, and the pieces of RD_ZONE_ROWS rows of the tablets before it. */
 #define RD_TABLET_WORDS 4
