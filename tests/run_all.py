@@ -261,7 +261,7 @@ def lanes(build, oracle):
         os.mkdir(env["STELE_CACHE_DIR"], mode=0o700)
         cuda = "set executor = 'compiled'; set device = 'cuda:0'; set device_wait = on; set bulk_release = 'statement'"
         script("ranks of bulks, CUDA's lanes", [os.path.join(build, "tests", "test_rank_device"), "check", "cuda:0", "3000"], env)
-        script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "3", "--reduce", "0", "--seconds", "1800", "--set", cuda], env)
+        script("bulk oracle, calls that meet, CUDA's lanes", [*oracle, "--seed", "5", "--calm", "--rounds", "1", "--reduce", "0", "--seconds", "1800", "--set", cuda], env)
         files = []
         for name in ("part", "queue", "parallel_loops"):
             with open(os.path.join(ROOT, "tests", "sql", "bulk", name + ".test")) as f:
