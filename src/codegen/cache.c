@@ -680,6 +680,20 @@ void code_used(CodeCache *c, const CodeRef *ref) {
     if (wants) touch(c, &k);
 }
 
+CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const char *kernels, int n_params, bool wait,
+                            CodeRef *out, Err *e) {
+    char head[80];
+    snprintf(head, sizeof head, "#define N_PARAMS %d\n", n_params);
+    if (d->info.group_rows > 1)
+        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
+    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernels) + 1;
+    char *source = mem_alloc(account, (int64_t)n, e);
+    if (!source) return CODE_FAILED;
+    snprintf(source, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernels);
+    CodeState st = code_get(c, d, source, "", wait, out, e);
+    mem_free(account, source, (int64_t)n);
+    return st;
+}
 void code_release(CodeCache *c, CodeRef *ref) {
     CodeEntry *n = ref->entry, *dead = NULL;
     *ref = (CodeRef){0};

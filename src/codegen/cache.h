@@ -56,6 +56,10 @@ typedef struct CodeRef { /* a loaded module, held until code_release */
 /* `source` is copied when needed; `options` NULL is "". READY: *out is filled. PENDING only when !wait. FAILED: *e has
  * the compiler's error (every time). */
 CodeState code_get(CodeCache *c, Device *d, const char *source, const char *options, bool wait, CodeRef *out, Err *e);
+/* The same for kernels whose text is a part of the library: behind the prelude, with so many parameters, in groups as
+ * large as the device's. Memory for the source is `account`'s. */
+CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const char *kernels, int n_params, bool wait,
+                            CodeRef *out, Err *e);
 void code_release(CodeCache *c, CodeRef *ref);
 /* Says that a reference that was kept is used again: unused files go first. Takes some 0.1 us, and more once
  * a minute. */

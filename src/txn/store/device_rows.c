@@ -1,10 +1,7 @@
 /* device_rows.c - see device_rows.h. Kernels: codegen/prelude/txn/kr_device_rows.h. */
 #include "txn/store/device_rows.h"
 
-#include <stdio.h>
-
 #include "codegen/cache.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
 #include "exec/device/device_rows.h"
 #include "txn/store/device_copy.h"
@@ -31,6 +28,8 @@ struct DeviceRowsView {
     CodeRef code;
     DevKernel *deleted, *zones, *column, *find;
     DevQueue *queue;
+    DevPtr lookup; /* a key on its way there, and the row on its way back */
+    int64_t lookup_bytes;
     uint64_t changes; /* of the device's copy when it was made */
     int64_t n_first;  /* the image's row of each tablet */
     int64_t *first;
@@ -44,17 +43,7 @@ typedef struct DeviceRowsView View;
 
 /* ---- kernels ---- */
 static CodeState get_code(CodeCache *cache, Device *d, MemAccount *account, bool wait, CodeRef *out, Err *e) {
-    char head[80];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n", RD_PARAMS);
-    if (d->info.group_rows > 1)
-        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
-    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_device_rows_text) + 1;
-    char *text = mem_alloc(account, (int64_t)n, e);
-    if (!text) return CODE_FAILED;
-    snprintf(text, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernel_device_rows_text);
-    CodeState st = code_get(cache, d, text, "", wait, out, e);
-    mem_free(account, text, (int64_t)n);
-    return st;
+    return code_get_embedded(cache, d, account, kernel_device_rows_text, RD_PARAMS, wait, out, e);
 }
 void device_rows_ask(const Image *im) {
     CodeCache *cache = device_copy_cache(im);
@@ -304,6 +293,7 @@ void device_rows_free(Image *im) {
     View *v = im->device_rows;
     if (!v) return;
     drop_view(v);
+    if (v->lookup) v->d->ops->free(v->d, v->lookup, v->lookup_bytes);
     if (v->queue) v->d->ops->queue_free(v->d, v->queue);
     if (v->code.module) code_release(v->cache, &v->code);
     mem_free(im->account, v, (int64_t)sizeof *v);
@@ -372,20 +362,29 @@ static Status describe_key(const Image *im, const ImageIndex *x, const void *con
     *bytes = size + texts;
     return ST_OK;
 }
-static Status run_find(const View *v, const ImageIndex *x, const void *const *keys, uint64_t hash, Arena *a,
-                       uint64_t *found, int64_t found_bytes, Err *e) {
+static Status lookup_room(View *v, int64_t bytes, Err *e) {
+    if (bytes <= v->lookup_bytes) return ST_OK;
+    if (v->lookup) v->d->ops->free(v->d, v->lookup, v->lookup_bytes);
+    v->lookup = 0;
+    v->lookup_bytes = 0;
+    TRY(device_alloc(v->d, bytes, &v->lookup, e));
+    v->lookup_bytes = bytes;
+    return ST_OK;
+}
+static Status run_find(View *v, const ImageIndex *x, const void *const *keys, uint64_t hash, Arena *a, uint64_t *found,
+                       int64_t found_bytes, Err *e) {
     enum { KEY_MOST = 1 << 16 };
     const DeviceOps *ops = v->d->ops;
     const Image *im = v->im;
-    int64_t room = KEY_MOST + found_bytes, bytes = 0;
+    int64_t bytes = 0;
     uint64_t *key = NULL, p[RD_PARAMS] = {0};
-    DevPtr at = 0;
-    TRY(device_alloc(v->d, room, &at, e));
-    Status st = describe_key(im, x, keys, a, at, &key, &bytes, e);
-    if (st == ST_OK && bytes > KEY_MOST)
-        st =
-            err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of %lld bytes is not looked up on a device", (long long)bytes);
-    if (st == ST_OK) st = ops->copy_in(v->queue, at, key, bytes, e);
+    TRY(lookup_room(v, KEY_MOST + found_bytes, e));
+    const DevPtr at = v->lookup;
+    TRY(describe_key(im, x, keys, a, at, &key, &bytes, e));
+    if (bytes > KEY_MOST)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "a key of %lld bytes is not looked up on a device",
+                       (long long)bytes);
+    Status st = ops->copy_in(v->queue, at, key, bytes, e);
     p[RD_COLS] = at;
     p[RD_N_COLS] = (uint64_t)x->n_cols;
     p[RD_TO] = at + KEY_MOST;
@@ -401,7 +400,6 @@ static Status run_find(const View *v, const ImageIndex *x, const void *const *ke
     if (st == ST_OK) st = launch(v, v->queue, v->find, 1, p, e);
     if (st == ST_OK) st = ops->copy_out(v->queue, found, at + KEY_MOST, found_bytes, e);
     if (ops->sync(v->queue, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
-    ops->free(v->d, at, room);
     return st;
 }
 Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena *a, DeviceRow *out, Err *e) {

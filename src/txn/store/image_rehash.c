@@ -2,10 +2,7 @@
  * image_rehash.h. */
 #include "txn/store/image_rehash.h"
 
-#include <stdio.h>
-
 #include "base/hash.h"
-#include "codegen/prelude.h"
 #include "codegen/prelude/txn/kr_image_codes.h"
 #include "txn/store/store_int.h"
 
@@ -20,17 +17,7 @@ static_assert(sizeof(((RehashTable *)0)->cols[0]) == IMAGE_COL_WORDS * 8 &&
               "cross into kernels");
 
 static CodeState get(ImageKernels *k, Device *d, MemAccount *account, bool wait, Err *e) {
-    char head[80];
-    snprintf(head, sizeof head, "#define N_PARAMS %d\n", IK_PARAMS);
-    if (d->info.group_rows > 1)
-        snprintf(head + strlen(head), sizeof head - strlen(head), "#define GROUP_SIZE %d\n", (int)d->info.group_rows);
-    size_t n = strlen(head) + strlen(KERNEL_PRELUDE_INCLUDE) + strlen(kernel_image_text) + 1;
-    char *text = mem_alloc(account, (int64_t)n, e);
-    if (!text) return CODE_FAILED;
-    snprintf(text, n, "%s%s%s", head, KERNEL_PRELUDE_INCLUDE, kernel_image_text);
-    CodeState st = code_get(k->cache, d, text, "", wait, &k->code, e);
-    mem_free(account, text, (int64_t)n);
-    return st;
+    return code_get_embedded(k->cache, d, account, kernel_image_text, IK_PARAMS, wait, &k->code, e);
 }
 void image_kernels_ask(ImageKernels *k, Device *d, MemAccount *account) {
     Err later = {0};
