@@ -861,7 +861,8 @@ static void end_round(Query *q, const LoopSpec *l) {
             q->joins[s->id] = NULL;
         }
         bool kept = s->id == l->result || s->id == l->next;
-        if ((s->kind == SINK_ROWS && !kept) || s->kind == SINK_SORT) free_rows(q, s->id);
+        bool store = s->kind == SINK_ROWS || s->kind == SINK_WINDOW;
+        if ((store && !kept) || s->kind == SINK_SORT) free_rows(q, s->id);
     }
     for (const LoopSpec *x = q->plan->loops; x < l; x++)
         if (x->first >= l->first && x->end <= l->end) free_rows(q, x->seen);
