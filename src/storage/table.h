@@ -64,9 +64,9 @@ typedef struct Tablet {
 } Tablet;
 
 /* ---- watches: what is kept elsewhere for a main tablet's bytes (devices that have its pages registered) ----
- * A watch is linked to the tablet by its owner, which has its memory, and called once, before the bytes are freed:
- * dropped or truncated tables, merges, rolled back loads, closing the database. It is not linked any more then. Delta
- * tablets have no such bytes and are not watched.
+ * A watch is linked to the tablet's block by its owner, which has its memory, and called once, before the bytes are
+ * freed: dropped or truncated tables, merges, rolled back loads, closing the database, and versions that had it last.
+ * It is not linked any more then. Delta tablets have no such bytes and are not watched.
  *
  * These may be called from any thread; the tablet must not be freed meanwhile. `gone` runs on the thread that frees,
  * without locks of this folder. Watches of an owner that goes away must be gone before it: nothing frees watched
@@ -78,7 +78,9 @@ typedef struct TabletWatch {
 } TabletWatch;
 void tablet_watch(Tablet *t, TabletWatch *w);
 TabletWatch *tablet_watched(const Tablet *t, const void *owner); /* NULL: none */
-bool tablet_unwatch(Tablet *t, TabletWatch *w); /* false: it was not linked, `gone` has been called or is about to be */
+/* By the block, since a tablet of a version may have gone. false: it was not linked, `gone` has been called or is about
+ * to be. */
+bool tablet_unwatch(struct TabletBlock *b, TabletWatch *w);
 
 typedef struct Dict {
     Str *entries; /* n of them, bytes owned by the dictionary */

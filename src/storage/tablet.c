@@ -293,15 +293,15 @@ TabletWatch *tablet_watched(const Tablet *t, const void *owner) {
     return w;
 }
 
-bool tablet_unwatch(Tablet *t, TabletWatch *w) {
+bool tablet_unwatch(struct TabletBlock *b, TabletWatch *w) {
     mutex_lock(&watch_lock);
-    TabletWatch *x = atomic_load(&t->block->watches), *before = NULL;
+    TabletWatch *x = atomic_load(&b->watches), *before = NULL;
     while (x && x != w) {
         before = x;
         x = x->next;
     }
     if (x && before) before->next = w->next;
-    else if (x) atomic_store(&t->block->watches, w->next);
+    else if (x) atomic_store(&b->watches, w->next);
     mutex_unlock(&watch_lock);
     return x != NULL;
 }

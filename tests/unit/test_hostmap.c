@@ -199,12 +199,12 @@ static void test_watch(void **state) {
     tablet_watch(tab, &y);
     assert_ptr_equal(tablet_watched(tab, &a), &x);
     assert_ptr_equal(tablet_watched(tab, &b), &y);
-    assert_true(tablet_unwatch(tab, &x));
-    assert_false(tablet_unwatch(tab, &x));
-    assert_false(tablet_unwatch(tab, &z));
+    assert_true(tablet_unwatch(tab->block, &x));
+    assert_false(tablet_unwatch(tab->block, &x));
+    assert_false(tablet_unwatch(tab->block, &z));
     assert_null(tablet_watched(tab, &a));
     assert_ptr_equal(tablet_watched(tab, &b), &y);
-    assert_true(tablet_unwatch(tab, &y));
+    assert_true(tablet_unwatch(tab->block, &y));
     assert_null(tablet_watched(tab, &b));
 }
 

@@ -451,6 +451,20 @@ static void test_explained(void **state) {
     must(a, "drop table c");
 }
 
+/* Devices read versions, too. */
+static void test_on_device(void **state) {
+    static const char *const on[] = {"set executor = compiled", "set device = cpu", "set device_wait = on",
+                                     "set device_strict = on"};
+    static const char *const off[] = {"reset executor", "reset device", "reset device_wait", "reset device_strict"};
+    must(a, "truncate t");
+    fill();
+    for (int i = 0; i < 4; i++) must(b, on[i]);
+    test_beside_a_writer(state);
+    test_is_fresh(state);
+    test_in_block(state);
+    for (int i = 0; i < 4; i++) must(b, off[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_beside_a_writer),    cmocka_unit_test(test_is_fresh),
@@ -459,6 +473,6 @@ int main(void) {
         cmocka_unit_test(test_slow_result),        cmocka_unit_test(test_block_memory),
         cmocka_unit_test(test_routines),           cmocka_unit_test(test_pinned),
         cmocka_unit_test(test_kept_plans),         cmocka_unit_test(test_images),
-        cmocka_unit_test(test_explained)};
+        cmocka_unit_test(test_explained),          cmocka_unit_test(test_on_device)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

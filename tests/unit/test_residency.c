@@ -147,11 +147,79 @@ static void test_states(void **state) {
     assert_int_equal(seen, 7);
 }
 
+/* Runs a statement of another session. */
+static void other_runs(Session *other, const char *sql) {
+    Session *mine = session;
+    session = other;
+    run(sql);
+    session = mine;
+}
+/* The sum of a's x, on the device, and what names of d are. */
+static void other_reads(Session *s, int64_t sum, int64_t named) {
+    Session *mine = session;
+    session = s;
+    assert_int_equal(number("select sum(x)::bigint from d"), sum);
+    assert_int_equal(number("select count(*) from d where name like 'n%' and note like '%x'"), named);
+    session = mine;
+}
+/* Two sessions read different versions of a table in turns, one of them without the lock beside a writer. */
+static void versions_in_turns(Session *other) {
+    set("device_strict", "off");
+    run("create table d(k int primary key, x bigint, name text, note text)");
+    run("insert into d select g, 1, 'n' || g % 5, g || 'x' from generate_series(1, 300000) g");
+    run("vacuum d");
+    set("device_strict", "on");
+    run("begin");
+    other_reads(session, 300000, 300000);
+    for (int i = 1; i <= 3; i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql, "update d set x = x + 1, name = 'm%d', note = 'y%d' where k = %d", i, i, i);
+        other_runs(other, sql);
+        other_reads(other, 300000 + i, 300000 - i);
+        other_reads(session, 300000, 300000);
+    }
+    other_runs(other, "begin");
+    other_runs(other, "update d set x = 0");
+    other_reads(other, 0, 300000 - 3);
+    other_reads(session, 300000, 300000);
+    other_runs(other, "create table e(x int)"); /* it holds the lock alone */
+    other_reads(session, 300000, 300000);
+    run("commit");
+    other_reads(session, 300003, 300000 - 3);
+    other_runs(other, "rollback");
+    other_runs(other, "vacuum d");
+    other_reads(other, 300003, 300000 - 3);
+    other_reads(session, 300003, 300000 - 3);
+    run("drop table d");
+}
+static void test_versions(void **state) {
+    (void)state;
+    Err e = {0};
+    Session *other, *mine = session;
+    assert_int_equal(session_new(db, &other, &e), ST_OK);
+    for (int shares = 0; shares < 2; shares++) {
+        device_use(shares);
+        other->device.override = runtime;
+        session = other;
+        set("executor", "compiled");
+        set("device_wait", "on");
+        set("device_strict", "on");
+        set("lock_timeout", "10");
+        session = mine;
+        set("lock_timeout", "10");
+        versions_in_turns(other);
+    }
+    other->device.override = NULL;
+    session_free(other);
+    device_use(false);
+    set("lock_timeout", "0");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_lowered, begin),  cmocka_unit_test_setup(test_room, begin),
         cmocka_unit_test_setup(test_streamed, begin), cmocka_unit_test_setup(test_states, begin),
-        cmocka_unit_test_setup(test_shown, begin),
+        cmocka_unit_test_setup(test_shown, begin),    cmocka_unit_test_setup(test_versions, begin),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -24,7 +24,7 @@ enum {
 struct HostBlock {
     TabletWatch watch; /* first: what storage hands back */
     DevRuntime *r;
-    Tablet *tablet;
+    struct TabletBlock *block;
     void *bytes;
     int64_t size; /* registered */
     DevPtr at;
@@ -57,7 +57,7 @@ static void forget_pages(DevRuntime *r, HostBlock *b) {
 
 static void drop(DevRuntime *r, HostBlock *b) {
     forget_pages(r, b);
-    if (tablet_unwatch(b->tablet, &b->watch)) mem_free(r->account, b, (int64_t)sizeof *b);
+    if (tablet_unwatch(b->block, &b->watch)) mem_free(r->account, b, (int64_t)sizeof *b);
 }
 
 static void hostblock_gone(TabletWatch *w) {
@@ -89,7 +89,7 @@ static Status block_new(DevRuntime *r, Tablet *t, HostBlock **out, Err *e) {
     HostBlock *b = mem_calloc(r->account, (int64_t)sizeof *b, e);
     if (!b) return ST_ERROR;
     *b = (HostBlock){
-        .watch = {.owner = r, .gone = hostblock_gone}, .r = r, .tablet = t, .bytes = tb->bytes, .size = size};
+        .watch = {.owner = r, .gone = hostblock_gone}, .r = r, .block = tb, .bytes = tb->bytes, .size = size};
     make_room(r, size);
     if (r->d->ops->map_host(r->d, b->bytes, size, &b->at, e) != ST_OK) {
         mem_free(r->account, b, (int64_t)sizeof *b);

@@ -82,18 +82,18 @@ typedef struct ResPiece {
 } ResPiece;
 typedef struct ResColumn {
     int32_t col;
-    int64_t version, n_tablets, bytes;
+    int64_t n_tablets, bytes;
     ResPiece *pieces;
     DevMem desc; /* DColumn[n_tablets] */
     int32_t pins;
     int64_t last_use;
 } ResColumn;
-typedef struct ResTable {
+typedef struct ResTable { /* a version of a table */
     struct ResTable *next;
     int64_t id, version;
-    int64_t n_tablets;
-    DevMem tablets;   /* DTablet[n_tablets], then delete bitmaps */
-    bool ready;       /* `tablets` is there for `version` */
+    uint64_t birth;   /* table_version_birth, where descriptors point to the host's own bytes; else 0 */
+    DevMem tablets;   /* DTablet by tablet, then delete bitmaps */
+    bool ready;       /* `tablets` is there */
     int64_t last_use; /* of `tablets` */
     int64_t moved;    /* bytes that serial and streamed queries have moved */
     bool refused;     /* its tablets cannot be registered */
@@ -103,9 +103,8 @@ typedef struct ResTable {
 } ResTable;
 typedef struct ResDict {
     struct ResDict *next;
-    const Dict *dict;
-    int64_t table_id, version;
-    int32_t n;
+    int64_t table_id, version; /* of the table whose column it belongs to */
+    int32_t col, n;
     DevMem mem; /* u64 offsets[n + 1], bytes */
     DevPtr offsets, bytes;
     uint64_t *host_offsets;
@@ -117,6 +116,7 @@ typedef struct ResPin {
     ResTable *table;
     ResColumn *col;
     ResDict *dict;
+    const Dict *of; /* whose copy `dict` is, as this query reads it */
 } ResPin;
 typedef struct HostBlock HostBlock; /* a tablet whose pages are registered */
 
@@ -408,6 +408,7 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
 
 /* ---- residency.c ---- */
 void res_free(DevRuntime *r);
+ResTable *res_table(DevRuntime *r, const Table *t); /* NULL: nothing of this version is there; under res_lock */
 /* Frees unpinned columns, dictionaries and lists of tablets, least recently used first, until `bytes` are free or
  * nothing is left; true when something was. */
 bool res_evict(DevRuntime *r, int64_t bytes);

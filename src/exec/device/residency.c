@@ -7,9 +7,13 @@
  *
  * Delta strings are Str cells on the host; they are packed to offsets and bytes like those of main.
  *
+ * Versions. Queries that run at the same time may read different versions of a table, so a ResTable is one of them. A
+ * column of a new one is made from that of another version: encoded tablets are the same bytes, counted, and what is
+ * left of the other is freed when no query has it pinned. On devices that share the host's memory descriptors point to
+ * what one version has, and its epoch is compared too.
+ *
  * Pins. A query pins what its kernels read until it ends; eviction takes the least recently used column that is not
- * pinned. A table's version does not change while a query runs (the session's lock), so that pinned columns are always
- * those of the present version.
+ * pinned.
  *
  * Modes: see dev.h. The mode is a table's, except that strings never come and go by piece: cells that point to them may
  * outlive it.
@@ -17,6 +21,7 @@
 #include "base/mutex.h"
 #include "exec/device/dev_int.h"
 #include "exec/device/device_rows.h"
+#include "storage/table_version.h"
 #include "storage/tablet_block.h" /* blocks of tablets, by which bytes on the device are known again */
 
 enum { ALIGN = 64, GUARD = 64 };
@@ -68,14 +73,17 @@ void res_free(DevRuntime *r) {
     }
 }
 
+static bool table_pinned(const ResTable *t) {
+    bool pinned = t->pins > 0;
+    for (int32_t i = 0; i < t->n_cols; i++) pinned |= t->cols[i] && t->cols[i]->pins > 0;
+    return pinned;
+}
 void dev_runtime_forget(DevRuntime *r, int64_t table_id) {
     if (!r) return;
     mutex_lock(&r->res_lock);
     for (ResTable **link = &r->tables; *link;) {
         ResTable *t = *link;
-        bool pinned = t->pins > 0;
-        for (int32_t i = 0; i < t->n_cols; i++) pinned |= t->cols[i] && t->cols[i]->pins > 0;
-        if (pinned || (table_id >= 0 && t->id != table_id)) {
+        if (table_pinned(t) || (table_id >= 0 && t->id != table_id)) {
             link = &t->next;
             continue;
         }
@@ -152,26 +160,32 @@ bool res_evict(DevRuntime *r, int64_t bytes) {
 }
 
 /* ---- pins ----------------------------------------------------------------------------------------- */
-static Status pin(DevQuery *q, ResTable *t, ResColumn *c, ResDict *d, Err *e) {
+static Status pin(DevQuery *q, ResPin p, Err *e) {
     for (int64_t i = 0; i < q->pins.len; i++) {
-        const ResPin *p = &q->pins.items[i];
-        if (p->table == t && p->col == c && p->dict == d) return ST_OK;
+        const ResPin *x = &q->pins.items[i];
+        if (x->table == p.table && x->col == p.col && x->dict == p.dict && x->of == p.of) return ST_OK;
     }
-    ResPin p = {t, c, d};
     if (!vec_push(q->arena, &q->pins, p)) return err_oom(e);
-    if (t) t->pins++;
-    if (c) c->pins++;
-    if (d) d->pins++;
+    if (p.table) p.table->pins++;
+    if (p.col) p.col->pins++;
+    if (p.dict) p.dict->pins++;
     return ST_OK;
 }
 
+/* A copy that no other query can know again. */
+static void dict_forget(DevRuntime *r, ResDict *d) {
+    ResDict **link = &r->dicts;
+    while (*link != d) link = &(*link)->next;
+    *link = d->next;
+    dict_drop(r, d);
+}
 /* Gives up all pins but the first `keep`. */
 static void unpin(DevQuery *q, int64_t keep) {
     for (int64_t i = keep; i < q->pins.len; i++) {
         const ResPin *p = &q->pins.items[i];
         if (p->table) p->table->pins--;
         if (p->col) p->col->pins--;
-        if (p->dict) p->dict->pins--;
+        if (p->dict && --p->dict->pins == 0 && p->dict->table_id < 0) dict_forget(q->r, p->dict);
     }
     q->pins.len = keep;
 }
@@ -340,7 +354,6 @@ static Status column_make(DevQuery *q, const Table *t, int32_t col, const ResCol
     ResColumn *c = mem_calloc(r->account, (int64_t)sizeof *c, e);
     if (!c) return ST_ERROR;
     c->col = col;
-    c->version = t->version;
     Status st = ST_ERROR;
     Upload *jobs = arena_array(q->arena, Upload, 3 * n + 1);
     if (!jobs) {
@@ -415,26 +428,70 @@ done:
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
+static uint64_t birth_of(const DevRuntime *r, const Table *t) {
+    return r->d->info.shares_memory ? table_version_birth(t) : 0;
+}
+ResTable *res_table(DevRuntime *r, const Table *t) {
+    ResTable *x = r->tables;
+    while (x && (x->id != t->id || x->version != t->version || x->birth != birth_of(r, t) || x->n_cols != t->n_cols))
+        x = x->next;
+    return x;
+}
 static Status table_find(DevQuery *q, const Table *t, ResTable **out, Err *e) {
     DevRuntime *r = q->r;
-    ResTable *x = r->tables;
-    while (x && x->id != t->id) x = x->next;
-    if (x && x->n_cols == t->n_cols) {
-        *out = x;
-        return ST_OK;
-    }
-    if (x) return err_internal(e, "table \"%s\" has other columns than its copy on device %s", t->name, q->d->info.id);
+    ResTable *x = *out = res_table(r, t);
+    if (x) return ST_OK;
     if (!(x = mem_calloc(r->account, (int64_t)sizeof *x, e))) return ST_ERROR;
     x->id = t->id;
+    x->version = t->version;
+    x->birth = birth_of(r, t);
     x->n_cols = t->n_cols;
     if (t->n_cols > 0 && !(x->cols = mem_calloc(r->account, t->n_cols * (int64_t)sizeof *x->cols, e))) {
         mem_free(r->account, x, (int64_t)sizeof *x);
         return ST_ERROR;
     }
-    x->next = r->tables;
+    const ResTable *before = r->tables;
+    while (before && before->id != t->id) before = before->next;
+    if (before) {
+        x->moved = before->moved;
+        x->refused = before->refused;
+    }
+    x->next = r->tables; /* the version that was read last comes first */
     r->tables = x;
     *out = x;
     return ST_OK;
+}
+
+/* The column as another version of the table has it; NULL: none has. */
+static ResColumn *column_before(const ResTable *t, int32_t col) {
+    for (const ResTable *x = t->next; x; x = x->next)
+        if (x->id == t->id && x->n_cols == t->n_cols && x->cols[col]) return x->cols[col];
+    return NULL;
+}
+
+/* What other versions of the table still have, and no query reads, though `t` has it: one column, or, col < 0, the
+ * tablets. */
+static void drop_replaced(DevRuntime *r, const ResTable *t, int32_t col) {
+    for (ResTable **link = &r->tables; *link;) {
+        ResTable *x = *link;
+        bool other = x != t && x->id == t->id;
+        if (other && col < 0 && x->ready && x->pins == 0) {
+            dev_mem_put(r, &x->tablets);
+            x->ready = false;
+        }
+        if (other && col >= 0 && col < x->n_cols && x->cols[col] && x->cols[col]->pins == 0) {
+            column_free(r, x->cols[col]);
+            x->cols[col] = NULL;
+        }
+        bool empty = other && x->pins == 0 && !x->ready;
+        for (int32_t i = 0; empty && i < x->n_cols; i++) empty = !x->cols[i];
+        if (!empty) {
+            link = &x->next;
+            continue;
+        }
+        *link = x->next;
+        table_free_cached(r, x);
+    }
 }
 
 /* DTablet[] and the delete bitmaps. */
@@ -484,38 +541,28 @@ static Status bind_cached(DevQuery *q, DSegment *s, Err *e) {
     TRY(check_rows(q, s, e));
     ResTable *rt = NULL;
     TRY(table_find(q, t, &rt, e));
-    if (rt->ready && rt->version != t->version) {
-        if (rt->pins > 0)
-            return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name, q->d->info.id);
-        dev_mem_put(r, &rt->tablets);
-        rt->ready = false;
-    }
     if (!rt->ready) {
         TRY(tablets_make(q, t, false, &rt->tablets, e));
-        rt->version = t->version;
-        rt->n_tablets = t->n_tablets;
         rt->ready = true;
+        drop_replaced(r, rt, -1);
     }
     rt->last_use = ++r->clock;
-    TRY(pin(q, rt, NULL, NULL, e));
+    TRY(pin(q, (ResPin){.table = rt}, e));
     s->tablets = rt->tablets.p;
     for (int32_t i = 0; i < s->e.n_tables_cols; i++) {
         int32_t col = s->e.table_cols[i];
         ResColumn *c = rt->cols[col];
-        if (!c || c->version != t->version) {
-            if (c && c->pins > 0)
-                return err_internal(e, "table \"%s\" changed while a query reads it on device %s", t->name,
-                                    q->d->info.id);
-            ResColumn *made;
-            if (c) c->pins++; /* not to be evicted meanwhile */
-            Status st = column_make(q, t, col, c, false, false, &made, e);
-            if (c) c->pins--;
+        if (!c) {
+            ResColumn *before = column_before(rt, col);
+            if (before) before->pins++; /* not to be evicted meanwhile */
+            Status st = column_make(q, t, col, before, false, false, &c, e);
+            if (before) before->pins--;
             TRY(st);
-            column_free(r, c);
-            rt->cols[col] = c = made;
+            rt->cols[col] = c;
+            drop_replaced(r, rt, col);
         }
         c->last_use = ++r->clock;
-        TRY(pin(q, NULL, c, NULL, e));
+        TRY(pin(q, (ResPin){.col = c}, e));
         s->columns[i] = c->desc.p;
     }
     return ST_OK;
@@ -795,35 +842,34 @@ void res_drop_own(DevQuery *q, DSegment *s) {
 }
 
 /* ---- dictionaries -------------------------------------------------------------------------------------------- */
-/* A dictionary changes with its table's version only. Those of tables that the query does not scan cannot be known
- * again. */
-static void owner_of(const DevQuery *q, const Dict *dict, int64_t *id, int64_t *version) {
-    *id = *version = -1;
+/* Which version of which table's column the dictionary belongs to, as far as entries go; table_id -1: of none that the
+ * query scans, so it cannot be known again. */
+static ResDict owner_of(const DevQuery *q, const Dict *dict) {
     for (int32_t i = 0; i < q->n; i++) {
-        const Table *t =
-            q->plan->segments[i].program->source.kind == SRC_TABLE ? q->plan->segments[i].program->source.table : NULL;
+        const Source *from = &q->plan->segments[i].program->source;
+        const Table *t = from->kind == SRC_TABLE ? from->table : NULL;
         for (int c = 0; t && c < t->n_cols; c++)
-            if (t->cols[c].dict == dict) {
-                *id = t->id;
-                *version = t->version;
-                return;
-            }
+            if (t->cols[c].dict == dict)
+                return (ResDict){.table_id = t->id, .version = t->version, .col = c, .n = dict->n};
     }
+    return (ResDict){.table_id = -1, .n = dict->n};
+}
+static bool is_same_dict(const ResDict *a, const ResDict *b) {
+    return a->table_id == b->table_id && a->version == b->version && a->col == b->col && a->n == b->n;
 }
 
-static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
+static Status dict_make(DevQuery *q, const Dict *dict, ResDict *d, Err *e) {
     int64_t n = d->n, total = 0;
     if (!(d->host_offsets = mem_alloc(q->r->account, (n + 1) * 8, e))) return ST_ERROR;
     for (int64_t i = 0; i < n; i++) {
         d->host_offsets[i] = (uint64_t)total;
-        total += d->dict->entries[i].len;
+        total += dict->entries[i].len;
     }
     d->host_offsets[n] = (uint64_t)total;
     char *bytes = arena_alloc(q->arena, total + 1);
     if (!bytes) return err_oom(e);
     for (int64_t i = 0; i < n; i++)
-        if (d->dict->entries[i].len)
-            memcpy(bytes + d->host_offsets[i], d->dict->entries[i].ptr, d->dict->entries[i].len);
+        if (dict->entries[i].len) memcpy(bytes + d->host_offsets[i], dict->entries[i].ptr, dict->entries[i].len);
     int64_t at = room((n + 1) * 8);
     TRY(dev_mem_get(q->r, at + room(total) + GUARD, &d->mem, e));
     TRY(query_zero(q, d->mem.p, at + room(total) + GUARD, e));
@@ -834,45 +880,49 @@ static Status dict_make(DevQuery *q, ResDict *d, Err *e) {
     return query_upload(q, d->mem.p, jobs, total ? 2 : 1, e);
 }
 
+/* The copy that is there; NULL: there is none. Those of other versions of the column that no query reads go. */
+static ResDict *find_dict_copy(DevQuery *q, const Dict *dict, const ResDict *wanted) {
+    for (int64_t i = 0; i < q->pins.len; i++) /* of this query: surely the same */
+        if (q->pins.items[i].of == dict) return q->pins.items[i].dict;
+    ResDict *found = NULL;
+    for (ResDict **link = &q->r->dicts; *link && wanted->table_id >= 0;) {
+        ResDict *x = *link;
+        bool same = is_same_dict(x, wanted);
+        if (same) found = x;
+        if (same || x->pins > 0 || x->table_id != wanted->table_id || x->col != wanted->col) {
+            link = &x->next;
+            continue;
+        }
+        *link = x->next;
+        dict_drop(q->r, x);
+    }
+    return found;
+}
+static Status new_dict_copy(DevQuery *q, const Dict *dict, const ResDict *owner, ResDict **out, Err *e) {
+    DevRuntime *r = q->r;
+    ResDict *d = mem_calloc(r->account, (int64_t)sizeof *d, e);
+    if (!d) return ST_ERROR;
+    *d = *owner;
+    if (dict_make(q, dict, d, e) != ST_OK) {
+        (void)query_settle(q);
+        dict_drop(r, d);
+        return ST_ERROR;
+    }
+    d->next = r->dicts;
+    r->dicts = d;
+    *out = d;
+    return ST_OK;
+}
+
 Status res_dict(DevQuery *q, const Dict *dict, const ResDict **out, Err *e) {
     DevRuntime *r = q->r;
-    int64_t id, version;
-    owner_of(q, dict, &id, &version);
+    ResDict owner = owner_of(q, dict);
     mutex_lock(&r->res_lock);
-    Status st = ST_OK;
-    ResDict *d = NULL;
-    for (int64_t i = 0; i < q->pins.len && !d; i++)
-        if (q->pins.items[i].dict && q->pins.items[i].dict->dict == dict)
-            d = q->pins.items[i].dict; /* of this query: surely the same */
-    for (ResDict **link = &r->dicts; !d && *link;) {
-        ResDict *x = *link;
-        if (x->dict == dict && id >= 0 && x->table_id == id && x->version == version && x->n == dict->n) {
-            d = x;
-        } else if (x->pins == 0 && (x->dict == dict || (id >= 0 && x->table_id == id && x->version != version))) {
-            *link = x->next; /* out of date */
-            dict_drop(r, x);
-        } else {
-            link = &x->next;
-        }
-    }
-    if (!d) {
-        if ((d = mem_calloc(r->account, (int64_t)sizeof *d, e))) {
-            *d = (ResDict){.dict = dict, .table_id = id, .version = version, .n = dict->n};
-            st = dict_make(q, d, e);
-            if (st == ST_OK) {
-                d->next = r->dicts;
-                r->dicts = d;
-            } else {
-                (void)query_settle(q);
-                dict_drop(r, d);
-            }
-        } else {
-            st = ST_ERROR;
-        }
-    }
+    ResDict *d = find_dict_copy(q, dict, &owner);
+    Status st = d ? ST_OK : new_dict_copy(q, dict, &owner, &d, e);
     if (st == ST_OK) {
         d->last_use = ++r->clock;
-        st = pin(q, NULL, NULL, d, e);
+        st = pin(q, (ResPin){.dict = d, .of = dict}, e);
         *out = d;
     }
     mutex_unlock(&r->res_lock);
@@ -912,12 +962,10 @@ Status res_ranges(DevQuery *q, Err *e) {
         for (int32_t k = 0; k < i; k++)
             before |= !q->segs[k].reason && q->segs[k].p->source.kind == SRC_TABLE && q->segs[k].p->source.table == t;
         if (before) continue;
-        for (ResTable *rt = q->r->tables; rt; rt = rt->next) {
-            if (rt->id != t->id) continue;
-            for (int64_t k = 0; k < q->pins.len; k++) {
-                const ResColumn *c = q->pins.items[k].col;
-                if (c && c->col < rt->n_cols && rt->cols[c->col] == c) TRY(column_ranges(q, t, c, e));
-            }
+        const ResTable *rt = res_table(q->r, t);
+        for (int64_t k = 0; rt && k < q->pins.len; k++) {
+            const ResColumn *c = q->pins.items[k].col;
+            if (c && c->col < rt->n_cols && rt->cols[c->col] == c) TRY(column_ranges(q, t, c, e));
         }
     }
     for (int64_t i = 0; i < q->pins.len; i++) {
@@ -925,7 +973,7 @@ Status res_ranges(DevQuery *q, Err *e) {
         if (!d) continue;
         HostRange r = {.base = d->bytes,
                        .bytes = (int64_t)d->host_offsets[d->n],
-                       .cells = d->dict->entries,
+                       .cells = q->pins.items[i].of->entries,
                        .off64 = d->host_offsets,
                        .n = d->n};
         if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
@@ -938,9 +986,8 @@ Status res_ranges(DevQuery *q, Err *e) {
  * -------------------------------------------------------------------------------------------------------- */
 static bool is_resident(const DevQuery *q, const Table *t, int32_t col) {
     if (is_made_of_rows(t, col)) return true; /* nothing moves */
-    for (const ResTable *x = q->r->tables; x; x = x->next)
-        if (x->id == t->id) return col < x->n_cols && x->cols[col] && x->cols[col]->version == t->version;
-    return false;
+    const ResTable *x = res_table(q->r, t);
+    return x && x->cols[col];
 }
 
 static int64_t column_bytes(const Table *t, int32_t col) {

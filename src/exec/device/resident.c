@@ -5,9 +5,9 @@
 #include "storage/tablet_block.h"
 
 /* Bytes of main tablets never change; other copies are of one version of the table. */
-static bool is_valid(const ResColumn *c, const Table *t, int64_t tablet) {
+static bool is_valid(const ResTable *x, const ResColumn *c, const Table *t, int64_t tablet) {
     if (tablet >= c->n_tablets || !c->pieces[tablet].chunk) return false;
-    if (c->version == t->version) return true;
+    if (x->version == t->version) return true;
     const ResPiece *p = &c->pieces[tablet];
     const Tablet *tab = t->tablets[tablet];
     const void *block = tab->cols[c->col].is_delta ? NULL : tab->block->bytes;
@@ -15,9 +15,9 @@ static bool is_valid(const ResColumn *c, const Table *t, int64_t tablet) {
 }
 bool dev_runtime_has(DevRuntime *r, const Table *t, int64_t tablet, int32_t col) {
     mutex_lock(&r->res_lock);
-    const ResTable *x = r->tables;
-    while (x && x->id != t->id) x = x->next;
-    bool has = x && col < x->n_cols && x->cols[col] && is_valid(x->cols[col], t, tablet);
+    bool has = false;
+    for (const ResTable *x = r->tables; x && !has; x = x->next)
+        has = x->id == t->id && col < x->n_cols && x->cols[col] && is_valid(x, x->cols[col], t, tablet);
     mutex_unlock(&r->res_lock);
     return has;
 }

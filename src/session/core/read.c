@@ -16,11 +16,10 @@ uint64_t session_catalog_epoch(const Session *s) { return s->read.version->node.
 
 /* A transaction reads a version as long as it has changed nothing: its own changes are shown in the tables only. */
 static bool has_changes(const Session *s) { return s->undo || s->catalog_undo || transaction_pinned(s); }
-/* A statement that was begun again needs the lock; and what devices keep of columns is of the tables
- * (exec/device/residency.c). */
+/* A statement that was begun again needs the lock. */
 static bool can_read_version(const Session *s) {
     return (s->state == 'I' || (s->state == 'T' && !has_changes(s))) && !s->in_bulk && !s->read.locked &&
-           !session_may_use_device(s) && strcmp(s->settings.txn.snapshot, "lock") != 0;
+           strcmp(s->settings.txn.snapshot, "lock") != 0;
 }
 static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
 /* A session that is alone with the database waits for no other: publishing would only cost. */

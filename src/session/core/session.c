@@ -853,7 +853,6 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .deadline_ns = s->deadline_ns};
     s->kept.n_runs++;
     TRY(session_device_use(s, plan, &o.device));
-    if (o.device.runtime && s->read.version) TRY(session_read_locked(s));
     session_read_planned(s);
     o.device.keep = keep;
     o.device.keep_account = keep_account;
