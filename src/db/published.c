@@ -159,13 +159,53 @@ Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e) {
     return st;
 }
 
+/* Versions of single tables are about to be installed: none of the whole database that has older ones may be current.
+ */
+static void unpublish_whole(Database *db) {
+    atomic_store(&db->published_changes, UINT64_MAX);
+    DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
+    if (old) retire(db, old);
+}
+static Status table_versions(Database *db, Catalog *c, const Table **views, Prepared *p, bool *done, Err *e) {
+    for (int64_t i = 0; i < c->n_tables && *done; i++)
+        if (c->tables[i] == db->catalog.tables[i]) TRY(table_publish(db, c->tables[i], p, &views[i], done, e));
+    return ST_OK;
+}
+static void install_tables(Database *db, const Prepared *p) {
+    if (p->n == 0) return;
+    uint64_t epoch = epoch_boundary_begin(db->epochs);
+    unpublish_whole(db);
+    table_versions_install_at(db->epochs, epoch, p->n, p->versions);
+    epoch_boundary_end(db->epochs);
+    (void)epoch_reclaim(db->epochs, MAX_OF((int64_t)EPOCH_BATCH, 2 * p->n + 2));
+}
+Status database_table_versions(Database *db, Catalog *c, bool *done, PublishCost *cost, Err *e) {
+    int64_t began = clock_ns(), bytes = pointers(c->n_tables + 1);
+    const Table **views = mem_calloc(NULL, bytes, e);
+    Prepared p = {.versions = mem_calloc(NULL, bytes, e)};
+    *done = true;
+    *cost = (PublishCost){0};
+    mutex_lock(&db->publishing);
+    Status st = views && p.versions ? table_versions(db, c, views, &p, done, e) : ST_ERROR;
+    if (st == ST_OK && *done) {
+        install_tables(db, &p);
+        for (int64_t i = 0; i < c->n_tables; i++)
+            if (views[i]) c->tables[i] = (Table *)(uintptr_t)views[i]; /* read only, as published ones */
+    } else {
+        for (int64_t i = 0; i < p.n; i++) table_version_discard(p.versions[i]);
+    }
+    mutex_unlock(&db->publishing);
+    mem_free(NULL, views, bytes);
+    mem_free(NULL, p.versions, bytes);
+    *cost = (PublishCost){.ns = clock_ns() - began, .copied = p.copied};
+    return st;
+}
+
 void database_unpublish(Database *db) {
     if (!atomic_load_explicit(&db->published, memory_order_relaxed)) return;
     mutex_lock(&db->publishing);
     (void)epoch_boundary_begin(db->epochs);
-    atomic_store(&db->published_changes, UINT64_MAX);
-    DatabaseVersion *old = atomic_exchange_explicit(&db->published, NULL, memory_order_acq_rel);
-    if (old) retire(db, old);
+    unpublish_whole(db);
     for (int64_t i = 0; i < db->catalog.n_tables; i++) table_versions_unpublish(db->catalog.tables[i]);
     epoch_boundary_end(db->epochs);
     mutex_unlock(&db->publishing);

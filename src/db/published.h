@@ -51,6 +51,11 @@ typedef struct PublishCost {
  * and no uncommitted change is shown in a table. *done false: a table does not show what is
  * committed (table_is_committed). On error nothing has changed. */
 Status database_publish(Database *db, bool *done, PublishCost *cost, Err *e);
+/* Current versions of those tables of `c`, a copy of the catalog, that are their own (not views of others' rows), in
+ * their place; tables that changed get one, and the database's published version, if it is older, is none any more. The
+ * caller holds the database lock and a pin. *done false: a table does not show what is committed; then, and on error,
+ * `c` is as it was. */
+Status database_table_versions(Database *db, Catalog *c, bool *done, PublishCost *cost, Err *e);
 /* No version is current any more; under the lock held alone. Comes before what versions name is freed or retired. */
 void database_unpublish(Database *db);
 /* Definitions of the catalog are committed; under the lock held alone. */

@@ -100,6 +100,15 @@ Status device_span_new(Device *d, int64_t bytes, DevSpan *s, Err *e) {
     return ST_OK;
 }
 
+Status device_span_copy(Device *d, DevQueue *q, const DevSpan *from, int64_t bytes, int64_t keep, DevSpan *out,
+                        Err *e) {
+    TRY(device_span_new(d, bytes, out, e));
+    Status st = d->ops->copy(q, out->at, from->at, keep, e), over = d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL);
+    if (st == ST_OK && over == ST_OK) return ST_OK;
+    device_span_free(d, out);
+    return ST_ERROR;
+}
+
 Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64_t keep, Err *e) {
     if (bytes <= s->bytes) return ST_OK;
     if (bytes <= s->most) {
@@ -108,12 +117,7 @@ Status device_span_grow(Device *d, DevQueue *q, DevSpan *s, int64_t bytes, int64
         return ST_OK;
     }
     DevSpan fresh = {0};
-    TRY(device_span_new(d, bytes, &fresh, e));
-    Status st = d->ops->copy(q, fresh.at, s->at, keep, e), over = d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL);
-    if (st != ST_OK || over != ST_OK) {
-        device_span_free(d, &fresh);
-        return ST_ERROR;
-    }
+    TRY(device_span_copy(d, q, s, bytes, keep, &fresh, e));
     device_span_free(d, s);
     *s = fresh;
     return ST_OK;

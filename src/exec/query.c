@@ -723,6 +723,16 @@ static bool device_made(const Query *q, int32_t rows) {
     return false;
 }
 
+/* Rows of the segment's table are on a device only (exec/device/device_rows.h). */
+static bool reads_device_rows(const QueryPlan *plan, int32_t segment) {
+    const Source *s = &plan->segments[segment].program->source;
+    return s->kind == SRC_TABLE && s->table->on_device;
+}
+static bool has_device_rows(const QueryPlan *plan) {
+    for (int32_t i = 0; i < plan->n_segments; i++)
+        if (reads_device_rows(plan, i)) return true;
+    return false;
+}
 static Status run_placed(Query *q, Err *e) {
     const QueryPlan *plan = q->plan;
     for (int32_t i = 0; i < plan->n_segments; i++) {
@@ -730,6 +740,10 @@ static Status run_placed(Query *q, Err *e) {
         if (s->kind == SRC_ROWS && dev_query_reason(q->dev, i)) dev_query_keep(q->dev, s->id);
     }
     if (plan->result >= 0) dev_query_keep(q->dev, plan->result);
+    if (q->opt.device.rows_made && has_device_rows(plan)) {
+        TRY(dev_query_make_rows(q->dev, e));
+        q->opt.device.rows_made(q->opt.device.rows_made_ctx);
+    }
     for (q->segment = 0; q->segment < plan->n_segments; q->segment++) {
         int32_t i = q->segment;
         const Source *s = &plan->segments[i].program->source;
@@ -775,16 +789,6 @@ static bool may_stream(const Query *q, const Err *e) {
            !dev_runtime_device(q->opt.device.runtime)->info.shares_memory;
 }
 
-/* Rows of the segment's table are on a device only (exec/device/device_rows.h). */
-static bool reads_device_rows(const QueryPlan *plan, int32_t segment) {
-    const Source *s = &plan->segments[segment].program->source;
-    return s->kind == SRC_TABLE && s->table->on_device;
-}
-static bool has_device_rows(const QueryPlan *plan) {
-    for (int32_t i = 0; i < plan->n_segments; i++)
-        if (reads_device_rows(plan, i)) return true;
-    return false;
-}
 static Status needs_host(Query *q, Err *e) {
     q->needs_host = true;
     return err_internal(e, "rows that only a device has are wanted on the host");

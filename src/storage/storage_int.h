@@ -122,7 +122,7 @@ struct TableImpl {
     Arena *names;
     MemAccount *parent;
     struct TableVersions *versions; /* table_version.c; NULL: it has none */
-    bool is_version;                /* the Table is a version's */
+    const Table *version;           /* the Table of a version that this belongs to; NULL: of the writer */
 };
 void table_free_end(Table *t); /* what is left when the data has gone: names and the Table */
 /* The table's data has gone: it is retired, and freed with its last version. */

@@ -49,7 +49,7 @@ static const TableVersion *version_of(const Table *view) {
     return (const TableVersion *)(const void *)((const char *)view - offsetof(TableVersion, view));
 }
 uint64_t table_version_epoch(const Table *view) { return version_of(view)->node.birth; }
-uint64_t table_version_birth(const Table *t) { return t->impl && t->impl->is_version ? table_version_epoch(t) : 0; }
+uint64_t table_version_birth(const Table *t) { return t->impl && t->impl->version == t ? table_version_epoch(t) : 0; }
 
 /* ---- the end ---- */
 static void drop_hold(TableVersions *vs) {
@@ -270,7 +270,7 @@ static void copy_definition(TableVersion *v, const Table *t, HashIndex *indexes)
     v->view.expected_rows = t->expected_rows;
     mem_account_init(&v->view.account, &v->owner->table->account, "table", 0, NULL);
     v->view.impl = &v->impl;
-    v->impl.is_version = true;
+    v->impl.version = &v->view;
     v->impl.changed_rows = t->impl->changed_rows;
     v->impl.generation = t->impl->generation;
     if (t->n_keys) memcpy(v->view.keys, t->keys, sizeof(KeyConstraint) * (size_t)t->n_keys);

@@ -45,8 +45,9 @@ typedef struct TableVersion TableVersion;
 /* Before the first version; the domain outlives the table. */
 Status table_versions_enable(Table *t, EpochDomain *d, Err *e);
 
-/* By the table's writer. The table is not changed before the version is installed or discarded. 55000: the
- * table has changes that are not committed. On error nothing has changed. */
+/* By the table's writer. The table is not changed before the version is installed; or the version is kept without that,
+ * as what the table was, and is discarded, by any thread. 55000: the table has changes that are not committed. On error
+ * nothing has changed. */
 Status table_version_prepare(Table *t, TableVersion **out, Err *e);
 void table_version_discard(TableVersion *v); /* not installed; NULL is fine */
 /* Bytes that making a version has copied, and how many of them are cells of homes (row_home.h). */

@@ -380,6 +380,66 @@ static void test_read_there(void **state) {
     free(t.at);
 }
 
+/* Another session, which runs its statements when a query of the first one begins its first segment. */
+typedef struct Beside {
+    Session *other;
+    const char *sql; /* NULL: it has run */
+} Beside;
+static bool run_beside(void *ctx, double fraction) {
+    (void)fraction;
+    Beside *b = ctx;
+    const char *sql = b->sql;
+    b->sql = NULL;
+    if (sql) session_sql(b->other, sql);
+    return false;
+}
+/* Once a query has made its columns of the rows that bulks left, others change them as they like. */
+static void test_read_unlocked(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "call bulk_call('count_up', 'select i % 4, 7 from generate_series(1, 12) g(i)');"
+        "call bulk_call('name_it', 'select i, ''now '' || i from generate_series(1, 12) g(i)')",
+        "call bulk_call('name_it', 'select i, repeat(''long '', 500) from generate_series(1, 200) g(i)')",
+        "call bulk_call('serve', 'select i % 4 from generate_series(1, 8) g(i)'); set executor = 'vm';"
+        "update counters set n = -1; delete from accounts where aid > 100; vacuum; set executor = 'compiled'",
+        "drop table payments; truncate counters; create table more(x int);"
+        "create procedure pay(i int) language plpgsql as $$ begin update counters set n = i; end $$",
+        "drop procedure name_it(int, text); drop procedure look(int); drop table accounts cascade"};
+    static const char sql[] = "select sum(a.bal), sum(c.n), sum(length(a.note)), count(*) "
+                              "from accounts a join counters c on c.c = a.aid % 4 join waiting w on w.k = a.aid";
+    for (int i = 0; i < (int)ARRAY_LEN(changes); i++) {
+        Err e = {0};
+        Text t;
+        open_on(0, false, false);
+        Beside b = {.sql = NULL};
+        assert_int_equal(session_new(db, &b.other, &e), ST_OK);
+        b.other->device.override = session->device.override;
+        session_sql(b.other, "set lock_timeout = '10ms'; set threads = 1; set executor = 'compiled'; set device_wait = "
+                             "on; set bulk_copies = on");
+        text_open(&t);
+        session_sql(session, "call bulk_call('count_up', 'select i % 4, i from generate_series(1, 40) g(i)')");
+        session_sql(session,
+                    "call bulk_call('name_it', 'select i, ''a name '' || i from generate_series(1, 80) g(i)')");
+        session_sql(session, "call bulk_call('pay', 'select i, i, i::bigint, null from generate_series(1, 150) g(i)')");
+        session->client.progress = run_beside;
+        session->client.progress_ctx = &b;
+        fetched = 0;
+        say(&t, sql);
+        b.sql = changes[i];
+        say(&t, sql);
+        assert_null(b.sql);
+        if (i == 0) assert_int_equal(fetched, 0);
+        session->client.progress = NULL;
+        fclose(t.f);
+        session_free(b.other);
+        (void)close_all();
+        char *second = strchr(t.at, '\n') + 1;
+        assert_in_range(*second, '1', '9');
+        if (strncmp(t.at, second, strlen(second)) != 0) fail_msg("%d: %s", i, t.at);
+        free(t.at);
+    }
+}
+
 static int setup(void **state) {
     (void)state;
     Err e = {0};
@@ -402,12 +462,10 @@ static int teardown(void **state) {
     return 0;
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_fault),
-                                       cmocka_unit_test(test_looked_at),
-                                       cmocka_unit_test(test_no_memory_for_inputs),
-                                       cmocka_unit_test(test_off),
-                                       cmocka_unit_test(test_in_a_transaction),
-                                       cmocka_unit_test(test_settings),
-                                       cmocka_unit_test(test_read_there)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_fault),          cmocka_unit_test(test_looked_at),
+        cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
+        cmocka_unit_test(test_in_a_transaction),     cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_read_there),           cmocka_unit_test(test_read_unlocked)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -396,6 +396,15 @@ fail:
     return ST_ERROR;
 }
 
+Status dev_query_make_rows(DevQuery *q, Err *e) {
+    for (int32_t i = 0; i < q->n; i++) {
+        DSegment *s = &q->segs[i];
+        bool there = !s->reason && s->p->source.kind == SRC_TABLE && s->p->source.table->on_device;
+        if (there) TRY(res_bind(q, s, e));
+    }
+    return query_sync(q, e);
+}
+
 void dev_query_free(DevQuery *q) {
     if (!q) return;
     DevRuntime *r = q->r;

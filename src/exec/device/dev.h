@@ -65,6 +65,9 @@ void dev_query_free(DevQuery *q); /* NULL is fine; waits for the device, frees s
 const char *dev_query_reason(const DevQuery *q, int32_t segment); /* NULL = it runs here */
 /* This row store will be read on the host: keep it. Before the first segment. */
 void dev_query_keep(DevQuery *q, int32_t rows);
+/* Makes all columns of rows that only the device has (device_rows.h), and waits for them: these rows may change
+ * afterwards. */
+Status dev_query_make_rows(DevQuery *q, Err *e);
 /* In order. The device may still be working when it returns; errors of its data then show later. */
 Status dev_query_run_segment(DevQuery *q, int32_t segment, Err *e);
 /* All rows, as vectors of the row store's columns (RowsSpec). Waits for everything before. fn is called by workers 0 ..

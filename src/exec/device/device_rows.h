@@ -10,8 +10,8 @@
  * Places. What is made of a column is one array with a place for each row of all tablets. A tablet's places begin at a
  * multiple of 64, so that bitmaps can be made by words.
  *
- * Thread rules: a view may be read by any number of threads as long as no bulk runs; its functions only put work on the
- * queue that they are given.
+ * Thread rules: a view may be read by any number of threads. Its functions, which only put work on the queue that they
+ * are given, may be called as long as no bulk runs; what they have made does not change afterwards.
  */
 #ifndef STELE_EXEC_DEVICE_DEVICE_ROWS_H
 #define STELE_EXEC_DEVICE_DEVICE_ROWS_H

@@ -29,9 +29,12 @@ typedef struct DeviceUse {      /* segments run compiled on a device where they 
     uint64_t compiled_too; /* tests: segments that are compiled all the same, by bits */
     bool *needs_host;      /* set when it fails because rows that only a device has (device_rows.h) are wanted on the
                               host; query.c sets the place */
-    bool wait;             /* for compilation, instead of using the virtual machine this time */
-    bool timing;           /* measure kernels (EXPLAIN ANALYZE) */
-    uint8_t shape;         /* PlanShape */
+    /* Rows that only a device has were read: what the query needs of them is its own from here on. On its thread. */
+    void (*rows_made)(void *ctx);
+    void *rows_made_ctx;
+    bool wait;     /* for compilation, instead of using the virtual machine this time */
+    bool timing;   /* measure kernels (EXPLAIN ANALYZE) */
+    uint8_t shape; /* PlanShape */
     PipelineUse pipeline;
     const int32_t *stage_of; /* per segment of a split plan: the segment it was cut from; query.c sets it */
     struct DevPlan *

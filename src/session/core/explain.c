@@ -118,14 +118,20 @@ static Status explain_options(Session *s, const AstExplain *x, bool *analyze, bo
 static Status put_snapshot(Session *s, Statement *st) {
     Arena *a = st->run_arena;
     const PublishCost *cost = &s->read.cost;
-    if (!session_reads_version(s)) return put(st, "Snapshot: the tables themselves, under the lock; nothing copied");
-    char *line =
-        arena_printf(a, "Snapshot: published version of epoch %llu, ", (unsigned long long)session_catalog_epoch(s));
-    if (line && s->read.published)
+    if (!session_reads_version(s) && !s->read.on_device)
+        return put(st, "Snapshot: the tables themselves, under the lock; nothing copied");
+    char *line;
+    if (s->read.on_device)
+        line = arena_printf(a, "Snapshot: rows that %s has, %s", s->read.device,
+                            s->read.unlocked ? "copied there, and the lock given up" : "under the lock");
+    else
+        line = arena_printf(a, "Snapshot: published version of epoch %llu, ",
+                            (unsigned long long)session_catalog_epoch(s));
+    if (line && !s->read.on_device && s->read.published)
         line = arena_printf(a, "%smade for this statement in %.3f ms: %s copied, %s of them cells that bulks share",
                             line, (double)cost->ns / 1e6, size_text(a, cost->copied.bytes),
                             size_text(a, cost->copied.home_bytes));
-    else if (line) line = arena_printf(a, "%sthere already", line);
+    else if (line && !s->read.on_device) line = arena_printf(a, "%sthere already", line);
     return line ? put(st, line) : err_oom(&s->err);
 }
 

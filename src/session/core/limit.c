@@ -94,7 +94,10 @@ static Status resolve_limit(const Resolve *r, Expr **slot) {
     if (!q) return stack_failed(&r->s->err);
     BoundStmt b = {.kind = STMT_SELECT, .plan = q->u.sub.plan, .n_result = 1, .result = q->u.sub.cols};
     RunOutput out;
-    TRY(session_run_plan(r->s, r->c, &b, 1, b.result, r->acct, &out));
+    r->s->read.inner++;
+    Status ran = session_run_plan(r->s, r->c, &b, 1, b.result, r->acct, &out);
+    r->s->read.inner--;
+    TRY(ran);
     const void *cell;
     Value v = {.type = e->type};
     Status st = rows_cell(out.rows, 0, 0, &cell, &v.is_null, &r->s->err);

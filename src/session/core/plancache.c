@@ -37,7 +37,7 @@ static bool holds(const Session *s, const CachedPlan *p, int32_t n_params, const
         const struct PlanDep *d = &p->deps.items[i];
         const Table *t = d->at < c->n_tables ? c->tables[d->at] : NULL;
         if (t != d->table || t->id != d->id || t->version != d->version) return false;
-        if (p->of_version && table_version_epoch(t) != d->birth) return false;
+        if (table_version_birth(t) != d->birth) return false;
     }
     if (n_params != p->n_params || memcmp(&p->settings, &s->settings, sizeof p->settings) != 0) return false;
     for (int32_t i = 0; i < n_params; i++)
@@ -49,8 +49,7 @@ static Status depend(CachedPlan *p, const Table *t) {
     for (int64_t i = 0; i < p->deps.len; i++)
         if (p->deps.items[i].table == t) return ST_OK;
     const Catalog *c = session_catalog(p->session);
-    struct PlanDep d = {.table = t, .id = t->id, .version = t->version};
-    if (p->of_version) d.birth = table_version_epoch(t);
+    struct PlanDep d = {.table = t, .birth = table_version_birth(t), .id = t->id, .version = t->version};
     while (d.at < c->n_tables && c->tables[d.at] != t) d.at++;
     return vec_push(p->arena, &p->deps, d) ? ST_OK : ST_ERROR;
 }

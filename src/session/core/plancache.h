@@ -34,7 +34,7 @@
 struct PlanDep {
     const Table *table; /* may dangle */
     int64_t at;         /* in the catalog's list */
-    uint64_t birth;     /* of a published version; another one at the same address has another */
+    uint64_t birth;     /* table_version_birth: another version at the same address has another */
     int64_t id, version;
 };
 struct CachedPlan {

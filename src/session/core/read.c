@@ -24,7 +24,7 @@ static bool can_read_version(const Session *s) {
 static bool may_read_version(const Session *s) { return s->lock == LOCK_NONE && can_read_version(s); }
 /* A session that is alone with the database waits for no other: publishing would only cost. */
 static bool always_publishes(const Session *s) { return strcmp(s->settings.txn.snapshot, "version") == 0; }
-static bool should_publish(const Session *s) {
+bool session_should_publish(const Session *s) {
     return atomic_load_explicit(&s->db->n_sessions, memory_order_relaxed) > 1 || always_publishes(s);
 }
 
@@ -90,7 +90,7 @@ Status session_read(Session *s, bool brief) {
         if (st != ST_OK) return st;
     } while (s->lock == LOCK_NONE);
     if (brief && s->state == 'T' && always_publishes(s)) brief = false; /* it is the transaction that may be long */
-    if (!version || brief || !should_publish(s) || !publish(s, &cost)) return ST_OK;
+    if (!version || brief || !session_should_publish(s) || !publish(s, &cost)) return ST_OK;
     bool pinned = pin(s, false); /* under the lock: it is current */
     if (pinned) session_unlock_keep_version(s);
     s->read.published = pinned;
@@ -137,9 +137,9 @@ Status session_read_locked(Session *s) {
 /* Before the session, which has just taken the lock alone, changes anything: others will not have to wait for it. */
 void session_publish_before_write(Session *s) {
     PublishCost ignored;
-    if (!s->in_bulk && !s->read.brief && should_publish(s)) (void)publish(s, &ignored);
+    if (!s->in_bulk && !s->read.brief && session_should_publish(s)) (void)publish(s, &ignored);
 }
 bool session_publish(Session *s) {
     PublishCost ignored;
-    return should_publish(s) && publish(s, &ignored);
+    return session_should_publish(s) && publish(s, &ignored);
 }

@@ -28,11 +28,19 @@ static Catalog *copy_catalog(Session *s) {
     return c;
 }
 static void drop_catalog(Session *s, Catalog *c) {
-    if (c) mem_free(&s->account, c, catalog_bytes(c->n_tables));
+    if (!c) return;
+    for (int64_t i = 0; i < c->n_tables; i++)
+        if (c->tables[i]->on_device) device_rows_release(c->tables[i]);
+    mem_free(&s->account, c, catalog_bytes(c->n_tables));
+}
+static void end(Session *s) {
+    drop_catalog(s, s->read.on_device);
+    if (s->read.unlocks) database_read_end(s->db, s->read.slot);
+    s->read.unlocks = s->read.unlocked = false;
 }
 
 void session_read_device_end(Session *s) {
-    drop_catalog(s, s->read.on_device);
+    if (s->read.on_device) end(s);
     s->read.on_device = NULL;
 }
 
@@ -47,6 +55,16 @@ static Status put_views(Session *s, Catalog *c, bool *all) {
         s->read.device = view->on_device->device->info.id;
     }
     return ST_OK;
+}
+/* Versions in place of all other tables, so that the lock can be given up when the columns of views are made. Without
+ * them it is kept. */
+static void put_versions(Session *s, Catalog *c) {
+    if (!session_should_publish(s)) return;
+    bool done = false;
+    Err e = {0};
+    epoch_pin(s->read.slot, "statement", s->read.since_ns);
+    s->read.unlocks = database_table_versions(s->db, c, &done, &s->read.cost, &e) == ST_OK && done;
+    if (!s->read.unlocks) database_read_end(s->db, s->read.slot);
 }
 Status session_read_device(Session *s) {
     bool may = s->state == 'I' && s->lock == LOCK_NONE && !s->in_bulk && !s->read.locked && session_may_use_device(s);
@@ -64,6 +82,7 @@ Status session_read_device(Session *s) {
         all = false;
     }
     if (st == ST_OK && all) {
+        put_versions(s, c);
         s->read.on_device = c;
         return ST_OK;
     }
@@ -71,5 +90,18 @@ Status session_read_device(Session *s) {
     if (st != ST_OK) log_write(LOG_WARNING, "rows of bulks are not read where they are: %s", s->err.message);
     if (st != ST_OK) err_clear(&s->err); /* the host gets them, or says why not */
     session_unlock(s);
+    return ST_OK;
+}
+
+static void give_up_lock(void *ctx) {
+    Session *s = ctx;
+    s->read.unlocked = true;
+    session_unlock_keep_version(s);
+}
+Status session_read_device_run(Session *s, DeviceUse *use) {
+    if (s->read.unlocked) return session_read_locked(s);
+    if (!s->read.unlocks || s->read.inner > 0) return ST_OK;
+    use->rows_made = give_up_lock;
+    use->rows_made_ctx = s;
     return ST_OK;
 }

@@ -853,6 +853,7 @@ static Status run_lowered(Session *s, const QueryPlan *plan, MemAccount *acct, s
                       .deadline_ns = s->deadline_ns};
     s->kept.n_runs++;
     TRY(session_device_use(s, plan, &o.device));
+    TRY(session_read_device_run(s, &o.device));
     session_read_planned(s);
     o.device.keep = keep;
     o.device.keep_account = keep_account;

@@ -128,6 +128,9 @@ typedef struct SessionRead {
     bool images;               /* images may be ahead of their tables: it reads a row or two there, or on a device */
     struct Catalog *on_device; /* with views of rows that only a device has (read_device.c); NULL: there are none */
     const char *device;        /* its name, then */
+    bool unlocks;  /* then: once a plan's rows are made on the device the lock is given up; the pin protects the rest */
+    bool unlocked; /* it was: no more can be made of these rows */
+    int32_t inner; /* plans that are not the statement's last are being run */
 } SessionRead;
 
 /* idle.c */
@@ -277,6 +280,9 @@ const Catalog *session_catalog(const Session *s);
  * session_read and session_read_end. */
 Status session_read_device(Session *s);
 void session_read_device_end(Session *s);
+/* For a plan that is about to run: whether it gives up the lock; 'again' when it cannot read any more what the
+ * statement has read so far. */
+Status session_read_device_run(Session *s, struct DeviceUse *use);
 uint64_t session_catalog_epoch(const Session *s); /* of the version that is read */
 void session_read_planned(const Session *s);      /* from here on nothing is looked up in the catalog */
 void session_read_end(Session *s);
@@ -289,6 +295,7 @@ bool session_read_outdated(const Session *s);
  * (session_execute); it has had no effect yet. */
 Status session_read_locked(Session *s);
 void session_publish_before_write(Session *s);
+bool session_should_publish(const Session *s); /* others may be reading */
 bool session_publish(Session *s); /* others can read what is committed, or was before; false: nothing is published */
 Status session_merge(Session *s, Table *t, Err *e); /* table_merge, beside readers of what is published */
 bool session_read_enough(void *s);                  /* a session that waits need not wait any more */

@@ -172,7 +172,9 @@ bool session_bulk_on_device(const Session *s) {
 Status session_bulk_view(Session *s, Table *t, const Table **out, bool *there) {
     BulkHub *h = s->db->bulk_hub;
     mutex_lock(&h->state.views);
-    Status st = images_view(h->state.images, t, out, there, &s->err);
+    Status st = table_versions_enable(t, s->db->epochs, &s->err);
+    if (st == ST_OK) st = images_view(h->state.images, t, out, there, &s->err);
+    if (st == ST_OK && *out) device_rows_keep(*out);
     mutex_unlock(&h->state.views);
     return st;
 }

@@ -27,9 +27,9 @@ struct BulkLogEntry;
 Status session_bulk_sync(Session *s);
 /* Some are on a device only. Under the lock. */
 bool session_bulk_on_device(const Session *s);
-/* Rows of the table that only a device has, as queries there read them (exec/device/device_rows.h), until the lock is
- * given up; NULL: the table has everything. *there false: its newer rows are on the host, and not in the table. Under
- * the shared lock. 58000, 53200. */
+/* Rows of the table that only a device has, as queries there read them (exec/device/device_rows.h): columns can be made
+ * of them until the lock is given up, the rest lasts until device_rows_release. NULL: the table has everything. *there
+ * false: its newer rows are on the host, and not in the table. Under the shared lock. 58000, 53200. */
 Status session_bulk_view(Session *s, Table *t, const Table **out, bool *there);
 /* The statement reads tables that bulks change, or may: they are brought up to date when bulks are ahead. Under the
  * lock held alone. */

@@ -15,6 +15,14 @@ typedef struct Piece {
     bool zeros; /* behind the rows that there are: marks and strings of unused row numbers are read */
     bool changed;
 } Piece;
+/* Shared by the readers of the strings of a copy, and the copy itself. */
+struct TextHold {
+    _Atomic int64_t refs;
+    Device *d;
+    DevSpan at;   /* the bytes, once the copy has given them up */
+    int64_t used; /* of them, when a hold was taken last */
+    MemAccount *account;
+};
 struct DeviceCopy {
     Device *d;
     ImageKernels kernels;
@@ -27,6 +35,7 @@ struct DeviceCopy {
     int64_t stage_bytes;
     int32_t texts; /* the piece of strings, -1 none: both have the same first `texts_home` bytes */
     int64_t texts_home;
+    TextHold *hold; /* on these strings; NULL: none was ever asked for */
     int32_t n, cap;
     Piece pieces[];
 };
@@ -67,13 +76,32 @@ static DeviceCopy *describe(const Image *im, Err *e) {
     return m;
 }
 
+void text_hold_release(TextHold *h) {
+    if (!h || atomic_fetch_sub(&h->refs, 1) > 1) return;
+    device_span_free(h->d, &h->at);
+    mem_free(h->account, h, (int64_t)sizeof *h);
+}
+/* The strings' bytes at `at` are not the copy's any more. */
+static void give_up_texts(DeviceCopy *m, DevSpan *at) {
+    if (!m->hold) {
+        device_span_free(m->d, at);
+        return;
+    }
+    m->hold->at = *at;
+    *at = (DevSpan){0};
+    text_hold_release(m->hold);
+    m->hold = NULL;
+}
 static void drop_stage(Image *im);
 void device_copy_free(Image *im) {
     DeviceCopy *m = im->device_copy;
     if (!m) return;
     device_rows_free(im);
     drop_stage(im);
-    for (int32_t i = 0; i < m->n; i++) device_span_free(m->d, &m->pieces[i].at);
+    for (int32_t i = 0; i < m->n; i++) {
+        if (i == m->texts) give_up_texts(m, &m->pieces[i].at);
+        else device_span_free(m->d, &m->pieces[i].at);
+    }
     image_kernels_release(&m->kernels);
     mem_free(im->account, m, copy_size(m->cap));
     im->device_copy = NULL;
@@ -99,6 +127,22 @@ static int64_t used_bytes(const Image *im, const Piece *p, int64_t *from) {
     return used;
 }
 
+bool device_copy_has_texts(const Image *im) { return im->device_copy->texts >= 0; }
+TextHold *device_copy_hold_texts(Image *im, Err *e) {
+    DeviceCopy *m = im->device_copy;
+    if (!m->hold) {
+        MemAccount *account = im->account->parent; /* it may outlive the image */
+        if (!(m->hold = mem_calloc(account, (int64_t)sizeof *m->hold, e))) return NULL;
+        m->hold->d = m->d;
+        m->hold->account = account;
+        atomic_init(&m->hold->refs, 1);
+    }
+    int64_t from;
+    m->hold->used = used_bytes(im, &m->pieces[m->texts], &from);
+    atomic_fetch_add(&m->hold->refs, 1);
+    return m->hold;
+}
+
 static Status make_spans(DeviceCopy *m, Err *e) {
     for (int32_t i = 0; i < m->n; i++)
         if (device_span_new(m->d, m->pieces[i].bytes, &m->pieces[i].at, e) != ST_OK) {
@@ -118,6 +162,17 @@ CodeCache *device_copy_cache(const Image *im) { return im->device_copy->kernels.
 uint64_t device_copy_uploaded(const Image *im) { return im->device_copy ? im->device_copy->uploaded : 0; }
 bool device_copy_ready(const Image *im, int64_t text_room) {
     return device_copy_current(im) && image_texts_fit(im, text_room);
+}
+/* Bytes behind *from are about to be written: not where readers have strings. */
+static Status keep_held_texts(DeviceCopy *m, int64_t *from, Err *e) {
+    Piece *p = &m->pieces[m->texts];
+    DevSpan fresh;
+    if (!m->hold || atomic_load(&m->hold->refs) == 1 || *from >= m->hold->used) return ST_OK;
+    TRY(device_span_new(m->d, p->bytes, &fresh, e));
+    give_up_texts(m, &p->at);
+    p->at = fresh;
+    *from = 0;
+    return ST_OK;
 }
 Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int64_t text_room, Err *e) {
     TRY(image_gather_texts(im, text_room, e));
@@ -153,6 +208,7 @@ Status device_copy_use(Image *im, Device *d, CodeCache *cache, DevQueue *q, int6
     for (int32_t i = 0; i < m->n; i++) {
         const Piece *p = &m->pieces[i];
         int64_t from = 0, to = used_bytes(im, p, &from);
+        if (i == m->texts) TRY(keep_held_texts(m, &from, e));
         if (p->zeros && to < p->bytes)
             TRY(d->ops->fill(q, p->at.at + (uint64_t)to, 0, p->bytes - to, e)); /* of rows that are not there yet */
         if (to > from) TRY(d->ops->copy_in(q, p->at.at + (uint64_t)from, (const char *)p->host + from, to - from, e));
@@ -170,7 +226,15 @@ bool device_copy_current(const Image *im) {
 }
 static Status grow_piece(DeviceCopy *m, DevQueue *q, Piece *p, int64_t bytes, Err *e) {
     note_change(m);
-    TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
+    bool held = m->hold && p == &m->pieces[m->texts] && bytes > p->at.most && bytes > p->bytes;
+    if (held) {
+        DevSpan fresh;
+        TRY(device_span_copy(m->d, q, &p->at, bytes, p->bytes, &fresh, e));
+        give_up_texts(m, &p->at);
+        p->at = fresh;
+    } else {
+        TRY(device_span_grow(m->d, q, &p->at, bytes, p->bytes, e));
+    }
     if (p->zeros && p->bytes < bytes) TRY(m->d->ops->fill(q, p->at.at + (uint64_t)p->bytes, 0, bytes - p->bytes, e));
     p->bytes = bytes;
     return ST_OK;
@@ -389,7 +453,7 @@ Status device_copy_move_texts(Image *im, int32_t n, const int32_t *cols, const b
         return m->broken ? ST_ERROR : ST_OK;
     }
     Piece *p = &m->pieces[m->texts];
-    device_span_free(m->d, &p->at);
+    give_up_texts(m, &p->at);
     *p = (Piece){.host = to, .bytes = size, .at = fresh, .changed = true};
     m->texts_home = 0;
     for (int32_t c = 0; c < n; c++) device_copy_changed(im, im->cols[cols[c]].cells);

@@ -29,6 +29,12 @@ uint64_t device_copy_changes(const Image *im);
 Device *device_copy_device(const Image *im);
 CodeCache *device_copy_cache(const Image *im);
 uint64_t device_copy_texts(const Image *im);
+/* Strings as they are on the device: their bytes do not move or go before the last hold is released, also when the copy
+ * moves them, or goes. Any thread releases, NULL too. NULL: no memory. 'has' says whether there are strings. */
+typedef struct TextHold TextHold;
+bool device_copy_has_texts(const Image *im);
+TextHold *device_copy_hold_texts(Image *im, Err *e);
+void text_hold_release(TextHold *h);
 void device_copy_text_room(Image *im, const char *room); /* kernels are going to write from there on */
 /* Room for more, on both sides, with nothing copied between them. When the device cannot, the host has the image
  * afterwards (and the caller makes room there). The device's copy is as good as the host's, or better: rows may grow

@@ -4,6 +4,7 @@
 #include "codegen/cache.h"
 #include "codegen/prelude/txn/kr_device_rows_codes.h"
 #include "exec/device/device_rows.h"
+#include "storage/table_version.h"
 #include "txn/store/device_copy.h"
 #include "txn/store/store_int.h"
 
@@ -18,11 +19,32 @@ typedef struct Zone {
 } Zone;
 static_assert(sizeof(Zone) == RD_ZONE_WORDS * 8, "crosses into kernels");
 
-struct DeviceRowsView {
+/* What the table held on the host when the device had newer rows for the first time: its packed columns are read
+ * there, also when others change the table meanwhile. */
+typedef struct Base {
+    _Atomic int64_t refs;
+    int64_t version; /* of the table */
+    TableVersion *held;
+    MemAccount *account;
+} Base;
+/* A view: rows as they were at a boundary. */
+typedef struct Rows {
     DeviceRows rows; /* first */
     Table table;
-    Image *im;
+    _Atomic int64_t refs; /* the image, as long as it is of its rows, and statements */
+    Base *base;
+    TextHold *texts; /* NULL: no strings */
+    struct DeviceRowsView *maker;
+    Device *d;
     Arena *arena;
+    int64_t *first; /* the image's row of each tablet */
+    int64_t n_work;
+    DevPtr tablets; /* in the device's memory */
+    int64_t tablets_bytes;
+    int64_t *dead_value; /* by column */
+} Rows;
+struct DeviceRowsView {
+    Image *im;
     Device *d;
     CodeCache *cache;
     CodeRef code;
@@ -30,14 +52,9 @@ struct DeviceRowsView {
     DevQueue *queue;
     DevPtr lookup; /* a key on its way there, and the row on its way back */
     int64_t lookup_bytes;
-    uint64_t changes; /* of the device's copy when it was made */
-    int64_t n_first;  /* the image's row of each tablet */
-    int64_t *first;
-    int64_t n_work;
-    DevPtr tablets; /* in the device's memory */
-    int64_t tablets_bytes;
-    int64_t *dead_value; /* by column */
-    bool made;
+    uint64_t changes; /* of the device's copy when `now` was made */
+    Rows *now;
+    Base *base;
 };
 typedef struct DeviceRowsView View;
 
@@ -66,17 +83,22 @@ static Status launch(const View *v, DevQueue *q, DevKernel *k, int64_t items, ui
     enum { GROUPS_PER_UNIT = 8 };
     int64_t size = v->d->info.group_rows, most = (int64_t)v->d->info.units * GROUPS_PER_UNIT,
             groups = MAX_OF(INT64_C(1), MIN_OF((items + size - 1) / size, most));
-    p[RD_TABLETS] = v->tablets;
-    p[RD_N_TABLETS] = (uint64_t)v->table.n_tablets;
-    p[RD_PLACES] = (uint64_t)v->rows.n_places;
     p[RD_LIVE] = device_copy_address(v->im, v->im->live);
     return v->d->ops->launch(q, k, groups, (int32_t)size, size * 8, p, RD_PARAMS, e);
 }
 
+/* The same over the rows of a view. */
+static Status launch_rows(const Rows *x, DevQueue *q, DevKernel *k, int64_t items, uint64_t *p, Err *e) {
+    p[RD_TABLETS] = x->tablets;
+    p[RD_N_TABLETS] = (uint64_t)x->table.n_tablets;
+    p[RD_PLACES] = (uint64_t)x->rows.n_places;
+    return launch(x->maker, q, k, items, p, e);
+}
+
 static Status make_deleted(const DeviceRows *r, DevQueue *q, DevPtr bits, Err *e) {
-    const View *v = (const View *)(const void *)r;
+    const Rows *x = (const Rows *)(const void *)r;
     uint64_t p[RD_PARAMS] = {[RD_BITS] = bits};
-    return launch(v, q, v->deleted, r->n_places / 64, p, e);
+    return launch_rows(x, q, x->maker->deleted, r->n_places / 64, p, e);
 }
 static void describe_column(const Image *im, int32_t c, uint64_t *words) {
     const ImageColumn *col = &im->cols[c];
@@ -86,14 +108,15 @@ static void describe_column(const Image *im, int32_t c, uint64_t *words) {
     words[3] = device_copy_address(im, col->valid);
 }
 static Status make_column(const DeviceRows *r, DevQueue *q, int32_t col, DevPtr cells, DevPtr bits, Err *e) {
-    const View *v = (const View *)(const void *)r;
-    uint64_t p[RD_PARAMS] = {[RD_COLS] = v->tablets + (uint64_t)(v->tablets_bytes) -
-                                         (uint64_t)((v->im->n_cols - col) * RD_COL_WORDS * 8),
+    const Rows *x = (const Rows *)(const void *)r;
+    const Image *im = x->maker->im;
+    uint64_t p[RD_PARAMS] = {[RD_COLS] = x->tablets + (uint64_t)(x->tablets_bytes) -
+                                         (uint64_t)((im->n_cols - col) * RD_COL_WORDS * 8),
                              [RD_TO] = cells,
                              [RD_BITS] = bits,
-                             [RD_DEAD] = (uint64_t)v->dead_value[col],
-                             [RD_TEXTS] = device_copy_texts(v->im)};
-    return launch(v, q, v->column, r->n_places, p, e);
+                             [RD_DEAD] = (uint64_t)x->dead_value[col],
+                             [RD_TEXTS] = device_copy_texts(im)};
+    return launch_rows(x, q, x->maker->column, r->n_places, p, e);
 }
 
 /* ---- tablets ---- */
@@ -112,9 +135,9 @@ static int64_t rows_of_tablets(const Table *t) {
     return rows;
 }
 /* The view's tablets without columns: the table's own, then runs of TABLET_ROWS rows. */
-static Status cut_tablets(View *v, bool own, Err *e) {
-    const Image *im = v->im;
-    const Table *t = im->table;
+static Status cut_tablets(Rows *v, bool own, Err *e) {
+    const Image *im = v->maker->im;
+    const Table *t = table_version_view(v->base->held);
     int64_t rows = atomic_load(&im->rows), row = 0, place = 0, kept = own ? t->n_tablets : 0,
             more = rows - (own ? rows_of_tablets(t) : 0), n = kept + (more + TABLET_ROWS - 1) / TABLET_ROWS;
     int64_t *places = arena_array(v->arena, int64_t, n + 1);
@@ -140,8 +163,8 @@ static Status cut_tablets(View *v, bool own, Err *e) {
     v->rows.n_places = place;
     return ST_OK;
 }
-static Status choose_columns(View *v, bool own, Err *e) {
-    const Image *im = v->im;
+static Status choose_columns(Rows *v, bool own, Err *e) {
+    const Image *im = v->maker->im;
     bool grown = !own || atomic_load(&im->rows) > rows_of_tablets(im->table);
     DeviceColumn *cols = arena_array(v->arena, DeviceColumn, im->n_cols + 1);
     if (!cols) return err_oom(e);
@@ -156,8 +179,8 @@ static Status choose_columns(View *v, bool own, Err *e) {
 
 /* ---- what is true of them ---- */
 /* Descriptions of tablets and columns go to the device; numbers come back. */
-static Status upload(View *v, DevQueue *q, Err *e) {
-    const Image *im = v->im;
+static Status upload(Rows *v, DevQueue *q, Err *e) {
+    const Image *im = v->maker->im;
     int64_t n = v->table.n_tablets, words = n * RD_TABLET_WORDS + im->n_cols * RD_COL_WORDS, work = 0;
     uint64_t *w = arena_array(v->arena, uint64_t, words + 1);
     if (!w) return err_oom(e);
@@ -175,8 +198,8 @@ static Status upload(View *v, DevQueue *q, Err *e) {
     v->tablets_bytes = words * 8;
     return v->d->ops->copy_in(q, v->tablets, w, words * 8, e);
 }
-static Status look(View *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
-    const Image *im = v->im;
+static Status look(Rows *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
+    const Image *im = v->maker->im;
     const DeviceOps *ops = v->d->ops;
     int64_t n = v->table.n_tablets, zone_bytes = n * im->n_cols * (int64_t)sizeof(Zone), bytes = zone_bytes + n * 8;
     char *found = arena_alloc(v->arena, bytes + 8);
@@ -189,8 +212,8 @@ static Status look(View *v, DevQueue *q, Zone **zones, int64_t **dead, Err *e) {
                              [RD_WORK] = (uint64_t)v->n_work,
                              [RD_TO] = at};
     Status st = ops->fill(q, at, 0, bytes, e);
-    if (st == ST_OK) st = launch(v, q, v->deleted, v->rows.n_places / 64, p, e);
-    if (st == ST_OK) st = launch(v, q, v->zones, v->n_work * v->d->info.group_rows, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, v->maker->deleted, v->rows.n_places / 64, p, e);
+    if (st == ST_OK) st = launch_rows(v, q, v->maker->zones, v->n_work * v->d->info.group_rows, p, e);
     if (st == ST_OK) st = ops->copy_out(q, found, at, bytes, e);
     if (ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
     ops->free(v->d, at, bytes + 8);
@@ -230,8 +253,9 @@ static void describe_stats(const Table *t, int32_t c, const Zone *all, int64_t r
     s->sorted = false;
     if (s->distinct > (double)rows) s->distinct = (double)MAX_OF(rows, INT64_C(1));
 }
-static Status describe_all(View *v, const Zone *zones, const int64_t *dead, Err *e) {
-    const Image *im = v->im;
+static Status describe_all(Rows *v, const Zone *zones, const int64_t *dead, Err *e) {
+    const Image *im = v->maker->im;
+    const Table *from = table_version_view(v->base->held);
     Table *t = &v->table;
     bool *nulls = arena_array(v->arena, bool, im->n_cols + 1);
     t->cols = arena_array(v->arena, Column, im->n_cols + 1);
@@ -246,7 +270,7 @@ static Status describe_all(View *v, const Zone *zones, const int64_t *dead, Err 
     }
     for (int32_t c = 0; c < im->n_cols; c++) {
         Zone all = {0};
-        t->cols[c] = im->table->cols[c];
+        t->cols[c] = from->cols[c];
         if (v->rows.cols[c] == COLUMN_OF_HOST) continue;
         t->cols[c].dict = NULL;
         for (int64_t k = 0; k < t->n_tablets; k++) merge_zone(&all, &zones[k * im->n_cols + c]);
@@ -256,43 +280,92 @@ static Status describe_all(View *v, const Zone *zones, const int64_t *dead, Err 
             describe_cells(tc, (uint8_t)type_phys(t->cols[c].type), &zones[k * im->n_cols + c]);
             tc->validity = nulls[c] ? there : NULL;
         }
-        describe_stats(im->table, c, &all, t->live_rows, &t->cols[c].stats);
+        describe_stats(from, c, &all, t->live_rows, &t->cols[c].stats);
         v->dead_value[c] = t->cols[c].stats.has_range ? t->cols[c].stats.min : 0;
     }
     v->rows.may_have_null = nulls;
     return ST_OK;
 }
 
-static Status fill_view(View *v, Err *e) {
+static Status fill_view(Rows *v, Err *e) {
     static _Atomic int64_t views = 1;
-    const Image *im = v->im;
+    View *maker = v->maker;
+    Image *im = maker->im;
     bool own = in_order(im);
     Zone *zones = NULL;
     int64_t *dead = NULL;
-    v->table = *im->table;
+    v->table = *table_version_view(v->base->held);
     v->table.on_device = &v->rows;
     v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
     v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column};
-    v->n_work = 0;
+    if (device_copy_has_texts(im) && !(v->texts = device_copy_hold_texts(im, e))) return ST_ERROR;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
-    TRY(upload(v, v->queue, e));
-    TRY(look(v, v->queue, &zones, &dead, e));
+    TRY(upload(v, maker->queue, e));
+    TRY(look(v, maker->queue, &zones, &dead, e));
     return describe_all(v, zones, dead, e);
 }
 
-/* ---- what stays from bulk to bulk: kernels and a queue ---- */
-static void drop_view(View *v) {
-    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
-    v->tablets = 0;
-    arena_free(v->arena);
-    v->arena = NULL;
-    v->made = false;
+/* ---- how long they last ---- */
+static void base_release(Base *b) {
+    if (!b || atomic_fetch_sub(&b->refs, 1) > 1) return;
+    table_version_discard(b->held);
+    mem_free(b->account, b, (int64_t)sizeof *b);
 }
+static void rows_release(Rows *v) {
+    if (!v || atomic_fetch_sub(&v->refs, 1) > 1) return;
+    Arena *arena = v->arena; /* holds v itself */
+    if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    text_hold_release(v->texts);
+    base_release(v->base);
+    arena_free(arena);
+}
+void device_rows_keep(const Table *view) {
+    Rows *v = (Rows *)(uintptr_t)view->on_device;
+    atomic_fetch_add(&v->refs, 1);
+}
+void device_rows_release(const Table *view) { rows_release((Rows *)(uintptr_t)view->on_device); }
+
+/* The table as it is on the host, now or since it changed last. */
+static Status need_base(View *v, Err *e) {
+    Table *t = v->im->table;
+    if (v->base && v->base->version == t->version) return ST_OK;
+    base_release(v->base);
+    MemAccount *account = v->im->account->parent; /* it may outlive the image */
+    if (!(v->base = mem_calloc(account, (int64_t)sizeof *v->base, e))) return ST_ERROR;
+    *v->base = (Base){.version = t->version, .account = account};
+    atomic_init(&v->base->refs, 1);
+    if (table_version_prepare(t, &v->base->held, e) == ST_OK) return ST_OK;
+    base_release(v->base);
+    v->base = NULL;
+    return ST_ERROR;
+}
+static Status rows_new(View *v, Rows **out, Err *e) {
+    TRY(need_base(v, e));
+    Arena *a = arena_new(v->im->account->parent, e); /* as above */
+    Rows *x = a ? arena_new_of(a, Rows) : NULL;
+    if (!x) {
+        arena_free(a);
+        return err_is_set(e) ? ST_ERROR : err_oom(e);
+    }
+    *x = (Rows){.maker = v, .d = v->d, .arena = a, .base = v->base};
+    atomic_init(&x->refs, 1);
+    atomic_fetch_add(&v->base->refs, 1);
+    if (fill_view(x, e) == ST_OK) {
+        arena_set_err(a, NULL);
+        *out = x;
+        return ST_OK;
+    }
+    rows_release(x);
+    return err_is_set(e) ? ST_ERROR : err_oom(e);
+}
+
+/* ---- what stays from bulk to bulk: kernels and a queue ---- */
 void device_rows_free(Image *im) {
     View *v = im->device_rows;
     if (!v) return;
-    drop_view(v);
+    rows_release(v->now);
+    base_release(v->base);
     if (v->lookup) v->d->ops->free(v->d, v->lookup, v->lookup_bytes);
     if (v->queue) v->d->ops->queue_free(v->d, v->queue);
     if (v->code.module) code_release(v->cache, &v->code);
@@ -317,17 +390,13 @@ static Status get(Image *im, View **out, Err *e) {
 Status device_rows_view(Image *im, const Table **out, Err *e) {
     View *v;
     TRY(get(im, &v, e));
-    if (!v->made || v->changes != device_copy_changes(im)) {
-        drop_view(v);
+    if (!v->now || v->changes != device_copy_changes(im)) {
+        rows_release(v->now);
+        v->now = NULL;
+        TRY(rows_new(v, &v->now, e));
         v->changes = device_copy_changes(im);
-        if (!(v->arena = arena_new(im->account, e)) || fill_view(v, e) != ST_OK) {
-            drop_view(v);
-            return err_is_set(e) ? ST_ERROR : err_oom(e);
-        }
-        arena_set_err(v->arena, NULL);
-        v->made = true;
     }
-    *out = &v->table;
+    *out = &v->now->table;
     return ST_OK;
 }
 

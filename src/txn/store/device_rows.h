@@ -16,10 +16,13 @@ extern const char kernel_device_rows_text[]; /* made at build time */
 
 /* Has the kernels compiled, but does not wait. */
 void device_rows_ask(const Image *im);
-/* Of an image whose copy on a device is newer: the view, the same one until that copy changes. It belongs to the image,
- * and is good until a bulk runs, or the host gets the rows. 53200, 58000; 0A000 without kernels. One thread at a time.
+/* Of an image whose copy on a device is newer: the view, the same one until that copy changes. Until a bulk runs, or
+ * the host gets the rows, columns can be made of it. What was made, and the rest of it, is good for as long as it is
+ * kept. 53200, 58000; 0A000 without kernels; 55000: the table has changes that are not committed. One thread at a time.
  */
 Status device_rows_view(Image *im, const Table **out, Err *e);
+void device_rows_keep(const Table *view);    /* before anything of the image changes */
+void device_rows_release(const Table *view); /* by any thread, also when the image has gone */
 /* One row of such an image by a unique key: what the device has of it, in `a`, as the image has it.
  * `row` -1: there is none. One thread at a time. 0A000: its key's columns cannot be compared there. 53200, 58000. */
 typedef struct DeviceRow {
