@@ -694,6 +694,12 @@ CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const 
     mem_free(account, source, (int64_t)n);
     return st;
 }
+CodeRef code_again(CodeCache *c, const CodeRef *ref) {
+    mutex_lock(&c->lock);
+    ref->entry->holders++;
+    mutex_unlock(&c->lock);
+    return *ref;
+}
 void code_release(CodeCache *c, CodeRef *ref) {
     CodeEntry *n = ref->entry, *dead = NULL;
     *ref = (CodeRef){0};

@@ -60,6 +60,7 @@ CodeState code_get(CodeCache *c, Device *d, const char *source, const char *opti
  * large as the device's. Memory for the source is `account`'s. */
 CodeState code_get_embedded(CodeCache *c, Device *d, MemAccount *account, const char *kernels, int n_params, bool wait,
                             CodeRef *out, Err *e);
+CodeRef code_again(CodeCache *c, const CodeRef *ref); /* another reference to the same code */
 void code_release(CodeCache *c, CodeRef *ref);
 /* Says that a reference that was kept is used again: unused files go first. Takes some 0.1 us, and more once
  * a minute. */

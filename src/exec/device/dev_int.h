@@ -156,6 +156,13 @@ typedef struct HostRange {
     int64_t n;
 } HostRange;
 
+typedef struct HostRanges { /* a VEC; sorted by base once it is complete */
+    HostRange *items;
+    int64_t len, cap;
+    bool complete;
+    HostRange gathered; /* strings of rows that only the device has, of the rows that are on their way to the host */
+} HostRanges;
+
 /* Plan-time data of all segments in one buffer, and the places in it that hold addresses, which are known once it is on
  * the device. */
 typedef struct ConstBuf {
@@ -282,8 +289,7 @@ struct DevQuery {
     VEC(DevMem) held; /* all blocks of the query that are free for reuse */
     VEC(ResPin) pins;
     VEC(HostBlock *) maps; /* pinned by the query, once per use */
-    VEC(HostRange) ranges;
-    bool ranges_complete;
+    HostRanges ranges;
     int64_t bytes_in, bytes_out;
     bool stopping; /* stop flags have been set */
 };

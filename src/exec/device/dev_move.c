@@ -3,11 +3,13 @@
  * Rows come over column by column in pieces through a pinned buffer (devices that share the host's memory are read in
  * place) and are handed on as vectors by the pool's threads. Codes become strings through their dictionary on the host.
  * Other strings are not moved at all: every string on the device was brought there from the host, so its address there
- * is turned into the address of the same bytes here (HostRange).
+ * is turned into the address of the same bytes here (HostRange). Only those of rows that bulks left there come over
+ * (device_rows.h): a kernel copies the ones that a piece of the result refers to side by side.
  */
 #include <stdlib.h>
 
 #include "exec/device/dev_int.h"
+#include "exec/device/device_rows.h"
 
 enum { VECTOR = 2048, HAND_VECTORS = 2 }; /* a worker for so many: waking more takes longer than they save */
 
@@ -17,13 +19,10 @@ static int compare_ranges(const void *a, const void *b) {
     return x->base < y->base ? -1 : x->base > y->base;
 }
 
-Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e) {
-    if (len == 0) {
-        *out = str_make("", 0);
-        return ST_OK;
-    }
-    if (len < 0 || len > UINT32_MAX)
-        return err_internal(e, "a string of %lld bytes came from device %s", (long long)len, q->d->info.id);
+/* The range that has the string; NULL: none. */
+static const HostRange *range_of(const DevQuery *q, uint64_t address, int64_t len) {
+    const HostRange *g = &q->ranges.gathered;
+    if (address >= g->base && address - g->base + (uint64_t)len <= (uint64_t)g->bytes) return g;
     int64_t lo = 0, hi = q->ranges.len; /* the last range that begins at or before the address */
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
@@ -31,14 +30,20 @@ Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *
         else hi = mid;
     }
     const HostRange *r = lo > 0 ? &q->ranges.items[lo - 1] : NULL;
-    if (!r || address - r->base + (uint64_t)len > (uint64_t)r->bytes) {
+    return r && address - r->base + (uint64_t)len <= (uint64_t)r->bytes ? r : NULL;
+}
+Status dev_translate(DevQuery *q, uint64_t address, int64_t len, Str *out, Err *e) {
+    if (len == 0) {
+        *out = str_make("", 0);
+        return ST_OK;
+    }
+    if (len < 0 || len > UINT32_MAX)
+        return err_internal(e, "a string of %lld bytes came from device %s", (long long)len, q->d->info.id);
+    const HostRange *r = range_of(q, address, len);
+    if (!r) {
         if (q->d->info.shares_memory) {
             *out = str_make((const char *)(uintptr_t)address, len);
             return ST_OK;
-        }
-        for (int32_t i = 0; i < q->n; i++) {
-            const Source *s = &q->segs[i].p->source;
-            if (s->kind == SRC_TABLE && s->table->on_device) return query_needs_host_rows(q, s->table, e);
         }
         return err_internal(e, "a string from device %s has the unknown address %llx", q->d->info.id,
                             (unsigned long long)address);
@@ -206,6 +211,70 @@ static Status fetch_piece(DevQuery *q, const DState *st, Down *cols, int64_t fir
     return query_sync(q, e);
 }
 
+/* ---- strings of rows that only the device has ----------------------------------------------------------- */
+static const DeviceRows *device_rows_of(const DevQuery *q) {
+    for (int32_t i = 0; i < q->n; i++) {
+        const Source *s = &q->segs[i].p->source;
+        if (s->kind == SRC_TABLE && s->table->on_device) return s->table->on_device;
+    }
+    return NULL;
+}
+typedef struct Gather {
+    DeviceText *list;
+    int64_t n, most, bytes;
+    char *here;
+    DevMem there;
+} Gather;
+/* Puts the piece's cells that refer to such strings on the list, and, the second time, has them refer to copies. */
+static void each_text(const DevQuery *q, const Down *cols, int32_t n_cols, int64_t n, Gather *g, bool refer) {
+    int64_t at = 0;
+    for (int32_t c = 0; c < n_cols; c++) {
+        if (cols[c].from->phys != PH_STR) continue;
+        for (int64_t i = 0; i < n; i++) {
+            if (cols[c].valid && !cols[c].valid[i]) continue;
+            uint64_t cell[2], *where = (uint64_t *)(uintptr_t)(cols[c].data + i * 16); /* in the pinned buffer */
+            memcpy(cell, where, sizeof cell);
+            if (cell[1] == 0 || range_of(q, cell[0], (int64_t)cell[1])) continue;
+            if (refer) {
+                where[0] = g->there.p + g->list[at++].place;
+                continue;
+            }
+            g->list[g->n++] = (DeviceText){cell[0], cell[1], (uint64_t)g->bytes};
+            g->bytes += (int64_t)cell[1];
+        }
+    }
+}
+static Status bring_texts(DevQuery *q, const DeviceRows *rows, Gather *g, Err *e) {
+    int64_t list_bytes = align_up(g->n * (int64_t)sizeof *g->list, 256);
+    if (!(g->here = mem_alloc(q->account, g->bytes, e))) return ST_ERROR;
+    TRY(query_mem_get(q, list_bytes + g->bytes, &g->there, e));
+    Upload u = {.from = g->list, .bytes = g->n * (int64_t)sizeof *g->list};
+    TRY(query_upload(q, g->there.p, &u, 1, e));
+    q->busy = true;
+    TRY(rows->texts(rows, q->lane->queue, g->n, g->there.p, g->there.p + (uint64_t)list_bytes, e));
+    TRY(q->d->ops->copy_out(q->lane->queue, g->here, g->there.p + (uint64_t)list_bytes, g->bytes, e));
+    for (int64_t i = 0; i < g->n; i++) g->list[i].place += (uint64_t)list_bytes;
+    return query_sync(q, e);
+}
+/* The piece that is on the host, with the strings that it needs. */
+static Status hand_with_texts(DevQuery *q, const DeviceRows *rows, Handing *h, int64_t n, Err *e) {
+    Gather g = {0};
+    for (int32_t c = 0; c < h->n_cols; c++) g.most += h->cols[c].from->phys == PH_STR ? n : 0;
+    if (!(g.list = mem_alloc(q->account, g.most * (int64_t)sizeof *g.list + 1, e))) return ST_ERROR;
+    each_text(q, h->cols, h->n_cols, n, &g, false);
+    Status st = g.n > 0 ? bring_texts(q, rows, &g, e) : ST_OK;
+    if (st == ST_OK && g.n > 0) {
+        each_text(q, h->cols, h->n_cols, n, &g, true);
+        q->ranges.gathered = (HostRange){.base = g.there.p + g.list[0].place, .bytes = g.bytes, .host = g.here};
+    }
+    if (st == ST_OK) st = hand_piece(h, n);
+    q->ranges.gathered = (HostRange){0};
+    query_mem_put(q, &g.there);
+    mem_free(q->account, g.here, g.bytes);
+    mem_free(q->account, g.list, g.most * (int64_t)sizeof *g.list + 1);
+    return st;
+}
+
 Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, Err *e) {
     const DState *st = &q->rows[rows];
     const RowsSpec *spec = &q->plan->rows[rows];
@@ -251,12 +320,13 @@ Status dev_query_rows_to_host(DevQuery *q, int32_t rows, RowsFn fn, void *ctx, E
         }
         return hand_piece(&h, st->count);
     }
+    const DeviceRows *rows_there = device_rows_of(q);
     int64_t piece = (DOWN_BYTES - 128 * ((int64_t)st->n_cols + 1)) / MAX_OF(width, INT64_C(1));
     if (piece < 1) return err_internal(e, "a row of %lld bytes", (long long)width);
     for (int64_t i = 0; i < st->count; i += piece) {
         int64_t n = MIN_OF(piece, st->count - i);
         TRY(fetch_piece(q, st, cols, i, n, e));
-        TRY(hand_piece(&h, n));
+        TRY(strings && rows_there ? hand_with_texts(q, rows_there, &h, n, e) : hand_piece(&h, n));
     }
     return ST_OK;
 }

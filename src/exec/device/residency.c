@@ -951,7 +951,7 @@ static Status column_ranges(DevQuery *q, const Table *t, const ResColumn *c, Err
 }
 
 Status res_ranges(DevQuery *q, Err *e) {
-    if (q->ranges_complete) return ST_OK;
+    if (q->ranges.complete) return ST_OK;
     for (int32_t i = 0; i < q->n; i++) {
         DSegment *s = &q->segs[i];
         const Table *t = s->reason || s->p->source.kind != SRC_TABLE ? NULL : s->p->source.table;
@@ -978,7 +978,7 @@ Status res_ranges(DevQuery *q, Err *e) {
                        .n = d->n};
         if (r.bytes > 0 && !vec_push(q->arena, &q->ranges, r)) return err_oom(e);
     }
-    q->ranges_complete = true;
+    q->ranges.complete = true;
     return ST_OK;
 }
 

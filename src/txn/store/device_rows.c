@@ -33,8 +33,11 @@ typedef struct Rows {
     Table table;
     _Atomic int64_t refs; /* the image, as long as it is of its rows, and statements */
     Base *base;
-    TextHold *texts; /* NULL: no strings */
-    struct DeviceRowsView *maker;
+    TextHold *texts;              /* NULL: no strings */
+    struct DeviceRowsView *maker; /* as long as the image has not changed */
+    CodeCache *cache;
+    CodeRef code;
+    DevKernel *gather;
     Device *d;
     Arena *arena;
     int64_t *first; /* the image's row of each tablet */
@@ -78,13 +81,16 @@ static Status need_kernels(View *v, Err *e) {
     TRY(ops->kernel(v->code.module, "rd_find", &v->find, e));
     return ops->kernel(v->code.module, "rd_column", &v->column, e);
 }
+static int64_t groups_for(const Device *d, int64_t items) {
+    enum { GROUPS_PER_UNIT = 8 };
+    int64_t size = d->info.group_rows, most = (int64_t)d->info.units * GROUPS_PER_UNIT;
+    return MAX_OF(INT64_C(1), MIN_OF((items + size - 1) / size, most));
+}
 /* `items` work-items have something to do. */
 static Status launch(const View *v, DevQueue *q, DevKernel *k, int64_t items, uint64_t *p, Err *e) {
-    enum { GROUPS_PER_UNIT = 8 };
-    int64_t size = v->d->info.group_rows, most = (int64_t)v->d->info.units * GROUPS_PER_UNIT,
-            groups = MAX_OF(INT64_C(1), MIN_OF((items + size - 1) / size, most));
+    int64_t size = v->d->info.group_rows;
     p[RD_LIVE] = device_copy_address(v->im, v->im->live);
-    return v->d->ops->launch(q, k, groups, (int32_t)size, size * 8, p, RD_PARAMS, e);
+    return v->d->ops->launch(q, k, groups_for(v->d, items), (int32_t)size, size * 8, p, RD_PARAMS, e);
 }
 
 /* The same over the rows of a view. */
@@ -117,6 +123,14 @@ static Status make_column(const DeviceRows *r, DevQueue *q, int32_t col, DevPtr 
                              [RD_DEAD] = (uint64_t)x->dead_value[col],
                              [RD_TEXTS] = device_copy_texts(im)};
     return launch_rows(x, q, x->maker->column, r->n_places, p, e);
+}
+
+static_assert(sizeof(DeviceText) == RD_TEXT_WORDS * 8, "crosses into kernels");
+static Status make_texts(const DeviceRows *r, DevQueue *q, int64_t n, DevPtr list, DevPtr to, Err *e) {
+    const Rows *x = (const Rows *)(const void *)r;
+    uint64_t p[RD_PARAMS] = {[RD_COLS] = list, [RD_WORK] = (uint64_t)n, [RD_TO] = to};
+    int64_t size = x->d->info.group_rows;
+    return x->d->ops->launch(q, x->gather, groups_for(x->d, n), (int32_t)size, size * 8, p, RD_PARAMS, e);
 }
 
 /* ---- tablets ---- */
@@ -297,7 +311,9 @@ static Status fill_view(Rows *v, Err *e) {
     v->table = *table_version_view(v->base->held);
     v->table.on_device = &v->rows;
     v->table.version = -atomic_fetch_add(&views, 1); /* as no table has it */
-    v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column};
+    v->rows = (DeviceRows){.device = v->d, .deleted = make_deleted, .column = make_column, .texts = make_texts};
+    v->code = code_again(v->cache, &maker->code);
+    TRY(v->d->ops->kernel(v->code.module, "rd_texts", &v->gather, e));
     if (device_copy_has_texts(im) && !(v->texts = device_copy_hold_texts(im, e))) return ST_ERROR;
     TRY(cut_tablets(v, own, e));
     TRY(choose_columns(v, own, e));
@@ -316,6 +332,7 @@ static void rows_release(Rows *v) {
     if (!v || atomic_fetch_sub(&v->refs, 1) > 1) return;
     Arena *arena = v->arena; /* holds v itself */
     if (v->tablets) v->d->ops->free(v->d, v->tablets, v->tablets_bytes);
+    if (v->code.module) code_release(v->cache, &v->code);
     text_hold_release(v->texts);
     base_release(v->base);
     arena_free(arena);
@@ -348,7 +365,7 @@ static Status rows_new(View *v, Rows **out, Err *e) {
         arena_free(a);
         return err_is_set(e) ? ST_ERROR : err_oom(e);
     }
-    *x = (Rows){.maker = v, .d = v->d, .arena = a, .base = v->base};
+    *x = (Rows){.maker = v, .cache = v->cache, .d = v->d, .arena = a, .base = v->base};
     atomic_init(&x->refs, 1);
     atomic_fetch_add(&v->base->refs, 1);
     if (fill_view(x, e) == ST_OK) {

@@ -5,6 +5,7 @@
  *   rd_zones    bounds and NULLs of columns, by tablet
  *   rd_find     one row by a unique key: all that the image has of it
  *   rd_column   a column's cells side by side, and bits of those that have a value
+ *   rd_texts    strings side by side, from a list of address, length and place
  *
  * Rows lie in memory at a stride, each column at its place in the row, with a byte that says whether the row lives and
  * a byte per column that says whether it has a value. Tablets are runs of these rows. Each has its places in the arrays
@@ -134,6 +135,15 @@ KERNEL(rd_column) {
         u64 word = 0;
         for (u64 i = 0; i < 64 && i < n; i++) word |= (u64)(G(u8, valid + (row + i) * stride)[0] != 0) << i;
         G(u64, bits)[w] = word;
+    }
+}
+
+KERNEL(rd_texts) {
+    const u64 list = P(RD_COLS), n = P(RD_WORK), to = P(RD_TO);
+    for (u64 i = GID * LSIZE + LID; i < n; i += NGROUPS * LSIZE) {
+        const u64 from = GRO(u64, list)[i * RD_TEXT_WORDS], bytes = GRO(u64, list)[i * RD_TEXT_WORDS + 1],
+                  at = to + GRO(u64, list)[i * RD_TEXT_WORDS + 2];
+        for (u64 b = 0; b < bytes; b++) G(u8, at)[b] = G(u8, from)[b];
     }
 }
 

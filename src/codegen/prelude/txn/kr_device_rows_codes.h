@@ -23,6 +23,8 @@
 #define RD_PARAMS 20
 
 #define RD_PIECES 2
+/* Of rd_texts: RD_COLS: by string its address, bytes, and place behind RD_TO; RD_WORK: how many. */
+#define RD_TEXT_WORDS 3
 
 /* By tablet: its first place, its first row, its rows, and the pieces of RD_ZONE_ROWS rows of the tablets before it. */
 #define RD_TABLET_WORDS 4
