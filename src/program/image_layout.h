@@ -44,6 +44,15 @@ typedef struct ImageIndex {
 } ImageIndex;
 static inline int64_t image_next_cells(const ImageIndex *x) { return x->order ? 4 : 1; }
 
+/* Which rows of the table those of a run of the image's rows are. Rows of a tablet mostly lie in the image in their
+ * order: then one number tells them all. */
+enum { ROWID_RUN_BITS = 10, ROWID_RUN = 1 << ROWID_RUN_BITS };
+typedef struct RowidRun {
+    int64_t *ids;  /* by row: the table's, -1: not there. NULL: they follow one another in the table */
+    int64_t first; /* then: what the run's first row is there, or would be */
+    bool known;    /* ... when some row is there */
+} RowidRun;
+
 typedef struct Image {
     Table *table;
     int64_t version; /* Table.content when made, last synchronised or brought up to date */
@@ -52,8 +61,7 @@ typedef struct Image {
     _Atomic int64_t rows; /* rows in use, dead ones included: the next insert's number */
     uint8_t *live;        /* cap bytes, ROW_*: only ROW_LIVE is there */
     uint8_t *dirty;       /* cap bytes: DIRTY_* since the last sync */
-    int64_t *rowids; /* the table's row, -1: not there. Not to be read of rows with DIRTY_INSERTED, which are not there
-                        yet: image_is_stored */
+    RowidRun *rowids;     /* by row / ROWID_RUN; stored_rowid */
     int32_t n_cols;
     ImageColumn *cols; /* by table column */
     RowPiece pieces[ROW_PIECES];
@@ -71,9 +79,18 @@ static inline bool image_is_valid(const ImageColumn *c, int64_t row) { return !c
 static inline void image_set_valid(const ImageColumn *c, int64_t row, bool valid) {
     if (c->valid) c->valid[row * c->stride] = valid;
 }
+/* The table's row, -1: not there. Not to be read of rows with DIRTY_INSERTED, which are not there yet: image_is_stored.
+ * In a run of rows that follow one another those that are not there are dead, and not by a bulk whose changes the table
+ * does not have. */
+static inline int64_t stored_rowid(const Image *im, int64_t row) {
+    const RowidRun *r = &im->rowids[row >> ROWID_RUN_BITS];
+    const int64_t at = row & (ROWID_RUN - 1);
+    if (r->ids) return r->ids[at];
+    return r->known && (im->live[row] == ROW_LIVE || im->dirty[row] & DIRTY_DELETED) ? r->first + at : -1;
+}
 /* The table has the row. */
 static inline bool image_is_stored(const Image *im, int64_t row) {
-    return !(im->dirty[row] & DIRTY_INSERTED) && im->rowids[row] >= 0;
+    return !(im->dirty[row] & DIRTY_INSERTED) && stored_rowid(im, row) >= 0;
 }
 
 #endif

@@ -555,6 +555,58 @@ static void insert_and_delete(Image *im, int32_t from, int32_t n) {
         if (a % 7 == 0) image_delete(im, r);
     }
 }
+/* Runs of rows that have a number of the table each. */
+static int64_t listed_runs(const Image *im) {
+    int64_t n = 0;
+    for (int64_t r = 0; r < atomic_load(&im->rows); r += ROWID_RUN) n += im->rowids[r / ROWID_RUN].ids != NULL;
+    return n;
+}
+/* Row numbers of the table take memory only where tablets end and where rows have moved. */
+static void numbers_follow(void **state) {
+    (void)state;
+    static const ColumnDef defs[] = {{.name = "a", .type = {.id = T_INT4}, .not_null = true},
+                                     {.name = "b", .type = {.id = T_INT8}},
+                                     {.name = "c", .type = {.id = T_INT4}, .not_null = true}};
+    static const int pk[] = {0};
+    KeyDef key = {"p", true, 1, pk};
+    Table *t = NULL;
+    assert_int_equal(table_new(&root, "f", 3, defs, 1, &key, 0, NULL, &t, &err), ST_OK);
+    enum { N = 200000, MORE = 20000, BULKS = 4 };
+    int32_t *a = malloc(N * 4);
+    int64_t *b = malloc(N * 8), loaded;
+    for (int32_t i = 0; i < N; i++) a[i] = i, b[i] = i;
+    Vec cols[3] = {{.data = a, .phys = PH_I32, .type = defs[0].type},
+                   {.data = b, .phys = PH_I64, .type = defs[1].type},
+                   {.data = a, .phys = PH_I32, .type = defs[2].type}};
+    TableLoad *l;
+    assert_int_equal(load_begin(t, 1, &l, &err), ST_OK);
+    assert_int_equal(load_add(l, 0, 0, N, cols, &err), ST_OK);
+    assert_int_equal(load_finish(l, NULL, NULL, &loaded, &err), ST_OK);
+    load_cancel(l);
+    bool need_cols[3] = {true, true, true}, writes[3] = {false, true, false};
+    ImageNeed need = {.table = t, .cols = need_cols, .writes = writes, .inserts = true};
+    Image *im = NULL;
+    assert_int_equal(image_make(&need, &root, NULL, &im, &err), ST_OK);
+    assert_int_equal(listed_runs(im), 0);
+    /* one row is updated and has left its tablet */
+    *(int64_t *)(void *)image_cell(&im->cols[1], 5000) = -1;
+    im->dirty[5000] = DIRTY_UPDATED;
+    for (int bulk = 0; bulk < BULKS; bulk++) {
+        assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+        if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+        if (bulk == 0) assert_int_equal(listed_runs(im), 1);
+        settle(im);
+        insert_and_delete(im, N + bulk * MORE, MORE); /* these become tablets where they are */
+    }
+    assert_int_equal(image_sync(im, NULL, &err), ST_OK);
+    if (image_verify(im, true, &err) != ST_OK) fail_msg("%s", err.message);
+    assert_true(listed_runs(im) <= 1 + 2 * t->n_tablets);
+    image_free(im);
+    table_free(t);
+    free(a);
+    free(b);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
 /* Several tablets, deleted rows among them, more rows than a batch. */
 static void many_tablets(void **state) {
     (void)state;
@@ -597,6 +649,7 @@ static void many_tablets(void **state) {
     assert_int_equal(image_make(&need, &root, pool, &im, &err), ST_OK);
     assert_int_equal(atomic_load(&im->rows), N); /* dead rows of tablets come along while they are few */
     assert_int_equal(image_verify(im, true, &err), ST_OK);
+    assert_true(listed_runs(im) <= t->n_tablets);
     Vec find = {.data = a, .phys = PH_I32};
     image_find_many(im, 0, N, &find, rows);
     int64_t missing = 0;
@@ -951,8 +1004,7 @@ static bool is_populated(const void *array, int64_t bytes) {
     return at >= end;
 }
 static void check_populated(const Image *im) {
-    assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap) &&
-                is_populated(im->rowids, im->cap * 8));
+    assert_true(is_populated(im->live, im->cap) && is_populated(im->dirty, im->cap));
     for (int k = 0; k < ROW_PIECES; k++)
         assert_true(im->pieces[k].rows && is_populated(im->pieces[k].rows, im->cap * im->pieces[k].stride));
     for (int i = 0; i < im->n_indexes; i++) {
@@ -1151,10 +1203,10 @@ static void failing_memory(void **state) {
 int main(void) {
     mem_account_init(&root, NULL, "test", 0, NULL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_operations), cmocka_unit_test(at_home),       cmocka_unit_test(small_tables),
-        cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),    cmocka_unit_test(queues),
-        cmocka_unit_test(threads_insert),    cmocka_unit_test(expected_rows), cmocka_unit_test(failing_memory),
-        cmocka_unit_test(claimed_rows),
+        cmocka_unit_test(random_operations), cmocka_unit_test(at_home),        cmocka_unit_test(small_tables),
+        cmocka_unit_test(many_tablets),      cmocka_unit_test(gaps_close),     cmocka_unit_test(queues),
+        cmocka_unit_test(threads_insert),    cmocka_unit_test(expected_rows),  cmocka_unit_test(failing_memory),
+        cmocka_unit_test(claimed_rows),      cmocka_unit_test(numbers_follow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

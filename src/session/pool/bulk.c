@@ -211,7 +211,7 @@ Status bulk_row_cell(const BulkRow *r, int col, Arena *a, const void **cell, boo
 }
 int64_t bulk_row_rowid(const BulkRow *r) {
     bool stored = r->on_device ? r->there.stored : image_is_stored(r->at, r->row);
-    return stored ? r->at->rowids[r->row] : -1;
+    return stored ? stored_rowid(r->at, r->row) : -1;
 }
 
 Status session_bulk_sync(Session *s) {

@@ -91,8 +91,9 @@ static bool move(Follow *f, int64_t rowid, bool *found) {
     int64_t row = find(f, rowid);
     *found = row >= 0;
     if (!*found) return true;
+    const int64_t was = stored_rowid(im, row);
     const int64_t *at =
-        n->n_deleted ? bsearch(&im->rowids[row], n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, by_rowid) : NULL;
+        n->n_deleted ? bsearch(&was, n->deleted, (size_t)n->n_deleted, sizeof *n->deleted, by_rowid) : NULL;
     if (!at) return false;
     for (int32_t c = 0; c < im->n_cols; c++) {
         Value v;
@@ -101,7 +102,7 @@ static bool move(Follow *f, int64_t rowid, bool *found) {
         if (same_cell(im, c, row, &v)) continue;
         if (in_index(im, c) || !put_cell(f, c, row, &v)) return false;
     }
-    im->rowids[row] = rowid;
+    if (rowid_set(im, row, rowid, NULL) != ST_OK) return false;
     f->kept[at - n->deleted] = 1;
     return true;
 }
@@ -122,8 +123,8 @@ static bool insert(Follow *f, int64_t rowid) {
     mem_free(im->account, v, im->n_cols * (int64_t)sizeof *v + 16);
     mem_free(im->account, cells, im->n_cols * (int64_t)sizeof *cells + 16);
     if (row < 0) return false;
+    if (rowid_set(im, row, rowid, NULL) != ST_OK) return false;
     im->dirty[row] = 0;
-    im->rowids[row] = rowid;
     return true;
 }
 
@@ -151,14 +152,14 @@ static bool follow(Follow *f) {
     for (int64_t i = 0; i < n->n_deleted; i++) {
         if (f->kept[i]) continue;
         int64_t row = find(f, n->deleted[i]);
-        if (row < 0 || im->rowids[row] != n->deleted[i]) return false;
+        if (row < 0 || stored_rowid(im, row) != n->deleted[i]) return false;
         image_delete(im, row);
         im->dirty[row] = 0;
-        im->rowids[row] = -1;
+        (void)rowid_set(im, row, -1, NULL);
     }
     for (int64_t i = 0; i < n->n_updated; i++) {
         int64_t row = find(f, n->updated[i]);
-        if (row < 0 || im->rowids[row] != n->updated[i]) return false;
+        if (row < 0 || stored_rowid(im, row) != n->updated[i]) return false;
         for (int32_t c = 0; c < im->n_cols; c++) {
             Value v;
             if (!n->set[c] || !im->cols[c].used) continue;

@@ -503,7 +503,7 @@ Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena
     TRY(run_find(v, x, keys, key_hash(x->n_cols, phys, keys), a, found, bytes, e));
     if (found[0] == 0) return ST_OK;
     out->row = (int64_t)found[0] - 1;
-    out->stored = !(found[1] & DIRTY_INSERTED) && im->rowids[out->row] >= 0;
+    out->stored = !(found[1] & DIRTY_INSERTED) && stored_rowid(im, out->row) >= 0;
     const uint8_t *at = (const uint8_t *)(found + 2);
     for (int k = 0; k < ROW_PIECES; k++) {
         out->pieces[k] = at;

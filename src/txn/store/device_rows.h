@@ -27,7 +27,7 @@ void device_rows_release(const Table *view); /* by any thread, also when the ima
  * `row` -1: there is none. One thread at a time. 0A000: its key's columns cannot be compared there. 53200, 58000. */
 typedef struct DeviceRow {
     int64_t row;
-    bool stored; /* the table has it, as image->rowids says */
+    bool stored; /* the table has it, as stored_rowid says */
     const uint8_t *pieces[ROW_PIECES];
 } DeviceRow;
 Status device_rows_find(Image *im, int32_t index, const void *const *keys, Arena *a, DeviceRow *out, Err *e);

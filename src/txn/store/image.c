@@ -64,7 +64,8 @@ static Status grow_rows(Image *im, int64_t want, Err *e) {
     static_assert(ROW_DEAD == 0, "new rows are dead");
     TRY(grow(im->account, (void **)&im->live, &x->live_cap, want, 1, e));
     TRY(grow(im->account, (void **)&im->dirty, &x->dirty_cap, want, 1, e));
-    TRY(grow(im->account, (void **)&im->rowids, &x->rowids_cap, want, 8, e));
+    TRY(grow(im->account, (void **)&im->rowids, &x->rowids_cap, (want + ROWID_RUN - 1) / ROWID_RUN, sizeof(RowidRun),
+             e));
     Status st = ST_OK;
     for (int32_t k = 0; st == ST_OK && k < ROW_PIECES; k++) st = grow_piece(im, k, want, e);
     home_moved(im); /* also when only one of them has */
@@ -170,7 +171,7 @@ static void decode_whole(const MakeJob *j, int64_t k) {
     for (int64_t i = 0; i < tab->rows; i++) {
         bool dead = tablet_row_deleted(tab, i);
         im->live[row + i] = (uint8_t)(dead ? ROW_DEAD : ROW_LIVE);
-        im->rowids[row + i] = dead ? -1 : k << 32 | i;
+        rowids_put(im, row + i, dead ? -1 : k << 32 | i);
     }
 }
 static void decode_tablet(const MakeJob *j, int64_t k) {
@@ -187,7 +188,7 @@ static void decode_tablet(const MakeJob *j, int64_t k) {
         bool all;
         int64_t n = tablet_live_rows(tab, first, MIN_OF(DECODE_ROWS, tab->rows - first), pos, &all);
         decode_rows(j, tab, first, all ? NULL : pos, n, row);
-        for (int64_t i = 0; i < n; i++) im->rowids[row + i] = k << 32 | (all ? first + i : pos[i]);
+        for (int64_t i = 0; i < n; i++) rowids_put(im, row + i, k << 32 | (all ? first + i : pos[i]));
         row += n;
     }
 }
@@ -293,11 +294,10 @@ static Status lay_out(Image *im, const ImageNeed *need, Err *e) {
  * touching it is as quick as a first write. */
 static Status touch_all(Image *im, Pool *pool) {
     const struct ImageImpl *x = im->impl;
-    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 3 + ROW_PIECES + 2 * im->n_indexes), *t = list;
+    TouchedArray *list = arena_array(im->impl->arena, TouchedArray, 2 + ROW_PIECES + 2 * im->n_indexes), *t = list;
     if (!list) return ST_ERROR;
     *t++ = (TouchedArray){(char *)im->live, x->live_cap};
     *t++ = (TouchedArray){(char *)im->dirty, x->dirty_cap};
-    *t++ = (TouchedArray){(char *)im->rowids, x->rowids_cap * 8};
     for (int32_t k = 0; k < ROW_PIECES; k++)
         if (im->pieces[k].rows)
             *t++ = (TouchedArray){(char *)im->pieces[k].rows, x->pieces_cap[k] * im->pieces[k].stride};
@@ -328,6 +328,9 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
     if (expects) cap = MAX_OF(cap, t->expected_rows);
     TRY(grow_rows(im, cap, e));
     im->cap = cap;
+    for (int64_t k = 0; k < t->n_tablets; k++)
+        TRY(keeps_dead(t->tablets[k]) ? rowids_room(im, base[k], t->tablets[k]->rows, k << 32, e)
+                                      : rowids_room_any(im, base[k], base[k + 1] - base[k], e));
     for (int32_t i = 0; i < im->n_indexes; i++) {
         ImageIndex *x = &im->indexes[i];
         x->mask = image_slots_for(cap) - 1;
@@ -380,7 +383,7 @@ void image_free(Image *im) {
     }
     mem_free(acct, im->live, x->live_cap);
     mem_free(acct, im->dirty, x->dirty_cap);
-    mem_free(acct, im->rowids, x->rowids_cap * 8);
+    rowids_free(acct, im->rowids, x->rowids_cap);
     image_chunks_free(im, x->chunks);
     arena_free(x->arena);
     mutex_destroy(&x->heap_lock);
@@ -430,14 +433,15 @@ static Status grow_index(Image *im, ImageIndex *x, int64_t rows, int64_t inserts
     im->generation++;
     return ST_OK;
 }
-/* Neither there, nor to be deleted from the table by the next image_sync. */
-static bool row_is_gap(const Image *im, int64_t r) {
+bool row_is_gap(const Image *im, int64_t r) {
     return im->live[r] != ROW_LIVE && !((im->dirty[r] & DIRTY_DELETED) && image_is_stored(im, r));
 }
-/* Rows move down over the gaps, then the indexes are made anew. Cannot fail. */
-static void close_gaps(Image *im, int64_t rows) {
+/* Rows move down over the gaps, then the indexes are made anew. */
+static Status close_gaps(Image *im, int64_t rows, Err *e) {
     int64_t to = 0, synced = 0;
+    RowidRun *rowids;
     dbg_assert(!home_is_settled(im));
+    TRY(rowids_without_gaps(im, rows, &rowids, e));
     for (int64_t r = 0; r < im->impl->synced_rows; r++) synced += !row_is_gap(im, r);
     im->impl->synced_rows = synced;
     home_forget_tablets(im);
@@ -447,11 +451,12 @@ static void close_gaps(Image *im, int64_t rows) {
         if (gap) continue;
         for (const RowPiece *p = im->pieces; to != from && p < im->pieces + ROW_PIECES; p++)
             if (p->rows) memmove(p->rows + to * p->stride, p->rows + from * p->stride, (size_t)(n * p->stride));
-        memmove(im->rowids + to, im->rowids + from, (size_t)n * 8);
         memmove(im->dirty + to, im->dirty + from, (size_t)n);
         memmove(im->live + to, im->live + from, (size_t)n);
         to += n;
     }
+    rowids_free(im->account, im->rowids, im->impl->rowids_cap);
+    im->rowids = rowids;
     memset(im->live + to, ROW_DEAD, (size_t)(rows - to));
     memset(im->dirty + to, 0, (size_t)(rows - to));
     atomic_store(&im->rows, to);
@@ -459,6 +464,7 @@ static void close_gaps(Image *im, int64_t rows) {
     for (int32_t i = 0; i < im->n_indexes; i++) memset(im->indexes[i].slots, 0, (size_t)slots_bytes(&im->indexes[i]));
     enter_all(im);
     im->generation++;
+    return ST_OK;
 }
 
 static Status raise_cap(Image *im, int64_t rows, Err *e) {
@@ -494,7 +500,7 @@ static Status reserve(Image *im, int64_t inserts, Err *e) {
         for (int64_t r = 0; some && r < rows; r++) gaps += row_is_gap(im, r);
         if (gaps > 0 && gaps * 4 >= rows) {
             TRY(home_leave(im, e));
-            close_gaps(im, rows);
+            TRY(close_gaps(im, rows, e));
             rows = atomic_load(&im->rows);
         }
     }

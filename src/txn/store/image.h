@@ -101,6 +101,9 @@ int64_t image_insert_at(Image *im, int64_t row, const void *const *cells, int32_
 void rows_touch(Image *im, int64_t first, int64_t n, Pool *pool, int workers);
 void image_delete(Image *im, int64_t row);   /* marks it dead */
 void image_undelete(Image *im, int64_t row); /* undo */
+/* Which row of the table this one is: stored_rowid says so from here on, of a row without DIRTY_INSERTED. -1: of a dead
+ * row without marks; cannot fail. 53200. No call running. */
+Status rowid_set(Image *im, int64_t row, int64_t rowid, Err *e);
 /* Bytes of a string that is to be put in a cell; NULL out of memory. Any thread. */
 const char *image_text(Image *im, const char *ptr, int64_t len);
 /* Room for n > 0 bytes of strings that kernels put there. 53200. Any thread. */

@@ -466,9 +466,9 @@ static Status verify_index(const Image *im, int32_t index, Err *e) {
 /* Row r of the image against the table. */
 static Status verify_row(const Image *im, int64_t r, Err *e) {
     const Table *t = im->table;
-    int64_t tablet = im->rowids[r] >> 32;
-    int32_t pos = (int32_t)(im->rowids[r] & 0xffffffff);
-    const Tablet *tab = im->rowids[r] >= 0 && tablet < t->n_tablets ? t->tablets[tablet] : NULL;
+    int64_t rowid = stored_rowid(im, r), tablet = rowid >> 32;
+    int32_t pos = (int32_t)(rowid & 0xffffffff);
+    const Tablet *tab = rowid >= 0 && tablet < t->n_tablets ? t->tablets[tablet] : NULL;
     if (!tab || pos >= tab->rows || (tab->deleted && (tab->deleted[pos >> 6] >> (pos & 63) & 1)))
         return err_internal(e, "row %lld of the image of table \"%s\" is not in the table", (long long)r, t->name);
     for (int c = 0; c < t->n_cols; c++) {

@@ -161,7 +161,7 @@ static Status join_lists(Sync *s, Change c) {
         if (l->len > 0) memcpy(to, l->items, (size_t)l->len * 8);
         to += l->len;
     }
-    for (int64_t i = 0; c != CHANGE_INSERT && i < s->n[c]; i++) s->ids[c][i] = s->im->rowids[s->rows[c][i]];
+    for (int64_t i = 0; c != CHANGE_INSERT && i < s->n[c]; i++) s->ids[c][i] = stored_rowid(s->im, s->rows[c][i]);
     return ST_OK;
 }
 static void free_lists(Sync *s) {
@@ -290,7 +290,8 @@ static Status adopt_run(Sync *s, int64_t row, int64_t n, Err *e) {
                   .dead = all ? NULL : dead,
                   .continues = last >= 0 && home_ends_at(im, last, row)};
     TRY(table_append_home(im->table, &r, im->impl->pool, s->undo, &first, e));
-    for (int64_t i = 0; i < n; i++) im->rowids[row + i] = dead[i] ? -1 : first + i;
+    TRY(rowids_room(im, row, n, first, e));
+    for (int64_t i = 0; i < n; i++) rowids_put(im, row + i, dead[i] ? -1 : first + i);
     return home_note_tablet(im, first >> 32, row - (first & 0xffffffff), (first & 0xffffffff) + n, e);
 }
 /* The table gets copies of those of rows [row, row + n) that are there. */
@@ -301,7 +302,7 @@ static Status copy_run(Sync *s, int64_t row, int64_t n, Err *e) {
     for (int64_t r = row; r < row + n; r++)
         if (im->live[r] == ROW_LIVE) rows[k++] = r;
     TRY(copy_inserts(s, k, rows, ids, e));
-    for (int64_t i = 0; i < k; i++) im->rowids[rows[i]] = ids[i];
+    for (int64_t i = 0; i < k; i++) TRY(rowid_set(im, rows[i], ids[i], e));
     return ST_OK;
 }
 /* Rows that have come lie side by side: they are tablets as they are, unless most of their numbers were not used. */
@@ -324,6 +325,15 @@ static Status sync_inserts(Sync *s, Err *e) {
     return ST_OK;
 }
 
+/* Rows that are elsewhere in the table now, and those that have come there as copies. */
+static const Change moved[] = {CHANGE_UPDATE, CHANGE_TEXTS, CHANGE_INSERT};
+static Status rowids_to_learn(const Sync *s, Err *e) {
+    for (int k = 0; k < ARRAY_LEN(moved); k++)
+        for (int64_t i = 0; i < s->n[moved[k]]; i++)
+            TRY(rowids_room(s->im, s->rows[moved[k]][i], 1, s->ids[moved[k]][i], e));
+    return ST_OK;
+}
+
 static Status sync_all(Sync *s, Err *e) {
     Table *t = s->im->table;
     TRY(list_changes(s));
@@ -332,18 +342,18 @@ static Status sync_all(Sync *s, Err *e) {
     if (done != n) return err_internal(e, "%lld rows of table \"%s\" were gone", (long long)(n - done), t->name);
     TRY(sync_updates(s, false, e));
     TRY(sync_updates(s, true, e));
-    return sync_inserts(s, e);
+    TRY(sync_inserts(s, e));
+    return rowids_to_learn(s, e);
 }
 
 /* ---- 3. the image ---- */
 /* Nothing can fail any more. */
 static void learn(Sync *s) {
     Image *im = s->im;
-    static const Change moved[] = {CHANGE_UPDATE, CHANGE_TEXTS, CHANGE_INSERT};
     for (int k = 0; k < ARRAY_LEN(moved); k++)
-        for (int64_t i = 0; i < s->n[moved[k]]; i++) im->rowids[s->rows[moved[k]][i]] = s->ids[moved[k]][i];
+        for (int64_t i = 0; i < s->n[moved[k]]; i++) rowids_put(im, s->rows[moved[k]][i], s->ids[moved[k]][i]);
     for (Change c = CHANGE_GONE; c <= CHANGE_DELETE; c++)
-        for (int64_t i = 0; i < s->n[c]; i++) im->rowids[s->rows[c][i]] = -1;
+        for (int64_t i = 0; i < s->n[c]; i++) rowids_put(im, s->rows[c][i], -1);
     for (int64_t i = 0; i < s->n_spans; i++)
         if (s->spans[i].marked) memset(im->dirty + s->spans[i].from, 0, (size_t)(s->spans[i].to - s->spans[i].from));
     im->impl->synced_rows = atomic_load(&im->rows);

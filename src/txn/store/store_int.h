@@ -1,5 +1,5 @@
 /* store_int.h - what the files of an image share: image.c, image_index.c, device_copy.c, image_order.c,
- * image_rehash.c, image_sync.c, image_texts.c only. */
+ * image_rehash.c, image_sync.c, image_texts.c, rowids.c only. */
 #ifndef STELE_TXN_STORE_STORE_INT_H
 #define STELE_TXN_STORE_STORE_INT_H
 
@@ -35,7 +35,8 @@ struct ImageImpl {
                                has a value */
     /* What arrays have room for, in rows: image->cap or more, when a growth failed half way. */
     int64_t pieces_cap[ROW_PIECES];
-    int64_t live_cap, dirty_cap, rowids_cap;
+    int64_t live_cap, dirty_cap;
+    int64_t rowids_cap;         /* in runs */
     int64_t *next_cap;          /* by index */
     int64_t rows_seen;          /* image->rows when image_reserve looked last */
     ImageHome *home;            /* of the pieces of rows */
@@ -67,6 +68,19 @@ HomeCells home_cells(const Image *im, int32_t col, int64_t row);
 bool home_ends_at(const Image *im, int64_t tablet, int64_t row);
 /* Its rows lie in the image in their order, with all columns that bulks write and that can have their cells here. */
 bool home_has_tablet(const Image *im, int64_t tablet);
+
+/* rowids.c: which rows of the table the image's are. */
+/* Rows [row, row + n) may get the numbers from `first` on. Changes no row's. 53200. */
+Status rowids_room(Image *im, int64_t row, int64_t n, int64_t first, Err *e);
+/* ... may get any numbers. 53200. */
+Status rowids_room_any(Image *im, int64_t row, int64_t n, Err *e);
+/* A number that there is room for; -1: a row that is dead, and has no mark as soon as this counts. */
+void rowids_put(Image *im, int64_t row, int64_t rowid);
+/* Those of the rows that stay when gaps between `rows` rows are closed, rowids_cap runs. 53200. */
+Status rowids_without_gaps(const Image *im, int64_t rows, RowidRun **out, Err *e);
+void rowids_free(MemAccount *a, RowidRun *runs, int64_t cap);
+/* Neither there, nor to be deleted from the table when it is brought up to date (image.c). */
+bool row_is_gap(const Image *im, int64_t row);
 
 /* The columns of a key, of one row or of many. */
 typedef struct KeyCols {
