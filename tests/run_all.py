@@ -310,6 +310,29 @@ def oltp(build, env, device="cpu", ways=ON_HOST, benchmarks=OLTP):
             count(f"transactions: {executor}, order {order}", ok, bad, time.monotonic() - t0, "\n".join(text))
 
 
+COPIES = "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; set bulk_copies = on; set bulk_slice_calls = 100"
+# The same with connections beside them that look at the invariants, and with others that run calls by SQL.
+BESIDE = [("tpcc", "--bulk", "500", "--readers", "3", "--callers", "2", "--set", "set bulk_slice_calls = 50"), ("tpcc", "--bulk", "20", "--pool", "20", "--readers", "2", "--callers", "2"),
+          ("tpcc", "--bulk", "1k", "--readers", "1", "--set", COPIES), ("tpcb", "--bulk", "2k", "--readers", "2", "--callers", "2", "--set", COPIES),
+          ("tpcb", "--bulk", "2k", "--readers", "2", "--callers", "2", "--set", "set bulk_slice_calls = 100"), ("smallbank", "--bulk", "1k", "--readers", "2", "--callers", "2", "--set", COPIES)]
+
+
+def beside(build, env):
+    """A run in which no look of a reader went wrong is a test, and so is an invariant. Every reader goes through all of them twice at least."""
+    ok = bad = 0
+    t0, text = time.monotonic(), []
+    for args in BESIDE:
+        rc, out, _ = run([os.path.join(build, "stele-bench"), *args, "--scale", "1", "--seconds", "0.1"], env)
+        looks = re.search(r"^  beside: (\d+) looks by readers;.* (\d+) connections? went wrong$", out, re.M)
+        held = re.search(r"^  (\d+) invariants? holds?, (\d+) broken$", out, re.M)
+        ok += int(looks is not None) + (int(held.group(1)) if held else 0)
+        lost = (int(looks.group(2)) if looks and int(looks.group(1)) > 0 else 1) + (int(held.group(2)) if held else 1)
+        bad += lost or int(rc != 0)
+        if lost or rc:
+            text.append(f"{' '.join(args)}: exit status {rc}\n{out}")
+    count("transactions: readers and callers beside", ok, bad, time.monotonic() - t0, "\n".join(text))
+
+
 def quick(o, build):
     """Each part for what it finds: the corpus where vectors end in the middle of things, where all spills, and where the optimiser does nothing; a few rounds of each random test."""
     py, env = sys.executable, cache_env(o.build)
@@ -383,6 +406,7 @@ def main():
         script("bulk oracle, failures time and again", [*oracle, "--seed", "31", "--big", "10000", "--rounds", "1", "--seconds", "1800", "--set", by_statement], env)
         lanes(build, oracle)
         oltp(build, env)
+        beside(build, env)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)
         shell(o, py)
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "12"])

@@ -24,6 +24,8 @@ static const char usage[] =
     "as they are done); MS: a list\n"
     "  --pool N           calls are submitted to the pool of calls, N to a ticket, and --bulk tickets are on their "
     "way; --arrival: they come evenly\n"
+    "  --readers N, --callers N    connections beside the calls: N that look at the benchmark's invariants, N that run "
+    "calls by SQL (not gputx)\n"
     "  --types N, --work N, --tuples N, --alpha A    gputx: T, x, rows of the table, share of calls that meet at one "
     "row (8, 16, 1M, 0)\n"
     "  --set SQL          transaction benchmarks: settings\n"
@@ -180,6 +182,10 @@ static int oltp_option(const char *name, OltpOptions *o, const char *a, const ch
         int64_t x = number(v, 1000, &end);
         if (x < 1 || x > 1000000 || *end) return bad("not a number", v);
         o->pool = (int)x;
+    } else if ((strcmp(a, "--readers") == 0 || strcmp(a, "--callers") == 0) && strcmp(name, "gputx") != 0) {
+        int64_t x = number(v, 1000, &end);
+        if (x < 1 || x > 1000 || *end) return bad("not a number from 1 to 1000", v);
+        *(a[2] == 'r' ? &o->readers : &o->callers) = (int)x;
     } else if (strcmp(a, "--interval") == 0) {
         for (char *at = (char *)(uintptr_t)v; o->n_intervals < 16; at = end + 1) {
             double x = strtod(at, &end);

@@ -21,11 +21,12 @@ typedef struct OltpOptions {
     const char *folder;   /* of NAME.sql */
     const char *settings; /* SQL run after the tables are made, NULL: none */
     int64_t scale;
-    double skew;    /* smallbank, ycsb: 0 .. 0.99 */
-    char workload;  /* ycsb: 'A' .. 'F' */
-    double seconds; /* per line */
-    double arrival; /* calls/s; 0: as fast as they are done */
-    int pool;       /* calls go to the pool of calls, so many to a ticket; 0: in bulks */
+    double skew;          /* smallbank, ycsb: 0 .. 0.99 */
+    char workload;        /* ycsb: 'A' .. 'F' */
+    double seconds;       /* per line */
+    double arrival;       /* calls/s; 0: as fast as they are done */
+    int pool;             /* calls go to the pool of calls, so many to a ticket; 0: in bulks */
+    int readers, callers; /* connections beside the calls (beside.h) */
     int n_intervals;
     double intervals[16]; /* s between the cuts of bulks, with arrival; a line for each */
     int n_sizes;
