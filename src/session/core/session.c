@@ -304,13 +304,22 @@ Status session_merge(Session *s, Table *t, Err *e) {
     return table_merge(t, s->db->pool, e);
 }
 
-/* A delta that has grown large against its table is merged when a writing transaction ends. */
+static bool is_mostly_garbage(const Table *t) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < t->n_tablets; i++) rows += t->tablets[i]->rows;
+    return rows / 2 > t->live_rows;
+}
+/* A delta that has grown large against its table is merged when a writing transaction ends. Not as long as bulks use
+ * the table, unless most of its rows are gone: a merge holds up all bulks and readers under the lock, for all rows and
+ * not just for the new ones, and then bulks make the table's image anew, from all rows again; what they insert next
+ * has the next merge due. What it would save, packed columns, is less than the image has of the same rows. */
 static void merge_grown(Session *s) {
     if (!s->settings.txn.merge_auto) return;
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);
         if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
+        if (session_bulk_uses(s, t) && !is_mostly_garbage(t)) continue;
         Err e = {0};
         if (session_bulk_unapplied(s) &&
             session_bulk_sync(s) !=

@@ -148,6 +148,11 @@ bool session_bulk_unapplied(const Session *s) {
     return h && atomic_load(&h->state.unapplied);
 }
 
+bool session_bulk_uses(const Session *s, const Table *t) {
+    BulkHub *h = s->db->bulk_hub;
+    return h && h->state.images && images_in_use(h->state.images, t->id);
+}
+
 static bool reads_ahead(const Session *s, const PlanCtx *c) {
     if (c->calls_routine) return true;
     for (int64_t i = 0; i < c->relations.len; i++) {

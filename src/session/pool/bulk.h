@@ -51,6 +51,9 @@ Status bulk_row_find(BulkRow *r, int key, const void *const *cells, Arena *a, Er
 Status bulk_row_cell(const BulkRow *r, int col, Arena *a, const void **cell, bool *null, bool *there, Err *e);
 int64_t bulk_row_rowid(const BulkRow *r); /* the table's row; -1: it has none, bulks know all columns */
 int64_t session_bulks_list(const Session *s, struct BulkLogEntry *out, int64_t most); /* bulk_log.h; any thread */
+/* Bulks use the table; by how often this was asked since the last one that did (images_in_use). Under the lock held
+ * alone. */
+bool session_bulk_uses(const Session *s, const Table *t);
 bool session_bulk_unapplied(const Session *s); /* there are such changes; under any lock */
 /* The session's changes are about to be committed: images that fitted the tables before keep up with small ones. */
 void session_bulk_follow(Session *s);

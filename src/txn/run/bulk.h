@@ -203,6 +203,9 @@ Status images_sync(ImageSet *s, UndoLog *undo, Err *e);
 Status images_settle(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
 Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e);
 bool images_settled(const ImageSet *s); /* some are */
+/* The table has an image that bulks use: since the last one that did this was asked fewer than IMAGES_IDLE times. */
+enum { IMAGES_IDLE = 16 };
+bool images_in_use(ImageSet *s, int64_t table_id);
 /* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
  * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);

@@ -194,6 +194,7 @@ Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *p
                 x = NULL;
             }
             if (!x) TRY(add_entry(s, t, &x, e));
+            x->idle = 0;
             if (covers(&x->need, &pt->need)) continue;
             (void)images_wait_prefetch(s);
             image_free(x->image);
@@ -250,6 +251,10 @@ Status images_leave(ImageSet *s, int32_t n, const Proc *const *procs, Err *e) {
         for (int32_t k = 0; k < procs[i]->n_tables; k++)
             TRY(home_leave(images_find(s, procs[i]->tables[k].table_id), e));
     return ST_OK;
+}
+bool images_in_use(ImageSet *s, int64_t table_id) {
+    ImageEntry *x = images_entry(s, table_id);
+    return x && x->image && x->idle++ < IMAGES_IDLE;
 }
 bool images_settled(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
