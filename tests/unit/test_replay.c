@@ -461,6 +461,79 @@ static void test_read_unlocked(void **state) {
     shares_memory = true;
 }
 
+/* What reads the rows that bulks have left on the device, while each of the device's operations that it takes fails:
+ * once, from then on, or the device is lost. The answer, the bulk after it and the tables are what they are without
+ * faults. */
+typedef struct Read {
+    const char *sql;
+    int32_t n_params, param;
+} Read;
+static const Read reads[] = {
+    {"select sum(bal), count(*), max(aid) from accounts", 0, 0},
+    {"select note, count(*) from accounts where aid < 30 group by note order by note", 0, 0},
+    {"select count(*), sum(amount) from payments join accounts using (aid) where note like 'again%' or what <> ''", 0,
+     0},
+    {"select k, g from waiting where g < 2 order by k limit 5", 0, 0},
+    {"select bal, note from accounts where aid = $1", 1, 5},
+    {"select k from waiting where g = $1 and k = 101", 1, 1},
+    {"begin; select count(*) from payments; select sum(bal) from accounts; commit", 0, 0},
+    {"update accounts set bal = bal + 1 where aid = 7", 0, 0},
+    {"create table copied as select * from payments where amount > 3", 0, 0},
+    {"vacuum", 0, 0},
+};
+static int64_t read_beside(Text *t, const Read *r, int64_t fail_at) {
+    say(t, "call bulk_call('pay', 'select i, 1 + i % 200, i * 10::bigint, ''first '' || i from generate_series(1, 200) "
+           "g(i)')");
+    say(t, "call bulk_call('name_it', 'select 1 + i % 12, ''again '' || i from generate_series(1, 60) g(i)')");
+    say(t, "call bulk_call('serve', 'select i % 5 from generate_series(1, 100) g(i)')");
+    plan.calls = 0;
+    plan.fail_at = fail_at;
+    for (const char *at = r->sql, *end; *at; at = end + strspn(end, "; ")) {
+        char one[256];
+        end = at + strcspn(at, ";");
+        snprintf(one, sizeof one, "%.*s", (int)(end - at), at);
+        say_of(t, one, r->n_params, r->param);
+    }
+    plan.fail_at = 0;
+    const int64_t n = atomic_load(&plan.calls);
+    say(t, "call bulk_call('pay', 'select 5000 + i, i % 20, 5::bigint, ''late'' from generate_series(1, 50) g(i)')");
+    say_tables(t);
+    fclose(t->f);
+    return n;
+}
+static void test_readers_fail(void **state) {
+    (void)state;
+    int64_t faults = 0;
+    lost = 0;
+    for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        Text want;
+        text_open(&want);
+        session_open(&db, &session);
+        session_sql(session, schema);
+        session_sql(session, "set executor = 'vm'");
+        plan = (FaultPlan){.fail_at = 0};
+        (void)read_beside(&want, &reads[i], 0);
+        session_close(db, session);
+        for (int how = 0; how < 3; how++) {
+            int64_t fail_at = 0, calls;
+            do { /* until a run has no operation of that number */
+                Text t;
+                open_on(0, how == 1, how == 2);
+                text_open(&t);
+                calls = read_beside(&t, &reads[i], ++fail_at);
+                (void)close_all();
+                same(want.at, t.at, reads[i].sql, fail_at);
+                free(t.at);
+            } while (fail_at <= calls);
+            faults += fail_at - 1;
+        }
+        free(want.at);
+    }
+    print_message("%lld faults below readers\n", (long long)faults);
+    assert_true(faults > 300);
+    assert_int_equal(lost, 0);
+}
+
 static int setup(void **state) {
     (void)state;
     Err e = {0};
@@ -487,6 +560,7 @@ int main(void) {
         cmocka_unit_test(test_every_fault),          cmocka_unit_test(test_looked_at),
         cmocka_unit_test(test_no_memory_for_inputs), cmocka_unit_test(test_off),
         cmocka_unit_test(test_in_a_transaction),     cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_read_there),           cmocka_unit_test(test_read_unlocked)};
+        cmocka_unit_test(test_read_there),           cmocka_unit_test(test_read_unlocked),
+        cmocka_unit_test(test_readers_fail)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -110,7 +110,8 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     if (!text || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
     bool select = ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
     s->read.brief = true;
-    s->read.images = select && s->state == 'I' && !had_lock;
+    s->read.images =
+        select && s->state == 'I' && !had_lock && !s->read.locked; /* locked: rows on the host are wanted */
     Status got = select ? session_read(s, true) : session_begin_write(s);
     s->read.brief = s->read.images = false;
     TRY(got);
