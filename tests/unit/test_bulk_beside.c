@@ -10,12 +10,14 @@
 static stele_db *db;
 static stele_conn *conn, *reader;
 
-static void run(stele_conn *c, const char *sql) {
-    if (stele_exec(c, sql, NULL, NULL) == STELE_OK) return;
+typedef bool RowFn(void *ctx, int64_t n, const char *const *v, const char *const *names);
+static void run_for(stele_conn *c, const char *sql, RowFn *row, void *ctx) {
+    if (stele_exec(c, sql, row, ctx) == STELE_OK) return;
     stele_error_info e;
     stele_error(c, &e);
     fail_msg("%s: %s %s", sql, e.sqlstate, e.message);
 }
+static void run(stele_conn *c, const char *sql) { run_for(c, sql, NULL, NULL); }
 static bool number_row(void *ctx, int64_t n, const char *const *v, const char *const *names) {
     (void)n, (void)names;
     *(int64_t *)ctx = v[0] ? strtoll(v[0], NULL, 10) : INT64_MIN;
@@ -23,7 +25,7 @@ static bool number_row(void *ctx, int64_t n, const char *const *v, const char *c
 }
 static int64_t number(stele_conn *c, const char *sql) {
     int64_t x = -1;
-    if (stele_exec(c, sql, number_row, &x) != STELE_OK) run(c, sql);
+    run_for(c, sql, number_row, &x);
     return x;
 }
 static int open_db(void **state) {
@@ -176,8 +178,86 @@ static void readers_without_memory(void **state) {
     without_memory(KERNELS "set bulk_copies = on");
 }
 
+/* ---- every allocation of writers fails once, beside a snapshot ---- */
+/* %d: numbers of new lines. Each leaves as many lines as the purses have. */
+static const char *const writers[] = {
+    "call bulk_call('pay', 'select i, ''word '' || i from generate_series(%d, %d) g(i)')",
+    "select count(*) from bulk_call('pay', 'select i, ''word '' || i from generate_series(%d, %d) g(i)') x",
+    "begin; call bulk_call('pay', 'select i, ''word '' || i from generate_series(%d, %d) g(i)'); commit",
+    "update line set word = word || '.' where n <> %d", /* of so many rows that columns are opened */
+    "update purse set word = 'rich' where k <> %d",
+    "begin; insert into line values (%d, 0, 'alone'); update purse set bal = bal + 1 where k = 0; commit",
+    "vacuum",
+};
+/* Or it is too old, where there was no memory to keep what it needs: what others have committed stays. */
+static bool snapshot_is_kept(const char *sql, int64_t n, int64_t was) {
+    int64_t sum = -1, lines = -1;
+    if (stele_exec(reader, "select sum(bal) from purse", number_row, &sum) != STELE_OK ||
+        stele_exec(reader, "select count(*) from line", number_row, &lines) != STELE_OK) {
+        stele_error_info e;
+        stele_error(reader, &e);
+        if (strcmp(e.sqlstate, "72000") != 0)
+            fail_msg("allocation %lld of %s: the snapshot: %s %s", (long long)n, sql, e.sqlstate, e.message);
+        return false;
+    }
+    if (sum != was || lines != was)
+        fail_msg("allocation %lld of %s: the snapshot of %lld has sum %lld, %lld lines", (long long)n, sql,
+                 (long long)was, (long long)sum, (long long)lines);
+    return true;
+}
+static void write_without_memory(const char *format, int64_t *first) {
+    bool reached = true;
+    int64_t kept = 0;
+    for (int64_t n = 1; reached; n = next(n)) {
+        char sql[200];
+        snprintf(sql, sizeof sql, format, (int)*first, (int)*first + CALLS - 1);
+        *first += CALLS;
+        pay(conn); /* images are ahead */
+        run(reader, "begin");
+        assert_true(snapshot_is_kept(sql, n, calls));
+        mem_fail_at(n);
+        const stele_status r = stele_exec(conn, sql, NULL, NULL);
+        reached = mem_fail_at(0) <= 0;
+        if (r != STELE_OK) {
+            stele_error_info e;
+            stele_error(conn, &e);
+            if (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, "53400") != 0)
+                fail_msg("allocation %lld of %s: %s %s", (long long)n, sql, e.sqlstate, e.message);
+            if (stele_transaction_state(conn) != 'I') run(conn, "rollback");
+        }
+        kept += snapshot_is_kept(sql, n, calls);
+        run(reader, "rollback");
+        calls = number(conn, "select sum(bal) from purse");
+        tables_are_right(sql, n);
+    }
+    assert_true(kept > 0);
+}
+static void writers_beside_a_snapshot(const char *settings) {
+    int64_t first = 1000000;
+    calls = 0;
+    run(conn, purses);
+    run(conn, settings);
+    run(reader, settings);
+    for (size_t i = 0; i < sizeof writers / sizeof writers[0]; i++) {
+        write_without_memory(writers[i], &first);
+        run(conn, "truncate line; update purse set bal = 0; vacuum"); /* it stays small, and is packed */
+        calls = 0;
+    }
+    run(conn, "drop procedure pay; drop table purse; drop table line");
+    run(conn, "reset all");
+    run(reader, "reset all");
+}
+static void writers_without_memory(void **state) {
+    (void)state;
+    writers_beside_a_snapshot("set executor = 'vm'");
+    writers_beside_a_snapshot("set bulk_slice_calls = 7");
+    writers_beside_a_snapshot(KERNELS);
+    writers_beside_a_snapshot(KERNELS "set bulk_copies = on");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(merges, open_db, close_db),
-                                       cmocka_unit_test_setup_teardown(readers_without_memory, open_db, close_db)};
+                                       cmocka_unit_test_setup_teardown(readers_without_memory, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(writers_without_memory, open_db, close_db)};
     return cmocka_run_group_tests_name("bulks beside others", tests, NULL, NULL);
 }
