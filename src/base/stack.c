@@ -80,7 +80,10 @@ Status stack_check_at(Err *e, int64_t position) {
     }
 }
 Status stack_check(Err *e) { return stack_check_at(e, 0); }
-Status stack_failed(Err *e) { return err_is_set(e) || stack_check(e) != ST_OK ? ST_ERROR : err_oom(e); }
+Status stack_failed(Err *e) {
+    if (here.stop != STOP_NONE) err_clear(e);
+    return err_is_set(e) || stack_check(e) != ST_OK ? ST_ERROR : err_oom(e);
+}
 Status stack_check_depth(Err *e) { return LIKELY(!is_deep(ADDRESS())) ? ST_OK : too_deep(e, 0); }
 
 StackWatch stack_watch_begin(const _Atomic bool *cancel, int64_t deadline_ns) {

@@ -1,9 +1,13 @@
 /* test_bulk_beside.c - what runs beside bulks on the tables that they use: merges, and readers of all kinds when memory
- * gives out at any step. */
+ * gives out at any step, and when they are cancelled. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "session/pool/bulk_slices.h"
 #include "stele/stele.h"
 #include "unit.h"
 
@@ -255,9 +259,194 @@ static void writers_without_memory(void **state) {
     writers_beside_a_snapshot(KERNELS "set bulk_copies = on");
 }
 
+/* ---- readers between slices ---- */
+/* A reader that finds no memory between two slices of a bulk does not disturb it. */
+typedef struct Gap {
+    int at, n; /* which one; how many there were */
+    const char *sql;
+    int64_t fail_at;
+    bool reached;
+} Gap;
+static void read_in_gap(void *ctx) {
+    Gap *g = ctx;
+    if (g->n++ != g->at) return;
+    mem_fail_at(g->fail_at);
+    const stele_status r = stele_exec(reader, g->sql, NULL, NULL);
+    g->reached = mem_fail_at(0) <= 0;
+    if (r != STELE_OK) {
+        stele_error_info e;
+        stele_error(reader, &e);
+        if (!g->reached || (strcmp(e.sqlstate, "53200") != 0 && strcmp(e.sqlstate, "53400") != 0))
+            fail_msg("allocation %lld of %s: %s %s", (long long)g->fail_at, g->sql, e.sqlstate, e.message);
+    }
+    back_to_idle(reader);
+}
+static void without_memory_in_gaps(const char *settings) {
+    calls = 0;
+    run(conn, purses);
+    run(conn, settings);
+    run(reader, settings);
+    run(conn, "set bulk_slice_calls = 7");
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++) {
+        Gap g = {.at = (int)i % 2, .sql = looks[i], .reached = true};
+        bulk_slices_watch(read_in_gap, &g);
+        while (g.reached) {
+            g.n = 0;
+            g.fail_at = next(g.fail_at);
+            g.reached = false;
+            pay(conn);
+            assert_int_equal(g.n, 2);
+            tables_are_right(looks[i], g.fail_at);
+        }
+        bulk_slices_watch(NULL, NULL);
+        run(conn, "truncate line; update purse set bal = 0");
+        calls = 0;
+    }
+    run(conn, "drop procedure pay; drop table purse; drop table line");
+    run(conn, "reset all");
+    run(reader, "reset all");
+}
+static void readers_in_gaps(void **state) {
+    (void)state;
+    without_memory_in_gaps("set executor = 'vm'");
+    without_memory_in_gaps("set snapshot = 'version'");
+    without_memory_in_gaps(KERNELS "set bulk_copies = on");
+}
+
+/* ---- cancelling ---- */
+/* Connections that do something until they are told to stop, while some of them are interrupted time and again. */
+enum { OTHERS = 4, INTERRUPTED = 2 /* of them */ };
+typedef struct Other {
+    stele_conn *c;
+    pthread_t thread;
+    atomic_bool *stop;
+    atomic_int done, canceled;
+    char wrong[200];
+} Other;
+static void note_error(Other *o) {
+    stele_error_info e;
+    stele_error(o->c, &e);
+    if (strcmp(e.sqlstate, "57014") == 0) atomic_fetch_add(&o->canceled, 1);
+    else snprintf(o->wrong, sizeof o->wrong, "%s %s", e.sqlstate, e.message);
+}
+static void *read_on(void *arg) {
+    Other *o = arg;
+    while (!atomic_load(o->stop)) {
+        int64_t difference = 0;
+        if (stele_exec(o->c,
+                       "select max(p.bal) - min(p.bal) from purse p, generate_series(1, 100) g(i), generate_series(1, "
+                       "200) h(j) where (p.bal + i) % 7 <> j % 5 + 10",
+                       number_row, &difference) != STELE_OK)
+            note_error(o);
+        else if (difference < 0 || difference > 1) /* 1: between two slices */
+            snprintf(o->wrong, sizeof o->wrong, "purses differ by %lld", (long long)difference);
+        else atomic_fetch_add(&o->done, 1);
+    }
+    return NULL;
+}
+/* Single calls, through the pool. */
+static void *call_on(void *arg) {
+    Other *o = arg;
+    stele_stmt *st = NULL;
+    if (stele_prepare(o->c, "call add(1, null)", -1, &st, NULL) != STELE_OK) note_error(o);
+    while (st && !atomic_load(o->stop)) {
+        const stele_status r = stele_run(st);
+        if (r == STELE_ERROR) note_error(o);
+        else atomic_fetch_add(&o->done, 1);
+        stele_reset(st);
+    }
+    stele_finalize(st);
+    return NULL;
+}
+static void *interrupt(void *arg) {
+    Other *o = arg;
+    while (!atomic_load(o->stop)) {
+        for (int i = 0; i < 100; i++) sched_yield();
+        for (int i = 0; i < INTERRUPTED; i++) stele_interrupt(o[i].c);
+    }
+    return NULL;
+}
+/* Runs 20 rounds at least, and until others have done something and those that are interrupted have noticed. */
+static void beside_interrupted(const char *settings, const char *more, void *(*what)(void *), Other o[OTHERS],
+                               void (*round)(void)) {
+    atomic_bool stop = false, over = false;
+    pthread_t interrupter;
+    run(conn, settings);
+    for (int i = 0; i < OTHERS; i++) {
+        o[i] = (Other){.stop = &stop};
+        assert_int_equal(stele_connect(db, &o[i].c), STELE_OK);
+        run(o[i].c, settings);
+        run(o[i].c, more);
+    }
+    Other list[INTERRUPTED]; /* until the others have ended */
+    for (int i = 0; i < INTERRUPTED; i++) list[i] = (Other){.c = o[i].c, .stop = &over};
+    for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_create(&o[i].thread, NULL, what, &o[i]), 0);
+    assert_int_equal(pthread_create(&interrupter, NULL, interrupt, list), 0);
+    bool all = false;
+    for (int k = 0; k < 20 || !all; k++) {
+        round();
+        all = true;
+        for (int i = 0; i < OTHERS; i++)
+            all &= o[i].wrong[0] || atomic_load(i < INTERRUPTED ? &o[i].canceled : &o[i].done) > 0;
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < OTHERS; i++) pthread_join(o[i].thread, NULL);
+    atomic_store(&over, true);
+    pthread_join(interrupter, NULL);
+    for (int i = 0; i < OTHERS; i++) {
+        if (o[i].wrong[0]) fail_msg("connection %d: %s", i, o[i].wrong);
+        if (i >= INTERRUPTED) assert_int_equal(atomic_load(&o[i].canceled), 0);
+        stele_disconnect(o[i].c);
+    }
+    run(conn, "reset all");
+}
+static void pay_round(void) {
+    pay(conn);
+    if (calls >= 2000) {
+        run(conn, "begin; truncate line; update purse set bal = 0; commit");
+        calls = 0;
+    }
+    tables_are_right("cancelling", 0);
+}
+/* Readers that are interrupted, and others, beside bulks: these are as without them. */
+static void readers_canceled(void **state) {
+    (void)state;
+    static const char *const how[] = {"set executor = 'vm'", "set bulk_slice_calls = 3", KERNELS,
+                                      KERNELS "set bulk_copies = on"};
+    for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
+        Other o[OTHERS];
+        calls = 0;
+        run(conn, purses);
+        beside_interrupted(how[i], "", read_on, o, pay_round);
+        run(conn, "drop procedure pay; drop table purse; drop table line");
+    }
+}
+static void add_round(void) { run(conn, "call bulk_call('add', 'select 0 from generate_series(1, 20) g(i)')"); }
+/* Calls of connections that are interrupted, and of others, in the same bulks of the pool: a call counts if it says so,
+ * and nothing else. */
+static void callers_canceled(void **state) {
+    (void)state;
+    static const char *const how[] = {"set executor = 'vm'", "set bulk_slice_calls = 3", KERNELS,
+                                      KERNELS "set bulk_copies = on"};
+    for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
+        Other o[OTHERS];
+        int64_t done = 0;
+        run(conn, "create table total(k int primary key, n bigint not null); insert into total values (1, 0); create "
+                  "procedure add(d int, out now bigint) language plpgsql as $$ begin for i in 1 .. 50 loop update "
+                  "total set n = n + d where k = 1 returning n into now; end loop; end $$");
+        beside_interrupted(how[i], "set bulk_interval = '200us'", call_on, o, add_round);
+        for (int k = 0; k < OTHERS; k++) done += atomic_load(&o[k].done);
+        assert_int_equal(number(conn, "select n from total"), 50 * done);
+        run(conn, "drop procedure add; drop table total");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(merges, open_db, close_db),
                                        cmocka_unit_test_setup_teardown(readers_without_memory, open_db, close_db),
-                                       cmocka_unit_test_setup_teardown(writers_without_memory, open_db, close_db)};
+                                       cmocka_unit_test_setup_teardown(writers_without_memory, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(readers_in_gaps, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(readers_canceled, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(callers_canceled, open_db, close_db)};
     return cmocka_run_group_tests_name("bulks beside others", tests, NULL, NULL);
 }

@@ -307,6 +307,24 @@ static void interrupts(void **state) {
     interrupt_with("50ms");
 }
 
+/* What fails because a walk was cut short fails as the walk did. */
+static void errors(void **state) {
+    (void)state;
+    _Atomic bool cancel = true;
+    Err e = {0};
+    const StackWatch before = stack_watch_begin(&cancel, 0);
+    assert_true(stack_stop());
+    cancel = false;
+    err_set(&e, ERR_FEATURE_NOT_SUPPORTED, "something is not supported");
+    assert_int_equal(stack_failed(&e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_QUERY_CANCELED);
+    err_clear(&e);
+    err_set(&e, ERR_FEATURE_NOT_SUPPORTED, "something is not supported");
+    assert_int_equal(stack_failed(&e), ST_ERROR);
+    assert_string_equal(e.sqlstate, ERR_FEATURE_NOT_SUPPORTED);
+    stack_watch_end(before);
+}
+
 static int open_db(void **state) {
     stele_conn *c;
     char sql[100];
@@ -342,6 +360,7 @@ int main(void) {
         cmocka_unit_test(coroutines),
         cmocka_unit_test(handlers),
         cmocka_unit_test(interrupts),
+        cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, open_db, close_db);
 }

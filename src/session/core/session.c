@@ -1056,6 +1056,7 @@ static Status run_statement(Statement *st) {
     }
     if (r == ST_OK) r = session_execute(s, st, st->ast, st->n_params, st->param_types, vals, &st->text->kept);
     if (r == ST_OK) r = stack_check(&s->err); /* a walk that was cut short: what it was for may be wrong */
+    else (void)stack_failed(&s->err);
     if (r != ST_OK && s->deadline_ns && clock_ns() > s->deadline_ns &&
         strcmp(s->err.sqlstate, ERR_QUERY_CANCELED) == 0) {
         err_clear(&s->err);
