@@ -33,6 +33,8 @@
  *        o  with bulk_order = any: the reference is made again, one by one in the order that the bulks chose
  *        r  another session reads whenever a bulk has given up the lock between two slices, and between bulks
  *        c  another thread reads all the time
+ *        d  the reader of r has the configuration's settings and reads table by table, outside of transactions: where
+ *           bulks have left the rows, on a device too
  *        n  no bulk is told what comes next; else each is, and the next one has what was done ahead for it
  * (CallPipeline)
  *
@@ -303,26 +305,26 @@ static uint64_t digest_rows(const Lines *rows, uint64_t h) {
     }
     return (h ^ 255) * 1099511628211u;
 }
-/* Of all tables as one snapshot has them. */
-static bool digest_tables(const Case *k, Session *s, uint64_t *out) {
+/* Of all tables as one snapshot has them; apart: in a statement each, while nothing changes. */
+static bool digest_tables(const Case *k, Session *s, bool apart, uint64_t *out) {
     uint64_t h = 1469598103934665603u;
     Err why = {0}; /* ROLLBACK has none */
-    bool ok = run_sql(s, "begin", NULL);
+    bool ok = apart || run_sql(s, "begin", NULL);
     for (int64_t t = 0; ok && t < k->tables.n; t++) {
         Lines rows = {0};
         if ((ok = table_rows(s, k->tables.items[t], &rows))) h = digest_rows(&rows, h);
         lines_free(&rows);
     }
     *out = h;
-    if (ok) return run_sql(s, "commit", NULL);
+    if (ok || apart) return apart ? ok : run_sql(s, "commit", NULL);
     err_copy(&why, &s->err);
     if (run_sql(s, "rollback", NULL)) err_copy(&s->err, &why);
     return false;
 }
 /* Not twice in a row. */
-static bool digests_add(const Case *k, Session *s, Digests *d) {
+static bool digests_add(const Case *k, Session *s, bool apart, Digests *d) {
     uint64_t h;
-    if (!digest_tables(k, s, &h)) return false;
+    if (!digest_tables(k, s, apart, &h)) return false;
     if (d->n > 0 && d->of[d->n - 1] == h) return true;
     if (d->n == d->cap) d->of = check(realloc(d->of, (size_t)(d->cap = d->cap * 2 + 64) * sizeof *d->of));
     d->of[d->n++] = h;
@@ -348,11 +350,11 @@ typedef struct Reader {
     Digests read;
     atomic_bool stop;
     pthread_t thread;
-    bool failed;
+    bool failed, apart;
 } Reader;
 static void read_now(void *ctx) {
     Reader *r = ctx;
-    if (r->failed || digests_add(r->k, r->s, &r->read)) return;
+    if (r->failed || digests_add(r->k, r->s, r->apart, &r->read)) return;
     /* Beside definitions, where its statements need the lock (a device may run them): it would try again. */
     r->failed = strcmp(r->s->err.sqlstate, ERR_SERIALIZATION_FAILURE) != 0;
 }
@@ -763,10 +765,10 @@ static bool run_reference(const Case *k, const int64_t *sequence, bool reads, Co
     bool ok = true;
     for (int64_t i = 0; ok && i <= k->n_calls; i++) {
         if (reads && (i % every == 0 || i == k->n_calls || is_due(k, next_mix, i)))
-            ok = digests_add(k, c->watchers[0], &want->digests);
+            ok = digests_add(k, c->watchers[0], false, &want->digests);
         for (; ok && is_due(k, next_mix, i); next_mix++) {
             want->mixes[next_mix] = run_mix_of(c, &k->mixes[next_mix]);
-            ok = !reads || digests_add(k, c->watchers[0], &want->digests);
+            ok = !reads || digests_add(k, c->watchers[0], false, &want->digests);
         }
         if (i == k->n_calls || !ok) break;
         const int64_t call = sequence ? sequence[i] : i;
@@ -807,8 +809,10 @@ static void failed(const Config *g, Session *s, const char *what) {
 }
 
 /* The first one is flag r, the second, another thread, flag c. */
-static void readers_start(const Case *k, const Config *g, const Conn *c, Reader *r) {
+static void readers_start(const Case *k, const Config *g, const Conn *c, const char *settings, Reader *r) {
     for (int i = 0; i < WATCHERS; i++) r[i] = (Reader){.k = k, .s = c->watchers[i]};
+    r[0].apart = has(g, 'd');
+    r[0].failed = r[0].apart && !run_sql(r[0].s, settings, NULL);
     if (has(g, 'r')) bulk_slices_watch(read_now, &r[0]);
     if (has(g, 'c') && pthread_create(&r[1].thread, NULL, read_on, &r[1]) != 0) r[1].thread = 0, r[1].failed = true;
 }
@@ -833,11 +837,11 @@ static void run_config(const Case *k, const Config *g, const Run *want, Ahead *a
     Reader readers[WATCHERS];
     bool ok = run_sql(c.s, sql, NULL);
     if (!ok) failed(g, c.s, "settings");
+    readers_start(k, g, &c, sql, readers);
     for (int64_t t = 0; ok && has(g, 'x') && t < k->tables.n; t++) {
         snprintf(sql, sizeof sql, "create table orig_%s as select * from %s", k->tables.items[t], k->tables.items[t]);
         if (!(ok = run_sql(c.s, sql, NULL))) failed(g, c.s, "copy");
     }
-    readers_start(k, g, &c, readers);
     if (ok && has(g, 'q')) {
         if (!(ok = run_sql(c.s, "begin", NULL) && run_pieces(k, g, &c, &got, &stats, &own, sequence, readers) &&
                    run_sql(c.s, "rollback", NULL)))

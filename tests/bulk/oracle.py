@@ -1576,7 +1576,7 @@ def with_readers(case, seed, gs):
         if case.mixes:
             flags = re.sub("[xtq]", "", flags)
         if rng.random() < 0.3 and not ("o" in flags and every > 1):  # in any order slices end where a routine's calls do
-            flags = re.sub("[xm]", "", flags) + rng.choice(["r", "r", "c", "rc"])
+            flags = re.sub("[xm]", "", flags) + rng.choice(["r", "rd", "rd", "c", "rcd"])
             cuts = "-" if cuts == "-" else ",".join(str(x) for x in sorted({int(x) // every * every for x in cuts.split(",")} - {0})) or "-"
             if "bulk_slice_calls" not in settings or every > 1:
                 settings += f"; set bulk_slice_calls = {every * rng.choice((1, 2, 5))}"
