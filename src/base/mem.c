@@ -48,6 +48,8 @@ void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64
     a->parent = parent;
     a->name = name;
     a->setting = setting;
+    a->n_parts = 0;
+    a->parts = NULL;
     atomic_init(&a->used, 0);
     atomic_init(&a->peak, 0);
     atomic_init(&a->limit, limit);
@@ -75,6 +77,12 @@ static MemAccount *charge_chain(MemAccount *a, int64_t bytes) {
     return NULL;
 }
 
+static const MemAccount *largest_part(const MemAccount *a) {
+    const MemAccount *most = NULL;
+    for (int i = 0; i < a->n_parts; i++)
+        if (!most || atomic_load(&a->parts[i].used) > atomic_load(&most->used)) most = &a->parts[i];
+    return most;
+}
 Status mem_charge(MemAccount *a, int64_t bytes, Err *e) {
     MemAccount *refused = charge_chain(a, bytes);
     if (LIKELY(!refused)) return ST_OK;
@@ -87,8 +95,14 @@ Status mem_charge(MemAccount *a, int64_t bytes, Err *e) {
         err_set(e, ERR_OUT_OF_MEMORY, "out of memory in %s", name);
     }
     if (fresh) {
-        err_detail(e, "Failed on a request of %lld bytes: %lld of %lld bytes are in use.", (long long)bytes,
-                   (long long)used, (long long)limit);
+        const MemAccount *most = largest_part(refused);
+        if (most)
+            err_detail(e, "Failed on a request of %lld bytes: %lld of %lld bytes are in use, %lld of them by %s.",
+                       (long long)bytes, (long long)used, (long long)limit, (long long)atomic_load(&most->used),
+                       most->name);
+        else
+            err_detail(e, "Failed on a request of %lld bytes: %lld of %lld bytes are in use.", (long long)bytes,
+                       (long long)used, (long long)limit);
         if (refused->setting) err_hint(e, "Consider increasing the setting \"%s\".", refused->setting);
     }
     return ST_ERROR;

@@ -32,6 +32,8 @@ typedef struct MemAccount {
     _Atomic int64_t reserve; /* beyond limits, its own included */
     const char *name;        /* "query", "database": named in messages */
     const char *setting;     /* "memory_limit" or NULL */
+    int n_parts;             /* accounts below it that messages name; 0: none */
+    const struct MemAccount *parts;
 } MemAccount;
 
 void mem_account_init(MemAccount *a, MemAccount *parent, const char *name, int64_t limit, const char *setting);

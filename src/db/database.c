@@ -103,7 +103,7 @@ static Status load_generation(Database *db, Arena *a, Err *e) {
     Catalog *c = &db->catalog;
     char *path = path_of(a, db, db->generation, "catalog");
     if (!path) return ST_ERROR;
-    TRY(catalog_file_load(c, db->vfs, path, &db->account, a, e));
+    TRY(catalog_file_load(c, db->vfs, path, &db->parts[DB_TABLES], a, e));
     for (int64_t i = 0; i < c->n_tables; i++) {
         char *file = table_path(a, db, db->generation, c->tables[i]->id);
         if (!file) return ST_ERROR;
@@ -145,11 +145,20 @@ Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e) {
     return ST_OK;
 }
 
+const char *const database_part_names[N_DATABASE_PARTS] = {
+    [DB_TABLES] = "tables",     [DB_HOMES] = "rows of bulks",     [DB_IMAGES] = "images of bulks",
+    [DB_CALLS] = "calls",       [DB_INPUTS] = "inputs of bulks",  [DB_UNDO] = "undo logs",
+    [DB_VERSIONS] = "versions", [DB_CONNECTIONS] = "connections", [DB_DEVICES] = "devices"};
+
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
     *out = NULL;
     Database *db = mem_calloc(NULL, (int64_t)sizeof *db, e);
     if (!db) return ST_ERROR;
     mem_account_init(&db->account, NULL, "database", memory_limit, memory_limit > 0 ? "memory_limit" : NULL);
+    for (int i = 0; i < N_DATABASE_PARTS; i++)
+        mem_account_init(&db->parts[i], &db->account, database_part_names[i], 0, NULL);
+    db->account.n_parts = N_DATABASE_PARTS;
+    db->account.parts = db->parts;
     db->memory_limit = memory_limit;
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;

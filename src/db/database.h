@@ -36,11 +36,28 @@ typedef struct BulkHubOps {
     void (*free)(struct BulkHub *h);
 } BulkHubOps;
 
+/* What memory of a database is for: accounts below the database's, so that it can be told what holds it
+ * (stele_memory). What they do not have is the catalog, and what runs only for a while. */
+typedef enum DatabasePart {
+    DB_TABLES,      /* an account for each below it (storage/table.h) */
+    DB_HOMES,       /* rows that bulks work on, and that tables have cells in */
+    DB_IMAGES,      /* what else bulks need of tables */
+    DB_CALLS,       /* procedures; arguments and results of calls */
+    DB_INPUTS,      /* kept while only a device has what bulks did */
+    DB_UNDO,        /* changes of transactions, and those kept for snapshots */
+    DB_VERSIONS,    /* published catalogs */
+    DB_CONNECTIONS, /* sessions and their statements */
+    DB_DEVICES,
+    N_DATABASE_PARTS,
+} DatabasePart;
+extern const char *const database_part_names[N_DATABASE_PARTS];
+
 typedef struct Database {
     char *path; /* NULL for :memory: */
     Vfs *vfs;
     VfsFile *lock_file;
-    MemAccount account;         /* memory of this database; limit = memory_limit */
+    MemAccount account; /* memory of this database; limit = memory_limit */
+    MemAccount parts[N_DATABASE_PARTS];
     int64_t memory_limit;       /* that it was opened with, 0 = none: what RESET gives */
     const char *temp_directory; /* likewise, NULL = none; the opener's, who sets it */
     Catalog catalog;            /* the working state; under the lock */

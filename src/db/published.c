@@ -54,9 +54,9 @@ static DatabaseVersion *version_new(Database *db, Err *e) {
     const Catalog *c = &db->catalog;
     int64_t n = c->n_tables + c->n_views + c->n_foreign + c->n_routines;
     int64_t bytes = (int64_t)sizeof(DatabaseVersion) + pointers(n);
-    DatabaseVersion *v = mem_calloc(&db->account, bytes, e);
+    DatabaseVersion *v = mem_calloc(&db->parts[DB_VERSIONS], bytes, e);
     if (!v) return NULL;
-    v->account = &db->account;
+    v->account = &db->parts[DB_VERSIONS];
     void **at = (void **)(void *)(v + 1);
     v->bytes = bytes;
     v->catalog.version = atomic_load(&c->version);

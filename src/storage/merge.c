@@ -108,7 +108,7 @@ static Status sorted_dict(TableLoad *l, int c, Err *e) {
     Status st = ST_ERROR;
     int64_t bytes = (int64_t)sizeof(SortEntry) * MAX_OF(n, 1);
     SortEntry *s = mem_alloc(l->acct, bytes, e);
-    Dict *dict = l->final[c] = dict_new(l->acct, e);
+    Dict *dict = l->final[c] = dict_new(table_part(l->t, TABLE_TEXTS), e);
     if (!s || !dict || remap_new(l, c, e) != ST_OK || dict_reserve(dict, n, e) != ST_OK) goto done;
     for (int32_t i = 0; i < n; i++) s[i] = (SortEntry){load_dict_entry(d, i), i};
     if (n) qsort(s, (size_t)n, sizeof *s, entry_cmp);
@@ -229,7 +229,9 @@ static void finish_worker(void *ctx, int worker) {
         Status st = ST_OK;
         for (int c = 0; c < l->n_cols && st == ST_OK; c++)
             if (p->cols[c].flags & TABLET_COL_CODES) st = finish_codes(l, c, p, &e);
-        if (st == ST_OK) st = tablet_build(l->acct, l->t->id, p->rows, l->n_cols, p->cols, &p->tablet, &e);
+        if (st == ST_OK)
+            st = tablet_build(table_part(l->t, TABLE_PACKED), l->t->id, p->rows, l->n_cols, p->cols, &p->tablet, &e);
+        if (st == ST_OK) tablet_join(l->t, p->tablet);
         if (st != ST_OK) {
             step_failed(l, &e);
             return;

@@ -7,15 +7,16 @@ void row_home_drop(RowHome *h) {
     if (h && atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1) h->gone(h);
 }
 
-MemAccount *table_home_account(const Table *t) { return t->impl->parent; }
+MemAccount *table_home_account(const Table *t) { return t->impl->homes ? t->impl->homes : t->impl->parent; }
+void table_set_home_account(Table *t, MemAccount *a) { t->impl->homes = a; }
 
 /* ---- cells that come to a home, move with it, and leave it ---- */
 /* Memory of cells that are not wanted any more. */
 static void drop_cells(struct TabletBlock *b, DeltaCol *d) {
     if (d->home) row_home_drop(d->home);
     else if (d->share) shared_drop(d->share);
-    else if (d->cells) mem_free(b->acct, d->cells, b->cap * d->cell_size);
-    if (d->spare) mem_free(b->acct, d->spare, b->cap * d->cell_size);
+    else if (d->cells) mem_free(b->open, d->cells, b->cap * d->cell_size);
+    if (d->spare) mem_free(b->open, d->spare, b->cap * d->cell_size);
     d->cells = d->spare = NULL;
     d->share = NULL;
     d->home = NULL;
@@ -36,7 +37,7 @@ static Status own_validity(Tablet *tab, int col, Err *e) {
     const TabletColumn *c = &tab->cols[col];
     DeltaCol *d = &b->delta[col];
     if (!c->validity || d->validity) return ST_OK;
-    d->validity = mem_alloc(b->acct, b->cap / 8, e);
+    d->validity = mem_alloc(b->open, b->cap / 8, e);
     if (!d->validity) return ST_ERROR;
     memset(d->validity, 0xff, (size_t)(b->cap / 8));
     memcpy(d->validity, c->validity, (size_t)((tab->rows + 63) / 64 * 8));
@@ -64,7 +65,7 @@ Status tablet_leave_home(Tablet *tab, int col, Err *e) {
     DeltaCol *d = &b->delta[col];
     int64_t size = d->cell_size;
     if (!d->home) return ST_OK;
-    char *cells = mem_alloc_raw(b->acct, b->cap * size, e);
+    char *cells = mem_alloc_raw(b->open, b->cap * size, e);
     if (!cells) return ST_ERROR;
     column_copy_cells(&tab->cols[col], 0, tab->rows, cells, NULL);
     memset(cells + tab->rows * size, 0, (size_t)((b->cap - tab->rows) * size));

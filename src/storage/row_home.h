@@ -27,8 +27,10 @@ typedef struct HomeCells {
     int64_t stride;
 } HomeCells;
 
-/* To which the memory of a home is charged: it lives as long as tablets of the table. */
+/* To which the memory of a home is charged: it may live longer than the table. By default what the table was made
+ * below. */
 MemAccount *table_home_account(const Table *t);
+void table_set_home_account(Table *t, MemAccount *a);
 /* The home of the column's cells; NULL: the tablet's own. */
 static inline RowHome *tablet_home(const Tablet *tab, int col) {
     return tab->block->delta ? tab->block->delta[col].home : NULL;

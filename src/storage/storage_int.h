@@ -77,6 +77,8 @@ Status tablet_build(MemAccount *a, int64_t table_id, int64_t rows, int n_cols, c
  * the file. */
 Status tablet_open_block(MemAccount *a, void *bytes, int64_t size, const char *what, int64_t at, Tablet **out, Err *e);
 Status tablet_check_block(const void *bytes, int64_t size, const char *what, int64_t at, Err *e);
+/* What it gets besides its block is charged to the table's accounts; before it has any. */
+void tablet_join(const Table *t, Tablet *tab);
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e);
 /* Opens a column of a main tablet: from here on its cells are plain and change in place. Rows stay where they are; the
  * block keeps its bytes, for what has been read from them. 53200: it is as it was. */
@@ -121,6 +123,8 @@ struct TableImpl {
     Arena *stats_arena;
     Arena *names;
     MemAccount *parent;
+    MemAccount *homes; /* of rows that bulks change; NULL: parent */
+    MemAccount parts[N_TABLE_PARTS];
     struct TableVersions *versions; /* table_version.c; NULL: it has none */
     const Table *version;           /* the Table of a version that this belongs to; NULL: of the writer */
 };
@@ -128,6 +132,7 @@ void table_free_end(Table *t); /* what is left when the data has gone: names and
 /* The table's data has gone: it is retired, and freed with its last version. */
 void table_versions_end(Table *t);
 
+static inline MemAccount *table_part(const Table *t, TablePart p) { return &t->impl->parts[p]; }
 static inline uint8_t column_phys(const Column *c) { return c->dict ? (uint8_t)PH_I32 : (uint8_t)type_phys(c->type); }
 static inline void table_changed(Table *t) {
     t->version++;

@@ -41,7 +41,7 @@ static Status copy_constraints(Table *t, int n_keys, const KeyDef *keys, int n_c
             k->cols[j] = keys[i].cols[j];
             if (k->primary) t->cols[k->cols[j]].not_null = true;
         }
-        k->index = keyindex_new(&t->account, e);
+        k->index = keyindex_new(table_part(t, TABLE_INDEX), e);
         if (!k->index) return ST_ERROR;
         t->n_keys++;
     }
@@ -61,6 +61,7 @@ Status table_new(MemAccount *parent, const char *name, int n_cols, const ColumnD
     t->impl = (struct TableImpl *)(void *)(t + 1);
     t->impl->parent = parent;
     mem_account_init(&t->account, parent, "table", 0, NULL);
+    for (int p = 0; p < N_TABLE_PARTS; p++) mem_account_init(&t->impl->parts[p], &t->account, "table", 0, NULL);
     t->impl->names = arena_new(&t->account, e);
     t->impl->stats_arena = arena_new(&t->account, e);
     if (!t->impl->names || !t->impl->stats_arena) goto fail;
@@ -96,6 +97,10 @@ void table_free_end(Table *t) {
     arena_free(t->impl->names);
     mem_free(parent, t, (int64_t)(sizeof(Table) + sizeof(struct TableImpl)));
 }
+int64_t table_charged(const Table *t) {
+    return atomic_load(&t->account.used) + (int64_t)(sizeof(Table) + sizeof(struct TableImpl));
+}
+int64_t table_part_bytes(const Table *t, TablePart p) { return atomic_load(&t->impl->parts[p].used); }
 int table_find_column(const Table *t, Slice name) {
     for (int i = 0; i < t->n_cols; i++)
         if (slice_eq(slice_of(t->cols[i].name), name)) return i;
@@ -133,7 +138,8 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     /* First hold what the empty table needs, then swap. */
     Arena *arena = arena_new(&t->account, e);
     bool ok = arena != NULL;
-    for (int i = 0; ok && i < t->n_keys; i++) ok = (s->indexes[i] = keyindex_new(&t->account, e)) != NULL;
+    for (int i = 0; ok && i < t->n_keys; i++)
+        ok = (s->indexes[i] = keyindex_new(table_part(t, TABLE_INDEX), e)) != NULL;
     if (!ok) {
         for (int i = 0; i < t->n_keys; i++) keyindex_free(s->indexes[i]);
         arena_free(arena);
@@ -309,7 +315,7 @@ static int128_t vec_int(const Vec *v, int64_t i) {
 Status tablet_ensure_validity(Tablet *tab, int col, Err *e) {
     DeltaCol *d = &tab->block->delta[col];
     if (d->validity) return ST_OK;
-    d->validity = mem_alloc(tab->block->acct, tab->block->cap / 8, e);
+    d->validity = mem_alloc(tab->block->open, tab->block->cap / 8, e);
     if (!d->validity) return ST_ERROR;
     memset(d->validity, 0xff, (size_t)(tab->block->cap / 8));
     tab->cols[col].validity = d->validity;

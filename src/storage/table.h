@@ -157,6 +157,18 @@ typedef struct Table {
     struct TableImpl *impl;
 } Table;
 
+/* What a table's memory is, beside names, statistics and what statements need: accounts below the table's. */
+typedef enum TablePart {
+    TABLE_PACKED,   /* columns of main tablets */
+    TABLE_OPEN,     /* open cells of its own, validity and deleted rows of open tablets */
+    TABLE_TEXTS,    /* strings of open columns, dictionaries */
+    TABLE_INDEX,    /* slots of keys */
+    TABLE_VERSIONS, /* what versions for readers do not share with it */
+    N_TABLE_PARTS,
+} TablePart;
+int64_t table_part_bytes(const Table *t, TablePart p);
+int64_t table_charged(const Table *t); /* all that is charged for it, but rows of bulks */
+
 typedef struct ColumnDef {
     const char *name;
     Type type;

@@ -260,7 +260,7 @@ static Status load_dict(TableReader *r, Table *t, const Section *s) {
     BytesIn in = {.p = p, .len = (int64_t)s->bytes};
     int64_t n = bytes_get_count(&in, INT32_MAX / 2), n_sorted = bytes_get_count(&in, n), len_at = in.at,
             text_at = len_at + 4 * n;
-    Dict *d = t->cols[s->index].dict = dict_new(&t->account, r->e);
+    Dict *d = t->cols[s->index].dict = dict_new(table_part(t, TABLE_TEXTS), r->e);
     if (!d) goto done;
     if (in.failed || text_at > in.len) {
         err_corrupted(r->e, r->path, at + in.at, "dictionary is invalid");
@@ -318,12 +318,14 @@ static bool tablet_matches(const Table *t, const Tablet *tab) {
 }
 static Status load_tablet(TableReader *r, Table *t, const Section *s) {
     void *p;
-    TRY(read_section(r, &t->account, s, false, &p));
+    MemAccount *a = table_part(t, TABLE_PACKED);
+    TRY(read_section(r, a, s, false, &p));
     Tablet *tab;
-    if (tablet_open_block(&t->account, p, (int64_t)s->bytes, r->path, (int64_t)s->offset, &tab, r->e) != ST_OK) {
-        mem_free(&t->account, p, (int64_t)s->bytes);
+    if (tablet_open_block(a, p, (int64_t)s->bytes, r->path, (int64_t)s->offset, &tab, r->e) != ST_OK) {
+        mem_free(a, p, (int64_t)s->bytes);
         return ST_ERROR;
     }
+    tablet_join(t, tab);
     const TabletHeader *h = p;
     Status st = ST_OK;
     if (h->checksum != s->checksum)

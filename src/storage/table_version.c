@@ -62,7 +62,7 @@ static void drop_hold(TableVersions *vs) {
 static void header_drop(VersionTablet *h) {
     if (atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) > 1) return;
     Tablet *origin = h->origin;
-    MemAccount *acct = origin->block->acct;
+    MemAccount *acct = origin->block->versions;
     for (int c = 0; h->cells && c < origin->block->n_cols; c++) shared_drop(h->cells[c]);
     mem_free(acct, h, h->bytes);
     tablet_free(origin);
@@ -72,7 +72,7 @@ static void version_free(TableVersion *v) {
     for (int64_t i = 0; i < v->view.n_tablets; i++) header_drop((VersionTablet *)(void *)v->view.tablets[i]);
     for (int c = 0; c < v->view.n_cols; c++) dict_free(v->view.cols[c].dict);
     for (int k = 0; k < v->view.n_keys; k++) keyindex_thaw(v->view.keys[k].index);
-    mem_free(&vs->table->account, v, v->bytes);
+    mem_free(table_part(vs->table, TABLE_VERSIONS), v, v->bytes);
     drop_hold(vs);
 }
 static void version_reclaim(EpochNode *n) {
@@ -154,7 +154,7 @@ static int64_t place(int64_t *at, int64_t bytes) { /* in an allocation */
 /* Cells of a home, side by side: they change in place there. */
 static Status copy_home(VersionTablet *h, int col, Err *e) {
     const Tablet *origin = h->origin;
-    MemAccount *acct = origin->block->acct;
+    MemAccount *acct = origin->block->versions;
     TabletColumn *c = &h->tab.cols[col];
     int64_t size = phys_size((Phys)c->phys), bytes = MAX_OF(origin->rows, 1) * size;
     char *cells = mem_alloc_raw(acct, bytes, e);
@@ -199,7 +199,7 @@ static Status header_new(Tablet *origin, bool logs, VersionTablet **out, Err *e)
     int64_t cols = place(&bytes, (int64_t)sizeof(TabletColumn) * b->n_cols);
     int64_t cells = place(&bytes, b->delta ? (int64_t)sizeof(SharedBytes *) * b->n_cols : 0);
     int64_t validity = place(&bytes, n_validity * align_up(b->cap / 8, 64));
-    VersionTablet *h = mem_calloc(b->acct, bytes, e);
+    VersionTablet *h = mem_calloc(b->versions, bytes, e);
     if (!h) return ST_ERROR;
     char *p = (char *)h;
     h->tab = *origin;
@@ -289,7 +289,7 @@ static TableVersion *version_alloc(Table *t, Err *e) {
     int64_t checks = place(&bytes, (int64_t)sizeof(CheckConstraint) * t->n_checks);
     int64_t tablets = place(&bytes, (int64_t)sizeof(Tablet *) * t->n_tablets);
     int64_t text = place(&bytes, texts);
-    TableVersion *v = mem_calloc(&t->account, bytes, e);
+    TableVersion *v = mem_calloc(table_part(t, TABLE_VERSIONS), bytes, e);
     if (!v) return NULL;
     char *p = (char *)v;
     v->bytes = v->cost.bytes = bytes;

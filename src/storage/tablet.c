@@ -265,7 +265,7 @@ static Tablet *tablet_alloc(MemAccount *a, int n_cols, Err *e) {
     if (!t) return NULL;
     t->block = (struct TabletBlock *)(void *)(t + 1);
     t->cols = (TabletColumn *)(void *)(t->block + 1);
-    t->block->acct = a;
+    t->block->acct = t->block->open = t->block->versions = a;
     atomic_init(&t->block->refs, 1);
     t->block->n_cols = n_cols;
     t->block->heap.acct = a;
@@ -319,20 +319,20 @@ static void tell_watches(struct TabletBlock *b) {
 void tablet_free(Tablet *t) {
     if (!t) return;
     struct TabletBlock *b = t->block;
-    MemAccount *a = b->acct;
+    MemAccount *a = b->acct, *open = b->open;
     if (atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) > 1) return;
     if (UNLIKELY(atomic_load(&b->watches) != NULL)) tell_watches(b);
     if (b->bytes) mem_free(a, b->bytes, b->size);
-    if (b->deleted) mem_free(a, b->deleted, DELETED_BYTES);
+    if (b->deleted) mem_free(open, b->deleted, DELETED_BYTES);
     if (b->delta) {
         for (int i = 0; i < b->n_cols; i++) {
             if (b->delta[i].share) shared_drop(b->delta[i].share);
             else if (b->delta[i].home) row_home_drop(b->delta[i].home);
-            else if (b->delta[i].cells) mem_free(a, b->delta[i].cells, b->cap * b->delta[i].cell_size);
-            if (b->delta[i].spare) mem_free(a, b->delta[i].spare, b->cap * b->delta[i].cell_size);
-            if (b->delta[i].validity) mem_free(a, b->delta[i].validity, b->cap / 8);
+            else if (b->delta[i].cells) mem_free(open, b->delta[i].cells, b->cap * b->delta[i].cell_size);
+            if (b->delta[i].spare) mem_free(open, b->delta[i].spare, b->cap * b->delta[i].cell_size);
+            if (b->delta[i].validity) mem_free(open, b->delta[i].validity, b->cap / 8);
         }
-        mem_free(a, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
+        mem_free(open, b->delta, (int64_t)sizeof(DeltaCol) * b->n_cols);
     }
     strheap_free(&b->heap);
     mem_free(a, t, (int64_t)(sizeof(Tablet) + sizeof(struct TabletBlock) + sizeof(TabletColumn) * (size_t)b->n_cols));
@@ -340,7 +340,7 @@ void tablet_free(Tablet *t) {
 
 Status tablet_ensure_deleted(Tablet *t, Err *e) {
     if (t->block->deleted) return ST_OK;
-    t->block->deleted = mem_calloc(t->block->acct, DELETED_BYTES, e);
+    t->block->deleted = mem_calloc(t->block->open, DELETED_BYTES, e);
     if (!t->block->deleted) return ST_ERROR;
     t->deleted = t->block->deleted;
     return ST_OK;
@@ -517,11 +517,19 @@ static void delta_attach(Tablet *t) {
     }
 }
 
+void tablet_join(const Table *t, Tablet *tab) {
+    struct TabletBlock *b = tab->block;
+    dbg_assert(!b->deleted && !b->delta && !b->heap.chunks);
+    b->open = table_part(t, TABLE_OPEN);
+    b->versions = table_part(t, TABLE_VERSIONS);
+    b->heap.acct = table_part(t, TABLE_TEXTS);
+}
 Status tablet_new_delta(const Table *t, Tablet **out, Err *e) {
-    MemAccount *a = (MemAccount *)&t->account;
+    MemAccount *a = table_part(t, TABLE_OPEN);
     Tablet *tab = tablet_alloc(a, t->n_cols, e);
     if (!tab) return ST_ERROR;
     tab->is_delta = true;
+    tablet_join(t, tab);
     tab->block->delta = mem_calloc(a, (int64_t)sizeof(DeltaCol) * t->n_cols, e);
     if (!tab->block->delta) {
         tablet_free(tab);
@@ -564,10 +572,10 @@ Status delta_share(Tablet *t, int col, bool logs, Err *e) {
     DeltaCol *d = &b->delta[col];
     d->updated = d->updated && logs;
     if (!d->cells || d->home) return ST_OK;
-    if (!d->share) d->share = shared_new(b->acct, d->cells, b->cap * d->cell_size, e);
+    if (!d->share) d->share = shared_new(b->open, d->cells, b->cap * d->cell_size, e);
     if (!d->share) return ST_ERROR;
     if (!d->updated || d->spare) return ST_OK;
-    d->spare = mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
+    d->spare = mem_alloc_raw(b->open, b->cap * d->cell_size, e);
     return d->spare ? ST_OK : ST_ERROR;
 }
 Status delta_unshare(Tablet *t, int col, Err *e) {
@@ -575,9 +583,9 @@ Status delta_unshare(Tablet *t, int col, Err *e) {
     DeltaCol *d = &b->delta[col];
     if (!d->share) return ST_OK;
     if (shared_take_back(d->share)) {
-        if (d->spare) mem_free(b->acct, d->spare, b->cap * d->cell_size);
+        if (d->spare) mem_free(b->open, d->spare, b->cap * d->cell_size);
     } else {
-        void *cells = d->spare ? d->spare : mem_alloc_raw(b->acct, b->cap * d->cell_size, e);
+        void *cells = d->spare ? d->spare : mem_alloc_raw(b->open, b->cap * d->cell_size, e);
         if (!cells) return ST_ERROR;
         memcpy(cells, d->cells, (size_t)(b->cap * d->cell_size));
         shared_drop(d->share);
@@ -591,7 +599,7 @@ Status delta_unshare(Tablet *t, int col, Err *e) {
 
 /* A home's cells are not the tablet's to resize. */
 static void *resize_cells(const struct TabletBlock *b, const DeltaCol *c, int64_t from, int64_t to, Err *e) {
-    return c->home ? c->cells : mem_realloc(b->acct, c->cells, from * c->cell_size, to * c->cell_size, e);
+    return c->home ? c->cells : mem_realloc(b->open, c->cells, from * c->cell_size, to * c->cell_size, e);
 }
 /* Room for `rows` rows, at most TABLET_ROWS. Capacity is a multiple of 64. When it fails part of the way,
  * the columns that grew already go back to the old size. */
@@ -608,7 +616,7 @@ Status delta_reserve(Tablet *t, int64_t rows, Err *e) {
         if (!cells) goto undo;
         c->cells = cells;
         if (c->validity) {
-            uint64_t *v = mem_realloc(b->acct, c->validity, b->cap / 8, cap / 8, e);
+            uint64_t *v = mem_realloc(b->open, c->validity, b->cap / 8, cap / 8, e);
             if (!v) {
                 Err ignored = {0};
                 if (b->cap) {
@@ -630,14 +638,14 @@ undo:
         DeltaCol *c = &b->delta[k];
         Err ignored = {0};
         if (b->cap == 0 && !c->home) {
-            mem_free(b->acct, c->cells, cap * c->cell_size);
+            mem_free(b->open, c->cells, cap * c->cell_size);
             c->cells = NULL;
             continue;
         }
         void *back = resize_cells(b, c, cap, b->cap, &ignored);
         c->cells = back ? back : c->cells;
         if (c->validity) {
-            back = mem_realloc(b->acct, c->validity, cap / 8, b->cap / 8, &ignored);
+            back = mem_realloc(b->open, c->validity, cap / 8, b->cap / 8, &ignored);
             c->validity = back ? back : c->validity;
         }
     }
@@ -654,7 +662,7 @@ bool tablet_has_open(const Tablet *t) {
 /* The cells of a main tablet's column, and which of them are there, into d. */
 static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *d, Err *e) {
     const TabletColumn *c = &tab->cols[col];
-    MemAccount *a = tab->block->acct;
+    MemAccount *a = tab->block->open;
     int64_t cap = tab->block->cap;
     uint8_t *valid = c->validity ? mem_alloc(a, tab->rows, e) : NULL;
     d->cells = mem_alloc_raw(a, cap * d->cell_size, e);
@@ -681,7 +689,7 @@ static Status copy_packed(const Table *t, const Tablet *tab, int col, DeltaCol *
 Status tablet_ensure_open_columns(Tablet *tab, Err *e) {
     struct TabletBlock *b = tab->block;
     if (b->delta) return ST_OK;
-    b->delta = mem_calloc(b->acct, (int64_t)sizeof(DeltaCol) * b->n_cols, e);
+    b->delta = mem_calloc(b->open, (int64_t)sizeof(DeltaCol) * b->n_cols, e);
     if (!b->delta) return ST_ERROR;
     b->cap = align_up(MAX_OF(tab->rows, 1), 64);
     return ST_OK;

@@ -56,7 +56,9 @@ typedef struct DeltaCol {
     bool wide; /* held a value beyond 64 bits: no min and max */
 } DeltaCol;
 struct TabletBlock {
-    MemAccount *acct;
+    MemAccount *acct;     /* of `bytes` */
+    MemAccount *open;     /* of cells, their validity, and of deleted rows */
+    MemAccount *versions; /* of what versions of it have */
     _Atomic int64_t refs; /* the table and headers of versions: tablet_free gives up one */
     int64_t changes;      /* in place, so far: of rows, cells, and the deleted bitmap */
     int n_cols;

@@ -476,7 +476,7 @@ static void world_new(World *w) {
                      {.data = small, .phys = PH_I16, .type = type_make(T_INT2)}};
     assert_int_equal(table_append(tables[ACCT], N_ACCOUNTS, v, NULL, NULL, &err), ST_OK);
     w->a = arena_new(&root, &err);
-    w->images = images_new(&root, &err);
+    w->images = images_new(&root, NULL, &err);
     Proc *(*const make[N_PROCS])(Arena *) = {make_transfer, make_deposit, make_record, make_loop,  make_balance,
                                              make_close,    make_divide,  make_pair,   make_small, make_many};
     for (int i = 0; i < N_PROCS; i++) w->procs[i] = make[i](w->a);

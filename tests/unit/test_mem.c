@@ -31,6 +31,26 @@ static void test_account_tree(void **state) {
     assert_true(mem_headroom(&child) == INT64_MAX);
 }
 
+/* The message of a refused charge names the part that holds most. */
+static void test_account_parts(void **state) {
+    (void)state;
+    MemAccount root, parts[2];
+    Err e = {0};
+    mem_account_init(&root, NULL, "database", 1000, "memory_limit");
+    mem_account_init(&parts[0], &root, "tables", 0, NULL);
+    mem_account_init(&parts[1], &root, "calls", 0, NULL);
+    root.n_parts = 2;
+    root.parts = parts;
+    assert_int_equal(mem_charge(&parts[0], 200, &e), ST_OK);
+    assert_int_equal(mem_charge(&parts[1], 300, &e), ST_OK);
+    assert_int_equal(mem_charge(&parts[0], 501, &e), ST_ERROR);
+    assert_string_equal(e.detail,
+                        "Failed on a request of 501 bytes: 500 of 1000 bytes are in use, 300 of them by calls.");
+    mem_discharge(&parts[0], 200);
+    mem_discharge(&parts[1], 300);
+    assert_int_equal(atomic_load(&root.used), 0);
+}
+
 /* What is charged below an account with a reserve may go so far beyond the limits above it; others may not, meanwhile
  * and after it. */
 static void test_reserve(void **state) {
@@ -381,15 +401,11 @@ static void test_err(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_account_tree),
-        cmocka_unit_test(test_reserve),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_spans),
-        cmocka_unit_test(test_touch),
-        cmocka_unit_test(test_failure_injection),
-        cmocka_unit_test(test_hooks),
-        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_account_tree), cmocka_unit_test(test_account_parts),
+        cmocka_unit_test(test_reserve),      cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_kept),         cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_touch),        cmocka_unit_test(test_failure_injection),
+        cmocka_unit_test(test_hooks),        cmocka_unit_test(test_arena),
         cmocka_unit_test(test_err),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

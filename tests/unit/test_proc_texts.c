@@ -248,7 +248,7 @@ static char *run(Arena *a, const Proc *const *procs, const Place *place, struct 
                        .compiled = place != NULL,
                        .copies = place && place->copies,
                        .step_limit = 5000};
-    ImageSet *images = images_new(&db->account, &err);
+    ImageSet *images = images_new(&db->account, NULL, &err);
     CallGroup groups[PROCS];
     char *text = NULL;
     seed = 99;

@@ -53,7 +53,7 @@ static Status hub_get(Database *db, DeviceHub **out, Err *e) {
         st = (h = mem_calloc(NULL, (int64_t)sizeof *h, e)) ? ST_OK : ST_ERROR;
         if (h) {
             h->db = db;
-            mem_account_init(&h->account, &db->account, "devices", 0, NULL);
+            mem_account_init(&h->account, &db->parts[DB_DEVICES], "devices", 0, NULL);
             mutex_init(&h->lock, RANK_DEVICE_HUB);
             if (devices_open(db->pool, &h->account, &h->devices, e) != ST_OK ||
                 code_cache_new(NULL, INT64_C(256) << 20, &h->cache, e) != ST_OK) {

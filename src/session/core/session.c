@@ -265,7 +265,7 @@ Status session_begin_write(Session *s) {
     if (session_read_only(s))
         return err_set(&s->err, ERR_READ_ONLY, "cannot execute this statement in a read-only transaction");
     TRY(session_lock(s, LOCK_EXCLUSIVE));
-    if (!s->undo) s->undo = undo_new(&s->db->account, &s->err); /* may outlive the session: transaction_end */
+    if (!s->undo) s->undo = undo_new(&s->db->parts[DB_UNDO], &s->err); /* may outlive the session: transaction_end */
     return s->undo ? ST_OK : ST_ERROR;
 }
 
@@ -496,16 +496,16 @@ static const char *setting_text(void *ctx, Arena *a, const char *name, Err *e) {
 Status session_new(Database *db, Session **out, Err *e) {
     MemAccount entry; /* with a reserve, so that a session can connect at the limit and do something about it; what is
                          charged stays with the database */
-    mem_account_init(&entry, &db->account, "connection", 0, NULL);
+    mem_account_init(&entry, &db->parts[DB_CONNECTIONS], "connection", 0, NULL);
     atomic_store(&entry.reserve, RESERVE_BYTES);
     Session *s = mem_calloc(&entry, (int64_t)sizeof *s, e);
     if (!s) return ST_ERROR;
     s->db = db;
     s->state = 'I';
-    mem_account_init(&s->account, &db->account, "connection", 0, NULL);
+    mem_account_init(&s->account, &db->parts[DB_CONNECTIONS], "connection", 0, NULL);
     mem_account_init(&s->kept.account, &s->account, "plan cache", 0, NULL);
     if (settings_init(&s->settings, db, &entry) != ST_OK || session_idle_init(s) != ST_OK) {
-        mem_free(&db->account, s, (int64_t)sizeof *s);
+        mem_free(&db->parts[DB_CONNECTIONS], s, (int64_t)sizeof *s);
         return err_oom(e);
     }
     s->info.setting = setting_text;
@@ -515,7 +515,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
     if (epoch_register(db->epochs, atomic_fetch_add(&db->last_session, 1) + 1, &s->read.slot, e) != ST_OK) {
-        mem_free(&db->account, s, (int64_t)sizeof *s);
+        mem_free(&db->parts[DB_CONNECTIONS], s, (int64_t)sizeof *s);
         return ST_ERROR;
     }
     atomic_fetch_add(&db->n_sessions, 1);
@@ -538,7 +538,7 @@ void session_free(Session *s) {
     text_unlist_all(s);
     epoch_unregister(s->read.slot);
     atomic_fetch_sub(&s->db->n_sessions, 1);
-    mem_free(&s->db->account, s, (int64_t)sizeof *s);
+    mem_free(&s->db->parts[DB_CONNECTIONS], s, (int64_t)sizeof *s);
 }
 
 /* ---- statements -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * stele_tablets and stele_tablet_columns are of the tables as the statement sees them; stele_snapshots of the moment:
  * pins of the database's epochs (base/epoch.h), and open transactions, whose snapshots are kept by undo logs
- * (transaction.h); stele_bulks of the last bulks.
+ * (transaction.h); stele_bulks of the last bulks; stele_memory of the accounts below the database's.
  */
 #include "db/published.h"
 #include "session/core/session.h"
@@ -217,6 +217,48 @@ static Status bulks(Session *s, Rows *r) {
     return ST_OK;
 }
 
+/* ---- memory ---- */
+/* Bytes of one account; what all of them come to is `charged`. */
+static Status put_held(Rows *r, const char *what, const char *table, int64_t bytes, int64_t charged, int64_t limit) {
+    TRY(next_row(r));
+    TRY(put_text(r, 0, what));
+    if (table) TRY(put_text(r, 1, table));
+    put_int(r, 2, bytes);
+    put_int(r, 3, charged);
+    if (limit > 0) put_int(r, 4, limit);
+    return ST_OK;
+}
+static Status memory(Session *s, Rows *r) {
+    static const char *const kinds[N_TABLE_PARTS] = {[TABLE_PACKED] = "packed",
+                                                     [TABLE_OPEN] = "open cells",
+                                                     [TABLE_TEXTS] = "texts",
+                                                     [TABLE_INDEX] = "index",
+                                                     [TABLE_VERSIONS] = "versions"};
+    TRY(session_read_locked(s)); /* accounts are the tables' own, not their versions' */
+    const Catalog *c = session_catalog(s);
+    const Database *db = s->db;
+    int64_t limit = atomic_load(&db->account.limit), charged = atomic_load(&db->account.used), rest = charged, bytes;
+    int64_t tables = atomic_load(&db->parts[DB_TABLES].used);
+    rest -= tables;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        const Table *t = c->tables[i];
+        int64_t own = table_charged(t);
+        tables -= own;
+        for (int p = 0; p < N_TABLE_PARTS; p++) {
+            own -= bytes = table_part_bytes(t, (TablePart)p);
+            TRY(put_held(r, kinds[p], t->name, bytes, charged, limit));
+        }
+        TRY(put_held(r, "definition", t->name, own, charged, limit));
+    }
+    TRY(put_held(r, "dropped tables", NULL, tables, charged, limit));
+    for (int p = 0; p < N_DATABASE_PARTS; p++) {
+        if (p == DB_TABLES) continue;
+        rest -= bytes = atomic_load(&db->parts[p].used);
+        TRY(put_held(r, database_part_names[p], NULL, bytes, charged, limit));
+    }
+    return put_held(r, "other", NULL, rest, charged, limit);
+}
+
 Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
     Rows r;
     s->kept.n_runs++; /* the plan is good for once */
@@ -226,6 +268,7 @@ Status session_system_rows(Session *s, PlanCtx *c, Plan *p) {
     case SYSTEM_COLUMNS: TRY(tablet_columns(s, &r)); break;
     case SYSTEM_SNAPSHOTS: TRY(snapshots(s, &r)); break;
     case SYSTEM_BULKS: TRY(bulks(s, &r)); break;
+    case SYSTEM_MEMORY: TRY(memory(s, &r)); break;
     case N_SYSTEM_RELATIONS: break;
     }
     for (int32_t i = 0; i < p->n_out; i++) p->values.cells[i].valid = r.n ? p->values.cells[i].valid : NULL;

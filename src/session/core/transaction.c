@@ -46,7 +46,7 @@ static void unlink_txn(Txn *x) {
 static Txn *new_txn(Session *s, Err *e) {
     Txn *x = mem_calloc(NULL, (int64_t)sizeof *x, e);
     if (!x) return NULL;
-    if (!(x->arena = arena_new(&s->db->account, e))) {
+    if (!(x->arena = arena_new(&s->db->parts[DB_UNDO], e))) {
         mem_free(NULL, x, (int64_t)sizeof *x);
         return NULL;
     }
@@ -253,7 +253,7 @@ static int64_t limit_of(const Session *s) {
 static UndoLog *compact(Session *s, UndoLog *u) {
     Err e = {0};
     int64_t bytes;
-    UndoLog *c = undo_mark(u) > COMPACT_RECORDS ? undo_new(&s->db->account, &e) : NULL;
+    UndoLog *c = undo_mark(u) > COMPACT_RECORDS ? undo_new(&s->db->parts[DB_UNDO], &e) : NULL;
     if (!c || undo_move(u, c, true, &bytes, &e) != ST_OK) {
         undo_free(c);
         return u;
@@ -274,7 +274,7 @@ static bool keep(Session *s, UndoLog *u, int64_t n, const TableEvent *events, co
     mutex_unlock(&h->mutex);
     if (!needed) return false;
     Version *v = mem_calloc(NULL, (int64_t)sizeof *v, NULL);
-    bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->account, NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
+    bool ok = v && n >= 0 && (v->arena = arena_new(&s->db->parts[DB_UNDO], NULL)) && undo_reserve(u, 0, NULL) == ST_OK;
     for (int64_t i = 0; ok && i < n; i++) ok = vec_push(v->arena, &v->events, events[i]);
     if (!ok) {
         if (v) arena_free(v->arena);

@@ -67,8 +67,8 @@ static Status rebuild(Session *s, Statement *st, Table *old, const TableDraft *d
     if (new_col >= 0 && d->cols[new_col].default_sql) TRY(default_result(s, &c, b, new_col, &d->cols[new_col]));
     RunOutput r;
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, &st->account, &r));
-    if (table_new(&s->db->account, new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks, &t,
-                  &s->err) != ST_OK) {
+    if (table_new(&s->db->parts[DB_TABLES], new_name, d->n_cols, d->cols, d->n_keys, d->keys, d->n_checks, d->checks,
+                  &t, &s->err) != ST_OK) {
         query_free(r.query);
         return ST_ERROR;
     }

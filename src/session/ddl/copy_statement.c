@@ -102,8 +102,8 @@ static Status copy_checked(Session *s, Statement *st, const AstCopy *x, const Co
     TableDraft d = {0};
     TRY(draft_of(s, a, t, &d));
     Table *tmp;
-    TRY(table_new(&s->db->account, arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL, &tmp,
-                  &s->err));
+    TRY(table_new(&s->db->parts[DB_TABLES], arena_printf(a, "copy of %s", t->name), d.n_cols, d.cols, 0, NULL, 0, NULL,
+                  &tmp, &s->err));
     if (session_add_table(s, tmp) != ST_OK) {
         table_free(tmp);
         return ST_ERROR;

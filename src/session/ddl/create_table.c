@@ -275,7 +275,7 @@ Status create_table(Session *s, Statement *st, const AstCreateTable *x) {
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
-    TRY(table_new(&s->db->account, x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t,
+    TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, d.n_cols, d.cols, d.n_keys, d.keys, d.n_checks, d.checks, &t,
                   &s->err));
     t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
@@ -394,7 +394,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     int64_t expected = 0;
     TRY(storage_options_read(x->n_options, x->options, true, &expected, &s->err));
     Table *t;
-    TRY(table_new(&s->db->account, x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
+    TRY(table_new(&s->db->parts[DB_TABLES], x->name.name, b->n_result, cols, 0, NULL, 0, NULL, &t, &s->err));
     t->expected_rows = expected;
     if (session_add_table(s, t) != ST_OK) {
         table_free(t);

@@ -101,7 +101,7 @@ static bool hub_is_current(const BulkHub *h) {
 /* All routines and statements. On an error nothing is left. */
 static Status hub_compile(Session *s, const BulkHub *h, HubCode *out) {
     const Catalog *c = &h->db->catalog;
-    HubCode x = {.arena = arena_new(&h->db->account, &s->err), .catalog_version = c->version};
+    HubCode x = {.arena = arena_new(&h->db->parts[DB_CALLS], &s->err), .catalog_version = c->version};
     if (!x.arena) return ST_ERROR;
     int64_t most = c->n_routines + h->n_statements + 1;
     x.functions = arena_array(x.arena, const PlFunction *, most);
@@ -140,7 +140,7 @@ static Status hub_get(Session *s, BulkHub **out) {
         return err_internal(&s->err, "definitions changed while bulks were ahead of their tables");
     hub_clear(h);
     TRY(hub_compile(s, h, &h->code));
-    return (h->state.images = images_new(&db->account, &s->err)) ? ST_OK : ST_ERROR;
+    return (h->state.images = bulk_state_images(db, &s->err)) ? ST_OK : ST_ERROR;
 }
 
 bool session_bulk_unapplied(const Session *s) {
@@ -223,7 +223,7 @@ Status session_bulk_sync(Session *s) {
     if (!session_bulk_unapplied(s)) return ST_OK;
     BulkHub *h = s->db->bulk_hub;
     UndoLog *log = NULL; /* tells what transactions must know */
-    if (transaction_bulk_begin(s) && !(log = undo_new(&s->db->account, &s->err))) return ST_ERROR;
+    if (transaction_bulk_begin(s) && !(log = undo_new(&s->db->parts[DB_UNDO], &s->err))) return ST_ERROR;
     Status st = bulk_state_sync(&h->state, log, &s->err);
     transaction_bulk_done(s, log);
     return st;
@@ -330,7 +330,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
         if (!args[n_ins].is_null) memcpy(value_cell(&args[n_ins]), (const char *)v->data + i * size, (size_t)size);
         n_ins++;
     }
-    Arena *a = arena_new(&s->db->account, &s->err);
+    Arena *a = arena_new(&s->db->parts[DB_CALLS], &s->err);
     if (!a) return ST_ERROR;
     Value *vals = NULL;
     int32_t n_vals = 0;
@@ -367,7 +367,7 @@ static Status serial_call(Session *s, BulkResult *b, int32_t group, const BulkCa
 
 static Status run_serial(Session *s, int32_t n_groups, const BulkCalls *groups, const char *reason, BulkResult **out) {
     int64_t started = clock_ns(), n = 0;
-    Arena *a = arena_new(&s->db->account, &s->err);
+    Arena *a = arena_new(&s->db->parts[DB_CALLS], &s->err);
     BulkResult *b = a ? arena_new_of(a, BulkResult) : NULL;
     int64_t *at = a ? arena_calloc(a, n_groups * (int64_t)sizeof *at + 8) : NULL;
     Value *args = a ? arena_array(a, Value, PL_MAX_PARAMS + 1) : NULL;
@@ -549,7 +549,7 @@ static HubStatement *find_statement(const BulkHub *h, const BulkText *x) {
     return NULL;
 }
 static Status new_statement(Session *s, BulkHub *h, const BulkText *x, HubStatement **out) {
-    if (!h->statement_arena && !(h->statement_arena = arena_new(&h->db->account, &s->err))) return ST_ERROR;
+    if (!h->statement_arena && !(h->statement_arena = arena_new(&h->db->parts[DB_CALLS], &s->err))) return ST_ERROR;
     Arena *a = h->statement_arena;
     arena_set_err(a, &s->err);
     int n = x->n_params + 1 + x->n_results;
@@ -619,7 +619,7 @@ Status session_bulk_statement(Session *s, const BulkText *x, bool learn, bool *k
         return st;
     }
     st = session_bulk_sync(s);
-    ImageSet *images = st == ST_OK ? images_new(&h->db->account, &s->err) : NULL;
+    ImageSet *images = st == ST_OK ? bulk_state_images(h->db, &s->err) : NULL;
     if (!images) {
         q->refused = true;
         arena_free(with.arena);
@@ -648,7 +648,7 @@ static void groups_sent(void *ctx) {
 }
 static bool make_groups(NextGroups *x, int32_t n, const BulkCalls *calls, const CallGroup **groups) {
     Err e = {0};
-    x->arena = arena_new(&x->h->db->account, &e);
+    x->arena = arena_new(&x->h->db->parts[DB_CALLS], &e);
     CallGroup *p = x->arena ? arena_array(x->arena, CallGroup, n + 1) : NULL;
     for (int32_t k = 0; p && k < n; k++) {
         const Proc *proc = proc_of(x->h, calls[k].routine);
@@ -672,7 +672,7 @@ static Status bulk_options(Session *s, BulkHub *h, const BulkStop *stop, QueryOp
     *q = (QueryOptions){.pool = s->db->pool,
                         .threads = (int)set->exec.threads,
                         .vector_size = set->exec.vector_size,
-                        .account = &s->db->account,
+                        .account = &s->db->parts[DB_CALLS],
                         .session = &s->info,
                         .vfs = s->db->vfs};
     if (!stop) q->cancel = &s->cancel, q->deadline_ns = s->deadline_ns;
@@ -712,7 +712,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     const Proc *few_procs[FEW], **procs = few_procs;
     Arena *a = NULL;
     if (n_groups > FEW) {
-        if (!(a = arena_new(&s->db->account, &s->err))) return ST_ERROR;
+        if (!(a = arena_new(&s->db->parts[DB_CALLS], &s->err))) return ST_ERROR;
         p = arena_array(a, CallGroup, n_groups);
         procs = arena_array(a, const Proc *, n_groups);
         if (!p || !procs) return arena_free(a), err_oom(&s->err);

@@ -401,7 +401,7 @@ static int64_t first_slice(const Session *s, int64_t n, double expected_ns) {
 /* NULL: no memory. */
 static SlicedBulk *sliced_new(Session *s, int32_t n_groups, const BulkCalls *groups, CallPipeline *pipeline,
                               int64_t n) {
-    Arena *a = arena_new(&s->db->account, NULL);
+    Arena *a = arena_new(&s->db->parts[DB_CALLS], NULL);
     SlicedBulk *b = a ? arena_new_of(a, SlicedBulk) : NULL;
     if (b) *b = (SlicedBulk){.s = s, .n_groups = n_groups, .groups = groups, .pipeline = pipeline, .arena = a, .n = n};
     if (b && make(b) == ST_OK) return b;

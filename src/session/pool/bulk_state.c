@@ -10,6 +10,7 @@ static void forget_inputs(BulkState *x) {
     replay_clear(x->replay);
     x->covered = false;
 }
+ImageSet *bulk_state_images(Database *db, Err *e) { return images_new(&db->parts[DB_IMAGES], &db->parts[DB_HOMES], e); }
 void bulk_state_clear(BulkState *x) {
     images_free(x->images);
     replay_free(x->replay);
@@ -26,14 +27,16 @@ static Status recover(BulkState *x, Err *e) {
     err_copy(&why, e);
     err_clear(e);
     images_free(x->images);
-    x->images = images_new(&x->db->account, e);
+    x->images = bulk_state_images(x->db, e);
     Status st = x->images ? ST_OK : ST_ERROR;
     if (st == ST_OK && !covered) st = err_set(e, ERR_SYSTEM, "their inputs were not kept");
     if (st == ST_OK && unapplied) {
         log_write(LOG_WARNING, "%s: %lld bulks of %lld calls run again on the processors", why.message,
                   (long long)bulks, (long long)calls);
-        QueryOptions q = {
-            .pool = x->db->pool, .threads = pool_threads(x->db->pool), .account = &x->db->account, .vfs = x->db->vfs};
+        QueryOptions q = {.pool = x->db->pool,
+                          .threads = pool_threads(x->db->pool),
+                          .account = &x->db->parts[DB_CALLS],
+                          .vfs = x->db->vfs};
         st = replay_run(x->replay, x->images, &x->db->catalog, &q, e);
         if (st == ST_OK)
             log_write(LOG_INFO, "%lld bulks have run again in %.1f s", (long long)bulks,
@@ -42,7 +45,7 @@ static Status recover(BulkState *x, Err *e) {
     forget_inputs(x);
     if (st == ST_OK) return ST_OK;
     images_free(x->images);
-    x->images = images_new(&x->db->account, NULL);
+    x->images = bulk_state_images(x->db, NULL);
     atomic_store(&x->unapplied, false);
     Err found = {0};
     err_copy(&found, e);
@@ -81,7 +84,7 @@ static void keep_inputs(void *ctx) {
     Keep *k = ctx;
     Err e = {0};
     if (k->kept || k->failed) return;
-    if (!k->x->replay) k->x->replay = replay_new(&k->x->db->account, &e);
+    if (!k->x->replay) k->x->replay = replay_new(&k->x->db->parts[DB_INPUTS], &e);
     k->kept = k->x->replay && replay_add(k->x->replay, k->n, k->groups, k->q, &e) == ST_OK;
     k->failed = !k->kept;
     if (k->failed) log_write(LOG_INFO, "inputs of a bulk cannot be kept: %s", e.message);

@@ -29,7 +29,8 @@ typedef struct BulkState {
     Mutex views;            /* of rows on devices, while one is made: readers come beside each other */
 } BulkState;
 
-void bulk_state_clear(BulkState *x); /* images and inputs go */
+ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
+void bulk_state_clear(BulkState *x);               /* images and inputs go */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
 /* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the

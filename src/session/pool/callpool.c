@@ -113,7 +113,7 @@ CallPool *call_pool_new(Database *db, Err *e) {
     }
     p->db = db;
     p->last = &p->first;
-    p->sets.account = &db->account;
+    p->sets.account = &db->parts[DB_CALLS];
     p->expected = 1;
     atomic_store(&p->gone.refs, 1);
     err_set(&p->gone.err, ERR_UNDEFINED_FUNCTION, "the routine has been dropped or replaced");
@@ -419,7 +419,7 @@ static bool next_calls(void *ctx, int32_t *n_groups, const BulkCalls **groups) {
     err_copy(&before, &s->err);
     x->prefetched = describe(x->list);
     x->prefetched.catalog_version = p->db->catalog.version;
-    x->prefetched.arena = arena_new(&p->db->account, &e);
+    x->prefetched.arena = arena_new(&p->db->parts[DB_CALLS], &e);
     bool ok = x->prefetched.arena &&
               gather(s, x->prefetched.arena, x->list, n_calls, &x->prefetched.n_groups, &x->prefetched.groups) == ST_OK;
     err_copy(&s->err, &before);
@@ -561,7 +561,7 @@ static void run(CallPool *p, const Session *l, const Cut *cut, CallBulk *b) {
     const BulkStop stop = {any_stops, call_stops, &stops};
     if (list) {
         if (!now.arena)
-            st = (now.arena = arena_new(&p->db->account, &s->err))
+            st = (now.arena = arena_new(&p->db->parts[DB_CALLS], &s->err))
                      ? gather(s, now.arena, list, cut->n_calls, &now.n_groups, &now.groups)
                      : ST_ERROR;
         static const char *const reasons[] = {
@@ -643,7 +643,7 @@ static Status find_out(CallPool *p, const Session *l, CallEntry **list, int64_t 
     BulkOps ops;
     RunStop stops = {.p = p, .leader = l};
     const BulkStop stop = {any_stops, call_stops, &stops};
-    Arena *a = arena_new(&p->db->account, &s->err);
+    Arena *a = arena_new(&p->db->parts[DB_CALLS], &s->err);
     Status st = a ? gather(s, a, *list, n_calls, &n_groups, &groups) : ST_ERROR;
     if (st == ST_OK) st = session_bulk_ops(s, n_groups, groups, &stop, a, &ops);
     int64_t call = 0;

@@ -35,6 +35,7 @@ typedef enum SystemRelation {
     SYSTEM_COLUMNS,
     SYSTEM_SNAPSHOTS,
     SYSTEM_BULKS,
+    SYSTEM_MEMORY,
     N_SYSTEM_RELATIONS
 } SystemRelation;
 int sql_system_relation(const char *name); /* -1: none */

@@ -30,13 +30,17 @@ static const SystemColumn bulks[] = {
     {"why", T_TEXT},          {"send_ms", T_FLOAT8}, {"transfer_ms", T_FLOAT8},  {"retries", T_INT8},
     {"alone", T_INT8},        {"sqlstate", T_TEXT},  {NULL, T_UNKNOWN}};
 
+static const SystemColumn memory[] = {{"what", T_TEXT},    {"table_name", T_TEXT},   {"bytes", T_INT8},
+                                      {"charged", T_INT8}, {"memory_limit", T_INT8}, {NULL, T_UNKNOWN}};
+
 static const struct {
     const char *name;
     const SystemColumn *cols;
 } relations[N_SYSTEM_RELATIONS] = {[SYSTEM_TABLETS] = {"stele_tablets", tablets},
                                    [SYSTEM_COLUMNS] = {"stele_tablet_columns", tablet_columns},
                                    [SYSTEM_SNAPSHOTS] = {"stele_snapshots", snapshots},
-                                   [SYSTEM_BULKS] = {"stele_bulks", bulks}};
+                                   [SYSTEM_BULKS] = {"stele_bulks", bulks},
+                                   [SYSTEM_MEMORY] = {"stele_memory", memory}};
 
 int sql_system_relation(const char *name) {
     for (int i = 0; i < N_SYSTEM_RELATIONS; i++)

@@ -179,7 +179,8 @@ typedef struct BulkResult {
 
 /* Images of the tables that bulks use, by table; made when needed. */
 typedef struct ImageSet ImageSet;
-ImageSet *images_new(MemAccount *acct, Err *e);
+/* homes: the account of rows (NULL: of their tables). */
+ImageSet *images_new(MemAccount *acct, MemAccount *homes, Err *e);
 void images_free(ImageSet *s);
 /* Images that fit `needs` of all procs of the groups; fresh ones replace those that are stale or too narrow. */
 Status images_get(ImageSet *s, const Catalog *c, int32_t n, const Proc *const *procs, Pool *pool, Err *e);

@@ -212,7 +212,8 @@ typedef struct BulkLoan {
 void bulk_give_back(BulkLoan *l); /* nothing when there is none */
 struct ImageSet {
     MemAccount account;
-    int n_kept; /* memory for operations that bulks leave for the next one: two pieces per worker */
+    MemAccount *homes; /* of rows; NULL: tables say */
+    int n_kept;        /* memory for operations that bulks leave for the next one: two pieces per worker */
     KeptOps *kept;
     ScheduleScratch *scratch; /* NULL until the first bulk */
     int slot; /* buffer slot of the arguments of the bulk that runs: those of the next one use the other (bulk_args.c)

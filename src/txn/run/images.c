@@ -4,12 +4,16 @@
  * anew each time. The mapping from a procedure's index numbers to the image's is made for each bulk (bulk.c).
  */
 #include "txn/run/calls_int.h"
+
+#include "storage/row_home.h"
 #include "txn/store/device_copy.h"
 #include "txn/store/device_rows.h"
 
-ImageSet *images_new(MemAccount *acct, Err *e) {
+ImageSet *images_new(MemAccount *acct, MemAccount *homes, Err *e) {
     ImageSet *s = mem_calloc(acct, (int64_t)sizeof *s, e);
-    if (s) mem_account_init(&s->account, acct, "images", 0, NULL);
+    if (!s) return NULL;
+    mem_account_init(&s->account, acct, "images", 0, NULL);
+    s->homes = homes;
     return s;
 }
 
@@ -129,6 +133,7 @@ static Status add_entry(ImageSet *s, Table *t, ImageEntry **out, Err *e) {
         s->cap = cap;
     }
     ImageEntry *x = &s->entries[s->n];
+    if (s->homes) table_set_home_account(t, s->homes);
     *x = (ImageEntry){.table_id = t->id, .arena = arena_new(&s->account, e)};
     if (!x->arena) return ST_ERROR;
     x->need = (ImageNeed){
