@@ -170,7 +170,7 @@ static Status decide_dicts(TableLoad *l, bool fresh, int64_t rows, Err *e) {
         bool coded = !atomic_load(&d->given_up);
         int32_t n = atomic_load(&d->n);
         if (fresh) {
-            if (coded && n > 0 && n <= MAX_OF(rows / 3, DICT_SMALL)) TRY(sorted_dict(l, c, e));
+            if (coded && n > 0 && n <= dict_keeps(rows)) TRY(sorted_dict(l, c, e));
             continue;
         }
         if (!l->t->cols[c].dict) continue;
@@ -373,7 +373,7 @@ static bool is_merged(const Table *t) {
 }
 Status table_rebuild(Table *t, Pool *pool, UndoLog *undo, Err *e) {
     if (is_merged(t)) {
-        t->impl->changed_rows = 0;
+        t->impl->changed_rows = t->impl->dead_text = 0;
         return ST_OK;
     }
     TableLoad *l;

@@ -39,6 +39,8 @@ struct DictImpl {
     SharedBytes *entries_share, *slots_share; /* NULL: not shared */
     StrHeap heap;
 };
+/* Of a table with so many rows, a dictionary has at most so many entries when it is made anew. */
+static inline int64_t dict_keeps(int64_t rows) { return MAX_OF(rows / 3, INT64_C(1024)); }
 Dict *dict_new(MemAccount *acct, Err *e);
 void dict_free(Dict *d);
 /* The dictionary as it is now, for readers that run while it grows. dict_free. */
@@ -105,7 +107,7 @@ typedef struct TableState {
     alignas(16) int64_t n_tablets; /* the statistics behind it hold 128-bit values */
     int64_t cap_tablets;
     Tablet **tablets;
-    int64_t live_rows, changed_rows, generation;
+    int64_t live_rows, changed_rows, dead_text, generation;
     Dict **dicts;        /* per column */
     ColumnStats *stats;  /* per column */
     HashIndex **indexes; /* per key */
@@ -115,6 +117,8 @@ typedef struct TableState {
 struct TableImpl {
     int64_t cap_tablets;
     int64_t changed_rows;            /* since the last merge */
+    int64_t dead_text;               /* bytes of strings that were overwritten, likewise */
+    int64_t looked;                  /* how much had changed when table_is_wasteful looked last */
     int64_t undo_open;               /* undo records of this table */
     int64_t undo_pending;            /* those of logs that make it differ from what is committed */
     int64_t analysed;                /* tablets read for statistics so far; tests */

@@ -118,6 +118,7 @@ static void load_whole(Table *t, const TableState *s) { /* what is not by column
     t->tablets = s->tablets;
     t->live_rows = s->live_rows;
     t->impl->changed_rows = s->changed_rows;
+    t->impl->dead_text = s->dead_text;
     t->impl->generation = s->generation;
     t->impl->stats_arena = s->stats_arena;
 }
@@ -157,6 +158,7 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     s->tablets = t->tablets;
     s->live_rows = t->live_rows;
     s->changed_rows = t->impl->changed_rows;
+    s->dead_text = t->impl->dead_text;
     s->generation = t->impl->generation;
     t->impl->generation = ++t->impl->generations;
     s->stats_arena = t->impl->stats_arena;
@@ -167,7 +169,7 @@ Status table_state_take(Table *t, TableState **out, Err *e) {
     }
     t->n_tablets = t->impl->cap_tablets = 0;
     t->tablets = NULL;
-    t->live_rows = t->impl->changed_rows = 0;
+    t->live_rows = t->impl->changed_rows = t->impl->dead_text = 0;
     t->impl->stats_arena = arena;
     stats_reset(t);
     table_changed(t);
@@ -187,6 +189,7 @@ void table_state_exchange(Table *t, TableState *s) {
     now.tablets = t->tablets;
     now.live_rows = t->live_rows;
     now.changed_rows = t->impl->changed_rows;
+    now.dead_text = t->impl->dead_text;
     now.generation = t->impl->generation;
     now.stats_arena = t->impl->stats_arena;
     load_whole(t, s);
@@ -554,6 +557,11 @@ Status table_delete(Table *t, int64_t n, const int64_t *rowids, UndoLog *undo, i
 }
 
 /* ---- update ---- */
+static Str open_text(const DeltaCol *d, int64_t row) {
+    Str s;
+    memcpy(&s, delta_cell(d, row), sizeof s);
+    return s;
+}
 /* Rows of open columns, in place: idx[] are positions in rowids and vals. */
 static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int64_t *rowids, int n_set,
                               const int *set_cols, const Vec *vals, UndoLog *undo, Err *e) {
@@ -585,6 +593,7 @@ static Status update_in_place(Table *t, int64_t n, const int64_t *idx, const int
             tab->block->changes++;
             memcpy(cells + i * size, delta_cell(d, row), (size_t)size);
             bool was = column_row_valid(&tab->cols[col], row);
+            if (was && tab->cols[col].phys == PH_STR) t->impl->dead_text += open_text(d, row).len;
             valid[i] = was;
             r->n = i + 1;
             CellSummary one = {0};
@@ -807,6 +816,34 @@ Status table_truncate(Table *t, UndoLog *undo, Err *e) {
 }
 
 int64_t table_delta_rows(const Table *t) { return t->impl->changed_rows; }
+/* What the tablet has for a deleted row, but for cells of a home. */
+static int64_t deleted_bytes(const Tablet *tab) {
+    const struct TabletBlock *b = tab->block;
+    int64_t bytes = b->size + b->heap.total;
+    for (int c = 0; b->delta && c < b->n_cols; c++)
+        if (b->delta[c].cells && !b->delta[c].home) bytes += tab->rows * b->delta[c].cell_size;
+    return tab->n_deleted > 0 ? (int64_t)((double)bytes * (double)tab->n_deleted / (double)tab->rows) : 0;
+}
+int64_t table_garbage(const Table *t) {
+    int64_t bytes = t->impl->dead_text;
+    for (int64_t i = 0; i < t->n_tablets; i++) bytes += deleted_bytes(t->tablets[i]);
+    for (int c = 0; c < t->n_cols; c++) {
+        const Dict *d = t->cols[c].dict;
+        int64_t keeps = dict_keeps(t->live_rows);
+        if (d && d->n > keeps) bytes += (int64_t)((double)d->impl->heap.total * (double)(d->n - keeps) / (double)d->n);
+    }
+    return bytes;
+}
+bool table_is_wasteful(Table *t) {
+    enum { ROW_BYTES = 32, LEAST = 1 << 20, PART = 8, LOOKS = 4 };
+    struct TableImpl *x = t->impl;
+    const int64_t changed = x->dead_text + x->changed_rows * ROW_BYTES,
+                  much = MAX_OF((int64_t)LEAST, atomic_load(&t->account.used) / PART);
+    if (changed < x->looked) x->looked = 0; /* it was merged */
+    if (changed - x->looked < much / LOOKS) return false;
+    x->looked = changed;
+    return table_garbage(t) >= much;
+}
 int64_t table_lookup(const Table *t, int key, const Value *vals) { return keyindex_lookup(t, key, vals); }
 
 Status table_merge(Table *t, Pool *pool, Err *e) {

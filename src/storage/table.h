@@ -295,6 +295,10 @@ Status table_merge(Table *t, Pool *pool, Err *e);
 Status table_analyze(Table *t, Pool *pool, Err *e);
 /* Rows changed since the last merge; the session merges when it is large against the table. */
 int64_t table_delta_rows(const Table *t);
+/* Bytes that a merge would give back, about: of deleted rows, overwritten strings, and entries of dictionaries that are
+ * more than those keep. Rows of bulks do not count. */
+int64_t table_garbage(const Table *t);
+bool table_is_wasteful(Table *t); /* an eighth of its memory; quick when little has changed since it was called last */
 
 /* Bulk load: workers fill tablets in parallel; becomes visible as a whole (load_finish), or not at all. Key
  * constraints are checked at the end. load_add takes up to any n rows in any chunking; `order` fixes the rows' final

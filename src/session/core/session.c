@@ -318,8 +318,10 @@ static void merge_grown(Session *s) {
     for (int64_t i = 0; i < s->db->catalog.n_tables; i++) {
         Table *t = s->db->catalog.tables[i];
         int64_t d = table_delta_rows(t);
-        if (d < 100000 || d < t->live_rows / 10 || table_has_undo(t)) continue;
-        if (session_bulk_uses(s, t) && !is_mostly_garbage(t)) continue;
+        const bool grown = d >= 100000 && d >= t->live_rows / 10;
+        if (grown && session_bulk_uses(s, t) && !is_mostly_garbage(t)) continue;
+        if (!grown && (session_bulk_has_image(s, t) || !table_is_wasteful(t))) continue;
+        if (table_has_undo(t)) continue;
         Err e = {0};
         if (session_bulk_unapplied(s) &&
             session_bulk_sync(s) !=

@@ -153,6 +153,12 @@ bool session_bulk_uses(const Session *s, const Table *t) {
     return h && h->state.images && images_in_use(h->state.images, t->id);
 }
 
+bool session_bulk_has_image(const Session *s, const Table *t) {
+    BulkHub *h = s->db->bulk_hub;
+    const Image *im = h && h->state.images ? images_find(h->state.images, t->id) : NULL;
+    return im && im->table == t && im->version == t->content;
+}
+
 static bool reads_ahead(const Session *s, const PlanCtx *c) {
     if (c->calls_routine) return true;
     for (int64_t i = 0; i < c->relations.len; i++) {
@@ -707,6 +713,7 @@ static Status run_groups(Session *s, int32_t n_groups, const BulkCalls *groups, 
     BulkHub *h = s->db->bulk_hub;
     if (!h || !hub_is_current(h) || s->state == 'T') TRY(session_bulk_sync(s));
     TRY(hub_get(s, &h));
+    TRY(bulk_state_trim(s, &h->state));
     enum { FEW = 16 };
     CallGroup few[FEW], *p = few;
     const Proc *few_procs[FEW], **procs = few_procs;

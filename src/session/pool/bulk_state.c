@@ -72,6 +72,40 @@ Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e) {
     return ST_OK;
 }
 
+/* ---- garbage ---- */
+/* Of tables, and of what bulks have of them. */
+static int64_t data_bytes(const Database *db) {
+    return atomic_load(&db->parts[DB_TABLES].used) + atomic_load(&db->parts[DB_HOMES].used) +
+           atomic_load(&db->parts[DB_IMAGES].used);
+}
+/* Tables with `least` bytes of garbage are packed, which are up to date. What fails for want of memory is left. */
+static void pack_tables(Session *s, BulkState *x, int64_t least) {
+    const Catalog *c = &x->db->catalog;
+    for (int64_t i = 0; i < c->n_tables; i++) {
+        Table *t = c->tables[i];
+        Err e = {0};
+        if (images_garbage_of(x->images, t->id) + table_garbage(t) < least || table_has_undo(t)) continue;
+        images_drop(x->images, t->id);
+        database_unpublish(s->db); /* it would keep what is replaced */
+        if (table_merge(t, s->db->pool, &e) != ST_OK)
+            log_write(LOG_WARNING, "merge of \"%s\" failed: %s", t->name, e.message);
+    }
+}
+Status bulk_state_trim(Session *s, BulkState *x) {
+    enum { LEAST = 1 << 20, PART = 8, LOOKS = 4, TABLES = 16 };
+    const int64_t much = MAX_OF((int64_t)LEAST, data_bytes(x->db) / PART);
+    int64_t bytes = 0;
+    Err quiet = {0};
+    if (!x->images || s->state == 'T' || !s->settings.txn.merge_auto || images_grown(x->images) < much / LOOKS)
+        return ST_OK;
+    if (images_garbage(x->images, &bytes, &quiet) != ST_OK) return ST_OK; /* the bulk finds out why */
+    for (int64_t i = 0; i < x->db->catalog.n_tables; i++) bytes += table_garbage(x->db->catalog.tables[i]);
+    if (bytes < much) return ST_OK;
+    if (session_bulk_sync(s) == ST_OK) pack_tables(s, x, bytes / TABLES);
+    else if (strncmp(s->err.sqlstate, "53", 2) == 0) err_clear(&s->err); /* the bulk may do with what there is */
+    return err_is_set(&s->err) ? ST_ERROR : ST_OK;
+}
+
 /* Inputs of the bulk that runs. */
 typedef struct Keep {
     BulkState *x;
@@ -97,9 +131,9 @@ static bool is_discrete(const BulkOptions *o) {
 }
 static int64_t inputs_limit(const Session *s) {
     const Settings *x = &s->settings;
-    return x->bulk.replay_memory > 0  ? x->bulk.replay_memory
-           : x->exec.memory_limit > 0 ? x->exec.memory_limit / 4
-                                      : INT64_MAX;
+    const int64_t few = INT64_C(1) << 30, limit = x->exec.memory_limit;
+    if (x->bulk.replay_memory > 0) return x->bulk.replay_memory;
+    return MIN_OF(limit > 0 ? limit / 4 : INT64_MAX, MAX_OF(few, data_bytes(s->db) / 8));
 }
 /* A bulk that has begun there may end half done. Kernels that are functions of this process do not. */
 static bool may_stop_half_way(const BulkOptions *o) {

@@ -12,6 +12,12 @@
  * With bulk_replay = off what bulks have left on a device is lost with it: the first statement that needs it fails with
  * 58000, once, and the tables are as they were when they were last brought up to date.
  *
+ * Garbage. Images do not use row numbers and memory of strings again, tables keep what was deleted and overwritten
+ * until they are merged, and a device that is ahead has all of it to itself. So before a bulk what may have come of
+ * that is compared with what the database's tables hold: when it is an eighth, the tables are brought up to date, those
+ * with most of it are packed, and their images are made anew. A workload of constant size then takes memory of constant
+ * size, also where nothing ever reads.
+ *
  * Thread rules: under the database's lock, held alone.
  */
 #ifndef STELE_SESSION_POOL_BULK_STATE_H
@@ -33,6 +39,8 @@ ImageSet *bulk_state_images(Database *db, Err *e); /* new ones */
 void bulk_state_clear(BulkState *x);               /* images and inputs go */
 /* Tables are brought up to date. 58000: a device was lost, and what it was ahead by. */
 Status bulk_state_sync(BulkState *x, UndoLog *undo, Err *e);
+/* Before a bulk: what is garbage goes, when it has become much. */
+Status bulk_state_trim(Session *s, BulkState *x);
 /* images_get and bulk_run; procs: of the groups. The tables may be brought up to date before and behind it, by the
  * session. */
 Status bulk_state_run(Session *s, BulkState *x, int32_t n, const CallGroup *groups, const Proc *const *procs,

@@ -210,6 +210,11 @@ bool images_in_use(ImageSet *s, int64_t table_id);
 /* Applies changes of tables to images, under the lock held alone, while no image had unapplied changes: images that
  * were up to date stay so, or are stale (images_follow.c). The lists of new rows are used up. */
 void images_follow(ImageSet *s, int64_t n, NetChange *net);
+/* What images hold that nothing needs (txn/store/image.h): by how much it may have grown; looked at, of all. */
+int64_t images_grown(const ImageSet *s);
+Status images_garbage(ImageSet *s, int64_t *bytes, Err *e);
+int64_t images_garbage_of(ImageSet *s, int64_t table_id); /* of one table, when images_garbage looked */
+void images_drop(ImageSet *s, int64_t table_id);        /* the image, which is not ahead; the next bulk makes it anew */
 void images_forget(ImageSet *s, int64_t table_id);      /* the table is gone or was changed by other means */
 void images_forget_proc(ImageSet *s, const Proc *proc); /* before the procedure is freed: programs are kept prepared */
 

@@ -169,6 +169,7 @@ static Status make_image(ImageSet *s, ImageEntry *x, Pool *pool, Err *e) {
     (void)images_wait_prefetch(s);
     image_free(x->image);
     x->image = NULL;
+    x->garbage = 0;
     for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
     return image_make(&x->need, &s->account, pool, &x->image, e);
 }
@@ -265,6 +266,36 @@ bool images_settled(const ImageSet *s) {
     for (int64_t i = 0; i < s->n; i++)
         if (s->entries[i].image && home_is_settled(s->entries[i].image)) return true;
     return false;
+}
+
+int64_t images_grown(const ImageSet *s) {
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->entries[i].image) bytes += garbage_growth(s->entries[i].image);
+    return bytes;
+}
+Status images_garbage(ImageSet *s, int64_t *bytes, Err *e) {
+    *bytes = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        ImageEntry *x = &s->entries[i];
+        x->garbage = 0;
+        if (x->image) TRY(garbage_bytes(x->image, &x->garbage, e));
+        *bytes += x->garbage;
+    }
+    return ST_OK;
+}
+int64_t images_garbage_of(ImageSet *s, int64_t table_id) {
+    const ImageEntry *x = images_entry(s, table_id);
+    return x && x->image ? x->garbage : 0;
+}
+void images_drop(ImageSet *s, int64_t table_id) {
+    ImageEntry *x = images_entry(s, table_id);
+    if (!x || is_ahead(x)) return;
+    (void)images_wait_prefetch(s);
+    image_free(x->image);
+    x->image = NULL;
+    x->garbage = 0;
+    for (int i = 0; i < x->need.table->n_cols; i++) x->bound[i] = -1;
 }
 
 void images_forget(ImageSet *s, int64_t table_id) {

@@ -400,6 +400,23 @@ bool device_copy_bound(const Image *im, int32_t col, uint64_t *bound) {
     return st == ST_OK;
 }
 
+Status device_copy_live(const Image *im, int64_t *live, Err *e) {
+    const DeviceCopy *m = im->device_copy;
+    DevQueue *q = NULL;
+    const int64_t rows = atomic_load(&im->rows);
+    *live = 0;
+    if (rows == 0) return ST_OK;
+    uint8_t *marks = mem_alloc_raw(im->account, rows, e);
+    if (!marks) return ST_ERROR;
+    Status st = m->d->ops->queue_new(m->d, &q, e);
+    if (st == ST_OK) st = m->d->ops->copy_out(q, marks, device_copy_address(im, im->live), rows, e);
+    if (q && m->d->ops->sync(q, NULL, NULL, st == ST_OK ? e : NULL) != ST_OK) st = ST_ERROR;
+    if (q) m->d->ops->queue_free(m->d, q);
+    if (st == ST_OK) *live = count_live(marks, rows);
+    mem_free(im->account, marks, rows);
+    return st;
+}
+
 /* ---- strings in a new piece ---- */
 static void describe_texts(const Image *im, int32_t n, const int32_t *cols, const bool *dead_too, RehashTable *t) {
     *t = (RehashTable){.n = atomic_load(&im->rows),

@@ -5,7 +5,7 @@
  * bringing the table up to date moves no such cell.
  *
  * The pieces of rows belong to the home, which tablets count: they stay when the image goes, and the next image, made
- * from the tablets, takes the columns over.
+ * from the tablets, takes the columns over, or gives the tablets cells of their own; then the pieces go, too.
  */
 #include "txn/store/store_int.h"
 #include "txn/store/device_copy.h"
@@ -74,6 +74,11 @@ HomeCells home_cells(const Image *im, int32_t col, int64_t row) {
 static bool is_home_of(const Image *im, int64_t tablet, int32_t col) {
     return tablet_home(im->table->tablets[tablet], col) == &im->impl->home->base;
 }
+/* ... of an image before, whose rows are kept for this alone. */
+static bool is_elsewhere(const Image *im, int64_t tablet, int32_t col) {
+    const RowHome *h = tablet_home(im->table->tablets[tablet], col);
+    return h && h != &im->impl->home->base;
+}
 bool home_is_settled(const Image *im) { return im->impl->settled; }
 Status home_settle(Image *im, Err *e) {
     struct ImageImpl *x = im->impl;
@@ -84,11 +89,17 @@ Status home_settle(Image *im, Err *e) {
     t->version++;      /* columns have other forms for those who have looked at them */
     for (int64_t k = 0; k < t->n_tablets; k++) {
         int64_t row = home_first_row(im, k);
-        for (int32_t c = 0; row >= 0 && c < im->n_cols; c++) {
-            HomeCells at = home_cells(im, c, row);
-            if (x->writes[c] && home_takes(im, c)) TRY(tablet_settle(t->tablets[k], c, &x->home->base, &at, e));
+        for (int32_t c = 0; c < im->n_cols; c++) {
+            const bool elsewhere = is_elsewhere(im, k, c);
+            if (row >= 0 && home_takes(im, c) && (x->writes[c] || elsewhere)) {
+                HomeCells at = home_cells(im, c, row);
+                TRY(tablet_settle(t->tablets[k], c, &x->home->base, &at, e));
+            } else if (elsewhere) {
+                TRY(tablet_leave_home(t->tablets[k], c, e));
+            }
         }
     }
+    x->alone = true;
     return ST_OK;
 }
 Status home_leave(Image *im, Err *e) {
@@ -96,12 +107,13 @@ Status home_leave(Image *im, Err *e) {
     struct ImageImpl *x = im->impl;
     Table *t = im->table;
     x->calm = CALM;
-    if (!x->settled) return ST_OK;
+    if (!x->settled && x->alone) return ST_OK;
     t->version++;
     for (int64_t k = 0; k < t->n_tablets; k++)
         for (int32_t c = 0; c < im->n_cols; c++)
-            if (is_home_of(im, k, c)) TRY(tablet_leave_home(t->tablets[k], c, e));
+            if (tablet_home(t->tablets[k], c)) TRY(tablet_leave_home(t->tablets[k], c, e));
     x->settled = false;
+    x->alone = true;
     return ST_OK;
 }
 void home_moved(Image *im) {

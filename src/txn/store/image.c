@@ -343,7 +343,7 @@ static Status fill(Image *im, const ImageNeed *need, Pool *pool, Err *e) {
         if (im->cols[c].used) used[j.n_cols++] = c;
     run_tasks(&j, pool, t->n_tablets, decode_tasks);
     atomic_store(&im->rows, rows);
-    im->impl->rows_seen = im->impl->synced_rows = rows;
+    im->impl->rows_seen = im->impl->synced_rows = im->impl->rows_looked = rows;
     enter_all(im);
     im->version = t->content;
     return ST_OK;
@@ -392,7 +392,7 @@ void image_free(Image *im) {
 
 #pragma GCC push_options
 #pragma GCC optimize("O3") /* a byte per row: worth vectorising */
-static int64_t count_live(const uint8_t *live, int64_t rows) {
+int64_t count_live(const uint8_t *live, int64_t rows) {
     int64_t sum = 0;
     for (int64_t r = 0; r < rows;) {
         uint8_t some = 0; /* of at most 255 rows */

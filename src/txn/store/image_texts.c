@@ -12,8 +12,9 @@
 enum {
     SPARE_MIN = 64 << 10,
     SPARE_MAX = 1 << 30,
-    SPARE_BULKS = 16, /* room for so many like this one, when there is memory */
-    ADDRESSES = 64,   /* times the bytes */
+    SPARE_BULKS = 16,           /* room for so many like this one, when there is memory */
+    ADDRESSES = 64,             /* times the bytes */
+    TEXT_COLS = IMAGE_KEY_COLS, /* as many as kernels take (image_rehash.h) */
     GARBAGE_MIN = 64 << 20,
     GARBAGE_TIMES = 4, /* the piece may have so many times what rows had on average when it was made */
 };
@@ -122,21 +123,34 @@ static void take_piece(Image *im, ImageChunk *to, int64_t bytes) {
     x->text_bytes = bytes;
     x->text_rows = atomic_load(&im->rows);
 }
+/* Columns of strings; false: more than kernels take. */
+static bool text_columns(const Image *im, int32_t *n, int32_t *cols, bool *dead_too) {
+    *n = 0;
+    for (int32_t c = 0; c < im->n_cols; c++) {
+        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
+        if (*n == TEXT_COLS) return false;
+        cols[*n] = c;
+        dead_too[(*n)++] = in_index(im, c);
+    }
+    return true;
+}
+bool texts_there(const Image *im, int64_t *bytes) {
+    int32_t cols[TEXT_COLS], n;
+    bool dead_too[TEXT_COLS];
+    *bytes = 0;
+    if (!text_columns(im, &n, cols, dead_too) || !device_copy_current(im)) return false;
+    return n == 0 || device_copy_text_bytes(im, n, cols, dead_too, bytes);
+}
 /* On the device, which has the newer image: the host has the piece's memory, what is in it comes home with the rest.
  * Its older cells have the strings that they had. */
 static Status gather_there(Image *im, int64_t room, bool *done, Err *e) {
     struct ImageImpl *x = im->impl;
-    int32_t cols[IMAGE_KEY_COLS], n = 0; /* as many as image_rehash.h takes */
-    bool dead_too[IMAGE_KEY_COLS];
+    int32_t cols[TEXT_COLS], n;
+    bool dead_too[TEXT_COLS];
     int64_t bytes;
     *done = false;
     if (!x->gathered || x->chunks != x->gathered || !device_copy_current(im) || !device_copy_newer(im)) return ST_OK;
-    for (int32_t c = 0; c < im->n_cols; c++) {
-        if (!im->cols[c].used || im->cols[c].phys != PH_STR) continue;
-        if (n == IMAGE_KEY_COLS) return ST_OK;
-        cols[n] = c;
-        dead_too[n++] = in_index(im, c);
-    }
+    if (!text_columns(im, &n, cols, dead_too)) return ST_OK;
     if (!device_copy_text_bytes(im, n, cols, dead_too, &bytes)) return ST_OK;
     ImageChunk *to = make_piece(im, bytes, room, NULL);
     if (!to) return ST_OK;

@@ -1,4 +1,4 @@
-/* store_int.h - what the files of an image share: image.c, image_index.c, device_copy.c, image_order.c,
+/* store_int.h - what the files of an image share: image.c, garbage.c, image_index.c, device_copy.c, image_order.c,
  * image_rehash.c, image_sync.c, image_texts.c, rowids.c only. */
 #ifndef STELE_TXN_STORE_STORE_INT_H
 #define STELE_TXN_STORE_STORE_INT_H
@@ -43,16 +43,22 @@ struct ImageImpl {
     struct HomeTablet *tablets; /* by tablet: those whose rows lie in the image in their order */
     int64_t tablets_cap;
     int64_t synced_rows; /* rows from here on came since the table was last brought up to date */
+    bool alone;          /* no tablet has cells in rows of an image before */
     bool settled;        /* the table's tablets have their cells here */
     int32_t calm;        /* bulks without a way back to come before it settles again */
     Mutex heap_lock;
-    ImageChunk *chunks;            /* newest first: the one being filled; atomic */
-    ImageChunk *gathered;          /* has all strings while it is the only one; NULL: not yet */
-    int64_t text_bytes, text_rows; /* what it had when it was made, of so many rows */
-    bool moved;                    /* ... on a device: chunks before it are for the host's cells, which are older */
+    ImageChunk *chunks;               /* newest first: the one being filled; atomic */
+    ImageChunk *gathered;             /* has all strings while it is the only one; NULL: not yet */
+    int64_t text_bytes, text_rows;    /* what it had when it was made, of so many rows */
+    int64_t rows_looked, text_looked; /* rows, and bytes of strings, when garbage_bytes looked last */
+    bool moved;                       /* ... on a device: chunks before it are for the host's cells, which are older */
     Arena *arena;
     Pool *pool; /* of image_make, for making indexes larger; NULL: none */
 };
+
+int64_t count_live(const uint8_t *live, int64_t rows);
+/* Bytes of the strings that a newer copy on a device needs; false: the device could not say. */
+bool texts_there(const Image *im, int64_t *bytes);
 
 /* home.c */
 Status home_new(Image *im, Err *e);
