@@ -336,6 +336,7 @@ static const char *agg_reason(Planner *pl, const AggSpec *s, const Sink *sink, c
 }
 
 static const char *segment_reason(Planner *pl, const Program *p, const RegForm *r) {
+    if (p->source.kind == SRC_STREAM) return "rows from outside the database are read on the cpu";
     const EmitPlan *ep = pl->ep;
     const Source *src = &p->source;
     if (src->kind == SRC_AGG && ep->aggs[src->id].reason)

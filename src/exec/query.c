@@ -25,6 +25,7 @@
 #include "exec/window.h"
 #include "exec/device/split.h"
 #include "exec/vm_frame.h"
+#include "program/stream.h"
 
 typedef struct Morsel {
     int32_t tablet, first, rows;
@@ -64,6 +65,7 @@ typedef struct SegmentRun {
     Morsel *morsels; /* SRC_TABLE */
     int64_t stretch; /* SRC_SERIES: rows per morsel */
     int64_t series_rows;
+    StreamRun *stream; /* SRC_STREAM */
     _Atomic bool stop;
     _Atomic bool failed;
     _Atomic int64_t out_rows;
@@ -213,6 +215,23 @@ static Status scan_join(Frame *f, JoinTable *j, int64_t morsel, bool matched, in
     return ST_OK;
 }
 
+/* Batches of a stream until there are none: a stream's morsels are not known beforehand, so that this is all the
+ * worker's. */
+static Status scan_stream(SegmentRun *g, Frame *f) {
+    for (;;) {
+        StreamBatch b;
+        if (frame_stopped(f)) return ST_ERROR;
+        TRY(g->stream->next(g->stream, f->worker, &b, &f->err));
+        if (b.n == 0) return ST_OK;
+        f->order = ((int64_t)g->index << 40) | b.order;
+        f->src.stream = b.cols;
+        f->src.unit = b.order;
+        f->rows_in += b.n;
+        TRY(run_plain(f, 0, b.n));
+        if (f->worker == 0 && f->vm->env.tick) f->vm->env.tick(g);
+    }
+}
+
 static bool rows_limited(const RowsSpec *r) { return r->sort < 0 && (r->limit >= 0 || r->offset > 0); }
 
 /* Registers of a stored probe row, then the program from its probe on. */
@@ -267,6 +286,7 @@ static Status run_morsel(SegmentRun *g, Frame *f, int64_t m, int64_t *scratch) {
         f->rows_in += n;
         return run_plain(f, 0, n);
     }
+    case SRC_STREAM: return scan_stream(g, f);
     default: f->rows_in++; return run_plain(f, 0, 1);
     }
 }
@@ -280,6 +300,7 @@ static void fail_segment(SegmentRun *g, const Err *e) {
 static void report_progress(SegmentRun *g, int64_t m) {
     const Query *q = g->q;
     double part = g->n_morsels > 0 ? (double)MIN_OF(m, g->n_morsels) / (double)g->n_morsels : 1;
+    if (g->stream && !g->replay) part = g->stream->fraction(g->stream);
     q->opt.progress(q->opt.progress_ctx, ((double)g->index + part) / (double)q->plan->n_segments);
 }
 /* One morsel can take long: a join multiplies its rows. */
@@ -366,6 +387,26 @@ static Status table_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *w
     return ST_OK;
 }
 
+/* One morsel per worker: each takes batches until there are none. */
+static Status stream_morsels(SegmentRun *g, Arena *a, int *workers) {
+    const RowStream *s = g->p->source.stream;
+    const QueryOptions *o = &g->q->opt;
+    StreamUse use = {.threads = g->threads,
+                     .account = &g->q->account,
+                     .vfs = o->vfs,
+                     .session = o->session,
+                     .cancel = o->cancel,
+                     .deadline_ns = o->deadline_ns};
+    bool *wanted = arena_array(a, bool, s->n_cols + 1);
+    if (!wanted) return err_oom(g->err);
+    for (int32_t i = 0; i < g->p->n_instrs; i++)
+        if (g->p->instrs[i].op == OP_LOAD) wanted[g->p->instrs[i].imm] = true;
+    use.wanted = wanted;
+    if (s->est_rows <= 8192) *workers = 1;
+    g->n_morsels = *workers;
+    return s->begin(s, &use, &g->stream, g->err);
+}
+
 static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *workers) {
     Query *q = g->q;
     const Source *s = &g->p->source;
@@ -392,6 +433,7 @@ static Status make_morsels(SegmentRun *g, SegmentStats *stats, Arena *a, int *wo
         g->n_morsels = (g->series_rows + g->stretch - 1) / g->stretch;
         return ST_OK;
     }
+    case SRC_STREAM: return stream_morsels(g, a, workers);
     default: g->n_morsels = 1; return ST_OK;
     }
 }
@@ -596,10 +638,13 @@ static Status run_segment(Query *q, int32_t index, Err *e) {
     if (p->sink.kind == SINK_ROWS && p->sink.limit == 0) g.n_morsels = 0;
     /* LIMIT over sorted rows must take a prefix: with several workers the stop could leave a hole in an earlier morsel.
      */
-    if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && p->source.kind == SRC_ROWS) workers = 1;
+    if (p->sink.kind == SINK_ROWS && p->sink.limit >= 0 && (p->source.kind == SRC_ROWS || p->source.kind == SRC_STREAM))
+        workers = 1;
+    if (g.stream && workers == 1) g.n_morsels = MIN_OF(g.n_morsels, INT64_C(1));
     stats->workers = (int)MAX_OF(INT64_C(1), MIN_OF((int64_t)workers, g.n_morsels));
     if (g.vm->has_partitioned) reserve(&g);
     st = run_workers(&g, workers);
+    if (st == ST_OK && g.stream && !atomic_load(&g.stop)) st = g.stream->end(g.stream, e);
     if (st == ST_OK && g.vm->has_partitioned) st = replay_partitions(&g, stats, q->threads);
     unreserve(&g);
     if (st == ST_OK && !feeds_again(q, index, &p->sink)) st = finish_state(q, &p->sink, e);
@@ -612,6 +657,7 @@ done:
         frame_free(g.frames[i]);
     }
     vm_free(g.vm);
+    if (g.stream) g.stream->free(g.stream);
     arena_free(a);
     stats->wall_ns += clock_ns() - start;
     if (st != ST_OK && !err_is_set(e)) err_oom(e);

@@ -108,6 +108,7 @@ typedef struct SourcePos {
     JoinTable *join;
     const int64_t *build_rows; /* SRC_JOIN: rows of the vector */
     int64_t series_base;
+    const Vec *stream; /* SRC_STREAM: the batch, by column */
 } SourcePos;
 
 struct Frame {

@@ -93,10 +93,37 @@ static RunResult load_table(Frame *f, const Step *s, Vec *d) {
     return RUN_NEXT;
 }
 
+/* A batch's cells: its own, or those at f->pos. The register has the column's phys. */
+static RunResult load_stream(Frame *f, const Step *s, Vec *d) {
+    const Vec *v = &f->src.stream[s->in->imm];
+    int64_t size = phys_size((Phys)s->dphys);
+    if (v->phys != s->dphys) {
+        err_internal(&f->err, "cannot load a column of %s as %s", phys_name((Phys)v->phys), phys_name((Phys)s->dphys));
+        return RUN_FAILED;
+    }
+    d->is_const = false;
+    d->valid = NULL;
+    if (!f->pos) {
+        d->data = (char *)v->data + f->first * size;
+        if (v->valid) d->valid = v->valid + f->first;
+        return RUN_NEXT;
+    }
+    void *home = frame_home(f, s->dst);
+    uint8_t *valid = frame_valid(f, s->dst);
+    if (!home || !valid) return RUN_FAILED;
+    f->k->gather[s->size](f->n, v->data, f->pos, home);
+    d->data = home;
+    if (!v->valid) return RUN_NEXT;
+    f->k->gather[SZ_1](f->n, v->valid, f->pos, valid);
+    d->valid = valid;
+    return RUN_NEXT;
+}
+
 RunResult step_load(Frame *f, const Step *s) {
     Vec *d = &f->regs[s->dst];
     const Vm *vm = f->vm;
     if (vm->p->source.kind == SRC_TABLE && !vm->env.load) return load_table(f, s, d);
+    if (vm->p->source.kind == SRC_STREAM && !vm->env.load) return load_stream(f, s, d);
     void *home = frame_home(f, s->dst);
     uint8_t *valid = frame_valid(f, s->dst);
     if (!home || !valid) return RUN_FAILED;

@@ -28,7 +28,8 @@ typedef enum CopyKind {
     CK_NUM128,
     CK_DATE,
     CK_TIMESTAMP,
-    CK_STR
+    CK_STR,
+    CK_SKIP /* the field is cut out and not converted */
 } CopyKind;
 
 typedef struct CopyCol {
@@ -43,6 +44,12 @@ typedef struct CopyCol {
     uint8_t *valid;
     Type type;
     const char *name;
+    /* Files read as tables (csv_read.c); all zero for COPY. */
+    bool skip;
+    bool comma;         /* 1.234,5 */
+    const char *format; /* of dates and timestamps (date_format.h); NULL: the type's own syntax */
+    int32_t n_nulls;    /* further texts that mean NULL; for text types, where they are not quoted */
+    const Slice *nulls;
 } CopyCol;
 
 /* First day minus one of each month from 1900-01 to 2100-01. */
@@ -61,6 +68,8 @@ typedef struct CopyParser {
     int64_t n;                    /* rows in the batch */
     const char *rows[COPY_BATCH]; /* where each starts */
     int64_t extra_lines;          /* line ends inside records (text format) */
+    bool skip_blank;              /* empty lines are no records, where records have several fields */
+    bool pad;                     /* fields that a record lacks at its end are NULL */
     const SessionInfo *session;
     const CopyMonths *months;
     Arena *arena; /* unescaped strings: set by the caller, who resets it between batches */

@@ -7,6 +7,7 @@
  * also words the errors. So fast paths accept less than the type's syntax, never more.
  */
 #include "io/copy_int.h"
+#include "io/date_format.h"
 
 #include <stdlib.h>
 #if defined(__SSE2__)
@@ -201,6 +202,13 @@ static CopyKind kind_of(Type t) {
     }
 }
 
+/* A NULL text among the column's own that a value's fast path could take. */
+static bool has_odd_null(const CopyCol *k) {
+    for (int32_t i = 0; i < k->n_nulls; i++)
+        if (k->nulls[i].len > 0 && strchr("+-.0123456789tf", k->nulls[i].ptr[0])) return true;
+    return false;
+}
+
 Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol *cols, const CopyMonths *months,
                         const SessionInfo *session, Arena *a) {
     p->o = o;
@@ -212,6 +220,7 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
     p->cols = cols;
     p->n = 0;
     p->extra_lines = 0;
+    p->skip_blank = p->pad = false;
     p->session = session;
     p->months = months;
     p->fail_col = -1;
@@ -222,6 +231,8 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
         CopyCol *k = &cols[c];
         k->kind = (uint8_t)kind_of(k->type);
         if (odd_null && k->kind != CK_STR) k->kind = CK_OTHER;
+        if (k->kind != CK_STR && (k->comma || k->format || has_odd_null(k))) k->kind = CK_OTHER;
+        if (k->skip) k->kind = CK_SKIP;
         k->scale = k->type.scale;
         k->precision = k->type.precision;
         k->trim = k->type.id == T_CHAR;
@@ -263,6 +274,11 @@ static inline bool at_line_end(const CopyParser *p, const char *s) {
 }
 static inline bool is_null_text(const CopyOptions *o, const char *s, int64_t len) {
     return len == o->null_len && memcmp(s, o->null_text, (size_t)len) == 0;
+}
+static bool is_null_of(const CopyCol *k, const char *s, int64_t len) {
+    for (int32_t i = 0; i < k->n_nulls; i++)
+        if (k->nulls[i].len == len && memcmp(k->nulls[i].ptr, s, (size_t)len) == 0) return true;
+    return false;
 }
 static int hex_digit(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
@@ -430,8 +446,33 @@ Status copy_next_field(CopyParser *p, const CopyCol *k, const char **at, const c
     return ST_OK;
 }
 
+static Status convert_format(CopyParser *p, const CopyCol *k, Slice text, void *cell) {
+    int64_t micros;
+    int32_t day;
+    if (date_format_parse(k->format, text, p->session, k->type, &day, &micros)) {
+        memcpy(cell, k->type.id == T_DATE ? (const void *)&day : &micros, (size_t)k->cell_size);
+        return ST_OK;
+    }
+    char type[64];
+    return err_set(&p->err, "22007", "invalid input syntax for type %s in format \"%s\": \"%.*s\"",
+                   type_name(k->type, type, (int64_t)sizeof type), k->format, (int)MIN_OF(text.len, 200), text.ptr);
+}
+
+/* 1.234,5 as 1234.5 */
+static Status with_point(CopyParser *p, Slice *text) {
+    char *to = arena_alloc(p->arena, text->len + COPY_PAD), *w = to;
+    if (!to) return err_oom(&p->err);
+    for (int64_t i = 0; i < text->len; i++)
+        if (text->ptr[i] != '.') *w++ = text->ptr[i] == ',' ? '.' : text->ptr[i];
+    memset(w, 0, COPY_PAD);
+    *text = (Slice){to, w - to};
+    return ST_OK;
+}
+
 static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     void *cell = (char *)k->cells + row * k->cell_size;
+    if (k->format) return convert_format(p, k, text, cell);
+    if (k->comma) TRY(with_point(p, &text));
     const char *q = NULL, *end = text.ptr + text.len;
     int64_t v = 0;
     switch ((CopyKind)k->kind) {
@@ -462,6 +503,7 @@ static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     case CK_BOOL:
     case CK_NUM128:
     case CK_TIMESTAMP:
+    case CK_SKIP:
     case CK_STR: break;
     }
     return cell_from_text(k->type, text, p->session, p->arena, cell, &p->err);
@@ -487,8 +529,10 @@ static NOINLINE Status field_slow(CopyParser *p, int c, int64_t row, const char 
         return ST_OK;
     }
     Slice text;
-    bool is_null;
+    bool is_null, quoted = o->format == COPY_CSV && **at == o->quote;
     TRY(copy_next_field(p, k, at, end, &text, &is_null));
+    if (k->kind == CK_SKIP) return ST_OK;
+    if (!is_null && k->n_nulls && !(quoted && k->kind == CK_STR)) is_null = is_null_of(k, text.ptr, text.len);
     if (is_null) {
         set_null(k, row);
         return ST_OK;
@@ -556,6 +600,7 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
                 q = read_bool(s, &b);
                 KEEP(uint8_t, true, b);
             }
+            case CK_SKIP:
             case CK_STR: {
                 const char *from = s, *after;
                 if (format == COPY_CSV && *s == quote) {
@@ -572,7 +617,12 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
                     if (format == COPY_TBL && UNLIKELY(*q == eol)) break;
                 }
                 int64_t len = q - from;
+                if (k->kind == CK_SKIP) {
+                    s = after;
+                    goto next;
+                }
                 if (UNLIKELY(len > k->max_len)) break;
+                if (UNLIKELY(k->n_nulls) && from == s && is_null_of(k, from, len)) break;
                 if (UNLIKELY(len == null_len) && memcmp(from, p->o->null_text, (size_t)len) == 0) break;
                 if (k->trim)
                     while (len > 0 && from[len - 1] == ' ') len--;
@@ -586,6 +636,15 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
         next:
             if (c == last) break;
             if (UNLIKELY(*s != delim)) {
+                if (c == 0 && p->skip_blank && s == p->rows[row] && at_line_end(p, s)) {
+                    s += *s == eol ? 1 : 2;
+                    row--;
+                    goto next_row;
+                }
+                if (p->pad && at_line_end(p, s)) {
+                    while (++c <= last) set_null(&p->cols[c], row);
+                    break;
+                }
                 missing_data(p, c + 1);
                 goto done;
             }
@@ -604,6 +663,7 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
             s++;
         }
         s++;
+    next_row:;
     }
     st = ST_OK;
 done:

@@ -236,7 +236,8 @@ typedef enum SourceKind {
     SRC_JOIN,   /* build rows of a join: all unmatched (RIGHT, FULL, ANTI) or matched (SEMI) ones; LOAD imm = key or
                    payload column as LOAD_BUILD */
     SRC_SERIES, /* generate_series over I64: LOAD 0 */
-    SRC_CALLS   /* a bulk: parameters and variables of calls */
+    SRC_CALLS,  /* a bulk: parameters and variables of calls */
+    SRC_STREAM  /* rows from outside the database (program/stream.h); LOAD imm = its column */
 } SourceKind;
 
 typedef struct ZonePred {
@@ -247,9 +248,10 @@ typedef struct ZonePred {
 typedef struct Source {
     SourceKind kind;
     const Table *table;
-    int32_t id;                /* number of the row store / aggregation / join */
-    bool matched;              /* SRC_JOIN: true = matched rows, false = unmatched */
-    int64_t start, stop, step; /* SRC_SERIES */
+    const struct RowStream *stream; /* SRC_STREAM */
+    int32_t id;                     /* number of the row store / aggregation / join */
+    bool matched;                   /* SRC_JOIN: true = matched rows, false = unmatched */
+    int64_t start, stop, step;      /* SRC_SERIES */
     int32_t n_zone;
     ZonePred *zone;
     double est_rows;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "program/operands.h"
+#include "program/stream.h"
 
 typedef struct Text {
     Arena *a;
@@ -324,6 +325,7 @@ static void put_source(Text *t, const Program *p) {
         put(t, "series %lld .. %lld step %lld", (long long)s->start, (long long)s->stop, (long long)s->step);
         break;
     case SRC_CALLS: put(t, "calls"); break;
+    case SRC_STREAM: put(t, "%s", s->stream->label); break;
     }
     for (int32_t i = 0; i < s->n_zone; i++) {
         put(t, i ? ", " : "  zones ");

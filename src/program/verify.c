@@ -7,6 +7,7 @@
  * defect of the lowering: XX000.
  */
 #include "program/operands.h"
+#include "program/stream.h"
 
 typedef struct Verify {
     const Program *p;
@@ -328,6 +329,7 @@ static Status check_source(const Verify *v, const Instr *in) {
     if (s->kind == SRC_CALLS) REQUIRE(v, in->op == OP_LOAD, "calls have variables only");
     if (s->kind == SRC_TABLE) REQUIRE(v, s->table && in->imm < s->table->n_cols, "no such column");
     if (s->kind == SRC_SERIES) REQUIRE(v, in->op == OP_LOAD && in->imm == 0 && in->phys == PH_I64, "no such column");
+    if (s->kind == SRC_STREAM) REQUIRE(v, in->op == OP_LOAD && in->imm < s->stream->n_cols, "no such column");
     if (s->kind == SRC_ONE) return bad(v, "source has no columns");
     return ST_OK;
 }
@@ -533,11 +535,12 @@ static Status walk(Verify *v, uint8_t *state) {
 Status program_verify(const Program *p, Err *e) {
     Verify v = {p, e, p->n_instrs};
     REQUIRE(&v, p->n_regs >= 1 && (p->n_instrs == 0 || p->instrs), "empty program");
-    REQUIRE(&v, p->sink.kind <= SINK_WINDOW && p->source.kind <= SRC_CALLS, "no such source or sink");
+    REQUIRE(&v, p->sink.kind <= SINK_WINDOW && p->source.kind <= SRC_STREAM, "no such source or sink");
     REQUIRE(&v,
             p->source.kind != SRC_CALLS || (p->sink.kind == SINK_NONE && p->sink.n_regs == 0 && p->sink.n_keys == 0),
             "calls have no sink");
     REQUIRE(&v, p->source.kind != SRC_TABLE || p->source.table, "source has no table");
+    REQUIRE(&v, p->source.kind != SRC_STREAM || p->source.stream, "source has no stream");
     REQUIRE(&v, p->source.kind != SRC_SERIES || p->source.step != 0, "series without step");
     int64_t bytes = p->n_regs + (int64_t)sizeof(int32_t) * (p->n_instrs + 1);
     int32_t *stack = mem_calloc(NULL, bytes, e); /* and the registers' states */

@@ -233,12 +233,21 @@ static Status from_table_columns(Binder *b, const AstFromTable *f, const ViewSou
     return vec_push(b->a, &b->c->sources, s) ? ST_OK : ST_ERROR;
 }
 
+/* A file's columns. */
+static Plan *from_stream(Binder *b, Query *q, Plan *p, const AstAlias *a, int64_t location) {
+    NsItem item;
+    if (!p || plan_item(b, p, a->name ? a->name : p->alias, &item) != ST_OK ||
+        rename_columns(b, a, &item, location) != ST_OK)
+        return NULL;
+    return add_item(b, q, &item, location) == ST_OK ? p : NULL;
+}
+
 static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
     NsItem item;
     const char *alias = f->alias.name ? f->alias.name : f->name.name;
     Plan *p = NULL;
     Rel r;
-    if (!f->name.schema)
+    if (!f->name.schema && !f->file)
         for (Cte *c = q->ctes; c && !p; c = c->next) {
             if (strcmp(c->name, f->name.name) != 0) continue;
             if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
@@ -246,6 +255,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             if (!(p = cte_scan(b, c, alias, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
             if (c->binding) c->refs = refs;
         }
+    if (!p && f->file) return from_stream(b, q, bind_stream_file(b, f), &f->alias, f->location);
     if (!p) {
         Table *t;
         View *v;
@@ -314,6 +324,7 @@ static bool constant_unnest(const AstFunc *call) {
 }
 
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
+    if (bind_is_stream(b, f->call)) return from_stream(b, q, bind_stream_call(b, f), &f->alias, f->location);
     if (f->n_column_defs) {
         bind_unsupported(b, f->location, "a column definition list");
         return NULL;

@@ -200,6 +200,11 @@ Expr *bind_agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call, T
 Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr *filter);
 /* The level to which an aggregate with these arguments belongs. NULL: they have aggregates of that level in them. */
 Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t location);
+/* ---- bind_stream.c ---- */
+/* Whether it is a call that reads a file: of a name that no function of the catalog has. */
+bool bind_is_stream(const Binder *b, const AstExpr *call);
+Plan *bind_stream_call(Binder *b, const AstFromFunc *f);
+Plan *bind_stream_file(Binder *b, const AstFromTable *f);
 /* generate_series; args bound. With ordinality: and the numbers of its rows. */
 Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
 Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);

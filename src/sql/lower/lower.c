@@ -324,6 +324,21 @@ static Pipe *lower_values(Lower *l, Plan *v, const ColSet *needed) {
     return p;
 }
 
+/* ---- rows from outside the database ------------------------------------------------------------ */
+
+static Pipe *lower_stream(Lower *l, const Plan *s) {
+    Pipe *p = pipe_new(l, SRC_STREAM, arena_printf(l->arena, "read %s", s->stream->label));
+    if (!p) return NULL;
+    p->source.stream = s->stream;
+    p->source.est_rows = s->stream->est_rows;
+    for (int32_t i = 0; i < s->n_out; i++) {
+        Type t = col_type(l, s->out_cols[i]);
+        const CellSpec c = {.phys = (uint8_t)type_phys(t), .type = t, .nullable = true};
+        *pipe_col(p, s->out_cols[i]) = pipe_source_entry(s->stream_cols[i], &c, t, range_of_type(t));
+    }
+    return p;
+}
+
 enum { SERIES_MAX = 50000000 };
 
 static Pipe *lower_series(Lower *l, Plan *s) {
@@ -995,7 +1010,8 @@ static double max_rows(Lower *l, const Plan *p) {
             }
         return a * b + a + b;
     }
-    case LP_SERIES: return 1e12;
+    case LP_SERIES:
+    case LP_STREAM: return 1e12;
     case LP_CTE: return max_rows(l, p->children[1]);
     case LP_CTE_SCAN: return 1e12;
     case LP_REPEAT: return p->repeats ? (double)p->repeats * max_rows(l, p->children[0]) : 1e18;
@@ -1480,6 +1496,7 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
     case LP_SCAN: return lower_scan(l, p);
     case LP_VALUES: return lower_values(l, p, needed);
     case LP_SERIES: return lower_series(l, p);
+    case LP_STREAM: return lower_stream(l, p);
     case LP_FILTER: {
         ColSet in = needed_with(l, needed, p->conds, p->n_conds);
         Pipe *cp = lower_plan(l, p->children[0], &in);

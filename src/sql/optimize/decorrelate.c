@@ -938,6 +938,7 @@ static Plan *unnest(Unnest *u, Plan *p, ColId **local) {
     case LP_CTE_SCAN: return unnest_cte_scan(u, p, local);
     case LP_VALUES: return unnest_values(u, p, local);
     case LP_SERIES: return unnest_series(u, p, local);
+    case LP_STREAM: return dom_times(u, p, local);
     }
     return NULL;
 }

@@ -557,6 +557,11 @@ Status opt_estimate_node(Opt *o, Plan *p) {
         for (int32_t i = 0; i < p->n_out; i++)
             set_stat(o, p->out_cols[i], (ColStat){.distinct = p->values.n_rows > 0 ? (double)p->values.n_rows : 1});
         break;
+    case LP_STREAM:
+        p->est_rows = MAX_OF(p->stream->est_rows, 1);
+        for (int32_t i = 0; i < p->n_out; i++) set_stat(o, p->out_cols[i], (ColStat){.distinct = p->est_rows});
+        cost = p->est_rows;
+        break;
     case LP_SERIES: {
         double a, b, s = 1;
         p->est_rows = 1000;

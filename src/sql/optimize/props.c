@@ -174,6 +174,10 @@ static int col_state(Opt *o, const Plan *p, ColId id) {
             return COL_PRODUCED | (nonnull ? COL_NONNULL : 0);
         }
         return 0;
+    case LP_STREAM:
+        for (int32_t i = 0; i < p->n_out; i++)
+            if (p->out_cols[i] == id) return COL_PRODUCED;
+        return 0;
     case LP_SERIES: return p->out_cols[0] == id ? COL_PRODUCED | COL_NONNULL : 0;
     case LP_SETOP:
         for (int32_t i = 0; i < p->n_out; i++) {

@@ -186,6 +186,16 @@ static Plan *prune(Prune *pr, Plan *p, const ColSet *need) {
         return p;
     }
     case LP_SERIES: return p;
+    case LP_STREAM: {
+        int32_t n = 0;
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (!colset_has(need, p->out_cols[i])) continue;
+            p->stream_cols[n] = p->stream_cols[i];
+            p->out_cols[n++] = p->out_cols[i];
+        }
+        p->n_out = n;
+        return p;
+    }
     case LP_CTE_SCAN: {
         int32_t n = 0;
         for (int32_t i = 0; i < p->n_out; i++)

@@ -515,6 +515,7 @@ static Plan *push(Opt *o, Plan *p, ExprVec *preds) {
     case LP_JOIN: return push_join(o, p, preds);
     case LP_VALUES:
     case LP_SERIES:
+    case LP_STREAM:
     case LP_CTE_SCAN: return opt_is_empty(p) ? p : filter_ordered(o, p, preds);
     }
     return NULL;

@@ -445,6 +445,12 @@ static Status copy_into(Opt *o, Plan *n) {
         memcpy(x, n->scan.cols, (size_t)n->n_out * sizeof *x);
         n->scan.cols = x;
     }
+    if (n->stream_cols) {
+        int32_t *x = arena_array(o->a, int32_t, n->n_out + 1);
+        if (!x) return ST_ERROR;
+        memcpy(x, n->stream_cols, (size_t)n->n_out * sizeof *x);
+        n->stream_cols = x;
+    }
     if (n->values.cells) {
         Vec *cells = arena_array(o->a, Vec, n->n_out + 1);
         if (!cells) return ST_ERROR;

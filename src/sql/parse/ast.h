@@ -94,6 +94,7 @@ typedef enum AstKind {
     AST_SET,  /* AstSet: SET, RESET, RESET ALL */
     AST_SHOW, /* AstShow */
     AST_EXPLAIN,
+    AST_DESCRIBE,
     AST_VACUUM,          /* AstVacuum: VACUUM and ANALYZE */
     AST_CHECKPOINT,      /* AstStmt alone */
     AST_DISCARD,         /* AstStmt alone: DISCARD ALL */
@@ -416,7 +417,8 @@ typedef struct AstFromTable {
     AST_HEAD;
     AstName name;
     AstAlias alias;
-    bool only; /* FROM ONLY t */
+    bool only;        /* FROM ONLY t */
+    const char *file; /* FROM 'file': its path; NULL for a table, whose name is `name` */
 } AstFromTable;
 
 typedef struct AstFromSubquery {
@@ -898,6 +900,15 @@ typedef struct AstShow {
     AST_STMT_HEAD;
     const char *name; /* "all" for SHOW ALL */
 } AstShow;
+
+/* DESCRIBE and SUMMARIZE, of a query, a table or a file (forms.c). */
+typedef struct AstDescribe {
+    AST_STMT_HEAD;
+    AstStmt *query; /* of a table: SELECT of all its columns */
+    bool summarize;
+    bool is_query;      /* query_source is a query; else a name or a file as it stands in FROM */
+    Slice query_source; /* its text */
+} AstDescribe;
 
 typedef struct AstExplain {
     AST_STMT_HEAD;

@@ -332,6 +332,7 @@ static void dump_from(Dump *d, const AstFrom *f) {
     case AST_FROM_TABLE:
         put_qualified(d, &AST_AS_CONST(AstFromTable, f)->name);
         put_flag(d, "only", AST_AS_CONST(AstFromTable, f)->only);
+        put_flag(d, "file", AST_AS_CONST(AstFromTable, f)->file != NULL);
         dump_alias(d, &AST_AS_CONST(AstFromTable, f)->alias);
         break;
     case AST_FROM_SUBQUERY:
@@ -721,6 +722,11 @@ static void dump_stmt_body(Dump *d, const AstStmt *s) {
     case AST_DEALLOCATE: put_name(d, "", AST_AS_CONST(AstDeallocate, s)->name); break;
     case AST_SET: dump_set(d, AST_AS_CONST(AstSet, s)); break;
     case AST_SHOW: put_name(d, "", AST_AS_CONST(AstShow, s)->name); break;
+    case AST_DESCRIBE:
+        put_flag(d, "summarize", AST_AS_CONST(AstDescribe, s)->summarize);
+        put(d, " ");
+        dump_stmt(d, AST_AS_CONST(AstDescribe, s)->query);
+        break;
     case AST_EXPLAIN:
         dump_options(d, AST_AS_CONST(AstExplain, s)->options, AST_AS_CONST(AstExplain, s)->n_options);
         put(d, " ");

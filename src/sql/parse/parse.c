@@ -173,6 +173,7 @@ const char *ast_kind_name(AstKind k) {
         [AST_SET] = "set",
         [AST_SHOW] = "show",
         [AST_EXPLAIN] = "explain",
+        [AST_DESCRIBE] = "describe",
         [AST_VACUUM] = "vacuum",
         [AST_CHECKPOINT] = "checkpoint",
         [AST_DISCARD] = "discard",
@@ -249,6 +250,7 @@ const char *ast_stmt_tag(const AstStmt *s) {
     case AST_SET: return AST_AS_CONST(AstSet, s)->is_reset ? "RESET" : "SET";
     case AST_SHOW: return "SHOW";
     case AST_EXPLAIN: return "EXPLAIN";
+    case AST_DESCRIBE: return AST_AS_CONST(AstDescribe, s)->summarize ? "SUMMARIZE" : "DESCRIBE";
     case AST_VACUUM: return AST_AS_CONST(AstVacuum, s)->is_vacuum ? "VACUUM" : "ANALYZE";
     case AST_CHECKPOINT: return "CHECKPOINT";
     case AST_DISCARD: return "DISCARD ALL";

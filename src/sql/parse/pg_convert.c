@@ -52,6 +52,7 @@ typedef struct Conv {
     Slice text;
     Slice stmt; /* the statement being converted, and its offset in text */
     int64_t stmt_offset;
+    Forms forms;
 } Conv;
 
 static AstExpr *conv_expr(Conv *c, Node *n);
@@ -723,6 +724,7 @@ static AstFromTable *conv_from_table(Conv *c, RangeVar *r) {
     AstFromTable *x = NEW(AstFromTable, AST_FROM_TABLE, r->location);
     if (!x || !conv_rangevar(c, r, &x->name) || !conv_alias(c, r->alias, &x->alias)) return NULL;
     x->only = !r->inh;
+    x->file = forms_file(&c->forms, r->location);
     return x;
 }
 
@@ -2095,6 +2097,16 @@ static Status report_grammar_error(Slice text, const GrammarError *g, Err *e) {
     return ST_ERROR;
 }
 
+static AstStmt *conv_describe(Conv *c, AstStmt *query, const FormDescribe *d) {
+    AstDescribe *x = NEW(AstDescribe, AST_DESCRIBE, d->at);
+    if (!x) return NULL;
+    int64_t from = scan_skip_blank(c->text, d->end), to = c->stmt_offset + c->stmt.len;
+    x->query = query;
+    x->summarize = d->summarize;
+    x->is_query = d->query;
+    return copy_source(c, (Slice){c->text.ptr + from, to - from}, &x->query_source) ? (AstStmt *)x : NULL;
+}
+
 static Status conv_all(Conv *c, List *raw, AstStmt ***stmts_out, int64_t *n_out) {
     int64_t n = list_length(raw);
     AstStmt **v = new_array(c, n, (int64_t)sizeof(AstStmt *));
@@ -2108,6 +2120,8 @@ static Status conv_all(Conv *c, List *raw, AstStmt ***stmts_out, int64_t *n_out)
         c->stmt = (Slice){c->text.ptr + start, end - start};
         c->stmt_offset = start;
         AstStmt *s = conv_stmt(c, r->stmt);
+        const FormDescribe *d = forms_describe(&c->forms, start);
+        if (s && d) s = conv_describe(c, s, d);
         if (!s) return ST_ERROR;
         s->source = c->stmt;
         s->source_offset = start;
@@ -2145,6 +2159,12 @@ Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Er
     memcpy(copy, text.ptr, (size_t)text.len);
     copy[text.len] = 0;
     mask_any(text, copy);
+    Conv c = {.a = a, .e = e, .text = text};
+    if (sql_forms(a, text, copy, &c.forms) != ST_OK) {
+        mem_discharge(acct, estimate);
+        mem_free(acct, copy, copy_size);
+        return err_is_set(e) ? ST_ERROR : err_oom(e);
+    }
 
     /* A failure to create the top context would end the process (there is nowhere to report it yet); see that
      * there is memory for it. */
@@ -2166,7 +2186,6 @@ Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Er
     if (failed) {
         st = report_grammar_error(text, &gerr, e);
     } else {
-        Conv c = {.a = a, .e = e, .text = text};
         st = conv_all(&c, raw, stmts_out, n_out);
         if (st != ST_OK && !err_is_set(e)) {
             Err *ae = arena_err(a);

@@ -1357,6 +1357,7 @@ Status cp_rows_of(Cp *c, Plan *p, Conds *conds, ColSet *needed, CpRow row, void 
     }
     case LP_SERIES: return cp_refuse(c, "generate_series");
     case LP_WINDOW: return cp_refuse(c, "a window function");
+    case LP_STREAM: return cp_refuse(c, "a file");
     default: return cp_refuse(c, "a query with set operations, common table expressions or subqueries");
     }
 }

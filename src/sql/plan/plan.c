@@ -512,6 +512,7 @@ void plan_outputs(PlanCtx *c, const Plan *p, ColSet *out) {
     case LP_SCAN:
     case LP_VALUES:
     case LP_SERIES:
+    case LP_STREAM:
     case LP_PROJECT:
     case LP_SETOP:
     case LP_CTE_SCAN:
@@ -548,6 +549,7 @@ bool plan_yields(const Plan *p, ColId id) {
     case LP_SCAN:
     case LP_VALUES:
     case LP_SERIES:
+    case LP_STREAM:
     case LP_PROJECT:
     case LP_SETOP:
     case LP_CTE_SCAN:

@@ -16,6 +16,7 @@
 
 #include "base/stack.h"
 #include "catalog/catalog.h"
+#include "program/stream.h"
 #include "program/window.h"
 #include "types/func.h"
 
@@ -78,6 +79,8 @@ typedef struct PlanCtx {
                         other arguments (bind_null.c) */
     bool calls_routine, writes_routine; /* the statement calls routines of the catalog; some may change data */
     bool runs_bulk;                     /* bulk_call in FROM */
+    const StreamFinder *streams;        /* NULL: nothing outside the database can be read */
+    bool reads_stream;                  /* the statement does: its plan and its shape are good for once */
     bool locks_rows;                    /* FOR UPDATE and the like */
     VEC(int64_t) routine_ids;           /* which */
     VEC(const FuncDef *) routine_defs;  /* of scalar calls, one per routine (bind_routine.c) */
@@ -156,6 +159,7 @@ typedef enum PlanKind {
                    1"'s FROM */
     LP_SERIES,  /* generate_series(args[0], args[1], args[2]) -> out_cols[0] (int4, int8, numeric, timestamp),
                    its number -> out_cols[1] if ordinality */
+    LP_STREAM,  /* rows from outside the database: out_cols[i] is the stream's column stream_cols[i] */
     LP_FILTER,  /* child[0], conds (conjuncts) */
     LP_PROJECT, /* child[0]; out_cols[i] := exprs[i]; columns of the child not listed are gone; EX_COL with the same id
                    passes through */
@@ -305,6 +309,8 @@ struct Plan {
     PlanCte cte;       /* LP_CTE, LP_CTE_SCAN */
     ColId count_col;   /* LP_REPEAT */
     int64_t repeats;   /* LP_REPEAT: count_col's value if it is constant, else 0 */
+    const RowStream *stream; /* LP_STREAM */
+    int32_t *stream_cols;
     /* filled by the optimiser */
     double est_rows, est_cost;
     bool unordered; /* LP_CTE (its definition), LP_SETOP: nothing depends on the order of the rows */

@@ -192,6 +192,16 @@ static void node(Out *t, const Plan *p, int depth) {
             put_expr(t, p->exprs[i]);
         }
         break;
+    case LP_STREAM:
+        put(t, "read ");
+        put(t, p->stream->label);
+        put(t, " (");
+        for (int32_t i = 0; i < p->n_out; i++) {
+            if (i) put(t, ", ");
+            put_col(t, p->out_cols[i]);
+        }
+        put(t, ")");
+        break;
     case LP_FILTER: put_list(t, "filter ", p->n_conds, p->conds); break;
     case LP_PROJECT:
         put(t, "project ");
