@@ -46,6 +46,7 @@ typedef struct CopyCol {
     const char *name;
     /* Files read as tables (csv_read.c); all zero for COPY. */
     bool skip;
+    bool strict;        /* numeric: no more digits than the scale; COPY rounds */
     bool comma;         /* 1.234,5 */
     const char *format; /* of dates and timestamps (date_format.h); NULL: the type's own syntax */
     int32_t n_nulls;    /* further texts that mean NULL; for text types, where they are not quoted */

@@ -276,6 +276,10 @@ static inline bool is_null_text(const CopyOptions *o, const char *s, int64_t len
     return len == o->null_len && memcmp(s, o->null_text, (size_t)len) == 0;
 }
 static bool is_null_of(const CopyCol *k, const char *s, int64_t len) {
+    if (!type_is_text(k->type)) {
+        for (; len > 0 && *s == ' '; len--) s++;
+        while (len > 0 && s[len - 1] == ' ') len--;
+    }
     for (int32_t i = 0; i < k->n_nulls; i++)
         if (k->nulls[i].len == len && memcmp(k->nulls[i].ptr, s, (size_t)len) == 0) return true;
     return false;
@@ -469,10 +473,25 @@ static Status with_point(CopyParser *p, Slice *text) {
     return ST_OK;
 }
 
+/* A type that was guessed must not lose digits. */
+static Status check_scale(CopyParser *p, const CopyCol *k, Slice text) {
+    const char *point = memchr(text.ptr, '.', (size_t)text.len), *end = text.ptr + text.len;
+    int digits = 0, n = 0;
+    for (const char *s = point ? point + 1 : end; s < end && *s >= '0' && *s <= '9'; s++) {
+        digits++;
+        if (*s != '0') n = digits;
+    }
+    if (n <= k->scale) return ST_OK;
+    char type[64];
+    return err_set(&p->err, ERR_INVALID_TEXT, "more digits behind the point than %s has: \"%.*s\"",
+                   type_name(k->type, type, (int64_t)sizeof type), (int)MIN_OF(text.len, 100), text.ptr);
+}
+
 static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     void *cell = (char *)k->cells + row * k->cell_size;
     if (k->format) return convert_format(p, k, text, cell);
     if (k->comma) TRY(with_point(p, &text));
+    if (k->strict && k->type.id == T_NUMERIC) TRY(check_scale(p, k, text));
     const char *q = NULL, *end = text.ptr + text.len;
     int64_t v = 0;
     switch ((CopyKind)k->kind) {

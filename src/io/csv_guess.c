@@ -187,11 +187,13 @@ void guess_add(Guess *g, const GuessRules *r, Slice text, bool quoted) {
     if (g->can & IS_UUID && !is_uuid(s)) g->can &= (uint8_t)~IS_UUID;
 }
 
-/* numeric has 22 digits before the point and 16 behind it. */
+/* Exact where all have the same few digits behind the point, as money has. Whole numbers beyond bigint are numeric, of
+ * which one without a scale has 22 digits before the point. */
 static Type number_type(const Guess *g) {
-    bool exact = !g->exponent && g->whole <= NUMERIC_MAX_PRECISION - NUMERIC_DEFAULT_SCALE;
-    if (!g->point) return type_make(exact ? T_NUMERIC : T_FLOAT8);
-    return type_make(exact && g->scale_min == g->scale_max && g->scale_max <= 6 ? T_NUMERIC : T_FLOAT8);
+    if (g->exponent) return type_make(T_FLOAT8);
+    if (!g->point) return type_make(g->whole <= NUMERIC_MAX_PRECISION - NUMERIC_DEFAULT_SCALE ? T_NUMERIC : T_FLOAT8);
+    if (g->scale_min != g->scale_max || g->scale_max > 6 || g->whole > 22) return type_make(T_FLOAT8);
+    return type_numeric(g->whole + g->scale_max > 15 ? NUMERIC_MAX_PRECISION : 18, g->scale_max);
 }
 
 static bool date_type(const Guess *g, Arena *a, Type *type, const char **format) {

@@ -1,4 +1,4 @@
-/* csv_int.h - between csv_guess.c, csv_sniff.c and csv_read.c only (and their tests). */
+/* csv_int.h - between csv_*.c and files.c only (and their tests). */
 #ifndef STELE_IO_CSV_INT_H
 #define STELE_IO_CSV_INT_H
 
@@ -29,7 +29,8 @@ Status guess_type(const Guess *g, Arena *a, Type *type, const char **format, boo
 /* Whether a text looks like something with a meaning of its own (a number, a word, a date), for choosing delimiters. */
 bool guess_knows(Slice text, char delimiter);
 
-/* ---- csv_sniff.c ------------------------------------------------------------------------------------------------- */
+/* ---- csv_dialect.c ----------------------------------------------------------------------------------------------- */
+enum { CSV_NO_QUOTE = 0xFF /* a byte that UTF-8 does not have */ };
 typedef struct CsvColumn {
     const char *name;
     Type type;
@@ -53,22 +54,27 @@ typedef struct CsvFile {
     bool ignore_errors, pad;
 } CsvFile;
 typedef struct CsvGiven { /* what the statement says; the rest is found out */
-    bool delimiter, quote, escape, header, skip, nulls, comma, has_sample_rows;
+    bool delimiter, quote, escape, has_header, header, skip, nulls, decimal, decimal_comma;
     bool all_text;
-    bool decimal_comma;
-    int64_t sample_rows; /* below 0: all */
+    int64_t sample_rows; /* below 0: all; 0: as many as usual */
     const char *date_format, *timestamp_format;
     int32_t n_nulls;
     const Slice *null_texts;
     int32_t n_types; /* of columns by name */
-    const char *const *type_names;
-    const Type *types;
-    int32_t n_cols; /* all columns */
+    const char **type_names;
+    Type *types;
+    int32_t n_cols; /* all columns: names, and types unless NULL */
     const char *const *names;
     const Type *col_types;
 } CsvGiven;
-/* Completes f: dialect, header, columns. */
-Status csv_sniff(const StreamFinder *finder, Arena *a, const CsvGiven *given, CsvFile *f, Err *e);
+/* Delimiter, quote, escape and lines to skip, as far as they are not given, from the beginning of a file; the usual
+ * number of fields. whole: that is all of it. */
+Status csv_dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, CsvFile *f, int32_t *n_fields);
+
+/* ---- csv_sniff.c ------------------------------------------------------------------------------------------------- */
+/* Completes f, whose paths are there: dialect, header, columns. */
+Status csv_sniff(const FileFinder *finder, Arena *a, const CsvGiven *given, CsvFile *f, Err *e);
+
 /* ---- csv_read.c -------------------------------------------------------------------------------------------------- */
 Status csv_begin(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e);
 

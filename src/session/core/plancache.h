@@ -19,6 +19,7 @@
  *   the clock: now(), 'today' in a literal               plans whose making looked at it are not kept (time_reads)
  *   a subquery in LIMIT                                  plans whose making ran a query are not kept
  *   routines                                             plans that call some are not kept
+ *   files                                                plans and texts that read some are not kept
  *
  * Pointers to tables and dictionaries in a kept plan may dangle; they are looked at only once all this was found
  * unchanged.
@@ -72,7 +73,8 @@ struct SqlText {
     int64_t next;            /* where a second statement begins, 0: there is none */
     int64_t catalog_version; /* of the shape */
     bool has_shape;
-    bool runs_bulk; /* bulk_call in FROM */
+    bool runs_bulk;    /* bulk_call in FROM */
+    bool reads_stream; /* a file: what it has may be another thing the next time */
     int32_t n_params, n_cols;
     Type *param_types;
     const char **names;

@@ -513,6 +513,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.setting = setting_text;
     s->info.setting_ctx = s;
     s->info.call_routine = pl_call_function;
+    file_finder_init(&s->files, db->vfs, &s->account, &s->info);
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();
@@ -624,8 +625,10 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
     plan_ctx_init(s, tmp, &c);
+    c.streams = &s->files.finder;
     Status r = sql_bind(&c, query, 0, NULL, &b);
     t->runs_bulk = c.runs_bulk;
+    t->reads_stream = c.reads_stream;
     if (r == ST_OK && query == t->ast) {
         t->n_cols = b->n_result;
         t->names = arena_array(a, const char *, b->n_result + 1);
@@ -708,7 +711,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
                                : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         r = query_shape(s, t, query);
-        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next) text_list(s, t);
+        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next && !t->reads_stream) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') r = call_shape(s, t);
     if (r != ST_OK) {
@@ -1005,6 +1008,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     TRY(session_begin_write(s));
     PlanCtx c;
     plan_ctx_init(s, st->run_arena, &c);
+    c.streams = &s->files.finder;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));

@@ -15,6 +15,7 @@
 #include "exec/exec.h"
 #include "exec/rows.h"
 #include "io/copy.h"
+#include "io/files.h"
 #include "sql/parse/ast.h"
 #include "sql/plan/plan.h"
 #include "txn/run/bulk.h"
@@ -151,6 +152,7 @@ typedef struct Session {
     Settings settings_before,
         settings_keep; /* in a transaction: what ROLLBACK and COMMIT restore (SET LOCAL changes `settings` alone) */
     SessionInfo info;
+    FileFinder files; /* of statements that read some */
     ClientHooks client;
 
     /* the transaction */

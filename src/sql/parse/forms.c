@@ -102,6 +102,7 @@ static Status step(Scan *s, Tok t) {
     else if (word(s, t, "update") && *at == IN_OTHER && !word(s, s->before, "for")) *at = IN_LIST;
     else if (word(s, t, "from") && *at == IN_LIST && !no_clause) *at = AT_ITEM;
     else if (word(s, t, "join") && (*at == IN_FROM || *at == AT_ITEM)) *at = AT_ITEM;
+    else if (*at == AT_ITEM && (word(s, t, "values") || word(s, t, "with"))) *at = IN_OTHER;
     else if (*at == AT_ITEM && !word(s, t, "lateral")) *at = IN_FROM;
     else if (*at == IN_FROM && any_word(s, t, ends)) *at = IN_OTHER;
     return ST_OK;
