@@ -293,12 +293,32 @@ static const char *shown_byte(Arena *a, char c) {
     return c == '\t' ? "'\\t'" : arena_printf(a, (uint8_t)c < 32 ? "'\\x%02x'" : "'%c'", c);
 }
 
+/* "guessed, format %d.%m.%Y, NULL is '', 'NA'" */
+static const char *column_note(Arena *a, const CsvColumn *c) {
+    const char *t = c->guessed ? "guessed" : "";
+    if (c->format) t = arena_printf(a, "%s%sformat %s", t, *t ? ", " : "", c->format);
+    if (t && c->comma) t = arena_printf(a, "%s%sdecimal comma", t, *t ? ", " : "");
+    bool first = true;
+    for (int32_t i = 0; t && i < c->n_nulls; i++) {
+        if (c->nulls[i].len == 0) continue;
+        t = arena_printf(a, "%s%s'%.*s'", t,
+                         !first ? ", "
+                         : *t   ? ", NULL is "
+                                : "NULL is ",
+                         (int)c->nulls[i].len, c->nulls[i].ptr);
+        first = false;
+    }
+    return t;
+}
+
 static Status finish_stream(Arena *a, CsvFile *f, const char *path) {
     const char **names = arena_array(a, const char *, f->n_cols + 1);
     Type *types = arena_array(a, Type, f->n_cols + 1);
-    const char **more = arena_array(a, const char *, 2);
-    if (!names || !types || !more) return ST_ERROR;
+    const char **more = arena_array(a, const char *, 2), **notes = arena_array(a, const char *, f->n_cols + 1);
+    if (!names || !types || !more || !notes) return ST_ERROR;
     for (int32_t i = 0; i < f->n_cols; i++) {
+        if (!(notes[i] = column_note(a, &f->cols[i]))) return ST_ERROR;
+        if (!*notes[i]) notes[i] = NULL;
         names[i] = f->cols[i].name;
         types[i] = f->cols[i].type;
     }
@@ -311,6 +331,7 @@ static Status finish_stream(Arena *a, CsvFile *f, const char *path) {
     f->stream.names = names;
     f->stream.types = types;
     f->stream.more = more;
+    f->stream.notes = notes;
     f->stream.alias = alias_of(a, path);
     f->stream.label =
         f->n_paths == 1 ? arena_printf(a, "file %s", path) : arena_printf(a, "%d files %s", (int)f->n_paths, path);

@@ -43,9 +43,10 @@ struct RowStream {
     int32_t n_cols;
     const char *const *names;
     const Type *types;
-    const char *alias;       /* of the relation, where the statement gives none */
-    const char *label;       /* for EXPLAIN: "csv file x.csv" */
-    const char *const *more; /* for EXPLAIN: how it is read, lines of text; NULL-terminated, or NULL */
+    const char *alias;        /* of the relation, where the statement gives none */
+    const char *label;        /* for EXPLAIN: "csv file x.csv" */
+    const char *const *more;  /* for EXPLAIN: how it is read, lines of text; NULL-terminated, or NULL */
+    const char *const *notes; /* for DESCRIBE: by column how it is read, or NULL; or NULL */
     double est_rows;
     Status (*begin)(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e);
 };

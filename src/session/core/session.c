@@ -988,6 +988,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     if (ast->kind == AST_TRANSACTION) return transaction(s, st, AST_AS_CONST(AstTransaction, ast));
     if (ast->kind == AST_EXPLAIN)
         return session_explain(s, st, AST_AS_CONST(AstExplain, ast), n_params, param_types, params);
+    if (ast->kind == AST_DESCRIBE) return session_describe(s, st, AST_AS_CONST(AstDescribe, ast));
     if (!is_plannable(ast)) {
         bool by_statement = ast->kind == AST_EXECUTE || ast->kind == AST_PREPARE || ast->kind == AST_DEALLOCATE ||
                             ast->kind == AST_SET || ast->kind == AST_SHOW || ast->kind == AST_DISCARD ||

@@ -369,6 +369,7 @@ void plan_release(CachedPlan *p); /* NULL is fine */
 Status session_option_bool(Session *s, const AstOption *o, bool *out);
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
                        const Value *params);
+Status session_describe(Session *s, Statement *st, const AstDescribe *x);
 Status session_begin_write(Session *s); /* exclusive lock and undo log */
 Status session_end_statement(Session *s,
                              Status outcome); /* commits or undoes in autocommit; marks 'E' in a transaction */

@@ -201,6 +201,10 @@ static void node(Out *t, const Plan *p, int depth) {
             put_col(t, p->out_cols[i]);
         }
         put(t, ")");
+        for (int32_t i = 0; p->stream->more && p->stream->more[i]; i++) {
+            put(t, ", ");
+            put(t, p->stream->more[i]);
+        }
         break;
     case LP_FILTER: put_list(t, "filter ", p->n_conds, p->conds); break;
     case LP_PROJECT:
