@@ -249,7 +249,8 @@ bool guess_knows(Slice text, char delimiter) {
     if (s.ptr[0] == '"' || s.ptr[0] == '\'') return false;
     for (int64_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
-        if (c == delimiter || strchr(",;|\t~^{}", c) || (uint8_t)c < 32) return false;
+        bool in_text = strchr(",;|", c) && i + 1 < s.len && s.ptr[i + 1] == ' '; /* so, as a sentence has them */
+        if (c == delimiter || (strchr(",;|\t~^{}", c) && !in_text) || (uint8_t)c < 32) return false;
     }
     return true;
 }
