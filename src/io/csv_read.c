@@ -113,8 +113,12 @@ static void advise(const CsvRun *r, Err *e) {
     const CsvFile *f = r->f;
     char type[64];
     if (r->fail_col < 0) {
-        if (strcmp(e->sqlstate, ERR_BAD_COPY) == 0 && !f->pad)
-            err_hint(e, "There are ignore_errors => true, null_padding => true, delim, quote and skip.");
+        if (strcmp(e->sqlstate, ERR_BAD_COPY) != 0) return;
+        bool tbl = f->o.format == COPY_TBL, quotes = !tbl && f->o.quote != (char)CSV_NO_QUOTE;
+        err_detail(e, "Expected were %d fields, delimiter \"%s\", quote %.*s.", (int)f->n_cols,
+                   f->o.delimiter == '\t' ? "\\t" : (char[2]){f->o.delimiter, 0}, quotes ? 1 : 4,
+                   quotes ? &f->o.quote : "none");
+        err_hint(e, "Options: delim, quote, skip, null_padding => true, ignore_errors => true.");
         return;
     }
     const CsvColumn *c = &f->cols[r->fail_col];

@@ -54,7 +54,8 @@ static Status not_text(const Sniff *s, const char *buf, int64_t bad) {
     uint8_t c = (uint8_t)buf[bad];
     err_set(s->e, ERR_CHAR_NOT_IN_REPERTOIRE, "file \"%s\" is not a text in UTF-8: byte 0x%02x in line %lld", s->path,
             (unsigned)c, (long long)line);
-    if (bad == 0 && (c == 0xFF || c == 0xFE)) err_hint(s->e, "It may be in UTF-16. Convert it to UTF-8.");
+    bool utf16 = bad == 0 && (c == 0xFF || c == 0xFE);
+    err_hint(s->e, utf16 ? "It may be in UTF-16. Convert it to UTF-8." : "Texts in other encodings must be converted.");
     return ST_ERROR;
 }
 
@@ -405,7 +406,10 @@ static Status sniff(Sniff *s) {
         return err_set(s->e, ERR_TOO_MANY_COLUMNS, "file \"%s\" has more than %d columns", s->path, FIELDS_MAX);
     TRY(sniff_records(s));
     if (!s->first && !g->n_cols) {
-        err_set(s->e, ERR_BAD_COPY, "file \"%s\" is empty: it has no columns", s->path);
+        err_set(s->e, ERR_BAD_COPY,
+                s->size > 0 ? "file \"%s\" has no record that can be read, so no columns"
+                            : "file \"%s\" is empty: it has no columns",
+                s->path);
         err_hint(s->e, "Name them: FROM read_csv('...') AS t (a integer, b text).");
         return ST_ERROR;
     }
