@@ -27,6 +27,7 @@ typedef struct Worker {
     CopyCol *cols;
     Vec *vecs; /* per table column */
     CopyParser parser;
+    CopyRejects rejects;
 } Worker;
 
 struct Loader {
@@ -43,6 +44,7 @@ struct Loader {
     int64_t next_order;
     int64_t *lines; /* per block, filled by its worker */
     int64_t lines_cap;
+    _Atomic int64_t n_rejected;
     /* the failure: under fail_mu; fail_order is also read without it */
     Mutex fail_mu;
     _Atomic int64_t fail_order; /* INT64_MAX: none */
@@ -105,7 +107,7 @@ static void fail_plain(Worker *w, int64_t order, const Err *e) { fail(w, order, 
 static void report(const Loader *l, Err *e) {
     err_copy(e, &l->fail);
     if (l->fail_line == 0) return;
-    int64_t line = l->fail_line;
+    int64_t line = l->fail_line + l->o->skip_lines;
     for (int64_t i = 0; i < atomic_load(&l->fail_order); i++) line += l->lines[i];
     const char *table = l->t->table->name;
     if (l->fail_col && l->fail_has_text)
@@ -196,6 +198,37 @@ static void parse_failed(Worker *w) {
          p->fail_col >= 0 ? &p->fail_value : NULL);
 }
 
+/* A record that cannot be read: the block goes on behind it, where errors are ignored. */
+static Status leave_out(Worker *w, const char **s, const char *end, int64_t *rows) {
+    Loader *l = w->l;
+    CopyParser *p = &w->parser;
+    const CopyOptions *o = l->o;
+    if (!o->ignore_errors || strncmp(p->err.sqlstate, "53", 2) == 0) {
+        parse_failed(w);
+        return ST_ERROR;
+    }
+    int64_t n = atomic_fetch_add(&l->n_rejected, 1) + 1;
+    if (o->reject_limit && n > o->reject_limit) {
+        err_clear(&p->err);
+        err_set(&p->err, ERR_INVALID_TEXT,
+                "skipped more than REJECT_LIMIT (%lld) rows due to data type incompatibility",
+                (long long)o->reject_limit);
+        parse_failed(w);
+        return ST_ERROR;
+    }
+    if (o->reject && copy_reject(&w->rejects, w->arena, p, w->order, w->block.buf, end) != ST_OK) {
+        err_oom(&p->err);
+        parse_failed(w);
+        return ST_ERROR;
+    }
+    const char *stop = copy_record_end(p, p->fail_row, end);
+    for (const char *q = p->fail_row; o->format == COPY_TEXT && q < stop; q++) p->extra_lines += *q == p->eol;
+    *s = MIN_OF(stop + 1, end);
+    *rows += 1;
+    err_clear(&p->err);
+    return ST_OK;
+}
+
 static Status load_block(Worker *w) {
     Loader *l = w->l;
     CopyParser *p = &w->parser;
@@ -222,10 +255,7 @@ static Status load_block(Worker *w) {
         Status st = copy_parse(p, &s, end);
         rows += p->n;
         TRY(flush(w)); /* on an error too: rows before it may be refused */
-        if (st != ST_OK) {
-            parse_failed(w);
-            return ST_ERROR;
-        }
+        if (st != ST_OK) TRY(leave_out(w, &s, end, &rows));
         arena_reset(w->strings);
         if (w->order > atomic_load(&l->fail_order)) return ST_ERROR;
     }
@@ -250,6 +280,20 @@ static Status load_block(Worker *w) {
     return ST_OK;
 }
 
+/* What the options say of a column's texts, and what was found out of them. */
+static void form_of(const CopyOptions *o, int i, CopyCol *k) {
+    bool date = k->type.id == T_DATE, stamp = k->type.id == T_TIMESTAMP || k->type.id == T_TIMESTAMPTZ;
+    if (o->forms) {
+        k->n_nulls = o->forms[i].n_nulls;
+        k->nulls = o->forms[i].nulls;
+        if (date || stamp) k->format = o->forms[i].format;
+        k->comma = o->forms[i].comma && type_is_number(k->type);
+    }
+    if (date && o->date_format) k->format = o->date_format;
+    if (stamp && o->timestamp_format) k->format = o->timestamp_format;
+    if (o->decimal_comma && type_is_number(k->type)) k->comma = true;
+}
+
 static Status worker_init(Worker *w, Err *e) {
     Loader *l = w->l;
     const CopyTarget *t = l->t;
@@ -263,9 +307,11 @@ static Status worker_init(Worker *w, Err *e) {
     for (int i = 0; i < t->n_cols; i++) {
         w->cols[i].type = tab->cols[t->cols[i]].type;
         w->cols[i].name = tab->cols[t->cols[i]].name;
+        form_of(l->o, i, &w->cols[i]);
     }
     TRY(copy_parser_init(&w->parser, l->o, t->n_cols, w->cols, &l->months, t->session, w->arena));
     w->parser.arena = w->strings;
+    w->parser.skip_blank = l->o->sniff && t->n_cols > 1;
     arena_set_err(w->strings, &w->parser.err);
     return ST_OK;
 }
@@ -307,6 +353,22 @@ static void load_worker(void *ctx, int number) {
     }
 }
 
+/* Those of all workers, in the order of the file. */
+static Status write_rejects(Loader *l, Vfs *vfs, Err *e) {
+    int64_t n = 0, size = atomic_load(&l->n_rejected) * (int64_t)sizeof(CopyReject);
+    CopyReject *all = mem_alloc(l->t->account, MAX_OF(size, 1), e);
+    if (!all) return ST_ERROR;
+    for (int i = 0; i < l->n_workers; i++) {
+        const CopyRejects *r = &l->workers[i].rejects;
+        if (r->n) memcpy(all + n, r->items, (size_t)r->n * sizeof *all);
+        n += r->n;
+    }
+    Status st =
+        copy_reject_write(all, n, l->lines, l->next_order, l->o->skip_lines, vfs, l->o->reject, l->t->account, e);
+    mem_free(l->t->account, all, MAX_OF(size, 1));
+    return st;
+}
+
 /* ---- the whole -------------------------------------------------------------------------------------------- */
 
 Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char *path, CopyRead read, void *ctx,
@@ -317,7 +379,13 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
     Loader *l = mem_calloc(t->account, (int64_t)sizeof *l, e);
     if (!l) return ST_ERROR;
     *l = (Loader){.t = t, .o = o};
-    l->blocks = (Blocks){.o = o, .account = t->account, .read = read, .read_ctx = ctx, .marker = true};
+    l->blocks = (Blocks){.o = o,
+                         .account = t->account,
+                         .read = read,
+                         .read_ctx = ctx,
+                         .marker = !o->sniff,
+                         .strip_bom = o->sniff,
+                         .skip_lines = o->skip_lines};
     atomic_store(&l->fail_order, INT64_MAX);
     l->blocks.eol = o->format == COPY_TBL ? EOL_LF : EOL_UNKNOWN;
     mutex_init(&l->mu, RANK_COPY);
@@ -340,6 +408,7 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
         /* Buffers of all workers are made here, where an error has one place to go. */
         if (worker_init(w, e) != ST_OK || vecs_init(w) != ST_OK) goto done;
     }
+    for (int i = 0; i < threads; i++) arena_set_err(l->workers[i].arena, &l->workers[i].parser.err);
     if (load_begin(t->table, threads, &l->load, e) != ST_OK) goto done;
     if (threads > 1) pool_run(t->pool, threads, load_worker, l);
     else load_worker(l, 0);
@@ -347,6 +416,8 @@ Status copy_from(const CopyTarget *t, const CopyOptions *o, Vfs *vfs, const char
         report(l, e);
         goto done;
     }
+    if (o->reject && write_rejects(l, vfs, e) != ST_OK) goto done;
+    if (t->rejected) *t->rejected = atomic_load(&l->n_rejected);
     st = load_finish(l->load, t->pool, undo, rows, e);
     if (st == ST_OK && t->progress) t->progress(t->progress_ctx, 1.0);
 done:

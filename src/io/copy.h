@@ -18,6 +18,13 @@
 #include "storage/table.h"
 
 typedef enum CopyFormat { COPY_TEXT, COPY_CSV, COPY_TBL } CopyFormat;
+/* How the texts of a column are read. */
+typedef struct CopyForm {
+    const char *format; /* of dates and timestamps, or NULL */
+    bool comma;         /* 1.234,5 */
+    int32_t n_nulls;    /* further texts that mean NULL */
+    const Slice *nulls;
+} CopyForm;
 typedef struct CopyOptions {
     CopyFormat format;
     char delimiter, quote, escape;
@@ -28,6 +35,15 @@ typedef struct CopyOptions {
     bool force_quote_all;
     bool *force_quote; /* per column, or NULL */
     bool *force_not_null, *force_null;
+    /* COPY FROM a file: Stele's own, and ON_ERROR and REJECT_LIMIT, which PostgreSQL has since version 17 */
+    bool sniff;                                 /* FORMAT auto: what is in the file is found out (files.h) */
+    int64_t skip_lines;                         /* in front */
+    bool ignore_errors;                         /* ON_ERROR ignore */
+    int64_t reject_limit;                       /* of rows that are ignored; 0: none */
+    const char *reject;                         /* the file that they go to; NULL: none */
+    const char *date_format, *timestamp_format; /* date_format.h; NULL: the types' own syntax */
+    bool decimal_comma;
+    const CopyForm *forms; /* by column, where they were found out; or NULL */
 } CopyOptions;
 /* Reads the statement's options; names[] are the n columns copied. 22023, 42601 as PostgreSQL. */
 Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Arena *a, CopyOptions *out, Err *e);
@@ -47,6 +63,7 @@ typedef struct CopyTarget {
     _Atomic bool *cancel;
     void (*progress)(void *ctx, double fraction);
     void *progress_ctx;
+    int64_t *rejected; /* gets the number of rows that were ignored; may be NULL */
 } CopyTarget;
 /* Loads from a file (path) or, with path NULL, from `read`. *rows gets the number loaded. With undo the load can be
  * rolled back. CHECK constraints are the caller's. */

@@ -95,6 +95,22 @@ Status copy_skip_header(CopyParser *p, const char **at, const char *end);
 /* The end of the record that starts at s: its line end's last byte, or end. */
 const char *copy_record_end(const CopyParser *p, const char *s, const char *end);
 
+/* ---- copy_reject.c: rows that ON_ERROR ignore leaves out ---- */
+typedef struct CopyReject {
+    int64_t order, line; /* the block, and the line in it, from 0; then the line in the file, from 1 */
+    const char *col;     /* or NULL */
+    const char *sqlstate, *message, *text;
+} CopyReject;
+typedef struct CopyRejects {
+    int64_t n, cap;
+    CopyReject *items;
+} CopyRejects;
+/* Keeps what the parser's error says of the record fail_row, whose block begins at buf; texts are in the arena. */
+Status copy_reject(CopyRejects *r, Arena *a, const CopyParser *p, int64_t order, const char *buf, const char *end);
+/* Writes all of them to a file of the form line,column,sqlstate,message,record. lines: of the blocks. */
+Status copy_reject_write(CopyReject *all, int64_t n, const int64_t *lines, int64_t n_blocks, int64_t lines_before,
+                         Vfs *vfs, const char *path, MemAccount *account, Err *e);
+
 /* Finds the last record end of a growing block. */
 typedef struct CopyCut {
     int64_t scanned;          /* bytes looked at */

@@ -1,7 +1,9 @@
 /* copy_options.c - the options of a COPY statement, checked as PostgreSQL does and with its messages. */
+#include <stdlib.h>
 #include <strings.h>
 
 #include "io/copy_int.h"
+#include "io/date_format.h"
 
 /* Without .gz and .zst, which say nothing of the format. */
 static bool ends_with(const char *s, const char *tail) {
@@ -22,7 +24,10 @@ static Status set_format(const AstOption *x, CopyOptions *out, Err *e) {
     if (!strcmp(v, "text")) out->format = COPY_TEXT;
     else if (!strcmp(v, "csv")) out->format = COPY_CSV;
     else if (!strcmp(v, "tbl")) out->format = COPY_TBL;
-    else if (!strcmp(v, "binary"))
+    else if (!strcmp(v, "auto")) {
+        out->format = COPY_CSV;
+        out->sniff = true;
+    } else if (!strcmp(v, "binary"))
         return err_at(e, x->location, ERR_FEATURE_NOT_SUPPORTED, "COPY format \"binary\" is not supported");
     else return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY format \"%s\" not recognized", v);
     return ST_OK;
@@ -62,7 +67,7 @@ static Status column_flags(const AstOption *x, const char *label, int64_t n, con
 
 typedef struct Given {
     const AstOption *format, *delimiter, *null, *header, *quote, *escape, *force_quote, *force_not_null, *force_null,
-        *encoding, *freeze;
+        *encoding, *freeze, *on_error, *reject, *reject_limit, *date_format, *timestamp_format, *decimal_separator;
 } Given;
 
 static Status collect(const AstCopy *stmt, Given *g, Err *e) {
@@ -81,6 +86,12 @@ static Status collect(const AstCopy *stmt, Given *g, Err *e) {
         {"force_null", &g->force_null},
         {"encoding", &g->encoding},
         {"freeze", &g->freeze},
+        {"on_error", &g->on_error},
+        {"reject", &g->reject},
+        {"reject_limit", &g->reject_limit},
+        {"date_format", &g->date_format},
+        {"timestamp_format", &g->timestamp_format},
+        {"decimal_separator", &g->decimal_separator},
     };
     for (int64_t i = 0; i < stmt->n_options; i++) {
         const AstOption *x = &stmt->options[i];
@@ -123,6 +134,69 @@ static Status check_characters(const CopyOptions *o, Err *e) {
         return err_set(e, ERR_INVALID_PARAMETER, "COPY delimiter must not appear in the NULL specification");
     if (o->format == COPY_CSV && o->null_len > 0 && memchr(o->null_text, o->quote, (size_t)o->null_len))
         return err_set(e, ERR_INVALID_PARAMETER, "CSV quote character must not appear in the NULL specification");
+    return ST_OK;
+}
+
+static Status set_date_format(const AstOption *x, const char **out, Err *e) {
+    bool date, time, zone;
+    *out = x->value ? x->value : "";
+    if (date_format_valid(*out, &date, &time, &zone) && date) return ST_OK;
+    return err_at(e, x->location, ERR_INVALID_PARAMETER, "COPY %s must be a format of dates such as '%%d.%%m.%%Y'",
+                  x->name);
+}
+
+/* Those of COPY FROM that are about single rows and values. */
+static Status row_options(const Given *g, bool from, CopyOptions *out, Err *e) {
+    const AstOption *const all[] = {g->on_error,    g->reject,           g->reject_limit,
+                                    g->date_format, g->timestamp_format, g->decimal_separator};
+    for (int64_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i] && !from)
+            return err_at(e, all[i]->location, ERR_INVALID_PARAMETER, "COPY %s cannot be used with COPY TO",
+                          all[i]->name);
+    if (g->on_error) {
+        const char *v = g->on_error->value ? g->on_error->value : "";
+        out->ignore_errors = strcasecmp(v, "ignore") == 0;
+        if (!out->ignore_errors && strcasecmp(v, "stop") != 0)
+            return err_at(e, g->on_error->location, ERR_INVALID_PARAMETER, "COPY ON_ERROR \"%s\" not recognized", v);
+    }
+    const AstOption *needs = g->reject ? g->reject : g->reject_limit;
+    if (needs && !out->ignore_errors)
+        return err_at(e, needs->location, ERR_INVALID_PARAMETER, "COPY %s requires ON_ERROR to be set to IGNORE",
+                      needs->name);
+    if (g->reject && !(out->reject = g->reject->value))
+        return err_at(e, g->reject->location, ERR_INVALID_PARAMETER, "COPY reject must be the path of a file");
+    if (g->reject_limit) {
+        const char *v = g->reject_limit->value ? g->reject_limit->value : "";
+        char *end;
+        out->reject_limit = strtoll(v, &end, 10);
+        if (!*v || *end || out->reject_limit <= 0)
+            return err_at(e, g->reject_limit->location, ERR_INVALID_PARAMETER,
+                          "REJECT_LIMIT (%s) must be greater than zero", v);
+    }
+    if (g->date_format) TRY(set_date_format(g->date_format, &out->date_format, e));
+    if (g->timestamp_format) TRY(set_date_format(g->timestamp_format, &out->timestamp_format, e));
+    if (g->decimal_separator) {
+        const char *v = g->decimal_separator->value ? g->decimal_separator->value : "";
+        out->decimal_comma = strcmp(v, ",") == 0;
+        if (!out->decimal_comma && strcmp(v, ".") != 0)
+            return err_at(e, g->decimal_separator->location, ERR_INVALID_PARAMETER,
+                          "COPY decimal_separator must be '.' or ','");
+    }
+    return ST_OK;
+}
+
+/* FORMAT auto finds these out. */
+static Status check_auto(const AstCopy *stmt, const Given *g, const CopyOptions *o, Err *e) {
+    if (!o->sniff) return ST_OK;
+    if (!stmt->from || !stmt->path)
+        return err_at(e, g->format->location, ERR_FEATURE_NOT_SUPPORTED,
+                      "COPY format \"auto\" is for COPY FROM a file");
+    const AstOption *const all[] = {g->delimiter, g->null,       g->header,        g->quote,
+                                    g->escape,    g->force_null, g->force_not_null};
+    for (int64_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i])
+            return err_at(e, all[i]->location, ERR_INVALID_PARAMETER, "COPY %s cannot be used with format \"auto\"",
+                          all[i]->name);
     return ST_OK;
 }
 
@@ -173,5 +247,7 @@ Status copy_options(const AstCopy *stmt, int64_t n, const char *const *names, Ar
     bool freeze;
     if (g.freeze && !option_bool(g.freeze->value, &freeze))
         return err_at(e, g.freeze->location, ERR_SYNTAX, "freeze requires a Boolean value");
+    TRY(row_options(&g, stmt->from, out, e));
+    TRY(check_auto(stmt, &g, out, e));
     return check_characters(out, e);
 }

@@ -376,6 +376,36 @@ static Status file_open(const StreamFinder *finder, Arena *a, const StreamCall *
     return ST_OK;
 }
 
+Status file_sniff_copy(const FileFinder *x, Arena *a, const char *path, CopyOptions *o, int32_t *n,
+                       const char *const **names, Err *e) {
+    CsvFile *f = arena_new_of(a, CsvFile);
+    const char **paths = arena_array(a, const char *, 1);
+    const StreamCall call = {.n_paths = 1, .paths = paths};
+    if (!f || !paths) return err_oom(e);
+    paths[0] = path;
+    f->n_paths = 1;
+    f->paths = paths;
+    if (open_csv(x, a, &call, format_of(path), f, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    CopyForm *forms = arena_array(a, CopyForm, f->n_cols + 1);
+    if (!forms) return err_oom(e);
+    for (int32_t i = 0; i < f->n_cols; i++) {
+        const CsvColumn *c = &f->cols[i];
+        forms[i] = (CopyForm){.format = c->format, .comma = c->comma, .n_nulls = c->n_nulls, .nulls = c->nulls};
+    }
+    o->format = f->o.format;
+    o->delimiter = f->o.delimiter;
+    o->quote = f->o.quote;
+    o->escape = f->o.escape;
+    o->header = f->o.header;
+    o->null_text[0] = 0;
+    o->null_len = f->o.null_len;
+    o->skip_lines = f->skip_lines;
+    o->forms = forms;
+    *n = f->n_cols;
+    *names = f->stream.names;
+    return ST_OK;
+}
+
 void file_finder_init(FileFinder *f, Vfs *vfs, MemAccount *account, const SessionInfo *session) {
     *f = (FileFinder){.finder = {is_function, file_open}, .vfs = vfs, .account = account, .session = session};
 }

@@ -23,10 +23,11 @@ static Status copied(Statement *st, int64_t rows) {
  * has not. */
 typedef struct CopyColumns {
     int n;
-    int *cols;          /* n: columns of the table */
-    const char **names; /* n */
-    bool *given;        /* by column of the table */
-    Value *defaults;    /* by column of the table */
+    int *cols;           /* n: columns of the table */
+    const char **names;  /* n */
+    bool *given;         /* by column of the table */
+    Value *defaults;     /* by column of the table */
+    CopyOptions sniffed; /* FORMAT auto */
 } CopyColumns;
 
 static Status copy_table(Session *s, const AstName *n, Table **t) {
@@ -36,6 +37,49 @@ static Status copy_table(Session *s, const AstName *n, Table **t) {
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
     TRY(sql_refuse_system_relation(n->name, &s->err));
     return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
+}
+
+static bool is_auto(const AstCopy *x) {
+    for (int64_t i = 0; i < x->n_options; i++)
+        if (strcmp(x->options[i].name, "format") == 0 && x->options[i].value &&
+            strcmp(x->options[i].value, "auto") == 0)
+            return x->path != NULL;
+    return false;
+}
+
+/* The table's column of that name, whatever its case; -1: none. */
+static int column_like(const Table *t, const char *name) {
+    int found = table_find_column(t, slice_of(name));
+    for (int i = 0; i < t->n_cols && found < 0; i++)
+        if (strcasecmp(t->cols[i].name, name) == 0) found = i;
+    return found;
+}
+
+/* FORMAT auto. A header that names columns of the table says which they are; else they are the statement's, or all, in
+ * their order. */
+static Status auto_columns(Session *s, Arena *a, AstCopy *x, const Table *t, CopyOptions *o) {
+    int32_t n;
+    const char *const *names;
+    TRY(file_sniff_copy(&s->files, a, x->path, o, &n, &names, &s->err));
+    const char **cols = arena_array(a, const char *, n + 1);
+    if (!cols) return ST_ERROR;
+    bool named = o->header && x->n_columns == 0;
+    for (int32_t i = 0; i < n && named; i++) {
+        int col = column_like(t, names[i]);
+        named = col >= 0;
+        if (named) cols[i] = t->cols[col].name;
+    }
+    int64_t want = x->n_columns > 0 ? x->n_columns : t->n_cols;
+    if (named) {
+        x->columns = cols;
+        x->n_columns = n;
+    } else if (n != want) {
+        err_set(&s->err, ERR_BAD_COPY, "file \"%s\" has %d columns, but %lld are to be filled", x->path, (int)n,
+                (long long)want);
+        err_hint(&s->err, "DESCRIBE '%s' shows how the file is read.", x->path);
+        return ST_ERROR;
+    }
+    return ST_OK;
 }
 
 static Status copy_columns(Session *s, Arena *a, const AstCopy *x, const Table *t, CopyColumns *c) {
@@ -75,10 +119,25 @@ static Status copy_defaults(Session *s, Statement *st, const Table *t, CopyColum
     return ST_OK;
 }
 
+/* What was found out, where the statement does not say it. */
+static void apply_sniffed(CopyOptions *o, const CopyOptions *found) {
+    CopyOptions given = *o;
+    *o = *found;
+    o->sniff = true;
+    o->ignore_errors = given.ignore_errors;
+    o->reject_limit = given.reject_limit;
+    o->reject = given.reject;
+    o->date_format = given.date_format;
+    o->timestamp_format = given.timestamp_format;
+    o->decimal_comma = given.decimal_comma;
+}
+
 /* Reads the file, or the client's stream, into a table. */
 static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const CopyColumns *c, Table *t, int64_t *rows) {
     CopyOptions o;
+    int64_t rejected = 0;
     TRY(copy_options(x, c->n, c->names, st->run_arena, &o, &s->err));
+    if (o.sniff) apply_sniffed(&o, &c->sniffed);
     CopyTarget to = {t,
                      c->n,
                      c->cols,
@@ -89,9 +148,14 @@ static Status copy_rows_in(Session *s, Statement *st, const AstCopy *x, const Co
                      &st->account,
                      &s->cancel,
                      copy_progress,
-                     s};
-    return copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo,
-                     rows, &s->err);
+                     s,
+                     &rejected};
+    TRY(copy_from(&to, &o, s->db->vfs, x->path, x->path ? NULL : s->client.copy_read, s->client.copy_ctx, s->undo, rows,
+                  &s->err));
+    if (rejected > 0)
+        session_notice_text(s, "NOTICE", "00000", "%lld row%s skipped due to data type incompatibility",
+                            (long long)rejected, rejected == 1 ? " was" : "s were");
+    return ST_OK;
 }
 
 /* A table with CHECKs is filled by INSERT, which knows how to check, from a scratch table that the file is read into.
@@ -128,6 +192,13 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
     Table *t;
     CopyColumns c = {0};
     TRY(copy_table(s, &x->table, &t));
+    AstCopy named = *x;
+    if (is_auto(x)) {
+        CopyOptions checked;
+        TRY(copy_options(x, 0, NULL, st->run_arena, &checked, &s->err));
+        TRY(auto_columns(s, st->run_arena, &named, t, &c.sniffed));
+        x = &named;
+    }
     TRY(copy_columns(s, st->run_arena, x, t, &c));
     TRY(copy_defaults(s, st, t, &c));
     if (!x->path && !s->client.copy_read)
