@@ -59,6 +59,8 @@ typedef struct CopyMonths {
     int32_t before[COPY_YEARS * 12 + 1];
 } CopyMonths;
 
+struct JsonColumns; /* json_parse.c */
+
 typedef struct CopyParser {
     const CopyOptions *o;
     char delimiter, eol; /* eol: '\n' or '\r', the last byte of a line end */
@@ -71,6 +73,7 @@ typedef struct CopyParser {
     int64_t extra_lines;          /* line ends inside records (text format) */
     bool skip_blank;              /* empty lines are no records, where records have several fields */
     bool pad;                     /* fields that a record lacks at its end are NULL */
+    struct JsonColumns *json;     /* JSON lines */
     const SessionInfo *session;
     const CopyMonths *months;
     Arena *arena; /* unescaped strings: set by the caller, who resets it between batches */
@@ -90,10 +93,25 @@ Status copy_parser_init(CopyParser *p, const CopyOptions *o, int n_cols, CopyCol
 Status copy_parse(CopyParser *p, const char **at, const char *end);
 /* Next field of a record at *at (left on its delimiter or line end); text is borrowed or in the arena. */
 Status copy_next_field(CopyParser *p, const CopyCol *k, const char **at, const char *end, Slice *text, bool *is_null);
+/* A text as the column's cell of that row; *cell is set. */
+Status copy_convert(CopyParser *p, CopyCol *k, int64_t row, Slice text);
+void copy_set_null(CopyCol *k, int64_t row);
 /* Checks or skips the header record. */
 Status copy_skip_header(CopyParser *p, const char **at, const char *end);
 /* The end of the record that starts at s: its line end's last byte, or end. */
 const char *copy_record_end(const CopyParser *p, const char *s, const char *end);
+
+/* ---- json_parse.c: one object per line ---- */
+enum { JSON_DEPTH_MAX = 1000 };
+typedef enum JsonKind { JSON_NULL, JSON_STRING, JSON_NUMBER, JSON_BOOL, JSON_NESTED } JsonKind;
+/* For the parser's columns; unknown: keys that are no column's are left out, else they are an error. */
+Status json_columns_init(CopyParser *p, bool unknown, Arena *a);
+/* As copy_parse. */
+Status json_parse(CopyParser *p, const char **at, const char *end);
+/* Members of the object at *at, one after the other: the first call is with *at at the line's begin and *first true.
+ * *more false: the object has ended, and *at is behind its line. Texts are in the line, or in the parser's arena. */
+Status json_member(CopyParser *p, const char **at, const char *end, bool *first, bool *more, Slice *key, Slice *text,
+                   JsonKind *kind);
 
 /* ---- copy_reject.c: rows that ON_ERROR ignore leaves out ---- */
 typedef struct CopyReject {

@@ -440,6 +440,7 @@ Status copy_next_field(CopyParser *p, const CopyCol *k, const char **at, const c
     switch (p->o->format) {
     case COPY_TEXT: return text_field(p, at, end, text, is_null);
     case COPY_CSV: return csv_field(p, k, at, end, text, is_null);
+    case COPY_JSON:
     case COPY_TBL: break;
     }
     const char *s = find4(*at, p->delimiter, p->eol, p->eol, p->eol);
@@ -487,7 +488,7 @@ static Status check_scale(CopyParser *p, const CopyCol *k, Slice text) {
                    type_name(k->type, type, (int64_t)sizeof type), (int)MIN_OF(text.len, 100), text.ptr);
 }
 
-static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
+Status copy_convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     void *cell = (char *)k->cells + row * k->cell_size;
     if (k->format) return convert_format(p, k, text, cell);
     if (k->comma) TRY(with_point(p, &text));
@@ -528,7 +529,7 @@ static Status convert(CopyParser *p, CopyCol *k, int64_t row, Slice text) {
     return cell_from_text(k->type, text, p->session, p->arena, cell, &p->err);
 }
 
-static void set_null(CopyCol *k, int64_t row) {
+void copy_set_null(CopyCol *k, int64_t row) {
     k->valid[row] = 0;
     k->has_nulls = true;
     char *cell = (char *)k->cells + row * k->cell_size;
@@ -543,7 +544,7 @@ static NOINLINE Status field_slow(CopyParser *p, int c, int64_t row, const char 
     const char *after = *at + MAX_OF(o->null_len, 0);
     if (o->null_len >= 0 && !k->force_not_null && after < end && (*after == p->delimiter || *after == p->eol) &&
         memcmp(*at, o->null_text, (size_t)o->null_len) == 0) {
-        set_null(k, row);
+        copy_set_null(k, row);
         *at = after;
         return ST_OK;
     }
@@ -553,12 +554,12 @@ static NOINLINE Status field_slow(CopyParser *p, int c, int64_t row, const char 
     if (k->kind == CK_SKIP) return ST_OK;
     if (!is_null && k->n_nulls && !(quoted && k->kind == CK_STR)) is_null = is_null_of(k, text.ptr, text.len);
     if (is_null) {
-        set_null(k, row);
+        copy_set_null(k, row);
         return ST_OK;
     }
     p->fail_col = c;
     p->fail_value = text;
-    TRY(convert(p, k, row, text));
+    TRY(copy_convert(p, k, row, text));
     p->fail_col = -1;
     return ST_OK;
 }
@@ -661,7 +662,7 @@ ALWAYS_INLINE Status parse_rows(CopyParser *p, const char **at, const char *end,
                     goto next_row;
                 }
                 if (p->pad && at_line_end(p, s)) {
-                    while (++c <= last) set_null(&p->cols[c], row);
+                    while (++c <= last) copy_set_null(&p->cols[c], row);
                     break;
                 }
                 missing_data(p, c + 1);
@@ -702,6 +703,7 @@ Status copy_parse(CopyParser *p, const char **at, const char *end) {
     switch (p->o->format) {
     case COPY_TBL: return parse_rows(p, at, end, COPY_TBL);
     case COPY_CSV: return parse_rows(p, at, end, COPY_CSV);
+    case COPY_JSON: return json_parse(p, at, end);
     case COPY_TEXT: break;
     }
     return parse_rows(p, at, end, COPY_TEXT);
@@ -851,7 +853,7 @@ void copy_cut_scan(CopyCut *c, const CopyOptions *o, char eol, const char *buf, 
 }
 
 int64_t copy_find_marker(const CopyOptions *o, const char *buf, int64_t len, bool at_eof) {
-    if (o->format == COPY_TBL) return -1;
+    if (o->format == COPY_TBL || o->format == COPY_JSON) return -1;
     for (int64_t i = 0; i + 1 < len;) {
 #if defined(__SSE2__)
         if (i + 17 <= len) {
@@ -881,7 +883,7 @@ int64_t copy_find_marker(const CopyOptions *o, const char *buf, int64_t len, boo
 }
 
 CopyEol copy_detect_eol(const CopyOptions *o, const char *buf, int64_t len, bool at_eof) {
-    if (o->format == COPY_TBL) return EOL_LF;
+    if (o->format == COPY_TBL || o->format == COPY_JSON) return EOL_LF;
     bool in_quote = false, escaped = false;
     for (int64_t i = 0; i < len; i++) {
         char c = buf[i];

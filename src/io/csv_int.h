@@ -52,6 +52,7 @@ typedef struct CsvFile {
     int32_t n_cols;
     int64_t sampled; /* rows that were looked at */
     bool ignore_errors, pad;
+    bool unknown_keys; /* JSON: are left out */
 } CsvFile;
 typedef struct CsvGiven { /* what the statement says; the rest is found out */
     bool delimiter, quote, escape, has_header, header, skip, nulls, decimal, decimal_comma;
@@ -74,6 +75,10 @@ Status csv_dialect(Arena *a, const CsvGiven *given, Slice sample, bool whole, Cs
 /* ---- csv_sniff.c ------------------------------------------------------------------------------------------------- */
 /* Completes f, whose paths are there: dialect, header, columns. */
 Status csv_sniff(const FileFinder *finder, Arena *a, const CsvGiven *given, CsvFile *f, Err *e);
+
+/* ---- json_sniff.c ------------------------------------------------------------------------------------------------ */
+/* The same for JSON lines. */
+Status json_sniff(const FileFinder *finder, Arena *a, const CsvGiven *given, CsvFile *f, Err *e);
 
 /* ---- csv_read.c -------------------------------------------------------------------------------------------------- */
 Status csv_begin(const RowStream *s, const StreamUse *use, StreamRun **out, Err *e);

@@ -112,6 +112,11 @@ static void fail(CsvWorker *w, int64_t order, const Err *e, const char *row, int
 static void advise(const CsvRun *r, Err *e) {
     const CsvFile *f = r->f;
     char type[64];
+    if (r->fail_col < 0 && f->o.format == COPY_JSON) {
+        if (strcmp(e->sqlstate, ERR_BAD_COPY) == 0)
+            err_hint(e, "Options: sample_size => -1 finds keys of later rows, ignore_errors => true leaves rows out.");
+        return;
+    }
     if (r->fail_col < 0) {
         if (strcmp(e->sqlstate, ERR_BAD_COPY) != 0) return;
         bool tbl = f->o.format == COPY_TBL, quotes = !tbl && f->o.quote != (char)CSV_NO_QUOTE;
@@ -153,7 +158,7 @@ static Status open_file(CsvRun *r, Err *e) {
     const CsvFile *f = r->f;
     r->blocks = (Blocks){.o = &f->o,
                          .account = r->use.account,
-                         .eol = f->o.format == COPY_TBL ? EOL_LF : EOL_UNKNOWN,
+                         .eol = f->o.format == COPY_CSV ? EOL_UNKNOWN : EOL_LF,
                          .strip_bom = true,
                          .skip_lines = f->skip_lines};
     r->first_block = true;
@@ -387,6 +392,7 @@ static Status worker_init(CsvRun *r, CsvWorker *w, Err *e) {
     w->parser.arena = w->strings;
     w->parser.skip_blank = f->n_cols > 1;
     w->parser.pad = f->pad;
+    if (f->o.format == COPY_JSON) TRY(json_columns_init(&w->parser, f->unknown_keys, w->arena));
     arena_set_err(w->strings, &w->parser.err);
     for (int32_t i = 0; i < f->n_cols; i++)
         w->vecs[i] =

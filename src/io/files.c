@@ -131,9 +131,20 @@ static const char *alias_of(Arena *a, const char *path) {
     return arena_strndup(a, name, n);
 }
 
-static bool is_function(const char *name) {
-    return strcmp(name, "read_csv") == 0 || strcmp(name, "read_csv_auto") == 0;
+static const struct {
+    const char *name;
+    FileFormat format;
+} functions[] = {{"read_csv", FF_CSV},
+                 {"read_csv_auto", FF_CSV},
+                 {"read_json", FF_JSON},
+                 {"read_json_auto", FF_JSON},
+                 {"read_ndjson", FF_JSON}};
+static FileFormat function_format(const char *name) {
+    for (int64_t i = 0; i < ARRAY_LEN(functions); i++)
+        if (strcmp(functions[i].name, name) == 0) return functions[i].format;
+    return FF_NONE;
 }
+static bool is_function(const char *name) { return function_format(name) != FF_NONE; }
 
 /* ---- options of read_csv ----------------------------------------------------------------------------------------- */
 
@@ -241,6 +252,21 @@ static bool is(const StreamOption *o, const char *a, const char *b) {
 
 static Status csv_option(const StreamOption *o, Arena *a, CsvGiven *g, CsvFile *f, Err *e) {
     const char *text;
+    if (is(o, "dateformat", "date_format")) return option_format(o, &g->date_format, e);
+    if (is(o, "timestampformat", "timestamp_format")) return option_format(o, &g->timestamp_format, e);
+    if (is(o, "sample_size", NULL)) return option_int(o, -1, &g->sample_rows, e);
+    if (is(o, "all_varchar", "all_text")) return option_bool(o, &g->all_text, e);
+    if (is(o, "types", "column_types")) return option_types(o, a, g, e);
+    if (is(o, "ignore_errors", NULL)) return option_bool(o, &f->ignore_errors, e);
+    if (is(o, "names", "column_names")) {
+        g->n_cols = o->n_values;
+        return option_texts(o, &g->names, e);
+    }
+    if (f->o.format == COPY_JSON) {
+        err_at(e, o->position, ERR_UNDEFINED_OBJECT, "option \"%s\" of read_json does not exist", o->name);
+        err_hint(e, "There are names, types, all_varchar, sample_size, dateformat, timestampformat and ignore_errors.");
+        return ST_ERROR;
+    }
     if (is(o, "delim", "sep") || is(o, "delimiter", NULL)) {
         g->delimiter = true;
         return option_byte(o, false, &f->o.delimiter, e);
@@ -268,17 +294,7 @@ static Status csv_option(const StreamOption *o, Arena *a, CsvGiven *g, CsvFile *
         g->decimal_comma = strcmp(text, ",") == 0;
         return g->decimal_comma || strcmp(text, ".") == 0 ? ST_OK : bad_option(o, "'.' or ','", e);
     }
-    if (is(o, "dateformat", "date_format")) return option_format(o, &g->date_format, e);
-    if (is(o, "timestampformat", "timestamp_format")) return option_format(o, &g->timestamp_format, e);
-    if (is(o, "sample_size", NULL)) return option_int(o, -1, &g->sample_rows, e);
-    if (is(o, "all_varchar", "all_text")) return option_bool(o, &g->all_text, e);
-    if (is(o, "types", "column_types")) return option_types(o, a, g, e);
-    if (is(o, "ignore_errors", NULL)) return option_bool(o, &f->ignore_errors, e);
     if (is(o, "null_padding", NULL)) return option_bool(o, &f->pad, e);
-    if (is(o, "names", "column_names")) {
-        g->n_cols = o->n_values;
-        return option_texts(o, &g->names, e);
-    }
     err_at(e, o->position, ERR_UNDEFINED_OBJECT, "option \"%s\" of read_csv does not exist", o->name);
     err_hint(e,
              "There are delim, quote, escape, header, skip, nullstr, decimal_separator, dateformat, timestampformat, "
@@ -323,10 +339,12 @@ static Status finish_stream(Arena *a, CsvFile *f, const char *path) {
         types[i] = f->cols[i].type;
     }
     bool tbl = f->o.format == COPY_TBL;
-    more[0] = arena_printf(a, "delimiter %s, quote %s, escape %s, %s, %lld lines skipped, %lld rows sampled",
-                           shown_byte(a, f->o.delimiter), tbl ? "none" : shown_byte(a, f->o.quote),
-                           tbl ? "none" : shown_byte(a, f->o.escape), f->o.header ? "header" : "no header",
-                           (long long)f->skip_lines, (long long)f->sampled);
+    if (f->o.format == COPY_JSON) more[0] = arena_printf(a, "JSON lines, %lld rows sampled", (long long)f->sampled);
+    else
+        more[0] = arena_printf(a, "delimiter %s, quote %s, escape %s, %s, %lld lines skipped, %lld rows sampled",
+                               shown_byte(a, f->o.delimiter), tbl ? "none" : shown_byte(a, f->o.quote),
+                               tbl ? "none" : shown_byte(a, f->o.escape), f->o.header ? "header" : "no header",
+                               (long long)f->skip_lines, (long long)f->sampled);
     f->stream.n_cols = f->n_cols;
     f->stream.names = names;
     f->stream.types = types;
@@ -341,8 +359,9 @@ static Status finish_stream(Arena *a, CsvFile *f, const char *path) {
 
 static Status open_csv(const FileFinder *x, Arena *a, const StreamCall *call, FileFormat format, CsvFile *f, Err *e) {
     CsvGiven g = {.n_cols = call->n_cols, .names = call->names, .col_types = call->types};
-    bool tbl = format == FF_TBL;
+    bool tbl = format == FF_TBL, json = format == FF_JSON;
     f->o = (CopyOptions){.format = COPY_CSV, .delimiter = ',', .quote = '"', .escape = '"'};
+    if (json) f->o.format = COPY_JSON;
     for (int32_t i = 0; i < call->n_options; i++) TRY(csv_option(&call->options[i], a, &g, f, e));
     if (g.quote && !g.escape) {
         g.escape = true;
@@ -352,8 +371,9 @@ static Status open_csv(const FileFinder *x, Arena *a, const StreamCall *call, Fi
         f->o.format = COPY_TBL;
         f->o.delimiter = '|';
     }
-    f->o.null_len = g.nulls || f->o.format == COPY_TBL ? -1 : 0;
-    TRY(csv_sniff(x, a, &g, f, e));
+    if (json) f->o.delimiter = 0;
+    f->o.null_len = json || g.nulls || f->o.format == COPY_TBL ? -1 : 0;
+    TRY(json ? json_sniff(x, a, &g, f, e) : csv_sniff(x, a, &g, f, e));
     return finish_stream(a, f, call->paths[0]);
 }
 
@@ -368,7 +388,9 @@ static Status file_open(const StreamFinder *finder, Arena *a, const StreamCall *
         err_hint(e, "Say it: FROM read_csv('%s').", call->paths[0]);
         return ST_ERROR;
     }
-    if (!call->function && format != FF_CSV && format != FF_TBL)
+    if (call->function && (function_format(call->function) == FF_JSON || format != FF_TBL))
+        format = function_format(call->function);
+    if (format != FF_CSV && format != FF_TBL && format != FF_JSON)
         return err_at(e, call->position, ERR_FEATURE_NOT_SUPPORTED, "files as \"%s\" cannot be read", call->paths[0]);
     TRY(file_paths(x->vfs, a, call->n_paths, call->paths, &f->n_paths, &f->paths, e));
     if (open_csv(x, a, call, format, f, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
@@ -383,6 +405,8 @@ Status file_sniff_copy(const FileFinder *x, Arena *a, const char *path, CopyOpti
     const StreamCall call = {.n_paths = 1, .paths = paths};
     if (!f || !paths) return err_oom(e);
     paths[0] = path;
+    if (format_of(path) == FF_JSON)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "COPY does not read JSON; INSERT ... SELECT FROM '%s' does", path);
     f->n_paths = 1;
     f->paths = paths;
     if (open_csv(x, a, &call, format_of(path), f, e) != ST_OK) return err_is_set(e) ? ST_ERROR : err_oom(e);
