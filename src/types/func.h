@@ -41,6 +41,9 @@ typedef struct SessionInfo {
     /* Calls a function of the catalog (setting_ctx is the session); on the session's thread only. */
     Status (*call_routine)(void *ctx, int64_t routine, int n, const Value *args, Type ret, Arena *a, Value *out,
                            Err *e);
+    /* All its rows: *cells has n_cols values of the given types for each, in the arena. */
+    Status (*call_routine_rows)(void *ctx, int64_t routine, int n, const Value *args, int32_t n_cols, const Type *types,
+                                Arena *a, int64_t *n_rows, Value **cells, Err *e);
 } SessionInfo;
 
 /* Grows whenever this thread's work looks at the clock: now() and its like, words such as 'today' in texts of dates and

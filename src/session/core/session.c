@@ -514,6 +514,7 @@ Status session_new(Database *db, Session **out, Err *e) {
     s->info.setting_ctx = s;
     s->info.call_routine = pl_call_function;
     file_finder_init(&s->files, db->vfs, &s->account, &s->info);
+    s->info.call_routine_rows = pl_call_rows;
     s->info.user = "stele";
     s->info.database = db->path ? db->path : ":memory:";
     s->info.random_seed = (uint64_t)clock_ns();

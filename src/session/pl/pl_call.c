@@ -473,10 +473,22 @@ static Status record_text(PlFrame *fr, Arena *a, int32_t n, const Value *v, Valu
     return ST_OK;
 }
 
+/* Of how many columns row_of() makes the row. */
+static int32_t row_width(const PlFrame *fr) {
+    bool any = fr->ret_record >= 0 && fr->r->n_outs == 0; /* RETURNS record: those of the record */
+    return any ? fr->records[fr->ret_record].n : MAX_OF(fr->r->n_outs, 1);
+}
+
 /* The columns of the result of a call that returns one row. */
 static Status row_of(PlFrame *fr, Arena *a, int32_t *n, Value *values) {
     const PlFunction *f = fr->f;
     *n = 0;
+    if (fr->ret_record >= 0 && fr->r->n_outs == 0) {
+        const PlRecord *rec = &fr->records[fr->ret_record];
+        for (int32_t i = 0; i < rec->n; i++)
+            if (value_copy(a, &rec->slots[i].v, &values[(*n)++]) != ST_OK) return err_oom(&fr->s->err);
+        return ST_OK;
+    }
     if (fr->ret_record >= 0) {
         const PlRecord *rec = &fr->records[fr->ret_record];
         for (int32_t i = 0; i < rec->n && i < fr->r->n_outs; i++) {
@@ -511,7 +523,7 @@ static Status take_scalar(void *ctx, PlFrame *fr) {
         *x->out = (Value){.type = type_make(T_TEXT), .u.str = str_make("", 0)};
         return ST_OK;
     }
-    if (fr->r->n_outs > PL_MAX_PARAMS)
+    if (row_width(fr) > PL_MAX_PARAMS)
         return err_set(&fr->s->err, ERR_TOO_MANY_COLUMNS, "a record of more than %d columns as a value", PL_MAX_PARAMS);
     TRY(row_of(fr, x->arena, &n, row));
     if (f->returns_record) return record_text(fr, x->arena, n, row, x->out);
@@ -519,45 +531,60 @@ static Status take_scalar(void *ctx, PlFrame *fr) {
     return ST_OK;
 }
 
+/* A call by a kernel, which has an Err of its own; bodies report to the session's. An Err is large, and calls nest
+ * deeply: none on the stack. */
+typedef struct Inside {
+    Session *s;
+    Err *e, *own;
+    Outer outer;
+    PlRoutine *r;
+} Inside;
+
+static Status inside_begin(Inside *x, int64_t id, int n) {
+    Session *s = x->s;
+    x->r = NULL;
+    if (x->e != &s->err && err_is_set(&s->err)) {
+        if (!(x->own = mem_alloc(&s->account, (int64_t)sizeof *x->own, x->e))) return ST_ERROR;
+        err_copy(x->own, &s->err);
+        err_clear(&s->err);
+    }
+    const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
+    if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
+    TRY(pl_get(s, q, &x->r));
+    if (x->r->n_args != n) return err_internal(&s->err, "call with %d arguments", n);
+    return err_is_set(&s->err) ? ST_ERROR : outer_begin(s, true, &x->outer);
+}
+static Status inside_end(Inside *x, Status st) {
+    Session *s = x->s;
+    if (x->e == &s->err || (st != ST_OK && !err_is_set(&s->err))) return st;
+    if (st != ST_OK) err_copy(x->e, &s->err);
+    err_clear(&s->err);
+    if (x->own) err_copy(&s->err, x->own);
+    mem_free(&s->account, x->own, (int64_t)sizeof *x->own);
+    return st;
+}
+
 Status pl_call_function(void *ctx, int64_t id, int n, const Value *args, Type ret, Arena *a, Value *out, Err *e) {
     Session *s = ctx;
-    PlRoutine *r;
-    Outer outer;
-    Err *own = NULL;
+    Inside in = {.s = s, .e = e};
     *out = (Value){.type = ret, .is_null = true};
     if (session_reads_version(s)) {
         Status st = session_read_locked(s);
         if (e != &s->err) err_copy(e, &s->err);
         return st;
     }
-    const Routine *q = catalog_routine_by_id(&s->db->catalog, id);
-    /* The caller has an Err of its own; bodies report to the session's. An Err is large, and calls nest
-     * deeply: none on the stack. */
-    if (e != &s->err && err_is_set(&s->err)) {
-        if (!(own = mem_alloc(&s->account, (int64_t)sizeof *own, e))) return ST_ERROR;
-        err_copy(own, &s->err);
-        err_clear(&s->err);
-    }
-    Status st = ST_ERROR;
     Scalar x = {a, out};
-    if (!q) err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
-    else if (pl_get(s, q, &r) == ST_OK && r->n_args != n) err_internal(&s->err, "call with %d arguments", n);
-    else if (!err_is_set(&s->err) && outer_begin(s, true, &outer) == ST_OK) {
-        st = pl_run(s, r, args, NULL, take_scalar, &x);
-        outer_end(s, &outer);
+    Status st = inside_begin(&in, id, n);
+    if (st == ST_OK) {
+        st = pl_run(s, in.r, args, NULL, take_scalar, &x);
+        outer_end(s, &in.outer);
     }
     if (st == ST_OK && !out->is_null && !type_eq(out->type, ret)) {
         EvalCtx ev = {.arena = a, .err = &s->err, .session = &s->info};
         Value v = *out;
         st = eval_assign(&ev, &v, ret, out);
     }
-    if (e != &s->err) {
-        if (st != ST_OK) err_copy(e, &s->err);
-        err_clear(&s->err);
-        if (own) err_copy(&s->err, own);
-        mem_free(&s->account, own, (int64_t)sizeof *own);
-    }
-    return st;
+    return inside_end(&in, st);
 }
 
 const AstFunc *pl_lone_function(const AstSelect *x) {
@@ -617,21 +644,37 @@ Status pl_lone_call(Session *s, Statement *st, const AstSelect *x, int32_t n_par
 static Status take_row(void *ctx, PlFrame *fr) {
     PlRows *rows = ctx;
     if (fr->f->returns_set) return ST_OK;
-    Value *row = arena_array(rows->arena, Value, MAX_OF(rows->n_cols, fr->r->n_outs) + 1);
+    Value *row = arena_array(rows->arena, Value, MAX_OF(rows->n_cols, row_width(fr)) + 1);
+    Type *types = arena_array(rows->arena, Type, row_width(fr) + 1);
     int32_t n;
-    if (!row) return err_oom(&fr->s->err);
+    if (!row || !types) return err_oom(&fr->s->err);
     if (fr->f->returns_void) {
         row[n = 0] = (Value){.type = type_make(T_TEXT), .u.str = str_make("", 0)};
         n = 1;
     } else {
         TRY(row_of(fr, rows->arena, &n, row));
     }
+    for (int32_t i = 0; i < n; i++) types[i] = row[i].type;
+    if (rows->defined && n) /* none: NULL was returned */
+        TRY(pl_check_row(fr, rows, n, types, "returned record type does not match expected record type"));
     for (int32_t i = 0; i < rows->n_cols; i++) {
-        Value v = i < n ? row[i] : (Value){.type = rows->types[i], .is_null = true};
-        if (!vec_push(rows->arena, &rows->cells, v)) return err_oom(&fr->s->err);
+        Value v = i < n ? row[i] : (Value){.type = rows->types[i], .is_null = true}, given = v;
+        EvalCtx x;
+        pl_eval_ctx(fr, &x);
+        if (rows->defined) TRY(eval_assign(&x, &given, rows->types[i], &v));
+        Value kept = v;
+        if (value_copy(rows->arena, &kept, &v) != ST_OK || !vec_push(rows->arena, &rows->cells, v))
+            return err_oom(&fr->s->err);
     }
     rows->n = 1;
     return ST_OK;
+}
+
+/* RETURNS record: calls of it have column definition lists. */
+static bool any_columns(const Routine *r) {
+    bool outs = false;
+    for (int i = 0; i < r->n_params; i++) outs |= r->param_modes[i] != 'i';
+    return r->returns_record && !outs;
 }
 
 Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
@@ -642,12 +685,12 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     EvalCtx x = {.arena = a, .err = &s->err, .session = &s->info};
     Value *args = arena_array(a, Value, p->n_exprs + 1);
     Type *types = arena_array(a, Type, p->n_out + 1);
+    if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
     if (s->explaining) {
         p->values.routine_id = 0;
         p->n_exprs = 0;
         return ST_OK;
     }
-    if (!q) return err_set(&s->err, ERR_UNDEFINED_FUNCTION, "the function has been dropped");
     if (!args || !types) return err_oom(&s->err);
     for (int32_t i = 0; i < p->n_exprs; i++) {
         if (!eval_can(p->exprs[i], 0))
@@ -656,7 +699,7 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
         TRY(eval_expr(&x, p->exprs[i], &args[i]));
     }
     for (int32_t i = 0; i < p->n_out; i++) types[i] = c->cols.items[p->out_cols[i]].type;
-    PlRows rows = {.arena = a, .n_cols = p->n_out - p->ordinality, .types = types};
+    PlRows rows = {.arena = a, .n_cols = p->n_out - p->ordinality, .types = types, .defined = any_columns(q)};
     Outer outer;
     s->kept.n_runs++; /* the plan is good for once */
     TRY(pl_get(s, q, &r));
@@ -693,6 +736,28 @@ Status pl_fill_rows(Session *s, PlanCtx *c, Plan *p) {
     p->exprs = NULL;
     p->n_exprs = 0;
     return ST_OK;
+}
+
+/* Rows of a call by a kernel. */
+Status pl_call_rows(void *ctx, int64_t id, int n, const Value *args, int32_t n_cols, const Type *types, Arena *a,
+                    int64_t *n_rows, Value **cells, Err *e) {
+    Session *s = ctx;
+    Inside in = {.s = s, .e = e};
+    const Routine *q = session_reads_version(s) ? NULL : catalog_routine_by_id(&s->db->catalog, id);
+    PlRows rows = {.arena = a, .n_cols = n_cols, .types = types, .defined = q && any_columns(q)};
+    if (session_reads_version(s)) {
+        Status st = session_read_locked(s);
+        if (e != &s->err) err_copy(e, &s->err);
+        return st;
+    }
+    Status st = inside_begin(&in, id, n);
+    if (st == ST_OK) {
+        st = pl_run(s, in.r, args, &rows, take_row, &rows);
+        outer_end(s, &in.outer);
+    }
+    *n_rows = rows.n;
+    *cells = rows.cells.items;
+    return inside_end(&in, st);
 }
 
 /* ---- calls of a bulk ---------------------------------------------------------------------------------------- */

@@ -82,6 +82,7 @@ typedef struct PlRows {
     Arena *arena;
     int32_t n_cols;
     const Type *types;
+    bool defined; /* by a column definition list: rows must be of these types */
     VEC(Value) cells;
     int64_t n;
 } PlRows;
@@ -175,6 +176,8 @@ Status pl_end_transaction(PlFrame *fr, bool commit);
 /* ---- pl_stmt.c --------------------------------------------------------------------------------- */
 typedef enum PlOutcome { PLO_NEXT, PLO_EXIT, PLO_CONTINUE, PLO_RETURN, PLO_ERROR } PlOutcome;
 PlOutcome pl_exec(PlFrame *fr, const PlStmt *s);
+/* 42804 with that message (42P13 of LANGUAGE sql) unless a row of these types can be one of `rows`. */
+Status pl_check_row(PlFrame *fr, const PlRows *rows, int32_t n, const Type *types, const char *message);
 Status pl_interrupted(Session *s); /* 57014 when the statement was cancelled or its time is up */
 
 /* ---- pl_cursor.c ---------------------------------------------------------------------------------- */

@@ -572,10 +572,27 @@ static Status add_row(PlFrame *fr, const Value *row, int32_t n) {
     return ST_OK;
 }
 
-static Status wrong_structure(PlFrame *fr, int32_t n, const Type *types) {
+/* The last statement of a function in SQL, whose columns the caller has defined. */
+static Status wrong_definition(const PlRows *rows, int32_t n, const Type *types, Err *e) {
+    char a[64], b[64];
+    err_set(e, ERR_INVALID_FUNCTION_DEFINITION, "return type mismatch in function declared to return record");
+    if (n != rows->n_cols) {
+        err_detail(e, "Final statement returns too %s columns.", n < rows->n_cols ? "few" : "many");
+        return ST_ERROR;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (types[i].id != rows->types[i].id && !cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT)) {
+            err_detail(e, "Final statement returns %s instead of %s at column %d.", type_name(types[i], a, sizeof a),
+                       type_name(rows->types[i], b, sizeof b), (int)i + 1);
+            return ST_ERROR;
+        }
+    return ST_ERROR;
+}
+
+static Status wrong_structure(PlFrame *fr, const PlRows *rows, int32_t n, const Type *types, const char *message) {
     Err *e = &fr->s->err;
-    const PlRows *rows = fr->rows;
-    err_set(e, ERR_DATATYPE_MISMATCH, "structure of query does not match function result type");
+    if (rows->defined && fr->f->is_sql) return wrong_definition(rows, n, types, e);
+    err_set(e, ERR_DATATYPE_MISMATCH, "%s", message);
     if (n != rows->n_cols) {
         err_detail(e, "Number of returned columns (%d) does not match expected column count (%d).", (int)n,
                    (int)rows->n_cols);
@@ -591,6 +608,14 @@ static Status wrong_structure(PlFrame *fr, int32_t n, const Type *types) {
     return ST_ERROR;
 }
 
+Status pl_check_row(PlFrame *fr, const PlRows *rows, int32_t n, const Type *types, const char *message) {
+    bool same = n == rows->n_cols;
+    for (int32_t i = 0; same && i < n; i++)
+        same = types[i].id == rows->types[i].id ||
+               (fr->f->is_sql && cast_exists(types[i], rows->types[i], CAST_ASSIGNMENT));
+    return same ? ST_OK : wrong_structure(fr, rows, n, types, message);
+}
+
 static Status return_query(PlFrame *fr, const PlStmt *s) {
     Statement *st;
     PlRows *rows = fr->rows;
@@ -601,11 +626,8 @@ static Status return_query(PlFrame *fr, const PlStmt *s) {
     if (r == ST_OK && !rows)
         r = err_set(&fr->s->err, ERR_FEATURE_NOT_SUPPORTED,
                     "set-valued function called in context that cannot accept a set");
-    bool same = r == ST_OK && st->n_cols == rows->n_cols;
-    for (int32_t i = 0; same && i < rows->n_cols; i++)
-        same = st->types[i].id == rows->types[i].id ||
-               (fr->f->is_sql && cast_exists(st->types[i], rows->types[i], CAST_ASSIGNMENT));
-    if (r == ST_OK && !same) r = wrong_structure(fr, st->n_cols, st->types);
+    if (r == ST_OK)
+        r = pl_check_row(fr, rows, st->n_cols, st->types, "structure of query does not match function result type");
     Value *row = r == ST_OK ? arena_array(st->run_arena, Value, st->n_cols + 1) : NULL;
     if (r == ST_OK && !row) r = err_oom(&fr->s->err);
     for (int64_t i = 0; r == ST_OK && i < st->n_rows; i++) {
@@ -634,12 +656,8 @@ static Status return_next(PlFrame *fr, const PlStmt *s) {
     if (rec >= 0) {
         Statement st;
         TRY(record_result(fr, rec, &st));
-        if (fr->rows && st.n_cols != fr->rows->n_cols) {
-            err_set(&fr->s->err, ERR_DATATYPE_MISMATCH, "wrong record type supplied in RETURN NEXT");
-            err_detail(&fr->s->err, "Number of returned columns (%d) does not match expected column count (%d).",
-                       (int)st.n_cols, (int)fr->rows->n_cols);
-            return ST_ERROR;
-        }
+        if (fr->rows && (fr->rows->defined || st.n_cols != fr->rows->n_cols))
+            TRY(pl_check_row(fr, fr->rows, st.n_cols, st.types, "wrong record type supplied in RETURN NEXT"));
         return add_row(fr, st.values, st.n_cols);
     }
     Value v;

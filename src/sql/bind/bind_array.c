@@ -1,5 +1,5 @@
 /* bind_array.c - arrays: ARRAY[...], subscripts, the polymorphic functions and operators, ANY and ALL over arrays,
- * unnest, array_agg.
+ * array_agg.
  *
  * The function table has arrays only as T_ARRAY: it is here that the element types of a call's arguments get one common
  * type, so that kernels compare and copy cells of one form. Whatever depends on the order of arrays (ORDER BY, min,
@@ -327,7 +327,7 @@ Status bind_array_rel(Binder *b, Rel *r, int64_t location) {
 
 /* ---- unnest --------------------------------------------------------------------------------------------------- */
 
-static Status check_array(Binder *b, const Expr *e, int64_t location) {
+Status bind_check_array(Binder *b, const Expr *e, int64_t location) {
     if (e->type.id == T_ARRAY) return ST_OK;
     if (e->type.id == T_UNKNOWN) { /* PostgreSQL has another one over tsvector */
         err_at(b->err, bind_pos(b, location), ERR_AMBIGUOUS_FUNCTION, "function unnest(unknown) is not unique");
@@ -339,45 +339,4 @@ static Status check_array(Binder *b, const Expr *e, int64_t location) {
     err_hint(b->err,
              "No function matches the given name and argument types. You might need to add explicit type casts.");
     return ST_ERROR;
-}
-/* 1 .. the greatest number of elements */
-static Plan *subscripts(Binder *b, int64_t n, Expr **arrays, int64_t location) {
-    Expr **sizes = arena_array(b->a, Expr *, n + 1), *args[2];
-    if (!sizes) return NULL;
-    for (int64_t i = 0; i < n; i++) {
-        Expr *copy = bind_copy(b, arrays[i]);
-        if (!copy || !(sizes[i] = bind_call(b, "cardinality", false, 1, &copy, location))) return NULL;
-    }
-    args[0] = int_const(b, 1);
-    args[1] = n == 1 ? sizes[0] : bind_call(b, "greatest", false, (int)n, sizes, location);
-    return args[0] && args[1] ? bind_series(b, 2, args, "ordinality", location) : NULL;
-}
-
-Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names, bool ordinality, int64_t location) {
-    /* Whatever costs something to compute is computed once, in a row of its own. */
-    Proj once = {0}, proj = {0};
-    for (int64_t i = 0; i < n; i++) {
-        if (check_array(b, arrays[i], location) != ST_OK) return NULL;
-        if (arrays[i]->kind == EX_COL || arrays[i]->kind == EX_CONST || arrays[i]->kind == EX_PARAM) continue;
-        ColId id = bind_proj_add(b, &once, NULL, arrays[i], names[i]);
-        if (!id || !(arrays[i] = expr_col(b->c, id))) return NULL;
-    }
-    Plan *series = subscripts(b, n, arrays, location), *p = series;
-    if (p && once.ids.len) {
-        Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
-        if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
-        p->join.dependent = true;
-    }
-    if (!p) return NULL;
-    for (int64_t i = 0; i < n; i++) {
-        Expr *args[2] = {bind_copy(b, arrays[i]), expr_col(b->c, series->out_cols[0])};
-        if (!args[0] || !args[1] ||
-            !bind_proj_add(b, &proj, NULL, bind_call(b, "array_subscript", false, 2, args, location), names[i]))
-            return NULL;
-    }
-    if (ordinality) {
-        Expr *e = bind_coerce(b, expr_col(b->c, series->out_cols[0]), type_make(T_INT8), CAST_IMPLICIT, location);
-        if (!bind_proj_add(b, &proj, NULL, e, "ordinality")) return NULL;
-    }
-    return bind_proj_plan(b, &proj, p);
 }

@@ -297,7 +297,13 @@ Expr *bind_assign(Binder *b, Expr *e, const Column *col, int64_t location) {
     return bind_coerce(b, e, col->type, CAST_ASSIGNMENT, location);
 }
 
+static bool no_set(void *ctx, Expr *e) { return e->kind != EX_COL || !bind_owner(ctx, e->u.col).srf; }
+
 Expr *bind_bool(Binder *b, Expr *e, const char *clause, int64_t location) {
+    if (e && e->type.id == T_BOOL && !expr_walk(e, no_set, b)) {
+        err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must not return a set", clause);
+        return NULL;
+    }
     if (!e || e->type.id == T_BOOL) return e;
     if (e->type.id == T_UNKNOWN) return bind_coerce(b, e, type_make(T_BOOL), CAST_IMPLICIT, location);
     err_at(b->err, bind_pos(b, location), ERR_DATATYPE_MISMATCH, "argument of %s must be type boolean, not type %s",

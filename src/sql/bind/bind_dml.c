@@ -294,6 +294,7 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
     Expr **defaults = arena_array(b->a, Expr *, t->n_cols + 1);
     if (!q || !p || !defaults || !(p->values.rows = arena_array(b->a, Expr **, n_rows + 1))) return NULL;
     q->clause = "VALUES";
+    q->srf_ok = n_rows == 1;
     q->ctes = ctes;
     int64_t width = s->query ? s->query->values[0].n_items : 0;
     if (s->query &&
@@ -327,7 +328,11 @@ static Plan *insert_values(Binder *b, const AstInsert *s, Table *t, Cte *ctes, i
         return NULL; /* the optimiser renames its own columns */
     for (int c = 0; c < t->n_cols; c++)
         if (!(p->out_cols[c] = ids[c] = plan_new_col(b->c, t->cols[c].name, t->cols[c].type, true))) return NULL;
-    return p;
+    if (q->srfs.len == 0) return p;
+    Proj proj = {0};
+    for (int c = 0; c < t->n_cols; c++)
+        if (!vec_push(b->a, &proj.ids, ids[c]) || !vec_push(b->a, &proj.exprs, p->values.rows[0][c])) return NULL;
+    return bind_proj_plan(b, &proj, bind_srf_plan(b, q, bind_one_row(b), SRF_ABOVE));
 }
 
 static Plan *insert_select(Binder *b, const AstInsert *s, Table *t, Cte *ctes, int64_t n_cols, const int *map,

@@ -183,7 +183,7 @@ static Expr *bind_between(Binder *b, Query *q, const AstBetween *x) {
     Expr *arg = bind_expr(b, q, x->arg), *lo = arg ? bind_expr(b, q, x->low) : NULL,
          *hi = lo ? bind_expr(b, q, x->high) : NULL;
     if (!hi) return NULL;
-    Expr *e = between_once(b, arg, lo, hi, x->location);
+    Expr *e = bind_bool(b, between_once(b, arg, lo, hi, x->location), x->negated ? "OR" : "AND", x->location);
     if (e && x->symmetric) {
         Expr *both[2] = {e, between_once(b, arg, hi, lo, x->location)};
         e = bind_nary(b, EX_OR, 2, both, x->location);
@@ -191,8 +191,18 @@ static Expr *bind_between(Binder *b, Query *q, const AstBetween *x) {
     return x->negated ? bind_not(b, e, x->location) : e;
 }
 
+/* Set-returning functions since there were that many calls. */
+static Status no_srfs(Binder *b, const Query *q, int64_t before, const char *where) {
+    if (q->srf_calls == before) return ST_OK;
+    err_at(b->err, bind_pos(b, q->srf_location), ERR_FEATURE_NOT_SUPPORTED,
+           "set-returning functions are not allowed in %s", where);
+    err_hint(b->err, "You might be able to move the set-returning function into a LATERAL FROM item.");
+    return ST_ERROR;
+}
+
 static Expr *bind_case(Binder *b, Query *q, const AstCase *c) {
     Expr *arg = NULL;
+    int64_t srfs = q->srf_calls;
     if (c->arg) {
         if (!(arg = bind_expr(b, q, c->arg))) return NULL;
         if (bind_is_unknown(arg)) arg = bind_coerce(b, arg, type_make(T_TEXT), CAST_IMPLICIT, arg->location);
@@ -212,7 +222,9 @@ static Expr *bind_case(Binder *b, Query *q, const AstCase *c) {
     }
     results[0] = c->otherwise ? bind_expr(b, q, c->otherwise) : bind_null(b, type_make(T_UNKNOWN));
     /* PostgreSQL looks at ELSE first: matters for messages only */
-    if (!results[0] || bind_common(b, n + 1, results, "CASE", &e->type) != ST_OK) return NULL;
+    if (!results[0] || bind_common(b, n + 1, results, "CASE", &e->type) != ST_OK ||
+        no_srfs(b, q, srfs, "CASE") != ST_OK)
+        return NULL;
     for (int64_t i = 0; i < n; i++) e->args[2 * i + 1] = results[i + 1];
     e->args[2 * n] = results[0];
     e->location = c->location;
@@ -220,9 +232,12 @@ static Expr *bind_case(Binder *b, Query *q, const AstCase *c) {
 }
 
 static Expr *bind_coalesce(Binder *b, Query *q, const AstList *l) {
+    int64_t srfs = q->srf_calls;
     Expr **args = bind_list(b, q, l->items, l->n_items);
     Expr *e = expr_new(b->c, EX_COALESCE, type_make(T_TEXT), (int32_t)l->n_items);
-    if (!args || !e || bind_common(b, l->n_items, args, "COALESCE", &e->type) != ST_OK) return NULL;
+    if (!args || !e || bind_common(b, l->n_items, args, "COALESCE", &e->type) != ST_OK ||
+        no_srfs(b, q, srfs, "COALESCE") != ST_OK)
+        return NULL;
     if (l->n_items == 1) return args[0];
     memcpy(e->args, args, sizeof *args * (size_t)l->n_items);
     e->location = l->location;

@@ -324,58 +324,26 @@ static bool constant_unnest(const AstFunc *call) {
 }
 
 static Plan *from_func(Binder *b, Query *q, const AstFromFunc *f) {
-    if (bind_is_stream(b, f->call)) return from_stream(b, q, bind_stream_call(b, f), &f->alias, f->location);
-    if (f->n_column_defs) {
-        bind_unsupported(b, f->location, "a column definition list");
-        return NULL;
-    }
+    if (f->n_funcs == 1 && bind_is_stream(b, f->funcs[0].call))
+        return from_stream(b, q, bind_stream_call(b, f), &f->alias, f->location);
     const char *clause = q->clause;
-    q->clause = "functions in FROM";
-    const char *fname = bind_target_name(f->call), *alias = f->alias.name ? f->alias.name : fname;
+    const AstExpr *only = f->n_funcs == 1 && !f->ordinality && !f->n_column_defs ? f->funcs[0].call : NULL;
+    const AstFunc *call = only && only->kind == AST_FUNC ? AST_AS_CONST(AstFunc, only) : NULL;
+    const char *alias = f->alias.name ? f->alias.name : bind_target_name(f->funcs[0].call);
     Plan *p = NULL;
-    const AstFunc *call = f->call->kind == AST_FUNC ? AST_AS_CONST(AstFunc, f->call) : NULL;
-    if (call && sql_is_bulk_call(call) && !f->ordinality) {
+    q->clause = "functions in FROM";
+    if (call && sql_is_bulk_call(call)) {
         p = bind_bulk_rows(b, q, call);
-    } else if (call && b->c->catalog && b->c->catalog->n_routines &&
-               ((p = bind_routine_rows(b, q, call, alias, f->ordinality)) || err_is_set(b->err))) {
-        /* a function of the catalog */
-    } else if (call && !call->name.schema && strcmp(call->name.name, "generate_series") == 0) {
-        Expr **args = bind_list(b, q, call->args, call->n_args);
-        if (args)
-            p = f->ordinality ? bind_series_numbered(b, call->n_args, args, alias, f->location)
-                              : bind_series(b, call->n_args, args, alias, f->location);
-    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args >= 1 &&
-               (f->ordinality || !constant_unnest(call))) {
-        const char **names = arena_array(b->a, const char *, call->n_args + 1);
-        Expr **args = bind_list(b, q, call->args, call->n_args);
-        for (int64_t i = 0; names && i < call->n_args; i++) names[i] = call->n_args == 1 ? alias : fname;
-        if (args && names) p = bind_unnest(b, call->n_args, args, names, f->ordinality, f->location);
-    } else if (call && bind_is_parts(call)) {
-        Expr **args = bind_list(b, q, call->args, call->n_args);
-        if (args) p = bind_parts(b, call, args, alias, f->ordinality);
-    } else if (call && sql_is_bulk_call(call)) {
-        bind_unsupported(b, f->location, "WITH ORDINALITY of bulk_call");
-    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && call->n_args == 1) {
+    } else if (call && !call->name.schema && strcmp(call->name.name, "unnest") == 0 && constant_unnest(call)) {
         const AstList *l = AST_AS_CONST(AstList, call->args[0]);
         Expr **items = bind_list(b, q, l->items, l->n_items);
         if (items) p = from_unnest(b, call, items, l->n_items, alias);
     } else {
-        Expr *e = bind_expr(b, q, f->call);
-        if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, f->location);
-        Proj proj = {0};
-        bool ok = e && bind_proj_add(b, &proj, NULL, e, alias) &&
-                  (!f->ordinality || bind_proj_add(b, &proj, NULL, bind_int8_const(b, 1), "ordinality"));
-        if (ok) p = bind_proj_plan(b, &proj, bind_one_row(b));
+        p = bind_from_rows(b, q, f);
     }
     q->clause = clause;
-    if (!p) return NULL;
-    const char **cols = arena_array(b->a, const char *, p->n_out + 1);
-    for (int32_t i = 0; cols && i < p->n_out; i++)
-        cols[i] = p->n_out == 1 ? alias : b->c->cols.items[p->out_cols[i]].name;
-    if (!cols) return NULL;
-    Rel r = {p, p->n_out, p->out_cols, cols};
     NsItem item;
-    if (rel_item(b, &r, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
+    if (!p || plan_item(b, p, alias, &item) != ST_OK || rename_columns(b, &f->alias, &item, f->location) != ST_OK ||
         add_item(b, q, &item, f->location) != ST_OK)
         return NULL;
     return p;

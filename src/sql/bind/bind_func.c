@@ -1,4 +1,4 @@
-/* bind_func.c - function calls, aggregates, generate_series.
+/* bind_func.c - function calls, aggregates.
  *
  * Aggregates are collected in the level they belong to: the innermost level whose columns the arguments use. The
  * call itself becomes a column; equal aggregates share one. Some aggregates are made of others: sums of intervals,
@@ -102,138 +102,6 @@ static Expr *bind_named(Binder *b, Query *q, const AstFunc *f) {
         if (!(args[k] = expr_const(b->c, &v))) return NULL;
     }
     return bind_call(b, "make_interval", false, n, args, f->location);
-}
-
-/* ---- generate_series --------------------------------------------------------------- */
-
-Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location) {
-    Type types[3];
-    bool datetime = false, with_tz = false, unresolved = false;
-    if (n < 2 || n > 3) unresolved = true;
-    for (int64_t i = 0; i < n && i < 3; i++) {
-        types[i] = args[i]->type;
-        if (i == 2) break;
-        datetime |= types[i].id == T_DATE || types[i].id == T_TIMESTAMP || types[i].id == T_TIMESTAMPTZ;
-        with_tz |= types[i].id == T_DATE || types[i].id == T_TIMESTAMPTZ;
-    }
-    if (n == 3 && types[2].id == T_INTERVAL && !datetime) datetime = with_tz = true;
-    Type t = type_make(T_INT4), step = t;
-    Expr *one = NULL;
-    if (datetime) {
-        /* date, date: PostgreSQL prefers timestamptz; a timestamp on either side decides otherwise */
-        for (int64_t i = 0; i < 2 && i < n; i++)
-            if (types[i].id == T_TIMESTAMP) with_tz = false;
-        for (int64_t i = 0; i < 2 && i < n; i++)
-            if (types[i].id == T_TIMESTAMPTZ) with_tz = true;
-        t = type_make(with_tz ? T_TIMESTAMPTZ : T_TIMESTAMP);
-        step = type_make(T_INTERVAL);
-        unresolved |= n != 3;
-    } else if (!unresolved) {
-        bool all_unknown = true;
-        for (int64_t i = 0; i < n; i++) all_unknown &= types[i].id == T_UNKNOWN;
-        if (all_unknown) {
-            t = type_make(T_INT4);
-        } else {
-            if (bind_common(b, n, args, "generate_series", &t) != ST_OK) return NULL;
-            if (t.id == T_INT2) t = type_make(T_INT4);
-            unresolved = t.id != T_INT4 && t.id != T_INT8 && t.id != T_NUMERIC;
-        }
-        step = t;
-        if (t.id == T_NUMERIC && t.precision < NUMERIC_MAX_PRECISION)
-            t.precision = step.precision = NUMERIC_MAX_PRECISION;
-        Value v = {.type = type_make(T_INT4)};
-        v.u.i32 = 1;
-        one = expr_const(b->c, &v);
-        if (!one) return NULL;
-    }
-    if (unresolved) {
-        const FuncDef *f;
-        Type co[16], ret, in[16];
-        int k = (int)MIN_OF(n, 16);
-        for (int i = 0; i < k; i++) in[i] = args[i]->type;
-        func_resolve(slice_of("generate_series"), false, k, in, bind_pos(b, location), &f, co, &ret, b->err);
-        if (!err_is_set(b->err))
-            err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function generate_series does not exist");
-        return NULL;
-    }
-    Plan *p = plan_new(b->c, LP_SERIES, 0);
-    if (!p || !(p->exprs = arena_array(b->a, Expr *, 3)) || !(p->out_cols = arena_array(b->a, ColId, 1))) return NULL;
-    for (int64_t i = 0; i < 3; i++)
-        if (!(p->exprs[i] = bind_coerce(b, i < n ? args[i] : one, i < 2 ? t : step, CAST_IMPLICIT, location)))
-            return NULL;
-    p->n_exprs = 3;
-    p->n_out = 1;
-    p->alias = name;
-    return (p->out_cols[0] = plan_new_col(b->c, name, t, false)) ? p : NULL;
-}
-
-/* Integers: a row's number follows from its value. What costs something to compute is computed once, in a row of its
- * own. */
-static Plan *number_integers(Binder *b, Plan *series, int64_t location) {
-    Proj once = {0}, proj = {0};
-    Plan *p = series;
-    for (int i = 0; i < 3; i++) {
-        Expr *e = series->exprs[i];
-        if (e->kind == EX_COL || e->kind == EX_CONST || e->kind == EX_PARAM) continue;
-        ColId id = bind_proj_add(b, &once, NULL, e, "argument");
-        if (!id || !(series->exprs[i] = expr_col(b->c, id))) return NULL;
-    }
-    if (once.ids.len) {
-        Plan *row = bind_proj_plan(b, &once, bind_one_row(b));
-        if (!row || !(p = bind_join(b, JN_INNER, row, series))) return NULL;
-        p->join.dependent = true;
-    }
-    const Type wide = type_numeric(19, 0), t = b->c->cols.items[series->out_cols[0]].type;
-    Expr *value = expr_col(b->c, series->out_cols[0]), *start = bind_copy(b, series->exprs[0]),
-         *step = bind_copy(b, series->exprs[2]);
-    const Type in = t.id == T_INT8 ? wide : type_make(T_INT8); /* the difference of two bigints may be none */
-    value = bind_coerce(b, value, in, CAST_EXPLICIT, location);
-    start = bind_coerce(b, start, in, CAST_EXPLICIT, location);
-    step = bind_coerce(b, step, in, CAST_EXPLICIT, location);
-    Expr *n = bind_op(b, "/", bind_op(b, "-", value, start, location), step, location);
-    n = bind_op(b, "+", bind_coerce(b, n, type_make(T_INT8), CAST_EXPLICIT, location), bind_int8_const(b, 1), location);
-    Expr *v = expr_col(b->c, series->out_cols[0]);
-    if (!bind_proj_add(b, &proj, NULL, v, series->alias) || !bind_proj_add(b, &proj, NULL, n, "ordinality"))
-        return NULL;
-    return bind_proj_plan(b, &proj, p);
-}
-
-Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location) {
-    Plan *p = bind_series(b, n, args, name, location);
-    if (!p || type_is_integer(b->c->cols.items[p->out_cols[0]].type)) return p ? number_integers(b, p, location) : NULL;
-    ColId value = p->out_cols[0];
-    if (!(p->out_cols = arena_array(b->a, ColId, 2))) return NULL;
-    p->out_cols[0] = value;
-    p->n_out = 2;
-    p->ordinality = true;
-    return (p->out_cols[1] = plan_new_col(b->c, "ordinality", type_make(T_INT8), false)) ? p : NULL;
-}
-
-static Expr *series_in_targets(Binder *b, Query *q, const AstFunc *f) {
-    if (!q->srf_ok && q->window_error && strstr(q->window_error, "function calls cannot")) {
-        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
-               "%s function calls cannot contain set-returning function calls",
-               strncmp(q->window_error, "window", 6) == 0 ? "window" : "aggregate");
-        return NULL;
-    }
-    if (!q->srf_ok) {
-        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
-               "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
-        return NULL;
-    }
-    if (q->srf) {
-        bind_unsupported(b, f->location, "more than one set-returning function in a select list");
-        return NULL;
-    }
-    Expr **args = bind_list(b, q, f->args, f->n_args);
-    if (!args) return NULL;
-    q->srf = bind_is_parts(f)                      ? bind_parts(b, f, args, f->name.name, false)
-             : strcmp(f->name.name, "unnest") == 0 ? bind_unnest(b, 1, args, &f->name.name, false, f->location)
-                                                   : bind_series(b, f->n_args, args, "generate_series", f->location);
-    if (!q->srf || bind_own(b, q, q->srf->out_cols[0], true) != ST_OK) return NULL;
-    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
-    if (e) e->location = f->location;
-    return e;
 }
 
 /* ---- aggregates ---------------------------------------------------------------------- */
@@ -540,8 +408,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         err_at(b->err, pos, ERR_WRONG_OBJECT_TYPE, "%s specified, but %s is not an aggregate function", wrong, name);
         return NULL;
     }
-    if (strcmp(name, "generate_series") == 0 || (strcmp(name, "unnest") == 0 && f->n_args == 1) || bind_is_parts(f))
-        return series_in_targets(b, q, f);
+    if (bind_is_rows(f)) return bind_rows_target(b, q, f);
     if (strcmp(name, "overlaps") == 0 && f->n_args == 4) return bind_overlaps(b, q, f);
     if (strcmp(name, "extract") == 0 && f->n_args == 2) return bind_extract(b, q, f);
     Expr **args = bind_list(b, q, f->args, f->n_args);

@@ -40,7 +40,37 @@ typedef struct ColOwner {
     Query *query; /* the level whose FROM (or aggregation) makes the column; NULL = a finished level */
     bool agg;     /* result of one of its aggregates */
     bool window;  /* (agg) of one of its window functions */
+    bool srf;     /* (agg) of a set-returning function of its select list */
 } ColOwner;
+
+/* A call whose rows are wanted, bound (bind_rows.c). */
+typedef enum RowsKind {
+    ROWS_SERIES, /* args: start, end, step */
+    ROWS_ARRAY,  /* args[0]: the array of the values */
+    ROWS_ROUTINE,
+    ROWS_VALUE /* args[0]: one row */
+} RowsKind;
+typedef struct RowsFunc {
+    uint8_t kind; /* RowsKind */
+    int64_t location;
+    int64_t n_args;
+    Expr **args;
+    const Routine *routine;
+    const char *each; /* ROWS_ARRAY: an element's function, or NULL */
+    int32_t n_cols;
+    Type *types;
+    ColId *cols; /* they have their names */
+} RowsFunc;
+
+/* A set-returning function of a select list, ORDER BY or GROUP BY. */
+typedef enum SrfStage { SRF_BELOW_GROUPS, SRF_BELOW_WINDOWS, SRF_ABOVE } SrfStage;
+typedef struct Srf {
+    RowsFunc f;
+    int32_t depth; /* 1: no argument has such a call in it */
+    uint8_t stage; /* SrfStage */
+    bool ready;    /* its arguments are over the groups */
+    ColId above;   /* SRF_BELOW_GROUPS: the same call above them, once there is one */
+} Srf;
 
 /* GROUPING(args): a column of the level. */
 typedef struct GroupingCall {
@@ -70,13 +100,16 @@ struct Query {
     Query *sibling; /* for error messages: the level whose FROM this non-LATERAL subquery stands in */
     Cte *ctes;      /* in scope, innermost first */
     Ns ns;
-    const char *clause; /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
-    bool no_columns;    /* LIMIT */
-    bool is_default;    /* neither columns nor subqueries */
-    bool is_check;      /* no subqueries */
-    bool srf_ok;        /* directly in the select list */
-    bool recursive;     /* FROM has a recursive reference */
-    Plan *srf;          /* generate_series of the select list */
+    const char *clause;     /* "WHERE", "JOIN conditions" ...: where aggregates are not allowed; NULL = allowed */
+    bool no_columns;        /* LIMIT */
+    bool is_default;        /* neither columns nor subqueries */
+    bool is_check;          /* no subqueries */
+    bool srf_ok;            /* set-returning functions are allowed: in the select list, GROUP BY, ORDER BY */
+    bool srf_again;         /* a call equal to one of the level is that one: GROUP BY, ORDER BY */
+    const char *srf_clause; /* where they are not allowed, and clause is NULL */
+    bool recursive;         /* FROM has a recursive reference */
+    VEC(Srf) srfs;
+    int64_t srf_calls, srf_location; /* how many were bound so far, the last one's place */
     VEC(AggCall) aggs;
     VEC(GroupingCall) groupings;
     ExprVec direct; /* copies of direct arguments of its aggregates that stand in filters: of grouped columns only */
@@ -205,9 +238,6 @@ Query *bind_agg_level(Binder *b, Query *q, int64_t n, Expr *const *args, int64_t
 bool bind_is_stream(const Binder *b, const AstExpr *call);
 Plan *bind_stream_call(Binder *b, const AstFromFunc *f);
 Plan *bind_stream_file(Binder *b, const AstFromTable *f);
-/* generate_series; args bound. With ordinality: and the numbers of its rows. */
-Plan *bind_series(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
-Plan *bind_series_numbered(Binder *b, int64_t n, Expr **args, const char *name, int64_t location);
 
 /* An aggregate; with OVER its column is bind_window_agg's. */
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
@@ -240,16 +270,40 @@ bool bind_groupable(Type t); /* equal values have equal bytes, or there is a com
 Status bind_check_groupable(Binder *b, Type t, int64_t location);
 /* l op ANY (array), l op ALL (array). */
 Expr *bind_any_array(Binder *b, const char *op, bool all, Expr *l, Expr *array, int64_t location);
-/* unnest(array, ...) in FROM, or of one array in a select list: a column per array and, with ordinality, one more. */
-Plan *bind_unnest(Binder *b, int64_t n, Expr **arrays, const char *const *names, bool ordinality, int64_t location);
+Status bind_check_array(Binder *b, const Expr *e, int64_t location); /* 42883: not an argument of unnest */
+
+/* ---- bind_rows.c --------------------------------------------------------------------------- */
+bool bind_is_rows(const AstFunc *f);                                   /* a set-returning builtin of a select list */
+Status bind_rows_allowed(Binder *b, const Query *q, int64_t location); /* 0A000 */
+/* The elements of an array, each (or NULL) called with one of them. */
+Status bind_rows_array(Binder *b, Expr *array, const char *each, const char *name, int64_t location, RowsFunc *out);
+Plan *bind_from_rows(Binder *b, Query *q, const AstFromFunc *f);
+Expr *bind_rows_target(Binder *b, Query *q, const AstFunc *f); /* in a select list: its column */
+Expr *bind_srf(Binder *b, Query *q, const RowsFunc *f);        /* likewise, bound */
+/* The calls in e stand no higher than that. */
+void bind_srf_stage(Binder *b, Query *q, Expr *e, SrfStage stage);
+bool bind_srf_is_below(const Query *q, ColId id); /* that call stands below the grouping */
+bool bind_srf_args(const Query *q, ColId id, bool (*fn)(void *ctx, Expr *e), void *ctx); /* expr_walk() of each */
+/* The call of that column, which stands below the grouping, once more above it; fn regroups its arguments. */
+Expr *bind_srf_above(Binder *b, Query *q, ColId id, Status (*fn)(void *ctx, Expr **slot), void *ctx);
+/* Every argument of the calls above the grouping, once. */
+Status bind_srfs_each(Query *q, Status (*fn)(void *ctx, Expr **slot), void *ctx);
+void bind_srfs_end(Binder *b, const Query *q); /* for other levels their columns are like others */
+/* p's rows with those of the calls of the stage. */
+Plan *bind_srf_plan(Binder *b, const Query *q, Plan *p, SrfStage stage);
 
 /* ---- bind_routine.c ------------------------------------------------------------------------- */
 /* A function of the catalog. NULL without an error: no such one, a builtin may be meant. */
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f);
-/* In FROM, or set-returning in a select list: its rows. NULL without an error as above. */
 Plan *bind_system_rows(Binder *b, int relation);
 Plan *bind_bulk_rows(Binder *b, Query *q, const AstFunc *f);
-Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name, bool ordinality);
+/* In FROM: its rows, out->routine NULL if there is no such one. out->n_cols 0: of whatever columns. */
+Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out);
+/* The array of its rows: of their values, or (packed) of their bytes. */
+Expr *bind_rows_call(Binder *b, const RowsFunc *f);
+static inline bool bind_rows_packed(const RowsFunc *f) {
+    return f->routine && (f->n_cols != 1 || f->types[0].id == T_ARRAY);
+}
 
 /* A call of a routine of the catalog that is declared STRICT. */
 bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e);
@@ -318,8 +372,7 @@ Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVe
 
 /* ---- bind_parts.c ------------------------------------------------------------------------------------ */
 bool bind_is_parts(const AstFunc *f); /* regexp_matches and the like */
-/* Its rows, like bind_unnest's. */
-Plan *bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, bool ordinality);
+Status bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out);
 
 /* ---- bind_ordered.c ---------------------------------------------------------------------------------- */
 Expr *bind_within_group(Binder *b, Query *q, const AstFunc *f);

@@ -21,7 +21,7 @@ Status bind_own(Binder *b, Query *q, ColId id, bool agg) {
     }
     while (b->owner.len <= id - b->owner_first)
         if (!vec_push(b->a, &b->owner, none)) return ST_ERROR;
-    b->owner.items[id - b->owner_first] = (ColOwner){q, agg, false};
+    b->owner.items[id - b->owner_first] = (ColOwner){.query = q, .agg = agg};
     return ST_OK;
 }
 

@@ -1,6 +1,6 @@
 /* bind_parts.c - functions whose rows are parts of a text: regexp_matches, regexp_split_to_table, string_to_table.
  *
- * They are unnest over functions that give all parts as an array.
+ * They are unnest (bind_rows.c) over functions that give all parts as an array.
  */
 #include "sql/bind/bind_int.h"
 
@@ -22,29 +22,23 @@ static const PartsFunc *parts_func(const AstFunc *f) {
 bool bind_is_parts(const AstFunc *f) { return parts_func(f) != NULL; }
 
 /* No function of that name takes them. */
-static Plan *no_function(Binder *b, const AstFunc *f, Expr **args) {
+static Status no_function(Binder *b, const AstFunc *f, Expr **args) {
     const char *types = "";
     for (int64_t i = 0; i < f->n_args && types; i++)
         types = arena_printf(b->a, "%s%s%s", types, i ? ", " : "", type_plain_name(args[i]->type));
-    if (!types) return NULL;
+    if (!types) return ST_ERROR;
     err_clear(b->err);
     err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s(%s) does not exist", f->name.name,
            types);
     err_hint(b->err,
              "No function matches the given name and argument types. You might need to add explicit type casts.");
-    return NULL;
+    return ST_ERROR;
 }
 
-Plan *bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, bool ordinality) {
+Status bind_parts(Binder *b, const AstFunc *f, Expr **args, const char *name, RowsFunc *out) {
     const PartsFunc *p = parts_func(f);
     if (f->n_args < 2 || f->n_args > 3) return no_function(b, f, args);
     Expr *array = bind_call(b, p->array, false, (int)f->n_args, args, f->location);
-    if (!array) return strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) == 0 ? no_function(b, f, args) : NULL;
-    Plan *rows = bind_unnest(b, 1, &array, &name, ordinality, f->location);
-    if (!rows || !p->matches) return rows;
-    Expr *e = bind_call(b, "regexp_match_of", false, 1, &rows->exprs[0], f->location);
-    if (!e) return NULL;
-    rows->exprs[0] = e;
-    b->c->cols.items[rows->out_cols[0]].type = e->type;
-    return rows;
+    if (!array) return strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) == 0 ? no_function(b, f, args) : ST_ERROR;
+    return bind_rows_array(b, array, p->matches ? "regexp_match_of" : NULL, name, f->location, out);
 }

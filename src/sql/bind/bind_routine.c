@@ -2,12 +2,14 @@
  *
  * Overloads are chosen by PostgreSQL's rules: exact types, then implicit casts, most exact matches, preferred types,
  * categories of untyped literals; of equals the one with fewer defaults. A scalar call becomes an EX_FUNC whose kernel
- * calls back into the session (SessionInfo.call_routine); a call in FROM becomes LP_VALUES whose rows the session fills
- * in before the plan runs (PlanValues.routine_id).
+ * calls back into the session (SessionInfo.call_routine). A call in FROM with fixed arguments becomes LP_VALUES whose
+ * rows the session fills in before the plan runs (PlanValues.routine_id); one with columns as arguments, or beside
+ * others, an EX_FUNC that gives its rows as an array (call_routine_rows; bind_rows.c).
  */
 #include <stdio.h>
 
 #include "sql/bind/bind_int.h"
+#include "types/array.h"
 
 enum { ARGS_MAX = 100, CANDIDATES_MAX = 64 };
 
@@ -311,76 +313,126 @@ bool bind_calls_strict_routine(const PlanCtx *c, const Expr *e) {
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-static Plan *call_rows(Binder *b, const Routine *r, Expr **args, const char *name, bool ordinality, int64_t location) {
-    int n_cols = 0;
-    for (int i = 0; i < r->n_params; i++) n_cols += r->param_modes[i] != 'i';
-    bool columns = r->returns_record && n_cols > 0;
-    if (r->returns_record && !columns) {
-        err_at(b->err, bind_pos(b, location), ERR_SYNTAX,
-               "a column definition list is required for functions returning \"record\"");
-        return NULL;
+/* A row as an element's bytes: the array of its cells' bytes. */
+static Status pack_row(FuncCtx *ctx, int32_t n, const Value *row, Str *out) {
+    Str *cells = arena_array(ctx->arena, Str, n + 1);
+    uint8_t *valid = arena_alloc(ctx->arena, n + 1);
+    if (!cells || !valid) return err_oom(ctx->err);
+    for (int32_t i = 0; i < n; i++) {
+        const Phys ph = type_phys(row[i].type);
+        valid[i] = !row[i].is_null;
+        if (row[i].is_null) cells[i] = str_make("", 0);
+        else if (ph == PH_STR) cells[i] = row[i].u.str;
+        else cells[i] = str_make((const char *)value_cell_const(&row[i]), phys_size(ph));
     }
-    ColSet used = colset_new(b->c);
-    for (int i = 0; i < r->n_args; i++) expr_cols(b->c, args[i], &used);
-    for (int64_t w = 0; w < used.n_words; w++)
-        if (used.bits[w]) {
-            bind_unsupported(b, location, "a set-returning function of the catalog with columns as arguments");
-            return NULL;
+    return array_build(ctx->arena, PH_STR, n, cells, valid, out, ctx->err);
+}
+
+static Status rows_array(FuncCtx *ctx, int32_t n_cols, const Type *types, int64_t n, const Value *cells, Str *out) {
+    bool packed = type_element(ctx->ret).id == T_BYTEA && (n_cols != 1 || types[0].id != T_BYTEA);
+    const Phys ph = packed ? PH_STR : type_phys(types[0]);
+    const int64_t size = phys_size(ph);
+    char *values = arena_calloc(ctx->arena, (n + 1) * size);
+    uint8_t *valid = arena_alloc(ctx->arena, n + 1);
+    if (!values || !valid) return err_oom(ctx->err);
+    for (int64_t i = 0; i < n; i++) {
+        const Value *v = cells + i * n_cols;
+        valid[i] = packed || !v->is_null;
+        if (packed) TRY(pack_row(ctx, n_cols, v, (Str *)values + i));
+        else if (!v->is_null) memcpy(values + i * size, value_cell_const(v), (size_t)size);
+        else if (ph == PH_STR) ((Str *)values)[i] = str_make("", 0);
+    }
+    return array_build(ctx->arena, ph, n, values, valid, out, ctx->err);
+}
+
+/* args[0]: the routine's id, args[1]: the types of its columns, as bytes. */
+static Status rows_kernel(FuncCtx *ctx, int64_t n, const Vec *args, int nargs, Vec *out) {
+    Value *vals = arena_array(ctx->arena, Value, nargs + 1), *cells;
+    if (!vals) return stack_failed(ctx->err);
+    if (!ctx->session || !ctx->session->call_routine_rows)
+        return err_set(ctx->err, ERR_FEATURE_NOT_SUPPORTED, "functions of the catalog cannot be called here");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t n_rows;
+        for (int k = 0; k < nargs; k++) arg_value(&args[k], i, &vals[k]);
+        const int32_t n_cols = (int32_t)(vals[1].u.str.len / (int64_t)sizeof(Type));
+        Type *types = arena_array(ctx->arena, Type, n_cols + 1);
+        if (!types) return err_oom(ctx->err);
+        memcpy(types, vals[1].u.str.ptr, sizeof *types * (size_t)n_cols);
+        if (ctx->session->call_routine_rows(ctx->session->setting_ctx, vals[0].u.i64, nargs - 2, vals + 2, n_cols,
+                                            types, ctx->arena, &n_rows, &cells, ctx->err) != ST_OK ||
+            rows_array(ctx, n_cols, types, n_rows, cells, (Str *)out->data + i) != ST_OK) {
+            ctx->error_row = i;
+            return ST_ERROR;
         }
-    Plan *p = plan_new(b->c, LP_VALUES, 0);
-    int n_out = columns ? n_cols : 1;
-    if (!p || !(p->out_cols = arena_array(b->a, ColId, n_out + 1))) return NULL;
-    p->n_out = n_out + ordinality;
-    p->ordinality = ordinality;
-    if (ordinality && !(p->out_cols[n_out] = plan_new_col(b->c, "ordinality", type_make(T_INT8), false))) return NULL;
-    p->values.routine_id = r->id;
-    p->exprs = args;
-    p->n_exprs = r->n_args;
-    p->alias = name;
-    if (!columns)
-        return (p->out_cols[0] = plan_new_col(b->c, name, r->returns_void ? type_make(T_TEXT) : r->ret, true)) ? p
-                                                                                                               : NULL;
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+
+Expr *bind_rows_call(Binder *b, const RowsFunc *f) {
+    const Routine *r = f->routine;
+    Type ret = type_array_of(bind_rows_packed(f) ? type_make(T_BYTEA) : f->types[0]);
+    Expr *e = expr_new(b->c, EX_FUNC, ret, (int32_t)f->n_args + 2);
+    FuncDef *d = arena_new_of(b->a, FuncDef);
+    Value types = {.type = type_make(T_BYTEA)};
+    types.u.str = str_make((const char *)f->types, f->n_cols * (int64_t)sizeof(Type));
+    if (!e || !d || !(d->name = arena_strdup(b->a, r->name)) || !(e->args[0] = bind_int8_const(b, r->id)) ||
+        !(e->args[1] = expr_const(b->c, &types)))
+        return NULL;
+    *d = (FuncDef){.name = d->name,
+                   .flags = (uint16_t)(FN_CAN_FAIL | FN_VARIADIC | (r->volatility == 'v' ? FN_VOLATILE : FN_STABLE)),
+                   .ret = T_ARRAY,
+                   .nargs = 1,
+                   .args = {T_VOID},
+                   .kernel = rows_kernel,
+                   .doc = "rows of a function of the catalog"};
+    e->u.func = d;
+    for (int64_t i = 0; i < f->n_args; i++) e->args[i + 2] = f->args[i];
+    e->location = f->location;
+    return e;
+}
+
+/* name: of the column of a function without columns of its own. */
+static Status routine_columns(Binder *b, const Routine *r, const char *name, RowsFunc *out) {
+    int n = 0;
+    for (int i = 0; i < r->n_params; i++) n += r->param_modes[i] != 'i';
+    if (n == 0 && r->returns_record) return ST_OK;
+    out->n_cols = n ? n : 1;
+    if (!(out->types = arena_array(b->a, Type, out->n_cols)) || !(out->cols = arena_array(b->a, ColId, out->n_cols)))
+        return ST_ERROR;
+    if (n == 0) out->types[0] = r->returns_void ? type_make(T_TEXT) : r->ret;
     for (int i = 0, k = 0; i < r->n_params; i++) {
         if (r->param_modes[i] == 'i') continue;
-        const char *col =
-            r->param_names[i] ? arena_strdup(b->a, r->param_names[i]) : arena_printf(b->a, "column%d", k + 1);
-        if (!col || !(p->out_cols[k++] = plan_new_col(b->c, col, r->param_types[i], true))) return NULL;
+        const char *own = r->param_names[i];
+        const char *col = own ? arena_strdup(b->a, own) : n == 1 ? name : arena_printf(b->a, "column%d", k + 1);
+        out->types[k] = r->param_types[i];
+        if (!col || (out->cols[k++] = plan_new_col(b->c, col, r->param_types[i], true)) <= 0) return ST_ERROR;
     }
-    return p;
+    return n || (out->cols[0] = plan_new_col(b->c, name, out->types[0], true)) > 0 ? ST_OK : ST_ERROR;
 }
 
-Plan *bind_routine_rows(Binder *b, Query *q, const AstFunc *f, const char *name, bool ordinality) {
+static Status rows_func(Binder *b, const Routine *r, Expr **args, const char *name, int64_t location, RowsFunc *out) {
+    *out = (RowsFunc){.kind = ROWS_ROUTINE, .location = location, .n_args = r->n_args, .args = args, .routine = r};
+    return routine_columns(b, r, name, out);
+}
+
+Status bind_rows_routine(Binder *b, Query *q, const AstFunc *f, const char *name, RowsFunc *out) {
     const Routine *r;
     Expr **args;
-    if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
-    return call_rows(b, r, args, name, ordinality, f->location);
-}
-
-static Expr *rows_in_targets(Binder *b, Query *q, const Routine *r, Expr **args, const AstFunc *f) {
-    if (!q->srf_ok) {
-        err_at(b->err, bind_pos(b, f->location), ERR_FEATURE_NOT_SUPPORTED,
-               "set-returning functions are not allowed in %s", q->clause ? q->clause : "this context");
-        return NULL;
-    }
-    if (q->srf || r->returns_record) {
-        bind_unsupported(b, f->location,
-                         q->srf ? "more than one set-returning function in a select list"
-                                : "a set of records in a select list");
-        return NULL;
-    }
-    if (!(q->srf = call_rows(b, r, args, f->name.name, false, f->location)) ||
-        bind_own(b, q, q->srf->out_cols[0], true) != ST_OK)
-        return NULL;
-    Expr *e = expr_col(b->c, q->srf->out_cols[0]);
-    if (e) e->location = f->location;
-    return e;
+    TRY(bind_args(b, q, f, false, &r, &args));
+    return r ? rows_func(b, r, args, name, f->location, out) : ST_OK;
 }
 
 Expr *bind_routine_call(Binder *b, Query *q, const AstFunc *f) {
     const Routine *r;
     Expr **args;
+    RowsFunc rows;
     if (bind_args(b, q, f, false, &r, &args) != ST_OK || !r) return NULL;
-    return r->returns_set ? rows_in_targets(b, q, r, args, f) : scalar_call(b, r, args, f->location);
+    if (!r->returns_set) return scalar_call(b, r, args, f->location);
+    if (bind_rows_allowed(b, q, f->location) != ST_OK ||
+        rows_func(b, r, args, f->name.name, f->location, &rows) != ST_OK)
+        return NULL;
+    return bind_srf(b, q, &rows);
 }
 
 /* ---- entry points ----------------------------------------------------------------------------------- */
@@ -416,8 +468,9 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
     *out = NULL;
     if (!q) return ST_ERROR;
     q->clause = procedure ? "CALL arguments" : NULL;
+    q->srf_ok = !procedure;
     TRY(bind_args(b, q, f, procedure, &r, &args));
-    if (!r && !procedure) return ST_OK;
+    if ((!r && !procedure) || q->srfs.len) return ST_OK;
     if (!r) {
         Expr **given = bind_list(b, q, f->args, f->n_args);
         if (!given) return ST_ERROR;

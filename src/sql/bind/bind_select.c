@@ -4,7 +4,9 @@
  * columns while its aggregates are collected. If the level is grouped, the expressions are then rewritten: whole
  * group keys become key columns, what is left of FROM's columns must depend on the keys (42803). The tree is
  *
- *   FROM > FILTER where > AGG > FILTER having > [WINDOW] > [JOIN series] > PROJECT > [AGG distinct] > [SORT] > [LIMIT]
+ *   FROM > FILTER where > AGG > FILTER having > [WINDOW] > PROJECT > [AGG distinct] > [SORT] > [LIMIT]
+ *
+ * with the rows of set-returning functions (bind_rows.c) below AGG, WINDOW or PROJECT.
  */
 #include "sql/bind/bind_int.h"
 
@@ -145,6 +147,8 @@ static Status regroup(Group *g, Expr **slot) {
     }
     if (e->kind == EX_COL) {
         ColOwner o = bind_owner(b, e->u.col);
+        if (o.query == g->q && o.srf && bind_srf_is_below(g->q, e->u.col))
+            return (*slot = bind_srf_above(b, g->q, e->u.col, regroup_slot, g)) ? ST_OK : ST_ERROR;
         if (o.query != g->q || o.agg) return ST_OK;
         if (depends_on_key(g, e->u.col)) {
             Expr *v = dependent_value(g, e->u.col);
@@ -175,14 +179,16 @@ static bool no_agg_col(void *ctx, Expr *e) {
     void **k = ctx;
     if (e->kind != EX_COL) return true;
     ColOwner o = bind_owner(k[0], e->u.col);
+    if (o.srf && o.query == k[1]) return bind_srf_args(k[1], e->u.col, no_agg_col, ctx);
     return !(o.agg && o.query == k[1]);
 }
 
+/* Whether it uses a set-returning function that stands above everything else. */
 static bool uses_srf(const Binder *b, const Query *q, const Expr *e) {
     ColSet used = colset_new(b->c);
     if (e) expr_cols(b->c, e, &used);
-    for (int32_t i = 0; i < q->srf->n_out; i++)
-        if (colset_has(&used, q->srf->out_cols[i])) return true;
+    for (int64_t i = 0; i < q->srfs.len; i++)
+        if (q->srfs.items[i].stage == SRF_ABOVE && colset_has(&used, q->srfs.items[i].f.cols[0])) return true;
     return false;
 }
 
@@ -224,7 +230,6 @@ Status bind_group_key(Binder *b, Query *q, const AstExpr *ast, const TargetVec *
     }
     if (e && e->type.id == T_UNKNOWN) e = bind_coerce(b, e, type_make(T_TEXT), CAST_IMPLICIT, ast->location);
     if (!e || bind_check_groupable(b, e->type, ast->location) != ST_OK) return ST_ERROR;
-    if (q->srf && uses_srf(b, q, e)) return bind_unsupported(b, ast->location, "a set-returning function in GROUP BY");
     void *k[2] = {b, q};
     if (bind_uses_window(b, e))
         return err_at(b->err, bind_pos(b, ast->location), ERR_WINDOWING,
@@ -472,7 +477,7 @@ static const char *locked_item(const SelectEnv *env, const AstFrom *f, const cha
         break;
     case AST_FROM_FUNC:
         alias = &AST_AS_CONST(AstFromFunc, f)->alias;
-        own = bind_target_name(AST_AS_CONST(AstFromFunc, f)->call);
+        own = bind_target_name(AST_AS_CONST(AstFromFunc, f)->funcs[0].call);
         what = "function";
         break;
     case AST_FROM_JOIN: {
@@ -499,7 +504,7 @@ static Status check_locking(Binder *b, const SelectEnv *env, const AstSelect *s,
                        : s->having                 ? "HAVING clause"
                        : q && q->aggs.len          ? "aggregate functions"
                        : q && bind_calls_window(q) ? "window functions"
-                       : q && q->srf               ? "set-returning functions in the target list"
+                       : q && q->srfs.len          ? "set-returning functions in the target list"
                                                    : NULL;
     b->c->locks_rows = true;
     if (s->n_values) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, "%s cannot be applied to VALUES", s->lock);
@@ -530,7 +535,7 @@ static bool keys_use_srf(const Binder *b, const Query *q, const OrderVec *keys, 
 /* With ORDER BY, a set-returning function that no key uses makes its rows of those that DISTINCT ON leaves. */
 static bool is_late_srf(const Binder *b, const Query *q, const AstSelect *s, const OrderVec *order, const OrderVec *on,
                         const TargetVec *targets) {
-    return q->srf && s->n_distinct_on && s->n_order_by && !keys_use_srf(b, q, order, targets) &&
+    return q->srfs.len && s->n_distinct_on && s->n_order_by && !keys_use_srf(b, q, order, targets) &&
            !keys_use_srf(b, q, on, targets);
 }
 
@@ -538,8 +543,7 @@ static bool is_late_srf(const Binder *b, const Query *q, const AstSelect *s, con
 static Status add_needed(Binder *b, const Query *q, Proj *proj, const ColSet *used) {
     for (ColId id = 1; id < b->c->cols.len; id++) {
         if (!colset_has(used, id) || bind_owner(b, id).query != q) continue;
-        bool made = false;
-        for (int32_t i = 0; i < q->srf->n_out; i++) made |= q->srf->out_cols[i] == id;
+        bool made = bind_owner(b, id).srf && uses_srf(b, q, expr_col(b->c, id));
         if (!made && !bind_proj_add(b, proj, q, expr_col(b->c, id), NULL)) return ST_ERROR;
     }
     return ST_OK;
@@ -570,20 +574,15 @@ static void rename_plan(const Renamed *r, Plan *p) {
     for (int32_t i = 0; i < p->n_children; i++) rename_plan(r, p->children[i]);
 }
 
-static Plan *join_srf(Binder *b, Plan *p, Plan *srf) {
-    bool dep = bind_depends(b, srf, p);
-    Plan *j = bind_join(b, JN_INNER, p, srf);
-    if (j) j->join.dependent = dep;
-    return j;
-}
-
-/* The function's rows for each row of p; ids of targets that use it are 0 and found here. r: columns' names in p, which
- * DISTINCT ON gave others. */
+/* The functions' rows for each row of p; ids of targets that use them are 0 and found here. r: columns' names in p,
+ * which DISTINCT ON gave others. */
 static Plan *add_late_srf(Binder *b, Query *q, Plan *p, const Renamed *r, const TargetVec *targets, ColId *ids,
                           int64_t n_sort, ColId *sort_ids) {
     Proj proj = {0};
-    rename_plan(r, q->srf);
-    if (!(p = join_srf(b, p, q->srf))) return NULL;
+    for (int64_t i = 0; i < q->srfs.len; i++)
+        for (int64_t k = 0; k < q->srfs.items[i].f.n_args; k++)
+            (void)expr_walk(q->srfs.items[i].f.args[k], rename_node, (void *)(uintptr_t)r);
+    if (!(p = bind_srf_plan(b, q, p, SRF_ABOVE))) return NULL;
     for (int64_t i = 0; i < targets->len; i++) {
         Expr *e = ids[i] ? expr_col(b->c, ids[i]) : targets->items[i].expr;
         if (e && !ids[i]) (void)expr_walk(e, rename_node, (void *)(uintptr_t)r);
@@ -604,7 +603,7 @@ typedef struct Level {
     Group group; /* GROUP BY */
     Expr *having;
     OrderVec order, on; /* ORDER BY, DISTINCT ON */
-    bool late;          /* its set-returning function stands behind DISTINCT ON */
+    bool late;          /* its set-returning functions stand behind DISTINCT ON */
     /* 2. the projection, and where in it are: */
     Proj proj;
     int32_t n;
@@ -648,10 +647,14 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
     Query *q = l->q;
     const AstSelect *s = l->s;
     q->clause = "GROUP BY";
+    q->srf_ok = q->srf_again = true;
     TRY(bind_group_sets(b, q, s, &l->targets, &l->group.keys, &l->group.sets));
     q->clause = NULL;
+    q->srf_ok = false;
+    q->srf_clause = "HAVING";
     if (s->having && !(l->having = bind_bool(b, bind_expr(b, q, s->having), "HAVING", s->having->location)))
         return ST_ERROR;
+    q->srf_ok = true;
     if (s->lock) TRY(check_locking(b, env, s, q));
     q->window_ok = true;
     for (int64_t i = 0; i < s->n_order_by; i++) {
@@ -665,7 +668,7 @@ static Status level_clauses(Level *l, const SelectEnv *env) {
         TRY(order_key(b, q, &item, &l->targets, &k));
         if (!vec_push(b->a, &l->on, k)) return ST_ERROR;
     }
-    q->window_ok = false;
+    q->window_ok = q->srf_ok = q->srf_again = false;
     return ST_OK;
 }
 
@@ -696,9 +699,8 @@ static Status level_group(Level *l) {
         return err_at(b->err, bind_pos(b, l->s->targets[0].location), ERR_INVALID_RECURSION,
                       "aggregate functions are not allowed in a recursive query's recursive term");
     if (!l->s->n_group_by && !q->aggs.len && !q->groupings.len && !l->having) return ST_OK;
-    if (q->srf)
-        return bind_unsupported(b, l->s->targets[0].location,
-                                "a set-returning function in the select list of a grouped query");
+    for (int64_t i = 0; i < g->keys.len; i++) bind_srf_stage(b, q, g->keys.items[i], SRF_BELOW_GROUPS);
+    if (!(l->plan = bind_srf_plan(b, q, l->plan, SRF_BELOW_GROUPS))) return ST_ERROR;
     for (int64_t i = 0; i < g->keys.len; i++) {
         const Expr *k = g->keys.items[i];
         /* nullable: an outer join below may have added NULLs */
@@ -721,6 +723,7 @@ static Status level_group(Level *l) {
     TRY(regroup_keys(g, &l->order));
     TRY(regroup_keys(g, &l->on));
     TRY(bind_windows_each(q, regroup_slot, g));
+    TRY(bind_srfs_each(q, regroup_slot, g));
     if (!(l->plan = group_plan(b, q, l->plan, &g->keys, &g->ids)) ||
         !(l->plan = bind_grouping_plan(b, q, l->plan, &g->sets)))
         return ST_ERROR;
@@ -737,7 +740,9 @@ static Status level_project(Level *l) {
         if (l->late && uses_srf(b, q, l->targets.items[i].expr)) {
             ColSet used = colset_new(b->c);
             expr_cols(b->c, l->targets.items[i].expr, &used);
-            plan_free_cols(b->c, q->srf, &used);
+            for (int64_t k = 0; k < q->srfs.len; k++)
+                for (int64_t a = 0; a < q->srfs.items[k].f.n_args; a++)
+                    expr_cols(b->c, q->srfs.items[k].f.args[a], &used);
             TRY(add_needed(b, q, &l->proj, &used));
             continue;
         }
@@ -807,6 +812,12 @@ static Status level_distinct_on(Level *l) {
     return ST_OK;
 }
 
+static Status window_srfs(void *ctx, Expr **slot) {
+    const Level *l = ctx;
+    bind_srf_stage(l->b, l->q, *slot, SRF_BELOW_WINDOWS);
+    return ST_OK;
+}
+
 static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
@@ -817,9 +828,11 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
     TRY(level_targets(&l, env));
     TRY(level_clauses(&l, env));
     TRY(level_group(&l));
-    if (!(l.plan = bind_window_plan(b, q, l.plan))) return ST_ERROR;
+    TRY(bind_windows_each(q, window_srfs, &l));
+    if (!(l.plan = bind_srf_plan(b, q, l.plan, SRF_BELOW_WINDOWS)) || !(l.plan = bind_window_plan(b, q, l.plan)))
+        return ST_ERROR;
     l.late = is_late_srf(b, q, s, &l.order, &l.on, &l.targets);
-    if (q->srf && !l.late && !(l.plan = join_srf(b, l.plan, q->srf))) return ST_ERROR;
+    if (!l.late && !(l.plan = bind_srf_plan(b, q, l.plan, SRF_ABOVE))) return ST_ERROR;
 
     l.n = (int32_t)l.targets.len;
     l.ids = arena_array(b->a, ColId, l.n + 1);
@@ -833,6 +846,7 @@ static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Re
         if (l.order.items[i].target >= 0) l.sort_ids[i] = l.ids[l.order.items[i].target];
     if (s->n_distinct_on) TRY(level_distinct_on(&l));
     if (!(l.plan = sort_plan(b, l.plan, &l.order, l.sort_ids))) return ST_ERROR;
+    bind_srfs_end(b, q);
     *out = (Rel){l.plan, l.n, l.ids, l.names};
     return ST_OK;
 }

@@ -101,7 +101,7 @@ static Status stream_columns(Binder *b, const AstFromFunc *f, StreamCall *call) 
 
 /* The first argument is the path, or an array of paths; the others have names. */
 Plan *bind_stream_call(Binder *b, const AstFromFunc *from) {
-    const AstFunc *f = AST_AS_CONST(AstFunc, from->call);
+    const AstFunc *f = AST_AS_CONST(AstFunc, from->funcs[0].call);
     StreamCall call = {.function = f->name.name, .position = bind_pos(b, f->location)};
     StreamOption *options = arena_array(b->a, StreamOption, f->n_args + 1);
     if (!options) return NULL;

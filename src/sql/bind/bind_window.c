@@ -205,9 +205,11 @@ static Status bind_window(Binder *b, Query *q, WinDef *d, int64_t n) {
     bool srf = q->srf_ok;
     if (d->ast->base && !(base = named_window(b, q, n, d->ast->base, d->ast->location))) return ST_ERROR;
     q->clause = NULL;
-    q->srf_ok = false;
+    q->srf_ok = true;
     q->window_error = "window functions are not allowed in window definitions";
     TRY(bind_keys(b, q, d));
+    q->srf_ok = false;
+    q->srf_clause = "window definitions";
     if (base) TRY(refine(b, d, base));
     TRY(bind_frame(b, q, d));
     q->clause = clause;

@@ -699,58 +699,112 @@ static Plan *unnest_window(Unnest *u, Plan *p, ColId **local) {
 
 /* ---- series over columns ----------------------------------------------------------------------- */
 
-/* For every row of `child` those of a series whose ends are computed from it: the rows repeated and numbered. */
-static Plan *series_along(Opt *o, Plan *child, Plan *s) {
-    Type t = o->c->cols.items[s->out_cols[0]].type, int8 = type_make(T_INT8);
+/* What a series over columns is computed of: columns of each row. */
+typedef struct Along {
+    Type t;
+    bool fixed_step; /* of integers: no function is called */
+    int64_t k;       /* the step then */
+    Expr *start, *step, *count;
+    Expr *array; /* of timestamps: the values, instead */
+} Along;
+
+static Status along_of(Opt *o, const Plan *s, Along *x) {
+    Type int8 = type_make(T_INT8);
     const Expr *step = s->exprs[2];
-    int64_t k = 0;
-    bool known = type_is_integer(t) && step->kind == EX_CONST && !step->u.value.is_null &&
-                 cell_as_i64(type_phys(step->type), value_cell_const(&step->u.value), &k);
-    if (!known || k == 0) {
-        unsupported(o, "generate_series over outer columns with other than integers and a constant step");
-        return NULL;
+    *x = (Along){.t = o->c->cols.items[s->out_cols[0]].type};
+    bool integer = type_is_integer(x->t);
+    x->fixed_step = integer && step->kind == EX_CONST && !step->u.value.is_null &&
+                    cell_as_i64(type_phys(step->type), value_cell_const(&step->u.value), &x->k) && x->k != 0;
+    Expr *args[3];
+    for (int i = 0; i < 3; i++)
+        if (!(args[i] = integer ? opt_cast(o, s->exprs[i], int8) : s->exprs[i])) return ST_ERROR;
+    if (x->t.id != T_NUMERIC && !integer) {
+        x->array = opt_call(o, "series_array", 3, args);
+        return x->array ? ST_OK : ST_ERROR;
     }
-    Expr *lo = opt_cast(o, s->exprs[0], int8), *hi = opt_cast(o, s->exprs[1], int8);
-    IdVec ids = {0};
-    ExprVec ex = {0}, out = {0};
-    if (!lo || !hi || opt_out_ids(o, child, &ids) != ST_OK) return NULL;
-    int64_t n = ids.len;
-    Expr *some = opt_op(o, k > 0 ? ">=" : "<=", hi, lo);
-    Expr *many = opt_op(o, "-", expr_copy(o->c, hi), expr_copy(o->c, lo));
-    if (many && k != 1) many = opt_op(o, "/", many, opt_int8(o, k));
+    x->start = expr_copy(o->c, args[0]);
+    if (!x->fixed_step) {
+        x->step = expr_copy(o->c, args[2]);
+        x->count = opt_call(o, "series_count", 3, args);
+        x->count = opt_coalesce(o, x->count, opt_int8(o, 0));
+        return x->start && x->step && x->count ? ST_OK : ST_ERROR;
+    }
+    Expr *some = opt_op(o, x->k > 0 ? ">=" : "<=", args[1], args[0]);
+    Expr *many = opt_op(o, "-", expr_copy(o->c, args[1]), expr_copy(o->c, args[0]));
+    if (many && x->k != 1) many = opt_op(o, "/", many, opt_int8(o, x->k));
     if (many) many = opt_op(o, "+", many, opt_int8(o, 1));
-    ColId first = plan_new_col(o->c, "first", int8, true), count = plan_new_col(o->c, "count", int8, true),
-          number = plan_new_col(o->c, "number", int8, false);
-    if (first <= 0 || count <= 0 || number <= 0) return NULL;
-    for (int64_t i = 0; i < n; i++)
-        if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK || opt_push(o, &out, opt_col(o, ids.items[i])) != ST_OK)
+    x->count = many ? opt_case(o, some, many, opt_int8(o, 0)) : NULL;
+    return x->start && x->count ? ST_OK : ST_ERROR;
+}
+
+/* The value of the row of that number (from 0). */
+static Expr *along_value(Opt *o, const Along *x, ColId number) {
+    Expr *n = opt_col(o, number);
+    if (x->fixed_step) {
+        if (n && x->k != 1) n = opt_op(o, "*", n, opt_int8(o, x->k));
+        return n && (n = opt_op(o, "+", n, x->start)) ? opt_cast(o, n, x->t) : NULL;
+    }
+    n = opt_op(o, "+", n, opt_int8(o, 1));
+    if (x->array) {
+        Expr *args[2] = {x->array, n ? opt_cast(o, n, type_make(T_INT4)) : NULL};
+        return args[1] ? opt_call(o, "array_subscript", 2, args) : NULL;
+    }
+    Expr *args[3] = {x->start, x->step, n}, *v = n ? opt_call(o, "series_value", 3, args) : NULL;
+    return v ? opt_cast(o, v, x->t) : NULL;
+}
+
+/* *e, computed in a projection below, becomes its column there. */
+static Status along_below(Opt *o, IdVec *ids, ExprVec *ex, Expr **e, const char *name) {
+    if (!*e) return ST_OK;
+    ColId id = plan_new_col(o->c, name, (*e)->type, true);
+    if (id <= 0 || !vec_push(o->a, ids, id)) return ST_ERROR;
+    TRY(opt_push(o, ex, *e));
+    return (*e = opt_col(o, id)) ? ST_OK : ST_ERROR;
+}
+
+/* For every row of `child` those of a series whose arguments are computed from it: the rows repeated and numbered. */
+static Plan *series_along(Opt *o, Plan *child, Plan *s) {
+    IdVec ids = {0}, result = {0};
+    ExprVec ex = {0}, out = {0};
+    Along x;
+    if (along_of(o, s, &x) != ST_OK || opt_out_ids(o, child, &ids) != ST_OK) return NULL;
+    for (int64_t i = 0; i < ids.len; i++) {
+        ColId id = ids.items[i];
+        if (opt_push(o, &ex, opt_col(o, id)) != ST_OK || opt_push(o, &out, opt_col(o, id)) != ST_OK ||
+            !vec_push(o->a, &result, id))
             return NULL;
-    if (!vec_push(o->a, &ids, first) || !vec_push(o->a, &ids, count)) return NULL;
-    if (opt_push(o, &ex, expr_copy(o->c, lo)) != ST_OK ||
-        opt_push(o, &ex, many ? opt_case(o, some, many, opt_int8(o, 0)) : NULL) != ST_OK)
+    }
+    if (along_below(o, &ids, &ex, &x.start, "first") != ST_OK || along_below(o, &ids, &ex, &x.step, "step") != ST_OK ||
+        along_below(o, &ids, &ex, &x.count, "count") != ST_OK || along_below(o, &ids, &ex, &x.array, "values") != ST_OK)
         return NULL;
     Plan *rows = opt_project(o, child, ids.len, ids.items, ex.items), *rep = plan_new(o->c, LP_REPEAT, 1);
-    if (!rows || !rep || !(rep->out_cols = arena_array(o->a, ColId, 1))) return NULL;
+    if (rows && x.array) { /* another projection, that counts them */
+        ex.len = 0;
+        for (int64_t i = 0; i < ids.len; i++)
+            if (opt_push(o, &ex, opt_col(o, ids.items[i])) != ST_OK) return NULL;
+        Expr *copy = expr_copy(o->c, x.array);
+        x.count = copy ? opt_call(o, "cardinality", 1, &copy) : NULL;
+        x.count = opt_coalesce(o, x.count ? opt_cast(o, x.count, type_make(T_INT8)) : NULL, opt_int8(o, 0));
+        if (!x.count || along_below(o, &ids, &ex, &x.count, "count") != ST_OK) return NULL;
+        rows = opt_project(o, rows, ids.len, ids.items, ex.items);
+    }
+    ColId number = plan_new_col(o->c, "number", type_make(T_INT8), false);
+    if (!rows || !rep || number <= 0 || !(rep->out_cols = arena_array(o->a, ColId, 1))) return NULL;
     rep->children[0] = rows;
-    rep->count_col = count;
+    rep->count_col = x.count->u.col;
     rep->out_cols[0] = number;
     rep->n_out = 1;
-    Expr *x = opt_col(o, number);
-    if (x && k != 1) x = opt_op(o, "*", x, opt_int8(o, k));
-    if (x) x = opt_op(o, "+", x, opt_col(o, first));
-    if (x) x = opt_cast(o, x, t);
-    IdVec result = {0};
-    for (int64_t i = 0; i < n; i++)
-        if (!vec_push(o->a, &result, ids.items[i])) return NULL;
-    if (opt_push(o, &out, x) != ST_OK || !vec_push(o->a, &result, s->out_cols[0])) return NULL;
+    if (opt_push(o, &out, along_value(o, &x, number)) != ST_OK || !vec_push(o->a, &result, s->out_cols[0])) return NULL;
+    if (s->ordinality && (opt_push(o, &out, opt_op(o, "+", opt_col(o, number), opt_int8(o, 1))) != ST_OK ||
+                          !vec_push(o->a, &result, s->out_cols[1])))
+        return NULL;
     return opt_project(o, rep, result.len, result.items, out.items);
 }
 
 /* Whether a right side is a chain of rows made from each left row alone: computed along with it, no join is needed. */
-static bool is_chain(Opt *o, const Plan *p) {
+static bool is_chain(const Plan *p) {
     while (p->kind == LP_PROJECT || p->kind == LP_FILTER || p->kind == LP_REPEAT) p = p->children[0];
-    if (p->kind == LP_SERIES)
-        return type_is_integer(o->c->cols.items[p->out_cols[0]].type) && p->exprs[2]->kind == EX_CONST;
+    if (p->kind == LP_SERIES) return true;
     return p->kind == LP_VALUES && p->n_out == 0 && p->values.n_rows == 1;
 }
 static Plan *chain_along(Opt *o, Plan *l, Plan *p) {
@@ -1069,7 +1123,7 @@ static Plan *dep_join(Opt *o, JoinKind kind, Plan *l, Plan *r, const ExprVec *co
         if (kind == JN_LEFT && conds->len == 0 && opt_one_row(r)) kind = JN_INNER;
         return plain_join(o, kind, l, r, conds, mark);
     }
-    if (kind == JN_INNER && is_chain(o, r)) {
+    if (kind == JN_INNER && is_chain(r)) {
         Plan *along = chain_along(o, l, r);
         return along ? opt_filter(o, along, conds) : NULL;
     }

@@ -85,6 +85,18 @@ Expr *opt_op(Opt *o, const char *name, Expr *a, Expr *b) {
     e->args[1] = b->kind != EX_CONST && cast_is_noop(b->type, coerced[1]) ? b : opt_cast(o, b, coerced[1]);
     return e->args[0] && e->args[1] ? e : NULL;
 }
+Expr *opt_call(Opt *o, const char *name, int n, Expr *const *args) {
+    const FuncDef *f;
+    Type types[3], coerced[3], ret;
+    for (int i = 0; i < n; i++) types[i] = args[i]->type;
+    if (func_resolve(slice_of(name), false, n, types, 0, &f, coerced, &ret, o->err) != ST_OK) return NULL;
+    Expr *e = expr_new(o->c, EX_FUNC, ret, n);
+    if (!e) return NULL;
+    e->u.func = f;
+    for (int i = 0; i < n; i++)
+        if (!(e->args[i] = type_eq(types[i], coerced[i]) ? args[i] : opt_cast(o, args[i], coerced[i]))) return NULL;
+    return e;
+}
 Expr *opt_unary(Opt *o, ExprKind kind, Expr *a) {
     if (!a) return NULL;
     Expr *e = expr_new(o->c, kind, type_make(T_BOOL), 1);

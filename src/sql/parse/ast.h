@@ -429,12 +429,18 @@ typedef struct AstFromSubquery {
 } AstFromSubquery;
 
 typedef struct AstColumnDef AstColumnDef;
-/* generate_series(1, 10) AS g(i) */
+typedef struct AstRowsFunc {
+    AstExpr *call;              /* AST_FUNC, or AST_SQL_VALUE and the like */
+    AstColumnDef **column_defs; /* inside ROWS FROM: f(..) AS (a int, b text): name and type only */
+    int64_t n_column_defs;
+} AstRowsFunc;
+/* generate_series(1, 10) AS g(i), ROWS FROM (f(..), g(..)) */
 typedef struct AstFromFunc {
     AST_HEAD;
-    AstExpr *call; /* AST_FUNC, or AST_SQL_VALUE and the like */
+    AstRowsFunc *funcs;
+    int64_t n_funcs;
     AstAlias alias;
-    AstColumnDef **column_defs; /* AS f(a int, b text): name and type only */
+    AstColumnDef **column_defs; /* f(..) AS t(a int, b text) */
     int64_t n_column_defs;
     bool lateral;
     bool ordinality;

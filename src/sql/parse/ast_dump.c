@@ -345,8 +345,10 @@ static void dump_from(Dump *d, const AstFrom *f) {
         put_flag(d, "lateral", AST_AS_CONST(AstFromFunc, f)->lateral);
         put_flag(d, "ordinality", AST_AS_CONST(AstFromFunc, f)->ordinality);
         dump_alias(d, &AST_AS_CONST(AstFromFunc, f)->alias);
-        put(d, " ");
-        dump_expr(d, AST_AS_CONST(AstFromFunc, f)->call);
+        for (int64_t i = 0; i < AST_AS_CONST(AstFromFunc, f)->n_funcs; i++) {
+            put(d, " ");
+            dump_expr(d, AST_AS_CONST(AstFromFunc, f)->funcs[i].call);
+        }
         break;
     case AST_FROM_JOIN: {
         const AstFromJoin *j = AST_AS_CONST(AstFromJoin, f);

@@ -728,22 +728,30 @@ static AstFromTable *conv_from_table(Conv *c, RangeVar *r) {
     return x;
 }
 
+static bool conv_column_defs(Conv *c, List *defs, AstColumnDef ***out, int64_t *n) {
+    *n = list_length(defs);
+    if (!(*out = new_array(c, *n, (int64_t)sizeof(AstColumnDef *)))) return false;
+    for (int64_t i = 0; i < *n; i++)
+        if (!((*out)[i] = conv_column_def(c, list_nth(defs, (int)i)))) return false;
+    return true;
+}
+
 static AstFrom *conv_from_func(Conv *c, RangeFunction *r) {
     AstFromFunc *x = NEW(AstFromFunc, AST_FROM_FUNC, -1);
-    if (!x) return NULL;
-    if (list_length(r->functions) != 1) return unsupported(c, -1, "ROWS FROM");
-    List *pair = linitial(r->functions);
-    List *defs = r->coldeflist;
-    if (!defs && list_length(pair) > 1) defs = lsecond(pair);
+    if (!x || !conv_alias(c, r->alias, &x->alias)) return NULL;
     x->lateral = r->lateral;
     x->ordinality = r->ordinality;
-    if (!(x->call = conv_expr(c, linitial(pair))) || !conv_alias(c, r->alias, &x->alias)) return NULL;
-    x->location = x->call->location;
-    x->n_column_defs = list_length(defs);
-    if (!(x->column_defs = new_array(c, x->n_column_defs, (int64_t)sizeof(AstColumnDef *)))) return NULL;
-    for (int64_t i = 0; i < x->n_column_defs; i++)
-        if (!(x->column_defs[i] = conv_column_def(c, list_nth(defs, (int)i)))) return NULL;
-    return (AstFrom *)x;
+    x->n_funcs = list_length(r->functions);
+    if (!(x->funcs = new_array(c, x->n_funcs, (int64_t)sizeof(AstRowsFunc)))) return NULL;
+    for (int64_t i = 0; i < x->n_funcs; i++) {
+        List *pair = list_nth(r->functions, (int)i);
+        AstRowsFunc *f = &x->funcs[i];
+        List *defs = list_length(pair) > 1 ? lsecond(pair) : NULL;
+        if (!(f->call = conv_expr(c, linitial(pair))) || !conv_column_defs(c, defs, &f->column_defs, &f->n_column_defs))
+            return NULL;
+    }
+    x->location = x->funcs[0].call->location;
+    return conv_column_defs(c, r->coldeflist, &x->column_defs, &x->n_column_defs) ? (AstFrom *)x : NULL;
 }
 
 static AstFrom *conv_from(Conv *c, Node *n);

@@ -214,6 +214,7 @@ static bool copy_session(ReplayBulk *x, const SessionInfo *s) {
     x->session.setting = NULL; /* the session may be gone then */
     x->session.setting_ctx = NULL;
     x->session.call_routine = NULL;
+    x->session.call_routine_rows = NULL;
     return (x->session.user || !s->user) && (x->session.database || !s->database);
 }
 Status replay_add(Replay *r, int32_t n_groups, const CallGroup *groups, const QueryOptions *q, Err *e) {

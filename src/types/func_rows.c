@@ -1,0 +1,129 @@
+/* func_rows.c - what set-returning functions are made of (sql/bind/bind_rows.c).
+ *
+ * The rows of a call are numbered from 1, and a value is computed of its number: that of a series from its start and
+ * step, others from an array that has all of them. A row of several columns is an element's bytes: an array of the
+ * columns' cells, NULLs among them.
+ */
+#include "types/array.h"
+#include "types/func_int.h"
+
+static Status zero_step(FuncCtx *ctx, int64_t i) { FAIL(i, ERR_INVALID_PARAMETER, "step size cannot equal zero"); }
+
+/* Numbers of a series; at most 2^64, which no query finishes. */
+static int64_t series_length(int128_t lo, int128_t hi, int128_t step) {
+    if (step > 0 ? hi < lo : hi > lo) return 0;
+    int128_t n = (hi - lo) / step;
+    return n < INT64_MAX ? (int64_t)n + 1 : INT64_MAX;
+}
+
+KERNEL(series_count_int) {
+    KERNEL_UNUSED();
+    int64_t *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        r[i] = 0;
+        if (!row_valid(out, i)) continue;
+        if (AT(int64_t, 2, i) == 0) return zero_step(ctx, i);
+        r[i] = series_length(AT(int64_t, 0, i), AT(int64_t, 1, i), AT(int64_t, 2, i));
+    }
+    return ST_OK;
+}
+
+/* The arguments have one scale. */
+KERNEL(series_count_numeric) {
+    KERNEL_UNUSED();
+    int64_t *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        r[i] = 0;
+        if (!row_valid(out, i)) continue;
+        int128_t step = num_at(&args[2], i);
+        if (step == 0) return zero_step(ctx, i);
+        r[i] = series_length(num_at(&args[0], i), num_at(&args[1], i), step);
+    }
+    return ST_OK;
+}
+
+/* The value of a number that is none of the series' is never used: it need not be right. */
+KERNEL(series_value_int) {
+    KERNEL_UNUSED();
+    int64_t *r = out->data;
+    for (int64_t i = 0; i < n; i++)
+        r[i] = (int64_t)((uint64_t)AT(int64_t, 0, i) + (uint64_t)AT(int64_t, 1, i) * (uint64_t)(AT(int64_t, 2, i) - 1));
+    return ST_OK;
+}
+
+KERNEL(series_value_numeric) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        uint128_t k = (uint128_t)(int128_t)(AT(int64_t, 2, i) - 1);
+        int128_t v = (int128_t)((uint128_t)num_at(&args[0], i) + (uint128_t)num_at(&args[1], i) * k);
+        if (out->phys == PH_I64) ((int64_t *)out->data)[i] = (int64_t)v;
+        else ((int128_t *)out->data)[i] = v;
+    }
+    return ST_OK;
+}
+
+/* One after the other: a month after January 31 is February 28, and one more is March 28. */
+KERNEL(series_array) {
+    KERNEL_UNUSED();
+    Str *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        r[i] = STR0;
+        if (!row_valid(out, i)) continue;
+        const Interval *step = &AT(Interval, 2, i);
+        VEC(int64_t) v = {0};
+        int64_t x = AT(int64_t, 0, i), end = AT(int64_t, 1, i);
+        int128_t way = interval_cmp_value(step);
+        if (way == 0) return zero_step(ctx, i);
+        while (way > 0 ? x <= end : x >= end) {
+            FAIL_IF(v.len == ARRAY_MAX_ELEMENTS, i, ERR_PROGRAM_LIMIT, "generate_series has more than %d rows",
+                    ARRAY_MAX_ELEMENTS);
+            if (!vec_push(ctx->arena, &v, x)) return err_oom(ctx->err);
+            FAIL_IF(timestamp_add_interval(x, step, 1, &x), i, ERR_DATETIME_OVERFLOW, "timestamp out of range");
+        }
+        if (array_build(ctx->arena, PH_I64, v.len, v.items, NULL, &r[i], ctx->err) != ST_OK) return FAILED(i);
+    }
+    return ST_OK;
+}
+
+/* Column k (from 0) of a row's bytes. */
+KERNEL(row_column) {
+    KERNEL_UNUSED();
+    size_t w = (size_t)phys_size((Phys)out->phys);
+    for (int64_t i = 0; i < n; i++) {
+        char *cell = (char *)out->data + w * (size_t)i;
+        out->valid[i] = 0;
+        memset(cell, 0, w);
+        if (out->phys == PH_STR) *(Str *)cell = STR0;
+        if (arg_null(&args[0], i) || arg_null(&args[1], i)) continue;
+        ArrayView row = array_view(AT(Str, 0, i));
+        int32_t k = AT(int32_t, 1, i);
+        if (k < 0 || k >= row.n || array_is_null(&row, k)) continue;
+        Str bytes;
+        array_get(&row, k, &bytes);
+        if (out->phys == PH_STR) *(Str *)cell = bytes;
+        else if (bytes.len == (int64_t)w) memcpy(cell, bytes.ptr, w);
+        else continue;
+        out->valid[i] = 1;
+    }
+    return ST_OK;
+}
+
+static Type tf_same(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
+static Type tf_array(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
+
+#define INT3 ARGS(T_INT8, T_INT8, T_INT8)
+static const FuncDef defs[] = {
+    DEF("series_count", SF, T_INT8, 3, INT3, OP_NONE, series_count_int, NULL, "internal: rows of a series"),
+    DEF("series_count", SF, T_INT8, 3, ARGS(T_NUMERIC, T_NUMERIC, T_NUMERIC), OP_NONE, series_count_numeric, NULL,
+        "internal: rows of a series"),
+    DEF("series_value", FN_STRICT, T_INT8, 3, INT3, OP_NONE, series_value_int, NULL, "internal: value of a series"),
+    DEF("series_value", FN_STRICT, T_NUMERIC, 3, ARGS(T_NUMERIC, T_NUMERIC, T_INT8), OP_NONE, series_value_numeric,
+        tf_same, "internal: value of a series"),
+    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMP, T_TIMESTAMP, T_INTERVAL), OP_NONE, series_array, tf_array,
+        "internal: the values of a series"),
+    DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_INTERVAL), OP_NONE, series_array, tf_array,
+        "internal: the values of a series"),
+    DEF("row_column", 0, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, row_column, NULL,
+        "internal: column of a row that is an element's bytes"),
+};
+const FuncDefs func_defs_rows = {defs, ARRAY_LEN(defs)};
