@@ -1,4 +1,4 @@
-/* func_rows.c - what set-returning functions are made of (sql/bind/bind_rows.c).
+/* func_rows.c - what set-returning functions are made of (sql/bind/bind_rows.c), and row counts of LIMIT.
  *
  * The rows of a call are numbered from 1, and a value is computed of its number: that of a series from its start and
  * step, others from an array that has all of them. A row of several columns is an element's bytes: an array of the
@@ -108,6 +108,21 @@ KERNEL(row_column) {
     return ST_OK;
 }
 
+/* A LIMIT (0) or an OFFSET (1) that is computed for each row of an outer query. */
+KERNEL(check_limit) {
+    KERNEL_UNUSED();
+    int64_t *r = out->data;
+    for (int64_t i = 0; i < n; i++) {
+        bool null = arg_null(&args[0], i);
+        int32_t what = AT(int32_t, 1, i);
+        r[i] = null ? 0 : AT(int64_t, 0, i);
+        out->valid[i] = !null;
+        FAIL_IF(r[i] < 0, i, what == 1 ? ERR_INVALID_OFFSET : ERR_INVALID_LIMIT, "%s must not be negative",
+                what == 1 ? "OFFSET" : "LIMIT");
+    }
+    return ST_OK;
+}
+
 static Type tf_same(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
 static Type tf_array(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
 
@@ -123,6 +138,8 @@ static const FuncDef defs[] = {
         "internal: the values of a series"),
     DEF("series_array", SF, T_ARRAY, 3, ARGS(T_TIMESTAMPTZ, T_TIMESTAMPTZ, T_INTERVAL), OP_NONE, series_array, tf_array,
         "internal: the values of a series"),
+    DEF("check_limit", FN_CAN_FAIL, T_INT8, 2, ARGS(T_INT8, T_INT4), OP_NONE, check_limit, NULL,
+        "internal: a row count that is not negative"),
     DEF("row_column", 0, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, row_column, NULL,
         "internal: column of a row that is an element's bytes"),
 };

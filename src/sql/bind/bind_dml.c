@@ -557,6 +557,15 @@ static Query *target_query(Binder *b, const AstFromTable *f, Table *t, Cte *ctes
     return q;
 }
 
+/* FROM of UPDATE, USING of DELETE: what is LATERAL there must not refer to the target. */
+static Plan *target_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *scan) {
+    if (!q) return NULL;
+    q->ns.items[0].lateral_bad = q->ns.items[0].target = true;
+    Plan *p = bind_from(b, q, items, n, scan);
+    q->ns.items[0].lateral_bad = q->ns.items[0].target = false;
+    return p;
+}
+
 Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
     Table *t;
     Plan *p;
@@ -565,7 +574,7 @@ Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
     Cte *ctes = NULL;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
-    if (!q || !(p = bind_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
+    if (!(p = target_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
         if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location))))
@@ -626,7 +635,7 @@ Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out) {
     Cte *ctes = NULL;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
-    if (!q || !(p = bind_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
+    if (!(p = target_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
     if (s->where) {
         q->clause = "WHERE";
         if (!(p = bind_filter(b, p, bind_bool(b, bind_expr(b, q, s->where), "WHERE", s->where->location))))

@@ -507,11 +507,16 @@ static Plan *from_join(Binder *b, Query *q, const AstFromJoin *f) {
         /* the condition sees the two sides, and outer levels */
         Ns save = q->ns;
         const char *clause = q->clause;
+        Query *sibling = q->sibling, *hidden = arena_new_of(b->a, Query);
+        if (!hidden) return NULL;
+        hidden->ns = save;
+        q->sibling = hidden;
         q->ns.items += start;
         q->ns.len -= start;
         q->clause = "JOIN conditions";
         Expr *on = bind_bool(b, bind_expr(b, q, f->on), "JOIN/ON", f->on->location);
         q->ns = save;
+        q->sibling = sibling;
         q->clause = clause;
         if (join_conds(b, p, on) != ST_OK) return NULL;
     }

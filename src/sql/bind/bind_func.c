@@ -331,8 +331,9 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     Query *level = f->over ? q : agg_home(b, q, &used, f->location);
     if (!level) return NULL;
     if (level->clause && !f->over) {
-        err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s",
-               level->clause);
+        bool lateral = level != q && strcmp(level->clause, "FROM") == 0;
+        err_at(b->err, bind_pos(b, f->location), ERR_GROUPING, "aggregate functions are not allowed in %s%s",
+               level->clause, lateral ? " clause of their own query level" : "");
         return NULL;
     }
     Type types[8], coerced[8], ret;

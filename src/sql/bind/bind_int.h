@@ -32,6 +32,7 @@ typedef struct NsItem {
     bool rel_visible;  /* name.col works */
     bool cols_visible; /* col works, and * shows the columns */
     bool lateral_bad;  /* left of a RIGHT or FULL join: LATERAL must not refer to it */
+    bool target;       /* (lateral_bad) the table that UPDATE or DELETE changes, while its FROM is bound */
     Table *table;      /* base table, else NULL */
 } NsItem;
 typedef VEC(NsItem) Ns;
@@ -346,7 +347,8 @@ Status bind_retype(Binder *b, Plan *p, ColId id, Type t);
 Status bind_settle(Binder *b, Rel *r);
 /* A scan of a definition made by the binder; out: the new ids. */
 Plan *bind_cte_ref(Binder *b, int64_t id, int64_t n, const ColId *def, ColId *out);
-Status bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r);
+/* level: the query's own, or NULL: its columns must not be used. */
+Status bind_limit(Binder *b, const SelectEnv *env, const Query *level, const AstSelect *s, Rel *r);
 
 /* A projection under construction: equal columns are passed through once. */
 typedef struct Proj {

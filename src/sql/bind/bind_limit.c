@@ -9,9 +9,12 @@
 #include "sql/bind/bind_int.h"
 
 /* As bigint; NULL on error. */
-static Expr *limit_expr(Binder *b, const SelectEnv *env, const AstExpr *ast, const char *clause) {
+static Expr *limit_expr(Binder *b, const SelectEnv *env, const Query *level, const AstExpr *ast, const char *clause) {
     Query *q = arena_new_of(b->a, Query);
     if (!q) return NULL;
+    q->outer = env->outer;
+    q->sibling = env->sibling;
+    if (level) q->ns = level->ns;
     q->ctes = env->ctes;
     q->clause = clause;
     q->no_columns = true;
@@ -25,12 +28,9 @@ static Expr *limit_expr(Binder *b, const SelectEnv *env, const AstExpr *ast, con
     return bind_coerce(b, e, type_make(T_INT8), CAST_ASSIGNMENT, ast->location);
 }
 
-static Status limit_value(Binder *b, const SelectEnv *env, const AstExpr *ast, bool offset, int64_t *value,
-                          Expr **expr) {
+static Status limit_value(Binder *b, const AstExpr *ast, Expr *e, bool offset, int64_t *value, Expr **expr) {
     if (!ast) return ST_OK;
     const char *clause = offset ? "OFFSET" : "LIMIT";
-    Expr *e = limit_expr(b, env, ast, clause);
-    if (!e) return ST_ERROR;
     if (e->kind != EX_CONST) {
         *expr = e;
         return ST_OK;
@@ -53,6 +53,79 @@ static Plan *limit_plan(Binder *b, Plan *child, Expr *limit, Expr *offset) {
     return p;
 }
 
+static Expr *positive(Binder *b, const Expr *n) {
+    return bind_op(b, ">", bind_copy(b, n), bind_int8_const(b, 0), n->location);
+}
+
+/* ---- by columns of an outer query ---------------------------------------------------------- */
+
+static bool uses_columns(Binder *b, const Expr *e) {
+    ColSet used = colset_new(b->c);
+    bool any = false;
+    if (e) expr_cols(b->c, e, &used);
+    for (int64_t w = 0; w < used.n_words; w++) any |= used.bits[w] != 0;
+    return any;
+}
+
+static Expr *checked(Binder *b, Expr *e, int32_t what) {
+    Value v = {.type = type_make(T_INT4)};
+    v.u.i32 = what;
+    Expr *args[2] = {e, expr_const(b->c, &v)};
+    return e && args[1] ? bind_call(b, "check_limit", false, 2, args, e->location) : NULL;
+}
+
+/* The rows of a sort (or in any order) numbered; with ties, their ranks too. */
+static Plan *number_rows(Binder *b, Plan *p, ColId *number, ColId *rank) {
+    Plan *w = plan_new(b->c, LP_WINDOW, 1), *sort = p->kind == LP_SORT ? p : NULL;
+    if (!w || !(w->win.calls = arena_array(b->a, WinCall, 2))) return NULL;
+    w->children[0] = sort ? sort->children[0] : p;
+    w->sort.n = sort ? sort->sort.n : 0;
+    if (!(w->sort.keys = arena_array(b->a, SortKey, w->sort.n + 1))) return NULL;
+    for (int32_t i = 0; i < w->sort.n; i++) {
+        w->sort.keys[i] = sort->sort.keys[i];
+        if (!(w->sort.keys[i].expr = bind_copy(b, sort->sort.keys[i].expr))) return NULL;
+    }
+    w->win.frame = (WinFrame){AST_FRAME_RANGE, AST_BOUND_UNBOUNDED_PRECEDING, AST_BOUND_CURRENT_ROW, AST_EXCLUDE_NONE};
+    w->win.n_calls = rank ? 2 : 1;
+    if ((*number = plan_new_col(b->c, "row_number", type_make(T_INT8), false)) <= 0) return NULL;
+    w->win.calls[0] = (WinCall){.func = WF_ROW_NUMBER, .out = *number};
+    if (!rank) return w;
+    if ((*rank = plan_new_col(b->c, "rank", type_make(T_INT8), false)) <= 0) return NULL;
+    w->win.calls[1] = (WinCall){.func = WF_RANK, .out = *rank};
+    return w;
+}
+
+/* LIMIT and OFFSET (NULL: none) that are not the same for all rows of an outer query: a filter of numbered rows. */
+static Status limit_numbers(Binder *b, Expr *limit, Expr *offset, bool ties, Rel *r) {
+    ColId number, rank = 0;
+    Plan *sort = r->plan, *p = number_rows(b, sort, &number, ties ? &rank : NULL);
+    ExprVec conds = {0};
+    if (!p) return ST_ERROR;
+    Expr *start = offset ? expr_new(b->c, EX_COALESCE, type_make(T_INT8), 2) : bind_int8_const(b, 0);
+    if (start && offset) {
+        if (!(start->args[0] = checked(b, offset, 1)) || !(start->args[1] = bind_int8_const(b, 0))) return ST_ERROR;
+        Expr *after = bind_op(b, ">", expr_col(b->c, number), bind_copy(b, start), 0);
+        if (!after || !vec_push(b->a, &conds, after)) return ST_ERROR;
+    }
+    if (start && limit) {
+        Expr *n = checked(b, limit, 0);
+        Expr *end = n ? bind_op(b, "+", start, n, 0) : NULL;
+        Expr *before = end ? bind_op(b, "<=", expr_col(b->c, ties ? rank : number), end, 0) : NULL;
+        Expr *some[2] = {before, before ? positive(b, n) : NULL}; /* ties of none are none */
+        if (ties && some[1]) before = bind_nary(b, EX_AND, 2, some, 0);
+        Expr *any[2] = {before, before ? bind_unary(b, EX_IS_NULL, bind_copy(b, n), 0) : NULL};
+        Expr *cond = any[1] ? bind_nary(b, EX_OR, 2, any, 0) : NULL;
+        if (!cond || !vec_push(b->a, &conds, cond)) return ST_ERROR;
+    }
+    if (!start || !(p = bind_filter(b, p, bind_nary(b, EX_AND, conds.len, conds.items, 0)))) return ST_ERROR;
+    if (sort->kind == LP_SORT) {
+        sort->children[0] = p;
+        p = sort;
+    }
+    r->plan = p;
+    return ST_OK;
+}
+
 /* ---- WITH TIES ------------------------------------------------------------------------------- */
 
 static Expr *int8_case(Binder *b, Expr *cond, Expr *then, Expr *other) {
@@ -63,10 +136,6 @@ static Expr *int8_case(Binder *b, Expr *cond, Expr *then, Expr *other) {
     e->args[2] = other;
     return e;
 }
-static Expr *positive(Binder *b, const Expr *n) {
-    return bind_op(b, ">", bind_copy(b, n), bind_int8_const(b, 0), n->location);
-}
-
 /* Row r sorts after edge e by keys i and on: never NULL. */
 static Expr *after_edge(Binder *b, const SortKey *keys, int32_t n, int32_t i, const ColId *r, const ColId *e) {
     if (stack_check(b->err) != ST_OK) return NULL;
@@ -96,7 +165,7 @@ static Plan *sort_by(Binder *b, Plan *child, const Plan *like, const ColId *ids)
     return p;
 }
 
-static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r) {
+static Status bind_ties(Binder *b, const SelectEnv *env, const Query *level, const AstSelect *s, Rel *r) {
     Plan *sort = r->plan, *p;
     if (sort->kind != LP_SORT)
         return err_at(b->err, bind_pos(b, s->location), ERR_SYNTAX,
@@ -104,9 +173,10 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     if (!s->limit) /* the parser leaves a NULL out */
         return err_at(b->err, bind_pos(b, s->location), ERR_INVALID_LIMIT,
                       "row count cannot be null in FETCH FIRST ... WITH TIES clause");
-    Expr *n = limit_expr(b, env, s->limit, "LIMIT"),
-         *offset = s->offset ? limit_expr(b, env, s->offset, "OFFSET") : NULL;
+    Expr *n = limit_expr(b, env, level, s->limit, "LIMIT"),
+         *offset = s->offset ? limit_expr(b, env, level, s->offset, "OFFSET") : NULL;
     if (!n || (s->offset && !offset)) return ST_ERROR;
+    if (uses_columns(b, n) || uses_columns(b, offset)) return limit_numbers(b, n, offset, true, r);
     int32_t k = sort->sort.n;
     IdVec all = {0};
     ColSet produced = colset_new(b->c);
@@ -164,13 +234,17 @@ static Status bind_ties(Binder *b, const SelectEnv *env, const AstSelect *s, Rel
     return ST_OK;
 }
 
-Status bind_limit(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *r) {
-    if (s->limit_with_ties) return bind_ties(b, env, s, r);
+Status bind_limit(Binder *b, const SelectEnv *env, const Query *level, const AstSelect *s, Rel *r) {
+    if (s->limit_with_ties) return bind_ties(b, env, level, s, r);
     if (!s->limit && !s->offset) return ST_OK;
+    Expr *limit = s->limit ? limit_expr(b, env, level, s->limit, "LIMIT") : NULL,
+         *offset = s->offset ? limit_expr(b, env, level, s->offset, "OFFSET") : NULL;
+    if ((s->limit && !limit) || (s->offset && !offset)) return ST_ERROR;
+    if (uses_columns(b, limit) || uses_columns(b, offset)) return limit_numbers(b, limit, offset, false, r);
     Plan *p = limit_plan(b, r->plan, NULL, NULL);
     if (!p) return ST_ERROR;
-    TRY(limit_value(b, env, s->limit, false, &p->limit.rows, &p->limit.rows_expr));
-    TRY(limit_value(b, env, s->offset, true, &p->limit.offset, &p->limit.offset_expr));
+    TRY(limit_value(b, s->limit, limit, false, &p->limit.rows, &p->limit.rows_expr));
+    TRY(limit_value(b, s->offset, offset, true, &p->limit.offset, &p->limit.offset_expr));
     r->plan = p;
     return ST_OK;
 }

@@ -79,6 +79,11 @@ static Status ambiguous(Binder *b, const char *name, int64_t location) {
 static Status lateral_error(Binder *b, const NsItem *it, int64_t location) {
     err_at(b->err, bind_pos(b, location), ERR_INVALID_COLUMN_REFERENCE,
            "invalid reference to FROM-clause entry for table \"%s\"", it->name ? it->name : "join");
+    if (it->target) {
+        err_hint(b->err, "There is an entry for table \"%s\", but it cannot be referenced from this part of the query.",
+                 it->name);
+        return ST_ERROR;
+    }
     err_detail(b->err, "The combining JOIN type must be INNER or LEFT for a LATERAL reference.");
     return ST_ERROR;
 }
@@ -208,14 +213,20 @@ static Expr *column_or_variable(Binder *b, const AstColumn *col, ColId id) {
 /* schema.table.column: all tables are in one. */
 static bool known_schema(const AstColumn *col) { return !col->schema || strcmp(col->schema, "public") == 0; }
 
+/* Whether it names something of the level itself. */
+static bool is_local(Binder *b, Query *q, const AstColumn *col) {
+    return col->table ? find_item(q, col->table) != NULL : bind_local_column(b, q, col->name, col->location) != 0;
+}
+
 Expr *bind_column(Binder *b, Query *q, const AstColumn *col) {
     Type type;
     int32_t variable;
     if (q->no_columns && (variable = find_variable(b, col, false, &type)) != 0)
         return variable > 0 ? bind_variable(b, variable, type, col->location) : NULL;
-    if (q->no_columns) {
-        err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE,
-               "argument of %s must not contain variables", q->clause);
+    if (q->no_columns && is_local(b, q, col)) {
+        if (!err_is_set(b->err))
+            err_at(b->err, bind_pos(b, col->location), ERR_INVALID_COLUMN_REFERENCE,
+                   "argument of %s must not contain variables", q->clause);
         return NULL;
     }
     if (q->is_default) {

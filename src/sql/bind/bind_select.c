@@ -818,11 +818,12 @@ static Status window_srfs(void *ctx, Expr **slot) {
     return ST_OK;
 }
 
-static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
+static Status bind_plain(Binder *b, const SelectEnv *env, const AstSelect *s, Query **level, Rel *out) {
     Query *q = arena_new_of(b->a, Query); /* not on the stack: owners are compared by address */
     if (!q) return ST_ERROR;
     *q = (Query){.outer = env->outer, .sibling = env->sibling, .ctes = env->ctes, .clause = "FROM"};
     Level l = {.b = b, .q = q, .s = s, .group = {.b = b, .q = q}};
+    *level = q;
     TRY(level_from(&l));
     TRY(bind_windows(b, q, s));
     TRY(level_targets(&l, env));
@@ -967,6 +968,7 @@ static Status order_result(Binder *b, const AstSelect *s, Rel *r) {
 Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out) {
     TRY(stack_check_at(b->err, bind_pos(b, s->location)));
     SelectEnv in = *env;
+    Query *level = NULL;
     TRY(bind_with(b, env->outer, s->with, &in.ctes, env->sibling));
     if (s->lock && (s->set_op != AST_SETOP_NONE || s->n_values)) TRY(check_locking(b, &in, s, NULL));
     if (s->set_op != AST_SETOP_NONE) {
@@ -976,9 +978,9 @@ Status bind_select(Binder *b, const SelectEnv *env, const AstSelect *s, Rel *out
         TRY(bind_values(b, &in, s, out));
         TRY(order_result(b, s, out));
     } else {
-        TRY(bind_plain(b, &in, s, out));
+        TRY(bind_plain(b, &in, s, &level, out));
     }
-    TRY(bind_limit(b, &in, s, out));
+    TRY(bind_limit(b, &in, level, s, out));
     if (!(out->plan = bind_wrap_ctes(b, in.ctes, env->ctes, out->plan))) return ST_ERROR;
     return ST_OK;
 }
