@@ -33,6 +33,8 @@
     X(INVALID_PARAMETER, "22023", "invalid_parameter_value")                               \
     X(INVALID_ESCAPE, "22025", "invalid_escape_sequence")                                  \
     X(ARRAY_SUBSCRIPT, "2202E", "array_subscript_error")                                   \
+    X(INVALID_SAMPLE_REPEAT, "2202G", "invalid_tablesample_repeat")                        \
+    X(INVALID_SAMPLE_ARGUMENT, "2202H", "invalid_tablesample_argument")                    \
     X(INVALID_TEXT, "22P02", "invalid_text_representation")                                \
     X(BAD_COPY, "22P04", "bad_copy_file_format")                                           \
     X(NOT_NULL_VIOLATION, "23502", "not_null_violation")                                   \
@@ -135,6 +137,8 @@
 #define ERR_INVALID_PARAMETER "22023"
 #define ERR_INVALID_ESCAPE "22025"
 #define ERR_ARRAY_SUBSCRIPT "2202E"
+#define ERR_INVALID_SAMPLE_REPEAT "2202G"
+#define ERR_INVALID_SAMPLE_ARGUMENT "2202H"
 #define ERR_INVALID_TEXT "22P02"
 #define ERR_BAD_COPY "22P04"
 #define ERR_NOT_NULL_VIOLATION "23502"

@@ -176,4 +176,7 @@ Type func_refine_type(const FuncDef *f, int nargs, const Type *args, const Value
 Status func_eval(const FuncDef *f, FuncKernel kernel, const SessionInfo *s, Arena *a, Type ret, int nargs,
                  const Value *args, Value *out, Err *e);
 
+/* A seed for one use of TABLESAMPLE without REPEATABLE (func_rows.c). */
+double func_sample_seed(const SessionInfo *session);
+
 #endif

@@ -1,9 +1,13 @@
-/* func_rows.c - what set-returning functions are made of (sql/bind/bind_rows.c), and row counts of LIMIT.
+/* func_rows.c - what set-returning functions are made of (sql/bind/bind_rows.c), row counts of LIMIT,
+ * and TABLESAMPLE.
  *
  * The rows of a call are numbered from 1, and a value is computed of its number: that of a series from its start and
  * step, others from an array that has all of them. A row of several columns is an element's bytes: an array of the
  * columns' cells, NULLs among them.
  */
+#include <stdatomic.h>
+
+#include "base/hash.h"
 #include "types/array.h"
 #include "types/func_int.h"
 
@@ -123,6 +127,36 @@ KERNEL(check_limit) {
     return ST_OK;
 }
 
+/* ---- TABLESAMPLE ------------------------------------------------------------------------------------ */
+
+enum { SAMPLE_BLOCK = 128 }; /* rows that SYSTEM takes or leaves together */
+
+double func_sample_seed(const SessionInfo *session) {
+    static atomic_uint_least64_t uses;
+    time_reads++; /* the plan is good for once */
+    uint64_t h = hash_combine(session ? session->random_seed : 0, atomic_fetch_add(&uses, 1));
+    return (double)(h >> 11);
+}
+
+/* Whether a row (its rowid) is in the sample: by the hash of the row, or (args[1]) of its block, and the seed. */
+KERNEL(sample_row) {
+    KERNEL_UNUSED();
+    for (int64_t i = 0; i < n; i++) {
+        out->valid[i] = 1;
+        FAIL_IF(arg_null(&args[2], i), i, ERR_INVALID_SAMPLE_ARGUMENT, "TABLESAMPLE parameter cannot be null");
+        FAIL_IF(arg_null(&args[3], i), i, ERR_INVALID_SAMPLE_REPEAT, "TABLESAMPLE REPEATABLE parameter cannot be null");
+        double percent = AT(float, 2, i), seed = AT(double, 3, i);
+        FAIL_IF(!(percent >= 0 && percent <= 100), i, ERR_INVALID_SAMPLE_ARGUMENT,
+                "sample percentage must be between 0 and 100");
+        uint64_t bits, row = (uint64_t)AT(int64_t, 0, i);
+        if (seed == 0) seed = 0; /* -0 too */
+        memcpy(&bits, &seed, sizeof bits);
+        uint64_t h = hash_combine(hash_u64(bits), AT(bool, 1, i) ? row / SAMPLE_BLOCK : row);
+        ((bool *)out->data)[i] = (double)(h >> 32) < percent * (4294967296.0 / 100);
+    }
+    return ST_OK;
+}
+
 static Type tf_same(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, a[0]; }
 static Type tf_array(const FuncDef *f, int nargs, const Type *a) { return (void)f, (void)nargs, type_array_of(a[0]); }
 
@@ -140,6 +174,8 @@ static const FuncDef defs[] = {
         "internal: the values of a series"),
     DEF("check_limit", FN_CAN_FAIL, T_INT8, 2, ARGS(T_INT8, T_INT4), OP_NONE, check_limit, NULL,
         "internal: a row count that is not negative"),
+    DEF("sample_row", FN_CAN_FAIL, T_BOOL, 4, ARGS(T_INT8, T_BOOL, T_FLOAT4, T_FLOAT8), OP_NONE, sample_row, NULL,
+        "internal: the row is in the sample"),
     DEF("row_column", 0, T_BYTEA, 2, ARGS(T_BYTEA, T_INT4), OP_NONE, row_column, NULL,
         "internal: column of a row that is an element's bytes"),
 };

@@ -242,19 +242,73 @@ static Plan *from_stream(Binder *b, Query *q, Plan *p, const AstAlias *a, int64_
     return add_item(b, q, &item, location) == ST_OK ? p : NULL;
 }
 
+/* An argument of TABLESAMPLE, which sees the outer levels. */
+static Expr *sample_arg(Binder *b, const Query *q, const AstExpr *ast, const char *what, Type t) {
+    Query *level = arena_new_of(b->a, Query);
+    if (!level) return NULL;
+    *level = (Query){.outer = q->outer, .sibling = (Query *)(uintptr_t)q, .ctes = q->ctes, .srf_ok = true};
+    level->clause = "functions in FROM";
+    Expr *e = bind_expr(b, level, ast);
+    if (!e) return NULL;
+    const char *type = type_plain_name(t);
+    if (level->srfs.len) {
+        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must not return a set", what);
+        return NULL;
+    }
+    if (e->type.id != T_UNKNOWN && !cast_exists(e->type, t, CAST_ASSIGNMENT)) {
+        err_at(b->err, bind_pos(b, ast->location), ERR_DATATYPE_MISMATCH, "argument of %s must be type %s, not type %s",
+               what, type, type_plain_name(e->type));
+        return NULL;
+    }
+    return bind_coerce(b, e, t, CAST_ASSIGNMENT, ast->location);
+}
+
+/* Those of the scan's rows that TABLESAMPLE takes. Without a seed of its own the statement makes one. */
+static Plan *sample_rows(Binder *b, const Query *q, const AstSample *s, Plan *scan, ColId rowid) {
+    bool system = strcmp(s->method.name, "system") == 0, bernoulli = strcmp(s->method.name, "bernoulli") == 0;
+    const char *schema = s->method.schema;
+    int64_t pos = bind_pos(b, s->location);
+    if ((!system && !bernoulli) || (schema && strcmp(schema, "pg_catalog") != 0)) {
+        err_at(b->err, pos, ERR_UNDEFINED_OBJECT, "tablesample method %s%s%s does not exist", schema ? schema : "",
+               schema ? "." : "", s->method.name);
+        return NULL;
+    }
+    if (s->n_args != 1) {
+        err_at(b->err, pos, ERR_INVALID_SAMPLE_ARGUMENT, "tablesample method %s requires 1 argument, not %lld",
+               s->method.name, (long long)s->n_args);
+        return NULL;
+    }
+    Value seed = {.type = type_make(T_FLOAT8)};
+    if (!s->repeatable) seed.u.f64 = func_sample_seed(b->c->session);
+    Expr *args[4] = {expr_col(b->c, rowid), expr_bool(b->c, system),
+                     sample_arg(b, q, s->args[0], "TABLESAMPLE", type_make(T_FLOAT4))};
+    if (!args[2]) return NULL;
+    args[3] = s->repeatable ? sample_arg(b, q, s->repeatable, "REPEATABLE", seed.type) : expr_const(b->c, &seed);
+    return args[3] ? bind_filter(b, scan, bind_call(b, "sample_row", false, 4, args, s->location)) : NULL;
+}
+
+static Plan *no_sample(Binder *b, const AstFromTable *f) {
+    err_at(b->err, bind_pos(b, f->sample->location), ERR_FEATURE_NOT_SUPPORTED,
+           "TABLESAMPLE clause can only be applied to tables and materialized views");
+    return NULL;
+}
+
 static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
     NsItem item;
     const char *alias = f->alias.name ? f->alias.name : f->name.name;
     Plan *p = NULL;
     Rel r;
+    ColId rowid = 0;
     if (!f->name.schema && !f->file)
         for (Cte *c = q->ctes; c && !p; c = c->next) {
             if (strcmp(c->name, f->name.name) != 0) continue;
+            if (f->sample) return no_sample(b, f);
             if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
             int64_t refs = c->refs;
             if (!(p = cte_scan(b, c, alias, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
             if (c->binding) c->refs = refs;
         }
+    if (!p && f->file && f->sample) return no_sample(b, f);
     if (!p && f->file) return from_stream(b, q, bind_stream_file(b, f), &f->alias, f->location);
     if (!p) {
         Table *t;
@@ -264,14 +318,16 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         const ViewSource *source = view_source(b, f->location);
         if (source) name.name = source->relation;
         int system = !name.schema || strcmp(name.schema, "pg_catalog") == 0 ? sql_system_relation(name.name) : -1;
+        if (system >= 0 && f->sample) return no_sample(b, f);
         if (system >= 0) {
             if (!(p = bind_system_rows(b, system)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
             if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
         if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
-        if (t) p = bind_scan(b, q, t, alias, NULL, &item);
+        if (t) p = bind_scan(b, q, t, alias, f->sample ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+        if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;
         if (p && from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
         return p && add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
     }

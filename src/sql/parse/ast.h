@@ -413,12 +413,21 @@ typedef struct AstAlias {
     int64_t n_columns;
 } AstAlias;
 
+/* TABLESAMPLE method (args) REPEATABLE (seed) */
+typedef struct AstSample {
+    AstName method;
+    AstExpr **args;
+    int64_t n_args;
+    AstExpr *repeatable; /* or NULL */
+    int64_t location;
+} AstSample;
 typedef struct AstFromTable {
     AST_HEAD;
     AstName name;
     AstAlias alias;
-    bool only;        /* FROM ONLY t */
-    const char *file; /* FROM 'file': its path; NULL for a table, whose name is `name` */
+    bool only;         /* FROM ONLY t */
+    const char *file;  /* FROM 'file': its path; NULL for a table, whose name is `name` */
+    AstSample *sample; /* or NULL */
 } AstFromTable;
 
 typedef struct AstFromSubquery {

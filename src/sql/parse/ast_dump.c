@@ -333,6 +333,7 @@ static void dump_from(Dump *d, const AstFrom *f) {
         put_qualified(d, &AST_AS_CONST(AstFromTable, f)->name);
         put_flag(d, "only", AST_AS_CONST(AstFromTable, f)->only);
         put_flag(d, "file", AST_AS_CONST(AstFromTable, f)->file != NULL);
+        put_flag(d, "sample", AST_AS_CONST(AstFromTable, f)->sample != NULL);
         dump_alias(d, &AST_AS_CONST(AstFromTable, f)->alias);
         break;
     case AST_FROM_SUBQUERY:

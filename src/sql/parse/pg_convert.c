@@ -728,6 +728,19 @@ static AstFromTable *conv_from_table(Conv *c, RangeVar *r) {
     return x;
 }
 
+static AstFrom *conv_sample(Conv *c, RangeTableSample *r) {
+    if (!IsA(r->relation, RangeVar)) return unexpected(c, r->relation);
+    AstFromTable *x = conv_from_table(c, (RangeVar *)r->relation);
+    AstSample *s = arena_new_of(c->a, AstSample);
+    if (!x || !s) return NULL;
+    x->sample = s;
+    s->location = pos_of(r->location);
+    return conv_qualified(c, r->method, r->location, &s->method) && conv_exprs(c, r->args, &s->args, &s->n_args) &&
+                   conv_opt_expr(c, r->repeatable, &s->repeatable)
+               ? (AstFrom *)x
+               : NULL;
+}
+
 static bool conv_column_defs(Conv *c, List *defs, AstColumnDef ***out, int64_t *n) {
     *n = list_length(defs);
     if (!(*out = new_array(c, *n, (int64_t)sizeof(AstColumnDef *)))) return false;
@@ -790,7 +803,7 @@ static AstFrom *conv_from_item(Conv *c, Node *n) {
         x->location = x->query->location;
         return (AstFrom *)x;
     }
-    case T_RangeTableSample: return unsupported(c, ((RangeTableSample *)n)->location, "TABLESAMPLE");
+    case T_RangeTableSample: return conv_sample(c, (RangeTableSample *)n);
     case T_RangeTableFunc: return unsupported(c, ((RangeTableFunc *)n)->location, "XMLTABLE");
     default: return unexpected(c, n);
     }
