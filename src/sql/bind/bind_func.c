@@ -160,10 +160,7 @@ static Expr *agg_column(Binder *b, Query *level, const AstFunc *f, AggCall call,
 static Expr **order_keys(Binder *b, Query *q, const AstFunc *f) {
     Expr **e = arena_array(b->a, Expr *, f->n_order_by + 1);
     for (int64_t i = 0; e && i < f->n_order_by; i++) {
-        e[i] = bind_expr(b, q, f->order_by[i].expr);
-        if (e[i] && e[i]->type.id == T_UNKNOWN)
-            e[i] = bind_coerce(b, e[i], type_make(T_TEXT), CAST_IMPLICIT, f->order_by[i].location);
-        if (!e[i]) return NULL;
+        if (!(e[i] = bind_expr(b, q, f->order_by[i].expr))) return NULL;
     }
     return e;
 }
@@ -291,6 +288,29 @@ Expr *bind_array_agg(Binder *b, Query *level, const AstFunc *f, Expr *arg, Expr 
     return array_agg(b, level, &plain, NULL, &call, ret);
 }
 
+/* The keys of ORDER BY become text where they have no type. With DISTINCT each must be an argument as it is written:
+ * given, before the implicit casts that make args of them. The key is then the argument, cast. A literal without a type
+ * is no argument of a function of text, but one of count, which takes any. */
+static Status match_order(Binder *b, const AstFunc *f, const FuncDef *def, int n, Expr *const *given, Expr *const *args,
+                          Expr **order) {
+    for (int64_t i = 0; i < f->n_order_by; i++) {
+        bool literal = order[i]->kind == EX_CONST && order[i]->type.id == T_UNKNOWN, found = !f->distinct;
+        if (order[i]->type.id == T_UNKNOWN &&
+            !(order[i] = bind_coerce(b, order[i], type_make(T_TEXT), CAST_IMPLICIT, f->order_by[i].location)))
+            return ST_ERROR;
+        for (int k = 0; k < n && !found; k++) {
+            if (literal && !agg_is_count(def->agg)) continue;
+            if (!expr_equal(order[i], literal ? args[k] : given[k])) continue;
+            found = true;
+            if (given[k] != args[k] && !(order[i] = bind_copy(b, args[k]))) return ST_ERROR;
+        }
+        if (!found)
+            return err_at(b->err, bind_pos(b, f->order_by[i].expr->location), ERR_INVALID_COLUMN_REFERENCE,
+                          "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list");
+    }
+    return ST_OK;
+}
+
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->star && strcmp(name, "count") != 0) {
@@ -347,7 +367,9 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     /* min(char(3)) is char(3): the length says how to pad */
     if (n > 0 && ret.id == T_CHAR && args[0]->type.id == T_CHAR) ret = args[0]->type;
+    Expr *given[8];
     for (int i = 0; i < n; i++) {
+        given[i] = args[i];
         if (type_eq(args[i]->type, coerced[i])) continue;
         if (args[i]->kind != EX_CONST && args[i]->type.id != T_UNKNOWN && cast_is_noop(args[i]->type, coerced[i]))
             continue;
@@ -355,14 +377,7 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     bool distinct = f->distinct && def->agg != AGG_MIN && def->agg != AGG_MAX && def->agg != AGG_BOOL_AND &&
                     def->agg != AGG_BOOL_OR && def->agg != AGG_BIT_AND && def->agg != AGG_BIT_OR && def->agg != AGG_ANY;
-    for (int64_t i = 0; f->distinct && i < f->n_order_by; i++) {
-        bool found = false;
-        for (int k = 0; k < n; k++) found |= expr_equal(order[i], args[k]);
-        if (found) continue;
-        err_at(b->err, bind_pos(b, f->order_by[i].expr->location), ERR_INVALID_COLUMN_REFERENCE,
-               "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list");
-        return NULL;
-    }
+    if (match_order(b, f, def, n, given, args, order) != ST_OK) return NULL;
     for (int i = 0; distinct && i < n; i++)
         if (bind_check_groupable(b, args[i]->type, f->location) != ST_OK) return NULL;
     AggCall call = {.func = def, .kind = def->agg, .distinct = distinct, .filter = filter};
