@@ -1,12 +1,13 @@
 /* dml.c - INSERT, UPDATE, DELETE: the plan's rows are materialised first, then applied.
  *
- * Materialising first keeps a statement from seeing its own changes. The store's columns are: [rowid] values checks
- * returning; dml_columns() says it exactly. Everything is undone by the statement's undo mark when a row fails.
+ * Materialising first keeps a statement from seeing its own changes. Several in one statement: with_changes.c. The
+ * store's columns are: [rowid] values checks returning; dml_columns() says it exactly. Everything is undone by the
+ * statement's undo mark when a row fails.
  */
 #include <stdio.h>
 
 #include "base/hash.h"
-#include "session/core/session.h"
+#include "session/core/changes.h"
 #include "session/core/transaction.h"
 
 enum { LOAD_ROWS = 50000 }; /* inserts of at least that many rows are encoded straight into main */
@@ -206,6 +207,7 @@ typedef struct Upsert {
     int64_t at;            /* rows in it */
     int64_t *shown, *done; /* RowMap of the result */
     Vec *one;              /* the set values of a row */
+    const RowSet *others;  /* rows that other members of WITH have changed; NULL: none */
     int64_t *updated;      /* a hash set of rows that this command updated, plus 1: 2^bits of them, 0 for none */
     int bits;
 } Upsert;
@@ -273,7 +275,8 @@ static Status upsert_row(Upsert *u, const Chunk *c, int64_t r, int64_t row, bool
         return ST_OK;
     }
     int64_t *mark = updated_at(u, there);
-    if (there != planned || *mark) return second_hit(u->s); /* a row of this command */
+    if (there != planned || *mark || (u->others && row_set_has(u->others, there)))
+        return second_hit(u->s); /* a row of this command */
     if (cell_null(hit, r) || !((const uint8_t *)hit->data)[r]) return ST_OK;
     if (faulty) TRY(raise_own_fault(u, c, r, true));
     *mark = there + 1;
@@ -299,24 +302,58 @@ ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n_out) {
     return ids;
 }
 
-Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
-    Arena *a = st->run_arena;
-    Table *t = b->table;
+Status change_allowed(Session *s, const BoundStmt *b) {
+    return session_table_idle(s, b->table,
+                              b->kind == STMT_INSERT   ? "INSERT into"
+                              : b->kind == STMT_UPDATE ? "UPDATE"
+                                                       : "DELETE from");
+}
+
+Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *acct, Change *x) {
     int32_t n;
+    RunOutput r;
     ColId *ids = dml_columns(b, a, &n);
+    *x = (Change){.b = b};
     if (!ids) return ST_ERROR;
-    TRY(session_table_idle(s, t,
-                           b->kind == STMT_INSERT   ? "INSERT into"
-                           : b->kind == STMT_UPDATE ? "UPDATE"
-                                                    : "DELETE from"));
-    int32_t first_result = n - b->n_result * (b->inserted_result ? 2 : 1), first_check = first_result - b->n_checks;
+    TRY(session_run_member(s, c, b, n, ids, acct, &r));
+    x->query = r.query;
+    x->rows = r.rows;
+    x->first_result = n - b->n_result * (b->inserted_result ? 2 : 1);
+    x->n_shown = rows_count(r.rows);
+    return ST_OK;
+}
+
+/* Leaves rows of the chunk out that the statement has changed already. *seen: those before it. Returns how many stay;
+ * their numbers go to the map. */
+static int64_t leave_out(Change *x, Chunk *c, const RowLayout *l, int64_t k, int64_t seen) {
+    int64_t n = 0;
+    for (int64_t r = 0; r < k; r++) {
+        if (row_set_has(x->changed, ((const int64_t *)c->cols[0].data)[r])) continue;
+        for (int32_t i = 0; i < l->n_cols; i++) {
+            int64_t size = phys_size((Phys)l->cols[i].phys);
+            memmove((char *)c->data[i] + n * size, (const char *)c->cols[i].data + r * size, (size_t)size);
+            c->valid[i][n] = !cell_null(&c->cols[i], r);
+        }
+        x->map[x->n_kept++] = seen + r;
+        n++;
+    }
+    for (int32_t i = 0; i < l->n_cols; i++) {
+        c->cols[i].data = c->data[i];
+        c->cols[i].valid = c->valid[i];
+    }
+    return n;
+}
+
+Status change_apply(Session *s, Arena *a, Change *x) {
+    BoundStmt *b = x->b;
+    Table *t = b->table;
+    RowStore *rows = x->rows;
+    int32_t first_check = x->first_result - b->n_checks;
     int32_t first_set = b->hit ? t->n_cols + 2 : 1, n_gather = b->kind == STMT_UPDATE ? first_set + b->n_set : 0;
     bool on_conflict = b->on_conflict_nothing || b->hit;
-    RunOutput r;
-    TRY(session_run_plan(s, c, b, n, ids, &st->account, &r));
-    st->query = r.query;
-    const RowLayout *l = rows_layout(r.rows);
-    int64_t total = rows_count(r.rows), done = 0;
+    bool apart = x->changed && x->changed->n > 0 && b->kind != STMT_INSERT;
+    const RowLayout *l = rows_layout(rows);
+    int64_t total = rows_count(rows), done = 0;
     Chunk ch;
     TRY(chunk_init(s, a, l, 2048, &ch));
     int64_t mark = undo_mark(s->undo);
@@ -327,18 +364,22 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
     Chunk all = {0};
     int64_t *inserted = on_conflict ? arena_array(a, int64_t, total + 1) : NULL;
     if (on_conflict && !inserted) out = ST_ERROR;
+    if (apart && !(x->map = arena_array(a, int64_t, total + 1))) out = ST_ERROR;
     if (n_gather && out == ST_OK) out = chunk_init(s, a, l, MAX_OF(total, 1), &all);
-    Upsert up = {.s = s, .a = a, .b = b, .first_check = first_check, .shown = inserted, .done = &done};
+    Upsert up = {
+        .s = s, .a = a, .b = b, .first_check = first_check, .shown = inserted, .done = &done, .others = x->changed};
     if (b->hit && out == ST_OK) out = upsert_init(&up, l, total);
-    int64_t n_runs = rows_n_runs(r.rows), at = 0, chunk = 0, seen = 0;
+    int64_t n_runs = rows_n_runs(rows), at = 0, chunk = 0, seen = 0;
     for (int64_t i = 0; out == ST_OK && i < n_runs; i++) {
         RowRun run;
-        out = rows_run_open(r.rows, i, &run, &s->err);
+        out = rows_run_open(rows, i, &run, &s->err);
         if (out != ST_OK) break;
         for (int64_t first = 0; out == ST_OK && first < run.n; first += ch.cap) {
             int64_t k = MIN_OF(ch.cap, run.n - first);
             chunk_load(l, &run, first, k, &ch);
             Fault fault;
+            int64_t loaded = k;
+            if (apart) k = leave_out(x, &ch, l, k, seen);
             out = find_fault(s, a, b, &ch, first_check, k, &fault);
             if (out != ST_OK) break;
             int64_t d = 0;
@@ -368,12 +409,12 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
                 }
                 at += k;
             }
-            seen += k;
+            seen += loaded;
             if (out == ST_OK && fault.kind != FAULT_NONE) out = raise_fault(s, a, b, &ch, &fault);
             if (atomic_load(&s->cancel))
                 out = err_set(&s->err, ERR_QUERY_CANCELED, "canceling statement due to user request");
         }
-        rows_run_close(r.rows, &run);
+        rows_run_close(rows, &run);
     }
     if (b->hit) {
         all = up.all;
@@ -391,26 +432,53 @@ Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
         if (b->kind == STMT_UPDATE) done = at;
     }
     if (load) {
-        int64_t rows = 0;
-        if (out == ST_OK) out = load_finish(load, s->db->pool, s->undo, &rows, &s->err);
+        int64_t loaded = 0;
+        if (out == ST_OK) out = load_finish(load, s->db->pool, s->undo, &loaded, &s->err);
         load_cancel(load);
     }
-    if (out == ST_OK) out = foreign_after_change(s, st, b, r.rows, inserted, inserted ? done : total, done);
     if (out != ST_OK) {
         undo_rollback(s->undo, mark);
-        (void)transaction_reads_table(s, t); /* a routine may go on, knowing of a row that has the key */
         return ST_ERROR;
     }
-    st->rows = r.rows;
-    st->first_col = first_result;
+    if (inserted) x->map = inserted;
+    x->n_shown = inserted ? done : apart ? x->n_kept : total;
+    x->done = done;
+    return ST_OK;
+}
+
+Status change_foreign(Session *s, Statement *st, const Change *x) {
+    return foreign_after_change(s, st, x->b, x->rows, x->map, x->n_shown, x->done);
+}
+
+void change_result(Statement *st, const Change *x) {
+    const BoundStmt *b = x->b;
+    st->rows = x->rows;
+    st->first_col = x->first_result;
     st->show_rows = b->n_result > 0;
-    st->n_rows = b->n_result == 0 ? 0 : inserted ? done : total;
-    st->row_map = inserted;
-    st->affected = done;
+    st->n_rows = b->n_result == 0 ? 0 : x->n_shown;
+    st->row_map = x->map;
+    st->affected = x->done;
     snprintf(st->tag, sizeof st->tag,
              b->kind == STMT_INSERT   ? "INSERT 0 %lld"
              : b->kind == STMT_UPDATE ? "UPDATE %lld"
                                       : "DELETE %lld",
-             (long long)done);
+             (long long)x->done);
+}
+
+Status session_dml(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
+    Change x;
+    if (b->n_members > 0) return session_with_changes(s, st, c, b);
+    TRY(change_allowed(s, b));
+    TRY(change_plan(s, st->run_arena, c, b, &st->account, &x));
+    st->query = x.query;
+    int64_t mark = undo_mark(s->undo);
+    Status out = change_apply(s, st->run_arena, &x);
+    if (out == ST_OK) out = change_foreign(s, st, &x);
+    if (out != ST_OK) {
+        undo_rollback(s->undo, mark);
+        (void)transaction_reads_table(s, b->table); /* a routine may go on, knowing of a row that has the key */
+        return ST_ERROR;
+    }
+    change_result(st, &x);
     return ST_OK;
 }

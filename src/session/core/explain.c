@@ -8,6 +8,7 @@
 #include "sql/bind/bind.h"
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
+#include "sql/parse/parse.h"
 #include "sql/plan/plan_explain.h"
 
 static Status put(Statement *st, const char *line) { return statement_text_row(st, (const char *[]){line}); }
@@ -135,6 +136,68 @@ static Status put_snapshot(Session *s, Statement *st) {
     return line ? put(st, line) : err_oom(&s->err);
 }
 
+static const char *change_name(const BoundStmt *b) {
+    return b->kind == STMT_INSERT ? "Insert" : b->kind == STMT_UPDATE ? "Update" : "Delete";
+}
+
+/* Rows of members of WITH, which do not run: as many as their plans are thought to have, up to some. */
+typedef struct Guess {
+    PlanCtx *c;
+    const BoundStmt *b;
+} Guess;
+static Status guess_rows(const Guess *g, Plan *p);
+static bool guess_expr(void *ctx, Expr *e) { return e->kind != EX_SUBQUERY || guess_rows(ctx, e->u.sub.plan) == ST_OK; }
+static Status guess_slot(void *ctx, Expr **slot) { return expr_walk(*slot, guess_expr, ctx) ? ST_OK : ST_ERROR; }
+static Status guess_rows(const Guess *g, Plan *p) {
+    TRY(stack_check(g->c->err));
+    if (p->kind == LP_VALUES && p->values.member && !p->values.cells) {
+        Arena *a = g->c->arena;
+        double rows = g->b->members[p->values.member - 1].stmt->plan->est_rows;
+        int64_t n = rows > 1 ? (int64_t)MIN_OF(rows, 1000.0) : 1;
+        p->values.n_rows = n;
+        if (!(p->values.cells = arena_array(a, Vec, p->n_out + 1))) return err_oom(g->c->err);
+        for (int32_t i = 0; i < p->n_out; i++) {
+            Type t = g->c->cols.items[p->out_cols[i]].type;
+            Vec *v = &p->values.cells[i];
+            *v = (Vec){.phys = (uint8_t)type_phys(t), .type = t};
+            v->data = arena_calloc(a, (n + 1) * phys_size(type_phys(t)));
+            v->valid = arena_calloc(a, n + 1);
+            if (!v->data || !v->valid) return err_oom(g->c->err);
+        }
+    }
+    TRY(plan_each_expr(p, guess_slot, (void *)(uintptr_t)g));
+    for (int32_t i = 0; i < p->n_children; i++) TRY(guess_rows(g, p->children[i]));
+    return ST_OK;
+}
+
+/* Members are planned before what reads them. */
+static Status plan_members(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
+    Guess g = {c, b};
+    for (int32_t i = 0; i < b->n_members; i++) {
+        BoundStmt *x = b->members[i].stmt;
+        s->explaining = true;
+        Status limits = session_resolve_limits(s, c, x->plan, &st->account);
+        s->explaining = false;
+        TRY(limits);
+        TRY(guess_rows(&g, x->plan));
+        TRY(sql_optimize(c, x));
+    }
+    return b->n_members > 0 ? guess_rows(&g, b->plan) : ST_OK;
+}
+static Status put_members(Statement *st, PlanCtx *c, const BoundStmt *b) {
+    Arena *a = st->run_arena;
+    for (int32_t i = 0; i < b->n_members; i++) {
+        const WithMember *m = &b->members[i];
+        bool query = m->stmt->kind == STMT_SELECT;
+        char *tree = plan_text(c, m->stmt->plan);
+        if (!tree) return ST_ERROR;
+        TRY(put(st, query ? arena_printf(a, "With %s", m->name)
+                          : arena_printf(a, "With %s: %s on %s", m->name, change_name(m->stmt), m->stmt->table->name)));
+        TRY(put_lines(st, tree, "  "));
+    }
+    return ST_OK;
+}
+
 Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n_params, const Type *param_types,
                        const Value *params) {
     Arena *a = st->run_arena;
@@ -150,9 +213,10 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
     const AstStmt *q = x->query;
     if (q->kind == AST_CREATE_TABLE_AS) q = AST_AS_CONST(AstCreateTableAs, q)->query;
     bool is_dml = q->kind == AST_INSERT || q->kind == AST_UPDATE || q->kind == AST_DELETE;
+    bool changes = sql_changes_data(q);
     if (!is_dml && q->kind != AST_SELECT)
         return err_at(&s->err, q->location, ERR_FEATURE_NOT_SUPPORTED, "EXPLAIN of this statement is not supported");
-    if (is_dml && analyze)
+    if (changes && analyze)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "EXPLAIN ANALYZE of a data-changing statement is not supported");
     TRY(session_read(s, false));
@@ -181,18 +245,15 @@ Status session_explain(Session *s, Statement *st, const AstExplain *x, int32_t n
         Status limits = session_resolve_limits(s, &c, b->plan, &st->account);
         s->explaining = false;
         TRY(limits);
+        TRY(plan_members(s, st, &c, b));
         TRY(sql_optimize(&c, b));
         TRY(sql_raise_constants(&c, b->plan));
         r.plan = sql_lower(&c, b->plan, n, ids);
         if (!r.plan) return ST_ERROR;
     }
     TRY(statement_text_columns(st, 1, (const char *[]){"QUERY PLAN"}));
-    if (is_dml)
-        TRY(put(st, arena_printf(a, "%s on %s",
-                                 b->kind == STMT_INSERT   ? "Insert"
-                                 : b->kind == STMT_UPDATE ? "Update"
-                                                          : "Delete",
-                                 b->table->name)));
+    TRY(put_members(st, &c, b));
+    if (is_dml) TRY(put(st, arena_printf(a, "%s on %s", change_name(b), b->table->name)));
     char *tree = plan_text(&c, b->plan);
     if (!tree) return ST_ERROR;
     TRY(put_lines(st, tree, is_dml ? "  " : ""));

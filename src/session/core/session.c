@@ -8,6 +8,7 @@
 #include "session/pool/bulk.h"
 #include "session/pool/callpool.h"
 #include "session/pl/pl_run.h"
+#include "session/core/changes.h"
 #include "session/core/plancache.h"
 #include "session/core/idle.h"
 #include "session/core/transaction.h"
@@ -838,14 +839,17 @@ struct RunningPlan {
     const struct RunningPlan *up;
     const QueryPlan *plan;
 };
+static Status in_use(Session *s, const Table *t, const char *what) {
+    return err_set(&s->err, ERR_OBJECT_IN_USE,
+                   "cannot %s \"%s\" because it is being used by active queries in this session", what, t->name);
+}
 Status session_table_idle(Session *s, const Table *t, const char *what) {
+    for (const HiddenChanges *h = s->hidden; h; h = h->up)
+        if (undo_names_table(h->log, t)) return in_use(s, t, what);
     for (const struct RunningPlan *r = s->running; r; r = r->up)
         for (int32_t i = 0; i < r->plan->n_segments; i++) {
             const Source *src = &r->plan->segments[i].program->source;
-            if (src->kind == SRC_TABLE && src->table == t)
-                return err_set(&s->err, ERR_OBJECT_IN_USE,
-                               "cannot %s \"%s\" because it is being used by active queries in this session", what,
-                               t->name);
+            if (src->kind == SRC_TABLE && src->table == t) return in_use(s, t, what);
         }
     return ST_OK;
 }
@@ -909,6 +913,12 @@ static Status plan_and_run(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, cons
 
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                         RunOutput *out) {
+    return b->n_members > 0 ? session_run_with_changes(s, c, b, n, ids, acct, out)
+                            : session_run_member(s, c, b, n, ids, acct, out);
+}
+
+Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                          RunOutput *out) {
     int64_t start = clock_ns();
     memset(out, 0, sizeof *out);
     TRY(session_resolve_limits(s, c, b->plan, acct));
@@ -960,6 +970,18 @@ static Status run_select(Session *s, Statement *st, const AstStmt *ast, int32_t 
     return ST_OK;
 }
 
+/* A SELECT whose WITH changes data. */
+static Status run_query(Session *s, Statement *st, PlanCtx *c, BoundStmt *b) {
+    RunOutput r;
+    TRY(session_run_plan(s, c, b, b->n_result, b->result, &st->account, &r));
+    st->query = r.query;
+    st->rows = r.rows;
+    st->n_rows = st->affected = rows_count(r.rows);
+    st->show_rows = true;
+    snprintf(st->tag, sizeof st->tag, "SELECT %lld", (long long)st->n_rows);
+    return ST_OK;
+}
+
 /* What a failed transaction takes. */
 static bool ends_failure(const AstStmt *ast) {
     if (ast->kind != AST_TRANSACTION) return false;
@@ -1005,7 +1027,9 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     if (ast->kind == AST_SELECT) {
         bool done;
         TRY(pl_lone_call(s, st, AST_AS_CONST(AstSelect, ast), n_params, param_types, params, &done));
-        return done ? ST_OK : run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
+        if (done) return ST_OK;
+        if (!sql_changes_data(ast))
+            return run_select(s, st, ast, n_params, param_types, params, kept ? &kept->plan : NULL);
     }
     TRY(session_begin_write(s));
     PlanCtx c;
@@ -1020,7 +1044,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
                            (int)b->n_params, (int)n_params);
         TRY(sql_bind_params(&c, b, n_params, params));
     }
-    return session_dml(s, st, &c, b);
+    return b->kind == STMT_SELECT ? run_query(s, st, &c, b) : session_dml(s, st, &c, b);
 }
 
 Status session_execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_params, const Type *param_types,

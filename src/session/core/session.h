@@ -144,6 +144,12 @@ typedef struct SessionIdle {
     _Atomic int64_t due;  /* when it will have been idle for too long; INT64_MAX: in a call, no limit, no transaction */
 } SessionIdle;
 
+/* Changes of statements under way that are out of the tables for now (with_changes.c), innermost first. */
+typedef struct HiddenChanges {
+    struct HiddenChanges *up;
+    UndoLog *log;
+} HiddenChanges;
+
 typedef struct Session {
     Database *db;
     MemAccount account;
@@ -164,6 +170,7 @@ typedef struct Session {
     bool reserve_shared; /* while it has the lock alone, the database's account has its reserve: tables are charged
                             there */
     UndoLog *undo;
+    HiddenChanges *hidden;
     CatalogUndo *catalog_undo;    /* newest first */
     struct Savepoint *savepoints; /* savepoint.c; newest first */
     struct Txn *txn; /* transaction.c; NULL outside transactions and before their first look at the database */
@@ -352,6 +359,9 @@ void session_device_limits(Session *s); /* device_memory_limit has changed: what
 bool device_setting_valid(const char *v);
 Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                         RunOutput *out);
+/* ... without the members of its WITH that change data. */
+Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                          RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
 /* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning.
  * NULL: out of memory. */

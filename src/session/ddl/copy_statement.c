@@ -234,8 +234,9 @@ static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt *
 
 static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
     Arena *a = st->run_arena;
-    TRY(session_read(s, false));
     const AstStmt *q = x->query;
+    if (q && sql_changes_data(q)) TRY(session_begin_write(s));
+    else TRY(session_read(s, false));
     if (!q) TRY(copy_query(s, a, x, &q));
     if (q->kind != AST_SELECT)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,

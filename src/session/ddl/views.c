@@ -9,6 +9,7 @@
 
 #include "session/ddl/depend.h"
 #include "sql/bind/bind.h"
+#include "sql/parse/parse.h"
 
 /* security_barrier and security_invoker change nothing here: there are no roles. */
 static Status check_options(Session *s, const AstCreateView *x) {
@@ -70,6 +71,8 @@ Status view_create(Session *s, Statement *st, const AstCreateView *x) {
     snprintf(st->tag, sizeof st->tag, "CREATE VIEW");
     TRY(check_options(s, x));
     TRY(session_check_schema(s, &x->name));
+    if (sql_changes_data((const AstStmt *)x->query))
+        return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED, "views must not contain data-modifying statements in WITH");
     Slice name = slice_of(x->name.name);
     Arena *a = st->run_arena;
     PlanCtx c;

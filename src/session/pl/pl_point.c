@@ -196,6 +196,7 @@ void pl_point_tag(const BoundStmt *b, bool found, char *tag, int64_t size) {
 }
 
 PlPoint *pl_point_of(Session *s, Arena *a, const PlanCtx *c, const BoundStmt *b) {
+    if (b->n_members > 0) return NULL;
     if (b->on_conflict_nothing || (b->table && (has_foreign(&s->db->catalog, b->table) || b->table->n_cols > 1600)))
         return NULL;
     PlPoint *p = arena_new_of(a, PlPoint);

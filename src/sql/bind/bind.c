@@ -79,6 +79,16 @@ static Status settle_params(Binder *b, int32_t n_declared, BoundStmt *out) {
     return ST_OK;
 }
 
+static const AstWith *statement_with(const AstStmt *s) {
+    switch ((int)s->kind) {
+    case AST_SELECT: return AST_AS_CONST(AstSelect, s)->with;
+    case AST_INSERT: return AST_AS_CONST(AstInsert, s)->with;
+    case AST_UPDATE: return AST_AS_CONST(AstUpdate, s)->with;
+    case AST_DELETE: return AST_AS_CONST(AstDelete, s)->with;
+    default: return NULL;
+    }
+}
+
 Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *param_types, BoundStmt **out) {
     Binder b;
     binder_init(&b, c);
@@ -89,15 +99,20 @@ Status sql_bind(PlanCtx *c, const AstStmt *stmt, int32_t n_params, const Type *p
         if (!vec_push(c->arena, &b.params, t)) return finish(&b, ST_ERROR);
     }
     Status st = ST_OK;
+    b.top = statement_with(stmt);
+    b.changes = sql_with_changes(b.top);
     switch ((int)stmt->kind) {
     case AST_SELECT: st = bind_query(&b, AST_AS_CONST(AstSelect, stmt), s); break;
-    case AST_INSERT: st = bind_insert(&b, AST_AS_CONST(AstInsert, stmt), s); break;
-    case AST_UPDATE: st = bind_update(&b, AST_AS_CONST(AstUpdate, stmt), s); break;
-    case AST_DELETE: st = bind_delete(&b, AST_AS_CONST(AstDelete, stmt), s); break;
+    case AST_INSERT: st = bind_insert(&b, AST_AS_CONST(AstInsert, stmt), NULL, s); break;
+    case AST_UPDATE: st = bind_update(&b, AST_AS_CONST(AstUpdate, stmt), NULL, s); break;
+    case AST_DELETE: st = bind_delete(&b, AST_AS_CONST(AstDelete, stmt), NULL, s); break;
     default: s->kind = STMT_UTILITY; break;
     }
+    s->n_members = (int32_t)b.members.len;
+    s->members = b.members.items;
     if (st == ST_OK) st = settle_params(&b, n_params, s);
     if (st == ST_OK) bind_null_plan(c, s->plan);
+    for (int32_t i = 0; st == ST_OK && i < s->n_members; i++) bind_null_plan(c, s->members[i].stmt->plan);
     if (st == ST_OK) *out = s;
     return finish(&b, st);
 }
@@ -226,6 +241,10 @@ Status sql_bind_params(PlanCtx *c, BoundStmt *s, int32_t n, const Value *values)
     if (!s->plan) return ST_OK;
     Status st = param_plan(&k, s->plan);
     if (st == ST_OK && !c->of_routine) bind_null_plan(c, s->plan);
+    for (int32_t i = 0; st == ST_OK && i < s->n_members; i++) {
+        st = param_plan(&k, s->members[i].stmt->plan);
+        if (st == ST_OK && !c->of_routine) bind_null_plan(c, s->members[i].stmt->plan);
+    }
     if (st == ST_OK) st = stack_check(c->err);
     return st == ST_OK ? ST_OK : stack_failed(c->err);
 }

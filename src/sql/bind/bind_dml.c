@@ -490,12 +490,12 @@ static Status returning_of(Binder *b, const AstInsert *s, Cte *ctes, const NsIte
     return add_returning(b, q, s->returning, s->n_returning, proj, out);
 }
 
-Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
+Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out) {
     Table *t;
     int64_t n_cols;
     int *map;
     TRY(target_table(b, &s->table, s->location, "insert into", &t));
-    Cte *ctes = NULL;
+    Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     TRY(insert_columns(b, s, t, &n_cols, &map));
     if (s->on_conflict) {
@@ -516,7 +516,8 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     ColId number = 0;
     TRY(row_item(b, t, s->alias ? s->alias : t->name, ids, &row));
     if (s->on_conflict && s->on_conflict->do_update) {
-        out->sets_keys = (!direct || p->values.n_rows > 1) && sets_keys(s->on_conflict, t);
+        /* other members of WITH may have taken or freed keys, too */
+        out->sets_keys = b->changes || ((!direct || p->values.n_rows > 1) && sets_keys(s->on_conflict, t));
         if (out->sets_keys && direct && !(number = number_rows(b, p))) return ST_ERROR;
         if (!(final = arena_array(b->a, ColId, t->n_cols + 1)) ||
             !(p = bind_do_update(b, s, t, ctes, ids, number, p, final, out)))
@@ -540,7 +541,7 @@ Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out) {
     TRY(returning_of(b, s, ctes, &row, &proj, out));
     if (proj.ids.len > t->n_cols && !(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
     if (number && !(p = order_rows(b, p, number))) return ST_ERROR;
-    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    out->plan = bind_wrap_ctes(b, ctes, around, p);
     return out->plan ? ST_OK : ST_ERROR;
 }
 
@@ -566,12 +567,12 @@ static Plan *target_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, 
     return p;
 }
 
-Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
+Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out) {
     Table *t;
     Plan *p;
     NsItem item;
     TRY(target_table(b, &s->table->name, s->table->location, "update", &t));
-    Cte *ctes = NULL;
+    Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->from, s->n_from, p))) return ST_ERROR;
@@ -621,18 +622,18 @@ Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out) {
     TRY(add_returning(b, rq, s->returning, s->n_returning, &proj, out));
     if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
     if (s->n_from && !(p = once_per_row(b, p, out))) return ST_ERROR;
-    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    out->plan = bind_wrap_ctes(b, ctes, around, p);
     return out->plan ? ST_OK : ST_ERROR;
 }
 
 /* ---- DELETE --------------------------------------------------------------------------------------- */
 
-Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out) {
+Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out) {
     Table *t;
     Plan *p;
     NsItem item;
     TRY(target_table(b, &s->table->name, s->table->location, "delete from", &t));
-    Cte *ctes = NULL;
+    Cte *ctes = around;
     TRY(bind_with(b, NULL, s->with, &ctes, NULL));
     Query *q = target_query(b, s->table, t, ctes, &p, &out->rowid, &item);
     if (!(p = target_from(b, q, s->using_items, s->n_using, p))) return ST_ERROR;
@@ -648,6 +649,6 @@ Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out) {
     TRY(add_returning(b, q, s->returning, s->n_returning, &proj, out));
     if (!(p = bind_proj_plan(b, &proj, p))) return ST_ERROR;
     if (s->n_using && !(p = once_per_row(b, p, out))) return ST_ERROR;
-    out->plan = bind_wrap_ctes(b, ctes, NULL, p);
+    out->plan = bind_wrap_ctes(b, ctes, around, p);
     return out->plan ? ST_OK : ST_ERROR;
 }

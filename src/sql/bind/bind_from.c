@@ -168,7 +168,17 @@ Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r) {
     return p;
 }
 
-static Plan *cte_scan(Binder *b, Cte *c, const char *alias, Rel *r) {
+static Plan *cte_scan(Binder *b, Cte *c, const char *alias, int64_t location, Rel *r) {
+    if (c->member && c->n == 0) {
+        err_at(b->err, bind_pos(b, location), ERR_FEATURE_NOT_SUPPORTED,
+               "WITH query \"%s\" does not have a RETURNING clause", c->name);
+        return NULL;
+    }
+    if (c->member) {
+        Plan *rows = bind_member_rows(b, c, alias);
+        if (rows) *r = (Rel){rows, c->n, bind_ids(b, c->n, rows->out_cols), c->names};
+        return rows && r->cols ? rows : NULL;
+    }
     Plan *p = plan_new(b->c, LP_CTE_SCAN, 0);
     if (!p || !(p->out_cols = arena_array(b->a, ColId, c->n + 1)) ||
         !(p->cte.cols = arena_array(b->a, ColId, c->n + 1)))
@@ -305,7 +315,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             if (f->sample) return no_sample(b, f);
             if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
             int64_t refs = c->refs;
-            if (!(p = cte_scan(b, c, alias, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
+            if (!(p = cte_scan(b, c, alias, f->location, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
             if (c->binding) c->refs = refs;
         }
     if (!p && f->file && f->sample) return no_sample(b, f);
@@ -615,22 +625,28 @@ Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *sta
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
     if (!w) return ST_OK;
     const Cte *before = *ctes;
+    TRY(bind_check_changes(b, w));
     for (int64_t i = 0; i < w->n_ctes; i++) {
         const AstCte *a = &w->ctes[i];
         for (const Cte *c = *ctes; c != before; c = c->next)
             if (strcmp(c->name, a->name) == 0)
                 return err_at(b->err, bind_pos(b, a->location), ERR_DUPLICATE_ALIAS,
                               "WITH query name \"%s\" specified more than once", a->name);
-        if (a->query->kind != AST_SELECT) return bind_unsupported(b, a->location, "a data-modifying statement in WITH");
         Cte *c = arena_new_of(b->a, Cte);
         if (!c) return ST_ERROR;
         *c = (Cte){.next = *ctes, .name = a->name, .binding = true, .location = a->location};
+        c->beside = w == b->top && b->changes;
         c->materialized = a->materialized == AST_MAT_ALWAYS;
         c->inlined = a->materialized == AST_MAT_NEVER;
         SelectEnv env = {.outer = outer, .sibling = sibling, .ctes = w->recursive ? c : *ctes};
         Rel r;
         bool recursive = false;
-        if (w->recursive) TRY(bind_recursive(b, &env, a, c, &recursive, &r));
+        if (a->query->kind != AST_SELECT) {
+            c->recursion = REC_CHANGES;
+            TRY(bind_change_member(b, a, env.ctes, c, &r));
+            recursive = true;
+        }
+        if (!recursive && w->recursive) TRY(bind_recursive(b, &env, a, c, &recursive, &r));
         if (!recursive) {
             c->recursion = REC_NO_FORM;
             TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
@@ -663,35 +679,39 @@ static bool plan_is_volatile(Plan *p) {
     return false;
 }
 
+Plan *bind_wrap_cte(Binder *b, Cte *c, Plan *body) {
+    if (c->refs == 1 && !c->materialized && !b->no_inline && !plan_is_volatile(c->plan)) {
+        Plan *s = c->scan;
+        Expr **exprs = arena_array(b->a, Expr *, c->n + 1);
+        Plan **child = arena_array(b->a, Plan *, 1);
+        if (!exprs || !child) return NULL;
+        for (int32_t i = 0; i < c->n; i++)
+            if (!(exprs[i] = expr_col(b->c, s->cte.cols[i]))) return NULL;
+        child[0] = c->plan;
+        s->kind = LP_PROJECT;
+        s->n_children = 1;
+        s->children = child;
+        s->n_exprs = c->n;
+        s->exprs = exprs;
+        s->cte.id = 0;
+        s->cte.cols = NULL;
+        return body;
+    }
+    Plan *p = plan_new(b->c, LP_CTE, 2);
+    if (!p) return NULL;
+    p->cte.id = c->id;
+    p->cte.materialized = c->materialized;
+    p->cte.inlined = c->inlined;
+    p->alias = c->name;
+    p->children[0] = c->plan;
+    p->children[1] = body;
+    return p;
+}
+
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body) {
     for (Cte *c = ctes; body && c != until; c = c->next) {
-        if (c->refs == 0) continue;
-        if (c->refs == 1 && !c->materialized && !b->no_inline && !plan_is_volatile(c->plan)) {
-            Plan *s = c->scan;
-            Expr **exprs = arena_array(b->a, Expr *, c->n + 1);
-            Plan **child = arena_array(b->a, Plan *, 1);
-            if (!exprs || !child) return NULL;
-            for (int32_t i = 0; i < c->n; i++)
-                if (!(exprs[i] = expr_col(b->c, s->cte.cols[i]))) return NULL;
-            child[0] = c->plan;
-            s->kind = LP_PROJECT;
-            s->n_children = 1;
-            s->children = child;
-            s->n_exprs = c->n;
-            s->exprs = exprs;
-            s->cte.id = 0;
-            s->cte.cols = NULL;
-            continue;
-        }
-        Plan *p = plan_new(b->c, LP_CTE, 2);
-        if (!p) return NULL;
-        p->cte.id = c->id;
-        p->cte.materialized = c->materialized;
-        p->cte.inlined = c->inlined;
-        p->alias = c->name;
-        p->children[0] = c->plan;
-        p->children[1] = body;
-        body = p;
+        if (c->beside) body = bind_place_cte(b, c, body);
+        else if (c->refs > 0) body = bind_wrap_cte(b, c, body);
     }
     return body;
 }

@@ -119,7 +119,7 @@ struct Query {
     VEC(WinDef *) windows;    /* those of the WINDOW clause first */
 };
 
-typedef enum CteRecursion { REC_NO_FORM, REC_BASE, REC_STEP } CteRecursion;
+typedef enum CteRecursion { REC_NO_FORM, REC_BASE, REC_STEP, REC_CHANGES } CteRecursion;
 typedef enum RecContext { REC_IN_PLACE, REC_IN_SUBLINK, REC_IN_OUTER_JOIN, REC_IN_INTERSECT, REC_IN_EXCEPT } RecContext;
 struct Cte {
     Cte *next;
@@ -133,6 +133,8 @@ struct Cte {
     int64_t refs;
     bool materialized, inlined; /* AS MATERIALIZED, AS NOT MATERIALIZED */
     bool binding;               /* being bound: a reference is recursive */
+    bool beside;                /* of a WITH that has members that change data: placed by bind_place_cte */
+    int32_t member;             /* it runs by itself: its number in Binder.members, from 1 */
     uint8_t recursion;          /* while binding: CteRecursion */
     int64_t location;
 };
@@ -150,6 +152,9 @@ typedef struct Binder {
     int64_t pos;
     bool no_inline;      /* an expression with a subquery was copied: reference counts of CTEs are unknown */
     uint8_t rec_context; /* RecContext: where in a recursive term */
+    const AstWith *top;  /* WITH of the statement itself: its members may change data */
+    bool changes;        /* ... and some do */
+    VEC(WithMember) members;
     const ViewGuard *views;
     VEC(Type) params;
     bool params_ok;      /* false: $n is an error (defaults, checks) */
@@ -326,6 +331,17 @@ Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, 
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
+Plan *bind_wrap_cte(Binder *b, Cte *c, Plan *body);
+
+/* ---- bind_changes.c: members of WITH that change data ---------------------------------------------- */
+/* 0A000 unless they may stand here. */
+Status bind_check_changes(Binder *b, const AstWith *w);
+Status bind_change_member(Binder *b, const AstCte *a, Cte *ctes, Cte *c, Rel *r);
+/* The rows of such a member. */
+Plan *bind_member_rows(Binder *b, const Cte *c, const char *alias);
+/* Puts a member's query where it is read: in the statement's own plan `body`, in that of another member, or, when more
+ * than one reads it, in a member of its own. */
+Plan *bind_place_cte(Binder *b, Cte *c, Plan *body);
 
 /* ---- bind_select.c, bind_setop.c, bind_limit.c ------------------------------------------------------------ */
 typedef struct SelectEnv {
@@ -360,9 +376,10 @@ ColId bind_proj_add(Binder *b, Proj *p, const Query *q, Expr *e, const char *nam
 Plan *bind_proj_plan(Binder *b, const Proj *p, Plan *child);
 
 /* ---- bind_dml.c -------------------------------------------------------------------------------- */
-Status bind_insert(Binder *b, const AstInsert *s, BoundStmt *out);
-Status bind_update(Binder *b, const AstUpdate *s, BoundStmt *out);
-Status bind_delete(Binder *b, const AstDelete *s, BoundStmt *out);
+/* around: definitions of WITH in scope. */
+Status bind_insert(Binder *b, const AstInsert *s, Cte *around, BoundStmt *out);
+Status bind_update(Binder *b, const AstUpdate *s, Cte *around, BoundStmt *out);
+Status bind_delete(Binder *b, const AstDelete *s, Cte *around, BoundStmt *out);
 /* Target list (select list, RETURNING): expands stars. */
 typedef struct Target {
     Expr *expr;

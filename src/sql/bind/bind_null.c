@@ -126,5 +126,7 @@ static bool not_apart_expr(void *ctx, Expr *e) {
 static Status apart_slot(void *ctx, Expr **slot) { return expr_walk(*slot, not_apart_expr, ctx) ? ST_OK : ST_ERROR; }
 
 bool sql_null_params_matter(const PlanCtx *c, const BoundStmt *s) {
-    return s->plan && s->n_params > 0 && !not_apart(c, s->plan);
+    bool matter = s->plan && s->n_params > 0 && !not_apart(c, s->plan);
+    for (int32_t i = 0; i < s->n_members; i++) matter |= s->n_params > 0 && !not_apart(c, s->members[i].stmt->plan);
+    return matter;
 }

@@ -12,6 +12,9 @@ static const char *const contexts[] = {[REC_IN_SUBLINK] = "a subquery",
 
 Status bind_recursive_ref(Binder *b, Query *q, Cte *c, int64_t location) {
     int64_t pos = bind_pos(b, location);
+    if (c->recursion == REC_CHANGES)
+        return err_at(b->err, bind_pos(b, c->location), ERR_INVALID_RECURSION,
+                      "recursive query \"%s\" must not contain data-modifying statements", c->name);
     if (c->recursion == REC_NO_FORM)
         return err_at(b->err, pos, ERR_INVALID_RECURSION,
                       "recursive query \"%s\" does not have the form non-recursive-term UNION [ALL] recursive-term",

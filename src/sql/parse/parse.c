@@ -267,6 +267,16 @@ const char *ast_stmt_tag(const AstStmt *s) {
     }
 }
 
+bool sql_with_changes(const AstWith *w) {
+    for (int64_t i = 0; w && i < w->n_ctes; i++)
+        if (w->ctes[i].query->kind != AST_SELECT) return true;
+    return false;
+}
+bool sql_changes_data(const AstStmt *s) {
+    if (s->kind == AST_SELECT) return sql_with_changes(AST_AS_CONST(AstSelect, s)->with);
+    return s->kind == AST_INSERT || s->kind == AST_UPDATE || s->kind == AST_DELETE;
+}
+
 int64_t sql_column_end(Slice text, int64_t at) {
     Tok t = scan_next(text, &at);
     for (int64_t end = t.end;;) {

@@ -41,6 +41,11 @@ Slice sql_first_word(Slice text);
 /* The end of the column's name that begins at byte `at`: a, t.a, s.t.a. */
 int64_t sql_column_end(Slice text, int64_t at);
 
+/* INSERT, UPDATE, DELETE, or a query with one of them in WITH. */
+bool sql_changes_data(const AstStmt *s);
+/* A member of WITH changes data. */
+bool sql_with_changes(const AstWith *w);
+
 /* The tree as text (for tests, fuzzing, debugging); NULL when memory runs out. */
 char *ast_dump(Arena *a, const AstStmt *s);
 

@@ -237,6 +237,7 @@ typedef struct PlanValues {
     int64_t routine_id; /* not 0: rows come from calling that routine of the catalog with exprs, when the plan is about
                            to run; below 0: they are of system relation -1 - routine_id (sql/bind/bind.h) */
     bool bulk;          /* ... of a bulk of its calls: exprs[0] is bulk_call's query */
+    int32_t member;     /* not 0: rows are those of BoundStmt.members[member - 1], which has run before */
 } PlanValues;
 typedef struct PlanJoin {
     uint8_t kind; /* JoinKind */
@@ -326,6 +327,12 @@ typedef enum StmtKind {
     STMT_UTILITY /* run by the session from the AST */
 } StmtKind;
 
+/* A member of WITH that runs by itself: one that changes data, or a query that several of the others read. */
+typedef struct WithMember {
+    const char *name;
+    struct BoundStmt *stmt; /* its result is the member's rows */
+} WithMember;
+
 typedef struct BoundStmt {
     StmtKind kind;
     Plan *plan;
@@ -356,6 +363,8 @@ typedef struct BoundStmt {
     int conflict_key;       /* of table->keys, -1 any: whose conflicts are skipped; others are errors */
     int32_t n_params;
     Type *param_types;
+    int32_t n_members; /* 0: no member of WITH changes data */
+    WithMember *members;
 } BoundStmt;
 
 /* ---- helpers (plan.c) ------------------------------------------------------------------ */

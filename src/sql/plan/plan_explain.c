@@ -182,6 +182,11 @@ static void node(Out *t, const Plan *p, int depth) {
         }
         break;
     case LP_VALUES:
+        if (p->values.member) {
+            put(t, "rows of ");
+            put(t, p->alias);
+            break;
+        }
         put(t, "values, rows ");
         put_int(t, p->values.n_rows);
         break;

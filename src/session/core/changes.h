@@ -1,0 +1,44 @@
+/* changes.h - a data change in three steps (dml.c), and the statements that make several (with_changes.c). */
+#ifndef STELE_SESSION_CORE_CHANGES_H
+#define STELE_SESSION_CORE_CHANGES_H
+
+#include "session/core/session.h"
+
+/* Rows of a table by number, in an arena. */
+typedef struct RowSet {
+    Arena *a;
+    int64_t *slots; /* 2^bits of them: a number plus 1, 0 for none */
+    int64_t n;
+    int bits;
+} RowSet;
+bool row_set_has(const RowSet *r, int64_t rowid);
+Status row_set_add(RowSet *r, int64_t rowid);
+
+/* An INSERT, UPDATE or DELETE. */
+typedef struct Change {
+    BoundStmt *b;
+    Query *query; /* owns rows; freed by the caller */
+    RowStore *rows;
+    int32_t first_result;
+    const RowSet *changed; /* rows of the table that the same statement has changed before: they stay as they are. NULL:
+                              none */
+    int64_t *map;          /* applied: rows of the store that took effect (Statement.row_map); NULL: all */
+    int64_t n_kept, n_shown, done;
+} Change;
+/* 0. Nothing under way reads the table: 55006. */
+Status change_allowed(Session *s, const BoundStmt *b);
+/* 1. Its rows, as the tables are now. */
+Status change_plan(Session *s, Arena *a, PlanCtx *c, BoundStmt *b, MemAccount *acct, Change *x);
+/* 2. The table, logged in s->undo. An error leaves no change. */
+Status change_apply(Session *s, Arena *a, Change *x);
+/* 3. Foreign keys. An error leaves changes: the caller rolls back. */
+Status change_foreign(Session *s, Statement *st, const Change *x);
+void change_result(Statement *st, const Change *x);
+
+/* A statement with members of WITH that change data: fills the statement's result. */
+Status session_with_changes(Session *s, Statement *st, PlanCtx *c, BoundStmt *b);
+/* ... a SELECT; columns ids of its plan. */
+Status session_run_with_changes(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
+                                RunOutput *out);
+
+#endif
