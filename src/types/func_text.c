@@ -55,6 +55,7 @@ Status func_cell_output(FuncCtx *ctx, Type t, const void *cell, Str *out) {
     if (t.id == T_ARRAY) return array_to_text(t, *(const Str *)cell, ctx_tz(ctx), ctx->arena, out, ctx->err);
     if (type_phys(t) == PH_STR) {
         Str s = *(const Str *)cell;
+        if (type_is_record(t)) return *out = record_shown(t, s), ST_OK;
         if (t.id == T_BYTEA) {
             char *p = ctx_alloc(ctx, 2 + 2 * (int64_t)s.len);
             if (!p) return ST_ERROR;

@@ -88,6 +88,7 @@ static const char *const array_names[T_COUNT_] = {
 
 const char *type_base_name(TypeId id) { return (unsigned)id < T_COUNT_ ? base_names[id] : "?"; }
 const char *type_plain_name(Type t) {
+    if (type_is_record(t)) return t.flags & TF_RECORDS ? "record[]" : "record";
     if (t.id != T_ARRAY) return type_base_name((TypeId)t.id);
     const char *name = array_names[type_element(t).id];
     return name ? name : "?";
@@ -115,6 +116,7 @@ static const struct {
 const char *type_name(Type t, char *buf, int64_t size) {
     const char *base = type_base_name((TypeId)t.id);
     size_t n = (size_t)size;
+    if (type_is_record(t)) base = type_plain_name(t);
     switch ((TypeId)t.id) {
     case T_ARRAY: {
         char element[64];

@@ -67,7 +67,11 @@ typedef enum Phys {
     PH_COUNT_
 } Phys;
 
-enum { TF_UNCONSTRAINED = 1 /* numeric without (p,s) */ };
+enum {
+    TF_UNCONSTRAINED = 1, /* numeric without (p,s) */
+    TF_RECORD = 2,        /* bytea: a row of values (func_record.c); only queries make them, and no table has them */
+    TF_RECORDS = 4        /* ... an array of rows */
+};
 enum { NUMERIC_MAX_PRECISION = 38, NUMERIC_DEFAULT_SCALE = 16 };
 
 typedef struct Type {
@@ -98,6 +102,7 @@ static inline bool type_eq(Type a, Type b) {
     return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length &&
            a.flags == b.flags;
 }
+static inline bool type_is_record(Type t) { return t.id == T_BYTEA && (t.flags & (TF_RECORD | TF_RECORDS)); }
 static inline bool type_is_text(Type t) {
     return t.id == T_CHAR || t.id == T_VARCHAR || t.id == T_TEXT || t.id == T_UNKNOWN;
 }
@@ -178,6 +183,8 @@ typedef struct Value {
         Uuid uuid;
     } u;
 } Value;
+
+Str record_shown(Type t, Str s); /* of a value of TF_RECORD or TF_RECORDS: a part of it */
 
 Phys type_phys(Type t);
 /* Bytes of a cell; inline, since inner loops call it. */

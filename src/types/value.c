@@ -262,6 +262,10 @@ char *value_to_text_tz(Arena *a, const Value *v, int tz_offset, int64_t *len_out
     int64_t n = 0;
     if (v->is_null) {
         p = arena_strndup(a, "", 0);
+    } else if (type_is_record(v->type)) {
+        Str s = record_shown(v->type, v->u.str);
+        n = s.len;
+        p = arena_strndup(a, s.ptr, n);
     } else if (v->type.id == T_BYTEA) {
         n = (int64_t)v->u.str.len * 2 + 2;
         p = arena_alloc(a, n + 1);

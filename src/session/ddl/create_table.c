@@ -388,6 +388,9 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
         cols[i].name = i < x->n_columns ? x->columns[i] : b->names[i];
         cols[i].type = c.cols.items[b->result[i]].type;
         if (cols[i].type.id == T_UNKNOWN) cols[i].type = type_make(T_TEXT);
+        if (type_is_record(cols[i].type))
+            return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s", cols[i].name,
+                           type_plain_name(cols[i].type));
         for (int32_t j = 0; j < i; j++)
             if (strcmp(cols[j].name, cols[i].name) == 0)
                 return err_set(&s->err, ERR_DUPLICATE_COLUMN, "column \"%s\" specified more than once", cols[i].name);

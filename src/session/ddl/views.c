@@ -56,6 +56,12 @@ static Status check_query(Session *s, const AstCreateView *x, const PlanCtx *c, 
     if (b->n_params > 0) return err_at(&s->err, x->location, ERR_UNDEFINED_PARAMETER, "there is no parameter $1");
     if (x->n_columns > b->n_result)
         return err_set(&s->err, ERR_SYNTAX, "CREATE VIEW specifies more column names than columns");
+    for (int32_t i = 0; i < b->n_result; i++) {
+        Type t = c->cols.items[b->result[i]].type;
+        if (type_is_record(t))
+            return err_set(&s->err, ERR_INVALID_TABLE_DEFINITION, "column \"%s\" has pseudo-type %s",
+                           i < x->n_columns ? x->columns[i] : b->names[i], type_plain_name(t));
+    }
     for (int32_t i = 0; i < b->n_result; i++)
         for (int32_t j = 0; j < i; j++) {
             const char *n1 = i < x->n_columns ? x->columns[i] : b->names[i],

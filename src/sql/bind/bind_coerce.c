@@ -240,6 +240,10 @@ static Expr *literal_cast(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t loca
 Expr *bind_coerce(Binder *b, Expr *e, Type to, CastCtx ctx, int64_t location) {
     if (!e || type_eq(e->type, to)) return e;
     if (to.id == T_UNKNOWN) return e;
+    if (type_is_record(e->type) && to.id == T_BYTEA && !type_is_record(to) && ctx != CAST_IMPLICIT) {
+        (void)cast_error(b, e->type, to, e->location ? e->location : location);
+        return NULL;
+    }
     if (e->kind == EX_PARAM && e->type.id == T_UNKNOWN) {
         Type want = bare(to), *have = &b->params.items[e->u.param - 1];
         if (have->id == T_UNKNOWN) *have = want;
@@ -402,6 +406,28 @@ static bool is_comparison(const char *name) {
     return false;
 }
 
+/* Rows of values and arrays of them are bytes for nothing but comparisons and the binder's own functions. */
+static Status refuse_records(Binder *b, const FuncDef *f, const char *name, bool is_operator, int n, Expr *const *args,
+                             int64_t location) {
+    bool some = false;
+    const char *types = "";
+    for (int i = 0; i < n && types; i++) {
+        some |= type_is_record(args[i]->type);
+        types = arena_printf(b->a, "%s%s%s", types, i ? ", " : "", type_plain_name(args[i]->type));
+    }
+    if (!some || (is_operator && is_comparison(name)) || strcmp(name, "pg_typeof") == 0 ||
+        (f->doc && strncmp(f->doc, "internal:", 9) == 0))
+        return ST_OK;
+    if (!types) return ST_ERROR;
+    if (is_operator && n == 2)
+        err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "operator does not exist: %s %s %s",
+               type_plain_name(args[0]->type), name, type_plain_name(args[1]->type));
+    else err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_FUNCTION, "function %s(%s) does not exist", name, types);
+    err_hint(b->err, "No %s matches the given name and argument types. You might need to add explicit type casts.",
+             is_operator ? "operator" : "function");
+    return ST_ERROR;
+}
+
 Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **args, int64_t location) {
     for (int i = 0; i < n; i++)
         if (!args[i]) return NULL;
@@ -436,6 +462,7 @@ Expr *bind_call(Binder *b, const char *name, bool is_operator, int n, Expr **arg
         err_at(b->err, bind_pos(b, location), ERR_GROUPING, "aggregate function %s is not allowed here", name);
         return NULL;
     }
+    if (refuse_records(b, f, name, is_operator, n, args, location) != ST_OK) return NULL;
     Expr *e = expr_new(b->c, EX_FUNC, ret, n);
     const Value **consts = arena_array(b->a, const Value *, n + 1);
     if (!e || !consts) return NULL;

@@ -316,7 +316,10 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
             int64_t refs = c->refs;
             if (!(p = cte_scan(b, c, alias, f->location, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
-            if (c->binding) c->refs = refs;
+            if (!c->binding) continue;
+            c->refs = refs;
+            c->ref_level = q;
+            item.n_hidden = c->n_extra;
         }
     if (!p && f->file && f->sample) return no_sample(b, f);
     if (!p && f->file) return from_stream(b, q, bind_stream_file(b, f), &f->alias, f->location);
@@ -512,7 +515,7 @@ static Status merged_item(Binder *b, Query *q, const AstFromJoin *f, int64_t sta
     int64_t end = q->ns.len;
     for (int64_t i = start; i < end; i++) {
         NsItem *it = &q->ns.items[i];
-        for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++)
+        for (int32_t k = 0; it->cols_visible && k < it->n_cols - it->n_hidden; k++)
             if (!is_merged(m, n, it->cols[k].name) && !vec_push(b->a, &cols, it->cols[k])) return ST_ERROR;
         it->cols_visible = false;
         if (f->alias.name) it->rel_visible = false;
@@ -647,6 +650,8 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
             recursive = true;
         }
         if (!recursive && w->recursive) TRY(bind_recursive(b, &env, a, c, &recursive, &r));
+        if (!recursive && (a->search || a->cycle))
+            return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "WITH query is not recursive");
         if (!recursive) {
             c->recursion = REC_NO_FORM;
             TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));

@@ -367,6 +367,15 @@ Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     }
     /* min(char(3)) is char(3): the length says how to pad */
     if (n > 0 && ret.id == T_CHAR && args[0]->type.id == T_CHAR) ret = args[0]->type;
+    if (n > 0 && type_is_record(args[0]->type)) {
+        bool one_of_them = def->agg == AGG_MIN || def->agg == AGG_MAX || def->agg == AGG_ANY;
+        if (!one_of_them && !agg_is_count(def->agg)) {
+            err_at(b->err, bind_pos(b, f->location), ERR_UNDEFINED_FUNCTION, "function %s(%s) does not exist", name,
+                   type_plain_name(args[0]->type));
+            return NULL;
+        }
+        if (one_of_them) ret = args[0]->type;
+    }
     Expr *given[8];
     for (int i = 0; i < n; i++) {
         given[i] = args[i];

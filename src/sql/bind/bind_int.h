@@ -29,6 +29,7 @@ typedef struct NsItem {
     const char *name; /* NULL = has no name */
     NsCol *cols;
     int32_t n_cols;
+    int32_t n_hidden;  /* the last of them, which * does not show */
     bool rel_visible;  /* name.col works */
     bool cols_visible; /* col works, and * shows the columns */
     bool lateral_bad;  /* left of a RIGHT or FULL join: LATERAL must not refer to it */
@@ -131,11 +132,14 @@ struct Cte {
     Plan *plan;
     Plan *scan; /* the last reference, for inlining */
     int64_t refs;
-    bool materialized, inlined; /* AS MATERIALIZED, AS NOT MATERIALIZED */
-    bool binding;               /* being bound: a reference is recursive */
-    bool beside;                /* of a WITH that has members that change data: placed by bind_place_cte */
-    int32_t member;             /* it runs by itself: its number in Binder.members, from 1 */
-    uint8_t recursion;          /* while binding: CteRecursion */
+    bool materialized, inlined;  /* AS MATERIALIZED, AS NOT MATERIALIZED */
+    bool binding;                /* being bound: a reference is recursive */
+    bool beside;                 /* of a WITH that has members that change data: placed by bind_place_cte */
+    int32_t member;              /* it runs by itself: its number in Binder.members, from 1 */
+    uint8_t recursion;           /* while binding: CteRecursion */
+    const struct Search *search; /* the columns of SEARCH and CYCLE, the last ones; or NULL (bind_search.c) */
+    int32_t n_extra;             /* how many these are */
+    Query *ref_level;            /* of the recursive reference */
     int64_t location;
 };
 
@@ -150,10 +154,12 @@ typedef struct Binder {
     Err *err;
     bool fixed_pos; /* binding text that is not the statement's (views, checks): use `pos` for every error */
     int64_t pos;
-    bool no_inline;      /* an expression with a subquery was copied: reference counts of CTEs are unknown */
-    uint8_t rec_context; /* RecContext: where in a recursive term */
-    const AstWith *top;  /* WITH of the statement itself: its members may change data */
-    bool changes;        /* ... and some do */
+    bool no_inline;        /* an expression with a subquery was copied: reference counts of CTEs are unknown */
+    uint8_t rec_context;   /* RecContext: where in a recursive term */
+    const AstWith *top;    /* WITH of the statement itself: its members may change data */
+    bool changes;          /* ... and some do */
+    const AstSelect *step; /* the recursive term of a query with SEARCH or CYCLE, ... */
+    Cte *step_of;          /* ... which is that one */
     VEC(WithMember) members;
     const ViewGuard *views;
     VEC(Type) params;
@@ -333,6 +339,13 @@ Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *s
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
 Plan *bind_wrap_cte(Binder *b, Cte *c, Plan *body);
 
+/* ---- bind_search.c: SEARCH and CYCLE of recursive queries ------------------------------------------- */
+/* Checks the clauses, and adds their columns to those of the query; types: room for three more. */
+Status bind_search_columns(Binder *b, const AstCte *a, Cte *c, Type *types);
+/* The terms, which have the query's own columns; the step those of the reference's clauses behind them. */
+Status bind_search_base(Binder *b, const Cte *c, Rel *base);
+Status bind_search_step(Binder *b, const Cte *c, Rel *step);
+
 /* ---- bind_changes.c: members of WITH that change data ---------------------------------------------- */
 /* 0A000 unless they may stand here. */
 Status bind_check_changes(Binder *b, const AstWith *w);
@@ -388,6 +401,8 @@ typedef struct Target {
 } Target;
 typedef VEC(Target) TargetVec;
 Status bind_targets(Binder *b, Query *q, const AstTarget *t, int64_t n, TargetVec *out);
+/* The recursive term hands on what the clauses' columns were in the row before (bind_search.c). */
+Status bind_search_targets(Binder *b, Query *q, TargetVec *out);
 
 /* ---- bind_parts.c ------------------------------------------------------------------------------------ */
 bool bind_is_parts(const AstFunc *f); /* regexp_matches and the like */

@@ -290,7 +290,7 @@ Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int6
         if (!known_schema(star)) return no_table(b, NULL, star->table, star->location);
         for (Query *s = q; s && !it; s = s->outer) it = find_item(s, star->table);
         if (!it) return no_table(b, q, star->table, star->location);
-        for (int32_t k = 0; k < it->n_cols; k++) {
+        for (int32_t k = 0; k < it->n_cols - it->n_hidden; k++) {
             StarCol c = {it->cols[k].name, it->cols[k].id};
             if (!vec_push(b->a, &cols, c)) return ST_ERROR;
         }
@@ -299,7 +299,7 @@ Status bind_star(Binder *b, Query *q, const AstColumn *star, StarCol **out, int6
         for (int64_t i = 0; i < q->ns.len; i++) {
             const NsItem *it = &q->ns.items[i];
             any = true;
-            for (int32_t k = 0; it->cols_visible && k < it->n_cols; k++) {
+            for (int32_t k = 0; it->cols_visible && k < it->n_cols - it->n_hidden; k++) {
                 StarCol c = {it->cols[k].name, it->cols[k].id};
                 if (!vec_push(b->a, &cols, c)) return ST_ERROR;
             }

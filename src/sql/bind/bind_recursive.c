@@ -44,8 +44,8 @@ static Status refuse_clauses(Binder *b, const AstSelect *s) {
 /* Columns of the query as both terms and all that read it have them: those of the base. */
 static Status own_columns(Binder *b, const AstCte *a, Cte *c, const Rel *base, Type *types) {
     c->n = base->n;
-    c->cols = arena_array(b->a, ColId, base->n + 1);
-    c->names = arena_array(b->a, const char *, base->n + 1);
+    c->cols = arena_array(b->a, ColId, base->n + 4); /* room for those of SEARCH and CYCLE */
+    c->names = arena_array(b->a, const char *, base->n + 4);
     if (!c->cols || !c->names) return ST_ERROR;
     for (int32_t i = 0; i < base->n; i++) {
         types[i] = b->c->cols.items[base->cols[i]].type;
@@ -77,6 +77,12 @@ static Status check_types(Binder *b, Cte *c, Rel *step, const Type *types) {
     return ST_OK;
 }
 
+static Status check_terms(Binder *b, const AstSelect *s) {
+    static const char message[] = "with a SEARCH or CYCLE clause, the %s side of the UNION must be a SELECT";
+    if (s->left->set_op != AST_SETOP_NONE) return err_set(b->err, ERR_FEATURE_NOT_SUPPORTED, message, "left");
+    return s->right->set_op == AST_SETOP_NONE ? ST_OK : err_set(b->err, ERR_SYNTAX, message, "right");
+}
+
 Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, bool *done, Rel *out) {
     const AstSelect *s = AST_AS(AstSelect, a->query);
     TRY(stack_check(b->err));
@@ -91,28 +97,42 @@ Status bind_recursive(Binder *b, const SelectEnv *env, const AstCte *a, Cte *c, 
     c->recursion = REC_BASE;
     TRY(bind_select(b, &in, s->left, &base));
     TRY(bind_settle(b, &base));
-    Type *types = arena_array(b->a, Type, base.n + 1);
+    Type *types = arena_array(b->a, Type, base.n + 4);
     if (!types) return ST_ERROR;
     TRY(own_columns(b, a, c, &base, types));
+    if (a->search || a->cycle) TRY(bind_search_columns(b, a, c, types));
+    const AstSelect *outer_step = b->step;
+    Cte *step_of = b->step_of;
+    if (c->search) {
+        b->step = s->right;
+        b->step_of = c;
+    }
     c->id = ++b->c->n_ctes;
     c->recursion = REC_STEP;
     b->rec_context = REC_IN_PLACE;
     in.keep_unknown = true;
     TRY(bind_select(b, &in, s->right, &step));
     b->rec_context = context;
+    b->step = outer_step;
+    b->step_of = step_of;
     if (c->refs == 0) { /* not recursive after all: bound like any other */
         b->c->sources.len = sources;
         b->c->view_tables.len = tables;
         return ST_OK;
     }
     TRY(refuse_clauses(b, s));
-    if (step.n != base.n)
+    if (c->search) TRY(check_terms(b, s));
+    if (step.n - c->n_extra != base.n)
         return err_at(b->err, bind_pos(b, s->right->location), ERR_SYNTAX,
                       "each UNION query must have the same number of columns");
     TRY(check_types(b, c, &step, types));
     for (int32_t i = 0; i < c->n && !s->set_all; i++) TRY(bind_check_groupable(b, types[i], 0));
     TRY(bind_cast_input(b, &base, types));
     TRY(bind_cast_input(b, &step, types));
+    if (c->search) {
+        TRY(bind_search_base(b, c, &base));
+        TRY(bind_search_step(b, c, &step));
+    }
     Plan *p = plan_new(b->c, LP_SETOP, 2);
     if (!p || !(p->set.cols = arena_array(b->a, ColId *, 2))) return ST_ERROR;
     p->set.op = (uint8_t)(s->set_all ? SO_RECURSIVE_ALL : SO_RECURSIVE);

@@ -630,6 +630,7 @@ static Status level_targets(Level *l, const SelectEnv *env) {
     q->clause = NULL;
     q->srf_ok = q->window_ok = true;
     TRY(bind_targets(b, q, s->targets, s->n_targets, &l->targets));
+    if (b->step == s) TRY(bind_search_targets(b, q, &l->targets));
     q->srf_ok = q->window_ok = false;
     bool keep = env->keep_unknown && !s->distinct && !s->n_order_by;
     for (int64_t i = 0; i < l->targets.len && !keep; i++) {

@@ -470,12 +470,30 @@ typedef struct AstFromJoin {
 } AstFromJoin;
 
 typedef enum AstMaterialized { AST_MAT_DEFAULT, AST_MAT_ALWAYS, AST_MAT_NEVER } AstMaterialized;
+/* SEARCH BREADTH | DEPTH FIRST BY columns SET sequence. */
+typedef struct AstSearch {
+    bool breadth;
+    const char **columns;
+    int64_t n_columns;
+    const char *sequence;
+    int64_t location;
+} AstSearch;
+/* CYCLE columns SET mark [TO value DEFAULT other] USING path. */
+typedef struct AstCycle {
+    const char **columns;
+    int64_t n_columns;
+    const char *mark, *path;
+    AstExpr *value, *other;
+    int64_t location;
+} AstCycle;
 typedef struct AstCte {
     const char *name;
     const char **columns;
     int64_t n_columns;
     AstMaterialized materialized;
-    AstStmt *query; /* AST_SELECT, or AST_INSERT, AST_UPDATE, AST_DELETE */
+    AstStmt *query;    /* AST_SELECT, or AST_INSERT, AST_UPDATE, AST_DELETE */
+    AstSearch *search; /* NULL: none */
+    AstCycle *cycle;
     int64_t location;
 } AstCte;
 typedef struct AstWith {

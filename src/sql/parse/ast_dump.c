@@ -396,6 +396,24 @@ static void dump_groups(Dump *d, const AstGroupItem *v, int64_t n) {
     }
 }
 
+static void dump_search(Dump *d, const AstSearch *s) {
+    if (!s) return;
+    put(d, s->breadth ? " (search_breadth" : " (search_depth");
+    put_names(d, "by", s->columns, s->n_columns);
+    put_name(d, "set", s->sequence);
+    put(d, ")");
+}
+static void dump_cycle(Dump *d, const AstCycle *s) {
+    if (!s) return;
+    put(d, " (cycle");
+    put_names(d, "by", s->columns, s->n_columns);
+    put_name(d, "set", s->mark);
+    dump_opt(d, "to", s->value);
+    dump_opt(d, "default", s->other);
+    put_name(d, "using", s->path);
+    put(d, ")");
+}
+
 static void dump_with(Dump *d, const AstWith *w) {
     static const char *const mats[] = {"", " materialized", " not_materialized"};
     if (!w) return;
@@ -406,6 +424,8 @@ static void dump_with(Dump *d, const AstWith *w) {
         put(d, mats[w->ctes[i].materialized]);
         put(d, " ");
         dump_stmt(d, w->ctes[i].query);
+        dump_search(d, w->ctes[i].search);
+        dump_cycle(d, w->ctes[i].cycle);
     }
     put(d, ")");
 }

@@ -853,6 +853,25 @@ static bool conv_targets(Conv *c, List *l, AstTarget **out, int64_t *n) {
     return true;
 }
 
+static bool conv_search(Conv *c, CTESearchClause *s, AstSearch **out) {
+    if (!s) return true;
+    AstSearch *x = *out = arena_new_of(c->a, AstSearch);
+    if (!x) return false;
+    x->breadth = s->search_breadth_first;
+    x->location = pos_of(s->location);
+    return conv_names(c, s->search_col_list, &x->columns, &x->n_columns) &&
+           copy_str(c, s->search_seq_column, &x->sequence);
+}
+static bool conv_cycle(Conv *c, CTECycleClause *s, AstCycle **out) {
+    if (!s) return true;
+    AstCycle *x = *out = arena_new_of(c->a, AstCycle);
+    if (!x) return false;
+    x->location = pos_of(s->location);
+    return conv_names(c, s->cycle_col_list, &x->columns, &x->n_columns) &&
+           copy_str(c, s->cycle_mark_column, &x->mark) && copy_str(c, s->cycle_path_column, &x->path) &&
+           (x->value = conv_expr(c, s->cycle_mark_value)) && (x->other = conv_expr(c, s->cycle_mark_default));
+}
+
 static bool conv_with(Conv *c, WithClause *w, AstWith **out) {
     *out = NULL;
     if (!w) return true;
@@ -865,14 +884,13 @@ static bool conv_with(Conv *c, WithClause *w, AstWith **out) {
     for (int64_t i = 0; i < x->n_ctes; i++) {
         CommonTableExpr *t = list_nth(w->ctes, (int)i);
         AstCte *k = &x->ctes[i];
-        if (t->search_clause) return unsupported(c, t->location, "SEARCH") != NULL;
-        if (t->cycle_clause) return unsupported(c, t->location, "CYCLE") != NULL;
         k->location = pos_of(t->location);
         k->materialized = t->ctematerialized == CTEMaterializeAlways  ? AST_MAT_ALWAYS
                           : t->ctematerialized == CTEMaterializeNever ? AST_MAT_NEVER
                                                                       : AST_MAT_DEFAULT;
         if (!copy_str(c, t->ctename, &k->name) || !conv_names(c, t->aliascolnames, &k->columns, &k->n_columns) ||
-            !(k->query = conv_stmt(c, t->ctequery)))
+            !(k->query = conv_stmt(c, t->ctequery)) || !conv_search(c, t->search_clause, &k->search) ||
+            !conv_cycle(c, t->cycle_clause, &k->cycle))
             return false;
     }
     *out = x;
