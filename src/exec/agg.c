@@ -238,7 +238,7 @@ static void choose_form(AggTable *t, int64_t room) {
         total <= DIRECT_BITS || (total <= DIRECT_BITS_MAX && t->spec.est_groups * 4 >= (double)(INT64_C(1) << total));
     if (direct && total > 6 && room != INT64_MAX && ((INT64_C(1) << total) * guess * t->workers) > room / 4)
         direct = false;
-    if (!direct) return;
+    if (!direct || t->spec.hashed) return;
     t->form = FORM_DIRECT;
     for (int32_t i = 0; i < t->n_keys; i++) t->keys[i].shift++; /* bit 0 of the header: the group exists */
 }
@@ -1015,6 +1015,22 @@ Status agg_add(AggTable *t, int worker, int64_t n, const Vec *keys, const Vec *i
     if (t->form == FORM_SINGLE) return add_single(t, w, n, in, inputs2, e);
     if (t->form == FORM_DIRECT) return add_direct(t, w, n, keys, in, inputs2, e);
     return add_hash(t, w, n, keys, in, inputs2, e);
+}
+
+Status agg_add_fresh(AggTable *t, int64_t n, const Vec *keys, const char **fresh, int64_t *n_fresh, Err *e) {
+    Worker *w = &t->w[0];
+    *n_fresh = 0;
+    if (t->form == FORM_SINGLE) { /* no keys: all rows are the same */
+        if (n > 0 && w->rows_in == 0) fresh[(*n_fresh)++] = "";
+        w->rows_in += n;
+        return ST_OK;
+    }
+    dbg_assert(t->form > FORM_DIRECT && !t->vfs && t->n_cols == 0);
+    int64_t page = MAX_OF(w->n_pages - 1, 0), row = w->n_pages ? w->pages[page].n : 0;
+    TRY(agg_add(t, 0, n, keys, NULL, NULL, e));
+    for (; page < w->n_pages; page++, row = 0)
+        for (const Page *p = &w->pages[page]; row < p->n; row++) fresh[(*n_fresh)++] = p->rows + row * t->width;
+    return ST_OK;
 }
 
 /* ---- merging rows into a table ------------------------------------------------------------------------- */

@@ -22,6 +22,9 @@ void agg_free(AggTable *t);
 void agg_set_stop(AggTable *t, const QueryStop *stop); /* 57014 from what takes long then; outlives t */
 /* inputs2: second arguments (string_agg), or NULL. inputs[i].data NULL for count(*). */
 Status agg_add(AggTable *t, int worker, int64_t n, const Vec *keys, const Vec *inputs, const Vec *inputs2, Err *e);
+/* Of a table of one worker, with hashed keys, no aggregates and no files: adds n rows. fresh: the rows of groups that
+ * were not there before, in the order of their first rows; room for n. They can be read with agg_load at once. */
+Status agg_add_fresh(AggTable *t, int64_t n, const Vec *keys, const char **fresh, int64_t *n_fresh, Err *e);
 Status agg_finish(AggTable *t, Err *e);
 int64_t agg_groups(const AggTable *t);
 char *agg_text(const AggTable *t, Arena *a);

@@ -548,7 +548,7 @@ static Status make_state(Query *q, const Sink *s, Err *e) {
 }
 
 static bool feeds_again(const Query *q, int32_t after, const Sink *s) {
-    if (q->loop && q->loop->seen < 0 && s->kind == SINK_ROWS && s->id == q->loop->result) return true;
+    if (q->loop && s->kind == SINK_ROWS && s->id == q->loop->result) return true;
     for (int32_t i = after + 1; i < q->plan->n_segments; i++) {
         const Sink *o = &q->plan->segments[i].program->sink;
         if (o->kind == s->kind && o->id == s->id) return true;
@@ -914,15 +914,86 @@ static void end_round(Query *q, const LoopSpec *l) {
         bool store = s->kind == SINK_ROWS || s->kind == SINK_WINDOW;
         if ((store && !kept) || s->kind == SINK_SORT) free_rows(q, s->id);
     }
-    for (const LoopSpec *x = q->plan->loops; x < l; x++)
-        if (x->first >= l->first && x->end <= l->end) free_rows(q, x->seen);
     free_rows(q, l->work);
     q->rows[l->work] = q->rows[l->next];
     q->rows[l->next] = NULL;
-    if (l->seen < 0) return;
-    free_rows(q, l->seen);
-    q->rows[l->seen] = q->rows[l->result];
-    q->rows[l->result] = NULL;
+}
+
+/* ---- rows of a loop that come for the first time ---- */
+typedef struct Fresh {
+    AggTable *seen; /* NULL: equal rows stay */
+    Arena *arena;
+    Vec *cols;
+    void **data;
+    uint8_t **valid;
+    const char **rows;
+} Fresh;
+
+static Status fresh_init(Query *q, const LoopSpec *l, Fresh *f, Err *e) {
+    const RowsSpec *spec = &q->plan->rows[l->work];
+    int64_t vs = q->opt.vector_size;
+    if (!l->distinct) return ST_OK;
+    TRY(agg_new(l->distinct, 1, NULL, 1, vs, &q->account, NULL, NULL, &f->seen, e));
+    agg_set_stop(f->seen, &q->stop);
+    if (!(f->arena = arena_new(&q->account, e))) return ST_ERROR;
+    f->cols = arena_array(f->arena, Vec, spec->n_cols + 1);
+    f->data = arena_array(f->arena, void *, spec->n_cols + 1);
+    f->valid = arena_array(f->arena, uint8_t *, spec->n_cols + 1);
+    f->rows = arena_array(f->arena, const char *, vs + 1);
+    if (!f->cols || !f->data || !f->valid || !f->rows) return err_oom(e);
+    for (int32_t i = 0; i < spec->n_cols; i++) {
+        f->data[i] = arena_alloc(f->arena, vs * 16 + 64);
+        f->valid[i] = arena_alloc(f->arena, vs + 64);
+        if (!f->data[i] || !f->valid[i]) return err_oom(e);
+    }
+    return ST_OK;
+}
+static void fresh_release(Fresh *f) {
+    if (f->seen) agg_free(f->seen);
+    arena_free(f->arena);
+}
+
+static void fresh_vectors(Fresh *f, const RowsSpec *spec) {
+    for (int32_t i = 0; i < spec->n_cols; i++)
+        f->cols[i] =
+            (Vec){.data = f->data[i], .valid = f->valid[i], .phys = spec->cols[i].phys, .type = spec->cols[i].type};
+}
+/* One run of the working table; what is new goes to `to`. */
+static Status fresh_run(Query *q, Fresh *f, const RowsSpec *spec, RowStore *from, int64_t run, RowStore *to, Err *e) {
+    RowRun r;
+    TRY(rows_run_open(from, run, &r, e));
+    Status st = query_stop_check(&q->stop, e);
+    for (int64_t first = 0; first < r.n && st == ST_OK; first += q->opt.vector_size) {
+        int64_t n = MIN_OF(q->opt.vector_size, r.n - first), m;
+        fresh_vectors(f, spec);
+        for (int32_t i = 0; i < spec->n_cols; i++) rows_load(rows_layout(from), i, &r, first, NULL, n, &f->cols[i]);
+        st = agg_add_fresh(f->seen, n, f->cols, f->rows, &m, e);
+        if (st != ST_OK || m == 0) continue;
+        AggMorsel rows = {.rows = f->rows, .n = m};
+        fresh_vectors(f, spec);
+        for (int32_t i = 0; i < spec->n_cols && st == ST_OK; i++)
+            st = agg_load(f->seen, i, &rows, 0, NULL, m, &f->cols[i], f->arena, e);
+        if (st == ST_OK) st = rows_append(to, 0, run, m, f->cols, e);
+    }
+    rows_run_close(from, &r);
+    return st;
+}
+/* Leaves in the working table what was not there in a round before. */
+static Status keep_fresh(Query *q, const LoopSpec *l, Fresh *f, Err *e) {
+    const RowsSpec *spec = &q->plan->rows[l->work];
+    RowStore *from = q->rows[l->work], *to;
+    if (!f->seen || rows_count(from) == 0) return ST_OK;
+    TRY(rows_new(q->layouts[l->work], 1, &q->account, q->opt.vfs, q->opt.temp_dir, &to, e));
+    Status st = ST_OK;
+    for (int64_t i = 0; i < rows_n_runs(from) && st == ST_OK; i++) st = fresh_run(q, f, spec, from, i, to, e);
+    if (st == ST_OK) st = rows_finish(to, spec->ordered, e);
+    if (st != ST_OK) {
+        rows_free(to);
+        return ST_ERROR;
+    }
+    rows_free(from);
+    q->rows[l->work] = to;
+    return ST_OK;
 }
 
 static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *within, Err *e);
@@ -930,26 +1001,26 @@ static Status run_range(Query *q, int32_t from, int32_t end, const LoopSpec *wit
 static Status run_loop(Query *q, const LoopSpec *l, Err *e) {
     const LoopSpec *loop = q->loop;
     int64_t round = q->round, n = 0;
-    Status st = ST_OK;
-    Sink result = {.kind = SINK_ROWS, .id = l->result}, seen = {.kind = SINK_ROWS, .id = l->seen};
+    Sink result = {.kind = SINK_ROWS, .id = l->result};
+    Fresh fresh = {0};
+    Status st = fresh_init(q, l, &fresh, e);
     q->round = 0;
-    if (l->seen >= 0 && (make_state(q, &seen, e) != ST_OK || finish_state(q, &seen, e) != ST_OK)) st = ST_ERROR;
+    if (st == ST_OK) st = keep_fresh(q, l, &fresh, e);
     while (st == ST_OK && rows_count(q->rows[l->work]) > 0 && (l->limit < 0 || n < l->limit)) {
         n += rows_count(q->rows[l->work]);
         q->loop = l;
         st = run_range(q, l->first, l->end, l, e);
-        if (st == ST_OK) end_round(q, l);
+        if (st == ST_OK) {
+            end_round(q, l);
+            st = keep_fresh(q, l, &fresh, e);
+        }
         q->round++;
     }
+    fresh_release(&fresh);
     q->loop = NULL;
     q->round = round;
-    if (st == ST_OK && l->seen >= 0) { /* rows that the last round has added included */
-        free_rows(q, l->result);
-        q->rows[l->result] = q->rows[l->seen];
-        q->rows[l->seen] = NULL;
-    } else if (st == ST_OK && (st = make_state(q, &result, e)) == ST_OK) {
-        st = finish_state(q, &result, e);
-    }
+    if (st == ST_OK) st = make_state(q, &result, e);
+    if (st == ST_OK) st = finish_state(q, &result, e);
     q->loop = loop;
     return st;
 }

@@ -77,6 +77,7 @@ typedef struct AggSpec {
     AggCell *aggs;
     double est_groups;
     bool one_group; /* no GROUP BY: one result row even on empty input */
+    bool hashed;    /* a hash table however few groups there may be (agg_add_fresh) */
 } AggSpec;
 
 typedef struct SortSpec {
@@ -137,12 +138,13 @@ typedef struct SegmentPlan {
 
 /* Segments that run again and again: a recursive query. Before them `work` holds the first rows; each round reads it,
  * leaves its rows in `next`, which is the next round's `work`, and the loop ends when that is empty or `result` has
- * `limit` rows. Where `seen` >= 0, a round begins by copying it and `work` into `result`, which it reads and which is
- * the next round's `seen`; else a round appends `work` to `result`. The loop's states but `result` live for a round. */
+ * `limit` rows. A round appends `work` to `result`. With `distinct`, groups by all columns that live as long as the
+ * loop, only rows that are new are in `work`. The loop's states but these and `result` live for a round. */
 typedef struct LoopSpec {
     int32_t first, end; /* segments [first, end) */
-    int32_t work, next, result, seen;
-    int64_t limit; /* -1: none */
+    int32_t work, next, result;
+    int64_t limit;           /* -1: none */
+    const AggSpec *distinct; /* NULL: equal rows stay */
 } LoopSpec;
 
 typedef struct QueryPlan {

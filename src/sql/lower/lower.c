@@ -1423,6 +1423,16 @@ static Status recursive_term(Lower *l, Plan *p, int32_t term, int32_t store, con
     return sink_rows(l, cp, store, p->n_out, regs, -1);
 }
 
+/* Groups by all columns. */
+static AggSpec *distinct_rows(Lower *l, int32_t n, const CellSpec *cells) {
+    AggSpec *a = arena_new_of(l->arena, AggSpec);
+    if (!a || !(a->keys = arena_array(l->arena, KeySpec, n + 1))) return NULL;
+    a->n_keys = n;
+    a->hashed = true;
+    for (int32_t i = 0; i < n; i++) a->keys[i] = (KeySpec){.phys = cells[i].phys, .nullable = cells[i].nullable};
+    return a;
+}
+
 static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
     int32_t n = p->n_out;
     CellSpec *cells = arena_array(l->arena, CellSpec, n + 1);
@@ -1436,16 +1446,13 @@ static Pipe *lower_recursive(Lower *l, Plan *p, int64_t limit) {
     LoopSpec loop = {.work = lower_rows_spec(l, n, cells, -1, 0, true, -1),
                      .next = lower_rows_spec(l, n, cells, -1, 0, true, -1),
                      .result = lower_rows_spec(l, n, cells, -1, 0, true, -1),
-                     .seen = p->cte.seen ? lower_rows_spec(l, n, cells, -1, 0, true, -1) : -1,
                      .limit = limit};
     if (loop.work < 0 || loop.next < 0 || loop.result < 0 || recursive_term(l, p, 0, loop.work, cells) != ST_OK)
         return NULL;
     loop.first = (int32_t)l->segments.len;
     CteInfo work = {.id = p->cte.id, .rows = loop.work, .entries = entries, .cols = p->out_cols, .n_cols = n};
-    CteInfo all = {.id = p->cte.seen, .rows = loop.result, .entries = entries, .cols = p->out_cols, .n_cols = n};
-    if (!vec_push(l->arena, &l->ctes, work) || (p->cte.seen && !vec_push(l->arena, &l->ctes, all)) ||
-        (p->cte.seen && copy_rows(l, loop.seen, loop.result, n, p->out_cols, entries) != ST_OK) ||
-        copy_rows(l, loop.work, loop.result, n, p->out_cols, entries) != ST_OK ||
+    if (p->set.op == SO_RECURSIVE && !(loop.distinct = distinct_rows(l, n, cells))) return NULL;
+    if (!vec_push(l->arena, &l->ctes, work) || copy_rows(l, loop.work, loop.result, n, p->out_cols, entries) != ST_OK ||
         recursive_term(l, p, 1, loop.next, cells) != ST_OK)
         return NULL;
     loop.end = (int32_t)l->segments.len;
@@ -1554,7 +1561,8 @@ Pipe *lower_plan(Lower *l, Plan *p, const ColSet *needed) {
         return ids ? materialise(l, cp, n, ids, p->limit.rows, MAX_OF(p->limit.offset, 0), true) : NULL;
     }
     case LP_SETOP:
-        if (p->set.op == SO_RECURSIVE_ALL) return lower_recursive(l, p, l->stopped == p ? l->stop_rows : -1);
+        if (p->set.op == SO_RECURSIVE_ALL || p->set.op == SO_RECURSIVE)
+            return lower_recursive(l, p, l->stopped == p ? l->stop_rows : -1);
         if (p->set.op != SO_UNION_ALL)
             return err_internal(l->err, "set operation %d reached the lowering", (int)p->set.op), NULL;
         return lower_union(l, p, needed);

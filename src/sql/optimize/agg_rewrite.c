@@ -1,13 +1,11 @@
 /* agg_rewrite.c - aggregates, set operations and CTEs in terms of what the executor has.
  *
- * Set operations (before decorrelation, also inside subqueries): only UNION ALL stays. Rows are compared null-safely.
- * Aggregates (after decorrelation):
- *   FILTER (WHERE f)     moves into the argument: CASE WHEN f THEN x END
- *   avg(x)               sum(x) / count(x), shared with sums and counts that are there anyway
- *   one DISTINCT set     two levels: group by keys and argument, then aggregate; the others re-aggregate
- *   several              one aggregation per set over a shared CTE, joined on the keys
- * Group keys that another key determines become AGG_ANY (opt_group_keys, after join ordering does not matter: before
- * it). */
+ * Set operations (before decorrelation, also inside subqueries): only UNION ALL and recursive ones stay. Rows are
+ * compared null-safely. Aggregates (after decorrelation): FILTER (WHERE f)     moves into the argument: CASE WHEN f
+ * THEN x END avg(x)               sum(x) / count(x), shared with sums and counts that are there anyway one DISTINCT set
+ * two levels: group by keys and argument, then aggregate; the others re-aggregate several              one aggregation
+ * per set over a shared CTE, joined on the keys Group keys that another key determines become AGG_ANY (opt_group_keys,
+ * after join ordering does not matter: before it). */
 #include "sql/optimize/optimize_int.h"
 
 /* ---- set operations -------------------------------------------------------------------------- */
@@ -33,30 +31,10 @@ static Status same_conds(Opt *o, int64_t n, const ColId *a, const ColId *b, cons
     }
     return ST_OK;
 }
-/* A recursive UNION keeps, of each round's distinct rows, those that are not among all rows so far. */
-static Plan *recursive_union(Opt *o, Plan *p) {
-    int64_t n = p->n_out;
-    ColId *base = fresh_like(o, n, p->out_cols), *step = fresh_like(o, n, p->out_cols),
-          *seen = fresh_like(o, n, p->out_cols);
-    ExprVec conds = {0};
-    if (!base || !step || !seen) return NULL;
-    p->cte.seen = ++o->c->n_ctes;
-    Plan *d = distinct_of(o, p->children[1], n, p->set.cols[1], step, 0);
-    Plan *all = opt_cte_scan(o, p->cte.seen, n, seen, p->out_cols);
-    if (!(p->children[0] = distinct_of(o, p->children[0], n, p->set.cols[0], base, 0)) || !d || !all ||
-        same_conds(o, n, step, seen, d, all, &conds) != ST_OK ||
-        !(p->children[1] = opt_join(o, JN_ANTI, d, all, &conds)))
-        return NULL;
-    p->set.cols[0] = base;
-    p->set.cols[1] = step;
-    p->set.op = SO_RECURSIVE_ALL;
-    return p;
-}
 static Plan *setop(Opt *o, Plan *p) {
     int64_t n = p->n_out;
     Plan *l = p->children[0], *r = p->n_children > 1 ? p->children[1] : NULL;
-    if (p->set.op == SO_UNION_ALL || p->set.op == SO_RECURSIVE_ALL) return p;
-    if (p->set.op == SO_RECURSIVE) return recursive_union(o, p);
+    if (p->set.op == SO_UNION_ALL || p->set.op == SO_RECURSIVE_ALL || p->set.op == SO_RECURSIVE) return p;
     if (p->set.op == SO_UNION) {
         ColId *ids = fresh_like(o, n, p->out_cols), *out = p->out_cols;
         if (!ids) return NULL;

@@ -652,8 +652,6 @@ static void fresh_ctes(CteIds *m, Plan *p) {
     if (p->kind == LP_SETOP && p->cte.id && m->n < 63) {
         m->from[m->n] = p->cte.id;
         p->cte.id = m->to[m->n++] = ++m->o->c->n_ctes;
-        m->from[m->n] = p->cte.seen;
-        if (p->cte.seen) p->cte.seen = m->to[m->n++] = ++m->o->c->n_ctes;
     } else if (p->kind == LP_CTE && m->n < 64) {
         m->from[m->n] = p->cte.id;
         p->cte.id = m->to[m->n++] = ++m->o->c->n_ctes;

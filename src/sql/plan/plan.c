@@ -190,8 +190,6 @@ static Plan *copy_plan(Copy *k, const Plan *p) {
         ColMap m = {(ColId)p->cte.id, (ColId)(n->cte.id = ++k->c->n_ctes)};
         if (!vec_push(k->c->arena, &k->ctes, m)) k->failed = true;
         n->out_cols = fresh_cols(k, p->out_cols, p->n_out); /* the step scans them */
-        m = (ColMap){(ColId)p->cte.seen, p->cte.seen ? (ColId)(n->cte.seen = ++k->c->n_ctes) : 0};
-        if (!vec_push(k->c->arena, &k->ctes, m)) k->failed = true;
     } else if (p->kind == LP_CTE_SCAN) {
         for (int64_t i = 0; i < k->ctes.len; i++)
             if (k->ctes.items[i].from == p->cte.id) n->cte.id = k->ctes.items[i].to;
@@ -732,7 +730,7 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
     TRY(stack_check(v->e));
     if (!p) return err_internal(v->e, "plan: missing operator");
     const CteDef *ctes = v->ctes;
-    CteDef def, seen;
+    CteDef def;
     ColSet right_outer;
     for (int32_t i = 0; i < p->n_children; i++) {
         const ColSet *scope = outer;
@@ -751,8 +749,7 @@ static Status verify_plan(Verify *v, const Plan *p, const ColSet *outer) {
         if (p->kind == LP_SETOP && p->cte.id && i == 0) {
             def = (CteDef){.next = v->ctes, .id = p->cte.id, .outputs = colset_new(v->c)};
             plan_outputs(v->c, p, &def.outputs);
-            seen = (CteDef){.next = &def, .id = p->cte.seen, .outputs = def.outputs};
-            v->ctes = &seen;
+            v->ctes = &def;
         }
     }
     v->ctes = ctes;

@@ -279,7 +279,6 @@ typedef struct PlanSet {
 } PlanSet;
 typedef struct PlanCte {
     int64_t id;
-    int64_t seen;      /* LP_SETOP, recursive: the CTE of all rows so far, 0: not wanted */
     ColId *cols;       /* LP_CTE_SCAN */
     bool materialized; /* LP_CTE: WITH ... AS MATERIALIZED, computed by itself and once */
     bool inlined;      /* LP_CTE: NOT MATERIALIZED, planned where it is read, as often as that is */
