@@ -854,13 +854,13 @@ static Plan *unnest_setop(Unnest *u, Plan *p, ColId **local) {
     ColId **locals = arena_array(o->a, ColId *, p->n_children + 1);
     ColId *out = fresh_locals(u);
     if (!un_uses(u, p) && u->n > 0 && p->set.op != SO_UNION_ALL) return dom_times(u, p, local);
-    if (p->cte.id)
-        return err_set(o->err, ERR_FEATURE_NOT_SUPPORTED,
-                       "a recursive query that depends on an outer query is not supported"),
-               NULL;
-    if (!locals || !out || (u->n > 0 && p->set.op != SO_UNION_ALL)) return NULL;
+    struct CorrCte *save = u->ctes, work = {.next = u->ctes, .id = p->cte.id, .cols = out};
+    if (!locals || !out || (u->n > 0 && p->set.op != SO_UNION_ALL && !p->cte.id)) return NULL;
     for (int32_t k = 0; k < p->n_children; k++) {
-        if (!(p->children[k] = unnest(u, p->children[k], &locals[k]))) return NULL;
+        if (p->cte.id && k == 1) u->ctes = &work; /* a recursive step goes on from rows that have them */
+        p->children[k] = unnest(u, p->children[k], &locals[k]);
+        u->ctes = save;
+        if (!p->children[k]) return NULL;
         ColId *sc = arena_array(o->a, ColId, p->n_out + u->n + 1);
         if (!sc) return NULL;
         for (int32_t i = 0; i < p->n_out; i++) sc[i] = p->set.cols[k][i];
