@@ -1,10 +1,7 @@
-/* bind_from.c - FROM: tables, views, subqueries, functions, joins; WITH.
+/* bind_from.c - FROM: tables, views, subqueries, functions, joins.
  *
  * While FROM is bound, the level's name space holds the items to the left: that is what LATERAL sees. A
  * subquery without LATERAL is bound with the level around as its outer level instead.
- *
- * CTEs. A definition is bound once; each reference is an LP_CTE_SCAN. When the body is done, a definition with a
- * single reference is put in its place (PostgreSQL's rule), one without references is dropped.
  */
 #include "sql/bind/bind_int.h"
 
@@ -313,6 +310,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         for (Cte *c = q->ctes; c && !p; c = c->next) {
             if (strcmp(c->name, f->name.name) != 0) continue;
             if (f->sample) return no_sample(b, f);
+            if (bind_member_of_with(b, c) != ST_OK) return NULL;
             if (c->binding && bind_recursive_ref(b, q, c, f->location) != ST_OK) return NULL;
             int64_t refs = c->refs;
             if (!(p = cte_scan(b, c, alias, f->location, &r)) || rel_item(b, &r, alias, &item) != ST_OK) return NULL;
@@ -621,102 +619,4 @@ Plan *bind_from(Binder *b, Query *q, AstFrom *const *items, int64_t n, Plan *sta
         p->join.dependent = dep;
     }
     return p ? p : bind_one_row(b);
-}
-
-/* ---- WITH -------------------------------------------------------------------------------- */
-
-Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling) {
-    if (!w) return ST_OK;
-    const Cte *before = *ctes;
-    TRY(bind_check_changes(b, w));
-    for (int64_t i = 0; i < w->n_ctes; i++) {
-        const AstCte *a = &w->ctes[i];
-        for (const Cte *c = *ctes; c != before; c = c->next)
-            if (strcmp(c->name, a->name) == 0)
-                return err_at(b->err, bind_pos(b, a->location), ERR_DUPLICATE_ALIAS,
-                              "WITH query name \"%s\" specified more than once", a->name);
-        Cte *c = arena_new_of(b->a, Cte);
-        if (!c) return ST_ERROR;
-        *c = (Cte){.next = *ctes, .name = a->name, .binding = true, .location = a->location};
-        c->beside = w == b->top && b->changes;
-        c->materialized = a->materialized == AST_MAT_ALWAYS;
-        c->inlined = a->materialized == AST_MAT_NEVER;
-        SelectEnv env = {.outer = outer, .sibling = sibling, .ctes = w->recursive ? c : *ctes};
-        Rel r;
-        bool recursive = false;
-        if (a->query->kind != AST_SELECT) {
-            c->recursion = REC_CHANGES;
-            TRY(bind_change_member(b, a, env.ctes, c, &r));
-            recursive = true;
-        }
-        if (!recursive && w->recursive) TRY(bind_recursive(b, &env, a, c, &recursive, &r));
-        if (!recursive && (a->search || a->cycle))
-            return err_at(b->err, bind_pos(b, a->location), ERR_SYNTAX, "WITH query is not recursive");
-        if (!recursive) {
-            c->recursion = REC_NO_FORM;
-            TRY(bind_select(b, &env, AST_AS(AstSelect, a->query), &r));
-        }
-        if (a->n_columns > r.n)
-            return err_at(b->err, bind_pos(b, a->location), ERR_INVALID_COLUMN_REFERENCE,
-                          "WITH query \"%s\" has %d columns available but %lld columns specified", a->name, r.n,
-                          (long long)a->n_columns);
-        c->binding = false;
-        c->id = ++b->c->n_ctes;
-        c->n = r.n;
-        c->plan = r.plan;
-        c->cols = r.cols;
-        if (!(c->names = arena_array(b->a, const char *, r.n + 1))) return ST_ERROR;
-        for (int32_t k = 0; k < r.n; k++) c->names[k] = k < a->n_columns ? a->columns[k] : r.names[k];
-        *ctes = c;
-    }
-    return ST_OK;
-}
-
-static Status stop_volatile(void *ctx, Expr **slot) {
-    (void)ctx;
-    return expr_is_volatile(*slot) ? ST_ERROR : ST_OK;
-}
-static bool plan_is_volatile(Plan *p) {
-    if (stack_stop()) return true;
-    if (plan_each_expr(p, stop_volatile, NULL) != ST_OK) return true;
-    for (int32_t i = 0; i < p->n_children; i++)
-        if (plan_is_volatile(p->children[i])) return true;
-    return false;
-}
-
-Plan *bind_wrap_cte(Binder *b, Cte *c, Plan *body) {
-    if (c->refs == 1 && !c->materialized && !b->no_inline && !plan_is_volatile(c->plan)) {
-        Plan *s = c->scan;
-        Expr **exprs = arena_array(b->a, Expr *, c->n + 1);
-        Plan **child = arena_array(b->a, Plan *, 1);
-        if (!exprs || !child) return NULL;
-        for (int32_t i = 0; i < c->n; i++)
-            if (!(exprs[i] = expr_col(b->c, s->cte.cols[i]))) return NULL;
-        child[0] = c->plan;
-        s->kind = LP_PROJECT;
-        s->n_children = 1;
-        s->children = child;
-        s->n_exprs = c->n;
-        s->exprs = exprs;
-        s->cte.id = 0;
-        s->cte.cols = NULL;
-        return body;
-    }
-    Plan *p = plan_new(b->c, LP_CTE, 2);
-    if (!p) return NULL;
-    p->cte.id = c->id;
-    p->cte.materialized = c->materialized;
-    p->cte.inlined = c->inlined;
-    p->alias = c->name;
-    p->children[0] = c->plan;
-    p->children[1] = body;
-    return p;
-}
-
-Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body) {
-    for (Cte *c = ctes; body && c != until; c = c->next) {
-        if (c->beside) body = bind_place_cte(b, c, body);
-        else if (c->refs > 0) body = bind_wrap_cte(b, c, body);
-    }
-    return body;
 }

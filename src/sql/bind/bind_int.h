@@ -132,8 +132,10 @@ struct Cte {
     Plan *plan;
     Plan *scan; /* the last reference, for inlining */
     int64_t refs;
-    bool materialized, inlined;  /* AS MATERIALIZED, AS NOT MATERIALIZED */
-    bool binding;                /* being bound: a reference is recursive */
+    bool materialized, inlined; /* AS MATERIALIZED, AS NOT MATERIALIZED */
+    bool binding;               /* being bound: a reference is recursive */
+    const AstCte *ast;
+    struct WithScope *scope;     /* of WITH RECURSIVE, else NULL (bind_with.c) */
     bool beside;                 /* of a WITH that has members that change data: placed by bind_place_cte */
     int32_t member;              /* it runs by itself: its number in Binder.members, from 1 */
     uint8_t recursion;           /* while binding: CteRecursion */
@@ -335,7 +337,10 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v);
 /* A scan of all columns; with the rowid when rowid is not NULL. Adds the item to q when add. */
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item);
 Plan *bind_view(Binder *b, const View *v, int64_t location, Rel *r);
+
+/* ---- bind_with.c ------------------------------------------------------------------------------- */
 Status bind_with(Binder *b, Query *outer, const AstWith *w, Cte **ctes, Query *sibling);
+Status bind_member_of_with(Binder *b, Cte *c); /* binds it where it is named before its turn */
 Plan *bind_wrap_ctes(Binder *b, Cte *ctes, const Cte *until, Plan *body);
 Plan *bind_wrap_cte(Binder *b, Cte *c, Plan *body);
 
