@@ -350,6 +350,7 @@ def quick(o, build):
 def shell(o, py):
     script("shell", [py, "tests/shell/test_shell.py", "--build", o.build])
     script("csv files", [py, "tests/csv/test_sniff.py", "--build", o.build])
+    script("shell: scripts", [py, "tests/shell/test_scripts.py", "--build", o.build])
     script("shell: dump", [py, "tests/shell/test_dump.py", "--build", o.build])
     script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build])
 

@@ -85,6 +85,7 @@ typedef struct stele_options {
     int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
     const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
     bool existing;              /* a path without a database is an error (58P01) instead of becoming one */
+    bool read_only;             /* so is it then; nothing of the database changes (25006), and it is not saved */
 } stele_options;
 
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it

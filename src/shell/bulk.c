@@ -142,7 +142,7 @@ static void show(Shell *sh, stele_bulk *b, const BadCalls *bad) {
                     e.context[0] ? "\nCONTEXT:  " : "", e.context);
     }
     if (shown > ERRORS_SHOWN) fprintf(stderr, "... and %lld more calls failed\n", (long long)(shown - ERRORS_SHOWN));
-    if (sh->quiet) return;
+    if (sh->set.quiet) return;
     fprintf(sh->out, "BULK %lld, %lld failed", (long long)n, (long long)failed);
     if (info.reason) {
         fprintf(sh->out, " (%s: %s)", info.executor, info.reason);
@@ -219,7 +219,7 @@ static bool set_option(Shell *sh, Options *o, char *word) {
     char *value = strchr(word, '='), sql[96];
     if (!value || value == word || strspn(word, "abcdefghijklmnopqrstuvwxyz_") != (size_t)(value - word) ||
         o->n == OPTIONS_MAX) {
-        fprintf(stderr, "\\bulk takes SETTING=VALUE behind the file, not \"%s\"\n", word);
+        say_error("\\bulk takes SETTING=VALUE behind the file, not \"%s\"\n", word);
         return false;
     }
     *value++ = 0;
@@ -249,26 +249,26 @@ static bool add_calls(Shell *sh, Reader *r, const char *file, stele_bulk *b, Bad
         const char *values[FIELDS_MAX];
         stele_error_info e;
         if (r->n != n_params) {
-            fprintf(stderr, "%s, line %lld: %d fields, but the procedure takes %lld\n", file, r->line, r->n,
-                    (long long)n_params);
+            say_error("%s, line %lld: %d fields, but the procedure takes %lld\n", file, r->line, r->n,
+                      (long long)n_params);
             return false;
         }
         for (int i = 0; i < r->n; i++) values[i] = r->null[i] ? NULL : r->text + r->at[i];
         if (stele_bulk_add(b, values) == STELE_OK) continue;
         stele_error(sh->conn, &e);
         if (strncmp(e.sqlstate, "22", 2) == 0 && keep_bad(bad, call, &e)) continue;
-        fprintf(stderr, "%s, line %lld: ", file, r->line);
+        say_error("%s, line %lld: ", file, r->line);
         print_error(sh, NULL);
         return false;
     }
-    if (r->why) fprintf(stderr, "%s, line %lld: %s\n", file, r->line, r->why);
+    if (r->why) say_error("%s, line %lld: %s\n", file, r->line, r->why);
     return !r->why;
 }
 
 bool run_bulk(Shell *sh, char *arg) {
     char *name = next_word(&arg, false), *file = next_word(&arg, true);
     if (!*name || !*file) {
-        fprintf(stderr, "\\bulk needs a procedure and a CSV file\n");
+        say_error("\\bulk needs a procedure and a CSV file\n");
         return false;
     }
     Options options = {.n = 0};
@@ -276,7 +276,7 @@ bool run_bulk(Shell *sh, char *arg) {
     BadCalls bad = {0};
     stele_bulk *b = NULL;
     bool ok = r.f != NULL;
-    if (!ok) fprintf(stderr, "%s: %s\n", file, strerror(errno));
+    if (!ok) say_error("%s: %s\n", file, strerror(errno));
     for (char *word = next_word(&arg, false); ok && *word; word = next_word(&arg, false))
         ok = set_option(sh, &options, word);
     if (ok && stele_bulk_new(sh->conn, name, &b) != STELE_OK) {

@@ -1,281 +1,544 @@
-/* command.c - backslash commands. */
+/* command.c - the table of backslash commands: finding one, running it, and the help, which is printed from it. Those
+ * that are neither about results, variables nor definitions are here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "shell/shell.h"
+#include "shell/command.h"
+#include "shell/vars.h"
 
-static const char help[] =
-    "  \\?                  this list\n"
-    "  \\d [NAME]           tables and views, or the columns of one\n"
-    "  \\dt, \\dv, \\df [TEXT] tables, views, functions\n"
-    "  \\timing [on|off]    show how long statements take\n"
-    "  \\x [on|off]         one line per column\n"
-    "  \\format NAME        table, csv, json, markdown\n"
-    "  \\null TEXT          what NULL looks like\n"
-    "  \\o [FILE]           results to a file, or back to the terminal\n"
-    "  \\i FILE             run statements from a file\n"
-    "  \\e [FILE]           edit the last statement (or a file) with $EDITOR and run it\n"
-    "  \\copy T from|to 'FILE' [with (...)]   COPY with a path of this machine\n"
-    "  \\bulk P FILE [S=V]   run a call of P for each line of a CSV file, all in one bulk, with settings\n"
-    "  \\p, \\r              show, or forget, the statement being typed\n"
-    "  \\echo TEXT          print a line\n"
-    "  \\set [NAME [VALUE]] set a variable (\\unset NAME): ON_ERROR_STOP, an error ends a script\n"
-    "  \\q                  leave (also Ctrl-D); a database directory is saved\n"
-    "  \\q!                 leave without saving\n"
-    "Statements end with a semicolon. Ctrl-C cancels a running statement.\n";
+static const struct Family {
+    const char *title;
+    const Command *commands;
+} families[] = {
+    {"General", general_commands},
+    {"Help", help_commands},
+    {"Query results", query_commands},
+    {"The statement being typed", buffer_commands},
+    {"Input and output", io_commands},
+    {"Conditions", conditional_commands},
+    {"Definitions (S: also those of the system, +: more of each)", describe_commands},
+    {"Form of results", format_commands},
+    {"Connection", connection_commands},
+    {"Operating system", system_commands},
+    {"Variables", variable_commands},
+};
+enum { N_FAMILIES = sizeof families / sizeof *families };
 
-typedef struct Listing {
-    Shell *sh;
-    const char *kind, *match;
-    int64_t n;
-} Listing;
+/* ---- the table ---------------------------------------------------------------------------------------- */
 
-static bool each_table(void *ctx, const char *name, const char *kind, int64_t rows) {
-    Listing *l = ctx;
-    if (l->kind && strcmp(l->kind, kind) != 0) return false;
-    if (l->n++ == 0)
-        fprintf(l->sh->out, " %-32s | %-5s | %s\n----------------------------------+-------+-----------\n", "Name",
-                "Kind", "Rows");
-    if (rows < 0) fprintf(l->sh->out, " %-32s | %-5s |\n", name, kind);
-    else fprintf(l->sh->out, " %-32s | %-5s | %lld\n", name, kind, (long long)rows);
+const Command *each_command(const Command *c) {
+    size_t i = 0;
+    if (c) {
+        for (; i < N_FAMILIES; i++) {
+            const Command *first = families[i].commands, *last = first;
+            while (last->name) last++;
+            if (c >= first && c < last) break;
+        }
+        if (c[1].name) return c + 1;
+        i++;
+    }
+    return i < N_FAMILIES ? families[i].commands : NULL;
+}
+
+static const Command *named(const char *name, size_t n) {
+    for (const Command *c = each_command(NULL); c; c = each_command(c))
+        if (strlen(c->name) == n && strncmp(c->name, name, n) == 0) return c;
+    return NULL;
+}
+
+/* The command of a name as typed; those that describe may have S, + and x behind it. */
+static const Command *find_command(const char *name) {
+    size_t n = strlen(name);
+    const Command *c = named(name, n);
+    while (!c && n > 1 && strchr("S+x", name[n - 1])) {
+        c = named(name, --n);
+        if (c && !(c->flags & COMMAND_SUFFIX)) c = NULL;
+    }
+    if (!c && name[0] == 'd' && n > 2 && strspn(name + 1, "tvmsiE") == n - 1) c = named("dt", 2); /* \dtv: both */
+    return c;
+}
+
+void help_commands_list(FILE *f) {
+    for (size_t i = 0; i < N_FAMILIES; i++) {
+        fprintf(f, "%s%s\n", i ? "\n" : "", families[i].title);
+        for (const Command *c = families[i].commands; c->name; c++) {
+            char use[64];
+            if (!c->help) continue;
+            snprintf(use, sizeof use, "\\%s%s%s%s", c->name, c->flags & COMMAND_SUFFIX ? "[S+]" : "",
+                     *c->args ? " " : "", c->args);
+            if (strlen(use) > 25) fprintf(f, "  %s\n  %-25s %s\n", use, "", c->help);
+            else fprintf(f, "  %-25s %s\n", use, c->help);
+        }
+    }
+    fputs("\nStatements end with a semicolon. Ctrl-C cancels a running statement. .help lists commands with a dot.\n",
+          f);
+}
+
+/* ---- what may have been meant --------------------------------------------------------------------------- */
+
+/* Letters to change, add, drop or exchange with the next. */
+int text_distance(const char *a, const char *b) {
+    enum { MOST = 24 };
+    int n = (int)strlen(a), m = (int)strlen(b), d[MOST + 1][MOST + 1];
+    if (n > MOST || m > MOST) return MOST;
+    for (int i = 0; i <= n; i++)
+        for (int j = 0; j <= m; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[n][m];
+}
+
+static void consider(const char *name, const char *candidate, int *best, char *out, size_t size) {
+    int d = text_distance(name, candidate);
+    if (d >= *best) return;
+    *best = d;
+    snprintf(out, size, "%s", candidate);
+}
+
+/* With its \ or dot. */
+bool closest_command(const char *name, char *out, size_t size) {
+    int best = (int)strlen(name) / 3 + 1;
+    char found[64];
+    *out = 0;
+    for (const Command *c = each_command(NULL); c && *name == '\\'; c = each_command(c)) {
+        snprintf(found, sizeof found, "\\%s", c->name);
+        consider(name, found, &best, out, size);
+    }
+    for (size_t i = 0; dot_name(i) && *name == '.'; i++) {
+        snprintf(found, sizeof found, ".%s", dot_name(i));
+        consider(name, found, &best, out, size);
+    }
+    return *out != 0;
+}
+
+static bool unknown_command(const char *name) {
+    char full[40], other[64];
+    snprintf(full, sizeof full, "\\%s", name);
+    say_error("invalid command \\%s\n", name);
+    if (closest_command(full, other, sizeof other)) fprintf(stderr, "Perhaps you meant %s. ", other);
+    fputs("Try \\? for help.\n", stderr);
     return false;
 }
-static bool each_column(void *ctx, const char *name, const char *type, bool not_null, const char *def,
-                        const char *key) {
-    Listing *l = ctx;
-    if (l->n++ == 0)
-        fprintf(l->sh->out,
-                " %-24s | %-28s | %-8s | %-11s | "
-                "%s\n--------------------------+------------------------------+----------+-------------+---------\n",
-                "Column", "Type", "Nullable", "Key", "Default");
-    fprintf(l->sh->out, " %-24s | %-28s | %-8s | %-11s | %s\n", name, type, not_null ? "not null" : "", key, def);
-    return false;
-}
-static bool each_option(void *ctx, const char *name, const char *value) {
-    Listing *l = ctx;
-    fprintf(l->sh->out, "%s%s=%s", l->n++ == 0 ? "Options: " : ", ", name, value);
-    return false;
-}
-static bool each_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
-    Listing *l = ctx;
-    if (l->match && *l->match && !strstr(name, l->match)) return false;
-    fprintf(l->sh->out, " %s(%s) -> %s%s%s\n", name, args, result, *doc ? "    " : "", doc);
-    l->n++;
-    return false;
+
+/* ---- running one ---------------------------------------------------------------------------------------------- */
+
+/* Arguments that nothing has asked for, as psql says. */
+static void extra_args(Args *a) {
+    for (const char *word; (word = next_arg(a, ARG_PLAIN));)
+        say_error("\\%s: extra argument \"%s\" ignored\n", a->command, word);
 }
 
-static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result,
-                         const char *language) {
-    Listing *l = ctx;
-    if (l->match && *l->match && !strstr(name, l->match)) return false;
-    fprintf(l->sh->out, " %s %s(%s)%s%s    language %s\n", kind, name, args, *result ? " -> " : "", result, language);
-    l->n++;
-    return false;
+bool run_command(Shell *sh, const char *line, const char **rest) {
+    char name[32];
+    size_t n = 0;
+    const char *p = line + 1;
+    while (*p && !strchr(" \t\r\n\\", *p) && n < sizeof name - 1) {
+        name[n++] = *p++;
+        if (n == 1 && (name[0] == '!' || name[0] == '?')) break;
+    }
+    name[n] = 0;
+    Args a = {.sh = sh, .command = name, .at = p};
+    const Command *c = n > 0 ? find_command(name) : NULL;
+    bool ok = true, line_all = c && (c->flags & COMMAND_LINE);
+    if (n == 0 && *p == '\\') {
+        *rest = p + 1; /* \\ ends the arguments of the command before it */
+        return true;
+    }
+    if (!is_active(sh) && !(c && (c->flags & COMMAND_ALWAYS))) {
+        a.skips = true;
+        while (next_arg(&a, line_all ? ARG_LINE : ARG_PLAIN)) continue;
+    } else if (!c) {
+        ok = unknown_command(name);
+        while (next_arg(&a, ARG_LINE)) continue;
+    } else {
+        ok = c->run(sh, &a);
+        if (a.failed) ok = false;
+        if (ok) extra_args(&a);
+        if (!ok || a.failed) a.at += strlen(a.at); /* of what was wrong nothing else runs */
+    }
+    while (*a.at == ' ' || *a.at == '\t') a.at++;
+    if (a.at[0] == '\\' && a.at[1] == '\\') a.at += 2;
+    *rest = a.at;
+    bool written = check_output(sh);
+    args_free(&a);
+    return written && ok;
 }
 
-static bool on_off(const char *arg, bool now) {
-    if (!*arg) return !now;
-    return strcasecmp(arg, "on") == 0 || strcasecmp(arg, "true") == 0 || strcmp(arg, "1") == 0;
+bool run_text(Shell *sh, const char *command, const char *arg) {
+    Args a = {.sh = sh, .command = command, .at = ""};
+    const Command *c = find_command(command);
+    char *quoted = NULL;
+    if (arg && *arg) { /* as one argument, whatever is in it */
+        size_t n = strlen(arg), to = 0;
+        quoted = malloc(2 * n + 3);
+        if (!quoted) return say_no_memory();
+        quoted[to++] = '\'';
+        for (; *arg; arg++) {
+            if (*arg == '\'' || *arg == '\\') quoted[to++] = *arg;
+            quoted[to++] = *arg;
+        }
+        quoted[to++] = '\'';
+        quoted[to] = 0;
+        a.at = quoted;
+    }
+    bool ok = c && c->run(sh, &a) && !a.failed;
+    args_free(&a);
+    free(quoted);
+    return check_output(sh) && ok;
 }
 
-static bool edit(Shell *sh, const char *path) {
+/* ---- general ---------------------------------------------------------------------------------------------------- */
+
+static bool quit_command(Shell *sh, Args *a) {
+    sh->quit = true;
+    sh->discard |= has_suffix(a, '!');
+    return true;
+}
+
+static bool copyright_command(Shell *sh, Args *a) {
+    (void)a;
+    fprintf(sh->out, "Stele %s. See the file LICENSE of its source.\n", stele_version());
+    return true;
+}
+
+static bool errverbose_command(Shell *sh, Args *a) {
+    (void)a;
+    fputs(sh->error.text ? sh->error.text : "There is no previous error.\n", sh->out);
+    return true;
+}
+
+const Command general_commands[] = {
+    {"q", "", "leave (also quit, exit, Ctrl-D); a database directory is saved", quit_command, 0},
+    {"quit", "", NULL, quit_command, 0},
+    {"q!", "", "leave without saving", quit_command, 0},
+    {"copyright", "", "the license", copyright_command, 0},
+    {"errverbose", "", "the last error, with all that is known of it", errverbose_command, 0},
+    {0},
+};
+
+/* ---- help ----------------------------------------------------------------------------------------------------------
+ */
+
+static bool list_command(Shell *sh, Args *a) {
+    const char *what = next_arg(a, ARG_NORMAL);
+    if (what && strcmp(what, "variables") == 0) help_variables(sh->out);
+    else help_commands_list(sh->out);
+    return true;
+}
+
+static bool sql_command(Shell *sh, Args *a) { return help_sql(sh, next_arg(a, ARG_LINE)); }
+
+const Command help_commands[] = {
+    {"?", "[variables]", "this list, or that of variables", list_command, 0},
+    {"help", "", NULL, list_command, 0},
+    {"h", "[STATEMENT]", "syntax of SQL statements; all: * ", sql_command, COMMAND_LINE},
+    {0},
+};
+
+/* ---- the statement being typed ----------------------------------------------------------------------------------- */
+
+static bool write_all(int fd, const char *text, size_t n) {
+    while (n > 0) {
+        ssize_t k = write(fd, text, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
+        text += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static bool run_editor(const char *path) {
+    const char *const names[] = {"PSQL_EDITOR", "EDITOR", "VISUAL"};
+    const char *editor = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (!editor || !*editor); i++) editor = getenv(names[i]);
+    if (!editor || !*editor) editor = "vi";
+    char *command = NULL, *quoted = sql_quoted_text(path);
+    if (!quoted || asprintf(&command, "%s %s", editor, quoted) < 0) {
+        free(quoted);
+        return say_no_memory();
+    }
+    bool ok = system(command) == 0;
+    if (!ok) say_error("the editor \"%s\" failed; set EDITOR\n", editor);
+    free(quoted);
+    free(command);
+    return ok;
+}
+
+/* \e [FILE]: the statement, or the file, is edited, then run. */
+static bool edit_command(Shell *sh, Args *a) {
     char tmp[] = "/tmp/stele-edit-XXXXXX.sql";
-    bool own = !*path;
+    const char *path = next_arg(a, ARG_NORMAL);
+    bool own = !path;
     if (own) {
         int fd = mkstemps(tmp, 4);
-        if (fd < 0) {
-            fprintf(stderr, "%s: %s\n", tmp, strerror(errno));
-            return false;
-        }
-        const char *text = sh->len ? sh->buffer : sh->last ? sh->last : "";
-        size_t n = strlen(text);
-        if (write(fd, text, n) != (ssize_t)n) fprintf(stderr, "%s: %s\n", tmp, strerror(errno));
-        close(fd);
+        const char *text = query_text(sh);
+        bool written = fd >= 0 && write_all(fd, text, strlen(text));
+        if (!written) say_error("%s: %s\n", tmp, strerror(errno));
+        if (fd >= 0) close(fd);
+        if (!written) return false;
         path = tmp;
     }
-    const char *ed = getenv("EDITOR");
-    if (!ed || !*ed) ed = getenv("VISUAL");
-    if (!ed || !*ed) ed = "vi";
-    char cmd[2048];
-    snprintf(cmd, sizeof cmd, "%s '%s'", ed, path);
-    bool ok = system(cmd) == 0;
+    bool ok = run_editor(path);
     if (ok) {
         forget_buffer(sh);
         ok = run_file(sh, path) == 0;
-    } else {
-        fprintf(stderr, "the editor \"%s\" failed; set EDITOR\n", ed);
     }
     if (own) unlink(tmp);
     return ok;
 }
 
-static char *trim(char *s) {
-    while (*s == ' ' || *s == '\t') s++;
-    size_t n = strlen(s);
-    while (n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t' || s[n - 1] == ';' || s[n - 1] == '\n')) s[--n] = 0;
-    if (n >= 2 && ((s[0] == '\'' && s[n - 1] == '\'') || (s[0] == '"' && s[n - 1] == '"'))) {
-        s[n - 1] = 0;
-        s++;
-    }
-    return s;
-}
-
-/* ---- variables ------------------------------------------------------------------------------------ */
-
-/* As psql reads a Boolean: the beginning of a word will do. */
-static bool read_bool(const char *text, bool *value) {
-    static const struct {
-        const char *word;
-        size_t least;
-        bool value;
-    } words[] = {{"true", 1, true}, {"false", 1, false}, {"yes", 1, true}, {"no", 1, false},
-                 {"on", 2, true},   {"off", 2, false},   {"1", 1, true},   {"0", 1, false}};
+static bool print_command(Shell *sh, Args *a) {
+    (void)a;
+    const char *text = query_text(sh);
     size_t n = strlen(text);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (n < words[i].least || strncasecmp(words[i].word, text, n) != 0) continue;
-        *value = words[i].value;
-        return true;
-    }
-    return false;
-}
-
-bool set_variable(Shell *sh, const char *name, const char *value) {
-    if (strcmp(name, "ON_ERROR_STOP") != 0) {
-        fprintf(stderr, "unknown variable \"%s\"; there is ON_ERROR_STOP\n", name);
-        return false;
-    }
-    if (!value) sh->on_error_stop = false;
-    else if (!*value) sh->on_error_stop = true;
-    else if (!read_bool(value, &sh->on_error_stop)) {
-        fprintf(stderr, "unrecognized value \"%s\" for \"%s\": Boolean expected\n", value, name);
-        return false;
-    }
+    fprintf(sh->out, "%s%s", *text ? text : "Query buffer is empty.", n > 0 && text[n - 1] == '\n' ? "" : "\n");
     return true;
 }
 
-/* \set, \set NAME, \set NAME VALUE */
-static bool set_command(Shell *sh, char *arg) {
-    if (!*arg) {
-        fprintf(sh->out, "ON_ERROR_STOP = '%s'\n", sh->on_error_stop ? "on" : "off");
-        return true;
-    }
-    char *value = arg + strcspn(arg, " \t");
-    if (*value) *value++ = 0;
-    return set_variable(sh, arg, trim(value));
+static bool reset_command(Shell *sh, Args *a) {
+    (void)a;
+    forget_buffer(sh);
+    if (sh->interactive && !sh->set.quiet) puts("Query buffer reset (cleared).");
+    return true;
 }
 
-/* ---- the commands ----------------------------------------------------------------------------------- */
-
-/* \o: what was written is looked at when a file is closed. */
-static bool redirect(Shell *sh, const char *path) {
-    bool ok = close_output(sh);
-    if (!*path) return ok;
-    FILE *f = fopen(path, "w");
-    char *name = f ? strdup(path) : NULL;
-    if (!name) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        if (f) fclose(f);
+static bool write_command(Shell *sh, Args *a) {
+    const char *path = next_arg(a, ARG_FILE), *text = query_text(sh);
+    if (!path) return missing_arg(a);
+    FILE *f = *path == '|' ? popen(path + 1, "w") : fopen(path, "w");
+    if (!f) {
+        say_error("%s: %s\n", path, strerror(errno));
         return false;
     }
-    sh->out = f;
-    sh->out_name = name;
+    size_t n = strlen(text);
+    bool ok = fprintf(f, "%s%s", text, n > 0 && text[n - 1] == '\n' ? "" : "\n") >= 0;
+    if ((*path == '|' ? pclose(f) : fclose(f)) != 0) ok = false;
+    if (!ok) say_error("%s: %s\n", path, strerror(errno));
     return ok;
 }
 
-static bool copy_command(Shell *sh,
-                         const char *arg) { /* the shell and the database share a machine: a COPY with the path */
-    size_t size = strlen(arg) + 8;
-    char *sql = malloc(size);
-    if (!sql) return fprintf(stderr, "stele: out of memory\n"), false;
-    snprintf(sql, size, "copy %s", arg);
-    bool ok = run_sql(sh, sql, strlen(sql));
+static bool history_command(Shell *sh, Args *a) {
+    show_history(sh, next_arg(a, ARG_NORMAL));
+    return true;
+}
+
+const Command buffer_commands[] = {
+    {"e", "[FILE]", "edit the statement (or a file) with $EDITOR and run it", edit_command, 0},
+    {"edit", "", NULL, edit_command, 0},
+    {"p", "", "show the statement being typed, or the last one", print_command, 0},
+    {"print", "", NULL, print_command, 0},
+    {"r", "", "forget the statement being typed", reset_command, 0},
+    {"reset", "", NULL, reset_command, 0},
+    {"s", "[FILE]", "show the history, or write it to a file", history_command, 0},
+    {"w", "FILE", "write the statement to a file", write_command, 0},
+    {"write", "", NULL, write_command, 0},
+    {0},
+};
+
+/* ---- input and output ------------------------------------------------------------------------------------------- */
+
+/* \echo, \qecho, \warn: words with a blank between them; -n: without the end of line */
+static bool echo_command(Shell *sh, Args *a) {
+    FILE *f = *a->command == 'w' ? stderr : *a->command == 'q' ? sh->out : stdout;
+    bool first = true, line = true;
+    if (f == stdout) f = sh->output.name ? stdout : sh->out;
+    for (const char *word; (word = next_arg(a, ARG_PLAIN));) {
+        if (first && line && strcmp(word, "-n") == 0) {
+            line = false;
+            continue;
+        }
+        fprintf(f, "%s%s", first ? "" : " ", word);
+        first = false;
+    }
+    if (line) fputc('\n', f);
+    return true;
+}
+
+/* \i, \ir: the latter from the folder of the file that includes it */
+static bool include_command(Shell *sh, Args *a) {
+    const char *path = next_arg(a, ARG_NORMAL), *slash = sh->in_name ? strrchr(sh->in_name, '/') : NULL;
+    if (!path) return missing_arg(a);
+    bool relative = strcmp(a->command, "ir") == 0 || strcmp(a->command, "include_relative") == 0;
+    if (!relative || *path == '/' || !slash) return run_file(sh, path) == 0;
+    char *full = NULL;
+    if (asprintf(&full, "%.*s/%s", (int)(slash - sh->in_name), sh->in_name, path) < 0) return say_no_memory();
+    bool ok = run_file(sh, full) == 0;
+    free(full);
+    return ok;
+}
+
+/* \o: what was written is looked at when a file is closed. */
+static bool output_command(Shell *sh, Args *a) {
+    const char *path = next_arg(a, ARG_FILE);
+    bool ok = close_output(sh);
+    return (path ? open_output(sh, path) : true) && ok;
+}
+
+/* The shell and the database share a machine: a COPY with the path. A file name without quotes gets some. */
+static bool copy_command(Shell *sh, Args *a) {
+    const char *arg = next_arg(a, ARG_LINE);
+    if (!arg) return missing_arg(a);
+    const char *s = arg;
+    int depth = 0;
+    char quote = 0;
+    const char *file = NULL;
+    for (; *s && !file; s++) { /* FROM or TO outside of quotes and parentheses */
+        if (quote) quote = *s == quote ? 0 : quote;
+        else if (*s == '\'' || *s == '"') quote = *s;
+        else if (*s == '(' || *s == ')') depth += *s == '(' ? 1 : -1;
+        else if (depth == 0 && s > arg && (s[-1] == ' ' || s[-1] == ')')) {
+            size_t n = strncasecmp(s, "from ", 5) == 0 ? 5 : strncasecmp(s, "to ", 3) == 0 ? 3 : 0;
+            if (n > 0) file = s + n + strspn(s + n, " ");
+        }
+    }
+    size_t n = file ? strcspn(file, " \t;") : 0;
+    static const char *const words[] = {"stdin", "stdout", "pstdin", "pstdout", "program"};
+    bool plain = n == 0 || *file == '\'';
+    for (size_t i = 0; i < sizeof words / sizeof *words && !plain; i++)
+        if (n == strlen(words[i]) && strncasecmp(file, words[i], n) == 0) {
+            plain = true;
+            if (i == 2 || i == 3) n = 0; /* pstdin: the standard streams, which there are no others than */
+        }
+    char *sql = NULL, *name = plain ? NULL : strndup(file, n), *literal = name ? sql_quoted_text(name) : NULL;
+    int r = literal  ? asprintf(&sql, "copy %.*s%s%s", (int)(file - arg), arg, literal, file + n)
+            : !plain ? -1
+            : n == 0 && file && *file == 'p' ? asprintf(&sql, "copy %.*s%s", (int)(file - arg), arg, file + 1)
+                                             : asprintf(&sql, "copy %s", arg);
+    bool ok = r >= 0 ? run_sql(sh, sql, strlen(sql)) : say_no_memory();
+    free(name);
+    free(literal);
     free(sql);
     return ok;
 }
 
-bool run_command(Shell *sh, const char *line) {
-    char name[32];
-    size_t n = 0;
-    const char *p = line + 1;
-    while (*p && *p != ' ' && *p != '\t' && n < sizeof name - 1) name[n++] = *p++;
-    name[n] = 0;
-    char *copy = strdup(p);
-    if (!copy) return fprintf(stderr, "stele: out of memory\n"), false;
-    bool ok = true;
-    char *arg = strcmp(name, "copy") == 0 || strcmp(name, "echo") == 0 || strcmp(name, "bulk") == 0
-                    ? copy + (*copy == ' ')
-                    : trim(copy);
-    Listing l = {sh, NULL, arg, 0};
-    if (strcmp(name, "q") == 0 || strcmp(name, "quit") == 0) {
-        sh->quit = true;
-    } else if (strcmp(name, "q!") == 0) {
-        sh->quit = sh->discard = true;
-    } else if (strcmp(name, "set") == 0) {
-        ok = set_command(sh, arg);
-    } else if (strcmp(name, "unset") == 0) {
-        ok = set_variable(sh, arg, NULL);
-    } else if (strcmp(name, "?") == 0 || strcmp(name, "h") == 0 || strcmp(name, "help") == 0) {
-        fputs(help, sh->out);
-    } else if (strcmp(name, "d") == 0 && *arg) {
-        Listing options = {sh, NULL, arg, 0};
-        if (stele_list_columns(sh->conn, arg, each_column, &l) != STELE_OK ||
-            stele_list_options(sh->conn, arg, each_option, &options) != STELE_OK) {
-            print_error(sh, NULL);
-            ok = false;
-        }
-        if (options.n > 0) fputc('\n', sh->out);
-    } else if (strcmp(name, "d") == 0 || strcmp(name, "dt") == 0 || strcmp(name, "dv") == 0) {
-        l.kind = strcmp(name, "dt") == 0 ? "table" : strcmp(name, "dv") == 0 ? "view" : NULL;
-        ok = stele_list_tables(sh->conn, each_table, &l) == STELE_OK;
-        if (!ok) print_error(sh, NULL);
-        else if (l.n == 0) fputs("Nothing there yet.\n", sh->out);
-    } else if (strcmp(name, "df") == 0) {
-        ok = stele_list_routines(sh->conn, each_routine, &l) == STELE_OK;
-        if (!ok) print_error(sh, NULL);
-        stele_list_functions(each_function, &l);
-    } else if (strcmp(name, "timing") == 0) {
-        sh->timing = on_off(arg, sh->timing);
-        fprintf(sh->out, "Timing is %s.\n", sh->timing ? "on" : "off");
-    } else if (strcmp(name, "x") == 0) {
-        sh->expanded = on_off(arg, sh->expanded);
-        fprintf(sh->out, "Expanded display is %s.\n", sh->expanded ? "on" : "off");
-    } else if (strcmp(name, "format") == 0) {
-        static const char *const names[] = {"table", "csv", "json", "markdown"};
-        bool found = false;
-        for (int i = 0; i < 4; i++)
-            if (strcmp(arg, names[i]) == 0) sh->format = (Format)i, found = true;
-        ok = found;
-        if (!found) fprintf(stderr, "unknown format \"%s\": table, csv, json or markdown\n", arg);
-    } else if (strcmp(name, "null") == 0) {
-        static char text[64];
-        snprintf(text, sizeof text, "%s", arg);
-        sh->null_text = text;
-    } else if (strcmp(name, "o") == 0) {
-        ok = redirect(sh, arg);
-    } else if (strcmp(name, "i") == 0) {
-        ok = *arg && run_file(sh, arg) == 0;
-        if (!*arg) fprintf(stderr, "\\i needs a file name\n");
-    } else if (strcmp(name, "e") == 0) {
-        ok = edit(sh, arg);
-    } else if (strcmp(name, "p") == 0) {
-        fprintf(sh->out, "%.*s", (int)sh->len, sh->buffer ? sh->buffer : "");
-    } else if (strcmp(name, "r") == 0) {
-        forget_buffer(sh);
-    } else if (strcmp(name, "echo") == 0) {
-        fprintf(sh->out, "%s\n", arg);
-    } else if (strcmp(name, "bulk") == 0) {
-        ok = run_bulk(sh, arg);
-    } else if (strcmp(name, "copy") == 0) {
-        ok = copy_command(sh, arg);
-    } else {
-        fprintf(stderr, "unknown command \\%s; \\? lists the commands\n", name);
-        ok = false;
-    }
-    free(copy);
-    return check_output(sh) && ok;
+static bool bulk_command(Shell *sh, Args *a) {
+    char *arg = next_arg(a, ARG_LINE), none[1] = "";
+    return run_bulk(sh, arg ? arg : none);
 }
+
+const Command io_commands[] = {
+    {"copy", "T from|to FILE [with (...)]", "COPY with a path of this machine", copy_command, COMMAND_LINE},
+    {"bulk", "P FILE [SETTING=VALUE...]", "a call of P for each line of a CSV file, all in one bulk", bulk_command,
+     COMMAND_LINE},
+    {"echo", "[-n] [TEXT]", "print a line to standard output", echo_command, 0},
+    {"i", "FILE", "run statements from a file", include_command, 0},
+    {"include", "", NULL, include_command, 0},
+    {"ir", "FILE", "... whose name is relative to the file that includes it", include_command, 0},
+    {"include_relative", "", NULL, include_command, 0},
+    {"o", "[FILE or |PROGRAM]", "results to a file or program, or back to the terminal", output_command, 0},
+    {"out", "", NULL, output_command, 0},
+    {"qecho", "[-n] [TEXT]", "print a line to where results go (\\o)", echo_command, 0},
+    {"warn", "[-n] [TEXT]", "print a line to standard error", echo_command, 0},
+    {0},
+};
+
+/* ---- connection ------------------------------------------------------------------------------------------------ */
+
+static bool conninfo_command(Shell *sh, Args *a) {
+    (void)a;
+    if (strcmp(sh->path, ":memory:") == 0)
+        fprintf(sh->out, "You are connected to a database in memory as user \"stele\", in this process.\n");
+    else
+        fprintf(sh->out, "You are connected to database \"%s\"%s as user \"stele\", in this process.\n", sh->path,
+                sh->read_only ? " (read only)" : "");
+    return true;
+}
+
+static bool encoding_command(Shell *sh, Args *a) {
+    const char *name = next_arg(a, ARG_NORMAL);
+    if (!name) {
+        fputs("UTF8\n", sh->out);
+        return true;
+    }
+    if (strcasecmp(name, "utf8") == 0 || strcasecmp(name, "utf-8") == 0 || strcasecmp(name, "unicode") == 0)
+        return true;
+    say_error("%s: invalid encoding name or conversion procedure not found; there is UTF8\n", name);
+    return false;
+}
+
+static bool connect_command(Shell *sh, Args *a) {
+    const char *path = next_arg(a, ARG_NORMAL);
+    for (const char *more; path && (more = next_arg(a, ARG_NORMAL));)
+        if (strcmp(more, "-") != 0) {
+            say_error("\\connect: there are no users and hosts: \\c [DATABASE], a directory or :memory:\n");
+            return false;
+        }
+    if (path && strcmp(path, "-") == 0) path = NULL;
+    return change_database(sh, path ? path : NULL);
+}
+
+static bool password_command(Shell *sh, Args *a) {
+    (void)sh;
+    (void)next_arg(a, ARG_NORMAL);
+    say_error("\\password: the one user, \"stele\", has no password\n");
+    return false;
+}
+
+const Command connection_commands[] = {
+    {"c", "[DATABASE]", "close the database, which is saved, and open another", connect_command, 0},
+    {"connect", "", NULL, connect_command, 0},
+    {"conninfo", "", "the database that is open", conninfo_command, 0},
+    {"encoding", "", "the encoding of text", encoding_command, 0},
+    {"password", "", NULL, password_command, 0},
+    {0},
+};
+
+/* ---- operating system ----------------------------------------------------------------------------------------------
+ */
+
+static bool cd_command(Shell *sh, Args *a) {
+    (void)sh;
+    const char *path = next_arg(a, ARG_NORMAL);
+    if (!path) path = getenv("HOME");
+    if (path && chdir(path) == 0) return true;
+    say_error("\\cd: could not change directory to \"%s\": %s\n", path ? path : "", strerror(errno));
+    return false;
+}
+
+static bool timing_command(Shell *sh, Args *a) {
+    const char *arg = next_arg(a, ARG_NORMAL);
+    if (!arg) sh->timing = !sh->timing;
+    else if (!read_bool(arg, &sh->timing)) {
+        say_error("unrecognized value \"%s\" for \"\\timing\": Boolean expected\n", arg);
+        return false;
+    }
+    if (!sh->set.quiet) fprintf(sh->out, "Timing is %s.\n", sh->timing ? "on" : "off");
+    return true;
+}
+
+static bool shell_command(Shell *sh, Args *a) {
+    const char *command = next_arg(a, ARG_LINE), *program = getenv("SHELL");
+    fflush(NULL);
+    int status = system(command ? command : program && *program ? program : "/bin/sh");
+    bool ran = status != -1 && !(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+    (void)variable_set(sh, "SHELL_ERROR", status == 0 ? "false" : "true");
+    variable_set_long(sh, "SHELL_EXIT_CODE",
+                      status == -1        ? -1
+                      : WIFEXITED(status) ? WEXITSTATUS(status)
+                                          : 128 + WTERMSIG(status));
+    if (!ran) say_error("\\!: failed\n");
+    return ran;
+}
+
+const Command system_commands[] = {
+    {"cd", "[DIR]", "change the current directory", cd_command, 0},
+    {"timing", "[on|off]", "show how long statements take", timing_command, 0},
+    {"!", "[COMMAND]", "run a command of the operating system, or a shell", shell_command, COMMAND_LINE},
+    {0},
+};

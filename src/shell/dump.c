@@ -144,14 +144,13 @@ static Match match(const char *p, const char *name, bool quoted) {
     while ((*name & 0xc0) == 0x80);
     return match(p + 1, name, false);
 }
-static bool matches(const char *p, const char *name, bool quoted) { return match(p, name, quoted) == MATCH; }
+bool name_matches(const char *pattern, const char *name) {
+    return match(strncasecmp(pattern, "public.", 7) == 0 ? pattern + 7 : pattern, name, false) == MATCH;
+}
 
 static bool wanted(const Dump *d, const char *table) {
     bool any = d->n_patterns == 0;
-    for (int i = 0; i < d->n_patterns && !any && *table; i++) {
-        const char *p = d->patterns[i];
-        any = matches(strncasecmp(p, "public.", 7) == 0 ? p + 7 : p, table, false);
-    }
+    for (int i = 0; i < d->n_patterns && !any && *table; i++) any = name_matches(d->patterns[i], table);
     return any;
 }
 
@@ -212,7 +211,7 @@ static bool run(Dump *d, const char *sql) {
 /* What has been written got where it should, and no signal has come. */
 static bool goes_on(Dump *d) {
     if (ferror(d->sh.out)) (void)check_output(&d->sh);
-    return !d->sh.lost_output && !shell_signal;
+    return !d->sh.output.lost && !shell_signal;
 }
 
 static void put_title(Dump *d, const Object *x, const char *kind) {
@@ -333,7 +332,7 @@ static bool write_inserts(void *ctx, const char *data, int64_t size) {
         data = line + 1;
     }
     if (!ferror(d->sh.out)) return true;
-    if (!d->sh.write_errno) d->sh.write_errno = errno;
+    if (!d->sh.output.write_errno) d->sh.output.write_errno = errno;
     return false;
 }
 
@@ -397,12 +396,12 @@ static bool put_all(Dump *d) {
 static bool open_file(Dump *d) {
     if (!d->file) return true;
     d->sh.out = fopen(d->file, "w");
-    d->sh.out_name = strdup(d->file);
-    if (d->sh.out && d->sh.out_name) return true;
+    d->sh.output.name = strdup(d->file);
+    if (d->sh.out && d->sh.output.name) return true;
     fprintf(stderr, "stele dump: cannot open \"%s\": %s\n", d->file, strerror(errno));
     if (d->sh.out) fclose(d->sh.out);
-    free(d->sh.out_name);
-    d->sh.out_name = NULL;
+    free(d->sh.output.name);
+    d->sh.output.name = NULL;
     d->sh.out = stdout;
     return false;
 }
@@ -436,13 +435,34 @@ static int dump(Dump *d) {
         if (d->inserts) stele_set_copy_streams(d->sh.conn, NULL, write_inserts, d);
         else stele_set_copy_streams(d->sh.conn, NULL, write_copy, &d->sh);
         ok = put_all(d) && sync_file(d);
-        if (!ok && !d->sh.closed_pipe) fprintf(stderr, "stele dump: the dump is not complete\n");
+        if (!ok && !d->sh.output.closed_pipe) fprintf(stderr, "stele dump: the dump is not complete\n");
     }
     return leave(&d->sh, ok ? 0 : EXIT_ERROR);
 }
 
+bool dump_open_database(Shell *sh, const char *pattern) {
+    Dump d = {.sh = *sh};
+    if (stele_transaction_state(sh->conn) != 'I') {
+        fprintf(stderr, "a transaction is open; a dump is one of its own\n");
+        return false;
+    }
+    if (pattern) {
+        d.patterns = calloc(1, sizeof *d.patterns);
+        if (!d.patterns) return say_no_memory();
+        d.patterns[d.n_patterns++] = pattern;
+    }
+    stele_set_copy_streams(sh->conn, NULL, write_copy, &d.sh);
+    bool ok = put_all(&d);
+    stele_set_copy_streams(sh->conn, read_copy, write_copy, sh);
+    sh->output = d.sh.output;
+    sh->error = d.sh.error;
+    if (stele_transaction_state(sh->conn) != 'I') (void)stele_exec(sh->conn, "rollback", NULL, NULL);
+    free_dump(&d);
+    return ok;
+}
+
 int dump_command(int argc, char **argv) {
-    Dump d = {.sh = {.out = stdout, .null_text = ""}};
+    Dump d = {.sh = {.out = stdout, .print = {.format = formats, .border = 1}}};
     for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             fputs(usage, stdout);

@@ -1,106 +1,29 @@
-/* edit.c - the interactive loop: line editing with history and completion (libedit), several lines per statement. */
+/* edit.c - the interactive loop: line editing with history (libedit), several lines per statement. */
 #include <ctype.h>
+#include <errno.h>
 #include <locale.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <editline/readline.h>
 
-#include "shell/shell.h"
+#include "shell/command.h"
+#include "shell/complete.h"
+#include "shell/vars.h"
 
-static const char *const keywords[] = {"all",         "alter table", "analyze",
-                                       "and",         "any",         "as",
-                                       "asc",         "begin",       "between",
-                                       "by",          "case",        "cast",
-                                       "checkpoint",  "coalesce",    "commit",
-                                       "copy",        "count",       "create table",
-                                       "create view", "cross join",  "date",
-                                       "default",     "delete from", "desc",
-                                       "distinct",    "drop table",  "drop view",
-                                       "else",        "end",         "except",
-                                       "exists",      "explain",     "explain analyze",
-                                       "extract",     "false",       "from",
-                                       "full join",   "group by",    "having",
-                                       "ilike",       "in",          "inner join",
-                                       "insert into", "intersect",   "interval",
-                                       "is",          "join",        "left join",
-                                       "like",        "limit",       "natural",
-                                       "not",         "null",        "nulls first",
-                                       "nulls last",  "offset",      "on",
-                                       "or",          "order by",    "prepare",
-                                       "primary key", "reset",       "returning",
-                                       "right join",  "rollback",    "select",
-                                       "set",         "show",        "sum",
-                                       "then",        "true",        "truncate",
-                                       "union",       "unique",      "update",
-                                       "using",       "vacuum",      "values",
-                                       "when",        "where",       "with"};
-
-static Shell *completing;
-static char **words;
-static size_t n_words, at_word;
-
-static bool add_word(const char *w) {
-    char **g = realloc(words, sizeof(char *) * (n_words + 1));
-    if (!g) return true;
-    words = g;
-    words[n_words++] = strdup(w);
-    return false;
-}
-static bool add_column(void *ctx, const char *name, const char *type, bool not_null, const char *def, const char *key) {
-    (void)ctx, (void)type, (void)not_null, (void)def, (void)key;
-    return add_word(name);
-}
-static bool add_table(void *ctx, const char *name, const char *kind, int64_t rows) {
-    (void)ctx, (void)kind, (void)rows;
-    return add_word(name);
-}
-
-static void collect_words(void) {
-    for (size_t i = 0; i < n_words; i++) free(words[i]);
-    n_words = 0;
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) add_word(keywords[i]);
-    if (stele_transaction_state(completing->conn) == 'E') return;
-    size_t first = n_words;
-    (void)stele_list_tables(completing->conn, add_table, NULL);
-    size_t end = n_words;
-    for (size_t i = first; i < end; i++) {
-        char *name = strdup(words[i]);
-        if (name) (void)stele_list_columns(completing->conn, name, add_column, NULL);
-        free(name);
-    }
-}
-
-static char *next_word(const char *text, int state) {
-    if (state == 0) {
-        collect_words();
-        at_word = 0;
-    }
-    size_t n = strlen(text);
-    while (at_word < n_words) {
-        const char *w = words[at_word++];
-        if (strncasecmp(w, text, n) != 0) continue;
-        char *r = strdup(w);
-        if (r && n > 0 && isupper((unsigned char)text[0]) &&
-            at_word <= sizeof keywords / sizeof *keywords) /* keywords in the case being typed */
-            for (char *p = r; *p; p++) *p = (char)toupper((unsigned char)*p);
-        return r;
-    }
-    return NULL;
-}
+static Shell *at_terminal;
 
 static sigjmp_buf at_prompt;
 static volatile sig_atomic_t prompting; /* a jump to at_prompt is safe */
 
 static char **complete(const char *text, int start, int end) {
-    (void)start, (void)end;
+    (void)end;
     rl_attempted_completion_over = 1;
     prompting = 0; /* no jump out of the library */
-    char **r = rl_completion_matches(text, next_word);
+    char **r = complete_word(at_terminal, text, start);
     prompting = 1;
     return r;
 }
@@ -110,38 +33,137 @@ static void on_interrupt(int sig) {
     if (prompting) siglongjmp(at_prompt, 1);
     shell_stop = 1;
     if (!shell_running) return;
-    stele_interrupt(completing->conn);
+    stele_interrupt(at_terminal->conn);
     interrupt_again(); /* should the statement have been about to begin */
 }
 
+/* ---- history: a statement is one entry, however many lines it has -------------------------------------- */
+
+static char history_path[1024];
+static char *typed; /* lines of the statement being typed */
+
+static void read_history_file(const Shell *sh) {
+    const char *home = getenv("HOME"), *path = variable_get(sh, "HISTFILE");
+    if (path) snprintf(history_path, sizeof history_path, "%s", path);
+    else if (home) snprintf(history_path, sizeof history_path, "%s/.stele_history", home);
+    const char *size = variable_get(sh, "HISTSIZE");
+    stifle_history(size && atoll(size) > 0 ? (int)atoll(size) : 2000);
+    if (*history_path) read_history(history_path);
+}
+
+static void remember_line(const char *line) {
+    char *more = NULL;
+    if (!*line && !typed) return;
+    if (asprintf(&more, "%s%s%s", typed ? typed : "", typed ? "\n" : "", line) < 0) return;
+    free(typed);
+    typed = more;
+}
+
+/* When nothing is being typed any more. One that is the last entry again is none. */
+static void end_entry(void) {
+    if (!typed) return;
+    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+    if (!last || !last->line || strcmp(last->line, typed) != 0) add_history(typed);
+    free(typed);
+    typed = NULL;
+    if (*history_path && write_history(history_path) == 0) chmod(history_path, 0600);
+}
+
+void show_history(Shell *sh, const char *path) {
+    if (path) {
+        if (write_history(path) != 0) say_error("could not write history to file \"%s\": %s\n", path, strerror(errno));
+        return;
+    }
+    for (int i = 0; i < history_length; i++) {
+        HIST_ENTRY *e = history_get(history_base + i);
+        if (e && e->line) fprintf(sh->out, "%s\n", e->line);
+    }
+}
+
+/* ---- prompts --------------------------------------------------------------------------------------------- */
+
+/* PROMPT1 or PROMPT2 with psql's % sequences. */
+static void make_prompt(const Shell *sh, const char *pattern, char *out, size_t size) {
+    char state = stele_transaction_state(sh->conn);
+    const char *slash = strrchr(sh->path, '/'), *name = slash && slash[1] ? slash + 1 : sh->path;
+    size_t n = 0;
+    for (const char *p = pattern; *p && n + 1 < size; p++) {
+        const char *text = NULL;
+        char one[2] = {*p, 0};
+        if (*p != '%') text = one;
+        else if (!*++p) break;
+        else if (*p == '/' || *p == '~') text = name;
+        else if (*p == 'n') text = "stele";
+        else if (*p == 'm' || *p == 'M') text = "[local]";
+        else if (*p == '#') text = "#";
+        else if (*p == 'R') text = sh->query.len ? "-" : "=";
+        else if (*p == 'x') text = state == 'T' ? "*" : state == 'E' ? "!" : "";
+        else if (*p == '%') text = "%";
+        else if (*p == ':') {
+            char variable[64];
+            size_t k = strcspn(p + 1, ":");
+            snprintf(variable, sizeof variable, "%.*s", (int)k, p + 1);
+            text = variable_get(sh, variable);
+            p += k + (p[1 + k] == ':');
+        }
+        n += (size_t)snprintf(out + n, size - n, "%s", text ? text : "");
+        if (n >= size) n = size - 1;
+    }
+    out[n] = 0;
+}
+
+static const char *prompt_text(const Shell *sh) {
+    static char text[256];
+    bool more = sh->query.len > 0;
+    const char *pattern = variable_get(sh, more ? "PROMPT2" : "PROMPT1");
+    char t = stele_transaction_state(sh->conn);
+    if (pattern) {
+        make_prompt(sh, pattern, text, sizeof text);
+        return text;
+    }
+    if (!is_active(sh)) return more ? "  @...> " : "stele@> ";
+    return more ? "   ...> " : t == 'T' ? "stele*> " : t == 'E' ? "stele!> " : "stele> ";
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------- */
+
+static void begin_editing(void) {
+    rl_initialize();
+    rl_attempted_completion_function = complete;
+}
+
+/* Ctrl-D; or the terminal has gone, and no one can answer. True: the shell ends. */
+static bool end_of_input(Shell *sh) {
+    putchar('\n');
+    if (!isatty(STDIN_FILENO) || (ask_to_leave(sh) && save_at_prompt(sh))) return true;
+    clearerr(stdin);
+    return false;
+}
+
 void interactive_loop(Shell *sh) {
-    completing = sh;
+    at_terminal = sh;
     struct sigaction sa = {.sa_handler = on_interrupt};
     sigemptyset(&sa.sa_mask);
     sigaction(SIGINT, &sa, NULL);
     if (!setlocale(LC_CTYPE, "C.UTF-8")) setlocale(LC_CTYPE, ""); /* libedit would drop what is not ASCII */
     rl_readline_name = "stele";
-    rl_initialize();
-    rl_attempted_completion_function = complete;
+    begin_editing();
     static char breaks[] = " \t\n\"'(),;=<>+-*/|.";
     rl_completer_word_break_characters = breaks;
-    char history[1024] = "";
-    const char *home = getenv("HOME");
-    if (home) snprintf(history, sizeof history, "%s/.stele_history", home);
-    stifle_history(2000);
-    if (*history) read_history(history);
-    printf("Stele %s. \\? for help, \\q to leave.\n", stele_version());
+    read_history_file(sh);
+    if (!sh->set.quiet) printf("Stele %s. \\? for help, \\q to leave.\n", stele_version());
     while (!shell_ends(sh)) {
         if (sigsetjmp(at_prompt, 1)) { /* Ctrl-C while typing: forget the statement */
             prompting = 0;
             forget_buffer(sh);
+            conditions_free(sh->conditions);
+            sh->conditions = conditions_new();
+            end_entry();
             putchar('\n');
-            rl_initialize();
-            rl_attempted_completion_function = complete;
+            begin_editing();
             continue;
         }
-        char t = stele_transaction_state(sh->conn);
-        const char *prompt = sh->len ? "   ...> " : t == 'T' ? "stele*> " : t == 'E' ? "stele!> " : "stele> ";
+        const char *prompt = prompt_text(sh);
         shell_stop = 0;
         prompting = 1;
         char *line = readline(prompt);
@@ -150,23 +172,17 @@ void interactive_loop(Shell *sh) {
             free(line);
             break;
         }
-        if (!line) { /* Ctrl-D; or the terminal has gone, and no one can answer */
-            putchar('\n');
-            if (!isatty(STDIN_FILENO) || save_at_prompt(sh)) break;
-            clearerr(stdin);
+        if (!line) {
+            if (end_of_input(sh)) break;
             continue;
         }
-        if (*line) {
-            add_history(line);
-            if (*history && write_history(history) == 0) chmod(history, 0600);
-        }
+        remember_line(line);
         (void)feed_line(sh, line, strlen(line));
+        if (sh->query.len == 0) end_entry();
         free(line);
-        if (sh->quit && save_at_prompt(sh)) break;
+        if (sh->quit && ask_to_leave(sh) && save_at_prompt(sh)) break;
         sh->quit = false;
     }
-    for (size_t i = 0; i < n_words; i++) free(words[i]);
-    free(words);
-    words = NULL;
-    n_words = 0;
+    end_entry();
+    completion_end();
 }

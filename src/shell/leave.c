@@ -20,8 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
-#include "shell/shell.h"
+#include "shell/command.h"
+#include "shell/vars.h"
 
 volatile sig_atomic_t shell_running, shell_stop, shell_signal;
 static volatile sig_atomic_t leaving;
@@ -95,40 +97,65 @@ void statement_ends(void) {
     if (shell_signal) interrupt_again(); /* it may have come just before */
 }
 
-bool shell_ends(const Shell *sh) { return shell_signal != 0 || sh->broken_output; }
+bool shell_ends(const Shell *sh) { return shell_signal != 0 || sh->output.broken; }
 
 /* ---- output ----------------------------------------------------------------------------------------- */
 
 /* An error of `out` is shown once. That of a file of \o is one of the statement; without standard output the shell
  * ends. */
 bool check_output(Shell *sh) {
-    if (sh->broken_output) return false;
-    if (fflush(sh->out) != 0 && !sh->write_errno) sh->write_errno = errno;
-    if (!ferror(sh->out) && !sh->write_errno) return true;
-    int why = sh->write_errno ? sh->write_errno : EIO;
+    if (sh->output.broken) return false;
+    if (fflush(sh->out) != 0 && !sh->output.write_errno) sh->output.write_errno = errno;
+    if (!ferror(sh->out) && !sh->output.write_errno) return true;
+    int why = sh->output.write_errno ? sh->output.write_errno : EIO;
     clearerr(sh->out);
-    sh->write_errno = 0;
+    sh->output.write_errno = 0;
     if (why == EINTR && (shell_signal || shell_stop)) return true; /* a signal has ended the output */
-    sh->lost_output = true;
-    sh->broken_output = sh->out == stdout;
-    sh->closed_pipe = sh->broken_output && why == EPIPE;
-    if (!sh->closed_pipe)
-        fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name ? sh->out_name : "standard output",
+    if (why == EPIPE && sh->output.pipe) return true;              /* the program has read what it wanted */
+    sh->output.lost = true;
+    sh->output.broken = sh->out == stdout;
+    sh->output.closed_pipe = sh->output.broken && why == EPIPE;
+    if (!sh->output.closed_pipe)
+        fprintf(stderr, "stele: cannot write to %s: %s\n", sh->output.name ? sh->output.name : "standard output",
                 strerror(why));
     return false;
 }
 
+bool open_output(Shell *sh, const char *path) {
+    bool pipe = *path == '|';
+    fflush(sh->out);
+    FILE *f = pipe ? popen(path + 1, "w") : fopen(path, "w");
+    char *name = f ? strdup(path) : NULL;
+    if (!name) {
+        say_error("%s: %s\n", path, strerror(errno));
+        if (f) (void)(pipe ? pclose(f) : fclose(f));
+        return false;
+    }
+    sh->out = f;
+    sh->output.name = name;
+    sh->output.pipe = pipe;
+    return true;
+}
+
+/* What a program has not read is no error: it may have left early. */
 bool close_output(Shell *sh) {
     if (sh->out == stdout) return true;
-    bool ok = check_output(sh);
-    if (fclose(sh->out) != 0 && ok) {
-        fprintf(stderr, "stele: cannot write to %s: %s\n", sh->out_name, strerror(errno));
-        sh->lost_output = true;
+    bool ok = sh->output.pipe || check_output(sh);
+    int status = sh->output.pipe ? pclose(sh->out) : fclose(sh->out);
+    if (status != 0 && ok) {
+        if (sh->output.pipe) {
+            fprintf(stderr, "stele: \"%s\" failed\n", sh->output.name + 1);
+        } else {
+            fprintf(stderr, "stele: cannot write to %s: %s\n", sh->output.name, strerror(errno));
+            sh->output.lost = true;
+        }
         ok = false;
     }
     sh->out = stdout;
-    free(sh->out_name);
-    sh->out_name = NULL;
+    free(sh->output.name);
+    sh->output.name = NULL;
+    sh->output.pipe = false;
+    sh->output.write_errno = 0;
     return ok;
 }
 
@@ -140,15 +167,54 @@ static void show_save_error(const Shell *sh, const stele_error_info *e) {
     if (*e->hint) fprintf(stderr, "HINT:  %s\n", e->hint);
 }
 
+static bool count_tables(void *ctx, const char *name, const char *kind, int64_t rows) {
+    (void)name, (void)rows;
+    if (strcmp(kind, "table") == 0) ++*(int64_t *)ctx;
+    return false;
+}
+
+/* What would go: an open transaction's changes, the tables of a database in memory. An end of file is yes. */
+bool ask_to_leave(Shell *sh) {
+    int64_t tables = 0;
+    bool open = stele_transaction_state(sh->conn) != 'I', memory = strcmp(sh->path, ":memory:") == 0;
+    if (!sh->interactive || sh->discard || sh->asked || sh->in || shell_signal || !isatty(STDIN_FILENO)) return true;
+    if (memory && !open && stele_list_tables(sh->conn, count_tables, &tables) != STELE_OK) tables = 0;
+    if (!open && tables == 0) return true;
+    if (open) fputs("A transaction is open, and its changes are not saved.", stdout);
+    else
+        printf("The database is in memory only: %lld table%s will be gone.", (long long)tables, tables == 1 ? "" : "s");
+    fputs(" Leave? [y/N] ", stdout);
+    fflush(stdout);
+    char *line = NULL;
+    size_t cap = 0;
+    read_begins();
+    ssize_t n = getline(&line, &cap, stdin);
+    read_ends();
+    bool yes = n <= 0 || *line == 'y' || *line == 'Y';
+    if (n <= 0) {
+        clearerr(stdin);
+        putchar('\n');
+    }
+    free(line);
+    if (shell_stop && !shell_signal) yes = false; /* Ctrl-C */
+    if (!yes)
+        fputs(memory ? "Still here. \\o FILE, then .dump, writes the database to a file; \\q! leaves without asking.\n"
+                     : "Still here. COMMIT or ROLLBACK ends the transaction; \\q! leaves without asking.\n",
+              stdout);
+    sh->asked = yes;
+    return yes;
+}
+
 /* As leaving would: an open transaction is rolled back. What could not be saved is still there. */
 bool save_at_prompt(Shell *sh) {
-    if (sh->discard) return true;
+    if (sh->discard || sh->read_only) return true;
     bool open = stele_transaction_state(sh->conn) != 'I';
     if (open) (void)stele_exec(sh->conn, "rollback", NULL, NULL);
     if (stele_exec(sh->conn, "checkpoint", NULL, NULL) == STELE_OK) return true;
     stele_error_info e;
     stele_error(sh->conn, &e);
     show_save_error(sh, &e);
+    sh->asked = false;
     if (open) fputs("The open transaction was rolled back.\n", stderr);
     fputs(
         "Nothing was saved, and the shell stays: make room and leave again, or copy what you need elsewhere (\\copy).\n"
@@ -176,12 +242,17 @@ int leave(Shell *sh, int status) {
     no_alarm();
     (void)close_output(sh);
     (void)check_output(sh);
-    if (sh->lost_output && status == 0) status = EXIT_ERROR;
-    if (sh->broken_output) status = sh->closed_pipe ? 128 + SIGPIPE : EXIT_ERROR;
+    if (sh->output.lost && status == 0) status = EXIT_ERROR;
+    if (sh->output.broken) status = sh->output.closed_pipe ? 128 + SIGPIPE : EXIT_ERROR;
     if (shell_signal) status = 128 + shell_signal;
     status = close_database(sh, status);
-    free(sh->buffer);
+    free(sh->query.text);
     free(sh->last);
-    free(sh->copy_line);
+    free(sh->own_path);
+    free(sh->copy.line);
+    free(sh->error.text);
+    print_options_free(&sh->print);
+    variables_free(sh);
+    conditions_free(sh->conditions);
     return status;
 }

@@ -5,28 +5,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "shell/shell.h"
+#include "shell/command.h"
+#include "shell/vars.h"
 
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
     "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
     "       stele devices                     list the processors found, and why others cannot be used\n"
     "       stele calibrate [DEVICE] [--quick]   measure them (seconds each), for placement and EXPLAIN\n"
-    "  DATABASE      a directory (created when missing), or :memory: (the default)\n"
-    "  -c SQL        run SQL up to its first error, or a backslash command, and leave\n"
-    "  -f FILE       run a file (- is standard input) and leave\n"
-    "  -v ON_ERROR_STOP=1   an error ends a script, with exit status 3\n"
-    "  --csv, --json, --markdown   form of results\n"
-    "  --timing      show how long statements take\n"
-    "  --threads N   worker threads\n"
-    "  --memory-limit BYTES\n"
-    "  --quiet       no command tags\n"
-    "  --version, --help\n";
+    "  DATABASE      a directory (created when missing), or :memory: (the default); also -d DATABASE\n"
+    "  --readonly    DATABASE must be there, is not changed, and others may read it too\n";
 
 typedef struct Job {
     bool file;
     const char *text;
 } Job;
+typedef struct Start {
+    Shell *sh;
+    Job *jobs; /* -c, -f, in turn */
+    int n_jobs;
+    bool have_path, single_transaction, list, ends; /* ends: what was asked for is done */
+} Start;
 
 /* Of what is printed without a database. */
 static int printed(int status) {
@@ -35,9 +34,10 @@ static int printed(int status) {
     return EXIT_ERROR;
 }
 
-/* stele devices, stele calibrate [DEVICE] [--quick]. */
+/* ---- stele devices, stele calibrate [DEVICE] [--quick] ------------------------------------------------- */
+
 static int machine_command(int argc, char **argv) {
-    Shell sh = {.out = stdout, .null_text = "", .path = ":memory:"};
+    Shell sh = {.out = stdout, .print = {.format = formats, .border = 1}, .path = ":memory:"};
     stele_error_info e;
     const char *device = NULL;
     bool quick = false, calibrate = strcmp(argv[1], "calibrate") == 0;
@@ -69,25 +69,325 @@ static int machine_command(int argc, char **argv) {
     return leave(&sh, rc);
 }
 
+/* ---- options ------------------------------------------------------------------------------------------- */
+
+static bool add_job(Start *s, bool file, const char *text) {
+    s->jobs[s->n_jobs++] = (Job){file, text};
+    return true;
+}
+static bool sql_option(Start *s, const char *v) { return add_job(s, false, v); }
+static bool file_option(Start *s, const char *v) { return add_job(s, true, v); }
+static bool path_option(Start *s, const char *v) {
+    s->sh->path = v;
+    s->have_path = true;
+    return true;
+}
 /* -v NAME=VALUE, and without "=" as \unset. */
-static bool set_option(Shell *sh, const char *text) {
-    const char *value = strchr(text, '=');
-    char *name = strndup(text, value ? (size_t)(value - text) : strlen(text));
-    bool ok = name && set_variable(sh, name, value ? value + 1 : NULL);
+static bool variable_option(Start *s, const char *v) {
+    const char *value = strchr(v, '=');
+    char *name = strndup(v, value ? (size_t)(value - v) : strlen(v));
+    bool ok = name && variable_set(s->sh, name, value ? value + 1 : NULL);
     free(name);
     return ok;
 }
+/* -P NAME=VALUE */
+static bool pset_option(Start *s, const char *v) {
+    const char *value = strchr(v, '=');
+    char *name = strndup(v, value ? (size_t)(value - v) : strlen(v));
+    bool ok = name && set_print_option(s->sh, name, value ? value + 1 : "", true);
+    free(name);
+    return ok;
+}
+static bool threads_option(Start *s, const char *v) {
+    s->sh->open.threads = (int32_t)atoll(v);
+    return true;
+}
+static bool memory_option(Start *s, const char *v) {
+    s->sh->open.memory_limit = atoll(v);
+    return true;
+}
+static bool output_option(Start *s, const char *v) { return close_output(s->sh) && open_output(s->sh, v); }
+static bool null_option(Start *s, const char *v) { return set_print_option(s->sh, "null", v, true); }
+static bool separator_option(Start *s, const char *v) { return set_print_option(s->sh, "fieldsep", v, true); }
+static bool record_option(Start *s, const char *v) { return set_print_option(s->sh, "recordsep", v, true); }
+static bool attribute_option(Start *s, const char *v) { return set_print_option(s->sh, "tableattr", v, true); }
+static bool timing_option(Start *s, const char *v) {
+    (void)v;
+    return s->sh->timing = true;
+}
+static bool quiet_option(Start *s, const char *v) {
+    (void)v;
+    return variable_set(s->sh, "QUIET", "on");
+}
+static bool tuples_option(Start *s, const char *v) {
+    (void)v;
+    return s->sh->print.tuples_only = true;
+}
+static bool unaligned_option(Start *s, const char *v) {
+    (void)v;
+    return set_print_option(s->sh, "format", "unaligned", true);
+}
+static bool html_option(Start *s, const char *v) {
+    (void)v;
+    return set_print_option(s->sh, "format", "html", true);
+}
+static bool header_option(Start *s, const char *v) {
+    (void)v;
+    s->sh->print.tuples_only = false;
+    return true;
+}
+static bool expanded_option(Start *s, const char *v) {
+    (void)v;
+    s->sh->print.expanded = EXPANDED_ON;
+    return true;
+}
+static bool bail_option(Start *s, const char *v) {
+    (void)v;
+    return variable_set(s->sh, "ON_ERROR_STOP", "on");
+}
+static bool echo_all_option(Start *s, const char *v) {
+    (void)v;
+    return variable_set(s->sh, "ECHO", "all");
+}
+static bool echo_queries_option(Start *s, const char *v) {
+    (void)v;
+    return variable_set(s->sh, "ECHO", "queries");
+}
+static bool echo_errors_option(Start *s, const char *v) {
+    (void)v;
+    return variable_set(s->sh, "ECHO", "errors");
+}
+static bool readonly_option(Start *s, const char *v) {
+    (void)v;
+    return s->sh->read_only = s->sh->open.read_only = true;
+}
+static bool single_option(Start *s, const char *v) {
+    (void)v;
+    return s->single_transaction = true;
+}
+static bool list_option(Start *s, const char *v) {
+    (void)v;
+    return s->list = true;
+}
+static bool nothing_option(Start *s, const char *v) {
+    (void)s, (void)v;
+    return true;
+}
+static bool version_option(Start *s, const char *v) {
+    (void)v;
+    printf("stele %s\n", stele_version());
+    return s->ends = true;
+}
+static bool help_option(Start *s, const char *v);
+
+static const struct Option {
+    const char *brief, *full, *value; /* value NULL: it takes none */
+    const char *help;                 /* NULL: not listed */
+    bool (*set)(Start *s, const char *value);
+} options[] = {
+    {"-c", "--command", "SQL", "run SQL up to its first error, or a backslash command, and leave", sql_option},
+    {"-f", "--file", "FILE", "run a file (- is standard input) and leave", file_option},
+    {"-v", "--variable", "NAME=VALUE", "as \\set; ON_ERROR_STOP=1: an error ends a script, status 3", variable_option},
+    {NULL, "--set", "NAME=VALUE", NULL, variable_option},
+    {"-d", "--dbname", "DATABASE", NULL, path_option},
+    {NULL, "--readonly", NULL, NULL, readonly_option},
+    {"-A", "--no-align", NULL, "results with | between values (as psql)", unaligned_option},
+    {"-t", "--tuples-only", NULL, "rows only", tuples_option},
+    {"-x", "--expanded", NULL, "one line per column", expanded_option},
+    {"-H", "--html", NULL, "results as HTML; also --csv, --json, --jsonlines, --markdown, --box, ...", html_option},
+    {"-P", "--pset", "NAME=VALUE", "as \\pset: format, border, null, pager ...", pset_option},
+    {"-F", "--field-separator", "TEXT", "of -A", separator_option},
+    {"-R", "--record-separator", "TEXT", "of -A", record_option},
+    {"-T", "--table-attr", "TEXT", NULL, attribute_option},
+    {NULL, "--nullvalue", "TEXT", "what NULL looks like", null_option},
+    {NULL, "--separator", "TEXT", NULL, separator_option},
+    {NULL, "--header", NULL, NULL, header_option},
+    {NULL, "--noheader", NULL, NULL, tuples_option},
+    {"-o", "--output", "FILE", "results to a file, or |PROGRAM", output_option},
+    {"-1", "--single-transaction", NULL, "all of -c and -f as one transaction", single_option},
+    {"-a", "--echo-all", NULL, "show lines of scripts before they run", echo_all_option},
+    {NULL, "--echo", NULL, NULL, echo_all_option},
+    {"-e", "--echo-queries", NULL, "show statements before they run", echo_queries_option},
+    {"-b", "--echo-errors", NULL, "show statements that fail", echo_errors_option},
+    {NULL, "--bail", NULL, NULL, bail_option},
+    {"-l", "--list", NULL, "list the database", list_option},
+    {NULL, "--timing", NULL, "show how long statements take", timing_option},
+    {NULL, "--threads", "N", "worker threads", threads_option},
+    {NULL, "--memory-limit", "BYTES", "memory of the database", memory_option},
+    {"-q", "--quiet", NULL, "no command tags", quiet_option},
+    {"-X", "--no-psqlrc", NULL, NULL, nothing_option},
+    {"-n", "--no-readline", NULL, NULL, nothing_option},
+    {"-V", "--version", NULL, "the version", version_option},
+    {"-h", "--help", NULL, "this list", help_option},
+    {"-?", "--help", NULL, NULL, help_option},
+};
+enum { N_OPTIONS = sizeof options / sizeof *options };
+
+static bool help_option(Start *s, const char *v) {
+    (void)v;
+    fputs(usage, stdout);
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct Option *o = &options[i];
+        char use[64];
+        if (!o->help) continue;
+        snprintf(use, sizeof use, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->full,
+                 o->value ? " " : "", o->value ? o->value : "");
+        printf("  %-32s %s\n", use, o->help);
+    }
+    return s->ends = true;
+}
+
+/* A format by its name: --csv, -csv; NULL: it is none. */
+static const Format *format_named(const char *arg) {
+    const char *name = arg + strspn(arg, "-");
+    size_t n = strlen(name);
+    const Format *f = n > 1 ? find_format(name, n) : NULL;
+    return f && strlen(f->name) == n ? f : NULL;
+}
+
+/* One of argv; 1: taken, 0: there is no such option, -1: bad, which has been said. */
+static int read_option(Start *s, int argc, char **argv, int *i) {
+    const char *arg = argv[*i];
+    for (size_t k = 0; k < N_OPTIONS; k++) {
+        const struct Option *o = &options[k];
+        size_t n = strlen(o->full);
+        const char *value = NULL;
+        bool brief = o->brief && strcmp(arg, o->brief) == 0;
+        bool full = strcmp(arg, o->full) == 0 || (arg[1] != '-' && n > 4 && strcmp(arg, o->full + 1) == 0);
+        if (strncmp(arg, o->full, n) == 0 && arg[n] == '=' && o->value) value = arg + n + 1;
+        else if (o->brief && o->value && strncmp(arg, o->brief, 2) == 0 && arg[2] && !full && arg[1] != '-' &&
+                 !format_named(arg))
+            value = arg + 2;
+        else if (!brief && !full) continue;
+        if (o->value && !value) {
+            if (*i + 1 >= argc) return 0;
+            value = argv[++*i];
+        }
+        return o->set(s, value) ? 1 : -1;
+    }
+    if (!format_named(arg)) return 0;
+    s->sh->print.format = format_named(arg);
+    return 1;
+}
+
+/* Letters together, as -At; the last may have a value behind it: -Atc SQL. */
+static int read_letters(Start *s, int argc, char **argv, int *i) {
+    const char *arg = argv[*i];
+    char one[3] = "-";
+    if (arg[0] != '-' || arg[1] == '-' || !arg[1]) return 0;
+    for (const char *c = arg + 1; *c; c++) {
+        const struct Option *o = NULL;
+        for (size_t k = 0; k < N_OPTIONS && !o; k++)
+            if (options[k].brief && options[k].brief[1] == *c) o = &options[k];
+        if (!o || (o->value && c[1])) return 0;
+    }
+    for (const char *c = arg + 1; *c; c++) {
+        one[1] = *c;
+        char *saved = argv[*i];
+        int at = *i;
+        argv[at] = one;
+        int r = read_option(s, argc, argv, i);
+        argv[at] = saved;
+        if (r <= 0) return r;
+    }
+    return 1;
+}
+
+/* False: the shell ends with *status. */
+static bool read_options(Start *s, int argc, char **argv, int *status) {
+    *status = EXIT_USAGE;
+    for (int i = 1; i < argc && !s->ends; i++) {
+        const char *a = argv[i];
+        int r = 0;
+        if (a[0] != '-' && !s->have_path) r = path_option(s, a);
+        else if (a[0] == '-' && a[1]) r = read_option(s, argc, argv, &i);
+        if (r == 0) r = read_letters(s, argc, argv, &i);
+        if (r > 0) continue;
+        if (r == 0) fprintf(stderr, "stele: bad argument \"%s\"\n%sstele --help lists the options\n", a, usage);
+        return false;
+    }
+    if (s->ends) *status = printed(0);
+    return !s->ends;
+}
+
+/* ---- databases ------------------------------------------------------------------------------------------ */
+
+static bool open_database(Shell *sh, const char *path, stele_db **db, stele_conn **conn) {
+    stele_error_info e;
+    if (stele_open(path, &sh->open, db, &e) != STELE_OK) {
+        fprintf(stderr, "stele: cannot open \"%s\": %s: %s\n", path, e.sqlstate, e.message);
+        if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
+        if (*e.hint) fprintf(stderr, "HINT:  %s\n", e.hint);
+        return false;
+    }
+    if (stele_connect(*db, conn) == STELE_OK) {
+        stele_set_copy_streams(*conn, read_copy, write_copy, sh);
+        stele_set_notice(*conn, show_notice, sh);
+        return true;
+    }
+    (void)say_no_memory();
+    (void)stele_discard(*db);
+    return false;
+}
+
+/* What has changed is saved before the other database takes its place; on an error all stays as it is. */
+bool change_database(Shell *sh, const char *path) {
+    bool same = !path || strcmp(path, sh->path) == 0;
+    bool memory = path && strcmp(path, ":memory:") == 0;
+    stele_db *db = sh->db;
+    stele_conn *conn = NULL;
+    char *name = same ? NULL : strdup(path);
+    if (!same && !name) return say_no_memory();
+    if (same && !memory) {
+        if (stele_connect(db, &conn) != STELE_OK) return say_no_memory();
+        stele_set_copy_streams(conn, read_copy, write_copy, sh);
+        stele_set_notice(conn, show_notice, sh);
+        stele_disconnect(sh->conn);
+        sh->conn = conn;
+    } else {
+        if (!ask_to_leave(sh) || !save_at_prompt(sh) || !open_database(sh, path, &db, &conn)) {
+            free(name);
+            return false;
+        }
+        stele_disconnect(sh->conn);
+        (void)stele_discard(sh->db); /* it has been saved */
+        sh->db = db;
+        sh->conn = conn;
+        if (name) {
+            free(sh->own_path);
+            sh->path = sh->own_path = name;
+        }
+    }
+    sh->asked = false;
+    if (!sh->set.quiet && sh->interactive)
+        printf("You are now connected to database \"%s\" as user \"stele\".\n", sh->path);
+    return variable_set(sh, "DBNAME", sh->path);
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------- */
 
 /* -c, -f: psql's exit status, that of the last one that ran. */
-static int run_jobs(Shell *sh, const Job *jobs, int n) {
+static int run_jobs(Shell *sh, const Start *s) {
     int status = 0;
-    for (int i = 0; i < n && !shell_ends(sh) && (status == 0 || !sh->on_error_stop); i++) {
+    bool failed = s->single_transaction && !run_quietly(sh, "begin");
+    for (int i = 0; i < s->n_jobs && !shell_ends(sh) && (status == 0 || !sh->set.on_error_stop); i++) {
         sh->quit = false;
-        const char *text = jobs[i].text;
-        if (jobs[i].file) status = run_file(sh, text);
-        else if (text[0] == '\\') status = run_command(sh, text) ? 0 : EXIT_ERROR;
-        else status = run_sql(sh, text, strlen(text)) ? 0 : EXIT_ERROR;
+        const char *text = s->jobs[i].text;
+        if (s->jobs[i].file) {
+            status = run_file(sh, text);
+        } else if (text[0] == '\\' || text[0] == '.') {
+            status = feed_line(sh, text, strlen(text)) && flush_buffer(sh) ? 0 : EXIT_ERROR;
+            forget_buffer(sh);
+        } else {
+            if (sh->set.echo == ECHO_ALL || sh->set.echo == ECHO_QUERIES) fprintf(sh->out, "%s\n", text);
+            status = run_sql(sh, text, strlen(text)) ? 0 : EXIT_ERROR;
+        }
+        failed |= status != 0;
         if (sh->discard) break;
+    }
+    if (s->single_transaction && stele_transaction_state(sh->conn) != 'I') {
+        bool kept = stele_transaction_state(sh->conn) == 'T' && !(failed && sh->set.on_error_stop);
+        if (!run_quietly(sh, kept ? "commit" : "rollback") && status == 0) status = EXIT_ERROR;
     }
     return status;
 }
@@ -99,71 +399,39 @@ static void occupy_streams(void) {
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
+static int run_shell(Shell *sh, const Start *s) {
+    sh->interactive = s->n_jobs == 0 && !s->list && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    catch_signals(sh);
+    int status = 0;
+    (void)variable_set(sh, "DBNAME", sh->path);
+    if (s->list) status = run_text(sh, "l", NULL) ? 0 : EXIT_ERROR;
+    else if (sh->interactive) interactive_loop(sh);
+    else status = s->n_jobs > 0 ? run_jobs(sh, s) : run_file(sh, "-");
+    return leave(sh, status);
+}
+
 int main(int argc, char **argv) {
     occupy_streams();
     if (argc > 1 && (strcmp(argv[1], "devices") == 0 || strcmp(argv[1], "calibrate") == 0))
         return machine_command(argc, argv);
     if (argc > 1 && strcmp(argv[1], "dump") == 0) return dump_command(argc, argv);
-    Shell sh = {.out = stdout, .null_text = "NULL", .path = ":memory:"};
-    stele_options opt = {0};
-    Job *jobs = calloc((size_t)argc, sizeof *jobs);
-    int n_jobs = 0;
-    bool have_path = false;
-    if (!jobs) return 1;
-    for (int i = 1; i < argc; i++) {
-        const char *a = argv[i];
-        bool more = i + 1 < argc;
-        if (strcmp(a, "-c") == 0 && more) jobs[n_jobs++] = (Job){false, argv[++i]};
-        else if (strcmp(a, "-f") == 0 && more) jobs[n_jobs++] = (Job){true, argv[++i]};
-        else if (strcmp(a, "--csv") == 0) sh.format = FMT_CSV;
-        else if (strcmp(a, "--json") == 0) sh.format = FMT_JSON;
-        else if (strcmp(a, "--markdown") == 0) sh.format = FMT_MARKDOWN;
-        else if (strcmp(a, "--timing") == 0) sh.timing = true;
-        else if (strcmp(a, "--quiet") == 0 || strcmp(a, "-q") == 0) sh.quiet = true;
-        else if ((strcmp(a, "-v") == 0 || strcmp(a, "--set") == 0 || strcmp(a, "--variable") == 0) && more) {
-            if (set_option(&sh, argv[++i])) continue;
-            free(jobs);
-            return EXIT_USAGE;
-        } else if (strcmp(a, "--threads") == 0 && more) opt.threads = (int32_t)atoll(argv[++i]);
-        else if (strcmp(a, "--memory-limit") == 0 && more) opt.memory_limit = atoll(argv[++i]);
-        else if (strcmp(a, "--version") == 0) {
-            printf("stele %s\n", stele_version());
-            free(jobs);
-            return printed(0);
-        } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-            fputs(usage, stdout);
-            free(jobs);
-            return printed(0);
-        } else if (a[0] != '-' && !have_path) {
-            sh.path = a;
-            have_path = true;
-        } else {
-            fprintf(stderr, "stele: bad argument \"%s\"\n%s", a, usage);
-            free(jobs);
-            return EXIT_USAGE;
+    Shell sh = {.out = stdout, .print = {.format = formats, .border = 1, .pager = PAGER_ON}, .path = ":memory:"};
+    Start s = {.sh = &sh, .jobs = calloc((size_t)argc * 2, sizeof *s.jobs)};
+    int status = EXIT_ERROR;
+    sh.conditions = conditions_new();
+    bool ok = s.jobs && sh.conditions && variables_init(&sh);
+    if (ok && read_options(&s, argc, argv, &status)) {
+        status = EXIT_ERROR;
+        if (open_database(&sh, sh.path, &sh.db, &sh.conn)) {
+            status = run_shell(&sh, &s);
+            free(s.jobs);
+            return status;
         }
     }
-    stele_error_info e;
-    if (stele_open(sh.path, &opt, &sh.db, &e) != STELE_OK) {
-        fprintf(stderr, "stele: cannot open \"%s\": %s: %s\n", sh.path, e.sqlstate, e.message);
-        if (*e.detail) fprintf(stderr, "DETAIL:  %s\n", e.detail);
-        if (*e.hint) fprintf(stderr, "HINT:  %s\n", e.hint);
-        free(jobs);
-        return 1;
-    }
-    if (stele_connect(sh.db, &sh.conn) != STELE_OK) {
-        fprintf(stderr, "stele: out of memory\n");
-        (void)stele_close(sh.db, &e);
-        free(jobs);
-        return EXIT_ERROR;
-    }
-    stele_set_copy_streams(sh.conn, read_copy, write_copy, &sh);
-    stele_set_notice(sh.conn, show_notice, &sh);
-    sh.interactive = n_jobs == 0 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    catch_signals(&sh);
-    int status = 0;
-    if (sh.interactive) interactive_loop(&sh);
-    else status = n_jobs > 0 ? run_jobs(&sh, jobs, n_jobs) : run_file(&sh, "-");
-    free(jobs);
-    return leave(&sh, status);
+    (void)close_output(&sh);
+    print_options_free(&sh.print);
+    variables_free(&sh);
+    conditions_free(sh.conditions);
+    free(s.jobs);
+    return status;
 }

@@ -1,13 +1,51 @@
-/* output.c - results as aligned tables, CSV, JSON and Markdown. Tables are cut to the terminal's width; long ones are
- * shown in the expanded form (\x) when asked for. */
+/* output.c - what all formats share: the table of formats, rows of a statement, widths, lines below, the pager. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utf8proc.h>
 
 #include "shell/shell.h"
+
+const Format formats[] = {
+    {"aligned", "a table; psql's default", print_aligned},
+    {"asciidoc", "a table of AsciiDoc", print_asciidoc},
+    {"box", "a table drawn with lines", print_box},
+    {"column", "columns without lines between them", print_column},
+    {"csv", "comma-separated values with a header", print_csv},
+    {"duckbox", "as box", print_box},
+    {"html", "a table of HTML", print_html},
+    {"insert", "a statement INSERT for each row; \\pset insert_table NAME, .mode insert NAME", print_insert},
+    {"json", "an array of objects", print_json},
+    {"jsonlines", "an object on each line", print_jsonlines},
+    {"latex", "a table of LaTeX", print_latex},
+    {"line", "a line for each value: name = value", print_line},
+    {"list", "values with | between them", print_list},
+    {"markdown", "a table of Markdown", print_markdown},
+    {"quote", "literals of SQL", print_quote},
+    {"table", "a table drawn with + - |", print_grid},
+    {"tabs", "values with tabs between them", print_tabs},
+    {"trash", "nothing", print_trash},
+    {"troff-ms", "a table of tbl for troff -ms", print_troff},
+    {"unaligned", "values with | (\\f) between them, and the number of rows", print_unaligned},
+    {"wrapped", "a table whose columns are wrapped to fit the terminal", print_wrapped},
+    {NULL, NULL, NULL},
+};
+
+const Format *find_format(const char *name, size_t n) {
+    const Format *found = NULL;
+    for (const Format *f = formats; f->name; f++) {
+        if (strncasecmp(f->name, name, n) != 0) continue;
+        if (strlen(f->name) == n) return f;
+        if (found && n > 0) return NULL;
+        found = f;
+    }
+    return n > 0 ? found : NULL;
+}
+
+/* ---- widths --------------------------------------------------------------------------------------- */
 
 int terminal_width(void) {
     struct winsize w;
@@ -16,254 +54,184 @@ int terminal_width(void) {
     return c && atoll(c) > 0 ? (int)atoll(c) : 0;
 }
 
+static int terminal_height(void) {
+    struct winsize w;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 0) return w.ws_row;
+    const char *c = getenv("LINES");
+    return c && atoll(c) > 0 ? (int)atoll(c) : 0;
+}
+
+/* The character at s: its bytes and columns. */
+static size_t character(const char *s, size_t n, int *width) {
+    if ((unsigned char)*s < 0x80) {
+        *width = (unsigned char)*s >= 0x20 && *s != 0x7f;
+        return 1;
+    }
+    utf8proc_int32_t cp;
+    utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)s, (utf8proc_ssize_t)n, &cp);
+    *width = k <= 0 ? 1 : utf8proc_charwidth(cp);
+    if (*width < 0) *width = 0;
+    return k <= 0 ? 1 : (size_t)k;
+}
+
+size_t fitting(const char *s, size_t n, int width, int *used) {
+    size_t i = 0;
+    *used = 0;
+    while (i < n) {
+        int w;
+        size_t k = character(s + i, n - i, &w);
+        if (*used + w > width) break;
+        *used += w;
+        i += k;
+    }
+    return i;
+}
+
 int text_width(const char *s, size_t n) {
-    int w = 0;
+    int w = 0, one;
     for (size_t i = 0; i < n;) {
-        utf8proc_int32_t cp;
-        utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)s + i, (utf8proc_ssize_t)(n - i), &cp);
-        if (k <= 0) {
-            i++, w++;
-            continue;
-        }
-        int cw = utf8proc_charwidth(cp);
-        w += cw < 0 ? 0 : cw;
-        i += (size_t)k;
+        i += character(s + i, n - i, &one);
+        w += one;
     }
     return w;
 }
 
-/* Prints s in exactly `width` columns, cut with an ellipsis when longer; line breaks become visible. */
-static void put_cell(FILE *f, const char *s, int width, bool right) {
-    size_t n = strlen(s), i = 0;
-    int w = text_width(s, n);
-    if (w <= width) {
-        if (right) fprintf(f, "%*s", width - w, "");
-        for (; i < n; i++) fputc(s[i] == '\n' || s[i] == '\t' || s[i] == '\r' ? ' ' : s[i], f);
-        if (!right) fprintf(f, "%*s", width - w, "");
-        return;
-    }
-    int used = 0;
-    while (i < n) {
-        utf8proc_int32_t cp;
-        utf8proc_ssize_t k = utf8proc_iterate((const utf8proc_uint8_t *)s + i, (utf8proc_ssize_t)(n - i), &cp);
-        if (k <= 0) k = 1, cp = '?';
-        int cw = utf8proc_charwidth(cp);
-        if (used + cw > width - 1) break;
-        used += cw;
-        for (utf8proc_ssize_t b = 0; b < k; b++)
-            fputc(s[i + (size_t)b] == '\n' || s[i + (size_t)b] == '\t' ? ' ' : s[i + (size_t)b], f);
-        i += (size_t)k;
-    }
-    fputs("\xe2\x80\xa6", f);
-    fprintf(f, "%*s", width - 1 - used > 0 ? width - 1 - used : 0, "");
+void put_padding(FILE *f, int n) {
+    if (n > 0) fprintf(f, "%*s", n, "");
 }
 
-/* A value as text; NULL for NULL, and when memory has run out, which ends the output. */
-static const char *text_of(Shell *sh, stele_stmt *s, int64_t column) {
-    const char *v = stele_column_text(s, column, NULL);
-    if (!v && !stele_column_is_null(s, column)) sh->out_of_memory = true;
-    return v;
+/* ---- rows of a statement ---------------------------------------------------------------------------- */
+
+static bool statement_next(Rows *r) { return stele_step(r->from) == STELE_ROW; }
+static const char *statement_text(Rows *r, int64_t column) { return stele_column_text(r->from, column, NULL); }
+static const char *statement_name(const Rows *r, int64_t column) { return stele_column_name(r->from, column); }
+static const char *statement_type(const Rows *r, int64_t column) { return stele_column_type(r->from, column); }
+static bool statement_number(const Rows *r, int64_t column) { return stele_column_is_number(r->from, column); }
+
+void rows_of_statement(stele_stmt *s, Rows *r) {
+    *r = (Rows){.n = stele_column_count(s),
+                .next = statement_next,
+                .text = statement_text,
+                .name = statement_name,
+                .type = statement_type,
+                .is_number = statement_number,
+                .count = stele_row_count(s),
+                .from = s};
 }
+
+/* ---- for the formats ---------------------------------------------------------------------------------- */
 
 bool output_goes_on(Shell *sh) {
     if (ferror(sh->out)) {
-        if (!sh->write_errno) sh->write_errno = errno;
+        if (!sh->output.write_errno) sh->output.write_errno = errno;
         return false;
     }
     return !shell_stop && !shell_signal && !sh->out_of_memory;
 }
 
-static void csv_cell(FILE *f, const char *s) {
-    if (!s) return;
-    if (*s && !strpbrk(s, ",\"\n\r")) {
-        fputs(s, f);
-        return;
-    }
-    fputc('"', f);
-    for (; *s; s++) {
-        if (*s == '"') fputc('"', f);
-        fputc(*s, f);
-    }
-    fputc('"', f);
+bool next_row(Printer *p) {
+    if (!output_goes_on(p->sh) || !p->rows->next(p->rows)) return false;
+    p->printed++;
+    return true;
 }
 
-static void json_text(FILE *f, const char *s) {
-    fputc('"', f);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') fprintf(f, "\\%c", c);
-        else if (c == '\n') fputs("\\n", f);
-        else if (c == '\t') fputs("\\t", f);
-        else if (c == '\r') fputs("\\r", f);
-        else if (c < 0x20) fprintf(f, "\\u%04x", c);
-        else fputc(c, f);
-    }
-    fputc('"', f);
+/* NULL for NULL, and when memory has run out, which ends the output. */
+const char *cell_text(Printer *p, int64_t column) {
+    const char *text = p->rows->text(p->rows, column);
+    bool of_statement = p->rows->next == statement_next;
+    if (!text && of_statement && !stele_column_is_null(p->rows->from, column)) p->sh->out_of_memory = true;
+    return text;
 }
 
-static bool json_number(const char *s) { return *s == '-' ? s[1] >= '0' && s[1] <= '9' : *s >= '0' && *s <= '9'; }
-
-static void print_stream(Shell *sh, stele_stmt *s, int64_t *rows) {
-    FILE *f = sh->out;
-    int64_t n = stele_column_count(s);
-    if (sh->format == FMT_CSV)
-        for (int64_t i = 0; i < n; i++) {
-            if (i) fputc(',', f);
-            csv_cell(f, stele_column_name(s, i));
-        }
-    if (sh->format == FMT_CSV) fputc('\n', f);
-    if (sh->format == FMT_JSON) fputs("[", f);
-    if (sh->format == FMT_MARKDOWN) {
-        for (int64_t i = 0; i < n; i++) fprintf(f, "| %s ", stele_column_name(s, i));
-        fputs("|\n", f);
-        for (int64_t i = 0; i < n; i++) fputs(stele_column_is_number(s, i) ? "| ---: " : "| --- ", f);
-        fputs("|\n", f);
-    }
-    while (output_goes_on(sh) && stele_step(s) == STELE_ROW) {
-        if (sh->format == FMT_JSON) fputs(*rows ? ",\n {" : "\n {", f);
-        for (int64_t i = 0; i < n; i++) {
-            const char *v = text_of(sh, s, i);
-            if (sh->format == FMT_CSV) {
-                if (i) fputc(',', f);
-                csv_cell(f, v);
-            } else if (sh->format == FMT_JSON) {
-                if (i) fputs(", ", f);
-                json_text(f, stele_column_name(s, i));
-                fputs(": ", f);
-                const char *t = stele_column_type(s, i);
-                if (!v) fputs("null", f);
-                else if (strcmp(t, "boolean") == 0) fputs(*v == 't' ? "true" : "false", f);
-                else if (stele_column_is_number(s, i) && json_number(v)) fputs(v, f);
-                else json_text(f, v);
-            } else {
-                fputs("| ", f);
-                for (const char *p = v ? v : ""; *p; p++) {
-                    if (*p == '|') fputc('\\', f);
-                    fputc(*p == '\n' ? ' ' : *p, f);
-                }
-                fputc(' ', f);
-            }
-        }
-        fputs(sh->format == FMT_CSV ? "\n" : sh->format == FMT_JSON ? "}" : "|\n", f);
-        ++*rows;
-    }
-    if (sh->format == FMT_JSON) fputs(*rows ? "\n]\n" : "]\n", f);
+const char *null_or(const Printer *p, const char *text) {
+    return text ? text : p->o->null_text ? p->o->null_text : p->rows->next == statement_next ? "NULL" : "";
 }
 
-static void print_expanded(Shell *sh, stele_stmt *s, int64_t *rows) {
-    int64_t n = stele_column_count(s);
-    int w = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int k = text_width(stele_column_name(s, i), strlen(stele_column_name(s, i)));
-        if (k > w) w = k;
-    }
-    while (output_goes_on(sh) && stele_step(s) == STELE_ROW) {
-        fprintf(sh->out, "-[ RECORD %lld ]\n", (long long)++*rows);
-        for (int64_t i = 0; i < n; i++) {
-            const char *v = text_of(sh, s, i);
-            put_cell(sh->out, stele_column_name(s, i), w, false);
-            fprintf(sh->out, " | %s\n", v ? v : sh->null_text);
-        }
-    }
-    if (*rows == 0) fputs("(0 rows)\n", sh->out);
+const char *null_plain(const Printer *p, const char *text) {
+    return text ? text : p->o->null_text ? p->o->null_text : "";
 }
 
-enum { WIDTH_SAMPLE = 10000, MIN_COLUMN = 8 };
-
-static void print_table(Shell *sh, stele_stmt *s, int64_t *rows) {
-    int64_t n = stele_column_count(s), cap = 256, held = 0;
-    FILE *f = sh->out;
-    int *w = calloc((size_t)n + 1, sizeof *w);
-    bool *right = calloc((size_t)n + 1, sizeof *right);
-    char **cells = malloc(sizeof(char *) * (size_t)(cap * (n + 1)));
-    if (!w || !right || !cells) {
-        sh->out_of_memory = true;
-        goto done;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        right[i] = stele_column_is_number(s, i);
-        w[i] = text_width(stele_column_name(s, i), strlen(stele_column_name(s, i)));
-    }
-    /* Widths come from the first rows; the rest is streamed with them. */
-    bool more = true;
-    while (held < WIDTH_SAMPLE && (more = stele_step(s) == STELE_ROW)) {
-        if (held == cap) {
-            char **g = realloc(cells, sizeof(char *) * (size_t)(cap * 2 * (n + 1)));
-            if (!g) {
-                sh->out_of_memory = true;
-                goto done;
-            }
-            cells = g;
-            cap *= 2;
-        }
-        for (int64_t i = 0; i < n; i++) {
-            const char *v = text_of(sh, s, i);
-            if (!v) v = sh->null_text;
-            int k = text_width(v, strlen(v));
-            if (k > w[i]) w[i] = k;
-            cells[held * n + i] = strdup(v);
-            if (!cells[held * n + i]) sh->out_of_memory = true;
-        }
-        held++;
-        if (sh->out_of_memory) goto done;
-    }
-    int term = sh->out == stdout ? terminal_width() : 0;
-    if (n > 1 && term > 0 && isatty(STDOUT_FILENO)) { /* shrink the widest columns until the table fits */
-        for (;;) {
-            int total = 1;
-            int64_t widest = -1;
-            for (int64_t i = 0; i < n; i++) {
-                total += w[i] + 3;
-                if (widest < 0 || w[i] > w[widest]) widest = i;
-            }
-            if (total <= term || widest < 0 || w[widest] <= MIN_COLUMN) break;
-            int cut = total - term;
-            w[widest] = w[widest] - cut > MIN_COLUMN ? w[widest] - (cut > 8 ? cut / 2 : cut) : MIN_COLUMN;
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? " | " : " ", f);
-        put_cell(f, stele_column_name(s, i), w[i], false);
-    }
-    fputc('\n', f);
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? "+" : "", f);
-        for (int k = 0; k < w[i] + 2; k++) fputc('-', f);
-    }
-    fputc('\n', f);
-    for (int64_t r = 0; r < held && output_goes_on(sh); r++) {
-        for (int64_t i = 0; i < n; i++) {
-            fputs(i ? " | " : " ", f);
-            put_cell(f, cells[r * n + i], w[i], right[i]);
-        }
-        fputc('\n', f);
-        ++*rows;
-    }
-    while (more && output_goes_on(sh) && stele_step(s) == STELE_ROW) {
-        for (int64_t i = 0; i < n; i++) {
-            const char *v = text_of(sh, s, i);
-            fputs(i ? " | " : " ", f);
-            put_cell(f, v ? v : sh->null_text, w[i], right[i]);
-        }
-        fputc('\n', f);
-        ++*rows;
-    }
-    fprintf(f, "(%lld row%s)\n", (long long)*rows, *rows == 1 ? "" : "s");
-done:
-    for (int64_t i = 0; cells && i < held * n; i++) free(cells[i]);
-    free(cells);
-    free(w);
-    free(right);
+bool is_finite_number(const Printer *p, int64_t column, const char *text) {
+    return p->rows->is_number(p->rows, column) &&
+           (*text == '-' ? text[1] >= '0' && text[1] <= '9' : *text >= '0' && *text <= '9');
 }
 
-bool print_result(Shell *sh, stele_stmt *s, int64_t *rows) {
-    *rows = 0;
+const char *title_of(const Printer *p) {
+    if (p->o->tuples_only) return NULL;
+    return p->rows->title ? p->rows->title : p->o->title;
+}
+
+bool has_footers(const Printer *p) {
+    if (p->o->tuples_only) return false;
+    return p->rows->n_footers > 0 || (!p->rows->no_count && !p->o->no_footer);
+}
+
+void put_count(Printer *p) {
+    if (p->o->tuples_only || !output_goes_on(p->sh)) return;
+    for (int64_t i = 0; i < p->rows->n_footers; i++) fprintf(p->f, "%s\n", p->rows->footers[i]);
+    if (p->rows->n_footers > 0 || p->rows->no_count || p->o->no_footer) return;
+    fprintf(p->f, "(%lld row%s)\n", (long long)p->printed, p->printed == 1 ? "" : "s");
+}
+
+/* ---- the pager -------------------------------------------------------------------------------------------- */
+
+/* The program that long results go through: psql's variables, else less where there is one. */
+static const char *pager_program(void) {
+    const char *const names[] = {"PSQL_PAGER", "PAGER"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[strspn(value, " \t")]) return value;
+    }
+    setenv("LESS", "-FRSX", 0);
+    return access("/usr/bin/less", X_OK) == 0 || access("/bin/less", X_OK) == 0 ? "less" : "more";
+}
+
+static bool wants_pager(const Shell *sh, const Rows *r) {
+    const PrintOptions *o = &sh->print;
+    if (!sh->interactive || sh->out != stdout || o->pager == PAGER_OFF || !isatty(STDOUT_FILENO)) return false;
+    if (o->pager == PAGER_ALWAYS) return true;
+    int64_t lines = r->count * (o->expanded == EXPANDED_ON ? r->n + 1 : 1) + r->n_footers + 4;
+    return r->count >= 0 && lines > terminal_height() && terminal_height() > 0 && lines > o->pager_min_lines;
+}
+
+static void begin_pager(Shell *sh, const Rows *r) {
+    if (!wants_pager(sh, r)) return;
+    fflush(stdout);
+    FILE *f = popen(pager_program(), "w");
+    if (!f) return;
+    sh->out = f;
+    sh->output.pager = true;
+}
+
+/* A pager that was left before the end is no error. */
+static void end_pager(Shell *sh) {
+    if (!sh->output.pager) return;
+    (void)pclose(sh->out);
+    sh->out = stdout;
+    sh->output.pager = false;
+    sh->output.write_errno = 0;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------- */
+
+bool print_rows(Shell *sh, Rows *r, int64_t *printed) {
     sh->out_of_memory = false;
-    if (sh->format != FMT_TABLE) print_stream(sh, s, rows);
-    else if (sh->expanded) print_expanded(sh, s, rows);
-    else print_table(sh, s, rows);
+    begin_pager(sh, r);
+    Printer p = {.sh = sh, .f = sh->out, .o = &sh->print, .rows = r, .n = r->n};
+    bool terminal = (sh->out == stdout || sh->output.pager) && isatty(STDOUT_FILENO);
+    p.width = sh->print.columns > 0 ? sh->print.columns : terminal ? terminal_width() : 0;
+    p.cuts = terminal && !sh->output.pager && r->next == statement_next;
+    sh->print.format->print(&p);
+    end_pager(sh);
+    if (printed) *printed = p.printed;
     if (!sh->out_of_memory) return true;
     fflush(sh->out);
     fprintf(stderr, "ERROR:  53200: out of memory\nDETAIL:  The result is cut.\n");
     return false;
+}
+
+bool print_result(Shell *sh, stele_stmt *s, int64_t *rows) {
+    Rows r;
+    rows_of_statement(s, &r);
+    return print_rows(sh, &r, rows);
 }

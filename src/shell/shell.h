@@ -1,4 +1,4 @@
-/* shell.h - shared by the shell's files: one Shell, its output settings, and the pieces of the loop.
+/* shell.h - shared by the shell's files: one Shell, and the pieces of the loop.
  *
  * The shell uses only the public interface (stele.h). What signals do is in leave.c. */
 #ifndef STELE_SHELL_SHELL_H
@@ -8,14 +8,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "shell/print.h"
 #include "stele/stele.h"
-
-typedef enum Format { FMT_TABLE, FMT_CSV, FMT_JSON, FMT_MARKDOWN } Format;
 
 /* psql's exit statuses. */
 enum { EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_SCRIPT = 3 /* ON_ERROR_STOP has ended a script */ };
 
-/* How far the statement being collected has been looked at for its end (run.c). */
+/* How far the statement being collected has been looked at for its end (scan.c). */
 typedef enum ScanState {
     SCAN_BETWEEN,
     SCAN_LINE_COMMENT,
@@ -30,35 +29,86 @@ typedef struct Scan {
     size_t at;           /* bytes looked at */
     size_t depth;        /* of block comments */
     size_t tag, tag_len; /* SCAN_DOLLAR: where the opening $tag$ is */
+    size_t plain;        /* text before it has come from a variable: no variables in it */
 } Scan;
+typedef enum ScanFound { SCAN_END, SCAN_SEMICOLON, SCAN_COMMAND, SCAN_VARIABLE } ScanFound;
 
-typedef struct Shell {
+/* The statement being collected, and text behind it that has not been looked at. */
+typedef struct Collected {
+    char *text;
+    size_t len, cap;
+    Scan scan;
+} Collected;
+
+/* COPY FROM STDIN. */
+typedef struct CopyInput {
+    bool begun, ended, failed; /* has asked for data, has seen its last line, could not read one */
+    char *line;                /* being handed over */
+    size_t cap, len, at;
+} CopyInput;
+
+/* Where results go. */
+typedef struct Output {
+    char *name;       /* of \o; NULL: stdout */
+    bool pipe;        /* a program's input */
+    bool pager;       /* ... for one result */
+    int write_errno;  /* why writing failed; 0: it did not */
+    bool lost;        /* some output did not get where it should: exit status */
+    bool broken;      /* standard output cannot be written: the shell ends */
+    bool closed_pipe; /* ... because its reader has gone */
+} Output;
+
+typedef struct Variables Variables;
+typedef struct Conditions Conditions;
+
+typedef enum Echo { ECHO_NONE, ECHO_ERRORS, ECHO_QUERIES, ECHO_ALL } Echo;
+typedef enum Verbosity { VERBOSITY_DEFAULT, VERBOSITY_VERBOSE, VERBOSITY_TERSE, VERBOSITY_SQLSTATE } Verbosity;
+typedef enum ErrorRollback { ROLLBACK_OFF, ROLLBACK_ON, ROLLBACK_INTERACTIVE } ErrorRollback;
+
+/* Variables that the shell itself follows (variables.c). */
+typedef struct Settings {
+    bool on_error_stop; /* an error ends the script */
+    bool quiet, autocommit_off, single_line;
+    Echo echo;
+    Verbosity verbosity;
+    ErrorRollback error_rollback;
+} Settings;
+
+/* The last error, for \errverbose; texts are owned. */
+typedef struct LastError {
+    char *text; /* NULL: none yet */
+} LastError;
+
+/* What is done with the next statement's result instead of printing it (query.c). */
+typedef enum ResultUse { USE_PRINT, USE_SET, USE_EXEC, USE_DESCRIBE, USE_CROSSTAB, USE_CHART } ResultUse;
+
+struct Shell {
     stele_db *db;
     stele_conn *conn;
     const char *path;
-    Format format;
-    bool timing, expanded, interactive, quiet;
-    bool on_error_stop; /* \set ON_ERROR_STOP: an error ends the script */
-    bool quit;          /* \q: no more of this file, or of what is typed */
-    bool discard;       /* \q!: nothing is saved */
-    FILE *out;          /* stdout or the file of \o */
-    char *out_name;     /* of \o; NULL: stdout */
-    int write_errno;    /* why writing to `out` failed; 0: it did not */
-    bool lost_output;   /* some output did not get where it should: exit status */
-    bool broken_output; /* standard output cannot be written: the shell ends */
-    bool closed_pipe;   /* ... because its reader has gone */
+    char *own_path; /* of \c; NULL: `path` is the command line's */
+    stele_options open;
+    PrintOptions print;
+    Settings set;
+    Variables *variables;
+    Conditions *conditions;
+    bool timing, interactive, read_only;
+    bool quit;    /* \q: no more of this file, or of what is typed */
+    bool discard; /* \q!: nothing is saved */
+    bool asked;   /* that unsaved changes go has been agreed to */
+    FILE *out;    /* stdout or the file of \o */
+    Output output;
     bool out_of_memory; /* a value's text could not be made */
-    char *buffer;       /* statement being collected */
-    size_t len, cap;
-    Scan scan;  /* of `buffer` */
-    char *last; /* last statement run, for \e */
+    Collected query;
+    char *last; /* last statement run, for \e, \g, \p */
     int depth;  /* of \i */
-    const char *null_text;
-    FILE *in; /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
-    bool copying, copy_ended, copy_failed; /* COPY FROM STDIN has begun, has seen its last line, could not read one */
-    char *copy_line;                       /* line being handed over */
-    size_t copy_cap, copy_len, copy_at;
-} Shell;
+    FILE *in;   /* the script being read: COPY FROM STDIN takes its lines from there; NULL = standard input */
+    const char *in_name;
+    CopyInput copy;
+    LastError error;
+    ResultUse use;
+    void *use_arg; /* of `use` */
+};
 
 extern volatile sig_atomic_t shell_running; /* a statement is being run */
 extern volatile sig_atomic_t shell_stop;    /* Ctrl-C since the line was typed: no more rows, statements and lines */
@@ -66,29 +116,40 @@ extern volatile sig_atomic_t shell_signal;  /* the signal that ends the shell; 0
 
 /* output.c */
 bool print_result(Shell *sh, stele_stmt *s, int64_t *rows); /* false: out of memory, which has been shown */
-bool output_goes_on(Shell *sh);                             /* more rows are wanted and can be written */
-int terminal_width(void);
-int text_width(const char *s, size_t n); /* columns on a terminal */
+void rows_of_statement(stele_stmt *s, Rows *r);
+bool output_goes_on(Shell *sh); /* more rows are wanted and can be written */
+/* scan.c */
+ScanFound scan_statement(Scan *x, const char *s, size_t n); /* goes on to what ends or interrupts it */
 /* run.c: true means that there was no error; errors have been shown */
 bool run_sql(Shell *sh, const char *sql, size_t len); /* all statements, up to the first error */
-void show_notice(void *ctx, const stele_notice *n);   /* to stderr; ctx is the shell */
+bool run_quietly(Shell *sh, const char *sql);         /* one that the shell needs; its result is dropped */
 void print_error(Shell *sh, const char *sql);
+void show_notice(void *ctx, const stele_notice *n);    /* to stderr; ctx is the shell */
 bool feed_line(Shell *sh, const char *line, size_t n); /* collects until a statement is complete, runs it */
 bool flush_buffer(Shell *sh);                          /* runs what is left at the end of a script */
 void forget_buffer(Shell *sh);
+bool run_buffer(Shell *sh);              /* \g: the statement being collected, or the last one again */
+void drop_query(Shell *sh);              /* ... is not run; \p and \e still have it */
+void drop_query(Shell *sh);              /* ... is not run; \p and \e still have it */
+const char *query_text(const Shell *sh); /* that statement; "" when there is none */
+/* A message of the shell's own, with where the script is; it ends with a line break. */
+void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool say_no_memory(void); /* false */
 /* A file, "-" for standard input: 0, EXIT_ERROR when it cannot be read, EXIT_SCRIPT when an error in it ended it. */
 int run_file(Shell *sh, const char *path);
+/* copy.c */
 int64_t read_copy(void *ctx, char *buf, int64_t size); /* stele_set_copy_streams; ctx is the Shell */
 bool write_copy(void *ctx, const char *data, int64_t size);
-/* command.c */
-bool run_command(Shell *sh, const char *line);                     /* a backslash command */
-bool set_variable(Shell *sh, const char *name, const char *value); /* value NULL: \unset */
+void end_copy(Shell *sh);
+/* edit.c */
+void interactive_loop(Shell *sh);
+void show_history(Shell *sh, const char *path);
 /* bulk.c */
 bool run_bulk(Shell *sh, char *arg); /* \bulk PROCEDURE FILE [SETTING=VALUE ...] */
 /* dump.c */
-int dump_command(int argc, char **argv); /* stele dump DATABASE [options]: the exit status */
-/* edit.c */
-void interactive_loop(Shell *sh);
+int dump_command(int argc, char **argv);                  /* stele dump DATABASE [options]: the exit status */
+bool dump_open_database(Shell *sh, const char *pattern);  /* .dump; pattern NULL: all tables */
+bool name_matches(const char *pattern, const char *name); /* as \d and -t take patterns */
 /* leave.c */
 void catch_signals(Shell *sh);
 void interrupt_again(void); /* in a handler: the statement that runs, a little later */
@@ -96,10 +157,12 @@ void read_begins(void);     /* around a read that a signal is to end, on whateve
 void read_ends(void);
 void statement_begins(void);
 void statement_ends(void);
-bool shell_ends(const Shell *sh); /* a signal, or output that cannot be written */
-bool check_output(Shell *sh);     /* what was printed has been written; says why not */
-bool close_output(Shell *sh);     /* back from the file of \o to standard output */
-bool save_at_prompt(Shell *sh);   /* before the prompt is left; false: the shell stays */
-int leave(Shell *sh, int status); /* saves and closes the database: the exit status */
+bool shell_ends(const Shell *sh);              /* a signal, or output that cannot be written */
+bool check_output(Shell *sh);                  /* what was printed has been written; says why not */
+bool open_output(Shell *sh, const char *path); /* to a file, or a program's input: "|program" */
+bool close_output(Shell *sh);                  /* back from the file of \o to standard output */
+bool ask_to_leave(Shell *sh);                  /* at the prompt, when changes would go; false: the shell stays */
+bool save_at_prompt(Shell *sh);                /* before the prompt is left; false: the shell stays */
+int leave(Shell *sh, int status);              /* saves and closes the database: the exit status */
 
 #endif

@@ -1,0 +1,696 @@
+/* describe.c - \d and its like: lists of what the database has, as psql shows them. What there is only one of (the
+ * user, the schema) is shown as that one; what there is none of is an empty list. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shell/describe.h"
+#include "shell/vars.h"
+
+/* ---- definitions and relations, kept ----------------------------------------------------------------- */
+
+static bool each_definition(void *ctx, const stele_definition *x) {
+    Definitions *d = ctx;
+    if (d->n == d->cap) {
+        int64_t cap = d->cap ? d->cap * 2 : 64;
+        Defined *more = realloc(d->items, (size_t)cap * sizeof *more);
+        if (!more) return d->failed = true;
+        d->items = more;
+        d->cap = cap;
+    }
+    Defined *to = &d->items[d->n++];
+    *to = (Defined){strdup(x->kind), strdup(x->name), strdup(x->table), strdup(x->create_sql)};
+    return d->failed = !to->kind || !to->name || !to->table || !to->create;
+}
+
+bool definitions_load(Shell *sh, Definitions *d) {
+    *d = (Definitions){0};
+    if (stele_list_definitions(sh->conn, each_definition, d) != STELE_OK) {
+        print_error(sh, NULL);
+        return false;
+    }
+    return !d->failed || say_no_memory();
+}
+
+void definitions_free(Definitions *d) {
+    for (int64_t i = 0; i < d->n; i++) {
+        free(d->items[i].kind);
+        free(d->items[i].name);
+        free(d->items[i].table);
+        free(d->items[i].create);
+    }
+    free(d->items);
+}
+
+static bool each_relation(void *ctx, const char *name, const char *kind, int64_t rows) {
+    Relations *r = ctx;
+    if (r->n == r->cap) {
+        int64_t cap = r->cap ? r->cap * 2 : 64;
+        Relation *more = realloc(r->items, (size_t)cap * sizeof *more);
+        if (!more) return r->failed = true;
+        r->items = more;
+        r->cap = cap;
+    }
+    Relation *to = &r->items[r->n++];
+    *to = (Relation){strdup(name), strcmp(kind, "view") == 0, rows};
+    return r->failed = !to->name;
+}
+
+static int compare_relations(const void *a, const void *b) {
+    const Relation *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+bool relations_load(Shell *sh, Relations *r) {
+    *r = (Relations){0};
+    if (stele_list_tables(sh->conn, each_relation, r) != STELE_OK) {
+        print_error(sh, NULL);
+        return false;
+    }
+    if (r->failed) return say_no_memory();
+    if (r->n > 0) qsort(r->items, (size_t)r->n, sizeof *r->items, compare_relations);
+    return true;
+}
+
+void relations_free(Relations *r) {
+    for (int64_t i = 0; i < r->n; i++) free(r->items[i].name);
+    free(r->items);
+}
+
+/* The relation whose name differs least. */
+bool suggest_relation(Shell *sh, const char *name) {
+    Relations all;
+    const char *best = NULL;
+    int64_t least = (int64_t)strlen(name) / 3 + 1;
+    if (!relations_load(sh, &all)) return false;
+    for (int64_t i = 0; i < all.n; i++) {
+        int64_t d = text_distance(name, all.items[i].name);
+        if (d <= least) least = d - 1, best = all.items[i].name;
+    }
+    if (best) fprintf(stderr, "Perhaps you meant \"%s\".\n", best);
+    relations_free(&all);
+    return best != NULL;
+}
+
+static bool take_number(void *ctx, int64_t n, const char *const *values, const char *const *names) {
+    (void)names;
+    if (n > 0 && values[0]) *(int64_t *)ctx = atoll(values[0]);
+    return false;
+}
+
+int64_t relation_bytes(Shell *sh, const char *table) {
+    char *name = sql_quoted_text(table), *sql = NULL;
+    int64_t bytes = -1;
+    if (name &&
+        asprintf(&sql, "select coalesce(sum(bytes), 0)::bigint from stele_tablets where table_name = %s", name) >= 0)
+        (void)stele_exec(sh->conn, sql, take_number, &bytes);
+    free(name);
+    free(sql);
+    return bytes;
+}
+
+void put_size(char *out, size_t size, int64_t bytes) {
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    double x = (double)bytes;
+    for (; x >= 10240 && unit < 4; unit++) x /= 1024;
+    snprintf(out, size, "%.0f %s", x, units[unit]);
+}
+
+/* ---- constraints: texts of definitions ---------------------------------------------------------------- */
+
+/* Behind a name, which may be in double quotes. */
+static const char *behind_name(const char *s) {
+    if (*s != '"') return s + strcspn(s, " (");
+    for (s++; *s && (*s != '"' || s[1] == '"'); s++) s += *s == '"';
+    return s + (*s == '"');
+}
+
+const char *constraint_text(const Defined *d) {
+    const char *s = strstr(d->create, " ADD CONSTRAINT ");
+    if (!s) return d->create;
+    s = behind_name(s + strlen(" ADD CONSTRAINT "));
+    return s + (*s == ' ');
+}
+
+const char *constraint_name(const Defined *d, char *out, size_t size) {
+    size_t n = strlen(d->table); /* its name is "table name", that of an index its own */
+    bool with_table = strncmp(d->name, d->table, n) == 0 && d->name[n] == ' ';
+    snprintf(out, size, "%s", with_table ? d->name + n + 1 : d->name);
+    return out;
+}
+
+bool is_key(const Defined *d) {
+    if (strcmp(d->kind, "INDEX") == 0) return true;
+    if (strcmp(d->kind, "CONSTRAINT") != 0) return false;
+    const char *text = constraint_text(d);
+    return strncmp(text, "PRIMARY KEY", 11) == 0 || strncmp(text, "UNIQUE", 6) == 0;
+}
+
+/* ---- lists of relations ------------------------------------------------------------------------------------ */
+
+static const char *owner(void) { return "stele"; }
+
+static void add_relation(Shell *sh, Grid *g, const char *name, const char *type, const char *table, int64_t rows,
+                         bool more) {
+    char size[32] = "";
+    grid_cell(g, "public");
+    grid_cell(g, name);
+    grid_cell(g, type);
+    grid_cell(g, owner());
+    if (table) grid_cell(g, table);
+    if (!more) return;
+    int64_t bytes = strcmp(type, "table") == 0 ? relation_bytes(sh, name) : -1;
+    if (bytes >= 0) put_size(size, sizeof size, bytes);
+    else if (!table) put_size(size, sizeof size, 0);
+    if (rows >= 0) grid_cellf(g, "%lld", (long long)rows);
+    else grid_cell(g, "");
+    grid_cell(g, size);
+}
+
+/* \d, \dt, \dv, \di, \ds, \dm, \dE and letters of them together */
+static bool list_relations(Shell *sh, const char *pattern, const char *kinds, bool more) {
+    static const char *const names[] = {"Schema", "Name", "Type", "Owner", "Rows", "Size"};
+    static const char *const with_table[] = {"Schema", "Name", "Type", "Owner", "Table", "Rows", "Size"};
+    bool indexes = strchr(kinds, 'i') != NULL;
+    Relations all;
+    Definitions d = {0};
+    if (!relations_load(sh, &all)) return false;
+    bool ok = !indexes || definitions_load(sh, &d);
+    Grid *g = grid_new("List of relations", (indexes ? 5 : 4) + 2 * more, indexes ? with_table : names);
+    for (int64_t i = 0; i < all.n; i++) {
+        const Relation *r = &all.items[i];
+        if (!strchr(kinds, r->view ? 'v' : 't') || (pattern && !name_matches(pattern, r->name))) continue;
+        add_relation(sh, g, r->name, r->view ? "view" : "table", indexes ? "" : NULL, r->rows, more);
+    }
+    for (int64_t i = 0; i < d.n; i++) {
+        char name[256];
+        if (!is_key(&d.items[i])) continue;
+        constraint_name(&d.items[i], name, sizeof name);
+        if (pattern && !name_matches(pattern, name)) continue;
+        add_relation(sh, g, name, "index", d.items[i].table, -1, more);
+    }
+    definitions_free(&d);
+    relations_free(&all);
+    if (more) grid_right(g, indexes ? 5 : 4);
+    if (indexes) grid_sort(g, 2);
+    if (ok && grid_rows(g) == 0) {
+        grid_free(g);
+        fflush(sh->out);
+        if (pattern) {
+            say_error("Did not find any relation named \"%s\".\n", pattern);
+            (void)suggest_relation(sh, pattern);
+        } else {
+            say_error("Did not find any relations.\n");
+        }
+        return true;
+    }
+    if (ok) return grid_print(sh, g);
+    grid_free(g);
+    return false;
+}
+
+static bool list_relations_command(Shell *sh, Args *a) {
+    char kinds[8];
+    size_t n = 0;
+    for (const char *c = a->command + 1; *c && n < sizeof kinds - 1; c++)
+        if (strchr("tvmsiE", *c)) kinds[n++] = *c;
+    kinds[n] = 0;
+    return list_relations(sh, next_arg(a, ARG_NORMAL), kinds, has_suffix(a, '+'));
+}
+
+/* An index, as a relation of its own. */
+static bool describe_index(Shell *sh, const Defined *d) {
+    static const char *const names[] = {"Column", "Definition"};
+    char name[256], *title = NULL;
+    constraint_name(d, name, sizeof name);
+    if (asprintf(&title, "Index \"public.%s\"", name) < 0) return say_no_memory();
+    Grid *g = grid_new(title, 2, names);
+    free(title);
+    const char *text = constraint_text(d), *open = strchr(text, '(');
+    bool primary = strncmp(text, "PRIMARY", 7) == 0, unique = primary || strstr(text, "UNIQUE") != NULL;
+    if (strcmp(d->kind, "INDEX") == 0 && open) unique = strncmp(d->create, "CREATE UNIQUE", 13) == 0;
+    const char *s = open ? open + 1 : "";
+    while (*s && *s != ')') {
+        s += strspn(s, " ");
+        size_t n = 0;
+        int depth = 0;
+        bool quoted = false;
+        for (; s[n] && (quoted || depth > 0 || (s[n] != ',' && s[n] != ')')); n++) {
+            quoted ^= s[n] == '"';
+            depth += !quoted && s[n] == '(' ? 1 : !quoted && s[n] == ')' ? -1 : 0;
+        }
+        grid_cellf(g, "%.*s", (int)n, s);
+        grid_cellf(g, "%.*s", (int)n, s);
+        s += n + (s[n] == ',');
+    }
+    grid_no_count(g);
+    grid_footer(g, "%sfor table \"public.%s\"", primary ? "primary key, " : unique ? "unique, " : "", d->table);
+    return grid_print(sh, g);
+}
+
+/* A relation of the system, which is in no list: the columns of its rows. */
+static bool describe_system(Shell *sh, const char *name) {
+    static const char *const names[] = {"Column", "Type"};
+    stele_stmt *s = NULL;
+    char *sql = NULL, *title = NULL;
+    bool ok = asprintf(&sql, "select * from %s", name) >= 0 && asprintf(&title, "System relation \"%s\"", name) >= 0;
+    ok = ok && strspn(name, "abcdefghijklmnopqrstuvwxyz_") == strlen(name) &&
+         stele_prepare(sh->conn, sql, -1, &s, NULL) == STELE_OK;
+    Grid *g = ok ? grid_new(title, 2, names) : NULL;
+    for (int64_t i = 0; ok && i < stele_column_count(s); i++) {
+        grid_cell(g, stele_column_name(s, i));
+        grid_cell(g, stele_column_type(s, i));
+    }
+    grid_no_count(g);
+    stele_finalize(s);
+    free(sql);
+    free(title);
+    return ok && grid_print(sh, g);
+}
+
+/* \d NAME: all that match, each by itself */
+static bool describe_matching(Shell *sh, const char *pattern, bool more) {
+    Relations all;
+    Definitions d;
+    int64_t found = 0;
+    if (!relations_load(sh, &all)) return false;
+    bool ok = definitions_load(sh, &d);
+    if (!ok) d = (Definitions){0}; /* columns are shown all the same */
+    ok = true;
+    for (int64_t i = 0; i < all.n && ok; i++) {
+        if (!name_matches(pattern, all.items[i].name)) continue;
+        found++;
+        ok = describe_relation(sh, &all.items[i], &d, more);
+    }
+    for (int64_t i = 0; i < d.n && ok; i++) {
+        char name[256];
+        if (!is_key(&d.items[i]) || !name_matches(pattern, constraint_name(&d.items[i], name, sizeof name))) continue;
+        found++;
+        ok = describe_index(sh, &d.items[i]);
+    }
+    definitions_free(&d);
+    relations_free(&all);
+    if (!ok || found > 0) return ok;
+    if (strncmp(pattern, "stele_", 6) == 0 && describe_system(sh, pattern)) return true;
+    fflush(sh->out);
+    say_error("Did not find any relation named \"%s\".\n", pattern);
+    (void)suggest_relation(sh, pattern);
+    return false;
+}
+
+static bool describe_command(Shell *sh, Args *a) {
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    bool more = has_suffix(a, '+');
+    return pattern ? describe_matching(sh, pattern, more) : list_relations(sh, NULL, "tvmsE", more);
+}
+
+/* ---- functions --------------------------------------------------------------------------------------------- */
+
+typedef struct Functions {
+    Grid *g;
+    const char *pattern;
+    bool more, operators, aggregates;
+} Functions;
+
+static bool is_one_of(const char *name, const char *const *names) {
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0) return true;
+    return false;
+}
+static bool is_aggregate(const char *name) {
+    static const char *const names[] = {
+        "array_agg",   "avg",   "bit_and",  "bit_or",  "bit_xor",  "bool_and",        "bool_or",         "corr",
+        "count",       "every", "max",      "min",     "mode",     "string_agg",      "stddev",          "stddev_pop",
+        "stddev_samp", "sum",   "variance", "var_pop", "var_samp", "percentile_cont", "percentile_disc", NULL};
+    return is_one_of(name, names);
+}
+static bool is_window(const char *name) {
+    static const char *const names[] = {"row_number", "rank", "dense_rank",  "percent_rank", "cume_dist", "ntile",
+                                        "lag",        "lead", "first_value", "last_value",   "nth_value", NULL};
+    return is_one_of(name, names);
+}
+
+static bool each_routine(void *ctx, const char *name, const char *kind, const char *args, const char *result,
+                         const char *language) {
+    Functions *f = ctx;
+    if (f->pattern && !name_matches(f->pattern, name)) return false;
+    grid_cell(f->g, "public");
+    grid_cell(f->g, name);
+    grid_cell(f->g, result);
+    grid_cell(f->g, args);
+    grid_cell(f->g, strcmp(kind, "procedure") == 0 ? "proc" : "func");
+    if (f->more) grid_cell(f->g, language);
+    if (f->more) grid_cell(f->g, "");
+    return false;
+}
+
+static bool is_operator(const char *name) { return !(((*name | 32) >= 'a' && (*name | 32) <= 'z') || *name == '_'); }
+
+/* Types of any value, by PostgreSQL's names. */
+static const char *type_shown(const char *type) {
+    return strcmp(type, "void") == 0 ? "any" : strcmp(type, "array") == 0 ? "anyarray" : type;
+}
+static void types_shown(const char *args, char *out, size_t size) {
+    size_t n = 0;
+    while (*args && n < size) {
+        size_t k = strcspn(args, ",");
+        char one[64];
+        snprintf(one, sizeof one, "%.*s", (int)k, args);
+        n += (size_t)snprintf(out + n, size - n, "%s", type_shown(one));
+        args += k;
+        if (*args == ',') {
+            if (n < size) n += (size_t)snprintf(out + n, size - n, ", ");
+            args += 2;
+        }
+    }
+}
+
+static bool each_function(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
+    Functions *f = ctx;
+    if (is_operator(name) != f->operators || strncmp(doc, "internal", 8) == 0) return false;
+    if (f->aggregates && !is_aggregate(name)) return false;
+    if (f->pattern && strcmp(f->pattern, name) != 0 && (f->operators || !name_matches(f->pattern, name))) return false;
+    char shown[512] = "";
+    types_shown(args, shown, sizeof shown);
+    args = shown;
+    result = type_shown(result);
+    grid_cell(f->g, "pg_catalog");
+    grid_cell(f->g, name);
+    if (f->operators) {
+        const char *comma = strstr(args, ", ");
+        grid_cellf(f->g, "%.*s", comma ? (int)(comma - args) : 0, args);
+        grid_cell(f->g, comma ? comma + 2 : args);
+        grid_cell(f->g, result);
+        grid_cell(f->g, doc);
+        return false;
+    }
+    grid_cell(f->g, result);
+    grid_cell(f->g, args);
+    if (f->aggregates) {
+        grid_cell(f->g, doc);
+        return false;
+    }
+    grid_cell(f->g, is_aggregate(name) ? "agg" : is_window(name) ? "window" : "func");
+    if (f->more) grid_cell(f->g, "internal");
+    if (f->more) grid_cell(f->g, doc);
+    return false;
+}
+
+static bool functions_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema", "Name",     "Result data type", "Argument data types",
+                                        "Type",   "Language", "Description"};
+    bool more = has_suffix(a, '+');
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .more = more};
+    while (next_arg(a, ARG_NORMAL)) continue; /* types of arguments: the list has them all */
+    f.g = grid_new("List of functions", more ? 7 : 5, names);
+    bool ok = stele_list_routines(sh->conn, each_routine, &f) == STELE_OK;
+    if (!ok) print_error(sh, NULL);
+    if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_function, &f);
+    grid_sort(f.g, 2);
+    return grid_print(sh, f.g) && ok;
+}
+
+static bool aggregates_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema", "Name", "Result data type", "Argument data types", "Description"};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .aggregates = true};
+    f.g = grid_new("List of aggregate functions", 5, names);
+    if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_function, &f);
+    grid_sort(f.g, 4);
+    return grid_print(sh, f.g);
+}
+
+static bool operators_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema",         "Name",        "Left arg type",
+                                        "Right arg type", "Result type", "Description"};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .operators = true};
+    f.g = grid_new("List of operators", 6, names);
+    if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_function, &f);
+    grid_sort(f.g, 2);
+    return grid_print(sh, f.g);
+}
+
+/* ---- sources --------------------------------------------------------------------------------------------------- */
+
+static void put_source(Shell *sh, const char *text, bool numbers) {
+    size_t n = strlen(text);
+    if (!numbers) {
+        fprintf(sh->out, "%s%s", text, n > 0 && text[n - 1] == '\n' ? "" : "\n");
+        return;
+    }
+    for (int line = 1; *text; line++) {
+        size_t k = strcspn(text, "\n");
+        fprintf(sh->out, "%-7d %.*s\n", line, (int)k, text);
+        text += k + (text[k] == '\n');
+    }
+}
+
+/* The definition of a routine (by name, or with its types) or of a view. */
+static bool show_source(Shell *sh, Args *a, bool view) {
+    const char *name = next_arg(a, ARG_LINE);
+    if (!name) {
+        say_error("%s name is required\n", view ? "view" : "function");
+        return false;
+    }
+    Definitions d;
+    if (!definitions_load(sh, &d)) return false;
+    const Defined *found = NULL;
+    int64_t n = 0;
+    if (strncasecmp(name, "public.", 7) == 0) name += 7;
+    bool types = strchr(name, '(') != NULL;
+    for (int64_t i = 0; i < d.n; i++) {
+        const Defined *x = &d.items[i];
+        bool routine = strcmp(x->kind, "FUNCTION") == 0 || strcmp(x->kind, "PROCEDURE") == 0;
+        if (view ? strcmp(x->kind, "VIEW") != 0 : !routine) continue;
+        char plain[256];
+        snprintf(plain, sizeof plain, "%.*s", types ? 255 : (int)strcspn(x->name, "("), x->name);
+        if (strcasecmp(plain, name) != 0 && !(view && name_matches(name, x->table))) continue;
+        found = x;
+        n++;
+    }
+    if (n == 1) {
+        put_source(sh, found->create, has_suffix(a, '+'));
+    } else if (n > 1) {
+        say_error("more than one function named \"%s\"; add the types of its arguments: \\%s %s(...)\n", name,
+                  a->command, name);
+    } else {
+        say_error(view ? "relation \"%s\" does not exist, or is no view\n" : "function \"%s\" does not exist\n", name);
+    }
+    definitions_free(&d);
+    return n == 1;
+}
+static bool function_source_command(Shell *sh, Args *a) { return show_source(sh, a, false); }
+static bool view_source_command(Shell *sh, Args *a) { return show_source(sh, a, true); }
+
+/* ---- what there is one of -------------------------------------------------------------------------------------------
+ */
+
+static bool roles_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Role name", "Attributes", "Member of", "Description"};
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    bool more = has_suffix(a, '+');
+    Grid *g = grid_new("List of roles", 3 + more, names);
+    if (!pattern || name_matches(pattern, "stele")) {
+        grid_cell(g, "stele");
+        grid_cell(g, "Superuser, Create role, Create DB, Replication, Bypass RLS");
+        grid_cell(g, "{}");
+        if (more) grid_cell(g, "the one user there is");
+    }
+    grid_no_count(g);
+    return grid_print(sh, g);
+}
+
+static bool schemas_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Name", "Owner", "Access privileges", "Description"};
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    bool more = has_suffix(a, '+');
+    Grid *g = grid_new("List of schemas", more ? 4 : 2, names);
+    if (!pattern || name_matches(pattern, "public")) {
+        grid_cell(g, "public");
+        grid_cell(g, owner());
+        if (more) grid_cell(g, "");
+        if (more) grid_cell(g, "the one schema there is");
+    }
+    return grid_print(sh, g);
+}
+
+static bool databases_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Name",       "Owner",           "Encoding",          "Collate", "Ctype",
+                                        "ICU Locale", "Locale Provider", "Access privileges", "Size"};
+    const char *pattern = next_arg(a, ARG_NORMAL), *slash = strrchr(sh->path, '/'),
+               *name = slash && slash[1] ? slash + 1 : sh->path;
+    bool more = has_suffix(a, '+');
+    Grid *g = grid_new("List of databases", 8 + more, names);
+    if (!pattern || name_matches(pattern, name)) {
+        const char *const cells[] = {name, owner(), "UTF8", "C", "C", "", "libc", ""};
+        for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) grid_cell(g, cells[i]);
+        int64_t bytes = -1;
+        char size[32] = "";
+        if (more && stele_exec(sh->conn, "select coalesce(sum(bytes), 0)::bigint from stele_tablets", take_number,
+                               &bytes) == STELE_OK)
+            put_size(size, sizeof size, bytes);
+        if (more) grid_cell(g, size);
+    }
+    return grid_print(sh, g);
+}
+
+static bool privileges_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema", "Name", "Type", "Access privileges", "Column privileges", "Policies"};
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    Relations all;
+    if (!relations_load(sh, &all)) return false;
+    Grid *g = grid_new("Access privileges", 6, names);
+    for (int64_t i = 0; i < all.n; i++) {
+        if (pattern && !name_matches(pattern, all.items[i].name)) continue;
+        const char *const cells[] = {"public", all.items[i].name, all.items[i].view ? "view" : "table", "", "", ""};
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) grid_cell(g, cells[k]);
+    }
+    relations_free(&all);
+    return grid_print(sh, g);
+}
+
+static bool languages_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Name", "Owner", "Trusted", "Description"};
+    static const char *const rows[][2] = {{"plpgsql", "PL/pgSQL procedural language"},
+                                          {"sql", "SQL-language functions"}};
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    Grid *g = grid_new("List of languages", 4, names);
+    for (size_t i = 0; i < 2; i++) {
+        if (pattern && !name_matches(pattern, rows[i][0])) continue;
+        grid_cell(g, rows[i][0]);
+        grid_cell(g, owner());
+        grid_cell(g, "t");
+        grid_cell(g, rows[i][1]);
+    }
+    return grid_print(sh, g);
+}
+
+/* The types of functions' arguments and results. */
+static bool each_type_of(void *ctx, const char *name, const char *args, const char *result, const char *doc) {
+    (void)name, (void)args, (void)doc;
+    Functions *f = ctx;
+    if (strcmp(result, "void") == 0 || strcmp(result, "array") == 0 || strcmp(result, "unknown") == 0) return false;
+    if (f->pattern && !name_matches(f->pattern, result)) return false;
+    grid_cell(f->g, "pg_catalog");
+    grid_cell(f->g, result);
+    grid_cell(f->g, "");
+    return false;
+}
+static bool types_command(Shell *sh, Args *a) {
+    static const char *const names[] = {"Schema", "Name", "Description"};
+    Functions f = {.pattern = next_arg(a, ARG_NORMAL), .g = grid_new("List of data types", 3, names)};
+    if (f.pattern || has_suffix(a, 'S')) stele_list_functions(each_type_of, &f);
+    grid_sort(f.g, 2);
+    grid_distinct(f.g);
+    return grid_print(sh, f.g);
+}
+
+/* ---- what there is none of
+ * --------------------------------------------------------------------------------------------- */
+
+static const struct None {
+    const char *command, *title, *columns[9];
+} none[] = {
+    {"dA", "List of access methods", {"Name", "Type"}},
+    {"db", "List of tablespaces", {"Name", "Owner", "Location"}},
+    {"dc", "List of conversions", {"Schema", "Name", "Source", "Destination", "Default?"}},
+    {"dC", "List of casts", {"Source type", "Target type", "Function", "Implicit?"}},
+    {"dd", "Object descriptions", {"Schema", "Name", "Object", "Description"}},
+    {"dD", "List of domains", {"Schema", "Name", "Type", "Collation", "Nullable", "Default", "Check"}},
+    {"ddp", "Default access privileges", {"Owner", "Schema", "Type", "Access privileges"}},
+    {"des", "List of foreign servers", {"Name", "Owner", "Foreign-data wrapper"}},
+    {"det", "List of foreign tables", {"Schema", "Table", "Server"}},
+    {"dew", "List of foreign-data wrappers", {"Name", "Owner", "Handler", "Validator"}},
+    {"dF", "List of text search configurations", {"Schema", "Name", "Description"}},
+    {"dl", "Large objects", {"ID", "Owner", "Description"}},
+    {"dO", "List of collations", {"Schema", "Name", "Collate", "Ctype", "ICU Locale", "Provider", "Deterministic?"}},
+    {"drds", "List of settings", {"Role", "Database", "Settings"}},
+    {"dRp",
+     "List of publications",
+     {"Name", "Owner", "All tables", "Inserts", "Updates", "Deletes", "Truncates", "Via root"}},
+    {"dRs", "List of subscriptions", {"Name", "Owner", "Enabled", "Publication"}},
+    {"dX", "List of extended statistics", {"Schema", "Name", "Definition", "Ndistinct", "Dependencies", "MCV"}},
+    {"dx", "List of installed extensions", {"Name", "Version", "Schema", "Description"}},
+    {"dy", "List of event triggers", {"Name", "Event", "Owner", "Enabled", "Function", "Tags"}},
+};
+
+static bool none_command(Shell *sh, Args *a) {
+    (void)next_arg(a, ARG_NORMAL);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        size_t len = strlen(none[i].command);
+        if (strncmp(none[i].command, a->command, len) != 0 ||
+            strspn(a->command + len, "S+x") != strlen(a->command + len))
+            continue;
+        int64_t n = 0;
+        while (n < 9 && none[i].columns[n]) n++;
+        return grid_print(sh, grid_new(none[i].title, n, none[i].columns));
+    }
+    return false;
+}
+
+/* \dconfig, as \dconfig of psql 15: parameters that match */
+static bool config_command(Shell *sh, Args *a) {
+    const char *pattern = next_arg(a, ARG_NORMAL);
+    stele_stmt *s = NULL;
+    static const char *const names[] = {"Parameter", "Value"};
+    if (stele_prepare(sh->conn, "show all", -1, &s, NULL) != STELE_OK) {
+        print_error(sh, NULL);
+        return false;
+    }
+    Grid *g = grid_new("List of configuration parameters", 2, names);
+    while (stele_step(s) == STELE_ROW) {
+        const char *name = stele_column_text(s, 0, NULL), *value = NULL;
+        if (!name || (pattern && !name_matches(pattern, name))) continue;
+        grid_cell(g, name);
+        value = stele_column_text(s, 1, NULL);
+        grid_cell(g, value ? value : "");
+    }
+    stele_finalize(s);
+    grid_sort(g, 1);
+    return grid_print(sh, g);
+}
+
+const Command describe_commands[] = {
+    {"d", "[NAME]", "tables and views, or one: columns, keys, checks, view text", describe_command, COMMAND_SUFFIX},
+    {"da", "[PATTERN]", "aggregate functions", aggregates_command, COMMAND_SUFFIX},
+    {"dA", "", NULL, none_command, COMMAND_SUFFIX},
+    {"db", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dc", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dC", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dd", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dD", "", NULL, none_command, COMMAND_SUFFIX},
+    {"ddp", "", NULL, none_command, COMMAND_SUFFIX},
+    {"des", "", NULL, none_command, COMMAND_SUFFIX},
+    {"det", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dew", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dF", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dl", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dO", "", NULL, none_command, COMMAND_SUFFIX},
+    {"drds", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dRp", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dRs", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dX", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dx", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dy", "", NULL, none_command, COMMAND_SUFFIX},
+    {"dconfig", "[PATTERN]", "settings (SHOW ALL describes them)", config_command, COMMAND_SUFFIX},
+    {"df", "[PATTERN]", "functions and procedures; built-in ones with S or a name", functions_command, COMMAND_SUFFIX},
+    {"di", "[PATTERN]", "indexes", list_relations_command, COMMAND_SUFFIX},
+    {"dL", "[PATTERN]", "languages of routines", languages_command, COMMAND_SUFFIX},
+    {"dm", "", NULL, list_relations_command, COMMAND_SUFFIX},
+    {"dE", "", NULL, list_relations_command, COMMAND_SUFFIX},
+    {"dn", "[PATTERN]", "schemas: public", schemas_command, COMMAND_SUFFIX},
+    {"do", "[PATTERN]", "operators; built-in ones with S or a name", operators_command, COMMAND_SUFFIX},
+    {"dp", "[PATTERN]", "privileges: there are none", privileges_command, COMMAND_SUFFIX},
+    {"z", "", NULL, privileges_command, COMMAND_SUFFIX},
+    {"ds", "[PATTERN]", "sequences", list_relations_command, COMMAND_SUFFIX},
+    {"dt", "[PATTERN]", "tables", list_relations_command, COMMAND_SUFFIX},
+    {"dT", "[PATTERN]", "data types; built-in ones with S or a name", types_command, COMMAND_SUFFIX},
+    {"du", "[PATTERN]", "roles: the one user", roles_command, COMMAND_SUFFIX},
+    {"dg", "", NULL, roles_command, COMMAND_SUFFIX},
+    {"dv", "[PATTERN]", "views", list_relations_command, COMMAND_SUFFIX},
+    {"l", "[PATTERN]", "databases: the one that is open", databases_command, COMMAND_SUFFIX},
+    {"list", "", NULL, databases_command, COMMAND_SUFFIX},
+    {"sf", "FUNCTION", "text of a function or procedure", function_source_command, COMMAND_SUFFIX | COMMAND_LINE},
+    {"sv", "VIEW", "text of a view", view_source_command, COMMAND_SUFFIX | COMMAND_LINE},
+    {0},
+};

@@ -1,0 +1,42 @@
+/* describe.h - definitions of the database as the describing commands need them. */
+#ifndef STELE_SHELL_DESCRIBE_H
+#define STELE_SHELL_DESCRIBE_H
+
+#include "shell/command.h"
+
+/* One of stele_list_definitions, kept. */
+typedef struct Defined {
+    char *kind, *name, *table, *create;
+} Defined;
+typedef struct Definitions {
+    Defined *items;
+    int64_t n, cap;
+    bool failed; /* the list could not be read */
+} Definitions;
+bool definitions_load(Shell *sh, Definitions *d); /* false: an error, which has been shown */
+void definitions_free(Definitions *d);
+
+typedef struct Relation {
+    char *name;
+    bool view;
+    int64_t rows; /* -1: a view */
+} Relation;
+typedef struct Relations {
+    Relation *items; /* by name */
+    int64_t n, cap;
+    bool failed;
+} Relations;
+bool relations_load(Shell *sh, Relations *r);
+void relations_free(Relations *r);
+bool suggest_relation(Shell *sh, const char *name);   /* says which one may have been meant, if any */
+int64_t relation_bytes(Shell *sh, const char *table); /* -1: not known */
+void put_size(char *out, size_t size, int64_t bytes); /* as pg_size_pretty */
+/* What is behind "ADD CONSTRAINT name " in a definition. */
+const char *constraint_text(const Defined *d);
+const char *constraint_name(const Defined *d, char *out, size_t size);
+bool is_key(const Defined *d); /* a primary key, a unique constraint, or an index */
+
+/* describe_table.c */
+bool describe_relation(Shell *sh, const Relation *r, const Definitions *d, bool more);
+
+#endif

@@ -1,0 +1,195 @@
+/* sqlhelp.c - \h: the syntax of the statements that there are, in short. What PostgreSQL has besides is not in it. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "shell/command.h"
+
+static const struct Topic {
+    const char *name, *what, *syntax;
+} topics[] = {
+    {"ALTER TABLE", "change the definition of a table",
+     "ALTER TABLE [ IF EXISTS ] name action [, ... ]\n"
+     "ALTER TABLE [ IF EXISTS ] name RENAME [ COLUMN ] column TO new_column\n"
+     "ALTER TABLE [ IF EXISTS ] name RENAME CONSTRAINT constraint TO new_constraint\n"
+     "ALTER TABLE [ IF EXISTS ] name RENAME TO new_name\n\n"
+     "where action is one of:\n\n"
+     "    ADD [ COLUMN ] [ IF NOT EXISTS ] column type [ column_constraint [ ... ] ]\n"
+     "    DROP [ COLUMN ] [ IF EXISTS ] column [ RESTRICT | CASCADE ]\n"
+     "    ALTER [ COLUMN ] column [ SET DATA ] TYPE type [ USING expression ]\n"
+     "    ALTER [ COLUMN ] column SET DEFAULT expression\n"
+     "    ALTER [ COLUMN ] column DROP DEFAULT\n"
+     "    ALTER [ COLUMN ] column { SET | DROP } NOT NULL\n"
+     "    ADD table_constraint\n"
+     "    DROP CONSTRAINT [ IF EXISTS ] constraint [ RESTRICT | CASCADE ]\n"
+     "    SET ( expected_rows = number )\n"
+     "    RESET ( expected_rows )"},
+    {"ANALYZE", "collect statistics about tables", "ANALYZE [ VERBOSE ] [ table [, ...] ]"},
+    {"BEGIN", "start a transaction",
+     "BEGIN [ WORK | TRANSACTION ] [ transaction_mode [, ...] ]\n\n"
+     "where transaction_mode is one of:\n\n"
+     "    ISOLATION LEVEL { SERIALIZABLE | REPEATABLE READ | READ COMMITTED | READ UNCOMMITTED }\n"
+     "    READ WRITE | READ ONLY\n"
+     "    [ NOT ] DEFERRABLE"},
+    {"CALL", "run a procedure",
+     "CALL name ( [ argument ] [, ...] )\n"
+     "CALL bulk_call ( 'procedure', 'query' )    -- a call for each row of the query, in one bulk"},
+    {"CHECKPOINT", "save the database", "CHECKPOINT"},
+    {"COMMIT", "end the transaction, its changes stay", "COMMIT [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]"},
+    {"COPY", "copy data between a file and a table",
+     "COPY table [ ( column [, ...] ) ] FROM { 'file' | STDIN } [ [ WITH ] ( option [, ...] ) ]\n"
+     "COPY { table [ ( column [, ...] ) ] | ( query ) } TO { 'file' | STDOUT } [ [ WITH ] ( option [, ...] ) ]\n\n"
+     "where option can be one of:\n\n"
+     "    FORMAT { text | csv }\n"
+     "    DELIMITER 'character'\n"
+     "    NULL 'text'\n"
+     "    HEADER [ boolean | MATCH ]\n"
+     "    QUOTE 'character'\n"
+     "    ESCAPE 'character'\n"
+     "    FORCE_QUOTE { ( column [, ...] ) | * }\n"
+     "    FORCE_NOT_NULL ( column [, ...] )\n"
+     "    FORCE_NULL ( column [, ...] )"},
+    {"CREATE FUNCTION", "define a function",
+     "CREATE [ OR REPLACE ] FUNCTION name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
+     "    [ RETURNS type | RETURNS SETOF type | RETURNS TABLE ( column type [, ...] ) ]\n"
+     "    LANGUAGE { sql | plpgsql }\n"
+     "    [ IMMUTABLE | STABLE | VOLATILE ] [ STRICT | CALLED ON NULL INPUT ]\n"
+     "    AS 'body'"},
+    {"CREATE INDEX", "define an index",
+     "CREATE [ UNIQUE ] INDEX [ IF NOT EXISTS ] [ name ] ON table ( column [, ...] )"},
+    {"CREATE PROCEDURE", "define a procedure",
+     "CREATE [ OR REPLACE ] PROCEDURE name ( [ [ mode ] [ argument ] type [ { DEFAULT | = } expression ] [, ...] ] )\n"
+     "    LANGUAGE { sql | plpgsql }\n"
+     "    AS 'body'"},
+    {"CREATE TABLE", "define a table",
+     "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name (\n"
+     "    { column type [ column_constraint [ ... ] ] | table_constraint } [, ... ]\n"
+     ") [ WITH ( expected_rows = number ) ]\n\n"
+     "where column_constraint is:\n\n"
+     "    [ CONSTRAINT name ] { NOT NULL | NULL | CHECK ( expression ) | DEFAULT expression | UNIQUE | PRIMARY KEY |\n"
+     "        REFERENCES table [ ( column ) ] [ ON DELETE action ] [ ON UPDATE action ] }\n\n"
+     "and table_constraint is:\n\n"
+     "    [ CONSTRAINT name ] { CHECK ( expression ) | UNIQUE ( column [, ...] ) | PRIMARY KEY ( column [, ...] ) |\n"
+     "        FOREIGN KEY ( column [, ...] ) REFERENCES table [ ( column [, ...] ) ]\n"
+     "        [ ON DELETE action ] [ ON UPDATE action ] }"},
+    {"CREATE TABLE AS", "define a table from the result of a query",
+     "CREATE [ TEMPORARY | UNLOGGED ] TABLE [ IF NOT EXISTS ] name [ ( column [, ...] ) ]\n"
+     "    AS query [ WITH [ NO ] DATA ]"},
+    {"CREATE VIEW", "define a view", "CREATE [ OR REPLACE ] [ TEMPORARY ] VIEW name [ ( column [, ...] ) ] AS query"},
+    {"DEALLOCATE", "forget a prepared statement", "DEALLOCATE [ PREPARE ] { name | ALL }"},
+    {"DELETE", "delete rows of a table",
+     "[ WITH query [, ...] ]\n"
+     "DELETE FROM table [ [ AS ] alias ]\n"
+     "    [ USING from_item [, ...] ]\n"
+     "    [ WHERE condition ]\n"
+     "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"DO", "run an anonymous block", "DO [ LANGUAGE plpgsql ] 'body'"},
+    {"DROP FUNCTION", "remove a function",
+     "DROP FUNCTION [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP PROCEDURE", "remove a procedure",
+     "DROP PROCEDURE [ IF EXISTS ] name [ ( [ type [, ...] ] ) ] [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP TABLE", "remove a table", "DROP TABLE [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"DROP VIEW", "remove a view", "DROP VIEW [ IF EXISTS ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"EXECUTE", "run a prepared statement", "EXECUTE name [ ( parameter [, ...] ) ]"},
+    {"EXPLAIN", "show how a statement is run",
+     "EXPLAIN [ ANALYZE ] [ VERBOSE ] statement\n"
+     "EXPLAIN [ VERBOSE ] PROCEDURE name    -- how it runs in bulk, and what its calls conflict on"},
+    {"INSERT", "create rows of a table",
+     "[ WITH query [, ...] ]\n"
+     "INSERT INTO table [ AS alias ] [ ( column [, ...] ) ]\n"
+     "    { DEFAULT VALUES | VALUES ( { expression | DEFAULT } [, ...] ) [, ...] | query }\n"
+     "    [ ON CONFLICT [ ( column [, ...] ) | ON CONSTRAINT name ]\n"
+     "        { DO NOTHING | DO UPDATE SET column = expression [, ...] [ WHERE condition ] } ]\n"
+     "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"PREPARE", "prepare a statement", "PREPARE name [ ( type [, ...] ) ] AS statement"},
+    {"RELEASE SAVEPOINT", "forget a savepoint", "RELEASE [ SAVEPOINT ] name"},
+    {"RESET", "a setting to its default", "RESET { name | ALL }"},
+    {"ROLLBACK", "end the transaction, its changes go",
+     "ROLLBACK [ WORK | TRANSACTION ] [ AND [ NO ] CHAIN ]\nROLLBACK [ WORK | TRANSACTION ] TO [ SAVEPOINT ] name"},
+    {"SAVEPOINT", "a point in the transaction to roll back to", "SAVEPOINT name"},
+    {"SELECT", "read rows of tables and views",
+     "[ WITH [ RECURSIVE ] name [ ( column [, ...] ) ] AS [ [ NOT ] MATERIALIZED ] ( query ) [, ...] ]\n"
+     "SELECT [ ALL | DISTINCT [ ON ( expression [, ...] ) ] ]\n"
+     "    [ * | expression [ [ AS ] name ] [, ...] ]\n"
+     "    [ FROM from_item [, ...] ]\n"
+     "    [ WHERE condition ]\n"
+     "    [ GROUP BY grouping_element [, ...] ]\n"
+     "    [ HAVING condition ]\n"
+     "    [ WINDOW name AS ( window ) [, ...] ]\n"
+     "    [ { UNION | INTERSECT | EXCEPT } [ ALL | DISTINCT ] select ]\n"
+     "    [ ORDER BY expression [ ASC | DESC ] [ NULLS { FIRST | LAST } ] [, ...] ]\n"
+     "    [ LIMIT { count | ALL } ] [ OFFSET start ]\n"
+     "    [ FETCH { FIRST | NEXT } [ count ] { ROW | ROWS } { ONLY | WITH TIES } ]\n\n"
+     "where from_item can be one of:\n\n"
+     "    table [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
+     "    [ LATERAL ] ( query ) [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
+     "    [ LATERAL ] function ( [ argument [, ...] ] ) [ WITH ORDINALITY ] [ [ AS ] alias [ ( column [, ...] ) ] ]\n"
+     "    from_item join_type from_item { ON condition | USING ( column [, ...] ) }\n"
+     "    from_item { NATURAL join_type | CROSS JOIN } from_item\n\n"
+     "and grouping_element: ( ), expression, ROLLUP (...), CUBE (...), GROUPING SETS (...)"},
+    {"SET", "change a setting of the session", "SET [ SESSION | LOCAL ] name { TO | = } { value | DEFAULT }"},
+    {"SHOW", "show a setting", "SHOW { name | ALL | TABLES | DEVICES }"},
+    {"TRUNCATE", "empty tables", "TRUNCATE [ TABLE ] name [, ...] [ CASCADE | RESTRICT ]"},
+    {"UPDATE", "change rows of a table",
+     "[ WITH query [, ...] ]\n"
+     "UPDATE table [ [ AS ] alias ]\n"
+     "    SET { column = { expression | DEFAULT } | ( column [, ...] ) = ( expression [, ...] ) } [, ...]\n"
+     "    [ FROM from_item [, ...] ]\n"
+     "    [ WHERE condition ]\n"
+     "    [ RETURNING { * | expression [ [ AS ] name ] } [, ...] ]"},
+    {"VACUUM", "give back the memory of deleted rows", "VACUUM [ FULL ] [ ANALYZE ] [ table [, ...] ]"},
+    {"VALUES", "rows that are given", "VALUES ( expression [, ...] ) [, ...]"},
+};
+enum { N_TOPICS = sizeof topics / sizeof *topics };
+
+const char *sql_topic(size_t i) { return i < N_TOPICS ? topics[i].name : NULL; }
+
+static void list_topics(Shell *sh) {
+    enum { COLUMNS = 4, WIDTH = 22 };
+    size_t lines = (N_TOPICS + COLUMNS - 1) / COLUMNS;
+    fputs("Available help:\n", sh->out);
+    for (size_t r = 0; r < lines; r++) {
+        for (size_t i = r; i < N_TOPICS; i += lines) {
+            bool last = i + lines >= N_TOPICS;
+            if (last) fprintf(sh->out, "  %s\n", topics[i].name);
+            else fprintf(sh->out, "  %-*s", WIDTH, topics[i].name);
+        }
+    }
+}
+
+static void put_topic(Shell *sh, const struct Topic *t) {
+    fprintf(sh->out, "Command:     %s\nDescription: %s\nSyntax:\n%s\n\n", t->name, t->what, t->syntax);
+}
+
+/* All topics that begin with the text; when there are none, those of its first word. */
+bool help_sql(Shell *sh, const char *topic) {
+    char text[64];
+    size_t n = 0;
+    if (!topic || !*topic) {
+        list_topics(sh);
+        return true;
+    }
+    for (const char *s = topic; *s && n < sizeof text - 1; s++) { /* blanks as one */
+        if (*s == ' ' && n > 0 && text[n - 1] == ' ') continue;
+        text[n++] = *s;
+    }
+    while (n > 0 && strchr("; ", text[n - 1])) n--;
+    text[n] = 0;
+    for (;;) {
+        bool any = false;
+        for (size_t i = 0; i < N_TOPICS; i++) {
+            if (strcmp(text, "*") != 0 && strncasecmp(topics[i].name, text, n) != 0) continue;
+            if (n == strlen(topics[i].name) && any) continue;
+            put_topic(sh, &topics[i]);
+            any = true;
+            if (n == strlen(topics[i].name)) break;
+        }
+        if (any) return true;
+        while (n > 0 && text[n - 1] != ' ') n--;
+        while (n > 0 && text[n - 1] == ' ') n--;
+        text[n] = 0;
+        if (n == 0) break;
+    }
+    fprintf(sh->out, "No help available for \"%s\".\nTry \\h with no arguments to see available help.\n", topic);
+    return true;
+}
