@@ -85,12 +85,14 @@ typedef struct stele_options {
     int64_t memory_limit;       /* bytes, 0 = 80 % of physical memory; RESET memory_limit gives this one back */
     const char *temp_directory; /* NULL = $TMPDIR or /tmp; of connections that do not set another */
     bool existing;              /* a path without a database is an error (58P01) instead of becoming one */
-    bool read_only;             /* so is it then; nothing of the database changes (25006), and it is not saved */
+    bool read_only; /* so is it then; transactions only read (25006), nothing is saved, and other processes may
+                       have the directory open so too. No effect on :memory: */
 } stele_options;
 
 /* Opens a database. path: ":memory:" or NULL for one that is never written, else a directory, created when it
- * does not exist. One process at a time may have a directory open (55006). options may be NULL. On failure *db is NULL
- * and, when `error` is given, it is filled; its strings stay valid until the next call of stele_open on this thread.
+ * does not exist. One process at a time may have a directory open, unless all only read it (55006). options may be
+ * NULL. On failure *db is NULL and, when `error` is given, it is filled; its strings stay valid until the next call of
+ * stele_open on this thread.
  * Errors: 58030 I/O, 58P01 no database (with `existing`), 55006 in use, XX001 corrupted file (named), 53200 memory; of
  * temp_directory 58P01 (not there), 42809 (no directory), 42501 (not writable), 22023 (too long). */
 STELE_API stele_status stele_open(const char *path, const stele_options *options, stele_db **db,

@@ -91,12 +91,15 @@ stele_status stele_open(const char *path, const stele_options *options, stele_db
                         ? options->memory_limit
                         : (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 5 * 4;
     bool memory = !path || !*path || strcmp(path, ":memory:") == 0;
-    if (options && options->existing && !memory && check_existing(path) != ST_OK) {
+    bool read_only = options && options->read_only && !memory;
+    if (options && (options->existing || read_only) && !memory && check_existing(path) != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
         return STELE_ERROR;
     }
-    if (database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error) != ST_OK) {
+    Status opened = read_only ? database_open_read_only(path, vfs_posix(), threads, limit, &d->db, &open_error)
+                              : database_open(memory ? NULL : path, vfs_posix(), threads, limit, &d->db, &open_error);
+    if (opened != ST_OK) {
         mem_free(NULL, d, (int64_t)sizeof *d);
         fill_error(&open_error, error);
         return STELE_ERROR;

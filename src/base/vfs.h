@@ -35,6 +35,8 @@ struct Vfs {
     Status (*list)(Vfs *, const char *path, Status (*each)(void *ctx, const char *name, Err *), void *ctx, Err *);
     /* Advisory whole-file lock; ST_ERROR 55006 when another process holds it. */
     Status (*lock)(VfsFile *, Err *);
+    /* As lock, beside others that hold it shared. */
+    Status (*lock_shared)(VfsFile *, Err *);
     /* Map a file read-only; NULL pointer allowed for empty files. */
     Status (*map)(VfsFile *, int64_t size, const void **out, Err *);
     void (*unmap)(const void *p, int64_t size);

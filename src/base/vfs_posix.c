@@ -174,15 +174,17 @@ static Status posix_list(Vfs *v, const char *path, Status (*each)(void *, const 
 
 /* flock() belongs to the open file, so it also keeps out a second open in this process, and
  * the kernel drops it when the process dies. */
-static Status posix_lock(VfsFile *f, Err *e) {
+static Status take_lock(VfsFile *f, int how, Err *e) {
     int rc;
     do {
-        rc = flock(f->fd, LOCK_EX | LOCK_NB);
+        rc = flock(f->fd, how | LOCK_NB);
     } while (rc != 0 && errno == EINTR);
     if (rc == 0) return ST_OK;
     if (errno == EWOULDBLOCK) return err_set(e, ERR_OBJECT_IN_USE, "file \"%s\" is in use by another process", f->path);
     return err_errno(e, errno, "lock", f->path);
 }
+static Status posix_lock(VfsFile *f, Err *e) { return take_lock(f, LOCK_EX, e); }
+static Status posix_lock_shared(VfsFile *f, Err *e) { return take_lock(f, LOCK_SH, e); }
 
 static Status posix_map(VfsFile *f, int64_t size, const void **out, Err *e) {
     *out = NULL;
@@ -214,6 +216,7 @@ Vfs *vfs_posix(void) {
         .exists = posix_exists,
         .list = posix_list,
         .lock = posix_lock,
+        .lock_shared = posix_lock_shared,
         .map = posix_map,
         .unmap = posix_unmap,
     };

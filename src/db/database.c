@@ -123,9 +123,10 @@ static Status load_all(Database *db, Arena *a, Err *e) {
         if (generation_name(n.v.items[i], &g))
             return err_corrupted(e, path_of(a, db, 0, "CURRENT"), 0, "file is missing");
     }
+    if (!there && db->read_only) return err_set(e, ERR_UNDEFINED_FILE, "there is no database at \"%s\"", db->path);
     if (!there) return write_current(db, a, 0, e);
     if (db->generation > 0) TRY(load_generation(db, a, e));
-    for (int64_t i = 0; i < n.v.len; i++)
+    for (int64_t i = 0; i < n.v.len && !db->read_only; i++)
         if (generation_name(n.v.items[i], &g) && g != db->generation) remove_generation(db, a, g);
     return ST_OK;
 }
@@ -150,7 +151,21 @@ const char *const database_part_names[N_DATABASE_PARTS] = {
     [DB_CALLS] = "calls",       [DB_INPUTS] = "inputs of bulks",  [DB_UNDO] = "undo logs",
     [DB_VERSIONS] = "versions", [DB_CONNECTIONS] = "connections", [DB_DEVICES] = "devices"};
 
-Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
+/* The directory's lock, for as long as the database is open. */
+static Status lock_directory(Database *db, const char *path, const char *lock, Err *e) {
+    Err lock_err = {0};
+    int how = db->read_only ? VFS_READ : VFS_READ | VFS_WRITE | VFS_CREATE;
+    if (!db->read_only) TRY(db->vfs->make_dir(db->vfs, path, e));
+    TRY(db->vfs->open(db->vfs, lock, how, &db->lock_file, e));
+    if ((db->read_only ? db->vfs->lock_shared : db->vfs->lock)(db->lock_file, &lock_err) == ST_OK) return ST_OK;
+    if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0)
+        return err_set(e, ERR_OBJECT_IN_USE, "database \"%s\" is in use by another process", path);
+    err_copy(e, &lock_err);
+    return ST_ERROR;
+}
+
+static Status open_database(const char *path, Vfs *vfs, int threads, int64_t memory_limit, bool read_only,
+                            Database **out, Err *e) {
     *out = NULL;
     Database *db = mem_calloc(NULL, (int64_t)sizeof *db, e);
     if (!db) return ST_ERROR;
@@ -162,6 +177,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
     db->memory_limit = memory_limit;
     db->vfs = vfs ? vfs : vfs_posix();
     db->refs = 1;
+    db->read_only = read_only;
     mutex_init(&db->publishing, RANK_PUBLISHING);
     atomic_init(&db->published_changes, UINT64_MAX);
     bool failed = epoch_domain_new(&db->account, &db->epochs, e) != ST_OK;
@@ -178,15 +194,7 @@ Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_lim
         arena_set_err(db->catalog.arena, NULL);
         char *lock = db->path ? path_of(a, db, 0, "LOCK") : NULL;
         if (!lock) goto fail;
-        if (db->vfs->make_dir(db->vfs, path, e) != ST_OK) goto fail;
-        if (db->vfs->open(db->vfs, lock, VFS_READ | VFS_WRITE | VFS_CREATE, &db->lock_file, e) != ST_OK) goto fail;
-        Err lock_err = {0};
-        if (db->vfs->lock(db->lock_file, &lock_err) != ST_OK) {
-            if (strcmp(lock_err.sqlstate, ERR_OBJECT_IN_USE) == 0)
-                err_set(e, ERR_OBJECT_IN_USE, "database \"%s\" is in use by another process", path);
-            else err_copy(e, &lock_err);
-            goto fail;
-        }
+        if (lock_directory(db, path, lock, e) != ST_OK) goto fail;
         if (load_all(db, a, e) != ST_OK) goto fail;
     }
     arena_free(a);
@@ -197,6 +205,12 @@ fail:
     arena_free(a);
     database_close(db);
     return ST_ERROR;
+}
+Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
+    return open_database(path, vfs, threads, memory_limit, false, out, e);
+}
+Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e) {
+    return open_database(path, vfs, threads, memory_limit, true, out, e);
 }
 
 static Status save_generation(Database *db, Arena *a, int64_t generation, Err *e) {
@@ -237,7 +251,7 @@ static Status save(Database *db, Err *e) {
 }
 
 Status database_save(Database *db, Err *e) {
-    if (!db->path || !db->dirty) return ST_OK;
+    if (!db->path || !db->dirty || db->read_only) return ST_OK;
     int64_t reserve =
         atomic_exchange(&db->account.reserve,
                         INT64_MAX); /* losing what is in memory is worse than going beyond memory_limit for a while */

@@ -73,6 +73,7 @@ typedef struct Database {
     int64_t refs;
     int64_t generation; /* of the file set last saved or loaded */
     bool dirty;
+    bool read_only;               /* opened so: no transaction writes, and nothing is saved */
     struct DeviceHub *device_hub; /* NULL: no device was asked for yet */
     const DeviceHubOps *device_hub_ops;
     struct BulkHub *_Atomic bulk_hub; /* NULL: no bulk, and no call of the pool, yet */
@@ -80,6 +81,8 @@ typedef struct Database {
 } Database;
 
 Status database_open(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
+/* One that is there, beside other processes that do so; its files stay as they are. */
+Status database_open_read_only(const char *path, Vfs *vfs, int threads, int64_t memory_limit, Database **out, Err *e);
 /* Whether there is a database at the path, were it a damaged one. */
 Status database_exists(const char *path, Vfs *vfs, bool *there, Err *e);
 Status database_save(Database *db, Err *e); /* no-op when not dirty or :memory: */

@@ -899,6 +899,26 @@ def test_second_process_is_refused():
     ok(db, "-c", "select 1")
 
 
+def test_read_only():
+    db = path("read_only")
+    ok(db, "-c", "create table t(a int)", "-c", "insert into t values (1)")
+    before = sorted((r, f, os.stat(os.path.join(r, f)).st_mtime_ns) for r, _, fs in os.walk(db) for f in fs)
+    p = start("--readonly", db, "--csv", stdin="select * from t;\n")
+    await_line(p.stdout, "1")
+    same(ok("--readonly", db, "--csv", "-c", "select * from t", "-c", "checkpoint"), "a\n1\nCHECKPOINT\n") # beside the other
+    has(run(db, "-c", "select 1")[2], "55006")
+    for sql in ("insert into t values (2)", "create table u(a int)", "begin read write", "set default_transaction_read_only = off; insert into t values (2)", "truncate t", "drop table t", "do $$ begin insert into t values (2); end $$"):
+        rc, _, err = run("--readonly", db, "-c", sql)
+        same(rc, 1)
+        assert "25006" in err or "0A000: cannot set transaction read-write mode" in err, (sql, err)
+    same(end(p)[0], 0)
+    same(sorted((r, f, os.stat(os.path.join(r, f)).st_mtime_ns) for r, _, fs in os.walk(db) for f in fs), before)
+    rc, _, err = run("--readonly", path("nothing_there"), "-c", "select 1")
+    same((rc, os.path.exists(path("nothing_there"))), (1, False))
+    has(err, "58P01")
+    same(ok("--readonly", "-c", "create table t(a int)", "-q"), "") # a database in memory is only its own
+
+
 def test_kill_leaves_the_last_checkpoint():
     db = path("killed")
     p = subprocess.Popen([STELE, db, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -409,6 +409,9 @@ Status session_transaction_options(Session *s, int64_t n, const AstOption *optio
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
                            "SET TRANSACTION [NOT] DEFERRABLE must be called before any query");
         if (strcmp(options[i].name, "transaction_read_only") != 0) continue;
+        if (!on && s->db->read_only)
+            return err_set(&s->err, ERR_FEATURE_NOT_SUPPORTED,
+                           "cannot set transaction read-write mode in a database that was opened read-only");
         if (!on && s->read_only && s->savepoints)
             return err_set(&s->err, ERR_ACTIVE_TRANSACTION,
                            "cannot set transaction read-write mode inside a read-only transaction");

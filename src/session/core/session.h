@@ -393,7 +393,7 @@ void savepoints_free(Session *s);
 /* READ ONLY and the like of BEGIN and SET TRANSACTION. 25001: too late. */
 Status session_transaction_options(Session *s, int64_t n, const AstOption *options);
 static inline bool session_read_only(const Session *s) {
-    return s->state == 'I' ? s->settings.txn.default_read_only : s->read_only;
+    return s->db->read_only || (s->state == 'I' ? s->settings.txn.default_read_only : s->read_only);
 }
 void catalog_undo_all(Session *s);
 void catalog_undo_to(Session *s, const CatalogUndo *mark); /* back to what s->catalog_undo was */
