@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/similar.h"
 #include "device/device.h"
 #include "exec/vm.h"
 #include "session/core/session.h"
@@ -426,12 +427,20 @@ static Status check_limit(Session *s, Err *e) {
     return ST_ERROR;
 }
 
+static void no_setting(const char *name, Err *e) {
+    Similar near;
+    similar_init(&near, name);
+    for (int64_t i = 0; i < ARRAY_LEN(defs); i++) similar_offer(&near, defs[i].name);
+    err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+    if (near.best) err_hint(e, "Perhaps you meant \"%s\". SHOW ALL lists the parameters.", near.best);
+    else err_hint(e, "SHOW ALL lists the parameters.");
+}
+
 Status settings_set(Session *s, const char *name, const char *value, Err *e) {
     const Def *d = find(name);
     if (!d && strchr(name, '.')) return ST_OK; /* custom settings are accepted as in PostgreSQL */
     if (!d) {
-        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
-        err_hint(e, "SHOW ALL lists the parameters.");
+        no_setting(name, e);
         return ST_ERROR;
     }
     if (!value && d->kind == K_FIXED) return ST_OK;
@@ -457,7 +466,7 @@ void settings_restore(Session *s, const Settings *to) {
 const char *settings_show(Session *s, Arena *a, const char *name, Err *e) {
     const Def *d = find(name);
     if (!d) {
-        err_set(e, ERR_UNDEFINED_OBJECT, "unrecognized configuration parameter \"%s\"", name);
+        no_setting(name, e);
         return NULL;
     }
     const char *base = (const char *)&s->settings;

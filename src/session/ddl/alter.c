@@ -1,6 +1,7 @@
 /* alter.c - ALTER TABLE, RENAME and CREATE INDEX: a table gets another definition by being built anew under it. */
 #include <stdlib.h>
 
+#include "catalog/similar_names.h"
 #include "session/ddl/depend.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
@@ -417,9 +418,7 @@ Status alter_table(Session *s, Statement *st, const AstAlterTable *x) {
         }
         if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
         if (!t && x->if_exists) return ST_OK;
-        if (!t)
-            return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
-                          x->table.name);
+        if (!t) return catalog_no_relation(&s->db->catalog, x->table.name, x->table.location, &s->err);
         TRY(alter_one(s, st, t, &x->cmds[i]));
     }
     return ST_OK;
@@ -510,9 +509,7 @@ Status rename_object(Session *s, Statement *st, const AstRename *x) {
     View *v = catalog_view(&s->db->catalog, slice_of(x->name.name));
     if (!t && !v) TRY(sql_refuse_system_relation(x->name.name, &s->err));
     if (!t && !v)
-        return x->if_exists ? ST_OK
-                            : err_at(&s->err, x->name.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
-                                     x->name.name);
+        return x->if_exists ? ST_OK : catalog_no_relation(&s->db->catalog, x->name.name, x->name.location, &s->err);
     if (t && (x->object == AST_OBJ_VIEW || (x->object == AST_OBJ_COLUMN && x->relation == AST_OBJ_VIEW)))
         return err_at(&s->err, x->name.location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a view", x->name.name);
     bool is_relation = x->object == AST_OBJ_TABLE || x->object == AST_OBJ_VIEW;
@@ -593,8 +590,7 @@ Status create_index(Session *s, Statement *st, const AstCreateIndex *x) {
     TRY(session_check_schema(s, &x->table));
     Table *t = catalog_table(&s->db->catalog, slice_of(x->table.name));
     if (!t) TRY(sql_refuse_system_relation(x->table.name, &s->err));
-    if (!t)
-        return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+    if (!t) return catalog_no_relation(&s->db->catalog, x->table.name, x->table.location, &s->err);
     if (!x->unique || x->where)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "only CREATE UNIQUE INDEX on columns is supported");

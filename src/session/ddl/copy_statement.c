@@ -1,4 +1,5 @@
 /* copy_statement.c - COPY: what is read or written, and its options; the formats are in io/copy.h. */
+#include "catalog/similar_names.h"
 #include "session/core/session.h"
 #include "session/ddl/utility_int.h"
 #include "sql/bind/bind.h"
@@ -36,7 +37,7 @@ static Status copy_table(Session *s, const AstName *n, Table **t) {
     if (catalog_view(&s->db->catalog, slice_of(n->name)))
         return err_at(&s->err, n->location, ERR_WRONG_OBJECT_TYPE, "cannot copy to view \"%s\"", n->name);
     TRY(sql_refuse_system_relation(n->name, &s->err));
-    return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", n->name);
+    return catalog_no_relation(&s->db->catalog, n->name, n->location, &s->err);
 }
 
 static bool is_auto(const AstCopy *x) {
@@ -219,7 +220,7 @@ static Status copy_in(Session *s, Statement *st, const AstCopy *x) {
 static Status copy_query(Session *s, Arena *a, const AstCopy *x, const AstStmt **q) {
     if (!catalog_table(session_catalog(s), slice_of(x->table.name)) &&
         !catalog_view(session_catalog(s), slice_of(x->table.name)) && sql_system_relation(x->table.name) < 0)
-        return err_at(&s->err, x->table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", x->table.name);
+        return catalog_no_relation(session_catalog(s), x->table.name, x->table.location, &s->err);
     char *sql = arena_strdup(a, "select ");
     for (int64_t i = 0; sql && i < x->n_columns; i++)
         sql = arena_printf(a, "%s%s%s", sql, i ? ", " : "", quote_name(a, x->columns[i]));

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "catalog/similar_names.h"
 #include "session/core/session.h"
 #include "session/core/transaction.h"
 #include "sql/bind/bind.h"
@@ -328,9 +329,7 @@ Status foreign_define(Session *s, Statement *st, const Table *t, const AstConstr
     if (!p && catalog_view(&s->db->catalog, slice_of(k->ref_table.name)))
         return err_at(&s->err, k->ref_table.location, ERR_WRONG_OBJECT_TYPE,
                       "referenced relation \"%s\" is not a table", k->ref_table.name);
-    if (!p)
-        return err_at(&s->err, k->ref_table.location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
-                      k->ref_table.name);
+    if (!p) return catalog_no_relation(&s->db->catalog, k->ref_table.name, k->ref_table.location, &s->err);
     int n = column ? 1 : (int)k->n_columns;
     if (n > 32)
         return err_at(&s->err, k->location, ERR_TOO_MANY_COLUMNS, "cannot have more than 32 keys in a foreign key");

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "catalog/similar_names.h"
 #include "session/pool/callpool.h"
 #include "session/ddl/depend.h"
 #include "session/pl/pl_eval.h"
@@ -91,8 +92,11 @@ static Status find_to_drop(Session *s, const AstDrop *x, const AstName *n, Table
     }
     if (*t || *v) return ST_OK;
     TRY(sql_refuse_system_relation(n->name, &s->err));
-    if (!x->if_exists)
-        return err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
+    if (!x->if_exists) {
+        err_at(&s->err, n->location, ERR_UNDEFINED_TABLE, "%s \"%s\" does not exist", what, n->name);
+        catalog_hint_relation(&s->db->catalog, n->name, &s->err);
+        return ST_ERROR;
+    }
     session_notice_text(s, "NOTICE", "00000", "%s \"%s\" does not exist, skipping", what, n->name);
     return ST_OK;
 }
@@ -142,9 +146,7 @@ static Status truncate_tables(Session *s, Statement *st, const AstTruncate *x) {
             return err_at(&s->err, x->tables[i].location, ERR_WRONG_OBJECT_TYPE, "\"%s\" is not a table",
                           x->tables[i].name);
         if (!t) TRY(sql_refuse_system_relation(x->tables[i].name, &s->err));
-        if (!t)
-            return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
-                          x->tables[i].name);
+        if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
         TRY(session_table_idle(s, t, "TRUNCATE TABLE"));
         TRY(table_truncate(t, s->undo, &s->err));
     }
@@ -461,9 +463,7 @@ static Status vacuum(Session *s, Statement *st, const AstVacuum *x) {
                                 x->is_vacuum ? "vacuum" : "analyze");
             continue;
         }
-        if (!t)
-            return err_at(&s->err, x->tables[i].location, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist",
-                          x->tables[i].name);
+        if (!t) return catalog_no_relation(&s->db->catalog, x->tables[i].name, x->tables[i].location, &s->err);
         for (int64_t k = 0; k < x->n_columns[i]; k++)
             if (table_find_column(t, slice_of(x->columns[i][k])) < 0)
                 return err_set(&s->err, ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist",

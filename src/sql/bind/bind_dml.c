@@ -7,6 +7,7 @@
  * A target row that UPDATE ... FROM or DELETE ... USING joins several times appears once: grouped by rowid, any of
  * its new values (SQL leaves open which one).
  */
+#include "base/similar.h"
 #include "sql/bind/bind_int.h"
 
 static Status target_table(Binder *b, const AstName *name, int64_t location, const char *verb, Table **t) {
@@ -30,8 +31,13 @@ static int find_column(const Table *t, const char *name) {
 }
 
 static Status no_column(Binder *b, const Table *t, const char *name, int64_t location) {
-    return err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN,
-                  "column \"%s\" of relation \"%s\" does not exist", name, t->name);
+    Similar s;
+    similar_init(&s, name);
+    for (int i = 0; i < t->n_cols; i++) similar_offer(&s, t->cols[i].name);
+    err_at(b->err, bind_pos(b, location), ERR_UNDEFINED_COLUMN, "column \"%s\" of relation \"%s\" does not exist", name,
+           t->name);
+    if (s.best) err_hint(b->err, "Perhaps you meant the column \"%s\".", s.best);
+    return ST_ERROR;
 }
 
 /* The column's default, or NULL. */

@@ -3,6 +3,7 @@
  * While FROM is bound, the level's name space holds the items to the left: that is what LATERAL sees. A
  * subquery without LATERAL is bound with the level around as its outer level instead.
  */
+#include "catalog/similar_names.h"
 #include "sql/bind/bind_int.h"
 
 Plan *bind_one_row(Binder *b) {
@@ -65,7 +66,7 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
     int64_t pos = bind_pos(b, name->location);
     if (name->schema)
         return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s.%s\" does not exist", name->schema, name->name);
-    return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s\" does not exist", name->name);
+    return catalog_no_relation(b->c->catalog, name->name, pos, b->err);
 }
 
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item) {

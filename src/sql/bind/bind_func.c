@@ -4,6 +4,7 @@
  * call itself becomes a column; equal aggregates share one. Some aggregates are made of others: sums of intervals,
  * string_agg with an order.
  */
+#include "catalog/similar_names.h"
 #include "sql/bind/bind_int.h"
 
 static const char *const int_fields[] = {"year", "month",  "day", "hour",    "minute", "quarter", "week",
@@ -311,6 +312,25 @@ static Status match_order(Binder *b, const AstFunc *f, const FuncDef *def, int n
     return ST_OK;
 }
 
+/* When no function has the name, whatever its arguments: which one may have been meant. */
+void bind_hint_function(Binder *b, const char *name, const char *what) {
+    if (!err_is_set(b->err) || strcmp(b->err->sqlstate, ERR_UNDEFINED_FUNCTION) != 0) return;
+    const Catalog *k = b->c->catalog;
+    int64_t n;
+    const FuncDef *f = func_table(&n);
+    Similar s;
+    similar_init(&s, name);
+    for (int64_t i = 0; i < n; i++) {
+        if (strcmp(f[i].name, name) == 0) return;
+        if (!f[i].doc || strncmp(f[i].doc, "internal", 8) != 0) similar_offer(&s, f[i].name);
+    }
+    for (int64_t i = 0; i < k->n_routines; i++)
+        if (strcmp(k->routines[i]->name, name) == 0) return;
+    catalog_offer_routines(k, &s);
+    if (s.best)
+        err_hint(b->err, "No %s matches the given name and argument types. Perhaps you meant \"%s\".", what, s.best);
+}
+
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f) {
     const char *name = f->name.name;
     if (f->star && strcmp(name, "count") != 0) {
@@ -443,6 +463,7 @@ Expr *bind_func(Binder *b, Query *q, const AstFunc *f) {
         return NULL;
     }
     Expr *e = bind_call(b, name, false, (int)f->n_args, args, f->location);
+    if (!e) bind_hint_function(b, name, "function");
     if (e && e->kind == EX_FUNC && e->u.func->doc && strncmp(e->u.func->doc, "internal:", 9) == 0) {
         err_at(b->err, pos, ERR_UNDEFINED_FUNCTION, "function %s does not exist", name);
         return NULL;

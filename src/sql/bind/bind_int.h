@@ -257,6 +257,7 @@ Plan *bind_stream_file(Binder *b, const AstFromTable *f);
 Expr *bind_agg(Binder *b, Query *q, const AstFunc *f);
 
 /* ---- bind_window.c ------------------------------------------------------------------------- */
+void bind_hint_function(Binder *b, const char *name, const char *what); /* an error is set; of 42883 */
 bool bind_is_window_func(const char *name);
 Expr *bind_window_call(Binder *b, Query *q, const AstFunc *f); /* with OVER */
 Expr *bind_window_agg(Binder *b, Query *q, const AstFunc *f, AggCall call, Type ret);

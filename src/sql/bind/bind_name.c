@@ -3,6 +3,7 @@
  * A name is looked for in the level's own FROM items, then in the levels around it. Within one level an
  * unqualified name must be unique among the visible columns; a join with USING hides the columns it merged.
  */
+#include "base/similar.h"
 #include "sql/bind/bind_int.h"
 
 Status bind_own(Binder *b, Query *q, ColId id, bool agg) {
@@ -178,7 +179,14 @@ static Status no_table(Binder *b, const Query *q, const char *name, int64_t loca
                 return ST_ERROR;
             }
         }
-    return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "missing FROM-clause entry for table \"%s\"", name);
+    Similar near;
+    similar_init(&near, name);
+    for (const Query *s = q; s; s = s->outer)
+        for (int64_t i = 0; i < s->ns.len; i++)
+            if (s->ns.items[i].name && s->ns.items[i].rel_visible) similar_offer(&near, s->ns.items[i].name);
+    err_at(b->err, pos, ERR_UNDEFINED_TABLE, "missing FROM-clause entry for table \"%s\"", name);
+    if (near.best) err_hint(b->err, "Perhaps you meant to reference \"%s\".", near.best);
+    return ST_ERROR;
 }
 
 static const NsItem *find_item(const Query *q, const char *name) {

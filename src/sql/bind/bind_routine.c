@@ -478,6 +478,7 @@ static Status bind_call_stmt(Binder *b, const AstFunc *f, bool procedure, BoundC
                call_text(b, f->name.name, f->n_args, given, f->arg_names));
         err_hint(b->err,
                  "No procedure matches the given name and argument types. You might need to add explicit type casts.");
+        bind_hint_function(b, f->name.name, "procedure");
         return ST_ERROR;
     }
     BoundCall *c = arena_new_of(b->a, BoundCall);

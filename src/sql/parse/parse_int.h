@@ -31,4 +31,10 @@ const FormDescribe *forms_describe(const Forms *f, int64_t at);
 /* The grammar and the conversion. `text` has passed all checks of sql_parse(). */
 Status pg_convert(Arena *a, Slice text, AstStmt ***stmts_out, int64_t *n_out, Err *e);
 
+/* ---- similar_keyword.c --------------------------------------------------------- */
+
+/* The keyword that may have been meant by the word at the byte (from 0) at which the grammar stopped, or by the one
+ * before it; NULL: none. */
+const char *parse_similar_keyword(Slice text, int64_t at);
+
 #endif

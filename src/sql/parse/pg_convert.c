@@ -2133,6 +2133,10 @@ static Status report_grammar_error(Slice text, const GrammarError *g, Err *e) {
     err_at(e, byte_position(text, g->cursor), g->sqlstate, "%s", msg);
     if (g->detail) err_detail(e, "%s", g->detail);
     if (g->hint) err_hint(e, "%s", g->hint);
+    const char *keyword = g->hint || strcmp(g->sqlstate, ERR_SYNTAX) != 0
+                              ? NULL
+                              : parse_similar_keyword(text, byte_position(text, g->cursor) - 1);
+    if (keyword) err_hint(e, "Perhaps you meant \"%s\".", keyword);
     return ST_ERROR;
 }
 
