@@ -42,7 +42,7 @@ static const char *const keywords[] = {"all",         "alter table", "analyze",
 typedef struct Words {
     char **items;
     size_t n, cap, at;
-    bool folds;
+    bool folds, exact; /* exact: letters are as they are typed */
 } Words;
 static Words words;
 static Shell *completing;
@@ -64,7 +64,7 @@ static bool add_word(const char *w) {
 static void forget_words(void) {
     for (size_t i = 0; i < words.n; i++) free(words.items[i]);
     words.n = words.at = 0;
-    words.folds = false;
+    words.folds = words.exact = false;
 }
 
 void completion_end(void) {
@@ -289,12 +289,9 @@ static void collect_words(int start) {
     const char *line = rl_line_buffer;
     forget_words();
     while (*line == ' ') line++, start--;
-    if (start <= 0 && *line == '\\') {
-        for (const Command *c = each_command(NULL); c; c = each_command(c)) {
-            char name[40];
-            snprintf(name, sizeof name, "\\%s", c->name);
-            (void)add_word(name);
-        }
+    if (start <= 1 && *line == '\\') { /* libedit takes the backslash for an escape, which is none of the word */
+        for (const Command *c = each_command(NULL); c; c = each_command(c)) (void)add_word(c->name);
+        words.exact = true;
     } else if (start == 1 && *line == '.' && completing->query.len == 0) {
         for (size_t i = 0; dot_name(i); i++) (void)add_word(dot_name(i));
     } else if (*line == '\\') {
@@ -315,15 +312,23 @@ static bool is_keyword(const char *w) {
     return false;
 }
 
+/* libedit takes q.col as one word: what is before the last point stays as it is. */
+static size_t qualifier(const char *text) {
+    const char *point = strrchr(text, '.');
+    return point ? (size_t)(point + 1 - text) : 0;
+}
+
 static char *next_word(const char *text, int state) {
     if (state == 0) words.at = 0;
-    size_t n = strlen(text);
+    size_t kept = qualifier(text), n = strlen(text + kept);
+    const char *part = text + kept;
     while (words.at < words.n) {
         const char *w = words.items[words.at++];
-        if (strncasecmp(w, text, n) != 0 || (*text == '\\' && strncmp(w, text, n) != 0)) continue;
-        char *r = strdup(w);
-        if (r && n > 0 && isupper((unsigned char)text[0]) && words.folds && is_keyword(w)) /* in the case being typed */
-            for (char *p = r; *p; p++) *p = (char)toupper((unsigned char)*p);
+        if (strncasecmp(w, part, n) != 0 || (words.exact && strncmp(w, part, n) != 0)) continue;
+        char *r = NULL;
+        if (asprintf(&r, "%.*s%s", (int)kept, text, w) < 0) return NULL;
+        if (n > 0 && isupper((unsigned char)*part) && words.folds && is_keyword(w)) /* in the case being typed */
+            for (char *p = r + kept; *p; p++) *p = (char)toupper((unsigned char)*p);
         return r;
     }
     return NULL;
@@ -333,6 +338,6 @@ char **complete_word(Shell *sh, const char *text, int start) {
     completing = sh;
     const char *line = rl_line_buffer + strspn(rl_line_buffer, " ");
     if (is_file_command(line)) return rl_completion_matches(text, rl_filename_completion_function);
-    collect_words(start);
+    collect_words(start + (int)qualifier(text));
     return rl_completion_matches(text, next_word);
 }

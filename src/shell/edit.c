@@ -70,14 +70,13 @@ static void end_entry(void) {
 }
 
 void show_history(Shell *sh, const char *path) {
-    if (path) {
-        if (write_history(path) != 0) say_error("could not write history to file \"%s\": %s\n", path, strerror(errno));
-        return;
-    }
-    for (int i = 0; i < history_length; i++) {
+    FILE *f = path ? fopen(path, "w") : sh->out;
+    for (int i = 0; f && i < history_length; i++) {
         HIST_ENTRY *e = history_get(history_base + i);
-        if (e && e->line) fprintf(sh->out, "%s\n", e->line);
+        if (e && e->line) fprintf(f, "%s\n", e->line);
     }
+    if (!f || (path && fclose(f) != 0))
+        say_error("could not write history to file \"%s\": %s\n", path, strerror(errno));
 }
 
 /* ---- prompts --------------------------------------------------------------------------------------------- */

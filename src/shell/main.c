@@ -270,25 +270,25 @@ static int read_option(Start *s, int argc, char **argv, int *i) {
     return 1;
 }
 
-/* Letters together, as -At; the last may have a value behind it: -Atc SQL. */
+/* Letters together, as -At; the last may have a value in it or behind it: -AtF; -Atc SQL. */
 static int read_letters(Start *s, int argc, char **argv, int *i) {
     const char *arg = argv[*i];
-    char one[3] = "-";
     if (arg[0] != '-' || arg[1] == '-' || !arg[1]) return 0;
     for (const char *c = arg + 1; *c; c++) {
         const struct Option *o = NULL;
         for (size_t k = 0; k < N_OPTIONS && !o; k++)
             if (options[k].brief && options[k].brief[1] == *c) o = &options[k];
-        if (!o || (o->value && c[1])) return 0;
+        if (!o) return 0;
+        if (o->value) break;
     }
     for (const char *c = arg + 1; *c; c++) {
-        one[1] = *c;
-        char *saved = argv[*i];
-        int at = *i;
-        argv[at] = one;
-        int r = read_option(s, argc, argv, i);
-        argv[at] = saved;
-        if (r <= 0) return r;
+        const struct Option *o = options;
+        while (!o->brief || o->brief[1] != *c) o++;
+        const char *value = o->value && c[1] ? c + 1 : NULL;
+        if (o->value && !value && *i + 1 >= argc) return 0;
+        if (o->value && !value) value = argv[++*i];
+        if (!o->set(s, value)) return -1;
+        if (o->value) break;
     }
     return 1;
 }

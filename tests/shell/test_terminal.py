@@ -12,6 +12,7 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import traceback
 
 STELE = None
 TMP = None
-HANG = 600 # seconds: whoever takes as long hangs; nothing here depends on how long something takes
+HANG = 6 # seconds: whoever takes as long hangs; nothing here depends on how long something takes
 LONG_QUERY = "select count(*) from generate_series(1, 200000) a(i), generate_series(1, 200000) b(j) where a.i + b.j = 0"
 
 
@@ -526,7 +527,7 @@ class Terminal:
             data = os.read(self.fd, 65536)
         except OSError:
             return False
-        self.text += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode(errors="replace")).replace("\r", "")
+        self.text += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", data.decode(errors="replace")).replace("\r", "").replace("\a", "")
         return bool(data)
 
     def expect(self, what, seconds=HANG):
@@ -799,6 +800,136 @@ def test_completion():
     t.send("from quantities_table;\n")
     has(t.expect("stele> "), "(1 row)")
     same(t.close(), 0)
+
+
+def test_history_keeps_statements_whole():
+    home = tempfile.mkdtemp(dir=TMP)
+    t = Terminal(env={"HOME": home})
+    t.line("select 'line one' as a,")
+    t.expect("...> ")
+    t.line("  'line two' as b;")
+    t.expect("stele> ")
+    t.ask("\\echo command")
+    same(t.close(), 0)
+    t = Terminal(env={"HOME": home})
+    out = t.ask("\\s")
+    has(out, "select 'line one' as a,\n  'line two' as b;\n", "\\echo command\n")
+    t.type("\x10\x10\x10") # \s, \echo, the statement
+    t.expect("'line two' as b;")
+    has(t.ask(""), "line one | line two", "(1 row)")
+    t.ask(f"\\s {path('history.txt')}")
+    has(open(path("history.txt")).read(), "line one")
+    same(t.close(), 0)
+
+
+def test_completion_by_context():
+    t = Terminal()
+    t.ask("create table people(person_id int, surname text);")
+    t.ask("create table places(place_id int, title_of_place text);")
+    t.ask("create function twice_of_it(i int) returns int language sql as 'select 2 * i';")
+    for typed, completed in (("select q.surname from people q where q.per", "son_id"), ("select * from places as x join people y on x.pl", "ace_id"), ("select title_o", "f_place"),
+                             ("select twice_o", "f_it"), ("select octet_len", "gth"), ("set statement_t", "imeout"), ("show statement_t", "imeout"), ("\\crossta", "bview"), ("\\pset bord", "er"),
+                             ("\\d peop", "le"), (".tabl", "es"), (".mode jsonl", "ines"), ("\\h checkp", "OINT")):
+        t.type(typed + "\t")
+        t.expect(completed)
+        t.send("\x03")
+        t.expect("stele> ")
+    t.type("select p.sur from people p" + "\x02" * len(" from people p") + "\t\x05;\n")
+    has(t.expect("rows)\n"), " surname ")
+    t.expect("stele> ")
+    t.line("select p.surname,")
+    t.expect("...> ")
+    t.type("p.per\t")
+    t.expect("p.per")
+    t.send("\x03") # the table comes later: nothing to complete
+    t.expect("stele> ")
+    same(t.close(), 0)
+
+
+def test_pager():
+    pager = write("pager.sh", "#!/bin/sh\nsed 's/^/paged /'\n")
+    os.chmod(pager, 0o700)
+    t = Terminal(env={"PAGER": pager})
+    fcntl.ioctl(t.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    assert "paged" not in t.ask("select g from generate_series(1, 100) g;") # Terminal switches it off
+    t.ask("\\pset pager on")
+    has(t.ask("select g from generate_series(1, 100) g;"), "paged  100\n", "paged (100 rows)")
+    assert "paged" not in t.ask("select g from generate_series(1, 3) g;")
+    t.ask("\\pset pager always")
+    has(t.ask("select 1 as a;"), "paged (1 row)")
+    t.ask("\\setenv PAGER true") # reads nothing
+    t.ask("select g from generate_series(1, 100000) g;")
+    t.ask("\\pset pager off")
+    has(t.ask("select 'alive' as s;"), "(1 row)")
+    same(t.close(), 0)
+
+
+def test_unsaved_changes_are_asked_about():
+    t = Terminal()
+    t.ask("create table t(a int);")
+    for leaves in ("\\q\n", "quit\n", "\x04"):
+        t.type(leaves)
+        t.expect("in memory only: 1 table will be gone. Leave? [y/N] ")
+        t.send("\n")
+        has(t.expect("stele> "), "\\q!")
+    t.type("\\q\n")
+    t.expect("Leave? [y/N] ")
+    t.send("\x03")
+    t.expect("stele> ")
+    t.type("\\q\n")
+    t.expect("Leave? [y/N] ")
+    t.send("yes\n")
+    same(t.wait(), 0)
+    for db, statements, leaves in ((":memory:", (), "\\q\n"), (":memory:", ("create table t(a int);",), "\\q!\n"), (path("asked"), ("create table t(a int);",), "\\q\n")):
+        t = Terminal(db)
+        for sql in statements:
+            t.ask(sql)
+        t.type(leaves)
+        same(t.wait(), 0)
+    same(ok(path("asked"), "--csv", "-c", "select count(*) as n from t"), "n\n0\n")
+
+
+def test_change_of_database():
+    one, two = path("change_one"), path("change_two")
+    out = ok("-q", "--csv", stdin=f"\\c {one}\ncreate table a(i int);\n.open {two}\ncreate table b(i int);\n\\c {one}\ninsert into a values (5);\n\\c\nselect i from a;\n\\echo :DBNAME\n")
+    same(out, f"i\n5\n{one}\n")
+    same(ok(two, "--csv", "-c", "select count(*) as n from b"), "n\n0\n")
+    rc, out, err = run(one, "--csv", "-q", stdin=f"\\c {write('no_directory', '')}\nselect i from a;\n")
+    same((rc, out), (0, "i\n5\n"))
+    has(err, "cannot open")
+
+
+def test_exit_statuses():
+    """psql's."""
+    bad = write("bad_command.sql", "\\nonsense\nselect 1 as a;\n")
+    same(run("-v", "ON_ERROR_STOP=1", "--csv", "-f", bad)[:2], (3, ""))
+    same(run("--csv", "-f", bad)[:2], (0, "a\n1\n"))
+    for script, status in (("\\if true\n", 3), ("\\if nonsense\n\\endif\n", 0), ("\\if true\nselect nope;\n\\endif\n", 3), ("\\if false\nselect nope;\n\\nonsense\n\\endif\n", 0), ("\\endif\n", 3), ("select 1 where false \\gset\n", 3),
+                           ("\\set x\n\\unset x\n", 0), ("\\pset nonsense\n", 3), ("\\d nothing\n", 3), ("\\dt nothing\n", 0), ("\\set ON_ERROR_STOP off\nselect nope;\n", 0), ("select 'select nope' \\gexec\n", 3), ("\\! exit 5\n", 0)):
+        same((script, run("-q", "-v", "ON_ERROR_STOP=1", stdin=script)[0]), (script, status))
+    same(run("-c", "\\d nothing")[0], 1)
+    same(run("-1", "-c", "create table t(a int)", "-c", "insert into t values (1)", "-c", "select count(*) as n from t", "-q", "--csv"), (0, "n\n1\n", ""))
+    db = path("single")
+    same(run(db, "-q", "-1", "-v", "ON_ERROR_STOP=1", "-c", "create table t(a int)", "-c", "select nope")[0], 1)
+    same(run(db, "-c", "\\dt")[2], "Did not find any relations.\n")
+
+
+def test_options_like_those_of_other_shells():
+    same(ok("-At", "-c", "select 1, null, 'x'"), "1||x\n")
+    same(ok("-AtF;", "-c", "select 1, 2"), "1;2\n")
+    same(ok("-Atc", "select 1, 2"), "1|2\n")
+    same(ok("-x", "-c", "select 1 as a"), "-[ RECORD 1 ]\na | 1\n\n")
+    same(ok("-P", "format=csv", "-P", "null=-", "-c", "select null as a"), "a\n-\n")
+    same(ok("-csv", "-noheader", "-c", "select 1 as a"), "1\n")
+    same(ok("-jsonlines", "-c", "select 1 as a"), '{"a":1}\n')
+    same(ok("--pset=format=unaligned", "--command=select 1 as a"), "a\n1\n(1 row)\n")
+    same(ok("-q", "-o", path("o.txt"), "--csv", "-c", "select 1 as a"), "")
+    same(open(path("o.txt")).read(), "a\n1\n")
+    same(ok("-d", ":memory:", "--csv", "-e", "-c", "select 1 as a"), "select 1 as a\na\n1\n")
+    has(ok("-l"), "List of databases")
+    has(run("-b", "-c", "select nope")[2], "STATEMENT:  select nope")
+    same(run("-F")[0], 2)
+    same(run("-P", "format=nonsense", "-c", "select 1")[0], 2)
 
 
 def test_table_fits_the_terminal():
