@@ -22,7 +22,7 @@ import traceback
 
 STELE = None
 TMP = None
-HANG = 6 # seconds: whoever takes as long hangs; nothing here depends on how long something takes
+HANG = 600 # seconds: whoever takes as long hangs; nothing here depends on how long something takes
 LONG_QUERY = "select count(*) from generate_series(1, 200000) a(i), generate_series(1, 200000) b(j) where a.i + b.j = 0"
 
 
