@@ -390,40 +390,98 @@ static bool output_command(Shell *sh, Args *a) {
     return (path ? open_output(sh, path) : true) && ok;
 }
 
-/* The shell and the database share a machine: a COPY with the path. A file name without quotes gets some. */
-static bool copy_command(Shell *sh, Args *a) {
-    const char *arg = next_arg(a, ARG_LINE);
-    if (!arg) return missing_arg(a);
-    const char *s = arg;
+/* The words of \copy: `head` up to behind FROM or TO, then where from or to, then the options. */
+typedef struct CopyWords {
+    const char *head, *place, *rest;
+    size_t n_head, n_place;
+    bool from;
+} CopyWords;
+
+/* FROM or TO outside of quotes and parentheses; then a word, or a text in quotes. */
+static bool split_copy(const char *arg, CopyWords *w) {
     int depth = 0;
     char quote = 0;
-    const char *file = NULL;
-    for (; *s && !file; s++) { /* FROM or TO outside of quotes and parentheses */
+    for (const char *s = arg; *s; s++) {
         if (quote) quote = *s == quote ? 0 : quote;
         else if (*s == '\'' || *s == '"') quote = *s;
         else if (*s == '(' || *s == ')') depth += *s == '(' ? 1 : -1;
         else if (depth == 0 && s > arg && (s[-1] == ' ' || s[-1] == ')')) {
             size_t n = strncasecmp(s, "from ", 5) == 0 ? 5 : strncasecmp(s, "to ", 3) == 0 ? 3 : 0;
-            if (n > 0) file = s + n + strspn(s + n, " ");
+            if (n == 0) continue;
+            const char *place = s + n + strspn(s + n, " ");
+            size_t k = *place == '\'' ? strcspn(place + 1, "'") + 2 : strcspn(place, " \t;");
+            if (k > strlen(place)) k = strlen(place);
+            *w = (CopyWords){arg, place, place + k, (size_t)(s + n - arg), k, n == 5};
+            return k > 0;
         }
     }
-    size_t n = file ? strcspn(file, " \t;") : 0;
-    static const char *const words[] = {"stdin", "stdout", "pstdin", "pstdout", "program"};
-    bool plain = n == 0 || *file == '\'';
-    for (size_t i = 0; i < sizeof words / sizeof *words && !plain; i++)
-        if (n == strlen(words[i]) && strncasecmp(file, words[i], n) == 0) {
-            plain = true;
-            if (i == 2 || i == 3) n = 0; /* pstdin: the standard streams, which there are no others than */
-        }
-    char *sql = NULL, *name = plain ? NULL : strndup(file, n), *literal = name ? sql_quoted_text(name) : NULL;
-    int r = literal  ? asprintf(&sql, "copy %.*s%s%s", (int)(file - arg), arg, literal, file + n)
-            : !plain ? -1
-            : n == 0 && file && *file == 'p' ? asprintf(&sql, "copy %.*s%s", (int)(file - arg), arg, file + 1)
-                                             : asprintf(&sql, "copy %s", arg);
-    bool ok = r >= 0 ? run_sql(sh, sql, strlen(sql)) : say_no_memory();
-    free(name);
-    free(literal);
+    return false;
+}
+
+static bool is_place(const CopyWords *w, const char *word) {
+    return w->n_place == strlen(word) && strncasecmp(w->place, word, w->n_place) == 0;
+}
+
+static bool run_copy(Shell *sh, const CopyWords *w, const char *place, const char *rest) {
+    char *sql = NULL;
+    if (asprintf(&sql, "copy %.*s%s%s", (int)w->n_head, w->head, place, rest) < 0) return say_no_memory();
+    bool ok = run_sql(sh, sql, strlen(sql));
     free(sql);
+    return ok;
+}
+
+/* Rows from what a program prints, or to its input. */
+static bool copy_program(Shell *sh, const CopyWords *w) {
+    const char *text = w->rest + strspn(w->rest, " \t"), *end = *text == '\'' ? text + 1 : text;
+    char command[4096];
+    size_t n = 0;
+    for (; *text == '\'' && *end && (*end != '\'' || end[1] == '\'') && n < sizeof command - 1; end++) {
+        end += *end == '\'';
+        command[n++] = *end;
+    }
+    command[n] = 0;
+    if (*end != '\'' || n == 0) {
+        say_error("\\copy: behind PROGRAM the command is missing, in single quotes\n");
+        return false;
+    }
+    fflush(NULL);
+    FILE *f = popen(command, w->from ? "r" : "w"), *in = sh->in, *out = sh->out;
+    Output output = sh->output;
+    if (!f) {
+        say_error("%s: %s\n", command, strerror(errno));
+        return false;
+    }
+    if (w->from) {
+        sh->in = f;
+    } else {
+        sh->out = f;
+        sh->output = (Output){.name = command, .pipe = true};
+    }
+    bool ok = run_copy(sh, w, w->from ? "stdin" : "stdout", end + 1);
+    sh->in = in;
+    sh->out = out;
+    sh->output = output;
+    int status = pclose(f);
+    if (status != 0) say_error("program \"%s\" failed\n", command);
+    return ok && status == 0;
+}
+
+/* The shell and the database share a machine: a COPY with the path. A file name without quotes gets some. */
+static bool copy_command(Shell *sh, Args *a) {
+    const char *arg = next_arg(a, ARG_LINE);
+    CopyWords w;
+    if (!arg) return missing_arg(a);
+    if (!split_copy(arg, &w)) {
+        say_error("\\copy: parse error: it takes a table or (query), from or to, and a file\n");
+        return false;
+    }
+    if (is_place(&w, "program")) return copy_program(sh, &w);
+    if (is_place(&w, "stdin") || is_place(&w, "pstdin")) return run_copy(sh, &w, "stdin", w.rest);
+    if (is_place(&w, "stdout") || is_place(&w, "pstdout")) return run_copy(sh, &w, "stdout", w.rest);
+    char *place = strndup(w.place, w.n_place), *quoted = place && *place != '\'' ? sql_quoted_text(place) : place;
+    bool ok = quoted ? run_copy(sh, &w, quoted, w.rest) : say_no_memory();
+    if (quoted != place) free(quoted);
+    free(place);
     return ok;
 }
 

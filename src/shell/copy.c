@@ -49,6 +49,7 @@ int64_t read_copy(void *ctx, char *buf, int64_t size) {
 
 bool write_copy(void *ctx, const char *data, int64_t size) {
     Shell *sh = ctx;
+    sh->copy.wrote = true;
     if (fwrite(data, 1, (size_t)size, sh->out) == (size_t)size) return true;
     if (!sh->output.write_errno) sh->output.write_errno = errno;
     return false;

@@ -144,8 +144,18 @@ static Match match(const char *p, const char *name, bool quoted) {
     while ((*name & 0xc0) == 0x80);
     return match(p + 1, name, false);
 }
+/* Before a point outside of quotes is a pattern of schemas, of which there is one. */
 bool name_matches(const char *pattern, const char *name) {
-    return match(strncasecmp(pattern, "public.", 7) == 0 ? pattern + 7 : pattern, name, false) == MATCH;
+    bool quoted = false;
+    const char *point = NULL;
+    for (const char *p = pattern; *p && !point; p++) {
+        quoted ^= *p == '"';
+        if (*p == '.' && !quoted) point = p;
+    }
+    if (!point) return match(pattern, name, false) == MATCH;
+    char schema[128];
+    snprintf(schema, sizeof schema, "%.*s", (int)(point - pattern), pattern);
+    return match(schema, "public", false) == MATCH && match(point + 1, name, false) == MATCH;
 }
 
 static bool wanted(const Dump *d, const char *table) {

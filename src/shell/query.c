@@ -92,7 +92,7 @@ static bool run_with(Shell *sh, ResultUse use, void *arg) {
 
 /* (option=value ...): for this result. Reads words up to the closing parenthesis. */
 static bool read_options(Shell *sh, Args *a, char *word) {
-    for (word++; word; word = next_arg(a, ARG_PLAIN)) {
+    for (word += word != NULL; word; word = next_arg(a, ARG_PLAIN)) {
         size_t n = strlen(word);
         bool last = n > 0 && word[n - 1] == ')';
         if (last) word[n - 1] = 0;

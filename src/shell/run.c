@@ -225,7 +225,7 @@ static bool show_results(Shell *sh, stele_stmt *s, double ms) {
         if (!sh->set.quiet &&
             (strncmp(tag, "INSERT", 6) == 0 || strncmp(tag, "UPDATE", 6) == 0 || strncmp(tag, "DELETE", 6) == 0))
             fprintf(sh->out, "%s\n", tag);
-    } else if (!sh->set.quiet) {
+    } else if (!sh->set.quiet && !sh->copy.wrote) {
         fprintf(sh->out, "%s\n", stele_command_tag(s));
     }
     put_time(sh, ms);
@@ -256,6 +256,7 @@ static bool run_statement(Shell *sh, const char *sql, const char *end, const cha
     *tail = end;
     if (!prepare_transaction(sh, sql, end, &savepoint)) return false;
     if (sh->interactive && isatty(STDERR_FILENO)) stele_set_progress(sh->conn, show_progress, &pr);
+    sh->copy.wrote = false;
     statement_begins();
     stele_status r = stele_prepare(sh->conn, sql, end - sql, &s, tail);
     if (r == STELE_OK && s && sh->use != USE_DESCRIBE) r = stele_run(s);

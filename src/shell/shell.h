@@ -43,6 +43,7 @@ typedef struct Collected {
 /* COPY FROM STDIN. */
 typedef struct CopyInput {
     bool begun, ended, failed; /* has asked for data, has seen its last line, could not read one */
+    bool wrote;                /* COPY TO STDOUT: rows have gone to the output, which gets no tag then */
     char *line;                /* being handed over */
     size_t cap, len, at;
 } CopyInput;

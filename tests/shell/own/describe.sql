@@ -29,6 +29,9 @@ insert into a select i, 'n', i from generate_series(2, 4) i;
 \dt+ b
 \dt a*
 \dt nothing
+\dt *.a
+\dt pub*.?
+\dt pg_catalog.*
 \dv
 \di
 \di b*

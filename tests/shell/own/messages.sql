@@ -21,6 +21,8 @@
 \pset fieldsep_zero
 \pset tuples_only maybe
 \g (format=nonsense)
+\g (format=csv
+\g (
 \r
 \unset
 \prompt

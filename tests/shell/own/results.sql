@@ -17,6 +17,12 @@ typed
 \.
 \copy (select * from copy_of where amount is null order by 1) to stdout
 \copy (select 'to' as "from") to pstdout csv header
+\copy copy_of from program 'printf "p,1\nq,2\n"' csv
+\copy (select * from copy_of where like_month < 'z' and like_month >= 'p' order by 1) to program 'tr a-z A-Z' csv
+\copy copy_of from program 'exit 3' csv
+\copy copy_of from program
+\copy copy_of sideways
+copy (select 1) to stdout;
 \o |sort -r
 select g from generate_series(1, 3) g;
 \o
