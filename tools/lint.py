@@ -47,7 +47,7 @@ class Findings:
 
 
 def c_files():
-    return git_files("src/*.c", "src/*.h", "src/*.inc", "include/*.h", "tests/*.c", "tests/*.h", "bench/*.c", "bench/*.h")
+    return git_files("src/*.c", "src/*.h", "src/*.inc", "include/*.h", "tests/*.c", "tests/*.h", "bench/*.c", "bench/*.h", "examples/*.c")
 
 
 def clang_format():
@@ -217,7 +217,7 @@ def has_reason(lines, at):
 
 def check_sizes(r):
     """No function of more than 150 lines or 6,000 characters and no struct of more than 40 fields, without a reason beside it."""
-    files = git_files("src/*.c", "src/*.h", "include/*.h", "bench/*.c", "tests/*.c")
+    files = git_files("src/*.c", "src/*.h", "include/*.h", "bench/*.c", "tests/*.c", "examples/*.c")
     r.looked_at += len(files)
     for f in files:
         text = read(f)
