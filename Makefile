@@ -1,9 +1,10 @@
 # Stele: `make demo` and `make test` are the whole set-up. Everything is built under build/.
 BUILD   ?= build
 JOBS    ?= $(shell nproc)
+PREFIX  ?= /usr/local
 PYTHON   = $(BUILD)/venv/bin/python
 
-.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint format asan tsan fuzz clean
+.PHONY: all deps venv build demo check test unit sqltest difftest tpchtest bench-tpch lint format install uninstall deb asan tsan fuzz clean
 
 all: build
 
@@ -38,6 +39,14 @@ bench-tpch: build venv
 
 lint: build venv
 	@$(PYTHON) tools/lint.py
+
+# Below $(DESTDIR)$(PREFIX); nothing else is touched. After an install into the system's directories: ldconfig.
+install: build
+	@cmake -G Ninja -S . -B $(BUILD)/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)/release >/dev/null
+
+uninstall:
+	@tools/uninstall.sh $(BUILD)/release "$(DESTDIR)" $(PREFIX)
 
 format: venv
 	@tools/format.sh

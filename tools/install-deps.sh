@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the distribution packages that Stele builds with, if any is missing; with the argument "test", those that only its tests need
-# too (an OpenCL implementation for the CPU, and a checker of kernels). Debian 12 or Ubuntu 24.04.
+# too (an OpenCL implementation for the CPU, a checker of kernels, what packages are made and checked with). Debian 12 or Ubuntu 24.04.
 set -eu
 need="gcc g++ cmake ninja-build libpg-query-dev libxxhash-dev libzstd-dev zlib1g-dev libpcre2-dev libutf8proc-dev libedit-dev libcmocka-dev python3 python3-venv"
-[ "${1:-}" = test ] && need="$need ocl-icd-libopencl1 pocl-opencl-icd oclgrind"
+[ "${1:-}" = test ] && need="$need ocl-icd-libopencl1 pocl-opencl-icd oclgrind pkg-config groff-base dpkg-dev"
 missing=""
 for p in $need; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"

@@ -42,7 +42,10 @@ extern "C" {
 #define STELE_API
 #endif
 
-/* Version of the library, for example "0.1.0"; static storage. */
+/* Version of this header. */
+#define STELE_VERSION "0.1.0"
+/* Version of the library, for example "0.1.0"; static storage. The same sources give the same text, whenever and
+ * wherever they are built. */
 STELE_API const char *stele_version(void);
 
 typedef enum stele_status {

@@ -14,7 +14,7 @@
 
 static _Thread_local Err open_error;
 
-const char *stele_version(void) { return "0.1.0"; }
+const char *stele_version(void) { return STELE_VERSION; }
 
 static void (*log_hook)(void *ctx, int level, const char *message);
 static void log_bridge(void *ctx, LogLevel level, const char *message) { log_hook(ctx, (int)level, message); }

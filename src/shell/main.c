@@ -8,6 +8,12 @@
 #include "shell/command.h"
 #include "shell/vars.h"
 
+#ifdef STELE_COMMIT /* cmake/install.cmake */
+#define COMMIT " (" STELE_COMMIT ")"
+#else
+#define COMMIT ""
+#endif
+
 static const char usage[] =
     "usage: stele [DATABASE] [-c SQL]... [-f FILE]... [options]\n"
     "       stele dump DATABASE [options]     write a database as SQL (stele dump --help)\n"
@@ -175,7 +181,7 @@ static bool nothing_option(Start *s, const char *v) {
 }
 static bool version_option(Start *s, const char *v) {
     (void)v;
-    printf("stele %s\n", stele_version());
+    printf("stele %s" COMMIT "\n", stele_version());
     return s->ends = true;
 }
 static bool help_option(Start *s, const char *v);

@@ -1,0 +1,34 @@
+# Completion of `stele` for bash.
+_stele()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+    local options="-c -f -v --set --variable --csv --json --markdown --timing --threads --memory-limit --quiet -q --version --help -h"
+    local dump="-o --file -s --schema-only -a --data-only -t --table --inserts -c --clean --if-exists --memory-limit --help"
+    local IFS=$' \t\n'
+    COMPREPLY=()
+    case $command in
+    dump)
+        case $prev in
+        -o | --file) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        -t | --table | --memory-limit) return ;;
+        esac
+        options=$dump ;;
+    devices) return ;;
+    calibrate) options="--quick" ;;
+    *)
+        case $prev in
+        -f) compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        -v | --set | --variable) COMPREPLY=($(compgen -W "ON_ERROR_STOP=1" -- "$cur")); return ;;
+        -c | --threads | --memory-limit) return ;;
+        esac
+        [ "$COMP_CWORD" = 1 ] && [[ $cur != -* ]] && COMPREPLY=($(compgen -W "dump devices calibrate" -- "$cur")) ;;
+    esac
+    if [[ $cur == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$cur"))
+    elif [ "$command" != calibrate ]; then
+        compopt -o filenames 2>/dev/null
+        local IFS=$'\n'
+        COMPREPLY+=($(compgen -d -- "$cur"))
+    fi
+}
+complete -F _stele stele

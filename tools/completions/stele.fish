@@ -1,0 +1,31 @@
+# Completion of `stele` for fish.
+set -l commands dump devices calibrate
+set -l shell "not __fish_seen_subcommand_from $commands"
+set -l dump "__fish_seen_subcommand_from dump"
+complete -c stele -f
+complete -c stele -n __fish_use_subcommand -a dump -d "Write a database as SQL"
+complete -c stele -n __fish_use_subcommand -a devices -d "List the processors found"
+complete -c stele -n __fish_use_subcommand -a calibrate -d "Measure the processors"
+complete -c stele -n "not __fish_seen_subcommand_from devices calibrate" -a "(__fish_complete_directories)"
+complete -c stele -n "$shell" -s c -x -d "Run SQL or a backslash command, and leave"
+complete -c stele -n "$shell" -s f -r -F -d "Run a file, and leave"
+complete -c stele -n "$shell" -s v -l set -l variable -x -a ON_ERROR_STOP=1 -d "Set a variable"
+complete -c stele -n "$shell" -l csv -d "Results as CSV"
+complete -c stele -n "$shell" -l json -d "Results as JSON"
+complete -c stele -n "$shell" -l markdown -d "Results as Markdown"
+complete -c stele -n "$shell" -l timing -d "Show how long statements take"
+complete -c stele -n "$shell" -l threads -x -d "Worker threads"
+complete -c stele -n "$shell" -l memory-limit -x -d Bytes
+complete -c stele -n "$shell" -s q -l quiet -d "No command tags"
+complete -c stele -n "$shell" -l version -d "Print the version"
+complete -c stele -n "$shell" -s h -l help -d "Print help"
+complete -c stele -n "$dump" -s o -l file -r -F -d "Write to a file"
+complete -c stele -n "$dump" -s s -l schema-only -d "No data"
+complete -c stele -n "$dump" -s a -l data-only -d "Data only"
+complete -c stele -n "$dump" -s t -l table -x -d "Tables and views of this name"
+complete -c stele -n "$dump" -l inserts -d "Data as INSERT"
+complete -c stele -n "$dump" -s c -l clean -d "Drop first what is made"
+complete -c stele -n "$dump" -l if-exists -d "With --clean: DROP ... IF EXISTS"
+complete -c stele -n "$dump" -l memory-limit -x -d Bytes
+complete -c stele -n "$dump" -l help -d "Print help"
+complete -c stele -n "__fish_seen_subcommand_from calibrate" -l quick -d "Rough results"
