@@ -202,6 +202,62 @@ STELE_API stele_status stele_exec(stele_conn *conn, const char *sql,
                                               const char *const *names),
                                   void *ctx);
 
+/* ---- Arrow ------------------------------------------------------------------------------------
+ * Columns in and out by Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html), without
+ * its library: these are the structs that all users of it share. Types correspond so: boolean, integers (unsigned ones
+ * to the next wider), float and double, decimal128 and numeric, utf8 of all forms (large, views) and text, binary and
+ * bytea, date, time, timestamp (without a zone) and timestamptz (with one), duration and interval,
+ * fixed_size_binary[16] and uuid, list and array, dictionary and what it encodes, null and text. Nanoseconds are
+ * rounded. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+#endif
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *out); /* a released array: the end */
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+#endif
+/* The next rows of a statement's result as a record batch, max_rows of them at most (0: all that are left); the first
+ * call runs the statement. STELE_ROW: there are some. STELE_DONE: there are none left, and the batch has columns but no
+ * rows. In both cases the caller releases schema and batch, at any time, also after the statement and the connection
+ * are gone. STELE_ERROR: both are released. Types: large_utf8, large_binary, decimal128, timestamp[us] (timestamptz: in
+ * UTC) and those above; intervals and arrays as text. */
+STELE_API stele_status stele_fetch_arrow(stele_stmt *stmt, int64_t max_rows, struct ArrowSchema *schema,
+                                         struct ArrowArray *batch);
+/* Gives the rows of a stream a name, by which FROM of this connection's statements knows them from now on: `select ..
+ * from name`, `insert into t select * from name`, `create table t as ..`. Tables and views of the same name come first;
+ * views and routines do not see it; a name that is registered already is replaced. The stream is read to its end and
+ * released, also on an error. The rows are copied, count for memory_limit, and stay until stele_unregister() or
+ * stele_disconnect(); results that have been made of them stay valid beyond. 22023 the stream is malformed, 0A000 a
+ * column's type has none in SQL, 54000 more than 2^31 - 1 rows, 58030 what the stream itself reports. */
+STELE_API stele_status stele_register_arrow(stele_conn *conn, const char *name, struct ArrowArrayStream *stream);
+/* Nothing happens when there is none of that name. */
+STELE_API void stele_unregister(stele_conn *conn, const char *name);
+
 /* ---- bulks: many calls of one procedure as one statement ---------------------------------------
  * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does
  * not touch the others.
@@ -235,36 +291,12 @@ STELE_API stele_status stele_bulk_add(stele_bulk *bulk, const char *const *value
  * NULL. */
 STELE_API stele_status stele_bulk_add_columns(stele_bulk *bulk, int64_t n, const void *const *columns,
                                               const unsigned char *const *valid);
-/* Arrow's C data interface: the structs that all users of it share. */
-#ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE 2
-#define ARROW_FLAG_MAP_KEYS_SORTED 4
-struct ArrowSchema {
-    const char *format, *name, *metadata;
-    int64_t flags, n_children;
-    struct ArrowSchema **children;
-    struct ArrowSchema *dictionary;
-    void (*release)(struct ArrowSchema *);
-    void *private_data;
-};
-struct ArrowArray {
-    int64_t length, null_count, offset, n_buffers, n_children;
-    const void **buffers;
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
-    void (*release)(struct ArrowArray *);
-    void *private_data;
-};
-#endif
 /* More calls from a record batch (a struct array), a column per parameter in order; names do not count. Integers of any
- * width for smallint, integer, bigint and numeric; decimal128 for numeric; float and double; boolean; utf8 and
- * large_utf8 for char, varchar and text; binary and large_binary for bytea; date32, time64[us]; timestamp[s, ms, us]
- * without a zone for timestamp and with one for timestamptz; fixed_size_binary[16] for uuid; lists of these for arrays;
- * null for any. Values are copied, the batch stays the caller's, to release. Everything is checked except that buffers
- * are as long as the lengths say. On an error no call of it was added: 22023 the batch is malformed, 42804 a column's
- * type, 22003 a value out of range, 22001 a text too long, 22021 text that is not UTF-8, 0A000 a dictionary. */
+ * width for smallint, integer, bigint and numeric; utf8 for char, varchar and text; float and double for real and
+ * double precision; else as above, lists of these for arrays, null for any. Values are copied, the batch stays the
+ * caller's, to release. Everything is checked except that buffers are as long as the lengths say. On an error no call
+ * of it was added: 22023 the batch is malformed, 42804 a column's type, 22003 a value out of range, 22001 a text too
+ * long, 22021 text that is not UTF-8. */
 STELE_API stele_status stele_bulk_add_arrow(stele_bulk *bulk, const struct ArrowSchema *schema,
                                             const struct ArrowArray *batch);
 STELE_API int64_t stele_bulk_count(const stele_bulk *bulk);

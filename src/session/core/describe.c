@@ -45,8 +45,7 @@ static bool is_not_null(const Table *t, const char *name) {
 
 static Status bind_query(Session *s, Arena *a, const AstDescribe *x, PlanCtx *c, BoundStmt **b) {
     TRY(session_read(s, false));
-    plan_ctx_init(s, a, c);
-    c->streams = &s->files.finder;
+    plan_ctx_init_client(s, a, c);
     TRY(sql_bind(c, x->query, 0, NULL, b));
     if ((*b)->n_params > 0)
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "DESCRIBE and SUMMARIZE take no parameters");
@@ -140,8 +139,7 @@ static Status summarize(Session *s, Statement *st, const AstDescribe *x) {
     int64_t n;
     if (!sql) return ST_ERROR;
     TRY(sql_parse(a, slice_of(sql), &list, &n, &s->err));
-    plan_ctx_init(s, a, &sum);
-    sum.streams = &s->files.finder;
+    plan_ctx_init_client(s, a, &sum);
     TRY(sql_bind(&sum, list[0], 0, NULL, &bound));
     RunOutput r;
     TRY(session_run_plan(s, &sum, bound, bound->n_result, bound->result, &st->account, &r));

@@ -85,8 +85,7 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     int64_t clock = time_reads, runs = s->kept.n_runs;
     PlanCtx c;
     p->of_version = session_reads_version(s);
-    plan_ctx_init(s, p->arena, &c);
-    c.streams = &s->files.finder;
+    plan_ctx_init_client(s, p->arena, &c);
     c.guarded = guarded;
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
@@ -113,7 +112,8 @@ static Status make(CachedPlan *p, const AstStmt *ast, int32_t n_params, const Ty
     p->catalog_version = session_catalog(s)->version;
     p->settings = s->settings;
     /* what a routine looks at is not known here */
-    p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows && !c.reads_stream;
+    p->keep = time_reads == clock && s->kept.n_runs == runs && !c.calls_routine && !c.locks_rows &&
+              !c.reads_client_rows && !c.reads_stream;
     return ST_OK;
 }
 

@@ -73,8 +73,8 @@ struct SqlText {
     int64_t next;            /* where a second statement begins, 0: there is none */
     int64_t catalog_version; /* of the shape */
     bool has_shape;
-    bool runs_bulk;    /* bulk_call in FROM */
-    bool reads_stream; /* a file: what it has may be another thing the next time */
+    bool runs_bulk; /* bulk_call in FROM */
+    bool once;      /* it reads a file, or what the client has registered: its shape may be another next time */
     int32_t n_params, n_cols;
     Type *param_types;
     const char **names;

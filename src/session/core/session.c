@@ -16,6 +16,7 @@
 #include "sql/lower/lower.h"
 #include "sql/optimize/optimize.h"
 #include "sql/parse/parse.h"
+#include "sql/plan/client_rows.h"
 
 /* ---- catalog undo ----------------------------------------------------------------------- */
 
@@ -544,6 +545,11 @@ void session_free(Session *s) {
     pl_session_free(s);
     call_session_free(s);
     text_unlist_all(s);
+    while (s->client_rows) {
+        ClientRows *r = s->client_rows;
+        s->client_rows = r->next;
+        client_rows_unref(r);
+    }
     epoch_unregister(s->read.slot);
     atomic_fetch_sub(&s->db->n_sessions, 1);
     mem_free(&s->db->parts[DB_CONNECTIONS], s, (int64_t)sizeof *s);
@@ -605,6 +611,12 @@ void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
     (void)vec_push(a, &c->cols, ((ColInfo){.name = "", .col = -1}));
 }
 
+void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c) {
+    plan_ctx_init(s, a, c);
+    c->client_rows = s->client_rows;
+    c->streams = &s->files.finder;
+}
+
 static bool is_plannable(const AstStmt *a) {
     return a->kind == AST_SELECT || a->kind == AST_INSERT || a->kind == AST_UPDATE || a->kind == AST_DELETE;
 }
@@ -629,11 +641,10 @@ static Status bind_shape(Session *s, SqlText *t, const AstStmt *query) {
     BoundStmt *b;
     Arena *tmp = arena_new(&s->account, &s->err), *a = t->arena;
     if (!tmp) return ST_ERROR;
-    plan_ctx_init(s, tmp, &c);
-    c.streams = &s->files.finder;
+    plan_ctx_init_client(s, tmp, &c);
     Status r = sql_bind(&c, query, 0, NULL, &b);
     t->runs_bulk = c.runs_bulk;
-    t->reads_stream = c.reads_stream;
+    t->once |= c.reads_client_rows || c.reads_stream;
     if (r == ST_OK && query == t->ast) {
         t->n_cols = b->n_result;
         t->names = arena_array(a, const char *, b->n_result + 1);
@@ -716,7 +727,7 @@ static Status text_of(Session *s, Slice sql, SqlText **out) {
                                : t->ast;
     if (query && is_plannable(query) && s->state != 'E') {
         r = query_shape(s, t, query);
-        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next && !t->reads_stream) text_list(s, t);
+        if (r == ST_OK && t->ast->kind == AST_SELECT && !t->next && !t->once) text_list(s, t);
     }
     if (t->ast && t->ast->kind == AST_CALL && s->state != 'E') r = call_shape(s, t);
     if (r != ST_OK) {
@@ -1036,8 +1047,7 @@ static Status execute(Session *s, Statement *st, const AstStmt *ast, int32_t n_p
     }
     TRY(session_begin_write(s));
     PlanCtx c;
-    plan_ctx_init(s, st->run_arena, &c);
-    c.streams = &s->files.finder;
+    plan_ctx_init_client(s, st->run_arena, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, ast, n_params, param_types, &b));
     TRY(set_shape(st, st->run_arena, &c, b));

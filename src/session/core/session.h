@@ -180,6 +180,7 @@ typedef struct Session {
     /* statements */
     SqlPrepared *prepared;
     struct Statement *statements;
+    struct ClientRows *client_rows; /* sql/plan/client_rows.h */
     KeptTexts kept;
     struct PlSession *pl;              /* pl_run.c: routines made ready, calls under way */
     const struct RunningPlan *running; /* queries under way that call routines, innermost first */
@@ -363,6 +364,7 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
 Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                           RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
+void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c); /* of a client's statement, which sees files and its client_rows */
 /* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning.
  * NULL: out of memory. */
 ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);

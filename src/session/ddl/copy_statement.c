@@ -243,10 +243,9 @@ static Status copy_out(Session *s, Statement *st, const AstCopy *x) {
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED,
                       "COPY of a data-changing query is not supported");
     PlanCtx c;
-    plan_ctx_init(s, a, &c);
+    plan_ctx_init_client(s, a, &c);
     BoundStmt *b;
     CopyOptions o;
-    c.streams = &s->files.finder;
     TRY(sql_bind(&c, q, 0, NULL, &b));
     if (c.calls_routine || c.runs_bulk) TRY(session_read_locked(s));
     TRY(copy_options(x, b->n_result, b->names, a, &o, &s->err));

@@ -376,8 +376,7 @@ Status create_table_as(Session *s, Statement *st, const AstCreateTableAs *x) {
     if (x->query->kind != AST_SELECT)
         return err_at(&s->err, x->location, ERR_FEATURE_NOT_SUPPORTED, "CREATE TABLE AS EXECUTE is not supported");
     PlanCtx c;
-    plan_ctx_init(s, a, &c);
-    c.streams = &s->files.finder;
+    plan_ctx_init_client(s, a, &c);
     BoundStmt *b;
     TRY(sql_bind(&c, x->query, 0, NULL, &b));
     if (b->n_params > 0) return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "CREATE TABLE AS takes no parameters");

@@ -91,8 +91,7 @@ Status point_params(Session *s, Arena *a, const Type *types, int32_t n_types, in
 Status point_for_pool(Session *s, SqlText *text, const AstStmt *ast, int32_t n_params, const Type *param_types,
                       const BoundStmt **out, const Type **result_types, bool *nulls_apart) {
     *out = NULL;
-    if (!text || ast != text->ast || s->explaining || n_params == 0 || text->reads_stream || !may_be_point(ast))
-        return ST_OK;
+    if (!text || text->once || ast != text->ast || s->explaining || n_params == 0 || !may_be_point(ast)) return ST_OK;
     if (!text->point || text->point->of_version || text->point->catalog_version != s->db->catalog.version)
         TRY(make(s, text, ast, n_params, param_types));
     const struct TextPoint *t = text->point;
@@ -108,7 +107,7 @@ Status point_statement(Session *s, Statement *st, const AstStmt *ast, int32_t n_
     SqlText *text = st->text;
     Arena *a = st->run_arena;
     *done = false;
-    if (!text || ast != text->ast || s->explaining || text->reads_stream || !may_be_point(ast)) return ST_OK;
+    if (!text || text->once || ast != text->ast || s->explaining || !may_be_point(ast)) return ST_OK;
     bool select = ast->kind == AST_SELECT, had_lock = s->lock != LOCK_NONE;
     s->read.brief = true;
     s->read.images =

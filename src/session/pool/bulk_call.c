@@ -141,8 +141,7 @@ static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r
     RunOutput run;
     TRY(sql_parse(a, query, &stmts, &n_stmts, &s->err));
     if (n_stmts != 1 || stmts[0]->kind != AST_SELECT) return err_set(&s->err, ERR_SYNTAX, "bulk_call takes one query");
-    plan_ctx_init(s, a, &c);
-    c.streams = &s->files.finder;
+    plan_ctx_init_client(s, a, &c);
     TRY(sql_bind(&c, stmts[0], 0, NULL, &b));
     if (b->n_params > 0)
         return err_set(&s->err, ERR_UNDEFINED_PARAMETER, "the query of bulk_call has no parameters of its own");

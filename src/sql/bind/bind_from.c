@@ -5,6 +5,7 @@
  */
 #include "catalog/similar_names.h"
 #include "sql/bind/bind_int.h"
+#include "sql/plan/client_rows.h"
 
 Plan *bind_one_row(Binder *b) {
     Plan *p = plan_new(b->c, LP_VALUES, 0);
@@ -67,6 +68,35 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
     if (name->schema)
         return err_at(b->err, pos, ERR_UNDEFINED_TABLE, "relation \"%s.%s\" does not exist", name->schema, name->name);
     return catalog_no_relation(b->c->catalog, name->name, pos, b->err);
+}
+
+/* What the client calls so, where there is no table or view of the name. */
+static ClientRows *find_client_rows(Binder *b, const AstName *name) {
+    const Catalog *c = b->c->catalog;
+    if (!b->c->client_rows || b->views || name->schema) return NULL;
+    if (catalog_table(c, slice_of(name->name)) || catalog_view(c, slice_of(name->name))) return NULL;
+    return client_rows_find(b->c->client_rows, name->name);
+}
+static Plan *bind_client_rows(Binder *b, ClientRows *r) {
+    Plan *p = plan_new(b->c, LP_VALUES, 0);
+    if (!p || !(p->out_cols = arena_array(b->a, ColId, r->n_cols + 1)) ||
+        !(p->values.cells = arena_array(b->a, Vec, r->n_cols + 1)) ||
+        arena_on_release(b->a, client_rows_unref, r) != ST_OK)
+        return NULL;
+    r->refs++;
+    for (int32_t i = 0; i < r->n_cols; i++) {
+        const ClientColumn *c = &r->cols[i];
+        if (!(p->out_cols[i] = plan_new_col(b->c, c->name, c->type, true))) return NULL;
+        p->values.cells[i] = (Vec){.data = c->cells,
+                                   .valid = c->nulls ? c->valid : NULL,
+                                   .phys = (uint8_t)type_phys(c->type),
+                                   .type = c->type};
+    }
+    p->n_out = r->n_cols;
+    p->values.n_rows = r->n;
+    p->alias = r->name;
+    b->c->reads_client_rows = true;
+    return p;
 }
 
 Plan *bind_scan(Binder *b, Query *q, Table *t, const char *alias, ColId *rowid, NsItem *item) {
@@ -334,6 +364,12 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
         if (system >= 0) {
             if (!(p = bind_system_rows(b, system)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
             if (from_table_columns(b, f, source, name.name, &item) != ST_OK) return NULL;
+            return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
+        }
+        ClientRows *rows = find_client_rows(b, &name);
+        if (rows) {
+            if (!(p = bind_client_rows(b, rows)) || plan_item(b, p, alias, &item) != ST_OK) return NULL;
+            if (rename_columns(b, &f->alias, &item, f->location) != ST_OK) return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
         if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;

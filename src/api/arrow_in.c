@@ -1,0 +1,489 @@
+/* arrow_in.c - columns of Arrow batches become cells.
+ *
+ * Batches come from other programs: everything that can be checked is checked before anything is read (release
+ * callbacks, formats, numbers of children and buffers, lengths, offsets), and values as any input is. What cannot be
+ * checked is that buffers are as long as the lengths say. Values are copied: a batch stays its maker's.
+ */
+#include "api/arrow_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/stack.h"
+#include "types/array.h"
+
+enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
+#define OFFSET_MAX (INT64_C(1) << ARROW_OFFSET_BITS)
+#define EPOCH_MICROS (INT64_C(946684800) * 1000000)
+#define DAY_MICROS INT64_C(86400000000)
+
+int64_t arrow_start(int64_t at, const struct ArrowArray *a) {
+    return !a || at > OFFSET_MAX || a->offset < 0 || a->offset > OFFSET_MAX ? -1 : at + a->offset;
+}
+static bool bit(const void *bits, int64_t i) { return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1; }
+static bool is_valid(const ArrowColumn *c, int64_t i) {
+    const void *bits = c->array->n_buffers > 0 ? c->array->buffers[0] : NULL;
+    return !bits || bit(bits, c->first + i);
+}
+
+static Status malformed(const ArrowColumn *c, const char *what, Err *e) {
+    return err_set(e, ERR_INVALID_PARAMETER, "the Arrow column of %s is malformed: %s", c->where, what);
+}
+static Status mismatch(const ArrowColumn *c, Err *e) {
+    return err_set(e, ERR_DATATYPE_MISMATCH, "%s is of type %s, but its Arrow column has format \"%.60s\"", c->where,
+                   c->what, c->schema->format);
+}
+/* Where an error was found. */
+static Status in_row(const ArrowColumn *c, int64_t i, Err *e) {
+    err_context(e, "row %lld of the Arrow column of %s", (long long)i + 1, c->where);
+    return ST_ERROR;
+}
+static Status out_of_range(const ArrowColumn *c, int64_t i, Err *e) {
+    err_set(e, ERR_NUMERIC_RANGE, "value out of range for type %s", c->what);
+    return in_row(c, i, e);
+}
+
+/* Structure alone: how many buffers `format` has (-1: unknown format, 0: none). Views have more: arrow_check. */
+static bool is_view(const char *f) { return strcmp(f, "vu") == 0 || strcmp(f, "vz") == 0; }
+static int64_t width_of(const char *f) { /* of fixed-size binaries; 0: it is none */
+    int64_t n = 0;
+    return sscanf(f, "w:%" SCNd64, &n) == 1 && n > 0 && n <= INT32_MAX ? n : 0;
+}
+static int buffers_of(const char *f) {
+    static const char *const two[] = {"b",   "c",   "C",   "s",   "S",   "i",   "I",   "l",   "L",
+                                      "f",   "g",   "tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs",
+                                      "tDm", "tDu", "tDn", "tiM", "tiD", "tin", "+l",  "+L"};
+    if (strcmp(f, "n") == 0) return 0;
+    for (size_t i = 0; i < ARRAY_LEN(two); i++)
+        if (strcmp(f, two[i]) == 0) return 2;
+    if (strncmp(f, "ts", 2) == 0 || strncmp(f, "d:", 2) == 0 || width_of(f)) return 2;
+    return strcmp(f, "u") == 0 || strcmp(f, "U") == 0 || strcmp(f, "z") == 0 || strcmp(f, "Z") == 0 || is_view(f) ? 3
+                                                                                                                  : -1;
+}
+static bool is_int_format(const char *f) { return f[0] && !f[1] && strchr("cCsSiIlL", f[0]); }
+
+Status arrow_check(const ArrowColumn *c, Err *e) {
+    const struct ArrowSchema *s = c->schema;
+    const struct ArrowArray *a = c->array;
+    if (!s || !a || !s->release || !a->release || !s->format) return malformed(c, "it has been released", e);
+    if (!s->dictionary != !a->dictionary || (s->dictionary && !is_int_format(s->format)))
+        return malformed(c, "its dictionary", e);
+    if (s->dictionary && s->dictionary->dictionary)
+        return err_set(e, ERR_FEATURE_NOT_SUPPORTED, "the Arrow column of %s has a dictionary of dictionaries",
+                       c->where);
+    int n = buffers_of(s->format);
+    if (n < 0) return mismatch(c, e);
+    bool list = s->format[0] == '+', view = is_view(s->format);
+    if (a->length < 0 || a->offset < 0 || a->null_count < -1 || a->null_count > a->length)
+        return malformed(c, "its length, offset or null count", e);
+    if (c->first < a->offset || c->first - a->offset > a->length || c->n > a->length - (c->first - a->offset))
+        return malformed(c, "it is shorter than the batch", e);
+    if ((view ? a->n_buffers < n : a->n_buffers != n) || (n > 0 && !a->buffers))
+        return malformed(c, "the number of its buffers", e);
+    if (s->n_children != (list ? 1 : 0) || a->n_children != s->n_children || (list && (!s->children || !a->children)))
+        return malformed(c, "the number of its children", e);
+    if (n > 0 && a->null_count > 0 && !a->buffers[0]) return malformed(c, "it has NULLs but no validity", e);
+    for (int64_t i = 1; i < (view ? a->n_buffers : 2) && n > 0 && c->n > 0; i++)
+        if (!a->buffers[i] && (i == 1 || a->n_buffers > n)) return malformed(c, "a buffer is missing", e);
+    return ST_OK;
+}
+
+Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArray *batch, Err *e) {
+    if (!schema || !batch || !schema->release || !batch->release)
+        return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch has been released");
+    if (!schema->format || strcmp(schema->format, "+s") != 0)
+        return err_set(e, ERR_INVALID_PARAMETER, "an Arrow batch is a struct, format \"+s\"");
+    if (batch->length < 0 || batch->offset < 0 || batch->n_buffers != 1 || schema->n_children < 0 ||
+        schema->n_children != batch->n_children || (schema->n_children > 0 && (!schema->children || !batch->children)))
+        return err_set(e, ERR_INVALID_PARAMETER, "the Arrow batch is malformed");
+    if (batch->null_count != 0 && batch->buffers && batch->buffers[0])
+        for (int64_t i = 0; i < batch->length; i++)
+            if (!bit(batch->buffers[0], batch->offset + i))
+                return err_set(e, ERR_INVALID_PARAMETER, "row %lld of the Arrow batch is NULL as a whole",
+                               (long long)i + 1);
+    return ST_OK;
+}
+
+/* [from, to) of a row of a column of variable size. */
+static Status bounds(const ArrowColumn *c, int64_t i, bool wide, int64_t *from, int64_t *to, Err *e) {
+    const void *o = c->array->buffers[1];
+    int64_t at = c->first + i;
+    if (wide) *from = ((const int64_t *)o)[at], *to = ((const int64_t *)o)[at + 1];
+    else *from = ((const int32_t *)o)[at], *to = ((const int32_t *)o)[at + 1];
+    return *from < 0 || *to < *from || *to > OFFSET_MAX ? malformed(c, "its offsets", e) : ST_OK;
+}
+
+/* An integer of any width; false: an unsigned one beyond 64 bits signed. */
+static bool int_at(char format, const void *d, int64_t at, int64_t *v) {
+    switch (format) {
+    case 'c': *v = ((const int8_t *)d)[at]; return true;
+    case 'C': *v = ((const uint8_t *)d)[at]; return true;
+    case 's': *v = ((const int16_t *)d)[at]; return true;
+    case 'S': *v = ((const uint16_t *)d)[at]; return true;
+    case 'i': *v = ((const int32_t *)d)[at]; return true;
+    case 'I': *v = ((const uint32_t *)d)[at]; return true;
+    case 'l': *v = ((const int64_t *)d)[at]; return true;
+    default: {
+        uint64_t u = ((const uint64_t *)d)[at];
+        *v = (int64_t)u;
+        return u <= INT64_MAX;
+    }
+    }
+}
+static Status ints(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
+    static const int64_t lo[] = {[T_INT2] = INT16_MIN, [T_INT4] = INT32_MIN, [T_INT8] = INT64_MIN},
+                         hi[] = {[T_INT2] = INT16_MAX, [T_INT4] = INT32_MAX, [T_INT8] = INT64_MAX};
+    int64_t size = phys_size(type_phys(c->type)), v;
+    if (!is_int_format(c->schema->format)) return mismatch(c, e);
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!valid[i]) continue;
+        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &v) || v < lo[c->type.id] ||
+            v > hi[c->type.id])
+            return out_of_range(c, i, e);
+        memcpy(cells + i * size, &v, (size_t)size); /* little-endian */
+    }
+    return ST_OK;
+}
+
+static Status numerics(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    int precision = 0, scale = 0, bits = 128;
+    bool whole = is_int_format(f);
+    if (!whole && (sscanf(f, "d:%d,%d,%d", &precision, &scale, &bits) < 2 || bits != 128 || precision < 1 ||
+                   precision > 38 || scale < 0 || scale > 38))
+        return mismatch(c, e);
+    int64_t size = phys_size(type_phys(c->type));
+    for (int64_t i = 0; i < c->n; i++) {
+        int128_t v, scaled;
+        int64_t n;
+        if (!valid[i]) continue;
+        if (whole) {
+            if (!int_at(f[0], c->array->buffers[1], c->first + i, &n)) v = (int128_t)(uint64_t)n;
+            else v = n;
+        } else {
+            memcpy(&v, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
+            if (numeric_exceeds(v, precision)) return out_of_range(c, i, e);
+        }
+        if (numeric_rescale(v, scale, c->type.scale, &scaled) || numeric_exceeds(scaled, c->type.precision))
+            return out_of_range(c, i, e);
+        memcpy(cells + i * size, &scaled, (size_t)size);
+    }
+    return ST_OK;
+}
+
+static Status floats(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    bool single = strcmp(f, "f") == 0;
+    if (!single && strcmp(f, "g") != 0) return mismatch(c, e);
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!valid[i]) continue;
+        double v = single ? (double)((const float *)c->array->buffers[1])[c->first + i]
+                          : ((const double *)c->array->buffers[1])[c->first + i];
+        float r = (float)v;
+        if (c->type.id == T_FLOAT8) memcpy(cells + i * 8, &v, 8);
+        else memcpy(cells + i * 4, &r, 4);
+    }
+    return ST_OK;
+}
+
+/* value * of / per, half away from zero; false: beyond 64 bits. */
+static bool scale(int64_t v, int64_t of, int64_t per, int64_t *out) {
+    int128_t x = (int128_t)v * of, half = per / 2;
+    x = (x + (x < 0 ? -half : half)) / per;
+    *out = (int64_t)x;
+    return x > INT64_MIN && x < INT64_MAX;
+}
+/* A unit as a fraction of microseconds. */
+static bool unit_of(char c, int64_t *of, int64_t *per) {
+    *of = c == 's' ? 1000000 : c == 'm' ? 1000 : 1;
+    *per = c == 'n' ? 1000 : 1;
+    return c && strchr("smun", c);
+}
+static bool is_narrow(const char *f) { return strcmp(f, "tdD") == 0 || strcmp(f, "tts") == 0 || strcmp(f, "ttm") == 0; }
+
+/* A row's days or microseconds as Stele counts them; false: out of range. The ends of the range are infinities, as in
+ * batches of Stele's own (arrow_out.c). */
+static bool time_of(const ArrowColumn *c, int64_t i, int64_t of, int64_t per, int64_t *v) {
+    const void *d = c->array->buffers[1];
+    bool narrow = is_narrow(c->schema->format), day = c->type.id == T_DATE;
+    int64_t raw = narrow ? ((const int32_t *)d)[c->first + i] : ((const int64_t *)d)[c->first + i];
+    if (c->type.id != T_TIME && of == 1 && per == 1 && narrow == day &&
+        (raw == (day ? INT32_MIN : INT64_MIN) || raw == (day ? INT32_MAX : INT64_MAX))) {
+        *v = raw;
+        return true;
+    }
+    if (day) {
+        if (!narrow) raw = raw / 86400000 - (raw % 86400000 < 0); /* milliseconds */
+        *v = raw - EPOCH_DAYS;
+        return *v > INT32_MIN && *v < INT32_MAX;
+    }
+    if (!scale(raw, of, per, v)) return false;
+    if (c->type.id == T_TIME) return *v >= 0 && *v <= DAY_MICROS;
+    return !__builtin_sub_overflow(*v, EPOCH_MICROS, v) && *v != INT64_MIN && *v != INT64_MAX;
+}
+
+/* Days and microseconds since 1970; nanoseconds are rounded. */
+static Status times(const ArrowColumn *c, char *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    bool zoned = c->type.id == T_TIMESTAMPTZ, day = c->type.id == T_DATE, moment = zoned || c->type.id == T_TIMESTAMP;
+    int64_t of = 1, per = 1, size = day ? 4 : 8;
+    if (day && strcmp(f, "tdD") != 0 && strcmp(f, "tdm") != 0) return mismatch(c, e);
+    if (c->type.id == T_TIME && (strncmp(f, "tt", 2) != 0 || !unit_of(f[2], &of, &per))) return mismatch(c, e);
+    if (moment && (strncmp(f, "ts", 2) != 0 || !unit_of(f[2], &of, &per) || f[3] != ':' || (f[4] != 0) != zoned))
+        return mismatch(c, e); /* a zone says that values are in UTC */
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t v;
+        if (!valid[i]) continue;
+        if (!time_of(c, i, of, per, &v)) return out_of_range(c, i, e);
+        memcpy(cells + i * size, &v, (size_t)size);
+    }
+    return ST_OK;
+}
+
+/* Durations, and Arrow's intervals: months, days and milliseconds, or months, days and nanoseconds. */
+static Status intervals(const ArrowColumn *c, Interval *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    int64_t of = 1, per = 1;
+    bool duration = strncmp(f, "tD", 2) == 0 && unit_of(f[2], &of, &per);
+    if (!duration && strncmp(f, "ti", 2) != 0) return mismatch(c, e);
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t at = c->first + i, nanos;
+        const char *d = c->array->buffers[1];
+        if (!valid[i]) continue;
+        if (duration && !scale(((const int64_t *)(const void *)d)[at], of, per, &cells[i].micros))
+            return out_of_range(c, i, e);
+        if (duration) continue;
+        if (f[2] == 'M') {
+            memcpy(&cells[i].months, d + 4 * at, 4);
+        } else if (f[2] == 'D') {
+            int32_t millis;
+            memcpy(&cells[i].days, d + 8 * at, 4);
+            memcpy(&millis, d + 8 * at + 4, 4);
+            cells[i].micros = millis * INT64_C(1000);
+        } else {
+            memcpy(&cells[i].months, d + 16 * at, 4);
+            memcpy(&cells[i].days, d + 16 * at + 4, 4);
+            memcpy(&nanos, d + 16 * at + 8, 8);
+            if (!scale(nanos, 1, 1000, &cells[i].micros)) return out_of_range(c, i, e);
+        }
+    }
+    return ST_OK;
+}
+
+/* ---- strings ------------------------------------------------------------------------------------------------ */
+/* A row of strings that lie apart, in the column's buffers behind the first two (their sizes are in the last). */
+static Status view_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
+    const char *v = (const char *)c->array->buffers[1] + 16 * (c->first + i);
+    int32_t len, buffer, from;
+    memcpy(&len, v, 4);
+    if (len < 0) return malformed(c, "a length", e);
+    *out = (Slice){v + 4, len};
+    if (len <= 12) return ST_OK;
+    memcpy(&buffer, v + 8, 4);
+    memcpy(&from, v + 12, 4);
+    int64_t n = c->array->n_buffers - 3;
+    if (buffer < 0 || buffer >= n || from < 0 ||
+        from + (int64_t)len > ((const int64_t *)c->array->buffers[n + 2])[buffer])
+        return malformed(c, "its offsets", e);
+    out->ptr = (const char *)c->array->buffers[buffer + 2] + from;
+    return ST_OK;
+}
+static Status string_at(const ArrowColumn *c, int64_t i, Slice *out, Err *e) {
+    const char *f = c->schema->format;
+    int64_t from, to, width = width_of(f);
+    if (is_view(f)) return view_at(c, i, out, e);
+    if (width) {
+        *out = (Slice){(const char *)c->array->buffers[1] + width * (c->first + i), width};
+        return ST_OK;
+    }
+    TRY(bounds(c, i, f[0] == 'U' || f[0] == 'Z', &from, &to, e));
+    if (to > from && !c->array->buffers[2]) return malformed(c, "a buffer is missing", e);
+    *out = to > from ? (Slice){(const char *)c->array->buffers[2] + from, to - from} : (Slice){"", 0};
+    return ST_OK;
+}
+
+/* One string, converted to the type. */
+static Status put_string(const ArrowColumn *c, int64_t i, Slice s, Arena *a, Str *cell, Err *e) {
+    char *copy = arena_strndup(a, s.ptr, s.len);
+    Value v;
+    if (!copy) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    if (c->type.id == T_BYTEA) {
+        if (s.len > UINT32_MAX) return out_of_range(c, i, e);
+        *cell = str_make(copy, s.len);
+        return ST_OK;
+    }
+    if (utf8_check(copy, s.len) >= 0)
+        err_set(e, ERR_CHAR_NOT_IN_REPERTOIRE, "invalid byte sequence for encoding \"UTF8\"");
+    if (err_is_set(e) || value_from_text(c->type, (Slice){copy, s.len}, NULL, a, &v, e) != ST_OK)
+        return in_row(c, i, e);
+    *cell = v.u.str;
+    return ST_OK;
+}
+
+/* The column's bytes in one piece; NULL: they do not lie so, or are not all good text, and rows go one by one. */
+static char *copy_whole(const ArrowColumn *c, Arena *a, int64_t *from) {
+    const char *f = c->schema->format;
+    int64_t to, end;
+    bool wide = f[0] == 'U' || f[0] == 'Z';
+    Err ignored = {0};
+    if (is_view(f) || width_of(f) || c->n < 2 || !c->array->buffers[2]) return NULL;
+    if (bounds(c, 0, wide, from, &to, &ignored) != ST_OK) return NULL;
+    if (bounds(c, c->n - 1, wide, &to, &end, &ignored) != ST_OK || end < *from) return NULL;
+    const char *bytes = (const char *)c->array->buffers[2] + *from;
+    if (c->type.id != T_BYTEA && utf8_check(bytes, end - *from) >= 0) return NULL;
+    return arena_strndup(a, bytes, end - *from);
+}
+
+static Status texts(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    bool bytes = c->type.id == T_BYTEA, view = is_view(f);
+    char kind = view ? f[1] : f[0];
+    if (bytes && width_of(f)) kind = 'z';
+    else if (!kind || f[view + 1] || !strchr(bytes ? "zZ" : "uU", kind)) return mismatch(c, e);
+    int64_t start = 0;
+    char *whole = bytes || c->type.id == T_TEXT ? copy_whole(c, a, &start) : NULL;
+    for (int64_t i = 0; i < c->n; i++) {
+        Slice s = {"", 0};
+        if (!valid[i]) continue;
+        TRY(string_at(c, i, &s, e));
+        int64_t at = whole && s.len ? s.ptr - (const char *)c->array->buffers[2] - start : 0;
+        /* a text that begins or ends within a character goes the long way, which refuses it */
+        bool cut = whole && !bytes && s.len && ((whole[at] & 0xC0) == 0x80 || (whole[at + s.len] & 0xC0) == 0x80);
+        if (whole && !cut && s.len <= UINT32_MAX) cells[i] = str_make(whole + at, s.len);
+        else TRY(put_string(c, i, s, a, &cells[i], e));
+    }
+    return ST_OK;
+}
+
+static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e);
+
+static Status lists(const ArrowColumn *c, Arena *a, Str *cells, const uint8_t *valid, Err *e) {
+    const char *f = c->schema->format;
+    char what[80];
+    if (f[0] != '+' || (f[1] != 'l' && f[1] != 'L')) return mismatch(c, e);
+    Type type = type_element(c->type);
+    Phys phys = type_phys(type);
+    TRY(stack_check(e));
+    ArrowColumn item = {.schema = c->schema->children[0],
+                        .array = c->array->children[0],
+                        .type = type,
+                        .what = type_name(type, what, sizeof what),
+                        .where = c->where};
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t from, to;
+        if (!valid[i]) continue;
+        TRY(bounds(c, i, f[1] == 'L', &from, &to, e));
+        if (to - from > ARRAY_MAX_ELEMENTS) return out_of_range(c, i, e);
+        item.n = to - from;
+        item.first = arrow_start(from, item.array);
+        TRY(arrow_check(&item, e));
+        char *v = arena_calloc(a, item.n * phys_size(phys) + 16);
+        uint8_t *ok = arena_alloc(a, item.n + 1);
+        if (!v || !ok) return err_is_set(e) ? ST_ERROR : err_oom(e);
+        TRY(convert(&item, a, v, ok, e));
+        TRY(array_build(a, phys, item.n, v, ok, &cells[i], e));
+    }
+    return ST_OK;
+}
+
+/* Codes into a column of their own. */
+static Status coded(const ArrowColumn *c, Arena *a, char *cells, uint8_t *valid, Err *e) {
+    ArrowColumn d = *c;
+    d.schema = c->schema->dictionary;
+    d.array = c->array->dictionary;
+    d.first = arrow_start(0, d.array);
+    d.n = d.array->length;
+    TRY(arrow_check(&d, e));
+    int64_t size = phys_size(type_phys(c->type)), code;
+    char *values = arena_calloc(a, d.n * size + 16);
+    uint8_t *there = arena_alloc(a, d.n + 1);
+    if (!values || !there) return err_is_set(e) ? ST_ERROR : err_oom(e);
+    TRY(convert(&d, a, values, there, e));
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!valid[i]) continue;
+        if (!int_at(c->schema->format[0], c->array->buffers[1], c->first + i, &code) || code < 0 || code >= d.n)
+            return malformed(c, "a code that is not in its dictionary", e);
+        valid[i] = there[code];
+        if (valid[i]) memcpy(cells + i * size, values + code * size, (size_t)size);
+    }
+    return ST_OK;
+}
+
+/* Cells (zeroed) and valid[] of the column, which has been checked. */
+static Status convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
+    if (strcmp(c->schema->format, "n") == 0) {
+        memset(valid, 0, (size_t)c->n);
+        return ST_OK;
+    }
+    for (int64_t i = 0; i < c->n; i++) valid[i] = is_valid(c, i);
+    if (c->schema->dictionary) return coded(c, a, cells, valid, e);
+    switch ((TypeId)c->type.id) {
+    case T_BOOL:
+        if (strcmp(c->schema->format, "b") != 0) return mismatch(c, e);
+        for (int64_t i = 0; i < c->n; i++) ((uint8_t *)cells)[i] = valid[i] && bit(c->array->buffers[1], c->first + i);
+        return ST_OK;
+    case T_INT2:
+    case T_INT4:
+    case T_INT8: return ints(c, cells, valid, e);
+    case T_NUMERIC: return numerics(c, cells, valid, e);
+    case T_FLOAT4:
+    case T_FLOAT8: return floats(c, cells, valid, e);
+    case T_DATE:
+    case T_TIME:
+    case T_TIMESTAMP:
+    case T_TIMESTAMPTZ: return times(c, cells, valid, e);
+    case T_INTERVAL: return intervals(c, cells, valid, e);
+    case T_CHAR:
+    case T_VARCHAR:
+    case T_TEXT:
+    case T_BYTEA: return texts(c, a, cells, valid, e);
+    case T_UUID:
+        if (strcmp(c->schema->format, "w:16") != 0) return mismatch(c, e);
+        for (int64_t i = 0; i < c->n; i++)
+            if (valid[i]) memcpy((char *)cells + 16 * i, (const char *)c->array->buffers[1] + 16 * (c->first + i), 16);
+        return ST_OK;
+    case T_ARRAY: return lists(c, a, cells, valid, e);
+    default: return mismatch(c, e);
+    }
+}
+Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e) {
+    return convert(c, a, cells, valid, e);
+}
+
+/* ---- types -------------------------------------------------------------------------------------------------- */
+static bool scalar_type(const char *f, Type *t) {
+    static const struct {
+        char format[4];
+        uint8_t type;
+    } types[] = {
+        {"n", T_TEXT},       {"b", T_BOOL},       {"c", T_INT2},       {"C", T_INT2},       {"s", T_INT2},
+        {"S", T_INT4},       {"i", T_INT4},       {"I", T_INT8},       {"l", T_INT8},       {"f", T_FLOAT4},
+        {"g", T_FLOAT8},     {"u", T_TEXT},       {"U", T_TEXT},       {"vu", T_TEXT},      {"z", T_BYTEA},
+        {"Z", T_BYTEA},      {"vz", T_BYTEA},     {"tdD", T_DATE},     {"tdm", T_DATE},     {"tts", T_TIME},
+        {"ttm", T_TIME},     {"ttu", T_TIME},     {"ttn", T_TIME},     {"tDs", T_INTERVAL}, {"tDm", T_INTERVAL},
+        {"tDu", T_INTERVAL}, {"tDn", T_INTERVAL}, {"tiM", T_INTERVAL}, {"tiD", T_INTERVAL}, {"tin", T_INTERVAL}};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(f, types[i].format) == 0) return *t = type_make((TypeId)types[i].type), true;
+    int precision = 0, decimals = 0, bits = 128;
+    if (strcmp(f, "L") == 0) return *t = type_numeric(20, 0), true;
+    if (sscanf(f, "d:%d,%d,%d", &precision, &decimals, &bits) >= 2 && bits == 128 && precision > 0 &&
+        precision <= NUMERIC_MAX_PRECISION && decimals >= 0 && decimals <= precision)
+        return *t = type_numeric(precision, decimals), true;
+    if (strncmp(f, "ts", 2) == 0 && f[2] && f[3] == ':')
+        return *t = type_make(f[4] ? T_TIMESTAMPTZ : T_TIMESTAMP), true;
+    if (width_of(f)) return *t = type_make(width_of(f) == 16 ? T_UUID : T_BYTEA), true;
+    return false;
+}
+Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e) {
+    const struct ArrowSchema *v = s->dictionary ? s->dictionary : s;
+    const char *f = v->format && s->release ? v->format : "";
+    if ((strcmp(f, "+l") == 0 || strcmp(f, "+L") == 0) && v->n_children == 1 && v->children && v->children[0]->format &&
+        scalar_type(v->children[0]->format, out)) {
+        *out = type_array_of(*out);
+        return ST_OK;
+    }
+    if (scalar_type(f, out)) return ST_OK;
+    return err_set(e, ERR_FEATURE_NOT_SUPPORTED,
+                   "no SQL type corresponds to the Arrow column \"%.60s\" of format \"%.60s\"", s->name ? s->name : "",
+                   f);
+}

@@ -1,0 +1,50 @@
+/* arrow_int.h - Arrow's C data interface (https://arrow.apache.org/docs/format/CDataInterface.html), as the files of
+ * src/api share it: columns of batches to cells (arrow_in.c), vectors of cells to batches (arrow_out.c). */
+#ifndef STELE_API_ARROW_INT_H
+#define STELE_API_ARROW_INT_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "stele/stele.h"
+#include "types/func.h"
+
+/* ---- in ----------------------------------------------------------------------------------------------------- */
+/* A column as a batch has it: checked, `first` the position of row 0. */
+typedef struct ArrowColumn {
+    const struct ArrowSchema *schema;
+    const struct ArrowArray *array;
+    int64_t first, n;
+    Type type;         /* of the cells, or of their elements */
+    const char *what;  /* type's name, for messages */
+    const char *where; /* for messages: `parameter 3`, `column "a"` */
+} ArrowColumn;
+
+enum { ARROW_OFFSET_BITS = 60 };
+/* Position of the first row; -1 when it cannot be. */
+int64_t arrow_start(int64_t at, const struct ArrowArray *a);
+/* Everything that can be checked of a column but its values. 22023, 42804 */
+Status arrow_check(const ArrowColumn *c, Err *e);
+/* Cells (zeroed) and valid[] of c->type. The column has been checked. Strings are copied to the arena. */
+Status arrow_convert(const ArrowColumn *c, Arena *a, void *cells, uint8_t *valid, Err *e);
+/* Checks that a batch is a struct of n columns whose rows are all there. what: "the Arrow batch". 22023 */
+Status arrow_check_batch(const struct ArrowSchema *schema, const struct ArrowArray *batch, Err *e);
+/* The type that values of the column have in SQL. 0A000: there is none. */
+Status arrow_type(const struct ArrowSchema *s, Type *out, Err *e);
+
+/* ---- out ---------------------------------------------------------------------------------------------------- */
+/* A batch in the making, of a number of rows that is known. */
+typedef struct ArrowOut {
+    Arena *a; /* everything lies there, and becomes the batch's */
+    int n_cols;
+    int64_t n;
+    struct ArrowOutColumn *cols;
+    int tz_offset; /* of texts */
+} ArrowOut;
+Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e);
+/* The next n cells of a column. v->valid NULL: all are there. */
+Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e);
+/* All cells of all columns have been put. On an error the caller cancels. */
+Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArray *batch, Err *e);
+void arrow_out_cancel(ArrowOut *o);
+
+#endif

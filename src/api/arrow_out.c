@@ -1,0 +1,230 @@
+/* arrow_out.c - vectors of cells become an Arrow batch.
+ *
+ * Everything of a batch lies in one arena of no account, so that it outlives statement, connection and database; its
+ * parts (a column, the schema) may be moved and released one by one, and the last one frees the arena.
+ */
+#include "api/arrow_int.h"
+
+#include <stdatomic.h>
+
+enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
+#define EPOCH_MICROS (INT64_C(946684800) * 1000000)
+
+typedef struct Shared {
+    _Atomic int64_t refs;
+    Arena *arena;
+} Shared;
+
+struct ArrowOutColumn {
+    Type type;
+    const char *name, *format;
+    int64_t n, nulls; /* so far */
+    uint8_t *bits;
+    char *cells; /* of fixed width, or offsets */
+    char *bytes; /* of strings */
+    int64_t cap;
+};
+
+static void let_go(Shared *x) {
+    if (atomic_fetch_sub(&x->refs, 1) == 1) arena_free(x->arena);
+}
+static void release_schema(struct ArrowSchema *s) {
+    for (int64_t i = 0; i < s->n_children; i++)
+        if (s->children[i]->release) s->children[i]->release(s->children[i]);
+    s->release = NULL;
+    let_go(s->private_data);
+}
+static void release_array(struct ArrowArray *x) {
+    for (int64_t i = 0; i < x->n_children; i++)
+        if (x->children[i]->release) x->children[i]->release(x->children[i]);
+    x->release = NULL;
+    let_go(x->private_data);
+}
+
+static const char *format_of(Arena *a, Type t) {
+    switch ((TypeId)t.id) {
+    case T_BOOL: return "b";
+    case T_INT2: return "s";
+    case T_INT4: return "i";
+    case T_INT8: return "l";
+    case T_NUMERIC: return arena_printf(a, "d:%d,%d", t.precision, t.scale);
+    case T_FLOAT4: return "f";
+    case T_FLOAT8: return "g";
+    case T_DATE: return "tdD";
+    case T_TIME: return "ttu";
+    case T_TIMESTAMP: return "tsu:";
+    case T_TIMESTAMPTZ: return "tsu:UTC";
+    case T_BYTEA: return "Z";
+    case T_UUID: return "w:16";
+    default: return "U"; /* texts, and the text of what Arrow has no type for */
+    }
+}
+static bool is_string(const struct ArrowOutColumn *c) { return c->format[0] == 'U' || c->format[0] == 'Z'; }
+static int64_t width(const struct ArrowOutColumn *c) {
+    return is_string(c) ? 8 : c->type.id == T_NUMERIC ? 16 : phys_size(type_phys(c->type));
+}
+
+static void free_bytes(void *column) {
+    struct ArrowOutColumn *c = column;
+    mem_free(NULL, c->bytes, c->cap);
+}
+
+Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e) {
+    *o = (ArrowOut){.a = arena_new(NULL, e), .n_cols = n_cols, .n = n};
+    if (!o->a || !(o->cols = arena_array(o->a, struct ArrowOutColumn, n_cols + 1))) return ST_ERROR;
+    for (int k = 0; k < n_cols; k++) {
+        struct ArrowOutColumn *c = &o->cols[k];
+        *c = (struct ArrowOutColumn){.type = types[k], .format = format_of(o->a, types[k])};
+        c->name = arena_strdup(o->a, names[k]);
+        c->bits = arena_calloc(o->a, n / 8 + 8);
+        if (!c->name || !c->format || !c->bits || !(c->cells = arena_calloc(o->a, (n + 1) * width(c)))) return ST_ERROR;
+        if (is_string(c)) TRY(arena_on_release(o->a, free_bytes, c));
+    }
+    return ST_OK;
+}
+
+/* Room for more bytes of a column of strings. */
+static Status reserve(struct ArrowOutColumn *c, int64_t used, int64_t more, Err *e) {
+    if (used + more <= c->cap) return ST_OK;
+    int64_t cap = MAX_OF(c->cap * 2, MAX_OF(used + more, INT64_C(4096)));
+    char *p = mem_realloc(NULL, c->bytes, c->cap, cap, e);
+    if (!p) return ST_ERROR;
+    c->bytes = p;
+    c->cap = cap;
+    return ST_OK;
+}
+
+static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
+    int64_t *offsets = (int64_t *)(void *)c->cells + c->n, size = phys_size((Phys)v->phys);
+    bool as_is = type_is_text(c->type) || c->type.id == T_BYTEA;
+    Arena *texts = as_is ? NULL : arena_new(NULL, e);
+    if (!as_is && !texts) return ST_ERROR;
+    Status st = ST_OK;
+    for (int64_t i = 0; i < n && st == ST_OK; i++) {
+        Slice s = {"", 0};
+        offsets[i + 1] = offsets[i];
+        if (v->valid && !v->valid[i]) continue;
+        if (as_is) {
+            const Str *x = (const Str *)v->data + i;
+            s = (Slice){x->ptr, x->len};
+        } else {
+            Value x = {.type = c->type};
+            memcpy(value_cell(&x), (const char *)v->data + i * size, (size_t)size);
+            if (!(s.ptr = value_to_text_tz(texts, &x, o->tz_offset, &s.len))) st = ST_ERROR;
+        }
+        if (st == ST_OK) st = reserve(c, offsets[i], s.len, e);
+        if (st != ST_OK) break;
+        if (s.len) memcpy(c->bytes + offsets[i], s.ptr, (size_t)s.len);
+        offsets[i + 1] += s.len;
+        if (texts && (i & 1023) == 1023) arena_reset(texts);
+    }
+    arena_free(texts);
+    return st;
+}
+
+/* Days and microseconds since 2000 to those since 1970; infinities stay at the ends. */
+static void put_times(char *to, const char *from, int64_t n, bool day) {
+    for (int64_t i = 0; i < n; i++) {
+        int32_t d;
+        int64_t t;
+        if (day) {
+            memcpy(&d, from + 4 * i, 4);
+            if (d != INT32_MIN) d = d <= INT32_MAX - EPOCH_DAYS ? d + EPOCH_DAYS : INT32_MAX;
+            memcpy(to + 4 * i, &d, 4);
+        } else {
+            memcpy(&t, from + 8 * i, 8);
+            if (t != INT64_MIN && __builtin_add_overflow(t, EPOCH_MICROS, &t)) t = INT64_MAX;
+            memcpy(to + 8 * i, &t, 8);
+        }
+    }
+}
+static void put_numerics(char *to, const char *from, int64_t n, int64_t size) {
+    for (int64_t i = 0; i < n; i++) {
+        int128_t x;
+        int64_t narrow;
+        if (size == 16) memcpy(&x, from + 16 * i, 16);
+        else memcpy(&narrow, from + 8 * i, 8), x = narrow;
+        memcpy(to + 16 * i, &x, 16);
+    }
+}
+
+Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e) {
+    struct ArrowOutColumn *c = &o->cols[col];
+    if (c->n + n > o->n) return err_internal(e, "more rows than the Arrow batch was made for");
+    if (is_string(c)) {
+        TRY(put_strings(o, c, n, v, e));
+    } else if (c->type.id == T_BOOL) {
+        for (int64_t i = 0; i < n; i++)
+            if (((const uint8_t *)v->data)[i])
+                c->cells[(c->n + i) >> 3] = (char)(c->cells[(c->n + i) >> 3] | 1 << ((c->n + i) & 7));
+    } else {
+        int64_t w = width(c);
+        char *to = c->cells + c->n * w;
+        if (c->type.id == T_NUMERIC) put_numerics(to, v->data, n, phys_size((Phys)v->phys));
+        else if (c->type.id == T_DATE) put_times(to, v->data, n, true);
+        else if (c->type.id == T_TIMESTAMP || c->type.id == T_TIMESTAMPTZ) put_times(to, v->data, n, false);
+        else if (n) memcpy(to, v->data, (size_t)(n * w));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        bool there = !v->valid || v->valid[i];
+        c->bits[(c->n + i) >> 3] = (uint8_t)(c->bits[(c->n + i) >> 3] | there << ((c->n + i) & 7));
+        c->nulls += !there;
+    }
+    c->n += n;
+    return ST_OK;
+}
+
+void arrow_out_cancel(ArrowOut *o) {
+    arena_free(o->a);
+    o->a = NULL;
+}
+
+Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArray *batch, Err *e) {
+    int n = o->n_cols;
+    Arena *a = o->a;
+    Shared *shared = arena_new_of(a, Shared);
+    struct ArrowSchema *schemas = arena_array(a, struct ArrowSchema, n + 1);
+    struct ArrowArray *arrays = arena_array(a, struct ArrowArray, n + 1);
+    struct ArrowSchema **schema_of = arena_array(a, struct ArrowSchema *, n + 1);
+    struct ArrowArray **array_of = arena_array(a, struct ArrowArray *, n + 1);
+    const void **buffers = arena_array(a, const void *, 3 * n + 1);
+    if (!shared || !schemas || !arrays || !schema_of || !array_of || !buffers) return ST_ERROR;
+    *shared = (Shared){.arena = a};
+    atomic_init(&shared->refs, 2 * ((int64_t)n + 1));
+    for (int k = 0; k < n; k++) {
+        struct ArrowOutColumn *c = &o->cols[k];
+        if (c->n != o->n) return err_internal(e, "fewer rows than the Arrow batch was made for");
+        const void **b = buffers + 1 + 3 * k;
+        b[0] = c->bits;
+        b[1] = c->cells;
+        b[2] = c->bytes ? c->bytes : "";
+        schema_of[k] = &schemas[k];
+        array_of[k] = &arrays[k];
+        schemas[k] = (struct ArrowSchema){.format = c->format,
+                                          .name = c->name,
+                                          .flags = ARROW_FLAG_NULLABLE,
+                                          .release = release_schema,
+                                          .private_data = shared};
+        arrays[k] = (struct ArrowArray){.length = c->n,
+                                        .null_count = c->nulls,
+                                        .n_buffers = is_string(c) ? 3 : 2,
+                                        .buffers = b,
+                                        .release = release_array,
+                                        .private_data = shared};
+    }
+    arena_set_err(a, NULL);
+    *schema = (struct ArrowSchema){.format = "+s",
+                                   .name = "",
+                                   .n_children = n,
+                                   .children = schema_of,
+                                   .release = release_schema,
+                                   .private_data = shared};
+    *batch = (struct ArrowArray){.length = o->n,
+                                 .n_buffers = 1,
+                                 .buffers = buffers,
+                                 .n_children = n,
+                                 .children = array_of,
+                                 .release = release_array,
+                                 .private_data = shared};
+    return ST_OK;
+}

@@ -1,0 +1,118 @@
+/* result_arrow.c - results of statements as Arrow batches: rows of the store by runs, vector by vector. */
+#include "api/api_int.h"
+#include "api/arrow_int.h"
+
+enum { CHUNK = 2048 };
+
+/* A vector's room. */
+typedef struct Chunk {
+    uint64_t cells[CHUNK * 2]; /* of 16 bytes at most */
+    uint8_t valid[CHUNK];
+} Chunk;
+
+static Vec chunk_vec(Chunk *c, Type t) {
+    return (Vec){.data = c->cells, .valid = c->valid, .phys = (uint8_t)type_phys(t), .type = t};
+}
+
+/* The run that has a row. */
+static int64_t find_run(const RowStore *rows, int64_t row) {
+    int64_t lo = 0, hi = rows_n_runs(rows) - 1;
+    while (lo < hi) {
+        int64_t mid = (lo + hi + 1) / 2;
+        if (rows_run_start(rows, mid) <= row) lo = mid;
+        else hi = mid - 1;
+    }
+    return lo;
+}
+
+/* Rows of the store in its own order. */
+static Status put_runs(const Statement *st, ArrowOut *o, Chunk *c, Err *e) {
+    const RowLayout *l = rows_layout(st->rows);
+    int64_t row = st->next_row, end = row + o->n;
+    for (int64_t run = find_run(st->rows, row); row < end; run++) {
+        RowRun r;
+        TRY(rows_run_open(st->rows, run, &r, e));
+        int64_t first = row - rows_run_start(st->rows, run), n = MIN_OF(r.n - first, end - row);
+        Status ok = ST_OK;
+        for (int k = 0; k < o->n_cols && ok == ST_OK; k++)
+            for (int64_t at = 0; at < n && ok == ST_OK; at += CHUNK) {
+                Vec v = chunk_vec(c, st->types[k]);
+                int64_t m = MIN_OF(n - at, (int64_t)CHUNK);
+                rows_load(l, st->first_col + k, &r, first + at, NULL, m, &v);
+                ok = arrow_out_put(o, k, m, &v, e);
+            }
+        rows_run_close(st->rows, &r);
+        if (ok != ST_OK) return ok;
+        row += n;
+    }
+    return ST_OK;
+}
+
+/* One cell into a chunk. Strings point to what must not move until they are put. */
+static Status get_cell(const Statement *st, int64_t row, int32_t col, Vec *v, int64_t at, Err *e) {
+    char *to = (char *)v->data + at * phys_size((Phys)v->phys);
+    const void *cell = NULL;
+    bool is_null = true;
+    Value value = {.type = st->types[col]};
+    int32_t store_col;
+    if (st->values) {
+        value = st->values[row * st->n_cols + col];
+        is_null = value.is_null;
+        cell = value_cell_const(&value);
+    } else if (st->is_text) {
+        const char *t = st->text_rows[row][col];
+        is_null = t == NULL;
+        value.u.str = str_make(t ? t : "", t ? (int64_t)strlen(t) : 0);
+        cell = value_cell_const(&value);
+    } else {
+        int64_t store_row = statement_cell(st, row, col, &store_col);
+        TRY(rows_cell(st->rows, store_row, store_col, &cell, &is_null, e));
+    }
+    v->valid[at] = !is_null;
+    if (!is_null) memcpy(to, cell, (size_t)phys_size((Phys)v->phys));
+    return ST_OK;
+}
+
+/* Rows of values and texts, and of a store in another order, whose pages may be read one at a time: cell by cell. */
+static Status put_cells(const Statement *st, ArrowOut *o, Chunk *c, Err *e) {
+    int64_t step = st->values || st->is_text ? CHUNK : 1;
+    for (int k = 0; k < o->n_cols; k++)
+        for (int64_t at = 0; at < o->n; at += step) {
+            Vec v = chunk_vec(c, st->types[k]);
+            int64_t n = MIN_OF(o->n - at, step);
+            for (int64_t i = 0; i < n; i++) TRY(get_cell(st, st->next_row + at + i, k, &v, i, e));
+            TRY(arrow_out_put(o, k, n, &v, e));
+        }
+    return ST_OK;
+}
+
+static Status fetch(Statement *st, int64_t max_rows, ArrowOut *o, struct ArrowSchema *schema,
+                    struct ArrowArray *batch) {
+    Err *e = &st->session->err;
+    int64_t left = st->show_rows ? st->n_rows - st->next_row : 0, n = max_rows > 0 ? MIN_OF(left, max_rows) : left;
+    TRY(arrow_out_begin(o, st->show_rows ? st->n_cols : 0, st->types, st->names, n, e));
+    o->tz_offset = st->session->settings.client.tz_offset;
+    Chunk *c = n ? mem_alloc(&st->account, (int64_t)sizeof *c, e) : NULL;
+    if (n && !c) return ST_ERROR;
+    Status ok = n == 0                                     ? ST_OK
+                : st->values || st->is_text || st->row_map ? put_cells(st, o, c, e)
+                                                           : put_runs(st, o, c, e);
+    if (c) mem_free(&st->account, c, (int64_t)sizeof *c);
+    TRY(ok);
+    TRY(arrow_out_finish(o, schema, batch, e));
+    st->next_row += n;
+    return ST_OK;
+}
+
+stele_status stele_fetch_arrow(stele_stmt *s, int64_t max_rows, struct ArrowSchema *schema, struct ArrowArray *batch) {
+    Statement *st = (Statement *)(void *)s;
+    ArrowOut o = {0};
+    memset(schema, 0, sizeof *schema);
+    memset(batch, 0, sizeof *batch);
+    if (!st->ran && stele_run(s) != STELE_DONE) return STELE_ERROR;
+    err_clear(&st->session->err);
+    if (fetch(st, max_rows, &o, schema, batch) == ST_OK) return batch->length > 0 ? STELE_ROW : STELE_DONE;
+    arrow_out_cancel(&o);
+    if (!err_is_set(&st->session->err)) (void)err_oom(&st->session->err);
+    return STELE_ERROR;
+}
