@@ -248,6 +248,10 @@ struct ArrowArrayStream {
  * UTC) and those above; intervals and arrays as text. */
 STELE_API stele_status stele_fetch_arrow(stele_stmt *stmt, int64_t max_rows, struct ArrowSchema *schema,
                                          struct ArrowArray *batch);
+/* A stream of one batch, which must be one that Stele has made; it and its schema stay the caller's, and none of them
+ * is copied: each lives until it and what came of it are released. STELE_ERROR: there is no memory, and no stream. */
+STELE_API stele_status stele_arrow_stream(const struct ArrowSchema *schema, const struct ArrowArray *batch,
+                                          struct ArrowArrayStream *stream);
 /* Gives the rows of a stream a name, by which FROM of this connection's statements knows them from now on: `select ..
  * from name`, `insert into t select * from name`, `create table t as ..`. Tables and views of the same name come first;
  * views and routines do not see it; a name that is registered already is replaced. The stream is read to its end and
@@ -257,6 +261,11 @@ STELE_API stele_status stele_fetch_arrow(stele_stmt *stmt, int64_t max_rows, str
 STELE_API stele_status stele_register_arrow(stele_conn *conn, const char *name, struct ArrowArrayStream *stream);
 /* Nothing happens when there is none of that name. */
 STELE_API void stele_unregister(stele_conn *conn, const char *name);
+/* Called when FROM names what is neither a table nor a view nor registered: it may register rows by that name, and
+ * returns whether it has. On the connection's thread, in the middle of a statement, when locks may be held: it uses
+ * nothing of the database but stele_register_arrow() of this connection. When that fails in it, the statement fails
+ * with its error. NULL removes it. */
+STELE_API void stele_set_resolver(stele_conn *conn, bool (*resolve)(void *ctx, const char *name), void *ctx);
 
 /* ---- bulks: many calls of one procedure as one statement ---------------------------------------
  * The result is that of running the calls one by one in the order given; a call that fails leaves no change and does

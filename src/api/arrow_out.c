@@ -5,6 +5,7 @@
  */
 #include "api/arrow_int.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
@@ -13,6 +14,7 @@ enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
 typedef struct Shared {
     _Atomic int64_t refs;
     Arena *arena;
+    struct Shared *of; /* structs of a stream: the batch, which has everything else */
 } Shared;
 
 struct ArrowOutColumn {
@@ -26,7 +28,9 @@ struct ArrowOutColumn {
 };
 
 static void let_go(Shared *x) {
-    if (atomic_fetch_sub(&x->refs, 1) == 1) arena_free(x->arena);
+    if (atomic_fetch_sub(&x->refs, 1) > 1) return;
+    if (x->of && atomic_fetch_sub(&x->of->refs, 1) == 1) arena_free(x->of->arena);
+    arena_free(x->arena);
 }
 static void release_schema(struct ArrowSchema *s) {
     for (int64_t i = 0; i < s->n_children; i++)
@@ -227,4 +231,93 @@ Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArr
                                  .release = release_array,
                                  .private_data = shared};
     return ST_OK;
+}
+
+/* ---- streams of one batch -------------------------------------------------------------------------------------- */
+/* Structs of their own for a batch that stays where it is, in an arena that goes with them. */
+static Shared *share(Shared *of, int64_t n) {
+    Arena *a = arena_new(NULL, NULL);
+    Shared *x = a ? arena_new_of(a, Shared) : NULL;
+    if (!x) {
+        arena_free(a);
+        return NULL;
+    }
+    *x = (Shared){.arena = a, .of = of};
+    atomic_init(&x->refs, n + 1);
+    atomic_fetch_add(&of->refs, 1);
+    return x;
+}
+static bool share_schema(const struct ArrowSchema *from, struct ArrowSchema *to) {
+    int64_t n = from->n_children;
+    Shared *x = share(from->private_data, n);
+    struct ArrowSchema *s = x ? arena_array(x->arena, struct ArrowSchema, n + 1) : NULL;
+    struct ArrowSchema **of = x ? arena_array(x->arena, struct ArrowSchema *, n + 1) : NULL;
+    for (int64_t i = 0; s && of && i < n; i++) {
+        s[i] = *from->children[i];
+        s[i].private_data = x;
+        of[i] = &s[i];
+    }
+    *to = *from;
+    to->children = of;
+    to->private_data = x;
+    if (s && of) return true;
+    if (x) atomic_store(&x->refs, 1), let_go(x);
+    to->release = NULL;
+    return false;
+}
+static bool share_array(const struct ArrowArray *from, struct ArrowArray *to) {
+    int64_t n = from->n_children;
+    Shared *x = share(from->private_data, n);
+    struct ArrowArray *s = x ? arena_array(x->arena, struct ArrowArray, n + 1) : NULL;
+    struct ArrowArray **of = x ? arena_array(x->arena, struct ArrowArray *, n + 1) : NULL;
+    for (int64_t i = 0; s && of && i < n; i++) {
+        s[i] = *from->children[i];
+        s[i].private_data = x;
+        of[i] = &s[i];
+    }
+    *to = *from;
+    to->children = of;
+    to->private_data = x;
+    if (s && of) return true;
+    if (x) atomic_store(&x->refs, 1), let_go(x);
+    to->release = NULL;
+    return false;
+}
+
+typedef struct Stream {
+    struct ArrowSchema schema;
+    struct ArrowArray batch; /* released: it has been handed over */
+} Stream;
+
+static int stream_schema(struct ArrowArrayStream *s, struct ArrowSchema *out) {
+    return share_schema(&((Stream *)s->private_data)->schema, out) ? 0 : ENOMEM;
+}
+static int stream_next(struct ArrowArrayStream *s, struct ArrowArray *out) {
+    Stream *x = s->private_data;
+    *out = x->batch;
+    x->batch.release = NULL;
+    return 0;
+}
+static const char *stream_error(struct ArrowArrayStream *s) {
+    (void)s;
+    return "out of memory";
+}
+static void stream_release(struct ArrowArrayStream *s) {
+    Stream *x = s->private_data;
+    s->release = NULL;
+    if (x->schema.release) x->schema.release(&x->schema);
+    if (x->batch.release) x->batch.release(&x->batch);
+    mem_free(NULL, x, (int64_t)sizeof *x);
+}
+
+stele_status stele_arrow_stream(const struct ArrowSchema *schema, const struct ArrowArray *batch,
+                                struct ArrowArrayStream *stream) {
+    *stream = (struct ArrowArrayStream){0};
+    Err ignored = {0}; /* there is nothing but memory that can be wanting */
+    Stream *x = mem_calloc(NULL, (int64_t)sizeof *x, &ignored);
+    if (!x) return STELE_ERROR;
+    *stream = (struct ArrowArrayStream){stream_schema, stream_next, stream_error, stream_release, x};
+    if (share_schema(schema, &x->schema) && share_array(batch, &x->batch)) return STELE_OK;
+    stream_release(stream);
+    return STELE_ERROR;
 }

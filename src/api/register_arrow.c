@@ -106,3 +106,8 @@ void stele_unregister(stele_conn *c, const char *name) {
     *at = r->next;
     client_rows_unref(r);
 }
+
+void stele_set_resolver(stele_conn *c, bool (*resolve)(void *ctx, const char *name), void *ctx) {
+    c->s->client.resolve = resolve;
+    c->s->client.resolve_ctx = ctx;
+}

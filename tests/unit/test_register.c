@@ -201,6 +201,46 @@ static void shapes(void **state) {
     stele_finalize(s);
 }
 
+/* Streams of a batch, more than one, beyond the batch's own life. */
+static void batch_streams(void **state) {
+    (void)state;
+    stele_stmt *s;
+    struct ArrowSchema schema, copy;
+    struct ArrowArray batch, moved;
+    struct ArrowArrayStream first, second, unread;
+    assert_int_equal(
+        stele_prepare(conn, "select i, 'text number ' || i as t from generate_series(1, 10) as i", -1, &s, NULL),
+        STELE_OK);
+    assert_int_equal(stele_fetch_arrow(s, 0, &schema, &batch), STELE_ROW);
+    stele_finalize(s);
+    assert_int_equal(stele_arrow_stream(&schema, &batch, &first), STELE_OK);
+    assert_int_equal(stele_arrow_stream(&schema, &batch, &second), STELE_OK);
+    assert_int_equal(stele_arrow_stream(&schema, &batch, &unread), STELE_OK);
+    schema.release(&schema);
+    batch.release(&batch);
+    unread.release(&unread);
+    assert_int_equal(stele_register_arrow(conn, "first", &first), STELE_OK);
+    gives("select sum(i) || max(t) from first", "55text number 9");
+    stele_unregister(conn, "first");
+    assert_int_equal(second.get_schema(&second, &copy), 0);
+    assert_string_equal(copy.children[1]->name, "t");
+    struct ArrowSchema column = *copy.children[0];
+    copy.children[0]->release = NULL; /* moved */
+    copy.release(&copy);
+    assert_int_equal(second.get_next(&second, &batch), 0);
+    assert_int_equal(batch.length, 10);
+    moved = *batch.children[1];
+    batch.children[1]->release = NULL;
+    batch.release(&batch);
+    assert_int_equal(second.get_next(&second, &batch), 0);
+    assert_null(batch.release);
+    second.release(&second);
+    assert_memory_equal(moved.buffers[2], "text number 1", 13);
+    assert_string_equal(column.format, "i");
+    moved.release(&moved);
+    column.release(&column);
+}
+
 /* ---- who sees the name -------------------------------------------------------------------------------------- */
 static void scope(void **state) {
     (void)state;
@@ -258,6 +298,37 @@ static void lifetime(void **state) {
     stele_reset(s);
     assert_int_equal(stele_step(s), STELE_ERROR);
     stele_finalize(s);
+}
+
+/* Names that are made when they are asked for, in the middle of a transaction too. */
+static char asked[200];
+static bool resolve(void *ctx, const char *name) {
+    stele_stmt *s;
+    strncat(asked, name, 20);
+    strncat(asked, " ", 2);
+    if (strcmp(name, "unknown") == 0) return false;
+    assert_int_equal(stele_prepare(other, "select 5 as five, 'six' as six", -1, &s, NULL), STELE_OK);
+    Source x = {.stmt = s, .fail_at = strcmp(name, "torn") == 0 ? -1 : 0};
+    struct ArrowArrayStream stream = stream_of(&x);
+    return stele_register_arrow(ctx, name, &stream) == STELE_OK;
+}
+static void resolver(void **state) {
+    (void)state;
+    stele_set_resolver(conn, resolve, conn);
+    gives("select six from late", "six");
+    run("begin; create table kept as select * from later");
+    gives("select five from kept join late using (five) limit 1", "5");
+    run("explain select * from latest; commit");
+    gives("select count(*) from kept", "1");
+    assert_string_equal(asked, "late later latest ");
+    fails_on(conn, "select * from unknown", "42P01");
+    fails_on(conn, "select * from torn", "58030");
+    stele_set_resolver(conn, NULL, NULL);
+    fails_on(conn, "select * from never", "42P01");
+    run("drop table kept");
+    stele_unregister(conn, "late");
+    stele_unregister(conn, "later");
+    stele_unregister(conn, "latest");
 }
 
 /* ---- batches of other makers ---------------------------------------------------------------------------------- */
@@ -418,7 +489,8 @@ static void refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(shapes),
-                                       cmocka_unit_test(scope),          cmocka_unit_test(lifetime),
+                                       cmocka_unit_test(scope),          cmocka_unit_test(resolver),
+                                       cmocka_unit_test(batch_streams),  cmocka_unit_test(lifetime),
                                        cmocka_unit_test(forms),          cmocka_unit_test(refused)};
     return cmocka_run_group_tests_name("register", tests, set_up, tear_down);
 }

@@ -613,8 +613,10 @@ void plan_ctx_init(Session *s, Arena *a, PlanCtx *c) {
 
 void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c) {
     plan_ctx_init(s, a, c);
-    c->client_rows = s->client_rows;
     c->streams = &s->files.finder;
+    c->client_rows = &s->client_rows;
+    c->resolve = s->client.resolve;
+    c->resolve_ctx = s->client.resolve_ctx;
 }
 
 static bool is_plannable(const AstStmt *a) {

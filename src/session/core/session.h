@@ -98,6 +98,8 @@ typedef struct ClientHooks {
     void *copy_ctx;
     void (*notice)(void *ctx, const SessionNotice *n); /* NULL: dropped */
     void *notice_ctx;
+    bool (*resolve)(void *ctx, const char *name); /* PlanCtx */
+    void *resolve_ctx;
 } ClientHooks;
 
 /* Texts and plans kept between runs (plancache.h). */
@@ -364,7 +366,8 @@ Status session_run_plan(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const C
 Status session_run_member(Session *s, PlanCtx *c, BoundStmt *b, int32_t n, const ColId *ids, MemAccount *acct,
                           RunOutput *out);
 void plan_ctx_init(Session *s, Arena *a, PlanCtx *c);
-void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c); /* of a client's statement, which sees files and its client_rows */
+/* Of a client's statement, which sees files and its client_rows. */
+void plan_ctx_init_client(Session *s, Arena *a, PlanCtx *c);
 /* The columns that INSERT, UPDATE and DELETE need of their plan: [rowid] [hit, set values] values checks returning.
  * NULL: out of memory. */
 ColId *dml_columns(const BoundStmt *b, Arena *a, int32_t *n);

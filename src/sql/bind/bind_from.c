@@ -70,12 +70,14 @@ Status bind_find_table(Binder *b, const AstName *name, Table **t, View **v) {
     return catalog_no_relation(b->c->catalog, name->name, pos, b->err);
 }
 
-/* What the client calls so, where there is no table or view of the name. */
+/* What the client calls so, where there is no table or view of the name. NULL: nothing, or an error is set. */
 static ClientRows *find_client_rows(Binder *b, const AstName *name) {
-    const Catalog *c = b->c->catalog;
-    if (!b->c->client_rows || b->views || name->schema) return NULL;
-    if (catalog_table(c, slice_of(name->name)) || catalog_view(c, slice_of(name->name))) return NULL;
-    return client_rows_find(b->c->client_rows, name->name);
+    PlanCtx *c = b->c;
+    if (!c->client_rows || b->views || name->schema) return NULL;
+    if (catalog_table(c->catalog, slice_of(name->name)) || catalog_view(c->catalog, slice_of(name->name))) return NULL;
+    ClientRows *r = client_rows_find(*c->client_rows, name->name);
+    if (r || !c->resolve || !c->resolve(c->resolve_ctx, name->name)) return r;
+    return client_rows_find(*c->client_rows, name->name);
 }
 static Plan *bind_client_rows(Binder *b, ClientRows *r) {
     Plan *p = plan_new(b->c, LP_VALUES, 0);
@@ -372,7 +374,7 @@ static Plan *from_table(Binder *b, Query *q, const AstFromTable *f) {
             if (rename_columns(b, &f->alias, &item, f->location) != ST_OK) return NULL;
             return add_item(b, q, &item, f->location) == ST_OK ? p : NULL;
         }
-        if (bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
+        if (err_is_set(b->err) || bind_find_table(b, &name, &t, &v) != ST_OK) return NULL;
         if (t) p = bind_scan(b, q, t, alias, f->sample ? &rowid : NULL, &item);
         else if ((p = bind_view(b, v, f->location, &r)) && rel_item(b, &r, alias, &item) != ST_OK) return NULL;
         if (p && f->sample && !(p = rowid ? sample_rows(b, q, f->sample, p, rowid) : no_sample(b, f))) return NULL;

@@ -82,10 +82,12 @@ typedef struct PlanCtx {
     const StreamFinder *streams;        /* NULL: nothing outside the database can be read */
     bool reads_stream;                  /* the statement does: its plan and its shape are good for once */
     bool locks_rows;                    /* FOR UPDATE and the like */
-    struct ClientRows *client_rows;     /* that names in FROM may mean (client_rows.h) */
-    bool reads_client_rows;             /* some do */
-    VEC(int64_t) routine_ids;           /* which */
-    VEC(const FuncDef *) routine_defs;  /* of scalar calls, one per routine (bind_routine.c) */
+    struct ClientRows **client_rows;    /* that names in FROM may mean (client_rows.h); NULL: none */
+    bool (*resolve)(void *ctx, const char *name); /* the client may add some for a name that means nothing, or NULL */
+    void *resolve_ctx;
+    bool reads_client_rows;            /* names do mean such rows */
+    VEC(int64_t) routine_ids;          /* which */
+    VEC(const FuncDef *) routine_defs; /* of scalar calls, one per routine (bind_routine.c) */
 } PlanCtx;
 ColId plan_new_col(PlanCtx *c, const char *name, Type type, bool nullable); /* 0 on OOM */
 
