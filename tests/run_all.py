@@ -3,7 +3,7 @@
 
 Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
 compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the transaction benchmarks with their invariants, the shell's own tests,
-installation with examples that are built against it, short fuzzing.
+installation with examples that are built against it, the Python package, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build. With --quick (`make check`): what finds most in under 4 minutes on 2 cores, for daily work.
 
 Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
@@ -355,6 +355,7 @@ def shell(o, py):
     script("shell: dump", [py, "tests/shell/test_dump.py", "--build", o.build])
     script("shell on a terminal", [py, "tests/shell/test_terminal.py", "--build", o.build])
     script("install, examples", [py, "tests/install/test_install.py", "--build", o.build])
+    script("Python package", [py, "python/tests/test_stele.py", "--build", o.build])
 
 
 def main():
