@@ -28,9 +28,11 @@ struct ArrowOutColumn {
 };
 
 static void let_go(Shared *x) {
-    if (atomic_fetch_sub(&x->refs, 1) > 1) return;
-    if (x->of && atomic_fetch_sub(&x->of->refs, 1) == 1) arena_free(x->of->arena);
-    arena_free(x->arena);
+    while (x && atomic_fetch_sub(&x->refs, 1) == 1) {
+        Shared *of = x->of;
+        arena_free(x->arena);
+        x = of;
+    }
 }
 static void release_schema(struct ArrowSchema *s) {
     for (int64_t i = 0; i < s->n_children; i++)
