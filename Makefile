@@ -42,11 +42,16 @@ lint: build venv
 
 # Below $(DESTDIR)$(PREFIX); nothing else is touched. After an install into the system's directories: ldconfig.
 install: build
-	@cmake -G Ninja -S . -B $(BUILD)/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake -G Ninja -S . -B $(BUILD)/release -U 'CMAKE_INSTALL_*DIR' -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD)/release >/dev/null
 
 uninstall:
 	@tools/uninstall.sh $(BUILD)/release "$(DESTDIR)" $(PREFIX)
+
+# stele, libstele0 and libstele-dev, into $(BUILD)/packages
+deb: build
+	@tools/install-deps.sh test
+	@tools/package-deb.sh $(BUILD)/release $(BUILD)/packages
 
 format: venv
 	@tools/format.sh

@@ -3,7 +3,7 @@
 
 Parts: unit tests, the SQL corpus in many configurations, TPC-H answers at scale 0.01, both on the virtual machine and on devices (the system's C
 compiler, OpenCL through PoCL), kernels under NVRTC and oclgrind, the differential tests against PostgreSQL, bulks against single calls, the transaction benchmarks with their invariants, the shell's own tests,
-installation with examples that are built against it, the Python package, short fuzzing.
+installation with examples that are built against it, Debian packages, the Python package, short fuzzing.
 With --preset asan|tsan: unit tests and corpus of that build. With --quick (`make check`): what finds most in under 4 minutes on 2 cores, for daily work.
 
 Compiled kernels are kept under build/cache between configurations and runs: there are some 2,000 of them.
@@ -414,6 +414,7 @@ def main():
         beside(build, env)
         script("bulks on copies", [os.path.join(build, "slt"), *ON_CPU, "--set", "bulk_copies=on", *sorted(glob.glob("tests/sql/bulk/*.test"))], env)
         shell(o, py)
+        script("Debian packages", [py, "tests/install/test_deb.py", "--build", o.build])
         script("fuzz", ["tests/fuzz/run.sh", os.path.abspath(o.build), "12"])
     return done()
 

@@ -5,7 +5,7 @@ set -eu
 build=$1 destdir=$2 prefix=$3
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-cmake -DCMAKE_INSTALL_PREFIX="$prefix" "$build" >/dev/null
+cmake -U 'CMAKE_INSTALL_*DIR' -DCMAKE_INSTALL_PREFIX="$prefix" "$build" >/dev/null
 DESTDIR=$stage cmake --install "$build" >/dev/null
 (cd "$stage" && find . ! -type d) | while read -r file; do
     rm -f "$destdir/$file"
