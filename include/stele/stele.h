@@ -245,7 +245,7 @@ struct ArrowArrayStream {
  * call runs the statement. STELE_ROW: there are some. STELE_DONE: there are none left, and the batch has columns but no
  * rows. In both cases the caller releases schema and batch, at any time, also after the statement and the connection
  * are gone. STELE_ERROR: both are released. Types: large_utf8, large_binary, decimal128, timestamp[us] (timestamptz: in
- * UTC) and those above; intervals and arrays as text. */
+ * UTC) and those above; intervals as text. */
 STELE_API stele_status stele_fetch_arrow(stele_stmt *stmt, int64_t max_rows, struct ArrowSchema *schema,
                                          struct ArrowArray *batch);
 /* A stream of one batch, which must be one that Stele has made; it and its schema stay the caller's, and none of them
@@ -325,7 +325,7 @@ STELE_API stele_status stele_bulk_status(const stele_bulk *bulk, int64_t call, s
 STELE_API const char *stele_bulk_value(stele_bulk *bulk, int64_t call, int64_t out, int64_t *len);
 /* All results as a record batch, a row per call: sqlstate and message (NULL: it succeeded), then the OUT values, NULL
  * where a call failed. Types as in stele_bulk_add_arrow (large_utf8, large_binary, decimal128, timestamp[us]);
- * intervals and arrays as text. The caller releases both, at any time, also after the bulk and the connection are gone.
+ * intervals as text. The caller releases both, at any time, also after the bulk and the connection are gone.
  * On an error both are released: 55000 when the calls have not run. */
 STELE_API stele_status stele_bulk_get_arrow(stele_bulk *bulk, struct ArrowSchema *schema, struct ArrowArray *batch);
 typedef struct stele_bulk_info {

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, byref, c_char_p, c_void_p, py_object
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 from . import errors
 from ._lib import OK, ArrowArray, ArrowArrayStream, ArrowSchema, lib
@@ -33,16 +33,7 @@ class Batch:
 
     def column(self, k: int, sql_type: str, start: int, stop: int) -> list[Any]:
         """Values of rows start to stop."""
-        form = self.schema.children[k].contents.format.decode()
-        array = self.array.children[k].contents
-        values = _values(form, sql_type, array, start, stop)
-        if array.null_count == 0:
-            return values
-        bits = _bits(array.buffers[0], start, stop)
-        for i in range(len(values)):
-            if not bits >> i & 1:
-                values[i] = None
-        return values
+        return _column(self.schema.children[k].contents, sql_type, self.array.children[k].contents, start, stop)
 
     def rows(self, types: Sequence[str], start: int, stop: int) -> list[tuple[Any, ...]]:
         stop = min(stop, len(self))
@@ -53,18 +44,36 @@ class Batch:
         return list(zip(*(self.column(k, t, start, stop) for k, t in enumerate(types))))
 
 
+def _column(schema: Any, sql_type: str, array: Any, start: int, stop: int) -> list[Any]:
+    if start == stop:
+        return []
+    values = _values(schema, sql_type, array, start, stop)
+    if array.null_count == 0:
+        return values
+    bits = _bits(array.buffers[0], start, stop)
+    for i in range(len(values)):
+        if not bits >> i & 1:
+            values[i] = None
+    return values
+
+
 def _bits(address: int, start: int, stop: int) -> int:
     """Bits start to stop of a bitmap, the first of them lowest."""
     raw = ctypes.string_at(address + start // 8, (stop + 7) // 8 - start // 8)
     return int.from_bytes(raw, "little") >> start % 8
 
 
-def _values(form: str, sql_type: str, array: Any, start: int, stop: int) -> list[Any]:
+def _values(schema: Any, sql_type: str, array: Any, start: int, stop: int) -> list[Any]:
+    form = schema.format.decode()
+    if form == "+L":
+        ends = (ctypes.c_int64 * (stop + 1)).from_address(array.buffers[1])[start:stop + 1]
+        items = _column(schema.children[0].contents, sql_type[:-2], array.children[0].contents, ends[0], ends[-1])
+        return [items[a - ends[0]:b - ends[0]] for a, b in zip(ends, ends[1:])]
     if form == "b":
         bits = _bits(array.buffers[1], start, stop)
         return [bool(bits >> i & 1) for i in range(stop - start)]
     if form in ("U", "Z"):
-        return _strings(form, sql_type, array, start, stop)
+        return _strings(form, array, start, stop)
     if form.startswith("d:"):
         return _decimals(form, sql_type, array, start, stop)
     if form == "w:16":
@@ -75,18 +84,12 @@ def _values(form: str, sql_type: str, array: Any, start: int, stop: int) -> list
     return _times(form, cells, array, start) if form[0] == "t" else cells
 
 
-def _strings(form: str, sql_type: str, array: Any, start: int, stop: int) -> list[Any]:
+def _strings(form: str, array: Any, start: int, stop: int) -> list[Any]:
     ends = (ctypes.c_int64 * (stop + 1)).from_address(array.buffers[1])[start:stop + 1]
     raw = ctypes.string_at(array.buffers[2] + ends[0], ends[-1] - ends[0])
     at = [e - ends[0] for e in ends]
     parts = [raw[a:b] for a, b in zip(at, at[1:])]
-    if form == "Z":
-        return list(parts)
-    texts = [p.decode() for p in parts]
-    if not sql_type.endswith("[]"):
-        return list(texts)
-    convert = _element(sql_type[:-2])
-    return [parse_array(t, convert) if t else None for t in texts]
+    return list(parts) if form == "Z" else [p.decode() for p in parts]
 
 
 def _decimals(form: str, sql_type: str, array: Any, start: int, stop: int) -> list[Any]:
@@ -130,41 +133,6 @@ def _times(form: str, cells: list[int], array: Any, start: int) -> list[Any]:
                 return None
             raise errors.DataError("a date or time is out of Python's range; cast it to text") from None
     return [checked(i, v) for i, v in enumerate(cells)]
-
-
-def _element(sql_type: str) -> Callable[[str], Any]:
-    if sql_type in ("smallint", "integer", "bigint"):
-        return int
-    if sql_type in ("real", "double precision"):
-        return float
-    if sql_type == "boolean":
-        return lambda t: t == "t"
-    if sql_type.startswith("numeric"):
-        from decimal import Decimal
-        return Decimal
-    return str
-
-
-def parse_array(text: str, convert: Callable[[str], Any]) -> list[Any]:
-    """PostgreSQL's text of an array of one dimension: {1,NULL,"a b"}."""
-    out: list[Any] = []
-    i, n = 1, len(text) - 1
-    while i < n:
-        if text[i] == '"':
-            part = []
-            i += 1
-            while text[i] != '"':
-                i += text[i] == "\\"
-                part.append(text[i])
-                i += 1
-            out.append(convert("".join(part)))
-            i += 2
-        else:
-            end = text.find(",", i, n)
-            end = n if end < 0 else end
-            out.append(None if text[i:end] == "NULL" else convert(text[i:end]))
-            i = end + 1
-    return out
 
 
 # ---- capsules -------------------------------------------------------------------------------------------------

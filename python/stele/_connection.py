@@ -397,7 +397,7 @@ class Connection:
         finally:
             lib.stele_bulk_free(bulk)
         columns = [results.schema.children[k].contents for k in range(results.schema.n_children)]
-        result = BulkResult(results, [_type_of(c.format) for c in columns], f"CALL {len(results)}", len(results))
+        result = BulkResult(results, [_type_of(c) for c in columns], f"CALL {len(results)}", len(results))
         strategy, executor, reason = ((x or b"").decode() for x in (info.strategy, info.executor, info.reason))
         result.info = BulkInfo(info.calls, info.failed, strategy, executor, reason, info.total_ns / 1e9)
         return result
@@ -463,7 +463,10 @@ _TYPES = {b"b": "boolean", b"s": "smallint", b"i": "integer", b"l": "bigint", b"
           b"tsu:UTC": "timestamp with time zone", b"Z": "bytea", b"w:16": "uuid"}
 
 
-def _type_of(form: bytes) -> str:
+def _type_of(schema: Any) -> str:
+    form: bytes = schema.format
+    if form == b"+L":
+        return _type_of(schema.children[0].contents) + "[]"
     if form.startswith(b"d:"):
         return "numeric(%s)" % form[2:].decode()
     return _TYPES.get(form, "text")

@@ -292,13 +292,13 @@ class Threads(Case):
 
 class Frames(Case):
     SQL = ("select i as id, case when i % 5 > 0 then i / 4.0::float8 end as f, case when i % 7 > 0 then 'some text ' || i end as s, i % 2 = 0 as b, date '2024-01-01' + i as d, "
-           "timestamp '2024-01-01' + i * interval '1 hour' as t, timestamptz '2024-01-01 00:00+00' as z, (i / 8.0)::numeric(9,3) as n from generate_series(1, 2000) as i")
+           "timestamp '2024-01-01' + i * interval '1 hour' as t, timestamptz '2024-01-01 00:00+00' as z, (i / 8.0)::numeric(9,3) as n, case when i % 3 > 0 then array[i, null, i + 1] end as l from generate_series(1, 2000) as i")
 
     def same(self, given):
         """What the query's frame has in FROM is what the query gives."""
         self.con.sql("create table if not exists expected as " + self.SQL)
         self.assertEqual(self.one("select count(*) from given"), 2000)
-        self.assertEqual(self.one("select count(*) from (select id, f, s, b, d::date, t, z, n::numeric(9,3) from given except select * from expected) as x"), 0)
+        self.assertEqual(self.one("select count(*) from (select id, f, s, b, d::date, t, z, n::numeric(9,3), l::int[] from given except select * from expected) as x"), 0)
 
     def test_results(self):
         first = self.con.sql(self.SQL)
@@ -347,7 +347,7 @@ class Frames(Case):
         import numpy as np
         import pandas as pd
         df = self.con.sql(self.SQL).df(decimals="decimal")
-        self.assertEqual(df.shape, (2000, 8))
+        self.assertEqual(df.shape, (2000, 9))
         self.assertEqual(str(df["id"].dtype), "int32")
         self.assertEqual(df["n"][0], Decimal("0.125"))
         self.assertEqual(str(self.con.sql(self.SQL).df()["n"].dtype), "float64")
@@ -370,7 +370,7 @@ class Frames(Case):
     def test_polars(self):
         import polars as pl
         df = self.con.sql(self.SQL).pl()
-        self.assertEqual(df.shape, (2000, 8))
+        self.assertEqual(df.shape, (2000, 9))
         self.assertEqual(df.schema["n"], pl.Decimal(9, 3))
         self.same(df)
         kinds = pl.DataFrame({"c": pl.Series(["x", None, "y"], dtype=pl.Categorical), "u": pl.Series([1, None, 2**64 - 1], dtype=pl.UInt64), "l": [[1, 2], None, []], "s": ["short", None, "longer than twelve bytes"]})

@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "base/stack.h"
+#include "types/array.h"
+
 enum { EPOCH_DAYS = 10957 }; /* 1970-01-01 to 2000-01-01 */
 #define EPOCH_MICROS (INT64_C(946684800) * 1000000)
 
@@ -17,14 +20,20 @@ typedef struct Shared {
     struct Shared *of; /* structs of a stream: the batch, which has everything else */
 } Shared;
 
+/* Bytes that grow, zero where nothing was put. */
+typedef struct Buffer {
+    char *p;
+    int64_t cap;
+} Buffer;
+
 struct ArrowOutColumn {
     Type type;
     const char *name, *format;
     int64_t n, nulls; /* so far */
-    uint8_t *bits;
-    char *cells; /* of fixed width, or offsets */
-    char *bytes; /* of strings */
-    int64_t cap;
+    Buffer bits;
+    Buffer cells;                /* of fixed width, or offsets */
+    Buffer bytes;                /* of strings */
+    struct ArrowOutColumn *item; /* of lists: the elements of all rows */
 };
 
 static void let_go(Shared *x) {
@@ -62,46 +71,56 @@ static const char *format_of(Arena *a, Type t) {
     case T_TIMESTAMPTZ: return "tsu:UTC";
     case T_BYTEA: return "Z";
     case T_UUID: return "w:16";
+    case T_ARRAY: return "+L";
     default: return "U"; /* texts, and the text of what Arrow has no type for */
     }
 }
 static bool is_string(const struct ArrowOutColumn *c) { return c->format[0] == 'U' || c->format[0] == 'Z'; }
 static int64_t width(const struct ArrowOutColumn *c) {
-    return is_string(c) ? 8 : c->type.id == T_NUMERIC ? 16 : phys_size(type_phys(c->type));
+    return is_string(c) || c->item ? 8 : c->type.id == T_NUMERIC ? 16 : phys_size(type_phys(c->type));
 }
 
-static void free_bytes(void *column) {
+static void free_buffers(void *column) {
     struct ArrowOutColumn *c = column;
-    mem_free(NULL, c->bytes, c->cap);
+    mem_free(NULL, c->bits.p, c->bits.cap);
+    mem_free(NULL, c->cells.p, c->cells.cap);
+    mem_free(NULL, c->bytes.p, c->bytes.cap);
+}
+static Status need(Buffer *b, int64_t bytes, Err *e) {
+    if (bytes <= b->cap) return ST_OK;
+    int64_t cap = MAX_OF(b->cap * 2, MAX_OF(bytes, INT64_C(64)));
+    char *p = mem_realloc(NULL, b->p, b->cap, cap, e);
+    if (!p) return ST_ERROR;
+    memset(p + b->cap, 0, (size_t)(cap - b->cap));
+    *b = (Buffer){p, cap};
+    return ST_OK;
+}
+/* Room for `more` rows, and for one offset behind them. */
+static Status need_rows(struct ArrowOutColumn *c, int64_t more, Err *e) {
+    TRY(need(&c->bits, (c->n + more) / 8 + 8, e));
+    return c->type.id == T_BOOL ? need(&c->cells, (c->n + more) / 8 + 8, e)
+                                : need(&c->cells, (c->n + more + 1) * width(c), e);
 }
 
+static Status column_begin(ArrowOut *o, struct ArrowOutColumn *c, Type type, const char *name, int64_t n, Err *e) {
+    *c = (struct ArrowOutColumn){.type = type, .format = format_of(o->a, type), .name = arena_strdup(o->a, name)};
+    if (!c->name || !c->format || arena_on_release(o->a, free_buffers, c) != ST_OK) return ST_ERROR;
+    if (type.id == T_ARRAY && !(c->item = arena_new_of(o->a, struct ArrowOutColumn))) return ST_ERROR;
+    return need_rows(c, n, e);
+}
 Status arrow_out_begin(ArrowOut *o, int n_cols, const Type *types, const char *const *names, int64_t n, Err *e) {
     *o = (ArrowOut){.a = arena_new(NULL, e), .n_cols = n_cols, .n = n};
     if (!o->a || !(o->cols = arena_array(o->a, struct ArrowOutColumn, n_cols + 1))) return ST_ERROR;
     for (int k = 0; k < n_cols; k++) {
         struct ArrowOutColumn *c = &o->cols[k];
-        *c = (struct ArrowOutColumn){.type = types[k], .format = format_of(o->a, types[k])};
-        c->name = arena_strdup(o->a, names[k]);
-        c->bits = arena_calloc(o->a, n / 8 + 8);
-        if (!c->name || !c->format || !c->bits || !(c->cells = arena_calloc(o->a, (n + 1) * width(c)))) return ST_ERROR;
-        if (is_string(c)) TRY(arena_on_release(o->a, free_bytes, c));
+        TRY(column_begin(o, c, types[k], names[k], n, e));
+        if (c->item) TRY(column_begin(o, c->item, type_element(types[k]), "item", 0, e));
     }
     return ST_OK;
 }
 
-/* Room for more bytes of a column of strings. */
-static Status reserve(struct ArrowOutColumn *c, int64_t used, int64_t more, Err *e) {
-    if (used + more <= c->cap) return ST_OK;
-    int64_t cap = MAX_OF(c->cap * 2, MAX_OF(used + more, INT64_C(4096)));
-    char *p = mem_realloc(NULL, c->bytes, c->cap, cap, e);
-    if (!p) return ST_ERROR;
-    c->bytes = p;
-    c->cap = cap;
-    return ST_OK;
-}
-
 static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
-    int64_t *offsets = (int64_t *)(void *)c->cells + c->n, size = phys_size((Phys)v->phys);
+    int64_t *offsets = (int64_t *)(void *)c->cells.p + c->n, size = phys_size((Phys)v->phys);
     bool as_is = type_is_text(c->type) || c->type.id == T_BYTEA;
     Arena *texts = as_is ? NULL : arena_new(NULL, e);
     if (!as_is && !texts) return ST_ERROR;
@@ -118,9 +137,9 @@ static Status put_strings(const ArrowOut *o, struct ArrowOutColumn *c, int64_t n
             memcpy(value_cell(&x), (const char *)v->data + i * size, (size_t)size);
             if (!(s.ptr = value_to_text_tz(texts, &x, o->tz_offset, &s.len))) st = ST_ERROR;
         }
-        if (st == ST_OK) st = reserve(c, offsets[i], s.len, e);
+        if (st == ST_OK) st = need(&c->bytes, offsets[i] + s.len, e);
         if (st != ST_OK) break;
-        if (s.len) memcpy(c->bytes + offsets[i], s.ptr, (size_t)s.len);
+        if (s.len) memcpy(c->bytes.p + offsets[i], s.ptr, (size_t)s.len);
         offsets[i + 1] += s.len;
         if (texts && (i & 1023) == 1023) arena_reset(texts);
     }
@@ -154,18 +173,48 @@ static void put_numerics(char *to, const char *from, int64_t n, int64_t size) {
     }
 }
 
-Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e) {
-    struct ArrowOutColumn *c = &o->cols[col];
-    if (c->n + n > o->n) return err_internal(e, "more rows than the Arrow batch was made for");
+static Status put(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e);
+
+static Status put_lists(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
+    int64_t *offsets = (int64_t *)(void *)c->cells.p + c->n;
+    Arena *tmp = arena_new(NULL, e);
+    Status st = tmp ? stack_check(e) : ST_ERROR;
+    for (int64_t i = 0; i < n && st == ST_OK; i++) {
+        offsets[i + 1] = offsets[i];
+        if (v->valid && !v->valid[i]) continue;
+        ArrayView a = array_view(((const Str *)v->data)[i]);
+        int64_t size = phys_size(type_phys(c->item->type));
+        char *cells = a.n ? arena_calloc(tmp, a.n * size) : NULL;
+        Vec items = {.data = cells,
+                     .valid = (uint8_t *)(uintptr_t)a.valid,
+                     .phys = (uint8_t)type_phys(c->item->type),
+                     .type = c->item->type};
+        if (a.n && !cells) st = ST_ERROR;
+        for (int64_t k = 0; k < a.n && st == ST_OK; k++) array_get(&a, k, cells + k * size);
+        if (st == ST_OK && a.n) st = need_rows(c->item, a.n, e);
+        if (st == ST_OK && a.n) st = put(o, c->item, a.n, &items, e);
+        offsets[i + 1] += a.n;
+        arena_reset(tmp);
+    }
+    arena_free(tmp);
+    return st;
+}
+
+/* There is room for the rows. */
+static Status put(ArrowOut *o, struct ArrowOutColumn *c, int64_t n, const Vec *v, Err *e) {
+    char *cells = c->cells.p;
+    uint8_t *bits = (uint8_t *)c->bits.p;
     if (is_string(c)) {
         TRY(put_strings(o, c, n, v, e));
+    } else if (c->item) {
+        TRY(put_lists(o, c, n, v, e));
     } else if (c->type.id == T_BOOL) {
         for (int64_t i = 0; i < n; i++)
             if (((const uint8_t *)v->data)[i])
-                c->cells[(c->n + i) >> 3] = (char)(c->cells[(c->n + i) >> 3] | 1 << ((c->n + i) & 7));
+                cells[(c->n + i) >> 3] = (char)(cells[(c->n + i) >> 3] | 1 << ((c->n + i) & 7));
     } else {
         int64_t w = width(c);
-        char *to = c->cells + c->n * w;
+        char *to = cells + c->n * w;
         if (c->type.id == T_NUMERIC) put_numerics(to, v->data, n, phys_size((Phys)v->phys));
         else if (c->type.id == T_DATE) put_times(to, v->data, n, true);
         else if (c->type.id == T_TIMESTAMP || c->type.id == T_TIMESTAMPTZ) put_times(to, v->data, n, false);
@@ -173,11 +222,15 @@ Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e) {
     }
     for (int64_t i = 0; i < n; i++) {
         bool there = !v->valid || v->valid[i];
-        c->bits[(c->n + i) >> 3] = (uint8_t)(c->bits[(c->n + i) >> 3] | there << ((c->n + i) & 7));
+        bits[(c->n + i) >> 3] = (uint8_t)(bits[(c->n + i) >> 3] | there << ((c->n + i) & 7));
         c->nulls += !there;
     }
     c->n += n;
     return ST_OK;
+}
+Status arrow_out_put(ArrowOut *o, int col, int64_t n, const Vec *v, Err *e) {
+    if (o->cols[col].n + n > o->n) return err_internal(e, "more rows than the Arrow batch was made for");
+    return put(o, &o->cols[col], n, v, e);
 }
 
 void arrow_out_cancel(ArrowOut *o) {
@@ -185,39 +238,54 @@ void arrow_out_cancel(ArrowOut *o) {
     o->a = NULL;
 }
 
+/* A column's structs; those of a list's elements lie behind them. */
+static void fill(const struct ArrowOutColumn *c, Shared *shared, const void **buffers, struct ArrowSchema *schema,
+                 struct ArrowArray *array, int64_t n_children, struct ArrowSchema **schemas,
+                 struct ArrowArray **arrays) {
+    buffers[0] = c->bits.p;
+    buffers[1] = c->cells.p;
+    buffers[2] = c->bytes.p ? c->bytes.p : "";
+    *schema = (struct ArrowSchema){.format = c->format,
+                                   .name = c->name,
+                                   .flags = ARROW_FLAG_NULLABLE,
+                                   .n_children = n_children,
+                                   .children = schemas,
+                                   .release = release_schema,
+                                   .private_data = shared};
+    *array = (struct ArrowArray){.length = c->n,
+                                 .null_count = c->nulls,
+                                 .n_buffers = is_string(c) ? 3 : 2,
+                                 .buffers = buffers,
+                                 .n_children = n_children,
+                                 .children = arrays,
+                                 .release = release_array,
+                                 .private_data = shared};
+}
+
 Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArray *batch, Err *e) {
-    int n = o->n_cols;
+    int n = o->n_cols, at = n; /* the columns, then the elements of lists */
     Arena *a = o->a;
     Shared *shared = arena_new_of(a, Shared);
-    struct ArrowSchema *schemas = arena_array(a, struct ArrowSchema, n + 1);
-    struct ArrowArray *arrays = arena_array(a, struct ArrowArray, n + 1);
-    struct ArrowSchema **schema_of = arena_array(a, struct ArrowSchema *, n + 1);
-    struct ArrowArray **array_of = arena_array(a, struct ArrowArray *, n + 1);
-    const void **buffers = arena_array(a, const void *, 3 * n + 1);
+    struct ArrowSchema *schemas = arena_array(a, struct ArrowSchema, 2 * n + 1);
+    struct ArrowArray *arrays = arena_array(a, struct ArrowArray, 2 * n + 1);
+    struct ArrowSchema **schema_of = arena_array(a, struct ArrowSchema *, 2 * n + 1);
+    struct ArrowArray **array_of = arena_array(a, struct ArrowArray *, 2 * n + 1);
+    const void **buffers = arena_array(a, const void *, 6 * n + 1);
     if (!shared || !schemas || !arrays || !schema_of || !array_of || !buffers) return ST_ERROR;
-    *shared = (Shared){.arena = a};
-    atomic_init(&shared->refs, 2 * ((int64_t)n + 1));
     for (int k = 0; k < n; k++) {
         struct ArrowOutColumn *c = &o->cols[k];
         if (c->n != o->n) return err_internal(e, "fewer rows than the Arrow batch was made for");
-        const void **b = buffers + 1 + 3 * k;
-        b[0] = c->bits;
-        b[1] = c->cells;
-        b[2] = c->bytes ? c->bytes : "";
         schema_of[k] = &schemas[k];
         array_of[k] = &arrays[k];
-        schemas[k] = (struct ArrowSchema){.format = c->format,
-                                          .name = c->name,
-                                          .flags = ARROW_FLAG_NULLABLE,
-                                          .release = release_schema,
-                                          .private_data = shared};
-        arrays[k] = (struct ArrowArray){.length = c->n,
-                                        .null_count = c->nulls,
-                                        .n_buffers = is_string(c) ? 3 : 2,
-                                        .buffers = b,
-                                        .release = release_array,
-                                        .private_data = shared};
+        schema_of[at] = &schemas[at];
+        array_of[at] = &arrays[at];
+        fill(c, shared, buffers + 1 + 3 * k, &schemas[k], &arrays[k], c->item != NULL, &schema_of[at], &array_of[at]);
+        if (!c->item) continue;
+        fill(c->item, shared, buffers + 1 + 3 * at, &schemas[at], &arrays[at], 0, NULL, NULL);
+        at++;
     }
+    *shared = (Shared){.arena = a};
+    atomic_init(&shared->refs, 2 * ((int64_t)at + 1));
     arena_set_err(a, NULL);
     *schema = (struct ArrowSchema){.format = "+s",
                                    .name = "",
@@ -236,7 +304,8 @@ Status arrow_out_finish(ArrowOut *o, struct ArrowSchema *schema, struct ArrowArr
 }
 
 /* ---- streams of one batch -------------------------------------------------------------------------------------- */
-/* Structs of their own for a batch that stays where it is, in an arena that goes with them. */
+/* Structs of their own for a batch that stays where it is, in an arena that goes with them: of its columns, and of the
+ * elements of lists. */
 static Shared *share(Shared *of, int64_t n) {
     Arena *a = arena_new(NULL, NULL);
     Shared *x = a ? arena_new_of(a, Shared) : NULL;
@@ -245,45 +314,62 @@ static Shared *share(Shared *of, int64_t n) {
         return NULL;
     }
     *x = (Shared){.arena = a, .of = of};
-    atomic_init(&x->refs, n + 1);
+    atomic_init(&x->refs, n);
     atomic_fetch_add(&of->refs, 1);
     return x;
 }
-static bool share_schema(const struct ArrowSchema *from, struct ArrowSchema *to) {
-    int64_t n = from->n_children;
-    Shared *x = share(from->private_data, n);
-    struct ArrowSchema *s = x ? arena_array(x->arena, struct ArrowSchema, n + 1) : NULL;
-    struct ArrowSchema **of = x ? arena_array(x->arena, struct ArrowSchema *, n + 1) : NULL;
-    for (int64_t i = 0; s && of && i < n; i++) {
-        s[i] = *from->children[i];
-        s[i].private_data = x;
-        of[i] = &s[i];
-    }
-    *to = *from;
-    to->children = of;
-    to->private_data = x;
-    if (s && of) return true;
-    if (x) atomic_store(&x->refs, 1), let_go(x);
-    to->release = NULL;
+/* Memory is wanting: nothing is shared. */
+static bool share_nothing(Shared *x) {
+    if (!x) return false;
+    atomic_store(&x->refs, 1);
+    let_go(x);
     return false;
 }
-static bool share_array(const struct ArrowArray *from, struct ArrowArray *to) {
-    int64_t n = from->n_children;
-    Shared *x = share(from->private_data, n);
-    struct ArrowArray *s = x ? arena_array(x->arena, struct ArrowArray, n + 1) : NULL;
-    struct ArrowArray **of = x ? arena_array(x->arena, struct ArrowArray *, n + 1) : NULL;
-    for (int64_t i = 0; s && of && i < n; i++) {
+static bool share_schema(const struct ArrowSchema *from, struct ArrowSchema *to) {
+    int64_t n = from->n_children, all = n;
+    for (int64_t i = 0; i < n; i++) all += from->children[i]->n_children;
+    Shared *x = share(from->private_data, all + 1);
+    struct ArrowSchema *s = x ? arena_array(x->arena, struct ArrowSchema, all + 1) : NULL;
+    struct ArrowSchema **of = x ? arena_array(x->arena, struct ArrowSchema *, all + 1) : NULL;
+    to->release = NULL;
+    if (!s || !of) return share_nothing(x);
+    for (int64_t i = 0, at = n; i < n; i++) {
         s[i] = *from->children[i];
-        s[i].private_data = x;
+        if (s[i].n_children) {
+            s[at] = *s[i].children[0];
+            of[at] = &s[at];
+            s[i].children = &of[at++];
+        }
         of[i] = &s[i];
     }
+    for (int64_t i = 0; i < all; i++) s[i].private_data = x;
     *to = *from;
     to->children = of;
     to->private_data = x;
-    if (s && of) return true;
-    if (x) atomic_store(&x->refs, 1), let_go(x);
+    return true;
+}
+static bool share_array(const struct ArrowArray *from, struct ArrowArray *to) {
+    int64_t n = from->n_children, all = n;
+    for (int64_t i = 0; i < n; i++) all += from->children[i]->n_children;
+    Shared *x = share(from->private_data, all + 1);
+    struct ArrowArray *s = x ? arena_array(x->arena, struct ArrowArray, all + 1) : NULL;
+    struct ArrowArray **of = x ? arena_array(x->arena, struct ArrowArray *, all + 1) : NULL;
     to->release = NULL;
-    return false;
+    if (!s || !of) return share_nothing(x);
+    for (int64_t i = 0, at = n; i < n; i++) {
+        s[i] = *from->children[i];
+        if (s[i].n_children) {
+            s[at] = *s[i].children[0];
+            of[at] = &s[at];
+            s[i].children = &of[at++];
+        }
+        of[i] = &s[i];
+    }
+    for (int64_t i = 0; i < all; i++) s[i].private_data = x;
+    *to = *from;
+    to->children = of;
+    to->private_data = x;
+    return true;
 }
 
 typedef struct Stream {

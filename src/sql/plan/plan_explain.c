@@ -187,7 +187,12 @@ static void node(Out *t, const Plan *p, int depth) {
             put(t, p->alias);
             break;
         }
-        put(t, "values, rows ");
+        put(t, "values");
+        if (p->values.cells && !p->values.routine_id && p->alias) { /* client_rows.h */
+            put(t, " of ");
+            put(t, p->alias);
+        }
+        put(t, ", rows ");
         put_int(t, p->values.n_rows);
         break;
     case LP_SERIES:
