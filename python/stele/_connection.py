@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from collections import deque
 from ctypes import byref, c_char_p, c_int64, c_void_p
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
@@ -194,10 +195,13 @@ class Connection:
         if lib.stele_connect(database.handle, byref(self._handle)) != OK:
             raise errors.OperationalError("out of memory")
         database.connections += 1
-        self._on_notice, self._on_progress = OnNotice(self._notice), Progress(self._progress)
+        # What the library calls. It knows the connection by a weak reference: dropped, it is closed at once.
+        me = weakref.ref(self)
+        self._on_notice = OnNotice(lambda _, notice: _call(me, "_notice", notice))
+        self._on_progress = Progress(lambda _, fraction: bool(_call(me, "_progress", fraction)))
+        self._on_name = Resolver(lambda _, name: bool(_call(me, "_resolve", name)))
         lib.stele_set_notice(self._handle, self._on_notice, None)
         lib.stele_set_progress(self._handle, self._on_progress, None)
-        self._on_name = Resolver(self._resolve)
         lib.stele_set_resolver(self._handle, self._on_name, None)
         # While a statement runs: the caller's frame, the names that were found there, and what went wrong with them.
         self._scope: Any = None
@@ -220,15 +224,15 @@ class Connection:
         return Connection(self._database, self.autocommit)
 
     # ---- what the library calls ----
-    def _notice(self, _: Any, notice: Any) -> None:
+    def _notice(self, notice: Any) -> None:
         n = notice.contents
         self.notices.append((n.severity.decode(), n.message.decode("utf-8", "replace")))
 
-    def _progress(self, _: Any, fraction: float) -> bool:
+    def _progress(self, fraction: float) -> bool:
         """Ctrl-C: Python's handler runs here, on the main thread, and its exception cancels the statement."""
         return self._interrupted
 
-    def _resolve(self, _: Any, name: bytes) -> bool:
+    def _resolve(self, name: bytes) -> bool:
         """A name in FROM that means nothing: perhaps a data frame of the caller's."""
         try:
             found = _find_frame(self._scope, name.decode())
@@ -453,7 +457,7 @@ class Connection:
         if getattr(self, "_handle", None):
             try:
                 self.close()
-            except errors.Error:
+            except Exception:  # noqa: BLE001
                 pass
 
 
@@ -461,6 +465,11 @@ class Connection:
 _TYPES = {b"b": "boolean", b"s": "smallint", b"i": "integer", b"l": "bigint", b"f": "real", b"g": "double precision",
           b"tdD": "date", b"ttu": "time without time zone", b"tsu:": "timestamp without time zone",
           b"tsu:UTC": "timestamp with time zone", b"Z": "bytea", b"w:16": "uuid"}
+
+
+def _call(me: Any, method: str, argument: Any) -> Any:
+    connection = me()
+    return getattr(connection, method)(argument) if connection is not None else None
 
 
 def _type_of(schema: Any) -> str:

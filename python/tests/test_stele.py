@@ -108,6 +108,16 @@ class Module(Case):
         for call in (con.cursor, con.commit, lambda: con.sql("select 1"), lambda: cursor.execute("select 1"), con.connect):
             self.assertRaises(stele.InterfaceError, call)
 
+    def test_dropped(self):
+        """A connection that is dropped is closed, and so its directory is saved and free."""
+        with tempfile.TemporaryDirectory() as tmp:
+            con = stele.connect(tmp + "/db")
+            con.sql("create table t as select 7 as a")
+            rows = con.sql("select a, array['x', null] from t")
+            del con
+            self.assertEqual(stele.connect(tmp + "/db").sql("select a from t").fetchall(), [(7,)])
+            self.assertEqual(rows.fetchall(), [(7, ["x", None])])
+
     def test_directory(self):
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, "db")

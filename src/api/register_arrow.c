@@ -48,8 +48,13 @@ static Status take_batch(ClientRows *r, const struct ArrowSchema *schema, const 
         c.first = arrow_start(batch->offset, c.array);
         TRY(arrow_check(&c, e));
         if (n == 0) continue;
+        int64_t size = phys_size(type_phys(k->type));
+        char *cells = k->cells + r->n * size;
         uint8_t *valid = k->valid + r->n;
-        TRY(arrow_convert(&c, r->arena, k->cells + r->n * phys_size(type_phys(k->type)), valid, e));
+        /* where all rows have a value each cell is written anyway, in full but for intervals */
+        bool all = c.array->n_buffers > 0 && !c.array->buffers[0] && !c.schema->dictionary && k->type.id != T_INTERVAL;
+        if (!all) memset(cells, 0, (size_t)(n * size));
+        TRY(arrow_convert(&c, r->arena, cells, valid, e));
         k->nulls = k->nulls || memchr(valid, 0, (size_t)n);
     }
     r->n += n;

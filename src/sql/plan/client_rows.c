@@ -50,7 +50,6 @@ Status client_rows_reserve(ClientRows *r, int64_t more, Err *e) {
         uint8_t *valid = grow(&r->account, c->valid, &c->valid_bytes, rows, e);
         if (!valid) return ST_ERROR;
         c->valid = valid;
-        memset(cells + r->n * size, 0, (size_t)(more * size));
     }
     return ST_OK;
 }

@@ -32,8 +32,7 @@ typedef struct ClientRows {
 
 /* No rows and no columns yet; one reference. */
 Status client_rows_new(MemAccount *parent, const char *name, ClientRows **out, Err *e);
-/* Columns that the maker has named and typed get room for `more` rows behind the n that are there; new cells are zero.
- */
+/* Columns that the maker has named and typed get room for `more` rows behind the n that are there, uninitialised. */
 Status client_rows_reserve(ClientRows *r, int64_t more, Err *e);
 void client_rows_unref(void *r); /* NULL is fine */
 ClientRows *client_rows_find(ClientRows *list, const char *name);
