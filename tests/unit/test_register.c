@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "stele/stele.h"
 #include "unit.h"
 
@@ -488,10 +489,51 @@ static void refused(void **state) {
     run("reset memory_limit; drop table wide");
 }
 
+/* The allocation that fails is each of them in turn: an error, nothing registered, and nothing kept. */
+static void no_memory(void **state) {
+    (void)state;
+    const char *sql = "select * from all_types where c < 300 or c is null";
+    for (int64_t step = 1;; step++) {
+        stele_stmt *s;
+        struct ArrowSchema schema;
+        struct ArrowArray batch;
+        struct ArrowArrayStream stream = {0};
+        stele_error_info e;
+        assert_int_equal(stele_prepare(conn, sql, -1, &s, NULL), STELE_OK);
+        assert_int_equal(stele_run(s), STELE_DONE);
+        mem_fail_at(step);
+        stele_status st = stele_fetch_arrow(s, 0, &schema, &batch);
+        bool made = st == STELE_ROW;
+        if (made) st = stele_arrow_stream(&schema, &batch, &stream);
+        bool streams_made = made && st == STELE_OK;
+        if (streams_made) st = stele_register_arrow(conn, "scarce", &stream);
+        bool over = mem_fail_at(0) > 0;
+        if (!made || (streams_made && st == STELE_ERROR)) {
+            stele_error(conn, &e);
+            if (strcmp(e.sqlstate, made ? "58030" : "53200") != 0) assert_string_equal(e.sqlstate, "53200");
+        }
+        assert_true(made || (!schema.release && !batch.release));
+        assert_null(stream.release);
+        stele_finalize(s);
+        if (made) {
+            schema.release(&schema);
+            batch.release(&batch);
+        }
+        if (st == STELE_OK) gives("select count(*) from scarce", "301");
+        else fails_on(conn, "select * from scarce", "42P01");
+        stele_unregister(conn, "scarce");
+        if (over) {
+            assert_int_equal(st, STELE_OK);
+            assert_true(step > 20);
+            return;
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(shapes),
-                                       cmocka_unit_test(scope),          cmocka_unit_test(resolver),
-                                       cmocka_unit_test(batch_streams),  cmocka_unit_test(lifetime),
-                                       cmocka_unit_test(forms),          cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back), cmocka_unit_test(shapes),        cmocka_unit_test(scope),
+        cmocka_unit_test(resolver),       cmocka_unit_test(batch_streams), cmocka_unit_test(lifetime),
+        cmocka_unit_test(forms),          cmocka_unit_test(refused),       cmocka_unit_test(no_memory)};
     return cmocka_run_group_tests_name("register", tests, set_up, tear_down);
 }
