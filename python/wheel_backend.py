@@ -67,6 +67,15 @@ def _write(directory, files):
     return path
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """What pip asks first; without it pip would build a wheel for that."""
+    info = f"stele-{_version()}.dist-info"
+    os.mkdir(os.path.join(metadata_directory, info))
+    with open(os.path.join(metadata_directory, info, "METADATA"), "w", encoding="utf-8") as f:
+        f.write(_metadata())
+    return info
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files = {}
     for path in sorted(glob.glob(os.path.join(HERE, "stele", "*.py")) + [os.path.join(HERE, "stele", "py.typed")]):
