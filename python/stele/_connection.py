@@ -577,11 +577,16 @@ def _caller() -> Any:
 
 
 def _find_frame(frame: Any, name: str) -> Any:
-    """The caller's data frame of that name; SQL has folded what was not quoted to small letters."""
-    for names in (frame.f_locals, frame.f_globals) if frame else ():
-        for key in (name, *(k for k in names if k.lower() == name)):
-            if key in names and is_frame(names[key]):
-                return names[key]
+    """The caller's data frame of that name; SQL has folded what was not quoted to small letters. Comprehensions are
+    functions in Python before 3.12: they see what is around them."""
+    while frame:
+        for names in (frame.f_locals, frame.f_globals):
+            for key in (name, *(k for k in names if k.lower() == name)):
+                if key in names and is_frame(names[key]):
+                    return names[key]
+        if frame.f_code.co_name not in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
+            return None
+        frame = frame.f_back
     return None
 
 

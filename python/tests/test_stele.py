@@ -332,6 +332,8 @@ class Frames(Case):
         self.assertEqual(self.one('select a from "Upper"'), 2)
         self.assertEqual(self.con.cursor().execute("select a from frame").fetchall(), [(1,)])
         self.assertEqual(self.con.execute("select a from frame").fetchall(), [(1,)])
+        self.assertEqual([self.con.sql("select a from frame").fetchall() for _ in range(2)], [[(1,)]] * 2)
+        self.assertEqual({k: self.con.sql("select a from frame").rowcount for k in range(1)}, {0: 1})
         self.con.sql("begin; create table t as select * from frame; insert into t select a + 1 from frame; commit")
         self.assertEqual(self.one("select sum(a) from t"), 3)
         self.con.sql("create table frame as select 9 as a")
