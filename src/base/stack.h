@@ -37,8 +37,8 @@ bool stack_stop(void);
 Status stack_check(Err *e);
 /* As stack_check, with a position in the statement for 54001. */
 Status stack_check_at(Err *e, int64_t position);
-/* After a failure that may have left no error: that of a walk that was cut short, or out of memory. The walk's takes the
- * place of another one, which may have come of what the walk did not see. ST_ERROR. */
+/* After a failure that may have left no error: that of a walk that was cut short, or out of memory. The walk's takes
+ * the place of another one, which may have come of what the walk did not see. ST_ERROR. */
 Status stack_failed(Err *e);
 /* 54001 only, and only for now: what may not be interrupted here. */
 Status stack_check_depth(Err *e);

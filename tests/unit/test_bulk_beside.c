@@ -441,12 +441,83 @@ static void callers_canceled(void **state) {
     }
 }
 
+/* ---- the query of bulk_call ---- */
+#define TOTAL                                                                                                      \
+    "create table total(k int primary key, n bigint not null); insert into total values (1, 0); create procedure " \
+    "compare(seen bigint, out same bool) language plpgsql as $$ declare now bigint; begin select n into now from " \
+    "total where k = 1; same := now = seen; end $$"
+static void *run_long(void *arg) {
+    Other *o = arg;
+    if (stele_exec(o->c,
+                   "call bulk_call('compare', 'select 0::bigint from generate_series(1, 100000) g(i), "
+                   "generate_series(1, 100000) h(j) where i + j < 0')",
+                   NULL, NULL) != STELE_OK)
+        note_error(o);
+    return NULL;
+}
+/* Others read under the lock while the query runs; what is changed waits. */
+static void reads_beside_a_query(void **state) {
+    (void)state;
+    Other o = {.c = conn};
+    stele_error_info e;
+    run(conn, TOTAL);
+    assert_int_equal(pthread_create(&o.thread, NULL, run_long, &o), 0);
+    run(reader, "set snapshot = 'lock'; set lock_timeout = '5ms'");
+    while (stele_exec(reader, "update total set n = 0", NULL, NULL) == STELE_OK) sched_yield();
+    stele_error(reader, &e);
+    assert_string_equal(e.sqlstate, "55P03");
+    run(reader, "set lock_timeout = '60s'");
+    assert_int_equal(number(reader, "select count(*) from total"), 1);
+    stele_interrupt(conn);
+    pthread_join(o.thread, NULL);
+    assert_string_equal(o.wrong, "");
+    assert_int_equal(atomic_load(&o.canceled), 1);
+    run(reader, "reset all");
+}
+static void *change_on(void *arg) {
+    Other *o = arg;
+    while (!atomic_load(o->stop)) {
+        if (stele_exec(o->c, "update total set n = n + 1", NULL, NULL) != STELE_OK) note_error(o);
+        else atomic_fetch_add(&o->done, 1);
+    }
+    return NULL;
+}
+/* Calls see what their query has seen, although others change it as often as they can: of those that wait for long
+ * enough, one comes behind the query. */
+static void changes_beside_a_query(void **state) {
+    (void)state;
+    atomic_bool stop = false;
+    Other o = {.c = reader, .stop = &stop};
+    run(conn, TOTAL "; set bulk_slice = 0");
+    assert_int_equal(pthread_create(&o.thread, NULL, change_on, &o), 0);
+    while (atomic_load(&o.done) == 0) sched_yield();
+    int64_t different = 0;
+    for (int i = 0; i < 40; i++) {
+        stele_stmt *st = NULL;
+        assert_int_equal(stele_prepare(conn,
+                                       "call bulk_call('compare', 'select n from total, generate_series(1, 1000000) "
+                                       "g(i) where i % 100000 = 7')",
+                                       -1, &st, NULL),
+                         STELE_OK);
+        while (stele_step(st) == STELE_ROW)
+            different += strcmp(stele_column_text(st, stele_column_count(st) - 1, NULL), "t") != 0;
+        stele_finalize(st);
+    }
+    atomic_store(&stop, true);
+    pthread_join(o.thread, NULL);
+    assert_string_equal(o.wrong, "");
+    assert_int_equal(different, 0);
+    run(conn, "reset all");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(merges, open_db, close_db),
                                        cmocka_unit_test_setup_teardown(readers_without_memory, open_db, close_db),
                                        cmocka_unit_test_setup_teardown(writers_without_memory, open_db, close_db),
                                        cmocka_unit_test_setup_teardown(readers_in_gaps, open_db, close_db),
                                        cmocka_unit_test_setup_teardown(readers_canceled, open_db, close_db),
-                                       cmocka_unit_test_setup_teardown(callers_canceled, open_db, close_db)};
+                                       cmocka_unit_test_setup_teardown(callers_canceled, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(reads_beside_a_query, open_db, close_db),
+                                       cmocka_unit_test_setup_teardown(changes_beside_a_query, open_db, close_db)};
     return cmocka_run_group_tests_name("bulks beside others", tests, NULL, NULL);
 }

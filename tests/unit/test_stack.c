@@ -356,11 +356,8 @@ static int close_db(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacks),
-        cmocka_unit_test(coroutines),
-        cmocka_unit_test(handlers),
-        cmocka_unit_test(interrupts),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(stacks),     cmocka_unit_test(coroutines), cmocka_unit_test(handlers),
+        cmocka_unit_test(interrupts), cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, open_db, close_db);
 }

@@ -197,6 +197,7 @@ typedef struct Session {
     /* bulks */
     bool in_bulk;                   /* a bulk takes the lock: its images may stay ahead of their tables */
     bool bulk_is_undone;            /* the bulk that runs is taken back when its statement fails */
+    int32_t queries_alone;          /* so many queries of bulk_call run under the lock held alone (bulk_call.c) */
     BulkStats bulk_stats;           /* of the last bulk */
     char bulk_reason[256];          /* what bulk_stats.reason points to */
     struct CallClient *call_client; /* callpool.c */

@@ -27,6 +27,8 @@ typedef struct Given {
     int64_t n_good; /* those that can run: rows of params */
     Vec *params;
     CallError **bad; /* by call, NULL: good; all NULL: no array */
+    bool shared;     /* the query ran with a share in the lock; txn_lock_changes by then */
+    uint64_t changes;
 } Given;
 
 /* The value of one call's parameter cannot be converted. Errors that are no fault of the value are the statement's. */
@@ -132,8 +134,16 @@ static Status take_columns(Session *s, Arena *a, const PlanCtx *c, const BoundSt
     }
     return ST_OK;
 }
-static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t n_params,
-                        Given *g) {
+/* The lock held alone is shared from here on: tables are up to date, and the query only reads. Routines may do more. */
+static void share_lock(Session *s, const PlanCtx *c, Given *g) {
+    if (c->calls_routine) return;
+    txn_lock_downgrade(s->db->txn_lock);
+    s->lock = LOCK_SHARED;
+    g->shared = true;
+    g->changes = txn_lock_changes(s->db->txn_lock);
+}
+static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, bool shares,
+                        int32_t n_params, Given *g) {
     AstStmt **stmts;
     int64_t n_stmts;
     PlanCtx c;
@@ -151,16 +161,17 @@ static Status run_query(Session *s, Arena *a, MemAccount *acct, const Routine *r
                 (int)b->n_result, b->n_result == 1 ? "" : "s", r->name, (int)n_params, n_params == 1 ? "" : "s");
         return ST_ERROR;
     }
+    if (shares) share_lock(s, &c, g);
     TRY(session_run_plan(s, &c, b, b->n_result, b->result, acct, &run));
     Status st = take_columns(s, a, &c, b, &run, n_params, g);
     query_free(run.query);
     return st;
 }
-/* The query's rows as columns of the parameters' types. */
-static Status read_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, Given *g) {
+/* The query's rows as columns of the parameters' types; shares: it may give up all of the lock but a share in it. */
+static Status read_calls(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, bool shares, Given *g) {
     int32_t n_params = 0, k = 0;
     for (int i = 0; i < r->n_params; i++) n_params += r->param_modes[i] == 'i' || r->param_modes[i] == 'b';
-    if (run_query(s, a, acct, r, query, n_params, g) != ST_OK) {
+    if (run_query(s, a, acct, r, query, shares, n_params, g) != ST_OK) {
         s->err.position = 0; /* of the query, not of the statement */
         err_context(&s->err, "query of bulk_call");
         return ST_ERROR;
@@ -235,13 +246,12 @@ static Status run_calls(Session *s, const Routine *r, bool sliced, const Given *
  * nothing fails any more, and cancelling ends no more than the calls that say so. Room for the rows is there before the
  * calls run, but they are written, and with them their memory touched for the first time, when others have the lock:
  * of a million calls that is some 300 MB. */
-static Status bulk_rows(Session *s, Arena *a, MemAccount *acct, const Routine *r, Slice query, int32_t w,
-                        const Type *types, int64_t *n_rows, Value **rows) {
-    Given g = {0};
+static Status bulk_rows(Session *s, Arena *a, const Routine *r, const Given *given, int32_t w, const Type *types,
+                        int64_t *n_rows, Value **rows) {
+    const Given g = *given;
     BulkResult **held;
     const char *signature = pl_signature_text(a, r);
     if (!signature) return err_oom(&s->err);
-    TRY(read_calls(s, a, acct, r, query, &g));
     Value *values = *rows = arena_alloc(a, (int64_t)sizeof *values * (g.n * w + 1));
     if (!values) return err_oom(&s->err);
     TRY(room_for_result(s, a, &held));
@@ -280,7 +290,7 @@ static Status bulk_columns(Session *s, Arena *a, MemAccount *acct, const Routine
                            const Type *types, int64_t *n_rows, Vec *cells) {
     Given g = {0};
     BulkResult **held;
-    TRY(read_calls(s, a, acct, r, query, &g));
+    TRY(read_calls(s, a, acct, r, query, false, &g));
     TRY(room_for_result(s, a, &held));
     TRY(run_calls(s, r, false, &g, held));
     const BulkResult *b = *held;
@@ -372,16 +382,39 @@ Status session_bulk_shape(Session *s, const AstCall *x, Arena *a, int32_t *n_par
     TRY(session_bulk_routine(s, name, &r));
     return sql_bulk_columns(a, r, n_cols, names, types) == ST_OK ? ST_OK : err_oom(&s->err);
 }
+/* The routine, the shape of the result, and the calls. */
+static Status calls_of(Session *s, Statement *st, Slice name, Slice query, bool shares, const Routine **r, Given *g) {
+    *g = (Given){0};
+    TRY(session_bulk_routine(s, name, r));
+    if (sql_bulk_columns(st->run_arena, *r, &st->n_cols, &st->names, &st->types) != ST_OK) return err_oom(&s->err);
+    return read_calls(s, st->run_arena, &st->account, *r, query, shares, g);
+}
+/* Under the lock held alone. Outside a transaction the query, which may take long, runs while others read. The lock is
+ * then given up and taken again, since of two that hold a share and want it alone one would fail; when something has
+ * changed in between, all is looked up again, under the lock held alone. Where that happened, others keep changing
+ * something, and the next queries are not run twice. */
+enum { QUERIES_ALONE = 16 };
+static Status look_up_calls(Session *s, Statement *st, Slice name, Slice query, const Routine **r, Given *g) {
+    TRY(session_begin_bulk(s));
+    const bool shares = s->state == 'I' && atomic_load(&s->db->n_sessions) > 1 && s->queries_alone == 0;
+    if (s->state == 'I' && s->queries_alone > 0) s->queries_alone--;
+    TRY(calls_of(s, st, name, query, shares, r, g));
+    if (!g->shared) return ST_OK;
+    session_pause_bulk(s, true);
+    TRY(session_begin_bulk(s));
+    if (txn_lock_changes(s->db->txn_lock) == g->changes) return ST_OK;
+    s->queries_alone = QUERIES_ALONE;
+    return calls_of(s, st, name, query, false, r, g);
+}
 Status session_bulk_call(Session *s, Statement *st, const AstCall *x, int32_t n_params, const Value *params) {
     Slice name, query;
     const Routine *r;
+    Given g;
     Value *values = NULL;
     int64_t n = 0;
     TRY(call_arguments(s, x, n_params, params, &name, &query));
-    TRY(session_begin_bulk(s));
-    TRY(session_bulk_routine(s, name, &r));
-    if (sql_bulk_columns(st->run_arena, r, &st->n_cols, &st->names, &st->types) != ST_OK) return err_oom(&s->err);
-    TRY(bulk_rows(s, st->run_arena, &st->account, r, query, st->n_cols, st->types, &n, &values));
+    TRY(look_up_calls(s, st, name, query, &r, &g));
+    TRY(bulk_rows(s, st->run_arena, r, &g, st->n_cols, st->types, &n, &values));
     st->values = values;
     st->has_shape = true;
     st->n_rows = n;
