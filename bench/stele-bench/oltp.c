@@ -758,7 +758,7 @@ int bench_oltp(Bench *b, const char *name, const OltpOptions *given) {
     }
     Beside *beside = NULL;
     if (ok && o.readers + o.callers > 0) {
-        beside = beside_start(b->db, o.settings, w, routines, &o, why);
+        if (exec_sql(s, "set lock_timeout = 0", why)) beside = beside_start(b->db, o.settings, w, routines, &o, why);
         ok = beside != NULL;
     }
     const Variant plain = {.label = ""};

@@ -811,8 +811,10 @@ static void failed(const Config *g, Session *s, const char *what) {
 /* The first one is flag r, the second, another thread, flag c. */
 static void readers_start(const Case *k, const Config *g, const Conn *c, const char *settings, Reader *r) {
     for (int i = 0; i < WATCHERS; i++) r[i] = (Reader){.k = k, .s = c->watchers[i]};
+    for (int i = 0; i < WATCHERS && c->watchers[i]; i++) /* bulks may compile kernels for as long as they want */
+        r[i].failed = !run_sql(r[i].s, "set lock_timeout = 0", NULL);
     r[0].apart = has(g, 'd');
-    r[0].failed = r[0].apart && !run_sql(r[0].s, settings, NULL);
+    r[0].failed |= r[0].apart && !run_sql(r[0].s, settings, NULL);
     if (has(g, 'r')) bulk_slices_watch(read_now, &r[0]);
     if (has(g, 'c') && pthread_create(&r[1].thread, NULL, read_on, &r[1]) != 0) r[1].thread = 0, r[1].failed = true;
 }

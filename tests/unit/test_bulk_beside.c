@@ -32,13 +32,17 @@ static int64_t number(stele_conn *c, const char *sql) {
     run_for(c, sql, number_row, &x);
     return x;
 }
+/* Nothing here depends on time. */
+#define RESET "reset all; set lock_timeout = 0"
 static int open_db(void **state) {
     (void)state;
     stele_options o = {.threads = 1};
-    return stele_open(NULL, &o, &db, NULL) == STELE_OK && stele_connect(db, &conn) == STELE_OK &&
-                   stele_connect(db, &reader) == STELE_OK
-               ? 0
-               : -1;
+    if (stele_open(NULL, &o, &db, NULL) != STELE_OK || stele_connect(db, &conn) != STELE_OK ||
+        stele_connect(db, &reader) != STELE_OK)
+        return -1;
+    run(conn, RESET);
+    run(reader, RESET);
+    return 0;
 }
 static int close_db(void **state) {
     (void)state;
@@ -170,8 +174,8 @@ static void without_memory(const char *settings) {
         calls = 100;
     }
     run(conn, "drop procedure pay; drop table purse; drop table line");
-    run(conn, "reset all");
-    run(reader, "reset all");
+    run(conn, RESET);
+    run(reader, RESET);
 }
 #define KERNELS "set executor = 'compiled'; set device = 'cpu'; set device_wait = on; "
 static void readers_without_memory(void **state) {
@@ -248,8 +252,8 @@ static void writers_beside_a_snapshot(const char *settings) {
         calls = 0;
     }
     run(conn, "drop procedure pay; drop table purse; drop table line");
-    run(conn, "reset all");
-    run(reader, "reset all");
+    run(conn, RESET);
+    run(reader, RESET);
 }
 static void writers_without_memory(void **state) {
     (void)state;
@@ -303,8 +307,8 @@ static void without_memory_in_gaps(const char *settings) {
         calls = 0;
     }
     run(conn, "drop procedure pay; drop table purse; drop table line");
-    run(conn, "reset all");
-    run(reader, "reset all");
+    run(conn, RESET);
+    run(reader, RESET);
 }
 static void readers_in_gaps(void **state) {
     (void)state;
@@ -375,6 +379,7 @@ static void beside_interrupted(const char *settings, const char *more, void *(*w
     for (int i = 0; i < OTHERS; i++) {
         o[i] = (Other){.stop = &stop};
         assert_int_equal(stele_connect(db, &o[i].c), STELE_OK);
+        run(o[i].c, RESET);
         run(o[i].c, settings);
         run(o[i].c, more);
     }
@@ -398,7 +403,7 @@ static void beside_interrupted(const char *settings, const char *more, void *(*w
         if (i >= INTERRUPTED) assert_int_equal(atomic_load(&o[i].canceled), 0);
         stele_disconnect(o[i].c);
     }
-    run(conn, "reset all");
+    run(conn, RESET);
 }
 static void pay_round(void) {
     pay(conn);
@@ -466,13 +471,13 @@ static void reads_beside_a_query(void **state) {
     while (stele_exec(reader, "update total set n = 0", NULL, NULL) == STELE_OK) sched_yield();
     stele_error(reader, &e);
     assert_string_equal(e.sqlstate, "55P03");
-    run(reader, "set lock_timeout = '60s'");
+    run(reader, "set lock_timeout = '600s'");
     assert_int_equal(number(reader, "select count(*) from total"), 1);
     stele_interrupt(conn);
     pthread_join(o.thread, NULL);
     assert_string_equal(o.wrong, "");
     assert_int_equal(atomic_load(&o.canceled), 1);
-    run(reader, "reset all");
+    run(reader, RESET);
 }
 static void *change_on(void *arg) {
     Other *o = arg;
@@ -507,7 +512,7 @@ static void changes_beside_a_query(void **state) {
     pthread_join(o.thread, NULL);
     assert_string_equal(o.wrong, "");
     assert_int_equal(different, 0);
-    run(conn, "reset all");
+    run(conn, RESET);
 }
 
 int main(void) {
